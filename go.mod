@@ -1,0 +1,3 @@
+module github.com/kernstash/kernstash
+
+go 1.26

@@ -1,0 +1,48 @@
+package key
+
+import "fmt"
+
+// Recipe is what a build for one device needs, and what its key is made of. It
+// is kept beside the artifact, so that every entry can be compared, explained
+// and rebuilt. A Recipe must not be changed once it is in use.
+type Recipe struct {
+	Device    Device
+	Image     *Image
+	Constants Constants
+	Options   BuildOptions
+}
+
+// Key returns the recipe's key. It hashes the device, the constants and the
+// options; the image's digest was made with the image.
+func (r *Recipe) Key() Key {
+	return New(r.Device.Digest(), r.Image.Digest(), r.Constants.Digest(), r.Options.Digest())
+}
+
+// Append appends the recipe's canonical encoding to b.
+func (r *Recipe) Append(b []byte) []byte {
+	b = append(b, tagRecipe...)
+	b = appendUint(b, Schema)
+	b = r.Device.append(b)
+	b = r.Image.append(b)
+	b = r.Constants.append(b)
+	return r.Options.append(b)
+}
+
+// ParseRecipe reads what [Recipe.Append] wrote, and nothing else: bytes that
+// no Append can have written are an error that wraps [ErrEncoding]. The recipe
+// shares memory with b.
+func ParseRecipe(b []byte) (*Recipe, error) {
+	r := reader{rest: b}
+	r.literal(tagRecipe)
+	if v := r.uint(1 << 31); r.err == nil && v != Schema {
+		r.fail(fmt.Errorf("schema %d, this is %d", v, Schema))
+	}
+	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail(fmt.Errorf("%d bytes too many", len(r.rest)))
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("parse recipe: %w", r.err)
+	}
+	return out, nil
+}

@@ -1,0 +1,100 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Job is one build for one device of a context.
+type Job struct {
+	Device int         // ordinal among the devices of the context
+	Recipe *key.Recipe // what to build; not to be changed
+}
+
+// Runtime is what kernstash needs of a GPU runtime: two functions that make a
+// live program, Build from a recipe and Load from an artifact, and what
+// surrounds them. P and K are live objects of one context: driver handles.
+//
+// All methods are called from many goroutines at once. A context that is
+// passed in may be cancelled when nobody waits for the result any more; a
+// driver call that cannot be cancelled may ignore that.
+type Runtime[P, K any] interface {
+	// Devices returns the number of devices of the context, at most 64.
+	Devices() int
+
+	// Identify returns what decides how a device compiles. It is called once
+	// per device; an error makes the device's programs uncacheable.
+	Identify(ctx context.Context, device int) (key.Device, error)
+
+	// Variables returns the environment variables, with their values, that the
+	// device's compiler obeys in this process.
+	Variables(device int) []key.Pair
+
+	// Build compiles. A diagnostic of the compiler is returned as a
+	// *BuildError; ErrOutOfResources is wrapped when the context has run out.
+	// The artifact is nil where the driver makes it later (see Capturer) or
+	// where it cannot be had; its Cost and Created may be left zero.
+	Build(ctx context.Context, job Job) (P, *store.Artifact, error)
+
+	// Load makes a live program from an artifact of the same key. An error is
+	// a miss, and the artifact counts as bad, except when it wraps
+	// ErrOutOfResources.
+	Load(ctx context.Context, job Job, a *store.Artifact) (P, error)
+
+	// Kernel makes the kernel of a name.
+	Kernel(p P, name string) (K, error)
+
+	// ReleaseProgram and ReleaseKernel give a live object back. Each object is
+	// released once, its kernels before the program.
+	ReleaseProgram(P)
+	ReleaseKernel(K)
+}
+
+// Capturer is a Runtime some of whose drivers make code only when a program is
+// launched (PoCL). Their artifact is taken after launches, off the caller's
+// path: the adapter tells the core of each new launch with Program.Launched,
+// and the core calls Capture when the application pauses.
+type Capturer[P any] interface {
+	// Capture returns the artifact of p, ready for the launches that variants
+	// names (sorted, each once). again says that an artifact of p was taken
+	// before, or that p was itself loaded from one. An error drops the capture
+	// and is counted.
+	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
+}
+
+// BuildError is a diagnostic of the compiler: the program is wrong, and
+// building it again gives the same error. It is kept as long as its image and
+// given to all who ask.
+type BuildError struct {
+	Code int    // the runtime's own code
+	Log  string // the build log
+	Err  error  // what failed; may be nil
+}
+
+func (e *BuildError) Error() string {
+	s := "build program: the compiler refused it"
+	if e.Err != nil {
+		s = "build program: " + e.Err.Error()
+	}
+	if e.Log != "" {
+		s += "\n" + e.Log
+	}
+	return s
+}
+
+func (e *BuildError) Unwrap() error { return e.Err }
+
+// ErrOutOfResources is wrapped by a Runtime's errors when device or host ran
+// out of memory or of another resource. The memory tier of the context is
+// cleared, and the build tried once more.
+var ErrOutOfResources = errors.New("out of resources")
+
+// ErrClosed is wrapped by every call on a closed Cache, Context or Program.
+var ErrClosed = errors.New("closed")
+
+// ErrNotCacheable may be wrapped by the error of Runtime.Identify or
+// Capturer.Capture to say that there is nothing wrong, but nothing to store.
+var ErrNotCacheable = errors.New("not cacheable")

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Entry is an artifact with its key and, for Put, the recipe it was built from.
+type Entry struct {
+	Key      key.Key
+	Recipe   *key.Recipe
+	Artifact *Artifact
+}
+
+// Artifact is what a build made: bytes that belong to no context and can
+// travel. It must not be changed once it is in use.
+type Artifact struct {
+	Binaries []Binary      // one or more forms of the code, the one to load first
+	Log      string        // build log, warnings included
+	Cost     time.Duration // what building took: what a hit saves
+	Created  time.Time
+	Kernels  []Kernel // in the driver's order
+
+	// Variants name the launches that the code is ready for, where a driver
+	// makes code at the first launch of each local size: sorted, each once.
+	// Empty where all code is there.
+	Variants []string
+}
+
+// Form says what kind of code a binary is.
+type Form uint8
+
+// The forms, a better one for the next start having the larger number. The
+// numbers are part of the format.
+const (
+	FormIntermediate Form = 1 // the driver finishes it at load (PTX)
+	FormDeferred     Form = 2 // the driver adds code at launches (see Variants)
+	FormFinal        Form = 3 // machine code, complete
+)
+
+var formNames = map[Form]string{
+	FormIntermediate: "intermediate", FormDeferred: "deferred", FormFinal: "final",
+}
+
+func (f Form) String() string {
+	if s, ok := formNames[f]; ok {
+		return s
+	}
+	return "unknown"
+}
+
+// Binary is device code in one form.
+type Binary struct {
+	Form Form
+	Data []byte
+}
+
+// Kernel describes a kernel of a program.
+type Kernel struct {
+	Name       string
+	Attributes string // as the source declared them
+	Args       []Arg  // empty where the driver does not tell
+}
+
+// Arg describes an argument of a kernel, with the runtime's own numbers.
+type Arg struct {
+	Name, TypeName            string
+	Address, Access, TypeQual uint64
+}
+
+// Size returns the bytes of all binaries.
+func (a *Artifact) Size() int64 {
+	var n int64
+	for _, b := range a.Binaries {
+		n += int64(len(b.Data))
+	}
+	return n
+}
+
+// Better reports whether a should replace b, an artifact of the same key: its
+// first binary is of a better form, or of the same form and ready for all the
+// launches that b is ready for and more.
+func (a *Artifact) Better(b *Artifact) bool {
+	if len(b.Binaries) == 0 || len(a.Binaries) == 0 {
+		return len(a.Binaries) > 0
+	}
+	if fa, fb := a.Binaries[0].Form, b.Binaries[0].Form; fa != fb {
+		return fa > fb
+	}
+	if len(a.Variants) <= len(b.Variants) {
+		return false
+	}
+	for _, v := range b.Variants {
+		if _, found := slices.BinarySearch(a.Variants, v); !found {
+			return false
+		}
+	}
+	return true
+}
