@@ -8,10 +8,11 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// Job is one build for one device of a context.
+// Job is one build: for one device of a context, or for several of equal
+// identity (two equal sub-devices), which share what is built.
 type Job struct {
-	Device int         // ordinal among the devices of the context
-	Recipe *key.Recipe // what to build; not to be changed
+	Devices []int       // ordinals among the devices of the context, at least one
+	Recipe  *key.Recipe // what to build; not to be changed
 }
 
 // Runtime is what kernstash needs of a GPU runtime: two functions that make a
@@ -36,7 +37,8 @@ type Runtime[P, K any] interface {
 	// Build compiles. A diagnostic of the compiler is returned as a
 	// *BuildError; ErrOutOfResources is wrapped when the context has run out.
 	// The artifact is nil where the driver makes it later (see Capturer) or
-	// where it cannot be had; its Cost and Created may be left zero.
+	// where it cannot be had; its Cost and Created may be left zero. P serves
+	// all of the job's devices, and the compiler runs once for all of them.
 	Build(ctx context.Context, job Job) (P, *store.Artifact, error)
 
 	// Load makes a live program from an artifact of the same key. An error is
