@@ -1,0 +1,34 @@
+package flight
+
+import (
+	"errors"
+	"fmt"
+)
+
+// PanicError is what a panic in a build becomes for everyone who waits for it.
+type PanicError struct {
+	Value any    // what was passed to panic
+	Stack []byte // of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("build panicked: %v", e.Value) }
+
+// Unwrap returns the value of the panic if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ErrGoexit says that a build ended its goroutine instead of returning.
+var ErrGoexit = errors.New("build called runtime.Goexit")
+
+// errSettled ends a call that was elected after the result had been made.
+var errSettled = errors.New("already made")
+
+func isPanic(err error) bool {
+	if errors.Is(err, ErrGoexit) {
+		return true
+	}
+	var p *PanicError
+	return errors.As(err, &p)
+}
