@@ -1,0 +1,29 @@
+//go:build !nogpu && ((linux && (amd64 || arm64 || loong64 || riscv64)) || (darwin && (amd64 || arm64)))
+
+package dl
+
+import "github.com/ebitengine/purego"
+
+// Call calls the function in C's calling convention with arguments of at most
+// 64 bits each, none of them floating point, 32 at most, and returns the first
+// result register: a function that returns an int leaves its upper half
+// undefined.
+//
+// As with [syscall.Syscall], a Go pointer is passed as uintptr(unsafe.Pointer(p))
+// written in the argument list, which keeps its target alive and in place
+// until the call returns. What that memory points to in turn must be pinned.
+//
+//go:uintptrescapes
+func (f Func) Call(args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(uintptr(f), args...)
+	return r
+}
+
+func open(name string) (uintptr, error) {
+	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+func symbol(handle uintptr, name string) (uintptr, bool) {
+	addr, err := purego.Dlsym(handle, name)
+	return addr, err == nil && addr != 0
+}

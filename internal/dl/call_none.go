@@ -1,0 +1,12 @@
+//go:build nogpu || !((linux && (amd64 || arm64 || loong64 || riscv64)) || (darwin && (amd64 || arm64)))
+
+package dl
+
+// Call does nothing: no Func can be had in this build.
+//
+//go:uintptrescapes
+func (f Func) Call(args ...uintptr) uintptr { return 0 }
+
+func open(string) (uintptr, error) { return 0, ErrUnsupported }
+
+func symbol(uintptr, string) (uintptr, bool) { return 0, false }

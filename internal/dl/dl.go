@@ -1,0 +1,58 @@
+// Package dl opens shared libraries at run time and calls C functions in them,
+// without cgo. It is the only package that knows how.
+//
+// With the build tag nogpu, or where there is no dynamic loader that it knows,
+// every Open fails with ErrUnsupported, and a program links none of the
+// machinery: it can be a static one.
+package dl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrUnsupported is wrapped by Open in a build that cannot open libraries.
+var ErrUnsupported = errors.New("this build has no GPU runtimes")
+
+// ErrNoLibrary is wrapped by Open when no library of the given names can be
+// opened.
+var ErrNoLibrary = errors.New("cannot be opened")
+
+// Library is an open shared library. It is safe for concurrent use and is
+// never closed: GPU runtimes do not survive being unloaded.
+type Library struct {
+	name   string
+	handle uintptr
+}
+
+// Open opens the first library of names that the dynamic loader can find and
+// load, with its symbols kept local. Names are sonames or paths. The error
+// wraps ErrUnsupported or ErrNoLibrary and says what the loader said of each.
+func Open(names ...string) (*Library, error) {
+	var said []string
+	for _, name := range names {
+		h, err := open(name)
+		if err == nil {
+			return &Library{name, h}, nil
+		}
+		if errors.Is(err, ErrUnsupported) {
+			return nil, fmt.Errorf("open library %s: %w", name, err)
+		}
+		said = append(said, err.Error())
+	}
+	return nil, fmt.Errorf("open library %s: %w: %s", strings.Join(names, ", "), ErrNoLibrary, strings.Join(said, "; "))
+}
+
+// Name returns the name that the library was found by.
+func (l *Library) Name() string { return l.name }
+
+// Symbol returns the address of an exported function. It looks through the
+// library and what that depends on.
+func (l *Library) Symbol(name string) (Func, bool) {
+	addr, ok := symbol(l.handle, name)
+	return Func(addr), ok
+}
+
+// Func is the address of a C function.
+type Func uintptr

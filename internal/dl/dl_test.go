@@ -1,0 +1,79 @@
+//go:build !nogpu && linux
+
+package dl_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+func TestOpenTriesNamesInTurn(t *testing.T) {
+	l, err := dl.Open("libkernstash-none.so.1", "libc.so.6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Name() != "libc.so.6" {
+		t.Errorf("opened %q", l.Name())
+	}
+	strlen, ok := l.Symbol("strlen")
+	if !ok {
+		t.Fatal("libc has no strlen")
+	}
+	s := dl.CString("twelve bytes")
+	if n := strlen.Call(uintptr(unsafe.Pointer(&s[0]))); n != 12 {
+		t.Errorf("strlen = %d, want 12", n)
+	}
+	if _, ok := l.Symbol("kernstash_none"); ok {
+		t.Error("found a symbol that does not exist")
+	}
+}
+
+func TestOpenSaysWhatTheLoaderSaid(t *testing.T) {
+	_, err := dl.Open("libkernstash-none.so.1", "libkernstash-none.so")
+	if !errors.Is(err, dl.ErrNoLibrary) {
+		t.Fatalf("err = %v, want ErrNoLibrary", err)
+	}
+	for _, want := range []string{"libkernstash-none.so.1", "No such file"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not mention %q: %v", want, err)
+		}
+	}
+}
+
+func TestCStringEndsAtTheFirstNUL(t *testing.T) {
+	if got := string(dl.CString("ab\x00cd")); got != "ab\x00" {
+		t.Errorf("CString = %q", got)
+	}
+}
+
+// TestSetenvReachesC shows what the OpenCL adapter relies on: os.Setenv is
+// seen by getenv in C, with cgo and without.
+func TestSetenvReachesC(t *testing.T) {
+	const name = "KERNSTASH_TEST_SETENV"
+	t.Setenv(name, "seen by C")
+	if got, set, err := dl.Getenv(name); err != nil || !set || got != "seen by C" {
+		t.Errorf("Getenv = %q, %v, %v", got, set, err)
+	}
+	os.Unsetenv(name)
+	if got, set, err := dl.Getenv(name); err != nil || set {
+		t.Errorf("after Unsetenv: Getenv = %q, %v, %v", got, set, err)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	l, err := dl.Open("libc.so.6")
+	if err != nil {
+		b.Fatal(err)
+	}
+	strlen, _ := l.Symbol("strlen")
+	s := dl.CString("twelve bytes")
+	b.ReportAllocs()
+	for b.Loop() {
+		strlen.Call(uintptr(unsafe.Pointer(&s[0])))
+	}
+}

