@@ -1,0 +1,62 @@
+package deps
+
+import "bytes"
+
+// logical returns src as the compiler sees it before it looks for tokens: one
+// kind of line end, no byte order mark, NUL as white space, and continued
+// lines joined. doubtful says that compilers disagree about a continuation in
+// it (a trigraph, or a backslash before blanks at the end of a line).
+func logical(src []byte) (text []byte, doubtful bool) {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	text = make([]byte, 0, len(src)+1)
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; c {
+		case '\r':
+			if i+1 < len(src) && src[i+1] == '\n' {
+				i++
+			}
+			text = append(text, '\n')
+		case 0, '\f', '\v':
+			text = append(text, ' ')
+		case '\\':
+			end, blanks := lineEnd(src, i+1)
+			if end == 0 {
+				text = append(text, c)
+				continue
+			}
+			doubtful = doubtful || blanks
+			i = end - 1
+		case '?':
+			if bytes.HasPrefix(src[i:], []byte("??/")) {
+				if end, _ := lineEnd(src, i+3); end != 0 {
+					doubtful = true
+				}
+			}
+			text = append(text, c)
+		default:
+			text = append(text, c)
+		}
+	}
+	return append(text, '\n'), doubtful
+}
+
+// lineEnd returns the index behind the line end that follows i, or 0 where
+// something else follows; blanks says that blanks stood between.
+func lineEnd(src []byte, i int) (end int, blanks bool) {
+	for ; i < len(src); i++ {
+		switch src[i] {
+		case '\n':
+			return i + 1, blanks
+		case '\r':
+			if i+1 < len(src) && src[i+1] == '\n' {
+				return i + 2, blanks
+			}
+			return i + 1, blanks
+		case ' ', '\t', '\v', '\f', 0:
+			blanks = true
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
