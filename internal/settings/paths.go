@@ -1,0 +1,67 @@
+package settings
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// environment looks variables up in a list of NAME=value; the first of a name
+// counts, as it does for getenv.
+type environment []string
+
+func (e environment) lookup(name string) (string, bool) {
+	for _, kv := range e {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func (e environment) get(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+// place returns what is below the directory that a variable names or below the
+// home directory, "" where neither is known. A relative directory counts as
+// none, as the XDG specification has it.
+func (e environment) place(goos, variable string, below ...string) string {
+	const app = "kernstash"
+	if goos == "windows" {
+		if dir := e.get("LocalAppData"); dir != "" {
+			return filepath.Join(dir, app)
+		}
+		return ""
+	}
+	if dir := e.get(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, app)
+	}
+	if home := e.get("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(append(append([]string{home}, below...), app)...)
+	}
+	return ""
+}
+
+// defaultDir returns the root of the cache where nobody chose one.
+func (e environment) defaultDir() string { return e.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache") }
+
+// defaultFile returns where the settings file is looked for.
+func (e environment) defaultFile() string {
+	dir := e.place(runtime.GOOS, "XDG_CONFIG_HOME", ".config")
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "config.json")
+}
+
+// expand replaces a leading ~/ in a path from a file, where no shell does it.
+func (e environment) expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home := e.get("HOME"); home != "" {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}

@@ -1,0 +1,198 @@
+package settings
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Inputs are where settings come from.
+type Inputs struct {
+	// Environ is a list of NAME=value; nil means this process's.
+	Environ []string
+
+	// ConfigFile is the file to read, which must exist. Where it is empty the
+	// file is $XDG_CONFIG_HOME/kernstash/config.json, or ~/.config/…, if there
+	// is one.
+	ConfigFile string
+
+	// Program and Flags hold texts by the setting's name (max-size).
+	Program, Flags map[string]string
+
+	// Lenient makes a warning of each error, and leaves the setting as it was.
+	// It is for an application that did not ask for us.
+	Lenient bool
+}
+
+// Settings are the values in force with their origins.
+type Settings struct {
+	Values
+
+	// File is the settings file that was read, "" if there was none.
+	File string
+
+	// Warnings tell what was passed over: in lenient mode every error, and
+	// always variables that look like a setting and are none.
+	Warnings []error
+
+	origins map[string]Origin
+}
+
+// Item is a setting for people.
+type Item struct {
+	Name        string `json:"name"`        // in the file and as a flag
+	Variable    string `json:"variable"`    // in the environment
+	Value       string `json:"value"`       // in force
+	Default     string `json:"default"`     // if nobody decides
+	Origin      Origin `json:"origin"`      // who decided
+	Accepts     string `json:"accepts"`     // what may be written
+	Description string `json:"description"` // what it means
+}
+
+// Load reads the settings. Every malformed value is reported, not only the
+// first; each is an *Error, a file that cannot be read a *FileError. Where an
+// error is returned the Settings hold what could be used.
+func Load(in Inputs) (*Settings, error) {
+	env := environment(in.Environ)
+	if in.Environ == nil {
+		env = os.Environ()
+	}
+	l := loader{s: &Settings{origins: make(map[string]Origin)}, env: env}
+	for _, row := range table {
+		if row.deflt != "" {
+			_ = row.set(&l.s.Values, row.deflt) // tested: every default parses
+		}
+	}
+	l.s.Dir = env.defaultDir()
+
+	l.file(in.ConfigFile)
+	l.texts(Origin{Source: Program}, in.Program)
+	l.environment()
+	l.texts(Origin{Source: Flag}, in.Flags)
+	if v, _ := env.lookup(prefix + "DISABLE"); v == "1" {
+		l.apply(byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
+	}
+	l.window()
+
+	if in.Lenient {
+		l.s.Warnings = append(l.errs, l.s.Warnings...)
+		return l.s, nil
+	}
+	return l.s, errors.Join(l.errs...)
+}
+
+// Origin returns who decided the setting of a name.
+func (s *Settings) Origin(name string) Origin { return s.origins[name] }
+
+// All returns every setting, in a fixed order.
+func (s *Settings) All() []Item {
+	items := make([]Item, len(table))
+	for i, row := range table {
+		items[i] = Item{
+			Name: row.name, Variable: row.env, Value: row.get(&s.Values), Default: row.deflt,
+			Origin: s.origins[row.name], Accepts: row.accepts, Description: row.about,
+		}
+		if row.name == nameDir {
+			items[i].Default = "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
+		}
+	}
+	return items
+}
+
+// loader applies one source after the other.
+type loader struct {
+	s    *Settings
+	env  environment
+	errs []error
+}
+
+func (l *loader) apply(row *setting, name, text string, from Origin) {
+	if text == "" && !row.empty {
+		return // set but empty: not set, as for every XDG variable
+	}
+	if err := row.set(&l.s.Values, text); err != nil {
+		l.errs = append(l.errs, &Error{Name: name, Value: text, Origin: from, Want: row.accepts})
+		return
+	}
+	l.s.origins[row.name] = from
+}
+
+// texts applies a source that uses the settings' own names.
+func (l *loader) texts(from Origin, texts map[string]string) {
+	names := make([]string, 0, len(texts))
+	for name := range texts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if row := byName(name); row != nil {
+			l.apply(row, name, texts[name], from)
+		} else {
+			l.errs = append(l.errs, &Error{Name: name, Value: texts[name], Origin: from})
+		}
+	}
+}
+
+func (l *loader) environment() {
+	from := Origin{Source: Environment}
+	known := make(map[string]bool, len(table))
+	for i := range table {
+		row := &table[i]
+		known[row.env] = true
+		if text, ok := l.env.lookup(row.env); ok {
+			l.apply(row, row.env, text, from)
+		}
+	}
+	for _, kv := range l.env {
+		name, text, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, prefix) && !known[name] {
+			l.s.Warnings = append(l.s.Warnings, &Error{Name: name, Value: text, Origin: from})
+		}
+	}
+}
+
+func (l *loader) file(path string) {
+	optional := path == ""
+	if optional {
+		path = l.env.defaultFile()
+	}
+	if path == "" {
+		return
+	}
+	texts, err := readFile(path, l.env)
+	switch {
+	case optional && errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		l.errs = append(l.errs, &FileError{path, err})
+		return
+	}
+	l.s.File = path
+	l.texts(Origin{File, path}, texts)
+}
+
+// window refuses a pair of limits between which nothing fits.
+func (l *loader) window() {
+	v := &l.s.Values
+	if v.MaxDeviceImageSize == 0 || v.MinDeviceImageSize <= v.MaxDeviceImageSize {
+		return
+	}
+	row := byName("min-device-image-size")
+	from := l.s.origins[row.name]
+	name := row.name
+	if from.Source == Environment {
+		name = row.env
+	}
+	l.errs = append(l.errs, &Error{
+		Name: name, Value: row.get(v), Origin: from,
+		Want: "at most max-device-image-size, which is " + FormatSize(v.MaxDeviceImageSize),
+	})
+	_ = row.set(v, row.deflt)
+	delete(l.s.origins, row.name)
+}

@@ -1,0 +1,40 @@
+package settings
+
+import "time"
+
+// Values are the settings in force.
+type Values struct {
+	Disable    bool   // nothing is cached
+	Dir        string // root of the disk tier, absolute; "" where there is none: the tier is off
+	Persistent bool   // the disk tier is on
+	InMemory   bool   // the memory tier is on
+
+	MaxSize   int64         // bytes on disk, 0 = no limit
+	Threshold time.Duration // entries without access for longer go, 0 = never
+	Eviction  string        // EvictCost or EvictLRU
+	Layers    []string      // read-only roots, in order
+
+	MinDeviceImageSize int64         // smaller device images are not stored
+	MaxDeviceImageSize int64         // larger ones are not stored, 0 = no limit
+	MinBuildTime       time.Duration // cheaper builds are not stored
+
+	InMemEvictionThreshold int64 // bytes of programs kept in memory, 0 = no limit
+	InMemCapacity          int   // programs kept in memory, 0 = none
+
+	CompileOptions       *string // replaces the caller's compile options; nil = unset
+	LinkOptions          *string // replaces the caller's link options; nil = unset
+	AppendCompileOptions string  // added after the compile options
+	AppendLinkOptions    string  // added after the link options
+
+	CloseTimeout time.Duration // Close waits so long for captures and stores
+	CaptureQuiet time.Duration // a capture waits until launches pause for so long
+
+	Trace     TraceMask
+	TraceFile string // "" = standard error
+}
+
+// The eviction policies.
+const (
+	EvictCost = "cost" // build time saved per byte, aged
+	EvictLRU  = "lru"  // least recently used
+)
