@@ -1,0 +1,177 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// buildUnit makes a unit's live program: loaded from an artifact, or compiled.
+// Out of resources, it clears this context's memory tier and tries once more.
+func (x *Context[P, K]) buildUnit(ctx context.Context, u *unit[P, K], r Request) error {
+	x.captures.busy(+1)
+	defer x.captures.busy(-1)
+	err := x.loadOrCompile(ctx, u, r)
+	if errors.Is(err, ErrOutOfResources) {
+		x.count(stats.OutOfResources)
+		x.cache.trace.warn("out of resources, memory tier cleared", "error", err.Error())
+		x.Clear()
+		err = x.loadOrCompile(ctx, u, r)
+	}
+	return err
+}
+
+func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Request) error {
+	c := x.cache
+	recipe, against, err := x.recipe(u.devices, r)
+	if err != nil {
+		return err
+	}
+	u.job = Job{Devices: u.devices, Recipe: recipe}
+	if !against.None() {
+		u.against = against
+		x.count(against.Counter)
+		on(c.trace.disk, func(l *slog.Logger) { l.Info(against.String()) })
+		return x.compile(ctx, u, nil, false)
+	}
+	u.key = recipe.Key()
+	c.traceKey(u.key, recipe)
+	if len(c.stores()) == 0 {
+		c.countMiss(stats.MissTierOff)
+		return x.compile(ctx, u, nil, false)
+	}
+	loaded, reason, err := x.load(ctx, u)
+	if loaded || err != nil {
+		return err
+	}
+	unlock, waited := c.lockBuild(ctx, u.key)
+	defer func() {
+		if unlock != nil {
+			unlock()
+		}
+	}()
+	if unlock != nil || waited {
+		// Another process may have stored it between our look and our lock.
+		if loaded, reason, err = x.load(ctx, u); loaded || err != nil {
+			return err
+		}
+	}
+	c.countMiss(reason)
+	hand := unlock
+	unlock = nil // compile takes it over
+	return x.compile(ctx, u, hand, reason == stats.MissAbsent)
+}
+
+// load makes the live program from an artifact of the stores. An artifact that
+// the driver refuses is a miss, and goes.
+func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, reason stats.Counter, err error) {
+	c := x.cache
+	entry, from, reason := c.find(ctx, u.key)
+	if entry == nil {
+		return false, reason, nil
+	}
+	start := time.Now()
+	native, err := x.rt.Load(ctx, u.job, entry.Artifact)
+	took := time.Since(start)
+	if errors.Is(err, ErrOutOfResources) {
+		return false, 0, err
+	}
+	if err != nil {
+		c.trace.warn("artifact refused by the driver", "key", u.key.Short(), "error", err.Error())
+		c.discard(ctx, from, u.key)
+		return false, stats.MissRefused, nil
+	}
+	c.stats.Add(stats.DiskHits, 1)
+	c.stats.Add(stats.DiskBytesRead, entry.Artifact.Size())
+	c.stats.Add(stats.LoadTime, int64(took))
+	c.stats.Add(stats.SavedTime, int64(entry.Artifact.Cost-took))
+	on(c.trace.disk, func(l *slog.Logger) {
+		l.Debug("hit", "key", u.key.Short(), "bytes", entry.Artifact.Size(), "load", took, "saved", entry.Artifact.Cost-took)
+	})
+	u.publish(native, Disk, entry.Artifact.Size())
+	x.captures.restored(u, entry.Artifact)
+	return true, 0, nil
+}
+
+// discard removes an entry that no driver takes.
+func (c *Cache) discard(ctx context.Context, from *disk.Store, k key.Key) {
+	if from != c.disk {
+		return // a read-only layer: the next build's entry is found before it
+	}
+	if err := from.Delete(ctx, k); err != nil {
+		c.trace.warn("refused artifact not deleted", "key", k.Short(), "error", err.Error())
+	}
+}
+
+// compile makes the live program from the recipe, and sees that its artifact is
+// stored, now or after a launch. It takes the build lock over.
+func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(), explain bool) error {
+	c := x.cache
+	defer func() {
+		if unlock != nil {
+			unlock()
+		}
+	}()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	start := time.Now()
+	native, artifact, err := x.rt.Build(ctx, u.job)
+	took := time.Since(start)
+	x.count(stats.Builds)
+	c.stats.Add(stats.BuildTime, int64(took))
+	if err != nil {
+		x.count(stats.BuildFailures)
+		return err
+	}
+	on(c.trace.memory, func(l *slog.Logger) { l.Debug("built", "program", u.label(), "took", took) })
+	if artifact == nil {
+		u.publish(native, Compiled, u.job.Recipe.Image.Size())
+	} else {
+		u.publish(native, Compiled, artifact.Size())
+	}
+	switch {
+	case u.key.IsZero() || c.disk == nil:
+		return nil // counted before
+	case took < c.settings.MinBuildTime:
+		x.count(stats.NotCacheableCheap)
+		return nil
+	case artifact == nil && x.captures.possible():
+		x.captures.await(u, unlock, explain, took)
+		unlock = nil
+		return nil
+	case artifact == nil || len(artifact.Binaries) == 0:
+		x.count(stats.NotCacheableRuntime)
+		return nil
+	}
+	c.storer.add(storing{entry: newEntry(u.key, u.job.Recipe, artifact, took), explain: explain, unlock: unlock})
+	unlock = nil
+	return nil
+}
+
+// newEntry returns the entry of an artifact; what the runtime left open of it
+// is filled in on a copy.
+func newEntry(k key.Key, r *key.Recipe, a *store.Artifact, cost time.Duration) *store.Entry {
+	own := *a
+	if own.Cost == 0 {
+		own.Cost = cost
+	}
+	if own.Created.IsZero() {
+		own.Created = time.Now()
+	}
+	return &store.Entry{Key: k, Recipe: r, Artifact: &own}
+}
+
+// publish makes the runtime's program the unit's.
+func (u *unit[P, K]) publish(native P, origin Origin, bytes int64) {
+	u.kernelMu.Lock()
+	defer u.kernelMu.Unlock()
+	u.native, u.made, u.origin = native, true, origin
+	u.bytes.Store(bytes)
+}

@@ -1,0 +1,195 @@
+package kernstash
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// Cache holds what all contexts of a process share: the stores, the settings,
+// the statistics. It is safe for concurrent use.
+type Cache struct {
+	settings *settings.Settings
+	disk     *disk.Store   // nil: no disk tier
+	layers   []*disk.Store // read-only, asked in order
+	storer   *storer
+	trace    tracer
+	traceTo  io.Closer
+
+	counters stats.Counters
+	stats    stats.Recorder
+
+	// awaiting counts the build locks that are held for programs which wait
+	// for the application to launch them; see Cache.lockBuild.
+	awaiting atomic.Int64
+
+	mu       sync.Mutex
+	closed   bool
+	contexts map[contextCloser]struct{}
+	kept     stats.Snapshot // what has been written to disk already
+}
+
+// contextCloser is a Context of any types.
+type contextCloser interface {
+	close(deadline time.Time) []string
+	memoryHits() int64
+}
+
+// Open returns a Cache. It touches neither disk nor driver: each tier is
+// opened when it is first needed, and one that cannot be opened is off, with a
+// reason that `kernstash doctor` and the trace show. The only error is a
+// setting that makes no sense; it names the variable and the value.
+func Open(o Options) (*Cache, error) {
+	set, err := o.load()
+	if err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	c := &Cache{settings: set, contexts: make(map[contextCloser]struct{})}
+	c.stats = &c.counters
+	if o.Recorder != nil {
+		c.stats = stats.Tee(&c.counters, o.Recorder)
+	}
+	c.trace, c.traceTo = newTracer(set, o.Logger)
+	for _, w := range set.Warnings {
+		c.trace.warn("setting ignored", "warning", w.Error())
+	}
+	if set.Persistent && !set.Disable {
+		c.openStores()
+	}
+	c.storer = newStorer(c)
+	return c, nil
+}
+
+func (c *Cache) openStores() {
+	policy := disk.Cost
+	if c.settings.Eviction == settings.EvictLRU {
+		policy = disk.LRU
+	}
+	if c.settings.Dir != "" {
+		c.disk = disk.New(disk.Options{
+			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy,
+			Recorder: c.stats, Trace: c.trace.disk,
+		})
+	} else {
+		c.trace.warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
+	}
+	for _, dir := range c.settings.Layers {
+		c.layers = append(c.layers, disk.New(disk.Options{
+			Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.trace.disk,
+		}))
+	}
+}
+
+// Stats returns what this Cache counted since it was opened.
+func (c *Cache) Stats() stats.Snapshot {
+	s := c.counters.Snapshot()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for x := range c.contexts {
+		s[stats.MemoryHits] += x.memoryHits()
+	}
+	return s
+}
+
+// Flush waits until everything that is to be stored has been stored, at most
+// for timeout. False: something was still under way.
+func (c *Cache) Flush(timeout time.Duration) bool { return c.storer.flush(time.Now().Add(timeout)) }
+
+// DroppedError says what Close left undone because its time was over. The
+// programs will be built again by the next process; nothing else is lost.
+type DroppedError struct {
+	Timeout  time.Duration
+	Captures []string // programs whose code was not captured
+	Stores   int      // artifacts that were not written
+}
+
+func (e *DroppedError) Error() string {
+	return fmt.Sprintf("close cache: not stored within %v: %d captures %q, %d artifacts",
+		e.Timeout, len(e.Captures), e.Captures, e.Stores)
+}
+
+// Close closes all contexts of the Cache, waits for captures and stores under
+// way, at most for the setting close-timeout (5 s), and writes the statistics.
+// It returns a *DroppedError if something was left undone. Closing again does
+// nothing.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	contexts := make([]contextCloser, 0, len(c.contexts))
+	for x := range c.contexts {
+		contexts = append(contexts, x)
+	}
+	c.mu.Unlock()
+
+	deadline := time.Now().Add(c.settings.CloseTimeout)
+	dropped := &DroppedError{Timeout: c.settings.CloseTimeout}
+	for _, x := range contexts {
+		dropped.Captures = append(dropped.Captures, x.close(deadline)...)
+	}
+	dropped.Stores = c.storer.close(deadline)
+
+	var errs []error
+	if len(dropped.Captures) > 0 || dropped.Stores > 0 {
+		errs = append(errs, dropped)
+	}
+	if c.disk != nil {
+		c.keepStats()
+		if err := c.disk.Close(); err != nil {
+			c.trace.warn("close disk tier", "error", err.Error())
+		}
+	}
+	for _, l := range c.layers {
+		_ = l.Close() // nothing is ever written there
+	}
+	if c.traceTo != nil {
+		_ = c.traceTo.Close() // the application's end must not fail for a trace
+	}
+	return errors.Join(errs...)
+}
+
+// keepStats adds what was counted since the last time to the totals on disk.
+func (c *Cache) keepStats() {
+	now := c.Stats()
+	c.mu.Lock()
+	delta := now.Sub(c.kept)
+	c.kept = now
+	c.mu.Unlock()
+	if delta == (stats.Snapshot{}) {
+		return
+	}
+	if err := c.disk.AddStats(delta); err != nil {
+		c.trace.warn("statistics not kept", "error", err.Error())
+	}
+}
+
+// register adds a context; false when the cache is closed.
+func (c *Cache) register(x contextCloser) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.contexts[x] = struct{}{}
+	return true
+}
+
+// unregister removes a context and takes its hits over.
+func (c *Cache) unregister(x contextCloser) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.contexts[x]; ok {
+		delete(c.contexts, x)
+		c.counters.Add(stats.MemoryHits, x.memoryHits())
+	}
+}

@@ -1,0 +1,276 @@
+package kernstash
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// ContextOptions configure the memory tier of one context.
+type ContextOptions struct {
+	// Progress is called by Preload after each program, from its goroutines,
+	// one call at a time; may be nil.
+	Progress func(Progress)
+}
+
+// Context is the memory tier of one GPU context: its live programs and
+// kernels, each built exactly once however many goroutines ask. It is safe for
+// concurrent use.
+type Context[P, K any] struct {
+	cache    *Cache
+	rt       Runtime[P, K]
+	options  ContextOptions
+	programs *xsync.Map[programID, *Program[P, K]]
+	clock    atomic.Int64 // even; see Program.used
+	closed   atomic.Bool  // no new requests
+	ended    atomic.Bool  // Close is over: the runtime is not called any more
+	captures captures[P, K]
+
+	// nonHits counts uses of programs that are no hits: those of builders and
+	// of those who waited for them.
+	nonHits atomic.Int64
+
+	identities func() []identity // of the devices; asked once, at the first miss
+
+	mu       sync.Mutex
+	live     map[*Program[P, K]]struct{} // built and not released, evicted or not
+	units    map[unitID]*unit[P, K]
+	cached   map[*Program[P, K]]struct{} // those of live that are not evicted, and failed ones
+	maxBytes int64
+	maxCount int
+	retired  int64 // memory hits of released programs
+	building sync.WaitGroup
+}
+
+// NewContext returns the memory tier for a context that a runtime stands for.
+// It does not touch the runtime. Close it before the runtime's context ends.
+func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
+	x := &Context[P, K]{
+		cache: c, rt: rt, options: o,
+		programs: xsync.NewMap[programID, *Program[P, K]](),
+		live:     make(map[*Program[P, K]]struct{}),
+		units:    make(map[unitID]*unit[P, K]),
+		cached:   make(map[*Program[P, K]]struct{}),
+		maxBytes: c.settings.InMemEvictionThreshold,
+		maxCount: c.settings.InMemCapacity,
+	}
+	if !c.settings.InMemory || c.settings.Disable {
+		x.maxCount = 0
+	}
+	x.identities = sync.OnceValue(x.identify)
+	x.captures.init(x)
+	if !c.register(x) {
+		x.closed.Store(true)
+	}
+	return x
+}
+
+// Program returns the live program of a request: from memory, else from disk,
+// else built. It is counted: call Release when done. An error is the
+// compiler's own (*BuildError), a failure of the driver, the cause of ctx's
+// end, ErrInvalid or ErrClosed; never the cache's.
+func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K], error) {
+	id, err := r.id(x.rt.Devices())
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	if p := x.hit(id); p != nil {
+		return p, nil
+	}
+	return x.miss(ctx, id, r)
+}
+
+// Prepared is a request whose identity has been worked out: asking again with
+// it is faster still.
+type Prepared[P, K any] struct {
+	x       *Context[P, K]
+	id      programID
+	request Request
+}
+
+// Prepare returns a request to ask for again and again. It builds nothing.
+func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
+	id, err := r.id(x.rt.Devices())
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	return &Prepared[P, K]{x, id, r}, nil
+}
+
+// Program is Context.Program of the prepared request.
+func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
+	if p := q.x.hit(q.id); p != nil {
+		return p, nil
+	}
+	return q.x.miss(ctx, q.id, q.request)
+}
+
+// Kernel returns the kernel of a name in the program of a request. It holds
+// the program; call Release when done.
+func (x *Context[P, K]) Kernel(ctx context.Context, r Request, name string) (*Kernel[P, K], error) {
+	p, err := x.Program(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	return p.Kernel(ctx, name)
+}
+
+// hit returns a program that is there, with a use added; nil if there is none.
+// It takes no lock and does not allocate.
+func (x *Context[P, K]) hit(id programID) *Program[P, K] {
+	p, ok := x.programs.Load(id)
+	if !ok || !p.result.Done() {
+		return nil
+	}
+	used, free := p.refs.Acquire()
+	if free {
+		x.free(p)
+	}
+	if !used {
+		return nil
+	}
+	p.touch()
+	return p
+}
+
+// Limits returns the limits of the memory tier: bytes (0 = no limit) and
+// programs.
+func (x *Context[P, K]) Limits() (bytes int64, programs int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.maxBytes, x.maxCount
+}
+
+// ErrLimit is wrapped when a limit is negative.
+var ErrLimit = fmt.Errorf("%w: negative limit", ErrInvalid)
+
+// SetLimits changes the limits of the memory tier and evicts what is over
+// them. Bytes: 0 is no limit; programs: 0 clears the tier and retains nothing
+// from then on. Programs in use stay alive with their users.
+func (x *Context[P, K]) SetLimits(bytes int64, programs int) error {
+	if bytes < 0 || programs < 0 {
+		return fmt.Errorf("set limits: %w", ErrLimit)
+	}
+	x.mu.Lock()
+	x.maxBytes, x.maxCount = bytes, programs
+	x.mu.Unlock()
+	x.evict()
+	return nil
+}
+
+// Clear evicts every program. Programs in use stay alive with their users.
+func (x *Context[P, K]) Clear() {
+	x.mu.Lock()
+	var all []*Program[P, K]
+	for p := range x.cached {
+		all = append(all, p)
+	}
+	x.mu.Unlock()
+	for _, p := range all {
+		x.drop(p)
+	}
+}
+
+// Len returns the number of programs in memory, and their kernels.
+func (x *Context[P, K]) Len() (programs, kernels int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	counted := make(map[*unit[P, K]]bool)
+	for p := range x.cached {
+		if !p.result.Done() {
+			continue
+		}
+		programs++
+		for _, u := range p.units {
+			if !counted[u] {
+				counted[u] = true
+				kernels += u.countKernels()
+			}
+		}
+	}
+	return programs, kernels
+}
+
+// Close ends the context's tier: it waits for builds in flight, captures what
+// launches have made so far (for at most the setting close-timeout), and
+// releases every live program and kernel once, held or not. It returns a
+// *DroppedError if captures were left undone. After it every call returns
+// ErrClosed, Release does nothing, and closing again does nothing.
+func (x *Context[P, K]) Close() error {
+	timeout := x.cache.settings.CloseTimeout
+	if dropped := x.close(time.Now().Add(timeout)); len(dropped) > 0 {
+		return &DroppedError{Timeout: timeout, Captures: dropped}
+	}
+	return nil
+}
+
+func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
+	x.mu.Lock()
+	was := x.closed.Swap(true)
+	x.mu.Unlock()
+	if was {
+		return nil
+	}
+	x.building.Wait()
+	dropped = x.captures.close(deadline)
+	x.Clear()
+	x.mu.Lock()
+	held := make([]*Program[P, K], 0, len(x.live))
+	for p := range x.live {
+		held = append(held, p)
+	}
+	x.mu.Unlock()
+	for _, p := range held {
+		if p.refs.Seize() {
+			x.free(p)
+		}
+	}
+	x.ended.Store(true)
+	x.cache.unregister(x)
+	return dropped
+}
+
+// memoryHits returns the requests that found a live program or kernel.
+func (x *Context[P, K]) memoryHits() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.retired - x.nonHits.Load()
+	for p := range x.live {
+		n += p.refs.Acquired()
+	}
+	return max(n, 0)
+}
+
+// identity is what a device is, or why that cannot be told.
+type identity struct {
+	device key.Device
+	err    error
+}
+
+func (x *Context[P, K]) identify() []identity {
+	all := make([]identity, x.rt.Devices())
+	for i := range all {
+		all[i].device, all[i].err = x.rt.Identify(context.Background(), i)
+		if all[i].err != nil {
+			x.cache.trace.warn("device cannot be identified, its programs are not cached",
+				"device", i, "error", all[i].err.Error())
+			continue
+		}
+		on(x.cache.trace.keys, func(l *slog.Logger) {
+			l.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
+		})
+	}
+	return all
+}
+
+// count is a shorthand.
+func (x *Context[P, K]) count(c stats.Counter) { x.cache.stats.Add(c, 1) }

@@ -1,0 +1,108 @@
+package kernstash
+
+import (
+	"log/slog"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/kernstash/kernstash/stats"
+)
+
+type xsyncOp = xsync.ComputeOp
+
+const (
+	deleteEntry = xsync.DeleteOp
+	cancelEntry = xsync.CancelOp
+)
+
+// removeIf removes a map's entry if it is p.
+func removeIf[P, K any](p *Program[P, K]) func(*Program[P, K], bool) (*Program[P, K], xsyncOp) {
+	return func(at *Program[P, K], loaded bool) (*Program[P, K], xsyncOp) {
+		if loaded && at == p {
+			return at, deleteEntry
+		}
+		return at, cancelEntry
+	}
+}
+
+// admit takes a program that was just made, or whose failure is final, into
+// the cache, and evicts what is then over the limits.
+func (x *Context[P, K]) admit(p *Program[P, K], made bool) {
+	p.used.Store(x.clock.Add(2))
+	x.mu.Lock()
+	if made {
+		x.live[p] = struct{}{}
+	}
+	x.cached[p] = struct{}{}
+	x.mu.Unlock()
+	x.evict()
+}
+
+// evict drops the least recently used programs until the limits hold.
+func (x *Context[P, K]) evict() {
+	for {
+		x.mu.Lock()
+		var bytes int64
+		var oldest *Program[P, K]
+		counted := make(map[*unit[P, K]]struct{})
+		for p := range x.cached {
+			for _, u := range p.units { // programs for other devices may share them
+				if _, twice := counted[u]; !twice {
+					counted[u] = struct{}{}
+					bytes += u.bytes.Load()
+				}
+			}
+			if oldest == nil || p.used.Load() < oldest.used.Load() {
+				oldest = p
+			}
+		}
+		over := len(x.cached) > x.maxCount || x.maxBytes > 0 && bytes > x.maxBytes
+		x.mu.Unlock()
+		if !over || oldest == nil {
+			return
+		}
+		if x.drop(oldest) {
+			x.count(stats.MemoryEvictions)
+			on(x.cache.trace.memory, func(l *slog.Logger) {
+				l.Debug("evicted", "program", oldest.label())
+			})
+		}
+	}
+}
+
+// drop takes a program out of the cache; who uses it keeps it alive. False:
+// somebody else dropped it.
+func (x *Context[P, K]) drop(p *Program[P, K]) bool {
+	x.mu.Lock()
+	_, was := x.cached[p]
+	delete(x.cached, p)
+	x.mu.Unlock()
+	if !was {
+		return false
+	}
+	x.programs.Compute(p.id, removeIf(p))
+	if p.refs.Kill() {
+		x.free(p)
+	}
+	return true
+}
+
+// free releases what a program holds. It is called once for each program, by
+// whoever ended its last use.
+func (x *Context[P, K]) free(p *Program[P, K]) {
+	x.mu.Lock()
+	delete(x.live, p)
+	x.retired += p.refs.Acquired()
+	x.mu.Unlock()
+	for _, u := range p.units {
+		x.releaseUnit(u)
+	}
+}
+
+// label names a program for people.
+func (p *Program[P, K]) label() string {
+	if len(p.units) > 0 {
+		return p.units[0].label()
+	}
+	return p.id.what.String()[:12]
+}

@@ -1,0 +1,258 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// fakeProgram and fakeKernel are live objects whose releases are watched.
+type fakeProgram struct {
+	rt      *fakeRuntime
+	code    string
+	loaded  bool
+	devices []int
+}
+
+type fakeKernel struct {
+	program *fakeProgram
+	name    string
+}
+
+// fakeRuntime is a runtime that forces the faults and races which a driver
+// only shows on a bad day.
+type fakeRuntime struct {
+	t        testing.TB
+	devices  []key.Device
+	size     int                                       // of each binary
+	took     time.Duration                             // that a build sleeps
+	deferred bool                                      // no artifact before a launch
+	build    func(ctx context.Context, job Job) error  // may fail, nil: never does
+	load     func(job Job, a *store.Artifact) error    // likewise
+	kernel   func(p *fakeProgram, name string) error   // likewise
+	capture  func(variants []string, again bool) error // likewise
+
+	mu        sync.Mutex
+	builds    []string
+	loads     int
+	captures  [][]string
+	live      map[*fakeProgram]bool
+	kernels   map[*fakeKernel]bool
+	maxLive   int
+	variables []key.Pair
+}
+
+func newFake(t testing.TB) *fakeRuntime {
+	return &fakeRuntime{
+		t:       t,
+		devices: []key.Device{{API: "fake", Platform: "P", Name: "N", Version: "1", Driver: "1"}},
+		size:    100,
+		live:    make(map[*fakeProgram]bool),
+		kernels: make(map[*fakeKernel]bool),
+	}
+}
+
+func (f *fakeRuntime) Devices() int { return len(f.devices) }
+
+func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
+	if f.devices[d].API == "" {
+		return key.Device{}, errors.New("unidentifiable")
+	}
+	return f.devices[d], nil
+}
+
+func (f *fakeRuntime) Variables(int) []key.Pair { return f.variables }
+
+func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.Artifact, error) {
+	src := string(job.Recipe.Image.Units()[0].Code)
+	f.mu.Lock()
+	f.builds = append(f.builds, src)
+	f.mu.Unlock()
+	time.Sleep(f.took)
+	if f.build != nil {
+		if err := f.build(ctx, job); err != nil {
+			return nil, nil, err
+		}
+	}
+	p := f.add(&fakeProgram{rt: f, code: src, devices: job.Devices})
+	if f.deferred {
+		return p, nil, nil
+	}
+	return p, f.artifact(src, nil), nil
+}
+
+func (f *fakeRuntime) artifact(code string, variants []string) *store.Artifact {
+	data := append([]byte(code), make([]byte, f.size)...)[:max(f.size, len(code))]
+	form := store.FormFinal
+	if f.deferred {
+		form = store.FormDeferred
+	}
+	return &store.Artifact{
+		Binaries: []store.Binary{{Form: form, Data: data}},
+		Log:      "warning: " + code, Kernels: []store.Kernel{{Name: "k"}}, Variants: variants,
+	}
+}
+
+func (f *fakeRuntime) Load(_ context.Context, job Job, a *store.Artifact) (*fakeProgram, error) {
+	f.mu.Lock()
+	f.loads++
+	f.mu.Unlock()
+	if f.load != nil {
+		if err := f.load(job, a); err != nil {
+			return nil, err
+		}
+	}
+	src := string(job.Recipe.Image.Units()[0].Code)
+	if got := string(a.Binaries[0].Data[:len(src)]); got != src {
+		f.t.Errorf("wrong binary: %q for %q", got, src)
+	}
+	return f.add(&fakeProgram{rt: f, code: src, loaded: true, devices: job.Devices}), nil
+}
+
+func (f *fakeRuntime) add(p *fakeProgram) *fakeProgram {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[p] = true
+	f.maxLive = max(f.maxLive, len(f.live))
+	return p
+}
+
+func (f *fakeRuntime) Kernel(p *fakeProgram, name string) (*fakeKernel, error) {
+	if f.kernel != nil {
+		if err := f.kernel(p, name); err != nil {
+			return nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.live[p] {
+		f.t.Error("kernel made of a released program")
+	}
+	k := &fakeKernel{p, name}
+	f.kernels[k] = true
+	return k, nil
+}
+
+func (f *fakeRuntime) ReleaseProgram(p *fakeProgram) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.live[p] {
+		f.t.Error("program released twice")
+	}
+	for k := range f.kernels {
+		if k.program == p {
+			f.t.Error("program released before its kernel")
+		}
+	}
+	delete(f.live, p)
+}
+
+func (f *fakeRuntime) ReleaseKernel(k *fakeKernel) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.kernels[k] {
+		f.t.Error("kernel released twice")
+	}
+	delete(f.kernels, k)
+}
+
+func (f *fakeRuntime) Capture(_ context.Context, job Job, p *fakeProgram, variants []string, again bool) (*store.Artifact, error) {
+	f.mu.Lock()
+	if !f.live[p] {
+		f.t.Error("capture of a released program")
+	}
+	f.captures = append(f.captures, variants)
+	f.mu.Unlock()
+	if f.capture != nil {
+		if err := f.capture(variants, again); err != nil {
+			return nil, err
+		}
+	}
+	return f.artifact(p.code, variants), nil
+}
+
+func (f *fakeRuntime) counts() (builds, loads, live, kernels int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.builds), f.loads, len(f.live), len(f.kernels)
+}
+
+func (f *fakeRuntime) wantBuilds(want int) {
+	f.t.Helper()
+	if got, _, _, _ := f.counts(); got != want {
+		f.t.Errorf("%d builds, want %d: %q", got, want, f.builds)
+	}
+}
+
+// openCache opens a cache on root ("": no disk tier) that tests close
+// themselves or leave to the test's end.
+func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
+	t.Helper()
+	o := Options{Dir: root, NoDisk: root == "", ConfigFile: emptyConfig(t)}
+	for _, f := range change {
+		f(&o)
+	}
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// emptyConfig keeps the settings file of whoever runs the tests out.
+func emptyConfig(t testing.TB) string {
+	t.Helper()
+	return writeFile(t, filepath.Join(t.TempDir(), "config.json"), "{}")
+}
+
+func newRoot(t testing.TB) string { return filepath.Join(t.TempDir(), "root") }
+
+func image(t testing.TB, src string) *Image {
+	t.Helper()
+	m, err := NewImage(key.OpenCLC, []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+type (
+	fakeContext = Context[*fakeProgram, *fakeKernel]
+	fakeHandle  = Program[*fakeProgram, *fakeKernel]
+)
+
+func fakeContextOn(c *Cache, f *fakeRuntime) *fakeContext {
+	return NewContext(c, f, ContextOptions{})
+}
+
+// use asks for a program and gives it back.
+func use(t testing.TB, x *fakeContext, r Request) Origin {
+	t.Helper()
+	p, err := x.Program(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	return p.Origin()
+}
+
+func wantStats(t testing.TB, c *Cache, want map[stats.Counter]int64) {
+	t.Helper()
+	got := c.Stats()
+	for counter, n := range want {
+		if got[counter] != n {
+			t.Errorf("%v = %d, want %d", counter, got[counter], n)
+		}
+	}
+}
+
+func src(i int) string { return fmt.Sprintf("kernel void k%d() {}", i) }

@@ -1,0 +1,99 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// find asks the disk tier, then its layers. A nil entry is a miss, for the
+// reason that is returned with it.
+func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from *disk.Store, reason stats.Counter) {
+	reason = stats.MissTierOff
+	for i, s := range c.stores() {
+		entry, err := s.Get(ctx, k)
+		if err == nil {
+			return entry, s, 0
+		}
+		var miss *store.MissError
+		if i == 0 && errors.As(err, &miss) {
+			reason = miss.Reason // that of the writable root says most
+		}
+		on(c.trace.disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
+	}
+	return nil, nil, reason
+}
+
+// stores returns the disk tier and its layers.
+func (c *Cache) stores() []*disk.Store {
+	if c.disk == nil {
+		return c.layers
+	}
+	return append([]*disk.Store{c.disk}, c.layers...)
+}
+
+// countMiss counts a miss with its reason.
+func (c *Cache) countMiss(reason stats.Counter) {
+	c.stats.Add(stats.DiskMisses, 1)
+	c.stats.Add(reason, 1)
+	switch reason {
+	case stats.MissTruncated, stats.MissForeign, stats.MissDigest, stats.MissIrregular, stats.MissRefused:
+		c.stats.Add(stats.Corrupt, 1)
+	}
+}
+
+// waitForBuild bounds the wait for another process's build. What that build
+// costs is not known: where it were, there would be an entry.
+const waitForBuild = 60 * time.Second
+
+// lockBuild makes this process the one that builds k, or waits for the one that
+// does. A nil unlock means: no lock was to be had, build without. waited says
+// that somebody else was building, so that the entry may be there by now.
+//
+// Who holds locks for programs that wait for the application's launch does not
+// wait for others: two such processes would wait for each other, and neither's
+// application could go on.
+func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited bool) {
+	if c.disk == nil {
+		return nil, false
+	}
+	unlock, err := c.disk.Lock(ctx, k, 0)
+	if err == nil {
+		return unlock, false
+	}
+	if !errors.Is(err, store.ErrLocked) {
+		on(c.trace.disk, func(l *slog.Logger) { l.Debug("no lock", "key", k.Short(), "error", err.Error()) })
+		return nil, false
+	}
+	if c.awaiting.Load() > 0 {
+		return nil, false
+	}
+	c.stats.Add(stats.DiskWaits, 1)
+	on(c.trace.disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", waitForBuild) })
+	unlock, err = c.disk.Lock(ctx, k, waitForBuild)
+	if errors.Is(err, store.ErrLocked) {
+		// Its builder hangs. Those who gave up on it queue behind one another
+		// rather than all compile at once.
+		c.stats.Add(stats.DiskWaitsGivenUp, 1)
+		on(c.trace.disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "bound", waitForBuild) })
+		unlock, err = c.disk.Lock(ctx, overtime(k), waitForBuild)
+	}
+	if err != nil {
+		return nil, true
+	}
+	return unlock, true
+}
+
+// overtime returns the key whose lock orders those who gave up waiting for k.
+func overtime(k key.Key) key.Key {
+	for i := range k.Sum {
+		k.Sum[i] ^= 0xff
+	}
+	return k
+}

@@ -1,0 +1,63 @@
+package kernstash
+
+import (
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Image is a device image to build: a snapshot of code and of the headers that
+// are given with it, taken when it is made. Making it hashes the code and looks
+// for what makes it uncacheable, so make it once and use it for many requests.
+// It is safe for concurrent use.
+type Image struct {
+	*key.Image
+
+	// CompileOptions and LinkOptions are options that belong to the image
+	// itself; they come before those of a request. Set them before first use.
+	CompileOptions, LinkOptions string
+
+	against deps.Reason // why it cannot be cached
+	id      uint64      // tells uncacheable images apart, 0 for all others
+}
+
+// imageIDs are never reused: an id that stood for two images would be a wrong
+// hit.
+var imageIDs atomic.Uint64
+
+// NewImage returns the image of one translation unit. Headers are those that
+// the code includes by name; an include of a file that is not among them makes
+// the image uncacheable: it is built, and shared in memory by those who use
+// this very Image, but not stored. Empty code, or a header given twice, is an
+// error that wraps key.ErrEmpty or key.ErrDuplicate.
+func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error) {
+	return NewImageSet(key.Unit{Kind: kind, Code: code, Headers: headers})
+}
+
+// NewImageSet returns the image of several units that are compiled each and
+// linked together, in any order.
+func NewImageSet(units ...key.Unit) (*Image, error) {
+	img, err := key.NewImageSet(units...)
+	if err != nil {
+		return nil, err
+	}
+	m := &Image{Image: img}
+	for _, u := range img.Units() {
+		if m.against = deps.ScanUnit(u); !m.against.None() {
+			m.id = imageIDs.Add(1)
+			break
+		}
+	}
+	return m, nil
+}
+
+// hasHeaders says whether a unit brings headers of its own.
+func (m *Image) hasHeaders() bool {
+	for _, u := range m.Units() {
+		if len(u.Headers) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/refcount"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// Program is a live program for a set of devices. It stays alive until its
+// last user releases it or its Context is closed. It is safe for concurrent
+// use; whether the runtime's own object is, is the runtime's matter.
+type Program[P, K any] struct {
+	x      *Context[P, K]
+	id     programID
+	result flight.Result
+	refs   *refcount.Counter
+
+	// used is the clock of the last use, for eviction. A build advances the
+	// clock by two and stamps its program with it; a hit stamps the program
+	// with the odd number behind the clock. So a hit writes at most once
+	// between two builds, and programs that were hit since the last build rank
+	// above all others.
+	used atomic.Int64
+
+	units    []*unit[P, K] // written by the build
+	unitFor  []int         // ordinal of a device → index in units, -1 for other devices
+	kernels  atomic.Pointer[map[string]*Kernel[P, K]]
+	kernelMu sync.Mutex // for adding kernels
+}
+
+func (p *Program[P, K]) touch() {
+	if now := p.x.clock.Load() | 1; p.used.Load() < now {
+		p.used.Store(now)
+	}
+}
+
+// Release ends one use of the program. Each Program that a call returned is
+// released once; after Context.Close it does nothing.
+func (p *Program[P, K]) Release() {
+	if p.refs.Release() {
+		p.x.free(p)
+	}
+}
+
+// ErrDevice is wrapped when a program is asked about a device that it is not
+// built for.
+var ErrDevice = errors.New("not built for this device")
+
+// Native returns the runtime's program for a device, by its ordinal in the
+// context. It is the Program's: it must not be released, nor used after
+// Release.
+func (p *Program[P, K]) Native(device int) (native P, err error) {
+	u, err := p.unit(device)
+	if err != nil {
+		return native, err
+	}
+	return u.native, nil
+}
+
+func (p *Program[P, K]) unit(device int) (*unit[P, K], error) {
+	if p.x.closed.Load() {
+		return nil, fmt.Errorf("program: %w", ErrClosed)
+	}
+	if device < 0 || device >= len(p.unitFor) || p.unitFor[device] < 0 {
+		return nil, fmt.Errorf("program, device %d: %w", device, ErrDevice)
+	}
+	return p.units[p.unitFor[device]], nil
+}
+
+// Launched tells that a kernel was launched in a way, named by variant, that a
+// deferring driver may have made code for. Adapters call it at the first
+// launch of each variant; it returns at once.
+func (p *Program[P, K]) Launched(device int, variant string) {
+	if u, err := p.unit(device); err == nil {
+		p.x.captures.launched(u, variant)
+	}
+}
+
+// miss finds or builds the program that hit did not find.
+func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
+	x.count(stats.MemoryMisses)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("program: %w", context.Cause(ctx))
+		}
+		if x.closed.Load() {
+			return nil, fmt.Errorf("program: %w", ErrClosed)
+		}
+		p, _ := x.programs.LoadOrCompute(id, func() (*Program[P, K], bool) {
+			return &Program[P, K]{x: x, id: id, refs: refcount.New()}, false
+		})
+		taken, err := p.result.Do(ctx, flight.Hooks{
+			Build:  func(ctx context.Context) error { return x.assemble(ctx, p, r) },
+			Keep:   isFinal,
+			Take:   func() { x.nonHits.Add(1); p.refs.Retain() },
+			Drop:   p.Release,
+			Waited: func() { x.count(stats.MemoryWaits) },
+		})
+		if err != nil {
+			x.forget(p)
+			return nil, fmt.Errorf("program: %w", err)
+		}
+		if taken {
+			return p, nil
+		}
+		used, free := p.refs.Acquire()
+		if free {
+			x.free(p)
+		}
+		if used {
+			x.nonHits.Add(1) // counted as a miss already
+			p.touch()
+			return p, nil
+		}
+		x.programs.Compute(id, removeIf(p)) // evicted meanwhile
+	}
+}
+
+// isFinal says which errors are kept: what the compiler says of a program it
+// will say again.
+func isFinal(err error) bool {
+	var diagnostic *BuildError
+	return errors.As(err, &diagnostic)
+}
+
+// forget removes a program that was not made and is not being made; a final
+// failure stays.
+func (x *Context[P, K]) forget(p *Program[P, K]) {
+	x.programs.Compute(p.id, func(at *Program[P, K], loaded bool) (*Program[P, K], xsyncOp) {
+		if loaded && at == p && p.result.State() == flight.Initial {
+			return at, deleteEntry
+		}
+		return at, cancelEntry
+	})
+}

@@ -1,0 +1,85 @@
+package kernstash
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// recipe works out what a request means for a group of devices, and what
+// speaks against storing it.
+func (x *Context[P, K]) recipe(devices []int, r Request) (*key.Recipe, deps.Reason, error) {
+	constants, err := key.NewConstants(r.Constants...)
+	if err != nil {
+		return nil, deps.Reason{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	id := x.identities()[devices[0]]
+	rec := &key.Recipe{
+		Device:    id.device,
+		Image:     r.Image.Image,
+		Constants: constants,
+		Options:   buildOptions(x.cache.settings, r),
+	}
+	rec.Options.Variables = x.rt.Variables(devices[0])
+	if id.err != nil {
+		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: id.err.Error()}, nil
+	}
+	return rec, against(x.cache.settings, r.Image, rec.Options), nil
+}
+
+// buildOptions returns the words of all sources in force: those of the image
+// and of the request unless the operator replaces them, then what the operator
+// appends.
+func buildOptions(set *settings.Settings, r Request) key.BuildOptions {
+	words := func(override *string, image, request, appended string) []string {
+		var w []string
+		if override != nil {
+			w = key.Tokens(*override)
+		} else {
+			w = append(key.Tokens(image), key.Tokens(request)...)
+		}
+		return append(w, key.Tokens(appended)...)
+	}
+	return key.BuildOptions{
+		Compile: words(set.CompileOptions, r.Image.CompileOptions, r.CompileOptions, set.AppendCompileOptions),
+		Link:    words(set.LinkOptions, r.Image.LinkOptions, r.LinkOptions, set.AppendLinkOptions),
+	}
+}
+
+// against says what speaks against storing a build: the one rule set for all
+// doors. When in doubt, it is not stored.
+func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
+	if !m.against.None() {
+		return m.against
+	}
+	for _, words := range [][]string{o.Compile, o.Link} {
+		reason, readsPath := deps.ScanOptions(words)
+		if !reason.None() {
+			return reason
+		}
+		if readsPath && m.hasHeaders() {
+			return deps.Reason{
+				Counter: stats.NotCacheableHeaders,
+				Detail:  "headers in memory beside directories to search",
+			}
+		}
+	}
+	if n := m.Size(); n < set.MinDeviceImageSize || set.MaxDeviceImageSize > 0 && n > set.MaxDeviceImageSize {
+		return deps.Reason{Counter: stats.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
+	}
+	return deps.Reason{}
+}
+
+// traceKey tells what a key is made of.
+func (c *Cache) traceKey(k key.Key, r *key.Recipe) {
+	on(c.trace.keys, func(l *slog.Logger) {
+		l.Debug("key", "key", k.Short(), "device", k.Device.Dir(), "image", k.Image.Dir(),
+			"constants", k.Constants.Dir(), "options", k.Options.Dir(),
+			"compile", r.Options.CompileString(), "link", r.Options.LinkString(),
+			"variables", fmt.Sprint(r.Options.Variables))
+	})
+}

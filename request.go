@@ -1,0 +1,96 @@
+package kernstash
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Request asks for a program. Its parts must not change while it is in use;
+// the Request itself is small and passed by value.
+type Request struct {
+	// Image is what to build.
+	Image *Image
+
+	// Constants are the specialization constants, in any order, each id once.
+	Constants []key.SpecConstant
+
+	// CompileOptions and LinkOptions are given to the driver, behind those of
+	// the image and of the environment.
+	CompileOptions, LinkOptions string
+
+	// Devices are ordinals of the context's devices; none means all of them.
+	Devices []int
+}
+
+// ErrInvalid is wrapped by errors about requests that make no sense.
+var ErrInvalid = errors.New("invalid request")
+
+const maxDevices = 64
+
+// programID finds a program in one context: what the request says, and the set
+// of devices.
+type programID struct {
+	what    key.Digest
+	devices uint64
+}
+
+// id returns the request's identity within a context of n devices. It does not
+// allocate for requests whose constants and options fit 512 bytes.
+func (r *Request) id(n int) (programID, error) {
+	if r.Image == nil || r.Image.Image == nil {
+		return programID{}, fmt.Errorf("%w: no image", ErrInvalid)
+	}
+	devices, err := r.deviceSet(n)
+	if err != nil {
+		return programID{}, err
+	}
+	var buf [640]byte
+	b := append(buf[:0], "kernstash request\x00"...)
+	digest := r.Image.Digest()
+	b = append(b, digest[:]...)
+	b = binary.LittleEndian.AppendUint64(b, r.Image.id)
+	b = appendString(b, r.Image.CompileOptions)
+	b = appendString(b, r.Image.LinkOptions)
+	b = appendString(b, r.CompileOptions)
+	b = appendString(b, r.LinkOptions)
+	sorted := r.Constants
+	if !slices.IsSortedFunc(sorted, compareConstants) {
+		sorted = slices.Clone(sorted)
+		slices.SortFunc(sorted, compareConstants)
+	}
+	for i, c := range sorted {
+		if i > 0 && sorted[i-1].ID == c.ID {
+			return programID{}, fmt.Errorf("%w: specialization constant %d: %w", ErrInvalid, c.ID, key.ErrDuplicate)
+		}
+		b = binary.LittleEndian.AppendUint32(b, c.ID)
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(c.Value)))
+		b = append(b, c.Value...)
+	}
+	return programID{sha256.Sum256(b), devices}, nil
+}
+
+// deviceSet returns the devices as bits.
+func (r *Request) deviceSet(n int) (uint64, error) {
+	if len(r.Devices) == 0 {
+		return 1<<n - 1, nil
+	}
+	var set uint64
+	for _, d := range r.Devices {
+		if d < 0 || d >= n {
+			return 0, fmt.Errorf("%w: device %d of a context with %d", ErrInvalid, d, n)
+		}
+		set |= 1 << d
+	}
+	return set, nil
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+}
+
+func compareConstants(a, b key.SpecConstant) int { return int(int64(a.ID) - int64(b.ID)) }

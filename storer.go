@@ -1,0 +1,153 @@
+package kernstash
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// maxPending bounds the bytes of artifacts that wait to be written. Over it
+// the oldest is dropped: a slow disk must not fill the application's memory.
+const maxPending = 256 << 20
+
+// storing is one artifact on its way to disk.
+type storing struct {
+	entry   *store.Entry
+	explain bool   // say what the nearest entry is, before this one is there
+	unlock  func() // ends the build lock; may be nil
+}
+
+// storer writes artifacts in the background, so that nobody who asked for a
+// program waits for the disk. Its goroutine lives only while there is work.
+type storer struct {
+	c *Cache
+
+	mu      sync.Mutex
+	queue   []storing
+	bytes   int64
+	running bool
+	closed  bool
+	idle    *sync.Cond
+}
+
+func newStorer(c *Cache) *storer {
+	s := &storer{c: c}
+	s.idle = sync.NewCond(&s.mu)
+	return s
+}
+
+// add queues an artifact. It takes the build lock over, and does not block.
+func (s *storer) add(w storing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.c.disk == nil {
+		s.drop(w)
+		return
+	}
+	s.queue = append(s.queue, w)
+	s.bytes += w.entry.Artifact.Size()
+	for s.bytes > maxPending && len(s.queue) > 1 {
+		s.drop(s.pop())
+	}
+	if !s.running {
+		s.running = true
+		go s.run()
+	}
+}
+
+func (s *storer) pop() storing {
+	w := s.queue[0]
+	s.queue[0] = storing{}
+	s.queue = s.queue[1:]
+	s.bytes -= w.entry.Artifact.Size()
+	return w
+}
+
+func (s *storer) drop(w storing) {
+	s.c.stats.Add(stats.DiskPutsDropped, 1)
+	if w.unlock != nil {
+		w.unlock()
+	}
+}
+
+func (s *storer) run() {
+	s.mu.Lock()
+	for len(s.queue) > 0 {
+		w := s.pop()
+		s.mu.Unlock()
+		s.store(w)
+		s.mu.Lock()
+	}
+	s.running = false
+	s.idle.Broadcast()
+	s.mu.Unlock()
+}
+
+// store writes one artifact. Whatever goes wrong is counted by the store.
+func (s *storer) store(w storing) {
+	if w.unlock != nil {
+		defer w.unlock()
+	}
+	ctx := context.Background()
+	k := w.entry.Key.Short()
+	if w.explain {
+		s.explain(ctx, w)
+	}
+	result, err := s.c.disk.Put(ctx, w.entry)
+	on(s.c.trace.disk, func(l *slog.Logger) {
+		if err != nil {
+			l.Warn("not stored", "key", k, "error", err.Error())
+			return
+		}
+		l.Debug("put", "key", k, "result", result, "bytes", w.entry.Artifact.Size(), "cost", w.entry.Artifact.Cost)
+	})
+}
+
+// explain counts which component of the key made the miss.
+func (s *storer) explain(ctx context.Context, w storing) {
+	near, err := s.c.disk.Nearest(ctx, w.entry.Recipe)
+	if err != nil {
+		return // no reason is better than a wrong one
+	}
+	s.c.stats.Add(near.Counter, 1)
+	on(s.c.trace.disk, func(l *slog.Logger) {
+		l.Info("miss explained", "key", w.entry.Key.Short(), "nearest", near.Key.Short(), "why", near.Text)
+	})
+}
+
+// flush waits until the queue is empty or deadline; true: it is empty.
+func (s *storer) flush(deadline time.Time) bool {
+	timer := time.AfterFunc(time.Until(deadline), func() {
+		s.mu.Lock() // else the signal may come between a waiter's look and its wait
+		defer s.mu.Unlock()
+		s.idle.Broadcast()
+	})
+	defer timer.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.running && time.Now().Before(deadline) {
+		s.idle.Wait()
+	}
+	return !s.running
+}
+
+// close writes what is queued until deadline, and returns how many artifacts
+// were dropped.
+func (s *storer) close(deadline time.Time) (dropped int) {
+	s.flush(deadline)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for len(s.queue) > 0 {
+		s.drop(s.pop())
+		dropped++
+	}
+	if s.running {
+		dropped++ // one is being written still
+	}
+	return dropped
+}

@@ -1,0 +1,145 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// unitID finds a unit in one context: what the request says, and the first
+// device of the group of equal devices that it is for.
+type unitID struct {
+	what  key.Digest
+	group int
+}
+
+// unit is a live program of the runtime, for one group of equal devices.
+// Programs hold units; a unit is released with its last holder.
+type unit[P, K any] struct {
+	x       *Context[P, K]
+	id      unitID
+	devices []int // ordinals, of equal identity
+	result  flight.Result
+	users   int // guarded by x.mu
+
+	// Written by the build.
+	native  P
+	job     Job
+	key     key.Key // zero: not cacheable
+	origin  Origin
+	against deps.Reason // what speaks against storing it
+	bytes   atomic.Int64
+
+	kernelMu sync.Mutex
+	kernels  map[string]K
+	made     bool // native exists, and is to be released
+
+	capture captureState // guarded by the mutex of x.captures
+}
+
+// acquireUnit returns the unit, built, with a use added.
+func (x *Context[P, K]) acquireUnit(ctx context.Context, id unitID, devices []int, r Request) (*unit[P, K], error) {
+	x.mu.Lock()
+	u := x.units[id]
+	if u == nil {
+		u = &unit[P, K]{x: x, id: id, devices: devices}
+		x.units[id] = u
+	}
+	u.users++
+	x.mu.Unlock()
+	_, err := u.result.Do(ctx, flight.Hooks{
+		Build: func(ctx context.Context) error {
+			x.retainUnit(u) // those who wait may all give up before the driver does
+			defer x.releaseUnit(u)
+			return x.buildUnit(ctx, u, r)
+		},
+		Keep: isFinal,
+	})
+	if err != nil {
+		x.releaseUnit(u)
+		return nil, err
+	}
+	return u, nil
+}
+
+func (x *Context[P, K]) retainUnit(u *unit[P, K]) {
+	x.mu.Lock()
+	u.users++
+	x.mu.Unlock()
+}
+
+// releaseUnit ends one use; the last one releases the runtime's objects, its
+// kernels first.
+func (x *Context[P, K]) releaseUnit(u *unit[P, K]) {
+	x.mu.Lock()
+	u.users--
+	last := u.users == 0
+	if last && x.units[u.id] == u {
+		delete(x.units, u.id)
+	}
+	x.mu.Unlock()
+	if !last {
+		return
+	}
+	x.captures.abandon(u)
+	if x.ended.Load() {
+		return // a driver call outlived Close: better to leak than to touch it now
+	}
+	u.kernelMu.Lock()
+	defer u.kernelMu.Unlock()
+	if !u.made {
+		return
+	}
+	u.made = false
+	for _, k := range u.kernels {
+		x.rt.ReleaseKernel(k)
+	}
+	u.kernels = nil
+	x.rt.ReleaseProgram(u.native)
+}
+
+// kernel returns the runtime's kernel of a name, made once.
+func (u *unit[P, K]) kernel(name string) (k K, err error) {
+	u.kernelMu.Lock()
+	defer u.kernelMu.Unlock()
+	if k, ok := u.kernels[name]; ok {
+		return k, nil
+	}
+	if !u.made {
+		return k, ErrClosed
+	}
+	k, err = u.x.rt.Kernel(u.native, name)
+	if errors.Is(err, ErrOutOfResources) {
+		u.x.count(stats.OutOfResources)
+		u.x.Clear() // not this unit: who asks holds it
+		k, err = u.x.rt.Kernel(u.native, name)
+	}
+	if err != nil {
+		return k, err
+	}
+	if u.kernels == nil {
+		u.kernels = make(map[string]K)
+	}
+	u.kernels[name] = k
+	return k, nil
+}
+
+func (u *unit[P, K]) countKernels() int {
+	u.kernelMu.Lock()
+	defer u.kernelMu.Unlock()
+	return len(u.kernels)
+}
+
+// label names a unit for people.
+func (u *unit[P, K]) label() string {
+	if u.key.IsZero() {
+		return u.id.what.String()[:12]
+	}
+	return u.key.Short()
+}
