@@ -1,0 +1,234 @@
+//go:build linux || darwin
+
+package beneath
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dirFlags  = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+)
+
+// retry repeats a call that a signal interrupted: open may be, on network
+// file systems.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// OpenRoot opens the directory that everything else happens below. Links in
+// the path that leads to it are followed, but it must not itself be one.
+func OpenRoot(path string, o Options) (Dir, Info, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Open(path, dirFlags, 0)
+		return err
+	})
+	if err != nil {
+		return Dir{}, Info{}, pathError("open", path, err)
+	}
+	d := Dir{fd + 1, o}
+	info, err := d.Stat()
+	if err != nil {
+		d.Close()
+		return Dir{}, Info{}, err
+	}
+	return d, info, nil
+}
+
+// Stat returns what the directory is now.
+func (d Dir) Stat() (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(d.fd-1, &st); err != nil {
+		return Info{}, pathError("stat", ".", err)
+	}
+	return info(&st), nil
+}
+
+// Close ends the descriptor.
+func (d Dir) Close() error { return pathError("close", ".", unix.Close(d.fd-1)) }
+
+// OpenDir opens a directory at a path below d.
+func (d Dir) OpenDir(path string) (Dir, error) {
+	fd, err := d.open(path, dirFlags)
+	if err != nil {
+		return Dir{}, pathError("open", path, err)
+	}
+	return Dir{fd + 1, d.o}, nil
+}
+
+// Open opens a file at a path below d for reading, without waiting for
+// anything, and returns what it is: the caller decides whether to read it.
+func (d Dir) Open(path string) (File, Info, error) { return d.openFile(path, fileFlags) }
+
+// OpenWrite opens a file that is there for reading and writing.
+func (d Dir) OpenWrite(path string) (File, Info, error) {
+	return d.openFile(path, fileFlags&^unix.O_RDONLY|unix.O_RDWR)
+}
+
+func (d Dir) openFile(path string, flags int) (File, Info, error) {
+	fd, err := d.open(path, flags)
+	if err != nil {
+		return File{}, Info{}, pathError("open", path, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return File{}, Info{}, pathError("stat", path, err)
+	}
+	return File{fd + 1}, info(&st), nil
+}
+
+// Create makes a file of a new name in d, mode 0600, for reading and writing.
+func (d Dir) Create(name string) (File, error) {
+	if err := checkName("create", name); err != nil {
+		return File{}, err
+	}
+	var fd int
+	err := retry(func() (err error) {
+		const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
+		fd, err = unix.Openat(d.fd-1, name, flags, 0o600)
+		return err
+	})
+	if err != nil {
+		return File{}, pathError("create", name, err)
+	}
+	return File{fd + 1}, nil
+}
+
+// Mkdir makes a directory in d, mode 0700.
+func (d Dir) Mkdir(name string) error {
+	if err := checkName("mkdir", name); err != nil {
+		return err
+	}
+	return pathError("mkdir", name, unix.Mkdirat(d.fd-1, name, 0o700))
+}
+
+// Lstat returns what the name in d is; it follows no link.
+func (d Dir) Lstat(name string) (Info, error) {
+	if err := checkName("stat", name); err != nil {
+		return Info{}, err
+	}
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(d.fd-1, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return Info{}, pathError("stat", name, err)
+	}
+	return info(&st), nil
+}
+
+// Remove removes a name in d that is not a directory.
+func (d Dir) Remove(name string) error {
+	if err := checkName("remove", name); err != nil {
+		return err
+	}
+	return pathError("remove", name, unix.Unlinkat(d.fd-1, name, 0))
+}
+
+// Rmdir removes an empty directory in d.
+func (d Dir) Rmdir(name string) error {
+	if err := checkName("rmdir", name); err != nil {
+		return err
+	}
+	return pathError("rmdir", name, unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR))
+}
+
+// Rename gives the file called name in d the name to in dir, replacing what
+// has it.
+func (d Dir) Rename(name string, dir Dir, to string) error {
+	if err := checkName("rename", name); err != nil {
+		return err
+	}
+	if err := checkName("rename", to); err != nil {
+		return err
+	}
+	return pathError("rename", to, unix.Renameat(d.fd-1, name, dir.fd-1, to))
+}
+
+// Each calls f with every name in d, in no order, until f returns false.
+// Names that come or go meanwhile may be seen or not.
+func (d Dir) Each(f func(name string) bool) error {
+	fd, err := d.reopen()
+	if err != nil {
+		return pathError("open", ".", err)
+	}
+	list := os.NewFile(uintptr(fd), ".")
+	defer list.Close()
+	for {
+		names, err := list.Readdirnames(512)
+		for _, n := range names {
+			if !f(n) {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return pathError("list", ".", err)
+		}
+	}
+}
+
+// reopen returns a descriptor of d with a reading position of its own.
+func (d Dir) reopen() (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(d.fd-1, ".", dirFlags, 0)
+		return err
+	})
+	return fd, err
+}
+
+// openStep opens a path component by component: every link is refused.
+func (d Dir) openStep(path string, flags int) (int, error) {
+	at := d.fd - 1
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		if checkName("open", name) != nil {
+			if at != d.fd-1 {
+				unix.Close(at)
+			}
+			return -1, ErrPath
+		}
+		f := flags
+		if more {
+			f = dirFlags
+		}
+		var fd int
+		err := retry(func() (err error) {
+			fd, err = unix.Openat(at, name, f, 0)
+			return err
+		})
+		if at != d.fd-1 {
+			unix.Close(at)
+		}
+		if err != nil || !more {
+			return fd, err
+		}
+		at, path = fd, rest
+	}
+}
+
+func info(st *unix.Stat_t) Info {
+	k := Other
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		k = Regular
+	case unix.S_IFDIR:
+		k = Directory
+	}
+	return Info{
+		Kind: k, Perm: uint32(st.Mode) & 0o777, UID: st.Uid, Links: uint64(st.Nlink),
+		Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
+	}
+}

@@ -1,0 +1,34 @@
+package beneath
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// noOpenat2 is set once the kernel (before 5.6) or a sandbox has refused it.
+var noOpenat2 atomic.Bool
+
+func (d Dir) open(path string, flags int) (int, error) {
+	if d.o.NoOpenat2 || noOpenat2.Load() {
+		return d.openStep(path, flags)
+	}
+	how := unix.OpenHow{
+		Flags:   uint64(flags),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for {
+		fd, err := unix.Openat2(d.fd-1, path, &how)
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+			continue
+		case errors.Is(err, unix.ENOSYS):
+			noOpenat2.Store(true)
+			return d.openStep(path, flags)
+		case errors.Is(err, unix.EPERM): // a sandbox, or this one file
+			return d.openStep(path, flags)
+		}
+		return fd, err
+	}
+}

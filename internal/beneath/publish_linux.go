@@ -1,0 +1,55 @@
+package beneath
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// viaProc is set once linking by descriptor was refused: before Linux 6.10 it
+// needs a capability, and the path in /proc does the same.
+var viaProc atomic.Bool
+
+// publishUnnamed writes a file that has no name and then gives it one, so a
+// writer that is killed leaves nothing. It is errors.ErrUnsupported where the
+// file system cannot.
+func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(d.fd-1, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		return err
+	})
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
+	case err != nil:
+		return pathError("create", name, err)
+	}
+	f := File{fd + 1}
+	defer f.Close()
+	if err := f.fill(mtime, contents); err != nil {
+		return err
+	}
+	if !viaProc.Load() {
+		err := unix.Linkat(fd, "", d.fd-1, name, unix.AT_EMPTY_PATH)
+		if err == nil || errors.Is(err, unix.EEXIST) {
+			return pathError("link", name, err)
+		}
+	}
+	err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
+	switch {
+	case err == nil:
+		viaProc.Store(true)
+		return nil
+	case errors.Is(err, unix.EEXIST):
+		return pathError("link", name, err)
+	}
+	// The directory is gone, or there is no /proc.
+	if st, serr := d.Stat(); serr == nil && st.Links == 0 {
+		return pathError("link", name, unix.ENOENT)
+	}
+	return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
+}

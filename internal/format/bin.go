@@ -1,0 +1,129 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Bin is an encoded .bin in parts, so that code is written from where it is.
+type Bin struct {
+	Parts [][]byte // to be written one after the other
+	Size  int64    // bytes of all parts
+}
+
+// EncodeBin encodes an artifact. The parts share the artifact's code. An
+// artifact without code, of an unknown form, with unsorted variants or too
+// large is an error that wraps ErrEncode.
+func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
+	if err := checkArtifact(a); err != nil {
+		return Bin{}, err
+	}
+	b := make([]byte, FixedBytes, FixedBytes+16*len(a.Binaries)+128*len(a.Kernels)+256)
+	le := binary.LittleEndian
+	payload := int64(len(a.Log))
+	digest := sha256.New()
+	digest.Write([]byte(a.Log))
+	for _, bin := range a.Binaries {
+		b = le.AppendUint32(b, uint32(bin.Form))
+		b = le.AppendUint32(b, 0)
+		b = le.AppendUint64(b, uint64(len(bin.Data)))
+		payload += int64(len(bin.Data))
+		digest.Write(bin.Data)
+	}
+	for _, v := range a.Variants {
+		b = appendText(b, v)
+	}
+	for _, k := range a.Kernels {
+		b = appendKernel(b, k)
+	}
+	header := int64(len(b) + digestBytes)
+	if header > MaxHeader || header+payload > MaxSize {
+		return Bin{}, fmt.Errorf("artifact of %d bytes: %w: %w", header+payload, ErrEncode, store.ErrTooLarge)
+	}
+	copy(b, binMagic)
+	le.PutUint32(b[8:], Version)
+	le.PutUint32(b[12:], uint32(header))
+	for i, d := range []key.Digest{k.Device, k.Image, k.Constants, k.Options, k.Sum} {
+		copy(b[16+i*digestBytes:], d[:])
+	}
+	le.PutUint64(b[176:], uint64(createdNanos(a.Created)))
+	le.PutUint64(b[184:], uint64(max(a.Cost, 0)))
+	le.PutUint64(b[192:], uint64(payload))
+	digest.Sum(b[200:200])
+	le.PutUint32(b[232:], uint32(len(a.Log)))
+	le.PutUint32(b[236:], uint32(len(a.Binaries)))
+	le.PutUint32(b[240:], uint32(len(a.Variants)))
+	le.PutUint32(b[244:], uint32(len(a.Kernels)))
+	sum := sha256.Sum256(b)
+	b = append(b, sum[:]...)
+
+	parts := make([][]byte, 0, 2+len(a.Binaries))
+	parts = append(parts, b)
+	if a.Log != "" {
+		parts = append(parts, []byte(a.Log))
+	}
+	for _, bin := range a.Binaries {
+		parts = append(parts, bin.Data)
+	}
+	return Bin{parts, header + payload}, nil
+}
+
+// createdNanos returns 0 for a time that is not known or does not fit.
+func createdNanos(t time.Time) int64 {
+	if t.Before(time.Unix(0, math.MinInt64)) || t.After(time.Unix(0, math.MaxInt64)) {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func checkArtifact(a *store.Artifact) error {
+	if len(a.Binaries) == 0 {
+		return fmt.Errorf("artifact without code: %w", ErrEncode)
+	}
+	for i, b := range a.Binaries {
+		if len(b.Data) == 0 {
+			return fmt.Errorf("binary %d is empty: %w", i, ErrEncode)
+		}
+		if b.Form < store.FormIntermediate || b.Form > store.FormFinal {
+			return fmt.Errorf("binary %d is of form %d: %w", i, b.Form, ErrEncode)
+		}
+	}
+	for i := 1; i < len(a.Variants); i++ {
+		if a.Variants[i-1] >= a.Variants[i] {
+			return fmt.Errorf("variant %q is out of order: %w", a.Variants[i], ErrEncode)
+		}
+	}
+	if len(a.Log) > math.MaxUint32 {
+		return fmt.Errorf("build log of %d bytes: %w: %w", len(a.Log), ErrEncode, store.ErrTooLarge)
+	}
+	return nil
+}
+
+// DecodeBin reads a whole .bin and checks both digests. The artifact's code
+// shares memory with b.
+func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
+	h, err := ParseHeader(b, int64(len(b)))
+	if err != nil {
+		return nil, nil, err
+	}
+	rest := b[h.HeaderBytes:]
+	if sha256.Sum256(rest) != h.payloadDigest {
+		return nil, nil, ErrDigest
+	}
+	a := &store.Artifact{
+		Binaries: make([]store.Binary, len(h.Binaries)), Log: string(rest[:h.LogBytes]),
+		Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
+	}
+	rest = rest[h.LogBytes:]
+	for i, bin := range h.Binaries {
+		a.Binaries[i] = store.Binary{Form: bin.Form, Data: rest[:bin.Size:bin.Size]}
+		rest = rest[bin.Size:]
+	}
+	return h, a, nil
+}

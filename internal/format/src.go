@@ -1,0 +1,70 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+const (
+	srcMagic = "kstsrc\r\n"
+
+	// SrcHeaderBytes is the length of the header of a .src.
+	SrcHeaderBytes = 56
+)
+
+// EncodeSrc encodes a recipe.
+func EncodeSrc(r *key.Recipe) ([]byte, error) {
+	b := make([]byte, SrcHeaderBytes, SrcHeaderBytes+1024+r.Image.Size())
+	b = r.Append(b)
+	if int64(len(b)) > MaxSize {
+		return nil, fmt.Errorf("recipe of %d bytes: %w: %w", len(b), ErrEncode, store.ErrTooLarge)
+	}
+	body := b[SrcHeaderBytes:]
+	copy(b, srcMagic)
+	binary.LittleEndian.PutUint32(b[8:], Version)
+	binary.LittleEndian.PutUint32(b[12:], SrcHeaderBytes)
+	binary.LittleEndian.PutUint64(b[16:], uint64(len(body)))
+	sum := sha256.Sum256(body)
+	copy(b[24:], sum[:])
+	return b, nil
+}
+
+// CheckSrc checks the first bytes of a .src of size bytes, at least its header
+// where there is one: all but the digest.
+func CheckSrc(b []byte, size int64) error {
+	if err := checkPrefix(b, srcMagic); err != nil {
+		return err
+	}
+	if len(b) < SrcHeaderBytes {
+		return ErrTruncated
+	}
+	if n := binary.LittleEndian.Uint32(b[12:]); n != SrcHeaderBytes {
+		return malformed("header of %d bytes", n)
+	}
+	n := binary.LittleEndian.Uint64(b[16:])
+	if n > MaxSize || int64(n) != size-SrcHeaderBytes {
+		return ErrTruncated
+	}
+	return nil
+}
+
+// DecodeSrc reads a whole .src and checks its digest. The recipe shares memory
+// with b.
+func DecodeSrc(b []byte) (*key.Recipe, error) {
+	if err := CheckSrc(b, int64(len(b))); err != nil {
+		return nil, err
+	}
+	body := b[SrcHeaderBytes:]
+	if sha256.Sum256(body) != [digestBytes]byte(b[24:SrcHeaderBytes]) {
+		return nil, ErrDigest
+	}
+	r, err := key.ParseRecipe(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return r, nil
+}

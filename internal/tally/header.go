@@ -1,0 +1,47 @@
+package tally
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const flagsOffset = 24
+
+var errDamaged = errors.New("damaged tally")
+
+func (h header) put(b []byte) {
+	copy(b, magic)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	binary.LittleEndian.PutUint32(b[12:], headerBytes)
+	binary.LittleEndian.PutUint32(b[16:], uint32(h.slots))
+	binary.LittleEndian.PutUint32(b[20:], uint32(h.counters))
+	binary.LittleEndian.PutUint64(b[flagsOffset:], h.flags)
+}
+
+// parseHeader reads the header of a file of size bytes.
+func parseHeader(b []byte, size int64) (header, error) {
+	if len(b) < headerBytes || string(b[:8]) != magic {
+		return header{}, errDamaged
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
+		return header{}, fmt.Errorf("version %d: %w", v, ErrVersion)
+	}
+	h := header{
+		int(binary.LittleEndian.Uint32(b[16:])), int(binary.LittleEndian.Uint32(b[20:])),
+		binary.LittleEndian.Uint64(b[flagsOffset:]),
+	}
+	if binary.LittleEndian.Uint32(b[12:]) != headerBytes || h.slots < 1 || h.slots > maxSlots ||
+		h.counters < 1 || h.counters > maxCounters || size != h.size() {
+		return header{}, errDamaged
+	}
+	return h, nil
+}
+
+func nowNanos() int64 { return time.Now().UnixNano() }
+
+// pause waits a little longer at each attempt, up to 5 ms.
+func pause(attempt int) {
+	time.Sleep(min(time.Duration(attempt+1)*200*time.Microsecond, 5*time.Millisecond))
+}

@@ -1,0 +1,301 @@
+// Package tally keeps totals in a file that many processes add to at once,
+// without one lock for all: the file holds many slots, each a full set of
+// counters, an addition goes to any slot that is free, and a total is the sum
+// over the slots, read with one call. What a process that is killed had not
+// added is lost, and nothing else.
+//
+// The file is a header of 64 bytes (magic, version, slots, counters, flags)
+// and the slots, all numbers little-endian; docs/FORMAT.md has the table.
+package tally
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/lock"
+)
+
+const (
+	magic       = "ksttally"
+	version     = 1
+	headerBytes = 64
+	maxSlots    = 1 << 10
+	maxCounters = 1 << 10
+)
+
+// Errors of a tally file.
+var (
+	ErrVersion = errors.New("tally of another format version")
+	ErrBusy    = errors.New("every slot of the tally is locked")
+)
+
+// Place is where a tally file lives.
+type Place struct {
+	Dir  beneath.Dir // of the file
+	Tmp  beneath.Dir // for files that do not yet have a name
+	Name string
+}
+
+// File is a tally file. It is opened, and made where it is missing or
+// damaged, by the first call that needs it. It is safe for concurrent use.
+type File struct {
+	place    Place
+	slots    int
+	counters int
+
+	mu   sync.Mutex // excludes the goroutines of this process
+	f    beneath.File
+	h    header
+	slot int // where the last addition went
+}
+
+type header struct {
+	slots, counters int
+	flags           uint64
+}
+
+func (h header) size() int64        { return h.offset(h.slots) }
+func (h header) offset(s int) int64 { return headerBytes + int64(s)*int64(h.counters)*8 }
+
+// New returns the tally file at a place, for counters counters. Slots is how
+// many a file that must be made gets.
+func New(p Place, slots, counters int) *File {
+	return &File{place: p, slots: slots, counters: counters, slot: rand.N(slots)}
+}
+
+// Close ends the descriptor. A later call opens it again.
+func (t *File) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop()
+}
+
+func (t *File) drop() {
+	if t.f.IsOpen() {
+		t.f.Close()
+		t.f = beneath.File{}
+	}
+}
+
+// Add adds delta, as many numbers as there are counters, to the totals.
+func (t *File) Add(delta ...int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range 4 {
+		if err := t.need(); err != nil {
+			return err
+		}
+		slot, err := t.lockSlot()
+		if err != nil {
+			return err
+		}
+		// A file that was removed or replaced meanwhile counts for nobody.
+		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
+			t.drop()
+			continue
+		}
+		err = t.addTo(slot, delta)
+		t.unlock(slot, 1)
+		if err == nil {
+			return nil
+		}
+		t.drop()
+	}
+	return fmt.Errorf("add to %s: it is replaced again and again", t.place.Name)
+}
+
+func (t *File) addTo(slot int, delta []int64) error {
+	b := make([]byte, 8*len(delta))
+	at := t.h.offset(slot)
+	if _, err := t.f.ReadAt(b, at); err != nil {
+		return err
+	}
+	for i, d := range delta {
+		n := int64(binary.LittleEndian.Uint64(b[8*i:]))
+		binary.LittleEndian.PutUint64(b[8*i:], uint64(n+d))
+	}
+	return t.f.WriteAt(b, at)
+}
+
+// Totals returns the sums over all slots, as many as there are counters, and
+// the flags. Additions that happen meanwhile may be in or not.
+func (t *File) Totals() (sums []int64, flags uint64, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.f.IsOpen() {
+		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
+			t.drop()
+		}
+	}
+	if err := t.need(); err != nil {
+		return nil, 0, err
+	}
+	if sums, flags, err = t.read(); err != nil {
+		t.drop()
+		if err = t.need(); err == nil {
+			sums, flags, err = t.read()
+		}
+	}
+	return sums, flags, err
+}
+
+func (t *File) read() ([]int64, uint64, error) {
+	b := make([]byte, t.h.size())
+	if _, err := t.f.ReadAt(b, 0); err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", t.place.Name, err)
+	}
+	h, err := parseHeader(b, int64(len(b)))
+	if err != nil {
+		return nil, 0, err
+	}
+	sums := make([]int64, t.counters)
+	for s := range h.slots {
+		for i := range sums {
+			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
+		}
+	}
+	return sums, h.flags, nil
+}
+
+// SetFlags replaces the flags, which a new file has at zero.
+func (t *File) SetFlags(flags uint64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.need(); err != nil {
+		return err
+	}
+	return t.f.WriteAt(binary.LittleEndian.AppendUint64(nil, flags), flagsOffset)
+}
+
+// Reset sets all counters to zero.
+func (t *File) Reset() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.need(); err != nil {
+		return err
+	}
+	if err := t.lockAll(); err != nil {
+		return err
+	}
+	defer t.unlock(0, t.h.slots)
+	return t.f.WriteAt(make([]byte, t.h.size()-headerBytes), headerBytes)
+}
+
+// need opens the file, and makes it where it is missing, damaged or too small.
+// The caller holds mu.
+func (t *File) need() error {
+	if t.f.IsOpen() {
+		return nil
+	}
+	for range 4 {
+		h, err := t.open()
+		switch {
+		case err == nil && h.counters >= t.counters:
+			return nil
+		case err == nil:
+			err = t.grow()
+		case errors.Is(err, ErrVersion):
+			return err
+		case errors.Is(err, fs.ErrNotExist):
+			err = t.publish(false, nil, 0)
+		default:
+			err = t.publish(true, nil, 0)
+		}
+		t.drop()
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("open %s: it is replaced again and again", t.place.Name)
+}
+
+func (t *File) open() (header, error) {
+	f, info, err := t.place.Dir.OpenWrite(t.place.Name)
+	if err != nil {
+		return header{}, err
+	}
+	if info.Kind != beneath.Regular {
+		f.Close()
+		return header{}, fmt.Errorf("open %s: not a regular file", t.place.Name)
+	}
+	var b [headerBytes]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil {
+		f.Close()
+		return header{}, fmt.Errorf("read %s: %w", t.place.Name, err)
+	}
+	h, err := parseHeader(b[:], info.Size)
+	if err != nil {
+		f.Close()
+		return header{}, err
+	}
+	t.f, t.h = f, h
+	return h, nil
+}
+
+// grow replaces the open file, which an older version made, by one that has
+// all counters.
+func (t *File) grow() error {
+	if err := t.lockAll(); err != nil {
+		return err
+	}
+	defer t.unlock(0, t.h.slots)
+	if info, err := t.f.Stat(); err != nil || info.Links == 0 {
+		return err // somebody else did
+	}
+	older := &File{place: t.place, counters: t.h.counters, f: t.f, h: t.h}
+	sums, flags, err := older.read()
+	if err != nil {
+		return err
+	}
+	return t.publish(true, sums, flags)
+}
+
+// publish makes a file whose first slot holds sums.
+func (t *File) publish(replace bool, sums []int64, flags uint64) error {
+	h := header{t.slots, t.counters, flags}
+	b := make([]byte, h.size())
+	h.put(b)
+	for i, n := range sums {
+		binary.LittleEndian.PutUint64(b[headerBytes+8*i:], uint64(n))
+	}
+	return t.place.Dir.Publish(t.place.Tmp, t.place.Name, replace, nowNanos(), b)
+}
+
+// lockSlot locks a slot that nobody holds, first the one that served last.
+// Where locks do not work it goes without: a lost addition is mended by the
+// next count.
+func (t *File) lockSlot() (int, error) {
+	for i := range 8 * t.h.slots {
+		s := (t.slot + i) % t.h.slots
+		err := lock.Try(t.f, t.h.offset(s), 1)
+		if err == nil || errors.Is(err, lock.ErrUnsupported) {
+			t.slot = s
+			return s, nil
+		}
+	}
+	return 0, ErrBusy
+}
+
+func (t *File) lockAll() error {
+	for i := range 1000 {
+		err := lock.Try(t.f, t.h.offset(0), t.h.size()-headerBytes)
+		if err == nil || errors.Is(err, lock.ErrUnsupported) {
+			return nil
+		}
+		pause(i)
+	}
+	return ErrBusy
+}
+
+func (t *File) unlock(slot, n int) {
+	size := int64(1)
+	if n > 1 {
+		size = t.h.size() - headerBytes
+	}
+	_ = lock.Release(t.f, t.h.offset(slot), size)
+}

@@ -1,0 +1,158 @@
+// Package disk keeps artifacts in a directory that many processes share.
+//
+//	<root>/<device>/<image>/<constants>/<options>/<n>.bin   the artifact
+//	                                             /<n>.src   its recipe
+//	<root>/.meta                                            locks, account, statistics
+//
+// The directory is the index: nothing is opened or read before a request needs
+// it, and a hit reads one file. Readers take no lock, since a file appears
+// complete or not at all; digests are checked at every load, so nothing is
+// forced to the medium and what a crash tears is a miss. docs/FORMAT.md
+// specifies every file.
+//
+// No trouble of the disk harms the caller. A root that cannot be trusted turns
+// the tier off, with a reason that [Store.Status] tells.
+package disk
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Policy says which entries go first when the limit is passed.
+type Policy uint8
+
+// The policies.
+const (
+	LRU  Policy = iota // those that were not used for longest
+	Cost               // those that save the least build time per byte, aged
+)
+
+func (p Policy) String() string {
+	if p == Cost {
+		return "cost"
+	}
+	return "lru"
+}
+
+// Options are the settings of a Store. Only Dir is required.
+type Options struct {
+	// Dir is the root. It is made, mode 0700, when something is first stored.
+	Dir string
+
+	// ReadOnly makes this a layer: it is never written, and may belong to
+	// root and be readable, though not writable, by others.
+	ReadOnly bool
+
+	// MaxSize is the limit in bytes, recipes included; 0 is none.
+	MaxSize int64
+
+	// Policy says what is evicted first.
+	Policy Policy
+
+	// Recorder takes the counts of puts, evictions, bytes and damage; nil
+	// takes none. Hits and misses are the caller's to count, who may ask
+	// several stores.
+	Recorder stats.Recorder
+
+	// Now replaces the clock.
+	Now func() time.Time
+
+	// Trace gets a line for everything that is worth one; may be nil.
+	Trace *slog.Logger
+
+	hooks hooks
+}
+
+// hooks are for tests.
+type hooks struct {
+	beneath beneath.Options
+	names   func(key.Key) [4]string // forces collisions of the four names
+	setID   bool
+	noLocks bool
+	offFor  time.Duration // how long a tier that is off stays so
+}
+
+// ErrOff is wrapped by every error of a store whose tier is off.
+var ErrOff = errors.New("the disk tier is off")
+
+var errClosed = errors.New("closed")
+
+// Store is the disk tier. It is safe for concurrent use by goroutines and
+// processes. Make it with [New].
+type Store struct {
+	o      Options
+	access accessTable
+
+	root   atomic.Pointer[root]
+	mu     sync.Mutex // serializes opening and closing the root
+	closed atomic.Bool
+	off    error     // why the root could not be opened the last time
+	offAt  time.Time // when that was
+
+	inFlight atomic.Int64 // bytes of puts under way
+	evict    evictor
+}
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Locker = (*Store)(nil)
+)
+
+// New returns the store of a directory. It does not touch the disk.
+func New(o Options) *Store {
+	if o.Recorder == nil {
+		o.Recorder = stats.Noop{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Trace == nil {
+		o.Trace = slog.New(slog.DiscardHandler)
+	}
+	if o.Dir != "" {
+		if abs, err := filepath.Abs(o.Dir); err == nil {
+			o.Dir = abs
+		}
+	}
+	s := &Store{o: o}
+	s.evict.init()
+	return s
+}
+
+// Close waits a bounded time for a running evictor and gives the descriptors
+// back. Build locks that are held stay until they are unlocked. Every later
+// call is answered as by a tier that is off. Close may be called more than
+// once.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	was := s.closed.Swap(true)
+	s.mu.Unlock()
+	if was {
+		return nil
+	}
+	s.evict.stop(closeWait)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.root.Swap(nil); r != nil {
+		r.release()
+	}
+	return nil
+}
+
+// closeWait bounds how long Close waits for the evictor. What it has not done
+// by then, the next put does.
+const closeWait = 2 * time.Second
+
+func (s *Store) nowNanos() int64 { return s.o.Now().UnixNano() }
+
+func (s *Store) count(c stats.Counter, n int64) { s.o.Recorder.Add(c, n) }

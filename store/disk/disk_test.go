@@ -1,0 +1,48 @@
+package disk
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+// open returns a store below a directory of the test's own.
+func open(t testing.TB, change ...func(*Options)) *Store {
+	t.Helper()
+	o := Options{Dir: filepath.Join(t.TempDir(), "root")}
+	for _, c := range change {
+		c(&o)
+	}
+	s := New(o)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// collide makes every key have the same directories.
+func collide(key.Key) [4]string {
+	const d = "00112233445566778899aabbccddeeff"
+	return [4]string{d, d, d, d}
+}
+
+func TestStoreContract(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Options){
+		"default":     func(*Options) {},
+		"limit":       func(o *Options) { o.MaxSize, o.Policy = 1<<30, Cost },
+		"slow ways":   func(o *Options) { o.hooks.beneath = beneath.Options{NoOpenat2: true, NoTmpfile: true} },
+		"all collide": func(o *Options) { o.hooks.names = collide },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) store.Store { return open(t, change) })
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/tally"
+	"github.com/kernstash/kernstash/stats"
+)
+
+const (
+	metaDir      = ".meta"
+	tmpDir       = "tmp"
+	lockFile     = "locks"
+	accountFile  = "account"
+	statsFile    = "stats"
+	versionFile  = "VERSION"
+	cacheTagFile = "CACHEDIR.TAG"
+
+	layout = 1
+)
+
+// cacheTag keeps backup programs out; its first line is fixed by
+// https://bford.info/cachedir/.
+const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55\n" +
+	"# This directory is a cache made by kernstash. Everything in it can be made again.\n"
+
+// errLayout says that another version of kernstash laid this root out.
+var errLayout = errors.New("laid out by another version of kernstash: set another directory")
+
+// checkVersion refuses a root of another layout. A VERSION that is missing or
+// unreadable says nothing.
+func checkVersion(d beneath.Dir, readOnly bool) error {
+	f, info, err := d.Open(versionFile)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info.Kind != beneath.Regular || info.Size > 64 {
+		return nil
+	}
+	b := make([]byte, info.Size)
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return nil
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && n != layout {
+		return fmt.Errorf("layout %d, this is %d: %w", n, layout, errLayout)
+	}
+	return nil
+}
+
+// meta is what writers need beside the entries.
+type meta struct {
+	dir, tmp beneath.Dir
+	locks    *lock.Pool
+	account  *tally.File
+	stats    *tally.File
+}
+
+// The account has two counters in each slot.
+const (
+	accountBytes = iota
+	accountEntries
+	accountCounters
+)
+
+const (
+	accountSlots = 64
+	statsSlots   = 16
+
+	// flagCounted says that the account started from a count of what is there.
+	flagCounted = 1
+)
+
+// meta returns .meta, which it makes if need be. What it returns is valid as
+// long as the root is held.
+func (r *root) meta(noLocks bool) (*meta, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.metas != nil {
+		return r.metas, nil
+	}
+	writeOnce(r.dir, versionFile, strconv.Itoa(layout)+"\n")
+	writeOnce(r.dir, cacheTagFile, cacheTag)
+	m := &meta{}
+	var err error
+	if m.dir, err = ensureDir(r.dir, metaDir); err != nil {
+		return nil, err
+	}
+	if m.tmp, err = ensureDir(m.dir, tmpDir); err != nil {
+		m.dir.Close()
+		return nil, err
+	}
+	m.locks = lock.New(func() (beneath.File, error) {
+		if noLocks {
+			return beneath.File{}, lock.ErrUnsupported
+		}
+		return openLocks(m.dir)
+	})
+	m.account = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile}, accountSlots, accountCounters)
+	m.stats = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: statsFile}, statsSlots, stats.NumCounters)
+	if r.made {
+		_ = m.account.SetFlags(flagCounted) // nothing was there to count
+	}
+	r.metas = m
+	return m, nil
+}
+
+func (r *root) metaGone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.metas == nil {
+		return false
+	}
+	for _, d := range []beneath.Dir{r.metas.dir, r.metas.tmp} {
+		if info, err := d.Stat(); err != nil || info.Links == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *meta) close() {
+	m.locks.Close()
+	m.account.Close()
+	m.stats.Close()
+	m.tmp.Close()
+	m.dir.Close()
+}
+
+func openLocks(dir beneath.Dir) (beneath.File, error) {
+	for range 4 {
+		f, info, err := dir.OpenWrite(lockFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			if f, err = dir.Create(lockFile); errors.Is(err, fs.ErrExist) {
+				continue
+			}
+			return f, err
+		}
+		if err != nil {
+			return f, err
+		}
+		if info.Kind != beneath.Regular {
+			f.Close()
+			return beneath.File{}, fmt.Errorf("lock file: %w", errIrregular)
+		}
+		return f, nil
+	}
+	return beneath.File{}, fmt.Errorf("lock file comes and goes: %w", lock.ErrUnsupported)
+}
+
+// ensureDir opens a directory in d, which it makes if need be.
+func ensureDir(d beneath.Dir, name string) (beneath.Dir, error) {
+	sub, err := d.OpenDir(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return sub, err
+	}
+	if err := d.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return beneath.Dir{}, err
+	}
+	return d.OpenDir(name)
+}
+
+// writeOnce makes a small file for people, unless it is there. It does not
+// matter if it cannot be made.
+func writeOnce(d beneath.Dir, name, text string) {
+	if _, err := d.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		_ = d.Publish(d, name, false, time.Now().UnixNano(), []byte(text))
+	}
+}

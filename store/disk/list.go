@@ -1,0 +1,106 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// maxListedRecipe is the largest recipe that is read for the device that it
+// names; there is usually a smaller one of the same device.
+const maxListedRecipe = 16 << 20
+
+// List yields every entry; see [store.Store]. It reads and checks headers, and
+// for each device one recipe, but no code: Verify does.
+func (s *Store) List(ctx context.Context) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		if err := s.list(ctx, yield); err != nil {
+			yield(store.Info{}, fmt.Errorf("list %s: %w", s.o.Dir, err))
+		}
+	}
+}
+
+var errStop = errors.New("no more wanted")
+
+func (s *Store) list(ctx context.Context, yield func(store.Info, error) bool) error {
+	r, err := s.acquire(false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer r.release()
+	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
+	w := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+		for i := range items {
+			if items[i].bin == nil {
+				continue
+			}
+			if !yield(l.info(leaf, names, &items[i]), nil) {
+				return errStop
+			}
+		}
+		return nil
+	}}
+	if err := w.walk(r.dir); err != nil && !errors.Is(err, errStop) {
+		return err
+	}
+	return nil
+}
+
+// lister makes descriptions of entries.
+type lister struct {
+	s       *Store
+	devices map[key.Digest]key.Device // those that are known by now
+}
+
+func (l *lister) info(leaf beneath.Dir, names leafNames, it *item) store.Info {
+	info := store.Info{
+		Size:     it.usage().bytes,
+		Accessed: time.Unix(0, it.bin.Mtime),
+		Location: path.Join(names.path(), binName(it.n)),
+	}
+	f, st, err := l.s.openBin(leaf, binName(it.n))
+	if err == nil {
+		defer f.Close()
+		var h *format.Header
+		if h, err = readHeader(f, st); err == nil {
+			info.Key, info.Created, info.Cost = h.Key, h.Created, h.Cost
+			for _, k := range h.Kernels {
+				info.Kernels = append(info.Kernels, k.Name)
+			}
+			info.Device = l.device(leaf, it, h.Key.Device)
+			if l.s.names(h.Key) != names {
+				err = errMisplaced
+			}
+		}
+	}
+	if err != nil {
+		info.Bad = wrapPath(info.Location, err)
+	}
+	return info
+}
+
+// device returns the device of an entry. Entries of one device name the same,
+// so one recipe for each is read.
+func (l *lister) device(leaf beneath.Dir, it *item, digest key.Digest) key.Device {
+	if d, known := l.devices[digest]; known || it.src == nil {
+		return d
+	}
+	rec, _, err := l.s.readRecipe(leaf, srcName(it.n), maxListedRecipe)
+	if err != nil || rec.Device.Digest() != digest {
+		return key.Device{}
+	}
+	l.devices[digest] = rec.Device
+	return rec.Device
+}

@@ -1,0 +1,48 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Lock takes the build lock of k among all goroutines and processes that share
+// the root; see [store.Locker].
+func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	if s.o.ReadOnly {
+		return nil, fmt.Errorf("lock %s: a read-only layer: %w", k.Short(), lock.ErrUnsupported)
+	}
+	for try := 0; ; try++ {
+		unlock, err := s.tryLock(ctx, k, wait)
+		switch {
+		case err == nil:
+			return unlock, nil
+		case errors.Is(err, lock.ErrBusy):
+			return nil, fmt.Errorf("lock %s: %w", k.Short(), store.ErrLocked)
+		case !errors.Is(err, fs.ErrNotExist) || try == maxTries:
+			return nil, fmt.Errorf("lock %s: %w", k.Short(), err)
+		}
+	}
+}
+
+func (s *Store) tryLock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	r, err := s.acquire(true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	m, err := r.meta(s.o.hooks.noLocks)
+	if err == nil {
+		unlock, err = m.locks.Lock(ctx, buildOffset(k), wait)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		s.dropIfGone(r)
+	}
+	return unlock, err
+}

@@ -1,0 +1,95 @@
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+const (
+	binSuffix = ".bin"
+	srcSuffix = ".src"
+	dirDigits = 32
+)
+
+// leafNames are the four directories of a key, outermost first.
+type leafNames [4]string
+
+func (s *Store) names(k key.Key) leafNames {
+	if s.o.hooks.names != nil {
+		return s.o.hooks.names(k)
+	}
+	return k.Dirs()
+}
+
+func (l leafNames) path() string { return strings.Join(l[:], "/") }
+
+// firstPath returns the path of the entry that is there unless names collide.
+// It is the only name that a hit needs.
+func (s *Store) firstPath(k *key.Key) string {
+	if s.o.hooks.names != nil {
+		return s.names(*k).path() + "/0" + binSuffix
+	}
+	var buf [4*(dirDigits+1) + len("0"+binSuffix)]byte
+	b := buf[:0]
+	for _, d := range [...]*key.Digest{&k.Device, &k.Image, &k.Constants, &k.Options} {
+		b = append(hex.AppendEncode(b, d[:dirDigits/2]), '/')
+	}
+	return string(append(b, "0"+binSuffix...))
+}
+
+func binName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + binSuffix }
+func srcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + srcSuffix }
+
+// parseName reads "<n>.bin" or "<n>.src". Other names are not ours.
+func parseName(name string) (n uint32, suffix string, ok bool) {
+	digits, suffix, found := strings.Cut(name, ".")
+	suffix = "." + suffix
+	if !found || suffix != binSuffix && suffix != srcSuffix {
+		return 0, "", false
+	}
+	v, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || strconv.FormatUint(v, 10) != digits {
+		return 0, "", false
+	}
+	return uint32(v), suffix, true
+}
+
+// isDirName says whether a directory of this name can be one of ours.
+func isDirName(name string) bool {
+	if len(name) != dirDigits {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// The lock file is divided: build locks of keys, short locks of leaf
+// directories, and a few bytes of one meaning each.
+const (
+	leafLocks    = 1 << 62
+	specialLocks = leafLocks | 1<<61
+	evictorByte  = specialLocks
+)
+
+// buildOffset is where the build lock of k is.
+func buildOffset(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
+
+// leafOffset is where the lock of changes to one leaf directory is. It is not
+// the build lock, which the caller of Put may hold; and it is of the
+// directory, not of the key, since keys whose names collide share numbers.
+func leafOffset(l leafNames) int64 {
+	sum := sha256.Sum256([]byte(l.path()))
+	return leafLocks | int64(binary.BigEndian.Uint64(sum[:8])>>3)
+}
+
+// leafPrefix is the path of the first levels directories.
+func leafPrefix(l leafNames, levels int) string { return strings.Join(l[:levels], "/") }

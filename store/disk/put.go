@@ -1,0 +1,248 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/store"
+)
+
+// leafWait bounds how long a writer waits for another one in the same leaf
+// directory; each holds it for as long as writing two files takes.
+const leafWait = 10 * time.Second
+
+// maxTries is how often a put starts over when directories are removed under
+// it: by the evictor, or the whole root by a person.
+const maxTries = 8
+
+// Put stores an entry; see [store.Store]. It may be called while the build
+// lock of the key is held.
+func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
+	res, written, err := s.put(ctx, e)
+	s.countPut(res, written, errors.Is(err, store.ErrDropped))
+	if err != nil {
+		s.o.Trace.Warn("not stored", "reason", err)
+	}
+	return res, err
+}
+
+func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
+	if err := validate(e); err != nil {
+		return store.Failed, 0, err
+	}
+	w, err := s.newWriter(e)
+	if err != nil {
+		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	}
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+		}
+		r, err := s.acquire(true)
+		if err != nil {
+			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+		}
+		res, err := w.put(ctx, r)
+		if err != nil && comesBack(err) {
+			s.dropIfGone(r)
+		}
+		r.release()
+		if err == nil {
+			return res, w.size(), nil
+		}
+		if !comesBack(err) || try == maxTries {
+			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+		}
+	}
+}
+
+// comesBack says whether trying again may help: a directory was removed under
+// the writer, or, without locks, another writer took the number.
+func comesBack(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ESTALE)
+}
+
+func validate(e *store.Entry) error {
+	switch {
+	case e == nil || e.Artifact == nil:
+		return fmt.Errorf("%w: no artifact", store.ErrInvalid)
+	case e.Recipe == nil || e.Recipe.Image == nil:
+		return fmt.Errorf("%w: no recipe", store.ErrInvalid)
+	case e.Key != e.Recipe.Key():
+		return fmt.Errorf("%w: the key is not its recipe's", store.ErrInvalid)
+	}
+	return nil
+}
+
+// writer is one put.
+type writer struct {
+	s     *Store
+	e     *store.Entry
+	names leafNames
+	bin   format.Bin
+	src   []byte
+}
+
+func (s *Store) newWriter(e *store.Entry) (*writer, error) {
+	if s.o.ReadOnly {
+		return nil, fmt.Errorf("%s is a read-only layer: %w", s.o.Dir, fs.ErrPermission)
+	}
+	w := &writer{s: s, e: e, names: s.names(e.Key)}
+	var err error
+	if w.bin, err = format.EncodeBin(e.Key, e.Artifact); err == nil {
+		w.src, err = format.EncodeSrc(e.Recipe)
+	}
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	case s.o.MaxSize > 0 && w.size() > s.o.MaxSize:
+		return nil, fmt.Errorf("%d bytes, the limit is %d: %w", w.size(), s.o.MaxSize, store.ErrTooLarge)
+	}
+	return w, nil
+}
+
+func (w *writer) size() int64 { return w.bin.Size + int64(len(w.src)) }
+
+func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
+	m, err := r.meta(w.s.o.hooks.noLocks)
+	if err != nil {
+		return store.Failed, err
+	}
+	// Most entries that are there already are found without the lock.
+	leaf, err := r.dir.OpenDir(w.names.path())
+	switch {
+	case err == nil:
+		found, err := w.s.survey(leaf, w.e.Key)
+		leaf.Close()
+		if err != nil {
+			return store.Failed, err
+		}
+		if found.same != nil && !w.e.Artifact.Better(found.artifact) {
+			return store.Existing, nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return store.Failed, err
+	}
+	release, err := w.s.reserve(m, w.size())
+	if err != nil {
+		return store.Failed, err
+	}
+	defer release()
+	unlock, err := w.s.lockLeaf(ctx, m, w.names, leafWait)
+	if err != nil {
+		return store.Failed, err
+	}
+	defer unlock()
+	leaf, fresh, err := makeLeaf(r.dir, w.names)
+	if err != nil {
+		return store.Failed, err
+	}
+	defer leaf.Close()
+	var found survey
+	if !fresh {
+		if found, err = w.s.survey(leaf, w.e.Key); err != nil {
+			return store.Failed, err
+		}
+	}
+	res, err := w.write(m, leaf, found)
+	if err == nil && res != store.Existing {
+		w.s.settle(m)
+	}
+	return res, err
+}
+
+// lockLeaf takes the lock of changes to a leaf. Where locks do not work it
+// returns none: the file system still lets one writer win.
+func (s *Store) lockLeaf(ctx context.Context, m *meta, l leafNames, wait time.Duration) (unlock func(), err error) {
+	unlock, err = m.locks.Lock(ctx, leafOffset(l), wait)
+	switch {
+	case err == nil:
+		return unlock, nil
+	case errors.Is(err, lock.ErrUnsupported):
+		return func() {}, nil
+	case errors.Is(err, lock.ErrBusy):
+		return nil, fmt.Errorf("another writer: %w", err)
+	}
+	return nil, err
+}
+
+// write puts the files where the survey found room. The recipe comes first, so
+// that an entry never is without.
+func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (store.PutResult, error) {
+	if found.same != nil && !w.e.Artifact.Better(found.artifact) {
+		return store.Existing, nil
+	}
+	n, replace := found.place()
+	now := w.s.nowNanos()
+	before := usage{}
+	if replace {
+		before = sizeOf(leaf, n)
+	}
+	err := leaf.Publish(m.tmp, srcName(n), replace, now, w.src)
+	if !replace && errors.Is(err, fs.ErrExist) { // a killed writer's
+		err = leaf.Publish(m.tmp, srcName(n), true, now, w.src)
+	}
+	if err != nil {
+		return store.Failed, err
+	}
+	if err := leaf.Publish(m.tmp, binName(n), replace, now, w.bin.Parts...); err != nil {
+		if !replace && !errors.Is(err, fs.ErrExist) {
+			_ = leaf.Remove(srcName(n))
+		}
+		return store.Failed, err
+	}
+	w.s.accountAdd(m, w.size()-before.bytes, 1-before.entries)
+	if replace {
+		return store.Bettered, nil
+	}
+	return store.Stored, nil
+}
+
+// sizeOf returns what the account holds of an entry: its regular files.
+func sizeOf(leaf beneath.Dir, n uint32) usage {
+	var u usage
+	if info, err := leaf.Lstat(binName(n)); err == nil && info.Kind == beneath.Regular {
+		u.bytes, u.entries = info.Size, 1
+	}
+	if info, err := leaf.Lstat(srcName(n)); err == nil && info.Kind == beneath.Regular {
+		u.bytes += info.Size
+	}
+	return u
+}
+
+// makeLeaf opens a leaf directory and makes what is missing of it. fresh says
+// that it is new, and so empty.
+func makeLeaf(d beneath.Dir, names leafNames) (leaf beneath.Dir, fresh bool, err error) {
+	at := d
+	for level, name := range names {
+		var next beneath.Dir
+		err = fs.ErrNotExist
+		if level == 0 { // a device is seldom new
+			next, err = at.OpenDir(name)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = at.Mkdir(name)
+			fresh = err == nil
+			if err == nil || errors.Is(err, fs.ErrExist) {
+				next, err = at.OpenDir(name)
+			}
+		}
+		if at != d {
+			at.Close()
+		}
+		if err != nil {
+			return beneath.Dir{}, false, err
+		}
+		at = next
+	}
+	return at, fresh, nil
+}
