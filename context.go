@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -28,7 +26,7 @@ type Context[P, K any] struct {
 	cache    *Cache
 	rt       Runtime[P, K]
 	options  ContextOptions
-	programs *xsync.Map[programID, *Program[P, K]]
+	programs table[P, K]
 	clock    atomic.Int64 // even; see Program.used
 	closed   atomic.Bool  // no new requests
 	ended    atomic.Bool  // Close is over: the runtime is not called any more
@@ -55,7 +53,6 @@ type Context[P, K any] struct {
 func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
 	x := &Context[P, K]{
 		cache: c, rt: rt, options: o,
-		programs: xsync.NewMap[programID, *Program[P, K]](),
 		live:     make(map[*Program[P, K]]struct{}),
 		units:    make(map[unitID]*unit[P, K]),
 		cached:   make(map[*Program[P, K]]struct{}),
@@ -82,7 +79,7 @@ func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K],
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	if p := x.hit(id); p != nil {
+	if p := x.hit(&id); p != nil {
 		return p, nil
 	}
 	return x.miss(ctx, id, r)
@@ -107,7 +104,7 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
-	if p := q.x.hit(q.id); p != nil {
+	if p := q.x.hit(&q.id); p != nil {
 		return p, nil
 	}
 	return q.x.miss(ctx, q.id, q.request)
@@ -126,9 +123,9 @@ func (x *Context[P, K]) Kernel(ctx context.Context, r Request, name string) (*Ke
 
 // hit returns a program that is there, with a use added; nil if there is none.
 // It takes no lock and does not allocate.
-func (x *Context[P, K]) hit(id programID) *Program[P, K] {
-	p, ok := x.programs.Load(id)
-	if !ok || !p.result.Done() {
+func (x *Context[P, K]) hit(id *programID) *Program[P, K] {
+	p := x.programs.load(id)
+	if p == nil || !p.result.Done() {
 		return nil
 	}
 	used, free := p.refs.Acquire()

@@ -3,27 +3,8 @@ package kernstash
 import (
 	"log/slog"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/kernstash/kernstash/stats"
 )
-
-type xsyncOp = xsync.ComputeOp
-
-const (
-	deleteEntry = xsync.DeleteOp
-	cancelEntry = xsync.CancelOp
-)
-
-// removeIf removes a map's entry if it is p.
-func removeIf[P, K any](p *Program[P, K]) func(*Program[P, K], bool) (*Program[P, K], xsyncOp) {
-	return func(at *Program[P, K], loaded bool) (*Program[P, K], xsyncOp) {
-		if loaded && at == p {
-			return at, deleteEntry
-		}
-		return at, cancelEntry
-	}
-}
 
 // admit takes a program that was just made, or whose failure is final, into
 // the cache, and evicts what is then over the limits.
@@ -80,7 +61,7 @@ func (x *Context[P, K]) drop(p *Program[P, K]) bool {
 	if !was {
 		return false
 	}
-	x.programs.Compute(p.id, removeIf(p))
+	x.programs.remove(p, nil)
 	if p.refs.Kill() {
 		x.free(p)
 	}

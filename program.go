@@ -16,10 +16,10 @@ import (
 // last user releases it or its Context is closed. It is safe for concurrent
 // use; whether the runtime's own object is, is the runtime's matter.
 type Program[P, K any] struct {
-	x      *Context[P, K]
 	id     programID
 	result flight.Result
-	refs   *refcount.Counter
+	x      *Context[P, K]
+	refs   refcount.Counter
 
 	// used is the clock of the last use, for eviction. A build advances the
 	// clock by two and stamps its program with it; a hit stamps the program
@@ -92,8 +92,8 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 		if x.closed.Load() {
 			return nil, fmt.Errorf("program: %w", ErrClosed)
 		}
-		p, _ := x.programs.LoadOrCompute(id, func() (*Program[P, K], bool) {
-			return &Program[P, K]{x: x, id: id, refs: refcount.New()}, false
+		p := x.programs.loadOrAdd(&id, func() *Program[P, K] {
+			return &Program[P, K]{x: x, id: id, refs: refcount.New()}
 		})
 		taken, err := p.result.Do(ctx, flight.Hooks{
 			Build:  func(ctx context.Context) error { return x.assemble(ctx, p, r) },
@@ -118,7 +118,7 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 			p.touch()
 			return p, nil
 		}
-		x.programs.Compute(id, removeIf(p)) // evicted meanwhile
+		x.programs.remove(p, nil) // evicted meanwhile
 	}
 }
 
@@ -132,10 +132,5 @@ func isFinal(err error) bool {
 // forget removes a program that was not made and is not being made; a final
 // failure stays.
 func (x *Context[P, K]) forget(p *Program[P, K]) {
-	x.programs.Compute(p.id, func(at *Program[P, K], loaded bool) (*Program[P, K], xsyncOp) {
-		if loaded && at == p && p.result.State() == flight.Initial {
-			return at, deleteEntry
-		}
-		return at, cancelEntry
-	})
+	x.programs.remove(p, func() bool { return p.result.State() != flight.Initial })
 }

@@ -26,16 +26,17 @@ type Counter struct {
 type stripe struct {
 	acquired, released atomic.Int64
 
-	_ [112]byte // two lines, as lines are fetched in pairs
+	_ [48]byte // a cache line each
 }
 
-// New returns a Counter for an object that goroutines on all cores use.
-func New() *Counter {
+// New returns a Counter for an object that goroutines on all cores use. It must
+// not be copied once it is in use.
+func New() Counter {
 	n := 4
 	for n < 4*runtime.GOMAXPROCS(0) && n < maxStripes {
 		n *= 2
 	}
-	return &Counter{stripes: make([]stripe, n)}
+	return Counter{stripes: make([]stripe, n)}
 }
 
 // mine returns the stripe of the calling goroutine. The address of a variable

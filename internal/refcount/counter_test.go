@@ -33,7 +33,7 @@ func TestLastUserFrees(t *testing.T) {
 
 func TestKillWithoutUsersAndSeize(t *testing.T) {
 	t.Parallel()
-	if !New().Kill() {
+	if c := New(); !c.Kill() {
 		t.Error("nobody uses it, and nobody was told to free")
 	}
 	c := New()

@@ -1,0 +1,5 @@
+//go:build race
+
+package kernstash
+
+const raceEnabled = true
