@@ -132,9 +132,9 @@ func (c *census) inOrder(p Policy, now time.Time) []victim {
 }
 
 // removeVictim removes a victim under the lock of its leaf, after looking
-// again: one that was used or replaced since stays, and so does one of another
-// version.
-func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim) (size int64, ok bool) {
+// again: one that was used or replaced since stays, and so, unless everything
+// goes, does one of another version.
+func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, everything bool) (size int64, ok bool) {
 	names := v.leaf()
 	leaf, err := r.dir.OpenDir(names.path())
 	if err != nil {
@@ -149,12 +149,12 @@ func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim) (s
 	u := sizeOf(leaf, v.n)
 	info, err := leaf.Lstat(binName(v.n))
 	switch {
-	case v.entry && (err != nil || info.Mtime != v.mtime || s.otherVersion(leaf, v.n)):
+	case v.entry && (err != nil || info.Mtime != v.mtime || !everything && s.otherVersion(leaf, v.n)):
 		return 0, false
-	case !v.entry && (err == nil || !replaceableSrc(leaf, v.n)):
+	case !v.entry && (err == nil || !everything && !replaceableSrc(leaf, v.n)):
 		return 0, false
 	}
-	if err := s.removeEntry(m, leaf, v.n); err != nil {
+	if err := s.removeEntry(m, leaf, v.n, everything); err != nil {
 		return 0, false
 	}
 	prune(r.dir, names)

@@ -55,7 +55,7 @@ func (s *Store) deleteIn(ctx context.Context, r *root, k key.Key) error {
 	}
 	for _, n := range numbers {
 		if err := s.ownsHeader(leaf, n, k); err == nil || damaged(err) && !isDirectory(leaf, binName(n)) {
-			if err := s.removeEntry(m, leaf, n); err != nil {
+			if err := s.removeEntry(m, leaf, n, false); err != nil {
 				return err
 			}
 		}
@@ -79,18 +79,18 @@ func (s *Store) ownsHeader(leaf beneath.Dir, n uint32, k key.Key) error {
 }
 
 // removeEntry removes both files of an entry, the one that decides a hit
-// first, and takes them off the account.
-func (s *Store) removeEntry(m *meta, leaf beneath.Dir, n uint32) error {
-	u := sizeOf(leaf, n)
+// first, and takes them off the account. A recipe of another version goes only
+// with everything.
+func (s *Store) removeEntry(m *meta, leaf beneath.Dir, n uint32, everything bool) error {
+	before := sizeOf(leaf, n)
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if replaceableSrc(leaf, n) {
-		if err := leaf.Remove(srcName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if everything || replaceableSrc(leaf, n) {
+		_ = leaf.Remove(srcName(n)) // what stays is found as an orphan
 	}
-	s.accountAdd(m, -u.bytes, -u.entries)
+	after := sizeOf(leaf, n)
+	s.accountAdd(m, after.bytes-before.bytes, after.entries-before.entries)
 	return nil
 }
 

@@ -113,7 +113,7 @@ func (s *Store) evictRun(ctx context.Context) (futile bool) {
 // evictOne removes an entry, unless it was used or changed since the census,
 // or somebody writes beside it.
 func (s *Store) evictOne(ctx context.Context, r *root, m *meta, v victim) bool {
-	size, ok := s.removeVictim(ctx, r, m, v)
+	size, ok := s.removeVictim(ctx, r, m, v, false)
 	if ok && v.entry {
 		s.count(stats.DiskEvictions, 1)
 		s.count(stats.DiskBytesEvicted, size)

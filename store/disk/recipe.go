@@ -54,6 +54,15 @@ func (s *Store) Recipe(ctx context.Context, k key.Key) (*key.Recipe, error) {
 	return nil, &store.MissError{Reason: missReason(first), Cause: first}
 }
 
+// ownsRecipe says whether entry n is of the key that its recipe makes.
+func (s *Store) ownsRecipe(leaf beneath.Dir, n uint32, made key.Key) error {
+	err := s.ownsHeader(leaf, n, made)
+	if errors.Is(err, errCollision) {
+		return errWrongRecipe
+	}
+	return err
+}
+
 // readRecipe reads a .src at a path and returns its size as well. One larger
 // than most is not read.
 func (s *Store) readRecipe(d beneath.Dir, path string, most int64) (*key.Recipe, int64, error) {

@@ -1,0 +1,168 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// maxChanges bounds how many changes a difference names.
+const maxChanges = 4
+
+// compare says in what a request differs from the recipe of an entry. near is
+// false where more than one component differs, or images of little in common.
+func compare(now, was *key.Recipe) (d Difference, near bool) {
+	a, b := now.Key(), was.Key()
+	d.Key = b
+	var changes []string
+	differ := 0
+	if a.Device != b.Device {
+		differ++
+		d.Counter, changes = compareDevices(now.Device, was.Device)
+		near = now.Device.API == was.Device.API
+	}
+	if a.Image != b.Image {
+		differ++
+		d.Counter = stats.NearestImage
+		changes, near = compareImages(now.Image, was.Image)
+	}
+	if a.Constants != b.Constants {
+		differ++
+		d.Counter, near = stats.NearestConstants, true
+		changes = compareConstants(now.Constants, was.Constants)
+	}
+	if a.Options != b.Options {
+		differ++
+		near = true
+		d.Counter, changes = compareOptions(now.Options, was.Options)
+	}
+	if len(changes) > maxChanges {
+		changes = append(changes[:maxChanges], fmt.Sprintf("and %d more", len(changes)-maxChanges))
+	}
+	d.Text = strings.Join(changes, "; ")
+	return d, near && differ == 1
+}
+
+func compareDevices(now, was key.Device) (stats.Counter, []string) {
+	var changes []string
+	text := func(name, now, was string) bool {
+		if now != was {
+			changes = append(changes, fmt.Sprintf("%s %q was %q", name, now, was))
+		}
+		return now != was
+	}
+	text("API", now.API, was.API)
+	text("platform", now.Platform, was.Platform)
+	text("device", now.Name, was.Name)
+	text("device version", now.Version, was.Version)
+	changes = append(changes, comparePairs("trait", now.Traits, was.Traits)...)
+	counter := stats.NearestDevice
+	device := len(changes) > 0
+	driver := text("driver", now.Driver, was.Driver)
+	compiler := comparePairs("compiler", now.Compiler, was.Compiler)
+	changes = append(changes, compiler...)
+	switch {
+	case device:
+	case driver: // which brings a compiler of its own
+		counter = stats.NearestDriver
+	case len(compiler) > 0:
+		counter = stats.NearestCompiler
+	}
+	return counter, changes
+}
+
+// comparePairs compares two sets of names and values.
+func comparePairs(what string, now, was []key.Pair) []string {
+	var changes []string
+	left := slices.Clone(was)
+	for _, p := range now {
+		if i := slices.Index(left, p); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			continue
+		}
+		old := slices.IndexFunc(left, func(q key.Pair) bool { return q.Name == p.Name && !slices.Contains(now, q) })
+		if old < 0 {
+			changes = append(changes, fmt.Sprintf("%s %s=%q is new", what, p.Name, p.Value))
+			continue
+		}
+		changes = append(changes, fmt.Sprintf("%s %s=%q was %q", what, p.Name, p.Value, left[old].Value))
+		left = slices.Delete(left, old, old+1)
+	}
+	for _, p := range left {
+		changes = append(changes, fmt.Sprintf("%s %s=%q is gone", what, p.Name, p.Value))
+	}
+	return changes
+}
+
+func compareConstants(now, was key.Constants) []string {
+	var changes []string
+	for len(now) > 0 || len(was) > 0 {
+		switch {
+		case len(was) == 0 || len(now) > 0 && now[0].ID < was[0].ID:
+			changes = append(changes, fmt.Sprintf("constant %d: %s is new", now[0].ID, number(now[0].Value)))
+			now = now[1:]
+		case len(now) == 0 || was[0].ID < now[0].ID:
+			changes = append(changes, fmt.Sprintf("constant %d: %s is gone", was[0].ID, number(was[0].Value)))
+			was = was[1:]
+		default:
+			if !bytes.Equal(now[0].Value, was[0].Value) {
+				changes = append(changes, fmt.Sprintf("constant %d: %s was %s",
+					now[0].ID, number(now[0].Value), number(was[0].Value)))
+			}
+			now, was = now[1:], was[1:]
+		}
+	}
+	return changes
+}
+
+// number writes a little-endian number of any width, at least two digits.
+func number(le []byte) string {
+	be := slices.Clone(le)
+	slices.Reverse(be)
+	for len(be) > 1 && be[0] == 0 {
+		be = be[1:]
+	}
+	return "0x" + hex.EncodeToString(be)
+}
+
+func compareOptions(now, was key.BuildOptions) (stats.Counter, []string) {
+	changes := compareWords("option", now.Compile, was.Compile)
+	changes = append(changes, compareWords("link option", now.Link, was.Link)...)
+	if now.Absent != was.Absent {
+		changes = append(changes, map[bool]string{
+			true: "no options (NULL), where there was an empty string", false: "an empty string, where there was NULL",
+		}[now.Absent])
+	}
+	if len(changes) == 0 {
+		return stats.NearestVariable, comparePairs("variable", now.Variables, was.Variables)
+	}
+	return stats.NearestOptions, append(changes, comparePairs("variable", now.Variables, was.Variables)...)
+}
+
+// compareWords compares lists whose order matters. What is the same at both
+// ends is left out.
+func compareWords(what string, now, was []string) []string {
+	for len(now) > 0 && len(was) > 0 && now[0] == was[0] {
+		now, was = now[1:], was[1:]
+	}
+	for len(now) > 0 && len(was) > 0 && now[len(now)-1] == was[len(was)-1] {
+		now, was = now[:len(now)-1], was[:len(was)-1]
+	}
+	var changes []string
+	for i := range max(len(now), len(was)) {
+		switch {
+		case i >= len(was):
+			changes = append(changes, fmt.Sprintf("%s %q is new", what, now[i]))
+		case i >= len(now):
+			changes = append(changes, fmt.Sprintf("%s %q is gone", what, was[i]))
+		case now[i] != was[i]:
+			changes = append(changes, fmt.Sprintf("%s %q was %q", what, now[i], was[i]))
+		}
+	}
+	return changes
+}

@@ -1,0 +1,103 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// Difference is what keeps a request from the nearest entry.
+type Difference struct {
+	Counter stats.Counter // one of stats.Nearest…
+	Key     key.Key       // of the nearest entry; zero with NearestNothing
+	Text    string        // for people: driver "3.1" was "3.0"
+}
+
+// A search for the nearest entry looks at no more than this: it explains a
+// miss, which costs a build anyway, but a crowded root must not make it slow.
+const (
+	maxNearDirs   = 64      // directories looked into at each level
+	maxNearRead   = 8       // recipes read for one component
+	maxNearRecipe = 4 << 20 // bytes of a recipe
+)
+
+// Nearest explains a miss: it looks for an entry that differs from a request
+// in one component, and says in what. Options are tried first, then constants,
+// the device, the image; an image is near if only headers differ, or if most
+// of its code is the same.
+func (s *Store) Nearest(ctx context.Context, rec *key.Recipe) (Difference, error) {
+	none := Difference{Counter: stats.NearestNothing, Text: "nothing near it"}
+	r, err := s.acquire(false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return none, nil
+	case err != nil:
+		return none, err
+	}
+	defer r.release()
+	names := s.names(rec.Key())
+	for _, component := range []int{componentOptions, componentConstants, componentDevice, componentImage} {
+		if err := ctx.Err(); err != nil {
+			return none, err
+		}
+		if d, found := s.nearestIn(r.dir, names, component, rec); found {
+			return d, nil
+		}
+	}
+	return none, nil
+}
+
+// The components, by the level of their directory.
+const (
+	componentDevice = iota
+	componentImage
+	componentConstants
+	componentOptions
+)
+
+// nearestIn tries other directories in the place of one of the four.
+func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec *key.Recipe) (Difference, bool) {
+	dir := root
+	if component > 0 {
+		var err error
+		if dir, err = root.OpenDir(leafPrefix(names, component)); err != nil {
+			return Difference{}, false
+		}
+		defer dir.Close()
+	}
+	var best Difference
+	found := false
+	dirs, read := 0, 0
+	_ = dir.Each(func(name string) bool {
+		if !isDirName(name) || name == names[component] {
+			return true
+		}
+		dirs++
+		below := path.Join(name, path.Join(names[component+1:]...), srcName(0))
+		other, _, err := s.readRecipe(dir, below, maxNearRecipe)
+		if err == nil {
+			read++
+			if d, near := compare(rec, other); near && s.hits(dir, below, d.Key) {
+				best, found = d, true
+			}
+		}
+		return !found && dirs < maxNearDirs && read < maxNearRead
+	})
+	return best, found
+}
+
+// hits says whether the .bin beside a recipe is there and of this key.
+func (s *Store) hits(d beneath.Dir, src string, k key.Key) bool {
+	f, info, err := s.openBin(d, src[:len(src)-len(srcSuffix)]+binSuffix)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h, err := readHeader(f, info)
+	return err == nil && h.Key == k
+}

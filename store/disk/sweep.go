@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/lock"
+)
+
+// sweepWait is how long a sweep waits for another one, or for an evictor.
+const sweepWait = time.Minute
+
+// sweep is one run of Verify, GC or Clear over the whole root.
+type sweep struct {
+	s        *Store
+	ctx      context.Context
+	r        *root
+	m        *meta
+	report   Report
+	progress func(done int64)
+	gone     usage // what this sweep took off the account
+}
+
+// sweep calls run with an open root, and does nothing where there is none.
+// Alone, it excludes evictors and other sweeps.
+func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(int64), run func(*sweep) error) (Report, error) {
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	w := &sweep{s: s, ctx: ctx, progress: progress}
+	fail := func(err error) (Report, error) { return w.report, fmt.Errorf("%s %s: %w", op, s.o.Dir, err) }
+	var err error
+	w.r, err = s.acquire(false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return w.report, nil
+	case err != nil:
+		return fail(err)
+	}
+	defer w.r.release()
+	if alone {
+		if s.o.ReadOnly {
+			return fail(fmt.Errorf("a read-only layer: %w", fs.ErrPermission))
+		}
+		if w.m, err = w.r.meta(s.o.hooks.noLocks); err != nil {
+			return fail(err)
+		}
+		unlock, err := w.m.locks.Lock(ctx, evictorByte, sweepWait)
+		switch {
+		case err == nil:
+			defer unlock()
+		case !errors.Is(err, lock.ErrUnsupported):
+			return fail(err)
+		}
+	}
+	if err := run(w); err != nil {
+		return fail(err)
+	}
+	return w.report, nil
+}
+
+// saw counts an item.
+func (w *sweep) saw(it *item) {
+	u := it.usage()
+	w.report.Bytes += u.bytes
+	if it.bin != nil {
+		w.report.Entries++
+		w.progress(w.report.Entries)
+	}
+}
+
+// remove removes item n under the lock of its leaf, if still then says so.
+// everything includes a recipe of another version.
+func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything bool, still func() bool) bool {
+	unlock, err := w.s.lockLeaf(w.ctx, w.m, names, leafWait)
+	if err != nil {
+		return false
+	}
+	defer unlock()
+	if !still() {
+		return false
+	}
+	u := sizeOf(leaf, n)
+	if err := w.s.removeEntry(w.m, leaf, n, everything); err != nil {
+		return false
+	}
+	w.report.removed(u)
+	w.gone.bytes += u.bytes
+	w.gone.entries += u.entries
+	return true
+}
+
+func (w *sweep) rmdir(parent beneath.Dir, name string) error {
+	err := parent.Rmdir(name)
+	if err == nil {
+		w.report.EmptyDirs++
+	}
+	return err
+}
+
+// temporary removes what killed writers left in .meta/tmp.
+func (w *sweep) temporary(dryRun bool) error {
+	var old []string
+	err := w.m.tmp.Each(func(name string) bool {
+		info, err := w.m.tmp.Lstat(name)
+		if err == nil && info.Kind == beneath.Regular && w.s.nowNanos()-info.Mtime > int64(orphanAge) {
+			old = append(old, name)
+			w.report.RemovedBytes += info.Size
+		}
+		return true
+	})
+	for _, name := range old {
+		w.report.Temporary++
+		if !dryRun {
+			_ = w.m.tmp.Remove(name)
+		}
+	}
+	return ignoreGone(err)
+}
