@@ -58,8 +58,12 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	}()
 	if unlock != nil || waited {
 		// Another process may have stored it between our look and our lock.
-		if loaded, reason, err = x.load(ctx, u); loaded || err != nil {
+		again := reason
+		if loaded, again, err = x.load(ctx, u); loaded || err != nil {
 			return err
+		}
+		if again != stats.MissAbsent {
+			reason = again // else it was there before, and bad
 		}
 	}
 	c.countMiss(reason)
@@ -88,7 +92,6 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 		return false, stats.MissRefused, nil
 	}
 	c.stats.Add(stats.DiskHits, 1)
-	c.stats.Add(stats.DiskBytesRead, entry.Artifact.Size())
 	c.stats.Add(stats.LoadTime, int64(took))
 	c.stats.Add(stats.SavedTime, int64(entry.Artifact.Cost-took))
 	on(c.trace.disk, func(l *slog.Logger) {

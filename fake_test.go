@@ -256,3 +256,9 @@ func wantStats(t testing.TB, c *Cache, want map[stats.Counter]int64) {
 }
 
 func src(i int) string { return fmt.Sprintf("kernel void k%d() {}", i) }
+
+func (f *fakeRuntime) captured() [][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.captures
+}

@@ -38,12 +38,12 @@ func (c *Cache) stores() []*disk.Store {
 	return append([]*disk.Store{c.disk}, c.layers...)
 }
 
-// countMiss counts a miss with its reason.
+// countMiss counts a miss with its reason. What the store found damaged, it
+// counted itself.
 func (c *Cache) countMiss(reason stats.Counter) {
 	c.stats.Add(stats.DiskMisses, 1)
 	c.stats.Add(reason, 1)
-	switch reason {
-	case stats.MissTruncated, stats.MissForeign, stats.MissDigest, stats.MissIrregular, stats.MissRefused:
+	if reason == stats.MissRefused {
 		c.stats.Add(stats.Corrupt, 1)
 	}
 }

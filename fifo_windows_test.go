@@ -1,0 +1,5 @@
+package kernstash
+
+import "errors"
+
+func mkfifo(string) error { return errors.ErrUnsupported }

@@ -1,0 +1,138 @@
+package kernstash
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Tests start themselves anew as the processes of an application.
+const childVariable = "KERNSTASH_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(child())
+	}
+	os.Exit(m.Run())
+}
+
+// child builds one program with a slow compiler and prints where it came from.
+func child() int {
+	fail := func(err error) int {
+		fmt.Println(err)
+		return 1
+	}
+	c, err := Open(Options{Dir: os.Getenv("CHILD_ROOT"), ConfigFile: os.Getenv("CHILD_CONFIG")})
+	if err != nil {
+		return fail(err)
+	}
+	x := NewContext(c, Compiler{
+		Device: key.Device{API: "test", Name: "slow"},
+		Compile: func(_ context.Context, r *key.Recipe) ([]byte, error) {
+			time.Sleep(500 * time.Millisecond)
+			return append([]byte("binary of "), r.Image.Units()[0].Code...), nil
+		},
+	}, ContextOptions{})
+	img, err := NewImage(key.Opaque, []byte(os.Getenv(childVariable)))
+	if err != nil {
+		return fail(err)
+	}
+	goroutines := 1
+	fmt.Sscan(os.Getenv("CHILD_GOROUTINES"), &goroutines)
+	origins := make([]string, goroutines)
+	var all sync.WaitGroup
+	for i := range origins {
+		all.Go(func() {
+			p, err := x.Program(context.Background(), Request{Image: img})
+			if err != nil {
+				origins[i] = err.Error()
+				return
+			}
+			defer p.Release()
+			out, _ := p.Native(0)
+			origins[i] = p.Origin().String() + ": " + string(out)
+		})
+	}
+	all.Wait()
+	if err := c.Close(); err != nil {
+		return fail(err)
+	}
+	for _, o := range origins[1:] {
+		if o != origins[0] {
+			return fail(fmt.Errorf("%q and %q", o, origins[0]))
+		}
+	}
+	fmt.Println(origins[0])
+	return 0
+}
+
+func startChild(t *testing.T, root, program string, env ...string) (*exec.Cmd, *strings.Builder) {
+	t.Helper()
+	var out strings.Builder
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+program, "CHILD_ROOT="+root, "CHILD_CONFIG="+emptyConfig(t))
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &out
+}
+
+// Processes that start together on one cold key: one compile. The reference
+// systems compile in each of them.
+func TestProcessesTogetherOneCompile(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 16} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			root := newRoot(t)
+			cmds := make([]*exec.Cmd, n)
+			outs := make([]*strings.Builder, n)
+			for i := range cmds {
+				cmds[i], outs[i] = startChild(t, root, "program", "CHILD_GOROUTINES=20")
+			}
+			compiled := 0
+			for i, cmd := range cmds {
+				if err := cmd.Wait(); err != nil {
+					t.Errorf("process %d: %v\n%s", i, err, outs[i])
+				}
+				if !strings.Contains(outs[i].String(), "binary of program") {
+					t.Errorf("process %d: %s", i, outs[i])
+				}
+				if strings.HasPrefix(outs[i].String(), "compiled") {
+					compiled++
+				}
+			}
+			if compiled != 1 {
+				t.Errorf("%d processes compiled, want 1", compiled)
+			}
+		})
+	}
+}
+
+// A builder that is killed leaves nothing locked.
+func TestKilledBuilderLocksNothing(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	killed, _ := startChild(t, root, "program")
+	time.Sleep(250 * time.Millisecond) // in the middle of its build
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	start := time.Now()
+	cmd, out := startChild(t, root, "program")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if d := time.Since(start); d > 10*time.Second || !strings.HasPrefix(out.String(), "compiled") {
+		t.Errorf("after %v: %s", d, out)
+	}
+}
