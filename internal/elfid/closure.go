@@ -1,0 +1,39 @@
+package elfid
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Closure returns the libraries at the paths, and those that they are linked
+// with, directly or through each other, as far as follow accepts their sonames
+// and they are loaded; sorted by soname, each once. Two versions of one library
+// may be loaded for two users: only the one that the paths are linked with is
+// in the closure.
+func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*Library, error) {
+	var all []*Library
+	for todo := slices.Clone(paths); len(todo) > 0; {
+		l, err := Inspect(todo[0])
+		if err != nil {
+			return nil, err
+		}
+		todo = todo[1:]
+		if slices.ContainsFunc(all, func(k *Library) bool { return k.Soname == l.Soname && k.ID == l.ID }) {
+			continue
+		}
+		all = append(all, l)
+		for _, name := range l.Needed {
+			if !follow(name) {
+				continue
+			}
+			if path := m.soname(name); path != "" {
+				todo = append(todo, path)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *Library) int {
+		return cmp.Or(strings.Compare(a.Soname, b.Soname), strings.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}

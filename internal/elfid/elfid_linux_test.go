@@ -1,0 +1,187 @@
+package elfid_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/elfid"
+)
+
+// libc returns the C library that every dynamic program here is linked with.
+func libc(t testing.TB) string {
+	t.Helper()
+	for _, pattern := range []string{"/lib/*-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Fatal("no libc.so.6: these tests need a Linux with glibc")
+	return ""
+}
+
+func TestBuildIDIsTheLinkers(t *testing.T) {
+	path := libc(t)
+	l, err := elfid.Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Soname != "libc.so.6" {
+		t.Errorf("soname %q", l.Soname)
+	}
+	id, ok := strings.CutPrefix(l.ID, "build-id:")
+	if !ok || len(id) < 16 {
+		t.Fatalf("id %q, want a build id", l.ID)
+	}
+	readelf, err := exec.LookPath("readelf")
+	if err != nil {
+		t.Log("no readelf to compare with")
+		return
+	}
+	out, err := exec.Command(readelf, "-nd", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append([]string{id}, l.Needed...) {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("readelf does not show %q", want)
+		}
+	}
+	if len(l.Needed) == 0 {
+		t.Error("libc needs its loader")
+	}
+}
+
+func TestContentStandsInForAMissingBuildID(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"empty": "", "text": "not a library", "cut": "\x7fELF\x02\x01\x01", "lying": "\x7fELF\x02\x01\x01" + strings.Repeat("\xff", 57),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(content))
+		l, err := elfid.Inspect(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if want := "sha256:" + hex.EncodeToString(sum[:]); l.ID != want || l.Soname != name {
+			t.Errorf("%s: %q, %q, want %q", name, l.Soname, l.ID, want)
+		}
+	}
+}
+
+func TestAChangedFileIsAnotherLibrary(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lib.so")
+	var ids []string
+	for _, content := range []string{"one", "two"} {
+		// Replaced as packages are: a new file under the old name.
+		if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			l, err := elfid.Inspect(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, l.ID)
+		}
+	}
+	if ids[0] != ids[1] || ids[2] != ids[3] || ids[0] == ids[2] {
+		t.Errorf("ids %q", ids)
+	}
+}
+
+func TestInspectErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := elfid.Inspect(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := elfid.Inspect(dir); err == nil {
+		t.Error("a directory is no library")
+	}
+}
+
+func TestLoadedFindsThisProgram(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := elfid.Loaded()
+	found := m.Named(func(base string) bool { return base == filepath.Base(self) })
+	if len(found) != 1 || found[0] != self {
+		t.Errorf("found %q, want %q", found, self)
+	}
+	for _, r := range m {
+		if r.Path != self {
+			continue
+		}
+		if at, ok := m.Find(r.Start); !ok || at != r {
+			t.Errorf("Find(start) = %v, %v", at, ok)
+		}
+		if at, ok := m.Find(r.End - 1); !ok || at != r {
+			t.Errorf("Find(end-1) = %v, %v", at, ok)
+		}
+	}
+	if at, ok := m.Find(1); ok {
+		t.Errorf("Find(1) = %v", at)
+	}
+}
+
+func TestClosureFollowsOnlyWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	path := libc(t)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader, err := elfid.Inspect(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := elfid.Mappings{{Start: 1, End: 2, Path: real}}
+	for _, name := range loader.Needed {
+		m = append(m, elfid.Mapping{Start: 3, End: 4, Path: filepath.Join(filepath.Dir(real), name)})
+	}
+	none, err := m.Closure([]string{real, real}, func(string) bool { return false })
+	if err != nil || len(none) != 1 {
+		t.Errorf("following nothing: %d libraries, %v", len(none), err)
+	}
+	all, err := m.Closure([]string{real}, func(string) bool { return true })
+	if err != nil || len(all) != 1+len(loader.Needed) {
+		t.Errorf("following everything: %d libraries, %v, libc needs %q", len(all), err, loader.Needed)
+	}
+}
+
+func BenchmarkInspect(b *testing.B) {
+	path := libc(b)
+	b.Run("again", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := elfid.Inspect(path); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkLoaded(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		elfid.Loaded()
+	}
+}
