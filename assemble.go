@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 
 	"github.com/kernstash/kernstash/key"
@@ -57,6 +58,8 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 		}
 	}
 	p.units = units
+	p.first = bits.TrailingZeros64(p.id.devices)
+	p.native = units[p.unitFor[p.first]].native
 	x.nonHits.Add(1)
 	p.refs.Retain() // until all who wait have taken it
 	x.admit(p, true)

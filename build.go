@@ -56,8 +56,9 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 			unlock()
 		}
 	}()
-	if unlock != nil || waited {
-		// Another process may have stored it between our look and our lock.
+	if waited || unlock != nil && reason == stats.MissAbsent {
+		// Another process may have stored it between our look and our lock. (A
+		// damaged entry that nobody built anew is damaged still.)
 		again := reason
 		if loaded, again, err = x.load(ctx, u); loaded || err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/bits"
 )
 
 // Kernel is a live kernel of a Program, for one device. It holds its program;
@@ -46,7 +45,7 @@ func (p *Program[P, K]) Kernel(ctx context.Context, name string) (*Kernel[P, K],
 			return k, nil
 		}
 	}
-	return p.KernelOn(ctx, bits.TrailingZeros64(p.id.devices), name)
+	return p.KernelOn(ctx, p.first, name)
 }
 
 // KernelOn returns the kernel of a name on a device, by its ordinal in the
@@ -66,7 +65,7 @@ func (p *Program[P, K]) KernelOn(ctx context.Context, device int, name string) (
 	k := &Kernel[P, K]{program: p, native: native, device: device, name: name}
 	p.x.nonHits.Add(1)
 	p.refs.Retain()
-	if device != bits.TrailingZeros64(p.id.devices) {
+	if device != p.first {
 		return k, nil
 	}
 	p.kernelMu.Lock()

@@ -16,10 +16,13 @@ import (
 // last user releases it or its Context is closed. It is safe for concurrent
 // use; whether the runtime's own object is, is the runtime's matter.
 type Program[P, K any] struct {
+	// What a hit reads comes first, and stands together.
 	id     programID
-	result flight.Result
-	x      *Context[P, K]
 	refs   refcount.Counter
+	first  int // the ordinal of the first device, and its program
+	native P
+	x      *Context[P, K]
+	result flight.Result
 
 	// used is the clock of the last use, for eviction. A build advances the
 	// clock by two and stamps its program with it; a hit stamps the program
@@ -56,6 +59,9 @@ var ErrDevice = errors.New("not built for this device")
 // context. It is the Program's: it must not be released, nor used after
 // Release.
 func (p *Program[P, K]) Native(device int) (native P, err error) {
+	if device == p.first && !p.x.closed.Load() {
+		return p.native, nil
+	}
 	u, err := p.unit(device)
 	if err != nil {
 		return native, err

@@ -76,6 +76,9 @@ func (r *Request) id(n int) (programID, error) {
 
 // deviceSet returns the devices as bits.
 func (r *Request) deviceSet(n int) (uint64, error) {
+	if n < 1 || n > maxDevices {
+		return 0, fmt.Errorf("%w: a context with %d devices, 1 to %d are possible", ErrInvalid, n, maxDevices)
+	}
 	if len(r.Devices) == 0 {
 		return 1<<n - 1, nil
 	}

@@ -433,7 +433,10 @@ func TestMissesAreExplained(t *testing.T) {
 		{"a variable", func(f *fakeRuntime, _ *Request) {
 			f.variables = []key.Pair{{Name: "POCL_X", Value: "1"}}
 		}, stats.NearestVariable},
-		{"everything", func(_ *fakeRuntime, r *Request) { r.Image = image(t, src(9)) }, stats.NearestNothing},
+		{"the image", func(_ *fakeRuntime, r *Request) { r.Image = image(t, src(9)) }, stats.NearestImage},
+		{"everything", func(f *fakeRuntime, r *Request) {
+			r.Image, f.devices[0].Name = image(t, src(9)), "M"
+		}, stats.NearestNothing},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+)
+
+type (
+	memory   = kernstash.Context[[]byte, struct{}]
+	prepared = kernstash.Prepared[[]byte, struct{}]
+)
+
+// compiler makes its output of the source at once.
+func compiler() kernstash.Compiler {
+	return kernstash.Compiler{
+		Device:  key.Device{API: "bench", Name: "none"},
+		Compile: func(_ context.Context, r *key.Recipe) ([]byte, error) { return r.Image.Units()[0].Code, nil },
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func sourceImage(i int) *kernstash.Image {
+	return must(kernstash.NewImage(key.Opaque, fmt.Appendf(nil, "kernel void k%d() {}", i)))
+}
+
+// spread runs op n times on g goroutines.
+func spread(n, g int, op func(i int)) {
+	if g == 1 {
+		for i := range n {
+			op(i)
+		}
+		return
+	}
+	var all sync.WaitGroup
+	for w := range g {
+		all.Go(func() {
+			for i := w; i < n; i += g {
+				op(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// memoryRows compare a hit of the memory tier with a bare hit of the map that
+// is known for the fastest ones.
+func memoryRows(dir string) ([]row, func(), error) {
+	cache, err := kernstash.Open(kernstash.Options{Dir: filepath.Join(dir, "unused"), NoDisk: true, MemoryPrograms: 5000})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx := context.Background()
+	x := kernstash.NewContext(cache, compiler(), kernstash.ContextOptions{})
+	const most = 4096
+	requests := make([]*prepared, most)
+	bare := xsync.NewMap[key.Digest, *int]()
+	digests := make([]key.Digest, most)
+	for i := range requests {
+		img := sourceImage(i)
+		requests[i] = must(x.Prepare(kernstash.Request{Image: img, CompileOptions: "-DN=4"}))
+		must(requests[i].Program(ctx)).Release()
+		digests[i] = img.Digest()
+		bare.Store(digests[i], new(int))
+	}
+	hit := func(keys, g int) side {
+		return func(n int) {
+			spread(n, g, func(i int) {
+				p, err := requests[i&(keys-1)].Program(ctx)
+				if err != nil {
+					panic(err)
+				}
+				if _, err := p.Native(0); err != nil {
+					panic(err)
+				}
+				p.Release()
+			})
+		}
+	}
+	floor := func(keys, g int) side {
+		return func(n int) {
+			spread(n, g, func(i int) {
+				if p, ok := bare.Load(digests[i&(keys-1)]); !ok || p == nil {
+					panic("miss")
+				}
+			})
+		}
+	}
+	var rows []row
+	for _, keys := range []int{1, most} {
+		for _, g := range []int{1, 8} {
+			rows = append(rows, row{
+				name: fmt.Sprintf("memory hit, key at hand: %d keys, %d goroutines / xsync", keys, g),
+				ours: hit(keys, g), theirs: floor(keys, g), bar: bar{factor: 2.5}, noAllocs: g == 1,
+			})
+		}
+		rows = append(rows, row{
+			name: fmt.Sprintf("memory hit, %d keys: 8 goroutines together / one", keys),
+			ours: hit(keys, 8), theirs: hit(keys, 1), bar: bar{rate: 0.9},
+		})
+	}
+	live := kernstash.Request{
+		Image: sourceImage(1), CompileOptions: "-DN=4",
+		Constants: []key.SpecConstant{key.Uint32(1, 2), key.Uint32(3, 4)},
+	}
+	must(x.Program(ctx, live)).Release()
+	rows = append(rows, row{
+		name: "memory hit from the request's fields, live image",
+		ours: func(n int) {
+			for range n {
+				p, err := x.Program(ctx, live)
+				if err != nil {
+					panic(err)
+				}
+				p.Release()
+			}
+		},
+		bar: bar{extra: time.Microsecond}, noAllocs: true,
+	})
+	return rows, func() { _ = cache.Close() }, nil
+}

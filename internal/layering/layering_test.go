@@ -1,0 +1,151 @@
+package layering
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kernstash/kernstash"
+
+// floors are the floors of the house, from the ground up; the longest prefix
+// of a package's path decides. A package imports packages of lower floors, and
+// those of its own floor that stand under "beside".
+var floors = map[string]int{
+	"key": 0, "deps": 0, "stats": 0, "internal": 0,
+	"store":         1,
+	"":              2, // the root: the public API
+	"gpu":           3,
+	"worker":        3,
+	"internal/demo": 4, // programs that the command runs through an adapter
+	"cmd":           4,
+	"capi":          4,
+}
+
+// beside are the imports within a floor that the design asks for.
+var beside = map[string][]string{
+	"deps":            {"key", "stats"},
+	"internal":        {"key", "stats", "store", "internal"},
+	"store/disk":      {"store"},
+	"store/storetest": {"store"},
+	"gpu/opencl":      {"gpu/opencl"},
+	"cmd":             {"internal/demo", "cmd"},
+}
+
+// alone are external modules that one package may import, and no other.
+var alone = map[string]string{
+	"github.com/ebitengine/purego": "internal/dl",
+}
+
+// maxModules is the number of external modules that a program links which uses
+// the root and gpu/opencl.
+const maxModules = 6
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+	Module     *struct{ Path string }
+}
+
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Standard,Module"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// within returns the path of a package of this module below the module's root.
+func within(path string) (below string, ok bool) {
+	if path == module {
+		return "", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func under(path, dir string) bool {
+	return path == dir || dir == "" && path == "" || dir != "" && strings.HasPrefix(path, dir+"/")
+}
+
+// longest returns the key of m with the longest prefix of path.
+func longest[V any](m map[string]V, path string) (best string, ok bool) {
+	for dir := range m {
+		if under(path, dir) && (!ok || len(dir) > len(best)) {
+			best, ok = dir, true
+		}
+	}
+	return best, ok
+}
+
+func TestFloors(t *testing.T) {
+	t.Parallel()
+	packages := list(t, "./...")
+	if len(packages) < 10 {
+		t.Fatalf("only %d packages found", len(packages))
+	}
+	for _, p := range packages {
+		from, _ := within(p.ImportPath)
+		home, ok := longest(floors, from)
+		if !ok {
+			t.Errorf("%s is on no floor", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to, ours := within(imported); ours {
+				there, ok := longest(floors, to)
+				if ok && floors[there] < floors[home] || isBeside(from, to) {
+					continue
+				}
+				t.Errorf("%s (floor %d) imports %s (floor %d)", from, floors[home], to, floors[there])
+				continue
+			}
+			if only, ok := longest(alone, imported); ok && from != alone[only] {
+				t.Errorf("%s imports %s, which is for %s alone", from, imported, alone[only])
+			}
+		}
+	}
+}
+
+func isBeside(from, to string) bool {
+	for dir, allowed := range beside {
+		if under(from, dir) && slices.ContainsFunc(allowed, func(a string) bool { return under(to, a) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestFewModulesAreLinked(t *testing.T) {
+	t.Parallel()
+	modules := make(map[string]bool)
+	for _, p := range list(t, "-deps", ".", "./gpu/opencl") {
+		if !p.Standard && p.Module != nil && p.Module.Path != module {
+			modules[p.Module.Path] = true
+		}
+	}
+	if len(modules) > maxModules {
+		t.Errorf("%d external modules are linked, at most %d may be: %v", len(modules), maxModules, modules)
+	}
+	t.Logf("external modules: %v", modules)
+}
