@@ -1,0 +1,131 @@
+package opencl
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// Access says what kernels do with memory.
+type Access uint64
+
+// The kinds of access, bits of cl_mem_flags.
+const (
+	ReadWrite Access = 1 << 0
+	WriteOnly Access = 1 << 1
+	ReadOnly  Access = 1 << 2
+)
+
+// Buffer is memory of a context.
+type Buffer struct {
+	size int
+	object
+}
+
+// NewBuffer makes a buffer of size bytes, whose content is undefined. The
+// caller releases it.
+func (c *Context) NewBuffer(access Access, size int) (*Buffer, error) {
+	if size <= 0 {
+		return nil, fmt.Errorf("make buffer: %w: %d bytes", ErrArgument, size)
+	}
+	h, err := c.get()
+	if err != nil {
+		return nil, fmt.Errorf("make buffer: %w", err)
+	}
+	id, err := cl.CreateBuffer(cl.ContextID(h), uint64(access), size)
+	if err != nil {
+		return nil, fmt.Errorf("make buffer of %d bytes: %w", size, resources(err))
+	}
+	b := &Buffer{size: size}
+	b.set("buffer", uintptr(id))
+	return b, nil
+}
+
+// Size returns the buffer's bytes.
+func (b *Buffer) Size() int { return b.size }
+
+// Handle returns the cl_mem; zero once it is released.
+func (b *Buffer) Handle() uintptr { return b.handle.Load() }
+
+// Release gives the buffer back.
+func (b *Buffer) Release() error {
+	return b.release(func(h uintptr) error { return cl.ReleaseMemObject(cl.MemID(h)) })
+}
+
+// Number is what device memory can hold and Go can too.
+type Number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Bytes returns the memory of s as bytes, shared with it, for transfers.
+func Bytes[T Number](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
+}
+
+// Write copies data into the buffer at offset, in bytes, after the events of
+// wait. It returns when data may be changed.
+func (q *Queue) Write(b *Buffer, offset int, data []byte, wait ...*Event) error {
+	return q.transfer("write buffer", b, offset, len(data), wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
+		return cl.EnqueueWriteBuffer(q, m, offset, data, w, nil)
+	})
+}
+
+// Read copies from the buffer at offset, in bytes, until data is full, after
+// the events of wait. It returns when data is there.
+func (q *Queue) Read(b *Buffer, offset int, data []byte, wait ...*Event) error {
+	return q.transfer("read buffer", b, offset, len(data), wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
+		return cl.EnqueueReadBuffer(q, m, offset, data, w, nil)
+	})
+}
+
+// Fill queues repeating a pattern, of 1, 2, 4, … 128 bytes, over size bytes
+// from offset, both multiples of the pattern's length.
+func (q *Queue) Fill(b *Buffer, pattern []byte, offset, size int, wait ...*Event) error {
+	return q.transfer("fill buffer", b, offset, size, wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
+		return cl.EnqueueFillBuffer(q, m, pattern, offset, size, w, nil)
+	})
+}
+
+// Copy queues copying size bytes from one buffer to another.
+func (q *Queue) Copy(from *Buffer, fromOffset int, to *Buffer, toOffset, size int, wait ...*Event) error {
+	target, err := to.get()
+	if err != nil {
+		return fmt.Errorf("copy buffer: %w", err)
+	}
+	if toOffset < 0 || size > to.size-toOffset {
+		return fmt.Errorf("copy buffer: %w: %d bytes at %d, the target has %d", ErrArgument, size, toOffset, to.size)
+	}
+	return q.transfer("copy buffer", from, fromOffset, size, wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
+		return cl.EnqueueCopyBuffer(q, m, cl.MemID(target), fromOffset, toOffset, size, w, nil)
+	})
+}
+
+// transfer checks what every transfer needs. One of no bytes does nothing.
+func (q *Queue) transfer(what string, b *Buffer, offset, size int, wait []*Event, do func(cl.QueueID, cl.MemID, []cl.EventID) error) error {
+	if offset < 0 || size < 0 || size > b.size-offset {
+		return fmt.Errorf("%s: %w: %d bytes at %d, it has %d", what, ErrArgument, size, offset, b.size)
+	}
+	h, err := q.get()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	m, err := b.get()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	events, err := eventIDs(wait)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if size == 0 {
+		return cl.WaitForEvents(events)
+	}
+	if err := do(cl.QueueID(h), cl.MemID(m), events); err != nil {
+		return fmt.Errorf("%s: %w", what, resources(err))
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package opencl
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// Cached is a Context whose programs come from a cache: from memory, else from
+// disk, else from the compiler.
+type Cached struct {
+	*Context
+	core *kernstash.Context[*Program, *Kernel]
+	own  bool // the Context goes with it
+}
+
+// CachedOptions configure NewCached; the zero value is right for nearly all.
+type CachedOptions struct {
+	Runtime RuntimeOptions
+	Context kernstash.ContextOptions
+}
+
+// NewContext opens a context on devices of one platform, and puts cache before
+// its compiler. The caller closes it, before the cache.
+func NewContext(cache *kernstash.Cache, devices ...*Device) (*Cached, error) {
+	return NewContextWith(cache, CachedOptions{}, devices...)
+}
+
+// NewContextWith is NewContext with options.
+func NewContextWith(cache *kernstash.Cache, o CachedOptions, devices ...*Device) (*Cached, error) {
+	c, err := Open(devices...)
+	if err != nil {
+		return nil, err
+	}
+	x := NewCached(cache, c, o)
+	x.own = true
+	return x, nil
+}
+
+// NewCached puts cache before the compiler of a context that the caller has
+// opened or adopted, and releases after closing what this returns.
+func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
+	return &Cached{Context: c, core: kernstash.NewContext(cache, NewRuntime(c, o.Runtime), o.Context)}
+}
+
+// Core returns the memory tier, for its limits.
+func (x *Cached) Core() *kernstash.Context[*Program, *Kernel] { return x.core }
+
+// Program returns the program of a request, counted: the caller releases it.
+// What the compiler refuses is a *kernstash.BuildError, equal for all who ask.
+func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgram, error) {
+	p, err := x.core.Program(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &CachedProgram{p}, nil
+}
+
+// Kernel returns a kernel of the program of a request, on the request's first
+// device. It holds the program; the caller releases it.
+func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (*CachedKernel, error) {
+	k, err := x.core.Kernel(ctx, r, name)
+	if err != nil {
+		return nil, err
+	}
+	return &CachedKernel{k}, nil
+}
+
+// Preload builds or loads many programs in parallel and leaves them in memory.
+func (x *Cached) Preload(ctx context.Context, r ...kernstash.Request) error {
+	return x.core.Preload(ctx, r...)
+}
+
+// Close waits for builds in flight, captures what launches have made, and
+// releases all programs and kernels, held or not; what is queued on the
+// context's queues is to be finished before. A context that NewContext opened
+// is released with it.
+func (x *Cached) Close() error {
+	err := x.core.Close()
+	if x.own {
+		err = errors.Join(err, x.Context.Release())
+	}
+	return err
+}
+
+// CachedProgram is a program that a cache holds, for some of its context's
+// devices.
+type CachedProgram struct {
+	*kernstash.Program[*Program, *Kernel]
+}
+
+// Kernel returns the kernel of a name on the program's first device. It holds
+// the program; the caller releases it.
+func (p *CachedProgram) Kernel(ctx context.Context, name string) (*CachedKernel, error) {
+	k, err := p.Program.Kernel(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &CachedKernel{k}, nil
+}
+
+// KernelOn returns the kernel of a name on a device, by its ordinal in the
+// context.
+func (p *CachedProgram) KernelOn(ctx context.Context, device int, name string) (*CachedKernel, error) {
+	k, err := p.Program.KernelOn(ctx, device, name)
+	if err != nil {
+		return nil, err
+	}
+	return &CachedKernel{k}, nil
+}
+
+// CachedKernel is a kernel of a CachedProgram, for one device. Goroutines that
+// ask for the same kernel share the driver's one, and their launches follow
+// each other.
+type CachedKernel struct {
+	*kernstash.Kernel[*Program, *Kernel]
+}
+
+// Launch is Kernel.Launch; the cache learns of launches that a deferring
+// driver made new code for.
+func (k *CachedKernel) Launch(q *Queue, global, local []int, args ...any) error {
+	return k.launch(q, Range{Global: global, Local: local}, nil, args)
+}
+
+// LaunchRange is Kernel.LaunchRange; the caller releases the event.
+func (k *CachedKernel) LaunchRange(q *Queue, r Range, args ...any) (*Event, error) {
+	id := new(cl.EventID)
+	if err := k.launch(q, r, id, args); err != nil {
+		return nil, err
+	}
+	return newEvent(*id), nil
+}
+
+func (k *CachedKernel) launch(q *Queue, r Range, event *cl.EventID, args []any) error {
+	variant, err := k.Native().enqueue(q, r, event, args)
+	if err != nil {
+		return err
+	}
+	if variant != "" {
+		k.Program().Launched(k.Device(), variant)
+	}
+	return nil
+}

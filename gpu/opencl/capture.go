@@ -1,0 +1,90 @@
+package opencl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Capture takes the binary of a program whose driver makes code at launches,
+// with the code of the launches so far. What a driver answers first it answers
+// for the life of the program, and a program that was loaded answers with what
+// it was loaded from; so after that (again) the recipe is built once more, which
+// costs tens of milliseconds while the driver's own cache is on, and that
+// program, having all that the driver's cache holds, answers.
+//
+// While it runs, launches of this process wait in the driver.
+//
+// The artifact's Variants are those of variants that are found in the binary.
+// Where none is, as with POCL_KERNEL_CACHE=0 when again, the error wraps
+// kernstash.ErrNotCacheable.
+func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, variants []string, again bool) (*store.Artifact, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("capture program: %w", context.Cause(ctx))
+	}
+	source := p
+	if again {
+		twin, err := r.compile(job)
+		if err != nil {
+			return nil, fmt.Errorf("capture program: build it again: %w", err)
+		}
+		defer func() { _ = twin.Release() }()
+		source = twin
+	}
+	a, err := source.capture()
+	if err != nil {
+		return nil, fmt.Errorf("capture program: %w", err)
+	}
+	a.Log = p.log
+	for _, v := range variants {
+		if holds(a.Binaries[0].Data, v) {
+			a.Variants = append(a.Variants, v)
+		}
+	}
+	if len(variants) > 0 && len(a.Variants) == 0 {
+		return nil, fmt.Errorf("capture program: %w: the driver keeps no code of its launches", kernstash.ErrNotCacheable)
+	}
+	return a, nil
+}
+
+// capture asks a deferring driver for all it has.
+func (p *Program) capture() (*store.Artifact, error) {
+	binary, err := p.Binary()
+	if err != nil {
+		return nil, err
+	}
+	if len(binary) == 0 {
+		return nil, fmt.Errorf("%w: the driver gives no binary", kernstash.ErrNotCacheable)
+	}
+	kernels, err := p.describe()
+	if err != nil {
+		return nil, err
+	}
+	return &store.Artifact{Binaries: []store.Binary{{Form: store.FormDeferred, Data: binary}}, Log: p.log, Kernels: kernels}, nil
+}
+
+// holds says whether a PoCL binary holds the code of a variant. It is a dump of
+// the driver's directory of the program: file names such as
+// "/add/64-1-1-goffs0-smallgrid/add.so", each in front of its content. Where
+// the driver chose the local size, any version of the kernel but the generic
+// one, "0-0-0", may be the one that it chose.
+func holds(binary []byte, variant string) bool {
+	kernel, size, _ := strings.Cut(variant, "/")
+	if !strings.HasPrefix(size, autoSize) {
+		return bytes.Contains(binary, []byte("/"+variant+"/"))
+	}
+	for dir := []byte("/" + kernel + "/"); ; {
+		i := bytes.Index(binary, dir)
+		if i < 0 {
+			return false
+		}
+		binary = binary[i+len(dir):]
+		if len(binary) > 0 && binary[0] >= '1' && binary[0] <= '9' {
+			return true
+		}
+	}
+}

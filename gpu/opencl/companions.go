@@ -1,0 +1,86 @@
+package opencl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
+)
+
+// companion is a library that compiles for a driver without being linked with
+// it. It must be in the identity at every moment of a process or at none, so
+// one that the driver opens late is found without it.
+type companion struct {
+	prefix string   // of the file's name, as loaded
+	open   []string // sonames to open where it is not loaded, one of them
+	beside bool     // lies beside the driver, with the driver's version
+}
+
+// companions of a driver, by the beginning of the driver's file name.
+var companions = map[string][]companion{
+	// Device back ends, opened when platforms are listed.
+	"libpocl.so": {{prefix: "libpocl-devices-"}},
+
+	// 22.43 has opened both when its devices have been listed. The sonames are
+	// those of the releases before and after 2.x of the compiler.
+	"libigdrcl.so": {
+		{prefix: "libigc.so", open: []string{"libigc.so.2", "libigc.so.1"}},
+		{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}},
+	},
+
+	// Opened at the first build; all are of one release.
+	"libnvidia-opencl.so": {
+		{prefix: "libnvidia-nvvm", beside: true},
+		{prefix: "libnvidia-ptxjitcompiler", beside: true},
+		{prefix: "libcuda", beside: true},
+	},
+
+	"libamdocl64.so": {{prefix: "libamd_comgr.so", open: []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}}},
+}
+
+// companions returns the paths of the driver's companions, and the mappings
+// they are in. One that cannot be had is left out: the driver cannot have it
+// either.
+func (p *Platform) companions(driver string, m elfid.Mappings) ([]string, elfid.Mappings) {
+	var paths []string
+	for prefix, all := range companions {
+		if !strings.HasPrefix(filepath.Base(driver), prefix) {
+			continue
+		}
+		for _, c := range all {
+			if c.beside {
+				paths = append(paths, c.besides(driver)...)
+				continue
+			}
+			found := m.Named(prefixes{c.prefix}.is)
+			if len(found) == 0 && len(c.open) > 0 {
+				if _, err := dl.Open(c.open...); err == nil {
+					m = elfid.Loaded()
+					found = m.Named(prefixes{c.prefix}.is)
+				}
+			}
+			paths = append(paths, found...)
+		}
+	}
+	return paths, m
+}
+
+// besides returns the file that has the driver's directory and version:
+// libnvidia-nvvm.so.580.95.05 beside libnvidia-opencl.so.580.95.05, or its
+// later form libnvidia-nvvm70.so.580….
+func (c companion) besides(driver string) []string {
+	_, version, ok := strings.Cut(filepath.Base(driver), ".so.")
+	if !ok {
+		return nil
+	}
+	var found []string
+	for _, digits := range []string{"", "70"} {
+		path := filepath.Join(filepath.Dir(driver), c.prefix+digits+".so."+version)
+		if _, err := os.Stat(path); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}

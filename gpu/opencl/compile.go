@@ -1,0 +1,153 @@
+package opencl
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/key"
+)
+
+// compilation builds one recipe for some devices of a context.
+type compilation struct {
+	context cl.ContextID
+	devices []cl.DeviceID
+	recipe  *key.Recipe
+}
+
+// run returns the built program and its log. One unit without headers and link
+// options is built in one call, as most applications do; drivers are at their
+// best there. Everything else is compiled unit by unit, and linked.
+func (b *compilation) run() (cl.ProgramID, string, error) {
+	units, o := b.recipe.Image.Units(), b.recipe.Options
+	if len(units) == 1 && len(units[0].Headers) == 0 && len(o.Link) == 0 {
+		p, err := b.create(units[0])
+		if err != nil {
+			return 0, "", err
+		}
+		err = cl.BuildProgram(p, b.devices, b.compileOptions())
+		return b.finish(p, err)
+	}
+	return b.compileAndLink(units)
+}
+
+// finish reads the log, always, and releases a program that failed.
+func (b *compilation) finish(p cl.ProgramID, err error) (cl.ProgramID, string, error) {
+	log := text(cl.GetProgramBuildInfo(p, b.devices[0], cl.ProgramBuildLog))
+	if err != nil {
+		_ = cl.ReleaseProgram(p)
+		return 0, log, diagnose(err, log)
+	}
+	return p, log, nil
+}
+
+// create makes the unbuilt program of a unit, its constants set.
+func (b *compilation) create(u key.Unit) (cl.ProgramID, error) {
+	switch u.Kind {
+	case key.OpenCLC:
+		p, err := cl.CreateProgramWithSource(b.context, u.Code)
+		if err != nil {
+			return 0, fmt.Errorf("create program: %w", diagnose(err, ""))
+		}
+		return p, nil
+	case key.SPIRV:
+	default:
+		return 0, fmt.Errorf("create program: %w: OpenCL builds no %v", ErrArgument, u.Kind)
+	}
+	p, err := cl.CreateProgramWithIL(b.context, u.Code)
+	if err != nil {
+		return 0, fmt.Errorf("create program: %w", diagnose(err, ""))
+	}
+	for _, c := range b.recipe.Constants {
+		err := cl.SetProgramSpecializationConstant(p, c.ID, c.Value)
+		if err == nil || errors.Is(err, InvalidSpecID) && len(b.recipe.Image.Units()) > 1 {
+			continue // another unit's constant
+		}
+		_ = cl.ReleaseProgram(p)
+		return 0, fmt.Errorf("specialization constant %d: %w", c.ID, diagnose(err, ""))
+	}
+	return p, nil
+}
+
+func (b *compilation) compileAndLink(units []key.Unit) (cl.ProgramID, string, error) {
+	var compiled []cl.ProgramID
+	defer func() { release(compiled) }()
+	var logs string
+	for _, u := range units {
+		p, log, err := b.compileUnit(u)
+		logs += log
+		if err != nil {
+			return 0, logs, err
+		}
+		compiled = append(compiled, p)
+	}
+	link := b.recipe.Options.LinkString()
+	p, err := cl.LinkProgram(b.context, b.devices, &link, compiled)
+	if p == 0 {
+		return 0, logs, diagnose(err, logs)
+	}
+	p, log, err := b.finish(p, err)
+	return p, logs + log, err
+}
+
+func (b *compilation) compileUnit(u key.Unit) (cl.ProgramID, string, error) {
+	p, err := b.create(u)
+	if err != nil {
+		return 0, "", err
+	}
+	var headers []cl.ProgramID
+	var names []string
+	defer func() { release(headers) }()
+	for _, h := range u.Headers {
+		hp, err := b.createHeader(h)
+		if err != nil {
+			_ = cl.ReleaseProgram(p)
+			return 0, "", fmt.Errorf("header %s: %w", h.Name, diagnose(err, ""))
+		}
+		headers, names = append(headers, hp), append(names, h.Name)
+	}
+	return b.finish(p, cl.CompileProgram(p, b.devices, b.compileOptions(), headers, names))
+}
+
+// createHeader makes the program that stands for a header. Some drivers refuse
+// an empty source (CL_INVALID_VALUE), so an empty header becomes a line end.
+func (b *compilation) createHeader(h key.Header) (cl.ProgramID, error) {
+	if len(h.Content) == 0 {
+		return cl.CreateProgramWithSource(b.context, []byte("\n"))
+	}
+	return cl.CreateProgramWithSource(b.context, h.Content)
+}
+
+// compileOptions returns nil, C's NULL, where the caller gave none at all.
+func (b compilation) compileOptions() *string {
+	if o := b.recipe.Options; !o.Absent || len(o.Compile) > 0 {
+		s := o.CompileString()
+		return &s
+	}
+	return nil
+}
+
+func release(programs []cl.ProgramID) {
+	for _, p := range programs {
+		_ = cl.ReleaseProgram(p)
+	}
+}
+
+// verdicts are the codes by which a compiler refuses a program: building it
+// again gives them again.
+var verdicts = []Code{
+	BuildProgramFailure, CompileProgramFailure, LinkProgramFailure, InvalidBuildOptions,
+	InvalidCompilerOptions, InvalidLinkerOptions, InvalidSpecID, InvalidValue, InvalidBinary,
+}
+
+// diagnose makes the compiler's verdict a *kernstash.BuildError; every other
+// failure stays what it is.
+func diagnose(err error, log string) error {
+	for _, c := range verdicts {
+		if errors.Is(err, c) {
+			return &kernstash.BuildError{Code: int(c), Log: log, Err: err}
+		}
+	}
+	return resources(err)
+}

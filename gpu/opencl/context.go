@@ -1,0 +1,76 @@
+package opencl
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// Context is a cl_context: what buffers, queues and programs belong to.
+type Context struct {
+	devices []*Device
+	object
+}
+
+// Open makes a context on devices of one platform. The caller releases it, and
+// keeps parts of devices until then.
+func Open(devices ...*Device) (*Context, error) {
+	if len(devices) == 0 {
+		return nil, fmt.Errorf("open context: %w: no device", ErrArgument)
+	}
+	ids := make([]cl.DeviceID, len(devices))
+	for i, d := range devices {
+		if d.platform.id != devices[0].platform.id {
+			return nil, fmt.Errorf("open context: %w: %s and %s are of different platforms", ErrArgument, devices[0].Name, d.Name)
+		}
+		ids[i] = d.id()
+	}
+	id, err := cl.CreateContext(devices[0].platform.id, ids)
+	if err != nil {
+		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
+	}
+	c := &Context{devices: slices.Clone(devices)}
+	c.set("context", uintptr(id))
+	return c, nil
+}
+
+// Adopt returns a Context for a cl_context that the application has. It counts
+// one user more in the driver, which Release takes back: the application keeps
+// and releases its own.
+func Adopt(handle uintptr) (*Context, error) {
+	id := cl.ContextID(handle)
+	if handle == 0 {
+		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
+	}
+	if err := cl.RetainContext(id); err != nil {
+		return nil, fmt.Errorf("adopt context: %w", err)
+	}
+	c := &Context{}
+	c.set("context", handle)
+	for _, d := range numbers(cl.GetContextInfo(id, cl.ContextDevices)) {
+		p, ok := number(cl.GetDeviceInfo(cl.DeviceID(d), cl.DevicePlatform))
+		if !ok {
+			c.devices = nil
+			break
+		}
+		c.devices = append(c.devices, newDevice(cl.DeviceID(d), newPlatform(cl.PlatformID(p))))
+	}
+	if len(c.devices) == 0 {
+		_ = c.Release()
+		return nil, fmt.Errorf("adopt context: %w: its devices are not known", ErrArgument)
+	}
+	return c, nil
+}
+
+// Handle returns the cl_context; zero once it is released.
+func (c *Context) Handle() uintptr { return c.handle.Load() }
+
+// Devices returns the context's devices: their order gives the ordinals that
+// requests and programs use. The caller must not change the slice.
+func (c *Context) Devices() []*Device { return c.devices }
+
+// Release gives the context back; what was made in it goes before.
+func (c *Context) Release() error {
+	return c.release(func(h uintptr) error { return cl.ReleaseContext(cl.ContextID(h)) })
+}

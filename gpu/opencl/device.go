@@ -1,0 +1,149 @@
+package opencl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// DeviceType is a set of kinds of device, the bits of cl_device_type.
+type DeviceType uint64
+
+// The kinds of device.
+const (
+	DefaultType DeviceType = 1 << 0
+	CPU         DeviceType = 1 << 1
+	GPU         DeviceType = 1 << 2
+	Accelerator DeviceType = 1 << 3
+	AnyType     DeviceType = 0xFFFFFFFF
+)
+
+func (t DeviceType) String() string {
+	var names []string
+	for i, name := range []string{"default", "CPU", "GPU", "accelerator"} {
+		if t&(1<<i) != 0 && t != AnyType {
+			names = append(names, name)
+		}
+	}
+	if t == AnyType {
+		names = []string{"any"}
+	}
+	return strings.Join(names, "|")
+}
+
+// Device is a root device, or a part of one. What it says of itself was asked
+// once, when it was listed. Only parts are released.
+type Device struct {
+	Name, Vendor, Version, Driver, CVersion string
+	ILVersion                               string // "" where the driver takes no SPIR-V
+	Type                                    DeviceType
+	Extensions                              []string // in the driver's order
+	Limits                                  Limits
+
+	platform *Platform
+	parent   *Device // nil for a root device
+	object
+}
+
+// Limits are what a device can hold; sizes are bytes.
+type Limits struct {
+	ComputeUnits   int
+	WorkGroup      int    // work-items in a group
+	WorkItems      [3]int // work-items in a group, per dimension
+	AddressBits    int
+	GlobalMemory   uint64
+	LocalMemory    uint64
+	Allocation     uint64 // the largest buffer
+	Images         bool
+	ImageWidth     int
+	ImageHeight    int
+	ClockMegahertz int
+}
+
+func newDevice(id cl.DeviceID, p *Platform) *Device {
+	str := func(param uint32) string { return text(cl.GetDeviceInfo(id, param)) }
+	num := func(param uint32) uint64 {
+		n, _ := number(cl.GetDeviceInfo(id, param))
+		return n
+	}
+	d := &Device{
+		Name: str(cl.DeviceNameInfo), Vendor: str(cl.DeviceVendor), Version: str(cl.DeviceVersion),
+		Driver: str(cl.DriverVersion), CVersion: str(cl.DeviceOpenCLCVersion),
+		Type: DeviceType(num(cl.DeviceTypeInfo)), Extensions: strings.Fields(str(cl.DeviceExtensions)),
+		Limits: Limits{
+			ComputeUnits: int(num(cl.DeviceMaxComputeUnits)), WorkGroup: int(num(cl.DeviceMaxWorkGroupSize)),
+			AddressBits: int(num(cl.DeviceAddressBits)), GlobalMemory: num(cl.DeviceGlobalMemSize),
+			LocalMemory: num(cl.DeviceLocalMemSize), Allocation: num(cl.DeviceMaxMemAllocSize),
+			Images: num(cl.DeviceImageSupport) != 0, ImageWidth: int(num(cl.DeviceImage2DMaxWidth)),
+			ImageHeight: int(num(cl.DeviceImage2DMaxHeight)), ClockMegahertz: int(num(cl.DeviceMaxClockFrequency)),
+		},
+		platform: p,
+	}
+	for i, n := range numbers(cl.GetDeviceInfo(id, cl.DeviceMaxWorkItemSizes)) {
+		if i < len(d.Limits.WorkItems) {
+			d.Limits.WorkItems[i] = int(n)
+		}
+	}
+	// The parameter exists from OpenCL 2.1 on, and with cl_khr_il_program.
+	d.ILVersion = str(cl.DeviceILVersion)
+	d.object.set("device", uintptr(id))
+	return d
+}
+
+// Platform returns the device's platform.
+func (d *Device) Platform() *Platform { return d.platform }
+
+// Parent returns what the device is a part of; nil for a root device.
+func (d *Device) Parent() *Device { return d.parent }
+
+// Handle returns the cl_device_id; zero once it is released.
+func (d *Device) Handle() uintptr { return d.handle.Load() }
+
+// Has says whether the device offers an extension.
+func (d *Device) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
+
+// id returns the handle, zero for a released part: drivers answer that with
+// CL_INVALID_DEVICE.
+func (d *Device) id() cl.DeviceID { return cl.DeviceID(d.handle.Load()) }
+
+// SubDevicesEqually divides the device into parts of units compute units each.
+// The caller releases the parts.
+func (d *Device) SubDevicesEqually(units int) ([]*Device, error) {
+	return d.partition(cl.DevicePartitionEqually, uintptr(units), 0)
+}
+
+// SubDevicesByCounts divides the device into parts of the given numbers of
+// compute units. The caller releases the parts.
+func (d *Device) SubDevicesByCounts(units ...int) ([]*Device, error) {
+	properties := []uintptr{cl.DevicePartitionByCounts}
+	for _, n := range units {
+		properties = append(properties, uintptr(n))
+	}
+	return d.partition(append(properties, cl.DevicePartitionByCountsEnd, 0)...)
+}
+
+func (d *Device) partition(properties ...uintptr) ([]*Device, error) {
+	if _, err := d.get(); err != nil {
+		return nil, fmt.Errorf("divide %s: %w", d.Name, err)
+	}
+	ids, err := cl.CreateSubDevices(d.id(), properties)
+	if err != nil {
+		return nil, fmt.Errorf("divide %s: %w", d.Name, err)
+	}
+	parts := make([]*Device, len(ids))
+	for i, id := range ids {
+		parts[i] = newDevice(id, d.platform)
+		parts[i].parent = d
+	}
+	return parts, nil
+}
+
+// Release gives a part of a device back. It does nothing to a root device.
+func (d *Device) Release() error {
+	if d.parent == nil {
+		return nil
+	}
+	return d.release(func(h uintptr) error { return cl.ReleaseDevice(cl.DeviceID(h)) })
+}

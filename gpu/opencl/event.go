@@ -1,0 +1,120 @@
+package opencl
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// Event is a command that was queued.
+type Event struct{ object }
+
+func newEvent(id cl.EventID) *Event {
+	e := &Event{}
+	e.set("event", uintptr(id))
+	return e
+}
+
+// Status is how far a command has come. A negative one is the Code that it
+// failed with.
+type Status int32
+
+// How far a command can come.
+const (
+	Complete  Status = 0
+	Running   Status = 1
+	Submitted Status = 2
+	Queued    Status = 3
+)
+
+func (s Status) String() string {
+	switch s {
+	case Complete:
+		return "complete"
+	case Running:
+		return "running"
+	case Submitted:
+		return "submitted"
+	case Queued:
+		return "queued"
+	}
+	return Code(s).String()
+}
+
+// Wait waits until the command is complete. A command that failed is an error.
+func (e *Event) Wait() error {
+	h, err := e.get()
+	if err == nil {
+		err = cl.WaitForEvents([]cl.EventID{cl.EventID(h)})
+	}
+	if err != nil {
+		return fmt.Errorf("wait for command: %w", resources(err))
+	}
+	return nil
+}
+
+// Status returns how far the command has come.
+func (e *Event) Status() (Status, error) {
+	h, err := e.get()
+	if err != nil {
+		return 0, fmt.Errorf("ask command: %w", err)
+	}
+	s, err := cl.GetEventStatus(cl.EventID(h))
+	if err != nil {
+		return 0, fmt.Errorf("ask command: %w", err)
+	}
+	return Status(s), nil
+}
+
+// Times are the moments of a command on its device's own clock.
+type Times struct{ Queued, Submitted, Started, Ended time.Duration }
+
+// Run returns how long the command ran.
+func (t Times) Run() time.Duration { return t.Ended - t.Started }
+
+// Times returns the moments of a command that is complete, on a queue with
+// profiling; on another the error wraps ProfilingInfoNotAvailable.
+func (e *Event) Times() (Times, error) {
+	h, err := e.get()
+	if err != nil {
+		return Times{}, fmt.Errorf("ask command: %w", err)
+	}
+	var t Times
+	for _, m := range []struct {
+		to    *time.Duration
+		param uint32
+	}{
+		{&t.Queued, cl.ProfilingCommandQueued},
+		{&t.Submitted, cl.ProfilingCommandSubmit},
+		{&t.Started, cl.ProfilingCommandStart},
+		{&t.Ended, cl.ProfilingCommandEnd},
+	} {
+		ns, err := cl.GetEventProfilingInfo(cl.EventID(h), m.param)
+		if err != nil {
+			return Times{}, fmt.Errorf("ask command: %w", err)
+		}
+		*m.to = time.Duration(ns)
+	}
+	return t, nil
+}
+
+// Release gives the event back; the command goes on.
+func (e *Event) Release() error {
+	return e.release(func(h uintptr) error { return cl.ReleaseEvent(cl.EventID(h)) })
+}
+
+func eventIDs(events []*Event) ([]cl.EventID, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	ids := make([]cl.EventID, len(events))
+	for i, e := range events {
+		h, err := e.get()
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = cl.EventID(h)
+	}
+	return ids, nil
+}

@@ -1,0 +1,137 @@
+package opencl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Identify returns what decides how the device compiles: the four strings by
+// which OpenCL names it, what devices of one name differ in, and the libraries
+// that compile. Equal parts of a device, and equal devices of one machine or
+// of two, have equal identities: no ordinal, no bus address, no number of
+// compute units is in it.
+//
+// The error says that the libraries cannot be told; programs of the device are
+// then not to be cached.
+func (d *Device) Identify() (key.Device, error) {
+	compiler, err := d.platform.compiler()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+	}
+	return key.Device{
+		API: "opencl", Platform: d.platform.Name, Name: d.Name, Version: d.Version, Driver: d.Driver,
+		Traits: d.traits(), Compiler: compiler,
+	}, nil
+}
+
+// traits are what two devices of one name can differ in. A parameter of an
+// extension is asked for where the device has the extension.
+func (d *Device) traits() []key.Pair {
+	var t []key.Pair
+	add := func(name, value string) {
+		if value != "" {
+			t = append(t, key.Pair{Name: name, Value: value})
+		}
+	}
+	hex := func(param uint32) string {
+		if n, ok := number(cl.GetDeviceInfo(d.id(), param)); ok {
+			return "0x" + strconv.FormatUint(n, 16)
+		}
+		return ""
+	}
+	add("vendor id", hex(cl.DeviceVendorID))
+	add("type", d.Type.String())
+	add("address bits", strconv.Itoa(d.Limits.AddressBits))
+	add("OpenCL C", d.CVersion)
+	if d.Has("cl_intel_device_attribute_query") {
+		add("device id", hex(cl.DeviceIDIntel))
+		add("IP version", hex(cl.DeviceIPVersionIntel))
+	}
+	if d.Has("cl_nv_device_attribute_query") {
+		major, ok1 := number(cl.GetDeviceInfo(d.id(), cl.DeviceComputeCapabilityMajorNV))
+		minor, ok2 := number(cl.GetDeviceInfo(d.id(), cl.DeviceComputeCapabilityMinorNV))
+		if ok1 && ok2 {
+			add("compute capability", fmt.Sprintf("%d.%d", major, minor))
+		}
+	}
+	if d.Has("cl_amd_device_attribute_query") {
+		// The device name is the gfx target there; the board's says which.
+		add("board", text(cl.GetDeviceInfo(d.id(), cl.DeviceBoardNameAMD)))
+	}
+	if d.Type&CPU != 0 {
+		// LLVM asks the processor itself what it can, beyond its name.
+		model, flags := processor()
+		add("processor", model)
+		add("processor flags", flags)
+	}
+	return t
+}
+
+// errLibraries is wrapped when the driver's own library cannot be found in this
+// process's memory.
+var errLibraries = errors.New("the driver's library is not known")
+
+// compiler names the libraries that compile for the platform, with their
+// build ids: the driver, what it opens by name, and the compilers that those
+// are linked with.
+func (p *Platform) compiler() ([]key.Pair, error) {
+	m := elfid.Loaded()
+	driver := p.driver(m)
+	if driver == "" {
+		return nil, errLibraries
+	}
+	paths, m := p.companions(driver, m)
+	libraries, err := m.Closure(append(paths, driver), compilers.is)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([]key.Pair, len(libraries))
+	for i, l := range libraries {
+		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
+	}
+	return pairs, nil
+}
+
+// driver returns the path of the platform's own library. Every object of an
+// ICD driver starts with the address of its dispatch table, the first entry of
+// which is its clGetPlatformIDs (cl_khr_icd, "ICD Compatible Vendor
+// Implementations"): the file that is mapped there is the driver.
+func (p *Platform) driver(m elfid.Mappings) string {
+	addr := uintptr(p.id)
+	for range 2 {
+		if _, ok := m.Find(addr); !ok || addr%8 != 0 {
+			return ""
+		}
+		addr = dl.Word(addr)
+	}
+	at, _ := m.Find(addr)
+	return at.Path
+}
+
+// prefixes are beginnings of file names.
+type prefixes []string
+
+func (p prefixes) is(name string) bool {
+	for _, s := range p {
+		if strings.HasPrefix(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// compilers are the libraries that a driver may be linked with and that decide
+// what it makes: LLVM and clang and what is built on them. PoCL 3.1 is linked
+// with libLLVM-15 and libclang-cpp.so.15, IGC 1.0.12504 with libLLVM-14 and,
+// through libopencl-clang, libclang-cpp.so.14 and libLLVMSPIRVLib.
+var compilers = prefixes{
+	"libLLVM", "libclang", "libopencl-clang", "libSPIRV", "libllvm", "libigc", "libigdfcl", "libiga",
+	"libamd_comgr", "libgallium", "libpocl",
+}

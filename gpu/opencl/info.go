@@ -1,0 +1,42 @@
+package opencl
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// text reads a string that a driver gave; an error makes it empty, as a query
+// that a driver does not know is not a failure of what asks.
+func text(b []byte, err error) string {
+	if err != nil {
+		return ""
+	}
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(bytes.TrimSpace(b))
+}
+
+// number reads an unsigned integer of 4 or 8 bytes; ok is false where the
+// driver did not give one.
+func number(b []byte, err error) (n uint64, ok bool) {
+	switch {
+	case err != nil:
+		return 0, false
+	case len(b) == 4:
+		return uint64(binary.NativeEndian.Uint32(b)), true
+	case len(b) == 8:
+		return binary.NativeEndian.Uint64(b), true
+	}
+	return 0, false
+}
+
+// numbers reads an array of size_t or of handles.
+func numbers(b []byte, err error) []uintptr {
+	if err != nil {
+		return nil
+	}
+	var w []uintptr
+	for ; len(b) >= 8; b = b[8:] {
+		w = append(w, uintptr(binary.NativeEndian.Uint64(b)))
+	}
+	return w
+}

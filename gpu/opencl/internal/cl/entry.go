@@ -1,0 +1,87 @@
+// Package cl holds OpenCL's entry points. A function here is the C function of
+// the same name with "cl" before it, so the specification can be searched for
+// it; outputs are returned, and a status that is not CL_SUCCESS is an *Error.
+// Nothing here owns anything: who is given an object by a call whose C form
+// starts with clCreate releases it.
+//
+// The loader is opened, and an entry point looked up, by the first call that
+// needs it. An entry point that the loader lacks makes only the calls fail that
+// need it, with an error that wraps ErrMissing.
+//
+// All functions may be called from many goroutines at once, except SetKernelArg
+// on one kernel (OpenCL 3.0, "Thread safety" of clSetKernelArg).
+package cl
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+// ErrMissing is wrapped when the loader does not export an entry point.
+var ErrMissing = errors.New("the OpenCL loader does not have it")
+
+// Load opens the OpenCL loader. Calling it is not needed.
+var Load = sync.OnceValues(func() (*dl.Library, error) {
+	lib, err := dl.Open("libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL")
+	if err != nil {
+		return nil, fmt.Errorf("load OpenCL: %w", err)
+	}
+	return lib, nil
+})
+
+// entry is one entry point.
+type entry struct {
+	name string
+	addr atomic.Uintptr // zero until it is looked up
+}
+
+func (e *entry) find() (dl.Func, error) {
+	if a := e.addr.Load(); a != 0 {
+		return dl.Func(a), nil
+	}
+	lib, err := Load()
+	if err != nil {
+		return 0, err
+	}
+	f, ok := lib.Symbol(e.name)
+	if !ok {
+		return 0, fmt.Errorf("%s: %w", e.name, ErrMissing)
+	}
+	e.addr.Store(uintptr(f))
+	return f, nil
+}
+
+// status calls a function that returns a cl_int.
+//
+//go:uintptrescapes
+func (e *entry) status(args ...uintptr) error {
+	f, err := e.find()
+	if err != nil {
+		return err
+	}
+	return e.check(Code(int32(f.Call(args...))))
+}
+
+// create calls a function that returns an object and writes its status through
+// the last argument, which code points to.
+//
+//go:uintptrescapes
+func (e *entry) create(code *Code, args ...uintptr) (uintptr, error) {
+	f, err := e.find()
+	if err != nil {
+		return 0, err
+	}
+	h := f.Call(args...)
+	return h, e.check(*code)
+}
+
+func (e *entry) check(c Code) error {
+	if c == Success {
+		return nil
+	}
+	return &Error{Call: e.name, Code: c}
+}

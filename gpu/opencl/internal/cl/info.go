@@ -1,0 +1,85 @@
+package cl
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+// firstGuess is large enough for nearly every answer, so that most queries are
+// one call; the longest usual one is an extension list of about 1.5 KB.
+const firstGuess = 256
+
+// info asks a clGet…Info function whose arguments are the objects, the
+// parameter, a size, a value and the value's size. It returns the value.
+func (e *entry) info(param uint32, objects ...uintptr) ([]byte, error) {
+	b := make([]byte, firstGuess)
+	n, err := e.ask(objects, param, b)
+	if errors.Is(err, InvalidValue) {
+		if n, err = e.ask(objects, param, nil); err != nil {
+			return nil, err
+		}
+		b = make([]byte, n)
+		n, err = e.ask(objects, param, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b[:min(n, len(b))], nil
+}
+
+// ask makes one call; b may be nil, to learn the size alone.
+func (e *entry) ask(objects []uintptr, param uint32, b []byte) (int, error) {
+	var n uintptr
+	p, size := unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b))
+	var err error
+	switch len(objects) {
+	case 1:
+		err = e.status(objects[0], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+	case 2:
+		err = e.status(objects[0], objects[1], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+	}
+	return int(n), err
+}
+
+// ids asks a function that lists objects: capacity, objects, count. Listing
+// none is not an error here.
+func ids[T ~uintptr](none Code, list func(n int, first unsafe.Pointer, count *uint32) error) ([]T, error) {
+	var n uint32
+	err := list(0, nil, &n)
+	if errors.Is(err, none) || err == nil && n == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, n)
+	if err := list(len(out), unsafe.Pointer(&out[0]), &n); err != nil {
+		return nil, err
+	}
+	return out[:min(int(n), len(out))], nil
+}
+
+// addr returns the address of a slice's first element, nil for none.
+func addr[T any](s []T) unsafe.Pointer {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Pointer(&s[0])
+}
+
+// optional returns s as a C string, or nil for a nil pointer.
+func optional(s *string) []byte {
+	if s == nil {
+		return nil
+	}
+	return dl.CString(*s)
+}
+
+func boolean(b bool) uintptr {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,68 @@
+package cl
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// PlatformID is a cl_platform_id.
+type PlatformID uintptr
+
+// DeviceID is a cl_device_id.
+type DeviceID uintptr
+
+var (
+	clGetPlatformIDs   = entry{name: "clGetPlatformIDs"}
+	clGetPlatformInfo  = entry{name: "clGetPlatformInfo"}
+	clGetDeviceIDs     = entry{name: "clGetDeviceIDs"}
+	clGetDeviceInfo    = entry{name: "clGetDeviceInfo"}
+	clCreateSubDevices = entry{name: "clCreateSubDevices"}
+	clRetainDevice     = entry{name: "clRetainDevice"}
+	clReleaseDevice    = entry{name: "clReleaseDevice"}
+)
+
+// listing serializes what makes drivers find their devices: of goroutines that
+// ask PoCL 3.1 first at the same time, all but one are told that there are
+// none.
+var listing sync.Mutex
+
+// GetPlatformIDs returns all platforms; none is not an error.
+func GetPlatformIDs() ([]PlatformID, error) {
+	listing.Lock()
+	defer listing.Unlock()
+	return ids[PlatformID](PlatformNotFoundKHR, func(n int, first unsafe.Pointer, count *uint32) error {
+		return clGetPlatformIDs.status(uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+	})
+}
+
+// GetPlatformInfo returns the value of a parameter.
+func GetPlatformInfo(p PlatformID, param uint32) ([]byte, error) {
+	return clGetPlatformInfo.info(param, uintptr(p))
+}
+
+// GetDeviceIDs returns the devices of a type; none is not an error.
+func GetDeviceIDs(p PlatformID, kind uint64) ([]DeviceID, error) {
+	listing.Lock()
+	defer listing.Unlock()
+	return ids[DeviceID](DeviceNotFound, func(n int, first unsafe.Pointer, count *uint32) error {
+		return clGetDeviceIDs.status(uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+	})
+}
+
+// GetDeviceInfo returns the value of a parameter.
+func GetDeviceInfo(d DeviceID, param uint32) ([]byte, error) {
+	return clGetDeviceInfo.info(param, uintptr(d))
+}
+
+// CreateSubDevices returns the parts of a device. Properties end with zero.
+func CreateSubDevices(d DeviceID, properties []uintptr) ([]DeviceID, error) {
+	return ids[DeviceID](Success, func(n int, first unsafe.Pointer, count *uint32) error {
+		return clCreateSubDevices.status(uintptr(d), uintptr(addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+	})
+}
+
+// RetainDevice counts one more user; it does nothing to a root device.
+func RetainDevice(d DeviceID) error { return clRetainDevice.status(uintptr(d)) }
+
+// ReleaseDevice counts one user less; it does nothing to a root device.
+func ReleaseDevice(d DeviceID) error { return clReleaseDevice.status(uintptr(d)) }

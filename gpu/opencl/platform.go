@@ -1,0 +1,74 @@
+package opencl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// Platform is an OpenCL implementation. It lives as long as the process.
+type Platform struct {
+	Name, Vendor, Version string
+	Suffix                string   // CL_PLATFORM_ICD_SUFFIX_KHR: "POCL", "INTEL", "NV", "AMD"; empty where there is none
+	Extensions            []string // in the driver's order
+
+	id cl.PlatformID
+}
+
+// Platforms returns the platforms that the OpenCL loader finds; none is not an
+// error. It loads every driver that is installed, which takes tens of
+// milliseconds the first time.
+func Platforms() ([]*Platform, error) {
+	ids, err := cl.GetPlatformIDs()
+	if err != nil {
+		return nil, fmt.Errorf("list platforms: %w", err)
+	}
+	platforms := make([]*Platform, len(ids))
+	for i, id := range ids {
+		platforms[i] = newPlatform(id)
+	}
+	return platforms, nil
+}
+
+func newPlatform(id cl.PlatformID) *Platform {
+	get := func(param uint32) string { return text(cl.GetPlatformInfo(id, param)) }
+	return &Platform{
+		Name: get(cl.PlatformName), Vendor: get(cl.PlatformVendor), Version: get(cl.PlatformVersion),
+		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)), id: id,
+	}
+}
+
+// Handle returns the cl_platform_id.
+func (p *Platform) Handle() uintptr { return uintptr(p.id) }
+
+// Devices returns the platform's root devices of a type; none is not an error.
+func (p *Platform) Devices(t DeviceType) ([]*Device, error) {
+	ids, err := cl.GetDeviceIDs(p.id, uint64(t))
+	if err != nil {
+		return nil, fmt.Errorf("list devices of %s: %w", p.Name, err)
+	}
+	devices := make([]*Device, len(ids))
+	for i, id := range ids {
+		devices[i] = newDevice(id, p)
+	}
+	return devices, nil
+}
+
+// Devices returns the root devices of a type on all platforms, in the loader's
+// order; none is not an error.
+func Devices(t DeviceType) ([]*Device, error) {
+	platforms, err := Platforms()
+	if err != nil {
+		return nil, err
+	}
+	var all []*Device
+	for _, p := range platforms {
+		devices, err := p.Devices(t)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, devices...)
+	}
+	return all, nil
+}

@@ -1,0 +1,70 @@
+package opencl
+
+import (
+	"fmt"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// QueueOptions say how a queue works; the zero value is a queue in order.
+type QueueOptions struct {
+	Profiling  bool // events tell their times
+	OutOfOrder bool // only events order the commands
+}
+
+// Queue takes commands for one device.
+type Queue struct {
+	device *Device
+	object
+}
+
+// NewQueue makes a queue for one of the context's devices. The caller releases
+// it.
+func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
+	h, err := c.get()
+	if err != nil {
+		return nil, fmt.Errorf("make queue: %w", err)
+	}
+	var bits uint64
+	if o.OutOfOrder {
+		bits |= cl.QueueOutOfOrderExecMode
+	}
+	if o.Profiling {
+		bits |= cl.QueueProfiling
+	}
+	id, err := cl.CreateCommandQueueWithProperties(cl.ContextID(h), d.id(), bits)
+	if err != nil {
+		return nil, fmt.Errorf("make queue on %s: %w", d.Name, resources(err))
+	}
+	q := &Queue{device: d}
+	q.set("queue", uintptr(id))
+	return q, nil
+}
+
+// Device returns the queue's device.
+func (q *Queue) Device() *Device { return q.device }
+
+// Handle returns the cl_command_queue; zero once it is released.
+func (q *Queue) Handle() uintptr { return q.handle.Load() }
+
+// Flush hands what is queued to the device.
+func (q *Queue) Flush() error { return q.call("flush queue", cl.Flush) }
+
+// Finish waits until all that was queued is done.
+func (q *Queue) Finish() error { return q.call("finish queue", cl.Finish) }
+
+func (q *Queue) call(what string, f func(cl.QueueID) error) error {
+	h, err := q.get()
+	if err == nil {
+		err = f(cl.QueueID(h))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, resources(err))
+	}
+	return nil
+}
+
+// Release gives the queue back; commands that it still holds are done first.
+func (q *Queue) Release() error {
+	return q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) })
+}

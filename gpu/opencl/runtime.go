@@ -1,0 +1,203 @@
+package opencl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// RuntimeOptions change how programs are built; the zero value is right for
+// nearly all.
+type RuntimeOptions struct {
+	// SpecializeLocalSizes makes a driver that makes code at launches (PoCL)
+	// make it at the build, for every kernel at every one of these local
+	// sizes, so that an artifact is there without a launch. It is meant for
+	// programs that build ahead of time: to tell the driver, the environment
+	// variable POCL_BINARY_SPECIALIZE_WG of this process is changed while a
+	// binary is taken, which other code may see.
+	SpecializeLocalSizes [][3]int
+}
+
+// Runtime makes a Context's compiler a kernstash.Runtime: it builds recipes,
+// loads artifacts, and captures what a deferring driver made.
+type Runtime struct {
+	context *Context
+	options RuntimeOptions
+	kinds   []Kind
+}
+
+var (
+	_ kernstash.Runtime[*Program, *Kernel] = (*Runtime)(nil)
+	_ kernstash.Capturer[*Program]         = (*Runtime)(nil)
+)
+
+// NewRuntime returns the Runtime of a context, which the caller releases after
+// the kernstash.Context that uses the Runtime is closed.
+func NewRuntime(c *Context, o RuntimeOptions) *Runtime {
+	r := &Runtime{context: c, options: o}
+	for _, d := range c.devices {
+		r.kinds = append(r.kinds, d.Kind())
+	}
+	return r
+}
+
+// Devices returns the number of the context's devices.
+func (r *Runtime) Devices() int { return len(r.context.devices) }
+
+// Identify returns what decides how a device compiles.
+func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
+	return r.context.devices[device].Identify()
+}
+
+// Variables returns the environment variables that the device's compiler
+// obeys.
+func (r *Runtime) Variables(device int) []key.Pair {
+	return r.context.devices[device].Variables()
+}
+
+// Build compiles a recipe from source or SPIR-V. The artifact is nil on a
+// driver that makes code at launches: nothing is asked of such a program that
+// would make it compile more.
+func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *store.Artifact, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
+	}
+	p, err := r.compile(job)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case !p.deferred:
+		return p, r.artifact(p, job), nil
+	case len(r.options.SpecializeLocalSizes) > 0:
+		a, err := r.specialize(p)
+		if err != nil {
+			return nil, nil, errors.Join(err, p.Release())
+		}
+		return p, a, nil
+	}
+	return p, nil, nil
+}
+
+func (r *Runtime) compile(job kernstash.Job) (*Program, error) {
+	p, ids, err := r.shell(job)
+	if err != nil {
+		return nil, fmt.Errorf("build program: %w", err)
+	}
+	b := compilation{context: cl.ContextID(r.context.handle.Load()), devices: ids, recipe: job.Recipe}
+	id, log, err := b.run()
+	if err != nil {
+		return nil, err
+	}
+	p.log = log
+	p.set("program", uintptr(id))
+	return p, nil
+}
+
+// shell returns the program of a job without its handle, and the devices'.
+func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
+	if _, err := r.context.get(); err != nil {
+		return nil, nil, err
+	}
+	p := &Program{context: r.context}
+	var ids []cl.DeviceID
+	for _, i := range job.Devices {
+		if i < 0 || i >= len(r.context.devices) {
+			return nil, nil, fmt.Errorf("%w: device %d of %d", ErrArgument, i, len(r.context.devices))
+		}
+		d := r.context.devices[i]
+		p.devices, ids = append(p.devices, d), append(ids, d.id())
+		p.deferred = p.deferred || r.kinds[i] == Deferred
+	}
+	if len(ids) == 0 {
+		return nil, nil, fmt.Errorf("%w: no device", ErrArgument)
+	}
+	return p, ids, nil
+}
+
+// artifact takes what a build made on a driver that is done after it. It is
+// nil where the driver gives no binary: the program works, uncached.
+func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
+	binary, err := p.Binary()
+	if err != nil || len(binary) == 0 {
+		return nil
+	}
+	kernels, err := p.describe()
+	if err != nil {
+		return nil
+	}
+	form := store.FormFinal
+	if r.kinds[job.Devices[0]] == Intermediate {
+		form = store.FormIntermediate
+	}
+	return &store.Artifact{Binaries: []store.Binary{{Form: form, Data: binary}}, Log: p.log, Kernels: kernels}
+}
+
+// Load makes a live program of an artifact's first binary. The driver refuses
+// what was made by another one; a program whose kernels are not those of the
+// artifact is refused here.
+func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Program, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
+	}
+	p, ids, err := r.shell(job)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
+	}
+	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
+		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
+	}
+	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.handle.Load()), ids, a.Binaries[0].Data)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", resources(err))
+	}
+	p.set("program", uintptr(id))
+	p.log = a.Log
+	options := compilation{recipe: job.Recipe}.compileOptions()
+	if err := cl.BuildProgram(id, ids, options); err != nil {
+		return nil, fmt.Errorf("load program: %w", errors.Join(resources(err), p.Release()))
+	}
+	if err := p.checkKernels(a.Kernels); err != nil {
+		return nil, fmt.Errorf("load program: %w", errors.Join(err, p.Release()))
+	}
+	return p, nil
+}
+
+// errKernels is wrapped when a binary holds other kernels than its artifact
+// says.
+var errKernels = errors.New("kernels differ from those recorded")
+
+func (p *Program) checkKernels(recorded []store.Kernel) error {
+	if len(recorded) == 0 {
+		return nil
+	}
+	names, err := p.KernelNames()
+	if err != nil {
+		return err
+	}
+	want := make([]string, len(recorded))
+	for i, k := range recorded {
+		want[i] = k.Name
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		return fmt.Errorf("%w: %q, not %q", errKernels, names, want)
+	}
+	return nil
+}
+
+// Kernel makes the kernel of a name.
+func (r *Runtime) Kernel(p *Program, name string) (*Kernel, error) { return p.NewKernel(name) }
+
+// ReleaseProgram gives a program back.
+func (r *Runtime) ReleaseProgram(p *Program) { _ = p.Release() }
+
+// ReleaseKernel gives a kernel back.
+func (r *Runtime) ReleaseKernel(k *Kernel) { _ = k.Release() }

@@ -1,0 +1,177 @@
+package opencl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+)
+
+const addSource = `
+kernel void add(global const float *a, global const float *b, global float *sum, float bias)
+{
+	size_t i = get_global_id(0);
+	sum[i] = a[i] + b[i] + bias;
+}`
+
+// job returns the job of an image for device 0 of a runtime.
+func job(t testing.TB, r *opencl.Runtime, options key.BuildOptions, units ...key.Unit) kernstash.Job {
+	t.Helper()
+	m, err := key.NewImageSet(units...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.Identify(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kernstash.Job{Devices: []int{0}, Recipe: &key.Recipe{Device: d, Image: m, Options: options}}
+}
+
+func source(code string, headers ...key.Header) key.Unit {
+	return key.Unit{Kind: key.OpenCLC, Code: []byte(code), Headers: headers}
+}
+
+func build(t testing.TB, r *opencl.Runtime, j kernstash.Job) *opencl.Program {
+	t.Helper()
+	p, _, err := r.Build(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { released(t, p) })
+	return p
+}
+
+func kernel(t testing.TB, p *opencl.Program, name string) *opencl.Kernel {
+	t.Helper()
+	k, err := p.NewKernel(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { released(t, k) })
+	return k
+}
+
+func TestVectorAdd(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	q := queue(t, c)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	k := kernel(t, build(t, r, job(t, r, key.BuildOptions{}, source(addSource))), "add")
+	const n = 1000
+	a, b, want, got := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range n {
+		a[i], b[i] = float32(i), float32(2*i)
+		want[i] = float32(3*i) + 0.5
+	}
+	x, y, z := buffer(t, c, 4*n), buffer(t, c, 4*n), buffer(t, c, 4*n)
+	for _, err := range []error{
+		q.Write(x, 0, opencl.Bytes(a)), q.Write(y, 0, opencl.Bytes(b)),
+		k.Launch(q, []int{n}, nil, x, y, z, float32(0.5)), q.Read(z, 0, opencl.Bytes(got)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBuildFailureIsTheSameTwice(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	j := job(t, r, key.BuildOptions{}, source("kernel void broken(global int *a) { a[0] = undeclared; }"))
+	var before *kernstash.BuildError
+	for range 2 {
+		_, _, err := r.Build(t.Context(), j)
+		var e *kernstash.BuildError
+		if !errors.As(err, &e) {
+			t.Fatalf("err = %v, want a BuildError", err)
+		}
+		if !strings.Contains(e.Log, "undeclared") {
+			t.Errorf("log %q does not name what is wrong", e.Log)
+		}
+		if !errors.Is(err, opencl.BuildProgramFailure) || e.Code != int(opencl.BuildProgramFailure) {
+			t.Errorf("err = %v, code %d, want CL_BUILD_PROGRAM_FAILURE", err, e.Code)
+		}
+		if before != nil && before.Code != e.Code {
+			t.Errorf("code %d, then %d", before.Code, e.Code)
+		}
+		before = e
+	}
+}
+
+func TestBadOptionIsAVerdict(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	_, _, err := r.Build(t.Context(), job(t, r, key.NewOptions("-no-such-option", ""), source(addSource)))
+	var e *kernstash.BuildError
+	if !errors.As(err, &e) {
+		t.Errorf("err = %v, want a BuildError", err)
+	}
+}
+
+func TestHeadersAndSeveralUnitsAreLinked(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	header := key.Header{Name: "twice.h", Content: []byte("int twice(int);\n")}
+	empty := key.Header{Name: "sub/empty.h"}
+	for name, units := range map[string][]key.Unit{
+		"header": {source("#include \"twice.h\"\n#include \"sub/empty.h\"\nint twice(int x) { return 2 * x; }\nkernel void run(global int *a) { a[0] = twice(21); }", header, empty)},
+		"units": {
+			source("#include \"twice.h\"\nkernel void run(global int *a) { a[0] = twice(21); }", header),
+			source("int twice(int x) { return 2 * x; }"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := job(t, r, key.NewOptions("-DX=1", ""), units...)
+			k := kernel(t, build(t, r, j), "run")
+			q, b := queue(t, c), buffer(t, c, 4)
+			got := make([]int32, 1)
+			if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Read(b, 0, opencl.Bytes(got))); err != nil {
+				t.Fatal(err)
+			}
+			if got[0] != 42 {
+				t.Errorf("got %d", got[0])
+			}
+		})
+	}
+}
+
+func TestSixteenGoroutinesBuild(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	var all sync.WaitGroup
+	for g := range 16 {
+		j := job(t, r, key.BuildOptions{}, source(fmt.Sprintf("kernel void k%d(global int *a) { a[0] = %d; }", g, g)))
+		all.Go(func() {
+			p, a, err := r.Build(context.Background(), j)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer released(t, p)
+			if a != nil {
+				t.Error("PoCL's code comes after launches, yet there is an artifact")
+			}
+			if names, err := p.KernelNames(); err != nil || len(names) != 1 || names[0] != fmt.Sprintf("k%d", g) {
+				t.Errorf("kernels %q, %v", names, err)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,76 @@
+package opencl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxVariants bounds the variants that one kernel notes; more are not noted,
+// and are compiled again in the next process.
+const maxVariants = 64
+
+// smallGrid is the largest global size in every dimension for which PoCL makes
+// a version with 16-bit arithmetic on it.
+const smallGrid = 65535
+
+// launch is what decides which code PoCL makes for a launch.
+type launch struct {
+	local  [3]uintptr // zero: the driver chose, by the global size
+	global [3]uintptr // only where the driver chose
+	offset bool       // not zero
+	small  bool       // grid
+}
+
+// launches are the variants of a kernel that were launched in this process. It
+// is guarded by the kernel's lock.
+type launches struct {
+	last launch
+	seen map[launch]struct{}
+}
+
+// note returns the name of a launch's variant the first time, else "". Names
+// are those of the directories in which PoCL keeps code:
+// "kernel/16-16-1-goffs0-smallgrid"; where the driver chose the local size,
+// "kernel/auto-1024-1-1-goffs0-smallgrid" with the global size.
+func (s *launches) note(kernel string, global, local, offset *[3]uintptr) string {
+	l := launch{small: max(global[0], global[1], global[2]) <= smallGrid}
+	if local != nil {
+		l.local = *local
+	} else {
+		l.global = *global
+	}
+	l.offset = offset != nil && *offset != [3]uintptr{}
+	if l == s.last {
+		return ""
+	}
+	s.last = l
+	if _, ok := s.seen[l]; ok || len(s.seen) >= maxVariants {
+		return ""
+	}
+	if s.seen == nil {
+		s.seen = make(map[launch]struct{})
+	}
+	s.seen[l] = struct{}{}
+	return l.variant(kernel)
+}
+
+func (l launch) variant(kernel string) string {
+	var b strings.Builder
+	size := l.local
+	b.WriteString(kernel + "/")
+	if size == [3]uintptr{} {
+		b.WriteString(autoSize)
+		size = l.global
+	}
+	fmt.Fprintf(&b, "%d-%d-%d", size[0], size[1], size[2])
+	if !l.offset {
+		b.WriteString("-goffs0")
+	}
+	if l.small {
+		b.WriteString("-smallgrid")
+	}
+	return b.String()
+}
+
+// autoSize marks the variants whose local size the driver chose.
+const autoSize = "auto-"
