@@ -36,7 +36,7 @@ func reduceProblem() problem {
 			if got.low != want.low || got.high != want.high {
 				return 0, fmt.Errorf("extremes %g and %g, want %g and %g", got.low, got.high, want.low, want.high)
 			}
-			return worst([]float64{got.sum, got.squares}, []float64{want.sum, want.squares}, 0.05)
+			return worst([]float64{got.sum, got.squares}, []float64{want.sum, want.squares}, 5e-3)
 		},
 	}
 }

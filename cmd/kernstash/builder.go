@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// builder builds files for one device. Each file has a Cache of its own, so
+// that what is counted tells about that file alone; they share the root.
+type builder struct {
+	options kernstash.Options
+	compile string
+	jobs    int
+	title   string
+	waits   string // why a program is not stored without a launch; "" if it is
+	context *opencl.Context
+	runtime *opencl.Runtime
+}
+
+func openBuilder(o buildOptions, flags map[string]string, config string) (*builder, error) {
+	device, err := openDevice(o.device)
+	if err != nil {
+		return nil, err
+	}
+	c, err := opencl.Open(device)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{
+		options: kernstash.Options{ConfigFile: config, Flags: flags},
+		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c,
+		runtime: opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeLocalSizes: o.localSizes}),
+	}
+	if device.Kind() == opencl.Deferred && len(o.localSizes) == 0 {
+		b.waits = "this driver makes code when a kernel is launched; say with --local-size how it will be"
+	}
+	return b, nil
+}
+
+func (b *builder) close() error { return b.context.Release() }
+
+// all builds the files, some at a time, and calls tell after each.
+func (b *builder) all(ctx context.Context, files []string, tell func(done int, r buildResult)) []buildResult {
+	results := make([]buildResult, len(files))
+	next := make(chan int)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	done := 0
+	for range min(b.jobs, len(files)) {
+		workers.Go(func() {
+			for i := range next {
+				r := b.file(ctx, files[i])
+				mu.Lock()
+				results[i] = r
+				done++
+				tell(done, r)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range files {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return results
+}
+
+// file builds one file and says how that ended.
+func (b *builder) file(ctx context.Context, name string) buildResult {
+	r := buildResult{File: name}
+	start := time.Now()
+	err := b.build(ctx, name, &r)
+	r.MS = millis(time.Since(start))
+	var diagnostic *kernstash.BuildError
+	switch {
+	case errors.As(err, &diagnostic):
+		r.State, r.Reason, r.Log = stateFailed, "the compiler refused it", diagnostic.Log
+		if diagnostic.Err != nil && strings.TrimSpace(diagnostic.Log) == "" {
+			r.Reason = diagnostic.Err.Error()
+		}
+	case err != nil:
+		r.State, r.Reason = stateFailed, err.Error()
+	}
+	return r
+}
+
+func (b *builder) build(ctx context.Context, name string, r *buildResult) error {
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	image, err := kernstash.NewImage(key.OpenCLC, source)
+	if err != nil {
+		return err
+	}
+	cache, err := kernstash.Open(b.options)
+	if err != nil {
+		return err
+	}
+	x := kernstash.NewContext(cache, b.runtime, kernstash.ContextOptions{})
+	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile})
+	if err != nil {
+		return errors.Join(err, cache.Close())
+	}
+	against := p.Against()
+	p.Release()
+	const storing = time.Minute // a build tool can wait longer than an application
+	cache.Flush(storing)
+	if err := cache.Close(); err != nil {
+		return err
+	}
+	b.judge(r, against, cache.Stats())
+	return nil
+}
+
+// judge reads from what was counted how a file ended that did not fail.
+func (b *builder) judge(r *buildResult, against string, s stats.Snapshot) {
+	stored := s[stats.DiskPuts] + s[stats.DiskPutsBettered] + s[stats.DiskPutsExisting]
+	switch {
+	case s[stats.DiskHits] > 0:
+		r.State = stateThere
+	case stored > 0:
+		r.State, r.Bytes = stateBuilt, s[stats.DiskBytesWritten]
+	case against != "":
+		r.State, r.Reason = stateNotCacheable, against
+	case notCacheable(s) != "":
+		r.State, r.Reason = stateNotCacheable, notCacheable(s)
+	case b.waits != "":
+		r.State, r.Reason = stateNotStored, b.waits
+	case s[stats.DiskPutsDropped] > 0:
+		r.State, r.Reason = stateNotStored, "the cache is full; run 'kernstash gc'"
+	default:
+		r.State, r.Reason = stateNotStored, "it could not be written; 'kernstash doctor' says why"
+	}
+}
+
+// notCacheable says which rule kept a program out, in words.
+func notCacheable(s stats.Snapshot) string {
+	for _, g := range statGroups {
+		for c := g.first; c <= g.last; c++ {
+			if c >= stats.NotCacheableHeaders && c <= stats.NotCacheableRuntime && s[c] > 0 {
+				return fmt.Sprint(g.names[c])
+			}
+		}
+	}
+	return ""
+}

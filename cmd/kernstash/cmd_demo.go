@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/internal/demo"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	o := demoOptions{runs: 5}
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Compile real kernels in one process and start warm in the next",
+		Long: `Build and run a handful of different OpenCL kernels, and check the numbers that
+they compute, in processes of their own:
+
+  cold    kernstash and the driver's own cache are both empty: it compiles
+  driver  without kernstash, the driver's own cache filled by another process
+  disk    with kernstash filled by the cold process, the driver's cache EMPTY
+  memory  the same program asked for again in that process
+
+The time of each is from the start of the build to the first result on the
+host. The cold process starts the compiler with another kernel first, so that
+what a compiler needs once in a process is not counted for any of ours; the
+others are not helped like that. Driver and disk are medians over several
+processes (--runs), taken in turn.
+
+The cache of the demonstration is a directory of its own, which is removed in
+the end unless --keep is given. Settings files and KERNSTASH_ variables have no
+part in it.
+
+EXIT STATUS
+  0  every number was right, and no second start compiled
+  1  a number was wrong, a second start compiled, or there is no device`,
+		Example: `  kernstash demo
+  kernstash demo --device pthread
+  kernstash demo --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), o, keep) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.device, "device", "", "device: its number, or a part of 'platform/device'")
+	flags.IntVar(&o.runs, "runs", o.runs, "processes that each warm time is the median of")
+	flags.BoolVar(&keep, "keep", false, "keep the directory of the demonstration, and say where it is")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
+	switch {
+	case o.runs < 1:
+		return usagef("--runs %d: want 1 or more", o.runs)
+	case !hasRuntimes:
+		return errNoRuntimes
+	case os.Getenv("KERNSTASH_DISABLE") == "1":
+		return errors.New("demo: KERNSTASH_DISABLE=1 switches the cache off, so there is nothing to show; unset it")
+	}
+	if o.work, err = os.MkdirTemp("", "kernstash-demo-"); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if keep {
+		defer fmt.Fprintf(a.err, "kept: %s (kernstash ls --dir %s)\n", o.work, filepath.Join(o.work, demoRoot))
+	} else {
+		defer os.RemoveAll(o.work)
+	}
+	o.progress = a.newProgress()
+	report, err := o.measure(ctx)
+	o.progress.done()
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if a.json {
+		err = a.writeJSON(report)
+	} else {
+		err = report.write(a.out, a.terminal())
+	}
+	if err == nil && !report.OK {
+		return errFound
+	}
+	return err
+}
+
+// errNoRuntimes is what commands say that need what -tags nogpu left out.
+var errNoRuntimes = errors.New("this kernstash was built without runtimes (-tags nogpu): " +
+	"build it without that tag to compile and run programs")
+
+// demoChildCommand is how the demonstration runs itself in a fresh process.
+func (a *app) demoChildCommand() *cobra.Command {
+	var c demoChild
+	cmd := &cobra.Command{
+		Use:    "demo-child",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := c.run(cmd.Context(), demo.All())
+			if err != nil {
+				return err
+			}
+			return a.writeJSON(report)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.device, "device", "", "")
+	flags.StringVar(&c.root, "root", "", "")
+	flags.StringVar(&c.config, "settings", "", "")
+	flags.BoolVar(&c.stash, "stash", false, "")
+	flags.BoolVar(&c.warmUp, "warm-up", false, "")
+	flags.IntVar(&c.memory, "memory", 0, "")
+	return cmd
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages into a directory",
+		Long: `Write one manual page for each command into a directory, which is made if need
+be.
+
+EXIT STATUS
+  0  written
+  1  not written`,
+		Example: "  kernstash man /usr/local/share/man/man1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("manual pages: %w", err)
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // the same command writes the same pages
+			header := &doc.GenManHeader{Title: "KERNSTASH", Section: "1", Source: "kernstash", Manual: "kernstash manual"}
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return fmt.Errorf("manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}

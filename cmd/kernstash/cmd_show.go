@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var source bool
+	cmd := &cobra.Command{
+		Use:   "show KEY",
+		Short: "Show an entry: what it was built from, and what came out",
+		Long: `Show one entry: its device and compiler, options, constants, kernels with their
+arguments, build log, sizes and times. KEY is the key that 'kernstash ls' shows,
+or as much of its beginning as is unambiguous.
+
+EXIT STATUS
+  0  shown
+  1  there is no such entry, or it cannot be read
+  2  more than one key begins like this`,
+		Example: `  kernstash show 3f2a
+  kernstash show 3f2a --source > kernel.cl
+  kernstash show 3f2a --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.show(cmd.Context(), args[0], source)
+		},
+		ValidArgsFunction: a.completeKey,
+	}
+	cmd.Flags().BoolVar(&source, "source", false, "print the code that it was built from, nothing else")
+	return cmd
+}
+
+// completeKey offers the keys of the cache.
+func (a *app) completeKey(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	const most = 200
+	var keys []string
+	d, _, err := a.openDisk()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer d.Close()
+	for info, err := range d.List(cmd.Context()) {
+		if err != nil || len(keys) == most {
+			break
+		}
+		if strings.HasPrefix(info.Key.String(), typed) && !info.Key.IsZero() {
+			keys = append(keys, info.Key.Short()+"\t"+entryName(info))
+		}
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp
+}
+
+// find returns the entry whose key begins with prefix.
+func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
+	prefix = strings.ToLower(prefix)
+	if prefix == "" || strings.Trim(prefix, "0123456789abcdef") != "" || len(prefix) > 2*len(key.Digest{}) {
+		return store.Info{}, usagef("key %q: want up to %d hexadecimal digits", prefix, 2*len(key.Digest{}))
+	}
+	var found []store.Info
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return store.Info{}, err
+		}
+		if info.Key.IsZero() || !strings.HasPrefix(info.Key.String(), prefix) {
+			continue
+		}
+		if len(found) > 0 && found[0].Key == info.Key {
+			continue // the same entry at a second number
+		}
+		found = append(found, info)
+	}
+	switch len(found) {
+	case 0:
+		return store.Info{}, fmt.Errorf("key %s: %w; 'kernstash ls' lists what is there", prefix, store.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, 0, 5)
+	for _, info := range found[:min(len(found), cap(names))] {
+		names = append(names, info.Key.Short())
+	}
+	return store.Info{}, usagef("key %s: %d entries begin like this: %s", prefix, len(found), strings.Join(names, ", "))
+}
+
+// showReport is what `show --json` writes.
+type showReport struct {
+	entryReport
+	KeyParts  key.Key         `json:"key_parts"`
+	Recipe    *recipeReport   `json:"recipe,omitempty"`
+	Artifact  *artifactReport `json:"artifact,omitempty"`
+	RecipeErr string          `json:"recipe_error,omitempty"`
+	artifact  *store.Artifact // for people
+	recipe    *key.Recipe     // for people
+}
+
+type recipeReport struct {
+	Device    key.Device       `json:"device"`
+	Units     []unitReport     `json:"units"`
+	Constants key.Constants    `json:"constants,omitempty"`
+	Options   key.BuildOptions `json:"options"`
+}
+
+type unitReport struct {
+	Kind    key.Kind       `json:"kind"`
+	Bytes   int            `json:"bytes"`
+	Headers []headerReport `json:"headers,omitempty"`
+	Source  string         `json:"source,omitempty"`
+}
+
+type headerReport struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
+}
+
+type artifactReport struct {
+	Binaries []binaryReport `json:"binaries"`
+	Log      string         `json:"log,omitempty"`
+	Kernels  []kernelReport `json:"kernels"`
+	Variants []string       `json:"variants,omitempty"`
+}
+
+type kernelReport struct {
+	Name       string      `json:"name"`
+	Attributes string      `json:"attributes,omitempty"`
+	Args       []argReport `json:"args"`
+}
+
+type argReport struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+type binaryReport struct {
+	Form  string `json:"form"`
+	Bytes int    `json:"bytes"`
+}
+
+func (a *app) show(ctx context.Context, prefix string, source bool) (err error) {
+	d, _, err := a.openDisk()
+	if err != nil {
+		return err
+	}
+	defer closeDisk(d, &err)
+	info, err := find(ctx, d, prefix)
+	if err != nil {
+		return err
+	}
+	recipe, recipeErr := d.Recipe(ctx, info.Key)
+	if source {
+		if recipeErr != nil {
+			return fmt.Errorf("source of %s: %w", info.Key.Short(), recipeErr)
+		}
+		return a.writeSource(recipe)
+	}
+	entry, err := d.Get(ctx, info.Key)
+	var miss *store.MissError
+	if err != nil && !errors.As(err, &miss) {
+		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
+	}
+	if err != nil && info.Bad == nil {
+		info.Bad = err
+	}
+	r := showReport{entryReport: reportEntry(info), KeyParts: info.Key}
+	if recipeErr != nil {
+		r.RecipeErr = recipeErr.Error()
+	} else {
+		r.Recipe = reportRecipe(recipe, a.json)
+		r.recipe = recipe
+	}
+	if err == nil {
+		r.Artifact = reportArtifact(entry.Artifact)
+		r.artifact = entry.Artifact
+	}
+	if a.json {
+		err = a.writeJSON(r)
+	} else {
+		err = a.writeShown(info, r)
+	}
+	if err == nil && info.Bad != nil {
+		return errFound
+	}
+	return err
+}
+
+func reportRecipe(r *key.Recipe, source bool) *recipeReport {
+	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options}
+	for _, u := range r.Image.Units() {
+		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code)}
+		if source && isText(u.Kind) {
+			unit.Source = string(u.Code)
+		}
+		for _, h := range u.Headers {
+			unit.Headers = append(unit.Headers, headerReport{h.Name, len(h.Content)})
+		}
+		out.Units = append(out.Units, unit)
+	}
+	return out
+}
+
+func reportArtifact(art *store.Artifact) *artifactReport {
+	out := &artifactReport{Log: art.Log, Variants: art.Variants}
+	for _, k := range art.Kernels {
+		kernel := kernelReport{Name: k.Name, Attributes: k.Attributes, Args: []argReport{}}
+		for _, arg := range k.Args {
+			kernel.Args = append(kernel.Args, argReport{arg.Name, arg.TypeName})
+		}
+		out.Kernels = append(out.Kernels, kernel)
+	}
+	for _, b := range art.Binaries {
+		out.Binaries = append(out.Binaries, binaryReport{b.Form.String(), len(b.Data)})
+	}
+	return out
+}
+
+func isText(k key.Kind) bool { return k != key.SPIRV && k != key.Opaque }
+
+// writeSource prints the code as it is: it may be piped into a compiler.
+func (a *app) writeSource(r *key.Recipe) error {
+	units := r.Image.Units()
+	for i, u := range units {
+		if len(units) > 1 && isText(u.Kind) {
+			a.printf("// unit %d of %d, %v\n", i+1, len(units), u.Kind)
+		}
+		if _, err := a.out.Write(u.Code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeShown prints an entry for people.
+func (a *app) writeShown(info store.Info, r showReport) error {
+	line := func(name, format string, args ...any) {
+		a.printf("%-10s %s\n", name, printable(fmt.Sprintf(format, args...), false))
+	}
+	now := time.Now()
+	line("key", "%s", info.Key)
+	if info.Bad != nil {
+		line("cannot hit", "%v", info.Bad)
+	}
+	if r.recipe != nil {
+		a.writeRecipe(line, r.recipe)
+	} else {
+		line("recipe", "lost: %s", r.RecipeErr)
+	}
+	line("cost", "%s to build", humanTime(info.Cost))
+	line("created", "%s, %s", info.Created.Local().Format(time.DateTime), humanAge(info.Created, now))
+	line("used", "%s, %s", info.Accessed.Local().Format(time.DateTime), humanAge(info.Accessed, now))
+	line("size", "%s on disk, recipe included", humanSize(info.Size))
+	line("place", "%s", info.Location)
+	if r.artifact == nil {
+		return nil
+	}
+	for _, b := range r.artifact.Binaries {
+		line("binary", "%s, %s", humanSize(int64(len(b.Data))), b.Form)
+	}
+	for _, v := range r.artifact.Variants {
+		line("ready for", "%s", v)
+	}
+	for _, k := range r.artifact.Kernels {
+		a.writeKernel(line, k)
+	}
+	if log := strings.TrimSpace(r.artifact.Log); log != "" {
+		a.printf("log\n")
+		for text := range strings.SplitSeq(log, "\n") {
+			a.printf("  %s\n", printable(text, true))
+		}
+	}
+	return nil
+}
+
+func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
+	line("device", "%s", r.Device)
+	for _, p := range r.Device.Traits {
+		line("", "%s = %s", p.Name, p.Value)
+	}
+	for _, p := range r.Device.Compiler {
+		line("compiler", "%s = %s", p.Name, p.Value)
+	}
+	for _, u := range r.Image.Units() {
+		line("code", "%s, %s", u.Kind, humanSize(int64(len(u.Code))))
+		for _, h := range u.Headers {
+			line("header", "%s, %s", h.Name, humanSize(int64(len(h.Content))))
+		}
+	}
+	switch {
+	case r.Options.Absent:
+		line("options", "none at all")
+	default:
+		line("options", "%q", r.Options.CompileString())
+	}
+	if len(r.Options.Link) > 0 {
+		line("link", "%q", r.Options.LinkString())
+	}
+	for _, v := range r.Options.Variables {
+		line("variable", "%s=%s", v.Name, v.Value)
+	}
+	for _, c := range r.Constants {
+		line("constant", "%d = %x", c.ID, c.Value)
+	}
+}
+
+func (a *app) writeKernel(line func(string, string, ...any), k store.Kernel) {
+	args := make([]string, len(k.Args))
+	for i, arg := range k.Args {
+		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
+	}
+	text := k.Name + "(" + strings.Join(args, ", ") + ")"
+	if k.Attributes != "" {
+		text += " " + k.Attributes
+	}
+	line("kernel", "%s", text)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+func (a *app) statCommand() *cobra.Command {
+	var reset bool
+	cmd := &cobra.Command{
+		Use:   "stat",
+		Short: "Print totals, hit rates, time saved, and why requests missed",
+		Long: `Print what the cache holds, and what all processes that used it have counted:
+how many requests each tier answered, the build time that was saved, why
+requests missed, and what was not stored and why.
+
+A miss is explained by the entry that is nearest to it: what differs between
+the two is why it missed.
+
+EXIT STATUS
+  0  printed
+  1  the cache is off or cannot be read; the message says why`,
+		Example: `  kernstash stat
+  kernstash stat --json
+  kernstash stat --reset`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stat(cmd.Context(), reset) },
+	}
+	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
+	return cmd
+}
+
+// statReport is what `stat --json` writes.
+type statReport struct {
+	Dir     string         `json:"dir"`
+	Entries int64          `json:"entries"`
+	Bytes   int64          `json:"bytes"`
+	Exact   bool           `json:"exact"` // entries and bytes are known to be all
+	MaxSize int64          `json:"max_size"`
+	Policy  string         `json:"eviction"`
+	HitRate statRates      `json:"hit_rate"`
+	SavedMS float64        `json:"saved_ms"`
+	Counts  stats.Snapshot `json:"counts"`
+}
+
+// statRates are shares from 0 to 1.
+type statRates struct {
+	Memory float64 `json:"memory"` // of all requests
+	Disk   float64 `json:"disk"`   // of those that memory did not answer
+}
+
+func (a *app) stat(_ context.Context, reset bool) (err error) {
+	d, _, err := a.openDisk()
+	if err != nil {
+		return err
+	}
+	defer closeDisk(d, &err)
+	st := d.Status()
+	if !st.On {
+		return errors.New(st.Reason)
+	}
+	s, err := d.Stats()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.writeJSON(reportStat(st, s))
+	} else {
+		err = a.writeStat(st, s)
+	}
+	if err == nil && reset {
+		err = d.ResetStats()
+	}
+	return err
+}
+
+func reportStat(st disk.Status, s stats.Snapshot) statReport {
+	r := statReport{
+		Dir: st.Dir, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
+		Policy: st.Policy.String(), SavedMS: millis(s.Duration(stats.SavedTime)), Counts: s,
+	}
+	r.HitRate.Memory = rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses])
+	r.HitRate.Disk = rate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses])
+	return r
+}
+
+func rate(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
+	line := func(name, format string, args ...any) { a.printf("%-12s %s\n", name, fmt.Sprintf(format, args...)) }
+	line("cache", "%s", st.Dir)
+	limit := "no limit"
+	if st.MaxSize > 0 {
+		limit = fmt.Sprintf("%s of %s", humanRate(st.Bytes, st.MaxSize), humanSize(st.MaxSize))
+	}
+	about := ""
+	if !st.Counted && st.Exists {
+		about = "at least "
+	}
+	line("holds", "%s%s, %s (%s), eviction by %v", about, plural(st.Entries, "entry"), humanSize(st.Bytes), limit, st.Policy)
+	line("memory", "%s, %s (%s hit), %s, %s",
+		plural(s[stats.MemoryHits], "hit"), plural(s[stats.MemoryMisses], "miss"),
+		humanRate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses]),
+		plural(s[stats.MemoryWaits], "wait"), plural(s[stats.MemoryEvictions], "eviction"))
+	line("disk", "%s, %s (%s hit), %s, %s",
+		plural(s[stats.DiskHits], "hit"), plural(s[stats.DiskMisses], "miss"),
+		humanRate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses]),
+		plural(s[stats.DiskWaits], "wait"), plural(s[stats.DiskEvictions], "eviction"))
+	line("read", "%s", humanSize(s[stats.DiskBytesRead]))
+	line("written", "%s in %s, %s captured", humanSize(s[stats.DiskBytesWritten]),
+		plural(s[stats.DiskPuts]+s[stats.DiskPutsBettered], "put"), plural(s[stats.Captures], "program"))
+	line("compiled", "%s in %s, %d failed", plural(s[stats.Builds], "program"),
+		humanTime(s.Duration(stats.BuildTime)), s[stats.BuildFailures])
+	line("loaded", "in %s", humanTime(s.Duration(stats.LoadTime)))
+	line("time saved", "%s", humanTime(s.Duration(stats.SavedTime)))
+	for _, g := range statGroups {
+		a.writeGroup(g, s)
+	}
+	return nil
+}
+
+// statGroup is a list of counters, shown where one of them is not zero.
+type statGroup struct {
+	title string
+	first stats.Counter
+	last  stats.Counter
+	names map[stats.Counter]string
+}
+
+var statGroups = []statGroup{
+	{"disk missed because", stats.MissAbsent, stats.MissRefused, map[stats.Counter]string{
+		stats.MissAbsent: "there is no such entry", stats.MissTierOff: "the tier is off",
+		stats.MissUnreadable: "it cannot be read", stats.MissIrregular: "it is no file of ours",
+		stats.MissTruncated: "it is cut short, or too long", stats.MissForeign: "it is not an entry",
+		stats.MissVersion: "it is of another version", stats.MissCollision: "another key has its name",
+		stats.MissDigest: "its bytes are damaged", stats.MissRefused: "the driver refused it",
+	}},
+	{"what differed from the nearest entry", stats.NearestNothing, stats.NearestVariable, map[stats.Counter]string{
+		stats.NearestNothing: "nothing is near: a new program", stats.NearestDevice: "the device",
+		stats.NearestDriver: "the driver's version", stats.NearestCompiler: "the compiler",
+		stats.NearestImage: "the source", stats.NearestConstants: "a specialization constant",
+		stats.NearestOptions: "the build options", stats.NearestVariable: "an environment variable",
+	}},
+	{"not stored because", stats.NotCacheableHeaders, stats.NotCacheableRuntime, map[stats.Counter]string{
+		stats.NotCacheableHeaders: "it reads headers that cannot be known", stats.NotCacheableTime: "it depends on date or time",
+		stats.NotCacheableFile: "it reads other files", stats.NotCacheableOptions: "its options have side effects",
+		stats.NotCacheableSize: "its size is outside the limits", stats.NotCacheableCheap: "it was built fast enough",
+		stats.NotCacheableRuntime: "the runtime said so",
+	}},
+	{"trouble", stats.DiskPutsDropped, stats.DiskPutFailures, map[stats.Counter]string{
+		stats.DiskPutsDropped: "not stored: full, or too late", stats.DiskPutFailures: "could not be stored",
+	}},
+	{"", stats.Corrupt, stats.Corrupt, map[stats.Counter]string{stats.Corrupt: "found damaged or refused, and built again"}},
+	{"", stats.CapturesDropped, stats.CapturesDropped, map[stats.Counter]string{stats.CapturesDropped: "captures not done"}},
+}
+
+func (a *app) writeGroup(g statGroup, s stats.Snapshot) {
+	titled := g.title == ""
+	for c := g.first; c <= g.last; c++ {
+		if s[c] == 0 {
+			continue
+		}
+		if !titled {
+			a.printf("%s\n", g.title)
+			titled = true
+		}
+		a.printf("  %8d  %s\n", s[c], g.names[c])
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// fileSystem is what holds a directory.
+type fileSystem struct {
+	kind    string // "" where it cannot be told
+	network bool   // shared between machines
+	memory  bool   // gone after a restart
+	free    int64  // bytes that we may use
+}
+
+// checkFileSystem says what holds a directory, or would.
+func (r *doctorReport) checkFileSystem(subject, dir string) {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	f, err := fileSystemOf(dir)
+	if err != nil || f.kind == "" {
+		r.add(subject, verdictInfo, "", "the type of the file system cannot be told")
+		return
+	}
+	r.add(subject, verdictInfo, "", "on %s, %s free", f.kind, humanSize(f.free))
+	const tight = 64 << 20
+	if f.free < tight {
+		r.add(subject, verdictWarn, "make room, or set another directory (KERNSTASH_DIR)", "little room is left")
+	}
+	if f.network {
+		r.add(subject, verdictWarn, "a local directory starts faster",
+			"%s is shared between machines: locks may not work, and what another machine stored may be seen late", f.kind)
+	}
+	if f.memory {
+		r.add(subject, verdictWarn, "set a directory on a disk (KERNSTASH_DIR)", "%s is empty again after a restart", f.kind)
+	}
+}

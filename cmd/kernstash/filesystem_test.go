@@ -1,0 +1,12 @@
+package main
+
+import "testing"
+
+func TestCheckFileSystem(t *testing.T) {
+	t.Parallel()
+	r := &doctorReport{OK: true}
+	r.checkFileSystem("root", t.TempDir()+"/not/there/yet")
+	if len(r.Findings) == 0 || !r.OK {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// openDisk returns the disk tier that the settings name, and the settings. The
+// caller closes it.
+func (a *app) openDisk() (*disk.Store, *settings.Settings, error) {
+	s, err := a.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Dir == "" {
+		return nil, nil, errors.New("there is no cache directory: set KERNSTASH_DIR, or give --dir")
+	}
+	return disk.New(diskOptions(s)), s, nil
+}
+
+func diskOptions(s *settings.Settings) disk.Options {
+	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost}
+	if s.Eviction == settings.EvictLRU {
+		o.Policy = disk.LRU
+	}
+	return o
+}
+
+// closeDisk closes a store and keeps the first error.
+func closeDisk(d *disk.Store, err *error) {
+	if closeErr := d.Close(); *err == nil && closeErr != nil {
+		*err = fmt.Errorf("close the cache: %w", closeErr)
+	}
+}

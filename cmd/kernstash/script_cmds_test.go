@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// status runs a program and wants an exit status: status N PROGRAM ARG….
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("status %d, want %d", got, want)
+	}
+}
+
+// show runs kernstash show with the key that a file holds: show FILE ARG….
+func show(ts *testscript.TestScript, neg bool, args []string) {
+	k := strings.TrimSpace(ts.ReadFile(args[0]))
+	err := ts.Exec("kernstash", append([]string{"show", k}, args[1:]...)...)
+	if neg != (err != nil) {
+		ts.Fatalf("show %s: %v", k, err)
+	}
+}
+
+// ambiguous checks that a prefix of several keys is refused: of forty keys two
+// begin alike.
+func ambiguous(ts *testscript.TestScript, _ bool, _ []string) {
+	seen := make(map[byte]bool)
+	for _, k := range keysIn(ts, ts.Getenv("KERNSTASH_DIR")) {
+		if seen[k[0]] {
+			status(ts, false, []string{"2", "kernstash", "show", k[:1]})
+			return
+		}
+		seen[k[0]] = true
+	}
+	ts.Fatalf("no two keys begin alike")
+}
+
+func keysIn(ts *testscript.TestScript, dir string) (keys []string) {
+	d := disk.New(disk.Options{Dir: dir})
+	defer d.Close()
+	for info, err := range d.List(context.Background()) {
+		ts.Check(err)
+		keys = append(keys, info.Key.String())
+	}
+	return keys
+}
+
+// entryFile returns the file of the entry with a kernel.
+func entryFile(ts *testscript.TestScript, dir, kernel string) string {
+	dir = ts.MkAbs(dir)
+	d := disk.New(disk.Options{Dir: dir})
+	defer d.Close()
+	for info, err := range d.List(context.Background()) {
+		ts.Check(err)
+		if len(info.Kernels) > 0 && info.Kernels[0] == kernel {
+			return filepath.Join(dir, filepath.FromSlash(info.Location))
+		}
+	}
+	ts.Fatalf("no entry with kernel %s", kernel)
+	return ""
+}
+
+// damage flips the last bit of an entry: damage DIR KERNEL.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	path := entryFile(ts, args[0], args[1])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	b[len(b)-1] ^= 1
+	ts.Check(os.WriteFile(path, b, 0o600))
+}
+
+// cut halves the header of an entry: cut DIR KERNEL.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.Truncate(entryFile(ts, args[0], args[1]), 40))
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// TestMain lets the scripts run this very binary as kernstash, as stash-put,
+// which fills a cache without any runtime, and as json, which looks into JSON.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"kernstash": main,
+		"stash-put": exitWith(stashPut),
+		"json":      exitWith(jsonQuery),
+	})
+}
+
+func exitWith(f func(args []string) error) func() {
+	return func() {
+		if err := f(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("XDG_CACHE_HOME", "")
+			env.Setenv("XDG_CONFIG_HOME", "")
+			env.Setenv("POCL_CACHE_DIR", filepath.Join(env.WorkDir, "pocl"))
+			return os.Mkdir(filepath.Join(env.WorkDir, "pocl"), 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ambiguous": ambiguous, "cut": cut, "damage": damage, "show": show, "status": status,
+		},
+	})
+}
+
+// stashPut puts the entries number 0 to N-1 into the cache DIR. Entry i has
+// the kernel "kernel<i>", (i+1) KiB of code and cost i+1 seconds.
+func stashPut(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	d := disk.New(disk.Options{Dir: args[0]})
+	for i := range n {
+		e, err := testEntry(i)
+		if err != nil {
+			return err
+		}
+		if _, err := d.Put(context.Background(), e); err != nil {
+			return err
+		}
+	}
+	return d.Close()
+}
+
+func testEntry(i int) (*store.Entry, error) {
+	source := fmt.Sprintf("__kernel void kernel%d(__global float *x) { x[%d] = 1; }\n", i, i)
+	image, err := key.NewImage(key.OpenCLC, []byte(source))
+	if err != nil {
+		return nil, err
+	}
+	constants, err := key.NewConstants(key.Uint32(7, uint32(i)))
+	if err != nil {
+		return nil, err
+	}
+	recipe := &key.Recipe{
+		Device: key.Device{
+			API: "opencl", Platform: "Test Platform", Name: "Test Device", Version: "OpenCL 3.0", Driver: "1.2",
+			Compiler: []key.Pair{{Name: "libtest", Value: "build-id"}},
+		},
+		Image: image, Constants: constants, Options: key.NewOptions("-DN=1 -cl-fast-relaxed-math", ""),
+	}
+	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte(strings.Repeat(string(rune('a'+i%26)), (i+1)<<10))}},
+		Log:      "warning: of a test\n",
+		Cost:     time.Duration(i+1) * time.Second,
+		Created:  time.Now(),
+		Kernels: []store.Kernel{{
+			Name: fmt.Sprintf("kernel%d", i), Args: []store.Arg{{Name: "x", TypeName: "float*"}},
+		}},
+	}}, nil
+}
