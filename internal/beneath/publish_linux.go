@@ -23,7 +23,10 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 		return err
 	})
 	switch {
-	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
+	case err != nil && d.gone():
+		return pathError("create", name, unix.ENOENT) // ext4 says EPERM
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR),
+		errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
 	case err != nil:
 		return pathError("create", name, err)
@@ -47,9 +50,15 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	case errors.Is(err, unix.EEXIST):
 		return pathError("link", name, err)
 	}
-	// The directory is gone, or there is no /proc.
-	if st, serr := d.Stat(); serr == nil && st.Links == 0 {
+	if d.gone() {
 		return pathError("link", name, unix.ENOENT)
 	}
+	// No /proc.
 	return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
+}
+
+// gone says whether d was removed.
+func (d Dir) gone() bool {
+	info, err := d.Stat()
+	return err == nil && info.Links == 0
 }

@@ -21,7 +21,7 @@ type Bin struct {
 // artifact without code, of an unknown form, with unsorted variants or too
 // large is an error that wraps ErrEncode.
 func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
-	if err := checkArtifact(a); err != nil {
+	if err := Check(a); err != nil {
 		return Bin{}, err
 	}
 	b := make([]byte, FixedBytes, FixedBytes+16*len(a.Binaries)+128*len(a.Kernels)+256)
@@ -43,7 +43,7 @@ func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
 		b = appendKernel(b, k)
 	}
 	header := int64(len(b) + digestBytes)
-	if header > MaxHeader || header+payload > MaxSize {
+	if header > MaxHeader || header+payload > MaxSize || len(a.Log) > math.MaxUint32 {
 		return Bin{}, fmt.Errorf("artifact of %d bytes: %w: %w", header+payload, ErrEncode, store.ErrTooLarge)
 	}
 	copy(b, binMagic)
@@ -82,7 +82,9 @@ func createdNanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func checkArtifact(a *store.Artifact) error {
+// Check says whether an artifact can be encoded, as far as that can be told
+// without doing it. Its errors wrap ErrEncode.
+func Check(a *store.Artifact) error {
 	if len(a.Binaries) == 0 {
 		return fmt.Errorf("artifact without code: %w", ErrEncode)
 	}
@@ -98,9 +100,6 @@ func checkArtifact(a *store.Artifact) error {
 		if a.Variants[i-1] >= a.Variants[i] {
 			return fmt.Errorf("variant %q is out of order: %w", a.Variants[i], ErrEncode)
 		}
-	}
-	if len(a.Log) > math.MaxUint32 {
-		return fmt.Errorf("build log of %d bytes: %w: %w", len(a.Log), ErrEncode, store.ErrTooLarge)
 	}
 	return nil
 }

@@ -37,10 +37,10 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 	if err := validate(e); err != nil {
 		return store.Failed, 0, err
 	}
-	w, err := s.newWriter(e)
-	if err != nil {
-		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	if s.o.ReadOnly {
+		return store.Failed, 0, fmt.Errorf("put %s: %s is a read-only layer: %w", e.Key.Short(), s.o.Dir, fs.ErrPermission)
 	}
+	w := &writer{s: s, e: e, names: s.names(e.Key)}
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
@@ -78,6 +78,9 @@ func validate(e *store.Entry) error {
 	case e.Key != e.Recipe.Key():
 		return fmt.Errorf("%w: the key is not its recipe's", store.ErrInvalid)
 	}
+	if err := format.Check(e.Artifact); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
 	return nil
 }
 
@@ -86,28 +89,28 @@ type writer struct {
 	s     *Store
 	e     *store.Entry
 	names leafNames
-	bin   format.Bin
-	src   []byte
+	bin   format.Bin // once encoded
+	src   []byte     // likewise
 }
 
-func (s *Store) newWriter(e *store.Entry) (*writer, error) {
-	if s.o.ReadOnly {
-		return nil, fmt.Errorf("%s is a read-only layer: %w", s.o.Dir, fs.ErrPermission)
+// encode makes the bytes of both files, once.
+func (w *writer) encode() error {
+	if w.src != nil {
+		return nil
 	}
-	w := &writer{s: s, e: e, names: s.names(e.Key)}
-	var err error
-	if w.bin, err = format.EncodeBin(e.Key, e.Artifact); err == nil {
-		w.src, err = format.EncodeSrc(e.Recipe)
+	bin, err := format.EncodeBin(w.e.Key, w.e.Artifact)
+	if err != nil {
+		return err
 	}
-	switch {
-	case errors.Is(err, store.ErrTooLarge):
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
-	case s.o.MaxSize > 0 && w.size() > s.o.MaxSize:
-		return nil, fmt.Errorf("%d bytes, the limit is %d: %w", w.size(), s.o.MaxSize, store.ErrTooLarge)
+	src, err := format.EncodeSrc(w.e.Recipe)
+	if err != nil {
+		return err
 	}
-	return w, nil
+	if size := bin.Size + int64(len(src)); w.s.o.MaxSize > 0 && size > w.s.o.MaxSize {
+		return fmt.Errorf("%d bytes, the limit is %d: %w", size, w.s.o.MaxSize, store.ErrTooLarge)
+	}
+	w.bin, w.src = bin, src
+	return nil
 }
 
 func (w *writer) size() int64 { return w.bin.Size + int64(len(w.src)) }
@@ -130,6 +133,9 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 			return store.Existing, nil
 		}
 	case !errors.Is(err, fs.ErrNotExist):
+		return store.Failed, err
+	}
+	if err := w.encode(); err != nil {
 		return store.Failed, err
 	}
 	release, err := w.s.reserve(m, w.size())

@@ -1,0 +1,189 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+func testRecipe(t testing.TB) *key.Recipe {
+	t.Helper()
+	img, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}\x00"), key.Header{Name: "h.h", Content: []byte("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	consts, err := key.NewConstants(key.Uint32(7, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &key.Recipe{
+		Device: key.Device{API: "opencl", Platform: "P", Name: "N", Version: "V", Driver: "D",
+			Traits: []key.Pair{{Name: "t", Value: "1"}}},
+		Image: img, Constants: consts, Options: key.NewOptions("-DN=4 -O2", "-l"),
+	}
+}
+
+func testArtifact() *store.Artifact {
+	return &store.Artifact{
+		Binaries: []store.Binary{
+			{Form: store.FormDeferred, Data: []byte("code\x00")}, {Form: store.FormIntermediate, Data: []byte{0}},
+		},
+		Log: "warning\x00", Cost: time.Second, Created: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
+		Variants: []string{"8", "8,8"},
+		Kernels: []store.Kernel{
+			{Name: "a", Attributes: "x", Args: []store.Arg{{Name: "p", TypeName: "float*", Address: 1, Access: 2, TypeQual: math.MaxUint64}}},
+			{Name: "b"},
+		},
+	}
+}
+
+func encode(t testing.TB, k key.Key, a *store.Artifact) []byte {
+	t.Helper()
+	bin, err := EncodeBin(k, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bytes.Join(bin.Parts, nil)
+	if int64(len(b)) != bin.Size {
+		t.Fatalf("size %d, %d bytes", bin.Size, len(b))
+	}
+	return b
+}
+
+func TestBinRoundTrip(t *testing.T) {
+	t.Parallel()
+	k := testRecipe(t).Key()
+	bare := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte{0}}}}
+	for name, a := range map[string]*store.Artifact{"full": testArtifact(), "bare": bare} {
+		h, got, err := DecodeBin(encode(t, k, a))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(a, got); d != "" {
+			t.Errorf("%s: artifact (-want +got):\n%s", name, d)
+		}
+		if h.Key != k {
+			t.Errorf("%s: another key", name)
+		}
+	}
+}
+
+// TestBinEveryByteIsChecked: no byte can change, go or come without notice.
+func TestBinEveryByteIsChecked(t *testing.T) {
+	t.Parallel()
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	for i := range whole {
+		for _, flip := range []byte{1, 0x80, 0xff} {
+			b := bytes.Clone(whole)
+			b[i] ^= flip
+			if _, _, err := DecodeBin(b); err == nil {
+				t.Errorf("byte %d changed by %#x: accepted", i, flip)
+			}
+		}
+		if _, _, err := DecodeBin(whole[:i]); !errors.Is(err, ErrTruncated) {
+			t.Errorf("cut to %d bytes: %v, want ErrTruncated", i, err)
+		}
+	}
+	if _, _, err := DecodeBin(append(bytes.Clone(whole), 0)); !errors.Is(err, ErrTruncated) {
+		t.Errorf("a byte more: %v, want ErrTruncated", err)
+	}
+}
+
+func TestBinReasons(t *testing.T) {
+	t.Parallel()
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	for name, test := range map[string]struct {
+		change func([]byte) []byte
+		want   error
+	}{
+		"zeros":       {func(b []byte) []byte { clear(b); return b }, ErrForeign},
+		"text":        {func([]byte) []byte { return []byte("ELF") }, ErrForeign},
+		"version":     {func(b []byte) []byte { b[8] = 2; return b }, ErrVersion},
+		"new version": {func(b []byte) []byte { b[8] = 9; return b[:PrefixBytes] }, ErrVersion},
+		"log":         {func(b []byte) []byte { b[len(b)-9]++; return b }, ErrDigest},
+		"code":        {func(b []byte) []byte { b[len(b)-1]++; return b }, ErrDigest},
+		"key":         {func(b []byte) []byte { b[20]++; return b }, ErrDigest},
+		"reserved":    {func(b []byte) []byte { b[250] = 1; return b }, ErrMalformed},
+	} {
+		if _, _, err := DecodeBin(test.change(bytes.Clone(whole))); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+// TestHugeLengthsAllocateNothing: lengths are not believed.
+func TestHugeLengthsAllocateNothing(t *testing.T) {
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	for at := 192; at < 248; at++ {
+		if at >= 200 && at < 232 {
+			continue // the digest
+		}
+		b := bytes.Clone(whole)
+		b[at] = 0xff
+		size := testing.AllocsPerRun(1, func() { _, _, _ = DecodeBin(b) })
+		if size > 16 {
+			t.Errorf("byte %d: %v allocations", at, size)
+		}
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+	code := []store.Binary{{Form: store.FormFinal, Data: []byte{1}}}
+	for name, a := range map[string]*store.Artifact{
+		"no code":      {},
+		"empty code":   {Binaries: []store.Binary{{Form: store.FormFinal}}},
+		"no form":      {Binaries: []store.Binary{{Data: []byte{1}}}},
+		"unsorted":     {Binaries: code, Variants: []string{"b", "a"}},
+		"twice":        {Binaries: code, Variants: []string{"a", "a"}},
+		"unknown form": {Binaries: []store.Binary{{Form: 4, Data: []byte{1}}}},
+	} {
+		if _, err := EncodeBin(key.Key{}, a); !errors.Is(err, ErrEncode) {
+			t.Errorf("%s: %v, want ErrEncode", name, err)
+		}
+	}
+}
+
+func TestTimesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	a := testArtifact()
+	a.Created, a.Cost = time.Date(1200, 1, 1, 0, 0, 0, 0, time.UTC), -time.Second
+	_, got, err := DecodeBin(encode(t, key.Key{}, a))
+	if err != nil || !got.Created.IsZero() || got.Cost != 0 {
+		t.Errorf("created %v, cost %v, error %v; want neither known", got.Created, got.Cost, err)
+	}
+}
+
+func TestSrcRoundTrip(t *testing.T) {
+	t.Parallel()
+	rec := testRecipe(t)
+	whole, err := EncodeSrc(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeSrc(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(rec, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(key.Image{})); d != "" || got.Key() != rec.Key() {
+		t.Errorf("recipe (-want +got):\n%s", d)
+	}
+	for i := range whole {
+		b := bytes.Clone(whole)
+		b[i] ^= 0x10
+		if _, err := DecodeSrc(b); err == nil {
+			t.Errorf("byte %d changed: accepted", i)
+		}
+		if _, err := DecodeSrc(whole[:i]); !errors.Is(err, ErrTruncated) {
+			t.Errorf("cut to %d bytes: %v, want ErrTruncated", i, err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package format
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"testing"
+
+	"github.com/kernstash/kernstash/store"
+)
+
+// reseal makes the digests of a .bin right, so that the fuzzer gets past them.
+func reseal(b []byte) {
+	f, err := ParseFixed(b, int64(len(b)))
+	if err != nil || f.HeaderBytes > int64(len(b)) {
+		return
+	}
+	payload := sha256.Sum256(b[f.HeaderBytes:])
+	copy(b[200:], payload[:])
+	header := sha256.Sum256(b[:f.HeaderBytes-digestBytes])
+	copy(b[f.HeaderBytes-digestBytes:], header[:])
+}
+
+// FuzzBin: what is accepted is encoded to the same bytes.
+func FuzzBin(f *testing.F) {
+	k := testRecipe(f).Key()
+	f.Add(encode(f, k, testArtifact()))
+	f.Add(encode(f, k, &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte{0}}}}))
+	f.Add([]byte(binMagic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
+		reseal(b)
+		h, a, err := DecodeBin(b)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(encode(t, h.Key, a), b) {
+			t.Error("another encoding of the same artifact was accepted")
+		}
+	})
+}
+
+// FuzzSrc: likewise.
+func FuzzSrc(f *testing.F) {
+	whole, err := EncodeSrc(testRecipe(f))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
+		if len(b) > SrcHeaderBytes {
+			sum := sha256.Sum256(b[SrcHeaderBytes:])
+			copy(b[24:], sum[:])
+		}
+		rec, err := DecodeSrc(b)
+		if err != nil {
+			return
+		}
+		if again, err := EncodeSrc(rec); err != nil || !bytes.Equal(again, b) {
+			t.Error("another encoding of the same recipe was accepted")
+		}
+	})
+}

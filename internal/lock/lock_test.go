@@ -1,0 +1,161 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+)
+
+// pool returns a pool over a lock file, and the file's path.
+func pool(t *testing.T) (*Pool, string) {
+	t.Helper()
+	d, _, err := beneath.OpenRoot(t.TempDir(), beneath.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	dir, _, err := beneath.OpenRoot(path, beneath.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	p := New(func() (beneath.File, error) {
+		f, err := dir.Create("locks")
+		if errors.Is(err, os.ErrExist) {
+			f, _, err = dir.OpenWrite("locks")
+		}
+		return f, err
+	})
+	t.Cleanup(func() { p.Close(); dir.Close() })
+	return p, filepath.Join(path, "locks")
+}
+
+func TestOffsetsAreIndependent(t *testing.T) {
+	t.Parallel()
+	p, _ := pool(t)
+	for _, offset := range []int64{0, 1, 1 << 40, 1<<62 - 1, 1 << 62, 1<<62 | 1<<61} {
+		unlock, err := p.Lock(context.Background(), offset, 0)
+		if err != nil {
+			t.Fatalf("offset %d: %v", offset, err)
+		}
+		defer unlock()
+		if _, err := p.Lock(context.Background(), offset, 0); !errors.Is(err, ErrBusy) {
+			t.Errorf("offset %d twice: %v, want ErrBusy", offset, err)
+		}
+	}
+}
+
+func TestUnlockTwiceFreesNobodyElse(t *testing.T) {
+	t.Parallel()
+	p, _ := pool(t)
+	unlock, err := p.Lock(context.Background(), 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	again, err := p.Lock(context.Background(), 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again()
+	unlock()
+	if _, err := p.Lock(context.Background(), 5, 0); !errors.Is(err, ErrBusy) {
+		t.Errorf("after a second unlock of another holder: %v, want ErrBusy", err)
+	}
+}
+
+// TestRemovedLockFile: a file that was removed excludes nobody, so a new one
+// is made.
+func TestRemovedLockFile(t *testing.T) {
+	t.Parallel()
+	p, path := pool(t)
+	unlock, err := p.Lock(context.Background(), 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if unlock, err = p.Lock(context.Background(), 5, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the lock is on a file without a name: %v", err)
+	}
+}
+
+// TestWaitersKeepNoDescriptor: a crowd that waits does not exhaust them.
+func TestWaitersKeepNoDescriptor(t *testing.T) {
+	t.Parallel()
+	p, path := pool(t)
+	unlock, err := p.Lock(context.Background(), 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if _, err := p.Lock(ctx, 5, time.Minute); !errors.Is(err, context.Canceled) {
+				t.Errorf("lock: %v, want the context's error", err)
+			}
+		})
+	}
+	time.Sleep(30 * time.Millisecond)
+	if n := openCount(t, path); n > 2*maxIdle {
+		t.Errorf("%d descriptors of the lock file", n)
+	}
+	cancel()
+	wg.Wait()
+	unlock()
+}
+
+// openCount counts this process's descriptors of a file.
+func openCount(t *testing.T, path string) (n int) {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == path {
+			n++
+		}
+	}
+	return n
+}
+
+func TestManyWaitersAllGetIt(t *testing.T) {
+	t.Parallel()
+	p, _ := pool(t)
+	var inside, total atomic.Int64
+	var wg sync.WaitGroup
+	for range 30 {
+		wg.Go(func() {
+			unlock, err := p.Lock(context.Background(), 9, time.Minute)
+			if err != nil {
+				t.Errorf("lock: %v", err)
+				return
+			}
+			if inside.Add(1) != 1 {
+				t.Error("two inside")
+			}
+			total.Add(1)
+			inside.Add(-1)
+			unlock()
+		})
+	}
+	wg.Wait()
+	if total.Load() != 30 {
+		t.Errorf("%d of 30 got the lock", total.Load())
+	}
+}
