@@ -1,0 +1,61 @@
+# kernstash. `make demo` and `make test` are all that most people need.
+
+GO     ?= go
+TOOL    = $(GO) tool -modfile=tools/go.mod
+BIN     = bin/kernstash
+GOFILES = $(shell git ls-files '*.go')
+
+.PHONY: help demo build test test-full lint vet fmt cross fuzz bench clean opencl opencl-test
+
+help: ## print what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
+
+demo: opencl build ## build real OpenCL kernels in one process, start warm in the next
+	$(BIN) demo
+
+build: ## build the command into bin/
+	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/kernstash
+
+test: opencl-test lint cross ## everything that must hold, within ten minutes
+	$(GO) test -race -timeout 8m ./...
+	cd bench && $(GO) vet ./... && $(GO) run . -rounds 3 >/dev/null
+
+test-full: opencl-test ## the longer process tests and fuzzing, after make test
+	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
+	$(MAKE) fuzz FUZZTIME=15s
+	cd bench && $(GO) run . -check
+
+lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
+	@out="$$($(TOOL) gofumpt -l $(GOFILES))"; if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+	$(TOOL) staticcheck ./...
+
+vet:
+	$(GO) vet ./...
+
+fmt: ## format all Go files
+	$(TOOL) gofumpt -w $(GOFILES)
+
+cross: ## what must build elsewhere: static without runtimes, without cgo, other systems
+	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/kernstash
+	CGO_ENABLED=0 $(GO) build -tags nogpu -o bin/kernstash-nogpu ./cmd/kernstash
+	@! ldd bin/kernstash-nogpu >/dev/null 2>&1 || { echo "bin/kernstash-nogpu is not static"; exit 1; }
+	$(GO) vet -tags nogpu ./...
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
+
+FUZZTIME ?= 1m
+fuzz: ## every fuzz target in turn, FUZZTIME each
+	scripts/fuzz $(FUZZTIME)
+
+bench: ## what the cache costs, as ratios in one run
+	cd bench && $(GO) run .
+
+opencl: ## make sure that there is an OpenCL device (installs PoCL through apt as root)
+	scripts/opencl demo
+
+opencl-test: ## what the tests need: PoCL, and Intel's driver, which compiles without hardware
+	scripts/opencl test
+
+clean: ## remove what was built
+	rm -rf bin dist
