@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,7 +27,6 @@ const (
 type captureState struct {
 	cacheable bool
 	launched  []string // variants: launched here, or in the stored artifact; sorted
-	stored    []string // variants of the artifact that was taken or loaded; sorted
 	taken     bool     // an artifact was taken or loaded before
 	queued    bool
 	awaiting  bool // built, the lock held, not launched
@@ -101,7 +101,7 @@ func (c *captures[P, K]) restored(u *unit[P, K], a *store.Artifact) {
 	defer c.mu.Unlock()
 	s := &u.capture
 	s.cacheable, s.taken, s.cost = c.x.cache.disk != nil, true, a.Cost
-	s.stored, s.launched = a.Variants, slices.Clone(a.Variants)
+	s.launched = slices.Clone(a.Variants)
 }
 
 // release ends the build lock of a unit, if it is still held.
@@ -199,11 +199,28 @@ func (c *captures[P, K]) run() {
 		c.mu.Unlock()
 		artifact, err := c.take(u, variants, again)
 		c.mu.Lock()
-		c.done(u, artifact, variants, err)
 		c.current = nil
+		busy := errors.Is(err, ErrBusy) && !c.over
+		switch {
+		case !busy:
+			c.done(u, artifact, err)
+		case !u.capture.queued:
+			u.capture.queued = true
+			c.queue = append(c.queue, u)
+			u = nil // its use goes with it
+		}
 		c.mu.Unlock()
-		c.x.releaseUnit(u) // takes c.mu
+		if u != nil {
+			c.x.releaseUnit(u) // takes c.mu
+		}
+		if busy {
+			time.Sleep(time.Millisecond)
+		}
 		c.mu.Lock()
+		if busy && !c.closing {
+			c.arm(c.quiet)
+			break
+		}
 	}
 	c.running = false
 	c.changed.Broadcast()
@@ -219,7 +236,7 @@ func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *
 }
 
 // done hands an artifact to the storer, with the build lock.
-func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, variants []string, err error) {
+func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
 	s := &u.capture
 	cache := c.x.cache
 	if c.over || err != nil || a == nil || len(a.Binaries) == 0 {
@@ -229,11 +246,10 @@ func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, variants []strin
 		return
 	}
 	cache.stats.Add(stats.Captures, 1)
-	on(cache.trace.disk, func(l *slog.Logger) { l.Debug("captured", "program", u.label(), "variants", variants) })
-	s.taken, s.stored = true, variants
+	on(cache.trace.disk, func(l *slog.Logger) { l.Debug("captured", "program", u.label(), "variants", a.Variants) })
+	s.taken = true
 	u.bytes.Store(a.Size())
 	e := newEntry(u.key, u.job.Recipe, a, s.cost)
-	e.Artifact.Variants = variants
 	cache.storer.add(storing{entry: e, explain: s.explain, unlock: s.unlock})
 	s.unlock, s.explain = nil, false
 	c.release(u)

@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,4 +206,41 @@ func TestCaptureWaitsForAPause(t *testing.T) {
 			t.Errorf("captured %v, want 21 variants at once", got)
 		}
 	})
+}
+
+// While launches are under way the driver is not asked; the capture comes after
+// a later pause, or at Close.
+func TestCaptureOfABusyProgram(t *testing.T) {
+	t.Parallel()
+	for _, closing := range []bool{false, true} {
+		t.Run(fmt.Sprintf("closing=%v", closing), func(t *testing.T) {
+			t.Parallel()
+			f := deferring(t)
+			tries := make(chan int, 100)
+			n := 0
+			f.capture = func([]string, bool) error {
+				if n++; n <= 3 {
+					tries <- n
+					return fmt.Errorf("capture: %w", ErrBusy)
+				}
+				return nil
+			}
+			c := openCache(t, newRoot(t))
+			x := fakeContextOn(c, f)
+			p := launch(t, x, Request{Image: image(t, src(1))}, "k 8")
+			<-tries
+			p.Launched(0, "k 16")
+			p.Release()
+			if !closing {
+				waitFor(t, "the capture", func() bool { return c.Stats()[stats.DiskPuts] == 1 })
+			}
+			if err := c.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			wantStats(t, c, map[stats.Counter]int64{stats.Captures: 1, stats.CapturesDropped: 0, stats.DiskPuts: 1})
+			if _, _, live, _ := f.counts(); live != 0 {
+				t.Errorf("%d live programs", live)
+			}
+		})
+	}
 }

@@ -63,7 +63,8 @@ type Capturer[P any] interface {
 	// Capture returns the artifact of p, ready for the launches that variants
 	// names (sorted, each once). again says that an artifact of p was taken
 	// before, or that p was itself loaded from one. An error drops the capture
-	// and is counted.
+	// and is counted, except ErrBusy: then the core asks again after the next
+	// pause. The artifact's Variants may be fewer than was asked for.
 	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
 }
 
@@ -93,6 +94,10 @@ func (e *BuildError) Unwrap() error { return e.Err }
 // out of memory or of another resource. The memory tier of the context is
 // cleared, and the build tried once more.
 var ErrOutOfResources = errors.New("out of resources")
+
+// ErrBusy is wrapped by a Capturer's error when launches are under way: asking
+// the driver for its code now would delay them, or worse.
+var ErrBusy = errors.New("launches are under way")
 
 // ErrClosed is wrapped by every call on a closed Cache, Context or Program.
 var ErrClosed = errors.New("closed")
