@@ -9,9 +9,14 @@ import (
 // and are compiled again in the next process.
 const maxVariants = 64
 
+// maxAutos bounds those among them whose local size the driver chose: an
+// application that lets it choose may launch a new global size each time.
+const maxAutos = 8
+
 // smallGrid is the largest global size in every dimension for which PoCL makes
-// a version with 16-bit arithmetic on it.
-const smallGrid = 65535
+// a version of its own with narrow arithmetic: what is below USHRT_MAX, whatever
+// the offset (seen with PoCL 3.1: 65534 is small, 65535 is not).
+const smallGrid = 65534
 
 // launch is what decides which code PoCL makes for a launch.
 type launch struct {
@@ -24,8 +29,9 @@ type launch struct {
 // launches are the variants of a kernel that were launched in this process. It
 // is guarded by the kernel's lock.
 type launches struct {
-	last launch
-	seen map[launch]struct{}
+	last  launch
+	seen  map[launch]struct{}
+	autos int // those of seen whose local size the driver chose
 }
 
 // note returns the name of a launch's variant the first time, else "". Names
@@ -44,21 +50,46 @@ func (s *launches) note(kernel string, global, local, offset *[3]uintptr) string
 		return ""
 	}
 	s.last = l
-	if _, ok := s.seen[l]; ok || len(s.seen) >= maxVariants {
+	if !s.fresh(l) {
 		return ""
 	}
 	if s.seen == nil {
 		s.seen = make(map[launch]struct{})
 	}
 	s.seen[l] = struct{}{}
+	if l.auto() {
+		s.autos++
+	}
 	return l.variant(kernel)
 }
+
+// fresh says whether the driver makes code for l: for what it has not, neither
+// for l nor for a more general launch of that local size, which serves l.
+func (s *launches) fresh(l launch) bool {
+	if len(s.seen) >= maxVariants || l.auto() && s.autos >= maxAutos {
+		return false
+	}
+	for _, general := range []launch{
+		l,
+		{l.local, l.global, true, l.small},
+		{l.local, l.global, l.offset, false},
+		{l.local, l.global, true, false},
+	} {
+		if _, ok := s.seen[general]; ok {
+			return false
+		}
+	}
+	return true
+}
+
+// auto says that the driver chose the local size.
+func (l launch) auto() bool { return l.local == [3]uintptr{} }
 
 func (l launch) variant(kernel string) string {
 	var b strings.Builder
 	size := l.local
 	b.WriteString(kernel + "/")
-	if size == [3]uintptr{} {
+	if l.auto() {
 		b.WriteString(autoSize)
 		size = l.global
 	}

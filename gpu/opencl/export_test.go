@@ -1,0 +1,22 @@
+package opencl
+
+// Noting is Launch; it returns the name of the variant that the launch is the
+// first of, else "".
+func (k *Kernel) Noting(q *Queue, r Range, args ...any) (string, error) {
+	return k.enqueue(q, r, nil, args)
+}
+
+// AppendArg is appendArg.
+var AppendArg = appendArg
+
+// ObeysIn returns the variables of an environment that the platform's compiler
+// obeys.
+func (p *Platform) ObeysIn(environ []string) (names []string) {
+	for _, pair := range variables[p.vendor()].of(environ) {
+		names = append(names, pair.Name+"="+pair.Value)
+	}
+	return names
+}
+
+// ParseProcessor is parseProcessor.
+var ParseProcessor = parseProcessor

@@ -1,0 +1,196 @@
+package opencl_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+)
+
+func TestIdentityNamesWhatCompiles(t *testing.T) {
+	t.Parallel()
+	d := device(t)
+	id, err := d.Identify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id.API != "opencl" || id.Platform != d.Platform().Name || id.Name != d.Name || id.Version != d.Version || id.Driver != d.Driver {
+		t.Errorf("identity %v", id)
+	}
+	for _, want := range []string{"libpocl.so", "libLLVM", "libclang-cpp.so", "libpocl-devices-"} {
+		if !hasPair(id.Compiler, want) {
+			t.Errorf("%s is not among the compilers: %v", want, id.Compiler)
+		}
+	}
+	for _, want := range []string{"processor", "processor flags", "address bits", "type"} {
+		if !hasPair(id.Traits, want) {
+			t.Errorf("%q is not among the traits: %v", want, id.Traits)
+		}
+	}
+	for _, p := range append(id.Compiler, id.Traits...) {
+		if strings.HasPrefix(p.Value, "/") || strings.Contains(p.Name, "/") || p.Value == "" {
+			t.Errorf("%s = %q", p.Name, p.Value)
+		}
+	}
+	again, err := d.Identify()
+	if err != nil || again.Digest() != id.Digest() {
+		t.Errorf("asked again: %v, %v", again, err)
+	}
+}
+
+func hasPair(pairs []key.Pair, prefix string) bool {
+	for _, p := range pairs {
+		if strings.HasPrefix(p.Name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEqualPartsAreEqualAndShareABuild(t *testing.T) {
+	t.Parallel()
+	root := device(t)
+	if root.Limits.ComputeUnits < 2 {
+		t.Log("one compute unit: the only part is the whole")
+	}
+	parts, err := root.SubDevicesEqually(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, p := range parts {
+			released(t, p)
+		}
+	}()
+	c, err := opencl.Open(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer released(t, c)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	j := job(t, r, key.BuildOptions{}, source(addSource))
+	j.Devices = nil
+	for i, p := range parts {
+		id, err := p.Identify()
+		if err != nil || id.Digest() != j.Recipe.Device.Digest() {
+			t.Errorf("part %d: %v, %v", i, id, err)
+		}
+		if p.Parent() != root {
+			t.Errorf("part %d is of %v", i, p.Parent())
+		}
+		j.Devices = append(j.Devices, i)
+	}
+	k := kernel(t, build(t, r, j), "add")
+	for i, p := range parts {
+		q, err := c.NewQueue(p, opencl.QueueOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := buffer(t, c, 64)
+		got := make([]float32, 16)
+		for _, err := range []error{q.Fill(b, make([]byte, 4), 0, 64), k.Launch(q, []int{16}, []int{16}, b, b, b, float32(i)), q.Read(b, 0, opencl.Bytes(got))} {
+			if err != nil {
+				t.Fatalf("part %d: %v", i, err)
+			}
+		}
+		if got[15] != float32(i) {
+			t.Errorf("part %d: %v", i, got)
+		}
+		released(t, q)
+	}
+}
+
+func TestSubDevicesByCounts(t *testing.T) {
+	t.Parallel()
+	parts, err := device(t).SubDevicesByCounts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parts) != 1 || parts[0].Limits.ComputeUnits != 1 {
+		t.Errorf("%d parts", len(parts))
+	}
+	for _, p := range parts {
+		released(t, p)
+		released(t, p)
+		if _, err := p.SubDevicesEqually(1); err == nil {
+			t.Error("a released part was divided")
+		}
+	}
+}
+
+func TestVariablesOfPoCL(t *testing.T) {
+	t.Parallel()
+	got := device(t).Platform().ObeysIn([]string{
+		"POCL_WORK_GROUP_METHOD=cbs", "POCL_CACHE_DIR=/x", "POCL_KERNEL_CACHE=1", "POCL_DEBUG=all", "POCL_DEBUG_LLVM_PASSES=1",
+		"POCL_TRACING_FILTER=x", "POCL_BINARY_SPECIALIZE_WG=64", "POCL_MAX_WORK_GROUP_SIZE=64", "POCL_NEW_IN_A_LATER_RELEASE=1",
+		"HOME=/root", "IGC_EnableX=1", "ProductFamilyOverride=dg2",
+	})
+	want := []string{"POCL_MAX_WORK_GROUP_SIZE=64", "POCL_NEW_IN_A_LATER_RELEASE=1", "POCL_WORK_GROUP_METHOD=cbs"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVariablesOfOtherDrivers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		suffix        string
+		environ, want []string
+	}{
+		{"INTEL", []string{"IGC_EnableX=1", "NEO_CACHE_DIR=/x", "ProductFamilyOverride=dg2", "HOME=/"}, []string{"IGC_EnableX=1"}},
+		{
+			"INTEL",
+			[]string{"NEOReadDebugKeys=1", "ProductFamilyOverride=dg2", "PrintDebugMessages=1", "HOME=/", "Path=/", "LC_ALL=C"},
+			[]string{"NEOReadDebugKeys=1", "Path=/", "ProductFamilyOverride=dg2"},
+		},
+		{"INTEL", []string{"NEOReadDebugKeys=0", "ProductFamilyOverride=dg2"}, []string{"NEOReadDebugKeys=0"}},
+		{"NV", []string{"CUDA_FORCE_PTX_JIT=1", "CUDA_CACHE_PATH=/x", "CUDA_VISIBLE_DEVICES=0"}, []string{"CUDA_FORCE_PTX_JIT=1"}},
+		{"AMD", []string{"AMD_OCL_BUILD_OPTIONS_APPEND=-g", "AMD_OCL_LINK_OPTIONS=-x", "PATH=/"}, []string{"AMD_OCL_BUILD_OPTIONS_APPEND=-g", "AMD_OCL_LINK_OPTIONS=-x"}},
+		{"OTHER", []string{"IGC_EnableX=1", "POCL_X=1"}, nil},
+	} {
+		p := &opencl.Platform{Suffix: c.suffix}
+		if diff := cmp.Diff(c.want, p.ObeysIn(c.environ)); diff != "" {
+			t.Errorf("%s: %s", c.suffix, diff)
+		}
+	}
+}
+
+func TestProcessor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, model, flags string }{
+		"x86": {
+			"processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: sse2 avx hypervisor avx tsc_known_freq\n\nprocessor\t: 1\nmodel name\t: other\n",
+			"AMD EPYC", "avx sse2",
+		},
+		"arm": {
+			"processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\n\n",
+			"CPU implementer 0x41, CPU variant 0x3, CPU part 0xd0c", "asimd fp",
+		},
+	} {
+		if model, flags := opencl.ParseProcessor(c.text); model != c.model || flags != c.flags {
+			t.Errorf("%s: %q, %q", name, model, flags)
+		}
+	}
+}
+
+// TestIdentifyIsQuick holds the warm start's share of finding out who compiles
+// to some milliseconds, on a busy machine too; BenchmarkIdentify has the figure.
+func TestIdentifyIsQuick(t *testing.T) {
+	d := device(t)
+	if _, err := d.Identify(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for range 100 {
+		if _, err := d.Identify(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(start) / 100; took > 5*time.Millisecond {
+		t.Errorf("identifying a device takes %v", took)
+	}
+}
