@@ -10,6 +10,11 @@ import (
 
 // Cached is a Context whose programs come from a cache: from memory, else from
 // disk, else from the compiler.
+//
+// On a driver that makes code at launches (PoCL) kernels are to be launched
+// through this package, on its queues: code is captured while none of them is
+// busy, and a launch behind this package's back at that moment can make the
+// driver abort.
 type Cached struct {
 	*Context
 	core *kernstash.Context[*Program, *Kernel]

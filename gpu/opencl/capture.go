@@ -17,7 +17,9 @@ import (
 // costs tens of milliseconds while the driver's own cache is on, and that
 // program, having all that the driver's cache holds, answers.
 //
-// While it runs, launches of this process wait in the driver.
+// It waits until nothing is under way on the queues of this package, and gives
+// up with kernstash.ErrBusy when something is launched meanwhile. While the
+// driver answers, launches of this process wait.
 //
 // The artifact's Variants are those of variants that are found in the binary.
 // Where none is, as with POCL_KERNEL_CACHE=0 when again, the error wraps
@@ -35,7 +37,11 @@ func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, va
 		defer func() { _ = twin.Release() }()
 		source = twin
 	}
-	a, err := source.capture()
+	var a *store.Artifact
+	err := deferredLaunches.alone(func() (err error) {
+		a, err = source.capture()
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("capture program: %w", err)
 	}

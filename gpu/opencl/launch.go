@@ -71,7 +71,15 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 			return "", fmt.Errorf("launch %s: argument %d: %w", k.name, i, resources(err))
 		}
 	}
-	if err := cl.EnqueueNDRangeKernel(cl.QueueID(queue), id, dim, offset, global, local, wait, event); err != nil {
+	queueIt := func() error {
+		return cl.EnqueueNDRangeKernel(cl.QueueID(queue), id, dim, offset, global, local, wait, event)
+	}
+	if k.program.deferred {
+		err = deferredLaunches.launch(queueIt)
+	} else {
+		err = queueIt()
+	}
+	if err != nil {
 		return "", fmt.Errorf("launch %s: %w", k.name, resources(err))
 	}
 	if !k.program.deferred {

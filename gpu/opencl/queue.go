@@ -38,6 +38,9 @@ func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
 	}
 	q := &Queue{device: d}
 	q.set("queue", uintptr(id))
+	if d.Kind() == Deferred {
+		deferredLaunches.add(q)
+	}
 	return q, nil
 }
 
@@ -66,5 +69,6 @@ func (q *Queue) call(what string, f func(cl.QueueID) error) error {
 
 // Release gives the queue back; commands that it still holds are done first.
 func (q *Queue) Release() error {
+	deferredLaunches.remove(q)
 	return q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) })
 }

@@ -11,6 +11,7 @@ type QueueID uintptr
 var (
 	clCreateCommandQueueWithProperties = entry{name: "clCreateCommandQueueWithProperties"}
 	clCreateCommandQueue               = entry{name: "clCreateCommandQueue"}
+	clRetainCommandQueue               = entry{name: "clRetainCommandQueue"}
 	clReleaseCommandQueue              = entry{name: "clReleaseCommandQueue"}
 	clFlush                            = entry{name: "clFlush"}
 	clFinish                           = entry{name: "clFinish"}
@@ -31,6 +32,9 @@ func CreateCommandQueueWithProperties(c ContextID, d DeviceID, bits uint64) (Que
 	}
 	return QueueID(h), err
 }
+
+// RetainCommandQueue counts one user more.
+func RetainCommandQueue(q QueueID) error { return clRetainCommandQueue.status(uintptr(q)) }
 
 // ReleaseCommandQueue counts one user less.
 func ReleaseCommandQueue(q QueueID) error { return clReleaseCommandQueue.status(uintptr(q)) }
