@@ -32,7 +32,8 @@ func (s *Store) accountAdd(m *meta, bytes, entries int64) {
 // when the count began: additions made meanwhile stay. One that the count saw
 // as well is in twice until the next count, so a total errs to the safe side.
 func (s *Store) correct(m *meta, before, counted usage) {
-	s.accountAdd(m, counted.bytes-before.bytes, counted.entries-before.entries)
+	d := counted.minus(before)
+	s.accountAdd(m, d.bytes, d.entries)
 	if err := m.account.SetFlags(flagCounted); err != nil {
 		s.o.Trace.Debug("account not marked", "reason", err)
 	}
@@ -40,6 +41,8 @@ func (s *Store) correct(m *meta, before, counted usage) {
 
 // usage is a number of entries and their bytes.
 type usage struct{ bytes, entries int64 }
+
+func (u usage) minus(v usage) usage { return usage{u.bytes - v.bytes, u.entries - v.entries} }
 
 // rawTotal is what the account holds, negative drift included.
 func (m *meta) rawTotal() (usage, error) {
@@ -55,13 +58,13 @@ func (m *meta) rawTotal() (usage, error) {
 // limit plus what is in flight, the evictor has not caught up and the put is
 // dropped.
 func (s *Store) reserve(m *meta, size int64) (release func(), err error) {
-	flying := s.inFlight.Add(size)
+	others := s.inFlight.Add(size) - size
 	release = func() { s.inFlight.Add(-size) }
 	if s.o.MaxSize <= 0 {
 		return release, nil
 	}
 	bytes, _, _, err := m.total()
-	if err == nil && bytes > s.o.MaxSize+flying {
+	if err == nil && bytes > s.o.MaxSize+others {
 		release()
 		s.wakeEvictor()
 		return nil, fmt.Errorf("%d of %d bytes used: %w", bytes, s.o.MaxSize, store.ErrDropped)

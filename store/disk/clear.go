@@ -14,31 +14,21 @@ import (
 func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	return s.sweep(ctx, "clear", true, nil, func(w *sweep) error {
-		before, err := w.m.rawTotal()
-		if err != nil {
-			return err
-		}
-		var left usage
 		walk := walker{ctx: ctx, rmdir: w.rmdir, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {
 				it := &items[i]
 				w.saw(it)
 				wanted := filter == nil || it.bin != nil && filter(l.info(leaf, names, it))
-				if wanted && clearable(it) && w.remove(leaf, names, it.n, true, func() bool { return true }) {
-					continue
+				if wanted && clearable(it) {
+					w.remove(leaf, names, it.n, true, func() bool { return true })
 				}
-				u := it.usage()
-				left.bytes += u.bytes
-				left.entries += u.entries
 			}
 			return ctx.Err()
 		}}
 		if err := walk.walk(w.r.dir); err != nil {
 			return err
 		}
-		before.bytes -= w.gone.bytes
-		before.entries -= w.gone.entries
-		s.correct(w.m, before, left)
+		w.recount()
 		return w.temporary(false)
 	})
 }

@@ -28,10 +28,6 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 }
 
 func (w *sweep) gc(o GCOptions) error {
-	before, err := w.m.rawTotal()
-	if err != nil {
-		return err
-	}
 	var c census
 	walk := walker{ctx: w.ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
 		for i := range items {
@@ -55,10 +51,7 @@ func (w *sweep) gc(o GCOptions) error {
 		return err
 	}
 	if !o.DryRun {
-		// What was removed on the way is off the account already.
-		before.bytes -= w.gone.bytes
-		before.entries -= w.gone.entries
-		w.s.correct(w.m, before, c.total)
+		w.recount()
 	}
 	w.shrink(&c, o)
 	return w.temporary(o.DryRun)

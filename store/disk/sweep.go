@@ -22,6 +22,8 @@ type sweep struct {
 	m        *meta
 	report   Report
 	progress func(done int64)
+	before   usage // what the account said at the start
+	seen     usage
 	gone     usage // what this sweep took off the account
 }
 
@@ -56,6 +58,9 @@ func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(
 		case !errors.Is(err, lock.ErrUnsupported):
 			return fail(err)
 		}
+		if w.before, err = w.m.rawTotal(); err != nil {
+			return fail(err)
+		}
 	}
 	if err := run(w); err != nil {
 		return fail(err)
@@ -63,10 +68,18 @@ func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(
 	return w.report, nil
 }
 
+// recount corrects the account by what a complete walk saw. What the sweep
+// itself removed is off the account already.
+func (w *sweep) recount() {
+	w.s.correct(w.m, w.before.minus(w.gone), w.seen.minus(w.gone))
+}
+
 // saw counts an item.
 func (w *sweep) saw(it *item) {
 	u := it.usage()
 	w.report.Bytes += u.bytes
+	w.seen.bytes += u.bytes
+	w.seen.entries += u.entries
 	if it.bin != nil {
 		w.report.Entries++
 		w.progress(w.report.Entries)

@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/kernstash/kernstash/internal/beneath"
@@ -13,7 +12,8 @@ import (
 // Verify reads every entry completely: digests, lists, that it is where its
 // key belongs, and that its recipe can be read and makes its key. Entries that
 // can hit nowhere are removed if repair is set, and so are recipes that cannot
-// be used; an entry whose recipe is lost stays, since it can hit. progress,
+// be used; an entry whose recipe is lost stays, since it can hit; and the account
+// is corrected. progress,
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, progress, func(w *sweep) error {
@@ -27,7 +27,13 @@ func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int6
 		if repair {
 			walk.rmdir = w.rmdir
 		}
-		return walk.walk(w.r.dir)
+		if err := walk.walk(w.r.dir); err != nil {
+			return err
+		}
+		if repair {
+			w.recount()
+		}
+		return nil
 	})
 }
 
@@ -102,7 +108,7 @@ func (w *sweep) verifyOrphan(leaf beneath.Dir, names leafNames, it *item, repair
 	w.report.problem(names, srcName(it.n), errOrphan, repaired)
 }
 
-var errOrphan = fmt.Errorf("a recipe without an entry")
+var errOrphan = errors.New("a recipe without an entry")
 
 // removeRecipe removes a .src under the lock of its leaf, if still says so.
 func (w *sweep) removeRecipe(leaf beneath.Dir, names leafNames, n uint32, still func() bool) bool {

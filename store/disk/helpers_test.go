@@ -1,0 +1,116 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+var bg = context.Background()
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t testing.TB, s *Store, e *store.Entry, want store.PutResult) {
+	t.Helper()
+	if got, err := s.Put(bg, e); err != nil || got != want {
+		t.Fatalf("put: result %d, error %v; want result %d", got, err, want)
+	}
+}
+
+func wantHit(t testing.TB, s *Store, e *store.Entry) {
+	t.Helper()
+	got, err := s.Get(bg, e.Key)
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	if string(got.Artifact.Binaries[0].Data) != string(e.Artifact.Binaries[0].Data) {
+		t.Fatal("get: other code")
+	}
+}
+
+func wantMiss(t testing.TB, s *Store, k key.Key, reason stats.Counter) {
+	t.Helper()
+	_, err := s.Get(bg, k)
+	var m *store.MissError
+	if !errors.As(err, &m) {
+		t.Fatalf("get: %v, want a miss", err)
+	}
+	if m.Reason != reason {
+		t.Fatalf("miss: %v (%v), want %v", m.Reason, err, reason)
+	}
+}
+
+func wantClean(t testing.TB, s *Store) Report {
+	t.Helper()
+	r, err := s.Verify(bg, false, nil)
+	if err != nil || len(r.Problems) > 0 {
+		t.Fatalf("verify: %v, problems %v", err, r.Problems)
+	}
+	return r
+}
+
+// binPath and srcPath are where entry 0 of a key is.
+func binPath(s *Store, k key.Key) string {
+	return filepath.Join(s.o.Dir, s.names(k).path(), binName(0))
+}
+
+func srcPath(s *Store, k key.Key) string {
+	return strings.TrimSuffix(binPath(s, k), binSuffix) + srcSuffix
+}
+
+func setMtime(t testing.TB, path string, at time.Time) {
+	t.Helper()
+	must(t, os.Chtimes(path, at, at))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// settled waits until no evictor runs.
+func settled(s *Store) { s.evict.done.Wait() }
+
+// clock is a time that a test sets.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// sized returns an entry that takes exactly size bytes on disk.
+func sized(t testing.TB, s *Store, seed string, size int) *store.Entry {
+	t.Helper()
+	e := storetest.New(t, seed, 100)
+	w := &writer{s: s, e: e, names: s.names(e.Key)}
+	must(t, w.encode())
+	return storetest.New(t, seed, 100+size-int(w.size()))
+}
