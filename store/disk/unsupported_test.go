@@ -1,0 +1,23 @@
+//go:build !linux && !darwin
+
+package disk
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+// TestUnsupportedSystemIsOff: everything is a miss, with the reason.
+func TestUnsupportedSystemIsOff(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Dir: t.TempDir()})
+	defer s.Close()
+	_, err := s.Put(context.Background(), storetest.New(t, "e", 1))
+	if !errors.Is(err, ErrOff) || !errors.Is(err, beneath.ErrUnsupported) || s.Status().On {
+		t.Errorf("put: %v, status %+v", err, s.Status())
+	}
+}
