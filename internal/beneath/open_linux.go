@@ -27,7 +27,11 @@ func (d Dir) open(path string, flags int) (int, error) {
 			noOpenat2.Store(true)
 			return d.openStep(path, flags)
 		case errors.Is(err, unix.EPERM): // a sandbox, or this one file
-			return d.openStep(path, flags)
+			fd, err := d.openStep(path, flags)
+			if err == nil {
+				noOpenat2.Store(true)
+			}
+			return fd, err
 		}
 		return fd, err
 	}

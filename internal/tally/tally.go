@@ -26,6 +26,7 @@ const (
 	headerBytes = 64
 	maxSlots    = 1 << 10
 	maxCounters = 1 << 10
+	rounds      = 20 // over all slots, until an addition gives up
 )
 
 // Errors of a tally file.
@@ -270,7 +271,10 @@ func (t *File) publish(replace bool, sums []int64, flags uint64) error {
 // Where locks do not work it goes without: a lost addition is mended by the
 // next count.
 func (t *File) lockSlot() (int, error) {
-	for i := range 8 * t.h.slots {
+	for i := range rounds * t.h.slots {
+		if i > 0 && i%t.h.slots == 0 {
+			pause(i / t.h.slots) // somebody holds them all, for a reset
+		}
 		s := (t.slot + i) % t.h.slots
 		err := lock.Try(t.f, t.h.offset(s), 1)
 		if err == nil || errors.Is(err, lock.ErrUnsupported) {

@@ -112,6 +112,12 @@ func (r *root) meta(noLocks bool) (*meta, error) {
 	return m, nil
 }
 
+// hasMeta says whether there is a .meta, for who only looks and makes none.
+func (r *root) hasMeta() bool {
+	info, err := r.dir.Lstat(metaDir)
+	return err == nil && info.Kind == beneath.Directory
+}
+
 func (r *root) metaGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

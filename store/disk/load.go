@@ -115,12 +115,15 @@ func missReason(err error) stats.Counter {
 	return stats.MissUnreadable
 }
 
-// damaged says whether a put may replace the file that gave err: it can hit
-// nowhere. Entries of other versions and other keys can.
+// damaged says whether the file that gave err can hit nowhere, so that it may
+// be replaced or removed. Entries of other versions and other keys can; and
+// running out of descriptors or memory says nothing about a file.
 func damaged(err error) bool {
 	switch missReason(err) {
-	case stats.MissTruncated, stats.MissForeign, stats.MissDigest, stats.MissIrregular, stats.MissUnreadable:
+	case stats.MissTruncated, stats.MissForeign, stats.MissDigest, stats.MissIrregular:
 		return true
+	case stats.MissUnreadable:
+		return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO)
 	}
 	return false
 }

@@ -98,7 +98,11 @@ func (w *writer) encode() error {
 	if w.src != nil {
 		return nil
 	}
-	bin, err := format.EncodeBin(w.e.Key, w.e.Artifact)
+	a := *w.e.Artifact
+	if a.Created.IsZero() {
+		a.Created = w.s.o.Now()
+	}
+	bin, err := format.EncodeBin(w.e.Key, &a)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Store) Status() Status {
 	}
 	defer r.release()
 	st.On, st.Exists = true, true
-	if s.o.ReadOnly {
+	if s.o.ReadOnly || !r.hasMeta() {
 		return st
 	}
 	m, err := r.meta(s.o.hooks.noLocks)

@@ -48,6 +48,10 @@ func (s *Store) withTotals(create bool, op string, f func(*tally.File) error) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
+		if !create && !r.hasMeta() {
+			r.release()
+			return nil
+		}
 		m, err := r.meta(s.o.hooks.noLocks)
 		if err == nil {
 			err = f(m.stats)

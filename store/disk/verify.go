@@ -50,7 +50,8 @@ func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool)
 	case err != nil:
 		w.report.Damaged++
 		repaired := repair && !isDirectory(leaf, binName(it.n)) && w.remove(leaf, names, it.n, false, func() bool {
-			return w.s.checkEntry(leaf, names, it.n) != nil
+			err := w.s.checkEntry(leaf, names, it.n)
+			return damaged(err) || errors.Is(err, errMisplaced)
 		})
 		w.report.problem(names, binName(it.n), err, repaired)
 	default:
@@ -81,7 +82,10 @@ func (w *sweep) verifyRecipe(leaf beneath.Dir, names leafNames, n uint32, repair
 	w.report.LostRecipes++
 	repaired := false
 	if repair && !errors.Is(err, fs.ErrNotExist) {
-		repaired = w.removeRecipe(leaf, names, n, func() bool { return w.s.checkRecipe(leaf, n) != nil })
+		repaired = w.removeRecipe(leaf, names, n, func() bool {
+			err := w.s.checkRecipe(leaf, n)
+			return damaged(err) || errors.Is(err, errWrongRecipe)
+		})
 	}
 	w.report.problem(names, srcName(n), err, repaired)
 }
