@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 )
 
 // Cached is a Context whose programs come from a cache: from memory, else from
@@ -60,7 +59,7 @@ func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgr
 	if err != nil {
 		return nil, err
 	}
-	return &CachedProgram{p}, nil
+	return (*CachedProgram)(p), nil
 }
 
 // Kernel returns a kernel of the program of a request, on the request's first
@@ -70,7 +69,7 @@ func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (
 	if err != nil {
 		return nil, err
 	}
-	return &CachedKernel{k}, nil
+	return (*CachedKernel)(k), nil
 }
 
 // Preload builds or loads many programs in parallel and leaves them in memory.
@@ -88,63 +87,4 @@ func (x *Cached) Close() error {
 		err = errors.Join(err, x.Context.Release())
 	}
 	return err
-}
-
-// CachedProgram is a program that a cache holds, for some of its context's
-// devices.
-type CachedProgram struct {
-	*kernstash.Program[*Program, *Kernel]
-}
-
-// Kernel returns the kernel of a name on the program's first device. It holds
-// the program; the caller releases it.
-func (p *CachedProgram) Kernel(ctx context.Context, name string) (*CachedKernel, error) {
-	k, err := p.Program.Kernel(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return &CachedKernel{k}, nil
-}
-
-// KernelOn returns the kernel of a name on a device, by its ordinal in the
-// context.
-func (p *CachedProgram) KernelOn(ctx context.Context, device int, name string) (*CachedKernel, error) {
-	k, err := p.Program.KernelOn(ctx, device, name)
-	if err != nil {
-		return nil, err
-	}
-	return &CachedKernel{k}, nil
-}
-
-// CachedKernel is a kernel of a CachedProgram, for one device. Goroutines that
-// ask for the same kernel share the driver's one, and their launches follow
-// each other.
-type CachedKernel struct {
-	*kernstash.Kernel[*Program, *Kernel]
-}
-
-// Launch is Kernel.Launch; the cache learns of launches that a deferring
-// driver made new code for.
-func (k *CachedKernel) Launch(q *Queue, global, local []int, args ...any) error {
-	return k.launch(q, Range{Global: global, Local: local}, nil, args)
-}
-
-// LaunchRange is Kernel.LaunchRange; the caller releases the event.
-func (k *CachedKernel) LaunchRange(q *Queue, r Range, args ...any) (*Event, error) {
-	id := new(cl.EventID)
-	if err := k.launch(q, r, id, args); err != nil {
-		return nil, err
-	}
-	return newEvent(*id), nil
-}
-
-func (k *CachedKernel) launch(q *Queue, r Range, event *cl.EventID, args []any) error {
-	variant, err := k.Native().enqueue(q, r, event, args)
-	if err != nil {
-		return err
-	}
-	if variant != "" {
-		k.Program().Launched(k.Device(), variant)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ type compilation struct {
 	context cl.ContextID
 	devices []cl.DeviceID
 	recipe  *key.Recipe
+	noIL    bool // the devices say that they take no SPIR-V
 }
 
 // run returns the built program and its log. One unit without headers and link
@@ -42,6 +43,9 @@ func (b *compilation) finish(p cl.ProgramID, err error) (cl.ProgramID, string, e
 	return p, log, nil
 }
 
+// errNoIL is wrapped where a device takes no SPIR-V.
+var errNoIL = errors.New("the device takes no SPIR-V")
+
 // create makes the unbuilt program of a unit, its constants set.
 func (b *compilation) create(u key.Unit) (cl.ProgramID, error) {
 	switch u.Kind {
@@ -56,6 +60,10 @@ func (b *compilation) create(u key.Unit) (cl.ProgramID, error) {
 		return 0, fmt.Errorf("create program: %w: OpenCL builds no %v", ErrArgument, u.Kind)
 	}
 	p, err := cl.CreateProgramWithIL(b.context, u.Code)
+	if err != nil && b.noIL {
+		// CL_INVALID_OPERATION by the specification, CL_INVALID_VALUE by PoCL 3.1.
+		return 0, &kernstash.BuildError{Code: int(InvalidOperation), Err: fmt.Errorf("%w: %w", errNoIL, err)}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("create program: %w", diagnose(err, ""))
 	}

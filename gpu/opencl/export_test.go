@@ -1,3 +1,5 @@
+//go:build !nogpu
+
 package opencl
 
 // Noting is Launch; it returns the name of the variant that the launch is the

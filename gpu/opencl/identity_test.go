@@ -1,6 +1,10 @@
+//go:build !nogpu
+
 package opencl_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -192,5 +196,37 @@ func TestIdentifyIsQuick(t *testing.T) {
 	}
 	if took := time.Since(start) / 100; took > 5*time.Millisecond {
 		t.Errorf("identifying a device takes %v", took)
+	}
+}
+
+func init() {
+	children["identity"] = func() error {
+		d, err := firstDevice("POCL")
+		if err != nil {
+			return err
+		}
+		id, err := d.Identify()
+		if err != nil {
+			return err
+		}
+		fmt.Print(id.Digest())
+		return nil
+	}
+}
+
+// TestIdentityIsThatOfOneDriver shows that what another driver has loaded, such
+// as Intel's another LLVM, is not in PoCL's identity.
+func TestIdentityIsThatOfOneDriver(t *testing.T) {
+	t.Parallel()
+	if !exists(intelICD) {
+		t.Fatalf("no %s: apt-get install intel-opencl-icd", intelICD)
+	}
+	id, err := device(t).Identify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := child(t, "identity", "OCL_ICD_VENDORS="+filepath.Dir(intelICD), "NEOReadDebugKeys=1", "SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp")
+	if !strings.HasSuffix(got, id.Digest().String()) {
+		t.Errorf("identity %s beside Intel's driver, %v alone", got, id.Digest())
 	}
 }

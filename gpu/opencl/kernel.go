@@ -17,7 +17,7 @@ type Kernel struct {
 
 	mu       sync.Mutex
 	values   []byte // of the argument being set; reused
-	range_   [3][3]uintptr
+	space    [3][3]uintptr
 	launches launches
 }
 

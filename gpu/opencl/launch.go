@@ -51,18 +51,18 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 	id, dim := cl.KernelID(kernel), len(r.Global)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	global, err := fill(&k.range_[0], r.Global, dim, 1)
+	global, err := fill(&k.space[0], r.Global, dim, 1)
 	if err == nil && global == nil {
 		err = fmt.Errorf("%w: no global size", ErrArgument)
 	}
 	if err != nil {
 		return "", fmt.Errorf("launch %s: global size: %w", k.name, err)
 	}
-	local, err := fill(&k.range_[1], r.Local, dim, 1)
+	local, err := fill(&k.space[1], r.Local, dim, 1)
 	if err != nil {
 		return "", fmt.Errorf("launch %s: local size: %w", k.name, err)
 	}
-	offset, err := fill(&k.range_[2], r.Offset, dim, 0)
+	offset, err := fill(&k.space[2], r.Offset, dim, 0)
 	if err != nil {
 		return "", fmt.Errorf("launch %s: offset: %w", k.name, err)
 	}

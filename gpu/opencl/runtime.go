@@ -90,7 +90,7 @@ func (r *Runtime) compile(job kernstash.Job) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build program: %w", err)
 	}
-	b := compilation{context: cl.ContextID(r.context.handle.Load()), devices: ids, recipe: job.Recipe}
+	b := compilation{context: cl.ContextID(r.context.handle.Load()), devices: ids, recipe: job.Recipe, noIL: p.devices[0].ILVersion == ""}
 	id, log, err := b.run()
 	if err != nil {
 		return nil, err

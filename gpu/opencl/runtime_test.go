@@ -1,3 +1,5 @@
+//go:build !nogpu
+
 package opencl_test
 
 import (
@@ -174,4 +176,36 @@ func TestSixteenGoroutinesBuild(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+func TestDriverWithoutSPIRVSaysSo(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	if c.Devices()[0].ILVersion != "" {
+		t.Skip("this PoCL takes SPIR-V")
+	}
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	_, _, err := r.Build(t.Context(), job(t, r, key.BuildOptions{}, key.Unit{Kind: key.SPIRV, Code: sourceFile(t, "scale.spv")}))
+	var e *kernstash.BuildError
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "no SPIR-V") {
+		t.Errorf("err = %v, want a BuildError", err)
+	}
+	_, _, err = r.Build(t.Context(), job(t, r, key.BuildOptions{}, key.Unit{Kind: key.PTX, Code: []byte("ptx")}))
+	if !errors.Is(err, opencl.ErrArgument) {
+		t.Errorf("PTX: %v, want ErrArgument", err)
+	}
+}
+
+func TestCancelledBuildDoesNotStart(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := r.Build(ctx, job(t, r, key.BuildOptions{}, source(addSource))); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	if _, _, err := r.Build(t.Context(), kernstash.Job{Devices: []int{3}, Recipe: job(t, r, key.BuildOptions{}, source(addSource)).Recipe}); !errors.Is(err, opencl.ErrArgument) {
+		t.Errorf("device 3 of 1: %v", err)
+	}
 }

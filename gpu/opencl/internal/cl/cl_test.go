@@ -1,0 +1,72 @@
+//go:build !nogpu
+
+package cl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// platform returns the first platform. These tests fail where there is none,
+// as those of package opencl do.
+func platform(t *testing.T) PlatformID {
+	t.Helper()
+	if os.Getenv("KERNSTASH_TEST_NO_OPENCL") == "1" {
+		t.Skip("OPENCL IS NOT TESTED: KERNSTASH_TEST_NO_OPENCL is set")
+	}
+	all, err := GetPlatformIDs()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no platform: %v: install PoCL (apt-get install pocl-opencl-icd ocl-icd-libopencl1)", err)
+	}
+	return all[0]
+}
+
+func TestMissingEntryPointFailsAlone(t *testing.T) {
+	platform(t)
+	none := entry{name: "clKernstashNone"}
+	err := none.status(1, 2)
+	if !errors.Is(err, ErrMissing) {
+		t.Errorf("status: %v, want ErrMissing", err)
+	}
+	if _, err := none.create(new(Code), 1); !errors.Is(err, ErrMissing) {
+		t.Errorf("create: %v, want ErrMissing", err)
+	}
+	if _, err := none.info(1, 1); !errors.Is(err, ErrMissing) {
+		t.Errorf("info: %v, want ErrMissing", err)
+	}
+}
+
+// TestInfoOfAnyLength asks for answers shorter and longer than the first guess.
+func TestInfoOfAnyLength(t *testing.T) {
+	p := platform(t)
+	for _, param := range []uint32{PlatformName, PlatformExtensions} {
+		b, err := GetPlatformInfo(p, param)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := clGetPlatformInfo.ask([]uintptr{uintptr(p)}, param, nil)
+		if err != nil || n != len(b) || bytes.IndexByte(b, 0) != n-1 {
+			t.Errorf("parameter %#x: %d bytes, the driver says %d (%v): %q", param, len(b), n, err, b)
+		}
+	}
+	if _, err := GetPlatformInfo(p, 0xFFFF); !errors.Is(err, InvalidValue) {
+		t.Errorf("unknown parameter: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("make kernel: %w", &Error{Call: "clCreateKernel", Code: InvalidKernelName})
+	if !errors.Is(err, InvalidKernelName) || errors.Is(err, InvalidValue) {
+		t.Error("an Error is its Code, and no other")
+	}
+	if got, want := err.Error(), "make kernel: clCreateKernel: CL_INVALID_KERNEL_NAME (-46)"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	if got, want := Code(-9999).Error(), "status (-9999)"; got != want {
+		t.Errorf("unknown code %q, want %q", got, want)
+	}
+}
