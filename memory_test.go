@@ -543,3 +543,79 @@ func TestInvalidRequests(t *testing.T) {
 		}
 	})
 }
+
+// oneDNN: two engines are two entries: a live object belongs to one context,
+// and each has its own.
+func TestContextsShareNothingLive(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *Cache) {
+		f := newFake(t)
+		x, y := fakeContextOn(c, f), fakeContextOn(c, f)
+		r := Request{Image: image(t, src(1))}
+		use(t, x, r)
+		use(t, y, r)
+		f.wantBuilds(2) // without a disk tier
+		if _, _, live, _ := f.counts(); live != 2 {
+			t.Errorf("%d live programs, want one for each context", live)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+		use(t, y, r)
+		f.wantBuilds(2)
+	})
+}
+
+// oneDNN: parallel distinct creations make an exact count, parallel
+// re-creations add none.
+func TestParallelCreations(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *Cache) {
+		f := newFake(t)
+		f.took = time.Second
+		x := fakeContextOn(c, f)
+		imgs := make([]*Image, 100)
+		for i := range imgs {
+			imgs[i] = image(t, src(i))
+		}
+		for range 2 {
+			var all sync.WaitGroup
+			for i := range 500 {
+				all.Go(func() { use(t, x, Request{Image: imgs[i%len(imgs)]}) })
+			}
+			all.Wait()
+			f.wantBuilds(100)
+			if n, _ := x.Len(); n != 100 {
+				t.Errorf("%d programs, want 100", n)
+			}
+		}
+	})
+}
+
+// A build under way is not evicted and built twice (a weakness of oneDNN).
+func TestPendingBuildIsNotEvicted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *Cache) {
+		f := newFake(t)
+		x := fakeContextOn(c, f)
+		if err := x.SetLimits(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		f.build = func(_ context.Context, job Job) error {
+			if string(job.Recipe.Image.Units()[0].Code) == "slow" {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}
+		slow := Request{Image: image(t, "slow")}
+		var all sync.WaitGroup
+		all.Go(func() { use(t, x, slow) })
+		synctest.Wait()
+		for i := range 5 {
+			use(t, x, Request{Image: image(t, src(i))})
+		}
+		all.Go(func() { use(t, x, slow) })
+		all.Wait()
+		f.wantBuilds(6)
+	})
+}
