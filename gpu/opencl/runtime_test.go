@@ -140,14 +140,31 @@ func TestHeadersAndSeveralUnitsAreLinked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := job(t, r, key.NewOptions("-DX=1", ""), units...)
-			k := kernel(t, build(t, r, j), "run")
 			q, b := queue(t, c), buffer(t, c, 4)
-			got := make([]int32, 1)
-			if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Read(b, 0, opencl.Bytes(got))); err != nil {
-				t.Fatal(err)
+			check := func(p *opencl.Program) {
+				t.Helper()
+				k, err := p.NewKernel("run")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]int32, 1)
+				if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Read(b, 0, opencl.Bytes(got)), k.Release()); err != nil || got[0] != 42 {
+					t.Errorf("got %d, %v", got[0], err)
+				}
 			}
-			if got[0] != 42 {
-				t.Errorf("got %d", got[0])
+			built := build(t, r, j)
+			check(built)
+			for _, again := range []bool{false, true} {
+				a, err := r.Capture(t.Context(), j, built, []string{"run/1-1-1-goffs0-smallgrid"}, again)
+				if err != nil {
+					t.Fatalf("capture, again %v: %v", again, err)
+				}
+				restored, err := r.Load(t.Context(), j, a)
+				if err != nil {
+					t.Fatalf("load, again %v: %v", again, err)
+				}
+				check(restored)
+				released(t, restored)
 			}
 		})
 	}
