@@ -25,7 +25,7 @@ func TestUntrustedRootTurnsTheTierOff(t *testing.T) {
 	}{
 		"readable by others": {func(t *testing.T, d string) { must(t, os.Mkdir(d, 0o755)); must(t, os.Chmod(d, 0o755)) }, "chmod 700 "},
 		"writable by group":  {func(t *testing.T, d string) { must(t, os.Mkdir(d, 0o700)); must(t, os.Chmod(d, 0o720)) }, "chmod 700 "},
-		"of another user":    {func(t *testing.T, d string) { must(t, os.Mkdir(d, 0o700)); must(t, os.Chown(d, 12345, 12345)) }, "belongs to user 12345"},
+		"of another user":    {func(t *testing.T, d string) { must(t, os.Mkdir(d, 0o700)); giveAway(t, d) }, "belongs to user 12345"},
 		"a link": {func(t *testing.T, d string) {
 			to := t.TempDir()
 			must(t, os.Chmod(to, 0o700))
