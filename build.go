@@ -17,6 +17,7 @@ import (
 func (x *Context[P, K]) buildUnit(ctx context.Context, u *unit[P, K], r Request) error {
 	x.captures.busy(+1)
 	defer x.captures.busy(-1)
+	defer x.cache.keepStatsNowAndThen()
 	err := x.loadOrCompile(ctx, u, r)
 	if errors.Is(err, ErrOutOfResources) {
 		x.count(stats.OutOfResources)

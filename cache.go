@@ -34,6 +34,7 @@ type Cache struct {
 	closed   bool
 	contexts map[contextCloser]struct{}
 	kept     stats.Snapshot // what has been written to disk already
+	keptAt   atomic.Int64   // when, in Unix seconds
 }
 
 // contextCloser is a Context of any types.
@@ -64,6 +65,7 @@ func Open(o Options) (*Cache, error) {
 		c.openStores()
 	}
 	c.storer = newStorer(c)
+	c.keptAt.Store(time.Now().Unix())
 	return c, nil
 }
 
@@ -156,6 +158,19 @@ func (c *Cache) Close() error {
 		_ = c.traceTo.Close() // the application's end must not fail for a trace
 	}
 	return errors.Join(errs...)
+}
+
+// keepEvery is how often a process writes what it counted: what one that is
+// killed loses at most, while it builds or loads.
+const keepEvery = 60
+
+// keepStatsNowAndThen is called after a build or a load; it writes in the
+// background.
+func (c *Cache) keepStatsNowAndThen() {
+	now, last := time.Now().Unix(), c.keptAt.Load()
+	if c.disk != nil && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
+		go c.keepStats()
+	}
 }
 
 // keepStats adds what was counted since the last time to the totals on disk.

@@ -7,15 +7,26 @@ import (
 )
 
 // admit takes a program that was just made, or whose failure is final, into
-// the cache, and evicts what is then over the limits.
+// the cache, and evicts what is then over the limits. After a failure that was
+// forgotten, another program may have taken its place meanwhile: then it lives
+// with those who wait for it, and goes with them.
 func (x *Context[P, K]) admit(p *Program[P, K], made bool) {
 	p.used.Store(x.clock.Add(2))
+	placed := x.programs.loadOrAdd(&p.id, func() *Program[P, K] { return p }) == p
 	x.mu.Lock()
 	if made {
 		x.live[p] = struct{}{}
 	}
-	x.cached[p] = struct{}{}
+	if placed {
+		x.cached[p] = struct{}{}
+	}
 	x.mu.Unlock()
+	if !placed {
+		if p.refs.Kill() {
+			x.free(p)
+		}
+		return
+	}
 	x.evict()
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	o := demoOptions{runs: 5}
+	o := demoOptions{runs: 9}
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",

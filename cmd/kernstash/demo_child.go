@@ -29,6 +29,7 @@ type childReport struct {
 
 type childProgram struct {
 	Name       string          `json:"name"`
+	Build      time.Duration   `json:"build"`
 	Total      time.Duration   `json:"total"`
 	Wrong      string          `json:"wrong,omitempty"`
 	From       origin          `json:"from,omitempty"` // of the first answer
@@ -116,7 +117,7 @@ func (c demoChild) measure(ctx context.Context, p demo.Program, m *stashMachine,
 // what the demonstration reports.
 func runOnce(ctx context.Context, p demo.Program, m demo.Machine) (childProgram, error) {
 	got, err := p.Run(ctx, m)
-	r := childProgram{Name: p.Name, Total: got.Total}
+	r := childProgram{Name: p.Name, Build: got.Build, Total: got.Total}
 	if errors.Is(err, demo.ErrWrong) {
 		r.Wrong = err.Error()
 		err = nil

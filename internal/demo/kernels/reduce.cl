@@ -1,9 +1,11 @@
 // Reduction: sum, sum of squares, minimum and maximum of n values, one partial
 // of each for a work-group. Each work-item walks the input with the stride of
-// the grid, sixteen values at a time; then the group folds what its work-items
-// have in local memory, halving the width each time.
+// the grid, four vectors of sixteen values at a time, each into accumulators of
+// its own, so that no addition waits for the one before; then the group folds
+// what its work-items have in local memory, halving the width each time.
 #define GROUP 128
 #define WIDTH 16
+#define CHAINS 4
 
 typedef struct {
   float sum, squares, low, high;
@@ -34,18 +36,32 @@ __kernel void reduce(const uint n, __global const float *restrict in,
   const uint stride = get_global_size(0);
   const uint vectors = n / WIDTH;
 
-  float16 sum = (float16)(0.0f), squares = sum;
-  float16 low = (float16)(INFINITY), high = -low;
-  for (uint i = get_global_id(0); i < vectors; i += stride) {
-    const float16 x = vload16(i, in);
-    sum += x;
-    squares = fma(x, x, squares);
-    low = fmin(low, x);
-    high = fmax(high, x);
+  float16 sum[CHAINS], squares[CHAINS], low[CHAINS], high[CHAINS];
+#pragma unroll
+  for (uint c = 0; c < CHAINS; c++) {
+    sum[c] = squares[c] = (float16)(0.0f);
+    low[c] = (float16)(INFINITY);
+    high[c] = -low[c];
   }
-  partial mine = {ACROSS(plus, sum), ACROSS(plus, squares), ACROSS(fmin, low),
-                  ACROSS(fmax, high)};
-  for (uint i = WIDTH * vectors + get_global_id(0); i < n; i += stride) {
+  for (uint i = CHAINS * get_global_id(0); i + CHAINS <= vectors; i += CHAINS * stride) {
+#pragma unroll
+    for (uint c = 0; c < CHAINS; c++) {
+      const float16 x = vload16(i + c, in);
+      sum[c] += x;
+      squares[c] = fma(x, x, squares[c]);
+      low[c] = fmin(low[c], x);
+      high[c] = fmax(high[c], x);
+    }
+  }
+  partial mine = {0.0f, 0.0f, INFINITY, -INFINITY};
+#pragma unroll
+  for (uint c = 0; c < CHAINS; c++) {
+    const partial chain = {ACROSS(plus, sum[c]), ACROSS(plus, squares[c]),
+                           ACROSS(fmin, low[c]), ACROSS(fmax, high[c])};
+    mine = join(mine, chain);
+  }
+  const uint whole = WIDTH * (vectors - vectors % CHAINS);
+  for (uint i = whole + get_global_id(0); i < n; i += stride) {
     const partial one = {in[i], in[i] * in[i], in[i], in[i]};
     mine = join(mine, one);
   }

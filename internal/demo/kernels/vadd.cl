@@ -1,8 +1,8 @@
-// Vector add: c = alpha * a + beta * b. A work-item takes blocks of 64
-// elements, four vectors of 16, with the stride of the grid; what is left over
+// Vector add: c = alpha * a + beta * b. A work-item takes blocks of 256
+// elements, sixteen vectors of 16, with the stride of the grid; what is left over
 // goes vector by vector, and then element by element.
 #define WIDTH 16
-#define EACH 4
+#define EACH 16
 
 inline float16 add(float alpha, float16 x, float beta, float16 y) {
   return fma((float16)(alpha), x, beta * y);
