@@ -64,9 +64,6 @@ type Dir struct {
 // File is an open file. The zero File is not open.
 type File struct{ fd int }
 
-// IsOpen says whether d was opened. It does not know of Close.
-func (d Dir) IsOpen() bool { return d.fd != 0 }
-
 // IsOpen says whether f was opened. It does not know of Close.
 func (f File) IsOpen() bool { return f.fd != 0 }
 

@@ -98,6 +98,32 @@ func TestBinEveryByteIsChecked(t *testing.T) {
 	}
 }
 
+// TestListsAreStrict: also where digests are right, a changed list is refused,
+// or is the one encoding of another artifact.
+func TestListsAreStrict(t *testing.T) {
+	t.Parallel()
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	refused := 0
+	for i := range whole {
+		for _, flip := range []byte{1, 2, 4, 0x80, 0xff} {
+			b := bytes.Clone(whole)
+			b[i] ^= flip
+			reseal(b)
+			h, a, err := DecodeBin(b)
+			if err != nil {
+				refused++
+				continue
+			}
+			if !bytes.Equal(encode(t, h.Key, a), b) {
+				t.Errorf("byte %d changed by %#x: another encoding of the same artifact", i, flip)
+			}
+		}
+	}
+	if refused < 100 {
+		t.Errorf("only %d changes are refused", refused)
+	}
+}
+
 func TestBinReasons(t *testing.T) {
 	t.Parallel()
 	whole := encode(t, testRecipe(t).Key(), testArtifact())

@@ -47,9 +47,6 @@ type BinaryInfo struct {
 	Size int64 // over 0
 }
 
-// Size returns the bytes of the whole file.
-func (h *Header) Size() int64 { return h.HeaderBytes + h.PayloadBytes }
-
 // Fixed is what the fixed part of a header tells, before its digest can be
 // checked.
 type Fixed struct {
