@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -13,21 +12,24 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // builder builds files for one device. Each file has a Cache of its own, so
 // that what is counted tells about that file alone; they share the root.
 type builder struct {
-	options kernstash.Options
-	compile string
-	jobs    int
-	title   string
-	waits   string // why a program is not stored without a launch; "" if it is
-	context *opencl.Context
-	runtime *opencl.Runtime
+	options    kernstash.Options
+	compile    string
+	jobs       int
+	title      string
+	waits      string   // why a program is not stored without a launch; "" if it is
+	localSizes [][3]int // to make code for; only on a driver that wants to know
+	context    *opencl.Context
+	device     key.Digest // what the device's keys hold
+	disk       *disk.Store
 }
 
-func openBuilder(o buildOptions, flags map[string]string, config string) (*builder, error) {
+func openBuilder(o buildOptions, d *disk.Store, flags map[string]string, config string) (*builder, error) {
 	device, err := openDevice(o.device)
 	if err != nil {
 		return nil, err
@@ -38,16 +40,21 @@ func openBuilder(o buildOptions, flags map[string]string, config string) (*build
 	}
 	b := &builder{
 		options: kernstash.Options{ConfigFile: config, Flags: flags},
-		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c,
-		runtime: opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeLocalSizes: o.localSizes}),
+		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d,
 	}
-	if device.Kind() == opencl.Deferred && len(o.localSizes) == 0 {
-		b.waits = "this driver makes code when a kernel is launched; say with --local-size how it will be"
+	if identity, err := device.Identify(); err == nil {
+		b.device = identity.Digest()
+	}
+	if device.Kind() == opencl.Deferred {
+		b.localSizes = o.localSizes
+		if len(o.localSizes) == 0 {
+			b.waits = "this driver makes code when a kernel is launched; say with --local-size how it will be"
+		}
 	}
 	return b, nil
 }
 
-func (b *builder) close() error { return b.context.Release() }
+func (b *builder) close() error { return errors.Join(b.context.Release(), b.disk.Close()) }
 
 // all builds the files, some at a time, and calls tell after each.
 func (b *builder) all(ctx context.Context, files []string, tell func(done int, r buildResult)) []buildResult {
@@ -104,24 +111,45 @@ func (b *builder) build(ctx context.Context, name string, r *buildResult) error 
 	if err != nil {
 		return err
 	}
-	cache, err := kernstash.Open(b.options)
+	against, counts, err := b.program(ctx, image, b.localSizes)
+	if err == nil && counts[stats.DiskHits] > 0 && len(b.localSizes) > 0 {
+		missing, sizes, findErr := b.missing(ctx, image)
+		if findErr == nil && missing != nil {
+			// The entry that is there is ready for other launches.
+			if err := b.disk.Delete(ctx, *missing); err != nil {
+				return err
+			}
+			against, counts, err = b.program(ctx, image, sizes)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	x := kernstash.NewContext(cache, b.runtime, kernstash.ContextOptions{})
+	b.judge(r, against, counts)
+	return nil
+}
+
+// program asks the cache for a program, and waits until it is stored.
+func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][3]int) (against string, s stats.Snapshot, err error) {
+	cache, err := kernstash.Open(b.options)
+	if err != nil {
+		return "", s, err
+	}
+	rt := opencl.NewRuntime(b.context, opencl.RuntimeOptions{SpecializeLocalSizes: sizes})
+	x := kernstash.NewContext(cache, rt, kernstash.ContextOptions{})
 	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile})
 	if err != nil {
-		return errors.Join(err, cache.Close())
+		return "", s, errors.Join(err, cache.Close())
 	}
-	against := p.Against()
+	against = p.Against()
 	p.Release()
 	const storing = time.Minute // a build tool can wait longer than an application
 	cache.Flush(storing)
-	if err := cache.Close(); err != nil {
-		return err
+	var dropped *kernstash.DroppedError
+	if err := cache.Close(); err != nil && !errors.As(err, &dropped) {
+		return "", s, err
 	}
-	b.judge(r, against, cache.Stats())
-	return nil
+	return against, cache.Stats(), nil
 }
 
 // judge reads from what was counted how a file ended that did not fail.
@@ -147,11 +175,9 @@ func (b *builder) judge(r *buildResult, against string, s stats.Snapshot) {
 
 // notCacheable says which rule kept a program out, in words.
 func notCacheable(s stats.Snapshot) string {
-	for _, g := range statGroups {
-		for c := g.first; c <= g.last; c++ {
-			if c >= stats.NotCacheableHeaders && c <= stats.NotCacheableRuntime && s[c] > 0 {
-				return fmt.Sprint(g.names[c])
-			}
+	for _, r := range notStored {
+		if s[r.counter] > 0 {
+			return r.words
 		}
 	}
 	return ""

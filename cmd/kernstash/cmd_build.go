@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 func (a *app) buildCommand() *cobra.Command {
@@ -146,9 +148,10 @@ func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
 	if err != nil {
 		return err
 	}
-	b, err := openBuilder(o, flags, a.config)
+	d := disk.New(diskOptions(s))
+	b, err := openBuilder(o, d, flags, a.config)
 	if err != nil {
-		return fmt.Errorf("build: %w", err)
+		return errors.Join(fmt.Errorf("build: %w", err), d.Close())
 	}
 	report := buildReport{Device: b.title, OK: true}
 	p := a.newProgress()

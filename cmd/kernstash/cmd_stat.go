@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -30,7 +29,7 @@ EXIT STATUS
   kernstash stat --json
   kernstash stat --reset`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.stat(cmd.Context(), reset) },
+		RunE: func(*cobra.Command, []string) error { return a.stat(reset) },
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
 	return cmd
@@ -55,7 +54,7 @@ type statRates struct {
 	Disk   float64 `json:"disk"`   // of those that memory did not answer
 }
 
-func (a *app) stat(_ context.Context, reset bool) (err error) {
+func (a *app) stat(reset bool) (err error) {
 	d, _, err := a.openDisk()
 	if err != nil {
 		return err
@@ -130,51 +129,16 @@ func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
 	return nil
 }
 
-// statGroup is a list of counters, shown where one of them is not zero.
-type statGroup struct {
-	title string
-	first stats.Counter
-	last  stats.Counter
-	names map[stats.Counter]string
-}
-
-var statGroups = []statGroup{
-	{"disk missed because", stats.MissAbsent, stats.MissRefused, map[stats.Counter]string{
-		stats.MissAbsent: "there is no such entry", stats.MissTierOff: "the tier is off",
-		stats.MissUnreadable: "it cannot be read", stats.MissIrregular: "it is no file of ours",
-		stats.MissTruncated: "it is cut short, or too long", stats.MissForeign: "it is not an entry",
-		stats.MissVersion: "it is of another version", stats.MissCollision: "another key has its name",
-		stats.MissDigest: "its bytes are damaged", stats.MissRefused: "the driver refused it",
-	}},
-	{"what differed from the nearest entry", stats.NearestNothing, stats.NearestVariable, map[stats.Counter]string{
-		stats.NearestNothing: "nothing is near: a new program", stats.NearestDevice: "the device",
-		stats.NearestDriver: "the driver's version", stats.NearestCompiler: "the compiler",
-		stats.NearestImage: "the source", stats.NearestConstants: "a specialization constant",
-		stats.NearestOptions: "the build options", stats.NearestVariable: "an environment variable",
-	}},
-	{"not stored because", stats.NotCacheableHeaders, stats.NotCacheableRuntime, map[stats.Counter]string{
-		stats.NotCacheableHeaders: "it reads headers that cannot be known", stats.NotCacheableTime: "it depends on date or time",
-		stats.NotCacheableFile: "it reads other files", stats.NotCacheableOptions: "its options have side effects",
-		stats.NotCacheableSize: "its size is outside the limits", stats.NotCacheableCheap: "it was built fast enough",
-		stats.NotCacheableRuntime: "the runtime said so",
-	}},
-	{"trouble", stats.DiskPutsDropped, stats.DiskPutFailures, map[stats.Counter]string{
-		stats.DiskPutsDropped: "not stored: full, or too late", stats.DiskPutFailures: "could not be stored",
-	}},
-	{"", stats.Corrupt, stats.Corrupt, map[stats.Counter]string{stats.Corrupt: "found damaged or refused, and built again"}},
-	{"", stats.CapturesDropped, stats.CapturesDropped, map[stats.Counter]string{stats.CapturesDropped: "captures not done"}},
-}
-
 func (a *app) writeGroup(g statGroup, s stats.Snapshot) {
-	titled := g.title == ""
-	for c := g.first; c <= g.last; c++ {
-		if s[c] == 0 {
+	titled := false
+	for _, r := range g.rows {
+		if s[r.counter] == 0 {
 			continue
 		}
 		if !titled {
 			a.printf("%s\n", g.title)
 			titled = true
 		}
-		a.printf("  %8d  %s\n", s[c], g.names[c])
+		a.printf("  %8d  %s\n", s[r.counter], r.words)
 	}
 }

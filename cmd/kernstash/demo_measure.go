@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,15 +93,26 @@ func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &limited{&log, 64 << 10}
 	if err := cmd.Run(); err != nil {
-		if text := strings.TrimSpace(log.String()); text != "" {
-			return report, fmt.Errorf("process: %s", strings.TrimPrefix(text, "kernstash: "))
-		}
-		return report, fmt.Errorf("process: %w", err)
+		return report, childError(err, log.String())
 	}
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		return report, fmt.Errorf("process answered what cannot be read: %w", err)
 	}
 	return report, nil
+}
+
+// childError makes of what a process said before it failed what we say.
+func childError(err error, log string) error {
+	text := strings.TrimPrefix(strings.TrimSpace(log), "kernstash: ")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitUsage {
+		text, _, _ = strings.Cut(text, "\nrun '")
+		return &usageError{errors.New(text)}
+	}
+	if text == "" {
+		return fmt.Errorf("process: %w", err)
+	}
+	return fmt.Errorf("process: %w: %s", err, text)
 }
 
 // driverCaches are the variables that say where drivers keep what they have

@@ -36,10 +36,14 @@ func exitWith(f func(args []string) error) func() {
 	}
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script") }
+
+// runScripts runs the scripts in a folder of testdata, each with a home of its
+// own.
+func runScripts(t *testing.T, folder string) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 filepath.Join("testdata", folder),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
