@@ -157,6 +157,7 @@ func newDemoReport(cold, fill childReport, warm, peer []childReport) *demoReport
 		first := cold.Programs[i]
 		row.ColdMS, row.ColdFrom = millis(first.Total), first.From
 		row.check(first.Wrong, first.From, fromCompiler)
+		row.BareColdMS = millis(fill.Programs[i].Total)
 		row.check(fill.Programs[i].Wrong, "", "")
 		var disk, memory, driver []time.Duration
 		for _, w := range warm {

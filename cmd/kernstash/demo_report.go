@@ -49,6 +49,7 @@ type demoRow struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	demoTimes
+	BareColdMS float64  `json:"bare_cold_ms"` // cold, without kernstash
 	ColdFrom   origin   `json:"cold_from"`
 	DiskFrom   origin   `json:"disk_from"`
 	MemoryFrom origin   `json:"memory_from"`

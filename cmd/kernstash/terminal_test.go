@@ -13,8 +13,15 @@ func TestBar(t *testing.T) {
 		share float64
 		want  string
 	}{
-		{fancy, 1, "████"}, {fancy, 0.5, "██"}, {fancy, 0.4, "█▋"}, {fancy, 0, "▏"}, {fancy, 2, "████"},
-		{plain, 1, "####"}, {plain, 0.5, "##"}, {plain, 0, "#"}, {plain, -1, "#"},
+		{fancy, 1, "████"},
+		{fancy, 0.5, "██"},
+		{fancy, 0.4, "█▋"},
+		{fancy, 0, "▏"},
+		{fancy, 2, "████"},
+		{plain, 1, "####"},
+		{plain, 0.5, "##"},
+		{plain, 0, "#"},
+		{plain, -1, "#"},
 	} {
 		if got := tt.t.bar(tt.share, 4); got != tt.want {
 			t.Errorf("%v, %v: %q, want %q", tt.t.unicode, tt.share, got, tt.want)

@@ -18,8 +18,12 @@ func vaddProblem() problem {
 	a, b := noise(1, n), noise(2, n)
 	return problem{
 		args: []Arg{
-			{Scalar: words(n)}, {Scalar: floats(alpha)}, {Scalar: floats(beta)},
-			{In: floats(a...)}, {In: floats(b...)}, {Out: 4 * n},
+			{Scalar: words(n)},
+			{Scalar: floats(alpha)},
+			{Scalar: floats(beta)},
+			{In: floats(a...)},
+			{In: floats(b...)},
+			{Out: 4 * n},
 		},
 		verify: func(out [][]byte) (float64, error) {
 			want := make([]float64, n)
