@@ -42,6 +42,10 @@ func (d Dir) Publish(_ Dir, name string, _ bool, _ int64, _ ...[]byte) error {
 	return pathError("publish", name, ErrUnsupported)
 }
 
+func (d Dir) Write(name string, _ int64, _ ...[]byte) error {
+	return pathError("create", name, ErrUnsupported)
+}
+
 func (f File) Close() error                      { return nil }
 func (f File) Stat() (Info, error)               { return Info{}, pathError("stat", "file", ErrUnsupported) }
 func (f File) SetMtime(int64) error              { return pathError("set time of", "file", ErrUnsupported) }

@@ -31,6 +31,22 @@ func (d Dir) Publish(tmp Dir, name string, replace bool, mtime int64, contents .
 	return d.publishNamed(tmp, name, replace, mtime, contents)
 }
 
+// Write makes a new file of these contents in d, like Publish, but under its
+// own name from the start: who looks too early sees a part, and a writer that
+// is killed leaves one. It is cheaper by what a file without a name costs.
+func (d Dir) Write(name string, mtime int64, contents ...[]byte) error {
+	f, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.fill(mtime, contents); err != nil {
+		_ = d.Remove(name)
+		return err
+	}
+	return nil
+}
+
 func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, contents [][]byte) error {
 	temp := fmt.Sprintf("%s.%d.%016x", TempPrefix, os.Getpid(), rand.Uint64())
 	f, err := tmp.Create(temp)

@@ -197,8 +197,12 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (store.PutResult
 	if replace {
 		before = sizeOf(leaf, n)
 	}
-	err := leaf.Publish(m.tmp, srcName(n), replace, now, w.src)
-	if !replace && errors.Is(err, fs.ErrExist) { // a killed writer's
+	// Nobody reads a recipe without its .bin, so a new one needs no care.
+	err := fs.ErrExist
+	if !replace {
+		err = leaf.Write(srcName(n), now, w.src)
+	}
+	if errors.Is(err, fs.ErrExist) { // or a killed writer left one
 		err = leaf.Publish(m.tmp, srcName(n), true, now, w.src)
 	}
 	if err != nil {
