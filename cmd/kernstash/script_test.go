@@ -38,15 +38,21 @@ func exitWith(f func(args []string) error) func() {
 
 func TestScripts(t *testing.T) { runScripts(t, "script") }
 
-// runScripts runs the scripts in a folder of testdata, each with a home of its
-// own.
+// runScripts runs the scripts in a folder of testdata.
 func runScripts(t *testing.T, folder string) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", folder),
+	testscript.Run(t, scriptParams(filepath.Join("testdata", folder)))
+}
+
+// scriptParams runs the scripts of a directory, each with a home of its own.
+func scriptParams(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			// Else each process of a race-enabled test sleeps a second at its end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", "")
 			env.Setenv("XDG_CONFIG_HOME", "")
@@ -56,7 +62,7 @@ func runScripts(t *testing.T, folder string) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ambiguous": ambiguous, "cut": cut, "damage": damage, "show": show, "status": status,
 		},
-	})
+	}
 }
 
 // stashPut puts the entries number 0 to N-1 into the cache DIR. Entry i has
