@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/settings"
+)
+
+// TestCommandDocument: docs/COMMAND.md names every command, and every setting
+// with its default.
+func TestCommandDocument(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "COMMAND.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := string(b)
+	for _, cmd := range (&app{}).command().Commands() {
+		if !cmd.Hidden && !strings.Contains(document, "`"+cmd.Name()) {
+			t.Errorf("command %s is not in the document", cmd.Name())
+		}
+	}
+	s, err := settings.Load(settings.Inputs{Environ: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range s.All() {
+		row := "| `" + item.Variable + "` | `" + item.Name + "` | "
+		if !strings.Contains(document, row) {
+			t.Errorf("setting %s is not in the document", item.Name)
+		}
+		if item.Name != "dir" && item.Default != "" && !strings.Contains(document, row+item.Default+" |") {
+			t.Errorf("setting %s has another default than %s in the document", item.Name, item.Default)
+		}
+	}
+}
+
+// TestHelpSaysWhatItEndsWith: every command's help has examples, and says what
+// its exit statuses mean.
+func TestHelpSaysWhatItEndsWith(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range (&app{}).command().Commands() {
+		if cmd.Hidden {
+			continue
+		}
+		if !strings.Contains(cmd.Long, "EXIT STATUS") || cmd.Example == "" {
+			t.Errorf("%s: no exit status, or no example", cmd.Name())
+		}
+	}
+}
