@@ -46,8 +46,11 @@ func (d Dir) Write(name string, _ int64, _ ...[]byte) error {
 	return pathError("create", name, ErrUnsupported)
 }
 
-func (f File) Close() error                      { return nil }
-func (f File) Stat() (Info, error)               { return Info{}, pathError("stat", "file", ErrUnsupported) }
-func (f File) SetMtime(int64) error              { return pathError("set time of", "file", ErrUnsupported) }
-func (f File) WriteAt([]byte, int64) error       { return pathError("write", "file", ErrUnsupported) }
+func (f File) Close() error        { return nil }
+func (f File) Stat() (Info, error) { return Info{}, pathError("stat", "file", ErrUnsupported) }
+
+func (f File) SetMtime(int64) error { return pathError("set time of", "file", ErrUnsupported) }
+
+func (f File) WriteAt([]byte, int64) error { return pathError("write", "file", ErrUnsupported) }
+
 func (f File) ReadAt([]byte, int64) (int, error) { return 0, pathError("read", "file", ErrUnsupported) }

@@ -26,8 +26,10 @@ func testRecipe(t testing.TB) *key.Recipe {
 		t.Fatal(err)
 	}
 	return &key.Recipe{
-		Device: key.Device{API: "opencl", Platform: "P", Name: "N", Version: "V", Driver: "D",
-			Traits: []key.Pair{{Name: "t", Value: "1"}}},
+		Device: key.Device{
+			API: "opencl", Platform: "P", Name: "N", Version: "V", Driver: "D",
+			Traits: []key.Pair{{Name: "t", Value: "1"}},
+		},
 		Image: img, Constants: consts, Options: key.NewOptions("-DN=4 -O2", "-l"),
 	}
 }

@@ -41,12 +41,16 @@ func TestNearest(t *testing.T) {
 	}{
 		"option":     {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-DN=4"} }, stats.NearestOptions, `option "-DN=4" was "-DN=8"`},
 		"new option": {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-g", "-DN=8"} }, stats.NearestOptions, `option "-g" is new`},
-		"no options": {func(r *key.Recipe) { r.Options.Compile, r.Options.Absent = nil, true }, stats.NearestOptions,
-			`option "-O2" is gone; option "-DN=8" is gone; no options (NULL), where there was an empty string`},
+		"no options": {
+			func(r *key.Recipe) { r.Options.Compile, r.Options.Absent = nil, true }, stats.NearestOptions,
+			`option "-O2" is gone; option "-DN=8" is gone; no options (NULL), where there was an empty string`,
+		},
 		"variable": {func(r *key.Recipe) { r.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "1"}} }, stats.NearestVariable, `variable IGC_X="1" was "0"`},
 		"constant": {func(r *key.Recipe) { r.Constants = consts(key.Uint32(3, 1), key.Uint32(7, 16)) }, stats.NearestConstants, `constant 7: 0x10 was 0x08`},
-		"constants": {func(r *key.Recipe) { r.Constants = consts(key.Uint32(4, 0x1234)) }, stats.NearestConstants,
-			`constant 3: 0x01 is gone; constant 4: 0x1234 is new; constant 7: 0x08 is gone`},
+		"constants": {
+			func(r *key.Recipe) { r.Constants = consts(key.Uint32(4, 0x1234)) }, stats.NearestConstants,
+			`constant 3: 0x01 is gone; constant 4: 0x1234 is new; constant 7: 0x08 is gone`,
+		},
 		"driver": {func(r *key.Recipe) { r.Device.Driver = "3.1" }, stats.NearestDriver, `driver "3.1" was "3.0"`},
 		"compiler": {func(r *key.Recipe) {
 			r.Device.Compiler = []key.Pair{{Name: "libtest", Value: "build-id-2"}}
