@@ -19,7 +19,7 @@ func nbody() Program {
 	return Program{
 		Name: "nbody", Title: "n-body step", Source: nbodySource,
 		Options: fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep),
-		Global:  []int{nbodyN}, Local: []int{64}, problem: nbodyProblem,
+		Global:  []int{nbodyN}, Local: []int{128}, problem: nbodyProblem,
 	}
 }
 

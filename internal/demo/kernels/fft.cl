@@ -17,6 +17,7 @@ inline float2 turn(float2 a, int k, int n) {
 
 // One stage: span is the length of the transforms that are done already.
 #define STAGE(span, from, to)                                                  \
+  _Pragma("unroll")                                                            \
   for (int part = 0; part < POINTS / 4 / GROUP; part++) {                      \
     const int j = lid + part * GROUP;                                          \
     const int k = j % (span);                                                  \

@@ -2,7 +2,7 @@
 // 8 makes a tile of 32 by 32: each work-item 4 by 4 of it, in registers, from
 // tiles of A and B in local memory. N, a multiple of 32, comes as an option.
 #define TILE 32
-#define DEPTH 16
+#define DEPTH 32
 #define EACH 4
 #define LOCAL (TILE / EACH)
 
@@ -22,8 +22,8 @@ __kernel void matmul(__global const float *restrict A,
     acc[i] = (float4)(0.0f);
 
   for (int k0 = 0; k0 < N; k0 += DEPTH) {
-    // 64 work-items bring 2 * 16 * 32 values: 8 of each matrix, as two float4.
-    for (int part = 0; part < 2; part++) {
+    // The work-items bring both tiles, four values at a time.
+    for (int part = 0; part < DEPTH * TILE / 4 / (LOCAL * LOCAL); part++) {
       const int q = lid + part * LOCAL * LOCAL;
       const int r = q / (DEPTH / 4), c = 4 * (q % (DEPTH / 4));
       const float4 a = vload4(0, A + (row0 + r) * N + k0 + c);

@@ -1,8 +1,8 @@
 // One step of the n-body problem, all pairs, by Taylor's series up to the
-// derivative of the acceleration (the jerk). A work-group brings 64 bodies at a
-// time into local memory; a position holds the mass in w. N, a multiple of 64,
+// derivative of the acceleration (the jerk). A work-group brings 128 bodies at a
+// time into local memory; a position holds the mass in w. N, a multiple of 128,
 // SOFTENING and STEP come as options.
-#define GROUP 64
+#define GROUP 128
 
 typedef struct {
   float3 acc, jerk;

@@ -1,11 +1,11 @@
 // Reduction: sum, sum of squares, minimum and maximum of n values, one partial
 // of each for a work-group. Each work-item walks the input with the stride of
-// the grid, four vectors of sixteen values at a time, each into accumulators of
+// the grid, eight vectors of sixteen values at a time, each into accumulators of
 // its own, so that no addition waits for the one before; then the group folds
 // what its work-items have in local memory, halving the width each time.
 #define GROUP 128
 #define WIDTH 16
-#define CHAINS 4
+#define CHAINS 8
 
 typedef struct {
   float sum, squares, low, high;
