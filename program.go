@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/refcount"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -67,6 +68,17 @@ func (p *Program[P, K]) Native(device int) (native P, err error) {
 		return native, err
 	}
 	return u.native, nil
+}
+
+// Key returns the key of the program for a device, by its ordinal in the
+// context; the zero Key if the program cannot be cached or is not built for the
+// device.
+func (p *Program[P, K]) Key(device int) key.Key {
+	u, err := p.unit(device)
+	if err != nil {
+		return key.Key{}
+	}
+	return u.key
 }
 
 func (p *Program[P, K]) unit(device int) (*unit[P, K], error) {

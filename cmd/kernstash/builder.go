@@ -25,7 +25,6 @@ type builder struct {
 	waits      string   // why a program is not stored without a launch; "" if it is
 	localSizes [][3]int // to make code for; only on a driver that wants to know
 	context    *opencl.Context
-	device     key.Digest // what the device's keys hold
 	disk       *disk.Store
 }
 
@@ -41,9 +40,6 @@ func openBuilder(o buildOptions, d *disk.Store, flags map[string]string, config 
 	b := &builder{
 		options: kernstash.Options{ConfigFile: config, Flags: flags},
 		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d,
-	}
-	if identity, err := device.Identify(); err == nil {
-		b.device = identity.Digest()
 	}
 	if device.Kind() == opencl.Deferred {
 		b.localSizes = o.localSizes
@@ -111,45 +107,52 @@ func (b *builder) build(ctx context.Context, name string, r *buildResult) error 
 	if err != nil {
 		return err
 	}
-	against, counts, err := b.program(ctx, image, b.localSizes)
-	if err == nil && counts[stats.DiskHits] > 0 && len(b.localSizes) > 0 {
-		missing, sizes, findErr := b.missing(ctx, image)
-		if findErr == nil && missing != nil {
+	got, err := b.program(ctx, image, b.localSizes)
+	if err == nil && got.counts[stats.DiskHits] > 0 && len(b.localSizes) > 0 {
+		if sizes, missing := b.missing(ctx, got.key); missing {
 			// The entry that is there is ready for other launches.
-			if err := b.disk.Delete(ctx, *missing); err != nil {
+			if err := b.disk.Delete(ctx, got.key); err != nil {
 				return err
 			}
-			against, counts, err = b.program(ctx, image, sizes)
+			got, err = b.program(ctx, image, sizes)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	b.judge(r, against, counts)
+	b.judge(r, got.against, got.counts)
 	return nil
 }
 
+// built is what came of a program.
+type built struct {
+	key     key.Key
+	against string         // why it is not stored
+	counts  stats.Snapshot // of this program alone
+}
+
 // program asks the cache for a program, and waits until it is stored.
-func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][3]int) (against string, s stats.Snapshot, err error) {
+func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][3]int) (got built, err error) {
 	cache, err := kernstash.Open(b.options)
 	if err != nil {
-		return "", s, err
+		return got, err
 	}
 	rt := opencl.NewRuntime(b.context, opencl.RuntimeOptions{SpecializeLocalSizes: sizes})
 	x := kernstash.NewContext(cache, rt, kernstash.ContextOptions{})
 	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile})
 	if err != nil {
-		return "", s, errors.Join(err, cache.Close())
+		return got, errors.Join(err, cache.Close())
 	}
-	against = p.Against()
+	got.key, got.against = p.Key(0), p.Against()
 	p.Release()
 	const storing = time.Minute // a build tool can wait longer than an application
 	cache.Flush(storing)
 	var dropped *kernstash.DroppedError
 	if err := cache.Close(); err != nil && !errors.As(err, &dropped) {
-		return "", s, err
+		return got, err
 	}
-	return against, cache.Stats(), nil
+	got.counts = cache.Stats()
+	return got, nil
 }
 
 // judge reads from what was counted how a file ended that did not fail.

@@ -6,37 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
-// missing finds the entry of an image that was just hit, and returns its key if
-// it is not ready for all local sizes that are wanted, with those sizes and the
-// ones that it is ready for. The key is nil where nothing is missing.
-func (b *builder) missing(ctx context.Context, image *kernstash.Image) (*key.Key, [][3]int, error) {
-	words := key.Tokens(b.compile)
-	for info, err := range b.disk.List(ctx) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if info.Bad != nil || info.Key.Image != image.Digest() || info.Key.Device != b.device {
-			continue
-		}
-		recipe, err := b.disk.Recipe(ctx, info.Key)
-		if err != nil || !slices.Equal(recipe.Options.Compile, words) {
-			continue // other options, or those that a setting adds
-		}
-		entry, err := b.disk.Get(ctx, info.Key)
-		if err != nil {
-			return nil, nil, err
-		}
-		if ready(entry.Artifact, b.localSizes) {
-			continue
-		}
-		return &info.Key, union(entry.Artifact, b.localSizes), nil
+// missing says whether the entry of a key is not ready for all local sizes that
+// are wanted, and returns those sizes with the ones that it is ready for.
+func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
+	entry, err := b.disk.Get(ctx, k)
+	if err != nil || ready(entry.Artifact, b.localSizes) {
+		return nil, false // an entry of a read-only layer is not ours to better
 	}
-	return nil, nil, nil
+	return union(entry.Artifact, b.localSizes), true
 }
 
 // ready says whether an artifact has code of every kernel for every local size.

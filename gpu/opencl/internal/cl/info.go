@@ -76,10 +76,3 @@ func optional(s *string) []byte {
 	}
 	return dl.CString(*s)
 }
-
-func boolean(b bool) uintptr {
-	if b {
-		return 1
-	}
-	return 0
-}
