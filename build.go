@@ -147,7 +147,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(
 	case took < c.settings.MinBuildTime:
 		x.count(stats.NotCacheableCheap)
 		return nil
-	case artifact == nil && x.captures.possible():
+	case artifact == nil && x.captures.possible(u.job):
 		x.captures.await(u, unlock, explain, took)
 		unlock = nil
 		return nil

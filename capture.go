@@ -63,8 +63,8 @@ func (c *captures[P, K]) init(x *Context[P, K]) {
 	c.changed = sync.NewCond(&c.mu)
 }
 
-// possible says whether the runtime may give artifacts after launches.
-func (c *captures[P, K]) possible() bool { return c.rt != nil }
+// possible says whether a job's artifact comes after launches.
+func (c *captures[P, K]) possible(job Job) bool { return c.rt != nil && c.rt.Defers(job) }
 
 // busy notes builds that begin (+1) and end (−1).
 func (c *captures[P, K]) busy(n int) {

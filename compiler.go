@@ -33,7 +33,7 @@ func (Compiler) Devices() int { return 1 }
 func (c Compiler) Identify(context.Context, int) (key.Device, error) { return c.Device, nil }
 
 // Variables returns none.
-func (Compiler) Variables(int) []key.Pair { return nil }
+func (Compiler) Variables(int) ([]key.Pair, error) { return nil, nil }
 
 // Build calls c.Compile.
 func (c Compiler) Build(ctx context.Context, job Job) ([]byte, *store.Artifact, error) {

@@ -48,6 +48,8 @@ type fakeRuntime struct {
 	kernels   map[*fakeKernel]bool
 	maxLive   int
 	variables []key.Pair
+
+	variablesErr error
 }
 
 func newFake(t testing.TB) *fakeRuntime {
@@ -69,7 +71,9 @@ func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
 	return f.devices[d], nil
 }
 
-func (f *fakeRuntime) Variables(int) []key.Pair { return f.variables }
+func (f *fakeRuntime) Variables(int) ([]key.Pair, error) { return f.variables, f.variablesErr }
+
+func (f *fakeRuntime) Defers(Job) bool { return f.deferred }
 
 func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.Artifact, error) {
 	src := string(job.Recipe.Image.Units()[0].Code)

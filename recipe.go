@@ -1,6 +1,7 @@
 package kernstash
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 
@@ -24,9 +25,10 @@ func (x *Context[P, K]) recipe(devices []int, r Request) (*key.Recipe, deps.Reas
 		Constants: constants,
 		Options:   buildOptions(x.cache.settings, r),
 	}
-	rec.Options.Variables = x.rt.Variables(devices[0])
-	if id.err != nil {
-		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: id.err.Error()}, nil
+	var unsure error
+	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
+	if err := cmp.Or(id.err, unsure); err != nil {
+		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: err.Error()}, nil
 	}
 	return rec, against(x.cache.settings, r.Image, rec.Options), nil
 }
@@ -56,7 +58,11 @@ func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
 	if !m.against.None() {
 		return m.against
 	}
-	for _, words := range [][]string{o.Compile, o.Link} {
+	all := [][]string{o.Compile, o.Link}
+	for _, v := range o.Variables {
+		all = append(all, key.Tokens(v.Value)) // some hold options
+	}
+	for _, words := range all {
 		reason, readsPath := deps.ScanOptions(words)
 		if !reason.None() {
 			return reason

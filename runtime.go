@@ -31,8 +31,9 @@ type Runtime[P, K any] interface {
 	Identify(ctx context.Context, device int) (key.Device, error)
 
 	// Variables returns the environment variables, with their values, that the
-	// device's compiler obeys in this process.
-	Variables(device int) []key.Pair
+	// device's compiler obeys in this process at this moment. An error makes
+	// the build uncacheable: they changed since the driver may have read them.
+	Variables(device int) ([]key.Pair, error)
 
 	// Build compiles. A diagnostic of the compiler is returned as a
 	// *BuildError; ErrOutOfResources is wrapped when the context has run out.
@@ -60,6 +61,10 @@ type Runtime[P, K any] interface {
 // path: the adapter tells the core of each new launch with Program.Launched,
 // and the core calls Capture when the application pauses.
 type Capturer[P any] interface {
+	// Defers says whether the driver of a job's devices makes its code at
+	// launches, so that Build gives no artifact and Capture gives one.
+	Defers(job Job) bool
+
 	// Capture returns the artifact of p, ready for the launches that variants
 	// names (sorted, each once). again says that an artifact of p was taken
 	// before, or that p was itself loaded from one. An error drops the capture

@@ -57,8 +57,13 @@ func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
 
 // Variables returns the environment variables that the device's compiler
 // obeys.
-func (r *Runtime) Variables(device int) []key.Pair {
-	return r.context.devices[device].Variables()
+func (r *Runtime) Variables(device int) ([]key.Pair, error) {
+	return r.context.devices[device].Variables(), nil
+}
+
+// Defers says whether a job's code is made at launches.
+func (r *Runtime) Defers(job kernstash.Job) bool {
+	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred
 }
 
 // Build compiles a recipe from source or SPIR-V. The artifact is nil on a
