@@ -18,10 +18,12 @@ func (d Dir) open(path string, flags int) (int, error) {
 		Flags:   uint64(flags),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	for {
+	for try := 0; ; try++ {
 		fd, err := unix.Openat2(d.fd-1, path, &how)
 		switch {
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN) && try < 8: // a rename met it; or somebody has a lease
 			continue
 		case errors.Is(err, unix.ENOSYS):
 			noOpenat2.Store(true)

@@ -12,9 +12,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
@@ -42,8 +44,10 @@ type Place struct {
 	Name string
 }
 
-// File is a tally file. It is opened, and made where it is missing or
-// damaged, by the first call that needs it. It is safe for concurrent use.
+// File is a tally file. It is opened by the first call that needs it, and made
+// where it is missing or damaged by the first one that writes. A file that
+// cannot be opened for another reason is left alone: descriptors that ran out
+// must not cost what was counted. It is safe for concurrent use.
 type File struct {
 	place    Place
 	slots    int
@@ -101,7 +105,7 @@ func (t *File) Add(delta ...int64) error {
 			continue
 		}
 		err = t.addTo(slot, delta)
-		t.unlock(slot, 1)
+		t.unlock(t.h.offset(slot), 1)
 		if err == nil {
 			return nil
 		}
@@ -124,7 +128,8 @@ func (t *File) addTo(slot int, delta []int64) error {
 }
 
 // Totals returns the sums over all slots, as many as there are counters, and
-// the flags. Additions that happen meanwhile may be in or not.
+// the flags. Additions that happen meanwhile may be in or not. It makes
+// nothing: a file that is missing or damaged has counted nothing.
 func (t *File) Totals() (sums []int64, flags uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,16 +138,30 @@ func (t *File) Totals() (sums []int64, flags uint64, err error) {
 			t.drop()
 		}
 	}
-	if err := t.need(); err != nil {
-		return nil, 0, err
-	}
-	if sums, flags, err = t.read(); err != nil {
-		t.drop()
-		if err = t.need(); err == nil {
+	for range 2 { // the second time, what replaced the first
+		err = nil
+		if !t.f.IsOpen() {
+			_, err = t.open()
+		}
+		if err == nil {
 			sums, flags, err = t.read()
 		}
+		if err == nil {
+			return sums, flags, nil
+		}
+		t.drop()
 	}
-	return sums, flags, err
+	if errors.Is(err, fs.ErrNotExist) || replaceable(err) {
+		return make([]int64, t.counters), 0, nil
+	}
+	return nil, 0, err
+}
+
+// replaceable says whether what is in the place of a tally, as err tells, holds
+// nothing that could be lost.
+func replaceable(err error) bool {
+	return errors.Is(err, errDamaged) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) // a link, a socket
 }
 
 func (t *File) read() ([]int64, uint64, error) {
@@ -156,7 +175,7 @@ func (t *File) read() ([]int64, uint64, error) {
 	}
 	sums := make([]int64, t.counters)
 	for s := range h.slots {
-		for i := range sums {
+		for i := range min(h.counters, t.counters) {
 			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
 		}
 	}
@@ -183,16 +202,34 @@ func (t *File) Reset() error {
 	if err := t.lockAll(); err != nil {
 		return err
 	}
-	defer t.unlock(0, t.h.slots)
+	defer t.unlock(headerBytes, t.h.size()-headerBytes)
 	return t.f.WriteAt(make([]byte, t.h.size()-headerBytes), headerBytes)
+}
+
+// Renew puts an empty file in the place of whatever is there: a directory, a
+// tally of another version.
+func (t *File) Renew() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop()
+	err := t.place.Dir.Rmdir(t.place.Name)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
+		// Whoever filled it finds it there.
+		err = t.place.Dir.Rename(t.place.Name, t.place.Tmp, fmt.Sprintf("%s.%016x", t.place.Name, rand.Uint64()))
+	}
+	if err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return t.publish(true, nil, 0)
 }
 
 // need opens the file, and makes it where it is missing, damaged or too small.
 // The caller holds mu.
 func (t *File) need() error {
-	if t.f.IsOpen() {
+	if t.f.IsOpen() && t.h.counters >= t.counters {
 		return nil
 	}
+	t.drop()
 	for range 4 {
 		h, err := t.open()
 		switch {
@@ -200,11 +237,9 @@ func (t *File) need() error {
 			return nil
 		case err == nil:
 			err = t.grow()
-		case errors.Is(err, ErrVersion):
-			return err
 		case errors.Is(err, fs.ErrNotExist):
 			err = t.publish(false, nil, 0)
-		default:
+		case replaceable(err):
 			err = t.publish(true, nil, 0)
 		}
 		t.drop()
@@ -222,7 +257,7 @@ func (t *File) open() (header, error) {
 	}
 	if info.Kind != beneath.Regular {
 		f.Close()
-		return header{}, fmt.Errorf("open %s: not a regular file", t.place.Name)
+		return header{}, fmt.Errorf("open %s: not a regular file: %w", t.place.Name, errDamaged)
 	}
 	var b [headerBytes]byte
 	if _, err := f.ReadAt(b[:], 0); err != nil {
@@ -244,7 +279,7 @@ func (t *File) grow() error {
 	if err := t.lockAll(); err != nil {
 		return err
 	}
-	defer t.unlock(0, t.h.slots)
+	defer t.unlock(headerBytes, t.h.size()-headerBytes)
 	if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 		return err // somebody else did
 	}
@@ -287,7 +322,7 @@ func (t *File) lockSlot() (int, error) {
 
 func (t *File) lockAll() error {
 	for i := range 1000 {
-		err := lock.Try(t.f, t.h.offset(0), t.h.size()-headerBytes)
+		err := lock.Try(t.f, headerBytes, t.h.size()-headerBytes)
 		if err == nil || errors.Is(err, lock.ErrUnsupported) {
 			return nil
 		}
@@ -296,10 +331,4 @@ func (t *File) lockAll() error {
 	return ErrBusy
 }
 
-func (t *File) unlock(slot, n int) {
-	size := int64(1)
-	if n > 1 {
-		size = t.h.size() - headerBytes
-	}
-	_ = lock.Release(t.f, t.h.offset(slot), size)
-}
+func (t *File) unlock(at, n int64) { _ = lock.Release(t.f, at, n) }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,12 +81,13 @@ func TestConcurrentAdditions(t *testing.T) {
 func TestDamagedFileIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(path string) error{
-		"removed":   os.Remove,
-		"empty":     func(path string) error { return os.Truncate(path, 0) },
-		"cut":       func(path string) error { return os.Truncate(path, 100) },
-		"long":      func(path string) error { return os.Truncate(path, 1<<20) },
-		"foreign":   func(path string) error { return os.WriteFile(path, make([]byte, 64+4*2*8), 0o600) },
-		"directory": func(path string) error { os.Remove(path); return os.Symlink("/dev/null", path) },
+		"removed": os.Remove,
+		"empty":   func(path string) error { return os.Truncate(path, 0) },
+		"cut":     func(path string) error { return os.Truncate(path, 100) },
+		"long":    func(path string) error { return os.Truncate(path, 1<<20) },
+		"foreign": func(path string) error { return os.WriteFile(path, make([]byte, 64+4*2*8), 0o600) },
+		"link":    func(path string) error { os.Remove(path); return os.Symlink("/dev/null", path) },
+		"FIFO":    func(path string) error { os.Remove(path); return syscall.Mkfifo(path, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,6 +109,66 @@ func TestDamagedFileIsMadeAnew(t *testing.T) {
 			wantTotals(t, open(t, p, 4, 2), 5, 6)
 		})
 	}
+}
+
+// TestDirectoryInThePlace: it is left alone, with an error, until Renew, which
+// moves away what is in it.
+func TestDirectoryInThePlace(t *testing.T) {
+	t.Parallel()
+	for _, full := range []bool{false, true} {
+		p, path := place(t)
+		f := open(t, p, 4, 2)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if full {
+			if err := os.WriteFile(filepath.Join(path, "x"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Add(1, 2); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("add: %v", err)
+		}
+		if _, _, err := f.Totals(); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("totals: %v", err)
+		}
+		if err := f.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		add(t, f, 1, 2)
+		wantTotals(t, open(t, p, 4, 2), 1, 2)
+		if kept, _ := filepath.Glob(path + ".*/x"); full != (len(kept) == 1) {
+			t.Errorf("kept: %v", kept)
+		}
+	}
+}
+
+// TestTotalsMakeNothing: who only looks leaves no file.
+func TestTotalsMakeNothing(t *testing.T) {
+	t.Parallel()
+	p, path := place(t)
+	wantTotals(t, open(t, p, 4, 2), 0, 0)
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file: %v", err)
+	}
+}
+
+// TestRenew: a tally of another version can be given up.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	p, path := place(t)
+	f := open(t, p, 4, 1)
+	if err := os.WriteFile(path, []byte("ksttally\x02\x00\x00\x00"+strings.Repeat("x", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Add(1); !errors.Is(err, ErrVersion) {
+		t.Errorf("add: %v", err)
+	}
+	if err := f.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, f, 3)
+	wantTotals(t, f, 3)
 }
 
 // TestRemovedWhileOpen: additions go where others see them.

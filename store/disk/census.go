@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
-	"github.com/kernstash/kernstash/internal/format"
 )
 
 // victim is what can be removed to make room. It is kept small: a root may
@@ -20,6 +19,7 @@ type victim struct {
 	names  [4][dirDigits / 2]byte
 	n      uint32
 	entry  bool // a .bin; else a recipe that is left over
+	other  bool // of another version, where gc looked
 	mtime  int64
 	size   int64
 	saving float64 // nanoseconds of build time, by the cost policy
@@ -34,38 +34,73 @@ func (v *victim) leaf() (l leafNames) {
 
 // census is what a walk found.
 type census struct {
-	total   usage
-	victims []victim
+	total     usage
+	others    int64 // bytes of entries of other versions, not in total
+	victims   []victim
+	partial   bool // it is not all
+	corrected bool // the account was
 }
 
-// census walks the root, and corrects the account by what it finds.
+// census walks the root, and corrects the account by what it finds. If ctx
+// ends meanwhile, what was found by then counts, a random part, but says
+// nothing about the account.
 func (s *Store) census(ctx context.Context, r *root, m *meta, p Policy) (census, error) {
 	var c census
-	before, err := m.rawTotal()
-	if err != nil {
-		return c, err
-	}
-	w := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	before := s.startCount(m, false)
+	w := walker{ctx: ctx, shuffled: true, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+		if s.o.hooks.counted != nil {
+			s.o.hooks.counted(s)
+		}
 		for i := range items {
-			it := &items[i]
-			u := it.usage()
-			c.total.bytes += u.bytes
-			c.total.entries += u.entries
-			if v, ok := s.victim(leaf, names, it, p); ok {
-				c.victims = append(c.victims, v)
+			if err := c.add(s, leaf, names, &items[i], p); err != nil {
+				return err
 			}
 		}
 		return nil
 	}}
-	if err := w.walk(r.dir); err != nil {
+	err := w.walk(r.dir)
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
 		return c, fmt.Errorf("count %s: %w", s.o.Dir, err)
 	}
-	s.correct(m, before, c.total)
+	c.partial = err != nil || w.partial
+	if !c.partial && before != nil {
+		s.correct(m, *before, c.total)
+		c.corrected = true
+	}
 	return c, nil
 }
 
-func (s *Store) victim(leaf beneath.Dir, names leafNames, it *item, p Policy) (victim, bool) {
-	v := victim{n: it.n, entry: it.bin != nil, size: it.usage().bytes}
+// add counts an item, and notes it if it can be removed to make room. What is
+// of another version of kernstash can not, so the limit is not for it.
+func (c *census) add(s *Store, leaf beneath.Dir, names leafNames, it *item, p Policy) error {
+	v, ok := s.victim(names, it)
+	if v.entry {
+		cost, other, err := s.look(leaf, it.n)
+		switch {
+		case ignoreGone(err) != nil:
+			return err
+		case err != nil:
+			return nil // it was removed meanwhile
+		case other:
+			c.others += v.size
+			return nil
+		}
+		if p == Cost {
+			v.saving = float64(cost)
+		}
+	}
+	u := it.usage()
+	c.total.bytes += u.bytes
+	c.total.entries += u.entries
+	if ok {
+		c.victims = append(c.victims, v)
+	}
+	return nil
+}
+
+// victim describes an item. ok says that it may be removed.
+func (s *Store) victim(names leafNames, it *item) (v victim, ok bool) {
+	v = victim{n: it.n, entry: it.bin != nil, size: it.usage().bytes}
 	for i, name := range names {
 		if _, err := hex.Decode(v.names[i][:], []byte(name)); err != nil {
 			return v, false
@@ -74,9 +109,6 @@ func (s *Store) victim(leaf beneath.Dir, names leafNames, it *item, p Policy) (v
 	switch {
 	case v.entry:
 		v.mtime = it.bin.Mtime
-		if p == Cost {
-			v.saving = s.costOf(leaf, it.n)
-		}
 	case it.src.Kind == beneath.Regular && s.o.Now().UnixNano()-it.src.Mtime > int64(orphanAge):
 		v.mtime = it.src.Mtime
 	default:
@@ -88,24 +120,6 @@ func (s *Store) victim(leaf beneath.Dir, names leafNames, it *item, p Policy) (v
 // orphanAge is how old a recipe without an entry, or a temporary file, must be
 // to be counted as left behind by a writer that is gone.
 const orphanAge = time.Hour
-
-// costOf returns what building an entry took, 0 for one that cannot hit.
-func (s *Store) costOf(leaf beneath.Dir, n uint32) float64 {
-	f, info, err := s.openBin(leaf, binName(n))
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	b := make([]byte, min(info.Size, format.FixedBytes))
-	if readFull(f, b) != nil {
-		return 0
-	}
-	fixed, err := format.ParseFixed(b, info.Size)
-	if err != nil {
-		return 0
-	}
-	return float64(fixed.Cost)
-}
 
 // halfLife is the time without use after which an entry counts half as much.
 const halfLife = 7 * 24 * time.Hour
@@ -129,49 +143,4 @@ func (c *census) inOrder(p Policy, now time.Time) []victim {
 		return cmp.Or(cmp.Compare(a.worth(at), b.worth(at)), byAge(a, b))
 	})
 	return c.victims
-}
-
-// removeVictim removes a victim under the lock of its leaf, after looking
-// again: one that was used or replaced since stays, and so, unless everything
-// goes, does one of another version.
-func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, everything bool) (size int64, ok bool) {
-	names := v.leaf()
-	leaf, err := r.dir.OpenDir(names.path())
-	if err != nil {
-		return 0, false
-	}
-	defer leaf.Close()
-	unlock, err := s.lockLeaf(ctx, m, names, 0)
-	if err != nil {
-		return 0, false
-	}
-	defer unlock()
-	u := sizeOf(leaf, v.n)
-	info, err := leaf.Lstat(binName(v.n))
-	switch {
-	case v.entry && (err != nil || info.Mtime != v.mtime || !everything && s.otherVersion(leaf, v.n)):
-		return 0, false
-	case !v.entry && (err == nil || !everything && !replaceableSrc(leaf, v.n)):
-		return 0, false
-	}
-	if err := s.removeEntry(m, leaf, v.n, everything); err != nil {
-		return 0, false
-	}
-	prune(r.dir, names)
-	return u.bytes, true
-}
-
-// otherVersion says whether an entry is of another version of kernstash.
-func (s *Store) otherVersion(leaf beneath.Dir, n uint32) bool {
-	f, info, err := s.openBin(leaf, binName(n))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	b := make([]byte, min(info.Size, format.FixedBytes))
-	if err := readFull(f, b); err != nil {
-		return false
-	}
-	_, err = format.ParseFixed(b, info.Size)
-	return errors.Is(err, format.ErrVersion)
 }

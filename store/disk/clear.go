@@ -2,8 +2,10 @@ package disk
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -13,14 +15,19 @@ import (
 // statistics.
 func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
-	return s.sweep(ctx, "clear", true, nil, func(w *sweep) error {
-		walk := walker{ctx: ctx, rmdir: w.rmdir, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	return s.sweep(ctx, "clear", true, true, nil, func(w *sweep) error {
+		walk := walker{ctx: ctx, passed: w.passed, rmdir: w.rmdir, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {
 				it := &items[i]
 				w.saw(it)
-				wanted := filter == nil || it.bin != nil && filter(l.info(leaf, names, it))
-				if wanted && clearable(it) {
-					w.remove(leaf, names, it.n, true, func() bool { return true })
+				var info store.Info
+				if filter != nil && it.bin != nil {
+					info = l.info(leaf, names, it)
+				}
+				wanted := filter == nil || it.bin != nil && filter(info)
+				gone := wanted && clearable(it) && w.remove(leaf, names, it.n, true, func() bool { return true })
+				if !gone && errors.Is(info.Bad, format.ErrVersion) {
+					w.other(it.usage())
 				}
 			}
 			return ctx.Err()
@@ -28,7 +35,7 @@ func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report
 		if err := walk.walk(w.r.dir); err != nil {
 			return err
 		}
-		w.recount()
+		w.recount(&walk)
 		return w.temporary(false)
 	})
 }

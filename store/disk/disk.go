@@ -79,7 +79,8 @@ type hooks struct {
 	names   func(key.Key) [4]string // forces collisions of the four names
 	setID   bool
 	noLocks bool
-	offFor  time.Duration // how long a tier that is off stays so
+	counted func(s *Store) // called at each leaf of a census
+	offFor  time.Duration  // how long a tier that is off stays so
 }
 
 // ErrOff is wrapped by every error of a store whose tier is off.
@@ -99,8 +100,7 @@ type Store struct {
 	off    error     // why the root could not be opened the last time
 	offAt  time.Time // when that was
 
-	inFlight atomic.Int64 // bytes of puts under way
-	evict    evictor
+	evict evictor
 }
 
 var (
@@ -134,23 +134,19 @@ func New(o Options) *Store {
 // call is answered as by a tier that is off. Close may be called more than
 // once.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	was := s.closed.Swap(true)
-	s.mu.Unlock()
-	if was {
-		return nil
-	}
+	// The evictor first: in a program of a few puts it runs only now.
 	s.evict.stop(closeWait)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed.Store(true)
 	if r := s.root.Swap(nil); r != nil {
 		r.release()
 	}
 	return nil
 }
 
-// closeWait bounds how long Close waits for the evictor. What it has not done
-// by then, the next put does.
+// closeWait bounds how long Close waits for the evictor, which makes do with
+// what it has seen after half of it.
 const closeWait = 2 * time.Second
 
 func (s *Store) nowNanos() int64 { return s.o.Now().UnixNano() }

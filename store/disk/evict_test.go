@@ -181,6 +181,7 @@ func TestFullStoreDrops(t *testing.T) {
 	unlock, err := m.locks.Lock(bg, evictorByte, time.Minute)
 	must(t, err)
 	dropped := 0
+	start := time.Now()
 	for i := range 10 {
 		switch _, err := s.Put(bg, sized(t, s, fmt.Sprint("n", i), 1000)); {
 		case errors.Is(err, store.ErrDropped):
@@ -188,6 +189,9 @@ func TestFullStoreDrops(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		}
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("ten puts took %v: they waited", took)
 	}
 	settled(s)
 	if st := s.Status(); st.Bytes > 5000+1000 || dropped == 0 || st.Entries != int64(11-dropped) {
@@ -212,9 +216,10 @@ func TestTinyLimitUnderLoad(t *testing.T) {
 		s := open(t, func(o *Options) { o.MaxSize, o.Policy = limit, policy })
 		ctx, cancel := context.WithTimeout(bg, time.Minute)
 		defer cancel()
-		entries := make([]*store.Entry, 60)
+		// So many that the bound could be passed several times over.
+		entries := make([]*store.Entry, 400)
 		for i := range entries {
-			entries[i] = sized(t, s, fmt.Sprintf("e%02d", i), size)
+			entries[i] = sized(t, s, fmt.Sprintf("e%03d", i), size)
 		}
 		var wg sync.WaitGroup
 		for range threads {
@@ -234,7 +239,7 @@ func TestTinyLimitUnderLoad(t *testing.T) {
 		settled(s)
 		r := wantClean(t, s)
 		if r.Bytes > limit+threads*size {
-			t.Errorf("%v: %d bytes are left, the limit is %d and %d were in flight", policy, r.Bytes, limit, threads*size)
+			t.Errorf("%v: %d bytes are left, the limit is %d and at most %d were in flight", policy, r.Bytes, limit, threads*size)
 		}
 		_, err := s.GC(bg, GCOptions{}, nil)
 		must(t, err)

@@ -24,21 +24,30 @@ type GCOptions struct {
 // anew. progress, which may be nil, is called with the number of entries so
 // far.
 func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) (Report, error) {
-	return s.sweep(ctx, "gc", true, progress, func(w *sweep) error { return w.gc(o) })
+	return s.sweep(ctx, "gc", !o.DryRun, true, progress, func(w *sweep) error { return w.gc(o) })
 }
 
 func (w *sweep) gc(o GCOptions) error {
 	var c census
-	walk := walker{ctx: w.ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	walk := walker{ctx: w.ctx, passed: w.passed, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
 		for i := range items {
 			w.saw(&items[i])
-			if w.gcItem(leaf, names, &items[i], o) {
+			gone, other := w.gcItem(leaf, names, &items[i], o)
+			if gone {
 				continue
 			}
 			u := items[i].usage()
 			c.total.bytes += u.bytes
 			c.total.entries += u.entries
-			if v, ok := w.s.victim(leaf, names, &items[i], w.s.o.Policy); ok {
+			if other {
+				w.other(u)
+			}
+			if v, ok := w.s.victim(names, &items[i]); ok {
+				v.other = other
+				if w.s.o.Policy == Cost && v.entry {
+					cost, _, _ := w.s.look(leaf, v.n) // what cannot be read saves nothing
+					v.saving = float64(cost)
+				}
 				c.victims = append(c.victims, v)
 			}
 		}
@@ -50,35 +59,35 @@ func (w *sweep) gc(o GCOptions) error {
 	if err := walk.walk(w.r.dir); err != nil {
 		return err
 	}
-	if !o.DryRun {
-		w.recount()
-	}
 	w.shrink(&c, o)
+	if !o.DryRun {
+		w.recount(&walk)
+	}
 	return w.temporary(o.DryRun)
 }
 
 // gcItem removes an item that is damaged, too old or left over. It says
-// whether the item is gone, or would be.
-func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions) bool {
+// whether the item is gone, or would be, and whether it is of another version.
+func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions) (gone, other bool) {
 	if it.bin == nil {
-		return w.gcOrphan(leaf, names, it, o.DryRun)
+		return w.gcOrphan(leaf, names, it, o.DryRun), false
 	}
 	if it.bin.Kind == beneath.Directory {
-		return false
+		return false, false
 	}
 	err := w.s.checkHeader(leaf, names, it.n)
 	old := o.MaxAge > 0 && w.s.nowNanos()-it.bin.Mtime > int64(o.MaxAge)
 	bad := err != nil && (damaged(err) || errors.Is(err, errMisplaced))
-	if errors.Is(err, format.ErrVersion) {
+	if other = errors.Is(err, format.ErrVersion); other {
 		w.report.OtherVersions++
 	}
 	if bad {
 		w.report.Damaged++
 	}
 	if !old && !bad {
-		return false
+		return false, other
 	}
-	gone := o.DryRun
+	gone = o.DryRun
 	if o.DryRun {
 		w.report.removed(it.usage())
 	} else {
@@ -88,9 +97,9 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 		})
 	}
 	if bad {
-		w.report.problem(names, binName(it.n), err, gone && !o.DryRun)
+		w.report.problem(names.file(binName(it.n)), err, gone && !o.DryRun)
 	}
-	return gone
+	return gone, other
 }
 
 // checkHeader says what is wrong with an entry without reading its code.
@@ -141,11 +150,14 @@ func (w *sweep) shrink(c *census, o GCOptions) {
 			u.entries = 1
 		}
 		if !o.DryRun {
-			size, ok := w.s.removeVictim(w.ctx, w.r, w.m, v, true)
-			if !ok {
+			was, gone := w.s.removeVictim(w.ctx, w.r, w.m, v, true)
+			if !gone {
 				continue
 			}
-			u.bytes = size
+			u.bytes = was.bytes
+			if v.other {
+				w.others = w.others.minus(was)
+			}
 		}
 		left -= u.bytes
 		w.report.removed(u)

@@ -81,19 +81,29 @@ const (
 // meta returns .meta, which it makes if need be. What it returns is valid as
 // long as the root is held.
 func (r *root) meta(noLocks bool) (*meta, error) {
+	m, err := r.openMeta(noLocks, ensureDir)
+	if err == nil {
+		r.first.Do(func() { r.begin(m) })
+	}
+	return m, err
+}
+
+// lookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
+// where there is no .meta.
+func (r *root) lookMeta(noLocks bool) (*meta, error) { return r.openMeta(noLocks, beneath.Dir.OpenDir) }
+
+func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Dir, error)) (*meta, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.metas != nil {
 		return r.metas, nil
 	}
-	writeOnce(r.dir, versionFile, strconv.Itoa(layout)+"\n")
-	writeOnce(r.dir, cacheTagFile, cacheTag)
 	m := &meta{}
 	var err error
-	if m.dir, err = ensureDir(r.dir, metaDir); err != nil {
+	if m.dir, err = open(r.dir, metaDir); err != nil {
 		return nil, err
 	}
-	if m.tmp, err = ensureDir(m.dir, tmpDir); err != nil {
+	if m.tmp, err = open(m.dir, tmpDir); err != nil {
 		m.dir.Close()
 		return nil, err
 	}
@@ -105,17 +115,32 @@ func (r *root) meta(noLocks bool) (*meta, error) {
 	})
 	m.account = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile}, accountSlots, accountCounters)
 	m.stats = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: statsFile}, statsSlots, stats.NumCounters)
-	if r.made {
-		_ = m.account.SetFlags(flagCounted) // nothing was there to count
-	}
 	r.metas = m
 	return m, nil
 }
 
-// hasMeta says whether there is a .meta, for who only looks and makes none.
-func (r *root) hasMeta() bool {
-	info, err := r.dir.Lstat(metaDir)
-	return err == nil && info.Kind == beneath.Directory
+// begin writes what tells people and programs what the root is, before the
+// first entry of this process.
+func (r *root) begin(m *meta) {
+	entries, others := false, false
+	err := r.dir.Each(func(name string) bool {
+		switch {
+		case isDirName(name):
+			entries = true
+		case name != metaDir && name != versionFile && name != cacheTagFile:
+			others = true
+		}
+		return true
+	})
+	writeOnce(r.dir, versionFile, strconv.Itoa(layout)+"\n")
+	if err == nil && !others {
+		// It keeps backup programs out, so it is not for a directory where
+		// somebody keeps more.
+		writeOnce(r.dir, cacheTagFile, cacheTag)
+	}
+	if err == nil && !entries {
+		_ = m.account.SetFlags(flagCounted) // nothing is there to count
+	}
 }
 
 func (r *root) metaGone() bool {

@@ -26,7 +26,8 @@ func (s *Store) names(k key.Key) leafNames {
 	return k.Dirs()
 }
 
-func (l leafNames) path() string { return strings.Join(l[:], "/") }
+func (l leafNames) path() string            { return strings.Join(l[:], "/") }
+func (l leafNames) file(name string) string { return l.path() + "/" + name }
 
 // firstPath returns the path of the entry that is there unless names collide.
 // It is the only name that a hit needs.

@@ -142,11 +142,9 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	if err := w.encode(); err != nil {
 		return store.Failed, err
 	}
-	release, err := w.s.reserve(m, w.size())
-	if err != nil {
+	if err := w.s.reserve(m); err != nil {
 		return store.Failed, err
 	}
-	defer release()
 	unlock, err := w.s.lockLeaf(ctx, m, w.names, leafWait)
 	if err != nil {
 		return store.Failed, err

@@ -1,7 +1,5 @@
 package disk
 
-import "path"
-
 // maxProblems bounds how many problems a report describes; all are counted.
 const maxProblems = 1000
 
@@ -30,9 +28,9 @@ type Problem struct {
 	Repaired bool // by removing it
 }
 
-func (r *Report) problem(names leafNames, file string, err error, repaired bool) {
+func (r *Report) problem(location string, err error, repaired bool) {
 	if len(r.Problems) < maxProblems {
-		r.Problems = append(r.Problems, Problem{path.Join(names.path(), file), err, repaired})
+		r.Problems = append(r.Problems, Problem{location, err, repaired})
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 // closing or replacing it pulls no descriptor from under them.
 type root struct {
 	dir  beneath.Dir
-	made bool // by this process, so it was empty
 	refs atomic.Int64
+
+	first sync.Once // see begin
 
 	mu    sync.Mutex
 	metas *meta // nil until needed
@@ -116,13 +117,11 @@ func (s *Store) openRoot(create bool) (*root, error) {
 		// It would run code that its caller chose, with rights of another.
 		return nil, errors.New("real and effective user or group differ: a set-user-id program stores nothing")
 	}
-	made := false
 	d, info, err := beneath.OpenRoot(s.o.Dir, s.o.hooks.beneath)
 	if errors.Is(err, fs.ErrNotExist) && create && !s.o.ReadOnly {
 		if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the root: %w", err)
 		}
-		made = true
 		d, info, err = beneath.OpenRoot(s.o.Dir, s.o.hooks.beneath)
 	}
 	switch {
@@ -139,7 +138,7 @@ func (s *Store) openRoot(create bool) (*root, error) {
 		d.Close()
 		return nil, err
 	}
-	return &root{dir: d, made: made}, nil
+	return &root{dir: d}, nil
 }
 
 // notDirectory says what is in the place of the root.

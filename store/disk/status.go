@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 )
 
@@ -10,7 +11,7 @@ type Status struct {
 	Dir      string // the root
 	ReadOnly bool
 	On       bool   // requests are served
-	Reason   string // why not, and what to do
+	Reason   string // why not, or what does not work though it is on, and what to do
 	Exists   bool   // the root is there; else the first put makes it
 	MaxSize  int64  // 0: none
 	Policy   Policy
@@ -36,16 +37,23 @@ func (s *Store) Status() Status {
 	}
 	defer r.release()
 	st.On, st.Exists = true, true
-	if s.o.ReadOnly || !r.hasMeta() {
+	if s.o.ReadOnly {
 		return st
 	}
-	m, err := r.meta(s.o.hooks.noLocks)
-	if err != nil {
+	m, err := r.lookMeta(s.o.hooks.noLocks)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return st
+	case err != nil:
 		st.On, st.Reason = false, offError(s.o.Dir, err).Error()
 		return st
 	}
-	if bytes, entries, counted, err := m.total(); err == nil {
-		st.Bytes, st.Entries, st.Counted = bytes, entries, counted
+	st.Bytes, st.Entries, st.Counted, err = m.total()
+	if n := s.evict.others.Load(); n > 0 {
+		st.Reason = fmt.Sprintf("%d bytes of another version of kernstash are beyond the limit; run gc with a limit to remove them", n)
+	}
+	if err != nil {
+		st.Reason = fmt.Sprintf("the size of the cache is not known, so the limit is kept badly; run gc: %v", err)
 	}
 	return st
 }

@@ -77,11 +77,12 @@ func isDirectory(leaf beneath.Dir, name string) bool {
 }
 
 // replaceableSrc says whether the recipe of a number may be replaced: it is
-// not there, or not one of another version of kernstash.
+// not there, or not one of another version of kernstash. Where that cannot be
+// told, it may not.
 func replaceableSrc(leaf beneath.Dir, n uint32) bool {
 	f, info, err := leaf.Open(srcName(n))
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) || !isDirectory(leaf, srcName(n))
+		return errors.Is(err, fs.ErrNotExist) || damaged(err) && !isDirectory(leaf, srcName(n))
 	}
 	defer f.Close()
 	if info.Kind != beneath.Regular {
@@ -89,7 +90,7 @@ func replaceableSrc(leaf beneath.Dir, n uint32) bool {
 	}
 	b := make([]byte, min(info.Size, format.SrcHeaderBytes))
 	if err := readFull(f, b); err != nil {
-		return true
+		return damaged(err)
 	}
 	return !errors.Is(format.CheckSrc(b, info.Size), format.ErrVersion)
 }

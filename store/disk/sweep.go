@@ -22,14 +22,15 @@ type sweep struct {
 	m        *meta
 	report   Report
 	progress func(done int64)
-	before   usage // what the account said at the start
+	before   *usage // what the account said at the start; nil: it cannot be read
 	seen     usage
-	gone     usage // what this sweep took off the account
+	others   usage // of them, of another version: the account is not for them
 }
 
 // sweep calls run with an open root, and does nothing where there is none.
-// Alone, it excludes evictors and other sweeps.
-func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(int64), run func(*sweep) error) (Report, error) {
+// Alone, it excludes evictors and other sweeps; renew puts a new account in the
+// place of one that can never be read.
+func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progress func(int64), run func(*sweep) error) (Report, error) {
 	if progress == nil {
 		progress = func(int64) {}
 	}
@@ -58,9 +59,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(
 		case !errors.Is(err, lock.ErrUnsupported):
 			return fail(err)
 		}
-		if w.before, err = w.m.rawTotal(); err != nil {
-			return fail(err)
-		}
+		w.before = s.startCount(w.m, renew)
 	}
 	if err := run(w); err != nil {
 		return fail(err)
@@ -70,8 +69,21 @@ func (s *Store) sweep(ctx context.Context, op string, alone bool, progress func(
 
 // recount corrects the account by what a complete walk saw. What the sweep
 // itself removed is off the account already.
-func (w *sweep) recount() {
-	w.s.correct(w.m, w.before.minus(w.gone), w.seen.minus(w.gone))
+func (w *sweep) recount(walk *walker) {
+	if w.before != nil && !walk.partial {
+		w.s.correct(w.m, *w.before, w.seen.minus(w.others))
+	}
+}
+
+// other notes that an item stays that is of another version.
+func (w *sweep) other(u usage) {
+	w.others.bytes += u.bytes
+	w.others.entries += u.entries
+}
+
+// passed notes what is in the place of a directory.
+func (w *sweep) passed(location string, err error) {
+	w.report.problem(location, err, false)
 }
 
 // saw counts an item.
@@ -102,8 +114,6 @@ func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything b
 		return false
 	}
 	w.report.removed(u)
-	w.gone.bytes += u.bytes
-	w.gone.entries += u.entries
 	return true
 }
 
@@ -117,9 +127,14 @@ func (w *sweep) rmdir(parent beneath.Dir, name string) error {
 
 // temporary removes what killed writers left in .meta/tmp.
 func (w *sweep) temporary(dryRun bool) error {
+	tmp, err := w.r.dir.OpenDir(metaDir + "/" + tmpDir)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	defer tmp.Close()
 	var old []string
-	err := w.m.tmp.Each(func(name string) bool {
-		info, err := w.m.tmp.Lstat(name)
+	err = tmp.Each(func(name string) bool {
+		info, err := tmp.Lstat(name)
 		if err == nil && info.Kind == beneath.Regular && w.s.nowNanos()-info.Mtime > int64(orphanAge) {
 			old = append(old, name)
 			w.report.RemovedBytes += info.Size
@@ -129,7 +144,7 @@ func (w *sweep) temporary(dryRun bool) error {
 	for _, name := range old {
 		w.report.Temporary++
 		if !dryRun {
-			_ = w.m.tmp.Remove(name)
+			_ = tmp.Remove(name)
 		}
 	}
 	return ignoreGone(err)

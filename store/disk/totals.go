@@ -48,18 +48,18 @@ func (s *Store) withTotals(create bool, op string, f func(*tally.File) error) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
-		if !create && !r.hasMeta() {
-			r.release()
-			return nil
+		open := r.lookMeta
+		if create {
+			open = r.meta
 		}
-		m, err := r.meta(s.o.hooks.noLocks)
+		m, err := open(s.o.hooks.noLocks)
 		if err == nil {
 			err = f(m.stats)
 		}
 		again := errors.Is(err, fs.ErrNotExist) && try < maxTries && s.dropIfGone(r)
 		r.release()
 		switch {
-		case err == nil:
+		case err == nil, !again && !create && errors.Is(err, fs.ErrNotExist):
 			return nil
 		case !again:
 			return fmt.Errorf("%s: %w", op, err)

@@ -16,8 +16,8 @@ import (
 // is corrected. progress,
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
-	return s.sweep(ctx, "verify", repair, progress, func(w *sweep) error {
-		walk := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
+		walk := walker{ctx: ctx, passed: w.passed, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {
 				w.saw(&items[i])
 				w.verify(leaf, names, &items[i], repair)
@@ -31,7 +31,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int6
 			return err
 		}
 		if repair {
-			w.recount()
+			w.recount(&walk)
 		}
 		return nil
 	})
@@ -47,13 +47,14 @@ func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool)
 	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 	case errors.Is(err, format.ErrVersion):
 		w.report.OtherVersions++
+		w.other(it.usage())
 	case err != nil:
 		w.report.Damaged++
 		repaired := repair && !isDirectory(leaf, binName(it.n)) && w.remove(leaf, names, it.n, false, func() bool {
 			err := w.s.checkEntry(leaf, names, it.n)
 			return damaged(err) || errors.Is(err, errMisplaced)
 		})
-		w.report.problem(names, binName(it.n), err, repaired)
+		w.report.problem(names.file(binName(it.n)), err, repaired)
 	default:
 		w.verifyRecipe(leaf, names, it.n, repair)
 	}
@@ -87,7 +88,7 @@ func (w *sweep) verifyRecipe(leaf beneath.Dir, names leafNames, n uint32, repair
 			return damaged(err) || errors.Is(err, errWrongRecipe)
 		})
 	}
-	w.report.problem(names, srcName(n), err, repaired)
+	w.report.problem(names.file(srcName(n)), err, repaired)
 }
 
 func (s *Store) checkRecipe(leaf beneath.Dir, n uint32) error {
@@ -109,7 +110,7 @@ func (w *sweep) verifyOrphan(leaf beneath.Dir, names leafNames, it *item, repair
 		_, err := leaf.Lstat(binName(it.n))
 		return errors.Is(err, fs.ErrNotExist)
 	})
-	w.report.problem(names, srcName(it.n), errOrphan, repaired)
+	w.report.problem(names.file(srcName(it.n)), errOrphan, repaired)
 }
 
 var errOrphan = errors.New("a recipe without an entry")
@@ -127,7 +128,6 @@ func (w *sweep) removeRecipe(leaf beneath.Dir, names leafNames, n uint32, still 
 	}
 	if info.Kind == beneath.Regular {
 		w.s.accountAdd(w.m, -info.Size, 0)
-		w.gone.bytes += info.Size
 		w.report.RemovedBytes += info.Size
 	}
 	return true

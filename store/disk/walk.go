@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"slices"
+	"syscall"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 )
@@ -40,6 +43,17 @@ type walker struct {
 	// rmdir, if not nil, is asked to remove each directory of ours after it
 	// was walked and nothing was seen to be left in it.
 	rmdir func(parent beneath.Dir, name string) error
+
+	// passed, if not nil, is told what is in the place of a directory and is
+	// none that can be read.
+	passed func(location string, err error)
+
+	// shuffled walks devices and images in random order, so that walks that
+	// do not come to their end see different parts.
+	shuffled bool
+
+	// partial is set where the medium failed: what was visited is not all.
+	partial bool
 }
 
 func (w *walker) walk(d beneath.Dir) error {
@@ -50,7 +64,11 @@ func (w *walker) walk(d beneath.Dir) error {
 // level walks a directory. full says that something is left in it.
 func (w *walker) level(d beneath.Dir, names leafNames, level int) (full bool, err error) {
 	var stop error
-	err = d.Each(func(name string) bool {
+	each := d.Each
+	if w.shuffled && level < 2 {
+		each = func(f func(string) bool) error { return eachShuffled(d, f) }
+	}
+	err = each(func(name string) bool {
 		if stop = w.ctx.Err(); stop != nil {
 			return false
 		}
@@ -67,10 +85,24 @@ func (w *walker) level(d beneath.Dir, names leafNames, level int) (full bool, er
 	return full, errors.Join(stop, ignoreGone(err))
 }
 
+func eachShuffled(d beneath.Dir, f func(name string) bool) error {
+	var names []string
+	if err := d.Each(func(name string) bool { names = append(names, name); return true }); err != nil {
+		return err
+	}
+	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names {
+		if !f(name) {
+			return nil
+		}
+	}
+	return nil
+}
+
 func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, err error) {
 	sub, err := d.OpenDir(names[level])
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist), nil // a file, a link: not ours
+		return w.passOver(names, level+1, err)
 	}
 	defer sub.Close()
 	if level == len(names)-1 {
@@ -78,10 +110,33 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 	} else {
 		full, err = w.level(sub, names, level+1)
 	}
+	if errors.Is(err, syscall.EIO) {
+		return w.passOver(names, level+1, err)
+	}
 	if err == nil && !full && w.rmdir != nil {
 		full = w.rmdir(d, names[level]) != nil
 	}
 	return full, err
+}
+
+// passOver decides what a directory that cannot be read means. A file or a
+// link is not ours, a bad sector must not end the walk; but descriptors or
+// memory that ran out say nothing, and whoever took the rest for all would be
+// wrong.
+func (w *walker) passOver(names leafNames, levels int, err error) (full bool, _ error) {
+	switch {
+	case ignoreGone(err) == nil:
+		return false, nil
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EACCES):
+	case errors.Is(err, syscall.EIO):
+		w.partial = true
+	default:
+		return true, fmt.Errorf("walk %s: %w", leafPrefix(names, levels), err)
+	}
+	if w.passed != nil {
+		w.passed(leafPrefix(names, levels), err)
+	}
+	return true, nil
 }
 
 func (w *walker) leaf(leaf beneath.Dir, names leafNames) (full bool, err error) {
@@ -101,6 +156,7 @@ func (w *walker) leaf(leaf beneath.Dir, names leafNames) (full bool, err error) 
 
 func listItems(leaf beneath.Dir) ([]item, error) {
 	byNumber := make(map[uint32]*item)
+	var bad error
 	err := leaf.Each(func(name string) bool {
 		n, suffix, ok := parseName(name)
 		if !ok {
@@ -108,7 +164,8 @@ func listItems(leaf beneath.Dir) ([]item, error) {
 		}
 		info, err := leaf.Lstat(name)
 		if err != nil {
-			return true
+			bad = ignoreGone(err)
+			return bad == nil
 		}
 		it := byNumber[n]
 		if it == nil {
@@ -127,11 +184,11 @@ func listItems(leaf beneath.Dir) ([]item, error) {
 		items = append(items, *it)
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.n, b.n) })
-	return items, ignoreGone(err)
+	return items, cmp.Or(bad, ignoreGone(err))
 }
 
 func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESTALE) {
 		return nil
 	}
 	return err

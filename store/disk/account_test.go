@@ -1,0 +1,82 @@
+//go:build linux
+
+package disk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernstash/kernstash/store"
+)
+
+// spoilAccount puts what cannot be read in the place of the account.
+var spoilAccount = map[string]func(t *testing.T, path string){
+	"another version": func(t *testing.T, path string) { must(t, otherVersion(path)) },
+	"a directory": func(t *testing.T, path string) {
+		must(t, os.Remove(path))
+		must(t, os.Mkdir(path, 0o700))
+		must(t, os.WriteFile(filepath.Join(path, "mine"), nil, 0o600))
+	},
+}
+
+// TestUnreadableAccount: the limit is kept by counting, and sweeps run; those
+// that may begin again.
+func TestUnreadableAccount(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range spoilAccount {
+		for sweep, run := range map[string]func(s *Store) error{
+			"gc":     func(s *Store) error { _, err := s.GC(bg, GCOptions{}, nil); return err },
+			"clear":  func(s *Store) error { _, err := s.Clear(bg, nil); return err },
+			"verify": func(s *Store) error { _, err := s.Verify(bg, true, nil); return err },
+		} {
+			t.Run(name+"/"+sweep, func(t *testing.T) {
+				t.Parallel()
+				s := open(t, func(o *Options) { o.MaxSize = 6000 })
+				for i := range 6 {
+					put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
+				}
+				must(t, s.Close())
+				spoil(t, filepath.Join(s.o.Dir, ".meta/account"))
+				s = New(s.o)
+				defer s.Close()
+				put(t, s, sized(t, s, "one more", 1000), store.Stored)
+				settled(s)
+				if r := wantClean(t, s); r.Bytes != 4000 {
+					t.Errorf("%d bytes are left, want two thirds of the limit", r.Bytes)
+				}
+				if st := s.Status(); !st.On || st.Counted || !strings.Contains(st.Reason, "gc") {
+					t.Errorf("status %+v", st)
+				}
+				must(t, run(s))
+				r := wantClean(t, s)
+				if st := s.Status(); sweep != "verify" && (st.Bytes != r.Bytes || st.Entries != r.Entries || !st.Counted || st.Reason != "") {
+					t.Errorf("account %+v; there are %d bytes, %d entries", st, r.Bytes, r.Entries)
+				}
+			})
+		}
+	}
+}
+
+// TestNegativeAccount: it is taken for none, and counted anew.
+func TestNegativeAccount(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *Options) { o.MaxSize = 100_000 })
+	put(t, s, sized(t, s, "e", 1000), store.Stored)
+	r, err := s.acquire(false)
+	must(t, err)
+	defer r.release()
+	m, err := r.meta(false)
+	must(t, err)
+	must(t, m.account.Add(-1_000_000, -1000))
+	if st := s.Status(); st.Counted || st.Bytes != 0 {
+		t.Errorf("status %+v", st)
+	}
+	put(t, s, sized(t, s, "f", 1000), store.Stored)
+	settled(s)
+	if st := s.Status(); !st.Counted || st.Bytes != 2000 || st.Entries != 2 {
+		t.Errorf("status %+v, want 2 entries of 1000 bytes", st)
+	}
+}

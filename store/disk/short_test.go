@@ -1,0 +1,100 @@
+//go:build linux
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kernstash/kernstash/store"
+)
+
+// TestShortProgramsEvict: programs that put one entry and end keep a full
+// store usable.
+func TestShortProgramsEvict(t *testing.T) {
+	t.Parallel()
+	const limit, size = 20_000, 1000
+	o := open(t, func(o *Options) { o.MaxSize = limit }).o
+	for i := range 100 {
+		s := New(o)
+		put(t, s, sized(t, s, fmt.Sprint("e", i), size), store.Stored)
+		must(t, s.Close())
+	}
+	s := New(o)
+	defer s.Close()
+	if r := wantClean(t, s); r.Bytes > limit || r.Bytes < limit/2 {
+		t.Errorf("%d bytes are left, the limit is %d", r.Bytes, limit)
+	}
+}
+
+// TestCountCutShort: where no program has the time to count all, each evicts
+// from what it saw, and the account is not corrected by a part.
+func TestCountCutShort(t *testing.T) {
+	t.Parallel()
+	const limit, size, entries = 60_000, 1000, 60
+	look := open(t)
+	for i := range entries {
+		put(t, look, sized(t, look, fmt.Sprint("old", i), size), store.Stored)
+	}
+	o := look.o
+	var leaves atomic.Int64
+	o.MaxSize = limit
+	o.hooks.counted = func(s *Store) {
+		if leaves.Add(1)%10 == 0 {
+			s.evict.hurry() // as Close does when it has waited
+		}
+	}
+	for i := range 150 {
+		s := New(o)
+		put(t, s, sized(t, s, fmt.Sprint("new", i), size), store.Stored)
+		must(t, s.Close())
+	}
+	if r := wantClean(t, look); r.Bytes > limit || r.Bytes < limit/2 {
+		t.Errorf("%d bytes are left, the limit is %d", r.Bytes, limit)
+	}
+	gone := 0
+	for i := range entries {
+		if !exists(binPath(look, sized(t, look, fmt.Sprint("old", i), size).Key)) {
+			gone++
+		}
+	}
+	if gone < entries/2 {
+		t.Errorf("%d of %d old entries are gone: the walks see the same part", gone, entries)
+	}
+	if st, r := look.Status(), wantClean(t, look); st.Bytes != r.Bytes || st.Entries != r.Entries {
+		t.Errorf("account %d bytes, %d entries; there are %d and %d", st.Bytes, st.Entries, r.Bytes, r.Entries)
+	}
+}
+
+// TestShareOfAPart: of a count that came to no end only its share goes.
+func TestShareOfAPart(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *Options) { o.MaxSize = 9000 })
+	put(t, s, sized(t, s, "e", 1000), store.Stored)
+	r, err := s.acquire(false)
+	must(t, err)
+	defer r.release()
+	m, err := r.meta(false)
+	must(t, err)
+	must(t, m.account.Add(11_000, 11)) // 12,000 in all
+	for _, test := range []struct {
+		seen    int64
+		partial bool
+		free    int64
+	}{
+		{12_000, false, 6000},
+		{8000, true, 4000},
+		{1000, true, 3000}, // at least what is over
+		{1000, false, 0},
+	} {
+		c := census{total: usage{bytes: test.seen}, partial: test.partial}
+		if _, free := s.toFree(m, &c); free != test.free {
+			t.Errorf("seen %d, partial %v: %d to free, want %d", test.seen, test.partial, free, test.free)
+		}
+	}
+	if !errors.Is(s.reserve(m), store.ErrDropped) {
+		t.Error("over the limit, not dropped")
+	}
+}

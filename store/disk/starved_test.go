@@ -1,0 +1,133 @@
+//go:build linux
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+// TestOutOfDescriptors: a program that has none left over reads, counts and
+// removes wrongly nothing. The limit is the process's, so another one plays.
+func TestOutOfDescriptors(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	runAll(t, []*exec.Cmd{child(t, "starved", s.o.Dir, 6)})
+	r := wantClean(t, s)
+	if st := s.Status(); r.Entries != 6 || r.OtherVersions != 1 || st.Entries != 5 || st.Bytes != r.Bytes/6*5 {
+		t.Errorf("%+v is left; the account says %d entries, %d bytes", r, st.Entries, st.Bytes)
+	}
+	if got, err := s.Stats(); err != nil || got != oneHit() {
+		t.Errorf("statistics %v, %v", got, err)
+	}
+}
+
+// roleStarved stores entries, makes the first one of another version, and
+// sweeps with no descriptor left over, then with one, and so on.
+func roleStarved(s *Store, entries int) error {
+	for i := range entries {
+		if _, err := s.Put(bg, storetest.New(noTest{}, fmt.Sprint("e", i), 1000)); err != nil {
+			return err
+		}
+	}
+	if err := s.AddStats(oneHit()); err != nil {
+		return err
+	}
+	e0 := storetest.New(noTest{}, "e0", 1000).Key
+	victims, err := s.victims(e0)
+	if err != nil {
+		return err
+	}
+	// Now that it is somebody's to remove, it is of another version, and stays.
+	if err := errors.Join(otherVersion(binPath(s, e0)), otherVersion(srcPath(s, e0))); err != nil {
+		return err
+	}
+	if _, err := s.GC(bg, GCOptions{}, nil); err != nil {
+		return err
+	}
+	before := s.Status()
+	limit := syscall.Rlimit{Cur: 100, Max: 100}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	var held []int
+	for {
+		fd, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		held = append(held, fd)
+	}
+	failed := 0
+	for range 30 {
+		_, gcErr := s.GC(bg, GCOptions{}, nil)
+		_, verifyErr := s.Verify(bg, true, nil)
+		for _, err := range []error{gcErr, verifyErr, s.evictThese(victims)} {
+			if errors.Is(err, syscall.EMFILE) {
+				failed++
+			} else if err != nil {
+				return err
+			}
+		}
+		if st := s.Status(); st != before {
+			return fmt.Errorf("%d descriptors: status %+v, was %+v", len(held), st, before)
+		}
+		syscall.Close(held[0])
+		held = held[1:]
+	}
+	if failed < 4 {
+		return fmt.Errorf("%d runs failed, so nothing was tried", failed)
+	}
+	return nil
+}
+
+// victims returns what the evictor would take of one key's leaf.
+func (s *Store) victims(k key.Key) ([]victim, error) {
+	r, err := s.acquire(false)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	m, err := r.meta(false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.census(bg, r, m, s.o.Policy)
+	return slices.DeleteFunc(c.victims, func(v victim) bool { return v.leaf() != s.names(k) }), err
+}
+
+// evictThese counts, and then evicts what it is given.
+func (s *Store) evictThese(victims []victim) error {
+	r, err := s.acquire(false)
+	if err != nil {
+		return err
+	}
+	defer r.release()
+	m, err := r.meta(false)
+	if err != nil {
+		return err
+	}
+	_, err = s.census(bg, r, m, s.o.Policy)
+	for _, v := range victims {
+		s.evictOne(bg, r, m, v)
+	}
+	return err
+}
+
+// otherVersion makes a file one of the next version.
+func otherVersion(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	b[8]++
+	return os.WriteFile(path, b, 0o600)
+}
