@@ -1,58 +1,176 @@
 package deps
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/stats"
 )
 
-// readsFile are the starts of options that name a file to read.
+// readsFile are the starts of options that name a file to read. They would be
+// refused as unknown; here they get the reason that people look for.
 var readsFile = []string{
-	"-include", "--include", "-imacros", "--imacros", "@", "-fmodule", "-ivfsoverlay",
-	"-fpch", "--pre-include", "-pch", "--pch", "--use-pch", "--create-pch", "-use-pch",
-	"--options-file", "-optf", "-fprofile-use", "-fprofile-instr-use",
+	"-include", "--include", "-imacros", "--imacros", "-fmodule", "-ivfsoverlay", "-fpch", "--pre-include", "-pre-include",
+	"-pch", "--pch", "--use-pch", "--create-pch", "-use-pch", "--options-file", "-optf",
 }
 
-// writesFile are the starts of options with side effects: they write files,
-// load code or report times, which a hit would leave out.
-var writesFile = []string{
-	"-save-temps", "--save-temps", "-M", "-o", "--output", "-dump", "--dump", "-fdump",
-	"-ftime-trace", "-ftime-report", "-fplugin", "-load", "-fprofile-generate",
-	"-fprofile-instr-generate", "--serialize-diagnostics", "-dependency-file", "--time",
-	"-fsave-optimization-record", "-foptimization-record-file", "-v", "-###", "-E",
+// readsDir are the starts of options that name a directory to search.
+var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idirafter"}
+
+// defines are the starts of options that define a macro.
+var defines = []string{"-D", "--define-macro", "-define-macro"}
+
+// plain are options that read and write nothing.
+var plain = words(`
+	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
+	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
+	-create-library -enable-link-options -arch --gpu-architecture
+	-use_fast_math --use_fast_math -lineinfo --generate-line-info -generate-line-info --device-debug -device-debug
+	-restrict --restrict -extra-device-vectorization --extra-device-vectorization -dlto --dlink-time-opt
+	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
+	-display-error-number --display-error-number -no-display-error-number --no-display-error-number
+	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
+	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`)
+
+// valued are the starts of options that read and write nothing whatever
+// follows.
+var valued = []string{
+	"-U", "--undefine-macro", "-cl-", "-ze-", "-std=", "--std=", "-spir-std=", "-opt-level", "-arch=", "--gpu-architecture=",
+	"--offload-arch=", "-march=", "-mcpu=", "-mtune=", "-msse", "-mno-sse", "-mavx", "-mno-avx", "-mprefer-vector-width=",
+	"-mcode-object-version=", "-maxrregcount=", "--maxrregcount=", "-ftz=", "--ftz=", "-fmad=", "--fmad=", "-prec-div=",
+	"--prec-div=", "-prec-sqrt=", "--prec-sqrt=", "-rdc=", "--relocatable-device-code=", "-dopt=", "--dopt=",
+	"-diag-suppress=", "--diag-suppress=", "-diag-error=", "--diag-error=", "-diag-warn=", "--diag-warn=",
 }
 
-// harmless are the starts of options that only look like one of the above.
-var harmless = []string{"-optimize", "-opt-level"}
+// features are what -f and -fno- switch without reading or writing anything.
+var features = words(`
+	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
+	honor-nans honor-infinities unsafe-math-optimizations approx-func fp-contract fp-model ffp-contract denormal-fp-math
+	unroll-loops unroll-all-loops vectorize tree-vectorize slp-vectorize tree-slp-vectorize
+	inline inline-functions strict-aliasing strict-overflow wrapv builtin common exceptions rtti declspec
+	omit-frame-pointer function-sections data-sections visibility PIC pic PIE pie short-enums signed-char unsigned-char
+	gpu-rdc gpu-flush-denormals-to-zero cuda-flush-denormals-to-zero cuda-approx-transcendentals
+	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`)
+
+// takesNext are options whose argument may be the next word, which then is
+// nothing to be linked.
+var takesNext = append(words(`-U -x -std --std -arch --gpu-architecture`), readsDir...)
+
+// linked are ends of names of files that a bare word makes a linker read.
+var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fatbin", ".cubin"}
+
+func words(list string) []string { return strings.Fields(list) }
 
 // ScanOptions looks through the words of build options (see key.Tokens) for
-// what reads or writes files, and for macros that depend on time. readsPath
-// says that a directory to search was given.
-func ScanOptions(words []string) (reason Reason, readsPath bool) {
-	for _, w := range words {
-		w = strings.Trim(w, `"'`)
-		switch {
-		case hasPrefix(w, harmless):
-		case hasPrefix(w, readsFile):
-			return Reason{stats.NotCacheableHeaders, "option " + w}, readsPath
-		case hasPrefix(w, writesFile):
-			return Reason{stats.NotCacheableOptions, "option " + w}, readsPath
-		case strings.Contains(w, "__DATE__"), strings.Contains(w, "__TIME"):
-			return Reason{stats.NotCacheableTime, "option " + w}, readsPath
-		case strings.HasPrefix(w, "-I"), strings.HasPrefix(w, "--include-path"),
-			strings.HasPrefix(w, "-isystem"), strings.HasPrefix(w, "-iquote"), strings.HasPrefix(w, "-idirafter"),
-			strings.HasPrefix(w, "-isysroot"), strings.HasPrefix(w, "-iprefix"), strings.HasPrefix(w, "-iwithprefix"):
-			readsPath = true
+// what reads or writes files, and for macros that depend on time. Options that
+// are not known to be harmless count as those that are not. readsPath says that
+// a directory to search was given. Words that are no options, as an
+// environment variable's value may be, are harmless.
+//
+// Drivers differ in how they split a string and what they do with quotes and
+// backslashes, so what is looked at is split at all white space and has none of
+// them.
+func ScanOptions(options []string) (reason Reason, readsPath bool) {
+	var s optionScanner
+	for _, o := range options {
+		for _, w := range strings.FieldsFunc(unquote.Replace(o), func(c rune) bool { return c <= ' ' }) {
+			if r := s.word(w); !r.None() {
+				return r, s.readsPath
+			}
 		}
 	}
-	return Reason{}, readsPath
+	return Reason{}, s.readsPath
 }
 
-func hasPrefix(w string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(w, p) {
-			return true
+var unquote = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
+
+type optionScanner struct {
+	before    string // the option that the words now are behind
+	started   bool   // of its macro, the value
+	readsPath bool
+}
+
+func (s *optionScanner) word(w string) Reason {
+	switch {
+	case strings.Contains(w, "__DATE__"), strings.Contains(w, "__TIME"):
+		return Reason{stats.NotCacheableTime, "option " + w}
+	case strings.Contains(w, "__has_include"), strings.Contains(w, "__has_embed"), w[0] == '@', hashLen([]byte(w)) > 0:
+		return Reason{stats.NotCacheableHeaders, "option " + w}
+	case w[0] != '-' || isNumber(w[1:]):
+		return s.bare(w)
+	}
+	s.before, s.started = w, false
+	switch {
+	case startsSo(w, readsFile):
+		return Reason{stats.NotCacheableHeaders, "option " + w}
+	case startsSo(w, defines):
+		return s.define(w[2:])
+	case startsSo(w, readsDir):
+		s.readsPath = true
+	case slices.Contains(plain, w), startsSo(w, valued), isFeature(w), isWarning(w):
+	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
+		return Reason{stats.NotCacheableFile, "option " + w}
+	default:
+		return Reason{stats.NotCacheableOptions, "option " + w}
+	}
+	return Reason{}
+}
+
+// bare looks at a word that is no option: an argument of one, or a file to
+// link, or nothing.
+func (s *optionScanner) bare(w string) Reason {
+	switch {
+	case startsSo(s.before, defines):
+		return s.define(w)
+	case slices.Contains(takesNext, s.before):
+		s.before = ""
+	case slices.ContainsFunc(linked, func(end string) bool { return strings.HasSuffix(strings.ToLower(w), end) }):
+		return Reason{stats.NotCacheableFile, "option " + w}
+	}
+	return Reason{}
+}
+
+// define looks at a macro, or a part of it, for what makes a forbidden name
+// when the source pastes it to something: a part of such a name in the macro's
+// value, other than a letter or two. (Together with what counts in a source it
+// is enough: see docs/RATIONALE.md, "The scan is wide".)
+func (s *optionScanner) define(macro string) Reason {
+	for _, paste := range []string{"##", "%:%:", "??="} {
+		if strings.Contains(macro, paste) {
+			return Reason{stats.NotCacheableHeaders, "option " + s.before + ": pastes tokens"}
 		}
 	}
-	return false
+	value := macro
+	if !s.started {
+		_, value, s.started = strings.Cut(macro, "=")
+	}
+	for _, name := range strings.FieldsFunc(value, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
+		switch {
+		case slices.Contains(assemblers, name):
+			return Reason{stats.NotCacheableFile, "option " + s.before + ": assembler"}
+		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(allForbidden, name):
+			return Reason{stats.NotCacheableHeaders, "option " + s.before + ": " + name + " may be pasted"}
+		}
+	}
+	return Reason{}
+}
+
+// isFeature says whether w is -fname, -fno-name or -fname=value of a known
+// name.
+func isFeature(w string) bool {
+	name, ok := strings.CutPrefix(w, "-f")
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
+	return ok && slices.Contains(features, name)
+}
+
+// isWarning says whether w is about warnings. A comma makes it one of those
+// that hand words on (-Wp,-include,a.h).
+func isWarning(w string) bool { return strings.HasPrefix(w, "-W") && !strings.Contains(w, ",") }
+
+func isNumber(w string) bool {
+	return w != "" && strings.Trim(w, "0123456789.") == ""
+}
+
+func startsSo(w string, starts []string) bool {
+	return slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(w, s) })
 }

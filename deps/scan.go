@@ -16,15 +16,22 @@ type Findings struct {
 // Scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
 // depend on more than the source.
 func Scan(src []byte) Findings {
+	var t traces
+	f := scan(src, &t)
+	if f.Reason.None() {
+		f.Reason = t.reason()
+	}
+	return f
+}
+
+// scan is Scan, which leaves to t what several sources add up to.
+func scan(src []byte, t *traces) Findings {
 	text, doubtful := logical(src)
-	s := scanner{text: text}
+	s := scanner{text: text, traces: t}
 	if doubtful {
 		s.doubt("a continued line that compilers read differently")
 	}
 	s.scan()
-	if s.found.Reason.None() && bytes.Contains(text, []byte(".incbin")) {
-		s.found.Reason = Reason{stats.NotCacheableFile, ".incbin"}
-	}
 	return s.found
 }
 
@@ -33,7 +40,9 @@ type scanner struct {
 	text    []byte
 	i       int
 	started bool // something but white space stood on this line already
+	pragmas bool // a _Pragma was seen
 	found   Findings
+	traces  *traces
 }
 
 func (s *scanner) doubt(detail string) {
@@ -70,6 +79,12 @@ func (s *scanner) scan() {
 			s.number()
 		default:
 			s.started = true
+			if n := hashLen(rest); n > 0 && hashLen(rest[n:]) > 0 {
+				s.traces.pastes = true
+			}
+			if c == '.' {
+				s.dot(rest[:bytes.IndexByte(rest, '\n')])
+			}
 			s.i++
 		}
 	}
@@ -97,6 +112,9 @@ func (s *scanner) comment() {
 // literal passes over a string or character literal; it ends at its quote, or
 // with the line as it does for compilers.
 func (s *scanner) literal(quote byte) {
+	if start := s.i + 1; quote == '"' {
+		defer func() { s.traces.literal(s.text[start:s.i]) }()
+	}
 	for s.i++; s.i < len(s.text); s.i++ {
 		switch s.text[s.i] {
 		case '\\':
@@ -112,46 +130,46 @@ func (s *scanner) literal(quote byte) {
 	}
 }
 
+// dot notes a dot in code, which a macro may make a string of: not that of a
+// member, unless what it is a member of may be a macro that vanishes.
+func (s *scanner) dot(text []byte) {
+	behind := s.i > 0 && (isWord(s.text[s.i-1]) || s.text[s.i-1] == '.')
+	s.traces.directive(text, behind && !bytes.HasPrefix(bytes.ToLower(text), []byte(".inc")))
+}
+
 func (s *scanner) identifier() {
 	name := s.word()
-	switch name {
-	case "__DATE__", "__TIME__", "__TIMESTAMP__":
+	s.traces.identifier(name)
+	switch {
+	case name == "__DATE__" || name == "__TIME__" || name == "__TIMESTAMP__":
 		if s.found.Reason.None() {
 			s.found.Reason = Reason{stats.NotCacheableTime, name}
 		}
-	case "__has_include", "__has_include_next", "__has_embed":
-		s.doubt(name)
-	case "R", "LR", "uR", "UR", "u8R":
-		// A raw string in C++, an ordinary one after an identifier in C: what
-		// it hides depends on the language.
-		if s.i < len(s.text) && s.text[s.i] == '"' && s.includeAnywhere() {
-			s.doubt("an include beside a raw string")
+	case strings.HasPrefix(name, "__has_include") || strings.HasPrefix(name, "__has_embed"):
+		s.doubt(name) // __has_include__ and __has_include_next__ are GCC's
+	case name == "_Pragma":
+		if !s.pragmas && bytes.Contains(s.text, []byte("include_alias")) {
+			s.doubt("include_alias beside _Pragma")
+		}
+		s.pragmas = true
+	case name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R":
+		// A raw string in C++, an ordinary one after an identifier in C: where
+		// it ends depends on the language.
+		if s.i < len(s.text) && s.text[s.i] == '"' {
+			s.doubt("a raw string")
 		}
 	}
 }
 
-// includeAnywhere reports whether a line that looks like an include stands
-// anywhere behind the current place, whatever surrounds it.
-func (s *scanner) includeAnywhere() bool {
-	for line := range bytes.Lines(s.text[s.i:]) {
-		line = bytes.TrimLeft(line, " \t")
-		if n := hashLen(line); n > 0 && isIncluding(firstWord(line[n:])) {
-			return true
-		}
-		if bytes.Contains(line, []byte("__has_include")) || bytes.Contains(line, []byte("__TIME")) ||
-			bytes.Contains(line, []byte("__DATE__")) {
-			return true
-		}
-	}
-	return false
-}
-
-// number passes over a preprocessing number, digit separators included.
+// number passes over a preprocessing number. A quote in it separates digits in
+// C++14 and C23, and opens a character literal elsewhere.
 func (s *scanner) number() {
 	for s.i++; s.i < len(s.text); s.i++ {
-		c := s.text[s.i]
-		separator := c == '\'' && isWord(s.text[s.i+1])
-		if !isWord(c) && c != '.' && !separator {
+		switch c := s.text[s.i]; {
+		case c == '\'':
+			s.doubt("a quote behind a number")
+			return
+		case !isWord(c) && c != '.':
 			return
 		}
 	}
@@ -228,15 +246,6 @@ func (s *scanner) pragma() {
 			s.doubt("#pragma " + w)
 		}
 	}
-}
-
-func firstWord(b []byte) string {
-	b = bytes.TrimLeft(b, " \t")
-	n := 0
-	for n < len(b) && isWord(b[n]) {
-		n++
-	}
-	return string(b[:n])
 }
 
 func isLetter(c byte) bool {

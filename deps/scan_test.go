@@ -1,6 +1,7 @@
 package deps
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,7 +38,8 @@ func TestScan(t *testing.T) {
 		{"apostrophe in text", "#error don't\n#include \"a.h\"", []string{"a.h"}, none},
 		{"quote in a character", "char c = '\"';\n#include \"a.h\"", []string{"a.h"}, none},
 		{"escaped quote", "char *s = \"\\\"/*\";\n#include \"a.h\"", []string{"a.h"}, none},
-		{"digit separator", "int n = 1'0; /*\n*/\n#include \"a.h\"", []string{"a.h"}, none},
+		{"digit separator", "int n = 1'0; /*\n*/\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
+		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"not at the start of a line", "x #include \"a.h\"", nil, none},
 		{"stringised", "#define S(x) #x", nil, none},
 		{"in a string", "char *s = \"#include\";", nil, none},
@@ -50,7 +52,10 @@ func TestScan(t *testing.T) {
 		{"unterminated name", "#include \"a.h\n", nil, stats.NotCacheableHeaders},
 		{"has_include", "#if __has_include(<a.h>)\n#endif", nil, stats.NotCacheableHeaders},
 		{"raw string", "auto s = R\"(\n*/ /* )\";\n#include \"a.h\"", nil, stats.NotCacheableHeaders},
-		{"raw string alone", "auto s = R\"(x)\";\n", nil, none},
+		{"raw string alone", "auto s = R\"(x)\";\n", nil, stats.NotCacheableHeaders},
+		{"raw string that hides a comment", "auto s = R\"(\" /* )\";\n/* */ #include \"x.h\"\n", nil, stats.NotCacheableHeaders},
+		{"raw string before a hash", "auto s = u8R\"(\n\" /* )\"; \n# /**/ include \"x.h\"\n// */\n", []string{"x.h"}, stats.NotCacheableHeaders},
+		{"an identifier that ends in R", "auto s = FLOOR\"x\";\n", nil, none},
 		{"trigraph continuation", "// ??/\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"blanks after a backslash", "// \\ \n#include \"a.h\"", nil, stats.NotCacheableHeaders},
 		{"pragma dependency", "#pragma GCC dependency \"a.h\"", nil, stats.NotCacheableHeaders},
@@ -61,11 +66,38 @@ func TestScan(t *testing.T) {
 		{"date in a comment", "// __DATE__", nil, none},
 		{"a longer name", "int my__DATE__x;", nil, none},
 		{"incbin", "asm(\".incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin in capitals", "__asm(\".INCBIN \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"include by the assembler", "void f() { __asm__ volatile(\".include \\\"x.s\\\"\"); }", nil, stats.NotCacheableFile},
+		{"incbin behind a tab", "asm(\"nop\\n\\t.incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin joined", "asm(\".inc\" \"bin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin joined at the dot", "asm(\"nop; .\" \"incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin joined by a macro", "#define I \".i\"\nasm(I \"ncbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin by numbers", "asm(\"\\x2eincbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin as a string of code", "#define S(x) #x\nasm(S(.incbin \"x\"));", nil, stats.NotCacheableFile},
+		{"incbin through a macro of the assembler", "asm(\".macro m x\\n.\\\\x \\\"f\\\"\\n.endm\\nm incbin\");", nil, stats.NotCacheableFile},
+		{"incbin behind an operand", "asm(\"%c0.incbin \\\"x\\\"\" :: \"i\"(0));", nil, stats.NotCacheableFile},
+		{"asm is pasted", "#define C(a, b) a##b\nC(as, m)(\".incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"ordinary assembler", "asm volatile(\"atom.inc.u32 %0, [%1], %2;\\n\\tadd.s32 %0, %0, 1;\" : \"=r\"(r) : \"l\"(p)); a.index = v.x + .5f; f(\"...\");", nil, none},
+		{"assembler put together", "#define OP(t) asm(\"add.\" #t \" %0, %1, %2;\" : \"=r\"(r) : \"r\"(a))", nil, none},
+		{"no assembler", "p.include = q.inc; printf(\".include\");", nil, none},
+
+		{"time is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\nconstant char s[] = C(__TI,ME__);", nil, stats.NotCacheableHeaders},
+		{"has_include is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\n#if C(__has_,include)(<x.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"time is pasted of many", "#define C(a,b,c,d,e) a %:%: b##c##d##e\nC(_,_T,I,M,E__)", nil, stats.NotCacheableHeaders},
+		{"date is pasted with trigraphs", "#define C(a,b) a??=??=b\nC(_,_DATE__)", nil, stats.NotCacheableHeaders},
+		{"the beginning alone is here", "#define C(a,b) a##b\nC(__TI, REST)", nil, stats.NotCacheableHeaders},
+		{"the end alone is here", "#define C(a,b) a##b\nC(FIRST, ME__)", nil, stats.NotCacheableHeaders},
+		{"pieces without pasting", "int __TI, ME__;", nil, none},
+		{"names are pasted", "#define CAT(a,b) a##b\n#define NAME(f, T) f##_##T\nkernel void CAT(add, float)(int next, int e, int T, int include) {}", nil, none},
+		{"arguments are pasted", "#define P(...) printf(__VA_ARGS__, ##__VA_ARGS__)", nil, none},
+		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
+		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
 		{"ends in a backslash", "int a; \\", nil, none},
 		{"ends in a quote", "char c = '", nil, none},
 		{"ends in a hash", "#", nil, none},
-		{"ends in a digit quote", "1'", nil, none},
+		{"ends in a digit quote", "1'", nil, stats.NotCacheableHeaders},
 		{"empty", "", nil, none},
 	}
 	for _, tt := range tests {
@@ -103,6 +135,14 @@ func TestScanUnit(t *testing.T) {
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("__TIME__")}},
 		}, stats.NotCacheableTime},
+		{"pasted with a header's help", key.Unit{
+			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nC(_, _TIME__)"),
+			Headers: []key.Header{{Name: "a.h", Content: []byte("#define C(a,b) a##b")}},
+		}, stats.NotCacheableHeaders},
+		{"assembled with a header's help", key.Unit{
+			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nA(\".incbin \\\"x\\\"\");"),
+			Headers: []key.Header{{Name: "a.h", Content: []byte("#define A asm")}},
+		}, stats.NotCacheableFile},
 		{"a file of that name is here", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include \"scan.go\""),
 			Headers: []key.Header{{Name: "scan.go", Content: []byte("int b;")}},
@@ -136,6 +176,36 @@ func TestScanOptions(t *testing.T) {
 		{"-save-temps=/tmp/x", stats.NotCacheableOptions, false},
 		{"-MD", stats.NotCacheableOptions, false},
 		{"-cl-opt-disable -optimize", 0, false},
+		{"-DX\t-include\ta.h", stats.NotCacheableHeaders, false},
+		{"\\-include a.h", stats.NotCacheableHeaders, false},
+		{`-inc"lude" a.h`, stats.NotCacheableHeaders, false},
+		{"-DA=1\n-include a.h", stats.NotCacheableHeaders, false},
+		{"-D'NOW=__TI''ME__'", stats.NotCacheableTime, false},
+		{"-D NOW=__TI", stats.NotCacheableHeaders, false},
+		{"-DEND=ME__ -DN=4", stats.NotCacheableHeaders, false},
+		{"-DC(a,b)=a##b", stats.NotCacheableHeaders, false},
+		{"-DH=__has_include(<x.h>)", stats.NotCacheableHeaders, false},
+		{"-DA=asm", stats.NotCacheableFile, false},
+		{"-Wp,-include,a.h", stats.NotCacheableOptions, false},
+		{"-gsplit-dwarf", stats.NotCacheableOptions, false},
+		{"-Xclang -load", stats.NotCacheableOptions, false},
+		{"-fplugin=x.so", stats.NotCacheableOptions, false},
+		{"-fno-such-thing", stats.NotCacheableOptions, false},
+		{"-mllvm -x=f", stats.NotCacheableOptions, false},
+		{"-mlink-builtin-bitcode f", stats.NotCacheableOptions, false},
+		{"-isysroot dir", stats.NotCacheableOptions, false},
+		{"-lm", stats.NotCacheableFile, false},
+		{"-L dir", stats.NotCacheableFile, false},
+		{"x.o", stats.NotCacheableFile, false},
+		{"dir/x.BC", stats.NotCacheableFile, false},
+		{"-D X -U Y -D Z=float -x spir -spir-std=1.2", 0, false},
+		{"-D T=d -DNAME(a)=f_a -DN=1024u", 0, false},
+		{`-DTEXT="a b" -D"SUM=(a + b)"`, 0, false},
+		{"-I x.o", 0, true},
+		{"-Werror -Wno-unused -w -ffast-math -fno-unroll-loops -ffp-contract=fast -g0", 0, false},
+		{"--gpu-architecture=sm_90 -arch sm_90 --use_fast_math -lineinfo --std=c++17", 0, false},
+		{"-ze-opt-level=2 -create-library -enable-link-options -cl-intel-256-GRF-per-thread", 0, false},
+		{"1 tgllp cbs /some/path -1 a=b e __TI", 0, false}, // values of variables
 	}
 	for _, tt := range tests {
 		t.Run(tt.options, func(t *testing.T) {
@@ -149,16 +219,18 @@ func TestScanOptions(t *testing.T) {
 }
 
 // FuzzScan: an include that stands plainly on a line of its own, behind
-// anything that closes what it opened, is never missed.
+// anything but an open comment, is never missed.
 func FuzzScan(f *testing.F) {
 	f.Add("int a;")
 	f.Add("/* \" */ 'x' \"y\" // z")
+	f.Add("/* 1'0 */ \"/*\" '\\'/*' // /*")
+	f.Add("a /* b")
 	f.Add("R\"x(")
 	f.Add("'\\")
 	f.Fuzz(func(t *testing.T, before string) {
 		got := Scan([]byte(before + "\n#include \"the.h\"\n"))
-		if strings.Contains(before, "/*") || strings.HasSuffix(strings.TrimRight(before, " \t\v\f\x00\r"), "\\") {
-			return // may comment it out, or continue into it
+		if inComment(before) {
+			return
 		}
 		for _, name := range got.Includes {
 			if name == "the.h" {
@@ -169,4 +241,24 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("missed the include behind %q", before)
 		}
 	})
+}
+
+var (
+	spliced = regexp.MustCompile(`\\(\r\n|\n|\r)`)
+	tokens  = regexp.MustCompile(`(?s)/\*.*?\*/|/\*|//[^\n\r]*|"(?:\\[^\n\r]|[^"\\\n\r])*"|'(?:\\[^\n\r]|[^'\\\n\r])*'`)
+)
+
+// inComment says, with a scanner of another make, whether what follows src is
+// in a comment or in a line that src continues.
+func inComment(src string) bool {
+	src = spliced.ReplaceAllString(src+"\n", "")
+	if !strings.HasSuffix(src, "\n") {
+		return true
+	}
+	for _, token := range tokens.FindAllString(src, -1) {
+		if token == "/*" {
+			return true
+		}
+	}
+	return false
 }

@@ -21,11 +21,12 @@ func ScanUnit(u key.Unit) Reason {
 	for _, h := range u.Headers {
 		given[h.Name] = true
 	}
-	if r := scanOne(u.Code, given); !r.None() {
+	var t traces
+	if r := scanOne(u.Code, given, &t); !r.None() {
 		return r
 	}
 	for _, h := range u.Headers {
-		if r := scanOne(h.Content, given); !r.None() {
+		if r := scanOne(h.Content, given, &t); !r.None() {
 			r.Detail = fmt.Sprintf("%s in header %q", r.Detail, h.Name)
 			return r
 		}
@@ -33,11 +34,11 @@ func ScanUnit(u key.Unit) Reason {
 			return Reason{stats.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
 		}
 	}
-	return Reason{}
+	return t.reason()
 }
 
-func scanOne(src []byte, given map[string]bool) Reason {
-	f := Scan(src)
+func scanOne(src []byte, given map[string]bool, t *traces) Reason {
+	f := scan(src, t)
 	if !f.Reason.None() {
 		return f.Reason
 	}
