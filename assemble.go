@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // assemble makes a program of units: one for each distinct identity among its
@@ -20,11 +21,15 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 	}
 	defer x.building.Done()
 	groups := x.groups(p.id.devices)
+	if x.private(groups, r) {
+		p.owner.Store(r.Image.serial)
+	}
 	units := make([]*unit[P, K], len(groups))
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		one := func() { units[i], errs[i] = x.acquireUnit(ctx, unitID{p.id.what, g[0]}, g, r) }
+		id := unitID{p.id.what, g[0], p.owner.Load()}
+		one := func() { units[i], errs[i] = x.acquireUnit(ctx, id, g, r) }
 		if len(groups) == 1 {
 			one() // on this goroutine: a panic of the runtime finds its way
 		} else {
@@ -64,6 +69,18 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 	p.refs.Retain() // until all who wait have taken it
 	x.admit(p, true)
 	return nil
+}
+
+// private says whether a program reads what no key holds, so that only its very
+// image may share it.
+func (x *Context[P, K]) private(groups [][]int, r Request) bool {
+	for _, g := range groups {
+		_, against, err := x.recipe(g, r)
+		if err == nil && !against.None() && against.Counter != stats.NotCacheableSize {
+			return true
+		}
+	}
+	return false
 }
 
 // enter notes a build in flight, for Close to wait for; false: it is closed.

@@ -15,8 +15,6 @@ import (
 // buildUnit makes a unit's live program: loaded from an artifact, or compiled.
 // Out of resources, it clears this context's memory tier and tries once more.
 func (x *Context[P, K]) buildUnit(ctx context.Context, u *unit[P, K], r Request) error {
-	x.captures.busy(+1)
-	defer x.captures.busy(-1)
 	defer x.cache.keepStatsNowAndThen()
 	err := x.loadOrCompile(ctx, u, r)
 	if errors.Is(err, ErrOutOfResources) {
@@ -83,10 +81,13 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 		return false, reason, nil
 	}
 	start := time.Now()
-	native, err := x.rt.Load(ctx, u.job, entry.Artifact)
+	native, err := x.callLoad(ctx, u, entry.Artifact)
 	took := time.Since(start)
 	if errors.Is(err, ErrOutOfResources) {
 		return false, 0, err
+	}
+	if err != nil && ctx.Err() != nil {
+		return false, 0, context.Cause(ctx) // says nothing about the artifact
 	}
 	if err != nil {
 		c.trace.warn("artifact refused by the driver", "key", u.key.Short(), "error", err.Error())
@@ -102,6 +103,19 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 	u.publish(native, Disk, entry.Artifact.Size())
 	x.captures.restored(u, entry.Artifact)
 	return true, 0, nil
+}
+
+// callLoad and callBuild call the runtime; no capture begins meanwhile.
+func (x *Context[P, K]) callLoad(ctx context.Context, u *unit[P, K], a *store.Artifact) (P, error) {
+	x.captures.busy(+1)
+	defer x.captures.busy(-1)
+	return x.rt.Load(ctx, u.job, a)
+}
+
+func (x *Context[P, K]) callBuild(ctx context.Context, u *unit[P, K]) (P, *store.Artifact, error) {
+	x.captures.busy(+1)
+	defer x.captures.busy(-1)
+	return x.rt.Build(ctx, u.job)
 }
 
 // discard removes an entry that no driver takes.
@@ -127,7 +141,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(
 		return context.Cause(ctx)
 	}
 	start := time.Now()
-	native, artifact, err := x.rt.Build(ctx, u.job)
+	native, artifact, err := x.callBuild(ctx, u)
 	took := time.Since(start)
 	x.count(stats.Builds)
 	c.stats.Add(stats.BuildTime, int64(took))
@@ -179,4 +193,5 @@ func (u *unit[P, K]) publish(native P, origin Origin, bytes int64) {
 	defer u.kernelMu.Unlock()
 	u.native, u.made, u.origin = native, true, origin
 	u.bytes.Store(bytes)
+	u.x.countNatives(+1)
 }

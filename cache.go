@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +32,7 @@ type Cache struct {
 	// for the application to launch them; see Cache.lockBuild.
 	awaiting atomic.Int64
 
+	closing  sync.Once
 	mu       sync.Mutex
 	closed   bool
 	contexts map[contextCloser]struct{}
@@ -39,7 +42,9 @@ type Cache struct {
 
 // contextCloser is a Context of any types.
 type contextCloser interface {
+	shut()
 	close(deadline time.Time) []string
+	flush(deadline time.Time) bool
 	memoryHits() int64
 }
 
@@ -100,9 +105,23 @@ func (c *Cache) Stats() stats.Snapshot {
 	return s
 }
 
-// Flush waits until everything that is to be stored has been stored, at most
-// for timeout. False: something was still under way.
-func (c *Cache) Flush(timeout time.Duration) bool { return c.storer.flush(time.Now().Add(timeout)) }
+// Flush waits until everything that was built or launched so far has been
+// stored, at most for timeout. False: something was still under way. Captures
+// wait for a pause in the launches, so Flush may too.
+func (c *Cache) Flush(timeout time.Duration) bool {
+	deadline := time.Now().Add(timeout)
+	captured := true
+	for _, x := range c.openContexts() {
+		captured = x.flush(deadline) && captured
+	}
+	return c.storer.flush(deadline) && captured
+}
+
+func (c *Cache) openContexts() []contextCloser {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.contexts))
+}
 
 // DroppedError says what Close left undone because its time was over. The
 // programs will be built again by the next process; nothing else is lost.
@@ -117,23 +136,23 @@ func (e *DroppedError) Error() string {
 		e.Timeout, len(e.Captures), e.Captures, e.Stores)
 }
 
-// Close closes all contexts of the Cache, waits for captures and stores under
-// way, at most for the setting close-timeout (5 s), and writes the statistics.
-// It returns a *DroppedError if something was left undone. Closing again does
-// nothing.
-func (c *Cache) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return nil
-	}
-	c.closed = true
-	contexts := make([]contextCloser, 0, len(c.contexts))
-	for x := range c.contexts {
-		contexts = append(contexts, x)
-	}
-	c.mu.Unlock()
+// Close closes all contexts of the Cache: it waits for builds in flight, then
+// for captures and stores under way, at most for the setting close-timeout
+// (5 s), and writes the statistics. It returns a *DroppedError if something was
+// left undone. Closing again waits for the first Close, and returns nil.
+func (c *Cache) Close() (err error) {
+	c.closing.Do(func() { err = c.end() })
+	return err
+}
 
+func (c *Cache) end() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	contexts := c.openContexts()
+	for _, x := range contexts {
+		x.shut()
+	}
 	deadline := time.Now().Add(c.settings.CloseTimeout)
 	dropped := &DroppedError{Timeout: c.settings.CloseTimeout}
 	for _, x := range contexts {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -226,12 +227,19 @@ func (c *captures[P, K]) run() {
 	c.changed.Broadcast()
 }
 
-// take calls the runtime; a panic in it becomes an error.
+// take calls the runtime, in a goroutine that it may end; a panic in it becomes
+// an error.
 func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *store.Artifact, err error) {
-	err = guard(func() error {
-		a, err = c.rt.Capture(context.Background(), u.job, u.native, variants, again)
-		return err
-	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = flight.ErrGoexit // unless guard returns
+		err = guard(func() (err error) {
+			a, err = c.rt.Capture(context.Background(), u.job, u.native, variants, again)
+			return err
+		})
+	}()
+	<-done
 	return a, err
 }
 
@@ -270,6 +278,28 @@ func (c *captures[P, K]) abandon(u *unit[P, K]) {
 	c.release(u)
 }
 
+// flush waits until nothing is queued and no capture runs; false: deadline came
+// first.
+func (c *captures[P, K]) flush(deadline time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wake := c.wakeAt(deadline)
+	defer wake.Stop()
+	for (c.running || len(c.queue) > 0) && time.Now().Before(deadline) {
+		c.changed.Wait()
+	}
+	return !c.running && len(c.queue) == 0
+}
+
+// wakeAt wakes who waits for a change when their time is over.
+func (c *captures[P, K]) wakeAt(deadline time.Time) *time.Timer {
+	return time.AfterFunc(time.Until(deadline), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changed.Broadcast()
+	})
+}
+
 // close captures what is queued, until deadline, and returns the programs that
 // it had to drop.
 func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
@@ -282,11 +312,7 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 		c.running = true
 		go c.run()
 	}
-	wake := time.AfterFunc(time.Until(deadline), func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.changed.Broadcast()
-	})
+	wake := c.wakeAt(deadline)
 	defer wake.Stop()
 	for c.running && time.Now().Before(deadline) {
 		c.changed.Wait()

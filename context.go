@@ -29,7 +29,7 @@ type Context[P, K any] struct {
 	programs table[P, K]
 	clock    atomic.Int64 // even; see Program.used
 	closed   atomic.Bool  // no new requests
-	ended    atomic.Bool  // Close is over: the runtime is not called any more
+	closing  sync.Once
 	captures captures[P, K]
 
 	// nonHits counts uses of programs that are no hits: those of builders and
@@ -46,6 +46,9 @@ type Context[P, K any] struct {
 	maxCount int
 	retired  int64 // memory hits of released programs
 	building sync.WaitGroup
+	natives  int        // live programs of the runtime
+	released *sync.Cond // natives changed
+	ended    bool       // Close is over: the runtime is not called any more
 }
 
 // NewContext returns the memory tier for a context that a runtime stands for.
@@ -62,6 +65,7 @@ func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context
 	if !c.settings.InMemory || c.settings.Disable {
 		x.maxCount = 0
 	}
+	x.released = sync.NewCond(&x.mu)
 	x.identities = sync.OnceValue(x.identify)
 	x.captures.init(x)
 	if !c.register(x) {
@@ -79,10 +83,10 @@ func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K],
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	if p := x.hit(&id); p != nil {
+	if p := x.hit(&id, r.Image.serial); p != nil {
 		return p, nil
 	}
-	return x.miss(ctx, id, r)
+	return x.miss(ctx, id, r.snapshot())
 }
 
 // Prepared is a request whose identity has been worked out: asking again with
@@ -99,12 +103,12 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	return &Prepared[P, K]{x, id, r}, nil
+	return &Prepared[P, K]{x, id, r.snapshot()}, nil
 }
 
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
-	if p := q.x.hit(&q.id); p != nil {
+	if p := q.x.hit(&q.id, q.request.Image.serial); p != nil {
 		return p, nil
 	}
 	return q.x.miss(ctx, q.id, q.request)
@@ -123,9 +127,9 @@ func (x *Context[P, K]) Kernel(ctx context.Context, r Request, name string) (*Ke
 
 // hit returns a program that is there, with a use added; nil if there is none.
 // It takes no lock and does not allocate.
-func (x *Context[P, K]) hit(id *programID) *Program[P, K] {
+func (x *Context[P, K]) hit(id *programID, image uint64) *Program[P, K] {
 	p := x.programs.load(id)
-	if p == nil || !p.result.Done() {
+	if p == nil || !p.result.Done() || p.foreign(image) {
 		return nil
 	}
 	used, free := p.refs.Acquire()
@@ -180,7 +184,6 @@ func (x *Context[P, K]) Clear() {
 // Len returns the number of programs in memory, and their kernels.
 func (x *Context[P, K]) Len() (programs, kernels int) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	counted := make(map[*unit[P, K]]bool)
 	for p := range x.cached {
 		if !p.result.Done() {
@@ -188,11 +191,12 @@ func (x *Context[P, K]) Len() (programs, kernels int) {
 		}
 		programs++
 		for _, u := range p.units {
-			if !counted[u] {
-				counted[u] = true
-				kernels += u.countKernels()
-			}
+			counted[u] = true
 		}
+	}
+	x.mu.Unlock()
+	for u := range counted { // each may be busy making a kernel
+		kernels += u.countKernels()
 	}
 	return programs, kernels
 }
@@ -204,20 +208,32 @@ func (x *Context[P, K]) Len() (programs, kernels int) {
 // ErrClosed, Release does nothing, and closing again does nothing.
 func (x *Context[P, K]) Close() error {
 	timeout := x.cache.settings.CloseTimeout
+	x.shut()
 	if dropped := x.close(time.Now().Add(timeout)); len(dropped) > 0 {
 		return &DroppedError{Timeout: timeout, Captures: dropped}
 	}
 	return nil
 }
 
-func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
+// flush waits until nothing is to be captured, at most until deadline.
+func (x *Context[P, K]) flush(deadline time.Time) bool { return x.captures.flush(deadline) }
+
+// shut lets no request in any more, and waits for the builds in flight.
+func (x *Context[P, K]) shut() {
 	x.mu.Lock()
-	was := x.closed.Swap(true)
+	x.closed.Store(true)
 	x.mu.Unlock()
-	if was {
-		return nil
-	}
 	x.building.Wait()
+}
+
+// close captures and releases what there is. Whoever calls it a second time
+// waits for the first.
+func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
+	x.closing.Do(func() { dropped = x.end(deadline) })
+	return dropped
+}
+
+func (x *Context[P, K]) end(deadline time.Time) (dropped []string) {
 	dropped = x.captures.close(deadline)
 	x.Clear()
 	x.mu.Lock()
@@ -231,9 +247,27 @@ func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
 			x.free(p)
 		}
 	}
-	x.ended.Store(true)
+	x.awaitReleases(deadline)
 	x.cache.unregister(x)
 	return dropped
+}
+
+// awaitReleases waits until every unit is released, at most until deadline:
+// another goroutine may be at it, or a capture that the driver does not end.
+// After it the runtime is not called any more.
+func (x *Context[P, K]) awaitReleases(deadline time.Time) {
+	wake := time.AfterFunc(time.Until(deadline), func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.released.Broadcast()
+	})
+	defer wake.Stop()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for x.natives > 0 && time.Now().Before(deadline) {
+		x.released.Wait()
+	}
+	x.ended = true
 }
 
 // memoryHits returns the requests that found a live program or kernel.

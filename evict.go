@@ -1,7 +1,10 @@
 package kernstash
 
 import (
+	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -32,34 +35,45 @@ func (x *Context[P, K]) admit(p *Program[P, K], made bool) {
 
 // evict drops the least recently used programs until the limits hold.
 func (x *Context[P, K]) evict() {
-	for {
-		x.mu.Lock()
-		var bytes int64
-		var oldest *Program[P, K]
-		counted := make(map[*unit[P, K]]struct{})
+	for _, p := range x.victims() {
+		if x.drop(p) {
+			x.count(stats.MemoryEvictions)
+			on(x.cache.trace.memory, func(l *slog.Logger) { l.Debug("evicted", "program", p.label()) })
+		}
+	}
+}
+
+// victims returns the programs to evict.
+func (x *Context[P, K]) victims() []*Program[P, K] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var bytes int64
+	holders := make(map[*unit[P, K]]int) // programs for other devices may share them
+	if x.maxBytes > 0 {
 		for p := range x.cached {
-			for _, u := range p.units { // programs for other devices may share them
-				if _, twice := counted[u]; !twice {
-					counted[u] = struct{}{}
+			for _, u := range p.units {
+				if holders[u]++; holders[u] == 1 {
 					bytes += u.bytes.Load()
 				}
 			}
-			if oldest == nil || p.used.Load() < oldest.used.Load() {
-				oldest = p
-			}
-		}
-		over := len(x.cached) > x.maxCount || x.maxBytes > 0 && bytes > x.maxBytes
-		x.mu.Unlock()
-		if !over || oldest == nil {
-			return
-		}
-		if x.drop(oldest) {
-			x.count(stats.MemoryEvictions)
-			on(x.cache.trace.memory, func(l *slog.Logger) {
-				l.Debug("evicted", "program", oldest.label())
-			})
 		}
 	}
+	over := func(count int) bool { return count > x.maxCount || x.maxBytes > 0 && bytes > x.maxBytes }
+	if !over(len(x.cached)) {
+		return nil
+	}
+	oldest := slices.SortedFunc(maps.Keys(x.cached), func(a, b *Program[P, K]) int {
+		return cmp.Compare(a.used.Load(), b.used.Load())
+	})
+	n := 0
+	for ; n < len(oldest) && over(len(oldest)-n); n++ {
+		for _, u := range oldest[n].units {
+			if holders[u]--; holders[u] == 0 {
+				bytes -= u.bytes.Load()
+			}
+		}
+	}
+	return oldest[:n]
 }
 
 // drop takes a program out of the cache; who uses it keeps it alive. False:

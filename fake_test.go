@@ -40,6 +40,11 @@ type fakeRuntime struct {
 	kernel   func(p *fakeProgram, name string) error   // likewise
 	capture  func(variants []string, again bool) error // likewise
 
+	noBinary    bool                            // a build gives no artifact
+	identifying func()                          // during Identify
+	releasing   func()                          // during ReleaseProgram
+	loading     func(ctx context.Context) error // during Load
+
 	mu        sync.Mutex
 	builds    []string
 	loads     int
@@ -65,6 +70,9 @@ func newFake(t testing.TB) *fakeRuntime {
 func (f *fakeRuntime) Devices() int { return len(f.devices) }
 
 func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
+	if f.identifying != nil {
+		f.identifying()
+	}
 	if f.devices[d].API == "" {
 		return key.Device{}, errors.New("unidentifiable")
 	}
@@ -87,7 +95,7 @@ func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.
 		}
 	}
 	p := f.add(&fakeProgram{rt: f, code: src, devices: job.Devices})
-	if f.deferred {
+	if f.deferred || f.noBinary {
 		return p, nil, nil
 	}
 	return p, f.artifact(src, nil), nil
@@ -105,7 +113,12 @@ func (f *fakeRuntime) artifact(code string, variants []string) *store.Artifact {
 	}
 }
 
-func (f *fakeRuntime) Load(_ context.Context, job Job, a *store.Artifact) (*fakeProgram, error) {
+func (f *fakeRuntime) Load(ctx context.Context, job Job, a *store.Artifact) (*fakeProgram, error) {
+	if f.loading != nil {
+		if err := f.loading(ctx); err != nil {
+			return nil, err
+		}
+	}
 	f.mu.Lock()
 	f.loads++
 	f.mu.Unlock()
@@ -146,6 +159,9 @@ func (f *fakeRuntime) Kernel(p *fakeProgram, name string) (*fakeKernel, error) {
 }
 
 func (f *fakeRuntime) ReleaseProgram(p *fakeProgram) {
+	if f.releasing != nil {
+		f.releasing()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.live[p] {

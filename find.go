@@ -76,18 +76,40 @@ func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited
 	}
 	c.stats.Add(stats.DiskWaits, 1)
 	on(c.trace.disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", waitForBuild) })
-	unlock, err = c.disk.Lock(ctx, k, waitForBuild)
+	unlock, err = c.lockUnlessAwaiting(ctx, k, waitForBuild)
+	if errors.Is(err, errAwaiting) {
+		return nil, true
+	}
 	if errors.Is(err, store.ErrLocked) {
 		// Its builder hangs. Those who gave up on it queue behind one another
 		// rather than all compile at once.
 		c.stats.Add(stats.DiskWaitsGivenUp, 1)
 		on(c.trace.disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "bound", waitForBuild) })
-		unlock, err = c.disk.Lock(ctx, overtime(k), waitForBuild)
+		unlock, err = c.lockUnlessAwaiting(ctx, overtime(k), waitForBuild)
 	}
 	if err != nil {
 		return nil, true
 	}
 	return unlock, true
+}
+
+// errAwaiting ends a wait for others when one of our own programs has come to
+// wait for the application's launch.
+var errAwaiting = errors.New("a program of ours awaits its launch")
+
+// lockUnlessAwaiting is Lock in slices, between which it looks whether this
+// process may still wait for others.
+func (c *Cache) lockUnlessAwaiting(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	const slice = 25 * time.Millisecond
+	for deadline := time.Now().Add(wait); ; {
+		unlock, err = c.disk.Lock(ctx, k, min(slice, time.Until(deadline)))
+		if !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+			return unlock, err
+		}
+		if c.awaiting.Load() > 0 {
+			return nil, errAwaiting
+		}
+	}
 }
 
 // overtime returns the key whose lock orders those who gave up waiting for k.

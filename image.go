@@ -19,12 +19,10 @@ type Image struct {
 	CompileOptions, LinkOptions string
 
 	against deps.Reason // why it cannot be cached
-	id      uint64      // tells uncacheable images apart, 0 for all others
+	serial  uint64      // tells images apart; never reused, that would be a wrong hit
 }
 
-// imageIDs are never reused: an id that stood for two images would be a wrong
-// hit.
-var imageIDs atomic.Uint64
+var imageSerials atomic.Uint64
 
 // NewImage returns the image of one translation unit. Headers are those that
 // the code includes by name; an include of a file that is not among them makes
@@ -42,14 +40,23 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Image{Image: img}
+	m := &Image{Image: img, serial: imageSerials.Add(1)}
 	for _, u := range img.Units() {
 		if m.against = deps.ScanUnit(u); !m.against.None() {
-			m.id = imageIDs.Add(1)
 			break
 		}
 	}
 	return m, nil
+}
+
+// isOpaque says whether all code is input of a compiler of the caller's own.
+func (m *Image) isOpaque() bool {
+	for _, u := range m.Units() {
+		if u.Kind != key.Opaque {
+			return false
+		}
+	}
+	return true
 }
 
 // hasHeaders says whether a unit brings headers of its own.

@@ -25,6 +25,10 @@ type Program[P, K any] struct {
 	x      *Context[P, K]
 	result flight.Result
 
+	// owner is the serial of the image that has the program to itself, because
+	// it reads what no key holds; 0 for all others.
+	owner atomic.Uint64
+
 	// used is the clock of the last use, for eviction. A build advances the
 	// clock by two and stamps its program with it; a hit stamps the program
 	// with the odd number behind the clock. So a hit writes at most once
@@ -100,6 +104,12 @@ func (p *Program[P, K]) Launched(device int, variant string) {
 	}
 }
 
+// foreign says whether the program is another image's own.
+func (p *Program[P, K]) foreign(image uint64) bool {
+	owner := p.owner.Load()
+	return owner != 0 && owner != image
+}
+
 // miss finds or builds the program that hit did not find.
 func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
 	x.count(stats.MemoryMisses)
@@ -120,6 +130,15 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 			Drop:   p.Release,
 			Waited: func() { x.count(stats.MemoryWaits) },
 		})
+		if p.foreign(r.Image.serial) {
+			// Its image and ours look alike, and may not be.
+			if taken {
+				p.Release()
+			}
+			x.forget(p)
+			id = id.private(r.Image.serial)
+			continue
+		}
 		if err != nil {
 			x.forget(p)
 			return nil, fmt.Errorf("program: %w", err)

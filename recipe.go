@@ -58,6 +58,21 @@ func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
 	if !m.against.None() {
 		return m.against
 	}
+	if reason := againstOptions(m, o); !reason.None() {
+		return reason
+	}
+	if n := m.Size(); n < set.MinDeviceImageSize || set.MaxDeviceImageSize > 0 && n > set.MaxDeviceImageSize {
+		return deps.Reason{Counter: stats.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
+	}
+	return deps.Reason{}
+}
+
+// againstOptions says what in the options speaks against storing a build. The
+// options of a compiler of the caller's own are its own affair.
+func againstOptions(m *Image, o key.BuildOptions) deps.Reason {
+	if m.isOpaque() {
+		return deps.Reason{}
+	}
 	all := [][]string{o.Compile, o.Link}
 	for _, v := range o.Variables {
 		all = append(all, key.Tokens(v.Value)) // some hold options
@@ -73,9 +88,6 @@ func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
 				Detail:  "headers in memory beside directories to search",
 			}
 		}
-	}
-	if n := m.Size(); n < set.MinDeviceImageSize || set.MaxDeviceImageSize > 0 && n > set.MaxDeviceImageSize {
-		return deps.Reason{Counter: stats.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
 	}
 	return deps.Reason{}
 }

@@ -1,6 +1,8 @@
 package kernstash
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -53,7 +55,6 @@ func (r *Request) id(n int) (programID, error) {
 	b := append(buf[:0], "kernstash request\x00"...)
 	digest := r.Image.Digest()
 	b = append(b, digest[:]...)
-	b = binary.LittleEndian.AppendUint64(b, r.Image.id)
 	b = appendString(b, r.Image.CompileOptions)
 	b = appendString(b, r.Image.LinkOptions)
 	b = appendString(b, r.CompileOptions)
@@ -96,4 +97,25 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-func compareConstants(a, b key.SpecConstant) int { return int(int64(a.ID) - int64(b.ID)) }
+func compareConstants(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID) }
+
+// private returns the id under which an image has a program to itself: one that
+// reads what no key holds, so that another image of the same code may mean
+// something else by it.
+func (id programID) private(image uint64) programID {
+	var buf [64]byte
+	b := append(append(buf[:0], "private\x00"...), id.what[:]...)
+	id.what = sha256.Sum256(binary.LittleEndian.AppendUint64(b, image))
+	return id
+}
+
+// snapshot returns the request with constants of its own: a build may go on
+// when the caller who asked first has given up and uses its memory again.
+func (r Request) snapshot() Request {
+	own := make([]key.SpecConstant, len(r.Constants))
+	for i, c := range r.Constants {
+		own[i] = key.SpecConstant{ID: c.ID, Value: bytes.Clone(c.Value)}
+	}
+	r.Constants = own
+	return r
+}

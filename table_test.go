@@ -87,8 +87,6 @@ func TestRequestIDs(t *testing.T) {
 		{Image: img, Devices: []int{1}},
 		{Image: img, Constants: []key.SpecConstant{{ID: 1}}},
 		{Image: image(t, src(2))},
-		{Image: image(t, "#include <a.h>")}, // what the file holds may differ
-		{Image: image(t, "#include <a.h>")},
 	} {
 		id, err := r.id(3)
 		if err != nil {
@@ -101,6 +99,10 @@ func TestRequestIDs(t *testing.T) {
 		if again, _ := r.id(3); again != id {
 			t.Errorf("request %d has two ids", i)
 		}
+	}
+	id, _ := (&Request{Image: img}).id(3)
+	if a, b := id.private(1), id.private(2); a == id || a == b || a.devices != id.devices {
+		t.Error("private ids are not an image's own")
 	}
 	all, _ := (&Request{Image: img}).id(3)
 	named, _ := (&Request{Image: img, Devices: []int{2, 0, 1, 0}}).id(3)

@@ -17,6 +17,7 @@ import (
 type unitID struct {
 	what  key.Digest
 	group int
+	owner uint64 // see Program.owner
 }
 
 // unit is a live program of the runtime, for one group of equal devices.
@@ -55,7 +56,12 @@ func (x *Context[P, K]) acquireUnit(ctx context.Context, id unitID, devices []in
 	x.mu.Unlock()
 	_, err := u.result.Do(ctx, flight.Hooks{
 		Build: func(ctx context.Context) error {
-			x.retainUnit(u) // those who wait may all give up before the driver does
+			// Those who wait may all give up before the driver does.
+			if !x.enter() {
+				return ErrClosed
+			}
+			defer x.building.Done()
+			x.retainUnit(u)
 			defer x.releaseUnit(u)
 			return x.buildUnit(ctx, u, r)
 		},
@@ -88,13 +94,10 @@ func (x *Context[P, K]) releaseUnit(u *unit[P, K]) {
 		return
 	}
 	x.captures.abandon(u)
-	if x.ended.Load() {
-		return // a driver call outlived Close: better to leak than to touch it now
-	}
 	u.kernelMu.Lock()
 	defer u.kernelMu.Unlock()
-	if !u.made {
-		return
+	if !u.made || x.isEnded() {
+		return // a driver call outlived Close: better to leak than to touch it now
 	}
 	u.made = false
 	for _, k := range u.kernels {
@@ -102,10 +105,36 @@ func (x *Context[P, K]) releaseUnit(u *unit[P, K]) {
 	}
 	u.kernels = nil
 	x.rt.ReleaseProgram(u.native)
+	x.countNatives(-1)
 }
 
-// kernel returns the runtime's kernel of a name, made once.
-func (u *unit[P, K]) kernel(name string) (k K, err error) {
+// countNatives counts the runtime's live programs; Close waits for the last.
+func (x *Context[P, K]) countNatives(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.natives += n
+	x.released.Broadcast()
+}
+
+func (x *Context[P, K]) isEnded() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended
+}
+
+// kernel returns the runtime's kernel of a name, made once. Out of resources, it
+// clears the memory tier (not this unit: who asks holds it) and tries once more.
+func (u *unit[P, K]) kernel(name string) (K, error) {
+	k, err := u.makeKernel(name)
+	if errors.Is(err, ErrOutOfResources) {
+		u.x.count(stats.OutOfResources)
+		u.x.Clear()
+		k, err = u.makeKernel(name)
+	}
+	return k, err
+}
+
+func (u *unit[P, K]) makeKernel(name string) (k K, err error) {
 	u.kernelMu.Lock()
 	defer u.kernelMu.Unlock()
 	if k, ok := u.kernels[name]; ok {
@@ -115,11 +144,6 @@ func (u *unit[P, K]) kernel(name string) (k K, err error) {
 		return k, ErrClosed
 	}
 	k, err = u.x.rt.Kernel(u.native, name)
-	if errors.Is(err, ErrOutOfResources) {
-		u.x.count(stats.OutOfResources)
-		u.x.Clear() // not this unit: who asks holds it
-		k, err = u.x.rt.Kernel(u.native, name)
-	}
 	if err != nil {
 		return k, err
 	}

@@ -62,7 +62,8 @@ func (r *Result) State() State {
 	if r.call.Load() != nil {
 		return InProgress
 	}
-	return Initial
+	// A build may have ended between the two looks; it settles first.
+	return State(r.settled.Load())
 }
 
 // Done reports whether the result has been made. It takes no lock.
