@@ -53,7 +53,7 @@ func diskRows(dir string) ([]row, func(), error) {
 	src := must(os.ReadFile(strings.TrimSuffix(bin, ".bin") + ".src"))
 	whole := must(os.ReadFile(bin))
 
-	puts := disk.New(disk.Options{Dir: filepath.Join(dir, "puts")})
+	puts := disk.New(disk.Options{Dir: filepath.Join(dir, "puts"), MaxSize: 5 << 30}) // the default limit
 	bare := filepath.Join(dir, "bare")
 	if err := os.Mkdir(bare, 0o700); err != nil {
 		return nil, nil, err

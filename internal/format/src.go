@@ -1,9 +1,11 @@
 package format
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -48,6 +50,19 @@ func CheckSrc(b []byte, size int64) error {
 	n := binary.LittleEndian.Uint64(b[16:])
 	if n > MaxSize || int64(n) != size-SrcHeaderBytes {
 		return ErrTruncated
+	}
+	return nil
+}
+
+// CheckSrcDigest reads a recipe to its end and checks it against the digest in
+// its header, which [CheckSrc] was content with.
+func CheckSrcDigest(header []byte, recipe io.Reader) error {
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, recipe, make([]byte, 64<<10)); err != nil {
+		return err
+	}
+	if !bytes.Equal(h.Sum(nil), header[24:SrcHeaderBytes]) {
+		return ErrDigest
 	}
 	return nil
 }

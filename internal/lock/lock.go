@@ -4,9 +4,11 @@
 //
 // The locks are open-file-description locks. They exclude processes from each
 // other and also goroutines of one process, since every holder has a
-// description of its own; they end with the process, however it ends. They are
-// released by asking, not by closing, so a forked child that inherited the
-// descriptor does not keep them.
+// description of its own. They are released by asking, not by closing, so a
+// forked child that inherited the descriptor does not keep them. They end with
+// the process, however it ends; but a child that it forked, and that neither
+// ended nor called exec, shares the descriptions, and a lock that the process
+// held when it was killed ends with the last such child.
 package lock
 
 import (

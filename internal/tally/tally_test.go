@@ -153,6 +153,18 @@ func TestTotalsMakeNothing(t *testing.T) {
 	}
 }
 
+// TestOneSlot: a reset gives all of its lock back.
+func TestOneSlot(t *testing.T) {
+	t.Parallel()
+	p, _ := place(t)
+	f, g := open(t, p, 1, 2), open(t, p, 1, 2)
+	for _, f := range []*File{f, g, f} {
+		if err := f.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRenew: a tally of another version can be given up.
 func TestRenew(t *testing.T) {
 	t.Parallel()

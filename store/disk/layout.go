@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
@@ -174,16 +175,23 @@ func openLocks(dir beneath.Dir) (beneath.File, error) {
 			}
 			return f, err
 		}
-		if err != nil {
-			return f, err
-		}
-		if info.Kind != beneath.Regular {
+		if err == nil && info.Kind != beneath.Regular {
 			f.Close()
-			return beneath.File{}, fmt.Errorf("lock file: %w", errIrregular)
+			f, err = beneath.File{}, errIrregular
 		}
-		return f, nil
+		if err != nil && neverLocks(err) {
+			err = fmt.Errorf("lock file: %w: %w", lock.ErrUnsupported, err)
+		}
+		return f, err
 	}
 	return beneath.File{}, fmt.Errorf("lock file comes and goes: %w", lock.ErrUnsupported)
+}
+
+// neverLocks says whether what is in the place of the lock file, as err tells,
+// stays what it is: writers go without locks then, instead of failing for ever.
+func neverLocks(err error) bool {
+	return errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) ||
+		errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EACCES)
 }
 
 // ensureDir opens a directory in d, which it makes if need be.

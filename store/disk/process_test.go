@@ -29,6 +29,7 @@ var roles = map[string]func(s *Store, arg int) error{
 	"forever": rolePutForever,
 	"hold":    roleHold,
 	"stats":   roleStats,
+	"reason":  roleReason,
 	"starved": roleStarved,
 }
 

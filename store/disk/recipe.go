@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/kernstash/kernstash/internal/beneath"
@@ -74,13 +75,12 @@ func (s *Store) readRecipe(d beneath.Dir, path string, most int64) (*key.Recipe,
 	if info.Size > most {
 		return nil, info.Size, fmt.Errorf("%d bytes: %w", info.Size, store.ErrTooLarge)
 	}
-	// The header first: a file that lies about its size is not allocated for.
-	head := make([]byte, min(info.Size, format.SrcHeaderBytes))
-	if err := readFull(f, head); err != nil {
-		return nil, info.Size, err
-	}
-	if err := format.CheckSrc(head, info.Size); err != nil {
-		return nil, info.Size, err
+	// A large file is not trusted to be as large as it says: it might be a
+	// hole. Its digest is checked before it gets memory.
+	if info.Size > atOnce {
+		if err := checkSrc(f, info.Size); err != nil {
+			return nil, info.Size, err
+		}
 	}
 	b := make([]byte, info.Size)
 	if err := readFull(f, b); err != nil {
@@ -88,4 +88,20 @@ func (s *Store) readRecipe(d beneath.Dir, path string, most int64) (*key.Recipe,
 	}
 	rec, err := format.DecodeSrc(b)
 	return rec, info.Size, err
+}
+
+// checkSrc checks all of a .src of size bytes, with little memory.
+func checkSrc(f beneath.File, size int64) error {
+	b := make([]byte, format.SrcHeaderBytes)
+	if err := readFull(f, b); err != nil {
+		return err
+	}
+	if err := format.CheckSrc(b, size); err != nil {
+		return err
+	}
+	err := format.CheckSrcDigest(b, io.NewSectionReader(f, format.SrcHeaderBytes, size-format.SrcHeaderBytes))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return format.ErrTruncated // it shrank
+	}
+	return err
 }

@@ -115,7 +115,7 @@ func (s *Store) openRoot(create bool) (*root, error) {
 	}
 	if s.setID() {
 		// It would run code that its caller chose, with rights of another.
-		return nil, errors.New("real and effective user or group differ: a set-user-id program stores nothing")
+		return nil, errors.New("the program has rights that its user has not (set-user-id, or file capabilities): it stores nothing")
 	}
 	d, info, err := beneath.OpenRoot(s.o.Dir, s.o.hooks.beneath)
 	if errors.Is(err, fs.ErrNotExist) && create && !s.o.ReadOnly {
@@ -180,5 +180,5 @@ func euid() int { return os.Geteuid() }
 
 // setID says whether the program runs with rights that its user does not have.
 func (s *Store) setID() bool {
-	return s.o.hooks.setID || os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid()
+	return s.o.hooks.setID || os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() || secureMode()
 }

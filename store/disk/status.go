@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/kernstash/kernstash/internal/beneath"
 )
 
 // Status says how a store is.
@@ -49,11 +51,21 @@ func (s *Store) Status() Status {
 		return st
 	}
 	st.Bytes, st.Entries, st.Counted, err = m.total()
-	if n := s.evict.others.Load(); n > 0 {
-		st.Reason = fmt.Sprintf("%d bytes of another version of kernstash are beyond the limit; run gc with a limit to remove them", n)
-	}
-	if err != nil {
-		st.Reason = fmt.Sprintf("the size of the cache is not known, so the limit is kept badly; run gc: %v", err)
-	}
+	st.Reason = s.limits(m, err)
 	return st
+}
+
+// limits says what does not work though the tier is on.
+func (s *Store) limits(m *meta, account error) string {
+	info, err := m.dir.Lstat(lockFile)
+	switch {
+	case err == nil && info.Kind != beneath.Regular:
+		return fmt.Sprintf("%s/%s is not a regular file, so there are no locks: remove it", metaDir, lockFile)
+	case account != nil:
+		return fmt.Sprintf("the account cannot be read, so the limit is kept late: run gc: %v", account)
+	}
+	if n := s.evict.others.Load(); n > 0 {
+		return fmt.Sprintf("%d bytes more are of another version, which the limit is not for: run gc to remove them", n)
+	}
+	return ""
 }

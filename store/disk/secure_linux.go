@@ -1,0 +1,25 @@
+package disk
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// secureMode says whether the kernel started the program with rights beyond
+// its user's, of whatever kind: it knows of file capabilities as well.
+var secureMode = sync.OnceValue(func() bool {
+	vector, err := unix.Auxv()
+	return err == nil && secure(vector)
+})
+
+// secure looks for AT_SECURE, which getauxval(3) explains.
+func secure(vector [][2]uintptr) bool {
+	const atSecure = 23
+	for _, pair := range vector {
+		if pair[0] == atSecure {
+			return pair[1] != 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package disk
+
+func secureMode() bool { return false }
