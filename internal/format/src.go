@@ -48,7 +48,7 @@ func CheckSrc(b []byte, size int64) error {
 		return malformed("header of %d bytes", n)
 	}
 	n := binary.LittleEndian.Uint64(b[16:])
-	if n > MaxSize || int64(n) != size-SrcHeaderBytes {
+	if size > MaxSize || n != uint64(size-SrcHeaderBytes) {
 		return ErrTruncated
 	}
 	return nil
