@@ -43,9 +43,9 @@ func TestCloseWaitsForAnAbandonedBuild(t *testing.T) {
 func TestCloseTimeoutBeginsAfterBuilds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.took = 300 * time.Millisecond
+	f.took = time.Second
 	root := newRoot(t)
-	c := openCache(t, root, func(o *Options) { o.CloseTimeout = 100 * time.Millisecond })
+	c := openCache(t, root, func(o *Options) { o.CloseTimeout = 800 * time.Millisecond })
 	x := fakeContextOn(c, f)
 	r := Request{Image: image(t, src(1))}
 	var all sync.WaitGroup
@@ -265,7 +265,7 @@ func TestDeferringProcessesDoNotWaitForEachOther(t *testing.T) {
 		a, b := Request{Image: image(t, src(1))}, Request{Image: image(t, src(2))}
 		process := func(requests ...Request) time.Duration {
 			f := deferring(t)
-			f.took = 300 * time.Millisecond
+			f.took = time.Second
 			x := fakeContextOn(openCache(t, root), f)
 			start := time.Now()
 			for _, r := range requests {
@@ -284,8 +284,9 @@ func TestDeferringProcessesDoNotWaitForEachOther(t *testing.T) {
 		var all sync.WaitGroup
 		for _, order := range [][]Request{{a, b}, {b, a}} {
 			all.Go(func() {
-				if d := process(order...); d > 900*time.Millisecond {
-					t.Errorf("launched %v: two builds of 300 ms took %v", launched, d)
+				// Waiting for each other would take 3 s or more.
+				if d := process(order...); d > 2700*time.Millisecond {
+					t.Errorf("launched %v: two builds of 1 s took %v", launched, d)
 				}
 			})
 		}
