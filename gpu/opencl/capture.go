@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash"
@@ -23,13 +24,18 @@ import (
 //
 // The artifact's Variants are those of variants that are found in the binary.
 // Where none is, as with POCL_KERNEL_CACHE=0 when again, the error wraps
-// kernstash.ErrNotCacheable.
+// kernstash.ErrNotCacheable; so does it when again, and the environment variables
+// that the compiler obeys are not those of the recipe.
 func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, variants []string, again bool) (*store.Artifact, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("capture program: %w", context.Cause(ctx))
 	}
 	source := p
 	if again {
+		if v, err := r.Variables(job.Devices[0]); err != nil || !slices.Equal(v, job.Recipe.Options.Variables) {
+			// A twin would not be what the recipe says.
+			return nil, fmt.Errorf("capture program: build it again: %w: %w", kernstash.ErrNotCacheable, errVariables)
+		}
 		twin, err := r.compile(job)
 		if err != nil {
 			return nil, fmt.Errorf("capture program: build it again: %w", err)
@@ -57,9 +63,10 @@ func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, va
 	return a, nil
 }
 
-// capture asks a deferring driver for all it has.
+// capture asks a deferring driver for all it has. Launches must not be under
+// way.
 func (p *Program) capture() (*store.Artifact, error) {
-	binary, err := p.Binary()
+	binary, err := p.binary()
 	if err != nil {
 		return nil, err
 	}

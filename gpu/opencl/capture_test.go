@@ -72,7 +72,7 @@ func newRig(o opencl.RuntimeOptions) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.job = kernstash.Job{Devices: []int{0}, Recipe: &key.Recipe{Device: id, Image: image}}
+	g.job = kernstash.Job{Devices: []int{0}, Recipe: &key.Recipe{Device: id, Image: image, Options: key.BuildOptions{Variables: d.Variables()}}}
 	if g.b, err = g.c.NewBuffer(opencl.ReadWrite, 4096); err != nil {
 		return nil, err
 	}
@@ -288,6 +288,58 @@ func TestLocalSizesAreBuiltWithoutALaunch(t *testing.T) {
 	}
 	a.Variants = []string{"smooth/64-1-1-goffs0-smallgrid"} // what restoreChild launches
 	restore(t, &a)
+}
+
+func init() {
+	children["unspecialized"] = func() error {
+		g, err := newRig(opencl.RuntimeOptions{SpecializeLocalSizes: [][3]int{{64}}})
+		if err != nil {
+			return err
+		}
+		p, a, err := g.r.Build(context.Background(), g.job)
+		if p == nil || a != nil || err != nil {
+			return fmt.Errorf("build: program %v, artifact %v, %w", p, a, err)
+		}
+		if g.r.Defers(g.job) {
+			return errors.New("a launch is awaited, though the local sizes are given")
+		}
+		return nil
+	}
+	children["required"] = func() error {
+		g, err := newRig(opencl.RuntimeOptions{SpecializeLocalSizes: [][3]int{{64}}})
+		if err != nil {
+			return err
+		}
+		m, err := key.NewImage(key.OpenCLC, []byte(`
+kernel __attribute__((reqd_work_group_size(8, 8, 1))) void tiles(global int *a) { a[get_global_id(0)] = 1; }
+kernel void rows(global int *a) { a[get_global_id(0)] = 2; }`))
+		if err != nil {
+			return err
+		}
+		g.job.Recipe = &key.Recipe{Device: g.job.Recipe.Device, Image: m}
+		_, a, err := g.r.Build(context.Background(), g.job)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(a)
+	}
+}
+
+func TestLocalSizesThatAreNotMadeFailNoBuild(t *testing.T) {
+	t.Parallel()
+	child(t, "unspecialized", "POCL_WORK_GROUP_SPECIALIZATION=0", "POCL_CACHE_DIR="+t.TempDir())
+}
+
+func TestKernelsAreMadeForTheSizeTheyRequire(t *testing.T) {
+	t.Parallel()
+	var a store.Artifact
+	if err := json.Unmarshal([]byte(child(t, "required", "POCL_CACHE_DIR="+t.TempDir())), &a); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"rows/64-1-1-goffs0-smallgrid", "tiles/8-8-1-goffs0-smallgrid"}
+	if diff := cmp.Diff(want, a.Variants); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestLoadRefusesForeignBinaries(t *testing.T) {

@@ -22,3 +22,13 @@ func (p *Platform) ObeysIn(environ []string) (names []string) {
 
 // ParseProcessor is parseProcessor.
 var ParseProcessor = parseProcessor
+
+// HoldLaunches keeps captures out, as a launch does that is being queued, until
+// what it returns is called.
+func HoldLaunches() (release func()) {
+	deferredLaunches.mu.RLock()
+	return deferredLaunches.mu.RUnlock
+}
+
+// CountLaunch counts a launch.
+func CountLaunch() { deferredLaunches.launches.Add(1) }

@@ -1,9 +1,11 @@
 package opencl
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
@@ -60,6 +62,18 @@ func (g *gate) alone(f func() error) error {
 		return kernstash.ErrBusy
 	}
 	return f()
+}
+
+// patience bounds how long aloneSoon tries.
+const patience = time.Second
+
+// aloneSoon is alone, which it tries until patience is over.
+func (g *gate) aloneSoon(f func() error) error {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if err := g.alone(f); !errors.Is(err, kernstash.ErrBusy) || time.Since(start) > patience {
+			return err
+		}
+	}
 }
 
 // finish waits until all queues are empty. Each is retained meanwhile, since

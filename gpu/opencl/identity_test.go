@@ -3,6 +3,7 @@
 package opencl_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 func TestIdentityNamesWhatCompiles(t *testing.T) {
@@ -136,6 +139,52 @@ func TestVariablesOfPoCL(t *testing.T) {
 	want := []string{"POCL_MAX_WORK_GROUP_SIZE=64", "POCL_NEW_IN_A_LATER_RELEASE=1", "POCL_WORK_GROUP_METHOD=cbs"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestVariablesThatChangeMakeBuildsUnsure: PoCL keeps some variables of its
+// first build.
+func TestVariablesThatChangeMakeBuildsUnsure(t *testing.T) {
+	cache, c, q, done, err := openCached(t.TempDir(), device(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := opencl.NewRuntime(c.Context, opencl.RuntimeOptions{})
+	j := job(t, r, key.BuildOptions{}, source("kernel void unsure(global int *a) { a[0] = 1; }"))
+	p := build(t, r, j)
+	b := buffer(t, c.Context, 4)
+	variants := []string{"unsure/1-1-1-goffs0-smallgrid"}
+	if err := errors.Join(kernel(t, p, "unsure").Launch(q, []int{1}, []int{1}, b), q.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Capture(t.Context(), j, p, variants, true); err != nil {
+		t.Errorf("capture of a twin: %v", err)
+	}
+
+	t.Setenv("POCL_KERNSTASH_TEST", "1")
+	if v, err := r.Variables(0); err == nil {
+		t.Errorf("variables %v, without an error", v)
+	}
+	if _, err := r.Capture(t.Context(), j, p, variants, true); !errors.Is(err, kernstash.ErrNotCacheable) {
+		t.Errorf("capture of a twin: %v, want ErrNotCacheable", err)
+	}
+	image, err := kernstash.NewImage(key.OpenCLC, []byte("kernel void uncached(global int *a) { a[0] = 1; }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := c.Kernel(t.Context(), kernstash.Request{Image: image}, "uncached")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Finish()); err != nil {
+		t.Error(err)
+	}
+	k.Release()
+	if err := done(); err != nil {
+		t.Error(err)
+	}
+	if s := cache.Stats(); s.Get(stats.NotCacheableRuntime) != 1 || s.Get(stats.Captures)+s.Get(stats.DiskPuts) != 0 {
+		t.Errorf("not cacheable %d, captures %d", s.Get(stats.NotCacheableRuntime), s.Get(stats.Captures))
 	}
 }
 

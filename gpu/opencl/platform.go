@@ -20,6 +20,7 @@ type Platform struct {
 // error. It loads every driver that is installed, which takes tens of
 // milliseconds the first time.
 func Platforms() ([]*Platform, error) {
+	environAtLoad()
 	ids, err := cl.GetPlatformIDs()
 	if err != nil {
 		return nil, fmt.Errorf("list platforms: %w", err)
@@ -32,6 +33,7 @@ func Platforms() ([]*Platform, error) {
 }
 
 func newPlatform(id cl.PlatformID) *Platform {
+	environAtLoad()
 	get := func(param uint32) string { return text(cl.GetPlatformInfo(id, param)) }
 	return &Platform{
 		Name: get(cl.PlatformName), Vendor: get(cl.PlatformVendor), Version: get(cl.PlatformVersion),

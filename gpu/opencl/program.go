@@ -46,8 +46,25 @@ func (p *Program) KernelNames() ([]string, error) {
 // Binary returns the driver's binary of the program; empty where there is none.
 // On a driver that makes code at launches (PoCL) the first call compiles every
 // kernel in a generic form, blocks all launches of the process meanwhile, and
-// fixes the answer for the life of the program.
-func (p *Program) Binary() ([]byte, error) {
+// fixes the answer for the life of the program. It waits there until nothing is
+// under way on the queues of this package; where launches follow each other
+// without a pause for a second, the error wraps kernstash.ErrBusy.
+func (p *Program) Binary() (binary []byte, err error) {
+	if !p.deferred {
+		return p.binary()
+	}
+	err = deferredLaunches.aloneSoon(func() (err error) {
+		binary, err = p.binary()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get binary: %w", err)
+	}
+	return binary, nil
+}
+
+// binary is Binary; launches of a deferring driver must not be under way.
+func (p *Program) binary() ([]byte, error) {
 	h, err := p.get()
 	if err != nil {
 		return nil, fmt.Errorf("get binary: %w", err)

@@ -1,6 +1,7 @@
 package opencl
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
@@ -69,6 +70,11 @@ func (q *Queue) call(what string, f func(cl.QueueID) error) error {
 
 // Release gives the queue back; commands that it still holds are done first.
 func (q *Queue) Release() error {
-	deferredLaunches.remove(q)
-	return q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) })
+	var failed error
+	if h, err := q.get(); err == nil && q.device.Kind() == Deferred {
+		// PoCL 3.1 does not wait. The gate finds the queue until it is done.
+		failed = cl.Finish(cl.QueueID(h))
+		deferredLaunches.remove(q)
+	}
+	return errors.Join(failed, q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) }))
 }

@@ -17,7 +17,10 @@ import (
 type RuntimeOptions struct {
 	// SpecializeLocalSizes makes a driver that makes code at launches (PoCL)
 	// make it at the build, for every kernel at every one of these local
-	// sizes, so that an artifact is there without a launch. It is meant for
+	// sizes, so that an artifact is there without a launch. A kernel that
+	// requires a size is made for that one. No artifact is there where the
+	// driver makes none of it (POCL_WORK_GROUP_SPECIALIZATION=0), or where the
+	// process launches kernels all the while. It is meant for
 	// programs that build ahead of time: to tell the driver, the environment
 	// variable POCL_BINARY_SPECIALIZE_WG of this process is changed while a
 	// binary is taken, which other code may see.
@@ -55,15 +58,15 @@ func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
 	return r.context.devices[device].Identify()
 }
 
-// Variables returns the environment variables that the device's compiler
-// obeys.
+// Variables returns the environment variables that the device's compiler obeys,
+// with an error if they changed since the driver was loaded.
 func (r *Runtime) Variables(device int) ([]key.Pair, error) {
-	return r.context.devices[device].Variables(), nil
+	return r.context.devices[device].steadyVariables()
 }
 
 // Defers says whether a job's code is made at launches.
 func (r *Runtime) Defers(job kernstash.Job) bool {
-	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred
+	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred && len(r.options.SpecializeLocalSizes) == 0
 }
 
 // Build compiles a recipe from source or SPIR-V. The artifact is nil on a
@@ -81,11 +84,7 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case !p.deferred:
 		return p, r.artifact(p, job), nil
 	case len(r.options.SpecializeLocalSizes) > 0:
-		a, err := r.specialize(p)
-		if err != nil {
-			return nil, nil, errors.Join(err, p.Release())
-		}
-		return p, a, nil
+		return p, r.specialize(p), nil
 	}
 	return p, nil, nil
 }
@@ -129,7 +128,7 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 // artifact takes what a build made on a driver that is done after it. It is
 // nil where the driver gives no binary: the program works, uncached.
 func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
-	binary, err := p.Binary()
+	binary, err := p.binary()
 	if err != nil || len(binary) == 0 {
 		return nil
 	}

@@ -35,6 +35,9 @@ func job(t testing.TB, r *opencl.Runtime, options key.BuildOptions, units ...key
 	if err != nil {
 		t.Fatal(err)
 	}
+	if options.Variables, err = r.Variables(0); err != nil {
+		t.Fatal(err)
+	}
 	return kernstash.Job{Devices: []int{0}, Recipe: &key.Recipe{Device: d, Image: m, Options: options}}
 }
 

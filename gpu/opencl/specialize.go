@@ -19,33 +19,68 @@ const specializeVariable = "POCL_BINARY_SPECIALIZE_WG"
 // cgo and without (package dl's tests show it).
 var environment sync.Mutex
 
-// errSpecialize is wrapped when a driver did not make the local sizes that it
-// was asked for.
-var errSpecialize = errors.New("the driver did not make the local sizes asked for")
-
 // specialize takes the binary of a program that was not launched, with code
 // for the local sizes of the options, for zero offsets and small grids: what
-// nearly all launches are.
-func (r *Runtime) specialize(p *Program) (*store.Artifact, error) {
-	sizes := specializations(r.options.SpecializeLocalSizes)
-	a, err := p.captureWith(strings.Join(sizes, ","))
-	if err != nil {
-		return nil, fmt.Errorf("build program for local sizes: %w", err)
+// nearly all launches are. A kernel that requires a local size gets code for
+// that one. It returns nil where the driver gives none: the program works,
+// uncached.
+func (r *Runtime) specialize(p *Program) *store.Artifact {
+	sizes, err := p.localSizes(r.options.SpecializeLocalSizes)
+	if err != nil || len(sizes) == 0 {
+		return nil
 	}
-	for _, k := range a.Kernels {
-		for _, s := range sizes {
-			if v := k.Name + "/" + s; holds(a.Binaries[0].Data, v) {
+	var all []string
+	for _, s := range sizes {
+		all = append(all, s...)
+	}
+	var a *store.Artifact
+	err = deferredLaunches.aloneSoon(func() (err error) {
+		a, err = p.captureWith(strings.Join(sorted(all), ","))
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	for kernel, s := range sizes {
+		for _, size := range s {
+			if v := kernel + "/" + size; holds(a.Binaries[0].Data, v) {
 				a.Variants = append(a.Variants, v)
 			}
 		}
 	}
-	if len(a.Variants) == 0 && len(a.Kernels) > 0 {
-		return nil, fmt.Errorf("build program for local sizes: %w: %s", errSpecialize, strings.Join(sizes, ", "))
+	if len(a.Variants) == 0 {
+		return nil
 	}
 	a.Variants = sorted(a.Variants)
-	return a, nil
+	return a
 }
 
+// localSizes names the local sizes that each kernel is to be made for: what it
+// requires, else those that are wanted.
+func (p *Program) localSizes(wanted [][3]int) (map[string][]string, error) {
+	names, err := p.KernelNames()
+	if err != nil {
+		return nil, err
+	}
+	sizes := make(map[string][]string, len(names))
+	for _, name := range names {
+		k, err := p.NewKernel(name)
+		if err != nil {
+			return nil, err
+		}
+		w, err := k.WorkGroup()
+		if err := errors.Join(err, k.Release()); err != nil {
+			return nil, err
+		}
+		sizes[name] = specializations(wanted)
+		if w.Required != [3]int{} {
+			sizes[name] = specializations([][3]int{w.Required})
+		}
+	}
+	return sizes, nil
+}
+
+// captureWith is capture with a list of the versions to make.
 func (p *Program) captureWith(list string) (*store.Artifact, error) {
 	environment.Lock()
 	defer environment.Unlock()

@@ -1,9 +1,11 @@
 package opencl
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/kernstash/kernstash/key"
@@ -74,6 +76,27 @@ var variables = map[vendor]rules{
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
 	return variables[d.platform.vendor()].of(os.Environ())
+}
+
+// environAtLoad returns the environment of the first call, which is made before
+// the loader loads the drivers, or, where the application did so itself, before
+// this package first looks at one.
+var environAtLoad = sync.OnceValue(os.Environ)
+
+// errVariables is wrapped when variables changed behind a driver that may have
+// read them.
+var errVariables = errors.New("environment variables of the compiler changed since the driver was loaded")
+
+// steadyVariables is Variables, with an error if they are not those that the
+// process had when the driver was loaded. Drivers read some variables once and
+// others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS of its first
+// build), so what holds now is not known then.
+func (d *Device) steadyVariables() ([]key.Pair, error) {
+	now := d.Variables()
+	if !slices.Equal(now, variables[d.platform.vendor()].of(environAtLoad())) {
+		return now, errVariables
+	}
+	return now, nil
 }
 
 func (r rules) of(environ []string) []key.Pair {
