@@ -53,7 +53,8 @@ type Options struct {
 	// root and be readable, though not writable, by others.
 	ReadOnly bool
 
-	// MaxSize is the limit in bytes, recipes included; 0 is none.
+	// MaxSize is the limit in bytes, recipes included; 0 is none. What another
+	// version of kernstash keeps in the same directory does not count.
 	MaxSize int64
 
 	// Policy says what is evicted first.

@@ -122,12 +122,16 @@ func (s *Store) evictThese(victims []victim) error {
 	return err
 }
 
-// otherVersion makes a file one of the next version.
+// otherVersion makes a file one of the next version, and keeps its time.
 func otherVersion(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	b[8]++
-	return os.WriteFile(path, b, 0o600)
+	return errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
 }
