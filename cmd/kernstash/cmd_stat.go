@@ -38,6 +38,7 @@ EXIT STATUS
 // statReport is what `stat --json` writes.
 type statReport struct {
 	Dir     string         `json:"dir"`
+	Note    string         `json:"note,omitempty"` // what is not as it should be
 	Entries int64          `json:"entries"`
 	Bytes   int64          `json:"bytes"`
 	Exact   bool           `json:"exact"` // entries and bytes are known to be all
@@ -81,7 +82,7 @@ func (a *app) stat(reset bool) (err error) {
 
 func reportStat(st disk.Status, s stats.Snapshot) statReport {
 	r := statReport{
-		Dir: st.Dir, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
+		Dir: st.Dir, Note: st.Reason, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
 		Policy: st.Policy.String(), SavedMS: millis(s.Duration(stats.SavedTime)), Counts: s,
 	}
 	r.HitRate.Memory = rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses])
@@ -99,6 +100,9 @@ func rate(part, whole int64) float64 {
 func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
 	line := func(name, format string, args ...any) { a.printf("%-12s %s\n", name, fmt.Sprintf(format, args...)) }
 	line("cache", "%s", st.Dir)
+	if st.Reason != "" {
+		line("note", "%s", st.Reason)
+	}
 	limit := "no limit"
 	if st.MaxSize > 0 {
 		limit = fmt.Sprintf("%s of %s", humanRate(st.Bytes, st.MaxSize), humanSize(st.MaxSize))
