@@ -365,7 +365,7 @@ func TestLoadChecksTheKernels(t *testing.T) {
 	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
 	j := job(t, r, key.BuildOptions{}, source(addSource))
 	p := build(t, r, j)
-	a, err := r.Capture(t.Context(), j, p, nil, false)
+	a, err := capture(t, r, j, p, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

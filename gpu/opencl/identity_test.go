@@ -3,8 +3,10 @@
 package opencl_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -145,47 +147,71 @@ func TestVariablesOfPoCL(t *testing.T) {
 // TestVariablesThatChangeMakeBuildsUnsure: PoCL keeps some variables of its
 // first build.
 func TestVariablesThatChangeMakeBuildsUnsure(t *testing.T) {
-	cache, c, q, done, err := openCached(t.TempDir(), device(t))
+	t.Parallel()
+	child(t, "changed variables", rootVariable+"="+t.TempDir(), "POCL_CACHE_DIR="+t.TempDir())
+}
+
+func changedVariablesChild() error {
+	ctx := context.Background()
+	d, err := firstDevice("POCL")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	r := opencl.NewRuntime(c.Context, opencl.RuntimeOptions{})
-	j := job(t, r, key.BuildOptions{}, source("kernel void unsure(global int *a) { a[0] = 1; }"))
-	p := build(t, r, j)
-	b := buffer(t, c.Context, 4)
-	variants := []string{"unsure/1-1-1-goffs0-smallgrid"}
-	if err := errors.Join(kernel(t, p, "unsure").Launch(q, []int{1}, []int{1}, b), q.Finish()); err != nil {
-		t.Fatal(err)
+	cache, c, q, done, err := openCached(os.Getenv(rootVariable), d)
+	if err != nil {
+		return err
 	}
-	if _, err := r.Capture(t.Context(), j, p, variants, true); err != nil {
-		t.Errorf("capture of a twin: %v", err)
+	g, err := newRig(opencl.RuntimeOptions{})
+	if err != nil {
+		return err
+	}
+	p, _, err := g.r.Build(ctx, g.job)
+	if err != nil {
+		return err
+	}
+	if err := g.launch(p, 64); err != nil {
+		return err
+	}
+	variants := []string{"smooth/64-1-1-goffs0-smallgrid"}
+	if _, err := g.r.Capture(ctx, g.job, p, variants, true); err != nil {
+		return fmt.Errorf("capture of a twin: %w", err)
 	}
 
-	t.Setenv("POCL_KERNSTASH_TEST", "1")
-	if v, err := r.Variables(0); err == nil {
-		t.Errorf("variables %v, without an error", v)
+	const variable = "POCL_KERNSTASH_TEST"
+	os.Setenv(variable, "1")
+	if v, err := g.r.Variables(0); err == nil {
+		return fmt.Errorf("variables %v, without an error", v)
 	}
-	if _, err := r.Capture(t.Context(), j, p, variants, true); !errors.Is(err, kernstash.ErrNotCacheable) {
-		t.Errorf("capture of a twin: %v, want ErrNotCacheable", err)
+	os.Unsetenv(variable)
+	if v, err := g.r.Variables(0); err == nil {
+		return fmt.Errorf("variables %v, which were others meanwhile, without an error", v)
+	}
+	if _, err := g.r.Capture(ctx, g.job, p, variants, true); !errors.Is(err, kernstash.ErrNotCacheable) {
+		return fmt.Errorf("capture of a twin: %w, want ErrNotCacheable", err)
 	}
 	image, err := kernstash.NewImage(key.OpenCLC, []byte("kernel void uncached(global int *a) { a[0] = 1; }"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	k, err := c.Kernel(t.Context(), kernstash.Request{Image: image}, "uncached")
+	k, err := c.Kernel(ctx, kernstash.Request{Image: image}, "uncached")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Finish()); err != nil {
-		t.Error(err)
+	b, err := c.NewBuffer(opencl.ReadWrite, 4)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(k.Launch(q, []int{1}, []int{1}, b), q.Finish(), b.Release()); err != nil {
+		return err
 	}
 	k.Release()
 	if err := done(); err != nil {
-		t.Error(err)
+		return err
 	}
 	if s := cache.Stats(); s.Get(stats.NotCacheableRuntime) != 1 || s.Get(stats.Captures)+s.Get(stats.DiskPuts) != 0 {
-		t.Errorf("not cacheable %d, captures %d", s.Get(stats.NotCacheableRuntime), s.Get(stats.Captures))
+		return fmt.Errorf("not cacheable %d, captures %d", s.Get(stats.NotCacheableRuntime), s.Get(stats.Captures))
 	}
+	return nil
 }
 
 func TestVariablesOfOtherDrivers(t *testing.T) {
@@ -249,6 +275,7 @@ func TestIdentifyIsQuick(t *testing.T) {
 }
 
 func init() {
+	children["changed variables"] = changedVariablesChild
 	children["identity"] = func() error {
 		d, err := firstDevice("POCL")
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/kernstash/kernstash/key"
@@ -87,13 +88,19 @@ var environAtLoad = sync.OnceValue(os.Environ)
 // read them.
 var errVariables = errors.New("environment variables of the compiler changed since the driver was loaded")
 
-// steadyVariables is Variables, with an error if they are not those that the
-// process had when the driver was loaded. Drivers read some variables once and
-// others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS of its first
-// build), so what holds now is not known then.
+// changed says of which vendors' drivers they did.
+var changed [amd + 1]atomic.Bool
+
+// steadyVariables is Variables, with an error if they are not, or once were not,
+// those that the process had when the driver was loaded. Drivers read some
+// variables once and others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS
+// of its first build), so which values hold is not known then.
 func (d *Device) steadyVariables() ([]key.Pair, error) {
-	now := d.Variables()
-	if !slices.Equal(now, variables[d.platform.vendor()].of(environAtLoad())) {
+	v, now := d.platform.vendor(), d.Variables()
+	if !slices.Equal(now, variables[v].of(environAtLoad())) {
+		changed[v].Store(true)
+	}
+	if changed[v].Load() {
 		return now, errVariables
 	}
 	return now, nil
