@@ -23,14 +23,25 @@ func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missi
 // ready says whether an artifact has code of every kernel for every local size.
 func ready(a *store.Artifact, sizes [][3]int) bool {
 	for _, k := range a.Kernels {
+		if requiresItsSize(k) && hasVariant(a, k.Name+"/") {
+			continue // it has code for the one size that it takes
+		}
 		for _, s := range sizes {
 			name := fmt.Sprintf("%s/%d-%d-%d", k.Name, s[0], s[1], s[2])
-			if !slices.ContainsFunc(a.Variants, func(v string) bool { return v == name || strings.HasPrefix(v, name+"-") }) {
+			if !slices.Contains(a.Variants, name) && !hasVariant(a, name+"-") {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+func requiresItsSize(k store.Kernel) bool {
+	return strings.Contains(k.Attributes, "reqd_work_group_size")
+}
+
+func hasVariant(a *store.Artifact, prefix string) bool {
+	return slices.ContainsFunc(a.Variants, func(v string) bool { return strings.HasPrefix(v, prefix) })
 }
 
 // union returns sizes and the local sizes that an artifact is ready for.
