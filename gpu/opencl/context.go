@@ -72,5 +72,8 @@ func (c *Context) Devices() []*Device { return c.devices }
 
 // Release gives the context back; what was made in it goes before.
 func (c *Context) Release() error {
-	return c.release(func(h uintptr) error { return cl.ReleaseContext(cl.ContextID(h)) })
+	return c.release(func(h uintptr) error {
+		settle(c.devices[0])
+		return cl.ReleaseContext(cl.ContextID(h))
+	})
 }

@@ -145,5 +145,8 @@ func (d *Device) Release() error {
 	if d.parent == nil {
 		return nil
 	}
-	return d.release(func(h uintptr) error { return cl.ReleaseDevice(cl.DeviceID(h)) })
+	return d.release(func(h uintptr) error {
+		settle(d)
+		return cl.ReleaseDevice(cl.DeviceID(h))
+	})
 }

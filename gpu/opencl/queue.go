@@ -75,6 +75,7 @@ func (q *Queue) Release() error {
 		// PoCL 3.1 does not wait. The gate finds the queue until it is done.
 		failed = cl.Finish(cl.QueueID(h))
 		deferredLaunches.remove(q)
+		settle(q.device)
 	}
 	return errors.Join(failed, q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) }))
 }
