@@ -13,12 +13,12 @@ import (
 // in the closure.
 func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*Library, error) {
 	var all []*Library
-	for todo := slices.Clone(paths); len(todo) > 0; {
-		l, err := Inspect(todo[0])
+	for left := slices.Clone(paths); len(left) > 0; {
+		l, err := Inspect(left[0])
 		if err != nil {
 			return nil, err
 		}
-		todo = todo[1:]
+		left = left[1:]
 		if slices.ContainsFunc(all, func(k *Library) bool { return k.Soname == l.Soname && k.ID == l.ID }) {
 			continue
 		}
@@ -28,7 +28,7 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 				continue
 			}
 			if path := m.soname(name); path != "" {
-				todo = append(todo, path)
+				left = append(left, path)
 			}
 		}
 	}
