@@ -44,11 +44,37 @@ type Header struct {
 	Content []byte
 }
 
-// Unit is one translation unit: code, and the headers it reads by name.
+// Unit is one translation unit: code, the headers that are given with it by
+// name, and the header files that it was found to read.
 type Unit struct {
 	Kind    Kind
 	Code    []byte
 	Headers []Header
+
+	// Includes are the including lines of Code, in order, and Files what they
+	// and the lines of those files lead to, in the order in which they are
+	// first reached, depth first.
+	Includes []Include
+	Files    []File
+
+	// Dir is the working directory; set only where what is built depends on
+	// paths (__FILE__, -g). Then it and the paths of Files are in the key.
+	Dir string
+}
+
+// Include is what an including line leads to.
+type Include struct {
+	Name string // as written or as it expands, with its delimiters: "a.h" or <a.h>
+	File int    // index in Unit.Files; -1: there is no such file
+}
+
+// File is a header file that a unit reads. Its content is kept once for all
+// recipes, by digest.
+type File struct {
+	Path     string // absolute; where it was
+	Digest   Digest // SHA-256 of its content
+	Size     int64
+	Includes []Include
 }
 
 // Image is the device image of a build: one unit, or several that are compiled
@@ -65,7 +91,7 @@ var ErrEmpty = errors.New("empty")
 // NewImage returns the image of one unit. Code must not be empty, and no
 // header may be given twice.
 func NewImage(kind Kind, code []byte, headers ...Header) (*Image, error) {
-	return NewImageSet(Unit{kind, code, headers})
+	return NewImageSet(Unit{Kind: kind, Code: code, Headers: headers})
 }
 
 // NewImageSet returns the image of units that are linked together. Equal units
@@ -80,7 +106,7 @@ func NewImageSet(units ...Unit) (*Image, error) {
 		if len(u.Code) == 0 {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, ErrEmpty)
 		}
-		own[i] = Unit{u.Kind, bytes.Clone(u.Code), make([]Header, len(u.Headers))}
+		own[i] = Unit{Kind: u.Kind, Code: bytes.Clone(u.Code), Headers: make([]Header, len(u.Headers))}
 		for j, h := range u.Headers {
 			own[i].Headers[j] = Header{h.Name, bytes.Clone(h.Content)}
 		}

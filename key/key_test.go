@@ -13,8 +13,8 @@ import (
 func fullRecipe(t testing.TB) *Recipe {
 	t.Helper()
 	img, err := NewImageSet(
-		Unit{OpenCLC, []byte("int f(void) { return 1; }"), nil},
-		Unit{OpenCLC, []byte("#include \"a.h\"\nkernel void k() {}"), []Header{
+		Unit{Kind: OpenCLC, Code: []byte("int f(void) { return 1; }")},
+		Unit{Kind: OpenCLC, Code: []byte("#include \"a.h\"\nkernel void k() {}"), Headers: []Header{
 			{"b.h", []byte{0, 1}}, {"a.h", []byte("#include \"b.h\"")},
 		}},
 	)
@@ -31,7 +31,7 @@ func fullRecipe(t testing.TB) *Recipe {
 			Version: "OpenCL 3.0", Driver: "3.1",
 			Traits:   []Pair{{"vendor", "0x10006"}, {"cpu-flags", "avx avx2"}},
 			Compiler: []Pair{{"libpocl.so.2", "ab12"}, {"libLLVM-15.so.1", "cd34"}},
-		},
+		}},
 		Image:     img,
 		Constants: constants,
 		Options: BuildOptions{
