@@ -31,7 +31,7 @@ func fullRecipe(t testing.TB) *Recipe {
 			Version: "OpenCL 3.0", Driver: "3.1",
 			Traits:   []Pair{{"vendor", "0x10006"}, {"cpu-flags", "avx avx2"}},
 			Compiler: []Pair{{"libpocl.so.2", "ab12"}, {"libLLVM-15.so.1", "cd34"}},
-		}},
+		},
 		Image:     img,
 		Constants: constants,
 		Options: BuildOptions{
@@ -355,8 +355,8 @@ func TestImageIsASnapshot(t *testing.T) {
 		units []Unit
 	}{
 		"no unit":      {ErrEmpty, nil},
-		"no code":      {ErrEmpty, []Unit{{OpenCLC, nil, nil}}},
-		"header twice": {ErrDuplicate, []Unit{{OpenCLC, code, []Header{{"h", nil}, {"h", code}}}}},
+		"no code":      {ErrEmpty, []Unit{{Kind: OpenCLC}}},
+		"header twice": {ErrDuplicate, []Unit{{Kind: OpenCLC, Code: code, Headers: []Header{{"h", nil}, {"h", code}}}}},
 	} {
 		if _, err := NewImageSet(test.units...); !errors.Is(err, test.err) {
 			t.Errorf("%s: %v, want %v", name, err, test.err)
