@@ -49,10 +49,11 @@ type Info struct {
 	Mtime int64 // nanoseconds since 1970
 }
 
-// Options turn faster ways off, for tests of the slower ones.
+// Options are for tests: they turn faster ways off, and let calls fail.
 type Options struct {
 	NoOpenat2 bool // open component by component
 	NoTmpfile bool // name temporary files from the start
+	Hook      *Hook
 }
 
 // Dir is an open directory. The zero Dir is not open.
@@ -62,7 +63,10 @@ type Dir struct {
 }
 
 // File is an open file. The zero File is not open.
-type File struct{ fd int }
+type File struct {
+	fd   int // likewise
+	hook *Hook
+}
 
 // IsOpen says whether f was opened. It does not know of Close.
 func (f File) IsOpen() bool { return f.fd != 0 }

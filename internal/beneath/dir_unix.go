@@ -16,21 +16,11 @@ const (
 	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 )
 
-// retry repeats a call that a signal interrupted: open may be, on network
-// file systems.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 // OpenRoot opens the directory that everything else happens below. Links in
 // the path that leads to it are followed, but it must not itself be one.
 func OpenRoot(path string, o Options) (Dir, Info, error) {
 	var fd int
-	err := retry(func() (err error) {
+	err := o.Hook.do(OpOpen, func() (err error) {
 		fd, err = unix.Open(path, dirFlags, 0)
 		return err
 	})
@@ -49,14 +39,14 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 // Stat returns what the directory is now.
 func (d Dir) Stat() (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(d.fd-1, &st); err != nil {
+	if err := d.o.Hook.do(OpFstat, func() error { return unix.Fstat(d.fd-1, &st) }); err != nil {
 		return Info{}, pathError("stat", ".", err)
 	}
 	return info(&st), nil
 }
 
 // Close ends the descriptor.
-func (d Dir) Close() error { return pathError("close", ".", unix.Close(d.fd-1)) }
+func (d Dir) Close() error { return pathError("close", ".", closeFD(d.fd-1, d.o.Hook)) }
 
 // OpenDir opens a directory at a path below d.
 func (d Dir) OpenDir(path string) (Dir, error) {
@@ -82,11 +72,11 @@ func (d Dir) openFile(path string, flags int) (File, Info, error) {
 		return File{}, Info{}, pathError("open", path, err)
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
+	if err := d.o.Hook.do(OpFstat, func() error { return unix.Fstat(fd, &st) }); err != nil {
+		closeFD(fd, d.o.Hook)
 		return File{}, Info{}, pathError("stat", path, err)
 	}
-	return File{fd + 1}, info(&st), nil
+	return File{fd + 1, d.o.Hook}, info(&st), nil
 }
 
 // Create makes a file of a new name in d, mode 0600, for reading and writing.
@@ -95,7 +85,7 @@ func (d Dir) Create(name string) (File, error) {
 		return File{}, err
 	}
 	var fd int
-	err := retry(func() (err error) {
+	err := d.o.Hook.do(OpCreate, func() (err error) {
 		const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
 		fd, err = unix.Openat(d.fd-1, name, flags, 0o600)
 		return err
@@ -103,7 +93,7 @@ func (d Dir) Create(name string) (File, error) {
 	if err != nil {
 		return File{}, pathError("create", name, err)
 	}
-	return File{fd + 1}, nil
+	return File{fd + 1, d.o.Hook}, nil
 }
 
 // Mkdir makes a directory in d, mode 0700.
@@ -111,7 +101,7 @@ func (d Dir) Mkdir(name string) error {
 	if err := checkName("mkdir", name); err != nil {
 		return err
 	}
-	return pathError("mkdir", name, unix.Mkdirat(d.fd-1, name, 0o700))
+	return pathError("mkdir", name, d.o.Hook.do(OpMkdir, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) }))
 }
 
 // Lstat returns what the name in d is; it follows no link.
@@ -120,7 +110,7 @@ func (d Dir) Lstat(name string) (Info, error) {
 		return Info{}, err
 	}
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(d.fd-1, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := d.o.Hook.do(OpFstatat, func() error { return unix.Fstatat(d.fd-1, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
@@ -132,7 +122,7 @@ func (d Dir) Remove(name string) error {
 	if err := checkName("remove", name); err != nil {
 		return err
 	}
-	return pathError("remove", name, unix.Unlinkat(d.fd-1, name, 0))
+	return pathError("remove", name, d.o.Hook.do(OpUnlink, func() error { return unix.Unlinkat(d.fd-1, name, 0) }))
 }
 
 // Rmdir removes an empty directory in d.
@@ -140,7 +130,9 @@ func (d Dir) Rmdir(name string) error {
 	if err := checkName("rmdir", name); err != nil {
 		return err
 	}
-	return pathError("rmdir", name, unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR))
+	return pathError("rmdir", name, d.o.Hook.do(OpRmdir, func() error {
+		return unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR)
+	}))
 }
 
 // Rename gives the file called name in d the name to in dir, replacing what
@@ -152,7 +144,9 @@ func (d Dir) Rename(name string, dir Dir, to string) error {
 	if err := checkName("rename", to); err != nil {
 		return err
 	}
-	return pathError("rename", to, unix.Renameat(d.fd-1, name, dir.fd-1, to))
+	return pathError("rename", to, d.o.Hook.do(OpRename, func() error {
+		return unix.Renameat(d.fd-1, name, dir.fd-1, to)
+	}))
 }
 
 // Each calls f with every name in d, in no order, until f returns false.
@@ -165,6 +159,9 @@ func (d Dir) Each(f func(name string) bool) error {
 	list := os.NewFile(uintptr(fd), ".")
 	defer list.Close()
 	for {
+		if err := d.o.Hook.do(OpGetdents, func() error { return nil }); err != nil {
+			return pathError("list", ".", err)
+		}
 		names, err := list.Readdirnames(512)
 		for _, n := range names {
 			if !f(n) {
@@ -182,7 +179,7 @@ func (d Dir) Each(f func(name string) bool) error {
 
 // reopen returns a descriptor of d with a reading position of its own.
 func (d Dir) reopen() (fd int, err error) {
-	err = retry(func() (err error) {
+	err = d.o.Hook.do(OpOpenat, func() (err error) {
 		fd, err = unix.Openat(d.fd-1, ".", dirFlags, 0)
 		return err
 	})
@@ -196,7 +193,7 @@ func (d Dir) openStep(path string, flags int) (int, error) {
 		name, rest, more := strings.Cut(path, "/")
 		if checkName("open", name) != nil {
 			if at != d.fd-1 {
-				unix.Close(at)
+				closeFD(at, d.o.Hook)
 			}
 			return -1, ErrPath
 		}
@@ -205,12 +202,12 @@ func (d Dir) openStep(path string, flags int) (int, error) {
 			f = dirFlags
 		}
 		var fd int
-		err := retry(func() (err error) {
+		err := d.o.Hook.do(OpOpenat, func() (err error) {
 			fd, err = unix.Openat(at, name, f, 0)
 			return err
 		})
 		if at != d.fd-1 {
-			unix.Close(at)
+			closeFD(at, d.o.Hook)
 		}
 		if err != nil || !more {
 			return fd, err

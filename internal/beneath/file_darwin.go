@@ -6,5 +6,7 @@ import "golang.org/x/sys/unix"
 // microsecond.
 func (f File) SetMtime(ns int64) error {
 	tv := unix.NsecToTimeval(ns)
-	return pathError("set time of", "file", unix.Futimes(f.fd-1, []unix.Timeval{tv, tv}))
+	return pathError("set time of", "file", f.hook.do(OpUtimens, func() error {
+		return unix.Futimes(f.fd-1, []unix.Timeval{tv, tv})
+	}))
 }

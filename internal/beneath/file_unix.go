@@ -3,18 +3,29 @@
 package beneath
 
 import (
+	"errors"
 	"io"
 
 	"golang.org/x/sys/unix"
 )
 
 // Close ends the descriptor.
-func (f File) Close() error { return pathError("close", "file", unix.Close(f.fd-1)) }
+func (f File) Close() error { return pathError("close", "file", closeFD(f.fd-1, f.hook)) }
+
+// closeFD ends a descriptor, whatever the answer: a close that fails, or that
+// a signal interrupts, has ended it too.
+func closeFD(fd int, h *Hook) error {
+	fault := h.ask(OpClose)
+	if err := unix.Close(fd); err != nil {
+		return err
+	}
+	return fault
+}
 
 // Stat returns what the file is now.
 func (f File) Stat() (Info, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(f.fd-1, &st); err != nil {
+	if err := f.hook.do(OpFstat, func() error { return unix.Fstat(f.fd-1, &st) }); err != nil {
 		return Info{}, pathError("stat", "file", err)
 	}
 	return info(&st), nil
@@ -25,15 +36,17 @@ func (f File) Stat() (Info, error) {
 func (f File) ReadAt(b []byte, off int64) (int, error) {
 	done := 0
 	for done < len(b) {
+		part, err := f.hook.limit(OpPread, b[done:])
 		var n int
-		err := retry(func() (err error) {
-			n, err = unix.Pread(f.fd-1, b[done:], off+int64(done))
-			return err
-		})
-		if err != nil {
-			return done, pathError("read", "file", err)
+		if err == nil {
+			n, err = unix.Pread(f.fd-1, part, off+int64(done))
 		}
-		if n == 0 {
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return done, pathError("read", "file", err)
+		case n == 0:
 			return done, io.ErrUnexpectedEOF
 		}
 		done += n
@@ -44,13 +57,18 @@ func (f File) ReadAt(b []byte, off int64) (int, error) {
 // WriteAt writes all of b at offset off.
 func (f File) WriteAt(b []byte, off int64) error {
 	for len(b) > 0 {
+		part, err := f.hook.limit(OpPwrite, b)
 		var n int
-		err := retry(func() (err error) {
-			n, err = unix.Pwrite(f.fd-1, b, off)
-			return err
-		})
-		if err != nil {
+		if err == nil {
+			n, err = unix.Pwrite(f.fd-1, part, off)
+		}
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
 			return pathError("write", "file", err)
+		case n == 0:
+			return pathError("write", "file", io.ErrShortWrite) // or it would go on for ever
 		}
 		b, off = b[n:], off+int64(n)
 	}

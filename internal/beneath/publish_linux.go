@@ -18,7 +18,7 @@ var viaProc atomic.Bool
 // file system cannot.
 func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	var fd int
-	err := retry(func() (err error) {
+	err := d.o.Hook.do(OpTmpfile, func() (err error) {
 		fd, err = unix.Openat(d.fd-1, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		return err
 	})
@@ -31,21 +31,23 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	case err != nil:
 		return pathError("create", name, err)
 	}
-	f := File{fd + 1}
+	f := File{fd + 1, d.o.Hook}
 	defer f.Close()
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}
 	if !viaProc.Load() {
-		err := unix.Linkat(fd, "", d.fd-1, name, unix.AT_EMPTY_PATH)
+		err := d.o.Hook.do(OpLinkFD, func() error { return unix.Linkat(fd, "", d.fd-1, name, unix.AT_EMPTY_PATH) })
 		if err == nil || errors.Is(err, unix.EEXIST) {
 			return pathError("link", name, err)
 		}
 	}
-	err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
+	err = d.o.Hook.do(OpLinkProc, func() error {
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
+	})
 	switch {
 	case err == nil:
-		viaProc.Store(true)
+		d.forgo(&viaProc)
 		return nil
 	case errors.Is(err, unix.EEXIST):
 		return pathError("link", name, err)

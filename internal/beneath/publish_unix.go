@@ -60,7 +60,9 @@ func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, conte
 	case replace:
 		err = tmp.Rename(temp, d, name)
 	default:
-		err = pathError("link", name, unix.Linkat(tmp.fd-1, temp, d.fd-1, name, 0))
+		err = pathError("link", name, d.o.Hook.do(OpLink, func() error {
+			return unix.Linkat(tmp.fd-1, temp, d.fd-1, name, 0)
+		}))
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 			// A file system without hard links. The caller holds the lock that
 			// keeps others from this name.

@@ -9,10 +9,13 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 )
 
-func fcntl(f beneath.File, offset, n int64, kind int16) error {
+func fcntl(f beneath.File, offset, n int64, kind int16, op beneath.Op) error {
 	for {
 		lk := unix.Flock_t{Type: kind, Whence: unix.SEEK_SET, Start: offset, Len: n}
-		err := unix.FcntlFlock(uintptr(f.FD()), unix.F_OFD_SETLK, &lk)
+		err := f.Before(op)
+		if err == nil {
+			err = unix.FcntlFlock(uintptr(f.FD()), unix.F_OFD_SETLK, &lk)
+		}
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err == nil:
@@ -26,7 +29,11 @@ func fcntl(f beneath.File, offset, n int64, kind int16) error {
 }
 
 // Try takes n bytes from offset on for this description, or ErrBusy.
-func Try(f beneath.File, offset, n int64) error { return fcntl(f, offset, n, unix.F_WRLCK) }
+func Try(f beneath.File, offset, n int64) error {
+	return fcntl(f, offset, n, unix.F_WRLCK, beneath.OpLock)
+}
 
 // Release gives back what Try took.
-func Release(f beneath.File, offset, n int64) error { return fcntl(f, offset, n, unix.F_UNLCK) }
+func Release(f beneath.File, offset, n int64) error {
+	return fcntl(f, offset, n, unix.F_UNLCK, beneath.OpLockFreed)
+}

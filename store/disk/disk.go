@@ -84,6 +84,13 @@ type hooks struct {
 	offFor  time.Duration  // how long a tier that is off stays so
 }
 
+// WithFiles returns o with another way to reach files: slower ones, and calls
+// that fail. It is for kernstash's own tests.
+func (o Options) WithFiles(b beneath.Options) Options {
+	o.hooks.beneath = b
+	return o
+}
+
 // ErrOff is wrapped by every error of a store whose tier is off.
 var ErrOff = errors.New("the disk tier is off")
 

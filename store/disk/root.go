@@ -119,7 +119,7 @@ func (s *Store) openRoot(create bool) (*root, error) {
 	}
 	d, info, err := beneath.OpenRoot(s.o.Dir, s.o.hooks.beneath)
 	if errors.Is(err, fs.ErrNotExist) && create && !s.o.ReadOnly {
-		if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
+		if err := s.makeRoot(); err != nil {
 			return nil, fmt.Errorf("make the root: %w", err)
 		}
 		d, info, err = beneath.OpenRoot(s.o.Dir, s.o.hooks.beneath)
@@ -139,6 +139,13 @@ func (s *Store) openRoot(create bool) (*root, error) {
 		return nil, err
 	}
 	return &root{dir: d}, nil
+}
+
+func (s *Store) makeRoot() error {
+	if err := s.o.hooks.beneath.Before(beneath.OpMkdirAll); err != nil {
+		return err
+	}
+	return os.MkdirAll(s.o.Dir, 0o700)
 }
 
 // notDirectory says what is in the place of the root.
