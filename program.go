@@ -163,7 +163,7 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 // will say again.
 func isFinal(err error) bool {
 	var diagnostic *BuildError
-	return errors.As(err, &diagnostic)
+	return errors.As(err, &diagnostic) && !flight.IsPanic(err) // one device's, another's
 }
 
 // forget removes a program that was not made and is not being made; a final

@@ -25,7 +25,9 @@ var ErrGoexit = errors.New("build called runtime.Goexit")
 // errSettled ends a call that was elected after the result had been made.
 var errSettled = errors.New("already made")
 
-func isPanic(err error) bool {
+// IsPanic says whether a build panicked or ended its goroutine: no error of that
+// kind is kept, whatever else it says.
+func IsPanic(err error) bool {
 	if errors.Is(err, ErrGoexit) {
 		return true
 	}

@@ -161,7 +161,7 @@ func (r *Result) settle(c *call, err error) {
 	switch {
 	case err == nil:
 		r.settled.Store(uint32(Done))
-	case c.hooks.Keep != nil && c.hooks.Keep(err) && !isPanic(err):
+	case c.hooks.Keep != nil && c.hooks.Keep(err) && !IsPanic(err):
 		r.err = err
 		r.settled.Store(uint32(Failed))
 	}
@@ -271,7 +271,7 @@ func (c *call) spurious(err error) bool {
 	default:
 		return false // the caller's own end, or a cycle
 	}
-	if c.err != err || isPanic(err) || isCycle(err) {
+	if c.err != err || IsPanic(err) || isCycle(err) {
 		return false
 	}
 	return c.hooks.Keep == nil || !c.hooks.Keep(err)
