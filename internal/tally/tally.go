@@ -52,6 +52,7 @@ type File struct {
 	place    Place
 	slots    int
 	counters int
+	fixed    bool // each slot has a meaning, so there must be as many
 
 	mu   sync.Mutex // excludes the goroutines of this process
 	f    beneath.File
@@ -73,6 +74,20 @@ func New(p Place, slots, counters int) *File {
 	return &File{place: p, slots: slots, counters: counters, slot: rand.N(slots)}
 }
 
+// NewFixed returns the tally file at a place whose slots have a meaning each:
+// additions say which one they are for, and a file of another shape counts for
+// nothing and is replaced by an empty one.
+func NewFixed(p Place, slots, counters int) *File {
+	t := New(p, slots, counters)
+	t.fixed = true
+	return t
+}
+
+// fits says whether the open file can hold what is counted.
+func (t *File) fits(h header) bool {
+	return h.counters >= t.counters && (!t.fixed || h.slots == t.slots)
+}
+
 // Close ends the descriptor. A later call opens it again.
 func (t *File) Close() {
 	t.mu.Lock()
@@ -89,13 +104,22 @@ func (t *File) drop() {
 
 // Add adds delta, as many numbers as there are counters, to the totals.
 func (t *File) Add(delta ...int64) error {
+	return t.change(t.lockSlot, func(_ int, c []int64) {
+		for i, d := range delta {
+			c[i] += d
+		}
+	})
+}
+
+// change locks a slot and lets f change its counters.
+func (t *File) change(lockSlot func() (int, error), f func(slot int, c []int64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for range 4 {
 		if err := t.need(); err != nil {
 			return err
 		}
-		slot, err := t.lockSlot()
+		slot, err := lockSlot()
 		if err != nil {
 			return err
 		}
@@ -104,33 +128,60 @@ func (t *File) Add(delta ...int64) error {
 			t.drop()
 			continue
 		}
-		err = t.addTo(slot, delta)
+		err = t.rewrite(slot, 1, f)
 		t.unlock(t.h.offset(slot), 1)
 		if err == nil {
 			return nil
 		}
 		t.drop()
 	}
-	return fmt.Errorf("add to %s: it is replaced again and again", t.place.Name)
+	return fmt.Errorf("change %s: it is replaced again and again", t.place.Name)
 }
 
-func (t *File) addTo(slot int, delta []int64) error {
-	b := make([]byte, 8*len(delta))
+// rewrite lets f change the counters of n slots, of which it gets those that
+// this version knows. The caller holds their locks.
+func (t *File) rewrite(slot, n int, f func(slot int, c []int64)) error {
 	at := t.h.offset(slot)
+	b := make([]byte, t.h.offset(slot+n)-at)
 	if _, err := t.f.ReadAt(b, at); err != nil {
 		return err
 	}
-	for i, d := range delta {
-		n := int64(binary.LittleEndian.Uint64(b[8*i:]))
-		binary.LittleEndian.PutUint64(b[8*i:], uint64(n+d))
+	c := make([]int64, t.counters)
+	for i := range n {
+		from := b[t.h.offset(i)-headerBytes:]
+		decode(c, from)
+		f(slot+i, c)
+		for j, v := range c {
+			binary.LittleEndian.PutUint64(from[8*j:], uint64(v))
+		}
 	}
 	return t.f.WriteAt(b, at)
+}
+
+func decode(c []int64, b []byte) {
+	for i := range c {
+		c[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+	}
 }
 
 // Totals returns the sums over all slots, as many as there are counters, and
 // the flags. Additions that happen meanwhile may be in or not. It makes
 // nothing: a file that is missing or damaged has counted nothing.
 func (t *File) Totals() (sums []int64, flags uint64, err error) {
+	sums = make([]int64, t.counters)
+	flags, err = t.look(func() (uint64, error) {
+		clear(sums)
+		return t.sum(sums)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return sums, flags, nil
+}
+
+// look reads the file, as it is now, by read. Where there is none, or none that
+// could be read, nothing was counted, which is no error.
+func (t *File) look(read func() (uint64, error)) (flags uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.f.IsOpen() {
@@ -144,17 +195,17 @@ func (t *File) Totals() (sums []int64, flags uint64, err error) {
 			_, err = t.open()
 		}
 		if err == nil {
-			sums, flags, err = t.read()
+			flags, err = read()
 		}
 		if err == nil {
-			return sums, flags, nil
+			return flags, nil
 		}
 		t.drop()
 	}
 	if errors.Is(err, fs.ErrNotExist) || replaceable(err) {
-		return make([]int64, t.counters), 0, nil
+		return 0, nil
 	}
-	return nil, 0, err
+	return 0, err
 }
 
 // replaceable says whether what is in the place of a tally, as err tells, holds
@@ -164,22 +215,28 @@ func replaceable(err error) bool {
 		errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) // a link, a socket
 }
 
-func (t *File) read() ([]int64, uint64, error) {
-	b := make([]byte, t.h.size())
-	if _, err := t.f.ReadAt(b, 0); err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", t.place.Name, err)
-	}
-	h, err := parseHeader(b, int64(len(b)))
+// sum adds all slots to sums.
+func (t *File) sum(sums []int64) (flags uint64, err error) {
+	b, h, err := t.read()
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	sums := make([]int64, t.counters)
 	for s := range h.slots {
 		for i := range min(h.counters, t.counters) {
 			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
 		}
 	}
-	return sums, h.flags, nil
+	return h.flags, nil
+}
+
+// read returns the whole file.
+func (t *File) read() ([]byte, header, error) {
+	b := make([]byte, t.h.size())
+	if _, err := t.f.ReadAt(b, 0); err != nil {
+		return nil, header{}, fmt.Errorf("read %s: %w", t.place.Name, err)
+	}
+	h, err := parseHeader(b, int64(len(b)))
+	return b, h, err
 }
 
 // SetFlags replaces the flags, which a new file has at zero.
@@ -226,15 +283,17 @@ func (t *File) Renew() error {
 // need opens the file, and makes it where it is missing, damaged or too small.
 // The caller holds mu.
 func (t *File) need() error {
-	if t.f.IsOpen() && t.h.counters >= t.counters {
+	if t.f.IsOpen() && t.fits(t.h) {
 		return nil
 	}
 	t.drop()
 	for range 4 {
 		h, err := t.open()
 		switch {
-		case err == nil && h.counters >= t.counters:
+		case err == nil && t.fits(h):
 			return nil
+		case err == nil && t.fixed:
+			err = t.publish(true, nil, 0)
 		case err == nil:
 			err = t.grow()
 		case errors.Is(err, fs.ErrNotExist):
@@ -284,7 +343,8 @@ func (t *File) grow() error {
 		return err // somebody else did
 	}
 	older := &File{place: t.place, counters: t.h.counters, f: t.f, h: t.h}
-	sums, flags, err := older.read()
+	sums := make([]int64, older.counters)
+	flags, err := older.sum(sums)
 	if err != nil {
 		return err
 	}
