@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // Image is a device image to build: a snapshot of code and of the headers that
@@ -42,7 +43,11 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 	}
 	m := &Image{Image: img, serial: imageSerials.Add(1)}
 	for _, u := range img.Units() {
-		if m.against = deps.ScanUnit(u); !m.against.None() {
+		var reads string
+		if reads, m.against = deps.ScanUnit(u); m.against.None() && reads != "" {
+			m.against = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: reads}
+		}
+		if !m.against.None() {
 			break
 		}
 	}

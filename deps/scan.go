@@ -10,6 +10,7 @@ import (
 // Findings are what a scan of one source found.
 type Findings struct {
 	Includes []string // names of literal includes as written, delimiters left out
+	Computed string   // the first line that reads or looks for a file in another way; "" for none
 	Reason   Reason   // what makes the source uncacheable whatever its includes are
 }
 
@@ -48,6 +49,13 @@ type scanner struct {
 func (s *scanner) doubt(detail string) {
 	if s.found.Reason.None() {
 		s.found.Reason = Reason{stats.NotCacheableHeaders, detail}
+	}
+}
+
+// reads notes a line that reads or looks for a file.
+func (s *scanner) reads(line string) {
+	if s.found.Computed == "" {
+		s.found.Computed = line
 	}
 }
 
@@ -145,8 +153,10 @@ func (s *scanner) identifier() {
 		if s.found.Reason.None() {
 			s.found.Reason = Reason{stats.NotCacheableTime, name}
 		}
-	case strings.HasPrefix(name, "__has_include") || strings.HasPrefix(name, "__has_embed"):
-		s.doubt(name) // __has_include__ and __has_include_next__ are GCC's
+	case strings.HasPrefix(name, "__has_embed"):
+		s.doubt(name)
+	case strings.HasPrefix(name, "__has_include"):
+		s.reads(name) // __has_include__ and __has_include_next__ are GCC's
 	case name == "_Pragma":
 		if !s.pragmas && bytes.Contains(s.text, []byte("include_alias")) {
 			s.doubt("include_alias beside _Pragma")
@@ -234,7 +244,11 @@ func (s *scanner) directive() {
 			return
 		}
 	}
-	s.doubt("#" + name + " " + strings.TrimSpace(string(line)))
+	if name == "embed" {
+		s.doubt("#embed")
+		return
+	}
+	s.reads("#" + name + " " + strings.TrimSpace(string(line)))
 }
 
 // pragma doubts the pragmas that read or rename files.

@@ -43,14 +43,14 @@ func TestScan(t *testing.T) {
 		{"not at the start of a line", "x #include \"a.h\"", nil, none},
 		{"stringised", "#define S(x) #x", nil, none},
 		{"in a string", "char *s = \"#include\";", nil, none},
-		{"computed", "#define H \"a.h\"\n#include H", nil, stats.NotCacheableHeaders},
-		{"computed with a call", "#include M2S(INCLUDE_PATH/inc_vendor.h)", nil, stats.NotCacheableHeaders},
-		{"include_next", "#include_next <a.h>", nil, stats.NotCacheableHeaders},
-		{"import", "#import \"a.h\"", nil, stats.NotCacheableHeaders},
+		{"computed", "#define H \"a.h\"\n#include H", nil, none},
+		{"computed with a call", "#include M2S(INCLUDE_PATH/inc_vendor.h)", nil, none},
+		{"include_next", "#include_next <a.h>", nil, none},
+		{"import", "#import \"a.h\"", nil, none},
 		{"embed", "#embed \"a.bin\"", nil, stats.NotCacheableHeaders},
-		{"empty name", "#include \"\"", nil, stats.NotCacheableHeaders},
-		{"unterminated name", "#include \"a.h\n", nil, stats.NotCacheableHeaders},
-		{"has_include", "#if __has_include(<a.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"empty name", "#include \"\"", nil, none},
+		{"unterminated name", "#include \"a.h\n", nil, none},
+		{"has_include", "#if __has_include(<a.h>)\n#endif", nil, none},
 		{"raw string", "auto s = R\"(\n*/ /* )\";\n#include \"a.h\"", nil, stats.NotCacheableHeaders},
 		{"raw string alone", "auto s = R\"(x)\";\n", nil, stats.NotCacheableHeaders},
 		{"raw string that hides a comment", "auto s = R\"(\" /* )\";\n/* */ #include \"x.h\"\n", nil, stats.NotCacheableHeaders},
@@ -90,7 +90,7 @@ func TestScan(t *testing.T) {
 		{"pieces without pasting", "int __TI, ME__;", nil, none},
 		{"names are pasted", "#define CAT(a,b) a##b\n#define NAME(f, T) f##_##T\nkernel void CAT(add, float)(int next, int e, int T, int include) {}", nil, none},
 		{"arguments are pasted", "#define P(...) printf(__VA_ARGS__, ##__VA_ARGS__)", nil, none},
-		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", nil, none},
 		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
 		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
@@ -117,42 +117,44 @@ func TestScan(t *testing.T) {
 func TestScanUnit(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name string
-		unit key.Unit
-		want stats.Counter
+		name  string
+		unit  key.Unit
+		want  stats.Counter
+		reads bool
 	}{
-		{"SPIR-V is not looked at", key.Unit{Kind: key.SPIRV, Code: []byte("#include <a.h>")}, 0},
-		{"a file", key.Unit{Kind: key.OpenCLC, Code: []byte("#include <a.h>")}, stats.NotCacheableHeaders},
+		{"SPIR-V is not looked at", key.Unit{Kind: key.SPIRV, Code: []byte("#include <a.h>")}, 0, false},
+		{"a file", key.Unit{Kind: key.OpenCLC, Code: []byte("#include <a.h>")}, 0, true},
+		{"a file that is looked for", key.Unit{Kind: key.OpenCLC, Code: []byte("#if __has_include(<a.h>)\n#endif")}, 0, true},
 		{"given in memory", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#include \"b.h\"")}, {Name: "b.h", Content: []byte("int b;")}},
-		}, 0},
+		}, 0, false},
 		{"a given header reads a file", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#include \"c.h\"")}},
-		}, stats.NotCacheableHeaders},
+		}, stats.NotCacheableHeaders, true},
 		{"a given header tells the time", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("__TIME__")}},
-		}, stats.NotCacheableTime},
+		}, stats.NotCacheableTime, false},
 		{"pasted with a header's help", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nC(_, _TIME__)"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#define C(a,b) a##b")}},
-		}, stats.NotCacheableHeaders},
+		}, stats.NotCacheableHeaders, false},
 		{"assembled with a header's help", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nA(\".incbin \\\"x\\\"\");"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#define A asm")}},
-		}, stats.NotCacheableFile},
+		}, stats.NotCacheableFile, false},
 		{"a file of that name is here", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include \"scan.go\""),
 			Headers: []key.Header{{Name: "scan.go", Content: []byte("int b;")}},
-		}, stats.NotCacheableHeaders},
+		}, stats.NotCacheableHeaders, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := ScanUnit(tt.unit); got.Counter != tt.want {
-				t.Errorf("ScanUnit = %v, want %v", got, tt.want)
+			if reads, got := ScanUnit(tt.unit); got.Counter != tt.want || (reads != "") != tt.reads {
+				t.Errorf("ScanUnit = %q, %v; want %v, %v", reads, got, tt.reads, tt.want)
 			}
 		})
 	}
@@ -237,7 +239,7 @@ func FuzzScan(f *testing.F) {
 				return
 			}
 		}
-		if got.Reason.None() {
+		if got.Reason.None() && got.Computed == "" {
 			t.Errorf("missed the include behind %q", before)
 		}
 	})

@@ -1,6 +1,7 @@
 package deps
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -8,46 +9,53 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-// ScanUnit says whether everything that a translation unit reads is in it.
+// ScanUnit says what speaks against caching a translation unit whatever its
+// header files are, and which line of it is the first to read or look for a
+// file: "" says that everything the unit reads is in it. Such a file is found
+// by [Track].
+//
 // Headers that are given in memory are keyed exactly, so an include of one of
-// them is no obstacle; an include of anything else is, as header files are not
-// tracked. A file of the header's name in the working directory makes it
-// unsure which of the two the compiler takes.
-func ScanUnit(u key.Unit) Reason {
+// them reads nothing. A unit that has both such headers and files to read is
+// not cacheable, nor is one for which a file of the header's name is in the
+// working directory: which of the two a compiler takes is unsure.
+func ScanUnit(u key.Unit) (reads string, r Reason) {
 	if !isSource(u.Kind) {
-		return Reason{}
+		return "", Reason{}
 	}
 	given := make(map[string]bool, len(u.Headers))
 	for _, h := range u.Headers {
 		given[h.Name] = true
 	}
 	var t traces
-	if r := scanOne(u.Code, given, &t); !r.None() {
-		return r
+	reads, r = scanOne(u.Code, given, &t)
+	if !r.None() {
+		return reads, r
 	}
 	for _, h := range u.Headers {
-		if r := scanOne(h.Content, given, &t); !r.None() {
+		also, r := scanOne(h.Content, given, &t)
+		if !r.None() {
 			r.Detail = fmt.Sprintf("%s in header %q", r.Detail, h.Name)
-			return r
+			return reads, r
 		}
+		reads = cmp.Or(reads, also)
 		if _, err := os.Lstat(h.Name); err == nil {
-			return Reason{stats.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
+			return reads, Reason{stats.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
 		}
 	}
-	return t.reason()
+	if reads != "" && len(u.Headers) > 0 {
+		return reads, Reason{stats.NotCacheableHeaders, "headers in memory beside " + reads}
+	}
+	return reads, t.reason()
 }
 
-func scanOne(src []byte, given map[string]bool, t *traces) Reason {
+func scanOne(src []byte, given map[string]bool, t *traces) (reads string, r Reason) {
 	f := scan(src, t)
-	if !f.Reason.None() {
-		return f.Reason
-	}
 	for _, name := range f.Includes {
 		if !given[name] {
-			return Reason{stats.NotCacheableHeaders, fmt.Sprintf("#include %q", name)}
+			return fmt.Sprintf("#include %q", name), f.Reason
 		}
 	}
-	return Reason{}
+	return f.Computed, f.Reason
 }
 
 // isSource says whether code of the kind goes through a preprocessor. The
