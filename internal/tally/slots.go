@@ -2,13 +2,15 @@ package tally
 
 import (
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/lock"
 )
 
-// patience is how often a slot that somebody holds is asked for: a quarter of a
-// second in all, where a slot is held for microseconds.
-const patience = 64
+// patience is how long a slot that somebody holds is asked for. It is held for
+// microseconds, unless its holder was stopped in between.
+const patience = 250 * time.Millisecond
 
 // Slots returns the counters of every slot, one slot behind the other, and says
 // whether there are any: a file that is missing, damaged or of another shape
@@ -35,14 +37,18 @@ func (t *File) Slots() (counters []int64, any bool, err error) {
 // meanwhile. ErrBusy: somebody else did for a quarter of a second.
 func (t *File) Change(slot int, f func(c []int64)) error {
 	wait := func() (int, error) {
-		for i := range patience {
+		most, end := 50*time.Microsecond, time.Now().Add(patience)
+		for {
 			err := lock.Try(t.f, t.h.offset(slot), 1)
-			if err == nil || errors.Is(err, lock.ErrUnsupported) {
+			switch {
+			case err == nil || errors.Is(err, lock.ErrUnsupported):
 				return slot, nil
+			case time.Now().After(end):
+				return 0, ErrBusy
 			}
-			pause(i)
+			time.Sleep(rand.N(most)) // at random, so that a crowd does not come back all at once
+			most = min(most+most/4, time.Millisecond)
 		}
-		return 0, ErrBusy
 	}
 	return t.change(wait, func(_ int, c []int64) { f(c) })
 }
