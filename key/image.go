@@ -37,46 +37,6 @@ func (k Kind) String() string {
 // MarshalText writes the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Header is a header that a unit includes: the name as the source writes it,
-// and the content.
-type Header struct {
-	Name    string
-	Content []byte
-}
-
-// Unit is one translation unit: code, the headers that are given with it by
-// name, and the header files that it was found to read.
-type Unit struct {
-	Kind    Kind
-	Code    []byte
-	Headers []Header
-
-	// Includes are the including lines of Code, in order, and Files what they
-	// and the lines of those files lead to, in the order in which they are
-	// first reached, depth first.
-	Includes []Include
-	Files    []File
-
-	// Dir is the working directory; set only where what is built depends on
-	// paths (__FILE__, -g). Then it and the paths of Files are in the key.
-	Dir string
-}
-
-// Include is what an including line leads to.
-type Include struct {
-	Name string // as written or as it expands, with its delimiters: "a.h" or <a.h>
-	File int    // index in Unit.Files; -1: there is no such file
-}
-
-// File is a header file that a unit reads. Its content is kept once for all
-// recipes, by digest.
-type File struct {
-	Path     string // absolute; where it was
-	Digest   Digest // SHA-256 of its content
-	Size     int64
-	Includes []Include
-}
-
 // Image is the device image of a build: one unit, or several that are compiled
 // and linked together, in any order. It is a snapshot: code and headers are
 // copied when it is made. Make it with [NewImage] or [NewImageSet].
@@ -96,7 +56,8 @@ func NewImage(kind Kind, code []byte, headers ...Header) (*Image, error) {
 
 // NewImageSet returns the image of units that are linked together. Equal units
 // in another order make an equal image, and the image always presents them in
-// the same order, so what is built does not depend on the order either.
+// the same order, so what is built does not depend on the order either. It
+// takes code and headers; see [NewTrackedImage] for the rest of a unit.
 func NewImageSet(units ...Unit) (*Image, error) {
 	if len(units) == 0 {
 		return nil, fmt.Errorf("device image: %w", ErrEmpty)
@@ -120,6 +81,22 @@ func NewImageSet(units ...Unit) (*Image, error) {
 	return newImage(own), nil
 }
 
+// NewTrackedImage returns the image of units that were found to read header
+// files. It takes the units over, which must be those of an image with
+// Includes, Files and Dir set; units that do not number their files as [Unit]
+// says are an error.
+func NewTrackedImage(units []Unit) (*Image, error) {
+	if len(units) == 0 {
+		return nil, fmt.Errorf("device image: %w", ErrEmpty)
+	}
+	for i, u := range units {
+		if err := u.checkFiles(); err != nil {
+			return nil, fmt.Errorf("device image, unit %d: %w", i, err)
+		}
+	}
+	return newImage(units), nil
+}
+
 // newImage takes units over. It sorts them by digest.
 func newImage(units []Unit) *Image {
 	type digested struct {
@@ -128,7 +105,7 @@ func newImage(units []Unit) *Image {
 	}
 	all := make([]digested, len(units))
 	for i, u := range units {
-		all[i] = digested{u, u.digest()}
+		all[i] = digested{u, u.Digest()}
 	}
 	slices.SortFunc(all, func(a, b digested) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
 	var buf [256]byte
@@ -138,23 +115,6 @@ func newImage(units []Unit) *Image {
 		b = append(b, u.Digest[:]...)
 	}
 	return &Image{units, sha256.Sum256(b)}
-}
-
-func (u Unit) digest() Digest {
-	h := sha256.New()
-	var buf [128]byte
-	b := append(buf[:0], tagUnit...)
-	b = appendUint(b, uint64(u.Kind))
-	b = appendPrefix(b, typeBytes, uint64(len(u.Code)))
-	h.Write(b)
-	h.Write(u.Code)
-	b = appendCount(buf[:0], len(u.Headers))
-	for _, hd := range u.Headers {
-		content := sha256.Sum256(hd.Content)
-		b = append(appendText(b, hd.Name), content[:]...)
-	}
-	h.Write(b)
-	return Digest(h.Sum(nil))
 }
 
 // Units returns the units in the image's own order. The caller must not change
@@ -173,52 +133,37 @@ func (m *Image) Size() int64 {
 	return n
 }
 
+// ReadsFiles says whether a unit was found to include anything.
+func (m *Image) ReadsFiles() bool {
+	return slices.ContainsFunc(m.units, func(u Unit) bool { return len(u.Includes) > 0 })
+}
+
 func (m *Image) append(b []byte) []byte {
 	b = appendCount(b, len(m.units))
 	for _, u := range m.units {
-		b = appendUint(b, uint64(u.Kind))
-		b = appendBytes(b, u.Code)
-		b = appendCount(b, len(u.Headers))
-		for _, h := range u.Headers {
-			b = appendText(b, h.Name)
-			b = appendBytes(b, h.Content)
-		}
+		b = u.append(b)
 	}
 	return b
 }
 
 func (r *reader) image() *Image {
-	n := r.count(3 * prefixBytes)
-	units := make([]Unit, n)
-	for i := range units {
-		u := &units[i]
-		u.Kind = Kind(r.uint(255))
-		u.Code = r.bytes()
-		u.Headers = make([]Header, r.count(2*prefixBytes))
-		for j := range u.Headers {
-			u.Headers[j] = Header{r.text(), r.bytes()}
-			if j > 0 && r.err == nil && u.Headers[j-1].Name >= u.Headers[j].Name {
-				r.fail(fmt.Errorf("header %q is out of order", u.Headers[j].Name))
-			}
-		}
-		if r.err == nil && len(u.Code) == 0 {
-			r.fail(fmt.Errorf("unit %d: %w", i, ErrEmpty))
-		}
-	}
-	if r.err == nil && n == 0 {
-		r.fail(fmt.Errorf("device image: %w", ErrEmpty))
-	}
-	if r.err != nil {
-		return nil
-	}
+	units := make([]Unit, r.count(unitBytes))
 	var before Digest
-	for i, u := range units {
-		d := u.digest()
+	for i := range units {
+		u := r.unit()
+		if r.err != nil {
+			return nil
+		}
+		d := u.Digest()
 		if i > 0 && bytes.Compare(before[:], d[:]) > 0 {
 			r.fail(fmt.Errorf("unit %d is out of order", i))
 			return nil
 		}
-		before = d
+		units[i], before = u, d
+	}
+	if len(units) == 0 {
+		r.fail(fmt.Errorf("device image: %w", ErrEmpty))
+		return nil
 	}
 	return newImage(units)
 }

@@ -1,23 +1,46 @@
 package key
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// fullUnits are a unit without headers, one with headers in memory, one that
+// reads files, and one whose code depends on where they are.
+func fullUnits() []Unit {
+	file := func(path, content string, includes ...Include) File {
+		return File{path, sha256.Sum256([]byte(content)), int64(len(content)), includes}
+	}
+	return []Unit{
+		{Kind: OpenCLC, Code: []byte("int f(void) { return 1; }")},
+		{Kind: OpenCLC, Code: []byte("#include \"a.h\"\nkernel void k() {}"), Headers: []Header{
+			{"a.h", []byte("#include \"b.h\"")}, {"b.h", []byte{0, 1}},
+		}},
+		{
+			Kind: OpenCLC, Code: []byte("#include \"x.h\"\n#include <none.h>\n#include \"y.h\"\n"),
+			Includes: []Include{{`"x.h"`, 0}, {`<none.h>`, -1}, {`"y.h"`, 2}},
+			Files: []File{
+				file("/in/x.h", "#include \"z.h\"\n", Include{`"z.h"`, 1}), file("/in/z.h", "int z;\n"),
+				file("/in/y.h", "#include \"x.h\"\n", Include{`"x.h"`, 0}),
+			},
+		},
+		{
+			Kind: OpenCLC, Code: []byte("#include \"p.h\"\n"), Dir: "/src",
+			Includes: []Include{{`"p.h"`, 0}}, Files: []File{file("/src/p.h", "__FILE__\n")},
+		},
+	}
+}
+
 // fullRecipe uses every field there is.
 func fullRecipe(t testing.TB) *Recipe {
 	t.Helper()
-	img, err := NewImageSet(
-		Unit{Kind: OpenCLC, Code: []byte("int f(void) { return 1; }")},
-		Unit{Kind: OpenCLC, Code: []byte("#include \"a.h\"\nkernel void k() {}"), Headers: []Header{
-			{"b.h", []byte{0, 1}}, {"a.h", []byte("#include \"b.h\"")},
-		}},
-	)
+	img, err := NewTrackedImage(fullUnits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +60,7 @@ func fullRecipe(t testing.TB) *Recipe {
 		Options: BuildOptions{
 			Compile: []string{"-DN=4", "-cl-fast-relaxed-math"}, Link: []string{"-create-library"},
 			Variables: []Pair{{"POCL_X", "1"}, {"A", ""}},
+			Search:    []string{"-I", "/in"},
 		},
 	}
 }
@@ -62,17 +86,17 @@ func TestGoldenKeys(t *testing.T) {
 	}{
 		{"every field", fullRecipe(t), [5]string{
 			"4d4018b275d3ed096cd53c431f0df290a4615d7db83c9f0c8c19beb0bc4eadc3",
-			"4e8f718afea1617e23d44caee787481f0c3a39f469481f9ac82fc11545fa0652",
+			"3b59981a1de0bb217d630f832614847c8172920c714b67a56137ad5b869b9d17",
 			"b8f2ffcb3419cc728249ea3ff0509458012877959ff8ebfa0d3d5d49ed7f3a86",
 			"2727a756f86a8cdd10f63053a795f0777be5ba925dff5dc7341641ad00e8ade8",
-			"7cc7af5267525bfc52502121272357725cf6e65bda79502326e8d2487b70d87e",
+			"bd8f11146f93548131df119c18fde7cf3a139fd687ea003e9d6b49bc4611265f",
 		}},
 		{"almost nothing", smallRecipe(t), [5]string{
 			"4221c28e85fdf731cc6b9023057db9957c1d43f39df6c56e4be6148aff7b1321",
-			"c3cac3bc13cb3f1e12b9e6fe629d6fd88e5cd1fb3832bcabd627dd25857a5206",
+			"6bc5caf662d1a4bac2ecdc5c2a4bb9c4d6d5a9a33301b83f2b30318332db061d",
 			"d6a5190a29139c4e98e7266a5d61f1913882f3711c6d08ec80ea6468e36b1e18",
 			"40b72d12a71de8e8ece147c8fa7354a9123b5950d6857b46142fd95c748e0de6",
-			"f4a13936d8daa1872380384c97047f12fbcc9767cbd39e422b51eea38b91dc4d",
+			"d1ab399d7f2cb331b7c9be0e6b8d0659882f88cc80cf54830a5c299206949257",
 		}},
 	}
 	for _, tt := range tests {
@@ -97,23 +121,19 @@ func TestEveryInputCounts(t *testing.T) {
 	base := fullRecipe(t).Key()
 	image := func(units ...Unit) func(*Recipe) {
 		return func(r *Recipe) {
-			m, err := NewImageSet(units...)
+			m, err := NewTrackedImage(units)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.Image = m
 		}
 	}
-	u := fullRecipe(t).Image.Units()
+	u := fullUnits()
+	const plain, headers, tracked, located = 0, 1, 2, 3 // see fullUnits
 	with := func(i int, change func(*Unit)) []Unit {
-		units := []Unit{u[0], u[1]}
-		units[i].Headers = append([]Header(nil), units[i].Headers...)
+		units := fullUnits()
 		change(&units[i])
 		return units
-	}
-	headers := 0 // the unit with headers
-	if len(u[0].Headers) == 0 {
-		headers = 1
 	}
 	tests := []struct {
 		name      string
@@ -135,13 +155,23 @@ func TestEveryInputCounts(t *testing.T) {
 			r.Device.Compiler = append(r.Device.Compiler, r.Device.Traits[1])
 			r.Device.Traits = r.Device.Traits[:1]
 		}, "device"},
-		{"code", image(with(0, func(u *Unit) { u.Code = append(u.Code[:len(u.Code):len(u.Code)], 0) })...), "image"},
-		{"kind", image(with(0, func(u *Unit) { u.Kind = CUDACpp })...), "image"},
+		{"code", image(with(plain, func(u *Unit) { u.Code = append(u.Code[:len(u.Code):len(u.Code)], 0) })...), "image"},
+		{"kind", image(with(plain, func(u *Unit) { u.Kind = CUDACpp })...), "image"},
 		{"header content", image(with(headers, func(u *Unit) { u.Headers[0].Content = []byte("x") })...), "image"},
 		{"header name", image(with(headers, func(u *Unit) { u.Headers[0].Name = "c.h" })...), "image"},
 		{"header left out", image(with(headers, func(u *Unit) { u.Headers = u.Headers[:1] })...), "image"},
-		{"unit left out", image(u[0]), "image"},
-		{"unit twice", image(u[0], u[1], u[1]), "image"},
+		{"file content", image(with(tracked, func(u *Unit) { u.Files[1].Digest[0]++ })...), "image"},
+		{"include name", image(with(tracked, func(u *Unit) { u.Includes[2].Name = `<y.h>` })...), "image"},
+		{"include name in a file", image(with(tracked, func(u *Unit) { u.Files[0].Includes[0].Name = `<z.h>` })...), "image"},
+		{"an include that finds nothing", image(with(tracked, func(u *Unit) { u.Includes = slices.Delete(u.Includes, 1, 2) })...), "image"},
+		{"an include that finds something", image(with(tracked, func(u *Unit) { u.Includes[1].File = 0 })...), "image"},
+		{"an include that finds another file", image(with(tracked, func(u *Unit) { u.Files[2].Includes[0].File = 1 })...), "image"},
+		{"an include of a file left out", image(with(tracked, func(u *Unit) { u.Files[2].Includes = nil })...), "image"},
+		{"path where it counts", image(with(located, func(u *Unit) { u.Files[0].Path = "/src2/p.h" })...), "image"},
+		{"working directory where it counts", image(with(located, func(u *Unit) { u.Dir = "/src2" })...), "image"},
+		{"paths that begin to count", image(with(tracked, func(u *Unit) { u.Dir = "/src" })...), "image"},
+		{"unit left out", image(u[:3]...), "image"},
+		{"unit twice", image(append(fullUnits(), u[1])...), "image"},
 		{"constant value", func(r *Recipe) { r.Constants[1].Value = []byte{2, 0, 0, 0} }, "constants"},
 		{"constant width", func(r *Recipe) { r.Constants[1].Value = append(r.Constants[1].Value, 0) }, "constants"},
 		{"constant id", func(r *Recipe) { r.Constants[1].ID = 8 }, "constants"},
@@ -194,9 +224,10 @@ func TestEveryInputCounts(t *testing.T) {
 func TestOrderOfSetsDoesNotCount(t *testing.T) {
 	t.Parallel()
 	a, b := fullRecipe(t), fullRecipe(t)
-	u := b.Image.Units()
+	u := fullUnits()
+	slices.Reverse(u)
 	var err error
-	if b.Image, err = NewImageSet(u[1], u[0]); err != nil {
+	if b.Image, err = NewTrackedImage(u); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range [][]Pair{b.Device.Traits, b.Device.Compiler, b.Options.Variables} {
@@ -207,6 +238,79 @@ func TestOrderOfSetsDoesNotCount(t *testing.T) {
 	}
 	if diff := cmp.Diff(a.Append(nil), b.Append(nil)); diff != "" {
 		t.Errorf("another order made another encoding:\n%s", diff)
+	}
+}
+
+// The same files elsewhere, found by other options, are the same build, unless
+// it depends on paths.
+func TestPathsDoNotCount(t *testing.T) {
+	t.Parallel()
+	a, b := fullRecipe(t), fullRecipe(t)
+	units := fullUnits()
+	for i := range units[2].Files {
+		units[2].Files[i].Path = "/else" + units[2].Files[i].Path
+	}
+	var err error
+	if b.Image, err = NewTrackedImage(units); err != nil {
+		t.Fatal(err)
+	}
+	b.Options.Search = []string{"-I/else/in"}
+	if a.Key() != b.Key() {
+		t.Error("another place made another key")
+	}
+	if got := b.Options.CompileString(); got != "-I/else/in -DN=4 -cl-fast-relaxed-math" {
+		t.Errorf("the driver is given %q", got)
+	}
+}
+
+// One order of files is the right one.
+func TestFilesAreNumberedAsReached(t *testing.T) {
+	t.Parallel()
+	to := func(n ...int) []Include {
+		var out []Include
+		for _, f := range n {
+			out = append(out, Include{"<h>", f})
+		}
+		return out
+	}
+	files := func(includes ...[]Include) []File {
+		out := make([]File, len(includes))
+		for i := range out {
+			out[i].Includes = includes[i]
+		}
+		return out
+	}
+	tests := []struct {
+		name     string
+		includes []Include
+		files    []File
+		ok       bool
+	}{
+		{"none", nil, nil, true},
+		{"no such file", to(-1), nil, true},
+		{"depth first", to(0, 2), files(to(1), nil, nil), true},
+		{"breadth first", to(0, 1), files(to(2), nil, nil), false},
+		{"a circle", to(0), files(to(1), to(0, 1)), true},
+		{"again", to(0, 1, 0, 1), files(nil, to(0)), true},
+		{"too soon", to(1, 0), files(nil, nil), false},
+		{"out of range", to(0, 1), files(nil), false},
+		{"below range", to(-2), nil, false},
+		{"never reached", to(0), files(nil, nil), false},
+		{"reached by itself alone", nil, files(to(0)), false},
+	}
+	for _, tt := range tests {
+		units := []Unit{{Kind: OpenCLC, Code: []byte("x"), Includes: tt.includes, Files: tt.files}}
+		if _, err := NewTrackedImage(units); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		r := smallRecipe(t)
+		r.Image = newImage(units)
+		if _, err := ParseRecipe(r.Append(nil)); (err == nil) != tt.ok {
+			t.Errorf("%s, read back: %v", tt.name, err)
+		}
+	}
+	if _, err := NewTrackedImage(nil); !errors.Is(err, ErrEmpty) {
+		t.Errorf("no units: %v", err)
 	}
 }
 
@@ -283,7 +387,11 @@ func FuzzAmbiguity(f *testing.F) {
 			return [4]string{s[:at[0]], s[at[0]:at[1]], s[at[1]:at[2]], s[at[2]:]}
 		}
 		recipe := func(p [4]string) *Recipe {
-			m, err := NewImage(OpenCLC, []byte("x"+p[0]), Header{"h", []byte(p[1])})
+			m, err := NewTrackedImage([]Unit{{
+				Kind: OpenCLC, Code: []byte("x" + p[0]), Headers: []Header{{"h", []byte(p[1])}},
+				Includes: []Include{{p[2], 0}, {p[3], -1}}, Dir: p[1] + ".",
+				Files: []File{{Path: p[3], Includes: []Include{{p[0], 0}}}},
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,8 +480,10 @@ func TestPrinting(t *testing.T) {
 		"device      Portable Computing Language / pthread-skylake / OpenCL 3.0 / 3.1 (opencl)\n",
 		"  compiler  libLLVM-15.so.1 cd34\n",
 		"  header    b.h, 2 bytes\n",
+		"  file      /in/z.h, 7 bytes, ",
+		"  in        /src\n",
 		"constant    7 = 0x01000000\n",
-		"options     \"-DN=4 -cl-fast-relaxed-math\"\n",
+		"options     \"-I /in -DN=4 -cl-fast-relaxed-math\"\n",
 		"variable    POCL_X=1\n",
 	} {
 		if !strings.Contains(text, want) {

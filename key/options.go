@@ -2,6 +2,7 @@ package key
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,11 @@ type BuildOptions struct {
 
 	// Variables are environment variables and their values, by name.
 	Variables []Pair `json:"variables,omitempty"`
+
+	// Search are the compile options that only name directories of header
+	// files, in order. They are in no key: the files that were found are, in
+	// the image. The driver gets them before the others.
+	Search []string `json:"search,omitempty"`
 }
 
 // NewOptions returns the options that two strings hold; see [Tokens].
@@ -24,14 +30,20 @@ func NewOptions(compile, link string) BuildOptions {
 	return BuildOptions{Compile: Tokens(compile), Link: Tokens(link)}
 }
 
-// CompileString returns the compile options as one string for the driver.
-func (o BuildOptions) CompileString() string { return strings.Join(o.Compile, " ") }
+// CompileString returns the compile options as one string for the driver, the
+// directories first: so no option takes one of them for its argument.
+func (o BuildOptions) CompileString() string {
+	if len(o.Search) == 0 {
+		return strings.Join(o.Compile, " ")
+	}
+	return strings.Join(slices.Concat(o.Search, o.Compile), " ")
+}
 
 // LinkString returns the link options as one string for the driver.
 func (o BuildOptions) LinkString() string { return strings.Join(o.Link, " ") }
 
 // Digest returns the options component of a key. The order of the words
-// matters, that of the variables does not.
+// matters, that of the variables does not; Search does not count.
 func (o BuildOptions) Digest() Digest {
 	var buf [512]byte
 	return sha256.Sum256(o.append(append(buf[:0], tagOptions...)))

@@ -11,6 +11,8 @@ type unitSummary struct {
 	Kind    Kind            `json:"kind"`
 	Size    int             `json:"size"`
 	Headers []headerSummary `json:"headers,omitempty"`
+	Files   []fileSummary   `json:"files,omitempty"`
+	Dir     string          `json:"dir,omitempty"`
 }
 
 type headerSummary struct {
@@ -18,13 +20,22 @@ type headerSummary struct {
 	Size int    `json:"size"`
 }
 
+type fileSummary struct {
+	Path   string `json:"path"`
+	Digest Digest `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
 // MarshalJSON writes what the image is made of, without code.
 func (m *Image) MarshalJSON() ([]byte, error) {
 	units := make([]unitSummary, len(m.units))
 	for i, u := range m.units {
-		units[i] = unitSummary{Kind: u.Kind, Size: len(u.Code)}
+		units[i] = unitSummary{Kind: u.Kind, Size: len(u.Code), Dir: u.Dir}
 		for _, h := range u.Headers {
 			units[i].Headers = append(units[i].Headers, headerSummary{h.Name, len(h.Content)})
+		}
+		for _, f := range u.Files {
+			units[i].Files = append(units[i].Files, fileSummary{f.Path, f.Digest, f.Size})
 		}
 	}
 	return json.Marshal(struct {
@@ -62,6 +73,12 @@ func (r *Recipe) String() string {
 		line("image", "%s, %d bytes", u.Kind, len(u.Code))
 		for _, h := range u.Headers {
 			line("  header", "%s, %d bytes", h.Name, len(h.Content))
+		}
+		for _, f := range u.Files {
+			line("  file", "%s, %d bytes, %s", f.Path, f.Size, f.Digest.Dir())
+		}
+		if u.Dir != "" {
+			line("  in", "%s", u.Dir)
 		}
 	}
 	for _, c := range r.Constants {

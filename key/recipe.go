@@ -25,7 +25,8 @@ func (r *Recipe) Append(b []byte) []byte {
 	b = r.Device.append(b)
 	b = r.Image.append(b)
 	b = r.Constants.append(b)
-	return r.Options.append(b)
+	b = r.Options.append(b)
+	return appendWords(b, r.Options.Search)
 }
 
 // ParseRecipe reads what [Recipe.Append] wrote, and nothing else: bytes that
@@ -38,6 +39,7 @@ func ParseRecipe(b []byte) (*Recipe, error) {
 		r.fail(fmt.Errorf("schema %d, this is %d", v, Schema))
 	}
 	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
+	out.Options.Search = r.words()
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail(fmt.Errorf("%d bytes too many", len(r.rest)))
 	}

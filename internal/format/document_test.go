@@ -56,7 +56,7 @@ func TestDocumentDescribesBin(t *testing.T) {
 	created, cost, p := int64(c.u64()), int64(c.u64()), c.u64()
 	payloadSum := c.take(32)
 	l, binaries, variants, kernels, zero := c.u32(), c.u32(), c.u32(), c.u32(), c.u64()
-	if version != 1 || zero != 0 || uint64(len(file)) != h+p {
+	if version != 2 || zero != 0 || uint64(len(file)) != h+p {
 		t.Errorf("version %d, zero %d, %d bytes of header, %d of payload, %d of file", version, zero, h, p, len(file))
 	}
 	if !bytes.Equal(keys, bytes.Join([][]byte{k.Device[:], k.Image[:], k.Constants[:], k.Options[:], k.Sum[:]}, nil)) {
@@ -136,12 +136,27 @@ func (c *cursor) list(kinds string) []byte {
 func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	t.Parallel()
 	rec := testRecipe(t)
-	img, err := key.NewImageSet(rec.Image.Units()[0], key.Unit{Kind: key.SPIRV, Code: []byte("spirv\x00")})
+	included := func(path string, includes ...key.Include) key.File {
+		return key.File{Path: path, Digest: key.Digest(sha([]byte(path))), Size: 3, Includes: includes}
+	}
+	img, err := key.NewTrackedImage([]key.Unit{
+		rec.Image.Units()[0],
+		{Kind: key.SPIRV, Code: []byte("spirv\x00")},
+		{
+			Kind: key.OpenCLC, Code: []byte("two lines"), Includes: []key.Include{{Name: "<a.h>", File: 0}, {Name: "<c.h>", File: -1}},
+			Files: []key.File{included("/a.h", key.Include{Name: `"b.h"`, File: 1}), included("/b.h")},
+		},
+		{
+			Kind: key.OpenCLC, Code: []byte("one line"), Includes: []key.Include{{Name: "<a.h>", File: 0}},
+			Files: []key.File{included("/a.h")}, Dir: "/d",
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec.Image = img
 	rec.Options.Variables = []key.Pair{{Name: "V", Value: "1"}}
+	rec.Options.Search = []string{"-I", "/"}
 	file, err := EncodeSrc(rec)
 	if err != nil {
 		t.Fatal(err)
@@ -151,14 +166,14 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 		t.Errorf("magic %q", m)
 	}
 	version, header, r, sum := c.u32(), c.u32(), c.u64(), c.take(32)
-	if version != 1 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
+	if version != 2 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
 		t.Errorf("version %d, header %d, recipe %d, file %d", version, header, r, len(file))
 	}
 	tag := "kernstash recipe\x00"
 	if got := string(c.take(uint64(len(tag)))); got != tag {
 		t.Errorf("tag %q", got)
 	}
-	if schema, _, _ := c.value('u'); schema != 1 {
+	if schema, _, _ := c.value('u'); schema != 2 {
 		t.Errorf("schema %d", schema)
 	}
 	device := sha([]byte("kernstash device\x00"), c.skip("ttttt"), c.list("tt"), c.list("tt"))
@@ -175,18 +190,35 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 			_, content, _ := c.value('b')
 			unit = append(unit, sha(content)...)
 		}
+		unit = append(unit, c.list("tu")...)
+		files, _, raw := c.value('n')
+		unit = append(unit, raw...)
+		var paths []byte
+		for range files {
+			paths = append(paths, c.skip("t")...)
+			size, digest, _ := c.value('b')
+			if size != 32 {
+				t.Errorf("a digest of %d bytes", size)
+			}
+			c.skip("u")
+			unit = append(append(unit, digest...), c.list("tu")...)
+		}
+		n, _, raw := c.value('t')
+		if unit = append(unit, raw...); n > 0 {
+			unit = append(unit, paths...)
+		}
 		unitSums = append(unitSums, string(sha(unit)))
 	}
-	if units != 2 || !sort.StringsAreSorted(unitSums) {
+	if units != 4 || !sort.StringsAreSorted(unitSums) {
 		t.Errorf("%d units, sorted: %v", units, sort.StringsAreSorted(unitSums))
 	}
 	image := sha([]byte("kernstash image\x00"), rawCount, []byte(strings.Join(unitSums, "")))
 	constants := sha([]byte("kernstash constants\x00"), c.list("ub"))
 	options := sha([]byte("kernstash options\x00"), c.list("t"), c.list("t"), c.skip("u"), c.list("tt"))
-	if len(c.b) != 0 {
+	if c.list("t"); len(c.b) != 0 {
 		t.Errorf("%d bytes are left", len(c.b))
 	}
-	all := sha([]byte("kernstash key\x00"), []byte{1, 0, 0, 0}, device, image, constants, options)
+	all := sha([]byte("kernstash key\x00"), []byte{2, 0, 0, 0}, device, image, constants, options)
 	k := rec.Key()
 	for name, pair := range map[string][2][]byte{
 		"device": {device, k.Device[:]}, "image": {image, k.Image[:]}, "constants": {constants, k.Constants[:]},
@@ -215,7 +247,7 @@ func TestDocumentNamesTheConstants(t *testing.T) {
 			t.Errorf("docs/FORMAT.md does not say %q", want)
 		}
 	}
-	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 1 || key.Schema != 1 {
+	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 2 || key.Schema != 2 {
 		t.Error("docs/FORMAT.md says other bounds")
 	}
 }
