@@ -93,7 +93,9 @@ func (d Dir) Create(name string) (File, error) {
 	if err != nil {
 		return File{}, pathError("create", name, err)
 	}
-	return File{fd + 1, d.o.Hook}, nil
+	f := File{fd + 1, d.o.Hook}
+	f.unmask()
+	return f, nil
 }
 
 // Mkdir makes a directory in d, mode 0700.
@@ -101,7 +103,14 @@ func (d Dir) Mkdir(name string) error {
 	if err := checkName("mkdir", name); err != nil {
 		return err
 	}
-	return pathError("mkdir", name, d.o.Hook.do(OpMkdir, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) }))
+	err := d.o.Hook.do(OpMkdir, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) })
+	if err != nil {
+		return pathError("mkdir", name, err)
+	}
+	if info, err := d.Lstat(name); err == nil && info.Kind == Directory && info.Perm != 0o700 {
+		_ = d.o.Hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see unmask
+	}
+	return nil
 }
 
 // Lstat returns what the name in d is; it follows no link.

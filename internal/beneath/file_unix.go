@@ -74,3 +74,12 @@ func (f File) WriteAt(b []byte, off int64) error {
 	}
 	return nil
 }
+
+// unmask gives a new file its mode, whatever the process's umask took of it:
+// under an odd one the owner could not read what it stored. Where that fails,
+// the file is one that cannot be read, and replaced one day.
+func (f File) unmask() {
+	if info, err := f.Stat(); err == nil && info.Perm != 0o600 {
+		_ = f.hook.do(OpChmod, func() error { return unix.Fchmod(f.fd-1, 0o600) })
+	}
+}

@@ -28,6 +28,7 @@ const (
 	OpRmdir     Op = "unlinkat AT_REMOVEDIR"
 	OpMkdir     Op = "mkdirat"
 	OpMkdirAll  Op = "mkdir -p"
+	OpChmod     Op = "fchmod"
 	OpGetdents  Op = "getdents"
 	OpClose     Op = "close"
 	OpLock      Op = "fcntl F_OFD_SETLK"

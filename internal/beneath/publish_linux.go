@@ -33,6 +33,7 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	}
 	f := File{fd + 1, d.o.Hook}
 	defer f.Close()
+	f.unmask()
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}

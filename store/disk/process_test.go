@@ -31,6 +31,8 @@ var roles = map[string]func(s *Store, arg int) error{
 	"stats":   roleStats,
 	"reason":  roleReason,
 	"starved": roleStarved,
+	"umask":   roleUmask,
+	"layer":   roleLayer,
 }
 
 func TestMain(m *testing.M) {

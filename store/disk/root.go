@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/elevated"
 )
 
 // root is an open root directory. Operations hold it while they run, so
@@ -160,6 +161,9 @@ func (s *Store) notDirectory() error {
 // chooses what code runs.
 func (s *Store) checkRoot(info beneath.Info) error {
 	switch {
+	case isAnybody(info.UID):
+		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+
+			"map your user, or set another directory", info.UID)
 	case s.o.ReadOnly && !s.trusted(info):
 		return fmt.Errorf("owner %d, mode %04o: a layer must belong to user %d or root "+
 			"and be writable by nobody else; run: chmod go-w %s", info.UID, info.Perm, euid(), s.o.Dir)
@@ -176,7 +180,7 @@ func (s *Store) checkRoot(info beneath.Info) error {
 // trusted says whether a file or directory of this owner and mode may be
 // believed.
 func (s *Store) trusted(info beneath.Info) bool {
-	if info.Perm&0o022 != 0 {
+	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
 		return false
 	}
 	return info.UID == uint32(euid()) || s.o.ReadOnly && info.UID == 0
@@ -187,5 +191,5 @@ func euid() int { return os.Geteuid() }
 
 // setID says whether the program runs with rights that its user does not have.
 func (s *Store) setID() bool {
-	return s.o.hooks.setID || os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() || secureMode()
+	return s.o.hooks.setID || elevated.Now()
 }

@@ -1,4 +1,4 @@
-package disk
+package elevated
 
 import (
 	"sync"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// secureMode says whether the kernel started the program with rights beyond
-// its user's, of whatever kind: it knows of file capabilities as well.
-var secureMode = sync.OnceValue(func() bool {
+// atStart says whether the kernel started the program with rights beyond its
+// user's, of whatever kind: it knows of file capabilities as well.
+var atStart = sync.OnceValue(func() bool {
 	vector, err := unix.Auxv()
 	return err == nil && secure(vector)
 })

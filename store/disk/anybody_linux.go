@@ -1,0 +1,38 @@
+package disk
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// isAnybody says whether an owner of this id may be anybody: in a user
+// namespace all users that it does not map are shown as one, and a process
+// whose own user is not mapped would take everybody's files for its own.
+func isAnybody(uid uint32) bool {
+	unknown, partial := overflow()
+	return partial && uid == unknown
+}
+
+// overflow returns the id that stands for users without a mapping, and whether
+// there can be such users here.
+var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return 0, false // no /proc, or no user namespaces
+	}
+	uid = 65534
+	if b, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32); err == nil {
+			uid = uint32(n)
+		}
+	}
+	return uid, !mapsAll(string(users))
+})
+
+// mapsAll says whether a uid_map maps every user to itself, as that of the
+// first namespace does.
+func mapsAll(users string) bool {
+	return strings.Join(strings.Fields(users), " ") == "0 0 4294967295"
+}

@@ -1,0 +1,488 @@
+//go:build linux
+
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+// victimText is what nobody may change.
+const victimText = "precious"
+
+// hostile are the things that lie where a file or directory of ours belongs.
+// victim is a file that they may lead to.
+var hostile = map[string]func(t *testing.T, path, victim string){
+	"FIFO":         func(t *testing.T, p, _ string) { must(t, syscall.Mkfifo(p, 0o600)) },
+	"socket":       makeSocket,
+	"link to file": func(t *testing.T, p, victim string) { must(t, os.Symlink(victim, p)) },
+	"link to directory": func(t *testing.T, p, victim string) {
+		must(t, os.Symlink(filepath.Dir(victim), p))
+	},
+	"dangling link": func(t *testing.T, p, victim string) {
+		must(t, os.Symlink(filepath.Join(filepath.Dir(victim), "made"), p))
+	},
+	"hard link":      func(t *testing.T, p, victim string) { must(t, os.Link(victim, p)) },
+	"endless device": makeDevice,
+	"directory":      func(t *testing.T, p, _ string) { must(t, os.MkdirAll(filepath.Join(p, "inside"), 0o700)) },
+	"text":           func(t *testing.T, p, _ string) { must(t, os.WriteFile(p, []byte("hello"), 0o600)) },
+	"empty":          func(t *testing.T, p, _ string) { must(t, os.WriteFile(p, nil, 0o600)) },
+	"hole of 1 TiB":  makeHole,
+	"unreadable":     func(t *testing.T, p, _ string) { must(t, os.WriteFile(p, []byte("hello"), 0)) },
+}
+
+func makeSocket(t *testing.T, path, _ string) {
+	// A socket's path is short, and the test's is not.
+	dir, err := os.MkdirTemp("/tmp", "ks-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", dir+"/s")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	must(t, os.Rename(dir+"/s", path))
+}
+
+func makeDevice(t *testing.T, path, _ string) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT RUN: only root can make devices")
+	}
+	if err := unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err != nil {
+		t.Skip("NOT RUN: no devices can be made here:", err)
+	}
+}
+
+func makeHole(t *testing.T, path, _ string) {
+	f, err := os.Create(path)
+	must(t, err)
+	defer f.Close()
+	if err := f.Truncate(1 << 40); err != nil {
+		t.Skip("NOT RUN: no holes of this size here:", err)
+	}
+}
+
+// TestHostilePlaces: whatever lies in the place of any file or directory of
+// ours, no operation hangs, nothing outside is changed or made, and a get is
+// either right or a miss.
+func TestHostilePlaces(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	e := storetest.New(t, "e", 100)
+	names := s.names(e.Key)
+	places := []string{
+		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
+		metaDir + "/" + accountFile, metaDir + "/" + statsFile, metaDir + "/" + tmpDir + "/put.1.0",
+		leafPrefix(names, 1), leafPrefix(names, 4), names.file(binName(0)), names.file(srcName(0)), names.file(binName(1)),
+	}
+	for kind, make := range hostile {
+		for _, place := range places {
+			t.Run(kind+" as "+strings.ReplaceAll(strings.ReplaceAll(place, names.path(), "leaf"), names[0], "device"), func(t *testing.T) {
+				t.Parallel()
+				attackPlace(t, e, place, make)
+			})
+		}
+	}
+}
+
+func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testing.T, path, victim string)) {
+	s := open(t, func(o *Options) { o.MaxSize = 1 << 20 })
+	put(t, s, e, store.Stored)
+	must(t, s.AddStats(oneHit()))
+	must(t, s.Close())
+	// A link must stay within a file system, so the victim is beside the root.
+	outside := filepath.Join(filepath.Dir(s.o.Dir), "outside")
+	must(t, os.Mkdir(outside, 0o700))
+	victim := filepath.Join(outside, "victim")
+	must(t, os.WriteFile(victim, []byte(victimText), 0o600))
+	past := time.Unix(1_000_000_000, 0)
+	setMtime(t, victim, past)
+	path := filepath.Join(s.o.Dir, place)
+	must(t, os.RemoveAll(path))
+	make(t, path, victim)
+
+	done := time.AfterFunc(30*time.Second, func() { panic("an operation hangs: " + t.Name()) })
+	defer done.Stop()
+	for _, readOnly := range []bool{true, false} {
+		o := s.o
+		o.ReadOnly = readOnly
+		s := New(o)
+		useEverything(t, s, e)
+		if err := s.Close(); err != nil {
+			t.Logf("close: %v", err)
+		}
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != victimText {
+		t.Errorf("the victim is %q, %v", b, err)
+	}
+	if info, err := os.Stat(victim); err != nil || !info.ModTime().Equal(past) || info.Mode().Perm() != 0o600 {
+		t.Errorf("the victim was touched: %v", info)
+	}
+	if list, _ := os.ReadDir(outside); len(list) != 1 {
+		t.Errorf("made outside: %v", list)
+	}
+}
+
+// useEverything calls all that a store can do. Errors are allowed, wrong
+// answers are not.
+func useEverything(t *testing.T, s *Store, e *store.Entry) {
+	t.Helper()
+	get := func() {
+		got, err := s.Get(bg, e.Key)
+		var miss *store.MissError
+		if err == nil && string(got.Artifact.Binaries[0].Data) != string(e.Artifact.Binaries[0].Data) {
+			t.Error("other code")
+		} else if err != nil && !errors.As(err, &miss) {
+			t.Errorf("get: %v, want a miss", err)
+		}
+	}
+	get()
+	_, err := s.Put(bg, e)
+	if unlock, lockErr := s.Lock(bg, e.Key, 0); lockErr == nil {
+		unlock()
+	}
+	if get(); err == nil && !s.o.ReadOnly {
+		wantHit(t, s, e)
+	}
+	_, _ = s.Recipe(bg, e.Key)
+	_ = s.AddStats(oneHit())
+	_, _ = s.Stats()
+	_ = s.Status()
+	for range s.List(bg) {
+	}
+	_, _ = s.Verify(bg, true, nil)
+	_, _ = s.GC(bg, GCOptions{MaxSize: 1}, nil)
+	_ = s.Delete(bg, e.Key)
+	_, _ = s.Clear(bg, nil)
+	get()
+}
+
+// TestEntryWithTwoNames: a hard link adds nobody who may write the file, so
+// the entry hits (backups and deduplication make such links). It is never
+// written in place: what replaces it leaves the other name alone.
+func TestEntryWithTwoNames(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	e := storetest.New(t, "e", 100)
+	put(t, s, e, store.Stored)
+	other := filepath.Join(t.TempDir(), "backup")
+	must(t, os.Link(binPath(s, e.Key), other))
+	wantHit(t, s, e)
+	must(t, os.Truncate(binPath(s, e.Key), 40))
+	put(t, s, e, store.Bettered)
+	wantHit(t, s, e)
+	if info, err := os.Stat(other); err != nil || info.Size() != 40 {
+		t.Errorf("the other name was written to: %v, %v", info, err)
+	}
+}
+
+// TestHostileNames: nothing that a request or a driver says becomes part of a
+// path.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for _, name := range []string{"../../../../etc/passwd", "/etc/passwd", "a\x00b", "\n", strings.Repeat("x", 1<<20), "CON", ".."} {
+		e := storetest.New(t, "e", 100)
+		e.Recipe.Device.Name, e.Recipe.Device.Platform, e.Recipe.Device.Driver = name, name, name
+		e.Recipe.Options.Compile = []string{name}
+		e.Key = e.Recipe.Key()
+		put(t, s, e, store.Stored)
+		wantHit(t, s, e)
+	}
+	must(t, filepath.WalkDir(s.o.Dir, func(path string, _ os.DirEntry, err error) error {
+		must(t, err)
+		rel, err := filepath.Rel(s.o.Dir, path)
+		must(t, err)
+		for _, part := range strings.Split(rel, "/") {
+			_, _, isFile := parseName(part)
+			known := map[string]bool{
+				".": true, metaDir: true, tmpDir: true, lockFile: true, accountFile: true, statsFile: true,
+				versionFile: true, cacheTagFile: true,
+			}
+			if !isFile && !isDirName(part) && !known[part] {
+				t.Errorf("a name on disk: %q", rel)
+			}
+		}
+		return nil
+	}))
+}
+
+// TestRootIsSwapped: an attacker who owns the directory above may put another
+// root in our root's place at any time. What was opened stays what was
+// checked, and what is opened anew is checked anew.
+func TestRootIsSwapped(t *testing.T) {
+	t.Parallel()
+	forged := storetest.New(t, "forged", 100)
+	theirs := open(t)
+	put(t, theirs, forged, store.Stored)
+	must(t, theirs.Close())
+	must(t, filepath.WalkDir(theirs.o.Dir, func(path string, _ os.DirEntry, err error) error {
+		giveAway(t, path)
+		return err
+	}))
+
+	s := open(t)
+	e := storetest.New(t, "e", 100)
+	put(t, s, e, store.Stored)
+	must(t, os.Rename(s.o.Dir, s.o.Dir+".old"))
+	must(t, os.Rename(theirs.o.Dir, s.o.Dir))
+	wantMiss(t, s, forged.Key, stats.MissAbsent)
+	wantHit(t, s, e)
+	again := New(Options{Dir: s.o.Dir})
+	defer again.Close()
+	wantMiss(t, again, forged.Key, stats.MissTierOff)
+	if _, err := again.Put(bg, e); !errors.Is(err, ErrOff) {
+		t.Errorf("put: %v, want ErrOff", err)
+	}
+}
+
+// TestSharedParent: a root below a directory that all may write to, as /tmp. A
+// name that somebody took first is refused; one that is ours works; a link
+// that leads there is followed, and what it leads to is checked like any
+// other.
+func TestSharedParent(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	must(t, os.Chmod(top, 0o1777))
+	e := storetest.New(t, "e", 100)
+
+	ours := New(Options{Dir: filepath.Join(top, "ours")})
+	defer ours.Close()
+	put(t, ours, e, store.Stored)
+	wantHit(t, ours, e)
+
+	must(t, os.Symlink(top, filepath.Join(top, "link")))
+	linked := New(Options{Dir: filepath.Join(top, "link", "ours")})
+	defer linked.Close()
+	wantHit(t, linked, e)
+
+	taken := filepath.Join(top, "taken")
+	for _, mode := range []os.FileMode{0o700, 0o755, 0o777} {
+		must(t, os.RemoveAll(taken))
+		must(t, os.Mkdir(taken, 0o700))
+		must(t, os.Chmod(taken, mode))
+		giveAway(t, taken)
+		for _, dir := range []string{taken, filepath.Join(top, "link", "taken")} {
+			s := New(Options{Dir: dir})
+			if _, err := s.Put(bg, e); !errors.Is(err, ErrOff) {
+				t.Errorf("mode %o: put: %v, want ErrOff", mode, err)
+			}
+			must(t, s.Close())
+		}
+		if list, _ := os.ReadDir(taken); len(list) != 0 {
+			t.Errorf("mode %o: left in the other's directory: %v", mode, list)
+		}
+	}
+}
+
+// TestAccessControlLists: the rights that a list gives beyond the mode show in
+// the group's bits, which are its mask; and rights to be inherited give none,
+// since all that we make denies the group.
+func TestAccessControlLists(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		attribute string
+		off       bool
+	}{
+		"in force":        {"system.posix_acl_access", true},
+		"to be inherited": {"system.posix_acl_default", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New(Options{Dir: filepath.Join(t.TempDir(), "root")})
+			defer s.Close()
+			must(t, os.Mkdir(s.o.Dir, 0o700))
+			if err := unix.Setxattr(s.o.Dir, test.attribute, accessList(12345), 0); err != nil {
+				t.Skip("NOT RUN: no access control lists here:", err)
+			}
+			e := storetest.New(t, "e", 100)
+			if test.off {
+				wantMiss(t, s, e.Key, stats.MissTierOff)
+				return
+			}
+			put(t, s, e, store.Stored)
+			wantHit(t, s, e)
+			must(t, filepath.WalkDir(s.o.Dir, func(path string, d os.DirEntry, err error) error {
+				must(t, err)
+				if info, err := d.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+					t.Errorf("%s: %v, %v", path, info.Mode(), err)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// accessList is a list that lets a user do everything (struct
+// posix_acl_xattr_entry).
+func accessList(uid uint32) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, entry := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 7, ^uint32(0)}, {2, 7, uid}, {4, 0, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 0, ^uint32(0)}} {
+		b = binary.LittleEndian.AppendUint16(b, entry.tag)
+		b = binary.LittleEndian.AppendUint16(b, entry.perm)
+		b = binary.LittleEndian.AppendUint32(b, entry.id)
+	}
+	return b
+}
+
+// TestUmask: an odd umask neither opens the cache to others nor closes it to
+// its owner.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	for _, umask := range []int{0, 0o077, 0o277, 0o777} {
+		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "root")
+			must(t, os.Mkdir(dir, 0o700))
+			if out, err := child(t, "umask", dir, umask).Output(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+				must(t, err)
+				info, err := d.Info()
+				must(t, err)
+				if want := map[bool]os.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; info.Mode().Perm() != want {
+					t.Errorf("%s: mode %04o, want %04o", path, info.Mode().Perm(), want)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+func roleUmask(s *Store, umask int) error {
+	syscall.Umask(umask)
+	e := storetest.New(noTest{}, "e", 100)
+	if _, err := s.Put(bg, e); err != nil {
+		return err
+	}
+	if err := s.AddStats(oneHit()); err != nil {
+		return err
+	}
+	unlock, err := s.Lock(bg, e.Key, 0)
+	if err != nil {
+		return err
+	}
+	unlock()
+	_, err = s.Get(bg, e.Key)
+	return err
+}
+
+// TestUnknownUsers: in a user namespace that does not map its user, a process
+// sees the files of all such users as its own. It believes none of them.
+func TestUnknownUsers(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	put(t, w, storetest.New(t, "e", 100), store.Stored)
+	must(t, w.Close())
+	layer := publicCopy(t, w.o.Dir)
+	must(t, filepath.WalkDir(filepath.Dir(layer), func(path string, _ os.DirEntry, err error) error {
+		giveAway(t, path)
+		return err
+	}))
+	run := func(clone uintptr) string {
+		c := child(t, "layer", layer, os.Geteuid())
+		c.Stderr = nil
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: clone}
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Skip("NOT RUN: no user namespaces here:", err)
+		}
+		return string(out)
+	}
+	for clone, want := range map[uintptr]string{0: "belong to user 0", syscall.CLONE_NEWUSER: "every user"} {
+		if out := run(clone); !strings.Contains(out, "off") || !strings.Contains(out, want) {
+			t.Errorf("namespace %#x: %q, want that the tier is off and %q", clone, out, want)
+		}
+	}
+}
+
+func TestMapsAll(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"         0          0 4294967295\n": true,
+		"         0       1000          1\n": false,
+		"":                                   false,
+		"         0       1000          1\n 1 100000 65536\n":    false,
+		"         0          0 65536\n 65536 65536 4294901759\n": false, // would do, but who knows
+		"         0          0 4294967295\n 5 5 1\n":             false,
+		"         1          1 4294967294\n":                     false,
+		strconv.Itoa(0) + " 100000 4294967295":                   false,
+	} {
+		if got := mapsAll(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func roleLayer(s *Store, _ int) error {
+	layer := New(Options{Dir: s.o.Dir, ReadOnly: true})
+	defer layer.Close()
+	_, err := layer.Get(bg, storetest.New(noTest{}, "e", 100).Key)
+	if err == nil {
+		fmt.Println("hit")
+		return nil
+	}
+	fmt.Println("off:", layer.Status().Reason)
+	return nil
+}
+
+// TestDeniedAnywhere: directories and files that the user may not enter, read
+// or write, as a file system that maps root to nobody makes them: misses and
+// puts that fail, and all is well again afterwards.
+func TestDeniedAnywhere(t *testing.T) {
+	t.Parallel()
+	asUser(t, func(t *testing.T) {
+		e := storetest.New(t, "e", 100)
+		for _, mode := range []os.FileMode{0, 0o500, 0o400} {
+			for _, place := range []string{
+				".", metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
+				metaDir + "/" + accountFile, "device", "leaf", "bin",
+			} {
+				s := open(t)
+				put(t, s, e, store.Stored)
+				must(t, s.Close())
+				path := filepath.Join(s.o.Dir, place)
+				switch names := s.names(e.Key); place {
+				case "device":
+					path = filepath.Join(s.o.Dir, leafPrefix(names, 1))
+				case "leaf":
+					path = filepath.Join(s.o.Dir, names.path())
+				case "bin":
+					path = binPath(s, e.Key)
+				}
+				info, err := os.Stat(path)
+				must(t, err)
+				must(t, os.Chmod(path, mode))
+				denied := New(Options{Dir: s.o.Dir})
+				useEverything(t, denied, e)
+				_ = denied.Close()
+				_ = os.Chmod(path, info.Mode().Perm())
+				again := New(Options{Dir: s.o.Dir})
+				if _, err := again.Put(bg, e); err != nil {
+					t.Errorf("%s, mode %o, and back: put: %v", place, mode, err)
+				}
+				wantHit(t, again, e)
+				must(t, again.Close())
+			}
+		}
+	})
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package disk
-
-func secureMode() bool { return false }
