@@ -19,97 +19,142 @@ import (
 const artifactSize = 50_000
 
 // entry returns the i-th of many entries of 50 KB.
-func entry(i int) *store.Entry {
-	img := must(key.NewImage(key.OpenCLC, fmt.Appendf(make([]byte, 0, 2048), "%d %s", i, strings.Repeat("x", 2000))))
+func entry(i int) *store.Entry { return sized(i, 2000, artifactSize) }
+
+// sized returns the i-th of many entries.
+func sized(i, source, artifact int) *store.Entry {
+	img := must(key.NewImage(key.OpenCLC, fmt.Appendf(make([]byte, 0, source+48), "%d %s", i, strings.Repeat("x", source))))
 	recipe := &key.Recipe{
 		Device:  key.Device{API: "bench", Platform: "p", Name: "n", Version: "1", Driver: "2"},
 		Image:   img,
 		Options: key.NewOptions("-DN=4", ""),
 	}
-	data := make([]byte, artifactSize)
-	copy(data, fmt.Sprint(i))
 	return &store.Entry{
 		Key: recipe.Key(), Recipe: recipe,
 		Artifact: &store.Artifact{
-			Binaries: []store.Binary{{Form: store.FormFinal, Data: data}},
+			Binaries: []store.Binary{{Form: store.FormFinal, Data: code(i, artifact)}},
 			Kernels:  []store.Kernel{{Name: "k"}}, Cost: time.Second, Created: time.Now(),
 		},
 	}
 }
 
-// diskRows compare the disk tier with the bare system calls for the same
-// bytes.
-func diskRows(dir string) ([]row, func(), error) {
-	ctx := context.Background()
-	hits := disk.New(disk.Options{Dir: filepath.Join(dir, "hits")})
-	e := entry(0)
-	if _, err := hits.Put(ctx, e); err != nil {
-		return nil, nil, err
-	}
-	bin, err := theBin(filepath.Join(dir, "hits"))
-	if err != nil {
-		return nil, nil, err
-	}
-	src := must(os.ReadFile(strings.TrimSuffix(bin, ".bin") + ".src"))
-	whole := must(os.ReadFile(bin))
+// code returns the i-th of many artifacts of a size.
+func code(i, size int) []byte {
+	data := make([]byte, size)
+	copy(data, fmt.Sprint(i))
+	return data
+}
 
-	puts := disk.New(disk.Options{Dir: filepath.Join(dir, "puts"), MaxSize: 5 << 30}) // the default limit
-	bare := filepath.Join(dir, "bare")
-	if err := os.Mkdir(bare, 0o700); err != nil {
-		return nil, nil, err
+// hotEntries is how many entries hits take turns at.
+const hotEntries = 64
+
+// diskRows compare the disk tier with the bare system calls for the same
+// bytes, and with stores of others.
+func diskRows(s *setting) ([]row, error) {
+	ctx := context.Background()
+	root := filepath.Join(s.dir, "hits")
+	hits := disk.New(disk.Options{Dir: root})
+	s.atEnd(func() { _ = hits.Close() })
+	keys := make([]key.Key, hotEntries)
+	for i := range keys {
+		e := entry(i)
+		keys[i] = e.Key
+		must(hits.Put(ctx, e))
 	}
-	next, nextBare := 1, 0
-	fresh := make(map[int]*store.Entry)
-	prepare := func(n int) { // making an entry is not part of putting it
-		for i := next; i < next+n; i++ {
-			fresh[i] = entry(i)
+	bins, err := binaries(root)
+	if err != nil {
+		return nil, err
+	}
+	src := must(os.ReadFile(strings.TrimSuffix(bins[0], ".bin") + ".src"))
+	whole := must(os.ReadFile(bins[0]))
+
+	puts := disk.New(disk.Options{Dir: filepath.Join(s.dir, "puts"), MaxSize: 5 << 30}) // the default limit
+	s.atEnd(func() { _ = puts.Close() })
+	bare := filepath.Join(s.dir, "bare")
+	if err := os.Mkdir(bare, 0o700); err != nil {
+		return nil, err
+	}
+	var peers []diskPeer
+	if !s.barsOnly {
+		if peers, err = diskPeers(s); err != nil {
+			return nil, err
 		}
 	}
-	rows := []row{
-		{
-			name: "disk hit, 50 KB / open + read + SHA-256 of the file",
-			ours: func(n int) {
-				for range n {
-					must(hits.Get(ctx, e.Key))
-				}
-			},
-			theirs: func(n int) {
-				for range n {
-					_ = sha256.Sum256(readBare(bin))
-				}
-			},
-			bar: bar{factor: 1.5},
-		},
-		{
-			name:    "disk put, 50 KB, new directories / two temporaries and renames",
-			prepare: prepare,
-			ours: func(n int) {
-				for range n {
-					must(puts.Put(ctx, fresh[next]))
-					delete(fresh, next)
-					next++
-				}
-			},
-			theirs: func(n int) {
-				for range n {
-					writeRename(bare, fmt.Sprintf("%d.src", nextBare), src)
-					writeRename(bare, fmt.Sprintf("%d.bin", nextBare), whole)
-					nextBare++
-				}
-			},
-			bar: bar{factor: 3.5}, fixed: 30,
-		},
-		callerRow(filepath.Join(dir, "caller")),
+	next, nextBare := hotEntries, 0
+	fresh := make(map[int]*store.Entry)
+	var codes [][]byte // for peers
+	prepare := func(n int) { // making an entry is not part of putting it
+		codes = codes[:0]
+		for i := next; i < next+n; i++ {
+			fresh[i] = entry(i)
+			codes = append(codes, fresh[i].Artifact.Binaries[0].Data)
+		}
 	}
-	return rows, func() { _, _ = hits.Close(), puts.Close() }, nil
+	hit := row{
+		name: "disk hit, 50 KB / open + read + SHA-256 of the file",
+		ours: func(n int) {
+			for i := range n {
+				must(hits.Get(ctx, keys[i%hotEntries]))
+			}
+		},
+		theirs: func(n int) {
+			for i := range n {
+				_ = sha256.Sum256(readBare(bins[i%hotEntries]))
+			}
+		},
+		bar: bar{factor: 1.5},
+	}
+	put := row{
+		name:    "disk put, 50 KB, new directories / two temporaries and renames",
+		prepare: prepare,
+		ours: func(n int) {
+			for range n {
+				must(puts.Put(ctx, fresh[next]))
+				delete(fresh, next)
+				next++
+			}
+		},
+		theirs: func(n int) {
+			for range n {
+				writeRename(bare, fmt.Sprintf("%d.src", nextBare), src)
+				writeRename(bare, fmt.Sprintf("%d.bin", nextBare), whole)
+				nextBare++
+			}
+		},
+		bar: bar{factor: 3.5}, fixed: 30,
+	}
+	for _, p := range peers {
+		for i := range hotEntries {
+			p.put(digest(i), code(i, artifactSize))
+		}
+		if p.settle != nil {
+			p.settle()
+		}
+		hit.peers = append(hit.peers, p.hits(false))
+		if !p.checks {
+			hit.peers = append(hit.peers, p.hits(true))
+		}
+		i := hotEntries
+		put.peers = append(put.peers, peer{p.putName, func(n int) {
+			for j := range n {
+				p.put(digest(i), codes[j])
+				i++
+			}
+		}})
+	}
+	return []row{hit, put, callerRow(s)}, nil
 }
+
+// digest is the i-th of many keys of 32 bytes.
+func digest(i int) [32]byte { return sha256.Sum256(fmt.Append(nil, i)) }
 
 // callerRow measures what a program that must be built costs its caller more
 // with a disk tier than without: the look, the lock and the hand-over.
-func callerRow(dir string) row {
+func callerRow(s *setting) row {
 	ctx := context.Background()
-	with := must(kernstash.Open(kernstash.Options{Dir: dir}))
+	with := must(kernstash.Open(kernstash.Options{Dir: filepath.Join(s.dir, "caller")}))
 	without := must(kernstash.Open(kernstash.Options{NoDisk: true}))
+	s.atEnd(func() { _, _ = with.Close(), without.Close() })
 	i := 0
 	build := func(c *kernstash.Cache) side {
 		x := kernstash.NewContext(c, compiler(), kernstash.ContextOptions{})
@@ -135,14 +180,15 @@ func callerRow(dir string) row {
 	}
 }
 
-func theBin(root string) (bin string, err error) {
+// binaries returns the .bin files below a root.
+func binaries(root string) (bins []string, err error) {
 	err = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".bin") {
-			bin = path
+			bins = append(bins, path)
 		}
 		return err
 	})
-	return bin, err
+	return bins, err
 }
 
 // readBare reads a file with one open, one stat and one read.

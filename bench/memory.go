@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -56,25 +55,31 @@ func spread(n, g int, op func(i int)) {
 	all.Wait()
 }
 
+// memoryKeys is how many programs are in memory, fewer than its limit.
+const memoryKeys = 4096
+
+// memoryLimit is that of our cache and of every peer that has one.
+const memoryLimit = 5000
+
 // memoryRows compare a hit of the memory tier with a bare hit of the map that
-// is known for the fastest ones.
-func memoryRows(dir string) ([]row, func(), error) {
-	cache, err := kernstash.Open(kernstash.Options{Dir: filepath.Join(dir, "unused"), NoDisk: true, MemoryPrograms: 5000})
+// is known for the fastest ones, and with caches.
+func memoryRows(s *setting) ([]row, error) {
+	cache, err := kernstash.Open(kernstash.Options{NoDisk: true, MemoryPrograms: memoryLimit})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	s.atEnd(func() { _ = cache.Close() })
 	ctx := context.Background()
 	x := kernstash.NewContext(cache, compiler(), kernstash.ContextOptions{})
-	const most = 4096
-	requests := make([]*prepared, most)
-	bare := xsync.NewMap[key.Digest, *int]()
-	digests := make([]key.Digest, most)
+	requests := make([]*prepared, memoryKeys)
+	bare := xsync.NewMap[key.Digest, *value]()
+	digests := make([]key.Digest, memoryKeys)
 	for i := range requests {
 		img := sourceImage(i)
 		requests[i] = must(x.Prepare(kernstash.Request{Image: img, CompileOptions: "-DN=4"}))
 		must(requests[i].Program(ctx)).Release()
 		digests[i] = img.Digest()
-		bare.Store(digests[i], new(int))
+		bare.Store(digests[i], &value{1})
 	}
 	hit := func(keys, g int) side {
 		return func(n int) {
@@ -93,31 +98,46 @@ func memoryRows(dir string) ([]row, func(), error) {
 	floor := func(keys, g int) side {
 		return func(n int) {
 			spread(n, g, func(i int) {
-				if p, ok := bare.Load(digests[i&(keys-1)]); !ok || p == nil {
-					panic("miss")
-				}
+				v, ok := bare.Load(digests[i&(keys-1)])
+				v.use(ok)
 			})
+		}
+	}
+	var others []memoryPeer
+	if !s.barsOnly {
+		if others, err = memoryPeers(s, digests); err != nil {
+			return nil, err
 		}
 	}
 	var rows []row
-	for _, keys := range []int{1, most} {
+	for _, keys := range []int{1, memoryKeys} {
 		for _, g := range []int{1, 8} {
-			rows = append(rows, row{
-				name: fmt.Sprintf("memory hit, key at hand: %d keys, %d goroutines / xsync", keys, g),
+			r := row{
+				name: fmt.Sprintf("memory hit, key at hand: %s, %s / bare xsync", plural(keys, "key"), plural(g, "goroutine")),
 				ours: hit(keys, g), theirs: floor(keys, g), bar: bar{factor: 2.5}, noAllocs: g == 1,
-			})
+			}
+			for _, p := range others {
+				op := p.hit(keys - 1)
+				r.peers = append(r.peers, peer{p.name, func(n int) { spread(n, g, op) }})
+			}
+			rows = append(rows, r)
 		}
 		rows = append(rows, row{
-			name: fmt.Sprintf("memory hit, %d keys: 8 goroutines together / one", keys),
+			name: fmt.Sprintf("memory hit, %s: 8 goroutines together / one", plural(keys, "key")),
 			ours: hit(keys, 8), theirs: hit(keys, 1), bar: bar{rate: 0.9},
 		})
 	}
+	return append(rows, fieldsRow(x)), nil
+}
+
+func fieldsRow(x *memory) row {
+	ctx := context.Background()
 	live := kernstash.Request{
 		Image: sourceImage(1), CompileOptions: "-DN=4",
 		Constants: []key.SpecConstant{key.Uint32(1, 2), key.Uint32(3, 4)},
 	}
 	must(x.Program(ctx, live)).Release()
-	rows = append(rows, row{
+	return row{
 		name: "memory hit from the request's fields, live image",
 		ours: func(n int) {
 			for range n {
@@ -129,6 +149,5 @@ func memoryRows(dir string) ([]row, func(), error) {
 			}
 		},
 		bar: bar{extra: time.Microsecond}, noAllocs: true,
-	})
-	return rows, func() { _ = cache.Close() }, nil
+	}
 }

@@ -10,21 +10,29 @@ import (
 // side is one side of a comparison: it does its operation n times.
 type side func(n int)
 
-// row compares two sides.
+// peer is somebody else's way to do what a row does.
+type peer struct {
+	name string
+	side side
+}
+
+// row compares ours with theirs, the bare operation, and with peers.
 type row struct {
 	name         string
 	ours, theirs side
+	peers        []peer
 	bar          bar
 	noAllocs     bool        // ours must not allocate
 	fixed        int         // so many operations a round; 0: as many as fill a slice
 	more         int         // so many times as many rounds, where one has few operations
+	most         int         // rounds at most, where one takes long; 0: no bound
 	prepare      func(n int) // before ours does n operations, not measured
 	pause        func()      // after ours, not measured
 }
 
 // bar is what a row must keep to: ours ≤ factor × theirs + extra, a row without
-// a peer to extra alone. If rate is set it is instead: ours per second ≥ rate ×
-// theirs per second.
+// a bare operation to extra alone. If rate is set it is instead: ours per second
+// ≥ rate × theirs per second. The zero bar says nothing.
 type bar struct {
 	factor float64
 	extra  time.Duration
@@ -33,6 +41,8 @@ type bar struct {
 
 func (b bar) String() string {
 	switch {
+	case b == bar{}:
+		return "–"
 	case b.rate > 0:
 		return fmt.Sprintf("≥ %g × the rate", b.rate)
 	case b.factor == 0:
@@ -44,7 +54,10 @@ func (b bar) String() string {
 }
 
 func (b bar) holds(ours, theirs float64) bool {
-	if b.rate > 0 {
+	switch {
+	case b == bar{}:
+		return true
+	case b.rate > 0:
 		return theirs >= b.rate*ours
 	}
 	return ours <= b.factor*theirs+float64(b.extra)
@@ -52,13 +65,22 @@ func (b bar) holds(ours, theirs float64) bool {
 
 // result is what a row showed.
 type result struct {
+	Group  string        `json:"group"`
 	Name   string        `json:"name"`
 	Ours   time.Duration `json:"ours_ns"`
-	Theirs time.Duration `json:"theirs_ns"`
-	Ratio  float64       `json:"ratio"`
-	Allocs float64       `json:"allocs"`
+	Theirs time.Duration `json:"theirs_ns,omitempty"`
+	Ratio  float64       `json:"ratio,omitempty"` // the median of the rounds' ratios
+	Allocs *float64      `json:"allocs,omitempty"`
 	Bar    string        `json:"bar"`
 	Within bool          `json:"within"`
+	Peers  []peerResult  `json:"peers,omitempty"`
+}
+
+// peerResult is a peer's time, and how many times as long it takes as ours.
+type peerResult struct {
+	Name  string        `json:"name"`
+	Time  time.Duration `json:"ns"`
+	Ratio float64       `json:"ratio"`
 }
 
 // slice is how long one measurement of one side takes.
@@ -76,36 +98,49 @@ func (r row) measureUntilWithin(rounds, tries int) (out result) {
 }
 
 func (r row) measure(rounds int) result {
-	n := r.calibrate(r.ours)
-	m := 0
-	if r.theirs != nil {
-		m = r.calibrate(r.theirs)
+	rounds *= max(r.more, 1)
+	if r.most > 0 {
+		rounds = min(rounds, r.most)
 	}
-	var ours, theirs, ratios []float64
-	for range rounds * max(r.more, 1) {
+	sides := []side{r.ours}
+	if r.theirs != nil {
+		sides = append(sides, r.theirs)
+	}
+	first := len(sides)
+	for _, p := range r.peers {
+		sides = append(sides, p.side)
+	}
+	counts := make([]int, len(sides))
+	for i, s := range sides {
+		counts[i] = r.calibrate(s)
+	}
+	times := make([][]float64, len(sides))
+	for range rounds {
 		if r.prepare != nil {
-			r.prepare(n)
+			r.prepare(counts[0])
 		}
-		a := perOp(r.ours, n)
-		if r.pause != nil {
-			r.pause()
-		}
-		ours = append(ours, a)
-		if r.theirs != nil {
-			b := perOp(r.theirs, m)
-			theirs = append(theirs, b)
-			ratios = append(ratios, a/b)
+		for i, s := range sides {
+			times[i] = append(times[i], perOp(s, counts[i]))
+			if i == 0 && r.pause != nil {
+				r.pause()
+			}
 		}
 	}
-	out := result{Name: r.name, Ours: time.Duration(median(ours)), Bar: r.bar.String()}
-	out.Within = r.bar.holds(median(ours), 0)
+	ours := median(times[0])
+	out := result{Name: r.name, Ours: time.Duration(ours), Bar: r.bar.String(), Within: r.bar.holds(ours, 0)}
 	if r.theirs != nil {
-		out.Theirs, out.Ratio = time.Duration(median(theirs)), median(ratios)
-		out.Within = r.bar.holds(median(ours), median(theirs))
+		theirs := median(times[1])
+		out.Theirs, out.Ratio = time.Duration(theirs), medianRatio(times[0], times[1])
+		out.Within = r.bar.holds(ours, theirs)
+	}
+	for i, p := range r.peers {
+		t := times[first+i]
+		out.Peers = append(out.Peers, peerResult{p.name, time.Duration(median(t)), medianRatio(t, times[0])})
 	}
 	if r.noAllocs {
-		out.Allocs = allocs(r.ours, n)
-		out.Within = out.Within && out.Allocs < 0.01
+		n := allocs(r.ours, counts[0])
+		out.Allocs = &n
+		out.Within = out.Within && n < 0.01
 		out.Bar += ", 0 allocations"
 	}
 	return out
@@ -144,4 +179,14 @@ func allocs(s side, n int) float64 {
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return v[len(v)/2]
+}
+
+// medianRatio compares round by round, so that a disturbance that lasts over
+// both sides of a round cancels.
+func medianRatio(a, b []float64) float64 {
+	ratios := make([]float64, len(a))
+	for i := range a {
+		ratios[i] = a[i] / b[i]
+	}
+	return median(ratios)
 }

@@ -1,0 +1,3 @@
+package main
+
+func (r *report) write(dir string) error { return nil }
