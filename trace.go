@@ -24,7 +24,7 @@ func newTracer(set *settings.Settings, to *slog.Logger) (tracer, io.Closer) {
 	if to == nil {
 		out := io.Writer(os.Stderr)
 		if set.TraceFile != "" {
-			f, err := os.OpenFile(set.TraceFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+			f, err := openTrace(set.TraceFile)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "kernstash: trace goes to standard error: %v\n", err)
 			} else {

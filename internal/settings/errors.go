@@ -1,6 +1,13 @@
 package settings
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// errElevated says why no variable counts.
+var errElevated = errors.New("the program has rights that its user has not: " +
+	"neither the environment nor the user's settings file is looked at")
 
 // Error is a setting that cannot be used: its name, the value it was given,
 // by whom, and what would have been accepted.

@@ -14,11 +14,16 @@ import (
 // maxFile bounds what is read of a settings file.
 const maxFile = 1 << 20
 
-// readFile returns the texts in a settings file, by name.
-func readFile(path string, env environment) (map[string]string, error) {
-	f, err := os.Open(path)
+// readFile returns the texts in a settings file, by name. A file that nobody
+// named is looked at first, see openOwn.
+func readFile(path string, named bool, env environment) (map[string]string, error) {
+	open := openOwn
+	if named {
+		open = os.Open
+	}
+	f, err := open(path)
 	if err != nil {
-		return nil, err
+		return nil, &unopenedError{err}
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -30,6 +35,13 @@ func readFile(path string, env environment) (map[string]string, error) {
 	}
 	return parseFile(b, env)
 }
+
+// unopenedError says that a file was not opened, or not believed: it says
+// nothing about what is in it.
+type unopenedError struct{ err error }
+
+func (e *unopenedError) Error() string { return e.err.Error() }
+func (e *unopenedError) Unwrap() error { return e.err }
 
 // parseFile reads a JSON object of names and values. A value may be a string,
 // a number, true or false, or an array of strings where several paths are

@@ -24,6 +24,16 @@ func (e environment) get(name string) string {
 	return v
 }
 
+// withRights returns what a program with rights beyond its user's may know:
+// that it is to do nothing.
+func (e environment) withRights() environment {
+	const name = prefix + "DISABLE"
+	if v, ok := e.lookup(name); ok {
+		return environment{name + "=" + v}
+	}
+	return environment{}
+}
+
 // place returns what is below the directory that a variable names or below the
 // home directory, "" where neither is known. A relative directory counts as
 // none, as the XDG specification has it.

@@ -6,11 +6,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/elevated"
 )
 
 // Inputs are where settings come from.
 type Inputs struct {
-	// Environ is a list of NAME=value; nil means this process's.
+	// Environ is a list of NAME=value; nil means this process's, of which a
+	// program with rights beyond its user's is told nothing but DISABLE: else
+	// the user could have it write where only the program may.
 	Environ []string
 
 	// ConfigFile is the file to read, which must exist. Where it is empty the
@@ -55,11 +59,15 @@ type Item struct {
 // first; each is an *Error, a file that cannot be read a *FileError. Where an
 // error is returned the Settings hold what could be used.
 func Load(in Inputs) (*Settings, error) {
-	env := environment(in.Environ)
+	l := loader{s: &Settings{origins: make(map[string]Origin)}, env: in.Environ}
 	if in.Environ == nil {
-		env = os.Environ()
+		l.env = os.Environ()
+		if elevated.Now() {
+			l.env = l.env.withRights()
+			l.s.Warnings = append(l.s.Warnings, errElevated)
+		}
 	}
-	l := loader{s: &Settings{origins: make(map[string]Origin)}, env: env}
+	env := l.env
 	for _, row := range table {
 		if row.deflt != "" {
 			_ = row.set(&l.s.Values, row.deflt) // tested: every default parses
@@ -161,20 +169,29 @@ func (l *loader) file(path string) {
 	if path == "" {
 		return
 	}
-	texts, err := readFile(path, l.env)
+	texts, err := readFile(path, !optional, l.env)
+	var unopened *unopenedError
 	switch {
 	case optional && errors.Is(err, fs.ErrNotExist):
 		return
+	case optional && errors.As(err, &unopened):
+		// A home that cannot be entered must stop no application.
+		l.s.Warnings = append(l.s.Warnings, fileError(path, err))
+		return
 	case err != nil:
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		l.errs = append(l.errs, &FileError{path, err})
+		l.errs = append(l.errs, fileError(path, err))
 		return
 	}
 	l.s.File = path
 	l.texts(Origin{File, path}, texts)
+}
+
+func fileError(path string, err error) *FileError {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return &FileError{path, err}
 }
 
 // window refuses a pair of limits between which nothing fits.
