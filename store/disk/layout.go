@@ -133,11 +133,11 @@ func (r *root) begin(m *meta) {
 		}
 		return true
 	})
-	writeOnce(r.dir, versionFile, strconv.Itoa(layout)+"\n")
+	writeOnce(r.dir, m.tmp, versionFile, strconv.Itoa(layout)+"\n")
 	if err == nil && !others {
 		// It keeps backup programs out, so it is not for a directory where
 		// somebody keeps more.
-		writeOnce(r.dir, cacheTagFile, cacheTag)
+		writeOnce(r.dir, m.tmp, cacheTagFile, cacheTag)
 	}
 	if err == nil && !entries {
 		_ = m.account.SetFlags(flagCounted) // nothing is there to count
@@ -208,8 +208,8 @@ func ensureDir(d beneath.Dir, name string) (beneath.Dir, error) {
 
 // writeOnce makes a small file for people, unless it is there. It does not
 // matter if it cannot be made.
-func writeOnce(d beneath.Dir, name, text string) {
+func writeOnce(d, tmp beneath.Dir, name, text string) {
 	if _, err := d.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		_ = d.Publish(d, name, false, time.Now().UnixNano(), []byte(text))
+		_ = d.Publish(tmp, name, false, time.Now().UnixNano(), []byte(text))
 	}
 }
