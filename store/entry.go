@@ -12,6 +12,12 @@ type Entry struct {
 	Key      key.Key
 	Recipe   *key.Recipe
 	Artifact *Artifact
+
+	// Headers are the contents of header files that the recipe names, by
+	// digest, as far as who puts the entry has them. Each is kept once for all
+	// entries. An entry is whole without them; only building it again needs
+	// them.
+	Headers map[key.Digest][]byte
 }
 
 // Artifact is what a build made: bytes that belong to no context and can

@@ -1,0 +1,139 @@
+package disk
+
+import (
+	"errors"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
+)
+
+// headerUses gathers which header files recipes name, while GC walks. A nil
+// *headerUses gathers nothing: there is nothing to collect.
+type headerUses struct {
+	used   map[key.Digest]struct{}
+	unsure bool // some recipe could not be asked: all headers stay
+}
+
+// collectable returns what gathers uses, if there are headers that may go.
+func (w *sweep) collectable() *headerUses {
+	some := errors.New("there are some")
+	err := eachOnShelf(w.r, headerShelf, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+		if w.collects(info) {
+			return some
+		}
+		return nil
+	})
+	if !errors.Is(err, some) {
+		return nil
+	}
+	return &headerUses{used: make(map[key.Digest]struct{})}
+}
+
+// collects says whether a header is old enough to go. One that was just
+// written may be so before its recipe.
+func (w *sweep) collects(info beneath.Info) bool {
+	return w.s.nowNanos()-info.Mtime > int64(orphanAge)
+}
+
+// add notes the headers of a recipe that stays. A recipe that is damaged names
+// none; one of another version may name any.
+func (h *headerUses) add(s *Store, leaf beneath.Dir, it *item) {
+	if h == nil || h.unsure || it.src == nil {
+		return
+	}
+	rec, _, err := s.readRecipe(leaf, srcName(it.n), format.MaxSize)
+	switch {
+	case err == nil:
+		for _, u := range rec.Image.Units() {
+			for i := range u.Files {
+				h.used[u.Files[i].Digest] = struct{}{}
+			}
+		}
+	case ignoreGone(err) != nil && !damaged(err):
+		h.unsure = true
+	}
+}
+
+// collectHeaders removes the headers that no recipe names any more.
+func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
+	if h == nil || h.unsure {
+		return nil
+	}
+	return eachOnShelf(w.r, headerShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		if _, used := h.used[d]; used || !w.collects(info) {
+			return w.ctx.Err()
+		}
+		if w.removeShelved(dir, d, info, dryRun) {
+			w.report.Headers++
+		}
+		return w.ctx.Err()
+	})
+}
+
+// collectManifests removes the manifests that were not used for longer than
+// age.
+func (w *sweep) collectManifests(age int64, dryRun bool) error {
+	if age <= 0 {
+		return nil
+	}
+	return eachOnShelf(w.r, manifestShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		if w.s.nowNanos()-info.Mtime > age && w.removeShelved(dir, d, info, dryRun) {
+			w.report.Manifests++
+		}
+		return w.ctx.Err()
+	})
+}
+
+// removeShelved removes a file unless it was written or used since info.
+func (w *sweep) removeShelved(dir beneath.Dir, d key.Digest, info beneath.Info, dryRun bool) bool {
+	if !dryRun {
+		now, err := dir.Lstat(d.String())
+		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
+			return false
+		}
+	}
+	w.report.RemovedBytes += info.Size
+	return true
+}
+
+// clearShelves removes all headers and manifests.
+func (w *sweep) clearShelves() error {
+	for _, sh := range []shelf{headerShelf, manifestShelf} {
+		err := eachOnShelf(w.r, sh, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+			if w.removeShelved(dir, d, info, false) {
+				if sh == headerShelf {
+					w.report.Headers++
+				} else {
+					w.report.Manifests++
+				}
+			}
+			return w.ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyHeaders reads every header file's content.
+func (w *sweep) verifyHeaders(repair bool) error {
+	return eachOnShelf(w.r, headerShelf, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
+		err := w.s.checkHeaderFile(dir, d)
+		if damaged(err) {
+			w.report.BadHeaders++
+			w.report.problem(location, err, repair && dir.Remove(d.String()) == nil)
+		}
+		return w.ctx.Err()
+	})
+}
+
+func (s *Store) checkHeaderFile(dir beneath.Dir, d key.Digest) error {
+	f, info, err := s.openBin(dir, d.String())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return checkContent(f, info.Size, d)
+}
