@@ -13,6 +13,9 @@ type Report struct {
 	OtherVersions int64 // entries of another version of kernstash
 	Temporary     int64 // temporary files left behind, removed
 	EmptyDirs     int64 // empty directories removed
+	Headers       int64 // contents of header files that no recipe names, removed
+	BadHeaders    int64 // contents of header files that are damaged
+	Manifests     int64 // lists of header files that were not used for too long, removed
 
 	// Removed counts entries, and RemovedBytes all that was removed with them
 	// or that nobody needed; with DryRun, what would have been.
