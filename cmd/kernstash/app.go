@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,10 +70,10 @@ func (a *app) run(args []string) int {
 	case errors.Is(err, errFound):
 		return exitFound
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(a.err, "kernstash: %v\nrun '%s --help' for what there is\n", err, cmd.CommandPath())
+		fmt.Fprintf(a.err, "kernstash: %s\nrun '%s --help' for what there is\n", printable(err.Error(), true), cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(a.err, "kernstash: %v\n", err)
+	fmt.Fprintf(a.err, "kernstash: %s\n", printable(err.Error(), true))
 	return exitFound
 }
 
@@ -155,18 +154,13 @@ func (a *app) settings() (*settings.Settings, error) {
 		return nil, err
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.err, "kernstash: warning: %v\n", w)
+		fmt.Fprintf(a.err, "kernstash: warning: %s\n", printable(w.Error(), false))
 	}
 	return s, nil
 }
 
 // writeJSON writes one indented value.
-func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
+func (a *app) writeJSON(v any) error { return a.encodeJSON(v, "  ") }
 
 // terminal says what standard output can show.
 func (a *app) terminal() terminal { return terminalOf(a.stream) }

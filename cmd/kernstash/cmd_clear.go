@@ -59,7 +59,7 @@ func (a *app) ask(question string) (bool, error) {
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return false, &usageError{errors.New("there is nobody to ask: give --yes")}
 	}
-	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	fmt.Fprintf(a.err, "%s [y/N] ", printable(question, false))
 	answer, err := bufio.NewReader(a.in).ReadString('\n')
 	if err != nil && answer == "" {
 		return false, nil

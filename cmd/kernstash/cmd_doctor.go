@@ -102,7 +102,7 @@ func (a *app) writeFindings(r *doctorReport) error {
 		}
 		a.printf("  %s %s\n", mark, printable(f.Text, false))
 		if f.Advice != "" {
-			a.printf("           %s\n", f.Advice)
+			a.printf("           %s\n", printable(f.Advice, false))
 		}
 	}
 	return nil

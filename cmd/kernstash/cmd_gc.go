@@ -73,7 +73,7 @@ func (a *app) writeSwept(r disk.Report, dryRun bool, s *settings.Settings) error
 		verb = "would remove"
 	}
 	a.printf("%s %s of %d, %s of %s, in %s\n", verb, plural(r.Removed, "entry"), r.Entries,
-		humanSize(r.RemovedBytes), humanSize(r.Bytes), s.Dir)
+		humanSize(r.RemovedBytes), humanSize(r.Bytes), printable(s.Dir, false))
 	a.writeLeftovers(r)
 	return nil
 }

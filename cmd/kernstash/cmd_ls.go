@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,11 +153,9 @@ func (w *entryWriter) write(info store.Info) error {
 	w.n++
 	w.size += info.Size
 	if w.a.json {
-		b, err := json.Marshal(reportEntry(info))
-		if err != nil {
+		if err := w.a.encodeJSON(reportEntry(info), ""); err != nil {
 			return err
 		}
-		w.a.printf("%s\n", b)
 		return w.soon()
 	}
 	if w.n == 1 {

@@ -224,14 +224,19 @@ func reportArtifact(art *store.Artifact) *artifactReport {
 
 func isText(k key.Kind) bool { return k != key.SPIRV && k != key.Opaque }
 
-// writeSource prints the code as it is: it may be piped into a compiler.
+// writeSource prints the code as it is: it may be piped into a compiler. A
+// terminal gets none of its control characters.
 func (a *app) writeSource(r *key.Recipe) error {
 	units := r.Image.Units()
 	for i, u := range units {
 		if len(units) > 1 && isText(u.Kind) {
 			a.printf("// unit %d of %d, %v\n", i+1, len(units), u.Kind)
 		}
-		if _, err := a.out.Write(u.Code); err != nil {
+		code := u.Code
+		if isTerminal(a.stream) {
+			code = []byte(printable(string(code), true))
+		}
+		if _, err := a.out.Write(code); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,9 @@ func rate(part, whole int64) float64 {
 }
 
 func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
-	line := func(name, format string, args ...any) { a.printf("%-12s %s\n", name, fmt.Sprintf(format, args...)) }
+	line := func(name, format string, args ...any) {
+		a.printf("%-12s %s\n", name, printable(fmt.Sprintf(format, args...), false))
+	}
 	line("cache", "%s", st.Dir)
 	if st.Reason != "" {
 		line("note", "%s", st.Reason)

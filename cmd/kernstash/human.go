@@ -92,13 +92,17 @@ func plural[N int | int64](n N, noun string) string {
 // characters but line feeds and tabs where lines says so.
 func printable(s string, lines bool) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case lines && (r == '\n' || r == '\t'):
-			return r
-		case r < ' ', r >= 0x7f && r < 0xa0, r == utf8.RuneError, r == '\u2028', r == '\u2029',
-			r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		if isControl(r) && (!lines || r != '\n' && r != '\t') {
 			return '�'
 		}
 		return r
 	}, s)
+}
+
+// isControl says whether a terminal might obey a character instead of showing
+// it, or show others in another order for it.
+func isControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError ||
+		r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' ||
+		r == '\u200e' || r == '\u200f' || r == '\u061c'
 }

@@ -19,15 +19,20 @@ type terminal struct {
 // TERM is dumb, output is plain: ASCII, no colors.
 func terminalOf(w io.Writer) terminal {
 	plain := terminal{width: 80}
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return plain
 	}
+	f := w.(*os.File)
 	t := terminal{color: true, unicode: isUTF8Locale(), width: plain.width}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		t.width = min(width, 120)
 	}
 	return t
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func isUTF8Locale() bool {
