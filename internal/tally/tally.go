@@ -134,6 +134,9 @@ func (t *File) change(lockSlot func() (int, error), f func(slot int, c []int64))
 			return nil
 		}
 		t.drop()
+		if errors.Is(err, errTorn) {
+			return err // again, it might count twice
+		}
 	}
 	return fmt.Errorf("change %s: it is replaced again and again", t.place.Name)
 }
@@ -155,8 +158,14 @@ func (t *File) rewrite(slot, n int, f func(slot int, c []int64)) error {
 			binary.LittleEndian.PutUint64(from[8*j:], uint64(v))
 		}
 	}
-	return t.f.WriteAt(b, at)
+	if err := t.f.WriteAt(b, at); err != nil {
+		return fmt.Errorf("%w: %w", errTorn, err)
+	}
+	return nil
 }
+
+// errTorn says that some of the counters may have been written.
+var errTorn = errors.New("written in part")
 
 func decode(c []int64, b []byte) {
 	for i := range c {
@@ -391,4 +400,10 @@ func (t *File) lockAll() error {
 	return ErrBusy
 }
 
-func (t *File) unlock(at, n int64) { _ = lock.Release(t.f, at, n) }
+// unlock gives slots back, if need be with the file: one that stayed locked
+// would keep every other process from it.
+func (t *File) unlock(at, n int64) {
+	if lock.Release(t.f, at, n) != nil {
+		t.drop()
+	}
+}
