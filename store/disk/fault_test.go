@@ -9,9 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -253,11 +251,12 @@ func (f *faulty) end() {
 	if err != nil {
 		f.errorf("gc: %v", err)
 	}
-	if st, u := s.Status(), byHand(f.t, s.o.Dir); exists(s.o.Dir) && (st.Bytes != u.bytes || st.Entries != u.entries || !st.Counted) {
-		f.errorf("account after gc: %+v, there are %+v", st, u)
+	st, tree := s.Status(), storetest.Look(f.t, s.o.Dir)
+	if exists(s.o.Dir) && (st.Bytes != tree.Bytes || st.Entries != tree.Entries || !st.Counted) {
+		f.errorf("account after gc: %+v, there are %+v", st, tree)
 	}
-	for _, path := range undocumented(f.t, s.o.Dir) {
-		f.errorf("left behind: %s", path)
+	if len(tree.Strange) > 0 {
+		f.errorf("left behind: %q", tree.Strange)
 	}
 	_, _ = f.s.Clear(bg, nil)
 	_ = f.s.Close()
@@ -265,31 +264,6 @@ func (f *faulty) end() {
 	if n := descriptors(f.t, s.o.Dir); n > 0 {
 		f.errorf("%d descriptors are left", n)
 	}
-}
-
-// documentedName is what docs/FORMAT.md says may be below a root.
-var documentedName = regexp.MustCompile(`^(VERSION|CACHEDIR\.TAG|\.meta|\.meta/(locks|account|stats|tmp)|` +
-	`[0-9a-f]{32}(/[0-9a-f]{32}){0,3}|[0-9a-f]{32}(/[0-9a-f]{32}){3}/[0-9]+\.(bin|src))$`)
-
-// undocumented returns the paths below a root that docs/FORMAT.md does not
-// know; temporary files, and recipes without an entry, are among them.
-func undocumented(t testing.TB, root string) (paths []string) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || path == root {
-			return err
-		}
-		rel, _ := filepath.Rel(root, path)
-		orphan := strings.HasSuffix(rel, srcSuffix) && !exists(strings.TrimSuffix(path, srcSuffix)+binSuffix)
-		if !documentedName.MatchString(rel) || orphan {
-			paths = append(paths, rel)
-		}
-		return nil
-	})
-	if !errors.Is(err, fs.ErrNotExist) {
-		must(t, err)
-	}
-	return paths
 }
 
 // mayHide says whether a fault tells that a file is not there.
