@@ -2,6 +2,7 @@ package tally
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -53,16 +54,25 @@ func (t *File) Change(slot int, f func(c []int64)) error {
 	return t.change(wait, func(_ int, c []int64) { f(c) })
 }
 
-// ChangeAll lets f change the counters of each slot.
+// ChangeAll lets f change the counters of each slot, at the price of one. It is
+// soon busy where many change slots at the same time.
 func (t *File) ChangeAll(f func(slot int, c []int64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.need(); err != nil {
-		return err
+	for range 4 {
+		if err := t.need(); err != nil {
+			return err
+		}
+		if err := t.lockAll(16); err != nil {
+			return err
+		}
+		info, err := t.f.Stat()
+		if err == nil && info.Links > 0 {
+			err = t.rewrite(0, t.h.slots, f)
+			t.unlock(headerBytes, t.h.size()-headerBytes)
+			return err
+		}
+		t.drop()
 	}
-	if err := t.lockAll(); err != nil {
-		return err
-	}
-	defer t.unlock(headerBytes, t.h.size()-headerBytes)
-	return t.rewrite(0, t.h.slots, f)
+	return fmt.Errorf("change %s: it is replaced again and again", t.place.Name)
 }

@@ -265,7 +265,7 @@ func (t *File) Reset() error {
 	if err := t.need(); err != nil {
 		return err
 	}
-	if err := t.lockAll(); err != nil {
+	if err := t.lockAll(1000); err != nil {
 		return err
 	}
 	defer t.unlock(headerBytes, t.h.size()-headerBytes)
@@ -344,7 +344,7 @@ func (t *File) open() (header, error) {
 // grow replaces the open file, which an older version made, by one that has
 // all counters.
 func (t *File) grow() error {
-	if err := t.lockAll(); err != nil {
+	if err := t.lockAll(1000); err != nil {
 		return err
 	}
 	defer t.unlock(headerBytes, t.h.size()-headerBytes)
@@ -389,8 +389,8 @@ func (t *File) lockSlot() (int, error) {
 	return 0, ErrBusy
 }
 
-func (t *File) lockAll() error {
-	for i := range 1000 {
+func (t *File) lockAll(tries int) error {
+	for i := range tries {
 		err := lock.Try(t.f, headerBytes, t.h.size()-headerBytes)
 		if err == nil || errors.Is(err, lock.ErrUnsupported) {
 			return nil

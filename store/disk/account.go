@@ -10,93 +10,104 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// The account is the total of bytes and entries, kept without a walk and
-// without one lock for all writers (see internal/tally). It may drift: a
-// writer is killed between its file and its addition, people delete files by
-// hand. Every run of the evictor and of GC counts anew and corrects it.
+// The account says how many bytes and entries there are, without a walk and
+// without one lock for all writers: every addition goes to the slot of its shard
+// (see internal/tally). It may drift: a writer is killed between its file and its
+// addition, people delete files by hand. So shards are counted anew, see count.
 
-// total returns the account. counted is false while it has not yet been
-// started from a count, and where it has drifted so far that it is negative.
-func (m *meta) total() (bytes, entries int64, counted bool, err error) {
-	sums, flags, err := m.account.Totals()
+// ledger reads the account.
+func (m *meta) ledger() (l ledger, err error) {
+	c, _, err := m.account.Slots()
 	if err != nil {
-		return 0, 0, false, err
+		return l, err
 	}
-	bytes, entries = sums[accountBytes], sums[accountEntries]
-	counted = flags&flagCounted != 0 && bytes >= 0 && entries >= 0
-	return max(bytes, 0), max(entries, 0), counted, nil
+	for i := range l {
+		v := c[i*accountCounters:]
+		l[i] = slot{v[accountBytes], v[accountEntries], v[accountChurn], v[accountCounted]}
+	}
+	return l, nil
 }
 
-func (s *Store) accountAdd(m *meta, bytes, entries int64) {
-	if err := m.account.Add(bytes, entries); err != nil {
+// total returns what the account says in all.
+func (m *meta) total() (total, error) {
+	l, err := m.ledger()
+	if err != nil {
+		return total{}, err
+	}
+	return l.total(), nil
+}
+
+// accountAdd adds to the account what was written to a slot's part of the root,
+// or, with negative numbers, what was removed.
+func (s *Store) accountAdd(m *meta, part int, u usage) {
+	if u == (usage{}) {
+		return
+	}
+	err := m.account.Change(part, func(c []int64) {
+		c[accountBytes] += u.bytes
+		c[accountEntries] += u.entries
+		c[accountChurn] += max(u.bytes, -u.bytes)
+	})
+	if err != nil {
 		s.o.Trace.Debug("account not updated", "reason", err)
 	}
 }
 
-// correct makes the account say what a count found. before is what it said
-// when the count began: what others change meanwhile stays. A change that the
-// count saw as well is in twice, an addition as well as a removal, so a total
-// may err to either side until the next count.
-func (s *Store) correct(m *meta, before, counted usage) {
-	d := counted.minus(before)
-	s.accountAdd(m, d.bytes, d.entries)
-	if err := m.account.SetFlags(flagCounted); err != nil {
-		s.o.Trace.Debug("account not marked", "reason", err)
+// accountBegin notes that a root without entries is counted, if nobody writes to
+// it meanwhile. before is the account from before it was looked at.
+func (m *meta) accountBegin(before *ledger, now int64) {
+	if t := before.total(); t.known && t.entries == 0 && t.bytes == before[sharedSlot].bytes {
+		return
 	}
-}
-
-// startCount returns what the account holds before a count, nil where it
-// cannot be read: then the count corrects nothing. renew puts a new one in the
-// place of what can never be read: a directory, an account of another version.
-func (s *Store) startCount(m *meta, renew bool) *usage {
-	before, err := m.rawTotal()
-	never := errors.Is(err, tally.ErrVersion) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EACCES)
-	if renew && never {
-		if err = m.account.Renew(); err == nil {
-			before, err = m.rawTotal()
+	_ = m.account.ChangeAll(func(i int, c []int64) {
+		if c[accountChurn] == before[i].churn && (i < shards || c[accountBytes] == 0) {
+			c[accountBytes], c[accountEntries], c[accountCounted] = 0, 0, now
 		}
-	}
-	if err != nil {
-		s.o.Trace.Warn("account not read", "reason", err)
-		return nil
-	}
-	return &before
+	})
 }
 
-// usage is a number of entries and their bytes.
-type usage struct{ bytes, entries int64 }
-
-func (u usage) minus(v usage) usage { return usage{u.bytes - v.bytes, u.entries - v.entries} }
-
-// rawTotal is what the account holds, negative drift included.
-func (m *meta) rawTotal() (usage, error) {
-	sums, _, err := m.account.Totals()
-	if err != nil {
-		return usage{}, err
+// accountRenew puts a new account in the place of what can never be one: a
+// directory, an account of another version.
+func (m *meta) accountRenew() error {
+	_, err := m.ledger()
+	if errors.Is(err, tally.ErrVersion) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EACCES) {
+		return m.account.Renew()
 	}
-	return usage{sums[accountBytes], sums[accountEntries]}, nil
+	return nil
 }
 
 // reserve decides whether something may be written. It never waits: while the
 // total is above the limit, the evictor has not caught up and the put is
 // dropped. So a total is never further above than by what was under way.
-func (s *Store) reserve(m *meta) error {
-	if s.o.MaxSize <= 0 {
-		return nil
+// It returns the total for settle.
+func (s *Store) reserve(m *meta) (*total, error) {
+	t, err := m.total()
+	if err != nil {
+		return nil, nil
 	}
-	bytes, _, _, err := m.total()
-	if err == nil && bytes > s.o.MaxSize {
+	if s.o.MaxSize > 0 && t.bytes > s.o.MaxSize {
 		s.wakeEvictor()
-		return fmt.Errorf("%d of %d bytes used: %w", bytes, s.o.MaxSize, store.ErrDropped)
+		return nil, fmt.Errorf("%d of %d bytes used: %w", t.bytes, s.o.MaxSize, store.ErrDropped)
 	}
-	return nil
+	return &t, nil
 }
 
-// settle is called after a put: it wakes the evictor where there is work, or
-// where nobody knows, since the account cannot be read.
-func (s *Store) settle(m *meta) {
-	bytes, _, counted, err := m.total()
-	if err == nil && !counted || s.o.MaxSize > 0 && (err != nil || bytes > s.o.MaxSize) {
+// recountAfter is how old, in seconds, the count of a shard becomes before it is
+// counted again, so that what people delete by hand shows within days.
+const recountAfter = 24 * 60 * 60
+
+// stale says whether something is to be counted again. A count in the future was
+// made by another clock.
+func stale(counted, now int64) bool { return now-counted > recountAfter || counted-now > recountAfter }
+
+// settle is called after a put of so many bytes: it wakes the evictor where there
+// is work, or where nobody knows, since the account could not be read.
+func (s *Store) settle(before *total, bytes int64) {
+	limited := s.o.MaxSize > 0
+	switch {
+	case before == nil && limited,
+		before != nil && (!before.known || stale(before.counted, s.nowNanos()/1e9)),
+		before != nil && limited && before.bytes+bytes > s.o.MaxSize:
 		s.wakeEvictor()
 	}
 }

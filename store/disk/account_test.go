@@ -34,7 +34,7 @@ func TestUnreadableAccount(t *testing.T) {
 		} {
 			t.Run(name+"/"+sweep, func(t *testing.T) {
 				t.Parallel()
-				s := open(t, func(o *Options) { o.MaxSize = 6000 })
+				s := open(t, func(o *Options) { o.MaxSize = 6 * each })
 				for i := range 6 {
 					put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
 				}
@@ -44,7 +44,7 @@ func TestUnreadableAccount(t *testing.T) {
 				defer s.Close()
 				put(t, s, sized(t, s, "one more", 1000), store.Stored)
 				settled(s)
-				if r := wantClean(t, s); r.Bytes != 4000 {
+				if r := wantClean(t, s); r.Bytes != 4*each {
 					t.Errorf("%d bytes are left, want two thirds of the limit", r.Bytes)
 				}
 				if st := s.Status(); !st.On || st.Counted || !strings.Contains(st.Reason, "gc") {
@@ -64,19 +64,20 @@ func TestUnreadableAccount(t *testing.T) {
 func TestNegativeAccount(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *Options) { o.MaxSize = 100_000 })
-	put(t, s, sized(t, s, "e", 1000), store.Stored)
+	e := sized(t, s, "e", 1000)
+	put(t, s, e, store.Stored)
 	r, err := s.acquire(false)
 	must(t, err)
 	defer r.release()
 	m, err := r.meta(false)
 	must(t, err)
-	must(t, m.account.Add(-1_000_000, -1000))
+	s.accountAdd(m, shardOf(s.names(e.Key)), usage{-1_000_000, -1000})
 	if st := s.Status(); st.Counted || st.Bytes != 0 {
 		t.Errorf("status %+v", st)
 	}
 	put(t, s, sized(t, s, "f", 1000), store.Stored)
 	settled(s)
-	if st := s.Status(); !st.Counted || st.Bytes != 2000 || st.Entries != 2 {
-		t.Errorf("status %+v, want 2 entries of 1000 bytes", st)
+	if st := s.Status(); !st.Counted || st.Bytes != 2*each || st.Entries != 2 {
+		t.Errorf("status %+v, want 2 entries of %d bytes", st, each)
 	}
 }

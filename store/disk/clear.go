@@ -12,11 +12,12 @@ import (
 
 // Clear removes the entries that filter says, or with nil all of them, of
 // whatever version; then empty directories. What is not ours stays, and so do
-// statistics.
+// statistics. With nil the header files that recipes named go too.
 func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	return s.sweep(ctx, "clear", true, true, nil, func(w *sweep) error {
-		walk := walker{ctx: ctx, passed: w.passed, rmdir: w.rmdir, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+		walk := walker{rmdir: w.rmdir}
+		walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {
 				it := &items[i]
 				w.saw(it)
@@ -27,15 +28,19 @@ func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report
 				wanted := filter == nil || it.bin != nil && filter(info)
 				gone := wanted && clearable(it) && w.remove(leaf, names, it.n, true, func() bool { return true })
 				if !gone && errors.Is(info.Bad, format.ErrVersion) {
-					w.other(it.usage())
+					w.other(it.usage().plus(directories(walk.freed(items))))
 				}
 			}
 			return ctx.Err()
-		}}
-		if err := walk.walk(w.r.dir); err != nil {
+		}
+		if err := w.walk(&walk); err != nil {
 			return err
 		}
-		w.recount(&walk)
+		if filter == nil {
+			if err := w.clearShelves(); err != nil {
+				return err
+			}
+		}
 		return w.temporary(false)
 	})
 }

@@ -53,14 +53,18 @@ func (s *Store) deleteIn(ctx context.Context, r *root, k key.Key) error {
 	if err != nil {
 		return err
 	}
+	var freed usage
+	defer func() { s.accountAdd(m, shardOf(names), usage{}.minus(freed)) }()
 	for _, n := range numbers {
 		if err := s.ownsHeader(leaf, n, k); err == nil || damaged(err) && !isDirectory(leaf, binName(n)) {
-			if err := s.removeEntry(m, leaf, n, false); err != nil {
+			u, err := removeEntry(leaf, n, false)
+			if err != nil {
 				return err
 			}
+			freed = freed.plus(u)
 		}
 	}
-	prune(r.dir, names)
+	freed = freed.plus(directories(prune(r.dir, names)))
 	return nil
 }
 
@@ -79,23 +83,21 @@ func (s *Store) ownsHeader(leaf beneath.Dir, n uint32, k key.Key) error {
 }
 
 // removeEntry removes both files of an entry, the one that decides a hit
-// first, and takes them off the account. A recipe of another version goes only
-// with everything.
-func (s *Store) removeEntry(m *meta, leaf beneath.Dir, n uint32, everything bool) error {
+// first, and returns what that freed. A recipe of another version goes only with
+// everything.
+func removeEntry(leaf beneath.Dir, n uint32, everything bool) (usage, error) {
 	before := sizeOf(leaf, n)
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return usage{}, err
 	}
 	if everything || replaceableSrc(leaf, n) {
 		_ = leaf.Remove(srcName(n)) // what stays is found as an orphan
 	}
-	after := sizeOf(leaf, n)
-	s.accountAdd(m, after.bytes-before.bytes, after.entries-before.entries)
-	return nil
+	return before.minus(sizeOf(leaf, n)), nil
 }
 
 // prune removes a leaf directory and those above it, as far as they are empty.
-// It returns how many it removed.
+// It returns how many of those it removed that the account counts.
 func prune(d beneath.Dir, names leafNames) (removed int) {
 	for level := len(names) - 1; level >= 0; level-- {
 		parent := d
@@ -112,7 +114,9 @@ func prune(d beneath.Dir, names leafNames) (removed int) {
 		if err != nil {
 			return removed
 		}
-		removed++
+		if level > 0 {
+			removed++
+		}
 	}
 	return removed
 }

@@ -32,7 +32,7 @@ func descriptors(t *testing.T, dir string) (n int) {
 func TestNoDescriptorLeaks(t *testing.T) {
 	t.Parallel()
 	for name, ways := range map[string]beneath.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}} {
-		s := open(t, func(o *Options) { o.MaxSize, o.hooks.beneath = 30_000, ways })
+		s := open(t, func(o *Options) { o.MaxSize, o.hooks.beneath = 30*each, ways })
 		for i := range 30 {
 			e := storetest.New(t, fmt.Sprint(i), 500)
 			if _, err := s.Put(bg, e); err != nil && i < 10 {
@@ -61,7 +61,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		mustList(t, s)
 		_, err := s.Verify(bg, true, nil)
 		must(t, err)
-		_, err = s.GC(bg, GCOptions{MaxSize: 5000}, nil)
+		_, err = s.GC(bg, GCOptions{MaxSize: 5 * each}, nil)
 		must(t, err)
 		_, err = s.Clear(bg, func(store.Info) bool { return true })
 		must(t, err)

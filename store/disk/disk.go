@@ -53,8 +53,9 @@ type Options struct {
 	// root and be readable, though not writable, by others.
 	ReadOnly bool
 
-	// MaxSize is the limit in bytes, recipes included; 0 is none. What another
-	// version of kernstash keeps in the same directory does not count.
+	// MaxSize is the limit in bytes, 0 is none: of what du shows, directories
+	// included. What another version of kernstash keeps in the same directory
+	// does not count.
 	MaxSize int64
 
 	// Policy says what is evicted first.
@@ -82,6 +83,8 @@ type hooks struct {
 	noLocks bool
 	counted func(s *Store) // called at each leaf of a census
 	offFor  time.Duration  // how long a tier that is off stays so
+
+	batch, images, victims int // the bounds of perBatch, maxImages, maxVictims
 }
 
 // WithFiles returns o with another way to reach files: slower ones, and calls

@@ -37,8 +37,8 @@ func putAged(t *testing.T, s *Store, c *clock, size, n int) []*store.Entry {
 func TestLRUKeepsWhatWasRead(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	// Down to two thirds of 3,500 means that two of four entries go.
-	s := open(t, func(o *Options) { o.MaxSize, o.Now = 3500, c.now })
+	// Down to two thirds of three and a half means that two of four entries go.
+	s := open(t, func(o *Options) { o.MaxSize, o.Now = each*7/2, c.now })
 	e := putAged(t, s, c, 1000, 3)
 	wantHit(t, s, e[0])
 	c.add(time.Hour)
@@ -57,7 +57,7 @@ func TestTwoOldestOfSixGo(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	var counts stats.Counters
-	s := open(t, func(o *Options) { o.MaxSize, o.Now, o.Recorder = 6000, c.now, &counts })
+	s := open(t, func(o *Options) { o.MaxSize, o.Now, o.Recorder = 6*each, c.now, &counts })
 	e := putAged(t, s, c, 1000, 7)
 	for i, entry := range e {
 		if i < 3 {
@@ -67,12 +67,12 @@ func TestTwoOldestOfSixGo(t *testing.T) {
 		}
 	}
 	st := s.Status()
-	if st.Bytes != 4000 || st.Entries != 4 || !st.Counted {
-		t.Errorf("account %+v, want 4 entries of 1000 bytes", st)
+	if st.Bytes != 4*each || st.Entries != 4 || !st.Counted {
+		t.Errorf("account %+v, want 4 entries of %d bytes", st, each)
 	}
 	n := counts.Snapshot()
-	if n.Get(stats.DiskEvictions) != 3 || n.Get(stats.DiskBytesEvicted) != 3000 {
-		t.Errorf("%d evictions of %d bytes counted, want 3 of 3000", n.Get(stats.DiskEvictions), n.Get(stats.DiskBytesEvicted))
+	if n.Get(stats.DiskEvictions) != 3 || n.Get(stats.DiskBytesEvicted) != 3*each {
+		t.Errorf("%d evictions of %d bytes counted, want 3", n.Get(stats.DiskEvictions), n.Get(stats.DiskBytesEvicted))
 	}
 	if list, _ := filepath.Glob(filepath.Join(s.o.Dir, "*", "*", "*", "*")); len(list) != 4 {
 		t.Errorf("%d leaf directories are left for 4 entries", len(list))
@@ -92,24 +92,18 @@ func TestCostPolicy(t *testing.T) {
 		return e
 	}
 	order := []*store.Entry{
-		add("cheap and large", 4000, time.Millisecond, 0),
+		add("cheap and large", 40_000, time.Millisecond, 0),
 		add("cheap", 1000, time.Millisecond, 0),
 		add("dear long ago", 1000, time.Second, 14*7*24*time.Hour),
-		add("dear and large", 8000, time.Second, 0),
+		add("dear and large", 80_000, time.Second, 0),
 		add("dear", 1000, time.Second, time.Hour),
 		add("dear and new", 1000, time.Second, 0),
 	}
 	settled(s)
-	r, err := s.acquire(false)
-	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
-	must(t, err)
-	found, err := s.census(bg, r, m, Cost)
-	must(t, err)
 	// By worth: 2 of these have been halved 14 times.
 	want := []int{2, 0, 1, 3, 4, 5}
-	victims := found.inOrder(Cost, c.now())
+	victims, err := s.ranked()
+	must(t, err)
 	for i, v := range victims {
 		if v.leaf() != s.names(order[want[i]].Key) {
 			t.Errorf("place %d is not %s", i, order[want[i]].Artifact.Log)
@@ -126,20 +120,13 @@ func TestUsedSinceTheCensusIsSpared(t *testing.T) {
 	c := newClock()
 	s := open(t, func(o *Options) { o.Now = c.now })
 	e := putAged(t, s, c, 1000, 3)
-	r, err := s.acquire(false)
-	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
-	must(t, err)
-	found, err := s.census(bg, r, m, LRU)
+	victims, err := s.ranked()
 	must(t, err)
 	wantHit(t, s, e[0])
 	must(t, os.Truncate(binPath(s, e[1].Key), 10))
 	c.add(time.Hour)
 	put(t, s, e[1], store.Bettered)
-	for _, v := range found.inOrder(LRU, c.now()) {
-		s.evictOne(bg, r, m, v)
-	}
+	must(t, s.evictThese(victims))
 	wantHit(t, s, e[0])
 	wantHit(t, s, e[1])
 	wantMiss(t, s, e[2].Key, stats.MissAbsent)
@@ -149,10 +136,10 @@ func TestUsedSinceTheCensusIsSpared(t *testing.T) {
 // for it (NEO).
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.MaxSize = 3000 })
+	s := open(t, func(o *Options) { o.MaxSize = 2 * each })
 	e := sized(t, s, "small", 1000)
 	put(t, s, e, store.Stored)
-	big := storetest.New(t, "big", 4000)
+	big := storetest.New(t, "big", 2*each)
 	if res, err := s.Put(bg, big); !errors.Is(err, store.ErrTooLarge) || res != store.Failed {
 		t.Errorf("put: %d, %v; want ErrTooLarge", res, err)
 	}
@@ -168,7 +155,7 @@ func TestTooLarge(t *testing.T) {
 func TestFullStoreDrops(t *testing.T) {
 	t.Parallel()
 	var counts stats.Counters
-	s := open(t, func(o *Options) { o.MaxSize, o.Recorder = 5000, &counts })
+	s := open(t, func(o *Options) { o.MaxSize, o.Recorder = 5*each, &counts })
 	put(t, s, sized(t, s, "first", 1000), store.Stored)
 	settled(s)
 	// Another process's evictor runs, and never ends.
@@ -194,7 +181,7 @@ func TestFullStoreDrops(t *testing.T) {
 		t.Errorf("ten puts took %v: they waited", took)
 	}
 	settled(s)
-	if st := s.Status(); st.Bytes > 5000+1000 || dropped == 0 || st.Entries != int64(11-dropped) {
+	if st := s.Status(); st.Bytes > 5*each+each || dropped == 0 || st.Entries != int64(11-dropped) {
 		t.Errorf("%d bytes in %d entries, %d dropped", st.Bytes, st.Entries, dropped)
 	}
 	if n := counts.Snapshot().Get(stats.DiskPutsDropped); n != int64(dropped) {
@@ -212,7 +199,7 @@ func TestFullStoreDrops(t *testing.T) {
 func TestTinyLimitUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []Policy{LRU, Cost} {
-		const limit, size, threads = 20_000, 1000, 40
+		const limit, size, threads = 20 * each, 1000, 40
 		s := open(t, func(o *Options) { o.MaxSize, o.Policy = limit, policy })
 		ctx, cancel := context.WithTimeout(bg, time.Minute)
 		defer cancel()
@@ -238,8 +225,8 @@ func TestTinyLimitUnderLoad(t *testing.T) {
 		wg.Wait()
 		settled(s)
 		r := wantClean(t, s)
-		if r.Bytes > limit+threads*size {
-			t.Errorf("%v: %d bytes are left, the limit is %d and at most %d were in flight", policy, r.Bytes, limit, threads*size)
+		if r.Bytes > limit+threads*each {
+			t.Errorf("%v: %d bytes are left, the limit is %d and at most %d were in flight", policy, r.Bytes, limit, threads*each)
 		}
 		_, err := s.GC(bg, GCOptions{}, nil)
 		must(t, err)
@@ -296,7 +283,7 @@ func TestAccountMends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClock()
-			s := open(t, func(o *Options) { o.MaxSize, o.Now = 6000, c.now })
+			s := open(t, func(o *Options) { o.MaxSize, o.Now = 6*each, c.now })
 			putAged(t, s, c, 1000, 6)
 			must(t, s.Close())
 			damage(t, s)
@@ -308,7 +295,7 @@ func TestAccountMends(t *testing.T) {
 			}
 			settled(s)
 			r := wantClean(t, s)
-			if st := s.Status(); st.Bytes != r.Bytes || st.Entries != r.Entries || !st.Counted || r.Bytes > 6000 {
+			if st := s.Status(); st.Bytes != r.Bytes || st.Entries != r.Entries || !st.Counted || r.Bytes > 6*each {
 				t.Errorf("account %+v; there are %d bytes, %d entries", st, r.Bytes, r.Entries)
 			}
 		})

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/lock"
-	"github.com/kernstash/kernstash/stats"
 )
 
-// evictor is the background run that counts what is there and frees down to
-// two thirds of the limit. There is one at a time among all processes.
+// evictor is the background run that counts what was not counted for long, and
+// frees down to two thirds of the limit. There is one at a time among all processes.
 type evictor struct {
 	ctx    context.Context // of a run
 	cancel context.CancelFunc
@@ -105,66 +104,22 @@ func (s *Store) evictRun() (futile bool) {
 	case !errors.Is(err, lock.ErrUnsupported):
 		return true
 	}
-	c, err := s.census(s.evict.count, r, m, s.o.Policy)
+	h := &shrink{
+		s: s, r: r, b: s.openBooks(m), ctx: ctx, count: s.evict.count,
+		above: s.o.MaxSize, down: s.o.MaxSize / 3 * 2,
+		stale: func(v *slot) bool { return !v.known() || stale(v.counted, s.nowNanos()/1e9) },
+	}
+	before := h.total()
+	left, err := h.run(r.dir)
 	if err != nil {
 		s.o.Trace.Warn("evictor", "reason", err)
 		return true
 	}
-	s.evict.others.Store(c.others)
-	total, free := s.toFree(m, &c)
-	freed := s.free(ctx, r, m, &c, free)
-	if free > 0 {
-		s.o.Trace.Debug("evicted", "before", total, "after", total-freed, "limit", s.o.MaxSize)
+	if h.freeing {
+		s.o.Trace.Debug("evicted", "before", before, "after", left, "limit", s.o.MaxSize)
 	}
-	return !c.corrected || free > 0 && total-freed > s.o.MaxSize
-}
-
-// toFree returns how many bytes are there, and how many of them have to go:
-// down to two thirds of the limit. Of a count that came to no end, the account
-// knows the total; then what was seen gives its share, so that not all of it
-// goes in the place of older entries that were not seen.
-func (s *Store) toFree(m *meta, c *census) (total, free int64) {
-	limit := s.o.MaxSize
-	total = c.total.bytes
-	if c.partial {
-		if bytes, _, counted, err := m.total(); err == nil && counted {
-			total = max(total, bytes)
-		}
+	if !h.partial {
+		s.evict.others.Store(h.others)
 	}
-	if limit <= 0 || total <= limit {
-		return total, 0
-	}
-	free = total - limit/3*2
-	if c.partial {
-		share := float64(c.total.bytes) / float64(total)
-		free = max(int64(float64(free)*share), total-limit)
-	}
-	return total, free
-}
-
-// free evicts until so many bytes are freed. What was used or changed since
-// the census stays, and so does what somebody writes beside.
-func (s *Store) free(ctx context.Context, r *root, m *meta, c *census, bytes int64) (freed int64) {
-	if bytes <= 0 {
-		return 0
-	}
-	for _, v := range c.inOrder(s.o.Policy, s.o.Now()) {
-		if freed >= bytes || ctx.Err() != nil {
-			break
-		}
-		if s.evictOne(ctx, r, m, v) {
-			freed += v.size
-		}
-	}
-	return freed
-}
-
-// evictOne removes an entry.
-func (s *Store) evictOne(ctx context.Context, r *root, m *meta, v victim) bool {
-	u, gone := s.removeVictim(ctx, r, m, v, false)
-	if gone && v.entry {
-		s.count(stats.DiskEvictions, 1)
-		s.count(stats.DiskBytesEvicted, u.bytes)
-	}
-	return gone
+	return h.b.unreadable != nil || s.o.MaxSize > 0 && left > s.o.MaxSize || !h.partial && !h.b.l.total().known
 }

@@ -47,7 +47,7 @@ func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b be
 	}
 	b.Hook = plan.Hook()
 	o := Options{
-		Dir: filepath.Join(t.TempDir(), "up", "root"), MaxSize: 12_000,
+		Dir: filepath.Join(t.TempDir(), "up", "root"), MaxSize: 6 * each,
 		Recorder: &f.counted, Now: f.clock.now,
 	}.WithFiles(b)
 	o.hooks.offFor = time.Nanosecond
@@ -174,7 +174,7 @@ func (f *faulty) play() {
 	_, _ = s.Verify(bg, false, nil)
 	_, _ = s.Verify(bg, true, nil)
 	f.clock.add(2 * time.Hour)
-	_, _ = s.GC(bg, GCOptions{MaxSize: 5000, MaxAge: 24 * time.Hour}, nil)
+	_, _ = s.GC(bg, GCOptions{MaxSize: 3 * each, MaxAge: 24 * time.Hour}, nil)
 	f.get(a)
 	_ = s.Status()
 	_ = s.ResetStats()

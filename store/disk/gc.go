@@ -28,40 +28,41 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 }
 
 func (w *sweep) gc(o GCOptions) error {
-	var c census
-	walk := walker{ctx: w.ctx, passed: w.passed, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	uses := w.collectable()
+	walk := walker{}
+	walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 		for i := range items {
 			w.saw(&items[i])
 			gone, other := w.gcItem(leaf, names, &items[i], o)
-			if gone {
-				continue
+			dirs := directories(walk.freed(items))
+			if gone && o.DryRun {
+				w.took(dirs)
 			}
-			u := items[i].usage()
-			c.total.bytes += u.bytes
-			c.total.entries += u.entries
-			if other {
-				w.other(u)
+			if other && !gone {
+				w.other(items[i].usage().plus(dirs))
 			}
-			if v, ok := w.s.victim(names, &items[i]); ok {
-				v.other = other
-				if w.s.o.Policy == Cost && v.entry {
-					cost, _, _ := w.s.look(leaf, v.n) // what cannot be read saves nothing
-					v.saving = float64(cost)
-				}
-				c.victims = append(c.victims, v)
+			if !gone {
+				uses.add(w.s, leaf, &items[i])
 			}
 		}
 		return w.ctx.Err()
-	}}
+	}
 	if !o.DryRun {
 		walk.rmdir = w.rmdir
 	}
-	if err := walk.walk(w.r.dir); err != nil {
+	if err := w.walk(&walk); err != nil {
 		return err
 	}
-	w.shrink(&c, o)
-	if !o.DryRun {
-		w.recount(&walk)
+	if err := w.shrink(o); err != nil {
+		return err
+	}
+	if !w.partial && len(w.report.Problems) == 0 {
+		if err := w.collectHeaders(uses, o.DryRun); err != nil {
+			return err
+		}
+	}
+	if err := w.collectManifests(int64(o.MaxAge), o.DryRun); err != nil {
+		return err
 	}
 	return w.temporary(o.DryRun)
 }
@@ -75,8 +76,7 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 	if it.bin.Kind == beneath.Directory {
 		return false, false
 	}
-	err := w.s.checkHeader(leaf, names, it.n)
-	old := o.MaxAge > 0 && w.s.nowNanos()-it.bin.Mtime > int64(o.MaxAge)
+	old, err := w.s.unneeded(leaf, names, it, o)
 	bad := err != nil && (damaged(err) || errors.Is(err, errMisplaced))
 	if other = errors.Is(err, format.ErrVersion); other {
 		w.report.OtherVersions++
@@ -89,7 +89,7 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 	}
 	gone = o.DryRun
 	if o.DryRun {
-		w.report.removed(it.usage())
+		w.took(it.usage())
 	} else {
 		gone = w.remove(leaf, names, it.n, true, func() bool {
 			info, err := leaf.Lstat(binName(it.n))
@@ -100,6 +100,13 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 		w.report.problem(names.file(binName(it.n)), err, gone && !o.DryRun)
 	}
 	return gone, other
+}
+
+// unneeded says whether an entry is older than anybody wants, and what is wrong
+// with it. One that was used in the future, by a clock that was wrong, is new.
+func (s *Store) unneeded(leaf beneath.Dir, names leafNames, it *item, o GCOptions) (old bool, err error) {
+	old = o.MaxAge > 0 && s.nowNanos()-it.bin.Mtime > int64(o.MaxAge)
+	return old, s.checkHeader(leaf, names, it.n)
 }
 
 // checkHeader says what is wrong with an entry without reading its code.
@@ -122,7 +129,7 @@ func (w *sweep) gcOrphan(leaf beneath.Dir, names leafNames, it *item, dryRun boo
 	}
 	w.report.Orphans++
 	if dryRun {
-		w.report.RemovedBytes += it.src.Size
+		w.took(it.usage())
 		return true
 	}
 	return w.removeRecipe(leaf, names, it.n, func() bool {
@@ -131,35 +138,45 @@ func (w *sweep) gcOrphan(leaf beneath.Dir, names leafNames, it *item, dryRun boo
 	})
 }
 
-// shrink removes entries until what is left is within the limit.
-func (w *sweep) shrink(c *census, o GCOptions) {
+// shrink removes entries until what is left is within the limit. It walks a
+// second time, batch by batch, so that it need not remember every entry.
+func (w *sweep) shrink(o GCOptions) error {
 	limit := w.s.o.MaxSize
 	if o.MaxSize > 0 {
 		limit = o.MaxSize
 	}
 	if limit <= 0 {
-		return
+		return nil
 	}
-	left := c.total.bytes
-	for _, v := range c.inOrder(w.s.o.Policy, w.s.o.Now()) {
-		if left <= limit || w.ctx.Err() != nil {
-			return
-		}
-		u := usage{bytes: v.size}
-		if v.entry {
-			u.entries = 1
-		}
-		if !o.DryRun {
-			was, gone := w.s.removeVictim(w.ctx, w.r, w.m, v, true)
-			if !gone {
-				continue
-			}
-			u.bytes = was.bytes
-			if v.other {
-				w.others = w.others.minus(was)
-			}
-		}
-		left -= u.bytes
-		w.report.removed(u)
+	b := w.b
+	if b == nil {
+		b = w.s.lookBooks(w.r)
 	}
+	left := w.left.bytes + max(b.l[sharedSlot].bytes, 0)
+	if left <= limit {
+		return nil
+	}
+	h := &shrink{
+		s: w.s, r: w.r, b: b, ctx: w.ctx, count: w.ctx, above: limit, down: limit,
+		extra: left - b.l.total().bytes, everything: true, dryRun: o.DryRun,
+		removed: func(u usage) {
+			w.report.Removed += u.entries
+			w.report.RemovedBytes += u.bytes
+			w.progress(w.report.Entries)
+		},
+	}
+	if o.DryRun {
+		h.skip = func(leaf beneath.Dir, names leafNames, it *item) bool {
+			if it.bin == nil || it.bin.Kind == beneath.Directory {
+				return false
+			}
+			old, err := w.s.unneeded(leaf, names, it, o)
+			return old || err != nil && (damaged(err) || errors.Is(err, errMisplaced))
+		}
+	}
+	_, err := h.run(w.r.dir)
+	if err == nil {
+		err = w.ctx.Err()
+	}
+	return err
 }

@@ -108,6 +108,55 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
+// each is what a small entry takes that is alone in its directories: two files
+// and three directories, a block each.
+const each = 5 * block
+
+// ranked returns what can be evicted, the first to go first.
+func (s *Store) ranked() ([]victim, error) {
+	var found []victim
+	err := s.withShrink(func(h *shrink) error {
+		w := &walker{ctx: bg}
+		order := h.b.l.byAge()
+		list, _, err := w.images(h.r.dir, order, maxImages)
+		if err != nil {
+			return err
+		}
+		c := s.newCensus(false, s.o.Now())
+		for _, shard := range order {
+			if _, err := h.countShard(c, h.r.dir, list, shard); err != nil {
+				return err
+			}
+		}
+		found = c.inOrder()
+		return nil
+	})
+	return found, err
+}
+
+// evictThese evicts what it is given.
+func (s *Store) evictThese(victims []victim) error {
+	return s.withShrink(func(h *shrink) error {
+		c := s.newCensus(false, s.o.Now())
+		c.victims = victims
+		h.free(c, 1<<62)
+		return nil
+	})
+}
+
+func (s *Store) withShrink(f func(h *shrink) error) error {
+	r, err := s.acquire(false)
+	if err != nil {
+		return err
+	}
+	defer r.release()
+	m, err := r.meta(false)
+	if err != nil {
+		return err
+	}
+	return f(&shrink{s: s, r: r, b: s.openBooks(m), ctx: bg, count: bg})
+}
+
 // sized returns an entry that takes exactly size bytes on disk.
 func sized(t testing.TB, s *Store, seed string, size int) *store.Entry {
 	t.Helper()

@@ -42,7 +42,7 @@ func TestNoLockFile(t *testing.T) {
 			dir, err := os.MkdirTemp("/tmp", "kernstash-lock-") // the path of a socket must be short
 			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			s := New(Options{Dir: dir, MaxSize: 5000})
+			s := New(Options{Dir: dir, MaxSize: 5 * each})
 			t.Cleanup(func() { s.Close() })
 			must(t, os.Mkdir(filepath.Join(dir, ".meta"), 0o700))
 			must(t, make(filepath.Join(dir, ".meta", "locks")))

@@ -64,20 +64,7 @@ type meta struct {
 	stats    *tally.File
 }
 
-// The account has two counters in each slot.
-const (
-	accountBytes = iota
-	accountEntries
-	accountCounters
-)
-
-const (
-	accountSlots = 64
-	statsSlots   = 16
-
-	// flagCounted says that the account started from a count of what is there.
-	flagCounted = 1
-)
+const statsSlots = 16
 
 // meta returns .meta, which it makes if need be. What it returns is valid as
 // long as the root is held.
@@ -114,7 +101,7 @@ func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Di
 		}
 		return openLocks(m.dir)
 	})
-	m.account = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile}, accountSlots, accountCounters)
+	m.account = tally.NewFixed(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile}, accountSlots, accountCounters)
 	m.stats = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: statsFile}, statsSlots, stats.NumCounters)
 	r.metas = m
 	return m, nil
@@ -124,6 +111,7 @@ func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Di
 // first entry of this process.
 func (r *root) begin(m *meta) {
 	entries, others := false, false
+	before, accountErr := m.ledger()
 	err := r.dir.Each(func(name string) bool {
 		switch {
 		case isDirName(name):
@@ -139,8 +127,8 @@ func (r *root) begin(m *meta) {
 		// somebody keeps more.
 		writeOnce(r.dir, m.tmp, cacheTagFile, cacheTag)
 	}
-	if err == nil && !entries {
-		_ = m.account.SetFlags(flagCounted) // nothing is there to count
+	if err == nil && accountErr == nil && !entries {
+		m.accountBegin(&before, time.Now().Unix())
 	}
 }
 

@@ -110,14 +110,17 @@ func (w *writer) encode() error {
 	if err != nil {
 		return err
 	}
-	if size := bin.Size + int64(len(src)); w.s.o.MaxSize > 0 && size > w.s.o.MaxSize {
-		return fmt.Errorf("%d bytes, the limit is %d: %w", size, w.s.o.MaxSize, store.ErrTooLarge)
-	}
 	w.bin, w.src = bin, src
+	takes := w.usage().plus(directories(len(w.names) - 1)).bytes
+	if w.s.o.MaxSize > 0 && takes > w.s.o.MaxSize {
+		return fmt.Errorf("it takes %d bytes, the limit is %d: %w", takes, w.s.o.MaxSize, store.ErrTooLarge)
+	}
 	return nil
 }
 
-func (w *writer) size() int64 { return w.bin.Size + int64(len(w.src)) }
+// size is how long the files are, usage what they take.
+func (w *writer) size() int64  { return w.bin.Size + int64(len(w.src)) }
+func (w *writer) usage() usage { return usage{blocks(w.bin.Size) + blocks(int64(len(w.src))), 1} }
 
 func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	m, err := r.meta(w.s.o.hooks.noLocks)
@@ -142,7 +145,8 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	if err := w.encode(); err != nil {
 		return store.Failed, err
 	}
-	if err := w.s.reserve(m); err != nil {
+	before, err := w.s.reserve(m)
+	if err != nil {
 		return store.Failed, err
 	}
 	unlock, err := w.s.lockLeaf(ctx, m, w.names, leafWait)
@@ -150,7 +154,12 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 		return store.Failed, err
 	}
 	defer unlock()
-	leaf, fresh, err := makeLeaf(r.dir, w.names)
+	leaf, fresh, made, err := makeLeaf(r.dir, w.names)
+	added := directories(made)
+	defer func() {
+		w.s.accountAdd(m, shardOf(w.names), added)
+		w.s.settle(before, added.bytes)
+	}()
 	if err != nil {
 		return store.Failed, err
 	}
@@ -161,10 +170,11 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 			return store.Failed, err
 		}
 	}
-	res, err := w.write(m, leaf, found)
-	if err == nil && res != store.Existing {
-		w.s.settle(m)
+	if err := w.s.putHeaders(r, m, w.e); err != nil {
+		return store.Failed, err
 	}
+	res, grown, err := w.write(m, leaf, found)
+	added = added.plus(grown)
 	return res, err
 }
 
@@ -184,56 +194,43 @@ func (s *Store) lockLeaf(ctx context.Context, m *meta, l leafNames, wait time.Du
 }
 
 // write puts the files where the survey found room. The recipe comes first, so
-// that an entry never is without.
-func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (store.PutResult, error) {
+// that an entry never is without. It returns by how much the leaf has grown.
+func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutResult, grown usage, err error) {
 	if found.same != nil && !w.e.Artifact.Better(found.artifact) {
-		return store.Existing, nil
+		return store.Existing, grown, nil
 	}
 	n, replace := found.place()
 	now := w.s.nowNanos()
-	before := usage{}
-	if replace {
-		before = sizeOf(leaf, n)
-	}
+	var before usage
 	// Nobody reads a recipe without its .bin, so a new one needs no care.
-	err := fs.ErrExist
+	err = fs.ErrExist
 	if !replace {
 		err = leaf.Write(srcName(n), now, w.src)
 	}
 	if errors.Is(err, fs.ErrExist) { // or a killed writer left one
+		before = sizeOf(leaf, n)
 		err = leaf.Publish(m.tmp, srcName(n), true, now, w.src)
 	}
 	if err != nil {
-		return store.Failed, err
+		return store.Failed, grown, err
 	}
 	if err := leaf.Publish(m.tmp, binName(n), replace, now, w.bin.Parts...); err != nil {
 		if !replace && !errors.Is(err, fs.ErrExist) {
 			_ = leaf.Remove(srcName(n))
 		}
-		return store.Failed, err
+		return store.Failed, grown, err
 	}
-	w.s.accountAdd(m, w.size()-before.bytes, 1-before.entries)
+	grown = w.usage().minus(before)
 	if replace {
-		return store.Bettered, nil
+		return store.Bettered, grown, nil
 	}
-	return store.Stored, nil
-}
-
-// sizeOf returns what the account holds of an entry: its regular files.
-func sizeOf(leaf beneath.Dir, n uint32) usage {
-	var u usage
-	if info, err := leaf.Lstat(binName(n)); err == nil && info.Kind == beneath.Regular {
-		u.bytes, u.entries = info.Size, 1
-	}
-	if info, err := leaf.Lstat(srcName(n)); err == nil && info.Kind == beneath.Regular {
-		u.bytes += info.Size
-	}
-	return u
+	return store.Stored, grown, nil
 }
 
 // makeLeaf opens a leaf directory and makes what is missing of it. fresh says
-// that it is new, and so empty.
-func makeLeaf(d beneath.Dir, names leafNames) (leaf beneath.Dir, fresh bool, err error) {
+// that it is new, and so empty; made is how many directories it made that the
+// account counts.
+func makeLeaf(d beneath.Dir, names leafNames) (leaf beneath.Dir, fresh bool, made int, err error) {
 	at := d
 	for level, name := range names {
 		var next beneath.Dir
@@ -244,6 +241,9 @@ func makeLeaf(d beneath.Dir, names leafNames) (leaf beneath.Dir, fresh bool, err
 		if errors.Is(err, fs.ErrNotExist) {
 			err = at.Mkdir(name)
 			fresh = err == nil
+			if fresh && level > 0 {
+				made++
+			}
 			if err == nil || errors.Is(err, fs.ErrExist) {
 				next, err = at.OpenDir(name)
 			}
@@ -252,9 +252,9 @@ func makeLeaf(d beneath.Dir, names leafNames) (leaf beneath.Dir, fresh bool, err
 			at.Close()
 		}
 		if err != nil {
-			return beneath.Dir{}, false, err
+			return beneath.Dir{}, false, made, err
 		}
 		at = next
 	}
-	return at, fresh, nil
+	return at, fresh, made, nil
 }

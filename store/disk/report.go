@@ -6,7 +6,7 @@ const maxProblems = 1000
 // Report is what Verify, GC and Clear found and did.
 type Report struct {
 	Entries       int64 // entries seen
-	Bytes         int64 // of them, recipes included
+	Bytes         int64 // what they take, recipes and directories included
 	Damaged       int64 // entries that can hit nowhere
 	LostRecipes   int64 // good entries without a good recipe
 	Orphans       int64 // recipes without an entry, left behind
@@ -35,9 +35,4 @@ func (r *Report) problem(location string, err error, repaired bool) {
 	if len(r.Problems) < maxProblems {
 		r.Problems = append(r.Problems, Problem{location, err, repaired})
 	}
-}
-
-func (r *Report) removed(u usage) {
-	r.Removed += u.entries
-	r.RemovedBytes += u.bytes
 }

@@ -132,7 +132,7 @@ func TestClosedStore(t *testing.T) {
 func TestCloseUnderLoad(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), MaxSize: 3000})
+		s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), MaxSize: 3 * each})
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {

@@ -162,20 +162,8 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 
 // evictAll runs the evictor with a limit that nothing fits in.
 func (s *Store) evictAll() error {
-	r, err := s.acquire(false)
-	if err != nil {
-		return err
-	}
-	defer r.release()
-	m, err := r.meta(false)
-	if err != nil {
-		return err
-	}
-	c, err := s.census(bg, r, m, s.o.Policy)
-	for _, v := range c.inOrder(s.o.Policy, s.o.Now()) {
-		s.evictOne(bg, r, m, v)
-	}
-	return err
+	all, err := s.ranked()
+	return errors.Join(err, s.evictThese(all))
 }
 
 // TestReadOnlyLayer: asked, never written, and it may belong to root and be

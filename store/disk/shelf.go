@@ -75,7 +75,15 @@ func (s *Store) putShelf(m *meta, sh shelf, d key.Digest, replace bool, b []byte
 	for try := 0; ; try++ {
 		err := withDir(m.dir, string(sh), func(top beneath.Dir) error {
 			return withDir(top, dirName, func(dir beneath.Dir) error {
-				return dir.Publish(m.tmp, name, replace, s.nowNanos(), b)
+				var before usage
+				if info, err := dir.Lstat(name); replace && err == nil {
+					before = fileUsage(nil, &info)
+				}
+				err := dir.Publish(m.tmp, name, replace, s.nowNanos(), b)
+				if err == nil {
+					s.accountAdd(m, sharedSlot, usage{bytes: blocks(int64(len(b)))}.minus(before))
+				}
+				return err
 			})
 		})
 		switch {

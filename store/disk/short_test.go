@@ -3,7 +3,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -15,7 +14,7 @@ import (
 // store usable.
 func TestShortProgramsEvict(t *testing.T) {
 	t.Parallel()
-	const limit, size = 20_000, 1000
+	const limit, size = 20 * each, 1000
 	o := open(t, func(o *Options) { o.MaxSize = limit }).o
 	for i := range 100 {
 		s := New(o)
@@ -33,7 +32,7 @@ func TestShortProgramsEvict(t *testing.T) {
 // from what it saw, and the account is not corrected by a part.
 func TestCountCutShort(t *testing.T) {
 	t.Parallel()
-	const limit, size, entries = 60_000, 1000, 60
+	const limit, size, entries = 60 * each, 1000, 60
 	look := open(t)
 	for i := range entries {
 		put(t, look, sized(t, look, fmt.Sprint("old", i), size), store.Stored)
@@ -68,33 +67,26 @@ func TestCountCutShort(t *testing.T) {
 	}
 }
 
-// TestShareOfAPart: of a count that came to no end only its share goes.
+// TestShareOfAPart: a batch gives what it holds of all that has to go, and more
+// only where puts could not go on otherwise.
 func TestShareOfAPart(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.MaxSize = 9000 })
-	put(t, s, sized(t, s, "e", 1000), store.Stored)
-	r, err := s.acquire(false)
-	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
-	must(t, err)
-	must(t, m.account.Add(11_000, 11)) // 12,000 in all
-	for _, test := range []struct {
-		seen    int64
-		partial bool
-		free    int64
+	for name, test := range map[string]struct {
+		total, kept, batch int64
+		last, partial      bool
+		share              int64
 	}{
-		{12_000, false, 6000},
-		{8000, true, 4000},
-		{1000, true, 3000}, // at least what is over
-		{1000, false, 0},
+		"all at once":         {12_000, 0, 12_000, true, false, 6000},
+		"the first of two":    {12_000, 0, 8000, false, false, 4000},
+		"the second of two":   {8000, 4000, 4000, true, false, 2000},
+		"cut short":           {12_000, 0, 8000, false, true, 4000},
+		"cut shorter":         {12_000, 0, 1000, false, true, 3000},
+		"cut short, the last": {12_000, 0, 8000, true, true, 4000},
+		"more than there was": {12_000, 11_000, 4000, false, false, 6000},
 	} {
-		c := census{total: usage{bytes: test.seen}, partial: test.partial}
-		if _, free := s.toFree(m, &c); free != test.free {
-			t.Errorf("seen %d, partial %v: %d to free, want %d", test.seen, test.partial, free, test.free)
+		h := &shrink{above: 9000, down: 6000, kept: test.kept, partial: test.partial}
+		if got := h.share(&census{bytes: test.batch}, test.total, test.last); got != test.share {
+			t.Errorf("%s: %d to free, want %d", name, got, test.share)
 		}
-	}
-	if !errors.Is(s.reserve(m), store.ErrDropped) {
-		t.Error("over the limit, not dropped")
 	}
 }

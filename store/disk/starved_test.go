@@ -70,7 +70,7 @@ func roleStarved(s *Store, entries int) error {
 	for range 30 {
 		_, gcErr := s.GC(bg, GCOptions{}, nil)
 		_, verifyErr := s.Verify(bg, true, nil)
-		for _, err := range []error{gcErr, verifyErr, s.evictThese(victims)} {
+		for _, err := range []error{gcErr, verifyErr, s.countAndEvict(victims)} {
 			if errors.Is(err, syscall.EMFILE) {
 				failed++
 			} else if err != nil {
@@ -91,35 +91,14 @@ func roleStarved(s *Store, entries int) error {
 
 // victims returns what the evictor would take of one key's leaf.
 func (s *Store) victims(k key.Key) ([]victim, error) {
-	r, err := s.acquire(false)
-	if err != nil {
-		return nil, err
-	}
-	defer r.release()
-	m, err := r.meta(false)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.census(bg, r, m, s.o.Policy)
-	return slices.DeleteFunc(c.victims, func(v victim) bool { return v.leaf() != s.names(k) }), err
+	all, err := s.ranked()
+	return slices.DeleteFunc(all, func(v victim) bool { return v.leaf() != s.names(k) }), err
 }
 
-// evictThese counts, and then evicts what it is given.
-func (s *Store) evictThese(victims []victim) error {
-	r, err := s.acquire(false)
-	if err != nil {
-		return err
-	}
-	defer r.release()
-	m, err := r.meta(false)
-	if err != nil {
-		return err
-	}
-	_, err = s.census(bg, r, m, s.o.Policy)
-	for _, v := range victims {
-		s.evictOne(bg, r, m, v)
-	}
-	return err
+// countAndEvict counts, and then evicts what it is given.
+func (s *Store) countAndEvict(victims []victim) error {
+	_, err := s.ranked()
+	return errors.Join(err, s.evictThese(victims))
 }
 
 // otherVersion makes a file one of the next version, and keeps its time.

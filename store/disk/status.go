@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 )
@@ -18,11 +19,14 @@ type Status struct {
 	MaxSize  int64  // 0: none
 	Policy   Policy
 
-	// Bytes and Entries are what the account says, without a walk. Counted is
-	// false where that is not known to be all: in a read-only layer, and until
-	// the first count after an account was lost.
+	// Bytes and Entries are what the account says, without a walk. Bytes is
+	// what du shows, with what entries share. Counted is false where that is
+	// not known: in a read-only layer, where it is nothing, and after an account
+	// was lost, where what was not counted yet is estimated. CountedAt is when
+	// the part was counted that was not for longest.
 	Bytes, Entries int64
 	Counted        bool
+	CountedAt      time.Time
 }
 
 // Status returns how the store is. It makes nothing and walks nothing.
@@ -50,7 +54,11 @@ func (s *Store) Status() Status {
 		st.On, st.Reason = false, offError(s.o.Dir, err).Error()
 		return st
 	}
-	st.Bytes, st.Entries, st.Counted, err = m.total()
+	t, err := m.total()
+	st.Bytes, st.Entries, st.Counted = t.bytes, t.entries, t.known && err == nil
+	if st.Counted {
+		st.CountedAt = time.Unix(t.counted, 0)
+	}
 	st.Reason = s.limits(m, err)
 	return st
 }

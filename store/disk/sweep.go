@@ -22,9 +22,10 @@ type sweep struct {
 	m        *meta
 	report   Report
 	progress func(done int64)
-	before   *usage // what the account said at the start; nil: it cannot be read
-	seen     usage
-	others   usage // of them, of another version: the account is not for them
+	b        *books // nil: nothing is corrected
+	n        *count // of the shard that is walked
+	left     usage  // what is there and stays, whatever its version
+	partial  bool   // the medium failed: not all was seen
 }
 
 // sweep calls run with an open root, and does nothing where there is none.
@@ -59,26 +60,91 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		case !errors.Is(err, lock.ErrUnsupported):
 			return fail(err)
 		}
-		w.before = s.startCount(w.m, renew)
+		if renew {
+			if err := w.m.accountRenew(); err != nil {
+				s.o.Trace.Warn("account not renewed", "reason", err)
+			}
+		}
+		w.b = s.openBooks(w.m)
 	}
-	if err := run(w); err != nil {
+	err = run(w)
+	if err == nil && w.b != nil {
+		err = w.b.countShared(ctx, w.r)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	return w.report, nil
 }
 
-// recount corrects the account by what a complete walk saw. What the sweep
-// itself removed is off the account already.
-func (w *sweep) recount(walk *walker) {
-	if w.before != nil && !walk.partial {
-		w.s.correct(w.m, *w.before, w.seen.minus(w.others))
+// walk walks all shards, and corrects the account of each.
+func (w *sweep) walk(walk *walker) error {
+	walk.ctx, walk.passed, walk.entered = w.ctx, w.passed, w.entered
+	var l ledger
+	var devices []string
+	for order := l.byAge(); len(order) > 0; {
+		list, fit, err := walk.images(w.r.dir, order, bound(w.s.o.hooks.images, maxImages))
+		if err != nil {
+			return err
+		}
+		if err := w.shards(walk, list, order[:fit]); err != nil {
+			return err
+		}
+		order, devices = order[fit:], list.devices
 	}
+	if walk.rmdir != nil {
+		for _, d := range devices {
+			_ = walk.rmdir(w.r.dir, leafNames{d}, 0)
+		}
+	}
+	return nil
 }
 
-// other notes that an item stays that is of another version.
-func (w *sweep) other(u usage) {
-	w.others.bytes += u.bytes
-	w.others.entries += u.entries
+// together is how many entries a sweep sees before it corrects the account.
+const together = 4096
+
+func (w *sweep) shards(walk *walker, list *images, order []int) (err error) {
+	var counts []*count
+	for i := 0; i < len(order) && err == nil; {
+		if w.b != nil {
+			w.b.read()
+		}
+		counts = counts[:0]
+		for from := w.report.Entries; i < len(order) && w.report.Entries-from < together && err == nil; i++ {
+			w.n = &count{shard: order[i]}
+			if w.b != nil {
+				w.n = w.b.begin(order[i])
+			}
+			w.n.complete, err = walk.shard(w.r.dir, list, order[i])
+			w.partial = w.partial || !w.n.complete
+			counts = append(counts, w.n)
+		}
+		if w.b != nil {
+			w.b.end(counts)
+		}
+	}
+	return err
+}
+
+// other notes that an item stays that is of another version: the account is not
+// for it.
+func (w *sweep) other(u usage) { w.n.seen = w.n.seen.minus(u) }
+
+// entered counts a directory.
+func (w *sweep) entered(leafNames) { w.there(directories(1)) }
+
+func (w *sweep) there(u usage) {
+	w.report.Bytes += u.bytes
+	w.left = w.left.plus(u)
+	w.n.saw(u)
+}
+
+// took notes that something is removed.
+func (w *sweep) took(u usage) {
+	w.left = w.left.minus(u)
+	w.n.took(u)
+	w.report.RemovedBytes += u.bytes
+	w.report.Removed += u.entries
 }
 
 // passed notes what is in the place of a directory.
@@ -88,10 +154,7 @@ func (w *sweep) passed(location string, err error) {
 
 // saw counts an item.
 func (w *sweep) saw(it *item) {
-	u := it.usage()
-	w.report.Bytes += u.bytes
-	w.seen.bytes += u.bytes
-	w.seen.entries += u.entries
+	w.there(it.usage())
 	if it.bin != nil {
 		w.report.Entries++
 		w.progress(w.report.Entries)
@@ -109,18 +172,21 @@ func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything b
 	if !still() {
 		return false
 	}
-	u := sizeOf(leaf, n)
-	if err := w.s.removeEntry(w.m, leaf, n, everything); err != nil {
+	u, err := removeEntry(leaf, n, everything)
+	if err != nil {
 		return false
 	}
-	w.report.removed(u)
+	w.took(u)
 	return true
 }
 
-func (w *sweep) rmdir(parent beneath.Dir, name string) error {
-	err := parent.Rmdir(name)
+func (w *sweep) rmdir(parent beneath.Dir, names leafNames, level int) error {
+	err := parent.Rmdir(names[level])
 	if err == nil {
 		w.report.EmptyDirs++
+		if level > 0 {
+			w.took(directories(1))
+		}
 	}
 	return err
 }

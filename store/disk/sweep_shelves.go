@@ -92,8 +92,9 @@ func (w *sweep) removeShelved(dir beneath.Dir, d key.Digest, info beneath.Info, 
 		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
 			return false
 		}
+		w.s.accountAdd(w.m, sharedSlot, usage{}.minus(fileUsage(nil, &info)))
 	}
-	w.report.RemovedBytes += info.Size
+	w.report.RemovedBytes += blocks(info.Size)
 	return true
 }
 

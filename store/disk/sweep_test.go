@@ -79,7 +79,7 @@ func TestGCRemovesByAge(t *testing.T) {
 	o := GCOptions{MaxAge: 3*time.Hour + time.Minute, DryRun: true}
 	r, err := s.GC(bg, o, nil)
 	must(t, err)
-	if r.Entries != 5 || r.Removed != 1 || r.RemovedBytes != 1000 {
+	if r.Entries != 5 || r.Removed != 1 || r.RemovedBytes != each {
 		t.Errorf("dry run: %+v, want one of five removed", r)
 	}
 	wantClean(t, s)
@@ -94,7 +94,7 @@ func TestGCRemovesByAge(t *testing.T) {
 	for _, i := range []int{0, 2, 3, 4} {
 		wantHit(t, s, e[i])
 	}
-	if st := s.Status(); st.Bytes != 4000 || st.Entries != 4 {
+	if st := s.Status(); st.Bytes != 4*each || st.Entries != 4 {
 		t.Errorf("account %+v", st)
 	}
 }
@@ -105,9 +105,9 @@ func TestGCRemovesBySize(t *testing.T) {
 	s := open(t, func(o *Options) { o.Now = c.now })
 	e := putAged(t, s, c, 1000, 5)
 	for _, dry := range []bool{true, false} {
-		r, err := s.GC(bg, GCOptions{MaxSize: 2500, DryRun: dry}, nil)
+		r, err := s.GC(bg, GCOptions{MaxSize: each * 5 / 2, DryRun: dry}, nil)
 		must(t, err)
-		if r.Removed != 3 || r.RemovedBytes != 3000 {
+		if r.Removed != 3 || r.RemovedBytes != 3*each {
 			t.Errorf("dry run %v: %+v, want three removed", dry, r)
 		}
 	}
@@ -118,7 +118,7 @@ func TestGCRemovesBySize(t *testing.T) {
 			wantHit(t, s, entry)
 		}
 	}
-	if st := s.Status(); st.Bytes != 2000 || st.Entries != 2 || !st.Counted {
+	if st := s.Status(); st.Bytes != 2*each || st.Entries != 2 || !st.Counted {
 		t.Errorf("account %+v", st)
 	}
 }

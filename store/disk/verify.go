@@ -17,37 +17,38 @@ import (
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
-		walk := walker{ctx: ctx, passed: w.passed, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+		walk := walker{}
+		walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {
 				w.saw(&items[i])
-				w.verify(leaf, names, &items[i], repair)
+				if other := w.verify(leaf, names, &items[i], repair); other {
+					w.other(items[i].usage().plus(directories(walk.freed(items))))
+				}
 			}
 			return ctx.Err()
-		}}
+		}
 		if repair {
 			walk.rmdir = w.rmdir
 		}
-		if err := walk.walk(w.r.dir); err != nil {
+		if err := w.walk(&walk); err != nil {
 			return err
 		}
-		if repair {
-			w.recount(&walk)
-		}
-		return nil
+		return w.verifyHeaders(repair)
 	})
 }
 
-func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool) {
+// verify checks an item, and says whether it is of another version.
+func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool) (other bool) {
 	if it.bin == nil {
 		w.verifyOrphan(leaf, names, it, repair)
-		return
+		return false
 	}
 	err := w.s.checkEntry(leaf, names, it.n)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 	case errors.Is(err, format.ErrVersion):
 		w.report.OtherVersions++
-		w.other(it.usage())
+		return true
 	case err != nil:
 		w.report.Damaged++
 		repaired := repair && !isDirectory(leaf, binName(it.n)) && w.remove(leaf, names, it.n, false, func() bool {
@@ -58,6 +59,7 @@ func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool)
 	default:
 		w.verifyRecipe(leaf, names, it.n, repair)
 	}
+	return false
 }
 
 // checkEntry says what is wrong with an entry, its recipe not counted.
@@ -126,9 +128,6 @@ func (w *sweep) removeRecipe(leaf beneath.Dir, names leafNames, n uint32, still 
 	if err != nil || !still() || leaf.Remove(srcName(n)) != nil {
 		return false
 	}
-	if info.Kind == beneath.Regular {
-		w.s.accountAdd(w.m, -info.Size, 0)
-		w.report.RemovedBytes += info.Size
-	}
+	w.took(fileUsage(nil, &info))
 	return true
 }

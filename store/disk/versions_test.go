@@ -14,7 +14,7 @@ import (
 // nothing of it goes, none of our entries goes for it, and puts go on.
 func TestOtherVersionsAreBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	const limit, size = 6000, 1000
+	const limit, size = 6 * each, 1000
 	s := open(t)
 	var others []*store.Entry
 	for i := range 9 {
@@ -44,12 +44,12 @@ func TestOtherVersionsAreBeyondTheLimit(t *testing.T) {
 	for _, e := range ours {
 		wantHit(t, s, e)
 	}
-	if st := s.Status(); st.Bytes != 6*size || !strings.Contains(st.Reason, "another version") {
+	if st := s.Status(); st.Bytes != 6*each || !strings.Contains(st.Reason, "another version") {
 		t.Errorf("status %+v", st)
 	}
 	put(t, s, sized(t, s, "one more", size), store.Stored) // two thirds stay
 	settled(s)
-	if st := s.Status(); st.Bytes != 4*size || st.Entries != 4 {
+	if st := s.Status(); st.Bytes != 4*each || st.Entries != 4 {
 		t.Errorf("status %+v", st)
 	}
 	for _, e := range others {
@@ -65,11 +65,11 @@ func TestOtherVersionsAreBeyondTheLimit(t *testing.T) {
 		if r, err := sweep(); err != nil || r.Entries != 13 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
-		if st := s.Status(); st.Bytes != 4*size || st.Entries != 4 {
+		if st := s.Status(); st.Bytes != 4*each || st.Entries != 4 {
 			t.Errorf("after %s: status %+v", name, st)
 		}
 	}
-	r, err := s.GC(bg, GCOptions{MaxSize: 5000}, nil) // which is for all
+	r, err := s.GC(bg, GCOptions{MaxSize: 5 * each}, nil) // which is for all
 	if err != nil || r.Removed != 8 {
 		t.Errorf("gc: %+v, %v", r, err)
 	}

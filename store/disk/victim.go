@@ -2,46 +2,104 @@ package disk
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
+	"math"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 )
 
+// victim is what can be removed to make room. It is kept small: there are many.
+type victim struct {
+	names  [4][dirDigits / 2]byte
+	n      uint32
+	entry  bool // a .bin; else a recipe that is left over
+	other  bool // of another version, where gc looked
+	mtime  int64
+	size   int64   // what removing it frees
+	saving float64 // nanoseconds of build time, by the cost policy
+}
+
+func (v *victim) leaf() (l leafNames) {
+	for i := range l {
+		l[i] = hex.EncodeToString(v.names[i][:])
+	}
+	return l
+}
+
+// orphanAge is how old a recipe without an entry, or a temporary file, must be
+// to be counted as left behind by a writer that is gone.
+const orphanAge = time.Hour
+
+// halfLife is the time without use after which an entry counts half as much.
+const halfLife = 7 * 24 * time.Hour
+
+// used is when a victim was last used, by what the clock says now: one of the
+// future was noted by a clock that was wrong, and would never be old.
+func (v *victim) used(now int64) int64 { return min(v.mtime, now) }
+
+// worth ranks a victim under the cost policy: the build time that a byte
+// saves, aged.
+func (v *victim) worth(now int64) float64 {
+	age := float64(now-v.used(now)) / float64(halfLife)
+	return v.saving / float64(v.size) * math.Exp2(-age)
+}
+
+// victim describes an item whose last removal frees so many directories. ok says
+// that it may be removed.
+func (s *Store) victim(names leafNames, it *item, dirs int) (v victim, ok bool) {
+	v = victim{n: it.n, entry: it.bin != nil, size: it.usage().plus(directories(dirs)).bytes}
+	for i, name := range names {
+		if _, err := hex.Decode(v.names[i][:], []byte(name)); err != nil {
+			return v, false
+		}
+	}
+	switch {
+	case v.entry:
+		v.mtime = it.bin.Mtime
+	case it.src.Kind == beneath.Regular && s.nowNanos()-it.src.Mtime > int64(orphanAge):
+		v.mtime = it.src.Mtime
+	default:
+		return v, false // its .bin may be about to come
+	}
+	return v, it.usage().bytes > 0
+}
+
 // removeVictim removes a victim under the lock of its leaf, after looking
 // again: one that was used or replaced since stays, and so, unless everything
-// goes, does one of another version. u is what was there.
-func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, everything bool) (u usage, gone bool) {
+// goes, does one of another version. It returns what its files took, and how many
+// directories went with them.
+func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, everything bool) (u usage, dirs int, gone bool) {
 	names := v.leaf()
 	leaf, err := r.dir.OpenDir(names.path())
 	if err != nil {
-		return u, false
+		return u, 0, false
 	}
 	defer leaf.Close()
 	unlock, err := s.lockLeaf(ctx, m, names, 0)
 	if err != nil {
-		return u, false
+		return u, 0, false
 	}
 	defer unlock()
-	u = sizeOf(leaf, v.n)
 	info, err := leaf.Lstat(binName(v.n))
 	switch {
 	case v.entry && (err != nil || info.Mtime != v.mtime):
-		return u, false
+		return u, 0, false
 	case !v.entry && (!errors.Is(err, fs.ErrNotExist) || !everything && !replaceableSrc(leaf, v.n)):
-		return u, false
+		return u, 0, false
 	}
 	if v.entry && !everything {
 		if _, other, err := s.look(leaf, v.n); err != nil || other {
-			return u, false
+			return u, 0, false
 		}
 	}
-	if err := s.removeEntry(m, leaf, v.n, everything); err != nil {
-		return u, false
+	if u, err = removeEntry(leaf, v.n, everything); err != nil {
+		return u, 0, false
 	}
-	prune(r.dir, names)
-	return u, true
+	return u, prune(r.dir, names), true
 }
 
 // look reads the start of an entry: what building it took, 0 for one that

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"slices"
 	"syscall"
 
@@ -19,17 +18,8 @@ type item struct {
 	bin, src *beneath.Info // nil: no such name
 }
 
-// usage returns what the account holds of an item.
-func (it *item) usage() usage {
-	var u usage
-	if it.bin != nil && it.bin.Kind == beneath.Regular {
-		u.bytes, u.entries = it.bin.Size, 1
-	}
-	if it.src != nil && it.src.Kind == beneath.Regular {
-		u.bytes += it.src.Size
-	}
-	return u
-}
+// usage returns what the files of an item take.
+func (it *item) usage() usage { return fileUsage(it.bin, it.src) }
 
 // walker visits every leaf directory below a root. What it does not know it
 // passes over.
@@ -40,17 +30,22 @@ type walker struct {
 	// walk.
 	visit func(leaf beneath.Dir, names leafNames, items []item) error
 
+	// entered, if not nil, is told of each directory at or below an image: those
+	// that the account counts.
+	entered func(names leafNames)
+
 	// rmdir, if not nil, is asked to remove each directory of ours after it
-	// was walked and nothing was seen to be left in it.
-	rmdir func(parent beneath.Dir, name string) error
+	// was walked and nothing was seen to be left in it. Level is that of its
+	// name: 0 is a device.
+	rmdir func(parent beneath.Dir, names leafNames, level int) error
 
 	// passed, if not nil, is told what is in the place of a directory and is
 	// none that can be read.
 	passed func(location string, err error)
 
-	// shuffled walks devices and images in random order, so that walks that
-	// do not come to their end see different parts.
-	shuffled bool
+	// alone says, while visit runs, of each directory below the image whether it
+	// was all there is in the one above.
+	alone [4]bool
 
 	// partial is set where the medium failed: what was visited is not all.
 	partial bool
@@ -61,42 +56,53 @@ func (w *walker) walk(d beneath.Dir) error {
 	return err
 }
 
-// level walks a directory. full says that something is left in it.
+// level walks a directory. full says that something is left in it. It looks one
+// name ahead, to know whether a name is alone.
 func (w *walker) level(d beneath.Dir, names leafNames, level int) (full bool, err error) {
 	var stop error
-	each := d.Each
-	if w.shuffled && level < 2 {
-		each = func(f func(string) bool) error { return eachShuffled(d, f) }
-	}
-	err = each(func(name string) bool {
+	var foreign, several bool
+	ahead := ""
+	step := func(name string, alone bool) {
 		if stop = w.ctx.Err(); stop != nil {
-			return false
+			return
 		}
-		if !isDirName(name) {
-			full = true
-			return true
-		}
-		names[level] = name
+		names[level], w.alone[level] = name, alone
 		left, err := w.child(d, names, level)
 		full = full || left
 		stop = err
-		return err == nil
+	}
+	err = d.Each(func(name string) bool {
+		if !isDirName(name) {
+			foreign = true
+			return w.ctx.Err() == nil
+		}
+		if ahead != "" {
+			several = true
+			step(ahead, false)
+		}
+		ahead = name
+		return stop == nil
 	})
-	return full, errors.Join(stop, ignoreGone(err))
+	if ahead != "" && stop == nil && err == nil {
+		step(ahead, !several && !foreign)
+	}
+	if stop == nil {
+		stop = w.ctx.Err()
+	}
+	return full || foreign, errors.Join(stop, ignoreGone(err))
 }
 
-func eachShuffled(d beneath.Dir, f func(name string) bool) error {
-	var names []string
-	if err := d.Each(func(name string) bool { names = append(names, name); return true }); err != nil {
-		return err
+// freed is how many directories can go when an item of the leaf that is visited
+// does: none while there are others.
+func (w *walker) freed(items []item) int {
+	if len(items) > 1 {
+		return 0
 	}
-	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names {
-		if !f(name) {
-			return nil
-		}
+	n := 1
+	for level := len(w.alone) - 1; level > 1 && w.alone[level]; level-- {
+		n++
 	}
-	return nil
+	return n
 }
 
 func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, err error) {
@@ -105,6 +111,9 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 		return w.passOver(names, level+1, err)
 	}
 	defer sub.Close()
+	if w.entered != nil && level > 0 {
+		w.entered(names)
+	}
 	if level == len(names)-1 {
 		full, err = w.leaf(sub, names)
 	} else {
@@ -114,7 +123,7 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 		return w.passOver(names, level+1, err)
 	}
 	if err == nil && !full && w.rmdir != nil {
-		full = w.rmdir(d, names[level]) != nil
+		full = w.rmdir(d, names, level) != nil
 	}
 	return full, err
 }

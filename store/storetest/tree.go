@@ -13,7 +13,7 @@ import (
 // docs/FORMAT.md gives them, without the code of a store.
 type Tree struct {
 	Entries int64 // <n>.bin
-	Bytes   int64 // of them, and of recipes
+	Bytes   int64 // what they take, with all else that docs/FORMAT.md counts
 
 	// Strange are paths that the specification does not know, temporary files,
 	// and recipes without an entry: what must be gone after a gc.
@@ -24,6 +24,20 @@ type Tree struct {
 var specified = regexp.MustCompile(`^(VERSION|CACHEDIR\.TAG|\.meta|\.meta/(locks|account|stats|tmp)` +
 	`|\.meta/(headers|manifests)(/[0-9a-f]{2}(/[0-9a-f]{64})?)?` +
 	`|[0-9a-f]{32}(/[0-9a-f]{32}){0,3}|[0-9a-f]{32}(/[0-9a-f]{32}){3}/[0-9]+\.(bin|src))$`)
+
+// counted is what takes space by the account: files of entries, the contents of
+// headers, manifests; and directories at or below an image.
+var counted = regexp.MustCompile(`^([0-9a-f]{32}(/[0-9a-f]{32}){1,3}(/[0-9]+\.(bin|src))?` +
+	`|\.meta/(headers|manifests)/[0-9a-f]{2}/[0-9a-f]{64})$`)
+
+// takes is the space of a file or directory of this size by the account.
+func takes(dir bool, size int64) int64 {
+	const block = 4096
+	if dir {
+		return block
+	}
+	return (size + block - 1) / block * block
+}
 
 // Look walks a root. What comes and goes meanwhile may be in it or not.
 func Look(t testing.TB, root string) (found Tree) {
@@ -46,7 +60,7 @@ func Look(t testing.TB, root string) (found Tree) {
 		}
 		number, isBin := strings.CutSuffix(rel, ".bin")
 		number, isSrc := strings.CutSuffix(number, ".src")
-		if !isBin && !isSrc {
+		if !counted.MatchString(rel) {
 			return nil
 		}
 		info, err := d.Info()
@@ -58,10 +72,10 @@ func Look(t testing.TB, root string) (found Tree) {
 		case isBin:
 			bins[number] = true
 			found.Entries++
-		default:
+		case isSrc:
 			recipes = append(recipes, number)
 		}
-		found.Bytes += info.Size()
+		found.Bytes += takes(d.IsDir(), info.Size())
 		return nil
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,141 @@
+package disk
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/tally"
+	"github.com/kernstash/kernstash/key"
+)
+
+// count is a count of one shard, by which the account is corrected.
+type count struct {
+	shard   int
+	before  slot  // what the account said when it began
+	seen    usage // what is there, and was not removed by who counts
+	removed usage // by who counts, and not yet taken off the account
+
+	complete bool // it came to its end; else only what was removed counts
+}
+
+func (c *count) saw(u usage) { c.seen = c.seen.plus(u) }
+
+// took notes that something that was seen is removed.
+func (c *count) took(u usage) {
+	c.seen = c.seen.minus(u)
+	c.removed = c.removed.plus(u)
+}
+
+// books is the account in the hands of who counts: the one process that holds the
+// evictor's lock.
+type books struct {
+	s *Store
+	m *meta
+	l ledger // as it was read last
+	// where the account cannot be read, what was counted is only known here
+	unreadable error
+}
+
+func (s *Store) openBooks(m *meta) *books {
+	b := &books{s: s, m: m}
+	b.read()
+	return b
+}
+
+// lookBooks returns the books for who changes nothing.
+func (s *Store) lookBooks(r *root) *books {
+	m, err := r.lookMeta(s.o.hooks.noLocks)
+	if err != nil {
+		return &books{s: s, unreadable: err}
+	}
+	return s.openBooks(m)
+}
+
+// read reads the account again.
+func (b *books) read() {
+	if b.unreadable != nil {
+		return
+	}
+	l, err := b.m.ledger()
+	if err != nil {
+		b.unreadable = err
+		b.s.o.Trace.Warn("account not read", "reason", err)
+		return
+	}
+	b.l = l
+}
+
+// begin begins to count a shard: from what read read.
+func (b *books) begin(shard int) *count { return &count{shard: shard, before: b.l[shard]} }
+
+// correct makes a slot say what the count found.
+//
+// What others change meanwhile may have been seen or not. So if they changed
+// nothing the count holds; if they did, and that explains the whole difference,
+// the account is as good as the count, and stays.
+func (c *count) correct(s *slot, now int64) {
+	meanwhile := s.churn - c.before.churn
+	s.churn += c.removed.bytes
+	s.bytes -= c.removed.bytes
+	s.entries -= c.removed.entries
+	if !c.complete {
+		return
+	}
+	off := s.bytes - c.seen.bytes
+	if meanwhile <= 0 || max(off, -off) > meanwhile {
+		s.bytes, s.entries = c.seen.bytes, c.seen.entries
+	}
+	s.counted = now
+}
+
+// countShared counts what entries share, and corrects the account of it.
+func (b *books) countShared(ctx context.Context, r *root) error {
+	b.read()
+	c := b.begin(sharedSlot)
+	for _, sh := range []shelf{headerShelf, manifestShelf} {
+		err := eachOnShelf(r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+			c.saw(usage{bytes: blocks(info.Size)})
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.complete = true
+	b.end([]*count{c})
+	return nil
+}
+
+// end puts counts into the account.
+func (b *books) end(counts []*count) {
+	now := b.s.nowNanos() / 1e9
+	if b.unreadable != nil {
+		for _, c := range counts {
+			c.correct(&b.l[c.shard], now)
+		}
+		return
+	}
+	of := make(map[int]*count, len(counts))
+	for _, c := range counts {
+		of[c.shard] = c
+	}
+	change := func(i int, v []int64) {
+		if c := of[i]; c != nil {
+			s := slot{v[accountBytes], v[accountEntries], v[accountChurn], v[accountCounted]}
+			c.correct(&s, now)
+			v[accountBytes], v[accountEntries], v[accountChurn], v[accountCounted] = s.bytes, s.entries, s.churn, s.counted
+			delete(of, i)
+		}
+	}
+	err := b.m.account.ChangeAll(change)
+	if errors.Is(err, tally.ErrBusy) {
+		for i := range of {
+			err = b.m.account.Change(i, func(v []int64) { change(i, v) })
+		}
+	}
+	if err != nil {
+		b.s.o.Trace.Warn("account not corrected", "reason", err)
+	}
+	b.read()
+}
