@@ -82,7 +82,7 @@ func diskRows(s *setting) ([]row, error) {
 	}
 	next, nextBare := hotEntries, 0
 	fresh := make(map[int]*store.Entry)
-	var codes [][]byte // for peers
+	var codes [][]byte       // for peers
 	prepare := func(n int) { // making an entry is not part of putting it
 		codes = codes[:0]
 		for i := next; i < next+n; i++ {

@@ -9,29 +9,34 @@
 #
 # KERNSTASH is the command, SOURCES such as /usr/share/hashcat/OpenCL, WORK an
 # empty directory. The trace comes to WORK/trace; convert it with
-# `replay -from-trace WORK/trace -stretch 1200`. It takes some minutes.
+# `replay -from-trace WORK/trace -every 90m`. It takes some minutes.
+#
+# Functions are made static, as the application does for GPUs of AMD: compilers
+# for GPUs drop those that a kernel does not use, PoCL would keep them all.
 set -eu
 kernstash=$1 sources=$2 work=$3 sessions=${4:-400}
 
 flatten() { # one file with its headers, since those differ by macro
-	cpp -P -undef -nostdinc -D__OPENCL_VERSION__=120 -DKERNEL_STATIC -DINCLUDE_PATH="$sources" \
+	cpp -P -undef -nostdinc -D__OPENCL_VERSION__=120 -DKERNEL_STATIC -DINCLUDE_PATH="$work/src" \
 		'-DXM2S(x)=#x' '-DM2S(x)=XM2S(x)' -DVENDOR_ID=64 -DCUDA_ARCH=0 -DHAS_ADD=0 -DVECT_SIZE=1 \
 		-DDEVICE_TYPE=2 -DDGST_R0=0 -DDGST_R1=3 -DDGST_R2=2 -DDGST_R3=1 -DDGST_ELEM=4 -DKERN_TYPE=0 \
-		-DATTACK_EXEC=11 -DATTACK_KERN=3 -DLOCAL_MEM_TYPE=2 -DFIXED_LOCAL_SIZE=64 -I"$sources" \
-		"$sources/$1.cl" >"$work/$1.cl"
+		-DATTACK_EXEC=11 -DATTACK_KERN=3 -DLOCAL_MEM_TYPE=2 -DFIXED_LOCAL_SIZE=64 -I"$work/src" \
+		"$work/src/$1.cl" >"$work/$1.cl"
 }
 
-mkdir -p "$work"
+mkdir -p "$work/src"
+cp "$sources"/*.cl "$sources"/*.h "$work/src"
+sed -i 's/^#define DECLSPEC$/#define DECLSPEC static/' "$work/src/inc_vendor.h"
 for f in shared amp_a0 markov_le; do flatten $f; done
 modes=
 for mode in 00000 00100 01400 00900 01000 00010 01700 00300 02600 05100 03710 00050 01410 04400 06000 08100; do
-	flatten "m${mode}_a3-optimized" && modes="$modes m${mode}_a3-optimized"
+	flatten "m${mode}_a3-optimized" 2>/dev/null && modes="$modes m${mode}_a3-optimized"
 done
 for mode in 00000 00100 01400 01000 05600 13100 00020 01700 11500 06900 17400 22000; do
 	flatten "m${mode}_a3-pure" 2>/dev/null && modes="$modes m${mode}_a3-pure"
 done
 for mode in 00500 01800 00400 03200 10900 12000 02100 07900; do
-	flatten "m${mode}-pure" && modes="$modes m${mode}-pure"
+	flatten "m${mode}-pure" 2>/dev/null && modes="$modes m${mode}-pure"
 done
 
 # One line a session: its kernels.
