@@ -3,8 +3,8 @@ package deps
 import "bytes"
 
 // logical returns src as the compiler sees it before it looks for tokens: one
-// kind of line end, no byte order mark, NUL as white space, and continued
-// lines joined. doubtful says that compilers disagree about a continuation in
+// kind of line end, no byte order mark, one kind of rare white space (NUL is
+// some), and continued lines joined. doubtful says that compilers disagree about a continuation in
 // it (a trigraph, or a backslash before blanks at the end of a line).
 func logical(src []byte) (text []byte, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
@@ -17,7 +17,7 @@ func logical(src []byte) (text []byte, doubtful bool) {
 			}
 			text = append(text, '\n')
 		case 0, '\f', '\v':
-			text = append(text, ' ')
+			text = append(text, '\v') // a blank, which no header's name may have in it
 		case '\\':
 			end, blanks := lineEnd(src, i+1)
 			if end == 0 {

@@ -1,27 +1,45 @@
 package deps
 
 import (
-	"errors"
+	"cmp"
+	"slices"
 
 	"github.com/kernstash/kernstash/key"
 )
 
 // Manifest holds which files a unit read and looked for in vain, with what
-// tells cheaply whether they changed.
+// tells cheaply whether they changed. It is not safe for concurrent use.
 type Manifest struct {
 	Unit key.Digest // of the unit without its header files
+
+	dir      string
+	includes []key.Include
+	files    []key.File
+	reads    []seen  // by path
+	probes   []probe // by path and kind
 }
 
-// Append appends the encoding of m to b.
-func (m *Manifest) Append(b []byte) []byte { return b }
+// seen is a path by which a file was read. Several may lead to one file.
+type seen struct {
+	path    string
+	file    int // index in the manifest's files
+	stamp   stamp
+	settled bool // a later change of the file would show in the stamp
+}
 
-// ParseManifest reads what Append wrote, and nothing else.
-func ParseManifest(b []byte) (*Manifest, error) { return nil, errors.New("parse manifest: empty") }
+func (m *Manifest) sort() {
+	slices.SortFunc(m.reads, compareSeen)
+	slices.SortFunc(m.probes, compareProbes)
+}
 
-// Check looks whether all files and probes are as they were. Then it returns
-// the unit u with what it reads. changed names the file that is not, or is
-// new; a file that was only touched is read and compared by its digest, and
-// renewed says that m now holds its new stamp and should be kept anew.
-func (m *Manifest) Check(u key.Unit) (tracked key.Unit, renewed bool, changed string) {
-	return key.Unit{}, false, "not checked"
+func compareSeen(a, b seen) int { return cmp.Compare(a.path, b.path) }
+
+func compareProbes(a, b probe) int {
+	return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
+}
+
+// unit returns u with what it reads.
+func (m *Manifest) unit(u key.Unit) key.Unit {
+	u.Dir, u.Includes, u.Files = m.dir, m.includes, m.files
+	return u
 }

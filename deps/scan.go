@@ -7,55 +7,102 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-// Findings are what a scan of one source found.
-type Findings struct {
-	Includes []string // names of literal includes as written, delimiters left out
-	Computed string   // the first line that reads or looks for a file in another way; "" for none
-	Reason   Reason   // what makes the source uncacheable whatever its includes are
+// source is what a scan of one source, or header file, found.
+type source struct {
+	text    []byte // logical text, which lines and macros point into
+	lines   []line
+	macros  []definition
+	undefs  []string
+	asks    bool // a macro of it has __has_include in it
+	follows bool // it has a line that depends on where the source was found: include_next
+	reason  Reason
 }
 
-// Scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
-// depend on more than the source.
-func Scan(src []byte) Findings {
-	var t traces
-	f := scan(src, &t)
-	if f.Reason.None() {
-		f.Reason = t.reason()
+// line is one that reads or looks for a file, or may do so.
+type line struct {
+	kind lineKind
+	next bool   // the search goes on where the source itself was found
+	form byte   // '"' or '<'; 0: computed, from the tokens at
+	name string // as written, without delimiters
+	at   int
+}
+
+type lineKind uint8
+
+const (
+	include   lineKind = iota // #include and its kin
+	question                  // __has_include, which decides by a file
+	condition                 // an #if, in which a macro may ask for files; computed
+)
+
+type definition struct {
+	name string
+	at   int // behind the name
+}
+
+// reads says, for people, what the first line is that reads or looks for a
+// file that is not among those given; "" for none.
+func (s *source) reads(given map[string]bool) string {
+	for _, l := range s.lines {
+		switch {
+		case l.kind == condition:
+		case l.form == 0 || l.next || l.kind == question:
+			return s.show(l)
+		case !given[l.name]:
+			return s.show(l)
+		}
 	}
-	return f
+	if s.asks {
+		return "__has_include in a macro"
+	}
+	return ""
 }
 
-// scan is Scan, which leaves to t what several sources add up to.
-func scan(src []byte, t *traces) Findings {
+func (s *source) show(l line) string {
+	directive := "#include "
+	switch {
+	case l.kind == question:
+		directive = "__has_include "
+	case l.next:
+		directive = "#include_next "
+	}
+	switch l.form {
+	case '"':
+		return directive + `"` + l.name + `"`
+	case '<':
+		return directive + "<" + l.name + ">"
+	}
+	return directive + spell(lex(s.text, l.at))
+}
+
+// scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
+// depend on more than the source. It leaves to t what several sources add up to.
+func scan(src []byte, t *traces) *source {
 	text, doubtful := logical(src)
-	s := scanner{text: text, traces: t}
+	s := scanner{text: text, traces: t, found: &source{text: text}}
 	if doubtful {
 		s.doubt("a continued line that compilers read differently")
 	}
+	t.renames = t.renames || bytes.Contains(text, []byte("include_alias"))
 	s.scan()
 	return s.found
 }
 
 // scanner goes through logical text, telling code from comments and literals.
 type scanner struct {
-	text    []byte
-	i       int
-	started bool // something but white space stood on this line already
-	pragmas bool // a _Pragma was seen
-	found   Findings
-	traces  *traces
+	text     []byte
+	i        int
+	started  bool // something but white space stood on this line already
+	defining bool // the line defines a macro
+	testing  bool // the line asks whether macros are defined
+	message  bool // the line is text for people
+	found    *source
+	traces   *traces
 }
 
 func (s *scanner) doubt(detail string) {
-	if s.found.Reason.None() {
-		s.found.Reason = Reason{stats.NotCacheableHeaders, detail}
-	}
-}
-
-// reads notes a line that reads or looks for a file.
-func (s *scanner) reads(line string) {
-	if s.found.Computed == "" {
-		s.found.Computed = line
+	if s.found.reason.None() {
+		s.found.reason = Reason{stats.NotCacheableHeaders, detail}
 	}
 }
 
@@ -64,13 +111,13 @@ func (s *scanner) scan() {
 		rest := s.text[s.i:]
 		switch c := rest[0]; {
 		case c == '\n':
-			s.started = false
+			s.started, s.defining, s.testing, s.message = false, false, false, false
 			s.i++
-		case c == ' ' || c == '\t':
+		case isBlank(c):
 			s.i++
-		case bytes.HasPrefix(rest, []byte("//")):
+		case c == '/' && rest[1] == '/':
 			s.i += bytes.IndexByte(rest, '\n') // the text ends with a line end
-		case bytes.HasPrefix(rest, []byte("/*")):
+		case c == '/' && rest[1] == '*':
 			s.comment()
 		case !s.started && hashLen(rest) > 0:
 			s.started = true
@@ -80,8 +127,9 @@ func (s *scanner) scan() {
 			s.started = true
 			s.literal(c)
 		case isLetter(c):
+			first := !s.started
 			s.started = true
-			s.identifier()
+			s.identifier(first)
 		case c >= '0' && c <= '9':
 			s.started = true
 			s.number()
@@ -100,10 +148,13 @@ func (s *scanner) scan() {
 
 // hashLen returns the length of what introduces a directive, or 0.
 func hashLen(b []byte) int {
-	for _, h := range []string{"#", "%:", "??="} {
-		if bytes.HasPrefix(b, []byte(h)) {
-			return len(h)
-		}
+	switch {
+	case len(b) > 0 && b[0] == '#':
+		return 1
+	case len(b) > 1 && b[0] == '%' && b[1] == ':':
+		return 2
+	case len(b) > 2 && b[0] == '?' && b[1] == '?' && b[2] == '=':
+		return 3
 	}
 	return 0
 }
@@ -117,57 +168,69 @@ func (s *scanner) comment() {
 	s.i += 2 + end + 2
 }
 
-// literal passes over a string or character literal; it ends at its quote, or
-// with the line as it does for compilers.
+// literal passes over a string or character literal.
 func (s *scanner) literal(quote byte) {
-	if start := s.i + 1; quote == '"' {
-		defer func() { s.traces.literal(s.text[start:s.i]) }()
+	n := literalLen(s.text[s.i:])
+	if quote == '"' && !s.message {
+		s.traces.assembler.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
 	}
-	for s.i++; s.i < len(s.text); s.i++ {
-		switch s.text[s.i] {
-		case '\\':
-			if s.text[s.i+1] != '\n' {
-				s.i++
+	s.i += n
+}
+
+// dot notes a dot in code, of which a macro may make a string: not that of a
+// member, unless what it is a member of may be a macro that vanishes.
+func (s *scanner) dot(text []byte) {
+	if s.message {
+		return
+	}
+	before := bytes.TrimRight(s.text[:s.i], " \t\v")
+	behind := len(before) > 0 && (isWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
+	if !behind || bytes.HasPrefix(bytes.ToLower(text[:min(4, len(text))]), []byte(".inc")) {
+		s.traces.assembler.dot(text, ",)#%", true)
+	}
+}
+
+func (s *scanner) identifier(first bool) {
+	name := s.word()
+	if s.message {
+		return
+	}
+	s.traces.identifier(name)
+	switch name[0] {
+	case '_':
+		s.reserved(string(name))
+	case 'R', 'L', 'u', 'U':
+		switch string(name) {
+		case "R", "LR", "uR", "UR", "u8R":
+			// A raw string in C++, an ordinary one after an identifier in C:
+			// where it ends depends on the language.
+			if s.i < len(s.text) && s.text[s.i] == '"' {
+				s.doubt("a raw string")
 			}
-		case quote:
-			s.i++
-			return
-		case '\n':
-			return
+		}
+	case 'i':
+		if first && string(name) == "import" {
+			s.blanks()
+			if s.i < len(s.text) && (s.text[s.i] == '"' || s.text[s.i] == '<') {
+				s.doubt("import of a header unit")
+			}
 		}
 	}
 }
 
-// dot notes a dot in code, which a macro may make a string of: not that of a
-// member, unless what it is a member of may be a macro that vanishes.
-func (s *scanner) dot(text []byte) {
-	behind := s.i > 0 && (isWord(s.text[s.i-1]) || s.text[s.i-1] == '.')
-	s.traces.directive(text, behind && !bytes.HasPrefix(bytes.ToLower(text), []byte(".inc")))
-}
-
-func (s *scanner) identifier() {
-	name := s.word()
-	s.traces.identifier(name)
+// reserved looks at a name that starts with an underscore.
+func (s *scanner) reserved(name string) {
 	switch {
 	case name == "__DATE__" || name == "__TIME__" || name == "__TIMESTAMP__":
-		if s.found.Reason.None() {
-			s.found.Reason = Reason{stats.NotCacheableTime, name}
+		if s.found.reason.None() {
+			s.found.reason = Reason{stats.NotCacheableTime, name}
 		}
 	case strings.HasPrefix(name, "__has_embed"):
 		s.doubt(name)
 	case strings.HasPrefix(name, "__has_include"):
-		s.reads(name) // __has_include__ and __has_include_next__ are GCC's
+		s.question(name)
 	case name == "_Pragma":
-		if !s.pragmas && bytes.Contains(s.text, []byte("include_alias")) {
-			s.doubt("include_alias beside _Pragma")
-		}
-		s.pragmas = true
-	case name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R":
-		// A raw string in C++, an ordinary one after an identifier in C: where
-		// it ends depends on the language.
-		if s.i < len(s.text) && s.text[s.i] == '"' {
-			s.doubt("a raw string")
-		}
+		s.traces.pragmas = true
 	}
 }
 
@@ -185,19 +248,19 @@ func (s *scanner) number() {
 	}
 }
 
-func (s *scanner) word() string {
+func (s *scanner) word() []byte {
 	start := s.i
 	for s.i < len(s.text) && isWord(s.text[s.i]) {
 		s.i++
 	}
-	return string(s.text[start:s.i])
+	return s.text[start:s.i]
 }
 
 // blanks passes over white space and comments within a line.
 func (s *scanner) blanks() {
 	for s.i < len(s.text) {
 		switch rest := s.text[s.i:]; {
-		case rest[0] == ' ' || rest[0] == '\t':
+		case isBlank(rest[0]):
 			s.i++
 		case bytes.HasPrefix(rest, []byte("/*")):
 			s.comment()
@@ -207,60 +270,7 @@ func (s *scanner) blanks() {
 	}
 }
 
-func isIncluding(directive string) bool {
-	switch directive {
-	case "include", "include_next", "import", "embed":
-		return true
-	}
-	return false
-}
-
-// directive looks at what follows a #.
-func (s *scanner) directive() {
-	s.blanks()
-	name := s.word()
-	if name == "pragma" {
-		s.pragma()
-		return
-	}
-	if !isIncluding(name) {
-		return // the rest of the line is scanned as code
-	}
-	s.blanks()
-	rest := s.text[s.i:]
-	line := rest[:bytes.IndexByte(rest, '\n')]
-	closing := byte(0)
-	switch {
-	case name == "embed":
-	case len(line) > 0 && line[0] == '"':
-		closing = '"'
-	case len(line) > 0 && line[0] == '<':
-		closing = '>'
-	}
-	if closing != 0 {
-		if end := bytes.IndexByte(line[1:], closing); end > 0 && name == "include" {
-			s.found.Includes = append(s.found.Includes, string(line[1:1+end]))
-			s.i += 1 + end + 1
-			return
-		}
-	}
-	if name == "embed" {
-		s.doubt("#embed")
-		return
-	}
-	s.reads("#" + name + " " + strings.TrimSpace(string(line)))
-}
-
-// pragma doubts the pragmas that read or rename files.
-func (s *scanner) pragma() {
-	rest := s.text[s.i:]
-	line := rest[:bytes.IndexByte(rest, '\n')]
-	for _, w := range []string{"include_alias", "dependency", "module", "import"} {
-		if bytes.Contains(line, []byte(w)) {
-			s.doubt("#pragma " + w)
-		}
-	}
-}
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\v' }
 
 func isLetter(c byte) bool {
 	return c == '_' || c == '$' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80

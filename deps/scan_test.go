@@ -1,11 +1,13 @@
 package deps
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -43,14 +45,27 @@ func TestScan(t *testing.T) {
 		{"not at the start of a line", "x #include \"a.h\"", nil, none},
 		{"stringised", "#define S(x) #x", nil, none},
 		{"in a string", "char *s = \"#include\";", nil, none},
-		{"computed", "#define H \"a.h\"\n#include H", nil, none},
-		{"computed with a call", "#include M2S(INCLUDE_PATH/inc_vendor.h)", nil, none},
-		{"include_next", "#include_next <a.h>", nil, none},
-		{"import", "#import \"a.h\"", nil, none},
+		{"computed", "#define H \"a.h\"\n#include H", []string{"H"}, none},
+		{"computed with a call", "#include M2S(INCLUDE_PATH/inc_vendor.h)", []string{"M2S(INCLUDE_PATH/inc_vendor.h)"}, none},
+		{"include_next", "#include_next <a.h>", []string{"a.h"}, none},
+		{"import", "#import \"a.h\"", []string{"a.h"}, none},
 		{"embed", "#embed \"a.bin\"", nil, stats.NotCacheableHeaders},
-		{"empty name", "#include \"\"", nil, none},
-		{"unterminated name", "#include \"a.h\n", nil, none},
-		{"has_include", "#if __has_include(<a.h>)\n#endif", nil, none},
+		{"empty name", "#include \"\"", nil, stats.NotCacheableHeaders},
+		{"unterminated name", "#include \"a.h\n", nil, stats.NotCacheableHeaders},
+		{"has_include", "#if __has_include(<a.h>)\n#endif", []string{"a.h"}, none},
+		{"has_include in a definition", "#define H(x) __has_include(x)", nil, none},
+		{"has_include asked for", "#ifdef __has_include\n#if defined(__has_include) && defined __has_include\n#endif\n#endif", nil, none},
+		{"has_include without an argument", "#if F(__has_include, <a.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"has_include in two lines", "#if __has_include( /*\n*/ <a.h> )\n#endif", []string{"a.h"}, none},
+		{"has_include of two", "#if __has_include(<a.h> <b.h>)\n#endif", []string{"a.h"}, stats.NotCacheableHeaders},
+		{"has_include computed", "#if __has_include(M(a))\n#endif", []string{"M(a))"}, none},
+		{"has_embed", "#if __has_embed(\"a.bin\")\n#endif", nil, stats.NotCacheableHeaders},
+		{"header unit", "import <a.h>;", nil, stats.NotCacheableHeaders},
+		{"a variable called import", "import = 1; x = import;", nil, none},
+		{"form feed in a name", "#include \"a\fh\"", nil, stats.NotCacheableHeaders},
+		{"NUL in a name", "#include \"a\x00h\"", nil, stats.NotCacheableHeaders},
+		{"backslash in a name", "#include \"a\\b.h\"", nil, stats.NotCacheableHeaders},
+		{"open comment behind include", "#include /*", []string{""}, none},
 		{"raw string", "auto s = R\"(\n*/ /* )\";\n#include \"a.h\"", nil, stats.NotCacheableHeaders},
 		{"raw string alone", "auto s = R\"(x)\";\n", nil, stats.NotCacheableHeaders},
 		{"raw string that hides a comment", "auto s = R\"(\" /* )\";\n/* */ #include \"x.h\"\n", nil, stats.NotCacheableHeaders},
@@ -90,7 +105,7 @@ func TestScan(t *testing.T) {
 		{"pieces without pasting", "int __TI, ME__;", nil, none},
 		{"names are pasted", "#define CAT(a,b) a##b\n#define NAME(f, T) f##_##T\nkernel void CAT(add, float)(int next, int e, int T, int include) {}", nil, none},
 		{"arguments are pasted", "#define P(...) printf(__VA_ARGS__, ##__VA_ARGS__)", nil, none},
-		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", nil, none},
+		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", []string{"a.h"}, none},
 		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
 		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
@@ -103,15 +118,36 @@ func TestScan(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := Scan([]byte(tt.src))
-			if diff := cmp.Diff(tt.includes, got.Includes); diff != "" {
+			got := scanAlone([]byte(tt.src))
+			if diff := gocmp.Diff(tt.includes, named(got)); diff != "" {
 				t.Errorf("includes (-want +got):\n%s", diff)
 			}
-			if got.Reason.Counter != tt.reason {
-				t.Errorf("reason %v, want %v", got.Reason, tt.reason)
+			if got.reason.Counter != tt.reason {
+				t.Errorf("reason %v, want %v", got.reason, tt.reason)
 			}
 		})
 	}
+}
+
+// scanAlone scans a source that is all there is.
+func scanAlone(src []byte) *source {
+	var t traces
+	s := scan(src, &t)
+	if s.reason.None() {
+		s.reason = t.reason()
+	}
+	return s
+}
+
+// named returns the lines that read or look for a file: the name, or the tokens
+// that it is computed of.
+func named(s *source) (list []string) {
+	for _, l := range s.lines {
+		if l.kind != condition {
+			list = append(list, cmp.Or(l.name, spell(lex(s.text, l.at))))
+		}
+	}
+	return list
 }
 
 func TestScanUnit(t *testing.T) {
@@ -230,16 +266,11 @@ func FuzzScan(f *testing.F) {
 	f.Add("R\"x(")
 	f.Add("'\\")
 	f.Fuzz(func(t *testing.T, before string) {
-		got := Scan([]byte(before + "\n#include \"the.h\"\n"))
+		got := scanAlone([]byte(before + "\n#include \"the.h\"\n"))
 		if inComment(before) {
 			return
 		}
-		for _, name := range got.Includes {
-			if name == "the.h" {
-				return
-			}
-		}
-		if got.Reason.None() && got.Computed == "" {
+		if got.reason.None() && !slices.Contains(named(got), "the.h") {
 			t.Errorf("missed the include behind %q", before)
 		}
 	})

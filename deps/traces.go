@@ -1,7 +1,8 @@
 package deps
 
 import (
-	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/stats"
@@ -16,43 +17,93 @@ var forbidden = []string{
 // assemblers introduce inline assembly.
 var assemblers = []string{"asm", "__asm", "__asm__"}
 
-var (
-	allForbidden = strings.Join(forbidden, " ")
-	allNames     = allForbidden + " " + strings.Join(assemblers, " ")
-)
+var allForbidden = strings.Join(forbidden, " ")
+
+// longest is the length of the longest name that counts.
+const longest = len("__builtin_source_location")
 
 // traces are what a translation unit, its headers included, adds up to: what
 // one file begins another may complete.
 type traces struct {
-	pastes     bool            // tokens, with ##
-	pieces     map[string]bool // identifiers that are in forbidden names or in assemblers
-	directives string          // what may be part of .include or .incbin, the first of it
+	pastes    bool            // tokens, with ##
+	pieces    map[string]bool // identifiers that are in names that count
+	pragmas   bool            // _Pragma
+	renames   bool            // include_alias, as text
+	assembler assembler
 }
 
-func (t *traces) identifier(name string) {
-	if !strings.Contains(allNames, name) {
+// inNames holds, for each identifier that is a part of a name that counts,
+// true; so the many that are none cost one look.
+var inNames = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, name := range slices.Concat(forbidden, assemblers, pathNames) {
+		for start := range name {
+			for end := start + 1; end <= len(name); end++ {
+				m[name[start:end]] = true
+			}
+		}
+	}
+	return m
+}()
+
+func (t *traces) identifier(name []byte) {
+	t.assembler.identifier(name)
+	if len(name) > longest || !inNames[string(name)] {
 		return
 	}
 	if t.pieces == nil {
 		t.pieces = make(map[string]bool)
 	}
-	t.pieces[name] = true
+	t.pieces[string(name)] = true
 }
 
-// reason says what the traces amount to.
+// reason says what the traces amount to, beside options that are not known.
 func (t *traces) reason() Reason {
-	if t.directives != "" && t.makes(assemblers) != "" {
-		return Reason{stats.NotCacheableFile, "assembler text " + t.directives}
+	if text := t.assembler.beginning(); text != "" && t.makes(assemblers, anyPieces) != "" {
+		return Reason{stats.NotCacheableFile, "assembler text " + text}
+	}
+	if t.pastes {
+		for _, piece := range slices.Sorted(maps.Keys(t.pieces)) {
+			if telling(piece) {
+				return Reason{stats.NotCacheableHeaders, piece + " beside ##"}
+			}
+		}
+	}
+	return t.names(anyPieces)
+}
+
+// anyPieces and fewPieces are of how many pieces a name may be put together.
+// The names in a library's headers add up to anything if they are taken letter
+// by letter.
+const (
+	anyPieces = longest
+	fewPieces = 4
+)
+
+// reasonWith says what the traces of all sources amount to, beside options that
+// are known.
+func (t *traces) reasonWith(options []string) Reason {
+	for _, w := range options {
+		for _, name := range strings.FieldsFunc(w, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
+			t.identifier([]byte(name))
+		}
+	}
+	if text := t.assembler.directive(); text != "" && t.makes(assemblers, anyPieces) != "" {
+		return Reason{stats.NotCacheableFile, "assembler text " + text}
+	}
+	return t.names(fewPieces)
+}
+
+// names says whether a forbidden name is put together of so many pieces, at
+// most.
+func (t *traces) names(most int) Reason {
+	if t.pragmas && t.renames {
+		return Reason{stats.NotCacheableHeaders, "include_alias beside _Pragma"}
 	}
 	if !t.pastes {
 		return Reason{}
 	}
-	for piece := range t.pieces {
-		if telling(piece) {
-			return Reason{stats.NotCacheableHeaders, piece + " beside ##"}
-		}
-	}
-	if name := t.makes(forbidden); name != "" {
+	if name := t.makes(forbidden, most); name != "" {
 		return Reason{stats.NotCacheableHeaders, "pieces of " + name + " beside ##"}
 	}
 	return Reason{}
@@ -71,82 +122,29 @@ func telling(piece string) bool {
 }
 
 // makes returns a name that is among the pieces or, with ##, can be put
-// together from them; else "".
-func (t *traces) makes(names []string) string {
+// together from so many of them; else "".
+func (t *traces) makes(names []string, most int) string {
 	for _, name := range names {
-		if t.pieces[name] || t.pastes && t.covers(name) {
+		if t.pieces[name] && !slices.Contains(forbidden, name) || t.pastes && t.covers(name, most) {
 			return name
 		}
 	}
 	return ""
 }
 
-// covers says whether name is a sequence of pieces.
-func (t *traces) covers(name string) bool {
-	reached := make([]bool, len(name)+1)
-	reached[0] = true
+// covers says whether name is a sequence of pieces, of so many at most.
+func (t *traces) covers(name string, most int) bool {
+	need := make([]int, len(name)+1) // pieces for the name up to here; 0: impossible
 	for end := 1; end <= len(name); end++ {
 		for start := range end {
-			if reached[start] && t.pieces[name[start:end]] {
-				reached[end] = true
-				break
+			if piece := name[start:end]; slices.Contains(forbidden, piece) || !t.pieces[piece] {
+				continue // a forbidden name counts by itself
+			}
+			if n := need[start] + 1; (start == 0 || n > 1) && (need[end] == 0 || n < need[end]) {
+				need[end] = n
 			}
 		}
 	}
-	return reached[len(name)]
-}
-
-// literal looks through a string literal, which may be assembler text, or a
-// part of it that is joined to others.
-func (t *traces) literal(text []byte) {
-	if t.directives != "" || !bytes.ContainsAny(text, `.\`) {
-		return
-	}
-	plain := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '\\' && i+1 < len(text) {
-			i++
-			switch c = text[i]; {
-			case c >= '0' && c <= '7', c == 'x', c == 'u', c == 'U', c == 'o', c == 'N':
-				t.directives = "with a character by its number" // may spell anything
-				return
-			case isLetter(c):
-				c = '\n' // white space, all of them
-			}
-		}
-		plain = append(plain, c)
-	}
-	for i, c := range plain {
-		if c == '.' {
-			t.directive(plain[i:], behindName(plain[:i]))
-		}
-	}
-}
-
-// behindName says whether text ends in a name that the assembler sees as it is
-// written: not an operand (%0), nor an argument of an assembler's macro (\x).
-func behindName(text []byte) bool {
-	i := len(text)
-	for i > 0 && (isWord(text[i-1]) || text[i-1] == '.') {
-		i--
-	}
-	return i < len(text) && (i == 0 || !bytes.ContainsRune([]byte("%\\@&"), rune(text[i-1])))
-}
-
-// directive notes text, which starts with a dot, if it may be the beginning of
-// an .include or .incbin. Behind a name it is none: "atom.inc.u32" is the name
-// of an instruction.
-func (t *traces) directive(text []byte, behind bool) {
-	if behind || t.directives != "" {
-		return
-	}
-	n := 1
-	for n < len(text) && (isWord(text[n]) || text[n] == '.') {
-		n++
-	}
-	word := strings.ToLower(string(text[1:n]))
-	if strings.HasPrefix("include", word) || strings.HasPrefix(word, "inc") {
-		t.directives = strings.TrimSpace(string(text[:min(len(text), 20)]))
-	}
+	n := need[len(name)]
+	return n > 0 && n <= most
 }

@@ -1,15 +1,16 @@
 package deps
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
-
-// Search says where a compiler looks for header files.
-type Search struct {
-	Dir    string   // the working directory, absolute
-	System []string // directories that the compiler searches behind those of the options, absolute
-}
 
 // Tracking is what a translation unit reads, as it was when it was tracked.
 type Tracking struct {
@@ -19,13 +20,301 @@ type Tracking struct {
 }
 
 // Track finds the header files that a unit reads, and the names that it looks
-// for in vain. words are the compile options (see [key.Tokens]).
+// for in vain. words are the compile options (see [key.Tokens]). It reads each
+// file once, and waits for no other process.
+//
+// It finds too much rather than too little: every branch of a condition is
+// followed, and where a macro may have several definitions, all of them are. A
+// Reason says that not everything can be found; then there is no Tracking.
 func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
-	return nil, Reason{stats.NotCacheableHeaders, "header files"}
+	if !isSource(u.Kind) {
+		return nil, Reason{stats.NotCacheableHeaders, "no source"}
+	}
+	t := &tracker{unit: u, words: words, search: s, disk: newDisk(osSystem), names: newNames(), nodes: make(map[place]*node)}
+	tracking, err := t.track()
+	var r *reasonError
+	switch {
+	case err == nil:
+		return tracking, Reason{}
+	case errors.As(err, &r):
+		return nil, r.Reason
+	}
+	return nil, Reason{stats.NotCacheableHeaders, err.Error()}
 }
 
-// FirstKey returns the name of the manifest of a unit: a digest of everything
-// that decides which files it reads, but those files.
-func FirstKey(device key.Digest, u key.Unit, words []string, s Search) key.Digest {
-	return key.Digest{}
+// reasonError carries a Reason.
+type reasonError struct{ Reason }
+
+func (r Reason) error() error {
+	if r.None() {
+		return nil
+	}
+	return &reasonError{r}
+}
+
+func (r *reasonError) Error() string { return r.String() }
+
+// tracker finds the files of one unit: a graph of nodes.
+type tracker struct {
+	unit   key.Unit
+	words  []string
+	search Search
+	path   []string // directories in the order of the search
+	quotes int      // so many of them are for #include "…" alone
+
+	disk   *disk
+	traces traces
+	names  *names
+	nodes  map[place]*node
+	order  []*node // as they were found
+
+	read, expanded int             // so many of them were followed, without and with macros
+	asking         map[string]bool // macros that may ask for files
+}
+
+// place tells nodes apart: a file may be reached by several names, and
+// #include_next in it depends on the directory in which it was found.
+type place struct {
+	path string
+	at   int // index in the tracker's path; -1: found elsewhere; 0 where it makes no difference
+}
+
+// node is a source at the place where it was found.
+type node struct {
+	place
+	file    *file // nil: the main source
+	src     *source
+	targets [][]target // for each line of src
+}
+
+// target is what a line leads to.
+type target struct {
+	name string // with delimiters
+	node *node  // nil: nothing
+}
+
+// main says whether n is the main source.
+func (n *node) main() bool { return n.file == nil }
+
+func (t *tracker) track() (*Tracking, error) {
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	for {
+		// What is found is appended to the order while the loop runs.
+		for ; t.read < len(t.order); t.read++ {
+			if err := t.follow(t.order[t.read], false); err != nil {
+				return nil, err
+			}
+		}
+		if t.expanded == len(t.order) {
+			break
+		}
+		// All macros that are known count for all lines, so all are expanded
+		// again once there are more sources.
+		t.expanded = len(t.order)
+		t.findAsking()
+		for _, n := range t.order[:t.expanded] {
+			if err := t.follow(n, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := t.traces.reasonWith(t.words).error(); err != nil {
+		return nil, err
+	}
+	return t.result()
+}
+
+// prepare takes in the options and the main source.
+func (t *tracker) prepare() error {
+	s := t.search
+	for _, dir := range slices.Concat([]string{s.Dir}, s.First, s.Last, s.System) {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("the directory %q is not absolute", dir)
+		}
+	}
+	if s.Main != "" && !filepath.IsAbs(s.Main) {
+		return fmt.Errorf("the directory %q is not absolute", s.Main)
+	}
+	if len(t.unit.Headers) > 0 {
+		return errors.New("headers in memory beside header files")
+	}
+	_, _, options, doubt := splitSearch(t.words)
+	if doubt != "" {
+		return fmt.Errorf("option %s: drivers read it differently", doubt)
+	}
+	if err := t.directories(options); err != nil {
+		return err
+	}
+	t.names.options(t.words)
+	main := &node{place: place{at: -1}, src: scan(t.unit.Code, &t.traces)}
+	t.add(main)
+	return main.src.reason.error()
+}
+
+// directories sets the order of the search. Compilers leave out a directory
+// that they searched already, and one that comes again among those of the
+// system at its first place.
+func (t *tracker) directories(options []directory) error {
+	path, quotes := t.search.path(options)
+	systems := len(t.search.System)
+	for _, o := range options {
+		if o.rank == systemDirs || o.rank == afterDirs {
+			systems++
+		}
+	}
+	first := len(path) - systems // of those of the system
+	for i := range path {
+		var err error
+		if path[i], err = t.disk.plain(path[i]); err != nil {
+			return fmt.Errorf("%s: %w", path[i], err)
+		}
+	}
+	inodes := make(map[inode]string)
+	for i, dir := range path {
+		switch s := t.disk.at(dir); {
+		case s.err != nil:
+			return fmt.Errorf("%s: %w", dir, s.err)
+		case s.kind == regular || s.kind == special:
+			return fmt.Errorf("%s is searched, but is no directory", dir)
+		case s.kind == aDirectory:
+			if same := inodes[s.stamp.inode]; same != "" && same != dir {
+				return fmt.Errorf("%s and %s, which are searched, are one directory", same, dir)
+			}
+			inodes[s.stamp.inode] = dir
+		}
+		again := slices.Contains(path[:i], dir)
+		switch {
+		case i < quotes:
+		case i < first:
+			again = slices.Contains(path[quotes:i], dir) || slices.Contains(path[first:], dir)
+		default:
+			again = slices.Contains(path[first:i], dir)
+		}
+		if again {
+			continue
+		}
+		if i < quotes {
+			t.quotes++
+		}
+		t.path = append(t.path, dir)
+	}
+	return nil
+}
+
+// add takes a new node in.
+func (t *tracker) add(n *node) {
+	n.targets = make([][]target, len(n.src.lines))
+	t.nodes[n.place] = n
+	t.order = append(t.order, n)
+	for _, d := range n.src.macros {
+		t.names.free[d.name] = true
+		t.names.define(d.name, &macro{text: n.src.text, at: d.at})
+	}
+	for _, name := range n.src.undefs {
+		t.names.free[name] = true
+	}
+}
+
+// follow looks where the lines of a node lead: those that name a file, or those
+// that are computed, by the macros that are known now.
+func (t *tracker) follow(n *node, computed bool) error {
+	for i, l := range n.src.lines {
+		if (l.form == 0) != computed {
+			continue
+		}
+		names, err := t.expand(n, l)
+		if err != nil {
+			return err
+		}
+		n.targets[i] = n.targets[i][:0]
+		found := l.form != 0 || l.kind != include
+		for _, name := range names {
+			targets, err := t.lookup(n, name)
+			if err != nil {
+				return err
+			}
+			n.targets[i] = append(n.targets[i], targets...)
+			found = found || targets[0].node != nil
+		}
+		if !found {
+			// The compiler may know a macro that is in no source.
+			return fmt.Errorf("%s: no such file", n.src.show(l))
+		}
+	}
+	return nil
+}
+
+// wanted is a header's name that a line leads to.
+type wanted struct {
+	form byte
+	name string
+	next bool
+}
+
+func (w wanted) String() string {
+	if w.form == '<' {
+		return "<" + w.name + ">"
+	}
+	return `"` + w.name + `"`
+}
+
+// expand returns the names that a line may ask for: one, unless macros are in
+// it.
+func (t *tracker) expand(n *node, l line) ([]wanted, error) {
+	switch {
+	case l.form != 0:
+		return []wanted{{l.form, l.name, l.next}}, nil
+	case l.kind == condition:
+		return t.questions(n, l)
+	}
+	list := lex(n.src.text, l.at)
+	if l.kind == question {
+		list = withinParentheses(list)
+	}
+	found := make(map[wanted]bool)
+	err := t.names.expandAll(list, func(out []token) error {
+		form, name, _, err := headerName(out)
+		if err == nil {
+			found[wanted{form, name, l.next}] = true
+		}
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = errUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.src.show(l), err)
+	}
+	return sortWanted(found)
+}
+
+func sortWanted(found map[wanted]bool) ([]wanted, error) {
+	for w := range found {
+		if strings.ContainsAny(w.name, "\\\v") {
+			return nil, fmt.Errorf("%s is a name that compilers read differently", w)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b wanted) int {
+		return strings.Compare(fmt.Sprint(a, a.next), fmt.Sprint(b, b.next))
+	}), nil
+}
+
+// withinParentheses returns what stands before the closing parenthesis of an
+// open one that was left out.
+func withinParentheses(list []token) []token {
+	depth := 0
+	for i, t := range list {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth == 0 {
+				return list[:i]
+			}
+			depth--
+		}
+	}
+	return list
 }

@@ -45,17 +45,15 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 	if reads != "" && len(u.Headers) > 0 {
 		return reads, Reason{stats.NotCacheableHeaders, "headers in memory beside " + reads}
 	}
-	return reads, t.reason()
+	if reads != "" {
+		return reads, Reason{} // which Track asks for, with all that is read
+	}
+	return "", t.reason()
 }
 
 func scanOne(src []byte, given map[string]bool, t *traces) (reads string, r Reason) {
 	f := scan(src, t)
-	for _, name := range f.Includes {
-		if !given[name] {
-			return fmt.Sprintf("#include %q", name), f.Reason
-		}
-	}
-	return f.Computed, f.Reason
+	return f.reads(given), f.reason
 }
 
 // isSource says whether code of the kind goes through a preprocessor. The

@@ -1,0 +1,132 @@
+package deps
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const hasInclude = "__has_include"
+
+// findAsking finds the macros that may ask for files: those that have
+// __has_include in them, and those that have one of these in them.
+func (t *tracker) findAsking() {
+	t.asking = make(map[string]bool)
+	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.asks }) {
+		return
+	}
+	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
+		for _, n := range t.order {
+			for _, d := range n.src.macros {
+				if !t.asking[d.name] && bytes.Contains(lineAt(n.src.text, d.at), []byte(look[0])) {
+					t.asking[d.name] = true
+					look = append(look, d.name)
+				}
+			}
+		}
+	}
+}
+
+// lineAt returns the rest of the directive at i; more, if in doubt.
+func lineAt(text []byte, i int) []byte {
+	end := i
+	for {
+		n := bytes.IndexByte(text[end:], '\n')
+		if n < 0 {
+			return text[i:]
+		}
+		end += n + 1
+		line := text[i:end]
+		if open := bytes.LastIndex(line, []byte("/*")); open < 0 || bytes.Contains(line[open+2:], []byte("*/")) {
+			return line
+		}
+	}
+}
+
+// questions returns the names that the macros in a condition ask for.
+func (t *tracker) questions(n *node, l line) ([]wanted, error) {
+	if !t.mayAsk(lineAt(n.src.text, l.at)) {
+		return nil, nil
+	}
+	list := lex(n.src.text, l.at)
+	found := make(map[wanted]bool)
+	for i, tok := range list {
+		if tok.kind != identifier || !t.asking[tok.text] || followsDefined(list[:i]) {
+			continue
+		}
+		use := call(list[i:])
+		if len(use) == 1 && slices.ContainsFunc(t.names.defs[tok.text], func(m *macro) bool { m.parse(); return m.call }) {
+			return nil, fmt.Errorf("a condition with %s: %w", tok.text, errUnknown)
+		}
+		err := t.names.expandAll(use, func(out []token) error { return asked(out, found) })
+		if err != nil {
+			return nil, fmt.Errorf("a condition with %s: %w", tok.text, err)
+		}
+	}
+	for w := range found {
+		if w.next && !n.src.follows {
+			return nil, fmt.Errorf("__has_include_next %s in a macro", w)
+		}
+	}
+	return sortWanted(found)
+}
+
+// mayAsk says whether a macro that asks for files is named in text.
+func (t *tracker) mayAsk(text []byte) bool {
+	for name := range t.asking {
+		if bytes.Contains(text, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// call returns the name at the front of list with its arguments.
+func call(list []token) []token {
+	depth := 0
+	for i, t := range list[1:] {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		}
+		if depth <= 0 {
+			if i == 0 && depth == 0 {
+				return list[:1]
+			}
+			return list[:i+2]
+		}
+	}
+	return list
+}
+
+func followsDefined(list []token) bool {
+	if n := len(list); n > 0 && list[n-1].is("(") {
+		list = list[:n-1]
+	}
+	n := len(list)
+	return n > 0 && list[n-1].text == "defined"
+}
+
+// asked collects what expanded tokens ask for.
+func asked(list []token, found map[wanted]bool) error {
+	for i, t := range list {
+		if t.kind != identifier || !strings.HasPrefix(t.text, hasInclude) || followsDefined(list[:i]) {
+			continue
+		}
+		if i+1 == len(list) || !list[i+1].is("(") {
+			return errUnknown
+		}
+		form, name, left, err := headerName(list[i+2:])
+		if err != nil {
+			return errUnknown
+		}
+		if len(left) == 0 || !left[0].is(")") {
+			return errUnknown
+		}
+		found[wanted{form, name, strings.HasPrefix(t.text, hasInclude+"_next")}] = true
+	}
+	return nil
+}

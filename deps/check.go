@@ -1,0 +1,126 @@
+package deps
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Check looks whether all files and probes are as they were: with one look at
+// each, and without reading a file, unless one changed or is so young that a
+// change would not show. Then it returns the unit u with what it reads, which
+// the caller must not change. changed names the file that is not as it was, or
+// is new; else it is "". A file that was only touched is read and compared by
+// its digest, and renewed says that m now holds its new stamp and should be
+// kept anew.
+func (m *Manifest) Check(u key.Unit) (tracked key.Unit, renewed bool, changed string) {
+	return m.check(osSystem, u)
+}
+
+func (m *Manifest) check(s system, u key.Unit) (tracked key.Unit, renewed bool, changed string) {
+	if unitDigest(u) != m.Unit {
+		return key.Unit{}, false, "the source"
+	}
+	if changed := m.checkProbes(s); changed != "" {
+		return key.Unit{}, false, changed
+	}
+	renewals := make(map[int]seen)
+	for i, was := range m.reads {
+		now, same := was.again(s, m.files[was.file].Digest)
+		if !same {
+			return key.Unit{}, false, was.path
+		}
+		if now != was {
+			renewals[i] = now
+		}
+	}
+	if len(renewals) > 0 {
+		if changed := m.renew(renewals); changed != "" {
+			return key.Unit{}, false, changed
+		}
+	}
+	return m.unit(u), len(renewals) > 0, ""
+}
+
+// checkProbes returns the first path that leads elsewhere than it did.
+func (m *Manifest) checkProbes(s system) string {
+	for _, p := range m.probes {
+		var k kind
+		var err error
+		if p.kind == realDirectory {
+			k, err = s.lookAt(p.path)
+		} else {
+			k, _, err = s.look(p.path)
+		}
+		if err != nil || k != p.kind {
+			return p.path
+		}
+	}
+	return ""
+}
+
+// again looks at the file anew. same says that its content is still what the
+// digest is of.
+func (r seen) again(s system, digest key.Digest) (now seen, same bool) {
+	at := time.Now()
+	k, st, err := s.look(r.path)
+	if err != nil || k != regular {
+		return r, false
+	}
+	if st == r.stamp && r.settled {
+		return r, true
+	}
+	if st.size != r.stamp.size {
+		return r, false
+	}
+	content, read, err := s.read(r.path, st.size)
+	if err != nil || read != st || sha256.Sum256(content) != digest {
+		return r, false
+	}
+	r.stamp, r.settled = st, st.settledAt(at)
+	return r, true
+}
+
+// renew takes new stamps, if files that were one file, or several, still are:
+// compilers tell files apart by where they are (#pragma once).
+func (m *Manifest) renew(renewals map[int]seen) (changed string) {
+	inodes := make(map[inode]int) // file by inode
+	places := make(map[int]inode) // inode by file
+	reads := make([]seen, len(m.reads))
+	for i, r := range m.reads {
+		if now, ok := renewals[i]; ok {
+			r = now
+		}
+		reads[i] = r
+		if f, ok := inodes[r.stamp.inode]; ok && f != r.file {
+			return r.path
+		}
+		if at, ok := places[r.file]; ok && at != r.stamp.inode {
+			return r.path
+		}
+		inodes[r.stamp.inode], places[r.file] = r.file, r.stamp.inode
+	}
+	m.reads = reads
+	return ""
+}
+
+// Changed looks whether all files and probes are what they were when they were
+// tracked, with their stamps: for the end of a build, which may have read a
+// file at any moment since then. Files that are so young that a change would
+// not show in the stamp are also read. It names the first that changed; ""
+// says that none did.
+func (m *Manifest) Changed() string { return m.changed(osSystem) }
+
+func (m *Manifest) changed(s system) string {
+	if changed := m.checkProbes(s); changed != "" {
+		return changed
+	}
+	for _, r := range m.reads {
+		now, same := r.again(s, m.files[r.file].Digest)
+		if !same || now.stamp != r.stamp {
+			return r.path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package deps
+
+import (
+	"bytes"
+	"strings"
+)
+
+// directive looks at what follows a #. What it does not take is scanned as
+// code.
+func (s *scanner) directive() {
+	s.blanks()
+	switch name := string(s.word()); name {
+	case "include", "import":
+		s.include(false)
+	case "include_next":
+		s.include(true)
+	case "embed":
+		s.doubt("#embed")
+	case "pragma":
+		s.pragma()
+	case "define":
+		s.blanks()
+		if macro := s.word(); len(macro) > 0 {
+			s.found.macros = append(s.found.macros, definition{string(macro), s.i})
+			s.traces.identifier(macro)
+		}
+		s.defining = true
+	case "undef":
+		s.blanks()
+		start := s.i
+		s.found.undefs = append(s.found.undefs, string(s.word()))
+		s.i = start
+		s.testing = true
+	case "ifdef", "ifndef", "elifdef", "elifndef":
+		s.testing = true
+	case "error", "warning":
+		s.message = true
+	case "if", "elif":
+		s.found.lines = append(s.found.lines, line{kind: condition, at: s.i})
+	}
+}
+
+// include takes the name behind #include.
+func (s *scanner) include(next bool) {
+	s.blanks()
+	s.reference(line{kind: include, next: next}, '\n')
+}
+
+// reference takes a header's name, which ends before the byte end, or notes
+// where it has to be computed.
+func (s *scanner) reference(l line, end byte) {
+	s.found.follows = s.found.follows || l.next
+	rest := s.restOfLine()
+	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '<') {
+		closing := byte('"')
+		if rest[0] == '<' {
+			closing = '>'
+		}
+		n := bytes.IndexByte(rest[1:], closing)
+		name := string(rest[1 : 1+max(n, 0)])
+		if n <= 0 || strings.ContainsAny(name, "\\\v") {
+			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest)))
+			return
+		}
+		l.form, l.name = rest[0], name
+		s.found.lines = append(s.found.lines, l)
+		s.i += 1 + n + 1
+		if s.blanks(); end != '\n' && (s.i == len(s.text) || s.text[s.i] != end) {
+			s.doubt("__has_include in an unusual form")
+		}
+		return
+	}
+	l.at = s.i // what follows is scanned as code
+	s.found.lines = append(s.found.lines, l)
+}
+
+func (s *scanner) restOfLine() []byte {
+	rest := s.text[s.i:]
+	if n := bytes.IndexByte(rest, '\n'); n >= 0 {
+		return rest[:n]
+	}
+	return rest // an open comment took it all
+}
+
+// question looks at what follows __has_include. In a macro it is looked at
+// where the macro is used.
+func (s *scanner) question(name string) {
+	next := strings.HasPrefix(name, "__has_include_next")
+	start := s.i
+	switch s.blanks(); {
+	case s.defining:
+		s.found.asks = true
+		s.found.follows = s.found.follows || next
+		s.i = start
+	case s.i < len(s.text) && s.text[s.i] == '(':
+		s.i++
+		s.blanks()
+		s.reference(line{kind: question, next: next}, ')')
+	case s.testing || behindDefined(s.text[:start-len(name)]):
+		s.i = start
+	default:
+		s.doubt("__has_include in an unusual form")
+	}
+}
+
+// behindDefined says whether text ends in "defined" or "defined (".
+func behindDefined(text []byte) bool {
+	text = bytes.TrimRight(text, " \t\v")
+	text = bytes.TrimSuffix(text, []byte("("))
+	return bytes.HasSuffix(bytes.TrimRight(text, " \t\v"), []byte("defined"))
+}
+
+// pragma doubts the pragmas that read or rename files.
+func (s *scanner) pragma() {
+	line := s.restOfLine()
+	for _, w := range []string{"include_alias", "dependency", "module", "import", "pch_preprocess"} {
+		if bytes.Contains(line, []byte(w)) {
+			s.doubt("#pragma " + w)
+		}
+	}
+}

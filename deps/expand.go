@@ -1,0 +1,320 @@
+package deps
+
+import (
+	"errors"
+	"strings"
+)
+
+// Bounds of one expansion.
+const (
+	maxWays   = 256     // combinations of definitions
+	maxTokens = 1 << 16 // tokens that are looked at, for each of them
+)
+
+var (
+	errUnknown = errors.New("macros that cannot be expanded here")
+	errWays    = errors.New("macros that may be defined in too many ways")
+	errLong    = errors.New("macros that expand to too much")
+	errInvalid = errors.New("what no compiler takes") // it refuses the build
+)
+
+// expandAll calls visit with what tokens expand to, once for each combination
+// of the definitions that the macros in it may have. A combination that no
+// compiler takes is left out: with it there is no build.
+func (n *names) expandAll(list []token, visit func([]token) error) error {
+	if n.blind {
+		return errUnknown
+	}
+	x := expander{names: n}
+	for range maxWays {
+		x.chosen, x.step, x.left = make(map[string]int), 0, maxTokens
+		out, err := x.expand(list)
+		if err == nil {
+			err = visit(out)
+		}
+		if err != nil && !errors.Is(err, errInvalid) {
+			return err
+		}
+		if !x.next() {
+			return nil
+		}
+	}
+	return errWays
+}
+
+// expander expands with one choice of definitions.
+type expander struct {
+	names  *names
+	chosen map[string]int // of each name met, the definition that is in force
+	path   []choice       // the choices in the order in which they were met
+	step   int            // how many of them this expansion has met
+	left   int            // tokens that may still be looked at
+}
+
+type choice struct{ is, of int }
+
+// next makes the choices of the next combination; false after the last.
+func (x *expander) next() bool {
+	x.path = x.path[:x.step]
+	for len(x.path) > 0 {
+		last := &x.path[len(x.path)-1]
+		if last.is++; last.is < last.of {
+			return true
+		}
+		x.path = x.path[:len(x.path)-1]
+	}
+	return false
+}
+
+// definition returns the one in force, or nil.
+func (x *expander) definition(name string) (*macro, error) {
+	of := x.names.choices(name)
+	if of == 0 {
+		return nil, nil
+	}
+	is, ok := x.chosen[name]
+	if !ok {
+		if of > 1 {
+			if x.step == len(x.path) {
+				x.path = append(x.path, choice{0, of})
+			}
+			is = x.path[x.step].is
+			x.step++
+		}
+		x.chosen[name] = is
+	}
+	if is == len(x.names.defs[name]) {
+		return nil, nil
+	}
+	m := x.names.defs[name][is]
+	if m.parse(); m.bad {
+		return nil, errUnknown
+	}
+	return m, nil
+}
+
+func (x *expander) expand(in []token) ([]token, error) {
+	var out []token
+	for len(in) > 0 {
+		if x.left--; x.left < 0 {
+			return nil, errLong
+		}
+		t := in[0]
+		in = in[1:]
+		if t.kind != identifier || t.hide.has(t.text) {
+			out = append(out, t)
+			continue
+		}
+		m, err := x.definition(t.text)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || m.call && (len(in) == 0 || !in[0].is("(")) {
+			if m == nil {
+				t.unsure = t.unsure || x.names.unsure(t.text)
+			}
+			out = append(out, t)
+			continue
+		}
+		var args [][]token
+		hidden := t.hide
+		if m.call {
+			var end int
+			if args, end = arguments(in, m); end < 0 {
+				return nil, errInvalid
+			}
+			hidden = hidden.and(in[end].hide)
+			in = in[end+1:]
+		}
+		body, err := x.substitute(m, args)
+		if err != nil {
+			return nil, err
+		}
+		hidden = hidden.with(t.text)
+		for i := range body {
+			body[i].hide = body[i].hide.union(hidden)
+			body[i].unsure = body[i].unsure || t.unsure
+		}
+		if len(body) > 0 {
+			body[0].space = t.space
+		} else if len(in) > 0 && t.space {
+			in = append([]token{}, in...)
+			in[0].space = true
+		}
+		if x.left -= len(body); x.left < 0 {
+			return nil, errLong
+		}
+		in = append(body, in...)
+	}
+	return out, nil
+}
+
+// arguments takes the arguments of a call from in, which starts with the
+// parenthesis; end is the index of the closing one, or -1.
+func arguments(in []token, m *macro) (args [][]token, end int) {
+	depth, start := 0, 1
+	for i, t := range in {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth--; depth > 0 {
+				continue
+			}
+			args = append(args, in[start:i])
+			if len(m.params) == 0 && len(args) == 1 && len(args[0]) == 0 {
+				args = nil
+			}
+			if m.variadic && len(args) == len(m.params)-1 {
+				args = append(args, nil)
+			}
+			if len(args) != len(m.params) {
+				return nil, -1
+			}
+			return args, i
+		case t.is(",") && depth == 1 && (!m.variadic || len(args) < len(m.params)-1):
+			args = append(args, in[start:i])
+			start = i + 1
+		}
+	}
+	return nil, -1
+}
+
+// substitute returns a new body of m with the arguments in their places.
+func (x *expander) substitute(m *macro, args [][]token) ([]token, error) {
+	var out []token
+	joins := false // the next piece is joined to the last
+	for i := 0; i < len(m.body); i++ {
+		t := m.body[i]
+		if t.is("##") {
+			if i == 0 || i == len(m.body)-1 {
+				return nil, errInvalid
+			}
+			joins = true
+			continue
+		}
+		piece := []token{t}
+		pasted := joins || i+1 < len(m.body) && m.body[i+1].is("##")
+		p := m.param(t)
+		switch {
+		case m.call && t.is("#"):
+			if i++; i == len(m.body) {
+				return nil, errInvalid
+			}
+			if p = m.param(m.body[i]); p < 0 {
+				return nil, errInvalid
+			}
+			piece = []token{stringise(args[p], t.space)}
+			pasted = joins || i+1 < len(m.body) && m.body[i+1].is("##")
+		case p >= 0 && pasted && m.variadic && p == len(m.params)-1:
+			return nil, errUnknown // a comma may vanish
+		case p >= 0 && pasted:
+			piece = append([]token{}, args[p]...)
+		case p >= 0:
+			expanded, err := x.expand(args[p])
+			if err != nil {
+				return nil, err
+			}
+			piece = append([]token{}, expanded...)
+		}
+		if p >= 0 && len(piece) > 0 {
+			piece[0].space = t.space
+		}
+		if x.left -= len(piece); x.left < 0 {
+			return nil, errLong
+		}
+		if joins && (len(out) == 0 || len(piece) == 0) {
+			// An empty operand: what stands next to it stays as it is. Whether
+			// it is joined further is too rare to follow.
+			return nil, errUnknown
+		}
+		if pasted && len(piece) == 0 {
+			return nil, errUnknown
+		}
+		if joins {
+			glued, err := paste(out[len(out)-1], piece[0])
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(out[:len(out)-1], glued), piece[1:]...)
+		} else {
+			out = append(out, piece...)
+		}
+		joins = false
+	}
+	return out, nil
+}
+
+// stringise returns the string literal of an argument as it was written.
+func stringise(arg []token, space bool) token {
+	var b strings.Builder
+	b.WriteByte('"')
+	t := token{kind: literal, space: space}
+	for i, a := range arg {
+		t.unsure = t.unsure || a.unsure
+		if a.space && i > 0 {
+			b.WriteByte(' ')
+		}
+		if a.kind == literal {
+			b.WriteString(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.text))
+		} else {
+			b.WriteString(a.text)
+		}
+	}
+	b.WriteByte('"')
+	t.text = b.String()
+	return t
+}
+
+// paste joins two tokens to one.
+func paste(a, b token) (token, error) {
+	glued := lex([]byte(a.text+b.text+"\n"), 0)
+	if len(glued) != 1 || glued[0].kind == odd {
+		return token{}, errUnknown
+	}
+	t := glued[0]
+	t.space, t.unsure = a.space, a.unsure || b.unsure
+	t.hide = a.hide.and(b.hide)
+	return t, nil
+}
+
+// headerName reads a header's name from expanded tokens: a string, or what
+// stands between angle brackets. left is what follows it.
+func headerName(list []token) (form byte, name string, left []token, err error) {
+	if len(list) == 0 {
+		return 0, "", nil, errInvalid
+	}
+	switch first := list[0]; {
+	case first.unsure:
+		return 0, "", nil, errUnknown
+	case first.kind == literal && first.text[0] == '"':
+		form, name, left = '"', first.text[1:len(first.text)-1], list[1:]
+	case first.is("<"):
+		for i, t := range list {
+			if t.unsure || t.kind == odd {
+				return 0, "", nil, errUnknown
+			}
+			if t.is(">") {
+				inner := list[1:i]
+				if len(inner) > 0 && inner[0].space || t.space {
+					return 0, "", nil, errUnknown // compilers keep a blank there, or not
+				}
+				form, name, left = '<', spell(inner), list[i+1:]
+				break
+			}
+		}
+	default:
+		for _, t := range list {
+			if t.unsure || t.kind == odd {
+				return 0, "", nil, errUnknown
+			}
+		}
+	}
+	if form == 0 || name == "" {
+		return 0, "", nil, errInvalid
+	}
+	if len(left) > 0 && (left[0].kind == literal || left[0].unsure) {
+		return 0, "", nil, errUnknown // some join strings
+	}
+	return form, name, left, nil
+}

@@ -1,0 +1,115 @@
+package deps
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// result numbers the files and writes down what was looked at.
+func (t *tracker) result() (*Tracking, error) {
+	num := numbering{index: make(map[*file]int)}
+	u := t.unit
+	var err error
+	if u.Includes, err = num.visit(t.order[0], 0); err != nil {
+		return nil, err
+	}
+	u.Files = num.files
+	if t.traces.keepsPaths(t.words) {
+		u.Dir = t.search.Dir
+	}
+	for _, n := range t.order[1:] {
+		if err := num.check(n, u.Dir != ""); err != nil {
+			return nil, err
+		}
+	}
+	m := &Manifest{Unit: unitDigest(u), dir: u.Dir, includes: u.Includes, files: slices.Clone(u.Files)}
+	contents := make(map[key.Digest][]byte, len(num.index))
+	for path, s := range t.disk.spots {
+		if s.file != nil {
+			m.reads = append(m.reads, seen{path: path, file: num.index[s.file], stamp: s.stamp, settled: s.settled})
+			contents[s.file.digest] = s.file.content
+		}
+	}
+	for p := range t.disk.probes {
+		m.probes = append(m.probes, p)
+	}
+	m.sort()
+	return &Tracking{Unit: u, Contents: contents, Manifest: m}, nil
+}
+
+// numbering gives each file, whatever paths lead to it, its number: in the
+// order in which they are first reached, depth first.
+type numbering struct {
+	index map[*file]int
+	files []key.File
+}
+
+// visit numbers what n leads to and returns its lines.
+func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("header files more than %d deep", maxDepth)
+	}
+	var list []key.Include
+	for _, targets := range n.targets {
+		for _, g := range targets {
+			if g.node == nil {
+				list = append(list, key.Include{Name: g.name, File: -1})
+				continue
+			}
+			i, ok := num.index[g.node.file]
+			if !ok {
+				i = len(num.files)
+				num.index[g.node.file] = i
+				num.files = append(num.files, key.File{Path: g.node.path, Digest: g.node.file.digest, Size: g.node.file.stamp.size})
+				includes, err := num.visit(g.node, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				num.files[i].Includes = includes
+			}
+			list = addInclude(list, key.Include{Name: g.name, File: i})
+		}
+	}
+	return list, nil
+}
+
+// addInclude appends to list, unless the same stands there because two places
+// hold the file.
+func addInclude(list []key.Include, i key.Include) []key.Include {
+	if n := len(list); n > 0 && list[n-1] == i {
+		return list
+	}
+	return append(list, i)
+}
+
+// check makes sure that a file that is reached in several ways leads to the
+// same files from each: which way a compiler remembers is unsure.
+func (num *numbering) check(n *node, paths bool) error {
+	i, ok := num.index[n.file]
+	if !ok {
+		return fmt.Errorf("%s: its place is unsure", n.path)
+	}
+	var list []key.Include
+	for _, targets := range n.targets {
+		for _, g := range targets {
+			if g.node == nil {
+				list = append(list, key.Include{Name: g.name, File: -1})
+				continue
+			}
+			j, ok := num.index[g.node.file]
+			if !ok {
+				j = -2
+			}
+			list = addInclude(list, key.Include{Name: g.name, File: j})
+		}
+	}
+	if !slices.Equal(list, num.files[i].Includes) {
+		return fmt.Errorf("%s includes other files than %s, which is the same file", n.path, num.files[i].Path)
+	}
+	if paths && n.path != num.files[i].Path {
+		return fmt.Errorf("%s is also %s, and paths matter", n.path, num.files[i].Path)
+	}
+	return nil
+}
