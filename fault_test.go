@@ -68,7 +68,7 @@ func (l *faultyLife) start(deferred bool, sources ...int) {
 		return nil
 	}
 	c := openCache(t, l.root, func(o *Options) { o.Flags = map[string]string{"capture-quiet": "1ms"} })
-	c.disk = disk.New(disk.Options{Dir: l.root, MaxSize: 9000, Recorder: c.stats, Trace: c.trace.disk}.WithFiles(l.ways))
+	c.disk = disk.New(disk.Options{Dir: l.root, MaxSize: 120_000, Recorder: c.stats, Trace: c.trace.disk}.WithFiles(l.ways))
 	x := fakeContextOn(c, f)
 	for _, i := range sources {
 		p, err := x.Program(t.Context(), Request{Image: image(t, src(i))})
@@ -180,7 +180,7 @@ func TestNoFaultFailsABuild(t *testing.T) {
 				})
 				for j, k := range kinds {
 					for _, sticky := range []bool{false, true} {
-						if !long && (i%13 != 0 || (i/13+j)%len(kinds) != 0 || sticky != (i%2 == 0)) || long && (i+j)%8 != 0 {
+						if !long && (i%29 != 0 || (i/29+j)%len(kinds) != 0 || sticky != (i%2 == 0)) || long && (i+j)%8 != 0 {
 							continue
 						}
 						rule := faultfs.Rule{Nth: i + 1, Sticky: sticky, Fault: k.Fault}

@@ -44,7 +44,7 @@ func init() {
 
 const (
 	torturePrograms = 1500
-	tortureLimit    = 300_000
+	tortureLimit    = 4 << 20
 )
 
 func tortureSource(i int) string { return fmt.Sprintf("torture %d %s", i, strings.Repeat("x", i%700)) }
