@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,24 +133,16 @@ func (r *traceReport) limit(trace []request, fraction float64) limitReport {
 	return l
 }
 
-// realScale is what sizes are divided by in a replay against store/disk, to fit
-// a small disk.
-const realScale = 64
-
-// realRequests is how many requests of a trace are replayed against it.
-const realRequests = 1500
+// realRequests is how many requests of a trace are replayed against store/disk.
+const realRequests = 1000
 
 // checkReal compares a simulation with the real store, on the beginning of a
-// trace. Sizes are scaled for both, so that they evict at the very same
-// requests.
+// trace.
 func checkReal(ctx context.Context, trace []request) error {
-	scaled := slices.Clone(trace[:min(len(trace), realRequests)])
-	for i := range scaled {
-		scaled[i].bytes /= realScale
-	}
-	limit := int64(0.2 * float64(shapeOf(scaled).bytes))
+	trace = realistic(trace[:min(len(trace), realRequests)])
+	limit := int64(tableAt * float64(shapeOf(trace).bytes))
 	for _, p := range []disk.Policy{disk.Cost, disk.LRU} {
-		if err := agree(ctx, scaled, p, limit); err != nil {
+		if err := agree(ctx, trace, p, limit); err != nil {
 			return err
 		}
 	}

@@ -116,10 +116,7 @@ func TestSimulationIsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tr := range traces[:3] {
-		requests := tr.requests[:min(len(tr.requests), 300)]
-		for i := range requests {
-			requests[i].bytes /= realScale
-		}
+		requests := realistic(tr.requests[:min(len(tr.requests), 300)])
 		limit := shapeOf(requests).bytes / 6
 		for _, p := range []disk.Policy{disk.Cost, disk.LRU} {
 			if err := agree(t.Context(), requests, p, limit); err != nil {

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
@@ -12,38 +16,49 @@ import (
 	"github.com/kernstash/kernstash/store/disk"
 )
 
+// block is what store/disk counts space in: a file takes whole ones, a directory
+// takes one.
+const block = 4096
+
+// realistic returns a trace that a store/disk can follow to the byte: in whole
+// blocks, each request in a process of its own, so that the evictor has ended
+// before the next one.
+func realistic(trace []request) []request {
+	trace = slices.Clone(trace)
+	for i := range trace {
+		q := &trace[i]
+		q.bytes = q.bytes / block * block
+		q.process = strconv.Itoa(i)
+	}
+	return trace
+}
+
 // replayer replays a trace against a real store/disk, with a clock that follows
-// the trace. An entry has exactly the bytes that the trace says, recipe
-// included.
+// the trace. An entry takes exactly the bytes that the trace says, recipe and
+// directories included.
 type replayer struct {
-	dir      string
-	policy   disk.Policy
-	limit    int64
-	overhead int64 // of an entry beside its code
-	now      time.Time
-	counts   stats.Counters
-	store    *disk.Store
-	process  string
+	options disk.Options
+	now     time.Time
+	counts  stats.Counters
+	beside  int64 // what an entry takes beside the blocks of its code
 }
 
 // began is when replayed traces begin.
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// settleTime bounds the wait for an evictor.
-const settleTime = 10 * time.Second
-
+// replay needs a realistic trace.
 func replay(ctx context.Context, trace []request, p disk.Policy, limit int64) (out outcome, err error) {
 	dir, err := os.MkdirTemp(fastDir(), "kernstash-replay")
 	if err != nil {
 		return out, err
 	}
 	defer os.RemoveAll(dir)
-	r := &replayer{dir: dir, policy: p, limit: limit, now: began}
+	r := &replayer{now: began}
+	r.options = disk.Options{Dir: filepath.Join(dir, "calibrate"), Policy: p, Now: func() time.Time { return r.now }}
 	if err := r.calibrate(ctx); err != nil {
 		return out, err
 	}
-	r.open()
-	defer func() { _ = r.store.Close() }()
+	r.options.Dir, r.options.MaxSize, r.options.Recorder = filepath.Join(dir, "root"), limit, &r.counts
 	for i, q := range trace {
 		hit, err := r.request(ctx, q)
 		if err != nil {
@@ -67,87 +82,70 @@ func fastDir() string {
 	return ""
 }
 
-func (r *replayer) open() {
-	if r.store != nil {
-		_ = r.store.Close()
-	}
-	r.store = disk.New(disk.Options{
-		Dir: r.dir, MaxSize: r.limit, Policy: r.policy, Recorder: &r.counts, Now: func() time.Time { return r.now },
-	})
-}
-
-// entry makes an entry. The recipe has the same length for all.
-func (r *replayer) entry(name string, code int64, cost time.Duration) (*store.Entry, error) {
+// entry makes an entry whose code takes so many blocks. The recipe has the same
+// length for all.
+func (r *replayer) entry(name string, blocks int64, cost time.Duration) (*store.Entry, error) {
 	source := fmt.Sprintf("%-40.40s", name)
 	img, err := key.NewImage(key.Opaque, []byte(source))
 	if err != nil {
 		return nil, err
 	}
+	const header = 1024 // more than that of an entry
 	recipe := &key.Recipe{Device: key.Device{API: "replay", Name: "none"}, Image: img}
-	data := make([]byte, max(code, 1))
+	data := make([]byte, blocks*block-header)
 	copy(data, source)
 	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
 		Binaries: []store.Binary{{Form: store.FormFinal, Data: data}}, Cost: cost, Created: r.now,
 	}}, nil
 }
 
-// calibrate finds out what an entry takes beside its code.
+// calibrate finds out what an entry takes beside its code, and that there is
+// nothing that all share.
 func (r *replayer) calibrate(ctx context.Context) error {
-	const code = 1000
-	d := disk.New(disk.Options{Dir: r.dir + "/calibrate", Now: func() time.Time { return r.now }})
-	defer os.RemoveAll(r.dir + "/calibrate")
-	e, err := r.entry("calibrate", code, time.Second)
-	if err != nil {
-		return err
-	}
-	if _, err := d.Put(ctx, e); err != nil {
-		return err
-	}
-	r.overhead = d.Status().Bytes - code
-	return d.Close()
-}
-
-func (r *replayer) request(ctx context.Context, q request) (hit bool, err error) {
-	r.now = began.Add(q.at)
-	if q.process != r.process {
-		r.process = q.process
-		r.open()
-	}
-	if q.bytes <= r.overhead {
-		return false, fmt.Errorf("%d bytes: an entry takes %d beside its code", q.bytes, r.overhead)
-	}
-	e, err := r.entry(q.key, q.bytes-r.overhead, q.cost)
-	if err != nil {
-		return false, err
-	}
-	if _, err := r.store.Get(ctx, e.Key); err == nil {
-		return true, nil
-	}
-	if q.bytes > r.limit {
-		return false, nil // it would not be stored
-	}
-	if _, err := r.store.Put(ctx, e); err != nil {
-		return false, err
-	}
-	return false, r.settle()
-}
-
-// settle waits for the evictor, if a put woke it.
-func (r *replayer) settle() error {
-	st := r.store.Status()
-	if st.Counted && st.Bytes <= r.limit {
-		return nil
-	}
-	goal := r.limit
-	if st.Bytes > r.limit {
-		goal = r.limit / 3 * 2
-	}
-	for deadline := time.Now().Add(settleTime); time.Now().Before(deadline); time.Sleep(50 * time.Microsecond) {
-		if st := r.store.Status(); st.Counted && st.Bytes <= goal {
-			// It has freed enough; let it end, or it would not be woken again.
-			time.Sleep(time.Millisecond)
-			return nil
+	const n, blocks = 3, 7
+	var bytes [n + 1]int64
+	for i := range n {
+		e, err := r.entry(fmt.Sprint("calibrate", i), blocks, time.Second)
+		if err != nil {
+			return err
+		}
+		d := disk.New(r.options)
+		if _, err := d.Put(ctx, e); err != nil {
+			return errors.Join(err, d.Close())
+		}
+		if err := d.Close(); err != nil { // waits for the count
+			return err
+		}
+		d = disk.New(r.options)
+		bytes[i+1] = d.Status().Bytes
+		if err := d.Close(); err != nil {
+			return err
 		}
 	}
-	return fmt.Errorf("the evictor did not get from %d to %d bytes within %v", st.Bytes, goal, settleTime)
+	r.beside = bytes[n] - bytes[n-1] - blocks*block
+	if bytes[n] != n*(r.beside+blocks*block) {
+		return fmt.Errorf("one after the other, equal entries take %d bytes", bytes)
+	}
+	return nil
+}
+
+// request is one request by a process of its own. Close waits for the evictor.
+func (r *replayer) request(ctx context.Context, q request) (hit bool, err error) {
+	r.now = began.Add(q.at)
+	blocks := (q.bytes - r.beside) / block
+	if blocks < 1 {
+		return false, fmt.Errorf("%d bytes: an entry takes %d beside its code", q.bytes, r.beside)
+	}
+	e, err := r.entry(q.key, blocks, q.cost)
+	if err != nil {
+		return false, err
+	}
+	d := disk.New(r.options)
+	if _, err := d.Get(ctx, e.Key); err == nil {
+		return true, d.Close()
+	}
+	if _, err := d.Put(ctx, e); err != nil && !errors.Is(err, store.ErrTooLarge) {
+		return false, errors.Join(err, d.Close())
+	}
+	return false, d.Close()
 }
