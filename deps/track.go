@@ -30,7 +30,7 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	if !isSource(u.Kind) {
 		return nil, Reason{stats.NotCacheableHeaders, "no source"}
 	}
-	t := &tracker{unit: u, words: words, search: s, disk: newDisk(osSystem), names: newNames(), nodes: make(map[place]*node)}
+	t := newTracker(osSystem, u, words, s)
 	tracking, err := t.track()
 	var r *reasonError
 	switch {
@@ -70,6 +70,10 @@ type tracker struct {
 
 	read, expanded int             // so many of them were followed, without and with macros
 	asking         map[string]bool // macros that may ask for files
+}
+
+func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
+	return &tracker{unit: u, words: words, search: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
 }
 
 // place tells nodes apart: a file may be reached by several names, and

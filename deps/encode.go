@@ -1,0 +1,234 @@
+package deps
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// The encoding is specified in docs/FORMAT.md, "Manifest".
+const (
+	manifestMagic   = "kstdeps\n"
+	manifestVersion = 1
+	// maxManifest is the largest encoding that is read.
+	maxManifest = 64 << 20
+)
+
+// ErrManifest is wrapped when bytes are no manifest of this version.
+var ErrManifest = errors.New("not a manifest of this version")
+
+// Append appends the encoding of m to b.
+func (m *Manifest) Append(b []byte) []byte {
+	start := len(b)
+	b = append(b, manifestMagic...)
+	b = appendU32(b, manifestVersion)
+	b = appendU32(b, 0)
+	b = append(b, m.Unit[:]...)
+	b = appendText(b, m.dir)
+	b = appendIncludes(b, m.includes)
+	b = appendU32(b, len(m.files))
+	for _, f := range m.files {
+		b = append(b, f.Digest[:]...)
+		b = binary.LittleEndian.AppendUint64(b, uint64(f.Size))
+		b = appendText(b, f.Path)
+		b = appendIncludes(b, f.Includes)
+	}
+	b = appendU32(b, len(m.reads))
+	for _, r := range m.reads {
+		b = appendText(b, r.path)
+		b = appendU32(b, r.file)
+		b = appendU32(b, 0)
+		if r.settled {
+			b[len(b)-4] = 1
+		}
+		for _, n := range []uint64{r.stamp.device, r.stamp.number, uint64(r.stamp.mtime), uint64(r.stamp.ctime)} {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+	}
+	b = appendU32(b, len(m.probes))
+	for _, p := range m.probes {
+		b = appendText(b, p.path)
+		b = appendU32(b, int(p.kind))
+	}
+	sum := sha256.Sum256(b[start:])
+	return append(b, sum[:]...)
+}
+
+func appendU32(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
+
+func appendText(b []byte, s string) []byte { return append(appendU32(b, len(s)), s...) }
+
+func appendIncludes(b []byte, list []key.Include) []byte {
+	b = appendU32(b, len(list))
+	for _, i := range list {
+		b = appendU32(appendText(b, i.Name), i.File+1)
+	}
+	return b
+}
+
+// ParseManifest reads what Append wrote, and nothing else; an error wraps
+// [ErrManifest]. It keeps no reference to b.
+func ParseManifest(b []byte) (*Manifest, error) {
+	m, err := parseManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("parse manifest: %w: %w", ErrManifest, err)
+	}
+	return m, nil
+}
+
+func parseManifest(b []byte) (*Manifest, error) {
+	end := len(b) - sha256.Size
+	if end < 0 || len(b) > maxManifest {
+		return nil, fmt.Errorf("%d bytes", len(b))
+	}
+	if sum := sha256.Sum256(b[:end]); !bytes.Equal(sum[:], b[end:]) {
+		return nil, errors.New("its digest is wrong")
+	}
+	r := &parser{text: string(b[:end])}
+	if r.bytes(len(manifestMagic)) != manifestMagic || r.u32() != manifestVersion || r.u32() != 0 {
+		return nil, errors.New("another magic or version")
+	}
+	m := &Manifest{Unit: r.digest(), dir: r.string()}
+	m.includes = r.includes()
+	m.files = make([]key.File, r.count(32+8+4+4))
+	for i := range m.files {
+		m.files[i] = key.File{Digest: r.digest(), Size: r.i64(), Path: r.string(), Includes: r.includes()}
+		r.check(m.files[i].Size >= 0, "a size below 0")
+	}
+	m.reads = make([]seen, r.count(4+4+4+4*8))
+	for i := range m.reads {
+		m.reads[i] = r.seen(m.files)
+		r.check(i == 0 || compareSeen(m.reads[i-1], m.reads[i]) < 0, "paths out of order")
+	}
+	m.probes = make([]probe, r.count(4+4))
+	for i := range m.probes {
+		path, k := r.string(), r.u32()
+		r.check(k <= int(realDirectory), "a probe of an unknown kind")
+		m.probes[i] = probe{path, kind(k)}
+		r.check(i == 0 || compareProbes(m.probes[i-1], m.probes[i]) < 0, "probes out of order")
+	}
+	r.check(r.text == "", "bytes behind its end")
+	if r.err == nil {
+		r.err = m.validate()
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return m, nil
+}
+
+// validate makes sure that the parts belong together: every line leads to a
+// file, every file is led to, in order, and was read by the path it has.
+func (m *Manifest) validate() error {
+	next := 0
+	lists := []([]key.Include){m.includes}
+	for len(lists) > 0 {
+		last := len(lists) - 1
+		if len(lists[last]) == 0 {
+			lists = lists[:last]
+			continue
+		}
+		i := lists[last][0].File
+		lists[last] = lists[last][1:]
+		switch {
+		case i < next: // also those that were not found
+		case i == next && i < len(m.files):
+			lists = append(lists, m.files[i].Includes)
+			next++
+		default:
+			return errors.New("files out of order")
+		}
+	}
+	if next != len(m.files) {
+		return errors.New("a file that nothing leads to")
+	}
+	for i, f := range m.files {
+		n, ok := slices.BinarySearchFunc(m.reads, seen{path: f.Path}, compareSeen)
+		if !ok || m.reads[n].file != i {
+			return errors.New("a file that was not read by its path")
+		}
+	}
+	return nil
+}
+
+// parser reads a manifest from the front. After an error it reads zeros.
+type parser struct {
+	text string
+	err  error
+}
+
+func (r *parser) check(ok bool, otherwise string) {
+	if !ok && r.err == nil {
+		r.err = errors.New(otherwise)
+	}
+}
+
+func (r *parser) bytes(n int) string {
+	if r.check(n >= 0 && n <= len(r.text), "cut short"); r.err != nil {
+		return ""
+	}
+	var v string
+	v, r.text = r.text[:n], r.text[n:]
+	return v
+}
+
+func (r *parser) u32() int {
+	v := r.bytes(4)
+	if v == "" {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32([]byte(v)))
+}
+
+func (r *parser) i64() int64 {
+	v := r.bytes(8)
+	if v == "" {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64([]byte(v)))
+}
+
+// count reads the number of elements, of which each takes at least so many
+// bytes.
+func (r *parser) count(size int) int {
+	n := r.u32()
+	if r.check(n >= 0 && n <= len(r.text)/size, "cut short"); r.err != nil {
+		return 0
+	}
+	return n
+}
+
+func (r *parser) string() string { return r.bytes(r.u32()) }
+
+func (r *parser) digest() (d key.Digest) {
+	copy(d[:], r.bytes(len(d)))
+	return d
+}
+
+func (r *parser) includes() []key.Include {
+	n := r.count(4 + 4)
+	if n == 0 {
+		return nil
+	}
+	list := make([]key.Include, n)
+	for i := range list {
+		list[i] = key.Include{Name: r.string(), File: r.u32() - 1}
+	}
+	return list
+}
+
+func (r *parser) seen(files []key.File) seen {
+	s := seen{path: r.string(), file: r.u32()}
+	flag := r.u32()
+	if r.check(s.file >= 0 && s.file < len(files) && flag <= 1, "a path of no file"); r.err != nil {
+		return seen{}
+	}
+	s.settled = flag == 1
+	s.stamp = stamp{inode{uint64(r.i64()), uint64(r.i64())}, files[s.file].Size, r.i64(), r.i64()}
+	return s
+}
