@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package beneath
 
 import (
@@ -7,8 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -45,13 +43,16 @@ func TestNoWayOut(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600))
 			must(t, os.MkdirAll(filepath.Join(path, "a/b"), 0o700))
 			must(t, os.WriteFile(filepath.Join(path, "a/b/f"), []byte("in"), 0o600))
-			must(t, os.Symlink(outside, filepath.Join(path, "out")))
-			must(t, os.Symlink("a", filepath.Join(path, "in")))
-			must(t, os.Symlink("f", filepath.Join(path, "a/b/link")))
-			must(t, os.Symlink("/proc/self/cwd", filepath.Join(path, "magic")))
+			for link, to := range map[string]string{"out": outside, "in": "a", "a/b/link": "f", "magic": "/proc/self/cwd"} {
+				if err := os.Symlink(to, filepath.Join(path, link)); err != nil && runtime.GOOS == "windows" {
+					t.Log("NOT RUN with links, which this user may not make: ", err)
+				} else {
+					must(t, err)
+				}
+			}
 			for _, p := range []string{
 				"out/secret", "in/b/f", "a/b/link", "magic/x", "../secret", "a/../../x", "/etc/passwd", "",
-				"a//b/f", "a/b/../b/f", "in",
+				"a//b/f", "a/b/../b/f", "in", `..\secret`, `a\..\..\x`, "a/b/f:stream", "a/b/f::$DATA", `\??\C:\x`, "C:",
 			} {
 				if f, _, err := d.Open(p); err == nil && (p != "a//b/f" && p != "a/b/../b/f" || o.NoOpenat2) {
 					f.Close()
@@ -70,33 +71,6 @@ func TestNoWayOut(t *testing.T) {
 			}
 			if _, _, err := OpenRoot(filepath.Join(path, "in"), o); err == nil {
 				t.Error("a link was opened as a root")
-			}
-		})
-	}
-}
-
-// TestFIFODoesNotBlock: whatever lies there, opening does not wait.
-func TestFIFODoesNotBlock(t *testing.T) {
-	t.Parallel()
-	for name, o := range ways {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, path := openRoot(t, o)
-			must(t, syscall.Mkfifo(filepath.Join(path, "fifo"), 0o600))
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				f, info, err := d.Open("fifo")
-				if err != nil || info.Kind != Other {
-					t.Errorf("kind %d, error %v", info.Kind, err)
-					return
-				}
-				f.Close()
-			}()
-			select {
-			case <-done:
-			case <-time.After(5 * time.Second):
-				t.Fatal("open waits for a writer")
 			}
 		})
 	}

@@ -1,39 +1,5 @@
 package lock
 
-import (
-	"errors"
-	"fmt"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/kernstash/kernstash/internal/beneath"
-)
-
-func fcntl(f beneath.File, offset, n int64, kind int16, op beneath.Op) error {
-	for {
-		lk := unix.Flock_t{Type: kind, Whence: unix.SEEK_SET, Start: offset, Len: n}
-		err := f.Before(op)
-		if err == nil {
-			err = unix.FcntlFlock(uintptr(f.FD()), unix.F_OFD_SETLK, &lk)
-		}
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err == nil:
-			return nil
-		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
-			return ErrBusy
-		default:
-			return fmt.Errorf("lock byte %d: %w: %w", offset, ErrUnsupported, err)
-		}
-	}
-}
-
-// Try takes n bytes from offset on for this description, or ErrBusy.
-func Try(f beneath.File, offset, n int64) error {
-	return fcntl(f, offset, n, unix.F_WRLCK, beneath.OpLock)
-}
-
-// Release gives back what Try took.
-func Release(f beneath.File, offset, n int64) error {
-	return fcntl(f, offset, n, unix.F_UNLCK, beneath.OpLockFreed)
-}
+const setlk = unix.F_OFD_SETLK

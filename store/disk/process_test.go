@@ -1,5 +1,3 @@
-//go:build linux
-
 package disk
 
 import (
@@ -8,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +25,6 @@ var roles = map[string]func(s *Store, arg int) error{
 	"forever": rolePutForever,
 	"hold":    roleHold,
 	"stats":   roleStats,
-	"reason":  roleReason,
-	"starved": roleStarved,
-	"umask":   roleUmask,
-	"layer":   roleLayer,
 }
 
 func TestMain(m *testing.M) {
@@ -67,32 +59,6 @@ func child(t *testing.T, role, dir string, arg int) *exec.Cmd {
 	c.Env = append(os.Environ(), roleVar+"="+role)
 	c.Stderr = os.Stderr
 	return c
-}
-
-// asUser runs f without privileges: at once where there are none, else in
-// another process that runs the same test as user 65534.
-func asUser(t *testing.T, f func(t *testing.T), env ...string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		f(t)
-		return
-	}
-	// The test's own temporary directory is below one that only root enters.
-	dir, err := os.MkdirTemp("/tmp", "kernstash-user-")
-	must(t, err)
-	defer os.RemoveAll(dir)
-	must(t, os.Chown(dir, 65534, 65534))
-	self, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	binary := filepath.Join(dir, "test")
-	must(t, os.WriteFile(binary, self, 0o755))
-	c := exec.Command(binary, "-test.run", "^"+t.Name()+"$", "-test.count=1")
-	c.Dir = dir
-	c.Env = append(append(os.Environ(), roleVar+"=user", "TMPDIR="+dir, "GOCOVERDIR="+dir), env...)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("as another user: %v\n%s", err, out)
-	}
 }
 
 // noTest makes entries in a process that does not test.

@@ -21,6 +21,7 @@ type root struct {
 	refs atomic.Int64
 
 	first sync.Once // see begin
+	now   func() time.Time
 
 	mu    sync.Mutex
 	metas *meta // nil until needed
@@ -131,7 +132,7 @@ func (s *Store) openRoot(create bool) (*root, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := s.checkRoot(info); err != nil {
+	if err := s.checkRoot(d, info); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (s *Store) openRoot(create bool) (*root, error) {
 		d.Close()
 		return nil, err
 	}
-	return &root{dir: d}, nil
+	return &root{dir: d, now: s.o.Now}, nil
 }
 
 func (s *Store) makeRoot() error {
@@ -155,26 +156,6 @@ func (s *Store) notDirectory() error {
 		return errors.New("a symbolic link, not a directory: set the directory that it leads to")
 	}
 	return errors.New("not a directory: remove it, or set another")
-}
-
-// checkRoot decides whether a root can be trusted: whoever can write to it
-// chooses what code runs.
-func (s *Store) checkRoot(info beneath.Info) error {
-	switch {
-	case isAnybody(info.UID):
-		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+
-			"map your user, or set another directory", info.UID)
-	case s.o.ReadOnly && !s.trusted(info):
-		return fmt.Errorf("owner %d, mode %04o: a layer must belong to user %d or root "+
-			"and be writable by nobody else; run: chmod go-w %s", info.UID, info.Perm, euid(), s.o.Dir)
-	case s.o.ReadOnly:
-		return nil
-	case info.UID != uint32(euid()):
-		return fmt.Errorf("belongs to user %d, not to user %d: set a directory of your own", info.UID, euid())
-	case info.Perm != 0o700:
-		return fmt.Errorf("mode %04o lets others in, or the owner not; run: chmod 700 %s", info.Perm, s.o.Dir)
-	}
-	return nil
 }
 
 // trusted says whether a file or directory of this owner and mode may be

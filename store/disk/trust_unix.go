@@ -1,0 +1,29 @@
+//go:build !windows
+
+package disk
+
+import (
+	"fmt"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+)
+
+// checkRoot decides whether a root can be trusted: whoever can write to it
+// chooses what code runs.
+func (s *Store) checkRoot(_ beneath.Dir, info beneath.Info) error {
+	switch {
+	case isAnybody(info.UID):
+		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+
+			"map your user, or set another directory", info.UID)
+	case s.o.ReadOnly && !s.trusted(info):
+		return fmt.Errorf("owner %d, mode %04o: a layer must belong to user %d or root "+
+			"and be writable by nobody else; run: chmod go-w %s", info.UID, info.Perm, euid(), s.o.Dir)
+	case s.o.ReadOnly:
+		return nil
+	case info.UID != uint32(euid()):
+		return fmt.Errorf("belongs to user %d, not to user %d: set a directory of your own", info.UID, euid())
+	case info.Perm != 0o700:
+		return fmt.Errorf("mode %04o lets others in, or the owner not; run: chmod 700 %s", info.Perm, s.o.Dir)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package disk
+
+import (
+	"errors"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+)
+
+// checkRoot decides whether a root can be trusted: whoever can write to it
+// chooses what code runs.
+func (s *Store) checkRoot(d beneath.Dir, _ beneath.Info) error {
+	reason, err := d.Distrust(s.o.ReadOnly)
+	if err == nil && reason != "" {
+		err = errors.New(reason)
+	}
+	return err
+}
