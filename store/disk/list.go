@@ -66,7 +66,7 @@ type lister struct {
 
 func (l *lister) info(leaf beneath.Dir, names leafNames, it *item) store.Info {
 	info := store.Info{
-		Size:     it.usage().bytes,
+		Size:     it.length(),
 		Accessed: time.Unix(0, it.bin.Mtime),
 		Location: path.Join(names.path(), binName(it.n)),
 	}

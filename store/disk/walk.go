@@ -18,7 +18,16 @@ type item struct {
 	bin, src *beneath.Info // nil: no such name
 }
 
-// usage returns what the files of an item take.
+// length is how long the files of an item are, usage what they take.
+func (it *item) length() (n int64) {
+	for _, info := range []*beneath.Info{it.bin, it.src} {
+		if info != nil && info.Kind == beneath.Regular {
+			n += info.Size
+		}
+	}
+	return n
+}
+
 func (it *item) usage() usage { return fileUsage(it.bin, it.src) }
 
 // walker visits every leaf directory below a root. What it does not know it

@@ -1,0 +1,155 @@
+//go:build linux
+
+package disk
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kernstash/kernstash/store"
+)
+
+// TestCorrect: a count makes the account right, unless what others changed while
+// it went on explains why they differ.
+func TestCorrect(t *testing.T) {
+	t.Parallel()
+	const at = 77
+	before := slot{bytes: 1000, entries: 10, churn: 5000, counted: 3}
+	for name, test := range map[string]struct {
+		now  slot
+		c    count
+		want slot
+	}{
+		"nothing changed": {
+			before, count{seen: usage{900, 9}, complete: true},
+			slot{900, 9, 5000, at},
+		},
+		"it was right": {
+			before, count{seen: usage{1000, 10}, complete: true},
+			slot{1000, 10, 5000, at},
+		},
+		"a put was seen": {
+			slot{1200, 11, 5200, 3}, count{seen: usage{1200, 11}, complete: true},
+			slot{1200, 11, 5200, at},
+		},
+		"a put was not seen": {
+			slot{1200, 11, 5200, 3}, count{seen: usage{1000, 10}, complete: true},
+			slot{1200, 11, 5200, at},
+		},
+		"a removal was not seen": {
+			slot{700, 7, 5300, 3}, count{seen: usage{1000, 10}, complete: true},
+			slot{700, 7, 5300, at},
+		},
+		"more is gone than was changed": {
+			slot{1200, 11, 5200, 3}, count{seen: usage{300, 3}, complete: true},
+			slot{300, 3, 5200, at},
+		},
+		"who counts removed": {
+			before, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			slot{600, 6, 5400, at},
+		},
+		"who counts removed what was never counted": {
+			slot{0, 0, 0, 0}, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			slot{600, 6, 400, at},
+		},
+		"who counts removed, and others put": {
+			slot{1200, 11, 5200, 3}, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			slot{800, 7, 5600, at},
+		},
+		"cut short": {
+			before, count{seen: usage{100, 1}, removed: usage{400, 4}},
+			slot{600, 6, 5400, 3},
+		},
+		"another account came meanwhile": {
+			slot{200, 1, 200, 0}, count{seen: usage{1200, 11}, complete: true},
+			slot{1200, 11, 200, at},
+		},
+	} {
+		got, c := test.now, test.c
+		c.before = before
+		if test.now == (slot{}) {
+			c.before = slot{}
+		}
+		c.correct(&got, at)
+		if got != test.want {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
+// TestLostAccountAndShortPrograms: programs of which none has the time to count a
+// quarter of a root make the account right, together, and know about how much
+// there is long before.
+func TestLostAccountAndShortPrograms(t *testing.T) {
+	t.Parallel()
+	const entries = 200
+	look := open(t)
+	for i := range entries {
+		put(t, look, sized(t, look, fmt.Sprint("old", i), 1000), store.Stored)
+	}
+	want := look.Status()
+	must(t, os.Remove(filepath.Join(look.o.Dir, ".meta/account")))
+	o := look.o
+	var leaves atomic.Int64
+	o.hooks.counted = func(s *Store) {
+		if leaves.Add(1)%50 == 0 {
+			s.evict.hurry() // as Close does when it has waited
+		}
+	}
+	e := sized(t, look, "new", 1000)
+	for i := range 30 {
+		s := New(o)
+		if _, err := s.Put(bg, e); err != nil {
+			t.Fatal(err)
+		}
+		must(t, s.Delete(bg, e.Key))
+		must(t, s.Close())
+		if st := look.Status(); i == 1 && (st.Entries < entries/4 || st.Entries > entries*4) {
+			t.Errorf("%d entries are there, and %d are guessed", entries, st.Entries)
+		}
+	}
+	got := look.Status()
+	got.CountedAt = want.CountedAt
+	if got != want {
+		t.Errorf("account %+v, want %+v", got, want)
+	}
+}
+
+// TestEndOfCountsUnderLoad: whatever is put while counts go on, and however many
+// of them, the account is exact in the end.
+func TestEndOfCountsUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	put(t, s, sized(t, s, "first", 1000), store.Stored)
+	ctx, cancel := context.WithCancel(bg)
+	counts := make(chan int)
+	go func() {
+		n := 0
+		for ; ctx.Err() == nil; n++ {
+			if _, err := s.GC(ctx, GCOptions{}, nil); err != nil && ctx.Err() == nil {
+				t.Errorf("gc: %v", err)
+			}
+		}
+		counts <- n
+	}()
+	for i := range 300 {
+		e := sized(t, s, fmt.Sprint(i), 1000)
+		put(t, s, e, store.Stored)
+		if i%3 == 0 {
+			must(t, s.Delete(bg, e.Key))
+		}
+	}
+	cancel()
+	if n := <-counts; n < 2 {
+		t.Errorf("%d counts: nothing was tried", n)
+	}
+	_, err := s.GC(bg, GCOptions{}, nil)
+	must(t, err)
+	if st, r := s.Status(), wantClean(t, s); st.Bytes != r.Bytes || st.Entries != r.Entries || r.Entries != 201 {
+		t.Errorf("account %+v; there are %d bytes, %d entries", st, r.Bytes, r.Entries)
+	}
+}

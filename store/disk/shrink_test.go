@@ -1,0 +1,135 @@
+//go:build linux
+
+package disk
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/storetest"
+)
+
+// ageInTurn puts n entries, each used a minute after the one before, and returns
+// a store over the limit by all of them, so that a third has to go.
+func ageInTurn(t *testing.T, n int, entry func(i int) *store.Entry, setup func(o *Options)) (*Store, []key.Key) {
+	t.Helper()
+	c := newClock()
+	s := open(t, func(o *Options) { o.Now = c.now })
+	keys := make([]key.Key, n)
+	for i := range n {
+		e := entry(i)
+		keys[i] = e.Key
+		put(t, s, e, store.Stored)
+		c.add(time.Minute)
+	}
+	settled(s)
+	o := s.o
+	o.MaxSize = s.Status().Bytes - 1
+	setup(&o)
+	limited := New(o)
+	t.Cleanup(func() { limited.Close() })
+	return limited, keys
+}
+
+func evictNow(s *Store) {
+	s.wakeEvictor()
+	settled(s)
+}
+
+// evicted says how many of the entries are gone, and how many of those in the
+// older third and in the newer half.
+func evicted(s *Store, keys []key.Key) (gone, third, half int) {
+	for i, k := range keys {
+		if !exists(binPath(s, k)) {
+			gone++
+			if i < len(keys)/3 {
+				third++
+			}
+			if i >= len(keys)/2 {
+				half++
+			}
+		}
+	}
+	return gone, third, half
+}
+
+// TestOrderOfEviction: a root that fits into a batch is ranked exactly. In one
+// that does not, each batch gives its share, and nothing of the better half goes;
+// a shard of more entries than are remembered is ranked exactly, in several
+// rounds.
+func TestOrderOfEviction(t *testing.T) {
+	t.Parallel()
+	many := 1600
+	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+		many = 10_000
+	}
+	distinct := func(i int) *store.Entry { return storetest.New(t, fmt.Sprint("e", i), 100) }
+	for name, test := range map[string]struct {
+		n     int
+		entry func(i int) *store.Entry
+		setup func(o *Options)
+		wrong int // of a hundred that are gone
+	}{
+		"one batch": {many, distinct, func(*Options) {}, 0},
+		"batches":   {many, distinct, func(o *Options) { o.hooks.batch = 200 }, 20},
+		"lists":     {600, distinct, func(o *Options) { o.hooks.images = 250 }, 20},
+		"one image": {300, func(i int) *store.Entry {
+			return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100)
+		}, func(o *Options) { o.hooks.victims = 20 }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, keys := ageInTurn(t, test.n, test.entry, test.setup)
+			evictNow(s)
+			st := s.Status()
+			if limit := s.o.MaxSize; st.Bytes > limit/3*2 || st.Bytes < limit/2 || !st.Counted {
+				t.Errorf("%d bytes are left of %d, known: %v", st.Bytes, limit, st.Counted)
+			}
+			gone, third, half := evicted(s, keys)
+			// A batch may give an entry too many.
+			if wrong := gone - third - 8; half > 0 || wrong*100 > test.wrong*gone {
+				t.Errorf("%d are gone: %d of the older third, %d of the newer half", gone, third, half)
+			}
+			if st.Entries != int64(test.n-gone) {
+				t.Errorf("account %+v; %d of %d are gone", st, gone, test.n)
+			}
+			wantClean(t, s)
+		})
+	}
+}
+
+// TestFutureUseIsNow: what a clock noted that was ahead is neither old nor kept
+// for ever.
+func TestFutureUseIsNow(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []Policy{LRU, Cost} {
+		c := newClock()
+		s := open(t, func(o *Options) { o.Now, o.Policy = c.now, policy })
+		e := putAged(t, s, c, 1000, 3)
+		for _, future := range e[:2] {
+			setMtime(t, binPath(s, future.Key), c.now().Add(50*365*24*time.Hour))
+		}
+		c.add(-time.Minute)
+		r, err := s.GC(bg, GCOptions{MaxAge: 30 * time.Minute}, nil)
+		must(t, err)
+		if r.Removed != 1 || exists(binPath(s, e[2].Key)) {
+			t.Errorf("%v: %+v; want the one of an hour ago removed", policy, r)
+		}
+		put(t, s, e[2], store.Stored)
+		setMtime(t, binPath(s, e[2].Key), c.now().Add(-time.Hour))
+		r, err = s.GC(bg, GCOptions{MaxSize: 2*each + 1}, nil)
+		must(t, err)
+		if r.Removed != 1 || exists(binPath(s, e[2].Key)) {
+			t.Errorf("%v: %+v; want the one that was not used for longest removed", policy, r)
+		}
+		r, err = s.GC(bg, GCOptions{MaxSize: each}, nil)
+		must(t, err)
+		if r.Removed != 1 {
+			t.Errorf("%v: %+v; want one of the two removed", policy, r)
+		}
+	}
+}
