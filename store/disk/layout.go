@@ -128,7 +128,7 @@ func (r *root) begin(m *meta) {
 		writeOnce(r.dir, m.tmp, cacheTagFile, cacheTag)
 	}
 	if err == nil && accountErr == nil && !entries {
-		m.accountBegin(&before, time.Now().Unix())
+		m.accountBegin(&before, r.now().Unix())
 	}
 }
 
