@@ -15,13 +15,13 @@ import (
 // devices. Units that another program has already are shared, so a program for
 // several devices answers for each subset of them, and builds only what is
 // missing.
-func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Request) error {
+func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Request, res *resolution) error {
 	if !x.enter() {
 		return ErrClosed
 	}
 	defer x.building.Done()
 	groups := x.groups(p.id.devices)
-	if x.private(groups, r) {
+	if x.private(groups, r, res) {
 		p.owner.Store(r.Image.serial)
 	}
 	units := make([]*unit[P, K], len(groups))
@@ -29,7 +29,7 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 	var all sync.WaitGroup
 	for i, g := range groups {
 		id := unitID{p.id.what, g[0], p.owner.Load()}
-		one := func() { units[i], errs[i] = x.acquireUnit(ctx, id, g, r) }
+		one := func() { units[i], errs[i] = x.ownUnit(ctx, p, id, g, r, res.group(i)) }
 		if len(groups) == 1 {
 			one() // on this goroutine: a panic of the runtime finds its way
 		} else {
@@ -73,9 +73,9 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 
 // private says whether a program reads what no key holds, so that only its very
 // image may share it.
-func (x *Context[P, K]) private(groups [][]int, r Request) bool {
-	for _, g := range groups {
-		_, against, err := x.recipe(g, r)
+func (x *Context[P, K]) private(groups [][]int, r Request, res *resolution) bool {
+	for i, g := range groups {
+		_, against, err := x.recipe(g, r, res.group(i))
 		if err == nil && !against.None() && against.Counter != stats.NotCacheableSize {
 			return true
 		}

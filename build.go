@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -28,7 +29,7 @@ func (x *Context[P, K]) buildUnit(ctx context.Context, u *unit[P, K], r Request)
 
 func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Request) error {
 	c := x.cache
-	recipe, against, err := x.recipe(u.devices, r)
+	recipe, against, err := x.recipe(u.devices, r, u.tracked)
 	if err != nil {
 		return err
 	}
@@ -37,13 +38,13 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 		u.against = against
 		x.count(against.Counter)
 		on(c.trace.disk, func(l *slog.Logger) { l.Info(against.String()) })
-		return x.compile(ctx, u, nil, false)
+		return x.compile(ctx, u, r, nil, false)
 	}
 	u.key = recipe.Key()
 	c.traceKey(u.key, recipe)
 	if len(c.stores()) == 0 {
 		c.countMiss(stats.MissTierOff)
-		return x.compile(ctx, u, nil, false)
+		return x.compile(ctx, u, r, nil, false)
 	}
 	loaded, reason, err := x.load(ctx, u)
 	if loaded || err != nil {
@@ -69,7 +70,7 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	c.countMiss(reason)
 	hand := unlock
 	unlock = nil // compile takes it over
-	return x.compile(ctx, u, hand, reason == stats.MissAbsent)
+	return x.compile(ctx, u, r, hand, reason == stats.MissAbsent)
 }
 
 // load makes the live program from an artifact of the stores. An artifact that
@@ -130,7 +131,7 @@ func (c *Cache) discard(ctx context.Context, from *disk.Store, k key.Key) {
 
 // compile makes the live program from the recipe, and sees that its artifact is
 // stored, now or after a launch. It takes the build lock over.
-func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(), explain bool) error {
+func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, unlock func(), explain bool) error {
 	c := x.cache
 	defer func() {
 		if unlock != nil {
@@ -145,6 +146,9 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(
 	took := time.Since(start)
 	x.count(stats.Builds)
 	c.stats.Add(stats.BuildTime, int64(took))
+	if changed := u.tracked.changed(); changed != "" {
+		x.disown(u, r.Image, changed)
+	}
 	if err != nil {
 		x.count(stats.BuildFailures)
 		return err
@@ -169,9 +173,27 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], unlock func(
 		x.count(stats.NotCacheableRuntime)
 		return nil
 	}
-	c.storer.add(storing{entry: newEntry(u.key, u.job.Recipe, artifact, took), explain: explain, unlock: unlock})
+	c.storer.add(u.storing(newEntry(u.key, u.job.Recipe, artifact, took), explain, unlock))
 	unlock = nil
 	return nil
+}
+
+// disown notes that nobody knows which header files a unit was built from: it is
+// not stored, and its image's alone.
+func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
+	u.key, u.owner = key.Key{}, m.serial
+	u.against = deps.Reason{Counter: stats.NotCacheableChanged, Detail: changed}
+	x.count(u.against.Counter)
+	on(x.cache.trace.disk, func(l *slog.Logger) { l.Info(u.against.String()) })
+}
+
+// storing returns an entry of the unit on its way to disk.
+func (u *unit[P, K]) storing(e *store.Entry, explain bool, unlock func()) storing {
+	w := storing{entry: e, explain: explain, unlock: unlock, headers: u.tracked.take()}
+	if u.tracked != nil {
+		w.was = u.tracked.was
+	}
+	return w
 }
 
 // newEntry returns the entry of an artifact; what the runtime left open of it

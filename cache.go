@@ -18,12 +18,13 @@ import (
 // Cache holds what all contexts of a process share: the stores, the settings,
 // the statistics. It is safe for concurrent use.
 type Cache struct {
-	settings *settings.Settings
-	disk     *disk.Store   // nil: no disk tier
-	layers   []*disk.Store // read-only, asked in order
-	storer   *storer
-	trace    tracer
-	traceTo  io.Closer
+	settings  *settings.Settings
+	disk      *disk.Store   // nil: no disk tier
+	layers    []*disk.Store // read-only, asked in order
+	storer    *storer
+	trace     tracer
+	manifests manifests // of header files
+	traceTo   io.Closer
 
 	counters stats.Counters
 	stats    stats.Recorder

@@ -258,7 +258,7 @@ func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
 	s.taken = true
 	u.bytes.Store(a.Size())
 	e := newEntry(u.key, u.job.Recipe, a, s.cost)
-	cache.storer.add(storing{entry: e, explain: s.explain, unlock: s.unlock})
+	cache.storer.add(u.storing(e, s.explain, s.unlock))
 	s.unlock, s.explain = nil, false
 	c.release(u)
 }

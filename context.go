@@ -36,7 +36,8 @@ type Context[P, K any] struct {
 	// of those who waited for them.
 	nonHits atomic.Int64
 
-	identities func() []identity // of the devices; asked once, at the first miss
+	identities func() []identity          // of the devices; asked once, at the first miss
+	scoped     atomic.Pointer[key.Digest] // see scope; nil: not asked for yet
 
 	mu       sync.Mutex
 	live     map[*Program[P, K]]struct{} // built and not released, evicted or not
@@ -83,10 +84,26 @@ func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K],
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
+	return x.find(ctx, id, r)
+}
+
+// find returns the program of a request, whose constants it copies if it has to.
+func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
+	var res *resolution
+	if r.Image.files != nil {
+		var err error
+		if res = x.resolved(&id, r.Image); res == nil {
+			if res, err = x.resolve(ctx, id, r.snapshot()); err != nil {
+				return nil, fmt.Errorf("program: %w", err)
+			}
+			defer res.forget()
+		}
+		id = res.program()
+	}
 	if p := x.hit(&id, r.Image.serial); p != nil {
 		return p, nil
 	}
-	return x.miss(ctx, id, r.snapshot())
+	return x.miss(ctx, id, r.snapshot(), res)
 }
 
 // Prepared is a request whose identity has been worked out: asking again with
@@ -108,10 +125,7 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
-	if p := q.x.hit(&q.id, q.request.Image.serial); p != nil {
-		return p, nil
-	}
-	return q.x.miss(ctx, q.id, q.request)
+	return q.x.find(ctx, q.id, q.request)
 }
 
 // Kernel returns the kernel of a name in the program of a request. It holds

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -55,6 +56,8 @@ type fakeRuntime struct {
 	variables []key.Pair
 
 	variablesErr error
+
+	search []*deps.Search // of each device; nil: not known, nothing is expanded
 }
 
 func newFake(t testing.TB) *fakeRuntime {
@@ -81,10 +84,27 @@ func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
 
 func (f *fakeRuntime) Variables(int) ([]key.Pair, error) { return f.variables, f.variablesErr }
 
+func (f *fakeRuntime) HeaderSearch(d int) (deps.Search, error) {
+	if d >= len(f.search) || f.search[d] == nil {
+		return deps.Search{}, errors.New("the fake does not say where it looks")
+	}
+	return *f.search[d], nil
+}
+
+// source is what the fake compiles: with the header files in it, as a compiler
+// sees them at that moment.
+func (f *fakeRuntime) source(job Job) string {
+	src := string(job.Recipe.Image.Units()[0].Code)
+	if d := job.Devices[0]; d < len(f.search) && f.search[d] != nil {
+		return expand(src, "", append(includeDirs(job.Recipe.Options.CompileString()), f.search[d].System...))
+	}
+	return src
+}
+
 func (f *fakeRuntime) Defers(Job) bool { return f.deferred }
 
 func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.Artifact, error) {
-	src := string(job.Recipe.Image.Units()[0].Code)
+	src := f.source(job)
 	f.mu.Lock()
 	f.builds = append(f.builds, src)
 	f.mu.Unlock()
@@ -103,6 +123,9 @@ func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.
 
 func (f *fakeRuntime) artifact(code string, variants []string) *store.Artifact {
 	data := append([]byte(code), make([]byte, f.size)...)[:max(f.size, len(code))]
+	if f.search != nil {
+		data = []byte(code)
+	}
 	form := store.FormFinal
 	if f.deferred {
 		form = store.FormDeferred
@@ -128,6 +151,9 @@ func (f *fakeRuntime) Load(ctx context.Context, job Job, a *store.Artifact) (*fa
 		}
 	}
 	src := string(job.Recipe.Image.Units()[0].Code)
+	if f.search != nil {
+		src = string(a.Binaries[0].Data) // tests look at it
+	}
 	if got := string(a.Binaries[0].Data[:len(src)]); got != src {
 		f.t.Errorf("wrong binary: %q for %q", got, src)
 	}

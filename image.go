@@ -5,13 +5,17 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
 )
 
 // Image is a device image to build: a snapshot of code and of the headers that
 // are given with it, taken when it is made. Making it hashes the code and looks
 // for what makes it uncacheable, so make it once and use it for many requests.
 // It is safe for concurrent use.
+//
+// Header files are looked at by the first request for the image with given
+// options, constants and devices. Later requests of that kind mean the files as
+// they were then, as long as the Image lives: make a new one, as one makes a new
+// program of the driver, to build what they are now.
 type Image struct {
 	*key.Image
 
@@ -21,13 +25,21 @@ type Image struct {
 
 	against deps.Reason // why it cannot be cached
 	serial  uint64      // tells images apart; never reused, that would be a wrong hit
+	files   *imageFiles // nil: it reads no header files
+}
+
+// imageFiles is what belongs to an image that reads header files.
+type imageFiles struct {
+	reads       []bool // for each unit, whether it does
+	resolutions resolutions
 }
 
 var imageSerials atomic.Uint64
 
 // NewImage returns the image of one translation unit. Headers are those that
-// the code includes by name; an include of a file that is not among them makes
-// the image uncacheable: it is built, and shared in memory by those who use
+// the code includes by name and that are no files. Where what the code reads
+// cannot be known (it includes headers in memory and files, or the time of day),
+// the image is uncacheable: it is built, and shared in memory by those who use
 // this very Image, but not stored. Empty code, or a header given twice, is an
 // error that wraps key.ErrEmpty or key.ErrDuplicate.
 func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error) {
@@ -42,14 +54,19 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 		return nil, err
 	}
 	m := &Image{Image: img, serial: imageSerials.Add(1)}
-	for _, u := range img.Units() {
-		var reads string
-		if reads, m.against = deps.ScanUnit(u); m.against.None() && reads != "" {
-			m.against = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: reads}
+	reads := make([]bool, len(img.Units()))
+	some := false
+	for i, u := range img.Units() {
+		line, against := deps.ScanUnit(u)
+		if !against.None() {
+			m.against = against
+			return m, nil
 		}
-		if !m.against.None() {
-			break
-		}
+		reads[i] = line != ""
+		some = some || reads[i]
+	}
+	if some {
+		m.files = &imageFiles{reads: reads}
 	}
 	return m, nil
 }

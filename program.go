@@ -26,7 +26,8 @@ type Program[P, K any] struct {
 	result flight.Result
 
 	// owner is the serial of the image that has the program to itself, because
-	// it reads what no key holds; 0 for all others.
+	// it reads what no key holds, or header files that changed while it was
+	// built; 0 for all others.
 	owner atomic.Uint64
 
 	// used is the clock of the last use, for eviction. A build advances the
@@ -110,8 +111,9 @@ func (p *Program[P, K]) foreign(image uint64) bool {
 	return owner != 0 && owner != image
 }
 
-// miss finds or builds the program that hit did not find.
-func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
+// miss finds or builds the program that hit did not find. res is nil for an
+// image that reads no files.
+func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request, res *resolution) (*Program[P, K], error) {
 	x.count(stats.MemoryMisses)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -124,7 +126,7 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 			return &Program[P, K]{x: x, id: id, refs: refcount.New()}
 		})
 		taken, err := p.result.Do(ctx, flight.Hooks{
-			Build:  func(ctx context.Context) error { return x.assemble(ctx, p, r) },
+			Build:  func(ctx context.Context) error { return x.assemble(ctx, p, r, res) },
 			Keep:   isFinal,
 			Take:   func() { x.nonHits.Add(1); p.refs.Retain() },
 			Drop:   p.Release,
@@ -136,7 +138,12 @@ func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request) (*Pro
 				p.Release()
 			}
 			x.forget(p)
-			id = id.private(r.Image.serial)
+			if res != nil {
+				res.alone.Store(true)
+				id = res.private
+			} else {
+				id = id.private(r.Image.serial)
+			}
 			continue
 		}
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -12,8 +14,9 @@ import (
 )
 
 // recipe works out what a request means for a group of devices, and what
-// speaks against storing it.
-func (x *Context[P, K]) recipe(devices []int, r Request) (*key.Recipe, deps.Reason, error) {
+// speaks against storing it. t is what the image reads there, nil as long as
+// that is not looked at.
+func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recipe, deps.Reason, error) {
 	constants, err := key.NewConstants(r.Constants...)
 	if err != nil {
 		return nil, deps.Reason{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -30,7 +33,18 @@ func (x *Context[P, K]) recipe(devices []int, r Request) (*key.Recipe, deps.Reas
 	if err := cmp.Or(id.err, unsure); err != nil {
 		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: err.Error()}, nil
 	}
-	return rec, against(x.cache.settings, r.Image, rec.Options), nil
+	reason := against(x.cache.settings, r.Image, rec.Options)
+	if !reason.None() || t == nil {
+		return rec, reason, nil
+	}
+	if !t.against.None() {
+		return rec, t.against, nil
+	}
+	rec.Image = t.image
+	if !t.located {
+		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(rec.Options.Compile)
+	}
+	return rec, deps.Reason{}, nil
 }
 
 // buildOptions returns the words of all sources in force: those of the image
@@ -58,6 +72,9 @@ func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
 	if !m.against.None() {
 		return m.against
 	}
+	if m.files != nil && set.Disable {
+		return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
+	}
 	if reason := againstOptions(m, o); !reason.None() {
 		return reason
 	}
@@ -75,12 +92,25 @@ func againstOptions(m *Image, o key.BuildOptions) deps.Reason {
 	}
 	all := [][]string{o.Compile, o.Link}
 	for _, v := range o.Variables {
-		all = append(all, key.Tokens(v.Value)) // some hold options
+		words := key.Tokens(v.Value) // some hold options
+		if m.files != nil && slices.ContainsFunc(words, isOption) {
+			return deps.Reason{
+				Counter: stats.NotCacheableHeaders,
+				Detail:  "header files, and options in the variable " + v.Name,
+			}
+		}
+		all = append(all, words)
 	}
-	for _, words := range all {
+	for i, words := range all {
 		reason, readsPath := deps.ScanOptions(words)
 		if !reason.None() {
 			return reason
+		}
+		if readsPath && m.files != nil && i > 0 {
+			return deps.Reason{
+				Counter: stats.NotCacheableHeaders,
+				Detail:  "header files, and directories to search that are no compile options",
+			}
 		}
 		if readsPath && m.hasHeaders() {
 			return deps.Reason{
@@ -90,6 +120,13 @@ func againstOptions(m *Image, o key.BuildOptions) deps.Reason {
 		}
 	}
 	return deps.Reason{}
+}
+
+// isOption says whether a word of a variable's value may be an option: it may
+// name directories, or define a macro that an include is made of.
+func isOption(word string) bool {
+	word = strings.TrimLeft(word, "\"'\\ \t")
+	return len(word) > 1 && word[0] == '-' && !strings.Contains("0123456789.", word[1:2]) || strings.ContainsAny(word, "\t\n")
 }
 
 // traceKey tells what a key is made of.

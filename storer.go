@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -14,11 +15,28 @@ import (
 // the oldest is dropped: a slow disk must not fill the application's memory.
 const maxPending = 256 << 20
 
-// storing is one artifact on its way to disk.
+// storing is one artifact on its way to disk, or a manifest.
 type storing struct {
 	entry   *store.Entry
-	explain bool   // say what the nearest entry is, before this one is there
-	unlock  func() // ends the build lock; may be nil
+	explain bool                  // say what the nearest entry is, before this one is there
+	unlock  func()                // ends the build lock; may be nil
+	headers map[key.Digest][]byte // contents of header files, as far as they are at hand
+	was     key.Digest            // of the image before header files changed; zero: not known
+
+	manifest []byte // entry is nil
+	name     key.Digest
+}
+
+// size is what it takes in memory.
+func (w *storing) size() int64 {
+	n := int64(len(w.manifest))
+	if w.entry != nil {
+		n += w.entry.Artifact.Size()
+	}
+	for _, content := range w.headers {
+		n += int64(len(content))
+	}
+	return n
 }
 
 // storer writes artifacts in the background, so that nobody who asked for a
@@ -49,7 +67,7 @@ func (s *storer) add(w storing) {
 		return
 	}
 	s.queue = append(s.queue, w)
-	s.bytes += w.entry.Artifact.Size()
+	s.bytes += w.size()
 	for s.bytes > maxPending && len(s.queue) > 1 {
 		s.drop(s.pop())
 	}
@@ -63,12 +81,14 @@ func (s *storer) pop() storing {
 	w := s.queue[0]
 	s.queue[0] = storing{}
 	s.queue = s.queue[1:]
-	s.bytes -= w.entry.Artifact.Size()
+	s.bytes -= w.size()
 	return w
 }
 
 func (s *storer) drop(w storing) {
-	s.c.stats.Add(stats.DiskPutsDropped, 1)
+	if w.entry != nil {
+		s.c.stats.Add(stats.DiskPutsDropped, 1)
+	}
 	if w.unlock != nil {
 		w.unlock()
 	}
@@ -93,10 +113,17 @@ func (s *storer) store(w storing) {
 		defer w.unlock()
 	}
 	ctx := context.Background()
+	if w.entry == nil {
+		if err := s.c.disk.PutManifest(ctx, w.name, w.manifest); err != nil {
+			on(s.c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not kept", "reason", err.Error()) })
+		}
+		return
+	}
 	k := w.entry.Key.Short()
 	if w.explain {
 		s.explain(ctx, w)
 	}
+	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers)
 	result, err := s.c.disk.Put(ctx, w.entry)
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		if err != nil {
@@ -109,7 +136,7 @@ func (s *storer) store(w storing) {
 
 // explain counts which component of the key made the miss.
 func (s *storer) explain(ctx context.Context, w storing) {
-	near, err := s.c.disk.Nearest(ctx, w.entry.Recipe)
+	near, err := s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
 	if err != nil {
 		return // no reason is better than a wrong one
 	}
@@ -143,8 +170,10 @@ func (s *storer) close(deadline time.Time) (dropped int) {
 	defer s.mu.Unlock()
 	s.closed = true
 	for len(s.queue) > 0 {
-		s.drop(s.pop())
-		dropped++
+		w := s.pop()
+		if s.drop(w); w.entry != nil {
+			dropped++
+		}
 	}
 	if s.running {
 		dropped++ // one is being written still

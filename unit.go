@@ -35,7 +35,13 @@ type unit[P, K any] struct {
 	key     key.Key // zero: not cacheable
 	origin  Origin
 	against deps.Reason // what speaks against storing it
+	tracked *tracked    // what it reads; nil: nothing
 	bytes   atomic.Int64
+
+	// owner is the serial of the image that has the unit to itself, since header
+	// files changed while it was built: what it was built from is not known. It
+	// is written by the build, be it in vain.
+	owner uint64
 
 	kernelMu sync.Mutex
 	kernels  map[string]K
@@ -44,12 +50,33 @@ type unit[P, K any] struct {
 	capture captureState // guarded by the mutex of x.captures
 }
 
-// acquireUnit returns the unit, built, with a use added.
-func (x *Context[P, K]) acquireUnit(ctx context.Context, id unitID, devices []int, r Request) (*unit[P, K], error) {
+// ownUnit is acquireUnit for a program p, which becomes the image's own if a unit
+// is.
+func (x *Context[P, K]) ownUnit(ctx context.Context, p *Program[P, K], id unitID, devices []int, r Request, t *tracked) (*unit[P, K], error) {
+	if t != nil && t.against.None() {
+		id.what = t.what // so subsets of the devices find it
+	}
+	u, owner, err := x.acquireUnit(ctx, id, devices, r, t)
+	if owner != 0 && owner != r.Image.serial {
+		if u != nil {
+			x.releaseUnit(u)
+		}
+		id.owner = r.Image.serial
+		u, owner, err = x.acquireUnit(ctx, id, devices, r, t)
+	}
+	if owner != 0 {
+		p.owner.Store(owner)
+	}
+	return u, err
+}
+
+// acquireUnit returns the unit, built, with a use added, and its owner even if
+// it could not be built.
+func (x *Context[P, K]) acquireUnit(ctx context.Context, id unitID, devices []int, r Request, t *tracked) (_ *unit[P, K], owner uint64, _ error) {
 	x.mu.Lock()
 	u := x.units[id]
 	if u == nil {
-		u = &unit[P, K]{x: x, id: id, devices: devices}
+		u = &unit[P, K]{x: x, id: id, devices: devices, tracked: t}
 		x.units[id] = u
 	}
 	u.users++
@@ -67,11 +94,14 @@ func (x *Context[P, K]) acquireUnit(ctx context.Context, id unitID, devices []in
 		},
 		Keep: isFinal,
 	})
+	if isFinal(err) || err == nil {
+		owner = u.owner
+	}
 	if err != nil {
 		x.releaseUnit(u)
-		return nil, err
+		return nil, owner, err
 	}
-	return u, nil
+	return u, owner, nil
 }
 
 func (x *Context[P, K]) retainUnit(u *unit[P, K]) {

@@ -24,6 +24,8 @@ func (r Reason) String() string {
 	switch r.Counter {
 	case stats.NotCacheableHeaders:
 		kind = "headers"
+	case stats.NotCacheableChanged:
+		kind = "headers changed during the build"
 	case stats.NotCacheableTime:
 		kind = "date or time"
 	case stats.NotCacheableFile:

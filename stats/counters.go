@@ -53,10 +53,14 @@ const (
 	NearestDevice                      // explained miss: only the device differs (name, version)
 	NearestDriver                      // explained miss: only the driver version differs
 	NearestCompiler                    // explained miss: only the compiler differs
-	NearestImage                       // explained miss: only the device image differs
+	NearestImage                       // explained miss: only the device image differs, its code too
 	NearestConstants                   // explained miss: only the specialization constants differ
 	NearestOptions                     // explained miss: only the build options differ
 	NearestVariable                    // explained miss: only an environment variable differs
+	NearestHeader                      // explained miss: only header files differ
+	NotCacheableChanged                // builds not stored: header files changed meanwhile
+	HeadersChecked                     // sources whose header files were found as they were
+	HeadersScanned                     // sources that were scanned for header files
 
 	NumCounters int = iota
 )
@@ -86,7 +90,9 @@ var names = [NumCounters]string{
 	NearestNothing: "nearest.nothing", NearestDevice: "nearest.device", NearestDriver: "nearest.driver",
 	NearestCompiler: "nearest.compiler", NearestImage: "nearest.image",
 	NearestConstants: "nearest.constants", NearestOptions: "nearest.options",
-	NearestVariable: "nearest.variable",
+	NearestVariable: "nearest.variable", NearestHeader: "nearest.header",
+	NotCacheableChanged: "not-cacheable.headers-changed",
+	HeadersChecked:      "headers.checked", HeadersScanned: "headers.scanned",
 }
 
 // String returns the counter's name, as JSON and traces show it.

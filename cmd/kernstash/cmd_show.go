@@ -114,12 +114,22 @@ type unitReport struct {
 	Kind    key.Kind       `json:"kind"`
 	Bytes   int            `json:"bytes"`
 	Headers []headerReport `json:"headers,omitempty"`
+	Files   []fileReport   `json:"files,omitempty"`
+	Dir     string         `json:"dir,omitempty"` // working directory, where paths are in the key
 	Source  string         `json:"source,omitempty"`
 }
 
 type headerReport struct {
 	Name  string `json:"name"`
 	Bytes int    `json:"bytes"`
+}
+
+// fileReport is a header file that was read.
+type fileReport struct {
+	Path   string     `json:"path"`
+	Bytes  int64      `json:"bytes"`
+	Digest key.Digest `json:"digest"`
+	Kept   bool       `json:"kept"` // its content is in the cache
 }
 
 type artifactReport struct {
@@ -174,7 +184,7 @@ func (a *app) show(ctx context.Context, prefix string, source bool) (err error) 
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
-		r.Recipe = reportRecipe(recipe, a.json)
+		r.Recipe = reportRecipe(d, recipe, a.json)
 		r.recipe = recipe
 	}
 	if err == nil {
@@ -192,15 +202,18 @@ func (a *app) show(ctx context.Context, prefix string, source bool) (err error) 
 	return err
 }
 
-func reportRecipe(r *key.Recipe, source bool) *recipeReport {
+func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options}
 	for _, u := range r.Image.Units() {
-		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code)}
+		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code), Dir: u.Dir}
 		if source && isText(u.Kind) {
 			unit.Source = string(u.Code)
 		}
 		for _, h := range u.Headers {
 			unit.Headers = append(unit.Headers, headerReport{h.Name, len(h.Content)})
+		}
+		for _, f := range u.Files {
+			unit.Files = append(unit.Files, fileReport{f.Path, f.Size, f.Digest, d.HasHeader(f.Digest, f.Size)})
 		}
 		out.Units = append(out.Units, unit)
 	}
@@ -296,6 +309,12 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 		line("code", "%s, %s", u.Kind, humanSize(int64(len(u.Code))))
 		for _, h := range u.Headers {
 			line("header", "%s, %s", h.Name, humanSize(int64(len(h.Content))))
+		}
+		for _, f := range u.Files {
+			line("file", "%s, %s, %s", f.Path, humanSize(f.Size), f.Digest)
+		}
+		if u.Dir != "" {
+			line("in", "%s, since its code depends on paths", u.Dir)
 		}
 	}
 	switch {

@@ -44,6 +44,9 @@ type sweepReport struct {
 	OtherVersions int64           `json:"other_versions"`
 	Temporary     int64           `json:"temporary"`
 	EmptyDirs     int64           `json:"empty_dirs"`
+	Headers       int64           `json:"headers"`
+	BadHeaders    int64           `json:"bad_headers"`
+	Manifests     int64           `json:"manifests"`
 	DryRun        bool            `json:"dry_run,omitempty"`
 	Problems      []problemReport `json:"problems,omitempty"`
 }
@@ -58,7 +61,7 @@ func reportSweep(r disk.Report) sweepReport {
 	out := sweepReport{
 		Entries: r.Entries, Bytes: r.Bytes, Removed: r.Removed, RemovedBytes: r.RemovedBytes, Damaged: r.Damaged,
 		LostRecipes: r.LostRecipes, Orphans: r.Orphans, OtherVersions: r.OtherVersions, Temporary: r.Temporary,
-		EmptyDirs: r.EmptyDirs,
+		EmptyDirs: r.EmptyDirs, Headers: r.Headers, BadHeaders: r.BadHeaders, Manifests: r.Manifests,
 	}
 	for _, p := range r.Problems {
 		out.Problems = append(out.Problems, problemReport{p.Location, p.Err.Error(), p.Repaired})
@@ -96,7 +99,7 @@ func (a *app) verify(ctx context.Context, repair bool) (err error) {
 
 // unrepaired counts the problems that are still there.
 func unrepaired(r disk.Report) int64 {
-	n := r.Damaged + r.LostRecipes + r.Orphans
+	n := r.Damaged + r.LostRecipes + r.Orphans + r.BadHeaders
 	for _, p := range r.Problems {
 		if p.Repaired {
 			n--
@@ -124,6 +127,8 @@ func (a *app) writeLeftovers(r disk.Report) {
 		{r.LostRecipes, "without a recipe: they hit, but cannot be explained or built again"},
 		{r.Orphans, "recipes without an entry"},
 		{r.OtherVersions, "of another version of kernstash, left alone"},
+		{r.Headers, "contents of header files that no entry needs"},
+		{r.Manifests, "lists of header files that were not used for long"},
 		{r.Temporary, "temporary files of writers that are gone"},
 		{r.EmptyDirs, "empty directories removed"},
 	} {

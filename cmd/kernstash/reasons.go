@@ -33,6 +33,7 @@ var statGroups = []statGroup{
 		{stats.NearestDriver, "the driver's version"},
 		{stats.NearestCompiler, "the compiler"},
 		{stats.NearestImage, "the source"},
+		{stats.NearestHeader, "a header"},
 		{stats.NearestConstants, "a specialization constant"},
 		{stats.NearestOptions, "the build options"},
 		{stats.NearestVariable, "an environment variable"},
@@ -51,6 +52,7 @@ var statGroups = []statGroup{
 // notStored are the rules that keep a program out of the cache.
 var notStored = []statRow{
 	{stats.NotCacheableHeaders, "it reads headers that cannot be known"},
+	{stats.NotCacheableChanged, "headers changed while it was built"},
 	{stats.NotCacheableTime, "it depends on date or time"},
 	{stats.NotCacheableFile, "it reads other files"},
 	{stats.NotCacheableOptions, "its options have side effects"},

@@ -28,8 +28,7 @@ func compare(now, was *key.Recipe) (d Difference, near bool) {
 	}
 	if a.Image != b.Image {
 		differ++
-		d.Counter = stats.NearestImage
-		changes, near = compareImages(now.Image, was.Image)
+		d.Counter, changes, near = compareImages(now.Image, was.Image)
 	}
 	if a.Constants != b.Constants {
 		differ++

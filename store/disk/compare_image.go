@@ -6,24 +6,31 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // compareImages says what changed between two images. They are near if they
 // have as many units, only one of which differs, and that in its headers or in
 // less than half of its code.
-func compareImages(now, was *key.Image) (changes []string, near bool) {
+func compareImages(now, was *key.Image) (counter stats.Counter, changes []string, near bool) {
 	a, b := unmatched(now.Units(), was.Units()), unmatched(was.Units(), now.Units())
 	if len(a) != 1 || len(b) != 1 || a[0].Kind != b[0].Kind {
-		return nil, false
+		return stats.NearestImage, nil, false
 	}
+	counter = stats.NearestHeader
 	if !bytes.Equal(a[0].Code, b[0].Code) {
+		counter = stats.NearestImage
 		same := commonBytes(a[0].Code, b[0].Code)
 		if 2*same <= max(len(a[0].Code), len(b[0].Code)) {
-			return nil, false
+			return counter, nil, false
 		}
 		changes = append(changes, codeChange(a[0].Code, b[0].Code))
 	}
-	return append(changes, compareHeaders(a[0].Headers, b[0].Headers)...), true
+	changes = append(changes, compareHeaders(a[0].Headers, b[0].Headers)...)
+	if a[0].Dir != b[0].Dir {
+		changes = append(changes, dirChange(a[0].Dir, b[0].Dir))
+	}
+	return counter, append(changes, compareFiles(&a[0], &b[0])...), true
 }
 
 // unmatched returns the units that others does not have.
@@ -42,10 +49,7 @@ func unmatched(units, others []key.Unit) []key.Unit {
 }
 
 func equalUnits(a, b key.Unit) bool {
-	return a.Kind == b.Kind && bytes.Equal(a.Code, b.Code) &&
-		slices.EqualFunc(a.Headers, b.Headers, func(x, y key.Header) bool {
-			return x.Name == y.Name && bytes.Equal(x.Content, y.Content)
-		})
+	return a.Kind == b.Kind && bytes.Equal(a.Code, b.Code) && a.Digest() == b.Digest()
 }
 
 // commonBytes returns how many bytes two codes share at their ends.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -42,7 +43,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 			_, _ = s.Get(bg, e.Key)
 			_, _ = s.Get(bg, storetest.New(t, "absent", i+1).Key)
 			_, _ = s.Recipe(bg, e.Key)
-			_, _ = s.Nearest(bg, e.Recipe)
+			_, _ = s.Nearest(bg, e.Recipe, key.Digest{})
 			if i%5 == 0 && exists(binPath(s, e.Key)) {
 				must(t, os.Truncate(binPath(s, e.Key), int64(100*i)))
 				_, _ = s.Get(bg, e.Key)

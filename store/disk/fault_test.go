@@ -158,7 +158,7 @@ func (f *faulty) play() {
 	f.put(better)
 	f.get(better)
 	f.put(b)
-	_, _ = s.Nearest(bg, f.entry("n", true).Recipe)
+	_, _ = s.Nearest(bg, f.entry("n", true).Recipe, key.Digest{})
 	if s.AddStats(oneHit()) == nil {
 		if sum, err := s.Stats(); err == nil && sum[stats.DiskHits] > 1 && !f.again {
 			f.errorf("statistics of one hit: %d", sum[stats.DiskHits])

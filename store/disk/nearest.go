@@ -29,8 +29,9 @@ const (
 // Nearest explains a miss: it looks for an entry that differs from a request
 // in one component, and says in what. Options are tried first, then constants,
 // the device, the image; an image is near if only headers differ, or if most
-// of its code is the same.
-func (s *Store) Nearest(ctx context.Context, rec *key.Recipe) (Difference, error) {
+// of its code is the same. was, unless zero, is the digest that the image had
+// before header files changed: an entry of it is looked at first.
+func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, was key.Digest) (Difference, error) {
 	none := Difference{Counter: stats.NearestNothing, Text: "nothing near it"}
 	r, err := s.acquire(false)
 	switch {
@@ -41,6 +42,11 @@ func (s *Store) Nearest(ctx context.Context, rec *key.Recipe) (Difference, error
 	}
 	defer r.release()
 	names := s.names(rec.Key())
+	if was != (key.Digest{}) {
+		if d, found := s.compareImage(r.dir, names, was, rec); found {
+			return d, nil
+		}
+	}
 	for _, component := range []int{componentOptions, componentConstants, componentDevice, componentImage} {
 		if err := ctx.Err(); err != nil {
 			return none, err
@@ -59,6 +65,19 @@ const (
 	componentConstants
 	componentOptions
 )
+
+// compareImage compares a request with the entry that has another image and all
+// else the same.
+func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest, rec *key.Recipe) (Difference, bool) {
+	names[componentImage] = image.Dir()
+	path := names.file(srcName(0))
+	other, _, err := s.readRecipe(root, path, maxNearRecipe)
+	if err != nil {
+		return Difference{}, false
+	}
+	d, near := compare(rec, other)
+	return d, near && s.hits(root, path, d.Key)
+}
 
 // nearestIn tries other directories in the place of one of the four.
 func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec *key.Recipe) (Difference, bool) {

@@ -58,7 +58,7 @@ func TestNearest(t *testing.T) {
 		"device": {func(r *key.Recipe) { r.Device.Name = "Other" }, stats.NearestDevice, `device "Other" was "Test Device"`},
 		"header": {func(r *key.Recipe) {
 			r.Image = image(code, key.Header{Name: "a.h", Content: []byte("1")}, key.Header{Name: "b.h", Content: []byte("3")})
-		}, stats.NearestImage, `header "b.h" differs`},
+		}, stats.NearestHeader, `header "b.h" differs`},
 		"code": {func(r *key.Recipe) {
 			r.Image = image(strings.Replace(code, "three", "3", 1), base.Image.Units()[0].Headers...)
 		}, stats.NearestImage, `code differs from line 3 on`},
@@ -69,14 +69,14 @@ func TestNearest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			if d, err := s.Nearest(bg, &base); err != nil || d.Counter != stats.NearestNothing {
+			if d, err := s.Nearest(bg, &base, key.Digest{}); err != nil || d.Counter != stats.NearestNothing {
 				t.Errorf("no root: %+v, %v", d, err)
 			}
 			there := base
 			put(t, s, storetest.Entry(&there, "e", 100), store.Stored)
 			r := base
 			test.change(&r)
-			d, err := s.Nearest(bg, &r)
+			d, err := s.Nearest(bg, &r, key.Digest{})
 			must(t, err)
 			if d.Counter != test.want || d.Text != test.text {
 				t.Errorf("%v: %s\nwant %v: %s", d.Counter, d.Text, test.want, test.text)
@@ -99,7 +99,7 @@ func TestNearestIsBounded(t *testing.T) {
 		r.Constants = nil
 		put(t, s, storetest.Entry(&r, "x", 100), store.Stored)
 	}
-	d, err := s.Nearest(bg, e.Recipe)
+	d, err := s.Nearest(bg, e.Recipe, key.Digest{})
 	if err != nil || d.Counter != stats.NearestOptions {
 		t.Errorf("%+v, %v", d, err)
 	}

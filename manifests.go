@@ -1,0 +1,90 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// maxManifests bounds the bytes of manifests that a process remembers.
+const maxManifests = 4 << 20
+
+// manifests are those that this process has seen, encoded: an application that
+// makes an image again and again reads none from disk.
+type manifests struct {
+	mu    sync.Mutex
+	bytes int
+	known map[key.Digest][]byte
+}
+
+func (k *manifests) load(name key.Digest) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.known[name]
+}
+
+// store remembers b, and forgets any others that there is no room for.
+func (k *manifests) store(name key.Digest, b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil {
+		k.known = make(map[key.Digest][]byte)
+	}
+	k.bytes += len(b) - len(k.known[name])
+	k.known[name] = b
+	for other, bytes := range k.known {
+		if k.bytes <= maxManifests {
+			break
+		}
+		delete(k.known, other)
+		k.bytes -= len(bytes)
+	}
+}
+
+// loadManifest returns the manifest of a name, from memory or from disk; nil if
+// there is none, or it is damaged. Read-only layers have none: paths and times
+// are those of one machine.
+func (c *Cache) loadManifest(name key.Digest) *deps.Manifest {
+	b := c.manifests.load(name)
+	fromDisk := b == nil && c.disk != nil
+	if fromDisk {
+		var err error
+		if b, err = c.disk.Manifest(context.Background(), name); err != nil {
+			if !isAbsent(err) {
+				on(c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not read", "name", name.Dir(), "reason", err.Error()) })
+			}
+			return nil
+		}
+	}
+	if b == nil {
+		return nil
+	}
+	m, err := deps.ParseManifest(b)
+	if err != nil {
+		c.stats.Add(stats.Corrupt, 1)
+		c.trace.warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
+		return nil
+	}
+	if fromDisk {
+		c.manifests.store(name, b)
+	}
+	return m
+}
+
+func isAbsent(err error) bool {
+	var miss *store.MissError
+	return errors.As(err, &miss) && miss.Reason == stats.MissAbsent
+}
+
+// keepManifest remembers a manifest, and has it written off the caller's path.
+func (c *Cache) keepManifest(m *manifest) {
+	b := m.m.Append(nil)
+	c.manifests.store(m.name, b)
+	c.storer.add(storing{manifest: b, name: m.name})
+}

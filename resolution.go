@@ -1,0 +1,92 @@
+package kernstash
+
+import (
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// resolution is what one request for an image that reads header files was found
+// to mean: which files, with which contents. It does not change, so neither
+// does what the image means to those who hold it.
+type resolution struct {
+	scope key.Digest // of the context, see Context.scope
+	of    programID  // of the request
+
+	id      programID  // under which those find the program who read the same
+	private programID  // under which this image has one to itself
+	groups  []*tracked // for each group of equal devices
+
+	alone atomic.Bool // private counts
+	next  *resolution
+}
+
+// program returns the id of the program.
+func (res *resolution) program() programID {
+	if res.alone.Load() {
+		return res.private
+	}
+	return res.id
+}
+
+// forget gives the contents of header files back; a build has taken them, or
+// there was none.
+func (res *resolution) forget() {
+	for _, t := range res.groups {
+		t.contents.Store(nil)
+	}
+}
+
+// group returns what a group of devices reads, by its place among the groups of
+// the request; nil for a request that reads nothing.
+func (res *resolution) group(i int) *tracked {
+	if res == nil {
+		return nil
+	}
+	return res.groups[i]
+}
+
+// newResolution works out the ids.
+func newResolution(scope key.Digest, of programID, groups []*tracked, image uint64) *resolution {
+	res := &resolution{scope: scope, of: of, private: of.private(image), groups: groups}
+	b := append([]byte("kernstash resolved request\x00"), of.what[:]...)
+	for _, t := range groups {
+		if !t.against.None() {
+			res.alone.Store(true)
+			continue
+		}
+		digest := t.image.Digest()
+		b = append(b, digest[:]...)
+		t.what = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.what[:]...), digest[:]...))
+	}
+	res.id = programID{sha256.Sum256(b), of.devices}
+	return res
+}
+
+// resolutions are those of one image: a hash table that only grows. Reading
+// takes no lock and does not allocate.
+type resolutions struct {
+	adding sync.Mutex
+	first  [64]atomic.Pointer[resolution]
+}
+
+func (t *resolutions) bucket(of *programID) *atomic.Pointer[resolution] {
+	return &t.first[(of.what[0]^byte(of.devices))%byte(len(t.first))]
+}
+
+func (t *resolutions) load(scope *key.Digest, of *programID) *resolution {
+	res := t.bucket(of).Load()
+	for res != nil && (res.of != *of || res.scope != *scope) {
+		res = res.next
+	}
+	return res
+}
+
+// add adds a resolution; the caller holds adding.
+func (t *resolutions) add(res *resolution) {
+	bucket := t.bucket(&res.of)
+	res.next = bucket.Load()
+	bucket.Store(res)
+}

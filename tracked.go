@@ -1,0 +1,317 @@
+package kernstash
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// HeaderSearcher is a Runtime that knows where its compiler looks for header
+// files. Programs that read any are cacheable with such a runtime alone.
+type HeaderSearcher interface {
+	// HeaderSearch returns where the compiler of a device looks besides the
+	// directories that options name; the working directory is left empty. An
+	// error says that it is not known, and makes programs that read header
+	// files uncacheable.
+	HeaderSearch(device int) (deps.Search, error)
+}
+
+// tracked is what the units of an image read on one group of equal devices. It
+// does not change once it is made.
+type tracked struct {
+	against   deps.Reason // why that cannot be known; then there is nothing else
+	image     *key.Image  // with the files that its units read
+	located   bool        // paths are in the key
+	what      key.Digest  // the request's, and the files'
+	manifests []manifest  // of the units that read files
+	dir       string      // the working directory
+	was       key.Digest  // of the image by manifests that do not hold any more; zero: none
+
+	// contents of the files, until somebody takes them; nil where they were not
+	// read.
+	contents atomic.Pointer[map[key.Digest][]byte]
+}
+
+// manifest is one with its name, and the unit that it is of.
+type manifest struct {
+	name key.Digest
+	unit key.Unit
+	m    *deps.Manifest
+}
+
+// changed names what is not as it was when the program was tracked, "" if
+// nothing: then what was built meanwhile was built from these files.
+func (t *tracked) changed() string {
+	if t == nil || t.image == nil {
+		return ""
+	}
+	if dir, err := os.Getwd(); err != nil || dir != t.dir {
+		return "the working directory"
+	}
+	for _, m := range t.manifests {
+		if changed := m.m.Changed(); changed != "" {
+			return changed
+		}
+	}
+	return ""
+}
+
+// take returns the contents that are at hand, once.
+func (t *tracked) take() map[key.Digest][]byte {
+	if t == nil {
+		return nil
+	}
+	if c := t.contents.Swap(nil); c != nil {
+		return *c
+	}
+	return nil
+}
+
+// track finds what the units of an image read. It looks at files: whoever calls
+// it does not wait for it.
+func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
+	rec, against, err := x.recipe(devices, r, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !against.None():
+		return &tracked{against: against}, nil
+	}
+	s, err := x.headerSearch(devices[0])
+	if err != nil {
+		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+	}
+	t := &tracked{dir: s.Dir}
+	units := append([]key.Unit(nil), r.Image.Units()...)
+	was := append([]key.Unit(nil), units...)
+	contents := make(map[key.Digest][]byte)
+	device := rec.Device.Digest()
+	stale := false
+	for i := range units {
+		if !r.Image.files.reads[i] {
+			continue
+		}
+		m := manifest{name: deps.FirstKey(device, units[i], rec.Options.Compile, s), unit: units[i]}
+		before := x.cache.trackUnit(&m, rec.Options.Compile, s, contents, &t.against)
+		if !t.against.None() {
+			return &tracked{against: t.against}, nil
+		}
+		if before != nil {
+			was[i], stale = *before, true
+		} else {
+			was[i] = m.unit
+		}
+		units[i] = m.unit
+		t.located = t.located || m.unit.Dir != ""
+		t.manifests = append(t.manifests, m)
+	}
+	if t.image, err = key.NewTrackedImage(units); err != nil {
+		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+	}
+	if stale {
+		if img, err := key.NewTrackedImage(was); err == nil {
+			t.was = img.Digest()
+		}
+	}
+	if len(contents) > 0 {
+		t.contents.Store(&contents)
+	}
+	return t, nil
+}
+
+// headerSearch returns where a device's compiler looks for header files in the
+// working directory of this moment.
+func (x *Context[P, K]) headerSearch(device int) (deps.Search, error) {
+	searcher, ok := any(x.rt).(HeaderSearcher)
+	if !ok {
+		return deps.Search{}, errors.New("where the compiler looks for header files is not known")
+	}
+	s, err := searcher.HeaderSearch(device)
+	if err != nil {
+		return s, err
+	}
+	s.Dir, err = os.Getwd()
+	return s, err
+}
+
+// trackUnit fills m in: from its manifest if that holds, else by a scan, whose
+// result is kept. before is the unit by a manifest that does not hold.
+func (c *Cache) trackUnit(m *manifest, words []string, s deps.Search, contents map[key.Digest][]byte, against *deps.Reason) (before *key.Unit) {
+	start := time.Now()
+	why := "no manifest"
+	if known := c.loadManifest(m.name); known != nil {
+		unit, renewed, changed := known.Check(m.unit)
+		if changed == "" {
+			m.unit, m.m = unit, known
+			if renewed {
+				c.keepManifest(m)
+			}
+			c.stats.Add(stats.HeadersChecked, 1)
+			on(c.trace.keys, func(l *slog.Logger) {
+				l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(start))
+			})
+			return nil
+		}
+		was := known.Before(m.unit)
+		before, why = &was, "changed: "+changed
+	}
+	c.stats.Add(stats.HeadersScanned, 1)
+	tr, reason := deps.Track(m.unit, words, s)
+	on(c.trace.keys, func(l *slog.Logger) {
+		l.Debug("headers scanned", "manifest", m.name.Dir(), "why", why, "took", time.Since(start), "against", reason.Detail)
+	})
+	if !reason.None() {
+		*against = reason
+		return nil
+	}
+	m.unit, m.m = tr.Unit, tr.Manifest
+	for d, content := range tr.Contents {
+		contents[d] = content
+	}
+	c.keepManifest(m)
+	return before
+}
+
+// headerContents returns the contents of the header files of a recipe that the
+// disk tier does not have, from those at hand or from the files themselves, if
+// they are still the same.
+func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte) map[key.Digest][]byte {
+	if !r.Image.ReadsFiles() {
+		return nil
+	}
+	all := make(map[key.Digest][]byte)
+	for _, u := range r.Image.Units() {
+		for _, f := range u.Files {
+			if content, ok := atHand[f.Digest]; ok {
+				all[f.Digest] = content
+				continue
+			}
+			if _, ok := all[f.Digest]; ok || c.disk.HasHeader(f.Digest, f.Size) {
+				continue
+			}
+			content, err := readHeader(f)
+			if err != nil {
+				on(c.trace.disk, func(l *slog.Logger) { l.Debug("header not kept", "path", f.Path, "reason", err.Error()) })
+				continue
+			}
+			all[f.Digest] = content
+		}
+	}
+	return all
+}
+
+// errHeader is wrapped where a header file is not what it was.
+var errHeader = errors.New("not what was built")
+
+// maxHeaderRead is the largest header that is read again to be kept.
+const maxHeaderRead = 64 << 20
+
+// readHeader reads a header file that was read before.
+func readHeader(f key.File) ([]byte, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size || f.Size > maxHeaderRead {
+		return nil, cmp.Or(err, errHeader) // a FIFO would make us wait
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	b := make([]byte, f.Size)
+	if _, err := io.ReadFull(file, b); err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(b) != f.Digest {
+		return nil, fmt.Errorf("%s: %w", f.Path, errHeader)
+	}
+	return b, nil
+}
+
+// resolved returns what a request was found to mean; nil: it was not asked yet.
+func (x *Context[P, K]) resolved(id *programID, m *Image) *resolution {
+	scope := x.scoped.Load()
+	if scope == nil {
+		return nil
+	}
+	return m.files.resolutions.load(scope, id)
+}
+
+// scope tells contexts apart whose requests may mean different files. It asks
+// the runtime.
+func (x *Context[P, K]) scope() *key.Digest {
+	if s := x.scoped.Load(); s != nil {
+		return s
+	}
+	b := []byte("kernstash scope\x00")
+	for d, id := range x.identities() {
+		digest := id.device.Digest()
+		b = append(b, digest[:]...)
+		s, err := x.headerSearch(d)
+		s.Dir = ""
+		b = fmt.Appendf(b, "%q %v %v\n", s, err, id.err)
+	}
+	s := key.Digest(sha256.Sum256(b))
+	x.scoped.Store(&s)
+	return &s
+}
+
+// resolve finds what a request means, and remembers it with the image. The
+// files are looked at in a goroutine: whoever gives up need not wait for a file
+// system.
+func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*resolution, error) {
+	type answer struct {
+		res *resolution
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		if !x.enter() {
+			answers <- answer{nil, ErrClosed}
+			return
+		}
+		defer x.building.Done()
+		a.err = guard(func() (err error) {
+			a.res, err = x.resolveNow(id, r)
+			return err
+		})
+		answers <- a
+	}()
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (x *Context[P, K]) resolveNow(id programID, r Request) (*resolution, error) {
+	scope, known := x.scope(), &r.Image.files.resolutions
+	known.adding.Lock()
+	defer known.adding.Unlock()
+	if res := known.load(scope, &id); res != nil {
+		return res, nil
+	}
+	var groups []*tracked
+	for _, g := range x.groups(id.devices) {
+		t, err := x.track(g, r)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, t)
+	}
+	res := newResolution(*scope, id, groups, r.Image.serial)
+	known.add(res)
+	return res, nil
+}
