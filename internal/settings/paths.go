@@ -7,12 +7,14 @@ import (
 )
 
 // environment looks variables up in a list of NAME=value; the first of a name
-// counts, as it does for getenv.
+// counts, as it does for getenv. On Windows names are the same in capitals.
 type environment []string
 
-func (e environment) lookup(name string) (string, bool) {
+func (e environment) lookup(name string) (string, bool) { return e.lookupOn(runtime.GOOS, name) }
+
+func (e environment) lookupOn(goos, name string) (string, bool) {
 	for _, kv := range e {
-		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+		if k, v, ok := strings.Cut(kv, "="); ok && (k == name || goos == "windows" && strings.EqualFold(k, name)) {
 			return v, true
 		}
 	}
@@ -40,7 +42,7 @@ func (e environment) withRights() environment {
 func (e environment) place(goos, variable string, below ...string) string {
 	const app = "kernstash"
 	if goos == "windows" {
-		if dir := e.get("LocalAppData"); dir != "" {
+		if dir, _ := e.lookupOn(goos, "LocalAppData"); dir != "" {
 			return filepath.Join(dir, app)
 		}
 		return ""
@@ -56,6 +58,14 @@ func (e environment) place(goos, variable string, below ...string) string {
 
 // defaultDir returns the root of the cache where nobody chose one.
 func (e environment) defaultDir() string { return e.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache") }
+
+// defaultPlace is defaultDir for people.
+func defaultPlace(goos string) string {
+	if goos == "windows" {
+		return `%LocalAppData%\kernstash`
+	}
+	return "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
+}
 
 // defaultFile returns where the settings file is looked for.
 func (e environment) defaultFile() string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -103,7 +104,7 @@ func (s *Settings) All() []Item {
 			Origin: s.origins[row.name], Accepts: row.accepts, Description: row.about,
 		}
 		if row.name == nameDir {
-			items[i].Default = "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
+			items[i].Default = defaultPlace(runtime.GOOS)
 		}
 	}
 	return items

@@ -348,8 +348,8 @@ func TestErrorNamesVariableAndValue(t *testing.T) {
 
 func TestPlaceOnWindows(t *testing.T) {
 	t.Parallel()
-	env := environment{"HOME=/home/u", "XDG_CACHE_HOME=/x", "LocalAppData=/appdata"}
-	if got := env.place("windows", "XDG_CACHE_HOME", ".cache"); got != "/appdata/kernstash" {
+	env := environment{"HOME=/home/u", "XDG_CACHE_HOME=/x", "LOCALAPPDATA=/appdata"}
+	if got := env.place("windows", "XDG_CACHE_HOME", ".cache"); got != filepath.FromSlash("/appdata/kernstash") {
 		t.Errorf("got %q", got)
 	}
 	if got := (environment{}).place("windows", "XDG_CACHE_HOME"); got != "" {
