@@ -130,3 +130,18 @@ func asked(list []token, found map[wanted]bool) error {
 	}
 	return nil
 }
+
+// askedInCode refuses a macro that asks for files and stands in code: old
+// compilers let it.
+func (t *tracker) askedInCode() error {
+	for _, n := range t.order {
+		if !t.mayAsk(n.src.text) {
+			continue
+		}
+		s := scanner{text: n.src.text, traces: new(traces), found: new(source), watch: t.asking}
+		if s.scan(); s.watched != "" {
+			return fmt.Errorf("%s, which asks for files, in code", s.watched)
+		}
+	}
+	return nil
+}

@@ -37,6 +37,7 @@ func (s *scanner) directive() {
 		s.message = true
 	case "if", "elif":
 		s.found.lines = append(s.found.lines, line{kind: condition, at: s.i})
+		s.decides = true
 	}
 }
 

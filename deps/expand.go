@@ -303,12 +303,8 @@ func headerName(list []token) (form byte, name string, left []token, err error) 
 				break
 			}
 		}
-	default:
-		for _, t := range list {
-			if t.unsure || t.kind == odd {
-				return 0, "", nil, errUnknown
-			}
-		}
+	case first.kind == odd:
+		return 0, "", nil, errUnknown
 	}
 	if form == 0 || name == "" {
 		return 0, "", nil, errInvalid

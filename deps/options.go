@@ -101,6 +101,8 @@ func (s *optionScanner) word(w string) Reason {
 	}
 	s.before, s.started = w, false
 	switch {
+	case w == "--include-path", strings.HasPrefix(w, "--include-path="):
+		s.readsPath = true
 	case startsSo(w, readsFile):
 		return Reason{stats.NotCacheableHeaders, "option " + w}
 	case startsSo(w, defines):

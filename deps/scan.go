@@ -96,8 +96,11 @@ type scanner struct {
 	defining bool // the line defines a macro
 	testing  bool // the line asks whether macros are defined
 	message  bool // the line is text for people
+	decides  bool // the line is a condition, which is looked at for itself
 	found    *source
 	traces   *traces
+	watch    map[string]bool // names to look for in code
+	watched  string          // the one that was found
 }
 
 func (s *scanner) doubt(detail string) {
@@ -111,7 +114,7 @@ func (s *scanner) scan() {
 		rest := s.text[s.i:]
 		switch c := rest[0]; {
 		case c == '\n':
-			s.started, s.defining, s.testing, s.message = false, false, false, false
+			s.started, s.defining, s.testing, s.message, s.decides = false, false, false, false, false
 			s.i++
 		case isBlank(c):
 			s.i++
@@ -196,6 +199,9 @@ func (s *scanner) identifier(first bool) {
 		return
 	}
 	s.traces.identifier(name)
+	if s.watch[string(name)] && !s.defining && !s.testing && !s.decides {
+		s.watched = string(name)
+	}
 	switch name[0] {
 	case '_':
 		s.reserved(string(name))

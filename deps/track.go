@@ -1,6 +1,7 @@
 package deps
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -124,7 +125,7 @@ func (t *tracker) track() (*Tracking, error) {
 			}
 		}
 	}
-	if err := t.traces.reasonWith(t.words).error(); err != nil {
+	if err := cmp.Or(t.askedInCode(), t.traces.reasonWith(t.words).error()); err != nil {
 		return nil, err
 	}
 	return t.result()
