@@ -160,7 +160,7 @@ func (a *app) settings() (*settings.Settings, error) {
 }
 
 // writeJSON writes one indented value.
-func (a *app) writeJSON(v any) error { return a.encodeJSON(v, "  ") }
+func (a *app) writeJSON(v any) error { return encodeJSON(a.out, v, "  ") }
 
 // terminal says what standard output can show.
 func (a *app) terminal() terminal { return terminalOf(a.stream) }

@@ -47,7 +47,9 @@ func (a *app) clear(ctx context.Context, yes bool) (err error) {
 			return err
 		}
 	}
-	r, err := d.Clear(ctx, nil)
+	p := a.newProgress()
+	r, err := d.ClearAll(ctx, p.counting("cleared", d.Status().Entries))
+	p.done()
 	if err != nil {
 		return err
 	}

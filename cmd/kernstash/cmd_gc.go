@@ -52,7 +52,7 @@ func (a *app) gc(ctx context.Context, o disk.GCOptions) (err error) {
 	defer closeDisk(d, &err)
 	o.MaxAge = s.Threshold
 	p := a.newProgress()
-	r, err := d.GC(ctx, o, p.counting("looked at"))
+	r, err := d.GC(ctx, o, p.counting("looked at", d.Status().Entries))
 	p.done()
 	if err != nil {
 		return err

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -20,7 +20,9 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "List what is in the cache",
 		Long: `List the entries of the cache. Unsorted, each is shown as soon as it is found,
-so a cache of any size begins to appear at once.
+so a cache of any size begins to appear at once. SIZE is how long the files of an
+entry are; what they take of the limit, in blocks and directories, 'kernstash
+stat' says of all together.
 
 With --json each entry is one JSON object on a line of its own. An entry that
 cannot hit, because it is damaged or of another version, is marked with why.
@@ -76,12 +78,13 @@ func deviceName(info store.Info) string {
 	return info.Device.String()
 }
 
-// sortings are the orders of ls, what matters most first.
-var sortings = map[string]func(a, b store.Info) int{
-	"size": func(a, b store.Info) int { return cmp.Compare(b.Size, a.Size) },
-	"age":  func(a, b store.Info) int { return a.Accessed.Compare(b.Accessed) },
-	"cost": func(a, b store.Info) int { return cmp.Compare(b.Cost, a.Cost) },
-	"name": func(a, b store.Info) int { return strings.Compare(entryName(a), entryName(b)) },
+// sortings are the orders of ls, what matters most first: what decides, as a
+// number or a text.
+var sortings = map[string]func(info store.Info) sortedRow{
+	"size": func(info store.Info) sortedRow { return sortedRow{number: -info.Size} },
+	"age":  func(info store.Info) sortedRow { return sortedRow{number: info.Accessed.UnixNano()} },
+	"cost": func(info store.Info) sortedRow { return sortedRow{number: -int64(info.Cost)} },
+	"name": func(info store.Info) sortedRow { return sortedRow{text: entryName(info)} },
 }
 
 // entryName is what people know a program by: its kernels.
@@ -110,31 +113,50 @@ func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {
 	defer closeDisk(d, &err)
 
 	w := entryWriter{a: a, long: long, now: time.Now()}
-	if order == nil {
-		for info, err := range d.List(ctx) {
-			if err != nil {
-				return err
-			}
-			if err := w.write(info); err != nil {
-				return err
-			}
-		}
-		return w.end()
+	if order != nil {
+		return a.lsSorted(ctx, d, &w, order)
 	}
-	var all []store.Info
 	for info, err := range d.List(ctx) {
 		if err != nil {
 			return err
 		}
-		all = append(all, info)
-	}
-	slices.SortStableFunc(all, func(x, y store.Info) int {
-		return cmp.Or(order(x, y), strings.Compare(x.Location, y.Location))
-	})
-	for _, info := range all {
-		if err := w.write(info); err != nil {
+		row, err := w.row(info)
+		if err == nil {
+			err = w.write(row)
+		}
+		if err != nil {
 			return err
 		}
+	}
+	return w.end()
+}
+
+// lsSorted lists entries in an order. Nothing can be shown before all were found.
+func (a *app) lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(store.Info) sortedRow) error {
+	rows := newSortedRows()
+	defer rows.close()
+	p := a.newProgress()
+	progress := p.counting("listed", d.Status().Entries)
+	defer p.done()
+	found := int64(0)
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return err
+		}
+		row := order(info)
+		row.place = info.Location
+		if row.row, err = w.row(info); err != nil {
+			return err
+		}
+		if err := rows.add(row); err != nil {
+			return err
+		}
+		found++
+		progress(found)
+	}
+	p.done()
+	if err := rows.each(w.write); err != nil {
+		return err
 	}
 	return w.end()
 }
@@ -142,50 +164,58 @@ func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {
 // entryWriter writes entries one by one: as lines of fixed columns, since
 // their widths cannot be known in advance, or as JSON.
 type entryWriter struct {
-	a    *app
-	long bool
-	now  time.Time
-	n    int
-	size int64
+	a       *app
+	long    bool
+	now     time.Time
+	buf     bytes.Buffer
+	n       int // rows that were made
+	size    int64
+	written int
 }
 
-func (w *entryWriter) write(info store.Info) error {
+// row makes the row of an entry. It is valid until the next one is made.
+func (w *entryWriter) row(info store.Info) ([]byte, error) {
 	w.n++
 	w.size += info.Size
+	w.buf.Reset()
 	if w.a.json {
-		if err := w.a.encodeJSON(reportEntry(info), ""); err != nil {
-			return err
-		}
-		return w.soon()
+		err := encodeJSON(&w.buf, reportEntry(info), "")
+		return w.buf.Bytes(), err
 	}
-	if w.n == 1 {
-		w.a.printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
-	}
+	printf := func(format string, args ...any) { fmt.Fprintf(&w.buf, format, args...) }
 	short, cost := info.Key.Short(), humanTime(info.Cost)
 	if info.Key.IsZero() {
 		short, cost = "–", "–"
 	}
-	w.a.printf("%-12s  %9s  %9s  %-14s  %s\n", short, humanSize(info.Size), cost,
+	printf("%-12s  %9s  %9s  %-14s  %s\n", short, humanSize(info.Size), cost,
 		humanAge(info.Accessed, w.now), entryName(info))
 	if info.Bad != nil {
-		w.a.printf("              cannot hit: %s\n", printable(info.Bad.Error(), false))
+		printf("              cannot hit: %s\n", printable(info.Bad.Error(), false))
 	}
 	if w.long {
 		if name := deviceName(info); name != "" {
-			w.a.printf("              device   %s\n", printable(name, false))
+			printf("              device   %s\n", printable(name, false))
 		}
 		if !info.Created.IsZero() {
-			w.a.printf("              created  %s\n", info.Created.Local().Format(time.DateTime))
+			printf("              created  %s\n", info.Created.Local().Format(time.DateTime))
 		}
-		w.a.printf("              used     %s\n", info.Accessed.Local().Format(time.DateTime))
-		w.a.printf("              place    %s\n", info.Location)
+		printf("              used     %s\n", info.Accessed.Local().Format(time.DateTime))
+		printf("              place    %s\n", info.Location)
 	}
-	return w.soon()
+	return w.buf.Bytes(), nil
 }
 
-// soon lets the first entries be seen at once, and the others in larger parts.
-func (w *entryWriter) soon() error {
-	if w.n <= 20 || w.n%256 == 0 {
+// write writes a row. The first ones can be seen at once, the others in larger
+// parts.
+func (w *entryWriter) write(row []byte) error {
+	w.written++
+	if w.written == 1 && !w.a.json {
+		w.a.printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
+	}
+	if _, err := w.a.out.Write(row); err != nil {
+		return err
+	}
+	if w.written <= 20 || w.written%256 == 0 {
 		return w.a.flush()
 	}
 	return nil

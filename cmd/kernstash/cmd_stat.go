@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,8 @@ func (a *app) statCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stat",
 		Short: "Print totals, hit rates, time saved, and why requests missed",
-		Long: `Print what the cache holds, and what all processes that used it have counted:
+		Long: `Print what the cache holds, by the account that every put keeps, so a cache of any
+size answers at once; and what all processes that used it have counted:
 how many requests each tier answered, the build time that was saved, why
 requests missed, and what was not stored and why.
 
@@ -41,7 +43,8 @@ type statReport struct {
 	Note    string         `json:"note,omitempty"` // what is not as it should be
 	Entries int64          `json:"entries"`
 	Bytes   int64          `json:"bytes"`
-	Exact   bool           `json:"exact"` // entries and bytes are known to be all
+	Exact   bool           `json:"exact"`             // entries and bytes are not estimated
+	Counted *time.Time     `json:"counted,omitempty"` // when the last part of them was
 	MaxSize int64          `json:"max_size"`
 	Policy  string         `json:"eviction"`
 	HitRate statRates      `json:"hit_rate"`
@@ -85,6 +88,10 @@ func reportStat(st disk.Status, s stats.Snapshot) statReport {
 		Dir: st.Dir, Note: st.Reason, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
 		Policy: st.Policy.String(), SavedMS: millis(s.Duration(stats.SavedTime)), Counts: s,
 	}
+	if st.Counted && st.Exists {
+		at := st.CountedAt.UTC()
+		r.Counted = &at
+	}
 	r.HitRate.Memory = rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses])
 	r.HitRate.Disk = rate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses])
 	return r
@@ -111,9 +118,12 @@ func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
 	}
 	about := ""
 	if !st.Counted && st.Exists {
-		about = "at least "
+		about = "about "
 	}
-	line("holds", "%s%s, %s (%s), eviction by %v", about, plural(st.Entries, "entry"), humanSize(st.Bytes), limit, st.Policy)
+	line("holds", "%s%s, %s on disk (%s), eviction by %v", about, plural(st.Entries, "entry"), humanSize(st.Bytes), limit, st.Policy)
+	if st.Exists {
+		line("account", "%s", accountAge(st, time.Now()))
+	}
 	line("memory", "%s, %s (%s hit), %s, %s",
 		plural(s[stats.MemoryHits], "hit"), plural(s[stats.MemoryMisses], "miss"),
 		humanRate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses]),
@@ -133,6 +143,14 @@ func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
 		a.writeGroup(g, s)
 	}
 	return nil
+}
+
+// accountAge says where the numbers come from: nothing is walked for them.
+func accountAge(st disk.Status, now time.Time) string {
+	if !st.Counted {
+		return "not all of it is counted yet; kernstash gc counts it now"
+	}
+	return "kept by every put; counted " + humanAge(st.CountedAt, now)
 }
 
 func (a *app) writeGroup(g statGroup, s stats.Snapshot) {

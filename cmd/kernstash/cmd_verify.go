@@ -76,7 +76,7 @@ func (a *app) verify(ctx context.Context, repair bool) (err error) {
 	}
 	defer closeDisk(d, &err)
 	p := a.newProgress()
-	r, err := d.Verify(ctx, repair, p.counting("verified"))
+	r, err := d.Verify(ctx, repair, p.counting("verified", d.Status().Entries))
 	p.done()
 	if err != nil {
 		return err

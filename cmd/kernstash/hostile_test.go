@@ -134,7 +134,7 @@ func TestEscapedJSON(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{out: &out}
 	in := "a\u009b\x7f\u202e\u2028é�\x1b\n<"
-	if err := a.encodeJSON(map[string]string{"v": in}, "  "); err != nil {
+	if err := encodeJSON(a.out, map[string]string{"v": in}, "  "); err != nil {
 		t.Fatal(err)
 	}
 	var back map[string]string

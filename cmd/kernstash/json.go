@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"unicode/utf8"
 )
 
 // encodeJSON writes a value and a line feed. JSON may hold characters that a
 // terminal obeys, and people look at JSON on terminals, so those are written
 // as escapes, which mean the same. Bytes that are no UTF-8 become U+FFFD.
-func (a *app) encodeJSON(v any, indent string) error {
+func encodeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -18,7 +19,7 @@ func (a *app) encodeJSON(v any, indent string) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.out.Write(escapeControls(b.Bytes()))
+	_, err := w.Write(escapeControls(b.Bytes()))
 	return err
 }
 

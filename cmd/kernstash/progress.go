@@ -60,16 +60,31 @@ func (p *progress) done() {
 	}
 }
 
-// counting returns a function that says how many entries are done, now and
-// then, and only where it can write over what it said before.
-func (p *progress) counting(verb string) func(done int64) {
+// counting returns a function that says how many entries are done, of about
+// total, if that is known, and how fast: now and then, and only where it can
+// write over what it said before.
+func (p *progress) counting(verb string, total int64) func(done int64) {
 	const every = 200 * time.Millisecond
-	last := time.Now()
+	start := time.Now()
+	last := start
 	return func(done int64) {
-		if !p.over || time.Since(last) < every {
+		now := time.Now()
+		if !p.over || now.Sub(last) < every {
 			return
 		}
-		last = time.Now()
-		p.say("%s %s", verb, plural(done, "entry"))
+		last = now
+		p.say("%s", counted(verb, done, total, now.Sub(start)))
 	}
+}
+
+// counted says how far something is.
+func counted(verb string, done, total int64, took time.Duration) string {
+	text := verb + " " + plural(done, "entry")
+	if total > 0 {
+		text += fmt.Sprintf(" of about %d, %d %%", max(total, done), min(100*done/total, 100))
+	}
+	if took > 0 {
+		text += fmt.Sprintf(", %.0f a second", float64(done)/took.Seconds())
+	}
+	return text
 }

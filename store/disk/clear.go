@@ -14,8 +14,18 @@ import (
 // whatever version; then empty directories. What is not ours stays, and so do
 // statistics. With nil the header files that recipes named go too.
 func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report, error) {
+	return s.clear(ctx, filter, nil)
+}
+
+// ClearAll removes all entries, as Clear does, and calls progress with the
+// number of entries so far.
+func (s *Store) ClearAll(ctx context.Context, progress func(done int64)) (Report, error) {
+	return s.clear(ctx, nil, progress)
+}
+
+func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
-	return s.sweep(ctx, "clear", true, true, nil, func(w *sweep) error {
+	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
 		walk := walker{rmdir: w.rmdir}
 		walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 			for i := range items {

@@ -25,47 +25,58 @@ func TestCorrect(t *testing.T) {
 		want slot
 	}{
 		"nothing changed": {
-			before, count{seen: usage{900, 9}, complete: true},
+			before,
+			count{seen: usage{900, 9}, complete: true},
 			slot{900, 9, 5000, at},
 		},
 		"it was right": {
-			before, count{seen: usage{1000, 10}, complete: true},
+			before,
+			count{seen: usage{1000, 10}, complete: true},
 			slot{1000, 10, 5000, at},
 		},
 		"a put was seen": {
-			slot{1200, 11, 5200, 3}, count{seen: usage{1200, 11}, complete: true},
+			slot{1200, 11, 5200, 3},
+			count{seen: usage{1200, 11}, complete: true},
 			slot{1200, 11, 5200, at},
 		},
 		"a put was not seen": {
-			slot{1200, 11, 5200, 3}, count{seen: usage{1000, 10}, complete: true},
+			slot{1200, 11, 5200, 3},
+			count{seen: usage{1000, 10}, complete: true},
 			slot{1200, 11, 5200, at},
 		},
 		"a removal was not seen": {
-			slot{700, 7, 5300, 3}, count{seen: usage{1000, 10}, complete: true},
+			slot{700, 7, 5300, 3},
+			count{seen: usage{1000, 10}, complete: true},
 			slot{700, 7, 5300, at},
 		},
 		"more is gone than was changed": {
-			slot{1200, 11, 5200, 3}, count{seen: usage{300, 3}, complete: true},
+			slot{1200, 11, 5200, 3},
+			count{seen: usage{300, 3}, complete: true},
 			slot{300, 3, 5200, at},
 		},
 		"who counts removed": {
-			before, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			before,
+			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
 			slot{600, 6, 5400, at},
 		},
 		"who counts removed what was never counted": {
-			slot{0, 0, 0, 0}, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			slot{0, 0, 0, 0},
+			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
 			slot{600, 6, 400, at},
 		},
 		"who counts removed, and others put": {
-			slot{1200, 11, 5200, 3}, count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
+			slot{1200, 11, 5200, 3},
+			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
 			slot{800, 7, 5600, at},
 		},
 		"cut short": {
-			before, count{seen: usage{100, 1}, removed: usage{400, 4}},
+			before,
+			count{seen: usage{100, 1}, removed: usage{400, 4}},
 			slot{600, 6, 5400, 3},
 		},
 		"another account came meanwhile": {
-			slot{200, 1, 200, 0}, count{seen: usage{1200, 11}, complete: true},
+			slot{200, 1, 200, 0},
+			count{seen: usage{1200, 11}, complete: true},
 			slot{1200, 11, 200, at},
 		},
 	} {

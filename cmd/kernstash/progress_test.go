@@ -1,0 +1,24 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCounted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		done, total int64
+		took        time.Duration
+		want        string
+	}{
+		{1, 0, 0, "read 1 entry"},
+		{500, 0, time.Second / 2, "read 500 entries, 1000 a second"},
+		{250, 1000, 10 * time.Second, "read 250 entries of about 1000, 25 %, 25 a second"},
+		{1200, 1000, time.Second, "read 1200 entries of about 1200, 100 %, 1200 a second"},
+	} {
+		if got := counted("read", test.done, test.total, test.took); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
