@@ -3,6 +3,7 @@ package kernstash
 import (
 	"context"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -22,9 +23,17 @@ type Compiler struct {
 	// Device. A *BuildError is kept and given to all who ask; other errors are
 	// tried again.
 	Compile func(ctx context.Context, r *key.Recipe) ([]byte, error)
+
+	// Headers says where Compile looks for header files besides the directories
+	// that options name, for images of a kind that has any (OpenCL C, CUDA C++,
+	// HIP C++). Nil: not known; images that read header files are uncacheable.
+	Headers func(dir string) (deps.Search, error)
 }
 
-var _ Runtime[[]byte, struct{}] = Compiler{}
+var (
+	_ Runtime[[]byte, struct{}] = Compiler{}
+	_ HeaderSearcher            = Compiler{}
+)
 
 // Devices returns 1.
 func (Compiler) Devices() int { return 1 }
@@ -34,6 +43,14 @@ func (c Compiler) Identify(context.Context, int) (key.Device, error) { return c.
 
 // Variables returns none.
 func (Compiler) Variables(int) ([]key.Pair, error) { return nil, nil }
+
+// HeaderSearch calls c.Headers.
+func (c Compiler) HeaderSearch(_ int, dir string) (deps.Search, error) {
+	if c.Headers == nil {
+		return deps.Search{}, errSearch
+	}
+	return c.Headers(dir)
+}
 
 // Build calls c.Compile.
 func (c Compiler) Build(ctx context.Context, job Job) ([]byte, *store.Artifact, error) {

@@ -21,10 +21,10 @@ import (
 // files. Programs that read any are cacheable with such a runtime alone.
 type HeaderSearcher interface {
 	// HeaderSearch returns where the compiler of a device looks besides the
-	// directories that options name; the working directory is left empty. An
+	// directories that options name, while dir is the working directory. An
 	// error says that it is not known, and makes programs that read header
 	// files uncacheable.
-	HeaderSearch(device int) (deps.Search, error)
+	HeaderSearch(device int, dir string) (deps.Search, error)
 }
 
 // tracked is what the units of an image read on one group of equal devices. It
@@ -78,6 +78,8 @@ func (t *tracked) take() map[key.Digest][]byte {
 	return nil
 }
 
+var errSearch = errors.New("where the compiler looks for header files is not known")
+
 // track finds what the units of an image read. It looks at files: whoever calls
 // it does not wait for it.
 func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
@@ -88,11 +90,15 @@ func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
 	case !against.None():
 		return &tracked{against: against}, nil
 	}
-	s, err := x.headerSearch(devices[0])
+	dir, err := os.Getwd()
+	var s deps.Search
+	if err == nil {
+		s, err = x.headerSearch(devices[0], dir)
+	}
 	if err != nil {
 		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
-	t := &tracked{dir: s.Dir}
+	t := &tracked{dir: dir}
 	units := append([]key.Unit(nil), r.Image.Units()...)
 	was := append([]key.Unit(nil), units...)
 	contents := make(map[key.Digest][]byte)
@@ -130,18 +136,15 @@ func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
 	return t, nil
 }
 
-// headerSearch returns where a device's compiler looks for header files in the
-// working directory of this moment.
-func (x *Context[P, K]) headerSearch(device int) (deps.Search, error) {
+// headerSearch returns where a device's compiler looks for header files in a
+// working directory.
+func (x *Context[P, K]) headerSearch(device int, dir string) (deps.Search, error) {
 	searcher, ok := any(x.rt).(HeaderSearcher)
 	if !ok {
-		return deps.Search{}, errors.New("where the compiler looks for header files is not known")
+		return deps.Search{}, errSearch
 	}
-	s, err := searcher.HeaderSearch(device)
-	if err != nil {
-		return s, err
-	}
-	s.Dir, err = os.Getwd()
+	s, err := searcher.HeaderSearch(device, dir)
+	s.Dir = dir
 	return s, err
 }
 
@@ -257,8 +260,7 @@ func (x *Context[P, K]) scope() *key.Digest {
 	for d, id := range x.identities() {
 		digest := id.device.Digest()
 		b = append(b, digest[:]...)
-		s, err := x.headerSearch(d)
-		s.Dir = ""
+		s, err := x.headerSearch(d, "/")
 		b = fmt.Appendf(b, "%q %v %v\n", s, err, id.err)
 	}
 	s := key.Digest(sha256.Sum256(b))

@@ -129,7 +129,7 @@ func (b *compilation) createHeader(h key.Header) (cl.ProgramID, error) {
 
 // compileOptions returns nil, C's NULL, where the caller gave none at all.
 func (b compilation) compileOptions() *string {
-	if o := b.recipe.Options; !o.Absent || len(o.Compile) > 0 {
+	if o := b.recipe.Options; !o.Absent || len(o.Compile)+len(o.Search) > 0 {
 		s := o.CompileString()
 		return &s
 	}

@@ -38,6 +38,7 @@ type Runtime struct {
 var (
 	_ kernstash.Runtime[*Program, *Kernel] = (*Runtime)(nil)
 	_ kernstash.Capturer[*Program]         = (*Runtime)(nil)
+	_ kernstash.HeaderSearcher             = (*Runtime)(nil)
 )
 
 // NewRuntime returns the Runtime of a context, which the caller releases after
