@@ -205,7 +205,7 @@ func TestNoRandomFaultFailsABuild(t *testing.T) {
 	t.Parallel()
 	seeds := 20
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
-		seeds = 500
+		seeds = 150
 	}
 	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 2))

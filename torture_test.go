@@ -100,6 +100,7 @@ func tortured(root string) error {
 		}
 		return c.Close()
 	}
+	fmt.Println("started")
 	for {
 		i := rnd.IntN(torturePrograms)
 		if rnd.IntN(3) == 0 {
@@ -177,8 +178,9 @@ func (k *torturer) start(env ...string) (*exec.Cmd, io.ReadCloser, error) {
 }
 
 // read counts what a process says, until it ends or is killed, and returns what
-// it said that is no count.
-func (k *torturer) read(out io.Reader, each func()) (wrong string) {
+// it said that is no count. started is called when it begins, each for each
+// program.
+func (k *torturer) read(out io.Reader, started, each func()) (wrong string) {
 	said, rest := make([]byte, 1<<12), ""
 	for {
 		n, err := out.Read(said)
@@ -190,6 +192,9 @@ func (k *torturer) read(out io.Reader, each func()) (wrong string) {
 				k.builds.Add(1)
 			case Disk.String():
 				k.hits.Add(1)
+			case "started":
+				started()
+				continue
 			default:
 				wrong += line + "\n"
 			}
@@ -209,13 +214,12 @@ func (k *torturer) loop() {
 			k.t.Error(err)
 			return
 		}
-		killer := time.AfterFunc(5*time.Millisecond+rand.N(200*time.Millisecond), func() {
-			_ = cmd.Process.Kill() // or it ended by itself
-		})
-		if wrong := k.read(out, func() {}); wrong != "" {
+		kill := func() {
+			time.AfterFunc(rand.N(150*time.Millisecond), func() { _ = cmd.Process.Kill() }) // or it ended by itself
+		}
+		if wrong := k.read(out, kill, func() {}); wrong != "" {
 			k.t.Errorf("a process said: %s", wrong)
 		}
-		killer.Stop()
 		if err := cmd.Wait(); err != nil {
 			k.kills.Add(1)
 		}
@@ -266,7 +270,7 @@ func (k *torturer) nothingLocked() {
 		k.t.Fatal(err)
 	}
 	n, last, longest := 0, time.Now(), time.Duration(0)
-	wrong := k.read(out, func() {
+	wrong := k.read(out, func() {}, func() {
 		longest = max(longest, time.Since(last))
 		last = time.Now()
 		n++
