@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -82,9 +83,11 @@ func makeHole(t *testing.T, path, _ string) {
 func TestHostilePlaces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	e := storetest.New(t, "e", 100)
+	e := withFiles(t, "e", headerText)
 	names := s.names(e.Key)
+	header, manifest := headerShelf.path(digestOf(headerText)), manifestShelf.path(digestOf(manifestName))
 	places := []string{
+		header, path.Dir(header), path.Dir(path.Dir(header)), manifest, path.Dir(manifest), path.Dir(path.Dir(manifest)),
 		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
 		metaDir + "/" + accountFile, metaDir + "/" + statsFile, metaDir + "/" + tmpDir + "/put.1.0",
 		leafPrefix(names, 1), leafPrefix(names, 4), names.file(binName(0)), names.file(srcName(0)), names.file(binName(1)),
@@ -99,9 +102,16 @@ func TestHostilePlaces(t *testing.T) {
 	}
 }
 
+// What the cache holds beside an entry when it is attacked.
+const (
+	headerText   = "int x;"
+	manifestName = "name"
+)
+
 func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testing.T, path, victim string)) {
 	s := open(t, func(o *Options) { o.MaxSize = 1 << 20 })
 	put(t, s, e, store.Stored)
+	must(t, s.PutManifest(bg, digestOf(manifestName), []byte("manifest")))
 	must(t, s.AddStats(oneHit()))
 	must(t, s.Close())
 	// A link must stay within a file system, so the victim is beside the root.
@@ -111,9 +121,9 @@ func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testin
 	must(t, os.WriteFile(victim, []byte(victimText), 0o600))
 	past := time.Unix(1_000_000_000, 0)
 	setMtime(t, victim, past)
-	path := filepath.Join(s.o.Dir, place)
-	must(t, os.RemoveAll(path))
-	make(t, path, victim)
+	at := filepath.Join(s.o.Dir, place)
+	must(t, os.RemoveAll(at))
+	make(t, at, victim)
 
 	done := time.AfterFunc(30*time.Second, func() { panic("an operation hangs: " + t.Name()) })
 	defer done.Stop()
@@ -158,6 +168,12 @@ func useEverything(t *testing.T, s *Store, e *store.Entry) {
 	if get(); err == nil && !s.o.ReadOnly {
 		wantHit(t, s, e)
 	}
+	if b, err := s.Header(bg, digestOf(headerText)); err == nil && string(b) != headerText {
+		t.Errorf("header %q", b)
+	}
+	_ = s.HasHeader(digestOf(headerText), int64(len(headerText)))
+	_, _ = s.Manifest(bg, digestOf(manifestName))
+	_ = s.PutManifest(bg, digestOf(manifestName), []byte("manifest"))
 	_, _ = s.Recipe(bg, e.Key)
 	_ = s.AddStats(oneHit())
 	_, _ = s.Stats()

@@ -98,12 +98,12 @@ func (s *Store) putHeader(r *root, m *meta, d key.Digest, content []byte) error 
 		defer f.Close()
 		if info.Size == int64(len(content)) {
 			// One that no recipe used may be about to be collected.
-			if now := s.nowNanos(); now-info.Mtime > int64(orphanAge)/2 {
+			if now := s.nowNanos(); info.Links == 1 && now-info.Mtime > int64(orphanAge)/2 {
 				return f.SetMtime(now)
 			}
 			return nil
 		}
 	}
-	replace := err == nil || damaged(err)
+	replace := err == nil || damaged(err) || errors.Is(err, store.ErrTooLarge)
 	return s.putShelf(m, headerShelf, d, replace, content)
 }

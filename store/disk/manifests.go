@@ -23,7 +23,8 @@ func (s *Store) Manifest(ctx context.Context, name key.Digest) (b []byte, err er
 		if err := readFull(f, b); err != nil {
 			return err
 		}
-		if now := s.nowNanos(); !s.o.ReadOnly && now-info.Mtime > int64(manifestUsedEvery) {
+		// Nothing of it was checked, so one with other names may be anything.
+		if now := s.nowNanos(); !s.o.ReadOnly && info.Links == 1 && now-info.Mtime > int64(manifestUsedEvery) {
 			_ = f.SetMtime(now)
 		}
 		return nil

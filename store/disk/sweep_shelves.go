@@ -136,5 +136,8 @@ func (s *Store) checkHeaderFile(dir beneath.Dir, d key.Digest) error {
 		return err
 	}
 	defer f.Close()
+	if info.Size > maxHeaderFile {
+		return format.ErrForeign // and perhaps a hole that takes hours to read
+	}
 	return checkContent(f, info.Size, d)
 }
