@@ -33,6 +33,9 @@ type books struct {
 	s *Store
 	m *meta
 	l ledger // as it was read last
+
+	marked ledger // as it was when images were listed
+
 	// where the account cannot be read, what was counted is only known here
 	unreadable error
 }
@@ -66,8 +69,15 @@ func (b *books) read() {
 	b.l = l
 }
 
-// begin begins to count a shard: from what read read.
-func (b *books) begin(shard int) *count { return &count{shard: shard, before: b.l[shard]} }
+// mark notes the account as it is before images are listed. What is put from then
+// on may be missed by a count.
+func (b *books) mark() {
+	b.read()
+	b.marked = b.l
+}
+
+// begin begins to count a shard, of which images were listed after mark.
+func (b *books) begin(shard int) *count { return &count{shard: shard, before: b.marked[shard]} }
 
 // correct makes a slot say what the count found.
 //
@@ -91,7 +101,7 @@ func (c *count) correct(s *slot, now int64) {
 
 // countShared counts what entries share, and corrects the account of it.
 func (b *books) countShared(ctx context.Context, r *root) error {
-	b.read()
+	b.mark()
 	c := b.begin(sharedSlot)
 	for _, sh := range []shelf{headerShelf, manifestShelf} {
 		err := eachOnShelf(r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {

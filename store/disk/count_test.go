@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -127,6 +128,36 @@ func TestLostAccountAndShortPrograms(t *testing.T) {
 	got.CountedAt = want.CountedAt
 	if got != want {
 		t.Errorf("account %+v, want %+v", got, want)
+	}
+}
+
+// TestPutBetweenListAndCount: what is put after a shard's images were listed, and
+// before they are counted, stays in the account.
+func TestPutBetweenListAndCount(t *testing.T) {
+	t.Parallel()
+	var once sync.Once
+	late := make(map[string]*store.Entry)
+	s := open(t, func(o *Options) {
+		o.hooks.batch = 1
+		o.hooks.counted = func(s *Store) {
+			once.Do(func() {
+				for _, e := range late {
+					put(t, s, e, store.Stored)
+				}
+			})
+		}
+	})
+	for i := range 20 {
+		put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
+		late[fmt.Sprint("late", i)] = sized(t, s, fmt.Sprint("late", i), 1000)
+	}
+	must(t, s.withShrink(func(h *shrink) error {
+		h.stale = func(*slot) bool { return true }
+		_, err := h.run(h.r.dir)
+		return err
+	}))
+	if st := s.Status(); st.Entries != 40 || st.Bytes != 40*each {
+		t.Errorf("account %+v, want 40 entries", st)
 	}
 }
 

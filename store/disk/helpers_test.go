@@ -115,6 +115,7 @@ func (s *Store) ranked() ([]victim, error) {
 	var found []victim
 	err := s.withShrink(func(h *shrink) error {
 		w := &walker{ctx: bg}
+		h.b.mark()
 		order := h.b.l.byAge()
 		list, _, err := w.images(h.r.dir, order, maxImages)
 		if err != nil {

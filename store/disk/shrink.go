@@ -11,7 +11,9 @@ import (
 // perBatch is about how many entries are ranked together. Names are digests,
 // so a batch is a fair sample: each gives its share of what has to go, the worst
 // first, and the whole comes out as if all had been ranked at once, as near as
-// docs/RATIONALE.md says. A root of fewer entries is ranked exactly.
+// docs/RATIONALE.md says. The first batch is a sixteenth of that, the next one
+// twice as large, and so on: puts are dropped until something is freed. A root of
+// fewer entries than the first is ranked exactly.
 const perBatch = 16 << 10
 
 // shrink counts shards and frees what has to go, one batch after another. It
@@ -33,6 +35,7 @@ type shrink struct {
 	removed  func(u usage)                                          // may be nil
 	progress func()                                                 // likewise
 
+	batches int
 	freeing bool
 	kept    int64 // bytes in batches that are done
 	others  int64
@@ -49,6 +52,7 @@ func (h *shrink) run(root beneath.Dir) (left int64, err error) {
 	order := h.b.l.byAge()
 	for len(order) > 0 && h.wanted(order[0]) {
 		w := &walker{ctx: h.count}
+		h.b.mark()
 		list, fit, err := w.images(root, order, bound(h.s.o.hooks.images, maxImages))
 		if err != nil {
 			return h.total(), h.unlessHurried(err)
@@ -91,7 +95,8 @@ func (h *shrink) batch(root beneath.Dir, list *images, order []int, left int) (n
 	var counts []*count
 	h.b.read()
 	over := h.above > 0 && h.total() > h.above || h.freeing
-	most := int64(bound(h.s.o.hooks.batch, perBatch))
+	most := int64(bound(h.s.o.hooks.batch, perBatch>>max(4-h.batches, 0)))
+	h.batches++
 	for n < len(order) && c.entries < most && (over || n == 0 || h.wanted(order[n])) && !h.partial {
 		counted, err := h.countShard(c, root, list, order[n])
 		if err != nil {

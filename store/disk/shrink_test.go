@@ -74,7 +74,8 @@ func TestOrderOfEviction(t *testing.T) {
 		setup func(o *Options)
 		wrong int // of a hundred that are gone
 	}{
-		"one batch": {many, distinct, func(*Options) {}, 0},
+		"one batch": {many, distinct, func(o *Options) { o.hooks.batch = many }, 0},
+		"unchanged": {many, distinct, func(*Options) {}, 12},
 		"batches":   {many, distinct, func(o *Options) { o.hooks.batch = 200 }, 20},
 		"lists":     {600, distinct, func(o *Options) { o.hooks.images = 250 }, 20},
 		"one image": {300, func(i int) *store.Entry {

@@ -83,6 +83,9 @@ func (w *sweep) walk(walk *walker) error {
 	var l ledger
 	var devices []string
 	for order := l.byAge(); len(order) > 0; {
+		if w.b != nil {
+			w.b.mark()
+		}
 		list, fit, err := walk.images(w.r.dir, order, bound(w.s.o.hooks.images, maxImages))
 		if err != nil {
 			return err
@@ -106,9 +109,6 @@ const together = 4096
 func (w *sweep) shards(walk *walker, list *images, order []int) (err error) {
 	var counts []*count
 	for i := 0; i < len(order) && err == nil; {
-		if w.b != nil {
-			w.b.read()
-		}
 		counts = counts[:0]
 		for from := w.report.Entries; i < len(order) && w.report.Entries-from < together && err == nil; i++ {
 			w.n = &count{shard: order[i]}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+const memoryBar = 64 << 10 // KiB
+
+// measured is what a process took.
+type measured struct {
+	first, all time.Duration // to its first line of output, to its end
+	peak       int           // KiB of memory at most
+	out        string        // its last line
+}
+
+// measure runs a process. Its peak is asked for while it runs: what the system
+// tells afterwards includes what its parent held at the fork.
+func measure(name string, args ...string) (m measured, err error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME=/nonexistent", "KERNSTASH_MAX_SIZE=0", "KERNSTASH_THRESHOLD=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return m, err
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return m, err
+	}
+	stop, peak := make(chan struct{}), make(chan int)
+	go func() {
+		most := 0
+		for {
+			most = max(most, highWater(cmd.Process.Pid))
+			select {
+			case <-stop:
+				peak <- most
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m.first == 0 {
+			m.first = time.Since(start)
+		}
+		m.out = lines.Text()
+	}
+	close(stop)
+	m.peak = <-peak
+	err = cmd.Wait()
+	m.all = time.Since(start)
+	return m, err
+}
+
+// highWater is the most memory that a process had so far, in KiB.
+func highWater(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if kib, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.Atoi(strings.Fields(kib)[0])
+			return n
+		}
+	}
+	return 0
+}
+
+// commands measures what people run.
+func commands(t *table, root, _, command string, n int) error {
+	for _, c := range []struct {
+		args     string
+		first    time.Duration // bar; 0: none
+		all      time.Duration
+		sentence string
+	}{
+		{"stat", 0, 50 * time.Millisecond, "stat"},
+		{"ls", 50 * time.Millisecond, 0, "ls"},
+		{"ls --sort size", 0, 0, "ls --sort size"},
+		{"gc", 0, 0, "gc"},
+	} {
+		m, err := measure(command, append([]string{"--dir", root}, strings.Fields(c.args)...)...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.args, err)
+		}
+		if c.first > 0 {
+			t.line(c.args+": first row", short(m.first), "≤ "+short(c.first), m.first <= c.first)
+		}
+		bar := ""
+		if c.all > 0 {
+			bar = "≤ " + short(c.all)
+		}
+		rate := ""
+		if m.all > time.Second {
+			rate = fmt.Sprintf(", %.0f entries a second", float64(n)/m.all.Seconds())
+		}
+		t.line(c.args, short(m.all)+rate, bar, c.all == 0 || m.all <= c.all)
+		t.memory(c.args, m.peak)
+	}
+	return nil
+}
+
+func (t *table) memory(what string, peak int) {
+	t.line(what+": memory", fmt.Sprintf("%d MiB", peak>>10), fmt.Sprintf("≤ %d MiB", memoryBar>>10), peak <= memoryBar)
+}
+
+// space compares the account with du.
+func space(t *table, root, _, _ string, n int) error {
+	s := disk.New(disk.Options{Dir: root})
+	st := s.Status()
+	s.Close()
+	du := func(args ...string) (int64, error) {
+		out, err := exec.Command("du", append(args, "-s", root)...).Output()
+		if err != nil {
+			return 0, err
+		}
+		return strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
+	}
+	blocks, err := du("-B1")
+	apparent, err2 := du("-B1", "--apparent-size")
+	inodes, err3 := du("--inodes")
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	each := func(total int64) float64 { return float64(total) / float64(n) }
+	t.line("blocks an entry, by du", fmt.Sprintf("%.0f bytes", each(blocks)), "", true)
+	bar := ""
+	if blocks/inodes >= 4000 { // else directories take nothing here
+		bar = "within 2 %"
+	}
+	t.line("the same, by the account", fmt.Sprintf("%.0f bytes", each(st.Bytes)), bar, max(st.Bytes-blocks, blocks-st.Bytes) < blocks/50)
+	t.line("length of files and directories, by du", fmt.Sprintf("%.0f bytes an entry", each(apparent)), "", true)
+	t.line("inodes an entry", fmt.Sprintf("%.2f", each(inodes)), "", true)
+	return nil
+}
+
+// eviction lets a process of its own put one entry too many.
+func eviction(t *table, root, _, _ string, n int) error {
+	s := disk.New(disk.Options{Dir: root})
+	limit := s.Status().Bytes
+	s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	m, err := measure(self, "-root", root, "-n", strconv.Itoa(n), "-evict", strconv.FormatInt(limit, 10))
+	if err != nil {
+		return fmt.Errorf("evict: %w", err)
+	}
+	t.line("eviction of a third: puts dropped for", short(m.first), "", true)
+	t.line("eviction of a third", fmt.Sprintf("%s, %.0f entries a second", short(m.all), float64(n)/3/m.all.Seconds()), "", true)
+	t.memory("eviction of a third", m.peak)
+	return nil
+}
+
+// evictChild puts an entry too many and waits until a third is gone. It says when
+// the next put is not dropped any more.
+func evictChild(root string, n int, limit int64) error {
+	s := disk.New(disk.Options{Dir: root, MaxSize: limit, Policy: disk.Cost})
+	defer s.Close()
+	said := false
+	for i := 3_000_000_500; ; i++ {
+		e, err := entry(i)
+		if err != nil {
+			return err
+		}
+		_, err = s.Put(context.Background(), e)
+		switch {
+		case errors.Is(err, store.ErrDropped):
+		case err != nil:
+			return err
+		case i > 3_000_000_500 && !said:
+			said = true
+			fmt.Println("puts go on")
+		}
+		if s.Status().Bytes <= limit/3*2+limit/1000 {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
