@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build test test-full lint vet fmt cross fuzz bench clean opencl opencl-test
+.PHONY: help demo build test test-full lint vet fmt cross fuzz bench replay results clean opencl opencl-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -18,7 +18,7 @@ build: ## build the command into bin/
 
 test: opencl-test lint cross ## everything that must hold, within ten minutes
 	$(GO) test -race -timeout 8m ./...
-	cd bench && $(GO) vet ./... && $(GO) run . -rounds 3 >/dev/null
+	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
 
 test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
@@ -48,8 +48,15 @@ FUZZTIME ?= 1m
 fuzz: ## every fuzz target in turn, FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
 
-bench: ## what the cache costs, as ratios in one run
+bench: ## what the cache costs, as ratios in one run, beside other caches; ≤ 3 minutes
 	cd bench && $(GO) run .
+
+replay: ## what each eviction policy saves, on recorded and made-up traces of requests
+	cd bench && $(GO) run ./replay
+
+results: ## measure all of docs/RESULTS.md and write its tables and plots; ≤ 6 minutes
+	cd bench && $(GO) run . -write ../docs
+	cd bench && $(GO) run ./replay -write ../docs
 
 opencl: ## make sure that there is an OpenCL device (installs PoCL through apt as root)
 	scripts/opencl demo

@@ -92,6 +92,7 @@ var groups = []struct {
 	{groupMemory, coalesceRows},
 	{groupMemory, fullRows},
 	{groupKey, keyRows},
+	{groupKey, headerRows},
 	{groupDisk, diskRows},
 	{groupDisk, manyRows},
 	{groupDisk, evictRows},

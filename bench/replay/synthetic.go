@@ -141,7 +141,7 @@ var scenarios = []scenario{
 			g.ask(at, fmt.Sprint("v", at/(10*day), " ", draw()), g.any)
 		}
 	}},
-	{"dominant", "One application makes 80 % of the requests, for cheap programs", func(g *generator) {
+	{"dominant", "80 % of requests from one application, cheap ones", func(g *generator) {
 		own, others := g.zipf(200, 0.6), g.zipf(800, 0.8)
 		for range 16_000 {
 			at := time.Duration(g.r.Float64() * float64(30*day))
@@ -152,7 +152,7 @@ var scenarios = []scenario{
 			}
 		}
 	}},
-	{"tuner", "A tuner builds 300 dear variants twice a week and uses one", func(g *generator) {
+	{"tuner", "A tuner builds 300 dear variants and uses one", func(g *generator) {
 		draw := g.zipf(400, 0.9)
 		for range 12_000 {
 			g.ask(time.Duration(g.r.Float64()*float64(28*day)), fmt.Sprint("z", draw()), g.any)

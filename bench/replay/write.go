@@ -42,14 +42,18 @@ func (r *report) chart(title, label string, of func(policyReport) float64) strin
 	for _, f := range fractions {
 		c.At = append(c.At, 100*f)
 	}
-	for _, p := range r.Traces[0].Limits[0].Policies {
-		c.Series = append(c.Series, p.Name)
+	var shown []int
+	for i, p := range r.Traces[0].Limits[0].Policies {
+		if p.Name != "FIFO" && p.Name != "random" { // they are in the table
+			shown = append(shown, i)
+			c.Series = append(c.Series, p.Name)
+		}
 	}
 	for _, t := range r.Traces {
-		p := chart.LinePanel{Title: t.Title, Lines: make([][]float64, len(c.Series))}
+		p := chart.LinePanel{Title: t.Title, Lines: make([][]float64, len(shown))}
 		for _, l := range t.Limits {
-			for i, policy := range l.Policies {
-				p.Lines[i] = append(p.Lines[i], 100*of(policy))
+			for i, at := range shown {
+				p.Lines[i] = append(p.Lines[i], 100*of(l.Policies[at]))
 			}
 		}
 		c.Panels = append(c.Panels, p)

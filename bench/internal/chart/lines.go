@@ -7,7 +7,7 @@ import (
 )
 
 // Lines is a chart of panels with lines over the same axes, from 0 % to 100 %
-// upwards, and with one legend.
+// upwards, and with one legend, for at most MaxSeries of them.
 type Lines struct {
 	Title   string
 	Caption []string
@@ -17,6 +17,9 @@ type Lines struct {
 	Series  []string
 	Panels  []LinePanel
 }
+
+// MaxSeries is how many lines can be told apart.
+const MaxSeries = 8
 
 // LinePanel has a line for each series, in percent.
 type LinePanel struct {
@@ -39,7 +42,7 @@ func (l Lines) SVG() string {
 		for j, p := range l.Panels[i:min(i+columns, len(l.Panels))] {
 			l.draw(&c, p, margin+float64(j)*(panel+between), y, panel)
 		}
-		y += plotHeight + 58 + 12
+		y += plotHeight + 44
 	}
 	return c.whole(l.Title, l.Caption, y+bottom(l.Caption)-4)
 }

@@ -19,7 +19,7 @@ const (
 // canvas collects the elements of a chart.
 type canvas struct{ b strings.Builder }
 
-// style has the colors of both modes. Series are s0, s1 and so on; s0 and s1
+// style has the colors of both modes. Lines are l0, l1 and so on; the first two
 // stand out.
 const style = `<style>
 :root{color-scheme:light dark}
@@ -29,11 +29,11 @@ text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;f
 .ours{font-weight:600}.bar{fill:#8c959f}.bare{fill:#57606a}.first{fill:#0969da}
 .line{fill:none;stroke-width:1.75;stroke-linejoin:round}
 .l0{stroke:#0969da;stroke-width:3.25}.l1{stroke:#bc4c00;stroke-width:3.25}.l2{stroke:#1a7f37}.l3{stroke:#8250df}
-.l4{stroke:#bf3989;stroke-dasharray:6 3}.l5{stroke:#9a6700;stroke-dasharray:2 3}.l6{stroke:#818b98}.l7{stroke:#1b7c83;stroke-dasharray:8 3 2 3}.l8{stroke:#57606a;stroke-dasharray:1 4;stroke-width:2.5}
+.l4{stroke:#bf3989;stroke-dasharray:6 3}.l5{stroke:#9a6700;stroke-dasharray:2 3}.l6{stroke:#59636e;stroke-dasharray:8 3 2 3}.l7{stroke:#818b98;stroke-dasharray:1 4;stroke-width:2.5}
 @media (prefers-color-scheme:dark){
 text{fill:#f0f6fc}.page{fill:#0d1117;stroke:#3d444d}.note{fill:#9198a1}.grid{stroke:#2f353d}.axis{stroke:#656c76}
 .bar{fill:#656c76}.bare{fill:#9198a1}.first{fill:#4493f8}
-.l0{stroke:#4493f8}.l1{stroke:#f0883e}.l2{stroke:#3fb950}.l3{stroke:#ab7df8}.l4{stroke:#db61a2}.l5{stroke:#d29922}.l6{stroke:#9198a1}.l7{stroke:#39c5cf}.l8{stroke:#b1bac4}
+.l0{stroke:#4493f8}.l1{stroke:#f0883e}.l2{stroke:#3fb950}.l3{stroke:#ab7df8}.l4{stroke:#db61a2}.l5{stroke:#d29922}.l6{stroke:#b1bac4}.l7{stroke:#9198a1}
 }
 </style>
 `
