@@ -2,10 +2,10 @@ package deps
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,34 +45,45 @@ func missing(t testing.TB, what, pkg string) {
 }
 
 // clangFiles returns the files that clang reads besides the source, by their
-// real paths. ok is false where clang refuses the source; even then they are
-// those that it read, if it says so.
+// real paths. ok is false where it refuses the source; then they are those that
+// it had read until its first error: behind that it guesses what was meant.
 func clangFiles(t testing.TB, dir, source string, args ...string) (files []string, ok bool) {
 	t.Helper()
-	c := exec.Command(clang(t), append(append([]string{"-E", "-M", "-w"}, args...), source)...)
+	c := exec.Command(clang(t), append(append([]string{"-E", "-M", "-H", "-w"}, args...), source)...)
 	c.Dir = dir
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
-	if err != nil {
-		return nil, false
+	var list []string
+	if err == nil {
+		_, names, _ := strings.Cut(string(out), ":")
+		list = strings.Fields(strings.ReplaceAll(names, "\\\n", " "))
+		if len(list) == 0 {
+			t.Fatalf("clang says nothing: %s", out)
+		}
+		list = list[1:]
 	}
-	_, list, _ := strings.Cut(string(out), ":")
-	list = strings.ReplaceAll(list, "\\\n", " ")
-	for _, f := range strings.Fields(list) {
+	for line := range strings.Lines(stderr.String()) {
+		if strings.Contains(line, "error:") {
+			break
+		}
+		if dots, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && dots != "" && strings.Trim(dots, ".") == "" {
+			list = append(list, name)
+		}
+	}
+	for _, f := range list {
 		if !filepath.IsAbs(f) {
-			f = filepath.Join(dir, f)
+			f = dir + "/" + f
 		}
 		real, err := filepath.EvalSymlinks(f)
 		if err != nil {
 			t.Fatalf("clang names %s: %v", f, err)
 		}
-		files = append(files, real)
+		if !slices.Contains(files, real) {
+			files = append(files, real)
+		}
 	}
-	if len(files) == 0 {
-		t.Fatalf("clang says nothing: %s", out)
-	}
-	return files[1:], true
+	return files, err == nil
 }
 
 // clangSystem returns the directories that clang searches by itself.
@@ -113,6 +124,3 @@ func readFile(t testing.TB, path string) []byte {
 	}
 	return b
 }
-
-// env returns a variable, or a default.
-func env(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }

@@ -17,20 +17,21 @@ import (
 // compared adds up what a comparison with clang found.
 type compared struct {
 	sync.Mutex
-	units, refused, reasons, files, more int
-	took, longest                        time.Duration
+	units, refused, reasons, tracked, files, more int
+	took, longest                                 time.Duration
 }
 
 func (c *compared) report(t *testing.T) {
 	t.Helper()
-	n := max(c.units-c.refused-c.reasons, 1)
-	t.Logf("%d units: %d refused by clang, %d not cacheable; of the rest %.1f files each by clang, %.1f more tracked; %v each, %v at most",
-		c.units, c.refused, c.reasons, float64(c.files)/float64(n), float64(c.more)/float64(n),
+	n := float64(max(c.tracked, 1))
+	t.Logf("%d units: clang refuses %d in the end; %d are not cacheable; the others read %.1f files each by clang, and %.1f more are tracked; %v each, %v at most",
+		c.units, c.refused, c.reasons, float64(c.files)/n, float64(c.more)/n,
 		c.took/time.Duration(max(c.units, 1)), c.longest)
 }
 
-// compare tracks a unit and looks for each file that clang reads for it.
-func (c *compared) compare(t *testing.T, u key.Unit, source string, words []string, s Search, args ...string) {
+// compare tracks a unit and looks for each file that clang reads for it. It says
+// whether it found them all, or a reason.
+func (c *compared) compare(t *testing.T, u key.Unit, source string, words []string, s Search, args ...string) bool {
 	t.Helper()
 	start := time.Now()
 	got, r := Track(u, words, s)
@@ -41,25 +42,28 @@ func (c *compared) compare(t *testing.T, u key.Unit, source string, words []stri
 	c.units++
 	c.took += took
 	c.longest = max(c.longest, took)
-	switch {
-	case !ok:
+	if !ok {
 		c.refused++
-		return
-	case !r.None():
+	}
+	if !r.None() {
 		c.reasons++
-		if c.reasons < 20 {
+		if c.reasons < 10 {
 			t.Logf("%s: %v", source, r)
 		}
-		return
+		return true
 	}
+	c.tracked++
 	has := tracked(t, got.Unit)
+	all := true
 	for _, f := range want {
 		if !has[f] {
+			all = false
 			t.Errorf("%s: clang reads %s, which is not tracked", source, f)
 		}
 	}
 	c.files += len(want)
 	c.more += len(has) - len(want)
+	return all
 }
 
 // sources returns the files below dir with the suffix.

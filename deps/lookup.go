@@ -9,71 +9,93 @@ import (
 // lookup finds what a name in a node leads to: one target, or two where the
 // same file stands at two places of which a compiler may take either.
 func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
-	if w.name[0] == '/' {
-		path, err := t.disk.find("/", w.name[1:])
-		if err != nil {
-			return nil, err
-		}
-		return t.targets(w, place{path, -1})
+	found, err := t.search(n, w, n.at)
+	if err != nil {
+		return nil, err
 	}
-	start := 0
-	if w.form == '<' {
-		start = t.quotes
-	}
-	next := w.next && !n.main()
-	if next && n.at >= 0 {
-		start = n.at + 1
-	} else if next && t.unit.Kind == key.CUDACpp {
+	switch {
+	case n.main() && t.from.Main == "":
+		return t.lookupMain(w, found)
+	case !w.next || !n.beside:
+		return t.targets(w, found)
+	case t.unit.Kind == key.CUDACpp:
 		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
 	}
-	if w.form == '"' && (!next || n.at < 0) {
-		switch dir := t.home(n); {
-		case dir == "":
-		default:
-			path, err := t.disk.find(dir, w.name)
-			if err != nil {
-				return nil, err
-			}
-			if path != "" {
-				return t.targets(w, place{path, -1})
-			}
-		}
+	// In a file that was found beside its includer some compilers go on where
+	// that one was found (clang 15), others start again (GCC).
+	again, err := t.search(n, w, nowhere)
+	if err != nil {
+		return nil, err
 	}
-	found := place{at: -1}
-	for i := start; i < len(t.path); i++ {
-		path, err := t.disk.find(t.path[i], w.name)
-		if err != nil {
-			return nil, err
-		}
-		if path != "" {
-			found = place{path, i}
-			break
-		}
+	if !t.same(found, again) {
+		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
 	}
-	if !n.main() || t.search.Main != "" {
+	return t.targets(w, found)
+}
+
+// lookupMain adds to what a name in the main source leads to what it may lead
+// to as well, as it is not known where a compiler believes the source to be: in
+// the working directory, perhaps.
+func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
+	if w.name[0] == '/' {
 		return t.targets(w, found)
 	}
-	// Where the compiler believes the main source to be is not known; it may be
-	// the working directory.
-	path, err := t.disk.find(t.search.Dir, w.name)
+	path, err := t.disk.find(t.from.Dir, w.name)
+	here := place{path: path, at: nowhere, beside: true}
 	switch {
 	case err != nil:
 		return nil, err
 	case path == "":
 		return t.targets(w, found)
 	case found.path == "":
-		return t.targets(w, place{path, -1})
-	case t.disk.at(path).stamp.inode != t.disk.at(found.path).stamp.inode:
+		return t.targets(w, here)
+	case !t.same(found, here):
 		return nil, fmt.Errorf("%s is in the working directory and elsewhere", w)
 	}
-	return t.targets(w, found, place{path, -1})
+	return t.targets(w, found, here)
+}
+
+// same says whether two places hold the same file, or none.
+func (t *tracker) same(a, b place) bool {
+	if a.path == "" || b.path == "" {
+		return a.path == b.path
+	}
+	return t.disk.at(a.path).stamp.inode == t.disk.at(b.path).stamp.inode
+}
+
+// search goes through the directories for a name in a node that was found in
+// the directory at. The path of the place is "" where there is no such file.
+func (t *tracker) search(n *node, w wanted, at int) (place, error) {
+	if w.name[0] == '/' {
+		path, err := t.disk.find("/", w.name[1:])
+		return place{path: path, at: nowhere}, err
+	}
+	next := w.next && !n.main() && at != nowhere
+	if home := t.home(n); home != "" && w.form == '"' && !next {
+		if path, err := t.disk.find(home, w.name); err != nil || path != "" {
+			return place{path: path, at: n.at, beside: true}, err
+		}
+	}
+	start := 0
+	if w.form == '<' {
+		start = t.quotes
+	}
+	if next {
+		start = at + 1
+	}
+	for i := start; i < len(t.path); i++ {
+		if path, err := t.disk.find(t.path[i], w.name); err != nil || path != "" {
+			return place{path: path, at: i}, err
+		}
+	}
+	return place{at: nowhere}, nil
 }
 
 // home returns the directory in which a node's own #include "…" are looked for
 // first; "" if it is not known.
 func (t *tracker) home(n *node) string {
 	if n.main() {
-		return t.search.Main
+		return t.from.Main
 	}
 	return parent(n.path)
 }
@@ -95,7 +117,7 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 			return nil, r.error()
 		}
 		if !f.src.follows {
-			p.at = 0
+			p.at, p.beside = 0, false
 		}
 		m := t.nodes[p]
 		if m == nil {

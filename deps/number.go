@@ -17,7 +17,7 @@ func (t *tracker) result() (*Tracking, error) {
 	}
 	u.Files = num.files
 	if t.traces.keepsPaths(t.words) {
-		u.Dir = t.search.Dir
+		u.Dir = t.from.Dir
 	}
 	for _, n := range t.order[1:] {
 		if err := num.check(n, u.Dir != ""); err != nil {

@@ -59,7 +59,7 @@ func (r *reasonError) Error() string { return r.String() }
 type tracker struct {
 	unit   key.Unit
 	words  []string
-	search Search
+	from   Search
 	path   []string // directories in the order of the search
 	quotes int      // so many of them are for #include "…" alone
 
@@ -74,15 +74,19 @@ type tracker struct {
 }
 
 func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
-	return &tracker{unit: u, words: words, search: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
+	return &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
 }
 
 // place tells nodes apart: a file may be reached by several names, and
 // #include_next in it depends on the directory in which it was found.
 type place struct {
-	path string
-	at   int // index in the tracker's path; -1: found elsewhere; 0 where it makes no difference
+	path   string
+	at     int  // index in the tracker's path, or nowhere; 0 where it makes no difference
+	beside bool // found beside its includer, which was found at
 }
+
+// nowhere is the index of a file that no searched directory led to.
+const nowhere = -1
 
 // node is a source at the place where it was found.
 type node struct {
@@ -133,7 +137,7 @@ func (t *tracker) track() (*Tracking, error) {
 
 // prepare takes in the options and the main source.
 func (t *tracker) prepare() error {
-	s := t.search
+	s := t.from
 	for _, dir := range slices.Concat([]string{s.Dir}, s.First, s.Last, s.System) {
 		if !filepath.IsAbs(dir) {
 			return fmt.Errorf("the directory %q is not absolute", dir)
@@ -153,7 +157,7 @@ func (t *tracker) prepare() error {
 		return err
 	}
 	t.names.options(t.words)
-	main := &node{place: place{at: -1}, src: scan(t.unit.Code, &t.traces)}
+	main := &node{place: place{at: nowhere}, src: scan(t.unit.Code, &t.traces)}
 	t.add(main)
 	return main.src.reason.error()
 }
@@ -162,8 +166,8 @@ func (t *tracker) prepare() error {
 // that they searched already, and one that comes again among those of the
 // system at its first place.
 func (t *tracker) directories(options []directory) error {
-	path, quotes := t.search.path(options)
-	systems := len(t.search.System)
+	path, quotes := t.from.path(options)
+	systems := len(t.from.System)
 	for _, o := range options {
 		if o.rank == systemDirs || o.rank == afterDirs {
 			systems++
