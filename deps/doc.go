@@ -1,8 +1,16 @@
 // Package deps finds out what a build reads besides its device image, and
 // whether that can be known.
 //
-// The scan is conservative: it follows no condition and trusts no macro, so it
-// may report an include that the compiler skips, and never misses one that the
-// compiler obeys. What it reports makes a program uncacheable; the price of
-// doubt is a build, never a stale binary.
+// [ScanUnit] looks through a source, [ScanOptions] through its options, for
+// what makes a build uncacheable. [Track] finds the header files that a source
+// reads and the names that it looks for in vain, and writes down in a
+// [Manifest] what has to stay as it is; [Manifest.Check] looks at that, without
+// reading a file where nothing changed. [FirstKey] is the name by which a
+// manifest is found. Nothing here touches a cache directory.
+//
+// All of it is conservative: it follows every branch of every condition and
+// believes any definition of a macro, so it may find a header that the compiler
+// skips, and never misses one that the compiler reads. Where that cannot be
+// done it gives a [Reason]; the price of doubt is a build, never a stale
+// binary.
 package deps

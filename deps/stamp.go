@@ -1,6 +1,11 @@
 package deps
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+var errChanging = errors.New("it is being changed")
 
 // grain is how long after its last change a file may change again without its
 // stamp showing it: two seconds on the coarsest file systems (FAT), and one for

@@ -48,8 +48,6 @@ func looked(st *unix.Stat_t, err error) (kind, stamp, error) {
 	return special, s, nil
 }
 
-var errChanging = errors.New("it is being changed")
-
 // read returns the content of a regular file, of at most limit bytes, and its
 // stamp. It never waits for another process.
 func read(path string, limit int64) ([]byte, stamp, error) {
