@@ -82,15 +82,26 @@ func (a *assembler) literal(text []byte) {
 	if len(text) > 0 && isReaderLetter(text[0]) {
 		a.continuation(strings.ToLower(string(text[:min(len(text), 16)])), true)
 	}
-	for i := bytes.IndexByte(text, '.'); i >= 0; {
-		if !behindName(text[:i]) {
+	a.dots(text)
+}
+
+// option looks at a word of the options, which may define a macro that becomes a
+// literal.
+func (a *assembler) option(word string) {
+	_, value, ok := strings.Cut(word, "=")
+	if !ok {
+		value = word
+	}
+	a.continuation(strings.ToLower(value[:min(len(value), 16)]), true)
+	a.dots([]byte(value))
+}
+
+// dots looks at each dot in text.
+func (a *assembler) dots(text []byte) {
+	for i, c := range text {
+		if c == '.' && !behindName(text[:i]) {
 			a.dot(text[i:], `\%&@{$`, false)
 		}
-		n := bytes.IndexByte(text[i+1:], '.')
-		if n < 0 {
-			break
-		}
-		i += 1 + n
 	}
 }
 

@@ -4,12 +4,20 @@ import "bytes"
 
 // logical returns src as the compiler sees it before it looks for tokens: one
 // kind of line end, no byte order mark, one kind of rare white space (NUL is
-// some), and continued lines joined. doubtful says that compilers disagree about a continuation in
-// it (a trigraph, or a backslash before blanks at the end of a line).
+// some), and continued lines joined. doubtful says that compilers disagree about
+// a continuation in it (a trigraph, or a backslash before blanks at the end of a
+// line).
 func logical(src []byte) (text []byte, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	text = make([]byte, 0, len(src)+1)
 	for i := 0; i < len(src); i++ {
+		plain := i
+		for i < len(src) && !unusual[src[i]] {
+			i++
+		}
+		if text = append(text, src[plain:i]...); i == len(src) {
+			break
+		}
 		switch c := src[i]; c {
 		case '\r':
 			if i+1 < len(src) && src[i+1] == '\n' {
@@ -33,12 +41,13 @@ func logical(src []byte) (text []byte, doubtful bool) {
 				}
 			}
 			text = append(text, c)
-		default:
-			text = append(text, c)
 		}
 	}
 	return append(text, '\n'), doubtful
 }
+
+// unusual are the characters that logical looks at.
+var unusual = [256]bool{'\r': true, 0: true, '\f': true, '\v': true, '\\': true, '?': true}
 
 // lineEnd returns the index behind the line end that follows i, or 0 where
 // something else follows; blanks says that blanks stood between.

@@ -106,6 +106,7 @@ func (n *names) options(words []string) {
 		if rest == "" && i+1 < len(words) {
 			i++
 			rest = words[i]
+			n.blind = n.blind || !settled(rest)
 		}
 		if strings.HasSuffix(w, "U") || strings.HasPrefix(w, "--un") {
 			n.free[rest] = true

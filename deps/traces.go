@@ -48,6 +48,10 @@ var inNames = func() map[string]bool {
 
 func (t *traces) identifier(name []byte) {
 	t.assembler.identifier(name)
+	t.piece(name)
+}
+
+func (t *traces) piece(name []byte) {
 	if len(name) > longest || !inNames[string(name)] {
 		return
 	}
@@ -84,8 +88,9 @@ const (
 // are known.
 func (t *traces) reasonWith(options []string) Reason {
 	for _, w := range options {
+		t.assembler.option(unquote.Replace(w))
 		for _, name := range strings.FieldsFunc(w, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
-			t.identifier([]byte(name))
+			t.piece([]byte(name))
 		}
 	}
 	if text := t.assembler.directive(); text != "" && t.makes(assemblers, anyPieces) != "" {
