@@ -5,8 +5,9 @@
 //
 // On Linux a path is opened by one openat2 with RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS; where the kernel or a sandbox does not have it, and on
-// macOS, component by component with O_NOFOLLOW. Other systems are not
-// supported yet: every call answers [ErrUnsupported].
+// macOS, component by component with O_NOFOLLOW. On Windows it is NtCreateFile
+// with OBJ_DONT_REPARSE; modes and owners mean nothing there, see Dir.Distrust.
+// Other systems are not supported: every call answers [ErrUnsupported].
 //
 // Errors are *fs.PathError and answer errors.Is for the errors of [io/fs]. A
 // [Dir] and a [File] are descriptors: copies share it, Close ends it once.
