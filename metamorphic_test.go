@@ -52,7 +52,7 @@ type metaPlayer struct {
 
 func (m *meta) errorf(format string, args ...any) {
 	m.t.Helper()
-	last := m.done[max(0, len(m.done)-25):]
+	last := append(slices.Clone(m.done[:len(m.workers)]), m.done[max(len(m.workers), len(m.done)-20):]...)
 	m.t.Errorf("%s=%d, step %d: %s\nlast steps: %q", metaSeed, m.seed, len(m.done), fmt.Sprintf(format, args...), last)
 }
 
@@ -152,7 +152,11 @@ func (m *meta) request(players []*metaPlayer) {
 			}
 		}
 	}
-	m.note("request %v", asked)
+	which := []int{}
+	for _, p := range players {
+		which = append(which, slices.Index(m.workers, p))
+	}
+	m.note("request %v of workers %v", asked, which)
 	var all sync.WaitGroup
 	for j, p := range players {
 		all.Go(func() { answers[j] = p.do(metaDo{Programs: asked[j]}) })
