@@ -19,31 +19,38 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, miss(err)
 	}
+	e, gone, err := s.get(&k)
+	if gone { // somebody may have made another root
+		e, _, err = s.get(&k)
+	}
+	return e, err
+}
+
+// get is Get in the root as it is open. gone says that it was removed.
+func (s *Store) get(k *key.Key) (e *store.Entry, gone bool, err error) {
 	r, err := s.acquire(false)
 	if err != nil {
-		return nil, miss(err)
+		return nil, false, miss(err)
 	}
 	defer r.release()
-	path := s.firstPath(&k)
-	e, err := s.getFile(r.dir, path, &k)
-	if err == nil {
-		return e, nil
+	path := s.firstPath(k)
+	if e, err = s.getFile(r.dir, path, k); err == nil {
+		return e, false, nil
 	}
-	return s.getOther(r, &k, wrapPath(path, err))
+	return s.getOther(r, k, wrapPath(path, err))
 }
 
 // getOther looks at the other numbers of the leaf directory, after 0 gave
 // first. It never stops at a gap: eviction makes them.
-func (s *Store) getOther(r *root, k *key.Key, first error) (*store.Entry, error) {
+func (s *Store) getOther(r *root, k *key.Key, first error) (e *store.Entry, gone bool, err error) {
 	leaf, err := r.dir.OpenDir(s.names(*k).path())
 	if err != nil {
-		s.dropIfGone(r)
-		return nil, miss(moreTelling(first, err))
+		return nil, s.dropIfGone(r), miss(moreTelling(first, err))
 	}
 	defer leaf.Close()
 	numbers, err := listNumbers(leaf)
 	if err != nil {
-		return nil, miss(moreTelling(first, err))
+		return nil, false, miss(moreTelling(first, err))
 	}
 	for _, n := range numbers {
 		if n == 0 {
@@ -51,11 +58,11 @@ func (s *Store) getOther(r *root, k *key.Key, first error) (*store.Entry, error)
 		}
 		e, err := s.getFile(leaf, binName(n), k)
 		if err == nil {
-			return e, nil
+			return e, false, nil
 		}
 		first = moreTelling(first, wrapPath(binName(n), err))
 	}
-	return nil, miss(first)
+	return nil, false, miss(first)
 }
 
 func (s *Store) getFile(d beneath.Dir, path string, k *key.Key) (*store.Entry, error) {

@@ -193,3 +193,16 @@ func TestUnwritableRoot(t *testing.T) {
 		must(t, os.Chmod(top, 0o700))
 	})
 }
+
+// TestGetFindsTheNewRoot: the root was removed and another process made it
+// anew, with the entry: that is found at once.
+func TestGetFindsTheNewRoot(t *testing.T) {
+	t.Parallel()
+	s, other := open(t), open(t)
+	e := storetest.New(t, "e", 100)
+	put(t, s, e, store.Stored)
+	other.o.Dir = s.o.Dir
+	must(t, os.RemoveAll(s.o.Dir))
+	put(t, other, e, store.Stored)
+	wantHit(t, s, e)
+}
