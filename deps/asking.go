@@ -7,14 +7,17 @@ import (
 	"strings"
 )
 
-const hasInclude = "__has_include"
+const (
+	hasInclude = "__has_include"
+	maxAsking  = 100 // macros that may ask for files
+)
 
 // findAsking finds the macros that may ask for files: those that have
 // __has_include in them, and those that have one of these in them.
-func (t *tracker) findAsking() {
+func (t *tracker) findAsking() error {
 	t.asking = make(map[string]bool)
 	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.asks }) {
-		return
+		return nil
 	}
 	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
 		for _, n := range t.order {
@@ -25,22 +28,30 @@ func (t *tracker) findAsking() {
 				}
 			}
 		}
+		if len(t.asking) > maxAsking {
+			return errWays
+		}
 	}
+	return nil
 }
 
 // lineAt returns the rest of the directive at i; more, if in doubt.
 func lineAt(text []byte, i int) []byte {
-	end := i
+	from := i
 	for {
-		n := bytes.IndexByte(text[end:], '\n')
-		if n < 0 {
+		n := bytes.IndexByte(text[from:], '\n')
+		open := bytes.Index(text[from:], []byte("/*"))
+		switch {
+		case n < 0:
+			return text[i:]
+		case open < 0 || n < open:
+			return text[i : from+n+1]
+		}
+		from += open + 2
+		if n = bytes.Index(text[from:], []byte("*/")); n < 0 {
 			return text[i:]
 		}
-		end += n + 1
-		line := text[i:end]
-		if open := bytes.LastIndex(line, []byte("/*")); open < 0 || bytes.Contains(line[open+2:], []byte("*/")) {
-			return line
-		}
+		from += n + 2
 	}
 }
 

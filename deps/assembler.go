@@ -96,11 +96,17 @@ func (a *assembler) option(word string) {
 	a.dots([]byte(value))
 }
 
-// dots looks at each dot in text.
+// dots looks at each dot in text, but those behind a name that the assembler sees
+// as it is written: not an operand (%0), nor an argument of an assembler's macro
+// (\x).
 func (a *assembler) dots(text []byte) {
+	start := 0 // of the name, with its dots, that may stand before the next byte
 	for i, c := range text {
-		if c == '.' && !behindName(text[:i]) {
+		if c == '.' && (i == start || start > 0 && bytes.IndexByte([]byte("%\\@&"), text[start-1]) >= 0) {
 			a.dot(text[i:], `\%&@{$`, false)
+		}
+		if c != '.' && !isWord(c) {
+			start = i + 1
 		}
 	}
 }
@@ -145,23 +151,13 @@ func unescape(text []byte) []byte {
 	return plain
 }
 
-// behindName says whether text ends in a name that the assembler sees as it is
-// written: not an operand (%0), nor an argument of an assembler's macro (\x).
-func behindName(text []byte) bool {
-	i := len(text)
-	for i > 0 && (isWord(text[i-1]) || text[i-1] == '.') {
-		i--
-	}
-	return i < len(text) && (i == 0 || !bytes.ContainsRune([]byte("%\\@&"), rune(text[i-1])))
-}
-
 // dot looks at text that starts with a dot: whether it is a directive that
 // reads a file, or the beginning of one, with which it ends, or which one of
 // the characters in on may go on with. So "atom.inc.u32" is none, nor is
 // "v.increment()". code says that it is not in a literal.
 func (a *assembler) dot(text []byte, on string, code bool) {
 	n := 1
-	for n < len(text) && (isWord(text[n]) || text[n] == '.') {
+	for n < len(text) && n <= len(" include") && (isWord(text[n]) || text[n] == '.') {
 		n++
 	}
 	if n > len(" include") {

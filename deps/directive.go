@@ -60,7 +60,7 @@ func (s *scanner) reference(l line, end byte) {
 		n := bytes.IndexByte(rest[1:], closing)
 		name := string(rest[1 : 1+max(n, 0)])
 		if n <= 0 || strings.ContainsAny(name, "\\\v") {
-			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest)))
+			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest[:min(len(rest), 80)])))
 			return
 		}
 		l.form, l.name = rest[0], name

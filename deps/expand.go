@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// Bounds of one expansion.
+// Bounds of what is expanded.
 const (
-	maxWays   = 256     // combinations of definitions
-	maxTokens = 1 << 16 // tokens that are looked at, for each of them
+	maxWays = 256     // combinations of definitions, for each line
+	maxHide = 200     // macros within macros
+	maxOnce = 1 << 18 // tokens that are looked at or moved, for one expansion
+	maxWork = 1 << 22 // likewise, for a unit; below a second
 )
 
 var (
@@ -27,7 +29,7 @@ func (n *names) expandAll(list []token, visit func([]token) error) error {
 	}
 	x := expander{names: n}
 	for range maxWays {
-		x.chosen, x.step, x.left = make(map[string]int), 0, maxTokens
+		x.chosen, x.step, x.left = make(map[string]int), 0, maxOnce
 		out, err := x.expand(list)
 		if err == nil {
 			err = visit(out)
@@ -48,7 +50,7 @@ type expander struct {
 	chosen map[string]int // of each name met, the definition that is in force
 	path   []choice       // the choices in the order in which they were met
 	step   int            // how many of them this expansion has met
-	left   int            // tokens that may still be looked at
+	left   int            // work that may still be done for it
 }
 
 type choice struct{ is, of int }
@@ -64,6 +66,13 @@ func (x *expander) next() bool {
 		x.path = x.path[:len(x.path)-1]
 	}
 	return false
+}
+
+func (x *expander) spend(work int) error {
+	if x.left -= work; x.left < 0 {
+		return errLong
+	}
+	return x.names.spend(work)
 }
 
 // definition returns the one in force, or nil.
@@ -96,8 +105,8 @@ func (x *expander) definition(name string) (*macro, error) {
 func (x *expander) expand(in []token) ([]token, error) {
 	var out []token
 	for len(in) > 0 {
-		if x.left--; x.left < 0 {
-			return nil, errLong
+		if err := x.spend(1); err != nil {
+			return nil, err
 		}
 		t := in[0]
 		in = in[1:]
@@ -130,7 +139,9 @@ func (x *expander) expand(in []token) ([]token, error) {
 		if err != nil {
 			return nil, err
 		}
-		hidden = hidden.with(t.text)
+		if hidden = hidden.with(t.text); hidden.size() > maxHide {
+			return nil, errLong
+		}
 		for i := range body {
 			body[i].hide = body[i].hide.union(hidden)
 			body[i].unsure = body[i].unsure || t.unsure
@@ -141,8 +152,8 @@ func (x *expander) expand(in []token) ([]token, error) {
 			in = append([]token{}, in...)
 			in[0].space = true
 		}
-		if x.left -= len(body); x.left < 0 {
-			return nil, errLong
+		if err := x.spend(len(body) + len(in)); err != nil {
+			return nil, err
 		}
 		in = append(body, in...)
 	}
@@ -220,8 +231,8 @@ func (x *expander) substitute(m *macro, args [][]token) ([]token, error) {
 		if p >= 0 && len(piece) > 0 {
 			piece[0].space = t.space
 		}
-		if x.left -= len(piece); x.left < 0 {
-			return nil, errLong
+		if err := x.spend(len(piece)); err != nil {
+			return nil, err
 		}
 		if joins && (len(out) == 0 || len(piece) == 0) {
 			// An empty operand: what stands next to it stays as it is. Whether

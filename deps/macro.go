@@ -73,10 +73,19 @@ type names struct {
 	free map[string]bool
 	// blind says that the macros of the options are not known.
 	blind bool
+	left  int // work that may still be done to expand, in tokens
+}
+
+// spend takes some of the work that may be done for one unit.
+func (n *names) spend(work int) error {
+	if n.left -= work; n.left < 0 {
+		return errLong
+	}
+	return nil
 }
 
 func newNames() *names {
-	return &names{defs: make(map[string][]*macro), free: make(map[string]bool)}
+	return &names{defs: make(map[string][]*macro), free: make(map[string]bool), left: maxWork}
 }
 
 func (n *names) define(name string, m *macro) { n.defs[name] = append(n.defs[name], m) }

@@ -72,7 +72,11 @@ func (s *source) show(l line) string {
 	case '<':
 		return directive + "<" + l.name + ">"
 	}
-	return directive + spell(lex(s.text, l.at))
+	computed := spell(lex(s.text, l.at))
+	if len(computed) > 80 {
+		computed = computed[:80] + "…"
+	}
+	return directive + computed
 }
 
 // scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
@@ -142,7 +146,8 @@ func (s *scanner) scan() {
 				s.traces.pastes = true
 			}
 			if c == '.' {
-				s.dot(rest[:bytes.IndexByte(rest, '\n')])
+				line, _, _ := bytes.Cut(rest[:min(len(rest), 100)], []byte{'\n'})
+				s.dot(line)
 			}
 			s.i++
 		}

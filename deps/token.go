@@ -140,6 +140,13 @@ func (h *hide) has(name string) bool {
 	return false
 }
 
+func (h *hide) size() (n int) {
+	for ; h != nil; h = h.more {
+		n++
+	}
+	return n
+}
+
 func (h *hide) with(name string) *hide {
 	if h.has(name) {
 		return h

@@ -122,7 +122,9 @@ func (t *tracker) track() (*Tracking, error) {
 		// All macros that are known count for all lines, so all are expanded
 		// again once there are more sources.
 		t.expanded = len(t.order)
-		t.findAsking()
+		if err := t.findAsking(); err != nil {
+			return nil, err
+		}
 		for _, n := range t.order[:t.expanded] {
 			if err := t.follow(n, true); err != nil {
 				return nil, err
@@ -232,6 +234,9 @@ func (t *tracker) follow(n *node, computed bool) error {
 	for i, l := range n.src.lines {
 		if (l.form == 0) != computed {
 			continue
+		}
+		if err := t.names.spend(1); err != nil {
+			return err
 		}
 		names, err := t.expand(n, l)
 		if err != nil {

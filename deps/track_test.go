@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -364,5 +365,37 @@ func TestTrackBounds(t *testing.T) {
 	}
 	if _, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"200.h\"\n#include \"201.h\"\n#include \"202.h\"\n")}, nil, s); !strings.Contains(r.Detail, "too many") {
 		t.Errorf("96 MiB: %v", r)
+	}
+}
+
+// Sources that are made to keep the scan busy are given up soon.
+func TestTrackEnds(t *testing.T) {
+	t.Parallel()
+	var chain strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&chain, "#define A%d A%d\n", i, i+1)
+	}
+	tests := map[string]string{
+		"dots":             "asm(\"" + strings.Repeat(".", 1<<22) + "\");\n",
+		"dots in code":     strings.Repeat(" .", 1<<21) + "\n",
+		"comment lines":    "#define H(x) __has_include(x)\n#if 1 /*" + strings.Repeat("\n H", 1<<20) + "*/\n#endif\n",
+		"chain of macros":  chain.String() + "#include A0\n",
+		"doubled":          "#define A(x) x x\n#include " + strings.Repeat("A(", 60) + "b" + strings.Repeat(")", 60) + "\n",
+		"many definitions": many("ABCDEFGH", 30) + strings.Repeat("#include A.B.C.D.E.F.G.H\n", 1000),
+		"questions":        strings.Repeat("#define H(x) __has_include(x)\n", 1) + chain.String() + strings.Repeat("#if H(A0)\n#endif\n", 1000),
+		"open":             "#include " + strings.Repeat("(", 1<<20) + "\n",
+	}
+	for name, src := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := tree(t, nil)
+			start := time.Now()
+			_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte(src)}, nil, Search{Dir: dir, Main: dir})
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("took %v: %v", took, r)
+			} else {
+				t.Logf("%v: %v", took, r)
+			}
+		})
 	}
 }
