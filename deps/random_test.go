@@ -162,8 +162,12 @@ func TestTrackRandomTrees(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("KERNSTASH_TEST_SEED"), 10, 64); err == nil {
 		seed = s
 	}
-	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
-		n = 3000
+	switch os.Getenv("KERNSTASH_TEST_LONG") {
+	case "":
+	case "all":
+		n = 5000
+	default:
+		n = 1000
 	}
 	t.Logf("KERNSTASH_TEST_SEED=%d", seed)
 	var c compared
