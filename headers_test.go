@@ -708,3 +708,45 @@ func TestRootDeletedBesideHeaders(t *testing.T) {
 		t.Errorf("counted %v", s)
 	}
 }
+
+// Where code depends on paths, the same files elsewhere are another program, and
+// the directories to search are in the key, in their place.
+func TestHeadersWhosePathsCount(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	files := map[string]string{"inc/a.h": "__FILE__\n"}
+	request := func(dir string) Request {
+		return Request{Image: image(t, "#include \"a.h\"\n"), CompileOptions: "-DN=4 -I" + dir + "/inc -O2"}
+	}
+	dir, other := newTree(t, files), newTree(t, files)
+	for _, step := range []struct {
+		dir    string
+		builds int
+	}{{dir, 1}, {dir, 0}, {other, 1}, {other, 0}} {
+		f := newReader(t)
+		_, s := once(t, root, f, request(step.dir))
+		f.wantBuilds(step.builds)
+		if step.builds == 0 && s[stats.DiskHits] != 1 {
+			t.Errorf("counted %v", s)
+		}
+	}
+	x := fakeContextOn(openCache(t, root), newReader(t))
+	for _, with := range []string{"__FILE__\n", "no path\n"} {
+		putFile(t, dir+"/inc/a.h", with)
+		tracked, err := x.track([]int{0}, request(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, against, err := x.recipe([]int{0}, request(dir), tracked)
+		if err != nil || !against.None() {
+			t.Fatal(against, err)
+		}
+		compile, search := "-DN=4 -I"+dir+"/inc -O2", ""
+		if with == "no path\n" {
+			compile, search = "-DN=4 -O2", "-I"+dir+"/inc"
+		}
+		if got := strings.Join(rec.Options.Compile, " "); got != compile || strings.Join(rec.Options.Search, " ") != search {
+			t.Errorf("%q: compile %q, search %q", with, got, rec.Options.Search)
+		}
+	}
+}
