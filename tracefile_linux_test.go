@@ -1,6 +1,7 @@
 package kernstash
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -127,13 +128,24 @@ func TestSetUserIDEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := exec.Command(binary)
-		c.Env = []string{
-			childVariable + "=source", "HOME=" + place, "KERNSTASH_TRACE=all",
-			"KERNSTASH_TRACE_FILE=" + filepath.Join(place, "trace"), "KERNSTASH_DIR=" + filepath.Join(place, "cache"),
+		run := func() ([]byte, error) {
+			c := exec.Command(binary)
+			c.Env = []string{
+				childVariable + "=source", "HOME=" + place, "KERNSTASH_TRACE=all",
+				"KERNSTASH_TRACE_FILE=" + filepath.Join(place, "trace"), "KERNSTASH_DIR=" + filepath.Join(place, "cache"),
+			}
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			return c.CombinedOutput()
 		}
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		out, err := c.CombinedOutput()
+		out, err := run()
+		for range 50 {
+			if !errors.Is(err, syscall.ETXTBSY) {
+				break
+			}
+			// A child that another test is just starting has it open yet.
+			time.Sleep(20 * time.Millisecond)
+			out, err = run()
+		}
 		if err != nil || !strings.Contains(string(out), "binary of source") {
 			t.Fatalf("mode %v: %v\n%s", mode, err, out)
 		}
