@@ -121,7 +121,7 @@ func diskRows(s *setting) ([]row, error) {
 				nextBare++
 			}
 		},
-		bar: bar{factor: 3.5}, fixed: 30,
+		bar: bar{factor: 3.5}, fixed: 6, more: 5,
 	}
 	for _, p := range peers {
 		for i := range hotEntries {

@@ -69,7 +69,7 @@ func fullRows(s *setting) ([]row, error) {
 			}
 		}
 	}
-	const fixed = 200
+	const fixed = 20
 	return []row{{
 		name: fmt.Sprintf("a program is made and evicts one of %d / is made, nothing is evicted", fullPrograms),
 		prepare: func(n int) {
@@ -79,7 +79,7 @@ func fullRows(s *setting) ([]row, error) {
 				images = append(images, sourceImage(next))
 			}
 		},
-		ours: full, theirs: roomy, fixed: fixed,
+		ours: full, theirs: roomy, fixed: fixed, more: 10,
 		peers: []peer{
 			{"otter, Set alone", store(func(d key.Digest) { tiny.Set(d, &value{1}) })},
 			{"ristretto, Set alone", store(func(d key.Digest) { ris.Set(string(d[:]), &value{1}, 1) })},

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	var o choice
-	flag.IntVar(&o.rounds, "rounds", 15, "how often each side of a row is measured")
+	flag.IntVar(&o.rounds, "rounds", 15, "how often each side of a row is measured, 16 ms each")
 	flag.BoolVar(&o.check, "check", false, "measure only rows with a bar; fail if one is over it")
 	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this")
 	flag.BoolVar(&o.starts, "starts", true, "measure starts of real programs (needs an OpenCL device)")

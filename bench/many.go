@@ -52,7 +52,7 @@ func manyRows(s *setting) ([]row, error) {
 					fresh = append(fresh, small(at))
 				}
 			},
-			ours: put(many, &next), theirs: put(few, &nextFew), bar: bar{factor: 1.5}, fixed: 60,
+			ours: put(many, &next), theirs: put(few, &nextFew), bar: bar{factor: 1.5}, fixed: 10, more: 6,
 		},
 		{
 			name: fmt.Sprintf("opening a root with %d entries, and the first hit", manyEntries),

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -83,8 +83,13 @@ type peerResult struct {
 	Ratio float64       `json:"ratio"`
 }
 
-// slice is how long one measurement of one side takes.
-const slice = 20 * time.Millisecond
+// slice is how long one measurement of one side takes, where a row does not say
+// how many operations it has. It is short, so that on a busy machine most slices
+// are not interrupted, and there are so many more of them.
+const (
+	slice    = 2 * time.Millisecond
+	perRound = 8
+)
 
 // measureUntilWithin measures again, at most so many times, while the row is
 // over its bar: another process may have had one of the CPUs.
@@ -98,6 +103,9 @@ func (r row) measureUntilWithin(rounds, tries int) (out result) {
 }
 
 func (r row) measure(rounds int) result {
+	if r.fixed == 0 {
+		rounds *= perRound
+	}
 	rounds *= max(r.more, 1)
 	if r.most > 0 {
 		rounds = min(rounds, r.most)
@@ -146,17 +154,19 @@ func (r row) measure(rounds int) result {
 	return out
 }
 
-// calibrate returns how many operations fill a slice.
+// calibrate returns how many operations fill a slice: by the best of three, since
+// one that is interrupted seems to fill it alone.
 func (r row) calibrate(s side) int {
 	if r.fixed > 0 {
 		return r.fixed
 	}
 	for n := 1; ; n *= 2 {
-		if start := time.Now(); true {
-			s(n)
-			if took := time.Since(start); took > slice/4 {
-				return max(1, int(float64(n)*float64(slice)/float64(took)))
-			}
+		took := time.Duration(perOp(s, n) * float64(n))
+		for range 2 {
+			took = min(took, time.Duration(perOp(s, n)*float64(n)))
+		}
+		if took > slice/4 {
+			return max(1, int(float64(n)*float64(slice)/float64(took)))
 		}
 	}
 }
@@ -177,7 +187,8 @@ func allocs(s side, n int) float64 {
 }
 
 func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
+	v = append([]float64(nil), v...)
+	sort.Float64s(v)
 	return v[len(v)/2]
 }
 
