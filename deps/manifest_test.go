@@ -320,3 +320,48 @@ func TestParseManifestRefuses(t *testing.T) {
 		t.Errorf("with a byte more: %v", err)
 	}
 }
+
+// Parts that do not fit together are no manifest.
+func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	good := func() *Manifest {
+		return &Manifest{
+			includes: []key.Include{{Name: "<a>", File: 0}, {Name: "<c>", File: 2}, {Name: "<d>", File: -1}},
+			files: []key.File{
+				{Path: "/a", Size: 1, Includes: []key.Include{{Name: "<b>", File: 1}}},
+				{Path: "/b", Size: 2, Includes: []key.Include{{Name: "<a>", File: 0}}},
+				{Path: "/c", Size: 3},
+			},
+			reads: []seen{
+				{path: "/a", file: 0, stamp: stamp{size: 1}},
+				{path: "/b", file: 1, stamp: stamp{size: 2}, settled: true},
+				{path: "/c", file: 2, stamp: stamp{size: 3}},
+			},
+			probes: []probe{{"/d", nothing}, {"/e", aDirectory}, {"/e", realDirectory}},
+		}
+	}
+	if _, err := ParseManifest(good().Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]func(*Manifest){
+		"a file that is not there":      func(m *Manifest) { m.includes[1].File = 3 },
+		"files in another order":        func(m *Manifest) { m.includes[0].File, m.includes[1].File = 2, 0 },
+		"a file that nothing leads to":  func(m *Manifest) { m.includes = m.includes[:1] },
+		"a path that was not read":      func(m *Manifest) { m.files[2].Path = "/x" },
+		"a path of another file":        func(m *Manifest) { m.reads[2].file = 0 },
+		"a path of a file that is none": func(m *Manifest) { m.reads[2].file = 3 },
+		"a path twice":                  func(m *Manifest) { m.reads = append(m.reads, m.reads[2]) },
+		"paths out of order":            func(m *Manifest) { m.reads[0], m.reads[1] = m.reads[1], m.reads[0] },
+		"probes out of order":           func(m *Manifest) { m.probes[1], m.probes[2] = m.probes[2], m.probes[1] },
+		"a probe that is a file":        func(m *Manifest) { m.probes[2].kind = regular },
+		"a size below 0":                func(m *Manifest) { m.files[2].Size = -1 },
+		"a line to a file far away":     func(m *Manifest) { m.includes[2].File = 1 << 31 },
+	}
+	for name, change := range tests {
+		m := good()
+		change(m)
+		if _, err := ParseManifest(m.Append(nil)); !errors.Is(err, ErrManifest) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
