@@ -147,6 +147,16 @@ var trackCases = []trackCase{
 		"", "includes other files",
 	},
 	{
+		"include_next beside the includer",
+		map[string]string{"m.cl": "#include <c.h>", "x/c.h": "#include \"d/a.h\"", "x/d/a.h": "#include_next <a.h>", "x/a.h": "", "z/a.h": ""},
+		"-Ix -Iz", nil, "", "no searched directory",
+	},
+	{
+		"include_next beside the includer, which makes no difference",
+		map[string]string{"m.cl": "#include <c.h>", "x/c.h": "#include \"d/a.h\"", "x/d/a.h": "#include_next <a.h>", "z/a.h": ""},
+		"-Ix -Iz", nil, "unit: <c.h>=0\n0 x/c.h: \"d/a.h\"=1\n1 x/d/a.h: <a.h>=2\n2 z/a.h:", "",
+	},
+	{
 		"has_include",
 		map[string]string{"m.cl": "#if __has_include(<a.h>) && !__has_include(\"no.h\") && __has_include_next(<b.h>)\n#endif", "i/a.h": "", "i/b.h": ""},
 		"-Ii", nil,
