@@ -13,12 +13,12 @@ import (
 // microseconds, unless its holder was stopped in between.
 const patience = 250 * time.Millisecond
 
-// Slots returns the counters of every slot, one slot behind the other, and says
-// whether there are any: a file that is missing, damaged or of another shape
-// has counted nothing. It makes nothing. Changes that happen meanwhile may be
-// in or not, but those of one slot are in together.
-func (t *File) Slots() (counters []int64, any bool, err error) {
-	counters = make([]int64, t.slots*t.counters)
+// Slots puts the counters of every slot into counters, one slot behind the other,
+// and says whether there are any: a file that is missing, damaged or of another
+// shape has counted nothing. It makes nothing. Changes that happen meanwhile may
+// be in or not, but those of one slot are in together.
+func (t *File) Slots(counters []int64) (any bool, err error) {
+	clear(counters)
 	_, err = t.look(func() (uint64, error) {
 		any = false
 		b, h, err := t.read()
@@ -31,7 +31,7 @@ func (t *File) Slots() (counters []int64, any bool, err error) {
 		}
 		return h.flags, nil
 	})
-	return counters, any, err
+	return any, err
 }
 
 // Change lets f change the counters of a slot, which nobody else does

@@ -15,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -58,6 +59,7 @@ type File struct {
 	f    beneath.File
 	h    header
 	slot int // where the last addition went
+	buf  []byte
 }
 
 type header struct {
@@ -238,9 +240,10 @@ func (t *File) sum(sums []int64) (flags uint64, err error) {
 	return h.flags, nil
 }
 
-// read returns the whole file.
+// read returns the whole file, until the next read.
 func (t *File) read() ([]byte, header, error) {
-	b := make([]byte, t.h.size())
+	t.buf = slices.Grow(t.buf[:0], int(t.h.size()))[:t.h.size()]
+	b := t.buf
 	if _, err := t.f.ReadAt(b, 0); err != nil {
 		return nil, header{}, fmt.Errorf("read %s: %w", t.place.Name, err)
 	}

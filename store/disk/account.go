@@ -3,7 +3,9 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/tally"
 	"github.com/kernstash/kernstash/stats"
@@ -17,8 +19,9 @@ import (
 
 // ledger reads the account.
 func (m *meta) ledger() (l ledger, err error) {
-	c, _, err := m.account.Slots()
-	if err != nil {
+	c := ledgers.Get().(*[accountSlots * accountCounters]int64)
+	defer ledgers.Put(c)
+	if _, err := m.account.Slots(c[:]); err != nil {
 		return l, err
 	}
 	for i := range l {
@@ -27,6 +30,9 @@ func (m *meta) ledger() (l ledger, err error) {
 	}
 	return l, nil
 }
+
+// ledgers are room for what is read at every put.
+var ledgers = sync.Pool{New: func() any { return new([accountSlots * accountCounters]int64) }}
 
 // total returns what the account says in all.
 func (m *meta) total() (total, error) {
@@ -86,10 +92,34 @@ func (s *Store) reserve(m *meta) (*total, error) {
 		return nil, nil
 	}
 	if s.o.MaxSize > 0 && t.bytes > s.o.MaxSize {
+		s.evict.full.Store(time.Now().Add(fullPause).UnixNano())
 		s.wakeEvictor()
 		return nil, fmt.Errorf("%d of %d bytes used: %w", t.bytes, s.o.MaxSize, store.ErrDropped)
 	}
 	return &t, nil
+}
+
+// fullPause is how long a process takes for granted that there is no room, unless
+// it made room itself: asking costs more than being told no, and what is dropped
+// may be put again and again.
+const fullPause = 2 * time.Millisecond
+
+// full says that there was no room a moment ago.
+func (s *Store) full() error {
+	if s.evict.full.Load() > time.Now().UnixNano() {
+		return fmt.Errorf("the limit of %d bytes is passed: %w", s.o.MaxSize, store.ErrDropped)
+	}
+	return nil
+}
+
+// highWater is the total from which on the evictor runs: the limit, or, where
+// there is much to look at before anything is freed, a little less, so that puts
+// need not be dropped.
+func (s *Store) highWater(entries int64) int64 {
+	if entries <= firstBatch {
+		return s.o.MaxSize
+	}
+	return s.o.MaxSize - s.o.MaxSize/16
 }
 
 // recountAfter is how old, in seconds, the count of a shard becomes before it is
@@ -107,7 +137,7 @@ func (s *Store) settle(before *total, bytes int64) {
 	switch {
 	case before == nil && limited,
 		before != nil && (!before.known || stale(before.counted, s.nowNanos()/1e9)),
-		before != nil && limited && before.bytes+bytes > s.o.MaxSize:
+		before != nil && limited && before.bytes+bytes > s.highWater(before.entries):
 		s.wakeEvictor()
 	}
 }

@@ -3,6 +3,8 @@ package disk
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/tally"
@@ -93,11 +95,23 @@ func (c *count) correct(s *slot, now int64) {
 		return
 	}
 	off := s.bytes - c.seen.bytes
-	if meanwhile <= 0 || max(off, -off) > meanwhile {
-		s.bytes, s.entries = c.seen.bytes, c.seen.entries
+	switch {
+	case meanwhile == 0, off == 0:
+		s.bytes, s.entries, s.counted = c.seen.bytes, c.seen.entries, now
+	case meanwhile > 0 && max(off, -off) <= meanwhile:
+		s.counted = now - recountAfter + recountUnsure
+	default:
+		s.bytes, s.entries, s.counted = c.seen.bytes, c.seen.entries, soon
 	}
-	s.counted = now
 }
+
+// recountUnsure is how many seconds later a shard is counted again whose account
+// is explained, but not found to be right.
+const recountUnsure = 60 * 60
+
+// soon, as the time of a count, has the shard counted again soon: the account was
+// wrong, and the count may err by what others did.
+const soon = 1
 
 // countShared counts what entries share, and corrects the account of it.
 func (b *books) countShared(ctx context.Context, r *root) error {
@@ -117,8 +131,25 @@ func (b *books) countShared(ctx context.Context, r *root) error {
 	return nil
 }
 
+// inFlight is how long a count that found something else than the account waits
+// for those who changed a file and have yet to say so: then it sees that they
+// did, and believes them.
+const inFlight = 10 * time.Millisecond
+
+// differs says whether a count found something else than the account says.
+func (b *books) differs(counts []*count) bool {
+	b.read()
+	return slices.ContainsFunc(counts, func(c *count) bool {
+		s := &b.l[c.shard]
+		return c.complete && usage{s.bytes, s.entries}.minus(c.removed) != c.seen
+	})
+}
+
 // end puts counts into the account.
 func (b *books) end(counts []*count) {
+	if b.unreadable == nil && b.differs(counts) {
+		time.Sleep(inFlight)
+	}
 	now := b.s.nowNanos() / 1e9
 	if b.unreadable != nil {
 		for _, c := range counts {

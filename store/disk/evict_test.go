@@ -189,6 +189,7 @@ func TestFullStoreDrops(t *testing.T) {
 	}
 	unlock()
 	r.release()
+	time.Sleep(2 * busyPause)
 	s.wakeEvictor()
 	settled(s)
 	put(t, s, sized(t, s, "again", 1000), store.Stored)

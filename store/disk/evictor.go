@@ -18,6 +18,7 @@ type evictor struct {
 	count  context.Context // of its count, which ends before
 	hurry  context.CancelFunc
 
+	full   atomic.Int64 // until when, in nanoseconds since 1970, there is no room
 	others atomic.Int64 // bytes of entries of other versions that the last run saw
 
 	mu      sync.Mutex
@@ -61,6 +62,10 @@ func (e *evictor) stop(wait time.Duration) {
 	}
 }
 
+// busyPause is how long a process does not ask again after it found that another
+// one evicts: a crowd whose puts are dropped would keep that one from its work.
+const busyPause = 5 * time.Millisecond
+
 // wakeEvictor starts a run, unless one is under way. It does not wait.
 func (s *Store) wakeEvictor() {
 	e := &s.evict
@@ -72,48 +77,54 @@ func (s *Store) wakeEvictor() {
 	e.running = true
 	e.done.Go(func() {
 		start := time.Now()
-		futile := s.evictRun()
+		futile, busy := s.evictRun()
 		now := time.Now()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.running = false
-		if futile {
+		e.full.Store(0)
+		switch {
+		case futile:
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
+		case busy:
+			e.rest = now.Add(busyPause)
 		}
 	})
 }
 
-// evictRun is one run. futile says that the next one should not come at once.
-func (s *Store) evictRun() (futile bool) {
+// evictRun is one run. futile says that the next one should not come at once,
+// busy that another process is at it.
+func (s *Store) evictRun() (futile, busy bool) {
 	ctx := s.evict.ctx
 	r, err := s.acquire(false)
 	if err != nil {
-		return true
+		return true, false
 	}
 	defer r.release()
 	m, err := r.meta(s.o.hooks.noLocks)
 	if err != nil {
-		return true
+		return true, false
 	}
 	unlock, err := m.locks.Lock(ctx, evictorByte, 0)
 	switch {
 	case err == nil:
 		defer unlock()
 	case errors.Is(err, lock.ErrBusy):
-		return false // another process does it
+		return false, true
 	case !errors.Is(err, lock.ErrUnsupported):
-		return true
+		return true, false
 	}
+	b := s.openBooks(m)
 	h := &shrink{
-		s: s, r: r, b: s.openBooks(m), ctx: ctx, count: s.evict.count,
-		above: s.o.MaxSize, down: s.o.MaxSize / 3 * 2,
+		s: s, r: r, b: b, ctx: ctx, count: s.evict.count,
+		above: s.highWater(b.l.total().entries), down: s.o.MaxSize / 3 * 2,
 		stale: func(v *slot) bool { return !v.known() || stale(v.counted, s.nowNanos()/1e9) },
 	}
 	before := h.total()
 	left, err := h.run(r.dir)
 	if err != nil {
 		s.o.Trace.Warn("evictor", "reason", err)
-		return true
+		return true, false
 	}
 	if h.freeing {
 		s.o.Trace.Debug("evicted", "before", before, "after", left, "limit", s.o.MaxSize)
@@ -121,5 +132,6 @@ func (s *Store) evictRun() (futile bool) {
 	if !h.partial {
 		s.evict.others.Store(h.others)
 	}
-	return h.b.unreadable != nil || s.o.MaxSize > 0 && left > s.o.MaxSize || !h.partial && !h.b.l.total().known
+	futile = h.b.unreadable != nil || s.o.MaxSize > 0 && left > s.o.MaxSize || !h.partial && !h.b.l.total().known
+	return futile, false
 }

@@ -58,21 +58,31 @@ const minKnown = 4
 // at most. The median, since one image with many options makes one shard large.
 func (l *ledger) total() total {
 	t := total{known: true, counted: l[sharedSlot].counted}
-	var bytes, entries []int64
 	for i := range l {
 		s := &l[i]
 		t.counted = min(t.counted, s.counted)
-		if s.known() && i < shards {
-			bytes, entries = append(bytes, s.bytes), append(entries, s.entries)
-		}
 		t.known = t.known && s.known()
 		t.bytes += max(s.bytes, 0)
 		if i != sharedSlot {
 			t.entries += max(s.entries, 0)
 		}
 	}
-	if len(bytes) == shards || len(bytes) < minKnown {
-		return t
+	if !t.known {
+		l.estimate(&t)
+	}
+	return t
+}
+
+// estimate adds to a total what shards hold that are not known.
+func (l *ledger) estimate(t *total) {
+	var bytes, entries []int64
+	for i := range shards {
+		if s := &l[i]; s.known() {
+			bytes, entries = append(bytes, s.bytes), append(entries, s.entries)
+		}
+	}
+	if len(bytes) < minKnown {
+		return
 	}
 	typical := slot{bytes: median(bytes), entries: median(entries)}
 	for i := range shards {
@@ -81,7 +91,6 @@ func (l *ledger) total() total {
 			t.entries += max(typical.entries-max(s.entries, 0), 0)
 		}
 	}
-	return t
 }
 
 func median(v []int64) int64 {

@@ -127,6 +127,9 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	if err != nil {
 		return store.Failed, err
 	}
+	if err := w.s.full(); err != nil {
+		return store.Failed, err
+	}
 	// Most entries that are there already are found without the lock.
 	leaf, err := r.dir.OpenDir(w.names.path())
 	switch {
@@ -142,11 +145,12 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return store.Failed, err
 	}
-	if err := w.encode(); err != nil {
-		return store.Failed, err
-	}
+	// Encoding takes the longest, so what is dropped is dropped before.
 	before, err := w.s.reserve(m)
 	if err != nil {
+		return store.Failed, err
+	}
+	if err := w.encode(); err != nil {
 		return store.Failed, err
 	}
 	unlock, err := w.s.lockLeaf(ctx, m, w.names, leafWait)

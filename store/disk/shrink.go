@@ -14,7 +14,10 @@ import (
 // docs/RATIONALE.md says. The first batch is a sixteenth of that, the next one
 // twice as large, and so on: puts are dropped until something is freed. A root of
 // fewer entries than the first is ranked exactly.
-const perBatch = 16 << 10
+const (
+	perBatch   = 16 << 10
+	firstBatch = perBatch / 16
+)
 
 // shrink counts shards and frees what has to go, one batch after another. It
 // works under the evictor's lock.

@@ -63,7 +63,7 @@ func evicted(s *Store, keys []key.Key) (gone, third, half int) {
 // rounds.
 func TestOrderOfEviction(t *testing.T) {
 	t.Parallel()
-	many := 1600
+	many := 1000
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
 		many = 10_000
 	}
@@ -77,7 +77,7 @@ func TestOrderOfEviction(t *testing.T) {
 		"one batch": {many, distinct, func(o *Options) { o.hooks.batch = many }, 0},
 		"unchanged": {many, distinct, func(*Options) {}, 12},
 		"batches":   {many, distinct, func(o *Options) { o.hooks.batch = 200 }, 20},
-		"lists":     {600, distinct, func(o *Options) { o.hooks.images = 250 }, 20},
+		"lists":     {500, distinct, func(o *Options) { o.hooks.images = 250 }, 20},
 		"one image": {300, func(i int) *store.Entry {
 			return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100)
 		}, func(o *Options) { o.hooks.victims = 20 }, 0},
