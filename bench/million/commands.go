@@ -118,36 +118,6 @@ func (t *table) memory(what string, peak int) {
 	t.line(what+": memory", fmt.Sprintf("%d MiB", peak>>10), fmt.Sprintf("≤ %d MiB", memoryBar>>10), peak <= memoryBar)
 }
 
-// space compares the account with du.
-func space(t *table, root, _, _ string, n int) error {
-	s := disk.New(disk.Options{Dir: root})
-	st := s.Status()
-	s.Close()
-	du := func(args ...string) (int64, error) {
-		out, err := exec.Command("du", append(args, "-s", root)...).Output()
-		if err != nil {
-			return 0, err
-		}
-		return strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
-	}
-	blocks, err := du("-B1")
-	apparent, err2 := du("-B1", "--apparent-size")
-	inodes, err3 := du("--inodes")
-	if err := errors.Join(err, err2, err3); err != nil {
-		return err
-	}
-	each := func(total int64) float64 { return float64(total) / float64(n) }
-	t.line("blocks an entry, by du", fmt.Sprintf("%.0f bytes", each(blocks)), "", true)
-	bar := ""
-	if blocks/inodes >= 4000 { // else directories take nothing here
-		bar = "within 2 %"
-	}
-	t.line("the same, by the account", fmt.Sprintf("%.0f bytes", each(st.Bytes)), bar, max(st.Bytes-blocks, blocks-st.Bytes) < blocks/50)
-	t.line("length of files and directories, by du", fmt.Sprintf("%.0f bytes an entry", each(apparent)), "", true)
-	t.line("inodes an entry", fmt.Sprintf("%.2f", each(inodes)), "", true)
-	return nil
-}
-
 // eviction lets a process of its own put one entry too many.
 func eviction(t *table, root, _, _ string, n int) error {
 	s := disk.New(disk.Options{Dir: root})

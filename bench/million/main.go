@@ -15,13 +15,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 func main() {
 	n := flag.Int("n", 1_000_000, "number of entries")
 	root := flag.String("root", "", "a root to complete, use and keep")
 	command := flag.String("command", "", "the kernstash command")
+	only := flag.String("only", "", "take only the steps of these names, with commas between: "+names())
 	check := flag.Bool("check", false, "fail if something is over its bar")
 	limit := flag.Int64("evict", 0, "evict to two thirds of so many bytes in root, and end: what this command starts itself as")
 	flag.Parse()
@@ -29,7 +34,7 @@ func main() {
 	if *limit > 0 {
 		err = evictChild(*root, *n, *limit)
 	} else {
-		err = run(*n, *root, *command, *check)
+		err = run(*n, *root, *command, *only, *check)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "million:", err)
@@ -39,7 +44,29 @@ func main() {
 
 var errOver = errors.New("something is over its bar")
 
-func run(n int, root, command string, check bool) error {
+// steps are what is measured, in this order: the last one takes entries away.
+var steps = []struct {
+	name string
+	do   func(t *table, root, small, command string, n int) error
+}{
+	{"sample", sample},
+	{"open", opening},
+	{"hit", hits},
+	{"put", puts},
+	{"commands", commands},
+	{"space", space},
+	{"evict", eviction},
+}
+
+func names() string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.name)
+	}
+	return strings.Join(all, ",")
+}
+
+func run(n int, root, command, only string, check bool) error {
 	if command == "" {
 		return errors.New("-command: which kernstash?")
 	}
@@ -63,9 +90,11 @@ func run(n int, root, command string, check bool) error {
 		return err
 	}
 	t := &table{}
-	steps := []func(t *table, root, small, command string, n int) error{sample, opening, hits, puts, commands, space, eviction}
 	for _, step := range steps {
-		if err := step(t, root, small, command, n); err != nil {
+		if only != "" && !slices.Contains(strings.Split(only, ","), step.name) {
+			continue
+		}
+		if err := step.do(t, root, small, command, n); err != nil {
 			return err
 		}
 	}
@@ -79,6 +108,12 @@ func run(n int, root, command string, check bool) error {
 // complete puts what is missing of the first n entries: what an eviction took.
 func complete(root string, n int) error {
 	start := time.Now()
+	s := disk.New(disk.Options{Dir: root})
+	st := s.Status()
+	s.Close()
+	if st.Counted && st.Entries >= int64(n) {
+		return nil
+	}
 	err := fill(root, 0, n, func(done int64) {
 		if done%50_000 == 0 {
 			fmt.Fprintf(os.Stderr, "%d entries in %v\n", done, time.Since(start).Round(time.Second))
