@@ -750,3 +750,53 @@ func TestHeadersWhosePathsCount(t *testing.T) {
 		}
 	}
 }
+
+// What a request means is remembered for contexts alike, and not for another
+// whose compiler looks elsewhere.
+func TestImagesInSeveralContexts(t *testing.T) {
+	t.Parallel()
+	dir := newTree(t, map[string]string{"one/v.h": "one\n", "two/v.h": "two\n"})
+	c := openCache(t, "")
+	r := Request{Image: image(t, "#include <v.h>\n")}
+	for _, place := range []string{"one", "two", "one"} {
+		if got := code(t, fakeContextOn(c, newReader(t, dir+"/"+place)), r); !strings.Contains(got, place) {
+			t.Errorf("looking in %s: %q", place, got)
+		}
+	}
+	if s := c.Stats(); s[stats.HeadersScanned] != 2 {
+		t.Errorf("counted %v", s)
+	}
+}
+
+// However many other programs there are, the changed header is named; and an
+// image keeps no contents once it is built.
+func TestChangedHeaderInACrowd(t *testing.T) {
+	t.Parallel()
+	root, dir := newRoot(t), deepTree(t)
+	c := openCache(t, root)
+	x := fakeContextOn(c, newReader(t))
+	for i := range 40 {
+		r := deepRequest(t, dir)
+		r.Image = image(t, strings.Repeat(string(rune('A'+i)), 60))
+		use(t, x, r)
+	}
+	a := deepRequest(t, dir)
+	use(t, x, a)
+	flush(t, c)
+	putFile(t, dir+"/late/c.h", "C\n")
+	b := deepRequest(t, dir)
+	use(t, x, b)
+	flush(t, c)
+	if s := c.Stats(); s[stats.NearestHeader] != 1 {
+		t.Errorf("counted %v", s)
+	}
+	for _, m := range []*Image{a.Image, b.Image} {
+		for i := range m.files.resolutions.first {
+			for res := m.files.resolutions.first[i].Load(); res != nil; res = res.next {
+				if res.groups[0].contents.Load() != nil {
+					t.Error("contents are kept in memory")
+				}
+			}
+		}
+	}
+}
