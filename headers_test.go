@@ -777,7 +777,7 @@ func TestChangedHeaderInACrowd(t *testing.T) {
 	x := fakeContextOn(c, newReader(t))
 	for i := range 40 {
 		r := deepRequest(t, dir)
-		r.Image = image(t, strings.Repeat(string(rune('A'+i)), 60))
+		r.Image = image(t, "#include \"a.h\"\n"+strings.Repeat(string(rune('A'+i)), 60))
 		use(t, x, r)
 	}
 	a := deepRequest(t, dir)
@@ -790,7 +790,13 @@ func TestChangedHeaderInACrowd(t *testing.T) {
 	if s := c.Stats(); s[stats.NearestHeader] != 1 {
 		t.Errorf("counted %v", s)
 	}
-	for _, m := range []*Image{a.Image, b.Image} {
+	putFile(t, dir+"/late/c.h", "c\n")
+	x.Clear()
+	back := deepRequest(t, dir) // scanned, and found on disk
+	if use(t, x, back) != Disk {
+		t.Error("it was built again")
+	}
+	for _, m := range []*Image{a.Image, b.Image, back.Image} {
 		for i := range m.files.resolutions.first {
 			for res := m.files.resolutions.first[i].Load(); res != nil; res = res.next {
 				if res.groups[0].contents.Load() != nil {
