@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -36,11 +37,17 @@ func child() int {
 	x := NewContext(c, Compiler{
 		Device: key.Device{API: "test", Name: "slow"},
 		Compile: func(_ context.Context, r *key.Recipe) ([]byte, error) {
+			source := expand(string(r.Image.Units()[0].Code), "", includeDirs(r.Options.CompileString()))
 			time.Sleep(500 * time.Millisecond)
-			return append([]byte("binary of "), r.Image.Units()[0].Code...), nil
+			return []byte("binary of " + source), nil
 		},
+		Headers: func(string) (deps.Search, error) { return deps.Search{}, nil },
 	}, ContextOptions{})
-	img, err := NewImage(key.Opaque, []byte(os.Getenv(childVariable)))
+	kind, options := key.Opaque, ""
+	if dir := os.Getenv("CHILD_INCLUDE"); dir != "" {
+		kind, options = key.OpenCLC, "-I"+dir
+	}
+	img, err := NewImage(kind, []byte(os.Getenv(childVariable)))
 	if err != nil {
 		return fail(err)
 	}
@@ -50,7 +57,7 @@ func child() int {
 	var all sync.WaitGroup
 	for i := range origins {
 		all.Go(func() {
-			p, err := x.Program(context.Background(), Request{Image: img})
+			p, err := x.Program(context.Background(), Request{Image: img, CompileOptions: options})
 			if err != nil {
 				origins[i] = err.Error()
 				return
@@ -114,6 +121,39 @@ func TestProcessesTogetherOneCompile(t *testing.T) {
 				t.Errorf("%d processes compiled, want 1", compiled)
 			}
 		})
+	}
+}
+
+// Processes that start together on changed headers: one compile, and none gets
+// what was built before.
+func TestProcessesTogetherOnHeaders(t *testing.T) {
+	t.Parallel()
+	root, dir := newRoot(t), newTree(t, map[string]string{"a.h": ""})
+	for _, step := range []struct {
+		content string
+		want    int // processes that compile
+	}{{"one", 1}, {"two", 1}, {"one", 0}} {
+		putFile(t, dir+"/a.h", step.content)
+		cmds := make([]*exec.Cmd, 8)
+		outs := make([]*strings.Builder, len(cmds))
+		for i := range cmds {
+			cmds[i], outs[i] = startChild(t, root, "#include \"a.h\"\n", "CHILD_GOROUTINES=20", "CHILD_INCLUDE="+dir)
+		}
+		for i, cmd := range cmds {
+			if err := cmd.Wait(); err != nil || !strings.Contains(outs[i].String(), step.content+"]") {
+				t.Errorf("%s, process %d: %v\n%s", step.content, i, err, outs[i])
+			}
+		}
+		compiled := 0
+		for _, out := range outs {
+			compiled += strings.Count(out.String(), "compiled: ")
+		}
+		if compiled != step.want {
+			t.Errorf("%s: %d processes compiled, want %d", step.content, compiled, step.want)
+		}
+	}
+	if n := len(entries(t, root)); n != 2 {
+		t.Errorf("%d entries, want 2", n)
 	}
 }
 
