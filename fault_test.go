@@ -187,11 +187,12 @@ func TestNoFaultFailsABuild(t *testing.T) {
 						if sticky {
 							rule.Ops = k.Ops
 						}
-						name := fmt.Sprintf("%s, call %d (%s) answers %s, sticky %v", way, i+1, op, k.Name, sticky)
-						l := newFaultyLife(t, name, faultfs.New(rule), o)
-						l.live()
-						l.end()
-						os.RemoveAll(l.root)
+						name := fmt.Sprintf("call %d (%s) answers %s, sticky %v", i+1, op, k.Name, sticky)
+						t.Run(name, func(t *testing.T) { // which lets go of what it made
+							l := newFaultyLife(t, name, faultfs.New(rule), o)
+							l.live()
+							l.end()
+						})
 					}
 				}
 			}
@@ -215,11 +216,13 @@ func TestNoRandomFaultFailsABuild(t *testing.T) {
 				rules = append(rules, faultfs.Rule{Ops: k.Ops, Chance: []float64{0.002, 0.02, 0.1, 0.5}[rnd.IntN(4)], Fault: k.Fault})
 			}
 		}
-		l := newFaultyLife(t, fmt.Sprint("seed ", seed), faultfs.Random(uint64(seed), rules...), faultyWays[[]string{"fast", "slow"}[seed%2]])
-		for range 2 {
-			l.live()
-		}
-		l.plan.Stop()
-		l.end()
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			l := newFaultyLife(t, t.Name(), faultfs.Random(uint64(seed), rules...), faultyWays[[]string{"fast", "slow"}[seed%2]])
+			for range 2 {
+				l.live()
+			}
+			l.plan.Stop()
+			l.end()
+		})
 	}
 }
