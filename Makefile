@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build test test-full lint vet fmt cross fuzz bench replay results clean opencl opencl-test
+.PHONY: help demo build test test-full lint vet fmt cross fuzz bench bench-million replay results clean opencl opencl-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -24,6 +24,7 @@ test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
 	$(MAKE) fuzz FUZZTIME=15s
 	cd bench && $(GO) run . -check
+	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
 
 lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
 	@out="$$($(TOOL) gofumpt -l $(GOFILES))"; if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
@@ -47,6 +48,10 @@ cross: ## what must build elsewhere: static without runtimes, without cgo, other
 FUZZTIME ?= 1m
 fuzz: ## every fuzz target in turn, FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
+
+MILLION ?= 1000000
+bench-million: build ## a root of a million entries: open, hit, put, ls, stat, gc, eviction; ≤ 1 hour
+	cd bench && $(GO) run ./million -n $(MILLION) -command ../$(BIN) $(MILLIONFLAGS)
 
 bench: ## what the cache costs, as ratios in one run, beside other caches; ≤ 3 minutes
 	cd bench && $(GO) run .

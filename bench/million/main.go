@@ -32,7 +32,7 @@ func main() {
 	flag.Parse()
 	var err error
 	if *limit > 0 {
-		err = evictChild(*root, *n, *limit)
+		err = evictChild(*root, *limit)
 	} else {
 		err = run(*n, *root, *command, *only, *check)
 	}
