@@ -82,7 +82,7 @@ func TestShareOfAPart(t *testing.T) {
 		"cut short":           {12_000, 0, 8000, false, true, 4000},
 		"cut shorter":         {12_000, 0, 1000, false, true, 3000},
 		"cut short, the last": {12_000, 0, 8000, true, true, 4000},
-		"more than there was": {12_000, 11_000, 4000, false, false, 6000},
+		"much was put since":  {12_000, 11_000, 4000, false, false, 2500},
 	} {
 		h := &shrink{above: 9000, down: 6000, kept: test.kept, partial: test.partial}
 		if got := h.share(&census{bytes: test.batch}, test.total, test.last); got != test.share {

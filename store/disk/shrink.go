@@ -15,6 +15,8 @@ import (
 // twice as large, and so on: puts are dropped until something is freed. A root of
 // fewer entries than the first is ranked exactly.
 const (
+	mostOfPart = 1.25 // a batch gives at most so much of the part of the whole
+
 	perBatch   = 16 << 10
 	firstBatch = perBatch / 16
 )
@@ -39,6 +41,7 @@ type shrink struct {
 	progress func()                                                 // likewise
 
 	batches int
+	part    float64 // of the whole, that had to go when freeing began
 	freeing bool
 	kept    int64 // bytes in batches that are done
 	others  int64
@@ -129,11 +132,20 @@ func (h *shrink) batch(root beneath.Dir, list *images, order []int, left int) (n
 // was not looked at yet.
 func (h *shrink) share(c *census, total int64, last bool) int64 {
 	need := total - h.down
-	if last && !h.partial {
+	first := h.part == 0
+	if first {
+		h.part = float64(need) / float64(max(total, 1))
+	}
+	if last && !h.partial && (first || h.everything) {
 		return need
 	}
 	rest := max(total-h.kept, c.bytes, 1)
-	share := int64(float64(need) * float64(c.bytes) / float64(rest))
+	part := float64(need) / float64(rest)
+	if !h.everything {
+		// What was put meanwhile is not for the last ones alone to make up for.
+		part = min(part, h.part*mostOfPart)
+	}
+	share := int64(part * float64(c.bytes))
 	if h.partial {
 		share = max(share, total-h.above) // so that puts can go on
 	}
