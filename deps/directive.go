@@ -35,6 +35,7 @@ func (s *scanner) directive() {
 		s.testing = true
 	case "error", "warning":
 		s.message = true
+		s.openComment(s.restOfLine()) // clang knows no comment there, GCC does
 	case "if", "elif":
 		s.found.lines = append(s.found.lines, line{kind: condition, at: s.i})
 		s.decides = true
@@ -114,6 +115,9 @@ func behindDefined(text []byte) bool {
 // pragma doubts the pragmas that read or rename files.
 func (s *scanner) pragma() {
 	line := s.restOfLine()
+	if bytes.Contains(line, []byte("mark")) {
+		s.openComment(line) // as in an #error
+	}
 	for _, w := range []string{"include_alias", "dependency", "module", "import", "pch_preprocess"} {
 		if bytes.Contains(line, []byte(w)) {
 			s.doubt("#pragma " + w)

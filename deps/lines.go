@@ -5,8 +5,8 @@ import "bytes"
 // logical returns src as the compiler sees it before it looks for tokens: one
 // kind of line end, no byte order mark, one kind of rare white space (NUL is
 // some), and continued lines joined. doubtful says that compilers disagree about
-// a continuation in it (a trigraph, or a backslash before blanks at the end of a
-// line).
+// it: a backslash before blanks at the end of a line, or a trigraph that may end a
+// line or a literal.
 func logical(src []byte) (text []byte, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	text = make([]byte, 0, len(src)+1)
@@ -35,11 +35,9 @@ func logical(src []byte) (text []byte, doubtful bool) {
 			doubtful = doubtful || blanks
 			i = end - 1
 		case '?':
-			if bytes.HasPrefix(src[i:], []byte("??/")) {
-				if end, _ := lineEnd(src, i+3); end != 0 {
-					doubtful = true
-				}
-			}
+			// A trigraph for a backslash or for an accent decides where a literal
+			// ends, and only some compilers, by their options, know trigraphs.
+			doubtful = doubtful || bytes.HasPrefix(src[i:], []byte("??/")) || bytes.HasPrefix(src[i:], []byte("??'"))
 			text = append(text, c)
 		}
 	}

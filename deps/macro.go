@@ -95,12 +95,12 @@ func (n *names) define(name string, m *macro) { n.defs[name] = append(n.defs[nam
 func (n *names) options(words []string) {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if !settled(w) {
+		if !settled(w) || quoted(w) {
 			n.blind = true
 			continue
 		}
 		rest, ok := "", false
-		for _, o := range []string{"--define-macro", "-define-macro", "--undefine-macro", "-D", "-U"} {
+		for _, o := range macroOptions {
 			if rest, ok = strings.CutPrefix(w, o); ok {
 				w = o
 				break
@@ -115,7 +115,7 @@ func (n *names) options(words []string) {
 		if rest == "" && i+1 < len(words) {
 			i++
 			rest = words[i]
-			n.blind = n.blind || !settled(rest)
+			n.blind = n.blind || !settled(rest) || strings.ContainsAny(macroName(rest), quotes)
 		}
 		if strings.HasSuffix(w, "U") || strings.HasPrefix(w, "--un") {
 			n.free[rest] = true
@@ -123,6 +123,23 @@ func (n *names) options(words []string) {
 		}
 		n.option(rest)
 	}
+}
+
+// macroOptions are the options that define a macro, or undefine it.
+var macroOptions = []string{"--define-macro", "-define-macro", "--undefine-macro", "-D", "-U"}
+
+const quotes = "\"'\\"
+
+// quoted says whether w defines or undefines a macro whose name only those
+// drivers see that take quotes away.
+func quoted(w string) bool {
+	return strings.ContainsAny(macroName(w), quotes) && startsSo(unquote.Replace(w), macroOptions)
+}
+
+// macroName returns what stands before a macro's value.
+func macroName(d string) string {
+	name, _, _ := strings.Cut(d, "=")
+	return name
 }
 
 // option takes NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE.
@@ -144,6 +161,9 @@ func (n *names) option(d string) {
 		m.parsed, m.bad = true, true
 	}
 	n.define(name, m)
+	if compilers(name) {
+		n.free[name] = true // the compiler's own may come behind it
+	}
 }
 
 // choices returns in how many ways name may be defined; of these, the last may
@@ -164,34 +184,3 @@ func (n *names) unsure(name string) bool {
 	}
 	return predefined(name)
 }
-
-// predefined says whether a compiler may have a macro of the name that no
-// source defines. Such a name is reserved, or one of those that the systems and
-// OpenCL's own headers took.
-func predefined(name string) bool {
-	if isReserved(name) {
-		return true
-	}
-	return startsSo(name, openCL) || slices.Contains(systems, name)
-}
-
-// compilers says whether a name that a source defines may be one that a
-// compiler has defined already, and with another value.
-func compilers(name string) bool {
-	return isReserved(name) && (strings.HasSuffix(name, "__") || startsSo(name, reserved)) ||
-		startsSo(name, openCL) || slices.Contains(systems, name)
-}
-
-func isReserved(name string) bool {
-	return len(name) > 1 && name[0] == '_' && (name[1] == '_' || name[1] >= 'A' && name[1] <= 'Z')
-}
-
-var (
-	openCL   = words("cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL")
-	systems  = words("linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF")
-	reserved = words(`__OPENCL __CL __clang __CLANG __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_ __GLIBCXX_TYPE __CUDA
-		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION
-		__R600 __IMAGE __EMBEDDED __FAST __FINITE __OPTIMIZE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
-		__ARM __FLT __DBL __INT __UINT __CHAR __BYTE __ORDER __EDG __POCL __APPLE __MAC _MSC _WIN _LP64 __LP64 _ILP32
-		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __GXX __DEPRECATED __EXCEPTIONS`)
-)

@@ -85,7 +85,7 @@ func scan(src []byte, t *traces) *source {
 	text, doubtful := logical(src)
 	s := scanner{text: text, traces: t, found: &source{text: text}}
 	if doubtful {
-		s.doubt("a continued line that compilers read differently")
+		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
 	t.renames = t.renames || bytes.Contains(text, []byte("include_alias"))
 	s.scan()
@@ -182,7 +182,18 @@ func (s *scanner) literal(quote byte) {
 	if quote == '"' && !s.message {
 		s.traces.assembler.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
 	}
+	if s.text[s.i+n-1] != quote || n == 1 {
+		s.openComment(s.text[s.i : s.i+n])
+	}
 	s.i += n
+}
+
+// openComment doubts a comment that is open at the end of a line that not all
+// compilers split into the same tokens: some read no comment there.
+func (s *scanner) openComment(line []byte) {
+	if i := bytes.LastIndex(line, []byte("/*")); i >= 0 && !bytes.Contains(line[i+2:], []byte("*/")) {
+		s.doubt("a comment that compilers read differently")
+	}
 }
 
 // dot notes a dot in code, of which a macro may make a string: not that of a

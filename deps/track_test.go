@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,7 +257,7 @@ func (tt *trackCase) track(t testing.TB, dir string) (*Tracking, Reason) {
 // The same tree in another directory leads to the same, its paths aside.
 func TestTrack(t *testing.T) {
 	t.Parallel()
-	for _, tt := range trackCases {
+	for _, tt := range slices.Concat(trackCases, hiddenCases) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for _, below := range []string{"", "another"} {
