@@ -2,12 +2,9 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 
@@ -47,18 +44,18 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 var errFound = errors.New("failures were found")
 
 func (a *app) run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, release := a.interruptible()
+	defer release()
 	out := bufio.NewWriter(a.out)
 	a.stream = a.out
 	a.out = out
 	root := a.command()
 	root.SetArgs(args)
 	root.SetIn(a.in)
-	root.SetOut(a.stream)
 	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
-	if flushErr := out.Flush(); err == nil && flushErr != nil {
+	err = interruption(ctx, err)
+	if flushErr := out.Flush(); flushErr != nil && (err == nil || errors.Is(err, errFound)) {
 		err = fmt.Errorf("write output: %w", flushErr)
 	}
 	var usage *usageError
@@ -96,6 +93,8 @@ EXIT STATUS
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON, for machines")
@@ -109,7 +108,19 @@ EXIT STATUS
 		a.verifyCommand(), a.gcCommand(), a.clearCommand(),
 		a.configCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand(),
 	)
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.SetOut(a.out) // the completions keep it
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
+		if !cmd.Runnable() { // completion, which says what shells there are
+			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Example = "  kernstash completion bash > /etc/bash_completion.d/kernstash"
+			cmd.Long = strings.TrimSpace(cmd.Long) + "\n\nEXIT STATUS\n  0  written\n  2  there is no such shell"
+		}
+		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, " ") {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {
@@ -120,6 +131,36 @@ EXIT STATUS
 		}
 	}
 	return root
+}
+
+// helpCommand is cobra's, but that a command which does not exist is a mistake.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Help about a command",
+		Long:    "Print what a command does, as COMMAND --help does.\n\nEXIT STATUS\n  0  printed\n  2  there is no such command",
+		Example: "  kernstash help build",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("help: there is no command %q", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// refuseEmpty wants a text for flags that, when empty, would silently mean what
+// they mean when they are not there: clear --dir "$UNSET" must not clear the
+// user's cache.
+func refuseEmpty(cmd *cobra.Command) error {
+	for _, name := range []string{"dir", "config", "max-size", "max-age"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usagef("--%s: the value is empty", name)
+		}
+	}
+	return nil
 }
 
 // flagTexts returns what the command line says about settings.

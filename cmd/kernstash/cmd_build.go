@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -130,6 +131,16 @@ type buildReport struct {
 }
 
 func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
+	for _, words := range []struct {
+		flag   string
+		values []string
+	}{{"define", o.defines}, {"include", o.includes}} {
+		for _, v := range words.values {
+			if strings.ContainsFunc(v, unicode.IsSpace) {
+				return usagef("--%s %q: drivers split options at spaces; give it with --options, quoted as your driver wants it", words.flag, v)
+			}
+		}
+	}
 	if o.jobs < 1 {
 		return usagef("--jobs %d: want 1 or more", o.jobs)
 	}

@@ -42,7 +42,7 @@ func (a *app) clear(ctx context.Context, yes bool) (err error) {
 	}
 	defer closeDisk(d, &err)
 	if !yes {
-		agreed, err := a.ask(fmt.Sprintf("remove every entry in %s?", s.Dir))
+		agreed, err := a.ask(ctx, fmt.Sprintf("remove every entry in %s?", s.Dir))
 		if err != nil || !agreed {
 			return err
 		}
@@ -57,14 +57,23 @@ func (a *app) clear(ctx context.Context, yes bool) (err error) {
 }
 
 // ask puts a question that is answered with yes or no.
-func (a *app) ask(question string) (bool, error) {
+// An interrupt ends it.
+func (a *app) ask(ctx context.Context, question string) (bool, error) {
 	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return false, &usageError{errors.New("there is nobody to ask: give --yes")}
 	}
 	fmt.Fprintf(a.err, "%s [y/N] ", printable(question, false))
-	answer, err := bufio.NewReader(a.in).ReadString('\n')
-	if err != nil && answer == "" {
-		return false, nil
+	answered := make(chan string, 1)
+	go func() { // which ends with the process, if nobody answers
+		answer, _ := bufio.NewReader(a.in).ReadString('\n')
+		answered <- answer
+	}()
+	var answer string
+	select {
+	case answer = <-answered:
+	case <-ctx.Done():
+		fmt.Fprintln(a.err)
+		return false, context.Cause(ctx)
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

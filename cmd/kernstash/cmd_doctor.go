@@ -76,6 +76,9 @@ func (a *app) doctor(ctx context.Context, quick bool) error {
 	p := a.newProgress()
 	r.checkRuntimes(ctx, quick, p)
 	p.done()
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // what was found of late may come of that
+	}
 	if a.json {
 		err = a.writeJSON(r)
 	} else {

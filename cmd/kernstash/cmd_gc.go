@@ -39,7 +39,7 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
-	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = any")
+	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = keep however old")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be removed")
 	return cmd
 }
@@ -74,6 +74,6 @@ func (a *app) writeSwept(r disk.Report, dryRun bool, s *settings.Settings) error
 	}
 	a.printf("%s %s of %d, %s of %s, in %s\n", verb, plural(r.Removed, "entry"), r.Entries,
 		humanSize(r.RemovedBytes), humanSize(r.Bytes), printable(s.Dir, false))
-	a.writeLeftovers(r)
+	a.writeLeftovers(r, dryRun)
 	return nil
 }

@@ -39,6 +39,7 @@ EXIT STATUS
 	}
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "show device, times and place as well")
 	cmd.Flags().StringVar(&sort, "sort", "", "order: size, age, cost (largest and oldest first) or name")
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"size", "age", "cost", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -58,7 +59,10 @@ type entryReport struct {
 func reportEntry(info store.Info) entryReport {
 	r := entryReport{
 		Kernels: info.Kernels, Device: deviceName(info), Size: info.Size, CostMS: millis(info.Cost),
-		Created: info.Created, Accessed: info.Accessed, Location: info.Location,
+		Created: info.Created.UTC(), Accessed: info.Accessed.UTC(), Location: info.Location,
+	}
+	if r.Kernels == nil {
+		r.Kernels = []string{}
 	}
 	if !info.Key.IsZero() {
 		r.Key = info.Key.String()

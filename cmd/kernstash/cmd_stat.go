@@ -78,6 +78,10 @@ func (a *app) stat(reset bool) (err error) {
 		err = a.writeStat(st, s)
 	}
 	if err == nil && reset {
+		// What could not be written is not thrown away.
+		err = a.flush()
+	}
+	if err == nil && reset {
 		err = d.ResetStats()
 	}
 	return err

@@ -86,11 +86,11 @@ func (a *app) verify(ctx context.Context, repair bool) (err error) {
 	} else {
 		a.writeProblems(r)
 		a.printf("%s, %s, %d damaged\n", plural(r.Entries, "entry"), humanSize(r.Bytes), r.Damaged)
-		a.writeLeftovers(r)
+		a.writeLeftovers(r, false)
 	}
 	if err == nil && unrepaired(r) > 0 {
 		if !a.json && !repair {
-			a.printf("run 'kernstash verify --repair' to remove what can never hit\n")
+			a.printf("run 'kernstash verify --repair' to remove what is damaged\n")
 		}
 		return errFound
 	}
@@ -119,7 +119,11 @@ func (a *app) writeProblems(r disk.Report) {
 }
 
 // writeLeftovers says what else was seen, where there was any.
-func (a *app) writeLeftovers(r disk.Report) {
+func (a *app) writeLeftovers(r disk.Report, dryRun bool) {
+	removed := "removed"
+	if dryRun {
+		removed = "that would be removed"
+	}
 	for _, l := range []struct {
 		n    int64
 		what string
@@ -127,10 +131,11 @@ func (a *app) writeLeftovers(r disk.Report) {
 		{r.LostRecipes, "without a recipe: they hit, but cannot be explained or built again"},
 		{r.Orphans, "recipes without an entry"},
 		{r.OtherVersions, "of another version of kernstash, left alone"},
-		{r.Headers, "contents of header files that no entry needs"},
-		{r.Manifests, "lists of header files that were not used for long"},
-		{r.Temporary, "temporary files of writers that are gone"},
-		{r.EmptyDirs, "empty directories removed"},
+		{r.BadHeaders, "damaged contents of header files: entries that were built with them hit all the same"},
+		{r.Headers, "contents of header files " + removed},
+		{r.Manifests, "lists of header files " + removed},
+		{r.Temporary, "temporary files of writers that are gone " + removed},
+		{r.EmptyDirs, "empty directories " + removed},
 	} {
 		if l.n > 0 {
 			a.printf("%d %s\n", l.n, l.what)

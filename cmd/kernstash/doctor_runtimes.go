@@ -35,14 +35,22 @@ func (r *doctorReport) checkRuntimes(ctx context.Context, quick bool, p *progres
 	for _, platform := range platforms {
 		r.add(subject, verdictInfo, "", "%s, %s, %s", platform.Name, platform.Vendor, platform.Version)
 		devices, err := platform.Devices(opencl.AnyType)
-		if err != nil || len(devices) == 0 {
-			r.add(subject, verdictWarn, "check the driver and the permissions of its device files", "%s has no device: %v", platform.Name, err)
+		if err == nil && len(devices) == 0 {
+			err = errors.New("the driver lists none")
+		}
+		if err != nil {
+			r.add(subject, verdictWarn, "check the driver, its environment, and the permissions of its device files",
+				"%s has no device: %v", platform.Name, err)
 			continue
 		}
 		for _, d := range devices {
 			r.checkDevice(ctx, index, d, quick, p)
 			index++
 		}
+	}
+	if index == 0 {
+		r.add(subject, verdictFail, "install a driver for the device, or for the CPU: on Debian or Ubuntu: apt-get install pocl-opencl-icd",
+			"no platform has a device: nothing can be compiled")
 	}
 }
 

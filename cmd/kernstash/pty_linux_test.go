@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -57,4 +58,27 @@ func terminalPair(t *testing.T) (ours, theirs *os.File) {
 		t.Fatal(err)
 	}
 	return ours, theirs
+}
+
+// TestInterruptedQuestion: an interrupt ends a question that nobody answers.
+func TestInterruptedQuestion(t *testing.T) {
+	t.Parallel()
+	_, theirs := terminalPair(t)
+	defer theirs.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := &app{in: theirs, err: io.Discard}
+	asked := make(chan error, 1)
+	go func() {
+		_, err := a.ask(ctx, "remove everything?")
+		asked <- interruption(ctx, err)
+	}()
+	select {
+	case err := <-asked:
+		if err == nil || err.Error() != "interrupted" {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("still asking")
+	}
 }

@@ -95,3 +95,15 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(entryFile(ts, args[0], args[1]), 40))
 }
+
+// damageHeaders appends to the contents of header files: damage-headers DIR.
+func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), ".meta", "headers", "*", "*"))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no headers in %s", args[0])
+	}
+	for _, path := range files {
+		ts.Check(os.WriteFile(path, []byte("other bytes"), 0o600))
+	}
+}

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		"kernstash": main,
 		"stash-put": exitWith(stashPut),
 		"json":      exitWith(jsonQuery),
+
+		"wait-interrupted": waitInterrupted,
 	})
 }
 
@@ -60,7 +62,7 @@ func scriptParams(dir string) testscript.Params {
 			return os.Mkdir(filepath.Join(env.WorkDir, "pocl"), 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"ambiguous": ambiguous, "cut": cut, "damage": damage, "show": show, "status": status,
+			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "show": show, "status": status,
 		},
 	}
 }
