@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -26,11 +28,30 @@ EXIT STATUS
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same command writes the same pages
-			header := &doc.GenManHeader{Title: "KERNSTASH", Section: "1", Source: "kernstash", Manual: "kernstash manual"}
+			header := &doc.GenManHeader{Section: "1", Source: "kernstash", Manual: "kernstash manual", Date: pagesDate()}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}
 			return nil
 		},
 	}
+}
+
+// pagesDate is when the command's sources were committed: the same command
+// writes the same pages in every month. Where that is not known, or packagers
+// say otherwise, it is nil, which is SOURCE_DATE_EPOCH or now.
+func pagesDate() *time.Time {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || os.Getenv("SOURCE_DATE_EPOCH") != "" {
+		return nil
+	}
+	for _, s := range info.Settings {
+		if s.Key != "vcs.time" {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, s.Value); err == nil {
+			return &at
+		}
+	}
+	return nil
 }
