@@ -24,11 +24,12 @@ type builder struct {
 	title      string
 	waits      string   // why a program is not stored without a launch; "" if it is
 	localSizes [][3]int // to make code for; only on a driver that wants to know
+	layers     []string // read-only roots
 	context    *opencl.Context
 	disk       *disk.Store
 }
 
-func openBuilder(o buildOptions, d *disk.Store, flags map[string]string, config string) (*builder, error) {
+func openBuilder(o buildOptions, d *disk.Store, layers []string, flags map[string]string, config string) (*builder, error) {
 	device, err := openDevice(o.device)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func openBuilder(o buildOptions, d *disk.Store, flags map[string]string, config 
 	}
 	b := &builder{
 		options: kernstash.Options{ConfigFile: config, Flags: flags},
-		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d,
+		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d, layers: layers,
 	}
 	if device.Kind() == opencl.Deferred {
 		b.localSizes = o.localSizes
@@ -115,6 +116,9 @@ func (b *builder) build(ctx context.Context, name string, r *buildResult) error 
 				return err
 			}
 			got, err = b.program(ctx, image, sizes)
+		} else if b.layerLacks(ctx, got.key) {
+			r.State, r.Reason = stateNotStored, "a read-only layer has it, but not ready for all of these local sizes"
+			return nil
 		}
 	}
 	if err != nil {

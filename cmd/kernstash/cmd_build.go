@@ -160,7 +160,7 @@ func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
 		return err
 	}
 	d := disk.New(diskOptions(s))
-	b, err := openBuilder(o, d, flags, a.config)
+	b, err := openBuilder(o, d, s.Layers, flags, a.config)
 	if err != nil {
 		return errors.Join(fmt.Errorf("build: %w", err), d.Close())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // missing says whether the entry of a key is not ready for all local sizes that
@@ -15,9 +16,26 @@ import (
 func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
 	entry, err := b.disk.Get(ctx, k)
 	if err != nil || ready(entry.Artifact, b.localSizes) {
-		return nil, false // an entry of a read-only layer is not ours to better
+		return nil, false // see layerLacks
 	}
 	return union(entry.Artifact, b.localSizes), true
+}
+
+// layerLacks says whether a read-only layer answers for a key, with an entry
+// that is not ready for all local sizes that are wanted. It is not ours to better.
+func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
+	if _, err := b.disk.Get(ctx, k); err == nil {
+		return false
+	}
+	for _, dir := range b.layers {
+		d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
+		entry, err := d.Get(ctx, k)
+		_ = d.Close()
+		if err == nil {
+			return !ready(entry.Artifact, b.localSizes)
+		}
+	}
+	return false
 }
 
 // ready says whether an artifact has code of every kernel for every local size.
