@@ -132,6 +132,6 @@ func (s *Store) evictRun() (futile, busy bool) {
 	if !h.partial {
 		s.evict.others.Store(h.others)
 	}
-	futile = h.b.unreadable != nil || s.o.MaxSize > 0 && left > s.o.MaxSize || !h.partial && !h.b.l.total().known
+	futile = h.b.unreadable != nil || s.o.MaxSize > 0 && left > s.o.MaxSize && h.freed == 0 || !h.partial && !h.b.l.total().known
 	return futile, false
 }

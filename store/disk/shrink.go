@@ -43,6 +43,7 @@ type shrink struct {
 	batches int
 	part    float64 // of the whole, that had to go when freeing began
 	freeing bool
+	freed   int64
 	kept    int64 // bytes in batches that are done
 	others  int64
 	partial bool // a walk did not come to its end
@@ -231,6 +232,7 @@ func (h *shrink) free(c *census, bytes int64) (freed int64) {
 		h.tell(&v, u)
 	}
 	h.b.read()
+	h.freed += freed
 	return freed
 }
 
