@@ -34,8 +34,14 @@ func ParseSize(text string) (int64, error) {
 	if !ok {
 		return 0, errMalformed
 	}
+	if unit == 1 && strings.Contains(number, ".") {
+		return 0, errMalformed // the unit was forgotten
+	}
 	r.Mul(r, new(big.Rat).SetInt64(unit))
 	bytes := new(big.Int).Quo(r.Num(), r.Denom())
+	if bytes.Sign() == 0 && r.Sign() != 0 {
+		return 0, errMalformed // 0 means something else: no limit
+	}
 	if !bytes.IsInt64() || bytes.Int64() == math.MaxInt64 {
 		return 0, errMalformed
 	}
