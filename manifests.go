@@ -65,7 +65,7 @@ func (c *Cache) loadManifest(name key.Digest) *deps.Manifest {
 	if b == nil {
 		return nil
 	}
-	m, err := deps.ParseManifest(b)
+	m, err := deps.ParseManifest(b, name)
 	if err != nil {
 		c.stats.Add(stats.Corrupt, 1)
 		c.trace.warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
@@ -84,7 +84,7 @@ func isAbsent(err error) bool {
 
 // keepManifest remembers a manifest, and has it written off the caller's path.
 func (c *Cache) keepManifest(m *manifest) {
-	b := m.m.Append(nil)
+	b := m.m.Append(nil, m.name)
 	c.manifests.store(m.name, b)
 	c.storer.add(storing{manifest: b, name: m.name})
 }

@@ -21,8 +21,11 @@ func (t *tracker) findAsking() error {
 	}
 	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
 		for _, n := range t.order {
+			if err := t.names.spend(len(n.src.macros)/4 + 1); err != nil {
+				return err
+			}
 			for _, d := range n.src.macros {
-				if !t.asking[d.name] && bytes.Contains(lineAt(n.src.text, d.at), []byte(look[0])) {
+				if !t.asking[d.name] && bytes.Contains(n.src.text[d.at:d.end], []byte(look[0])) {
 					t.asking[d.name] = true
 					look = append(look, d.name)
 				}
@@ -35,29 +38,12 @@ func (t *tracker) findAsking() error {
 	return nil
 }
 
-// lineAt returns the rest of the directive at i; more, if in doubt.
-func lineAt(text []byte, i int) []byte {
-	from := i
-	for {
-		n := bytes.IndexByte(text[from:], '\n')
-		open := bytes.Index(text[from:], []byte("/*"))
-		switch {
-		case n < 0:
-			return text[i:]
-		case open < 0 || n < open:
-			return text[i : from+n+1]
-		}
-		from += open + 2
-		if n = bytes.Index(text[from:], []byte("*/")); n < 0 {
-			return text[i:]
-		}
-		from += n + 2
-	}
-}
-
 // questions returns the names that the macros in a condition ask for.
 func (t *tracker) questions(n *node, l line) ([]wanted, error) {
-	if !t.mayAsk(lineAt(n.src.text, l.at)) {
+	if err := t.names.spend(len(t.asking)); err != nil {
+		return nil, err
+	}
+	if !t.mayAsk(n.src.text[l.at:l.end]) {
 		return nil, nil
 	}
 	list := lex(n.src.text, l.at)
@@ -146,6 +132,9 @@ func asked(list []token, found map[wanted]bool) error {
 // compilers let it.
 func (t *tracker) askedInCode() error {
 	for _, n := range t.order {
+		if err := t.disk.inTime(); err != nil {
+			return err
+		}
 		if !t.mayAsk(n.src.text) {
 			continue
 		}

@@ -21,7 +21,7 @@ func (s *scanner) directive() {
 	case "define":
 		s.blanks()
 		if macro := s.word(); len(macro) > 0 {
-			s.found.macros = append(s.found.macros, definition{string(macro), s.i})
+			s.found.macros = append(s.found.macros, definition{name: string(macro), at: s.i})
 			s.traces.identifier(macro)
 		}
 		s.defining = true
@@ -37,6 +37,7 @@ func (s *scanner) directive() {
 		s.message = true
 		s.openComment(s.restOfLine()) // clang knows no comment there, GCC does
 	case "if", "elif":
+		s.condition = len(s.found.lines)
 		s.found.lines = append(s.found.lines, line{kind: condition, at: s.i})
 		s.decides = true
 	}
@@ -48,17 +49,23 @@ func (s *scanner) include(next bool) {
 	s.reference(line{kind: include, next: next}, '\n')
 }
 
+// maxName is more than a name may have on any system. A line may have many names.
+const maxName = 1 << 13
+
 // reference takes a header's name, which ends before the byte end, or notes
 // where it has to be computed.
 func (s *scanner) reference(l line, end byte) {
 	s.found.follows = s.found.follows || l.next
-	rest := s.restOfLine()
+	rest := s.text[s.i:min(len(s.text), s.i+maxName)]
 	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '<') {
-		closing := byte('"')
+		closing := "\"\n"
 		if rest[0] == '<' {
-			closing = '>'
+			closing = ">\n"
 		}
-		n := bytes.IndexByte(rest[1:], closing)
+		n := bytes.IndexAny(rest[1:], closing)
+		if n >= 0 && rest[1+n] == '\n' {
+			rest, n = rest[:1+n], -1
+		}
 		name := string(rest[1 : 1+max(n, 0)])
 		if n <= 0 || strings.ContainsAny(name, "\\\v") {
 			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest[:min(len(rest), 80)])))

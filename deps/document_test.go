@@ -50,13 +50,15 @@ func TestDocumentDescribesManifest(t *testing.T) {
 	if !r.None() {
 		t.Fatal(r)
 	}
-	file := got.Manifest.Append([]byte("before"))[len("before"):]
+	file := got.Manifest.Append([]byte("before"), key.Digest{1, 2})[len("before"):]
 	end := len(file) - 32
-	if sum := sha256.Sum256(file[:end]); string(sum[:]) != string(file[end:]) {
+	named := append([]byte("kernstash manifest\x00"), make([]byte, 32)...)
+	named[len(named)-32], named[len(named)-31] = 1, 2
+	if sum := sha256.Sum256(append(named, file[:end]...)); string(sum[:]) != string(file[end:]) {
 		t.Error("the digest is not over what the document says")
 	}
 	c := &cursor{t, file[:end]}
-	if magic, version, zero := string(c.take(8)), c.u32(), c.u32(); magic != "kstdeps\n" || version != 1 || zero != 0 {
+	if magic, version, zero := string(c.take(8)), c.u32(), c.u32(); magic != "kstdeps\n" || version != 2 || zero != 0 {
 		t.Errorf("magic %q, version %d, then %d", magic, version, zero)
 	}
 	d := []byte("kernstash unit before its files\x00")

@@ -14,7 +14,7 @@ import (
 // The encoding is specified in docs/FORMAT.md, "Manifest".
 const (
 	manifestMagic   = "kstdeps\n"
-	manifestVersion = 1
+	manifestVersion = 2
 	// maxManifest is the largest encoding that is read.
 	maxManifest = 64 << 20
 )
@@ -22,8 +22,9 @@ const (
 // ErrManifest is wrapped when bytes are no manifest of this version.
 var ErrManifest = errors.New("not a manifest of this version")
 
-// Append appends the encoding of m to b.
-func (m *Manifest) Append(b []byte) []byte {
+// Append appends the encoding of m to b, under a name (see [FirstKey]): its digest
+// is over the name too, so what is kept under another is no manifest.
+func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	start := len(b)
 	b = append(b, manifestMagic...)
 	b = appendU32(b, manifestVersion)
@@ -55,8 +56,16 @@ func (m *Manifest) Append(b []byte) []byte {
 		b = appendText(b, p.path)
 		b = appendU32(b, int(p.kind))
 	}
-	sum := sha256.Sum256(b[start:])
+	sum := namedSum(b[start:], name)
 	return append(b, sum[:]...)
+}
+
+// namedSum returns the digest of an encoding and its name.
+func namedSum(b []byte, name key.Digest) key.Digest {
+	d := newDigest("kernstash manifest")
+	d.Write(name[:])
+	d.Write(b)
+	return d.sum()
 }
 
 func appendU32(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
@@ -71,22 +80,22 @@ func appendIncludes(b []byte, list []key.Include) []byte {
 	return b
 }
 
-// ParseManifest reads what Append wrote, and nothing else; an error wraps
-// [ErrManifest]. It keeps no reference to b.
-func ParseManifest(b []byte) (*Manifest, error) {
-	m, err := parseManifest(b)
+// ParseManifest reads what Append wrote under the name, and nothing else; an error
+// wraps [ErrManifest]. It keeps no reference to b.
+func ParseManifest(b []byte, name key.Digest) (*Manifest, error) {
+	m, err := parseManifest(b, name)
 	if err != nil {
 		return nil, fmt.Errorf("parse manifest: %w: %w", ErrManifest, err)
 	}
 	return m, nil
 }
 
-func parseManifest(b []byte) (*Manifest, error) {
+func parseManifest(b []byte, name key.Digest) (*Manifest, error) {
 	end := len(b) - sha256.Size
 	if end < 0 || len(b) > maxManifest {
 		return nil, fmt.Errorf("%d bytes", len(b))
 	}
-	if sum := sha256.Sum256(b[:end]); !bytes.Equal(sum[:], b[end:]) {
+	if sum := namedSum(b[:end], name); !bytes.Equal(sum[:], b[end:]) {
 		return nil, errors.New("its digest is wrong")
 	}
 	r := &parser{text: string(b[:end])}

@@ -17,10 +17,14 @@ const (
 	maxFiles  = 20_000
 	maxProbes = 200_000
 	maxDepth  = 200
+	// maxTime is how long the files of one unit are looked for. A file system
+	// that does not answer at all takes longer.
+	maxTime = 5 * time.Second
 )
 
 var (
 	errTooMuch = errors.New("too many header files")
+	errSlow    = errors.New("header files that take too long")
 	errSpecial = errors.New("not a regular file")
 )
 
@@ -40,6 +44,7 @@ type disk struct {
 	files  map[inode]*file
 	probes map[probe]bool // what has to be as it was, besides the files read
 	bytes  int64
+	until  time.Time
 }
 
 // spot is what is at a path.
@@ -66,7 +71,15 @@ type file struct {
 }
 
 func newDisk(s system) *disk {
-	return &disk{system: s, spots: make(map[string]*spot), files: make(map[inode]*file), probes: make(map[probe]bool)}
+	return &disk{system: s, spots: make(map[string]*spot), files: make(map[inode]*file), probes: make(map[probe]bool), until: time.Now().Add(maxTime)}
+}
+
+// inTime returns an error once there is no time left.
+func (d *disk) inTime() error {
+	if time.Now().After(d.until) {
+		return errSlow
+	}
+	return nil
 }
 
 // at looks at a path.
@@ -85,6 +98,9 @@ func (d *disk) at(path string) *spot {
 // find looks for a header file of a name in a directory. It returns its path,
 // or "" where there is none, which it notes.
 func (d *disk) find(dir, name string) (string, error) {
+	if err := d.inTime(); err != nil {
+		return "", err
+	}
 	if dir != "/" {
 		// As long as a directory on the way is missing, nothing else has to be
 		// looked at.
@@ -190,6 +206,9 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	}
 	if len(d.files) == maxFiles {
 		return nil, errTooMuch
+	}
+	if err := d.inTime(); err != nil {
+		return nil, err
 	}
 	content, st, err := d.read(path, maxBytes-d.bytes)
 	if err != nil {

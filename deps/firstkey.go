@@ -11,12 +11,14 @@ import (
 // rules is the number of the rules by which files are found. It is raised when
 // a unit is found to read files that were not found before, so that manifests
 // by the old rules are forgotten.
-const rules = 1
+const rules = 2
 
 // FirstKey returns the name of the manifest of a unit: a digest of everything
-// that decides which files it reads, but those files.
+// that decides which files it reads, but those files. Versions of the format have
+// names of their own, so none takes another's manifest away.
 func FirstKey(device key.Digest, u key.Unit, words []string, s Search) key.Digest {
 	d := newDigest("kernstash first key")
+	d.number(manifestVersion)
 	d.number(rules)
 	d.Write(device[:])
 	d.unit(u)

@@ -99,7 +99,7 @@ func TestCheckReadsNothing(t *testing.T) {
 	sys := &counted{age: time.Hour}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
 	got := trackBy(t, sys.system(), u, []string{"-I", "a", "-Iinc", "-Ib"}, Search{Dir: dir, Main: dir})
-	m, err := ParseManifest(got.Manifest.Append(nil))
+	m, err := ParseManifest(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func TestCheck(t *testing.T) {
 			u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>\n#include \"link.h\"\n#include \"one.h\"\n#include \"two.h\"\n#include \"same.h\"\n")}
 			sys := &counted{age: time.Hour}
 			got := trackBy(t, sys.system(), u, []string{"-Ifirst", "-Ia", "-Iinc", "-Ib"}, Search{Dir: dir, Main: dir})
-			text := got.Manifest.Append(nil)
+			text := got.Manifest.Append(nil, key.Digest{1})
 			if err := tt.do(t, dir); err != nil {
 				t.Fatal(err)
 			}
-			m, err := ParseManifest(text)
+			m, err := ParseManifest(text, key.Digest{1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func TestCheck(t *testing.T) {
 			if tt.after != "" {
 				want = filepath.Join(dir, tt.after)
 			}
-			m, _ = ParseManifest(text)
+			m, _ = ParseManifest(text, key.Digest{1})
 			if changed := m.changed(sys.system()); changed != want {
 				t.Errorf("behind the build: changed %q, want %q", changed, want)
 			}
@@ -279,19 +279,19 @@ func FuzzManifest(f *testing.F) {
 	dir := tree(f, checkTree)
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
 	got := trackBy(f, osSystem, u, []string{"-Ia", "-Iinc"}, Search{Dir: dir, Main: dir})
-	f.Add(unsigned(got.Manifest.Append(nil)))
-	f.Add(unsigned((&Manifest{}).Append(nil)))
+	f.Add(unsigned(got.Manifest.Append(nil, key.Digest{1})))
+	f.Add(unsigned((&Manifest{}).Append(nil, key.Digest{1})))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		sum := sha256.Sum256(b)
+		sum := namedSum(b, key.Digest{1})
 		b = append(bytes.Clone(b), sum[:]...)
-		m, err := ParseManifest(b)
+		m, err := ParseManifest(b, key.Digest{1})
 		if err != nil {
 			if !errors.Is(err, ErrManifest) {
 				t.Errorf("%v is no ErrManifest", err)
 			}
 			return
 		}
-		if again := m.Append(nil); !bytes.Equal(again, b) {
+		if again := m.Append(nil, key.Digest{1}); !bytes.Equal(again, b) {
 			t.Errorf("%x is written as %x", b, again)
 		}
 	})
@@ -305,19 +305,22 @@ func TestParseManifestRefuses(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, checkTree)
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
-	good := trackBy(t, osSystem, u, []string{"-Iinc"}, Search{Dir: dir, Main: dir}).Manifest.Append(nil)
+	good := trackBy(t, osSystem, u, []string{"-Iinc"}, Search{Dir: dir, Main: dir}).Manifest.Append(nil, key.Digest{1})
 	for i := range good {
 		bad := bytes.Clone(good)
 		bad[i] ^= 1
-		if _, err := ParseManifest(bad); !errors.Is(err, ErrManifest) {
+		if _, err := ParseManifest(bad, key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Fatalf("with byte %d changed: %v", i, err)
 		}
-		if _, err := ParseManifest(good[:i]); !errors.Is(err, ErrManifest) {
+		if _, err := ParseManifest(good[:i], key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if _, err := ParseManifest(append(bytes.Clone(good), 0)); !errors.Is(err, ErrManifest) {
+	if _, err := ParseManifest(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrManifest) {
 		t.Errorf("with a byte more: %v", err)
+	}
+	if _, err := ParseManifest(good, key.Digest{2}); !errors.Is(err, ErrManifest) {
+		t.Errorf("under another name: %v", err)
 	}
 }
 
@@ -340,7 +343,7 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 			probes: []probe{{"/d", nothing}, {"/e", aDirectory}, {"/e", realDirectory}},
 		}
 	}
-	if _, err := ParseManifest(good().Append(nil)); err != nil {
+	if _, err := ParseManifest(good().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]func(*Manifest){
@@ -360,7 +363,7 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 	for name, change := range tests {
 		m := good()
 		change(m)
-		if _, err := ParseManifest(m.Append(nil)); !errors.Is(err, ErrManifest) {
+		if _, err := ParseManifest(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

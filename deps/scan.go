@@ -25,6 +25,7 @@ type line struct {
 	form byte   // '"' or '<'; 0: computed, from the tokens at
 	name string // as written, without delimiters
 	at   int
+	end  int // of the directive, with the lines that a comment carries it over; of a condition alone
 }
 
 type lineKind uint8
@@ -38,6 +39,7 @@ const (
 type definition struct {
 	name string
 	at   int // behind the name
+	end  int // of the directive
 }
 
 // reads says, for people, what the first line is that reads or looks for a
@@ -94,17 +96,18 @@ func scan(src []byte, t *traces) *source {
 
 // scanner goes through logical text, telling code from comments and literals.
 type scanner struct {
-	text     []byte
-	i        int
-	started  bool // something but white space stood on this line already
-	defining bool // the line defines a macro
-	testing  bool // the line asks whether macros are defined
-	message  bool // the line is text for people
-	decides  bool // the line is a condition, which is looked at for itself
-	found    *source
-	traces   *traces
-	watch    map[string]bool // names to look for in code
-	watched  string          // the one that was found
+	text      []byte
+	i         int
+	started   bool // something but white space stood on this line already
+	defining  bool // the line defines a macro
+	testing   bool // the line asks whether macros are defined
+	message   bool // the line is text for people
+	decides   bool // the line is a condition, which is looked at for itself
+	condition int  // its index in the lines
+	found     *source
+	traces    *traces
+	watch     map[string]bool // names to look for in code
+	watched   string          // the one that was found
 }
 
 func (s *scanner) doubt(detail string) {
@@ -118,6 +121,7 @@ func (s *scanner) scan() {
 		rest := s.text[s.i:]
 		switch c := rest[0]; {
 		case c == '\n':
+			s.endDirective()
 			s.started, s.defining, s.testing, s.message, s.decides = false, false, false, false, false
 			s.i++
 		case isBlank(c):
@@ -151,6 +155,17 @@ func (s *scanner) scan() {
 			}
 			s.i++
 		}
+	}
+	s.endDirective()
+}
+
+// endDirective notes where a directive ends that is looked at again.
+func (s *scanner) endDirective() {
+	switch {
+	case s.defining && len(s.found.macros) > 0:
+		s.found.macros[len(s.found.macros)-1].end = s.i
+	case s.decides:
+		s.found.lines[s.condition].end = s.i
 	}
 }
 

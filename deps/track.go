@@ -235,7 +235,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.form == 0) != computed {
 			continue
 		}
-		if err := t.names.spend(1); err != nil {
+		if err := cmp.Or(t.names.spend(1), t.disk.inTime()); err != nil {
 			return err
 		}
 		names, err := t.expand(n, l)

@@ -1,0 +1,72 @@
+//go:build linux || darwin
+
+package deps
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// numbered returns so many lines, each with its number in it.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// Sources that are made to keep the tracker busy are given up in time. What took
+// minutes takes less than a second; the limit leaves room for a busy machine.
+func TestTrackIsBounded(t *testing.T) {
+	t.Parallel()
+	rounds := map[string]string{"m.cl": "#define N0 \"h0.h\"\n#include N0\n#include \"big.h\"\n", "big.h": numbered(20_000, "#if X%d\n#endif\n")}
+	for i := range 190 {
+		rounds[fmt.Sprintf("h%d.h", i)] = fmt.Sprintf("#define N%d \"h%d.h\"\n#include N%d\n", i+1, i+1, i+1)
+	}
+	for name, files := range map[string]map[string]string{
+		"conditions without comments":     {"a.h": numbered(300_000, "#if X%d\n#endif\n")},
+		"conditions before open comments": {"a.h": numbered(300_000, "#if X%d // /*\n#endif\n")},
+		"macros beside one that asks":     {"a.h": "#define H(x) __has_include(x)\n" + numbered(300_000, "#define M%d x y z\n")},
+		"macros beside many that ask":     {"a.h": "#define A __has_include\n" + numbered(90, "#define A_%d A\n") + numbered(300_000, "#define M%d x y z\n")},
+		"a line of questions":             {"a.h": "#if " + strings.Repeat("__has_include(<q.h>) + ", 1<<18) + "0\n#endif\n"},
+		"rounds of macros":                rounds,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if files["m.cl"] == "" {
+				files["m.cl"] = "#include \"a.h\"\n"
+			}
+			dir := tree(t, files)
+			start := time.Now()
+			_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte(files["m.cl"])}, nil, Search{Dir: dir, Main: dir})
+			if took := time.Since(start); took > maxTime+5*time.Second {
+				t.Errorf("it took %v: %v", took, r)
+			}
+		})
+	}
+}
+
+// A file system that answers late costs no more than the bound.
+func TestTrackGivesUpOnSlowFiles(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a.h": ""})
+	slow := osSystem
+	slow.look = func(path string) (kind, stamp, error) {
+		time.Sleep(10 * time.Millisecond)
+		return look(path)
+	}
+	u := key.Unit{Kind: key.OpenCLC, Code: []byte(numbered(1000, "#include \"a%d.h\"\n"))}
+	tr := newTracker(slow, u, nil, Search{Dir: dir, Main: dir})
+	tr.disk.until = time.Now().Add(100 * time.Millisecond)
+	start := time.Now()
+	if _, err := tr.track(); err == nil || !strings.Contains(err.Error(), errSlow.Error()) {
+		t.Errorf("error %v, want %v", err, errSlow)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
