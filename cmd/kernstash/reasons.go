@@ -39,6 +39,10 @@ var statGroups = []statGroup{
 		{stats.NearestVariable, "an environment variable"},
 	}},
 	{"not stored because", notStored},
+	{"header files", []statRow{
+		{stats.HeadersChecked, "programs whose list of header files still held"},
+		{stats.HeadersScanned, "programs whose source was scanned for header files"},
+	}},
 	{"trouble", []statRow{
 		{stats.DiskPutsDropped, "not stored: the cache was full, or its program ended"},
 		{stats.DiskPutFailures, "could not be stored"},
