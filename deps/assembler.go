@@ -47,9 +47,15 @@ func (a *assembler) directive() string {
 
 // identifier notes a name of code, which a macro may make a string of.
 func (a *assembler) identifier(name []byte) {
-	if len(name) >= 3 && len(name) <= len(readers[0]) && isReaderLetter(name[0]) {
-		a.continuation(strings.ToLower(string(name)), false)
+	if len(name) < 3 || len(name) > len(readers[0]) {
+		return
 	}
+	for _, c := range name {
+		if !isReaderLetter(c) {
+			return
+		}
+	}
+	a.continuation(strings.ToLower(string(name)), false)
 }
 
 func isReaderLetter(c byte) bool { return strings.IndexByte("includebINCLUDEB", c) >= 0 }

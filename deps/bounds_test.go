@@ -50,6 +50,22 @@ func TestTrackIsBounded(t *testing.T) {
 	}
 }
 
+// What is kept of directives is bounded, in one file and in many.
+func TestTrackBoundsDirectives(t *testing.T) {
+	t.Parallel()
+	half := strings.Repeat("#define A\n", maxDirectives/2+1)
+	for name, files := range map[string]map[string]string{
+		"too many directives":   {"a.h": half + half + "\n#define A\n"},
+		"too many header files": {"a.h": half + "#include \"b.h\"\n", "b.h": half},
+	} {
+		dir := tree(t, files)
+		u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n")}
+		if _, r := Track(u, nil, Search{Dir: dir, Main: dir}); !strings.Contains(r.Detail, name) {
+			t.Errorf("%v, want %q", r, name)
+		}
+	}
+}
+
 // A file system that answers late costs no more than the bound.
 func TestTrackGivesUpOnSlowFiles(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,11 @@ import (
 // directive looks at what follows a #. What it does not take is scanned as
 // code.
 func (s *scanner) directive() {
+	if s.found.size() > maxDirectives {
+		s.doubt("too many directives")
+		s.i = len(s.text)
+		return
+	}
 	s.blanks()
 	switch name := string(s.word()); name {
 	case "include", "import":

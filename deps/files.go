@@ -17,6 +17,8 @@ const (
 	maxFiles  = 20_000
 	maxProbes = 200_000
 	maxDepth  = 200
+	// maxDirectives bounds the memory that the lines and macros of a unit take.
+	maxDirectives = 1 << 20
 	// maxTime is how long the files of one unit are looked for. A file system
 	// that does not answer at all takes longer.
 	maxTime = 5 * time.Second

@@ -121,6 +121,9 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 		}
 		m := t.nodes[p]
 		if m == nil {
+			if t.directives += f.src.size(); t.directives > maxDirectives {
+				return nil, errTooMuch
+			}
 			m = &node{place: p, file: f, src: f.src}
 			t.add(m)
 		}

@@ -18,6 +18,9 @@ type source struct {
 	reason  Reason
 }
 
+// size returns how much of it was kept.
+func (s *source) size() int { return len(s.lines) + len(s.macros) + len(s.undefs) }
+
 // line is one that reads or looks for a file, or may do so.
 type line struct {
 	kind lineKind

@@ -69,6 +69,7 @@ type tracker struct {
 	nodes  map[place]*node
 	order  []*node // as they were found
 
+	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
 	asking         map[string]bool // macros that may ask for files
 }
