@@ -407,6 +407,24 @@ func TestEqualHeadersShareOneProgram(t *testing.T) {
 	}
 }
 
+// Many equal images at once, which nobody scanned before, are scanned once; the
+// others look whether that still holds.
+func TestEqualImagesAreScannedOnce(t *testing.T) {
+	t.Parallel()
+	dir := deepTree(t)
+	c := openCache(t, newRoot(t))
+	x := fakeContextOn(c, newReader(t))
+	var all sync.WaitGroup
+	for range 100 {
+		r := deepRequest(t, dir)
+		all.Go(func() { use(t, x, r) })
+	}
+	all.Wait()
+	if s := c.Stats(); s[stats.HeadersScanned] != 1 || s[stats.HeadersChecked] != 99 {
+		t.Errorf("%d scans and %d looks, want 1 and 99", s[stats.HeadersScanned], s[stats.HeadersChecked])
+	}
+}
+
 // Devices that look for headers in other places have programs of their own, and
 // one request for all of them gets each the right one.
 func TestHeadersOfSeveralDevices(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 //
 // Header files are looked at by the first request for the image with given
 // options, constants and devices. Later requests of that kind mean the files as
-// they were then, as long as the Image lives: make a new one, as one makes a new
-// program of the driver, to build what they are now.
+// they were then, as long as the Image lives and is not asked for in hundreds of
+// other ways: make a new one, as one makes a new program of the driver, to build
+// what they are now.
 type Image struct {
 	*key.Image
 

@@ -21,6 +21,36 @@ type manifests struct {
 	mu    sync.Mutex
 	bytes int
 	known map[key.Digest][]byte
+	scans map[key.Digest]*scan // in flight
+}
+
+// scan is one that others may wait for.
+type scan struct {
+	done    chan struct{}
+	against deps.Reason // read once it is done
+}
+
+// begin notes that the caller scans, until it calls end; or it returns the scan
+// of somebody else for the same manifest.
+func (k *manifests) begin(name key.Digest) (mine, other *scan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if other = k.scans[name]; other != nil {
+		return nil, other
+	}
+	if k.scans == nil {
+		k.scans = make(map[key.Digest]*scan)
+	}
+	mine = &scan{done: make(chan struct{})}
+	k.scans[name] = mine
+	return mine, nil
+}
+
+func (k *manifests) end(name key.Digest, s *scan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.scans, name)
+	close(s.done)
 }
 
 func (k *manifests) load(name key.Digest) []byte {

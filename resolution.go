@@ -65,8 +65,9 @@ func newResolution(scope key.Digest, of programID, groups []*tracked, image uint
 	return res
 }
 
-// resolutions are those of one image: a hash table that only grows. Reading
-// takes no lock and does not allocate.
+// resolutions are those of one image: a hash table of bounded size, as an image
+// may be asked for with no end of options. What is forgotten is looked at anew.
+// Reading takes no lock and does not allocate.
 type resolutions struct {
 	adding sync.Mutex
 	first  [64]atomic.Pointer[resolution]
@@ -84,9 +85,18 @@ func (t *resolutions) load(scope *key.Digest, of *programID) *resolution {
 	return res
 }
 
+// maxChain is how many resolutions a bucket holds before it is emptied.
+const maxChain = 8
+
 // add adds a resolution; the caller holds adding.
 func (t *resolutions) add(res *resolution) {
 	bucket := t.bucket(&res.of)
-	res.next = bucket.Load()
+	first, n := bucket.Load(), 0
+	for r := first; r != nil; r = r.next {
+		n++
+	}
+	if n < maxChain {
+		res.next = first
+	}
 	bucket.Store(res)
 }

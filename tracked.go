@@ -149,33 +149,38 @@ func (x *Context[P, K]) headerSearch(device int, dir string) (deps.Search, error
 }
 
 // trackUnit fills m in: from its manifest if that holds, else by a scan, whose
-// result is kept. before is the unit by a manifest that does not hold.
+// result is kept. before is the unit by a manifest that does not hold. Of those
+// who ask at once for one manifest, one scans.
 func (c *Cache) trackUnit(m *manifest, words []string, s deps.Search, contents map[key.Digest][]byte, against *deps.Reason) (before *key.Unit) {
-	start := time.Now()
-	why := "no manifest"
-	if known := c.loadManifest(m.name); known != nil {
-		unit, renewed, changed := known.Check(m.unit)
-		if changed == "" {
-			m.unit, m.m = unit, known
-			if renewed {
-				c.keepManifest(m)
-			}
-			c.stats.Add(stats.HeadersChecked, 1)
-			on(c.trace.keys, func(l *slog.Logger) {
-				l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(start))
-			})
+	before, why := c.checkUnit(m)
+	if m.m != nil {
+		return nil
+	}
+	mine, other := c.manifests.begin(m.name)
+	if mine != nil {
+		defer c.manifests.end(m.name, mine)
+	} else {
+		<-other.done
+		if *against = other.against; !against.None() {
+			return nil // as of a moment ago: too careful at worst
+		}
+	}
+	if mine == nil || before == nil && c.manifests.load(m.name) != nil {
+		if before, why = c.checkUnit(m); m.m != nil {
 			return nil
 		}
-		was := known.Before(m.unit)
-		before, why = &was, "changed: "+changed
 	}
 	c.stats.Add(stats.HeadersScanned, 1)
+	start := time.Now()
 	tr, reason := deps.Track(m.unit, words, s)
 	on(c.trace.keys, func(l *slog.Logger) {
 		l.Debug("headers scanned", "manifest", m.name.Dir(), "why", why, "took", time.Since(start), "against", reason.Detail)
 	})
 	if !reason.None() {
 		*against = reason
+		if mine != nil {
+			mine.against = reason
+		}
 		return nil
 	}
 	m.unit, m.m = tr.Unit, tr.Manifest
@@ -184,6 +189,30 @@ func (c *Cache) trackUnit(m *manifest, words []string, s deps.Search, contents m
 	}
 	c.keepManifest(m)
 	return before
+}
+
+// checkUnit fills m in from its manifest if there is one and it holds. Else
+// before is the unit by it, nil for none, and why is for people.
+func (c *Cache) checkUnit(m *manifest) (before *key.Unit, why string) {
+	start := time.Now()
+	known := c.loadManifest(m.name)
+	if known == nil {
+		return nil, "no manifest"
+	}
+	unit, renewed, changed := known.Check(m.unit)
+	if changed != "" {
+		was := known.Before(m.unit)
+		return &was, "changed: " + changed
+	}
+	m.unit, m.m = unit, known
+	if renewed {
+		c.keepManifest(m)
+	}
+	c.stats.Add(stats.HeadersChecked, 1)
+	on(c.trace.keys, func(l *slog.Logger) {
+		l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(start))
+	})
+	return nil, ""
 }
 
 // headerContents returns the contents of the header files of a recipe that the
