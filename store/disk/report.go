@@ -6,7 +6,7 @@ const maxProblems = 1000
 // Report is what Verify, GC and Clear found and did.
 type Report struct {
 	Entries       int64 // entries seen
-	Bytes         int64 // what they take, recipes and directories included
+	Bytes         int64 // what they take, with recipes, directories, header files and manifests
 	Damaged       int64 // entries that can hit nowhere
 	LostRecipes   int64 // good entries without a good recipe
 	Orphans       int64 // recipes without an entry, left behind

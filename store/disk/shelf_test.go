@@ -226,7 +226,7 @@ func TestClearRemovesHeadersAndManifests(t *testing.T) {
 	if r, err := s.Clear(bg, func(store.Info) bool { return true }); err != nil || r.Headers+r.Manifests != 0 {
 		t.Errorf("clear of some: %+v, %v", r, err)
 	}
-	if r, err := s.Clear(bg, nil); err != nil || r.Headers != 1 || r.Manifests != 1 {
+	if r, err := s.Clear(bg, nil); err != nil || r.Headers != 1 || r.Manifests != 1 || r.RemovedBytes != r.Bytes {
 		t.Errorf("clear of all: %+v, %v", r, err)
 	}
 	wantNoHeader(t, s, "one", stats.MissAbsent)

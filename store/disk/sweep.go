@@ -67,7 +67,9 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		}
 		w.b = s.openBooks(w.m)
 	}
-	err = run(w)
+	if err = w.shelved(); err == nil {
+		err = run(w)
+	}
 	if err == nil && w.b != nil {
 		err = w.b.countShared(ctx, w.r)
 	}

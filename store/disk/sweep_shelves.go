@@ -8,6 +8,20 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
+// shelved counts what header files and manifests take.
+func (w *sweep) shelved() error {
+	for _, sh := range []shelf{headerShelf, manifestShelf} {
+		err := eachOnShelf(w.r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+			w.report.Bytes += blocks(info.Size)
+			return w.ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // headerUses gathers which header files recipes name, while GC walks. A nil
 // *headerUses gathers nothing: there is nothing to collect.
 type headerUses struct {
