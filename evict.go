@@ -1,10 +1,8 @@
 package kernstash
 
 import (
-	"cmp"
+	"container/heap"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -62,18 +60,22 @@ func (x *Context[P, K]) victims() []*Program[P, K] {
 	if !over(len(x.cached)) {
 		return nil
 	}
-	oldest := slices.SortedFunc(maps.Keys(x.cached), func(a, b *Program[P, K]) int {
-		return cmp.Compare(a.used.Load(), b.used.Load())
-	})
-	n := 0
-	for ; n < len(oldest) && over(len(oldest)-n); n++ {
-		for _, u := range oldest[n].units {
+	all := make(leastUsed[P, K], 0, len(x.cached))
+	for p := range x.cached {
+		all = append(all, ranked[P, K]{p, p.used.Load()})
+	}
+	heap.Init(&all) // most often one program has to go, or few
+	var out []*Program[P, K]
+	for over(len(all)) && len(all) > 0 {
+		p := heap.Pop(&all).(ranked[P, K]).p
+		out = append(out, p)
+		for _, u := range p.units {
 			if holders[u]--; holders[u] == 0 {
 				bytes -= u.bytes.Load()
 			}
 		}
 	}
-	return oldest[:n]
+	return out
 }
 
 // drop takes a program out of the cache; who uses it keeps it alive. False:
