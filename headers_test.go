@@ -412,6 +412,7 @@ func TestEqualHeadersShareOneProgram(t *testing.T) {
 func TestEqualImagesAreScannedOnce(t *testing.T) {
 	t.Parallel()
 	dir := deepTree(t)
+	putFile(t, dir+"/late/c.h", strings.Repeat("// a scan that takes a while\n", 1<<17))
 	c := openCache(t, newRoot(t))
 	x := fakeContextOn(c, newReader(t))
 	var all sync.WaitGroup
