@@ -7,9 +7,11 @@ import (
 
 // pathNames are what puts paths into what is built. assert is a macro of the
 // compiler's own in NVRTC; elsewhere it comes from a header that names __FILE__.
+// In C++ a function's full name may have the place of a lambda in it.
 var pathNames = []string{
 	"__FILE__", "__BASE_FILE__", "__FILE_NAME__", "__builtin_FILE", "__builtin_FILE_NAME",
 	"__builtin_source_location", "source_location", "assert",
+	"__PRETTY_FUNCTION__", "__FUNCSIG__", "__builtin_FUNCSIG",
 }
 
 // keepsPaths says whether what is built depends on where files are: by a name
@@ -26,6 +28,8 @@ func (t *traces) keepsPaths(words []string) bool {
 		switch w {
 		case "-g0":
 			continue
+		case "-rdc=true", "--relocatable-device-code=true", "-dc", "-fgpu-rdc":
+			return true // the names of static functions are made of the file's
 		case "-G", "-lineinfo", "--generate-line-info", "-generate-line-info", "--device-debug", "-device-debug":
 			return true
 		}
