@@ -81,10 +81,19 @@ func sources(t *testing.T, dir, suffix string) (list []string) {
 	return list
 }
 
+// long says how much is compared. The race detector slows a scan down by ten
+// and finds nothing in it, so with it little is.
+func long() string {
+	if raceEnabled {
+		return ""
+	}
+	return os.Getenv("KERNSTASH_TEST_LONG")
+}
+
 // each calls f for one in so many of the list, a few at a time; for more in the
 // long tests, and for all with KERNSTASH_TEST_LONG=all.
 func each(list []string, oneIn int, f func(string)) {
-	switch os.Getenv("KERNSTASH_TEST_LONG") {
+	switch long() {
 	case "":
 	case "all":
 		oneIn = 1

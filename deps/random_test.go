@@ -162,7 +162,7 @@ func TestTrackRandomTrees(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("KERNSTASH_TEST_SEED"), 10, 64); err == nil {
 		seed = s
 	}
-	switch os.Getenv("KERNSTASH_TEST_LONG") {
+	switch long() {
 	case "":
 	case "all":
 		n = 5000
