@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,17 +12,6 @@ import (
 	"testing"
 	"time"
 )
-
-// waitInterrupted is a command whose work takes longer than anybody waits.
-func waitInterrupted() {
-	a := &app{err: os.Stderr}
-	ctx, release := a.interruptible()
-	defer release()
-	fmt.Println("ready")
-	<-ctx.Done()
-	fmt.Println("cancelled")
-	time.Sleep(time.Minute)
-}
 
 // TestSecondInterruptEnds: the first interrupt asks work to end, and says that
 // it is waited for; the second one ends the process.

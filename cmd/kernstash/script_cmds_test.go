@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -106,4 +108,15 @@ func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 	for _, path := range files {
 		ts.Check(os.WriteFile(path, []byte("other bytes"), 0o600))
 	}
+}
+
+// waitInterrupted is a command whose work takes longer than anybody waits.
+func waitInterrupted() {
+	a := &app{err: os.Stderr}
+	ctx, release := a.interruptible()
+	defer release()
+	fmt.Println("ready")
+	<-ctx.Done()
+	fmt.Println("cancelled")
+	time.Sleep(time.Minute)
 }
