@@ -23,6 +23,7 @@ test: opencl-test lint cross ## everything that must hold, within ten minutes
 test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
 	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 ./deps
+	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
 	$(MAKE) fuzz FUZZTIME=15s
 	cd bench && $(GO) run . -check
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
