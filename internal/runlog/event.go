@@ -1,0 +1,59 @@
+package runlog
+
+import "time"
+
+// Kind is what a line tells of.
+type Kind string
+
+// The kinds of events.
+const (
+	Loaded Kind = "loaded" // a door is in a process: Door
+	Out    Kind = "out"    // a door stays out of a process: Reason
+	Asked  Kind = "asked"  // a program was asked for: all the other fields
+	Job    Kind = "job"    // a recipe was left for the worker: Key, Label
+)
+
+// Outcome is how a request for a program ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Memory   Outcome = "memory"   // a live program of this process
+	Disk     Outcome = "disk"     // restored from an artifact
+	Compiled Outcome = "compiled" // the driver's compiler built it, or part of it: Reason, Nearest
+	Passed   Outcome = "passed"   // not asked of the cache: Reason
+	Failed   Outcome = "failed"   // the compiler refused it
+)
+
+// Observed says what mode observe found, which serves nothing.
+type Observed string
+
+// What can be observed.
+const (
+	Equal     Observed = "equal"     // would have hit, and the build made the same artifact
+	Different Observed = "different" // would have hit, and the build made another artifact
+	Unknown   Observed = "unknown"   // would have hit, and the build's artifact is not at hand
+)
+
+// ReasonBinary is the Reason of a program that the application made of a binary
+// it had kept itself.
+const ReasonBinary = "binary"
+
+// Event is one line.
+type Event struct {
+	Kind Kind
+	PID  int    // 0 in Write: this process
+	Door string // "opencl-layer", "opencl-preload", "go", "c"
+	Exe  string // path of the program, "" if not known
+
+	Key     string  // short form, "" if there is none
+	Label   string  // what people know the program by: kernel names, or its size
+	Outcome Outcome // of Asked
+	Reason  string  // why: of Out, Passed, Compiled, Failed
+	Nearest string  // of Compiled: what differs from the nearest entry
+
+	Observed Observed      // in mode observe
+	Spent    time.Duration // on this request: compiling, or looking up and loading
+	Saved    time.Duration // recorded cost of the build less Spent; 0 if compiled
+	Bytes    int64         // of the artifact
+}

@@ -1,0 +1,3 @@
+package runlog
+
+func makeFIFO(string) error { return nil }

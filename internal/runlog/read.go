@@ -1,0 +1,232 @@
+package runlog
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// maxDetails is how many different programs, processes and reasons a Summary
+// tells apart; what is beyond is counted only.
+const maxDetails = 4096
+
+// Summary is what a file says. Its sums are of all lines that could be read.
+type Summary struct {
+	Processes int      // that a door was in, or whose door stayed out
+	Doors     []Count  // loaded, by door
+	Out       []Count  // processes whose door stayed out, by reason
+	Outcomes  Outcomes // requests for programs
+
+	Spent    time.Duration // on all requests
+	Compiled time.Duration // of Spent: compiling
+	Saved    time.Duration
+	Bytes    int64 // of the artifacts that were restored
+
+	Compiles []Count // requests that were compiled, by what differs from the nearest entry, else by reason
+	Passes   []Count // requests that were passed through, by reason
+	Failures []Count // requests that the compiler refused, by reason
+
+	WouldHit  int // mode observe: requests that an entry was there for
+	Equal     int // of those, whose build made the same
+	Different int // of those, whose build made something else
+
+	Jobs int // recipes left for the worker
+
+	Programs []Program // what was asked for, each once, in order; at most some thousands
+	More     int       // programs beyond that
+
+	Garbage int  // lines that are no event
+	Cut     bool // the file was full, or too large to read: there was more
+}
+
+// Outcomes counts requests.
+type Outcomes struct {
+	Asked    int `json:"asked"` // all of the following
+	Memory   int `json:"memory"`
+	Disk     int `json:"disk"`
+	Compiled int `json:"compiled"`
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+}
+
+// Count is how often something was.
+type Count struct {
+	What string `json:"what"`
+	N    int    `json:"n"`
+}
+
+// Program is a program with how requests for it ended.
+type Program struct {
+	Key      string
+	Label    string
+	Outcome  Outcome
+	Reason   string
+	Nearest  string
+	Observed Observed
+
+	Requests int
+	Spent    time.Duration // of all requests
+	Saved    time.Duration
+	Bytes    int64 // of one artifact
+}
+
+// identity is what two requests of one Program have in common.
+type identity struct {
+	key, label, reason, nearest string
+	outcome                     Outcome
+	observed                    Observed
+}
+
+// Read sums up what r holds, of which it reads MaxSize bytes at most. The error
+// is that of r; the Summary holds what was read before it.
+func Read(r io.Reader) (*Summary, error) { return read(r, MaxSize) }
+
+func read(r io.Reader, most int64) (*Summary, error) {
+	limited := &io.LimitedReader{R: r, N: most}
+	b := bufio.NewReaderSize(limited, MaxLine)
+	s := newSummer()
+	for {
+		text, err := b.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			s.Garbage++
+			for errors.Is(err, bufio.ErrBufferFull) {
+				text, err = b.ReadSlice('\n')
+					}
+		case len(text) > 0:
+			s.line(bytes.TrimSuffix(text, []byte("\n")))
+		}
+		if err != nil {
+			s.Cut = limited.N < 2*MaxLine // the writers stop before the end
+			if errors.Is(err, io.EOF) {
+				return s.sum(), nil
+			}
+			return s.sum(), fmt.Errorf("read the report: %w", err)
+		}
+	}
+}
+
+// summer is a Summary in the making.
+type summer struct {
+	Summary
+	processes                              map[int]bool
+	doors, out, compiles, passes, failures map[string]int
+	programs                               map[identity]int // index
+}
+
+func newSummer() *summer {
+	return &summer{
+		processes: make(map[int]bool), doors: make(map[string]int), out: make(map[string]int),
+		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
+		programs: make(map[identity]int),
+	}
+}
+
+func (s *summer) line(b []byte) {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return
+	}
+	e, ok := decode(b)
+	if !ok {
+		s.Garbage++
+		return
+	}
+	if len(s.processes) < maxDetails {
+		s.processes[e.PID] = true
+	}
+	switch e.Kind {
+	case Loaded:
+		count(s.doors, e.Door)
+	case Out:
+		count(s.out, e.Reason)
+	case Job:
+		s.Jobs++
+	case Asked:
+		s.asked(e)
+	}
+}
+
+func (s *summer) asked(e Event) {
+	o := &s.Outcomes
+	o.Asked++
+	s.Spent += e.Spent
+	s.Saved += e.Saved
+	switch e.Outcome {
+	case Memory:
+		o.Memory++
+	case Disk:
+		o.Disk++
+		s.Bytes += e.Bytes
+	case Compiled:
+		o.Compiled++
+		s.Compiled += e.Spent
+		count(s.compiles, cmp.Or(e.Nearest, e.Reason))
+	case Passed:
+		o.Passed++
+		count(s.passes, e.Reason)
+	case Failed:
+		o.Failed++
+		count(s.failures, e.Reason)
+	}
+	if e.Observed != "" {
+		s.WouldHit++
+	}
+	switch e.Observed {
+	case Equal:
+		s.Equal++
+	case Different:
+		s.Different++
+	}
+	s.program(e)
+}
+
+func (s *summer) program(e Event) {
+	id := identity{e.Key, e.Label, e.Reason, e.Nearest, e.Outcome, e.Observed}
+	i, ok := s.programs[id]
+	if !ok {
+		if len(s.Programs) >= maxDetails {
+			s.More++
+			return
+		}
+		i = len(s.Programs)
+		s.programs[id] = i
+		s.Programs = append(s.Programs, Program{
+			Key: e.Key, Label: e.Label, Outcome: e.Outcome, Reason: e.Reason, Nearest: e.Nearest, Observed: e.Observed,
+		})
+	}
+	p := &s.Programs[i]
+	p.Requests++
+	p.Spent += e.Spent
+	p.Saved += e.Saved
+	p.Bytes = max(p.Bytes, e.Bytes)
+}
+
+func (s *summer) sum() *Summary {
+	s.Processes = len(s.processes)
+	s.Doors, s.Out = sorted(s.doors), sorted(s.out)
+	s.Compiles, s.Passes, s.Failures = sorted(s.compiles), sorted(s.passes), sorted(s.failures)
+	return &s.Summary
+}
+
+// count counts a text, and those beyond maxDetails under none.
+func count(m map[string]int, what string) {
+	if _, ok := m[what]; !ok && len(m) >= maxDetails {
+		what = ""
+	}
+	m[what]++
+}
+
+// sorted returns the most frequent first.
+func sorted(m map[string]int) []Count {
+	var all []Count
+	for what, n := range m {
+		all = append(all, Count{what, n})
+	}
+	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(b.N-a.N, cmp.Compare(a.What, b.What)) })
+	return all
+}
