@@ -96,8 +96,8 @@ func read(r io.Reader, most int64) (*Summary, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			s.Garbage++
 			for errors.Is(err, bufio.ErrBufferFull) {
-				text, err = b.ReadSlice('\n')
-					}
+				_, err = b.ReadSlice('\n')
+			}
 		case len(text) > 0:
 			s.line(bytes.TrimSuffix(text, []byte("\n")))
 		}
