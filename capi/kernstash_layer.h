@@ -17,16 +17,25 @@
  *           next ──► DONE, and what the program is called from then on
  *     end
  *
- * next answers SERVE again where the driver refused a binary: the entry is gone
- * by then, and the device is one to build for. A ticket is ended exactly once,
+ * next takes as many outcomes as the request has devices, in their order. It
+ * answers SERVE again where the driver refused a binary: the entry is gone by
+ * then, and the device is one to build for. A ticket is ended exactly once,
  * whatever came before; end without the last next says that nothing is known
  * of the build, and others who wait for it go on.
+ *
+ * begin waits while another thread has a ticket for the same program, or another
+ * process builds it. So a thread has one ticket at a time (it gets PASS for a
+ * second one), and the application, which may make threads wait for each other,
+ * is called (pfn_notify) after end, never before.
  *
  * All functions may be called from all threads. One ticket is used by one thread
  * at a time. None throws, none calls back, none raises a signal; in a child that
  * was forked after the library was opened each answers PASS at once. What a
  * request points to is read during the call only; what a reply points to lives
- * until the ticket's next call.
+ * until the ticket's next call of next or end.
+ *
+ * A hole of kind KSL_DEFERRED is also one whose binary nobody wants: programs
+ * that cannot be cached are built and timed, but nothing is asked of them.
  */
 #ifndef KERNSTASH_LAYER_H
 #define KERNSTASH_LAYER_H
@@ -89,6 +98,13 @@ typedef struct ksl_request {
 	void *const *devices; /* cl_device_id, in the application's order */
 	const ksl_unit *units;
 	ksl_bytes options; /* of clBuildProgram, or of clLinkProgram */
+
+	/* The environment, NAME=value each and NULL at the end, as it was when the
+	 * platforms were first asked for, just before their drivers read it; a copy
+	 * of the shim's. With another one at the time of a build nobody knows which
+	 * values hold in the driver, and nothing is cached. NULL: not known; then it
+	 * is compared with that of the process's start. */
+	const char *const *environment;
 } ksl_request;
 
 enum { KSL_PASS = 0, KSL_SERVE = 1, KSL_DONE = 2 }; /* actions */
@@ -116,6 +132,10 @@ typedef struct ksl_artifact { /* what one device's part of a program is */
 	uint32_t nkernels;
 	const ksl_kernel *kernels;
 	uint32_t kind;    /* KSL_FINAL, ... */
+
+	/* In an answer to next: not 0 where this device needs nothing more. What the
+	 * shim has of it stays, and its next outcome is not looked at. */
+	uint32_t done;
 } ksl_artifact;
 
 typedef struct ksl_reply {
@@ -130,7 +150,8 @@ typedef struct ksl_reply {
 /* How it ended for one device. */
 enum {
 	KSL_RESTORED = 1, /* from the binary */
-	KSL_REFUSED = 2,  /* the driver did not take the binary, or made another program of it */
+	KSL_REFUSED = 2,  /* the driver did not take the binary, or made another program of it: the entry goes.
+	                   * Out of resources says nothing of the binary, and is KSL_ABANDONED. */
 	KSL_BUILT = 3,    /* the driver built it; the artifact is what it made, binary none where deferred */
 	KSL_FAILED = 4,   /* the compiler refused the program: the artifact holds the log */
 	KSL_ABANDONED = 5 /* out of resources, or any other failure that says nothing of the program */
