@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build test test-full lint vet fmt cross fuzz bench bench-million replay results clean opencl opencl-test
+.PHONY: help demo build lib test test-full lint vet fmt cross fuzz bench bench-million replay results clean opencl opencl-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -15,6 +15,9 @@ demo: opencl build ## build real OpenCL kernels in one process, start warm in th
 
 build: ## build the command into bin/
 	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/kernstash
+
+lib: ## build libkernstash.so, and the layers, into lib/
+	capi/build lib
 
 test: opencl-test lint cross ## everything that must hold, within ten minutes
 	$(GO) test -race -timeout 8m ./...
@@ -72,4 +75,4 @@ opencl-test: ## what the tests need: PoCL, and Intel's driver, which compiles wi
 	scripts/opencl test
 
 clean: ## remove what was built
-	rm -rf bin dist
+	rm -rf bin dist lib

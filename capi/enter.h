@@ -1,0 +1,25 @@
+/*
+ * enter.h: the one way from a host's thread into Go.
+ */
+#ifndef KS_ENTER_H
+#define KS_ENTER_H
+
+#include <stdbool.h>
+
+/* Says whether Go can be entered: false in a child that was forked after the
+ * library was loaded, where Go's threads are gone and a call would hang. It costs
+ * a load. */
+bool ks_usable(void);
+
+/* Calls go(arg), which may be a function that Go exports, so that neither
+ * disturbs the other:
+ *   - the host's signals wait meanwhile, since their handlers would run on a
+ *     stack of Go's, which is small; so go must not wait for anything long
+ *     (wait in C, see wait.h);
+ *   - the thread is not cancelled meanwhile;
+ *   - a thread with little stack left, or one on a stack of the host's own
+ *     making, has go called on a thread of ours, and waits for it.
+ * False: go was not called (a forked child, no memory for a thread). */
+bool ks_enter(void (*go)(void *), void *arg);
+
+#endif

@@ -1,0 +1,7 @@
+package main
+
+// Kept apart, so that every file of the library is compiled alike.
+
+// #cgo CFLAGS: -std=gnu11 -Wall -Wextra -Wno-unused-parameter -fexceptions
+// #cgo LDFLAGS: -pthread
+import "C"

@@ -1,0 +1,8 @@
+//go:build linux && cgo
+
+#include "kernstash.h"
+
+const char *kernstash_version(void)
+{
+	return KERNSTASH_VERSION_TEXT;
+}
