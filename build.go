@@ -46,6 +46,9 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 		c.countMiss(stats.MissTierOff)
 		return x.compile(ctx, u, r, nil, false)
 	}
+	if !x.serves(ctx, u) {
+		return x.compile(ctx, u, r, nil, false)
+	}
 	loaded, reason, err := x.load(ctx, u)
 	if loaded || err != nil {
 		return err
@@ -121,7 +124,7 @@ func (x *Context[P, K]) callBuild(ctx context.Context, u *unit[P, K]) (P, *store
 
 // discard removes an entry that no driver takes.
 func (c *Cache) discard(ctx context.Context, from *disk.Store, k key.Key) {
-	if from != c.disk {
+	if from != c.disk || !c.writes() {
 		return // a read-only layer: the next build's entry is found before it
 	}
 	if err := from.Delete(ctx, k); err != nil {
@@ -160,7 +163,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		u.publish(native, Compiled, artifact.Size())
 	}
 	switch {
-	case u.key.IsZero() || c.disk == nil:
+	case u.key.IsZero() || !c.writes():
 		return nil // counted before
 	case took < c.settings.MinBuildTime:
 		x.count(stats.NotCacheableCheap)
@@ -173,7 +176,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		x.count(stats.NotCacheableRuntime)
 		return nil
 	}
-	c.storer.add(u.storing(newEntry(u.key, u.job.Recipe, artifact, took), explain, unlock))
+	x.keep(u, newEntry(u.key, u.job.Recipe, artifact, took), explain, unlock)
 	unlock = nil
 	return nil
 }

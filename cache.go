@@ -83,6 +83,7 @@ func (c *Cache) openStores() {
 	if c.settings.Dir != "" {
 		c.disk = disk.New(disk.Options{
 			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy,
+			ReadOnly: c.settings.Mode == settings.ModeReadOnly,
 			Recorder: c.stats, Trace: c.trace.disk,
 		})
 	} else {
@@ -165,8 +166,10 @@ func (c *Cache) end() error {
 	if len(dropped.Captures) > 0 || dropped.Stores > 0 {
 		errs = append(errs, dropped)
 	}
-	if c.disk != nil {
+	if c.writes() {
 		c.keepStats()
+	}
+	if c.disk != nil {
 		if err := c.disk.Close(); err != nil {
 			c.trace.warn("close disk tier", "error", err.Error())
 		}
@@ -188,7 +191,7 @@ const keepEvery = 60
 // background.
 func (c *Cache) keepStatsNowAndThen() {
 	now, last := time.Now().Unix(), c.keptAt.Load()
-	if c.disk != nil && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
+	if c.writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
 		go c.keepStats()
 	}
 }

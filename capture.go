@@ -101,7 +101,7 @@ func (c *captures[P, K]) restored(u *unit[P, K], a *store.Artifact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &u.capture
-	s.cacheable, s.taken, s.cost = c.x.cache.disk != nil, true, a.Cost
+	s.cacheable, s.taken, s.cost = c.x.cache.writes(), true, a.Cost
 	s.launched = slices.Clone(a.Variants)
 }
 
@@ -258,7 +258,7 @@ func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
 	s.taken = true
 	u.bytes.Store(a.Size())
 	e := newEntry(u.key, u.job.Recipe, a, s.cost)
-	cache.storer.add(u.storing(e, s.explain, s.unlock))
+	c.x.keep(u, e, s.explain, s.unlock)
 	s.unlock, s.explain = nil, false
 	c.release(u)
 }

@@ -60,7 +60,7 @@ const waitForBuild = 60 * time.Second
 // wait for others: two such processes would wait for each other, and neither's
 // application could go on.
 func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited bool) {
-	if c.disk == nil {
+	if !c.writes() {
 		return nil, false
 	}
 	unlock, err := c.disk.Lock(ctx, k, 0)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -82,7 +83,7 @@ func (k *manifests) store(name key.Digest, b []byte) {
 // are those of one machine.
 func (c *Cache) loadManifest(name key.Digest) *deps.Manifest {
 	b := c.manifests.load(name)
-	fromDisk := b == nil && c.disk != nil
+	fromDisk := b == nil && c.disk != nil && c.settings.Mode != settings.ModeRefresh
 	if fromDisk {
 		var err error
 		if b, err = c.disk.Manifest(context.Background(), name); err != nil {
@@ -116,5 +117,8 @@ func isAbsent(err error) bool {
 func (c *Cache) keepManifest(m *manifest) {
 	b := m.m.Append(nil, m.name)
 	c.manifests.store(m.name, b)
+	if !c.writes() {
+		return
+	}
 	c.storer.add(storing{manifest: b, name: m.name})
 }

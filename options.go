@@ -19,6 +19,12 @@ type Options struct {
 	// ~/.cache/kernstash. It is made with mode 0700 when first needed.
 	Dir string
 
+	// Mode says what Dir and Layers are used for: "on" (the default),
+	// "read-only", "refresh" (everything is built, and replaces what is stored)
+	// or "observe" (everything is built, and compared with what is stored). The
+	// memory tier works in each.
+	Mode string
+
 	// NoDisk and NoMemory switch a tier off.
 	NoDisk, NoMemory bool
 
@@ -70,6 +76,7 @@ func (o Options) texts() map[string]string {
 	}
 	number := func(n int64) string { return strconv.FormatInt(max(n, 0), 10) }
 	set("dir", o.Dir, o.Dir != "")
+	set("mode", o.Mode, o.Mode != "")
 	set("persistent", "0", o.NoDisk)
 	set("in-mem", "0", o.NoMemory)
 	set("max-size", number(o.MaxSize), o.MaxSize != 0)

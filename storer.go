@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -124,7 +125,7 @@ func (s *storer) store(w storing) {
 		s.explain(ctx, w)
 	}
 	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers)
-	result, err := s.c.disk.Put(ctx, w.entry)
+	result, err := s.put(ctx, w.entry)
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		if err != nil {
 			l.Warn("not stored", "key", k, "error", err.Error())
@@ -132,6 +133,16 @@ func (s *storer) store(w storing) {
 		}
 		l.Debug("put", "key", k, "result", result, "bytes", w.entry.Artifact.Size(), "cost", w.entry.Artifact.Cost)
 	})
+}
+
+// put stores an entry; in mode refresh in the place of any that is there.
+func (s *storer) put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
+	if s.c.settings.Mode == settings.ModeRefresh {
+		if err := s.c.disk.Delete(ctx, e.Key); err != nil {
+			return store.Failed, err
+		}
+	}
+	return s.c.disk.Put(ctx, e)
 }
 
 // explain counts which component of the key made the miss.

@@ -36,7 +36,9 @@ type unit[P, K any] struct {
 	origin  Origin
 	against deps.Reason // what speaks against storing it
 	tracked *tracked    // what it reads; nil: nothing
-	bytes   atomic.Int64
+
+	observed *observed // mode observe: what a hit would have served; nil: nothing
+	bytes    atomic.Int64
 
 	// owner is the serial of the image that has the unit to itself, since header
 	// files changed while it was built: what it was built from is not known. It

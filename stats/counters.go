@@ -61,6 +61,15 @@ const (
 	NotCacheableChanged                // builds not stored: header files changed meanwhile
 	HeadersChecked                     // sources whose header files were found as they were
 	HeadersScanned                     // sources that were scanned for header files
+	JobsAdded                          // jobs and launches put into the spool
+	JobsMerged                         // such that were there already
+	JobsDropped                        // jobs not kept: over a bound of the spool or of the cache, failed
+	JobsDone                           // jobs that a worker did
+	JobsRefused                        // jobs that a worker dropped, with a reason
+	MissRefresh                        // disk miss: mode refresh does not look
+	ObserveHits                        // mode observe: requests that would have hit
+	ObserveEqual                       // of those, built to the bytes that are stored
+	ObserveDifferent                   // of those, built to other bytes
 
 	NumCounters int = iota
 )
@@ -93,6 +102,10 @@ var names = [NumCounters]string{
 	NearestVariable: "nearest.variable", NearestHeader: "nearest.header",
 	NotCacheableChanged: "not-cacheable.headers-changed",
 	HeadersChecked:      "headers.checked", HeadersScanned: "headers.scanned",
+	JobsAdded: "jobs.added", JobsMerged: "jobs.merged", JobsDropped: "jobs.dropped",
+	JobsDone: "jobs.done", JobsRefused: "jobs.refused",
+	MissRefresh: "miss.refresh",
+	ObserveHits: "observe.hits", ObserveEqual: "observe.equal", ObserveDifferent: "observe.different",
 }
 
 // String returns the counter's name, as JSON and traces show it.

@@ -29,6 +29,7 @@ func TestNumbersAreFixed(t *testing.T) {
 		MemoryHits: 0, DiskHits: 4, DiskMisses: 5, DiskPuts: 8, Corrupt: 17, Builds: 18, SavedTime: 22,
 		NotCacheableHeaders: 26, MissAbsent: 33, MissRefused: 42, NearestNothing: 43, NearestVariable: 50,
 		NearestHeader: 51, NotCacheableChanged: 52, HeadersChecked: 53, HeadersScanned: 54,
+		MissRefresh: 55, ObserveHits: 56, ObserveEqual: 57, ObserveDifferent: 58,
 	} {
 		if int(c) != want {
 			t.Errorf("%v is number %d, was %d", c, c, want)

@@ -26,6 +26,7 @@ var statGroups = []statGroup{
 		{stats.MissCollision, "another key has its name"},
 		{stats.MissDigest, "its bytes are damaged"},
 		{stats.MissRefused, "the driver refused it"},
+		{stats.MissRefresh, "the mode is refresh"},
 	}},
 	{"what differed from the nearest entry", []statRow{
 		{stats.NearestNothing, "nothing is near: a new program"},
@@ -42,6 +43,11 @@ var statGroups = []statGroup{
 	{"header files", []statRow{
 		{stats.HeadersChecked, "programs whose list of header files still held"},
 		{stats.HeadersScanned, "programs whose source was scanned for header files"},
+	}},
+	{"mode observe", []statRow{
+		{stats.ObserveHits, "would have hit"},
+		{stats.ObserveEqual, "built to the bytes that are stored"},
+		{stats.ObserveDifferent, "built to other bytes"},
 	}},
 	{"trouble", []statRow{
 		{stats.DiskPutsDropped, "not stored: the cache was full, or its program ended"},

@@ -33,6 +33,7 @@ var (
 	timeKind = kind[time.Duration]{
 		"0 or a time with its unit such as 250ms or 5s", parseTime, formatTime, false,
 	}
+	modeKind     = kind[string]{"on, read-only, refresh or observe", parseMode, asIs, false}
 	evictionKind = kind[string]{"cost or lru", parseEviction, asIs, false}
 	traceKind    = kind[TraceMask]{
 		"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false,

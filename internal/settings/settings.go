@@ -146,7 +146,10 @@ func (l *loader) texts(from Origin, texts map[string]string) {
 
 func (l *loader) environment() {
 	from := Origin{Source: Environment}
-	known := make(map[string]bool, len(table))
+	known := make(map[string]bool, len(table)+len(others))
+	for _, name := range others {
+		known[name] = true
+	}
 	for i := range table {
 		row := &table[i]
 		known[row.env] = true

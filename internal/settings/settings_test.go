@@ -14,7 +14,7 @@ import (
 // defaults are what Load gives with HOME=/home/u and nothing else.
 func defaults() Values {
 	return Values{
-		Dir: "/home/u/.cache/kernstash", Persistent: true, InMemory: true,
+		Dir: "/home/u/.cache/kernstash", Mode: ModeOn, Persistent: true, InMemory: true,
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
 		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond,
@@ -79,12 +79,14 @@ func TestLoad(t *testing.T) {
 				"KERNSTASH_THRESHOLD=7", "KERNSTASH_EVICTION=LRU", "KERNSTASH_LAYERS=/a::/b", "KERNSTASH_MIN_BUILD_TIME=250ms",
 				"KERNSTASH_IN_MEM_CAPACITY=3", "KERNSTASH_TRACE=disk,keys", "KERNSTASH_TRACE_FILE=/t",
 				"KERNSTASH_APPEND_COMPILE_OPTIONS=-a", "KERNSTASH_MIN_DEVICE_IMAGE_SIZE=1k", "KERNSTASH_CLOSE_TIMEOUT=0",
+				"KERNSTASH_MODE=observe",
 			}},
 			want: func(v *Values) {
 				v.Dir, v.Persistent, v.InMemory, v.MaxSize = "/d", false, false, 2<<30
 				v.Threshold, v.Eviction, v.Layers, v.MinBuildTime = 7*day, EvictLRU, []string{"/a", "/b"}, 250*time.Millisecond
 				v.InMemCapacity, v.Trace, v.TraceFile = 3, TraceDisk|TraceKeys, "/t"
 				v.AppendCompileOptions, v.MinDeviceImageSize, v.CloseTimeout = "-a", 1<<10, 0
+				v.Mode = ModeObserve
 			},
 		},
 		"file": {

@@ -40,12 +40,18 @@ const (
 	nameDir     = "dir"
 )
 
+// others are variables of ours that are no settings: they join a program and
+// `kernstash run`, or say where our libraries are.
+var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR"}
+
 // table holds every setting, in the order in which they are shown.
 var table = []setting{
 	row(nameDisable, "0", "1 switches the cache off, whatever else is set", boolKind,
 		func(v *Values) *bool { return &v.Disable }),
 	row(nameDir, "", "root of the cache on disk", pathKind,
 		func(v *Values) *string { return &v.Dir }),
+	row("mode", ModeOn, "what the disk tier is for: on, read-only, refresh (builds and replaces all), observe (builds all and compares)",
+		modeKind, func(v *Values) *string { return &v.Mode }),
 	row("persistent", "1", "the disk tier is on", boolKind,
 		func(v *Values) *bool { return &v.Persistent }),
 	row("in-mem", "1", "the memory tier is on", boolKind,

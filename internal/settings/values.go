@@ -6,6 +6,7 @@ import "time"
 type Values struct {
 	Disable    bool   // nothing is cached
 	Dir        string // root of the disk tier, absolute; "" where there is none: the tier is off
+	Mode       string // ModeOn, …: what the disk tier is used for
 	Persistent bool   // the disk tier is on
 	InMemory   bool   // the memory tier is on
 

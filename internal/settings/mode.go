@@ -1,0 +1,19 @@
+package settings
+
+import "strings"
+
+// The modes: what the disk tier, and its layers, are used for.
+const (
+	ModeOn       = "on"        // read and written
+	ModeReadOnly = "read-only" // read, never written
+	ModeRefresh  = "refresh"   // never read: everything is built, and replaces what is there
+	ModeObserve  = "observe"   // nothing is served: everything is built, and compared with what is there
+)
+
+func parseMode(text string) (string, error) {
+	switch text = strings.ToLower(text); text {
+	case ModeOn, ModeReadOnly, ModeRefresh, ModeObserve:
+		return text, nil
+	}
+	return "", errMalformed
+}
