@@ -16,7 +16,7 @@ func BenchmarkDeviceInfo(b *testing.B) {
 	id := cl.DeviceID(device(b).Handle())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := cl.GetDeviceInfo(id, cl.DeviceAddressBits); err != nil {
+		if _, err := cl.Loader.Device(id, cl.DeviceAddressBits); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -85,10 +86,10 @@ func (p *Program) capture() (*store.Artifact, error) {
 // "/add/64-1-1-goffs0-smallgrid/add.so", each in front of its content. Where
 // the driver chose the local size, any version of the kernel but the generic
 // one, "0-0-0", may be the one that it chose.
-func holds(binary []byte, variant string) bool {
-	kernel, size, _ := strings.Cut(variant, "/")
-	if !strings.HasPrefix(size, autoSize) {
-		return bytes.Contains(binary, []byte("/"+variant+"/"))
+func holds(binary []byte, name string) bool {
+	kernel, size, _ := strings.Cut(name, "/")
+	if !strings.HasPrefix(size, variant.Auto) {
+		return bytes.Contains(binary, []byte("/"+name+"/"))
 	}
 	for dir := []byte("/" + kernel + "/"); ; {
 		i := bytes.Index(binary, dir)

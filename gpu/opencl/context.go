@@ -49,12 +49,12 @@ func Adopt(handle uintptr) (*Context, error) {
 	c := &Context{}
 	c.set("context", handle)
 	for _, d := range numbers(cl.GetContextInfo(id, cl.ContextDevices)) {
-		p, ok := number(cl.GetDeviceInfo(cl.DeviceID(d), cl.DevicePlatform))
+		p, ok := number(cl.Loader.Device(cl.DeviceID(d), cl.DevicePlatform))
 		if !ok {
 			c.devices = nil
 			break
 		}
-		c.devices = append(c.devices, newDevice(cl.DeviceID(d), newPlatform(cl.PlatformID(p))))
+		c.devices = append(c.devices, newDevice(cl.DeviceID(d), loaded(cl.PlatformID(p))))
 	}
 	if len(c.devices) == 0 {
 		_ = c.Release()

@@ -63,9 +63,9 @@ type Limits struct {
 }
 
 func newDevice(id cl.DeviceID, p *Platform) *Device {
-	str := func(param uint32) string { return text(cl.GetDeviceInfo(id, param)) }
+	str := func(param uint32) string { return text(p.ask.Device(id, param)) }
 	num := func(param uint32) uint64 {
-		n, _ := number(cl.GetDeviceInfo(id, param))
+		n, _ := number(p.ask.Device(id, param))
 		return n
 	}
 	d := &Device{
@@ -81,7 +81,7 @@ func newDevice(id cl.DeviceID, p *Platform) *Device {
 		},
 		platform: p,
 	}
-	for i, n := range numbers(cl.GetDeviceInfo(id, cl.DeviceMaxWorkItemSizes)) {
+	for i, n := range numbers(p.ask.Device(id, cl.DeviceMaxWorkItemSizes)) {
 		if i < len(d.Limits.WorkItems) {
 			d.Limits.WorkItems[i] = int(n)
 		}

@@ -3,7 +3,6 @@ package opencl
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,14 +13,18 @@ import (
 // files.
 var errHeaders = errors.New("where this driver looks for header files was not found out")
 
-// HeaderSearch returns where a device's compiler looks for header files besides
+// HeaderSearch is Device.HeaderSearch of one of the context's devices.
+func (r *Runtime) HeaderSearch(device int, dir string) (deps.Search, error) {
+	return r.context.devices[device].HeaderSearch(dir)
+}
+
+// HeaderSearch returns where the device's compiler looks for header files besides
 // the directories of -I, while dir is the working directory. It is known for the
 // drivers that it was found out of; the error says that this is another.
-func (r *Runtime) HeaderSearch(device int, dir string) (deps.Search, error) {
-	d := r.context.devices[device]
+func (d *Device) HeaderSearch(dir string) (deps.Search, error) {
 	for _, s := range searches {
 		if d.platform.vendor() == s.vendor && strings.HasPrefix(d.Driver, s.driver) {
-			return s.of(dir)
+			return s.of(dir, d.platform.env)
 		}
 	}
 	return deps.Search{}, fmt.Errorf("%s, driver %s: %w", d.platform.Name, d.Driver, errHeaders)
@@ -32,12 +35,12 @@ func (r *Runtime) HeaderSearch(device int, dir string) (deps.Search, error) {
 var searches = []struct {
 	vendor vendor
 	driver string // beginning of the driver's version
-	of     func(dir string) (deps.Search, error)
+	of     func(dir string, env environments) (deps.Search, error)
 }{
 	// PoCL writes the source to a file in its cache directory, and puts -I. in
 	// front of the options.
-	{pocl, "3.1", func(dir string) (deps.Search, error) {
-		main, now := poclCache(environAtLoad()), poclCache(os.Environ())
+	{pocl, "3.1", func(dir string, env environments) (deps.Search, error) {
+		main, now := poclCache(env.loaded), poclCache(env.now())
 		if main != now || !filepath.IsAbs(main) {
 			return deps.Search{}, fmt.Errorf("PoCL's cache directory is %q or %q: %w", main, now, errHeaders)
 		}
@@ -46,7 +49,7 @@ var searches = []struct {
 	// Intel's front end gives the source a name without a directory, puts the
 	// working directory behind those of the options, and leaves clang's own:
 	// the one in the middle is that of a compiler without a place of its own.
-	{intel, "22.43.", func(dir string) (deps.Search, error) {
+	{intel, "22.43.", func(dir string, _ environments) (deps.Search, error) {
 		return deps.Search{
 			Main: dir, Last: []string{dir},
 			System: []string{"/usr/local/include", filepath.Join(dir, "include"), "/usr/include"},

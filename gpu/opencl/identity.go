@@ -42,7 +42,7 @@ func (d *Device) traits() []key.Pair {
 		}
 	}
 	hex := func(param uint32) string {
-		if n, ok := number(cl.GetDeviceInfo(d.id(), param)); ok {
+		if n, ok := number(d.platform.ask.Device(d.id(), param)); ok {
 			return "0x" + strconv.FormatUint(n, 16)
 		}
 		return ""
@@ -56,15 +56,15 @@ func (d *Device) traits() []key.Pair {
 		add("IP version", hex(cl.DeviceIPVersionIntel))
 	}
 	if d.Has("cl_nv_device_attribute_query") {
-		major, ok1 := number(cl.GetDeviceInfo(d.id(), cl.DeviceComputeCapabilityMajorNV))
-		minor, ok2 := number(cl.GetDeviceInfo(d.id(), cl.DeviceComputeCapabilityMinorNV))
+		major, ok1 := number(d.platform.ask.Device(d.id(), cl.DeviceComputeCapabilityMajorNV))
+		minor, ok2 := number(d.platform.ask.Device(d.id(), cl.DeviceComputeCapabilityMinorNV))
 		if ok1 && ok2 {
 			add("compute capability", fmt.Sprintf("%d.%d", major, minor))
 		}
 	}
 	if d.Has("cl_amd_device_attribute_query") {
 		// The device name is the gfx target there; the board's says which.
-		add("board", text(cl.GetDeviceInfo(d.id(), cl.DeviceBoardNameAMD)))
+		add("board", text(d.platform.ask.Device(d.id(), cl.DeviceBoardNameAMD)))
 	}
 	if d.Type&CPU != 0 {
 		// LLVM asks the processor itself what it can, beyond its name.

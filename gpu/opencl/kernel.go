@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
 )
 
 // Kernel is a kernel of a program. A cl_kernel holds the arguments of its next
@@ -18,7 +19,7 @@ type Kernel struct {
 	mu       sync.Mutex
 	values   []byte // of the argument being set; reused
 	space    [3][3]uintptr
-	launches launches
+	launches variant.Launches
 }
 
 // NewKernel makes the kernel of a name; another name is an error that wraps

@@ -85,7 +85,7 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 	if !k.program.deferred {
 		return "", nil
 	}
-	return k.launches.note(k.name, global, local, offset), nil
+	return k.launches.Note(k.name, global, local, offset), nil
 }
 
 // fill writes sizes into to, and least into the dimensions that are not used;

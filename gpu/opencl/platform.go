@@ -2,6 +2,7 @@ package opencl
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
@@ -13,7 +14,9 @@ type Platform struct {
 	Suffix                string   // CL_PLATFORM_ICD_SUFFIX_KHR: "POCL", "INTEL", "NV", "AMD"; empty where there is none
 	Extensions            []string // in the driver's order
 
-	id cl.PlatformID
+	id  cl.PlatformID
+	ask *cl.Queries
+	env environments
 }
 
 // Platforms returns the platforms that the OpenCL loader finds; none is not an
@@ -27,17 +30,22 @@ func Platforms() ([]*Platform, error) {
 	}
 	platforms := make([]*Platform, len(ids))
 	for i, id := range ids {
-		platforms[i] = newPlatform(id)
+		platforms[i] = loaded(id)
 	}
 	return platforms, nil
 }
 
-func newPlatform(id cl.PlatformID) *Platform {
-	environAtLoad()
-	get := func(param uint32) string { return text(cl.GetPlatformInfo(id, param)) }
+// loaded returns a platform that the loader knows.
+func loaded(id cl.PlatformID) *Platform {
+	return newPlatform(id, cl.Loader, environments{environAtLoad(), os.Environ})
+}
+
+func newPlatform(id cl.PlatformID, ask *cl.Queries, env environments) *Platform {
+	get := func(param uint32) string { return text(ask.Platform(id, param)) }
 	return &Platform{
 		Name: get(cl.PlatformName), Vendor: get(cl.PlatformVendor), Version: get(cl.PlatformVersion),
-		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)), id: id,
+		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)),
+		id: id, ask: ask, env: env,
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
 // Variables returns the environment variables that the device's compiler obeys,
 // with an error if they changed since the driver was loaded.
 func (r *Runtime) Variables(device int) ([]key.Pair, error) {
-	return r.context.devices[device].steadyVariables()
+	return r.context.devices[device].SteadyVariables()
 }
 
 // Defers says whether a job's code is made at launches.

@@ -76,7 +76,14 @@ var variables = map[vendor]rules{
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
-	return variables[d.platform.vendor()].of(os.Environ())
+	return variables[d.platform.vendor()].of(d.platform.env.now())
+}
+
+// environments are those of a process that matter to a driver: what it was when
+// the driver was loaded, and what it is.
+type environments struct {
+	loaded []string
+	now    func() []string
 }
 
 // environAtLoad returns the environment of the first call, which is made before
@@ -91,13 +98,13 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 // changed says of which vendors' drivers they did.
 var changed [amd + 1]atomic.Bool
 
-// steadyVariables is Variables, with an error if they are not, or once were not,
+// SteadyVariables is Variables, with an error if they are not, or once were not,
 // those that the process had when the driver was loaded. Drivers read some
 // variables once and others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS
 // of its first build), so which values hold is not known then.
-func (d *Device) steadyVariables() ([]key.Pair, error) {
+func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	v, now := d.platform.vendor(), d.Variables()
-	if !slices.Equal(now, variables[v].of(environAtLoad())) {
+	if !slices.Equal(now, variables[v].of(d.platform.env.loaded)) {
 		changed[v].Store(true)
 	}
 	if changed[v].Load() {

@@ -23,6 +23,9 @@ func open(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
+// anywhere is the handle of all that the process has loaded at its start.
+const anywhere = uintptr(purego.RTLD_DEFAULT)
+
 func symbol(handle uintptr, name string) (uintptr, bool) {
 	addr, err := purego.Dlsym(handle, name)
 	return addr, err == nil && addr != 0

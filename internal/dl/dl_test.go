@@ -5,6 +5,7 @@ package dl_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -75,5 +76,17 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		strlen.Call(uintptr(unsafe.Pointer(&s[0])))
+	}
+}
+
+func TestEnvironIsThatOfC(t *testing.T) {
+	const name = "KERNSTASH_TEST_ENVIRON"
+	t.Setenv(name, "as C has it")
+	if all := dl.Environ(); !slices.Contains(all, name+"=as C has it") || len(all) != len(os.Environ()) {
+		t.Errorf("%d variables, os.Environ has %d, %s among them: %v", len(all), len(os.Environ()), name, all)
+	}
+	os.Unsetenv(name)
+	if all := dl.Environ(); slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, name) }) {
+		t.Error("it is there when it was taken away")
 	}
 }

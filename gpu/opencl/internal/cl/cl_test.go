@@ -43,7 +43,7 @@ func TestMissingEntryPointFailsAlone(t *testing.T) {
 func TestInfoOfAnyLength(t *testing.T) {
 	p := platform(t)
 	for _, param := range []uint32{PlatformName, PlatformExtensions} {
-		b, err := GetPlatformInfo(p, param)
+		b, err := Loader.Platform(p, param)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestInfoOfAnyLength(t *testing.T) {
 			t.Errorf("parameter %#x: %d bytes, the driver says %d (%v): %q", param, len(b), n, err, b)
 		}
 	}
-	if _, err := GetPlatformInfo(p, 0xFFFF); !errors.Is(err, InvalidValue) {
+	if _, err := Loader.Platform(p, 0xFFFF); !errors.Is(err, InvalidValue) {
 		t.Errorf("unknown parameter: %v", err)
 	}
 }

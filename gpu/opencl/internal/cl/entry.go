@@ -39,6 +39,14 @@ type entry struct {
 	addr atomic.Uintptr // zero until it is looked up
 }
 
+// at returns the entry point of a name at an address; for none, one that the
+// loader is asked for.
+func at(name string, addr uintptr) *entry {
+	e := &entry{name: name}
+	e.addr.Store(addr)
+	return e
+}
+
 func (e *entry) find() (dl.Func, error) {
 	if a := e.addr.Load(); a != 0 {
 		return dl.Func(a), nil

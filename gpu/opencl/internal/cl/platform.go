@@ -35,9 +35,26 @@ func GetPlatformIDs() ([]PlatformID, error) {
 	})
 }
 
-// GetPlatformInfo returns the value of a parameter.
-func GetPlatformInfo(p PlatformID, param uint32) ([]byte, error) {
-	return clGetPlatformInfo.info(param, uintptr(p))
+// Queries are the entry points that tell what platforms and devices are: the
+// loader's, or those of one driver.
+type Queries struct{ platform, device *entry }
+
+// Loader are the loader's.
+var Loader = &Queries{&clGetPlatformInfo, &clGetDeviceInfo}
+
+// Driver are those at two addresses.
+func Driver(getPlatformInfo, getDeviceInfo uintptr) *Queries {
+	return &Queries{at(clGetPlatformInfo.name, getPlatformInfo), at(clGetDeviceInfo.name, getDeviceInfo)}
+}
+
+// Platform is clGetPlatformInfo: it returns the value of a parameter.
+func (q *Queries) Platform(p PlatformID, param uint32) ([]byte, error) {
+	return q.platform.info(param, uintptr(p))
+}
+
+// Device is clGetDeviceInfo: it returns the value of a parameter.
+func (q *Queries) Device(d DeviceID, param uint32) ([]byte, error) {
+	return q.device.info(param, uintptr(d))
 }
 
 // GetDeviceIDs returns the devices of a type; none is not an error.
@@ -47,11 +64,6 @@ func GetDeviceIDs(p PlatformID, kind uint64) ([]DeviceID, error) {
 	return ids[DeviceID](DeviceNotFound, func(n int, first unsafe.Pointer, count *uint32) error {
 		return clGetDeviceIDs.status(uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
-}
-
-// GetDeviceInfo returns the value of a parameter.
-func GetDeviceInfo(d DeviceID, param uint32) ([]byte, error) {
-	return clGetDeviceInfo.info(param, uintptr(d))
 }
 
 // CreateSubDevices returns the parts of a device. Properties end with zero.

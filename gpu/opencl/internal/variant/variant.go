@@ -1,13 +1,15 @@
-package opencl
+// Package variant names the versions of a kernel that a driver which makes code
+// at launches (PoCL) makes: one for each local size, and more.
+package variant
 
 import (
 	"fmt"
 	"strings"
 )
 
-// maxVariants bounds the variants that one kernel notes; more are not noted,
+// Max bounds the variants that one kernel notes; more are not noted,
 // and are compiled again in the next process.
-const maxVariants = 64
+const Max = 64
 
 // maxAutos bounds those among them whose local size the driver chose: an
 // application that lets it choose may launch a new global size each time.
@@ -26,19 +28,21 @@ type launch struct {
 	small  bool       // grid
 }
 
-// launches are the variants of a kernel that were launched in this process. It
-// is guarded by the kernel's lock.
-type launches struct {
+// Launches are the variants of a kernel that were launched in this process. It is
+// not safe for concurrent use.
+type Launches struct {
 	last  launch
 	seen  map[launch]struct{}
 	autos int // those of seen whose local size the driver chose
 }
 
-// note returns the name of a launch's variant the first time, else "". Names
+// Note returns the name of a launch's variant the first time, else "". Local is
+// nil where the driver chooses, offset nil for zero; dimensions that are not used
+// have size one, and offset zero. Names
 // are those of the directories in which PoCL keeps code:
 // "kernel/16-16-1-goffs0-smallgrid"; where the driver chose the local size,
 // "kernel/auto-1024-1-1-goffs0-smallgrid" with the global size.
-func (s *launches) note(kernel string, global, local, offset *[3]uintptr) string {
+func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string {
 	l := launch{small: max(global[0], global[1], global[2]) <= smallGrid}
 	if local != nil {
 		l.local = *local
@@ -66,8 +70,8 @@ func (s *launches) note(kernel string, global, local, offset *[3]uintptr) string
 // fresh says whether the driver makes code for l: for what it has not, neither
 // for l nor for l over a large grid, whose code serves small ones too (seen with
 // PoCL 3.1; code for any offset does not serve offset zero there).
-func (s *launches) fresh(l launch) bool {
-	if len(s.seen) >= maxVariants || l.auto() && s.autos >= maxAutos {
+func (s *Launches) fresh(l launch) bool {
+	if len(s.seen) >= Max || l.auto() && s.autos >= maxAutos {
 		return false
 	}
 	general := l
@@ -88,7 +92,7 @@ func (l launch) variant(kernel string) string {
 	size := l.local
 	b.WriteString(kernel + "/")
 	if l.auto() {
-		b.WriteString(autoSize)
+		b.WriteString(Auto)
 		size = l.global
 	}
 	fmt.Fprintf(&b, "%d-%d-%d", size[0], size[1], size[2])
@@ -101,5 +105,6 @@ func (l launch) variant(kernel string) string {
 	return b.String()
 }
 
-// autoSize marks the variants whose local size the driver chose.
-const autoSize = "auto-"
+// Auto marks the variants whose local size the driver chose: it stands before the
+// global size.
+const Auto = "auto-"

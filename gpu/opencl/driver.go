@@ -1,0 +1,62 @@
+package opencl
+
+import (
+	"fmt"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+// Driver is a driver in a process that has loaded it without this package: one
+// that an application uses, while the caller stands between the two. What it
+// gives are Devices to ask what they are; everything else of theirs goes through
+// the loader.
+type Driver struct {
+	platform *Platform
+}
+
+// DriverEntries are what is known of a driver from outside.
+type DriverEntries struct {
+	// Platform is its cl_platform_id.
+	Platform uintptr
+
+	// GetPlatformInfo and GetDeviceInfo are the addresses of the functions of
+	// these names in the driver itself, beneath any loader and any layer.
+	GetPlatformInfo, GetDeviceInfo uintptr
+
+	// Environ is the environment, as os.Environ has it, that the driver found
+	// when it was loaded.
+	Environ []string
+}
+
+// NewDriver asks a driver what its platform is.
+func NewDriver(e DriverEntries) (*Driver, error) {
+	if e.Platform == 0 || e.GetPlatformInfo == 0 || e.GetDeviceInfo == 0 {
+		return nil, fmt.Errorf("driver: %w: a NULL among its entry points", ErrArgument)
+	}
+	env := environments{e.Environ, dl.Environ} // C code may set variables
+	return &Driver{newPlatform(cl.PlatformID(e.Platform), cl.Driver(e.GetPlatformInfo, e.GetDeviceInfo), env)}, nil
+}
+
+// Platform returns the driver's platform.
+func (d *Driver) Platform() *Platform { return d.platform }
+
+// maxDivisions is how often a device can have been divided.
+const maxDivisions = 16
+
+// Root returns the root device that the device of a handle is a part of: itself,
+// if it is no part.
+func (d *Driver) Root(device uintptr) (uintptr, error) {
+	for range maxDivisions {
+		// Drivers of OpenCL 1.1 know neither the parameter nor parts.
+		parent, _ := number(d.platform.ask.Device(cl.DeviceID(device), cl.DeviceParentDevice))
+		if parent == 0 {
+			return device, nil
+		}
+		device = uintptr(parent)
+	}
+	return 0, fmt.Errorf("root of a device: %w: it has no end of parents", ErrArgument)
+}
+
+// Device asks what the root device of a handle is.
+func (d *Driver) Device(root uintptr) *Device { return newDevice(cl.DeviceID(root), d.platform) }
