@@ -61,15 +61,15 @@ const (
 	NotCacheableChanged                // builds not stored: header files changed meanwhile
 	HeadersChecked                     // sources whose header files were found as they were
 	HeadersScanned                     // sources that were scanned for header files
+	MissRefresh                        // disk miss: mode refresh does not look
+	ObserveHits                        // mode observe: requests that would have hit
+	ObserveEqual                       // of those, built to the bytes that are stored
+	ObserveDifferent                   // of those, built to other bytes
 	JobsAdded                          // jobs and launches put into the spool
 	JobsMerged                         // such that were there already
 	JobsDropped                        // jobs not kept: over a bound of the spool or of the cache, failed
 	JobsDone                           // jobs that a worker did
 	JobsRefused                        // jobs that a worker dropped, with a reason
-	MissRefresh                        // disk miss: mode refresh does not look
-	ObserveHits                        // mode observe: requests that would have hit
-	ObserveEqual                       // of those, built to the bytes that are stored
-	ObserveDifferent                   // of those, built to other bytes
 
 	NumCounters int = iota
 )

@@ -30,6 +30,7 @@ func TestNumbersAreFixed(t *testing.T) {
 		NotCacheableHeaders: 26, MissAbsent: 33, MissRefused: 42, NearestNothing: 43, NearestVariable: 50,
 		NearestHeader: 51, NotCacheableChanged: 52, HeadersChecked: 53, HeadersScanned: 54,
 		MissRefresh: 55, ObserveHits: 56, ObserveEqual: 57, ObserveDifferent: 58,
+		JobsAdded: 59, JobsMerged: 60, JobsDropped: 61, JobsDone: 62, JobsRefused: 63,
 	} {
 		if int(c) != want {
 			t.Errorf("%v is number %d, was %d", c, c, want)

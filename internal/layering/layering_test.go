@@ -20,6 +20,7 @@ var floors = map[string]int{
 	"store":         1,
 	"":              2, // the root: the public API
 	"gpu":           3,
+	"worker/spool":  1, // doors add jobs to it
 	"worker":        3,
 	"internal/demo": 4, // programs that the command runs through an adapter
 	"cmd":           4,
@@ -31,6 +32,7 @@ var beside = map[string][]string{
 	"deps":            {"key", "stats"},
 	"internal":        {"key", "stats", "store", "internal"},
 	"store/disk":      {"store"},
+	"worker/spool":    {"store"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl"},
 	"cmd":             {"internal/demo", "cmd"},

@@ -50,6 +50,9 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 			if err := w.clearShelves(); err != nil {
 				return err
 			}
+			if err := w.collectSpool(0, false); err != nil {
+				return err
+			}
 		}
 		return w.temporary(false)
 	})

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/tally"
-	"github.com/kernstash/kernstash/key"
 )
 
 // count is a count of one shard, by which the account is corrected.
@@ -117,14 +115,12 @@ const soon = 1
 func (b *books) countShared(ctx context.Context, r *root) error {
 	b.mark()
 	c := b.begin(sharedSlot)
-	for _, sh := range []shelf{headerShelf, manifestShelf} {
-		err := eachOnShelf(r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
-			c.saw(usage{bytes: blocks(info.Size)})
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
+	err := eachShared(r, func(u usage) error {
+		c.saw(u)
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
 	c.complete = true
 	b.end([]*count{c})

@@ -64,6 +64,9 @@ func (w *sweep) gc(o GCOptions) error {
 	if err := w.collectManifests(int64(o.MaxAge), o.DryRun); err != nil {
 		return err
 	}
+	if err := w.collectSpool(spoolAge, o.DryRun); err != nil {
+		return err
+	}
 	return w.temporary(o.DryRun)
 }
 

@@ -107,3 +107,17 @@ func (s *Store) putHeader(r *root, m *meta, d key.Digest, content []byte) error 
 	replace := err == nil || damaged(err) || errors.Is(err, store.ErrTooLarge)
 	return s.putShelf(m, headerShelf, d, replace, content)
 }
+
+// PutHeaders keeps contents of header files, by digest, for a job whose recipe
+// names them: each once. Trouble is told, and ends there.
+func (s *Store) PutHeaders(ctx context.Context, headers map[key.Digest][]byte) {
+	if len(headers) == 0 {
+		return
+	}
+	err := s.withMeta(ctx, func(r *root, m *meta) error {
+		return s.putHeaders(r, m, &store.Entry{Headers: headers})
+	})
+	if err != nil {
+		s.o.Trace.Warn("headers not kept", "reason", err)
+	}
+}

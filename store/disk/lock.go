@@ -15,23 +15,31 @@ import (
 // Lock takes the build lock of k among all goroutines and processes that share
 // the root; see [store.Locker].
 func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	unlock, err = s.lockOffset(ctx, buildOffset(k), wait)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", k.Short(), err)
+	}
+	return unlock, nil
+}
+
+func (s *Store) lockOffset(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
 	if s.o.ReadOnly {
-		return nil, fmt.Errorf("lock %s: a read-only layer: %w", k.Short(), lock.ErrUnsupported)
+		return nil, fmt.Errorf("a read-only layer: %w", lock.ErrUnsupported)
 	}
 	for try := 0; ; try++ {
-		unlock, err := s.tryLock(ctx, k, wait)
+		unlock, err := s.tryLock(ctx, offset, wait)
 		switch {
 		case err == nil:
 			return unlock, nil
 		case errors.Is(err, lock.ErrBusy):
-			return nil, fmt.Errorf("lock %s: %w", k.Short(), store.ErrLocked)
+			return nil, store.ErrLocked
 		case !errors.Is(err, fs.ErrNotExist) || try == maxTries:
-			return nil, fmt.Errorf("lock %s: %w", k.Short(), err)
+			return nil, err
 		}
 	}
 }
 
-func (s *Store) tryLock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+func (s *Store) tryLock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
 	r, err := s.acquire(true)
 	if err != nil {
 		return nil, err
@@ -39,7 +47,7 @@ func (s *Store) tryLock(ctx context.Context, k key.Key, wait time.Duration) (unl
 	defer r.release()
 	m, err := r.meta(s.o.hooks.noLocks)
 	if err == nil {
-		unlock, err = m.locks.Lock(ctx, buildOffset(k), wait)
+		unlock, err = m.locks.Lock(ctx, offset, wait)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		s.dropIfGone(r)

@@ -79,6 +79,7 @@ const (
 	leafLocks    = 1 << 62
 	specialLocks = leafLocks | 1<<61
 	evictorByte  = specialLocks
+	workerByte   = specialLocks + 1
 )
 
 // buildOffset is where the build lock of k is.

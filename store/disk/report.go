@@ -6,7 +6,7 @@ const maxProblems = 1000
 // Report is what Verify, GC and Clear found and did.
 type Report struct {
 	Entries       int64 // entries seen
-	Bytes         int64 // what they take, with recipes, directories, header files and manifests
+	Bytes         int64 // what they take, with recipes, directories, header files, manifests and jobs
 	Damaged       int64 // entries that can hit nowhere
 	LostRecipes   int64 // good entries without a good recipe
 	Orphans       int64 // recipes without an entry, left behind
@@ -16,6 +16,7 @@ type Report struct {
 	Headers       int64 // contents of header files that no recipe names, removed
 	BadHeaders    int64 // contents of header files that are damaged
 	Manifests     int64 // lists of header files that were not used for too long, removed
+	Jobs          int64 // jobs that no worker did for too long, removed
 
 	// Removed counts entries, and RemovedBytes all that was removed with them
 	// or that nobody needed; with DryRun, what would have been.

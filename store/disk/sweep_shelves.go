@@ -8,18 +8,12 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// shelved counts what header files and manifests take.
+// shelved counts what entries share.
 func (w *sweep) shelved() error {
-	for _, sh := range []shelf{headerShelf, manifestShelf} {
-		err := eachOnShelf(w.r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
-			w.report.Bytes += blocks(info.Size)
-			return w.ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachShared(w.r, func(u usage) error {
+		w.report.Bytes += u.bytes
+		return w.ctx.Err()
+	})
 }
 
 // headerUses gathers which header files recipes name, while GC walks. A nil
@@ -59,11 +53,7 @@ func (h *headerUses) add(s *Store, leaf beneath.Dir, it *item) {
 	rec, _, err := s.readRecipe(leaf, srcName(it.n), format.MaxSize)
 	switch {
 	case err == nil:
-		for _, u := range rec.Image.Units() {
-			for i := range u.Files {
-				h.used[u.Files[i].Digest] = struct{}{}
-			}
-		}
+		h.names(rec)
 	case ignoreGone(err) != nil && !damaged(err):
 		h.unsure = true
 	}
@@ -73,6 +63,9 @@ func (h *headerUses) add(s *Store, leaf beneath.Dir, it *item) {
 func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if h == nil || h.unsure {
 		return nil
+	}
+	if err := h.headersOfJobs(w.s, w.r); err != nil {
+		return err
 	}
 	return eachOnShelf(w.r, headerShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
 		if _, used := h.used[d]; used || !w.collects(info) {

@@ -1,0 +1,383 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// The spool is .meta/spool/<environment>/<job>: work that a worker is to do.
+// This file knows names and files; package worker/spool knows what they say.
+const spoolDir = "spool"
+
+// SpoolFile is a file of the spool.
+type SpoolFile struct {
+	Dir      string // 32 digits
+	Name     string // 32 digits, then one or two words behind dots
+	Size     int64
+	Modified time.Time
+
+	mtime int64
+	ino   uint64
+}
+
+// Job returns the name of the job that the file belongs to, and whether it is
+// the job itself; else it is a part of it.
+func (f SpoolFile) Job() (name string, whole bool) {
+	words := strings.SplitN(f.Name, ".", 3)
+	if len(words) < 2 {
+		return "", false
+	}
+	return words[0] + "." + words[1], len(words) == 2
+}
+
+// isSpoolName says whether a file may be one of ours: "<32 digits>.<word>", and
+// for a part of a job one word more, of lower-case letters and digits.
+func isSpoolName(name string) bool {
+	words := strings.Split(name, ".")
+	if len(words) < 2 || len(words) > 3 || !isDirName(words[0]) {
+		return false
+	}
+	for _, w := range words[1:] {
+		if len(w) == 0 || len(w) > 16 || strings.Trim(w, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func spoolPath(dir, name string) string { return metaDir + "/" + spoolDir + "/" + dir + "/" + name }
+
+func checkSpoolNames(dir, name string) error {
+	if !isDirName(dir) || !isSpoolName(name) {
+		return fmt.Errorf("%w: %q/%q names no file of the spool", store.ErrInvalid, dir, name)
+	}
+	return nil
+}
+
+// withMeta calls f with .meta, which is made if need be, and once more when it
+// was removed meanwhile.
+func (s *Store) withMeta(ctx context.Context, f func(r *root, m *meta) error) error {
+	if s.o.ReadOnly {
+		return fmt.Errorf("%s is a read-only layer: %w", s.o.Dir, fs.ErrPermission)
+	}
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := s.acquire(true)
+		if err != nil {
+			return err
+		}
+		m, err := r.meta(s.o.hooks.noLocks)
+		if err == nil {
+			err = f(r, m)
+		}
+		again := err != nil && comesBack(err) && try < maxTries
+		if again {
+			s.dropIfGone(r)
+		}
+		r.release()
+		if !again {
+			return err
+		}
+	}
+}
+
+// SpoolPut makes a file of the spool, of what write returns, which is not called
+// where there is such a file already: then made is false. It takes no lock, and
+// the file appears complete or not at all. Over the limit of the store the error
+// is store.ErrDropped.
+func (s *Store) SpoolPut(ctx context.Context, dir, name string, write func() ([]byte, error)) (made bool, err error) {
+	if err := checkSpoolNames(dir, name); err != nil {
+		return false, fmt.Errorf("spool: %w", err)
+	}
+	err = s.withMeta(ctx, func(r *root, m *meta) (err error) {
+		made, err = s.spoolPut(r, m, dir, name, write)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("spool %s: %w", name, err)
+	}
+	return made, nil
+}
+
+func (s *Store) spoolPut(r *root, m *meta, dir, name string, write func() ([]byte, error)) (made bool, err error) {
+	d, err := r.dir.OpenDir(metaDir + "/" + spoolDir + "/" + dir)
+	if err == nil {
+		defer d.Close()
+		if info, err := d.Lstat(name); err == nil && info.Kind == beneath.Regular {
+			return false, nil
+		}
+	}
+	if err := s.full(); err != nil {
+		return false, err
+	}
+	if _, err := s.reserve(m); err != nil {
+		return false, err
+	}
+	b, err := write()
+	if err != nil {
+		return false, err
+	}
+	err = withDir(m.dir, spoolDir, func(top beneath.Dir) error {
+		return withDir(top, dir, func(d beneath.Dir) error {
+			return d.Publish(m.tmp, name, false, s.nowNanos(), b)
+		})
+	})
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	s.accountAdd(m, sharedSlot, usage{bytes: blocks(int64(len(b)))})
+	return true, nil
+}
+
+// SpoolFiles returns the files of the spool that may be ours, in no order. There
+// being no root, or no spool, is no error.
+func (s *Store) SpoolFiles(ctx context.Context) (files []SpoolFile, err error) {
+	r, err := s.acquire(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	defer r.release()
+	err = eachSpooled(r, false, func(_ beneath.Dir, f SpoolFile) error {
+		files = append(files, f)
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return files, nil
+}
+
+// SpoolNames calls f with the names of the files of the spool that may be ours,
+// until it returns false. It is SpoolFiles without looking at each file.
+func (s *Store) SpoolNames(f func(dir, name string) bool) error {
+	r, err := s.acquire(false)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	defer r.release()
+	err = eachSpoolDir(r, false, func(dirName string, _ beneath.Dir, names []string) error {
+		for _, name := range names {
+			if !f(dirName, name) {
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+// SpoolRead returns what a file of the spool holds, at most most bytes.
+func (s *Store) SpoolRead(ctx context.Context, dir, name string, most int64) (b []byte, f SpoolFile, err error) {
+	err = checkSpoolNames(dir, name)
+	if err == nil {
+		err = ctx.Err()
+	}
+	var r *root
+	if err == nil {
+		r, err = s.acquire(false)
+	}
+	if err != nil {
+		return nil, f, fmt.Errorf("spool: %w", err)
+	}
+	defer r.release()
+	file, info, err := s.openBin(r.dir, spoolPath(dir, name))
+	if err != nil {
+		return nil, f, fmt.Errorf("spool: %w", wrapPath(spoolPath(dir, name), err))
+	}
+	defer file.Close()
+	if info.Size > most {
+		return nil, f, fmt.Errorf("spool: %w", wrapPath(spoolPath(dir, name), fmt.Errorf("%d bytes: %w", info.Size, store.ErrTooLarge)))
+	}
+	b = make([]byte, info.Size)
+	if err := readFull(file, b); err != nil {
+		return nil, f, fmt.Errorf("spool: %w", wrapPath(spoolPath(dir, name), err))
+	}
+	return b, spoolFile(dir, name, info), nil
+}
+
+// SpoolRemove removes a file of the spool, unless another one has its name by
+// now. One that is gone is no error.
+func (s *Store) SpoolRemove(ctx context.Context, f SpoolFile) error {
+	if err := checkSpoolNames(f.Dir, f.Name); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	err := s.withMeta(ctx, func(r *root, m *meta) error {
+		d, err := r.dir.OpenDir(metaDir + "/" + spoolDir + "/" + f.Dir)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		defer d.Close()
+		_, err = s.removeSpooled(m, d, f)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("spool: remove %s: %w", f.Name, err)
+	}
+	return nil
+}
+
+// removeSpooled removes a file unless another one has its name by now. Where
+// something is that is no file, it is removed too, unless it is a directory.
+func (s *Store) removeSpooled(m *meta, d beneath.Dir, f SpoolFile) (gone bool, err error) {
+	info, err := d.Lstat(f.Name)
+	if err != nil || info.Mtime != f.mtime || info.Ino != f.ino {
+		return false, ignoreGone(err)
+	}
+	if err := d.Remove(f.Name); err != nil {
+		return false, ignoreGone(err)
+	}
+	s.accountAdd(m, sharedSlot, usage{}.minus(fileUsage(nil, &info)))
+	return true, nil
+}
+
+// SpoolEmpty removes the directories of the spool that hold nothing.
+func (s *Store) SpoolEmpty() {
+	r, err := s.acquire(false)
+	if err != nil || s.o.ReadOnly {
+		return
+	}
+	defer r.release()
+	_ = eachSpoolDir(r, true, func(string, beneath.Dir, []string) error { return nil })
+}
+
+func spoolFile(dir, name string, info beneath.Info) SpoolFile {
+	return SpoolFile{
+		Dir: dir, Name: name, Size: info.Size, Modified: time.Unix(0, info.Mtime),
+		mtime: info.Mtime, ino: info.Ino,
+	}
+}
+
+// eachSpoolDir calls f for every directory of the spool with the names in it
+// that may be ours, and then removes it if it is empty, if prune is set.
+func eachSpoolDir(r *root, prune bool, f func(dirName string, d beneath.Dir, names []string) error) error {
+	top, err := r.dir.OpenDir(metaDir + "/" + spoolDir)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	defer top.Close()
+	dirs, err := listNames(top)
+	if err != nil {
+		return err
+	}
+	for _, dirName := range dirs {
+		if !isDirName(dirName) {
+			continue
+		}
+		d, err := top.OpenDir(dirName)
+		if err != nil {
+			continue // not ours, or gone
+		}
+		names, err := listNames(d)
+		if err == nil {
+			ours := names[:0]
+			for _, name := range names {
+				if isSpoolName(name) {
+					ours = append(ours, name)
+				}
+			}
+			err = f(dirName, d, ours)
+		}
+		d.Close()
+		if err != nil {
+			return err
+		}
+		if prune {
+			_ = top.Rmdir(dirName) // fails where something is left
+		}
+	}
+	return nil
+}
+
+// eachSpooled calls f for everything in the spool that has a name of ours,
+// directories excepted.
+func eachSpooled(r *root, prune bool, f func(d beneath.Dir, file SpoolFile) error) error {
+	return eachSpoolDir(r, prune, func(dirName string, d beneath.Dir, names []string) error {
+		for _, name := range names {
+			info, err := d.Lstat(name)
+			if err != nil || info.Kind == beneath.Directory {
+				continue
+			}
+			file := spoolFile(dirName, name, info)
+			if info.Kind != beneath.Regular {
+				file.Size = 0
+			}
+			if err := f(d, file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// LockWorker takes the lock of the one worker of the root, if nobody has it. It
+// ends with the process. store.ErrLocked: there is a worker; any other error:
+// nobody can know.
+func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
+	unlock, err = s.lockOffset(ctx, workerByte, 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the worker: %w", err)
+	}
+	return unlock, nil
+}
+
+// HasWorker says whether a process has the lock of the worker.
+func (s *Store) HasWorker() bool {
+	unlock, err := s.lockOffset(context.Background(), workerByte, 0)
+	if err == nil {
+		unlock()
+	}
+	return errors.Is(err, store.ErrLocked)
+}
+
+// headersOfJobs notes the headers of the recipes that wait in the spool.
+func (h *headerUses) headersOfJobs(s *Store, r *root) error {
+	if h == nil {
+		return nil
+	}
+	return eachSpooled(r, false, func(d beneath.Dir, file SpoolFile) error {
+		if _, whole := file.Job(); !whole || file.Size > format.MaxJob {
+			return nil
+		}
+		f, info, err := s.openBin(d, file.Name)
+		if err != nil {
+			return nil // nobody else can read it either
+		}
+		defer f.Close()
+		b := make([]byte, min(info.Size, format.MaxJob))
+		if err := readFull(f, b); err != nil {
+			return nil
+		}
+		if _, rec, err := format.DecodeJob(b); err == nil {
+			h.names(rec)
+		}
+		return nil
+	})
+}
+
+func (h *headerUses) names(r *key.Recipe) {
+	for _, u := range r.Image.Units() {
+		for i := range u.Files {
+			h.used[u.Files[i].Digest] = struct{}{}
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package spool
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// The bounds of the spool of a root. Over them the jobs that are oldest go.
+const (
+	MaxJobs  = 256
+	MaxBytes = 256 << 20
+)
+
+// Result says what Add did.
+type Result uint8
+
+// The results of Add.
+const (
+	Dropped Result = iota // an error says why
+	Added                 // there is a new job, or a new launch of one
+	Merged                // all of it was there already
+)
+
+// Add puts a job into the spool of a store, or adds its launches to the job that
+// is there. It takes no lock and waits for nobody. What is there already takes
+// some 20 µs; the first time it takes as long as the file system makes a file,
+// which is 30 µs or 1 ms. See Queue for who cannot wait for that. An error is for
+// traces: the application goes on.
+//
+// What was added and dropped is counted in rec, which may be nil.
+func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
+	if rec == nil {
+		rec = stats.Noop{}
+	}
+	res, err := add(ctx, s, j, rec)
+	switch {
+	case err != nil:
+		rec.Add(stats.JobsDropped, 1)
+		return Dropped, fmt.Errorf("add job: %w", err)
+	case res == Merged:
+		rec.Add(stats.JobsMerged, 1)
+	default:
+		rec.Add(stats.JobsAdded, 1)
+	}
+	return res, nil
+}
+
+func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
+	if j.Created.IsZero() {
+		j.Created = time.Now()
+	}
+	if err := j.check(); err != nil {
+		return Dropped, err
+	}
+	dir, name := j.Environment.Fingerprint(), j.Name()
+	whole := func() (bool, error) {
+		made, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) {
+			s.PutHeaders(ctx, j.Headers)
+			return j.encode()
+		})
+		if made {
+			trim(ctx, s, name, rec)
+		}
+		return made, err
+	}
+	if made, err := whole(); made || err != nil {
+		return Added, err
+	}
+	added, err := addLaunches(ctx, s, dir, name, j.Variants)
+	if err != nil || !added {
+		return Merged, err
+	}
+	// A worker that did the job meanwhile may not have seen the launches.
+	_, err = whole()
+	return Added, err
+}
+
+// addLaunches adds those launches to a job that it is without.
+func addLaunches(ctx context.Context, s *disk.Store, dir, name string, variants []string) (added bool, err error) {
+	b, _, err := s.SpoolRead(ctx, dir, name, format.MaxJob)
+	var known []string
+	if err == nil {
+		known = launches(b)
+	}
+	for _, v := range variants[:min(len(variants), MaxVariants)] {
+		if slices.Contains(known, v) {
+			continue
+		}
+		made, err := s.SpoolPut(ctx, dir, partName(name, v), func() ([]byte, error) {
+			if len(known)+parts(s, dir, name) >= MaxVariants {
+				return nil, invalid("it has %d launches already", MaxVariants)
+			}
+			return []byte(v), nil
+		})
+		if err != nil {
+			return added, err
+		}
+		added = added || made
+	}
+	return added, nil
+}
+
+// partName returns the name of the file of a launch.
+func partName(job, variant string) string {
+	sum := sha256.Sum256([]byte(variant))
+	return job + "." + hex.EncodeToString(sum[:8])
+}
+
+// triesWord ends the name of the file that says what became of a job so far. A
+// launch's has sixteen digits there.
+const triesWord = "tries"
+
+// parts counts the launches of a job.
+func parts(s *disk.Store, dir, job string) int {
+	n := 0
+	_ = s.SpoolNames(func(d, name string) bool {
+		if d == dir && strings.HasPrefix(name, job+".") && !strings.HasSuffix(name, "."+triesWord) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// trim drops the oldest jobs while there are too many, or too large ones. It
+// looks at the files only where there may be. keep is the job that was added
+// just now.
+func trim(ctx context.Context, s *disk.Store, keep string, rec stats.Recorder) {
+	n := 0
+	_ = s.SpoolNames(func(_, name string) bool {
+		if strings.Count(name, ".") == 1 {
+			n++
+		}
+		return true
+	})
+	if n*format.MaxJob <= MaxBytes {
+		return
+	}
+	jobs, err := List(ctx, s)
+	if err != nil {
+		return
+	}
+	var bytes int64
+	for i := range jobs {
+		bytes += jobs[i].Size
+	}
+	slices.SortFunc(jobs, func(a, b Entry) int { return cmp.Compare(a.Added.UnixNano(), b.Added.UnixNano()) })
+	for i := range jobs {
+		if len(jobs)-i <= MaxJobs && bytes <= MaxBytes {
+			return
+		}
+		if jobs[i].Name == keep {
+			continue
+		}
+		bytes -= jobs[i].Size
+		if drop(ctx, s, &jobs[i]) == nil {
+			rec.Add(stats.JobsDropped, 1)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package spool
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Environment is what decides, outside of the recipe, which device and compiler
+// an application meets. Workers build in the same one.
+type Environment struct {
+	// Variables are environment variables and their values, sorted by name:
+	// those of Take, and those that the recipe has.
+	Variables []key.Pair
+
+	// Dir is the working directory, absolute; "" where it was not known. It is
+	// in no fingerprint: what depends on it has another key.
+	Dir string
+}
+
+// decisive are beginnings of the names of variables that decide which loader,
+// driver and device a program gets; what a compiler obeys is in the recipe. Ours
+// are not among them, nor are those that load layers and libraries: a worker
+// has none of its own.
+var decisive = []string{
+	"OCL_ICD_", "OPENCL_", "LD_LIBRARY_PATH=",
+	"POCL_DEVICES=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "NVIDIA_VISIBLE_DEVICES=",
+	"ROCR_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "GPU_DEVICE_ORDINAL=",
+	"ZE_AFFINITY_MASK=", "ZE_FLAT_DEVICE_HIERARCHY=", "ONEAPI_DEVICE_SELECTOR=",
+	"RUSTICL_", "LP_", "LIBGL_ALWAYS_SOFTWARE=", "CL_CONFIG_",
+}
+
+// Take returns the environment of a process: of environ, as os.Environ returns
+// it, what is decisive, and the variables of a recipe. dir is the working
+// directory.
+func Take(environ []string, r *key.Recipe, dir string) Environment {
+	var pairs []key.Pair
+	for _, e := range environ {
+		starts := func(with string) bool { return strings.HasPrefix(e, with) }
+		if slices.ContainsFunc(decisive, starts) && !starts("OPENCL_LAYER") {
+			name, value, _ := strings.Cut(e, "=")
+			pairs = append(pairs, key.Pair{Name: name, Value: value})
+		}
+	}
+	if r != nil {
+		pairs = append(pairs, r.Options.Variables...)
+	}
+	slices.SortStableFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
+	pairs = slices.CompactFunc(pairs, func(a, b key.Pair) bool { return a.Name == b.Name })
+	return Environment{Variables: pairs, Dir: dir}
+}
+
+// Fingerprint names the environment: equal ones share a worker's process.
+func (e Environment) Fingerprint() string {
+	h := sha256.New()
+	h.Write([]byte("kernstash environment\x00"))
+	for _, v := range e.environ() {
+		fmt.Fprintf(h, "%d %s\n", len(v), v)
+	}
+	return key.Digest(h.Sum(nil)).Dir()
+}
+
+// environ returns the variables as NAME=value.
+func (e Environment) environ() []string {
+	all := make([]string, 0, len(e.Variables)+2) // room for what callers append
+	for _, v := range e.Variables {
+		all = append(all, v.Name+"="+v.Value)
+	}
+	return all
+}
+
+// maxEnvironment bounds the variables of a job.
+const maxEnvironment = 1000
+
+func (e Environment) check() error {
+	if len(e.Variables) > maxEnvironment {
+		return invalid("%d variables", len(e.Variables))
+	}
+	if e.Dir != "" && e.Dir[0] != '/' && !isWindowsPath(e.Dir) {
+		return invalid("working directory %q", e.Dir)
+	}
+	for i, v := range e.Variables {
+		if v.Name == "" || strings.Contains(v.Name, "=") || i > 0 && e.Variables[i-1].Name >= v.Name {
+			return invalid("variable %q", v.Name)
+		}
+	}
+	return nil
+}
+
+func isWindowsPath(dir string) bool { return len(dir) > 2 && dir[1] == ':' }
+
+func parseEnvironment(environ []string, dir string) (Environment, error) {
+	e := Environment{Dir: dir}
+	for _, v := range environ {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return e, invalid("variable %q", v)
+		}
+		e.Variables = append(e.Variables, key.Pair{Name: name, Value: value})
+	}
+	return e, nil
+}

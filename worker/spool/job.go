@@ -1,0 +1,193 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Kind says what is to be done.
+type Kind string
+
+// The kinds of job.
+const (
+	// Capture builds a program again for a driver that makes code at launches
+	// (PoCL), with code for the launches that were seen.
+	Capture Kind = "capture"
+
+	// Finish makes machine code of a stored artifact that the driver finishes
+	// at each load (NVIDIA's PTX).
+	Finish Kind = "finish"
+
+	// Rebuild builds a recipe for which there is no artifact yet: that of a
+	// program that an earlier driver had built, its device being the new one.
+	Rebuild Kind = "rebuild"
+)
+
+var kinds = map[Kind]bool{Capture: true, Finish: true, Rebuild: true}
+
+// Job is one piece of work.
+type Job struct {
+	Kind Kind
+
+	// Recipe is what to build, in full; its key is what the artifact is stored
+	// under.
+	Recipe *key.Recipe
+
+	// Variants are the launches to be ready for, of Capture and Rebuild, named
+	// as store.Artifact.Variants are: "kernel/64-1-1-goffs0-smallgrid", or
+	// "kernel/auto-1024-1-1-goffs0-smallgrid" where the driver chose the local
+	// size, by the global size. At most MaxVariants count.
+	Variants []string
+
+	// Environment is where the application built it.
+	Environment Environment
+
+	// Headers are contents of header files that the recipe names, by digest, as
+	// far as who adds the job has them; the others may be in the cache already.
+	// They go there. Read returns none.
+	Headers map[key.Digest][]byte
+
+	// Log is the build log that the application saw, if HasLog: what is built
+	// later tells of other temporary files.
+	Log    string
+	HasLog bool
+
+	Cost    time.Duration // what the application's build took
+	Created time.Time     // when the job was added; zero: now
+}
+
+// MaxVariants bounds the launches of a job, and of an artifact.
+const MaxVariants = 64
+
+// maxText bounds each text of a job.
+const maxText = 64 << 10
+
+// ErrInvalid is wrapped for a job that cannot be kept, or is none.
+var ErrInvalid = errors.New("not a job")
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// Key returns the key of the job's recipe.
+func (j *Job) Key() key.Key { return j.Recipe.Key() }
+
+// Name returns the name of the job's file: equal jobs have the same.
+func (j *Job) Name() string { return j.Key().Sum.Dir() + "." + string(j.Kind) }
+
+// head is what a job says besides its recipe, as text for people.
+type head struct {
+	Kind    Kind          `json:"kind"`
+	Key     key.Digest    `json:"key"`
+	Created time.Time     `json:"created"`
+	Cost    time.Duration `json:"cost_ns"`
+	Launch  []string      `json:"launches,omitempty"`
+	Dir     string        `json:"dir,omitempty"`
+	Env     []string      `json:"env,omitempty"`
+	Log     *string       `json:"log,omitempty"`
+}
+
+// encode returns the job's file.
+func (j *Job) encode() (b []byte, err error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	h := head{
+		Kind: j.Kind, Key: j.Key().Sum, Created: j.Created.UTC(), Cost: j.Cost,
+		Launch: j.Variants[:min(len(j.Variants), MaxVariants)],
+		Dir:    j.Environment.Dir, Env: j.Environment.environ(),
+	}
+	if j.HasLog {
+		h.Log = &j.Log
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
+	return format.EncodeJob(text, j.Recipe)
+}
+
+func (j *Job) check() error {
+	switch {
+	case !kinds[j.Kind]:
+		return invalid("kind %q", j.Kind)
+	case j.Recipe == nil || j.Recipe.Image == nil:
+		return invalid("no recipe")
+	case j.Cost < 0:
+		return invalid("a cost of %v", j.Cost)
+	}
+	texts := append(j.Environment.environ(), j.Environment.Dir)
+	for _, v := range j.Variants {
+		if !isVariant(v) {
+			return invalid("variant %q", v)
+		}
+	}
+	if j.HasLog {
+		texts = append(texts, j.Log)
+	}
+	for _, s := range texts {
+		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) && s != j.Log {
+			return invalid("a text of %d bytes that is too long or no text: %.40q", len(s), s)
+		}
+	}
+	return j.Environment.check()
+}
+
+// isVariant says whether v may name a launch: a kernel and a local size.
+func isVariant(v string) bool {
+	kernel, size, _ := strings.Cut(v, "/")
+	first := strings.TrimPrefix(size, "auto-")
+	return kernel != "" && first != "" && first[0] >= '0' && first[0] <= '9' && len(v) <= 4096 && utf8.ValidString(v) &&
+		!strings.ContainsFunc(kernel, func(r rune) bool { return r < ' ' || r == '/' }) &&
+		strings.Trim(size, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
+}
+
+// parse reads what encode wrote. Headers are not there.
+func parse(b []byte) (*Job, error) {
+	text, recipe, err := format.DecodeJob(b)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
+	var h head
+	if err := json.Unmarshal(text, &h); err != nil {
+		return nil, invalid("%w", err)
+	}
+	if len(h.Launch) > MaxVariants {
+		return nil, invalid("%d launches", len(h.Launch))
+	}
+	j := &Job{Kind: h.Kind, Recipe: recipe, Variants: h.Launch, Created: h.Created, Cost: h.Cost}
+	j.Environment, err = parseEnvironment(h.Env, h.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if h.Log != nil {
+		j.Log, j.HasLog = *h.Log, true
+	}
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	if k := j.Key().Sum; k != h.Key {
+		return nil, invalid("the recipe is of key %s, not %s", k.Dir(), h.Key.Dir())
+	}
+	return j, nil
+}
+
+// launches returns those in a job's file, without a look at the rest.
+func launches(b []byte) []string {
+	_, rest, _ := bytes.Cut(b, []byte("\n"))
+	var h head
+	_ = json.NewDecoder(bytes.NewReader(rest)).Decode(&h)
+	return h.Launch
+}
+
+// tooLarge says whether a job cannot be kept for its size.
+func tooLarge(err error) bool { return errors.Is(err, store.ErrTooLarge) }

@@ -1,0 +1,123 @@
+package spool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// Entry is a job that waits. Nothing in its files was looked at.
+type Entry struct {
+	Environment string // fingerprint
+	Name        string
+	Added       time.Time
+	Size        int64 // bytes of its files
+
+	file  disk.SpoolFile
+	parts []disk.SpoolFile
+}
+
+// List returns the jobs of a store's spool, the oldest first.
+func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
+	files, err := s.SpoolFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int)
+	var jobs []Entry
+	for _, f := range files {
+		if name, whole := f.Job(); whole {
+			at[f.Dir+name] = len(jobs)
+			jobs = append(jobs, Entry{Environment: f.Dir, Name: name, Added: f.Modified, Size: f.Size, file: f})
+		}
+	}
+	for _, f := range files {
+		name, whole := f.Job()
+		i, known := at[f.Dir+name]
+		if whole || !known {
+			continue // launches without a job go with gc
+		}
+		jobs[i].Size += f.Size
+		jobs[i].parts = append(jobs[i].parts, f)
+	}
+	slices.SortFunc(jobs, func(a, b Entry) int {
+		return cmp.Or(a.Added.Compare(b.Added), strings.Compare(a.Name, b.Name))
+	})
+	return jobs, nil
+}
+
+func isTries(f disk.SpoolFile) bool { return strings.HasSuffix(f.Name, "."+triesWord) }
+
+// Read returns a job with its launches, sorted. A file that is no job is an
+// error that wraps ErrInvalid; any other says that it cannot be read now.
+func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
+	b, file, err := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
+	if tooLarge(err) {
+		err = invalid("%w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read job: %w", err)
+	}
+	e.file = file
+	j, err := parse(b)
+	if err == nil && (j.Name() != e.Name || j.Environment.Fingerprint() != e.Environment) {
+		err = invalid("it is under the name of another one")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read job %s: %w", e.Name, err)
+	}
+	for _, f := range e.parts {
+		if isTries(f) {
+			continue
+		}
+		b, _, err := s.SpoolRead(ctx, f.Dir, f.Name, maxText)
+		v := string(b)
+		if err == nil && isVariant(v) && partName(e.Name, v) == f.Name && len(j.Variants) < MaxVariants {
+			j.Variants = append(j.Variants, v)
+		}
+	}
+	slices.Sort(j.Variants)
+	j.Variants = slices.Compact(j.Variants)
+	return j, nil
+}
+
+// Remove removes a job that List returned, with the launches that it had then. A
+// launch that was added since stays, and the job with it.
+func Remove(ctx context.Context, s *disk.Store, e *Entry) error {
+	whole, _, readErr := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
+	if err := drop(ctx, s, e); err != nil {
+		return err
+	}
+	if _, tries, err := s.SpoolRead(ctx, e.Environment, e.Name+"."+triesWord, maxTries); err == nil {
+		_ = s.SpoolRemove(ctx, tries)
+	}
+	// Who adds a launch writes it, and then looks for the job. So one that was
+	// added while the job was there is seen here, or its job is made anew there.
+	if readErr != nil || parts(s, e.Environment, e.Name) == 0 {
+		return nil
+	}
+	_, err := s.SpoolPut(ctx, e.Environment, e.Name, func() ([]byte, error) { return whole, nil })
+	if err != nil {
+		return fmt.Errorf("keep job for its new launches: %w", err)
+	}
+	return nil
+}
+
+// drop removes the files of a job that List saw.
+func drop(ctx context.Context, s *disk.Store, e *Entry) error {
+	if err := s.SpoolRemove(ctx, e.file); err != nil {
+		return err
+	}
+	for _, f := range e.parts {
+		if err := s.SpoolRemove(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
