@@ -25,6 +25,18 @@ type RuntimeOptions struct {
 	// variable POCL_BINARY_SPECIALIZE_WG of this process is changed while a
 	// binary is taken, which other code may see.
 	SpecializeLocalSizes [][3]int
+
+	// SpecializeVariants does the same for launches that were seen, by their
+	// names in store.Artifact.Variants; those that name no size are left out.
+	// Where the driver chose the local size it is asked again, by launching a
+	// kernel of this package over the global size. It goes before
+	// SpecializeLocalSizes.
+	SpecializeVariants []string
+}
+
+// ahead says whether code is made at the build.
+func (o *RuntimeOptions) ahead() bool {
+	return len(o.SpecializeLocalSizes)+len(o.SpecializeVariants) > 0
 }
 
 // Runtime makes a Context's compiler a kernstash.Runtime: it builds recipes,
@@ -67,7 +79,7 @@ func (r *Runtime) Variables(device int) ([]key.Pair, error) {
 
 // Defers says whether a job's code is made at launches.
 func (r *Runtime) Defers(job kernstash.Job) bool {
-	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred && len(r.options.SpecializeLocalSizes) == 0
+	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred && !r.options.ahead()
 }
 
 // Build compiles a recipe from source or SPIR-V. The artifact is nil on a
@@ -84,7 +96,9 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	switch {
 	case !p.deferred:
 		return p, r.artifact(p, job), nil
-	case len(r.options.SpecializeLocalSizes) > 0:
+	case len(r.options.SpecializeVariants) > 0:
+		return p, r.specializeVariants(p), nil
+	case r.options.ahead():
 		return p, r.specialize(p), nil
 	}
 	return p, nil, nil
