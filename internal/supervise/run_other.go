@@ -1,0 +1,18 @@
+//go:build !linux || !(amd64 || arm64)
+
+package supervise
+
+// Run runs a command and returns how it ended.
+func Run(Command) (End, error) { return End{}, ErrUnsupported }
+
+// Exec replaces this process by a command.
+func Exec(Command) error { return ErrUnsupported }
+
+// End is how a command ended.
+type End struct{}
+
+// Status is the exit status, as shells give it.
+func (End) Status() int { return 1 }
+
+// Exit ends this process.
+func (End) Exit() {}
