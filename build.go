@@ -41,9 +41,11 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 		return x.compile(ctx, u, r, nil, false)
 	}
 	u.key = recipe.Key()
+	u.job.Key = u.key
 	c.traceKey(u.key, recipe)
 	if len(c.stores()) == 0 {
-		c.countMiss(stats.MissTierOff)
+		u.missed = stats.MissTierOff
+		c.countMiss(u.missed)
 		return x.compile(ctx, u, r, nil, false)
 	}
 	if !x.serves(ctx, u) {
@@ -70,6 +72,7 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 			reason = again // else it was there before, and bad
 		}
 	}
+	u.missed = reason
 	c.countMiss(reason)
 	hand := unlock
 	unlock = nil // compile takes it over
@@ -87,7 +90,7 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 	start := time.Now()
 	native, err := x.callLoad(ctx, u, entry.Artifact)
 	took := time.Since(start)
-	if errors.Is(err, ErrOutOfResources) {
+	if errors.Is(err, ErrOutOfResources) || errors.Is(err, ErrAbandoned) {
 		return false, 0, err
 	}
 	if err != nil && ctx.Err() != nil {
@@ -106,6 +109,10 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 	})
 	u.publish(native, Disk, entry.Artifact.Size())
 	x.captures.restored(u, entry.Artifact)
+	x.decide(u, Decision{
+		Origin: Disk, Spent: took, Saved: entry.Artifact.Cost - took,
+		Bytes: entry.Artifact.Size(), Kernels: kernelNames(entry.Artifact),
+	})
 	return true, 0, nil
 }
 
@@ -147,6 +154,9 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	start := time.Now()
 	native, artifact, err := x.callBuild(ctx, u)
 	took := time.Since(start)
+	if errors.Is(err, ErrAbandoned) {
+		return err
+	}
 	x.count(stats.Builds)
 	c.stats.Add(stats.BuildTime, int64(took))
 	if changed := u.tracked.changed(); changed != "" {
@@ -154,8 +164,11 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	}
 	if err != nil {
 		x.count(stats.BuildFailures)
+		x.decide(u, Decision{Spent: took, Err: err})
 		return err
 	}
+	built := x.decisionLater(u, Decision{Origin: Compiled, Spent: took, Kernels: kernelNames(artifact)})
+	defer built()
 	on(c.trace.memory, func(l *slog.Logger) { l.Debug("built", "program", u.label(), "took", took) })
 	if artifact == nil {
 		u.publish(native, Compiled, u.job.Recipe.Image.Size())
@@ -170,6 +183,11 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		return nil
 	case artifact == nil && x.captures.possible(u.job):
 		x.captures.await(u, unlock, explain, took)
+		unlock = nil
+		return nil
+	case artifact == nil && x.delegates(u.job):
+		x.count(stats.Delegated)
+		c.storer.add(u.storing(&store.Entry{Key: u.key, Recipe: u.job.Recipe}, explain, unlock))
 		unlock = nil
 		return nil
 	case artifact == nil || len(artifact.Binaries) == 0:
@@ -193,6 +211,9 @@ func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
 // storing returns an entry of the unit on its way to disk.
 func (u *unit[P, K]) storing(e *store.Entry, explain bool, unlock func()) storing {
 	w := storing{entry: e, explain: explain, unlock: unlock, headers: u.tracked.take()}
+	if explain {
+		w.decision, u.decision = u.decision, nil // told with what is found out
+	}
 	if u.tracked != nil {
 		w.was = u.tracked.was
 	}

@@ -17,6 +17,15 @@ type ContextOptions struct {
 	// Progress is called by Preload after each program, from its goroutines,
 	// one call at a time; may be nil.
 	Progress func(Progress)
+
+	// OptionsAsGiven says that nobody but the request decides the options: the
+	// settings that replace them, or add to them, do not count. It is for a door
+	// that cannot change what the driver is given.
+	OptionsAsGiven bool
+
+	// Decided is called with what became of each program that was not in memory,
+	// from any goroutine, several at once; may be nil. It returns soon.
+	Decided func(Decision)
 }
 
 // Context is the memory tier of one GPU context: its live programs and

@@ -58,6 +58,9 @@ func (x *Context[P, K]) keep(u *unit[P, K], e *store.Entry, explain bool, unlock
 	}
 	u.observed.stored = nil
 	verdict := compare(e.Artifact, stored)
+	if u.decision != nil {
+		u.decision.Observed = string(verdict)
+	}
 	switch verdict {
 	case equal:
 		c.stats.Add(stats.ObserveEqual, 1)

@@ -61,6 +61,11 @@ type Options struct {
 	// ConfigFile is read instead of the user's settings file.
 	ConfigFile string
 
+	// Lenient makes settings that make no sense warnings in the trace: Open uses
+	// the others, and does not fail. It is for an application that did not ask
+	// for the cache.
+	Lenient bool
+
 	// Flags are settings by their names ("max-size": "1GiB") that win over the
 	// environment: what a command's flags say.
 	Flags map[string]string
@@ -91,5 +96,5 @@ func (o Options) texts() map[string]string {
 
 // load returns the settings in force.
 func (o Options) load() (*settings.Settings, error) {
-	return settings.Load(settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags})
+	return settings.Load(settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient})
 }

@@ -26,7 +26,7 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		Device:    id.device,
 		Image:     r.Image.Image,
 		Constants: constants,
-		Options:   buildOptions(x.cache.settings, r),
+		Options:   x.buildOptions(r),
 	}
 	var unsure error
 	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
@@ -45,6 +45,17 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(rec.Options.Compile)
 	}
 	return rec, deps.Reason{}, nil
+}
+
+// buildOptions returns the options of a request in this context.
+func (x *Context[P, K]) buildOptions(r Request) key.BuildOptions {
+	set := x.cache.settings
+	if x.options.OptionsAsGiven {
+		set = &settings.Settings{}
+	}
+	o := buildOptions(set, r)
+	o.Absent = r.NoOptions && len(o.Compile) == 0
+	return o
 }
 
 // buildOptions returns the words of all sources in force: those of the image

@@ -25,6 +25,11 @@ type Request struct {
 	// the image and of the environment.
 	CompileOptions, LinkOptions string
 
+	// NoOptions says that there are no compile options at all, C's NULL, which
+	// some drivers tell from an empty string: to PoCL they are two programs. It
+	// means nothing where there are any, from whatever source.
+	NoOptions bool
+
 	// Devices are ordinals of the context's devices; none means all of them.
 	Devices []int
 }
@@ -59,6 +64,11 @@ func (r *Request) id(n int) (programID, error) {
 	b = appendString(b, r.Image.LinkOptions)
 	b = appendString(b, r.CompileOptions)
 	b = appendString(b, r.LinkOptions)
+	if r.NoOptions {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
 	sorted := r.Constants
 	if !slices.IsSortedFunc(sorted, compareConstants) {
 		sorted = slices.Clone(sorted)

@@ -13,6 +13,7 @@ import (
 type Job struct {
 	Devices []int       // ordinals among the devices of the context, at least one
 	Recipe  *key.Recipe // what to build; not to be changed
+	Key     key.Key     // of the recipe; zero where what is built is not to be stored
 }
 
 // Runtime is what kernstash needs of a GPU runtime: two functions that make a
@@ -44,7 +45,7 @@ type Runtime[P, K any] interface {
 
 	// Load makes a live program from an artifact of the same key. An error is
 	// a miss, and the artifact counts as bad, except when it wraps
-	// ErrOutOfResources.
+	// ErrOutOfResources or ErrAbandoned.
 	Load(ctx context.Context, job Job, a *store.Artifact) (P, error)
 
 	// Kernel makes the kernel of a name.
@@ -73,6 +74,14 @@ type Capturer[P any] interface {
 	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
 }
 
+// Delegator is a Runtime some of whose artifacts are made by another process,
+// from the recipe (see Cache.AddJob): nothing comes of their builds here, which
+// is nothing wrong.
+type Delegator interface {
+	// Delegates says so of a job.
+	Delegates(job Job) bool
+}
+
 // BuildError is a diagnostic of the compiler: the program is wrong, and
 // building it again gives the same error. It is kept as long as its image and
 // given to all who ask.
@@ -99,6 +108,10 @@ func (e *BuildError) Unwrap() error { return e.Err }
 // out of memory or of another resource. The memory tier of the context is
 // cleared, and the build tried once more.
 var ErrOutOfResources = errors.New("out of resources")
+
+// ErrAbandoned is wrapped by a Runtime's Build and Load when they were given up:
+// nothing is known of the program or the artifact, and who waits for it goes on.
+var ErrAbandoned = errors.New("given up")
 
 // ErrBusy is wrapped by a Capturer's error when launches are under way: asking
 // the driver for its code now would delay them, or worse.

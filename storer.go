@@ -24,6 +24,8 @@ type storing struct {
 	headers map[key.Digest][]byte // contents of header files, as far as they are at hand
 	was     key.Digest            // of the image before header files changed; zero: not known
 
+	decision *decision // to be told when the nearest entry is known; may be nil
+
 	manifest []byte // entry is nil
 	name     key.Digest
 }
@@ -31,7 +33,7 @@ type storing struct {
 // size is what it takes in memory.
 func (w *storing) size() int64 {
 	n := int64(len(w.manifest))
-	if w.entry != nil {
+	if w.entry != nil && w.entry.Artifact != nil {
 		n += w.entry.Artifact.Size()
 	}
 	for _, content := range w.headers {
@@ -87,9 +89,10 @@ func (s *storer) pop() storing {
 }
 
 func (s *storer) drop(w storing) {
-	if w.entry != nil {
+	if w.entry != nil && w.entry.Artifact != nil {
 		s.c.stats.Add(stats.DiskPutsDropped, 1)
 	}
+	w.decision.tell("")
 	if w.unlock != nil {
 		w.unlock()
 	}
@@ -122,9 +125,13 @@ func (s *storer) store(w storing) {
 	}
 	k := w.entry.Key.Short()
 	if w.explain {
-		s.explain(ctx, w)
+		w.decision.tell(s.explain(ctx, w))
 	}
 	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers)
+	if w.entry.Artifact == nil { // another process's to make
+		s.c.disk.PutHeaders(ctx, w.entry.Headers)
+		return
+	}
 	result, err := s.put(ctx, w.entry)
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		if err != nil {
@@ -145,16 +152,18 @@ func (s *storer) put(ctx context.Context, e *store.Entry) (store.PutResult, erro
 	return s.c.disk.Put(ctx, e)
 }
 
-// explain counts which component of the key made the miss.
-func (s *storer) explain(ctx context.Context, w storing) {
+// explain counts which component of the key made the miss, and returns it for
+// people; "" where that cannot be told.
+func (s *storer) explain(ctx context.Context, w storing) string {
 	near, err := s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
 	if err != nil {
-		return // no reason is better than a wrong one
+		return "" // no reason is better than a wrong one
 	}
 	s.c.stats.Add(near.Counter, 1)
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		l.Info("miss explained", "key", w.entry.Key.Short(), "nearest", near.Key.Short(), "why", near.Text)
 	})
+	return near.Text
 }
 
 // flush waits until the queue is empty or deadline; true: it is empty.
@@ -182,7 +191,7 @@ func (s *storer) close(deadline time.Time) (dropped int) {
 	s.closed = true
 	for len(s.queue) > 0 {
 		w := s.pop()
-		if s.drop(w); w.entry != nil {
+		if s.drop(w); w.entry != nil && w.entry.Artifact != nil {
 			dropped++
 		}
 	}

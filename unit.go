@@ -37,6 +37,9 @@ type unit[P, K any] struct {
 	against deps.Reason // what speaks against storing it
 	tracked *tracked    // what it reads; nil: nothing
 
+	missed   stats.Counter // why it was not on disk; of those that are compiled
+	decision *decision     // not told yet
+
 	observed *observed // mode observe: what a hit would have served; nil: nothing
 	bytes    atomic.Int64
 

@@ -70,6 +70,13 @@ const (
 	JobsDropped                        // jobs not kept: over a bound of the spool or of the cache, failed
 	JobsDone                           // jobs that a worker did
 	JobsRefused                        // jobs that a worker dropped, with a reason
+	Delegated                          // programs built whose artifact is left to a worker
+	PassedBinary                       // layers: programs of a binary that the application has
+	PassedInputs                       // layers: links of programs that are not known
+	PassedOptions                      // layers: builds with options that do more than build
+	PassedBusy                         // layers: builds that would have waited too long, or for themselves
+	PassedOther                        // layers: what else was passed through
+	Panics                             // layers: errors of our own, which became the driver's own build
 
 	NumCounters int = iota
 )
@@ -106,6 +113,8 @@ var names = [NumCounters]string{
 	JobsDone: "jobs.done", JobsRefused: "jobs.refused",
 	MissRefresh: "miss.refresh",
 	ObserveHits: "observe.hits", ObserveEqual: "observe.equal", ObserveDifferent: "observe.different",
+	Delegated: "build.delegated", PassedBinary: "passed.binary", PassedInputs: "passed.inputs",
+	PassedOptions: "passed.options", PassedBusy: "passed.busy", PassedOther: "passed.other", Panics: "passed.panics",
 }
 
 // String returns the counter's name, as JSON and traces show it.

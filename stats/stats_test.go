@@ -31,6 +31,7 @@ func TestNumbersAreFixed(t *testing.T) {
 		NearestHeader: 51, NotCacheableChanged: 52, HeadersChecked: 53, HeadersScanned: 54,
 		MissRefresh: 55, ObserveHits: 56, ObserveEqual: 57, ObserveDifferent: 58,
 		JobsAdded: 59, JobsMerged: 60, JobsDropped: 61, JobsDone: 62, JobsRefused: 63,
+		Delegated: 64, PassedBinary: 65, PassedInputs: 66, PassedOptions: 67, PassedBusy: 68, PassedOther: 69, Panics: 70,
 	} {
 		if int(c) != want {
 			t.Errorf("%v is number %d, was %d", c, c, want)

@@ -44,6 +44,15 @@ var statGroups = []statGroup{
 		{stats.HeadersChecked, "programs whose list of header files still held"},
 		{stats.HeadersScanned, "programs whose source was scanned for header files"},
 	}},
+	{"unchanged applications", []statRow{
+		{stats.Delegated, "programs whose code was left to the worker"},
+		{stats.PassedBinary, "passed through: the application had the binary"},
+		{stats.PassedInputs, "passed through: a link of programs that are not known"},
+		{stats.PassedOptions, "passed through: options that do more than build"},
+		{stats.PassedBusy, "passed through: it would have waited too long"},
+		{stats.PassedOther, "passed through: other reasons, see the report of a run"},
+		{stats.Panics, "passed through: an error of ours"},
+	}},
 	{"mode observe", []statRow{
 		{stats.ObserveHits, "would have hit"},
 		{stats.ObserveEqual, "built to the bytes that are stored"},

@@ -59,3 +59,9 @@ func (p *Platform) vendor() vendor {
 	}
 	return unknown
 }
+
+// TellsNoOptions says whether the driver may make another program of no options
+// at all (C's NULL) than of empty ones. PoCL 3.1 does: arguments' names are there
+// with empty options alone. Intel's 22.43 does not. Of others it is not known, so
+// they may.
+func (d *Device) TellsNoOptions() bool { return d.platform.vendor() != intel }

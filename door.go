@@ -1,0 +1,50 @@
+package kernstash
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// What a door needs that stands between an application and a driver, and builds
+// nothing itself: package gpu/opencl/layer.
+
+// Count adds to what the Cache counts: what a door did not ask it for.
+func (c *Cache) Count(counter stats.Counter, n int64) { c.stats.Add(counter, n) }
+
+// KeepStats adds what was counted to the totals on disk. Close does so too; it
+// is for a process that ends without, and costs a few system calls.
+func (c *Cache) KeepStats() {
+	if c.writes() {
+		c.keepStats()
+	}
+}
+
+// Writes says whether there is a disk tier that may be written, so that artifacts
+// are of use.
+func (c *Cache) Writes() bool { return c.writes() }
+
+// Reads says whether there is a disk tier, or a read-only layer, to restore from.
+func (c *Cache) Reads() bool { return len(c.stores()) > 0 }
+
+// Awaiting notes that a build of this process, which may hold its build lock,
+// waits for the application, until done is called, once. Meanwhile no build of
+// this process waits for another process: two of them could wait for each other.
+func (c *Cache) Awaiting() (done func()) {
+	c.awaiting.Add(1)
+	return func() { c.awaiting.Add(-1) }
+}
+
+// AddJob leaves work for the worker; see spool.Add. Header files that a recipe
+// names are kept when it is built.
+func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
+	if !c.writes() {
+		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
+	}
+	return spool.Add(ctx, c.disk, j, c.stats)
+}
+
+// Warn tells the trace of something that is not as it should be.
+func (c *Cache) Warn(msg string, args ...any) { c.trace.warn(msg, args...) }
