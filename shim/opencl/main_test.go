@@ -1,0 +1,216 @@
+//go:build linux
+
+// Package opencl_layer_test builds the OpenCL layer and programs that use it, and
+// runs them as processes on real drivers.
+package opencl_layer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// built is where everything is compiled into, once for all tests.
+var built string
+
+// shim is the layer as the Makefile makes it.
+const shim = "libkernstash_opencl_layer.so"
+
+func TestMain(m *testing.M) {
+	var err error
+	if built, err = os.MkdirTemp("", "kernstash-shim"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := 1
+	if err = compile(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// programs are the C programs in testdata, with what they are linked to.
+var programs = map[string][]string{
+	"observe":           {"-lOpenCL"},
+	"libkernstash.so.1": {"-shared", "-fPIC", "-fvisibility=hidden"},
+}
+
+// files are the sources of programs that are not named as these.
+var files = map[string]string{"libkernstash.so.1": "fake_library"}
+
+func compile() error {
+	if err := command("make", "-s", "OUT="+built, "all"); err != nil {
+		return err
+	}
+	for name, flags := range programs {
+		if err := program(filepath.Join(built, name), flags...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// program compiles one C program of testdata.
+func program(to string, flags ...string) error {
+	source := files[filepath.Base(to)]
+	if source == "" {
+		source = filepath.Base(to)
+	}
+	args := []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread", "-o", to, filepath.Join("testdata", source+".c")}
+	return command("cc", append(args, flags...)...)
+}
+
+func command(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// driver is an OpenCL driver that the tests run on.
+type driver struct {
+	name string
+	env  []string
+}
+
+var drivers = []driver{
+	{"pocl", []string{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "OBSERVE_POCL=1"}},
+	// Without hardware it compiles for a product that is named.
+	{"intel", []string{
+		"OCL_ICD_VENDORS=/etc/OpenCL/vendors/intel.icd", "NEOReadDebugKeys=1", "SetCommandStreamReceiver=1",
+		"ProductFamilyOverride=tgllp",
+	}},
+}
+
+// stage is a set of folders that several processes of one test share.
+type stage struct {
+	driver
+	dir string
+}
+
+func newStage(t *testing.T, d driver) *stage {
+	t.Helper()
+	s := &stage{d, t.TempDir()}
+	for _, name := range []string{"store", "work", "pocl", "home"} {
+		if err := os.Mkdir(filepath.Join(s.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+
+// layered is the environment that puts the layer before the driver, with the
+// fake library behind it.
+func (s *stage) layered() []string {
+	return []string{"OPENCL_LAYERS=" + filepath.Join(built, shim), "FAKE_STORE=" + s.path("store")}
+}
+
+// result is how a process ended.
+type result struct {
+	code     int
+	out, err string
+	log      string // what the fake library was told
+	report   string
+	took     time.Duration
+}
+
+// run runs a compiled program to its end.
+func (s *stage) run(t *testing.T, env []string, name string, args ...string) result {
+	t.Helper()
+	for _, leftover := range []string{"log", "report"} {
+		if err := os.Remove(s.path(leftover)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(name, "/") {
+		name = filepath.Join(built, name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.path("work")
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home"), "POCL_CACHE_DIR=" + s.path("pocl"),
+		"FAKE_LOG=" + s.path("log"), "KERNSTASH_REPORT=" + s.path("report"),
+	}, s.env...)
+	cmd.Env = append(cmd.Env, env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A process that waits for itself is killed, and shows where.
+	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	err = cmd.Wait()
+	timer.Stop()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{
+		code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String(), took: time.Since(start),
+		log: s.text(t, "log"), report: s.text(t, "report"),
+	}
+}
+
+func (s *stage) text(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(s.path(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// mustRun is run of a program that has to end well.
+func (s *stage) mustRun(t *testing.T, env []string, name string, args ...string) result {
+	t.Helper()
+	r := s.run(t, env, name, args...)
+	if r.code != 0 {
+		t.Fatalf("%s %v: exit %d after %v\n%s\n%s\n%s", name, args, r.code, r.took, tail(r.out), tail(r.err), tail(r.log))
+	}
+	return r
+}
+
+func tail(s string) string { return s[max(0, len(s)-2000):] }
+
+// count counts the lines of a log that begin so.
+func count(log, prefix string) (n int) {
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// What differs between two runs without the layer: sizes and digests of
+// binaries, names of temporary files, and the number of a compilation in its
+// process, which Intel's compiler puts before the line of a message.
+var noise = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`~[0-9a-f]+`), "~"},
+	{regexp.MustCompile(`/[^ ":\n]*/tempfile[^ ":\n]*`), "TEMPFILE"},
+	{regexp.MustCompile(`(CL_PROGRAM_BUILD_LOG: 0) size \d+ (short \S+) value 0 \d+ "\d+:(\d+:\d+: )`), `$1 $2 "$3`},
+}
+
+func normal(out string) string {
+	for _, n := range noise {
+		out = n.pattern.ReplaceAllString(out, n.text)
+	}
+	return out
+}

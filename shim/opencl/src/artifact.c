@@ -1,0 +1,140 @@
+/*
+ * artifact.c: what a shadow keeps of the artifacts that it was made from, to
+ * answer queries: logs, kernels, argument infos, and the binaries that the
+ * application is to see where those are not what the shadow was made from.
+ */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One allocation for everything: counted in a first pass, filled in a second. */
+struct arena {
+	unsigned char *base; /* NULL: counting */
+	size_t used;
+};
+
+static void *take(struct arena *a, size_t size, const void *from)
+{
+	size_t at = (a->used + 15) & ~(size_t)15;
+	a->used = at + size;
+	if (a->base == NULL)
+		return NULL;
+	if (from != NULL && size > 0)
+		memcpy(a->base + at, from, size);
+	return a->base + at;
+}
+
+static ksl_bytes take_bytes(struct arena *a, ksl_bytes b)
+{
+	if (b.data == NULL)
+		return (ksl_bytes){NULL, 0};
+	/* A NUL behind it: names are compared as C strings. */
+	char *to = take(a, b.size + 1, NULL);
+	if (to != NULL) {
+		memcpy(to, b.data, b.size);
+		to[b.size] = 0;
+	}
+	return (ksl_bytes){to, b.size};
+}
+
+static void take_kernels(struct arena *a, const ksl_artifact *from, ksl_artifact *to)
+{
+	ksl_kernel *kernels = take(a, from->nkernels * sizeof(*kernels), NULL);
+	for (uint32_t i = 0; i < from->nkernels; i++) {
+		const ksl_kernel *k = &from->kernels[i];
+		ksl_kernel kept = {.name = take_bytes(a, k->name), .attributes = take_bytes(a, k->attributes), .nargs = k->nargs};
+		ksl_arg *args = take(a, k->nargs * sizeof(*args), NULL);
+		for (uint32_t j = 0; j < k->nargs; j++) {
+			ksl_arg arg = k->args[j];
+			arg.name = take_bytes(a, arg.name);
+			arg.type = take_bytes(a, arg.type);
+			if (args != NULL)
+				args[j] = arg;
+		}
+		kept.args = args;
+		if (kernels != NULL)
+			kernels[i] = kept;
+	}
+	if (to != NULL) {
+		to->nkernels = from->nkernels;
+		to->kernels = kernels;
+	}
+}
+
+static struct shadow *lay_out(struct arena *a, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
+	const char *options)
+{
+	struct shadow *s = take(a, sizeof(*s), NULL);
+	void *kept_devices = take(a, n * sizeof(*devices), devices);
+	ksl_artifact *kept = take(a, n * sizeof(*kept), NULL);
+	char *kept_options = options == NULL ? NULL : take(a, strlen(options) + 1, options);
+	for (cl_uint i = 0; i < n; i++) {
+		ksl_artifact copy = {.answer = take_bytes(a, artifacts[i].answer), .log = take_bytes(a, artifacts[i].log),
+			.kind = artifacts[i].kind};
+		/* Devices of one program mostly share their list. */
+		if (i > 0 && artifacts[i].kernels == artifacts[0].kernels && artifacts[i].nkernels == artifacts[0].nkernels) {
+			if (kept != NULL) {
+				copy.kernels = kept[0].kernels;
+				copy.nkernels = kept[0].nkernels;
+			}
+		} else {
+			take_kernels(a, &artifacts[i], &copy);
+		}
+		if (kept != NULL)
+			kept[i] = copy;
+	}
+	if (s != NULL)
+		*s = (struct shadow){.references = 1, .ndevices = n, .devices = kept_devices, .artifacts = kept,
+			.options = kept_options};
+	return s;
+}
+
+struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksl_artifact *artifacts,
+	const char *options)
+{
+	struct arena a = {NULL, 0};
+	lay_out(&a, ndevices, devices, artifacts, options);
+	a.base = malloc(a.used);
+	if (a.base == NULL)
+		return NULL;
+	a.used = 0;
+	struct shadow *s = lay_out(&a, ndevices, devices, artifacts, options);
+	s->handle = handle;
+	return s;
+}
+
+void shadow_put(struct shadow *s)
+{
+	if (s == NULL)
+		return;
+	state_lock();
+	bool last = --s->references == 0;
+	state_unlock();
+	if (!last)
+		return;
+	if (!s->is_program)
+		next.clReleaseProgram(s->handle);
+	free(s); /* the start of its one allocation */
+}
+
+int shadow_device(const struct shadow *s, cl_device_id device)
+{
+	for (cl_uint i = 0; i < s->ndevices; i++) {
+		if (s->devices[i] == device)
+			return (int)i;
+	}
+	return -1;
+}
+
+const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name)
+{
+	for (cl_uint d = 0; d < s->ndevices; d++) {
+		for (uint32_t i = 0; i < s->artifacts[d].nkernels; i++) {
+			const ksl_kernel *k = &s->artifacts[d].kernels[i];
+			if (k->name.data != NULL && strcmp(k->name.data, name) == 0)
+				return k;
+		}
+	}
+	return NULL;
+}

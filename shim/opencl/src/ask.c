@@ -1,0 +1,116 @@
+/* ask.c: what the library is asked before a build. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cl_context program_context(const struct program *p)
+{
+	cl_context context = NULL;
+	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_CONTEXT, sizeof(context), &context, NULL) != CL_SUCCESS)
+		return NULL;
+	return context;
+}
+
+/* With PoCL's kernel cache off, processes that restore one binary at the same
+ * time share a directory, and one in ten aborts. */
+static bool restores_abort(cl_platform_id platform)
+{
+	char name[64] = "";
+	const char *cache = getenv("POCL_KERNEL_CACHE");
+	return cache != NULL && strcmp(cache, "0") == 0 &&
+		next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) == CL_SUCCESS &&
+		strcmp(name, "Portable Computing Language") == 0;
+}
+
+/* The program's constants, the last value of each. */
+static ksl_constant *constants_of(const struct program *p, uint32_t *n)
+{
+	size_t most = 0;
+	*n = 0;
+	for (const struct constant *c = p->constants; c != NULL; c = c->link)
+		most++;
+	ksl_constant *out = calloc(most + 1, sizeof(*out));
+	for (const struct constant *c = p->constants; out != NULL && c != NULL; c = c->link) {
+		uint32_t i = 0;
+		while (i < *n && out[i].id != c->id)
+			i++;
+		if (i == *n)
+			out[(*n)++] = (ksl_constant){c->id, {c->value, c->size}};
+	}
+	return out;
+}
+
+bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit)
+{
+	size_t size = 0;
+	bool il = p->origin == FROM_IL;
+	memset(text, 0, sizeof(*text));
+	memset(unit, 0, sizeof(*unit));
+	/* As the driver has it, so that no second copy has to be kept. */
+	text->code = program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size);
+	text->constants = constants_of(p, &unit->nconstants);
+	if (!il && size == p->length + 1)
+		size--;
+	if (text->code == NULL || text->constants == NULL || size != p->length) {
+		unit_free(text);
+		return false;
+	}
+	text->bytes = (ksl_bytes){text->code, size};
+	unit->kind = il ? KSL_SPIRV : KSL_OPENCL_C;
+	unit->nstrings = 1;
+	unit->strings = &text->bytes;
+	unit->constants = text->constants;
+	return true;
+}
+
+void unit_free(struct unit_text *text)
+{
+	free(text->code);
+	free(text->constants);
+	memset(text, 0, sizeof(*text));
+}
+
+const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksl_unit *units, uint32_t nunits,
+	const char *options, ksl_reply *reply)
+{
+	ksl_driver driver = {.get_device_info = (void *)next.clGetDeviceInfo, .get_platform_info = (void *)next.clGetPlatformInfo};
+	cl_platform_id platform = NULL;
+	const ksl_api *api = library();
+	if (api == NULL)
+		return NULL;
+	if (next.clGetPlatformInfo == NULL ||
+		next.clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS) {
+		library_passed("unknown platform");
+		return NULL;
+	}
+	if (restores_abort(platform)) {
+		library_passed("POCL_KERNEL_CACHE=0");
+		return NULL;
+	}
+	driver.platform = platform;
+	ksl_request request = {.size = sizeof(request), .what = what, .driver = &driver, .ndevices = n,
+		.devices = (void *const *)devices, .nunits = nunits, .units = units,
+		.options = {options, options == NULL ? 0 : strlen(options)}};
+	memset(reply, 0, sizeof(*reply));
+	if (library_begin(api, &request, reply) != KSL_SERVE)
+		return NULL;
+	if (!reply_is_sound(reply, n)) {
+		library_end(api, reply->ticket);
+		return NULL;
+	}
+	return api;
+}
+
+bool reply_is_sound(const ksl_reply *reply, cl_uint n)
+{
+	if (reply->action != KSL_SERVE || reply->nartifacts != n || reply->artifacts == NULL)
+		return false;
+	for (cl_uint i = 0; i < n; i++) {
+		const ksl_artifact *a = &reply->artifacts[i];
+		if (a->kind > KSL_DEFERRED || (a->binary.data != NULL && a->binary.size == 0) ||
+			(a->nkernels > 0 && a->kernels == NULL))
+			return false;
+	}
+	return true;
+}

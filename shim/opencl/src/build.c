@@ -1,0 +1,375 @@
+/* build.c: clBuildProgram. */
+#include "shim.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One build for which the library has given a ticket. */
+struct build {
+	struct program *program; /* pinned */
+	const ksl_api *api;
+	ksl_reply reply;
+	uint64_t ticket;
+	cl_uint n;
+	cl_device_id *devices;
+	ksl_outcome *outcomes;
+	struct gathered *gathered;
+	uint64_t start;
+	notify_fn notify;
+	void *user_data;
+	atomic_bool finished;
+	atomic_uint references;
+};
+
+static void build_put(struct build *b)
+{
+	if (atomic_fetch_sub(&b->references, 1) != 1)
+		return;
+	program_put(b->program);
+	free(b->devices);
+	free(b->outcomes);
+	free(b->gathered);
+	free(b);
+}
+
+static struct build *build_new(struct program *p, const ksl_api *api, const ksl_reply *reply, cl_uint n,
+	const cl_device_id *devices, notify_fn notify, void *user_data)
+{
+	struct build *b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return NULL;
+	*b = (struct build){.program = p, .api = api, .reply = *reply, .ticket = reply->ticket, .n = n, .notify = notify,
+		.user_data = user_data};
+	atomic_init(&b->references, 1);
+	b->devices = malloc(n * sizeof(*devices));
+	b->outcomes = calloc(n, sizeof(*b->outcomes));
+	b->gathered = calloc(n, sizeof(*b->gathered));
+	state_lock();
+	p->pins++;
+	state_unlock();
+	if (b->devices == NULL || b->outcomes == NULL || b->gathered == NULL) {
+		build_put(b);
+		return NULL;
+	}
+	memcpy(b->devices, devices, n * sizeof(*devices));
+	return b;
+}
+
+/* Says how the build ended; returns the library's name for the program. */
+static uint64_t tell(struct build *b)
+{
+	ksl_reply reply = {0};
+	uint32_t action = library_next(b->api, b->ticket, b->n, b->outcomes, &reply);
+	b->reply = reply;
+	b->reply.action = action;
+	return action == KSL_DONE ? reply.program : 0;
+}
+
+static bool refused_by_the_compiler(cl_int code)
+{
+	return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILE_PROGRAM_FAILURE ||
+		code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS;
+}
+
+/* Fills in the outcomes of what the driver has built in the application's
+ * program, for the devices for which there was nothing. */
+static void take_what_was_built(struct build *b, cl_int code)
+{
+	cl_program handle = handle_of(b->program);
+	uint64_t took = nanoseconds() - b->start;
+	bool deferred = b->reply.artifacts[0].kind == KSL_DEFERRED;
+	bool gathered = code == CL_SUCCESS && gather(handle, b->n, b->devices, !deferred, b->gathered);
+	for (cl_uint i = 0; i < b->n; i++) {
+		ksl_outcome *o = &b->outcomes[i];
+		*o = (ksl_outcome){.result = KSL_ABANDONED, .code = code, .nanoseconds = took / b->n};
+		if (gathered) {
+			o->result = KSL_BUILT;
+			o->artifact = b->gathered[i].artifact;
+			o->artifact.kind = b->reply.artifacts[i].kind;
+		} else if (refused_by_the_compiler(code) && build_status(handle, b->devices[i]) == CL_BUILD_ERROR) {
+			o->result = KSL_FAILED;
+			gather_log(handle, b->devices[i], &b->gathered[i]);
+			o->artifact = b->gathered[i].artifact;
+			o->artifact.kind = b->reply.artifacts[i].kind;
+		}
+	}
+}
+
+/* The driver has built; only the first call does something. */
+static void finish(struct build *b, cl_int code)
+{
+	if (atomic_exchange(&b->finished, true))
+		return;
+	take_what_was_built(b, code);
+	uint64_t id = tell(b);
+	library_end(b->api, b->ticket);
+	gathered_free(b->n, b->gathered);
+	program_set_shadow(b->program, NULL, id);
+	state_lock();
+	b->program->pending = false;
+	state_unlock();
+}
+
+/* The driver calls this in the application's stead, in its own way: within the
+ * build call or later, in this thread or another. */
+static void CL_CALLBACK called_back(cl_program handle, void *argument)
+{
+	struct build *b = argument;
+	cl_int code = CL_SUCCESS;
+	for (cl_uint i = 0; i < b->n; i++) {
+		if (build_status(handle, b->devices[i]) != CL_BUILD_SUCCESS)
+			code = CL_BUILD_PROGRAM_FAILURE;
+	}
+	finish(b, code);
+	notify_fn notify = b->notify;
+	void *user_data = b->user_data;
+	build_put(b);
+	notify(handle, user_data);
+}
+
+/* The driver's build, in the application's program, with its own arguments. */
+static cl_int build_all(struct build *b, cl_uint n, const cl_device_id *list, const char *options, uint64_t set)
+{
+	cl_program handle = handle_of(b->program);
+	cl_int code;
+	b->start = nanoseconds();
+	state_lock();
+	b->program->built |= set;
+	b->program->pending = b->notify != NULL;
+	state_unlock();
+	program_end_build(b->program); /* the driver has its own order from here on */
+	if (b->notify == NULL) {
+		code = next.clBuildProgram(handle, n, list, options, NULL, NULL);
+		finish(b, code);
+		return code;
+	}
+	atomic_fetch_add(&b->references, 1);
+	code = next.clBuildProgram(handle, n, list, options, called_back, b);
+	/* An error without a call back: there may be none, or it may come yet; its
+	 * reference is left to it. */
+	if (code != CL_SUCCESS)
+		finish(b, code);
+	return code;
+}
+
+/* What the driver makes of it, without the cache. The arguments are the
+ * application's, right or wrong; set is 0 where they are wrong. */
+static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
+	void *user_data, uint64_t set)
+{
+	if (set != 0) {
+		program_set_shadow(p, NULL, 0);
+		state_lock();
+		p->built |= set;
+		state_unlock();
+	}
+	cl_int code = next.clBuildProgram(handle_of(p), n, list, options, notify, user_data);
+	/* Wrong in our eyes, and right in the driver's. */
+	if (set == 0 && (code == CL_SUCCESS || refused_by_the_compiler(code)))
+		program_taken_over(p);
+	return code;
+}
+
+/* Restores the program from the reply's binaries: false where the driver refused. */
+static bool restore_all(struct build *b, const ksl_artifact *artifacts, const char *options)
+{
+	cl_context context = program_context(b->program);
+	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, artifacts, options, b->outcomes);
+	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, artifacts, options);
+	if (handle != NULL && s == NULL)
+		next.clReleaseProgram(handle);
+	if (context == NULL || (handle != NULL && s == NULL)) {
+		for (cl_uint i = 0; i < b->n; i++)
+			b->outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED, .code = CL_OUT_OF_HOST_MEMORY};
+	}
+	if (s == NULL)
+		return false;
+	program_set_shadow(b->program, s, 0);
+	return true;
+}
+
+/* Builds for the devices that are missing, and restores a program of these and
+ * those that are there: false where that does not go smoothly. */
+static bool complete(struct build *b, const char *options)
+{
+	struct program *p = b->program;
+	cl_uint missing = 0, at = 0;
+	ksl_artifact *artifacts = malloc(b->n * sizeof(*artifacts));
+	cl_device_id *holes = malloc(b->n * sizeof(*holes));
+	bool good = artifacts != NULL && holes != NULL;
+	for (cl_uint i = 0; good && i < b->n; i++) {
+		artifacts[i] = b->reply.artifacts[i];
+		b->outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
+		if (artifacts[i].binary.data == NULL)
+			holes[missing++] = b->devices[i];
+	}
+	uint64_t start = nanoseconds();
+	good = good && next.clBuildProgram(handle_of(p), missing, holes, options, NULL, NULL) == CL_SUCCESS;
+	uint64_t took = nanoseconds() - start;
+	state_lock();
+	if (holes != NULL)
+		p->built |= program_set(p, missing, holes);
+	state_unlock();
+	good = good && gather(handle_of(p), missing, holes, true, b->gathered);
+	for (cl_uint i = 0; good && i < b->n; i++) {
+		if (artifacts[i].binary.data == NULL) {
+			uint32_t kind = artifacts[i].kind;
+			artifacts[i] = b->gathered[at++].artifact;
+			artifacts[i].kind = kind;
+		}
+	}
+	bool restored = good && restore_all(b, artifacts, options);
+	for (cl_uint i = 0; good && i < b->n; i++) {
+		if (b->reply.artifacts[i].binary.data == NULL)
+			b->outcomes[i] = (ksl_outcome){.result = KSL_BUILT, .nanoseconds = took / missing, .artifact = artifacts[i]};
+	}
+	free(holes);
+	free(artifacts);
+	return restored;
+}
+
+/* The rounds between the library and the driver. */
+static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const char *options, uint64_t set)
+{
+	struct program *p = b->program;
+	for (int round = 0; round < 3 && reply_is_sound(&b->reply, b->n); round++) {
+		cl_uint holes = 0;
+		bool deferred = false;
+		for (cl_uint i = 0; i < b->n; i++) {
+			if (b->reply.artifacts[i].binary.data == NULL) {
+				holes++;
+				deferred = deferred || b->reply.artifacts[i].kind == KSL_DEFERRED;
+			}
+		}
+		/* A deferring driver gives no binary for the missing now. */
+		if (holes == b->n || (holes > 0 && deferred))
+			return build_all(b, n, list, options, set);
+		bool restored = holes == 0 ? restore_all(b, b->reply.artifacts, options) : complete(b, options);
+		uint64_t id = tell(b);
+		gathered_free(b->n, b->gathered);
+		if (restored) {
+			state_lock();
+			p->id = id;
+			state_unlock();
+			library_end(b->api, b->ticket);
+			program_end_build(p);
+			if (b->notify != NULL)
+				b->notify(handle_of(p), b->user_data);
+			return CL_SUCCESS;
+		}
+	}
+	library_end(b->api, b->ticket);
+	program_end_build(p);
+	return build_plainly(p, n, list, options, b->notify, b->user_data, set);
+}
+
+/* Whether the driver would take the arguments; then the set of devices. */
+static uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data)
+{
+	if ((n == 0) != (list == NULL) || (notify == NULL && user_data != NULL) || !program_devices(p))
+		return 0;
+	return list == NULL ? program_set(p, p->ndevices, p->devices) : program_set(p, n, list);
+}
+
+/* Where the program has been built for other devices, with other options maybe,
+ * the driver is to have all of it. */
+static bool is_piecemeal(struct program *p, uint64_t set)
+{
+	struct shadow *s = program_shadow(p);
+	uint64_t before = p->built | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
+	bool others = (before & ~set) != 0;
+	if (others && s != NULL)
+		program_settle(p);
+	shadow_put(s);
+	return others;
+}
+
+/* Some drivers let the log of the build before stand, where that of the next is
+ * empty, or append to it: then again the driver is to have all of it. */
+static bool has_log(struct program *p)
+{
+	struct shadow *s = program_shadow(p);
+	bool logged = false;
+	for (cl_uint i = 0; s != NULL && i < s->ndevices; i++)
+		logged = logged || s->artifacts[i].log.size > 0;
+	if (logged)
+		program_settle(p);
+	shadow_put(s);
+	for (cl_uint i = 0; p->built != 0 && !logged && i < p->ndevices; i++) {
+		size_t size = 0;
+		logged = next.clGetProgramBuildInfo(handle_of(p), p->devices[i], CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS &&
+			size > 1;
+	}
+	return logged;
+}
+
+static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
+	void *user_data)
+{
+	uint64_t set = arguments(p, n, list, notify, user_data);
+	struct shadow *s = program_shadow(p);
+	state_lock();
+	bool kernels = p->kernels > 0, pending = p->pending;
+	state_unlock();
+	/* The driver would see kernels if they were of this program; which fault it
+	 * finds first with wrong arguments the shadow tells. */
+	if (kernels && s != NULL) {
+		cl_int code = set != 0 ? CL_INVALID_OPERATION : next.clBuildProgram(s->handle, n, list, options, notify, user_data);
+		shadow_put(s);
+		return code;
+	}
+	shadow_put(s);
+	if (set == 0 || kernels)
+		return build_plainly(p, n, list, options, notify, user_data, set);
+	const char *reason = p->unknown;
+	if (reason == NULL && is_piecemeal(p, set))
+		reason = "build for one device after another";
+	if (reason == NULL && has_log(p))
+		reason = "build after a build with a log";
+	if (reason == NULL && pending)
+		reason = "build during a build";
+	if (stepped_aside() || library() == NULL)
+		reason = "";
+	if (reason != NULL) {
+		if (*reason != 0)
+			library_passed(reason);
+		return build_plainly(p, n, list, options, notify, user_data, set);
+	}
+
+	struct unit_text text;
+	ksl_unit unit;
+	ksl_reply reply;
+	cl_uint ndevices = list == NULL ? p->ndevices : n;
+	const cl_device_id *devices = list == NULL ? p->devices : list;
+	program_begin_build(p);
+	program_set_shadow(p, NULL, 0); /* what was built before is void */
+	const ksl_api *api = NULL;
+	if (unit_of(p, &text, &unit)) {
+		api = ask(KSL_BUILD, ndevices, devices, &unit, 1, options, &reply);
+		unit_free(&text);
+	} else {
+		library_passed("source that the driver does not give back");
+	}
+	struct build *b = api == NULL ? NULL : build_new(p, api, &reply, ndevices, devices, notify, user_data);
+	if (b == NULL) {
+		if (api != NULL)
+			library_end(api, reply.ticket);
+		program_end_build(p);
+		return build_plainly(p, n, list, options, notify, user_data, set);
+	}
+	cl_int code = serve(b, n, list, options, set);
+	build_put(b);
+	return code;
+}
+
+cl_int CL_API_CALL ks_clBuildProgram(cl_program handle, cl_uint n, const cl_device_id *list, const char *options,
+	notify_fn notify, void *user_data)
+{
+	struct program *p = program_get(handle);
+	if (p == NULL)
+		return next.clBuildProgram(handle, n, list, options, notify, user_data);
+	cl_int code = build(p, n, list, options, notify, user_data);
+	program_put(p);
+	return code;
+}

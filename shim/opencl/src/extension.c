@@ -1,0 +1,116 @@
+/*
+ * extension.c: functions that an application asks for by name. Those that make
+ * a program of known code, or take a program, are stood before; each belongs to
+ * one platform, and is asked for again with the platform at hand.
+ */
+#include "shim.h"
+
+#include <string.h>
+
+typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
+typedef cl_int(CL_API_CALL *pointer_fn)(cl_device_id, cl_program, const char *, cl_ulong *);
+typedef cl_int(CL_API_CALL *variable_fn)(cl_device_id, cl_program, const char *, size_t *, void **);
+
+static cl_platform_id platform_of(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	if (next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS)
+		return NULL;
+	return platform;
+}
+
+static void *drivers_own(cl_platform_id platform, const char *name)
+{
+	if (platform != NULL && next.clGetExtensionFunctionAddressForPlatform != NULL)
+		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
+	return next.clGetExtensionFunctionAddress == NULL ? NULL : next.clGetExtensionFunctionAddress(name);
+}
+
+static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t length, cl_int *code)
+{
+	cl_device_id devices[64];
+	size_t size = 0;
+	cl_platform_id platform = NULL;
+	if (next.clGetContextInfo != NULL &&
+		next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size) == CL_SUCCESS && size > 0)
+		platform = platform_of(devices[0]);
+	with_il_fn driver = NULL;
+	*(void **)&driver = drivers_own(platform, "clCreateProgramWithILKHR");
+	if (driver == NULL) {
+		if (code != NULL)
+			*code = CL_INVALID_CONTEXT;
+		return NULL;
+	}
+	cl_program handle = driver(context, il, length, code);
+	program_add_il(handle, il, length);
+	return handle;
+}
+
+/* The program that has the code: the shadow, where there is one. */
+static cl_program with_code(cl_program handle, struct program **p, struct shadow **s)
+{
+	*p = program_get(handle);
+	*s = *p == NULL ? NULL : program_shadow(*p);
+	return *s == NULL ? handle : (*s)->handle;
+}
+
+static void without(struct program *p, struct shadow *s)
+{
+	shadow_put(s);
+	if (p != NULL)
+		program_put(p);
+}
+
+static cl_int CL_API_CALL function_pointer(cl_device_id device, cl_program handle, const char *name, cl_ulong *to)
+{
+	pointer_fn driver = NULL;
+	struct program *p;
+	struct shadow *s;
+	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceFunctionPointerINTEL");
+	if (driver == NULL)
+		return CL_INVALID_DEVICE;
+	cl_int code = driver(device, with_code(handle, &p, &s), name, to);
+	without(p, s);
+	return code;
+}
+
+static cl_int CL_API_CALL variable_pointer(cl_device_id device, cl_program handle, const char *name, size_t *size, void **to)
+{
+	variable_fn driver = NULL;
+	struct program *p;
+	struct shadow *s;
+	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceGlobalVariablePointerINTEL");
+	if (driver == NULL)
+		return CL_INVALID_DEVICE;
+	cl_int code = driver(device, with_code(handle, &p, &s), name, size, to);
+	without(p, s);
+	return code;
+}
+
+/* found is what the driver answered: what it has not we have not. */
+static void *ours(const char *name, void *found)
+{
+	static const struct {
+		const char *name;
+		void *function;
+	} known[] = {
+		{"clCreateProgramWithILKHR", (void *)with_il},
+		{"clGetDeviceFunctionPointerINTEL", (void *)function_pointer},
+		{"clGetDeviceGlobalVariablePointerINTEL", (void *)variable_pointer},
+	};
+	for (size_t i = 0; found != NULL && name != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].name, name) == 0)
+			return known[i].function;
+	}
+	return found;
+}
+
+void *CL_API_CALL ks_clGetExtensionFunctionAddress(const char *name)
+{
+	return ours(name, next.clGetExtensionFunctionAddress(name));
+}
+
+void *CL_API_CALL ks_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+	return ours(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+}

@@ -1,0 +1,112 @@
+/*
+ * launches.c: which local sizes are used, for drivers that compile at launch.
+ * Each kind of launch is told once; one that was told costs a look in two
+ * tables, and no memory.
+ */
+#include "shim.h"
+
+#include <stdlib.h>
+
+/* The largest global size for which PoCL makes code of its own for small grids. */
+enum { SMALL_GRID = 65534 };
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
+	return h ^ h >> 32;
+}
+
+static uint64_t signature(uint64_t seed, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
+{
+	bool moved = false, small = true;
+	uint64_t h = mix(seed, dimensions);
+	for (cl_uint i = 0; i < dimensions; i++) {
+		moved = moved || (offset != NULL && offset[i] != 0);
+		small = small && global[i] <= SMALL_GRID;
+		h = mix(h, local != NULL ? local[i] : global[i]);
+	}
+	h = mix(h, (uint64_t)moved | (uint64_t)small << 1 | (uint64_t)(local != NULL) << 2);
+	return h == 0 ? 1 : h;
+}
+
+/* Under the lock: whether the hash is new; then it is no longer. */
+static bool add(struct seen *s, uint64_t h)
+{
+	if (s->count * 2 >= s->size) {
+		size_t size = s->size == 0 ? 16 : s->size * 2;
+		uint64_t *hashes = calloc(size, sizeof(*hashes));
+		if (hashes == NULL)
+			return false;
+		for (size_t i = 0; i < s->size; i++) {
+			size_t at = s->hashes[i] & (size - 1);
+			while (s->hashes[i] != 0 && hashes[at] != 0)
+				at = (at + 1) & (size - 1);
+			if (s->hashes[i] != 0)
+				hashes[at] = s->hashes[i];
+		}
+		free(s->hashes);
+		s->hashes = hashes;
+		s->size = size;
+	}
+	size_t at = h & (s->size - 1);
+	for (; s->hashes[at] != 0; at = (at + 1) & (s->size - 1)) {
+		if (s->hashes[at] == h)
+			return false;
+	}
+	s->hashes[at] = h;
+	s->count++;
+	return true;
+}
+
+static bool seen(const struct seen *s, uint64_t h)
+{
+	if (s->size == 0)
+		return false;
+	size_t at = h & (s->size - 1);
+	while (s->hashes[at] != 0 && s->hashes[at] != h)
+		at = (at + 1) & (s->size - 1);
+	return s->hashes[at] == h;
+}
+
+/* An application that lets the driver choose may launch a new size each time. */
+enum { MOST_LAUNCHES = 4096 };
+
+static void launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
+{
+	if (!kernels_exist() || dimensions < 1 || dimensions > 3 || global == NULL)
+		return;
+	struct program *p = NULL;
+	uint64_t id = 0;
+	state_lock();
+	struct kernel *k = kernel_find(handle);
+	if (k != NULL && k->id != 0) {
+		uint64_t h = signature(k->seed, dimensions, offset, global, local);
+		if (h != k->last && !seen(&k->program->seen, h) && k->program->seen.count < MOST_LAUNCHES &&
+			add(&k->program->seen, h)) {
+			p = k->program;
+			id = k->id;
+			/* The name lives as long as the kernel, which the application holds
+			 * during its call. */
+		}
+		k->last = h;
+	}
+	state_unlock();
+	const ksl_api *api = p == NULL ? NULL : library_if_open();
+	if (api != NULL)
+		library_launched(api, id, k->name, dimensions, offset, global, local);
+}
+
+cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+	const size_t *global, const size_t *local, cl_uint nevents, const cl_event *events, cl_event *event)
+{
+	launched(kernel, dimensions, offset, global, local);
+	return next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, nevents, events, event);
+}
+
+cl_int CL_API_CALL ks_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint nevents, const cl_event *events,
+	cl_event *event)
+{
+	static const size_t one = 1;
+	launched(kernel, 1, NULL, &one, &one);
+	return next.clEnqueueTask(queue, kernel, nevents, events, event);
+}

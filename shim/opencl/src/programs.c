@@ -1,0 +1,312 @@
+/* programs.c: the records of program objects, and the calls that make and end them. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct table programs;
+
+cl_program handle_of(const struct program *p) { return (cl_program)p->entry.key; }
+
+struct program *program_get(cl_program handle)
+{
+	state_lock();
+	struct program *p = (struct program *)table_find(&programs, handle);
+	if (p != NULL)
+		p->pins++;
+	state_unlock();
+	return p;
+}
+
+static void program_free(struct program *p)
+{
+	for (struct constant *c = p->constants, *link; c != NULL; c = link) {
+		link = c->link;
+		free(c);
+	}
+	shadow_put(p->shadow);
+	free(p->seen.hashes);
+	free(p->devices);
+	free(p);
+}
+
+void program_put(struct program *p)
+{
+	state_lock();
+	bool last = --p->pins == 0;
+	state_unlock();
+	if (last)
+		program_free(p);
+}
+
+struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return NULL;
+	p->entry.key = handle;
+	p->pins = p->held = 1;
+	p->origin = origin;
+	p->length = length;
+	p->unknown = unknown;
+	state_lock();
+	/* An address that a dead program had, which we did not see die. */
+	struct program *stale = (struct program *)table_find(&programs, handle);
+	if (stale != NULL)
+		table_remove(&programs, &stale->entry);
+	bool in = table_insert(&programs, &p->entry);
+	state_unlock();
+	if (stale != NULL)
+		program_put(stale);
+	if (!in) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Under the lock: takes a program that nobody holds out of the table. */
+static bool given_up(struct program *p)
+{
+	if (p->held > 0 || p->kernels > 0)
+		return false;
+	if (table_find(&programs, p->entry.key) != &p->entry)
+		return false;
+	table_remove(&programs, &p->entry);
+	return true;
+}
+
+static void give_up(struct program *p, bool gone)
+{
+	if (!gone)
+		return;
+	if (p->id != 0)
+		library_released(p->id);
+	program_put(p); /* the table's pin */
+}
+
+void program_kernel_gone(struct program *p, bool restored)
+{
+	cl_program handle = handle_of(p);
+	state_lock();
+	p->kernels--;
+	bool gone = given_up(p);
+	state_unlock();
+	give_up(p, gone);
+	if (restored)
+		next.clReleaseProgram(handle);
+	program_put(p); /* the kernel's pin */
+}
+
+bool program_devices(struct program *p)
+{
+	cl_uint n = 0;
+	if (p->ndevices > 0)
+		return true;
+	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 64)
+		return false;
+	cl_device_id *devices = malloc(n * sizeof(*devices));
+	if (devices == NULL)
+		return false;
+	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_DEVICES, n * sizeof(*devices), devices, NULL) != CL_SUCCESS) {
+		free(devices);
+		return false;
+	}
+	state_lock();
+	if (p->ndevices == 0) {
+		p->devices = devices;
+		p->ndevices = n;
+		devices = NULL;
+	}
+	state_unlock();
+	free(devices);
+	return true;
+}
+
+uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices)
+{
+	uint64_t set = 0;
+	for (cl_uint i = 0; i < n; i++) {
+		cl_uint at = 0;
+		while (at < p->ndevices && p->devices[at] != devices[i])
+			at++;
+		if (at == p->ndevices || (set & UINT64_C(1) << at) != 0)
+			return 0;
+		set |= UINT64_C(1) << at;
+	}
+	return set;
+}
+
+struct shadow *program_shadow(struct program *p)
+{
+	state_lock();
+	struct shadow *s = p->shadow;
+	if (s != NULL)
+		s->references++;
+	state_unlock();
+	return s;
+}
+
+void program_set_shadow(struct program *p, struct shadow *s, uint64_t id)
+{
+	state_lock();
+	struct shadow *old = p->shadow;
+	uint64_t old_id = p->id;
+	p->shadow = s;
+	p->id = id;
+	p->seen.count = 0;
+	if (p->seen.hashes != NULL)
+		memset(p->seen.hashes, 0, p->seen.size * sizeof(*p->seen.hashes));
+	state_unlock();
+	shadow_put(old);
+	if (old_id != 0)
+		library_released(old_id);
+}
+
+void program_taken_over(struct program *p)
+{
+	program_set_shadow(p, NULL, 0);
+	state_lock();
+	p->built = UINT64_MAX;
+	state_unlock();
+}
+
+bool program_settle(struct program *p)
+{
+	struct shadow *s = program_shadow(p);
+	if (s == NULL || s->is_program)
+		return shadow_put(s), true;
+	cl_int code = next.clBuildProgram(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
+	uint64_t set = program_set(p, s->ndevices, s->devices);
+	shadow_put(s);
+	state_lock();
+	p->built |= set;
+	state_unlock();
+	return code == CL_SUCCESS;
+}
+
+void program_begin_build(struct program *p)
+{
+	state_lock();
+	while (p->building)
+		state_wait();
+	p->building = true;
+	state_unlock();
+}
+
+void program_end_build(struct program *p)
+{
+	state_lock();
+	p->building = false;
+	state_wake();
+	state_unlock();
+}
+
+/* The calls. */
+
+cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings,
+	const size_t *lengths, cl_int *code)
+{
+	cl_program handle = next.clCreateProgramWithSource(context, count, strings, lengths, code);
+	if (handle == NULL || stepped_aside())
+		return handle;
+	const char *unknown = NULL;
+	size_t length = 0;
+	for (cl_uint i = 0; i < count; i++) {
+		size_t n = lengths == NULL || lengths[i] == 0 ? strlen(strings[i]) : lengths[i];
+		/* What a driver makes of these is its own affair. */
+		if (lengths != NULL && lengths[i] != 0 && memchr(strings[i], 0, n) != NULL)
+			unknown = "source with NUL bytes";
+		length += n;
+	}
+	program_add(handle, FROM_SOURCE, length, unknown);
+	return handle;
+}
+
+void program_add_il(cl_program handle, const void *il, size_t length)
+{
+	uint32_t magic = 0;
+	if (handle == NULL || stepped_aside())
+		return;
+	if (length >= sizeof(magic))
+		memcpy(&magic, il, sizeof(magic));
+	bool spirv = magic == 0x07230203 || magic == 0x03022307;
+	program_add(handle, FROM_IL, length, spirv ? NULL : "intermediate language");
+}
+
+cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context context, const void *il, size_t length, cl_int *code)
+{
+	cl_program handle = next.clCreateProgramWithIL(context, il, length, code);
+	program_add_il(handle, il, length);
+	return handle;
+}
+
+cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context context, cl_uint n, const cl_device_id *devices,
+	const size_t *lengths, const unsigned char **binaries, cl_int *status, cl_int *code)
+{
+	cl_program handle = next.clCreateProgramWithBinary(context, n, devices, lengths, binaries, status, code);
+	if (handle != NULL && !stepped_aside())
+		program_add(handle, FROM_BINARY, 0, "binary");
+	return handle;
+}
+
+cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint n, const cl_device_id *devices,
+	const char *names, cl_int *code)
+{
+	cl_program handle = next.clCreateProgramWithBuiltInKernels(context, n, devices, names, code);
+	if (handle != NULL && !stepped_aside())
+		program_add(handle, FROM_BUILT_IN, 0, "built-in kernels");
+	return handle;
+}
+
+cl_int CL_API_CALL ks_clRetainProgram(cl_program handle)
+{
+	cl_int code = next.clRetainProgram(handle);
+	if (code == CL_SUCCESS) {
+		state_lock();
+		struct program *p = (struct program *)table_find(&programs, handle);
+		if (p != NULL)
+			p->held++;
+		state_unlock();
+	}
+	return code;
+}
+
+cl_int CL_API_CALL ks_clReleaseProgram(cl_program handle)
+{
+	bool gone = false;
+	state_lock();
+	struct program *p = (struct program *)table_find(&programs, handle);
+	if (p != NULL && p->held > 0) {
+		p->held--;
+		gone = given_up(p);
+	}
+	state_unlock();
+	cl_int code = next.clReleaseProgram(handle);
+	if (p != NULL)
+		give_up(p, gone);
+	return code;
+}
+
+cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_uint id, size_t size, const void *value)
+{
+	cl_int code = next.clSetProgramSpecializationConstant(handle, id, size, value);
+	struct program *p = code == CL_SUCCESS && value != NULL ? program_get(handle) : NULL;
+	if (p == NULL)
+		return code;
+	struct constant *c = malloc(sizeof(*c) + size);
+	state_lock();
+	if (c == NULL) {
+		p->unknown = "out of memory";
+	} else {
+		/* The last one set is the first found. */
+		c->id = id;
+		c->size = size;
+		memcpy(c->value, value, size);
+		c->link = p->constants;
+		p->constants = c;
+	}
+	state_unlock();
+	program_put(p);
+	return code;
+}

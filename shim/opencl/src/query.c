@@ -1,0 +1,190 @@
+/* query.c: what an application asks about a program. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret)
+{
+	if (to != NULL) {
+		if (room < size)
+			return CL_INVALID_VALUE;
+		memcpy(to, value, size);
+	}
+	if (size_ret != NULL)
+		*size_ret = size;
+	return CL_SUCCESS;
+}
+
+cl_int answer_text(ksl_bytes text, size_t room, void *to, size_t *size_ret)
+{
+	if (to != NULL) {
+		if (room < text.size + 1)
+			return CL_INVALID_VALUE;
+		memcpy(to, text.data, text.size);
+		((char *)to)[text.size] = 0;
+	}
+	if (size_ret != NULL)
+		*size_ret = text.size + 1;
+	return CL_SUCCESS;
+}
+
+/* A program and its kernels hold references in the driver's own way; the shadow
+ * has those of the kernels. */
+static cl_int reference_count(struct program *p, struct shadow *s, size_t room, void *to, size_t *size_ret)
+{
+	cl_uint own = 0, shadow = 0;
+	cl_int code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_REFERENCE_COUNT, room, to, size_ret);
+	if (code != CL_SUCCESS || to == NULL || s->is_program)
+		return code;
+	memcpy(&own, to, sizeof(own));
+	if (next.clGetProgramInfo(s->handle, CL_PROGRAM_REFERENCE_COUNT, sizeof(shadow), &shadow, NULL) != CL_SUCCESS)
+		return code;
+	/* The program was retained once for each kernel: a driver that does not count
+	 * kernels has not done so in the shadow. */
+	state_lock();
+	own = own - p->kernels + (shadow - 1);
+	state_unlock();
+	memcpy(to, &own, sizeof(own));
+	return code;
+}
+
+/* Sizes of binaries and binaries, for all devices of the program: of those that
+ * the shadow answers for, and of those that the driver has built. */
+static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t room, void *to, size_t *size_ret)
+{
+	cl_uint n = 0;
+	cl_device_id listed[64];
+	size_t shadow_sizes[64], own_sizes[64] = {0};
+	unsigned char *pointers[64] = {NULL};
+	size_t want = p->ndevices * (sizes ? sizeof(size_t) : sizeof(unsigned char *));
+
+	if (to == NULL && size_ret != NULL)
+		*size_ret = want;
+	if (to == NULL || room < want)
+		return to == NULL ? CL_SUCCESS : CL_INVALID_VALUE;
+	cl_int code = next.clGetProgramInfo(s->handle, CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL);
+	if (code == CL_SUCCESS && n > 64)
+		code = CL_OUT_OF_HOST_MEMORY;
+	if (code == CL_SUCCESS)
+		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_DEVICES, n * sizeof(listed[0]), listed, NULL);
+	if (code == CL_SUCCESS)
+		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARY_SIZES, n * sizeof(shadow_sizes[0]), shadow_sizes, NULL);
+	if (code == CL_SUCCESS && p->built != 0)
+		code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARY_SIZES, p->ndevices * sizeof(own_sizes[0]), own_sizes, NULL);
+	if (code != CL_SUCCESS)
+		return code;
+	unsigned char **out = to;
+	for (cl_uint i = 0; i < p->ndevices; i++) {
+		int at = shadow_device(s, p->devices[i]);
+		ksl_bytes other = at < 0 ? (ksl_bytes){NULL, 0} : s->artifacts[at].answer;
+		cl_uint j = 0;
+		while (j < n && listed[j] != p->devices[i])
+			j++;
+		if (sizes)
+			((size_t *)to)[i] = at < 0 ? own_sizes[i] : other.data != NULL ? other.size : j < n ? shadow_sizes[j] : 0;
+		else if (other.data != NULL && out[i] != NULL)
+			memcpy(out[i], other.data, other.size);
+		else if (at >= 0 && j < n)
+			pointers[j] = out[i];
+	}
+	if (!sizes) {
+		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARIES, n * sizeof(pointers[0]), pointers, NULL);
+		unsigned char *own[64] = {NULL};
+		bool any = false;
+		for (cl_uint i = 0; i < p->ndevices; i++) {
+			if (shadow_device(s, p->devices[i]) < 0 && own_sizes[i] > 0)
+				any = (own[i] = out[i]) != NULL || any;
+		}
+		if (code == CL_SUCCESS && any)
+			code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARIES, p->ndevices * sizeof(own[0]), own, NULL);
+	}
+	if (code == CL_SUCCESS && size_ret != NULL)
+		*size_ret = want;
+	return code;
+}
+
+/* The names in the order in which the build gave them. */
+static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size_ret)
+{
+	const ksl_artifact *a = &s->artifacts[0];
+	size_t size = 0;
+	for (uint32_t i = 0; i < a->nkernels; i++)
+		size += a->kernels[i].name.size + 1;
+	if (a->nkernels == 0)
+		return next.clGetProgramInfo(s->handle, CL_PROGRAM_KERNEL_NAMES, room, to, size_ret);
+	if (to != NULL) {
+		if (room < size)
+			return CL_INVALID_VALUE;
+		char *at = to;
+		for (uint32_t i = 0; i < a->nkernels; i++) {
+			const ksl_bytes *name = &a->kernels[i].name;
+			memcpy(at, name->data, name->size);
+			at += name->size;
+			*at++ = i + 1 < a->nkernels ? ';' : 0;
+		}
+	}
+	if (size_ret != NULL)
+		*size_ret = size;
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, size_t room, void *to, size_t *size_ret)
+{
+	struct program *p = program_get(handle);
+	struct shadow *s = p == NULL ? NULL : program_shadow(p);
+	cl_int code;
+
+	switch (s == NULL ? 0 : what) {
+	case CL_PROGRAM_REFERENCE_COUNT:
+		code = reference_count(p, s, room, to, size_ret);
+		break;
+	case CL_PROGRAM_BINARY_SIZES:
+	case CL_PROGRAM_BINARIES:
+		code = binaries(p, s, what == CL_PROGRAM_BINARY_SIZES, room, to, size_ret);
+		break;
+	case CL_PROGRAM_KERNEL_NAMES:
+		code = kernel_names(s, room, to, size_ret);
+		break;
+	case CL_PROGRAM_NUM_KERNELS:
+	case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
+	case CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT:
+		code = next.clGetProgramInfo(s->handle, what, room, to, size_ret);
+		break;
+	default:
+		code = next.clGetProgramInfo(handle, what, room, to, size_ret);
+	}
+	shadow_put(s);
+	if (p != NULL)
+		program_put(p);
+	return code;
+}
+
+cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id device, cl_program_build_info what, size_t room,
+	void *to, size_t *size_ret)
+{
+	struct program *p = program_get(handle);
+	struct shadow *s = p == NULL ? NULL : program_shadow(p);
+	int at = s == NULL ? -1 : shadow_device(s, device);
+	cl_int code;
+
+	if (at < 0)
+		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
+	else if (what == CL_PROGRAM_BUILD_LOG && s->artifacts[at].log.data != NULL)
+		code = answer_text(s->artifacts[at].log, room, to, size_ret);
+	else
+		code = next.clGetProgramBuildInfo(s->handle, device, what, room, to, size_ret);
+	if (p != NULL && at < 0 && what == CL_PROGRAM_BUILD_STATUS && code == CL_SUCCESS && to != NULL) {
+		cl_build_status status;
+		memcpy(&status, to, sizeof(status));
+		state_lock();
+		if (p->building && status == CL_BUILD_NONE)
+			status = CL_BUILD_IN_PROGRESS;
+		state_unlock();
+		memcpy(to, &status, sizeof(status));
+	}
+	shadow_put(s);
+	if (p != NULL)
+		program_put(p);
+	return code;
+}

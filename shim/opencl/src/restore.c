@@ -1,0 +1,94 @@
+/* restore.c: programs from binaries. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t nanoseconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether the list "a;b" of length size names the kernel. */
+static bool listed(const char *list, const ksl_bytes *name)
+{
+	for (const char *at = list; at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1) {
+		if (strncmp(at, name->data, name->size) == 0 && (at[name->size] == ';' || at[name->size] == 0))
+			return true;
+	}
+	return false;
+}
+
+/* A binary that makes other kernels than were recorded is not the program's. */
+static bool same_kernels(cl_program program, const ksl_artifact *a)
+{
+	if (a->nkernels == 0)
+		return true;
+	size_t size, count = 0;
+	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count, NULL) != CL_SUCCESS ||
+		count != a->nkernels)
+		return false;
+	char *names = program_text(program, CL_PROGRAM_KERNEL_NAMES, &size);
+	bool same = names != NULL;
+	for (uint32_t i = 0; same && i < a->nkernels; i++)
+		same = a->kernels[i].name.data != NULL && listed(names, &a->kernels[i].name);
+	free(names);
+	return same;
+}
+
+static bool out_of_resources(cl_int code)
+{
+	return code == CL_OUT_OF_RESOURCES || code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
+	const char *options, ksl_outcome *outcomes)
+{
+	size_t sizes[64];
+	const unsigned char *binaries[64];
+	cl_int status[64], code = CL_SUCCESS;
+
+	for (cl_uint i = 0; i < n; i++) {
+		sizes[i] = artifacts[i].binary.size;
+		binaries[i] = artifacts[i].binary.data;
+		status[i] = CL_SUCCESS;
+		outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
+	}
+	uint64_t start = nanoseconds();
+	cl_program program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
+	bool good = program != NULL && code == CL_SUCCESS;
+	if (good) {
+		code = next.clBuildProgram(program, n, devices, options, NULL, NULL);
+		for (cl_uint i = 0; i < n; i++)
+			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
+		good = code == CL_SUCCESS;
+		for (cl_uint i = 0; i < n; i++)
+			good = good && status[i] == CL_SUCCESS;
+		if (good && !same_kernels(program, &artifacts[0])) {
+			good = false;
+			code = CL_INVALID_BINARY;
+		}
+	}
+	uint64_t took = nanoseconds() - start;
+	bool blamed = false;
+	for (cl_uint i = 0; i < n; i++)
+		blamed = blamed || status[i] != CL_SUCCESS;
+	for (cl_uint i = 0; i < n; i++) {
+		outcomes[i].nanoseconds = took / n;
+		if (good) {
+			outcomes[i].result = KSL_RESTORED;
+			continue;
+		}
+		outcomes[i].code = code;
+		if (!out_of_resources(code) && (!blamed || status[i] != CL_SUCCESS))
+			outcomes[i].result = KSL_REFUSED;
+	}
+	if (!good && program != NULL) {
+		next.clReleaseProgram(program);
+		program = NULL;
+	}
+	return program;
+}

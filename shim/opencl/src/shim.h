@@ -1,0 +1,267 @@
+/*
+ * shim.h: what the parts of the OpenCL shim share.
+ *
+ * The application's program object is made by the driver as always. Where the
+ * cache knows what its build would make, it is left unbuilt and answered for by
+ * a shadow: a second program, restored from the binary. Kernels are the shadow's
+ * kernels, so nothing has to be translated where kernels are used.
+ *
+ * One lock guards the records of programs and kernels. No driver, library or
+ * application is called under it.
+ */
+#ifndef KERNSTASH_SHIM_H
+#define KERNSTASH_SHIM_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_layer.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../../capi/kernstash_layer.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef void(CL_CALLBACK *notify_fn)(cl_program, void *);
+
+/* The driver, or the next layer. Entries may be NULL. */
+extern cl_icd_dispatch next;
+
+/* table.c: records by handle. */
+
+struct entry {
+	void *key;
+	struct entry *link;
+};
+
+struct table {
+	struct entry **buckets;
+	size_t size; /* a power of two, or 0 */
+	size_t count;
+};
+
+void state_lock(void);
+void state_unlock(void);
+void state_wait(void); /* until somebody wakes; under the lock */
+void state_wake(void);
+void state_guard_fork(void); /* the lock is free in forked children */
+
+/* All under the lock. */
+struct entry *table_find(const struct table *t, const void *key);
+bool table_insert(struct table *t, struct entry *e); /* false: no memory */
+void table_remove(struct table *t, struct entry *e);
+
+/* library.c: libkernstash.so. */
+
+/* The library, opened at the first call; NULL: it stays out of this process, and
+ * the reason has been reported. */
+const ksl_api *library(void);
+/* The library if it is open and usable in this process; opens nothing. */
+const ksl_api *library_if_open(void);
+void library_passed(const char *reason);
+void library_forked(void); /* in the child of a fork */
+
+/* Calls of the library, on a stack that is large enough for it. */
+uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
+uint32_t library_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
+void library_end(const ksl_api *api, uint64_t ticket);
+void library_released(uint64_t program);
+void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
+	const size_t *global, const size_t *local);
+
+/* Appends one line to the file that KERNSTASH_REPORT names. */
+void report(const char *event, const char *name, const char *value);
+
+/* door.c: which way in. */
+
+enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD };
+enum door door_wanted(void);      /* by the environment; NONE: nothing was said */
+bool door_closed(const char **reason); /* the shim is to do nothing at all */
+bool stepped_aside(void);         /* this thread's calls are the library's own */
+void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
+
+/* artifact.c: pieces of artifacts, kept. */
+
+struct shadow {
+	unsigned references; /* under the lock */
+	cl_program handle;
+	bool is_program;     /* the handle is the application's own: a restored link */
+	cl_uint ndevices;
+	cl_device_id *devices;
+	ksl_artifact *artifacts; /* a device each; binary is not kept */
+	char *options;           /* as the application gave them, or NULL */
+};
+
+/* Copies what queries need. NULL: no memory. */
+struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksl_artifact *artifacts,
+	const char *options);
+void shadow_put(struct shadow *s);
+/* The index of a device in the shadow, or -1. */
+int shadow_device(const struct shadow *s, cl_device_id device);
+const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
+
+/* programs.c */
+
+enum origin { FROM_SOURCE, FROM_IL, FROM_BINARY, FROM_BUILT_IN, FROM_LINK };
+
+struct constant {
+	struct constant *link;
+	cl_uint id;
+	size_t size;
+	unsigned char value[];
+};
+
+struct seen { /* launches told, by hash */
+	uint64_t *hashes;
+	size_t size, count;
+};
+
+struct program {
+	struct entry entry;  /* its key is the application's handle */
+	unsigned pins;       /* who uses the record: its place in the table, kernels, calls */
+	unsigned held;       /* the application's references */
+	unsigned kernels;    /* kernels that the application holds */
+	enum origin origin;
+	size_t length;       /* of its code */
+	const char *unknown; /* why it can not be asked for, or NULL */
+	struct constant *constants;
+	cl_uint ndevices;    /* 0: not asked yet */
+	cl_device_id *devices;
+	uint64_t built;      /* by the driver, in the application's own program: a bit for each device */
+	struct shadow *shadow;
+	uint64_t id;         /* the library's name for the program; 0: none */
+	struct seen seen;
+	bool building;       /* by a thread, which others wait for */
+	bool pending;        /* by the driver, which will call back */
+};
+
+cl_program handle_of(const struct program *p);
+struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown);
+void program_add_il(cl_program handle, const void *il, size_t length);
+struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours */
+void program_put(struct program *p);
+/* Fills in p->devices. */
+bool program_devices(struct program *p);
+/* The set of the listed devices as bits; 0: one is not the program's, or is listed twice. */
+uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices);
+struct shadow *program_shadow(struct program *p); /* a reference, or NULL */
+/* Makes s the program's shadow (NULL: none), and gives the program the library's name. */
+void program_set_shadow(struct program *p, struct shadow *s, uint64_t id);
+/* The driver has built something that we know nothing of. */
+void program_taken_over(struct program *p);
+/* A kernel is gone. */
+void program_kernel_gone(struct program *p, bool restored);
+/* Makes the driver build what the program was restored from: false if it would not. */
+bool program_settle(struct program *p);
+void program_begin_build(struct program *p); /* waits for another build of it */
+void program_end_build(struct program *p);
+
+/* gather.c: what a build made. */
+
+struct gathered {
+	ksl_artifact artifact;
+	unsigned char *binary;
+	void *log;
+	ksl_kernel *kernels; /* shared by the devices of one program */
+};
+
+/* Fills in out for n devices of the program. binaries: ask for them. false: the
+ * driver does not answer; then nothing is to be freed. */
+bool gather(cl_program program, cl_uint n, const cl_device_id *devices, bool binaries, struct gathered *out);
+void gather_log(cl_program program, cl_device_id device, struct gathered *out);
+void gathered_free(cl_uint n, struct gathered *g);
+/* A query's answer in memory of ours, with a NUL after it; NULL: none. */
+void *program_text(cl_program program, cl_program_info what, size_t *size);
+cl_build_status build_status(cl_program program, cl_device_id device);
+
+/* ask.c */
+
+struct unit_text { /* what a unit points to */
+	void *code;
+	ksl_bytes bytes;
+	ksl_constant *constants;
+};
+
+cl_context program_context(const struct program *p);
+/* What the program was made of. false: it is not known; nothing is to be freed. */
+bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit);
+void unit_free(struct unit_text *text);
+/* NULL: the driver is to do all of it. Else the reply is a sound SERVE, and its
+ * ticket is to be ended. */
+const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksl_unit *units, uint32_t nunits,
+	const char *options, ksl_reply *reply);
+bool reply_is_sound(const ksl_reply *reply, cl_uint n);
+
+/* restore.c */
+
+/* Makes a program of binaries and builds it. Results, one for each device, say
+ * how it ended. NULL: not restored. */
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
+	const char *options, ksl_outcome *outcomes);
+
+uint64_t nanoseconds(void);
+
+/* query.c */
+
+/* Copies an answer as the driver's queries do. */
+cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret);
+cl_int answer_text(ksl_bytes text, size_t room, void *to, size_t *size_ret); /* adds the NUL */
+
+/* kernels.c */
+
+struct kernel {
+	struct entry entry;
+	struct program *program;
+	struct shadow *shadow; /* NULL: the driver's own kernel */
+	const ksl_kernel *info;
+	uint64_t id;           /* to tell launches of; 0: none */
+	uint64_t last;         /* the last launch told */
+	uint64_t seed;         /* the hash of the name */
+	unsigned held;
+	char name[];
+};
+
+struct kernel *kernel_find(cl_kernel handle); /* under the lock */
+bool kernels_exist(void);                     /* without it: a hint that is never wrongly false for an own kernel */
+
+/* The functions of the API that the shim stands before. */
+
+cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context, cl_uint, const char **, const size_t *, cl_int *);
+cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context, cl_uint, const cl_device_id *, const size_t *,
+	const unsigned char **, cl_int *, cl_int *);
+cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context, cl_uint, const cl_device_id *, const char *, cl_int *);
+cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context, const void *, size_t, cl_int *);
+cl_int CL_API_CALL ks_clRetainProgram(cl_program);
+cl_int CL_API_CALL ks_clReleaseProgram(cl_program);
+cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program, cl_uint, size_t, const void *);
+cl_int CL_API_CALL ks_clBuildProgram(cl_program, cl_uint, const cl_device_id *, const char *, notify_fn, void *);
+cl_int CL_API_CALL ks_clCompileProgram(cl_program, cl_uint, const cl_device_id *, const char *, cl_uint, const cl_program *,
+	const char **, notify_fn, void *);
+cl_program CL_API_CALL ks_clLinkProgram(cl_context, cl_uint, const cl_device_id *, const char *, cl_uint, const cl_program *,
+	notify_fn, void *, cl_int *);
+cl_int CL_API_CALL ks_clGetProgramInfo(cl_program, cl_program_info, size_t, void *, size_t *);
+cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program, cl_device_id, cl_program_build_info, size_t, void *, size_t *);
+cl_kernel CL_API_CALL ks_clCreateKernel(cl_program, const char *, cl_int *);
+cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program, cl_uint, cl_kernel *, cl_uint *);
+cl_kernel CL_API_CALL ks_clCloneKernel(cl_kernel, cl_int *);
+cl_int CL_API_CALL ks_clRetainKernel(cl_kernel);
+cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel);
+cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
+cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel, cl_uint, cl_kernel_arg_info, size_t, void *, size_t *);
+cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
+	const size_t *, cl_uint, const cl_event *, cl_event *);
+cl_int CL_API_CALL ks_clEnqueueTask(cl_command_queue, cl_kernel, cl_uint, const cl_event *, cl_event *);
+void *CL_API_CALL ks_clGetExtensionFunctionAddress(const char *);
+void *CL_API_CALL ks_clGetExtensionFunctionAddressForPlatform(cl_platform_id, const char *);
+
+#endif
