@@ -3,10 +3,8 @@
 package beneath
 
 import (
-	"errors"
-	"io"
-	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -165,23 +163,42 @@ func (d Dir) Each(f func(name string) bool) error {
 	if err != nil {
 		return pathError("open", ".", err)
 	}
-	list := os.NewFile(uintptr(fd), ".")
-	defer list.Close()
+	defer closeFD(fd, d.o.Hook)
+	return d.list(fd, f)
+}
+
+// EachOnce is Each for who opened d and calls it once: it moves d's own reading
+// position, which saves opening d again.
+func (d Dir) EachOnce(f func(name string) bool) error { return d.list(d.fd-1, f) }
+
+// listing is room for one read of a directory.
+type listing struct {
+	raw   [16 << 10]byte
+	names []string
+}
+
+var listings = sync.Pool{New: func() any { return new(listing) }}
+
+func (d Dir) list(fd int, f func(name string) bool) error {
+	l := listings.Get().(*listing)
+	defer listings.Put(l)
 	for {
-		if err := d.o.Hook.do(OpGetdents, func() error { return nil }); err != nil {
-			return pathError("list", ".", err)
-		}
-		names, err := list.Readdirnames(512)
-		for _, n := range names {
-			if !f(n) {
-				return nil
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+		var n int
+		err := d.o.Hook.do(OpGetdents, func() (err error) {
+			n, err = unix.ReadDirent(fd, l.raw[:])
+			return err
+		})
 		if err != nil {
 			return pathError("list", ".", err)
+		}
+		if n <= 0 {
+			return nil
+		}
+		_, _, l.names = unix.ParseDirent(l.raw[:n], -1, l.names[:0])
+		for _, name := range l.names {
+			if !f(name) {
+				return nil
+			}
 		}
 	}
 }

@@ -247,3 +247,6 @@ func (d Dir) Each(f func(name string) bool) error {
 		}
 	}
 }
+
+// EachOnce is Each for who opened d and calls it once.
+func (d Dir) EachOnce(f func(name string) bool) error { return d.Each(f) }

@@ -79,24 +79,32 @@ func (b *books) mark() {
 // begin begins to count a shard, of which images were listed after mark.
 func (b *books) begin(shard int) *count { return &count{shard: shard, before: b.marked[shard]} }
 
+// compare returns how many bytes others added and took off since the count
+// began, and how far the account is off.
+func (c *count) compare(s *slot) (meanwhile, off int64) {
+	return s.churn - c.before.churn, s.bytes - c.removed.bytes - c.seen.bytes
+}
+
+// explained says whether what others changed may be why the account is off.
+func explained(meanwhile, off int64) bool { return meanwhile > 0 && max(off, -off) <= meanwhile }
+
 // correct makes a slot say what the count found.
 //
 // What others change meanwhile may have been seen or not. So if they changed
 // nothing the count holds; if they did, and that explains the whole difference,
 // the account is as good as the count, and stays.
 func (c *count) correct(s *slot, now int64) {
-	meanwhile := s.churn - c.before.churn
+	meanwhile, off := c.compare(s)
 	s.churn += c.removed.bytes
 	s.bytes -= c.removed.bytes
 	s.entries -= c.removed.entries
 	if !c.complete {
 		return
 	}
-	off := s.bytes - c.seen.bytes
 	switch {
 	case meanwhile == 0, off == 0:
 		s.bytes, s.entries, s.counted = c.seen.bytes, c.seen.entries, now
-	case meanwhile > 0 && max(off, -off) <= meanwhile:
+	case explained(meanwhile, off):
 		s.counted = now - recountAfter + recountUnsure
 	default:
 		s.bytes, s.entries, s.counted = c.seen.bytes, c.seen.entries, soon
@@ -132,12 +140,15 @@ func (b *books) countShared(ctx context.Context, r *root) error {
 // did, and believes them.
 const inFlight = 10 * time.Millisecond
 
-// differs says whether a count found something else than the account says.
+// differs says whether a count found something else than the account says, and
+// not what others have said that they changed.
 func (b *books) differs(counts []*count) bool {
 	b.read()
 	return slices.ContainsFunc(counts, func(c *count) bool {
-		s := &b.l[c.shard]
-		return c.complete && usage{s.bytes, s.entries}.minus(c.removed) != c.seen
+		s := b.l[c.shard]
+		meanwhile, off := c.compare(&s)
+		same := usage{s.bytes, s.entries}.minus(c.removed) == c.seen
+		return c.complete && !same && !explained(meanwhile, off)
 	})
 }
 

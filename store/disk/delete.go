@@ -90,10 +90,10 @@ func removeEntry(leaf beneath.Dir, n uint32, everything bool) (usage, error) {
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return usage{}, err
 	}
-	if everything || replaceableSrc(leaf, n) {
-		_ = leaf.Remove(srcName(n)) // what stays is found as an orphan
+	if (everything || replaceableSrc(leaf, n)) && leaf.Remove(srcName(n)) == nil {
+		return before, nil
 	}
-	return before.minus(sizeOf(leaf, n)), nil
+	return before.minus(sizeOf(leaf, n)), nil // a recipe that stays is found as an orphan
 }
 
 // prune removes a leaf directory and those above it, as far as they are empty.

@@ -24,7 +24,8 @@ type evictor struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
-	rest    time.Time // no run before, since the last one was futile
+	rest    time.Time     // no run before, since the last one was futile
+	busy    time.Duration // the pause after it was last found that another process evicts
 	done    sync.WaitGroup
 }
 
@@ -62,9 +63,13 @@ func (e *evictor) stop(wait time.Duration) {
 	}
 }
 
-// busyPause is how long a process does not ask again after it found that another
-// one evicts: a crowd whose puts are dropped would keep that one from its work.
-const busyPause = 5 * time.Millisecond
+// A process that found that another one evicts does not ask again for a while,
+// the longer the more often it found that: a crowd that asks at every put takes
+// more time than the one that evicts.
+const (
+	busyPause     = 5 * time.Millisecond
+	busyPauseMost = 80 * time.Millisecond
+)
 
 // wakeEvictor starts a run, unless one is under way. It does not wait.
 func (s *Store) wakeEvictor() {
@@ -83,11 +88,15 @@ func (s *Store) wakeEvictor() {
 		defer e.mu.Unlock()
 		e.running = false
 		e.full.Store(0)
+		if !busy {
+			e.busy = 0
+		}
 		switch {
 		case futile:
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
 		case busy:
-			e.rest = now.Add(busyPause)
+			e.busy = min(max(2*e.busy, busyPause), busyPauseMost)
+			e.rest = now.Add(e.busy)
 		}
 	})
 }

@@ -34,6 +34,9 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 }
 
 func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
+	if err := s.full(); err != nil { // before anything that takes long
+		return store.Failed, 0, err
+	}
 	if err := validate(e); err != nil {
 		return store.Failed, 0, err
 	}
@@ -125,9 +128,6 @@ func (w *writer) usage() usage { return usage{blocks(w.bin.Size) + blocks(int64(
 func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	m, err := r.meta(w.s.o.hooks.noLocks)
 	if err != nil {
-		return store.Failed, err
-	}
-	if err := w.s.full(); err != nil {
 		return store.Failed, err
 	}
 	// Most entries that are there already are found without the lock.

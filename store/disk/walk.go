@@ -61,13 +61,13 @@ type walker struct {
 }
 
 func (w *walker) walk(d beneath.Dir) error {
-	_, err := w.level(d, leafNames{}, 0)
+	_, err := w.level(d.Each, d, leafNames{}, 0)
 	return err
 }
 
-// level walks a directory. full says that something is left in it. It looks one
-// name ahead, to know whether a name is alone.
-func (w *walker) level(d beneath.Dir, names leafNames, level int) (full bool, err error) {
+// level walks a directory, whose names each lists. full says that something is
+// left in it. It looks one name ahead, to know whether a name is alone.
+func (w *walker) level(each func(func(name string) bool) error, d beneath.Dir, names leafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
 	ahead := ""
@@ -80,7 +80,7 @@ func (w *walker) level(d beneath.Dir, names leafNames, level int) (full bool, er
 		full = full || left
 		stop = err
 	}
-	err = d.Each(func(name string) bool {
+	err = each(func(name string) bool {
 		if !isDirName(name) {
 			foreign = true
 			return w.ctx.Err() == nil
@@ -126,7 +126,7 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 	if level == len(names)-1 {
 		full, err = w.leaf(sub, names)
 	} else {
-		full, err = w.level(sub, names, level+1)
+		full, err = w.level(sub.EachOnce, sub, names, level+1)
 	}
 	if errors.Is(err, syscall.EIO) {
 		return w.passOver(names, level+1, err)
@@ -172,10 +172,11 @@ func (w *walker) leaf(leaf beneath.Dir, names leafNames) (full bool, err error) 
 	return full, ignoreGone(err)
 }
 
+// listItems lists a leaf that was just opened.
 func listItems(leaf beneath.Dir) ([]item, error) {
 	byNumber := make(map[uint32]*item)
 	var bad error
-	err := leaf.Each(func(name string) bool {
+	err := leaf.EachOnce(func(name string) bool {
 		n, suffix, ok := parseName(name)
 		if !ok {
 			return true
