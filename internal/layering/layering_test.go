@@ -25,6 +25,7 @@ var floors = map[string]int{
 	"internal/demo": 4, // programs that the command runs through an adapter
 	"cmd":           4,
 	"capi":          4,
+	"shim":          4,
 }
 
 // beside are the imports within a floor that the design asks for.
