@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+// #include "layer_calls.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// theLayer serves the process; nil: it stays out. It is written once, before
+// anybody gets the functions.
+var theLayer *layer.Layer
+
+//export ksl_go_open
+func ksl_go_open(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_open_call)(arg)
+	defer func() {
+		if recover() != nil {
+			theLayer, c.open = nil, 0
+		}
+	}()
+	l, err := layer.Open(layer.Options{})
+	if err == nil {
+		theLayer, c.open = l, 1
+	}
+}
+
+// guardLayer makes KSL_PASS of a panic in f, which reads what C hands over.
+func guardLayer(reply *C.ksl_reply, f func()) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		theLayer.Cache().Count(stats.Panics, 1)
+		if reply != nil {
+			*reply = C.ksl_reply{reason: layerReason("internal error")}
+		}
+	}()
+	f()
+}
+
+//export ksl_go_begin
+func ksl_go_begin(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_ticket_call)(arg)
+	c.pending = 0
+	guardLayer(c.reply, func() {
+		r, ok := readLayerRequest(c.request)
+		if !ok {
+			theLayer.Passed("a request that makes no sense")
+			*c.reply = C.ksl_reply{reason: layerReason("a request that makes no sense")}
+			return
+		}
+		r.Thread = int(c.thread)
+		t, reply, ok := theLayer.Begin(r)
+		if t != nil {
+			c.ticket = C.uint64_t(t.ID())
+		}
+		replyTo(c, t, reply, ok)
+	})
+}
+
+//export ksl_go_next
+func ksl_go_next(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_ticket_call)(arg)
+	c.pending = 0
+	guardLayer(c.reply, func() {
+		t := theLayer.Ticket(uint64(c.ticket))
+		if t == nil {
+			*c.reply = C.ksl_reply{reason: layerReason("no such ticket")}
+			return
+		}
+		outcomes, ok := readLayerOutcomes(c.noutcomes, c.outcomes)
+		if !ok {
+			outcomes = nil // which ends the ticket
+		}
+		letGo(t.ID())
+		reply, ok := t.Next(outcomes)
+		replyTo(c, t, reply, ok)
+	})
+}
+
+//export ksl_go_wait
+func ksl_go_wait(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_ticket_call)(arg)
+	c.pending = 0
+	guardLayer(c.reply, func() {
+		t := theLayer.Ticket(uint64(c.ticket))
+		if t == nil {
+			return // ended by another thread: the reply is KSL_PASS
+		}
+		reply, ok := t.Wait(0)
+		replyTo(c, t, reply, ok)
+	})
+}
+
+//export ksl_go_end
+func ksl_go_end(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_number_call)(arg)
+	guardLayer(nil, func() {
+		if t := theLayer.Ticket(uint64(c.number)); t != nil {
+			t.End()
+			letGo(t.ID())
+		}
+	})
+}
+
+//export ksl_go_launched
+func ksl_go_launched(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_launch_call)(arg)
+	guardLayer(nil, func() {
+		theLayer.Launched(uint64(c.program), C.GoString(c.kernel),
+			layerSizes(c.offset, c.dimensions), layerSizes(c.global, c.dimensions), layerSizes(c.local, c.dimensions))
+	})
+}
+
+//export ksl_go_released
+func ksl_go_released(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_number_call)(arg)
+	guardLayer(nil, func() { theLayer.Released(uint64(c.number)) })
+}
+
+//export ksl_go_passed
+func ksl_go_passed(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_passed_call)(arg)
+	guardLayer(nil, func() { theLayer.Passed(C.GoString(c.reason)) })
+}
+
+// replyTo writes a reply, or that there is none yet.
+func replyTo(c *C.struct_ksl_ticket_call, t *layer.Ticket, r layer.Reply, ok bool) {
+	if !ok {
+		c.pending = 1
+		return
+	}
+	*c.reply = C.ksl_reply{action: C.uint32_t(r.Action), program: C.uint64_t(r.Program)}
+	switch {
+	case r.Action == layer.Serve:
+		c.reply.ticket = C.uint64_t(t.ID())
+		c.reply.nartifacts = C.uint32_t(len(r.Artifacts))
+		c.reply.artifacts = writeArtifacts(t.ID(), r.Artifacts)
+	case r.Action == layer.Pass:
+		c.reply.reason = layerReason(r.Reason)
+		if t != nil && c.request != nil {
+			t.End() // nobody else will: the host has no number of it
+		}
+	}
+}

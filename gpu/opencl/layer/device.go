@@ -1,0 +1,99 @@
+package layer
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+)
+
+// device is a root device of a driver. It lives as long as the process.
+type device struct {
+	*opencl.Device
+	root     uintptr
+	identity func() (key.Device, error) // asked once
+}
+
+// drivers are the drivers and root devices that were seen.
+type drivers struct {
+	mu      sync.Mutex
+	known   map[[3]uintptr]*opencl.Driver
+	devices map[uintptr]*device // by cl_device_id
+}
+
+// maxKnown bounds what is remembered: nobody has so many drivers, or devices.
+const maxKnown = 4096
+
+// find returns the root device that a device is a part of.
+func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.devices[handle]; known != nil {
+		return known, nil
+	}
+	driver, err := d.driver(r)
+	if err != nil {
+		return nil, err
+	}
+	// A part is not remembered: when it is released another may get its handle.
+	root, err := driver.Root(handle)
+	if err != nil {
+		return nil, err
+	}
+	if known := d.devices[root]; known != nil {
+		return known, nil
+	}
+	if len(d.devices) >= maxKnown {
+		return nil, fmt.Errorf("%w: more than %d devices", errRequest, maxKnown)
+	}
+	dev := driver.Device(root)
+	own := &device{Device: dev, root: root, identity: sync.OnceValues(dev.Identify)}
+	if d.devices == nil {
+		d.devices = make(map[uintptr]*device)
+	}
+	d.devices[root] = own
+	return own, nil
+}
+
+func (d *drivers) driver(r *Request) (*opencl.Driver, error) {
+	e := r.Driver
+	id := [3]uintptr{e.Platform, e.GetPlatformInfo, e.GetDeviceInfo}
+	if known := d.known[id]; known != nil {
+		return known, nil
+	}
+	if len(d.known) >= maxKnown {
+		return nil, fmt.Errorf("%w: more than %d drivers", errRequest, maxKnown)
+	}
+	if r.Environ != nil {
+		e.Environ = r.Environ()
+	} else {
+		e.Environ = startEnvironment()
+	}
+	driver, err := opencl.NewDriver(e)
+	if err != nil {
+		return nil, err
+	}
+	if d.known == nil {
+		d.known = make(map[[3]uintptr]*opencl.Driver)
+	}
+	d.known[id] = driver
+	return driver, nil
+}
+
+// startEnvironment returns the environment that the process was started with.
+func startEnvironment() []string {
+	b, err := os.ReadFile("/proc/self/environ")
+	if err != nil {
+		return os.Environ() // as of when this library was loaded
+	}
+	all := []string{}
+	for v := range bytes.SplitSeq(b, []byte{0}) {
+		if len(v) > 0 {
+			all = append(all, string(v))
+		}
+	}
+	return all
+}

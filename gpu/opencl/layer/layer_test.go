@@ -1,0 +1,51 @@
+//go:build !nogpu
+
+package layer_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// counted waits until a counter has a value: much is done behind the
+// application's back.
+func counted(t testing.TB, l *layer.Layer, c stats.Counter, want int64) {
+	t.Helper()
+	for begin := time.Now(); l.Cache().Stats()[c] < want; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("%v is %d, want %d", c, l.Cache().Stats()[c], want)
+		}
+	}
+}
+
+// What was built once is restored from then on, byte for byte.
+func TestSecondBuildIsRestored(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, openLayer(t, filepath.Join(t.TempDir(), "root")), device(t, "INTEL"))
+	cold := h.build(source(1), &none)
+	if cold.String() != "built" || cold.err != nil {
+		t.Fatalf("cold: %v, %v, %s", cold, cold.err, cold.reason)
+	}
+	counted(t, h.l, stats.DiskPuts, 1)
+	warm := h.build(source(1), &none)
+	if warm.String() != "restored" {
+		t.Fatalf("warm: %v, %s", warm, warm.reason)
+	}
+	if !bytes.Equal(cold.binaries[0], warm.binaries[0]) || len(cold.binaries[0]) == 0 {
+		t.Errorf("%d bytes were built, %d restored, and they differ", len(cold.binaries[0]), len(warm.binaries[0]))
+	}
+	if k := warm.served.Artifacts[0].Kernels; len(k) != 1 || k[0].Name != "put1" {
+		t.Errorf("kernels %v", k)
+	}
+	counted(t, h.l, stats.DiskHits, 1)
+	s := h.l.Cache().Stats()
+	if s[stats.DiskHits] != 1 || s[stats.DiskMisses] != 1 || s[stats.Builds] != 1 || s[stats.DiskPuts] != 1 {
+		t.Errorf("hits %d, misses %d, builds %d, puts %d; want 1 each",
+			s[stats.DiskHits], s[stats.DiskMisses], s[stats.Builds], s[stats.DiskPuts])
+	}
+}

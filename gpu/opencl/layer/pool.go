@@ -1,0 +1,179 @@
+package layer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// native is what the core holds for a live program: what whoever asks for the
+// same program at the same time is served with.
+type native struct {
+	job      kernstash.Job
+	artifact *store.Artifact // nil: there is none, or not yet
+}
+
+// core is the core's context of a set of devices.
+type core = kernstash.Context[*native, struct{}]
+
+// pool is the core's context of a set of root devices, and its Runtime.
+type pool struct {
+	devices []*device
+	core    *core
+	units   func() int // groups of equal devices, each of which is a unit; asked once
+}
+
+var (
+	_ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
+	_ kernstash.HeaderSearcher             = (*pool)(nil)
+	_ kernstash.Delegator                  = (*pool)(nil)
+)
+
+// pools are those that were asked for, by the devices.
+type pools struct {
+	mu  sync.Mutex
+	all map[string]*pool
+}
+
+// find returns the pool of devices, and for each of them its ordinal there.
+func (p *pools) find(l *Layer, devices []*device) (*pool, []int, error) {
+	var set []*device
+	for _, d := range devices {
+		if !slices.Contains(set, d) {
+			set = append(set, d)
+		}
+	}
+	slices.SortFunc(set, func(a, b *device) int {
+		if a.root < b.root {
+			return -1
+		}
+		return 1
+	})
+	ordinals := make([]int, len(devices))
+	for i, d := range devices {
+		ordinals[i] = slices.Index(set, d)
+	}
+	var name []byte
+	for _, d := range set {
+		name = binary.NativeEndian.AppendUint64(name, uint64(d.root))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.all[string(name)]; known != nil {
+		return known, ordinals, nil
+	}
+	if len(p.all) >= maxKnown {
+		return nil, nil, fmt.Errorf("%w: more than %d sets of devices", errRequest, maxKnown)
+	}
+	own := &pool{devices: set}
+	own.units = sync.OnceValue(own.countUnits)
+	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
+		OptionsAsGiven: true, // what the driver is given is the application's to say
+		Decided:        l.decided,
+	})
+	if err := own.core.SetLimits(0, 0); err != nil {
+		return nil, nil, err
+	}
+	if p.all == nil {
+		p.all = make(map[string]*pool)
+	}
+	p.all[string(name)] = own
+	return own, ordinals, nil
+}
+
+// countUnits counts the groups as the core makes them.
+func (p *pool) countUnits() int {
+	seen := make(map[key.Digest]bool)
+	unknown := 0
+	for _, d := range p.devices {
+		if id, err := d.identity(); err == nil {
+			seen[id.Digest()] = true
+		} else {
+			unknown++
+		}
+	}
+	return len(seen) + unknown
+}
+
+// Devices returns the number of root devices.
+func (p *pool) Devices() int { return len(p.devices) }
+
+// Identify returns what decides how a device compiles.
+func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
+	return p.devices[device].identity()
+}
+
+// Variables returns the environment variables that the device's compiler obeys.
+func (p *pool) Variables(device int) ([]key.Pair, error) {
+	return p.devices[device].SteadyVariables()
+}
+
+// HeaderSearch returns where the device's compiler looks for header files.
+func (p *pool) HeaderSearch(device int, dir string) (deps.Search, error) {
+	return p.devices[device].HeaderSearch(dir)
+}
+
+// Delegates says whether a worker makes the job's artifact: where code is made at
+// launches, asking for it is nothing for the application's process.
+func (p *pool) Delegates(job kernstash.Job) bool { return p.kind(job) == opencl.Deferred }
+
+func (p *pool) kind(job kernstash.Job) opencl.Kind { return p.devices[job.Devices[0]].Kind() }
+
+// ticketKey finds the Ticket in a build's context: that of the request which the
+// core has build for all who ask.
+type ticketKey struct{}
+
+var errNoTicket = errors.New("no ticket")
+
+// Load has the artifact restored.
+func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
+	t, ok := ctx.Value(ticketKey{}).(*Ticket)
+	if !ok {
+		return nil, fmt.Errorf("load program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	}
+	if len(p.devices) > 1 {
+		defer t.l.cache.Awaiting()() // another unit of the ticket may wait for a lock
+	}
+	built, err := t.step(ctx, job, a)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
+	}
+	if built != nil {
+		a = built // it was built after all
+	}
+	return &native{job, a}, nil
+}
+
+// Build has the program built.
+func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
+	t, ok := ctx.Value(ticketKey{}).(*Ticket)
+	if !ok {
+		return nil, nil, fmt.Errorf("build program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	}
+	if len(p.devices) > 1 {
+		defer t.l.cache.Awaiting()()
+	}
+	a, err := t.step(ctx, job, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	return &native{job, a}, a, nil
+}
+
+// Kernel is not called: kernels are the application's.
+func (p *pool) Kernel(*native, string) (struct{}, error) { return struct{}{}, nil }
+
+// ReleaseProgram does nothing: the driver's object is the application's.
+func (p *pool) ReleaseProgram(*native) {}
+
+// ReleaseKernel does nothing.
+func (p *pool) ReleaseKernel(struct{}) {}

@@ -1,0 +1,170 @@
+package layer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// What is to happen to the units of a request.
+type What uint32
+
+// The kinds of request, with the numbers of kernstash_layer.h.
+const (
+	Build   What = 1 // clBuildProgram of one unit
+	Link    What = 2 // clLinkProgram of units that are all known
+	Compile What = 3 // clCompileProgram of one unit: is it known to succeed?
+)
+
+// Request is a build that an application asks for. It is read during the call
+// that it is given to, and not kept: its bytes may be C's.
+type Request struct {
+	What    What
+	Driver  opencl.DriverEntries // its Environ is not looked at
+	Devices []uintptr            // cl_device_id, in the application's order
+	Units   []Unit
+	Options *string // of clBuildProgram or clLinkProgram; nil is NULL
+
+	// Environ returns the environment that the driver found when it was loaded; it
+	// is called at most once for a driver. Nil: not known, and that of the start
+	// of the process is taken for it.
+	Environ func() []string
+
+	// Thread is the caller's, by any number; 0: not known.
+	Thread int
+}
+
+// Unit is what one program object was made of.
+type Unit struct {
+	Kind      key.Kind
+	Strings   [][]byte // one after the other they are the code
+	Headers   []key.Header
+	Constants []key.SpecConstant
+	Options   *string // of clCompileProgram; nil is NULL
+}
+
+// Action is what a reply asks of the layer.
+type Action uint32
+
+// The actions, with the numbers of kernstash_layer.h.
+const (
+	Pass  Action = 0 // the driver builds what is not there yet; nobody asks how it ends
+	Serve Action = 1 // restore, or build, and say how it ended
+	Done  Action = 2 // the program is made
+)
+
+// Reply answers a request, or the outcomes of what was served. What it holds is
+// not to be changed.
+type Reply struct {
+	Action    Action
+	Artifacts []Artifact // of Serve: one for each device of the request
+	Program   uint64     // of Done: for Launched and Released; 0: nobody wants to know
+	Reason    string     // of Pass
+}
+
+// Artifact is one device's part of a program.
+type Artifact struct {
+	Binary  []byte // what to restore from, or what was built; empty: there is none
+	Answer  []byte // what CL_PROGRAM_BINARIES answers where that is another form
+	Log     string
+	Kernels []store.Kernel
+	Kind    opencl.Kind // Deferred also where nobody wants a binary
+	Done    bool        // this device needs nothing more
+}
+
+// Result says how it ended for one device.
+type Result uint32
+
+// The results, with the numbers of kernstash_layer.h.
+const (
+	Restored  Result = 1
+	Refused   Result = 2
+	Built     Result = 3
+	Failed    Result = 4
+	Abandoned Result = 5
+)
+
+// Outcome is how it ended for one device. Its bytes may be C's.
+type Outcome struct {
+	Result   Result
+	Code     int           // the driver's, of Failed
+	Took     time.Duration // the driver, for this
+	Artifact Artifact      // of Built, Failed
+}
+
+// The bounds of a request.
+const (
+	maxDevices = 64
+	maxUnits   = 256
+	maxCode    = 1 << 30 // bytes
+)
+
+var errRequest = errors.New("the request makes no sense")
+
+func (r *Request) check() error {
+	switch {
+	case len(r.Devices) == 0 || len(r.Devices) > maxDevices:
+		return fmt.Errorf("%w: %d devices", errRequest, len(r.Devices))
+	case len(r.Units) == 0 || len(r.Units) > maxUnits:
+		return fmt.Errorf("%w: %d units", errRequest, len(r.Units))
+	case r.What == Link:
+	case r.What != Build && r.What != Compile || len(r.Units) != 1:
+		return fmt.Errorf("%w: kind %d of %d units", errRequest, r.What, len(r.Units))
+	}
+	size := 0
+	for _, u := range r.Units {
+		for _, s := range u.Strings {
+			if size += len(s); size > maxCode {
+				return fmt.Errorf("%w: more than %d bytes", errRequest, maxCode)
+			}
+		}
+	}
+	return nil
+}
+
+// code returns the unit's code, in memory of its own if it is in pieces.
+func (u *Unit) code() []byte {
+	if len(u.Strings) == 1 {
+		return u.Strings[0]
+	}
+	return bytes.Join(u.Strings, nil)
+}
+
+// text is what a string that may be NULL says.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// core returns the request as the core's. Nothing of it is C's. tells says that
+// the driver tells no options from empty ones.
+func (r *Request) core(tells bool) (kernstash.Request, error) {
+	if r.What != Build {
+		return r.coreOfUnits(tells)
+	}
+	u := &r.Units[0]
+	image, err := kernstash.NewImage(u.Kind, u.code(), u.Headers...)
+	if err != nil {
+		return kernstash.Request{}, err
+	}
+	return kernstash.Request{
+		Image: image, Constants: constants(u.Constants),
+		CompileOptions: text(r.Options), NoOptions: r.Options == nil && tells,
+	}, nil
+}
+
+func constants(c []key.SpecConstant) []key.SpecConstant {
+	own := make([]key.SpecConstant, len(c))
+	for i := range c {
+		own[i] = key.SpecConstant{ID: c[i].ID, Value: bytes.Clone(c[i].Value)}
+	}
+	return own
+}

@@ -1,0 +1,120 @@
+package layer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/store"
+)
+
+// step is what the core wants to be done for one unit of a ticket: an artifact
+// to be restored, or a program to be built.
+type step struct {
+	job      kernstash.Job
+	artifact *store.Artifact // nil: build
+	kind     opencl.Kind
+	done     chan stepResult // takes one
+
+	log  string        // of the build
+	cost time.Duration // of the build
+}
+
+type stepResult struct {
+	built *store.Artifact // what was built; nil: restored, or nothing to store
+	err   error
+}
+
+// errRefused is wrapped where the driver did not take an artifact.
+var errRefused = errors.New("the driver refused it")
+
+// step has the layer do a step, and waits for how it ended.
+func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
+	s := &step{job: job, artifact: a, kind: t.pool.kind(job), done: make(chan stepResult, 1)}
+	if err := t.offer(s); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-s.done:
+		return r.built, r.err
+	case <-ctx.Done():
+		t.withdraw(s)
+		return nil, fmt.Errorf("%w: %w", kernstash.ErrAbandoned, context.Cause(ctx))
+	}
+}
+
+// serve returns what the layer is told of the step.
+func (s *step) serve() Artifact {
+	switch {
+	case s.artifact != nil:
+		return served(s.artifact, s.kind)
+	case s.job.Key.IsZero():
+		return Artifact{Kind: opencl.Deferred} // nobody wants its binary
+	}
+	return Artifact{Kind: s.kind}
+}
+
+// served returns a stored artifact as the layer is told of it. Its first binary
+// is the one to load.
+func served(a *store.Artifact, kind opencl.Kind) Artifact {
+	out := Artifact{Log: a.Log, Kernels: a.Kernels, Kind: kind}
+	if len(a.Binaries) == 0 {
+		return out
+	}
+	out.Binary = a.Binaries[0].Data
+	for _, b := range a.Binaries[1:] {
+		if b.Form == store.FormIntermediate {
+			out.Answer = b.Data
+		}
+	}
+	return out
+}
+
+// result says what the outcomes of its devices mean for the step.
+func (s *step) result(outcomes []*Outcome) stepResult {
+	has := func(r Result) int {
+		return slices.IndexFunc(outcomes, func(o *Outcome) bool { return o.Result == r })
+	}
+	if i := has(Abandoned); i >= 0 {
+		return stepResult{err: fmt.Errorf("%w: code %d", kernstash.ErrAbandoned, outcomes[i].Code)}
+	}
+	if s.artifact != nil {
+		if has(Refused) >= 0 || has(Failed) >= 0 {
+			return stepResult{err: errRefused}
+		}
+		if has(Restored) >= 0 {
+			s.log, s.cost = s.artifact.Log, s.artifact.Cost
+			return stepResult{}
+		}
+	}
+	if i := has(Failed); i >= 0 {
+		o := outcomes[i]
+		return stepResult{err: &kernstash.BuildError{Code: o.Code, Log: o.Artifact.Log, Err: opencl.Code(o.Code)}}
+	}
+	if i := has(Built); i >= 0 {
+		s.log, s.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		return stepResult{built: s.taken(outcomes[i])}
+	}
+	return stepResult{err: fmt.Errorf("%w: nothing was built", kernstash.ErrAbandoned)}
+}
+
+// taken returns the artifact of what was built, in memory of its own; nil where
+// there is nothing to store.
+func (s *step) taken(o *Outcome) *store.Artifact {
+	if len(o.Artifact.Binary) == 0 || s.kind == opencl.Deferred || s.job.Key.IsZero() {
+		return nil
+	}
+	form := store.FormFinal
+	if s.kind == opencl.Intermediate {
+		form = store.FormIntermediate
+	}
+	return &store.Artifact{
+		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(o.Artifact.Binary)}},
+		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels, Cost: o.Took,
+	}
+}

@@ -1,0 +1,369 @@
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/stats"
+)
+
+const (
+	// patience bounds how long a request waits before there is anything to say:
+	// for another thread's build, or another process's (which the core bounds by
+	// two minutes). Then the driver builds.
+	patience = 130 * time.Second
+
+	// gathering bounds how long the units of a ticket wait for each other. What
+	// is not there by then is built.
+	gathering = 2 * time.Second
+
+	// tries bounds how often a request for what another ticket made is begun
+	// anew, because the driver refused that.
+	tries = 3
+)
+
+// Ticket is a request under way. Its methods may be called from any goroutine,
+// one at a time, but End, which may be called at any time.
+type Ticket struct {
+	l        *Layer
+	id       uint64
+	pool     *pool
+	ordinals []int // of each device of the request in the pool
+	thread   int
+	begun    time.Time
+	cancel   context.CancelFunc
+	wake     chan struct{} // holds one; something changed
+
+	mu       sync.Mutex
+	units    int           // steps to come before there is something to say
+	arrived  map[int]*step // by the first ordinal
+	first    time.Time     // when the first of them arrived
+	asked    map[int]*step // served, and not said how they ended
+	made     []*step       // ended well
+	expected map[int]bool  // the units that may come after a Serve: those that the driver refused
+	stepped  bool          // the core had something done here
+	finished bool          // the core is through
+	err      error         // why it failed
+	over     bool          // nothing more is to be said
+	told     bool          // a Serve was given
+	launches *launches     // to be told what the program is; may be nil
+}
+
+// offer takes a step in. An error: it comes too late.
+func (t *Ticket) offer(s *step) error {
+	unit := s.job.Devices[0]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || t.told && !t.expected[unit] {
+		return fmt.Errorf("%w: nobody waits for it", kernstash.ErrAbandoned)
+	}
+	t.stepped = true
+	if len(t.arrived) == 0 {
+		t.first = time.Now()
+	}
+	t.arrived[unit] = s
+	t.poke()
+	return nil
+}
+
+// withdraw takes a step out that the core has given up.
+func (t *Ticket) withdraw(s *step) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if unit := s.job.Devices[0]; t.arrived[unit] == s {
+		delete(t.arrived, unit)
+	}
+	t.poke()
+}
+
+func (t *Ticket) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run asks the core, in a goroutine of its own.
+func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
+	defer t.cancel()
+	err := t.l.guarded(func() error { return t.ask(ctx, r) })
+	t.mu.Lock()
+	t.finished, t.err = true, err
+	l := t.launches
+	t.mu.Unlock()
+	if l != nil && err != nil {
+		l.know(nil)
+	}
+	t.poke()
+}
+
+func (t *Ticket) ask(ctx context.Context, r kernstash.Request) error {
+	for try := 1; ; try++ {
+		p, err := t.pool.core.Program(ctx, r)
+		if err != nil {
+			return err
+		}
+		if !t.hasStepped() {
+			// Another ticket had it made just now: here is what it was made of.
+			err = t.share(ctx, p)
+		}
+		if err == nil {
+			t.learn(p)
+		}
+		p.Release()
+		if !errors.Is(err, errRefused) || try == tries {
+			return err
+		}
+		t.forgetSteps()
+	}
+}
+
+func (t *Ticket) hasStepped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stepped
+}
+
+// forgetSteps lets the core have steps done here.
+func (t *Ticket) forgetSteps() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stepped = false
+}
+
+// share has all units of a program done that another ticket made.
+func (t *Ticket) share(ctx context.Context, p *kernstash.Program[*native, struct{}]) error {
+	units := make(map[*native]bool)
+	for d := range t.pool.devices {
+		n, err := p.Native(d)
+		if err != nil {
+			return err
+		}
+		units[n] = true
+	}
+	errs := make(chan error, len(units))
+	for n := range units {
+		go func() {
+			errs <- t.l.guarded(func() error {
+				_, err := t.step(ctx, n.job, n.artifact)
+				return err
+			})
+		}()
+	}
+	var all error
+	for range units {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}
+
+// learn tells the launches of the program what it is, as far as the core would
+// store it.
+func (t *Ticket) learn(p *kernstash.Program[*native, struct{}]) {
+	t.mu.Lock()
+	made := t.made
+	l := t.launches
+	t.mu.Unlock()
+	var known []*step
+	for _, s := range made {
+		if !p.Key(s.job.Devices[0]).IsZero() {
+			known = append(known, s)
+		}
+	}
+	if l != nil {
+		l.know(known)
+	}
+	for _, s := range known {
+		if s.kind == opencl.Intermediate {
+			t.l.finish(s)
+		}
+	}
+}
+
+// Wait waits for d at most, and returns what there is to say; ok is false where
+// there is nothing yet.
+func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
+	err := t.l.guarded(func() error {
+		r, ok = t.wait(d)
+		return nil
+	})
+	if err != nil {
+		return t.l.pass(stats.Panics, err.Error()), true
+	}
+	return r, ok
+}
+
+func (t *Ticket) wait(d time.Duration) (Reply, bool) {
+	deadline := time.Now().Add(d)
+	for {
+		r, rest, ok := t.reply()
+		if ok {
+			return r, true
+		}
+		rest = min(rest, time.Until(deadline))
+		if rest <= 0 {
+			return Reply{}, false
+		}
+		select {
+		case <-t.wake:
+			continue
+		default:
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-t.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// reply returns what there is to say; else how long it can take until there is
+// something.
+func (t *Ticket) reply() (r Reply, rest time.Duration, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rest = patience - time.Since(t.begun)
+	switch {
+	case t.over:
+		return Reply{Action: Pass, Reason: "the ticket has ended"}, 0, true
+	case len(t.arrived) > 0:
+		left := gathering - time.Since(t.first)
+		if len(t.arrived) >= t.units || t.finished || left <= 0 {
+			return t.serve(), 0, true
+		}
+		return Reply{}, left, false
+	case t.finished:
+		t.over = true
+		return t.l.failed(t.err), 0, true
+	case rest <= 0:
+		t.over = true
+		t.cancel()
+		return t.l.pass(stats.PassedBusy, "waited too long"), 0, true
+	}
+	return Reply{}, rest, false
+}
+
+// serve tells of the steps that are there; the caller holds the lock.
+func (t *Ticket) serve() Reply {
+	r := Reply{Action: Serve, Artifacts: make([]Artifact, len(t.ordinals))}
+	again := t.told
+	for i := range r.Artifacts {
+		// What is not there is built, and not stored.
+		r.Artifacts[i] = Artifact{Kind: opencl.Deferred, Done: again}
+	}
+	for unit, s := range t.arrived {
+		a := s.serve()
+		t.each(s, func(i int) { r.Artifacts[i] = a })
+		t.asked[unit] = s
+		delete(t.arrived, unit)
+	}
+	t.told, t.expected = true, nil
+	return r
+}
+
+// each calls f with the places in the request of a step's devices.
+func (t *Ticket) each(s *step, f func(i int)) {
+	for i, ordinal := range t.ordinals {
+		for _, d := range s.job.Devices {
+			if d == ordinal {
+				f(i)
+			}
+		}
+	}
+}
+
+// Next takes how it ended, one outcome for each device of the request, and says
+// what follows: Serve for what the driver refused, else Done. Where ok is false,
+// Wait tells.
+func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
+	err := t.l.guarded(func() error {
+		r, ok = t.next(outcomes)
+		return nil
+	})
+	if err != nil {
+		return t.l.pass(stats.Panics, err.Error()), true
+	}
+	return r, ok
+}
+
+func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || len(t.asked) == 0 || len(outcomes) != len(t.ordinals) {
+		t.abandon()
+		return Reply{Action: Pass, Reason: errRequest.Error()}, true
+	}
+	expected := make(map[int]bool)
+	var ends []func()
+	for unit, s := range t.asked {
+		var own []*Outcome
+		t.each(s, func(i int) { own = append(own, &outcomes[i]) })
+		r := s.result(own)
+		switch {
+		case errors.Is(r.err, errRefused):
+			expected[unit] = true
+		case r.err == nil:
+			t.made = append(t.made, s)
+		}
+		if r.built != nil {
+			s.artifact = r.built
+		}
+		ends = append(ends, func() { s.done <- r })
+	}
+	clear(t.asked)
+	if len(expected) > 0 {
+		t.expected, t.units = expected, len(expected)
+		t.begun = time.Now() // of another wait
+	} else {
+		t.over = true
+	}
+	r := Reply{Action: Done}
+	if t.over {
+		r.Program = t.follow()
+	}
+	for _, end := range ends {
+		end()
+	}
+	return r, t.over
+}
+
+// follow has the launches of the program noted, if there is anything to learn
+// from them.
+func (t *Ticket) follow() (program uint64) {
+	for _, s := range t.made {
+		if s.kind == opencl.Deferred && !s.job.Key.IsZero() {
+			t.launches, program = t.l.programs.add(t.l)
+			break
+		}
+	}
+	return program
+}
+
+// abandon ends all steps; the caller holds the lock.
+func (t *Ticket) abandon() {
+	t.over = true
+	for _, steps := range []map[int]*step{t.arrived, t.asked} {
+		for _, s := range steps {
+			s.done <- stepResult{err: fmt.Errorf("%w: the ticket has ended", kernstash.ErrAbandoned)}
+		}
+		clear(steps)
+	}
+	t.cancel()
+}
+
+// End ends the ticket. Where the last Next did not come before, nothing is known
+// of the build, and those who wait for it go on.
+func (t *Ticket) End() {
+	t.l.tickets.remove(t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.abandon()
+	}
+}
