@@ -34,6 +34,8 @@ var beside = map[string][]string{
 	"internal":        {"key", "stats", "store", "internal"},
 	"store/disk":      {"store"},
 	"worker/spool":    {"store"},
+	"worker":          {"worker"},
+	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl"},
 	"cmd":             {"internal/demo", "cmd"},

@@ -96,6 +96,13 @@ type head struct {
 	Log     *string       `json:"log,omitempty"`
 }
 
+// Encode returns a job as a file of the spool has it, for another process. Headers
+// are left out, as are launches over MaxVariants.
+func (j *Job) Encode() ([]byte, error) { return j.encode() }
+
+// Parse reads what Encode wrote. What is no job is an error that wraps ErrInvalid.
+func Parse(b []byte) (*Job, error) { return parse(b) }
+
 // encode returns the job's file.
 func (j *Job) encode() (b []byte, err error) {
 	if err := j.check(); err != nil {

@@ -1,0 +1,99 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/store"
+)
+
+// A Note is a small file in .meta that a worker and who asks about it leave for
+// each other. No account is kept of notes.
+type Note string
+
+// The notes.
+const (
+	WorkerNote Note = "worker"      // how the worker is, or was last
+	StopNote   Note = "worker-stop" // the worker is asked to end
+)
+
+const maxNote = 256 << 10
+
+// workDir is the directory in .meta in which a worker's builders work.
+const workDir = "work"
+
+// PutNote writes a note in the place of the last one.
+func (s *Store) PutNote(ctx context.Context, n Note, b []byte) error {
+	err := s.withMeta(ctx, func(_ *root, m *meta) error {
+		return m.dir.Publish(m.tmp, string(n), true, s.nowNanos(), b)
+	})
+	if err != nil {
+		return fmt.Errorf("write note %s: %w", n, err)
+	}
+	return nil
+}
+
+// ReadNote returns a note, and when it was written. One that is not there is
+// fs.ErrNotExist.
+func (s *Store) ReadNote(n Note) (b []byte, at time.Time, err error) {
+	r, err := s.acquire(false)
+	if err != nil {
+		return nil, at, fmt.Errorf("read note %s: %w", n, err)
+	}
+	defer r.release()
+	f, info, err := s.openBin(r.dir, metaDir+"/"+string(n))
+	if err == nil {
+		defer f.Close()
+		if info.Size > maxNote {
+			err = store.ErrTooLarge
+		} else {
+			b = make([]byte, info.Size)
+			err = readFull(f, b)
+		}
+	}
+	if err != nil {
+		return nil, at, fmt.Errorf("read note %s: %w", n, err)
+	}
+	return b, time.Unix(0, info.Mtime), nil
+}
+
+// RemoveNote removes a note. One that is not there is no error.
+func (s *Store) RemoveNote(n Note) {
+	r, err := s.acquire(false)
+	if err != nil || s.o.ReadOnly {
+		return
+	}
+	defer r.release()
+	if meta, err := r.dir.OpenDir(metaDir); err == nil {
+		defer meta.Close()
+		_ = meta.Remove(string(n))
+	}
+}
+
+// WorkDir returns the path of the directory in which the builders of the one worker
+// work, and makes it. Only who holds the worker's lock may use it. It is on the
+// root's file system, from which drivers must be able to load code.
+func (s *Store) WorkDir(ctx context.Context) (string, error) {
+	err := s.withMeta(ctx, func(_ *root, m *meta) error {
+		d, err := ensureDir(m.dir, workDir)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		info, err := d.Stat()
+		if err == nil && (info.Kind != beneath.Directory || !s.trusted(info)) {
+			err = errIrregular
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("directory of the worker: %w", err)
+	}
+	return filepath.Join(s.o.Dir, metaDir, workDir), nil
+}
+
+// Dir returns the root, absolute.
+func (s *Store) Dir() string { return s.o.Dir }

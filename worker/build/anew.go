@@ -1,0 +1,91 @@
+package build
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// anew is a recipe as it was worked out here.
+type anew struct {
+	recipe    *key.Recipe
+	manifests []*deps.Manifest
+}
+
+// changed names a header file that is not as it was when the key was worked out,
+// "" if there is none.
+func (a *anew) changed() string {
+	for _, m := range a.manifests {
+		if c := m.Changed(); c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// workOut returns the recipe of a job by what is here: the device, the variables
+// and the header files are not the job's word but what this process sees. The
+// working directory is p's.
+func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew, error) {
+	identity, err := d.Identify()
+	if err != nil {
+		return nil, err
+	}
+	r := &key.Recipe{Device: identity, Image: j.Recipe.Image, Constants: j.Recipe.Constants, Options: j.Recipe.Options}
+	if r.Options.Variables, err = rt.Variables(0); err != nil {
+		return nil, err
+	}
+	r.Options.Search = p.search
+	out := &anew{recipe: r}
+	if !r.Image.ReadsFiles() {
+		return out, nil
+	}
+	search, err := rt.HeaderSearch(0, p.dir)
+	if err != nil {
+		return nil, err
+	}
+	search.Dir = p.dir
+	words := slices.Concat(p.search, r.Options.Compile)
+	units := slices.Clone(r.Image.Units())
+	for i, u := range units {
+		if len(u.Includes) == 0 {
+			continue
+		}
+		bare := key.Unit{Kind: u.Kind, Code: u.Code, Headers: u.Headers}
+		tracking, against := deps.Track(bare, words, search)
+		if !against.None() {
+			return nil, fmt.Errorf("what it includes cannot be known here: %v", against)
+		}
+		units[i] = tracking.Unit
+		out.manifests = append(out.manifests, tracking.Manifest)
+	}
+	if r.Image, err = key.NewTrackedImage(units); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// differs says in which component two keys differ, "" if in none.
+func differs(a, b key.Key) string {
+	for _, c := range []struct {
+		name string
+		same bool
+	}{
+		{"the device", a.Device == b.Device},
+		{"its source or a header file", a.Image == b.Image},
+		{"its constants", a.Constants == b.Constants},
+		{"its options, or a variable that the compiler obeys", a.Options == b.Options},
+	} {
+		if !c.same {
+			return c.name
+		}
+	}
+	if a != b {
+		return "the schema"
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// Do does a job, in this process's environment, which must be the job's, and
+// stores what it makes. dir is a directory of its own: what it leaves there is
+// the caller's to remove. Do changes the working directory.
+func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) Outcome {
+	b := &builder{ctx: ctx, store: s, job: j, dir: dir}
+	state, err := b.run()
+	o := Outcome{State: state}
+	if err != nil {
+		o.Reason = err.Error()
+	}
+	return o
+}
+
+type builder struct {
+	ctx   context.Context
+	store *disk.Store
+	job   *spool.Job
+	dir   string
+}
+
+func (b *builder) run() (State, error) {
+	if b.job.Recipe.Device.API != "opencl" {
+		return Elsewhere, fmt.Errorf("there is no builder for %q", b.job.Recipe.Device.API)
+	}
+	p, err := findPlace(b.ctx, b.store, b.job, b.dir)
+	if err != nil {
+		return Refused, err
+	}
+	if err := os.Chdir(p.dir); err != nil {
+		return Refused, err
+	}
+	d, err := b.device()
+	if err != nil {
+		return Elsewhere, err
+	}
+	c, err := opencl.Open(d)
+	if err != nil {
+		return Elsewhere, err
+	}
+	// Nothing is released: the process ends, and ending is what drivers are worst
+	// at.
+	stored, variants := b.wanted()
+	if stored != nil && covers(stored, b.job, d.Kind()) {
+		return There, nil
+	}
+	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants})
+	fresh, err := workOut(rt, d, b.job, p)
+	if err != nil {
+		return Refused, err
+	}
+	if what := differs(fresh.recipe.Key(), b.job.Key()); what != "" {
+		return Refused, fmt.Errorf("here it has another key: %s differs", what)
+	}
+	if b.job.Kind == spool.Finish {
+		return b.finish(d, stored)
+	}
+	if d.Kind() == opencl.Deferred && len(variants) == 0 {
+		return Refused, errors.New("no launch of it was seen")
+	}
+	return b.build(rt, fresh)
+}
+
+// device returns the device of the recipe's identity.
+func (b *builder) device() (*opencl.Device, error) {
+	devices, err := opencl.Devices(opencl.AnyType)
+	if err != nil {
+		return nil, fmt.Errorf("no OpenCL here: %w", err)
+	}
+	want := b.job.Recipe.Device
+	near := ""
+	for _, d := range devices {
+		id, err := d.Identify()
+		if err == nil && id.Digest() == want.Digest() {
+			return d, nil
+		}
+		if d.Name == want.Name && d.Platform().Name == want.Platform {
+			near = ", though one of its name with another driver, compiler or trait"
+		}
+	}
+	return nil, fmt.Errorf("no such device here%s: %s/%s", near, want.Platform, want.Name)
+}
+
+// wanted returns the stored artifact, nil for none, and the launches that a new
+// one must be ready for.
+func (b *builder) wanted() (stored *store.Artifact, variants []string) {
+	variants = slices.Clone(b.job.Variants)
+	if e, err := b.store.Get(b.ctx, b.job.Key()); err == nil {
+		stored = e.Artifact
+		// Those that are there stay, or it would not be better.
+		variants = append(slices.Clone(stored.Variants), variants...)
+	}
+	return stored, union(variants)
+}
+
+// union returns variants, each once, at most spool.MaxVariants.
+func union(variants []string) []string {
+	var all []string
+	for _, v := range variants {
+		if len(all) < spool.MaxVariants && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// covers says whether a stored artifact leaves nothing to do of a job.
+func covers(a *store.Artifact, j *spool.Job, kind opencl.Kind) bool {
+	if len(a.Binaries) == 0 {
+		return false
+	}
+	switch form := a.Binaries[0].Form; {
+	case form == store.FormFinal:
+		return true
+	case j.Kind == spool.Finish:
+		return false
+	case kind != opencl.Deferred:
+		return true
+	case form != store.FormDeferred:
+		return false
+	}
+	left := slices.DeleteFunc(slices.Clone(j.Variants), func(v string) bool { return slices.Contains(a.Variants, v) })
+	return len(left) == 0 || len(a.Variants) >= spool.MaxVariants
+}
+
+func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
+	begin := time.Now()
+	_, a, err := rt.Build(b.ctx, kernstash.Job{Devices: []int{0}, Recipe: fresh.recipe})
+	took := time.Since(begin)
+	var diagnostic *kernstash.BuildError
+	switch {
+	case errors.As(err, &diagnostic):
+		return Refused, fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
+	case errors.Is(err, kernstash.ErrOutOfResources):
+		return Elsewhere, err
+	case err != nil:
+		return Refused, err
+	case a == nil:
+		return Refused, errors.New("the driver gave no code for these launches")
+	}
+	if changed := fresh.changed(); changed != "" {
+		return Refused, fmt.Errorf("%s changed while it was built", changed)
+	}
+	a.Cost = cmp.Or(b.job.Cost, took)
+	return b.put(a)
+}
+
+var errDiagnostic = errors.New("it has mistakes")
+
+// put stores an artifact under the job's key, with the job's recipe.
+func (b *builder) put(a *store.Artifact) (State, error) {
+	if b.job.HasLog {
+		a.Log = b.job.Log
+	}
+	a.Created = time.Now()
+	res, err := b.store.Put(b.ctx, &store.Entry{Key: b.job.Key(), Recipe: b.job.Recipe, Artifact: a})
+	switch {
+	case errors.Is(err, store.ErrDropped):
+		return Elsewhere, err // there may be room later
+	case err != nil:
+		return Refused, err
+	case res == store.Existing:
+		return There, nil
+	}
+	return Stored, nil
+}

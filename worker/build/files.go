@@ -1,0 +1,150 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// place is where a job is built: a working directory, and the options that name
+// directories of header files.
+type place struct {
+	dir    string
+	search []string
+	ours   bool // the header files are those that were recorded, in a tree of ours
+}
+
+// errOurs says why the recorded header files cannot stand in for the user's.
+var errOurs = errors.New("not possible with recorded header files")
+
+// place makes the tree of a job's recorded header files below root, each at the
+// path that it had, and returns where to build. A compiler finds the same files
+// there as it did where they were, if nothing in source and options names a path:
+// then the user's own files must do, if they are still the same. In both cases the
+// key that follows decides.
+func findPlace(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
+	if !j.Recipe.Image.ReadsFiles() {
+		return place{dir: root, search: j.Recipe.Options.Search}, nil
+	}
+	p, err := mirror(ctx, s, j, root)
+	if err == nil {
+		return p, nil
+	}
+	if dir := j.Environment.Dir; dir != "" {
+		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+			return place{dir: dir, search: j.Recipe.Options.Search}, nil
+		}
+	}
+	return place{}, err
+}
+
+func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
+	p := place{dir: filepath.Join(root, j.Environment.Dir), ours: true}
+	if !plain(root) {
+		return p, fmt.Errorf("%w: its directory %q is none that all compilers read alike", errOurs, root)
+	}
+	var err error
+	if p.search, err = moveSearch(j.Recipe.Options.Search, root); err != nil {
+		return p, err
+	}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return p, err
+	}
+	for _, u := range j.Recipe.Image.Units() {
+		if u.Dir != "" {
+			return p, fmt.Errorf("%w: its code depends on paths", errOurs)
+		}
+		if err := relative(u.Includes); err != nil {
+			return p, err
+		}
+		for i := range u.Files {
+			f := &u.Files[i]
+			if err := relative(f.Includes); err != nil {
+				return p, err
+			}
+			content, err := s.Header(ctx, f.Digest)
+			if err != nil {
+				return p, fmt.Errorf("%w: %s: %w", errOurs, f.Path, err)
+			}
+			if err := writeBelow(root, f.Path, content); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// relative refuses includes of files by absolute paths.
+func relative(includes []key.Include) error {
+	for _, inc := range includes {
+		if name := strings.Trim(inc.Name, `"<>`); filepath.IsAbs(name) {
+			return fmt.Errorf("%w: it includes %s", errOurs, inc.Name)
+		}
+	}
+	return nil
+}
+
+// writeBelow makes the file of an absolute path below root. A path with ".." in
+// it needs the directories that it passes.
+func writeBelow(root, path string, content []byte) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%w: its header %s is nowhere", errOurs, path)
+	}
+	for at, c := range path {
+		if c == filepath.Separator && at > 0 {
+			if err := os.MkdirAll(filepath.Join(root, filepath.Clean(path[:at])), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(filepath.Join(root, filepath.Clean(path)), content, 0o600)
+}
+
+// moveSearch returns options that name directories with those below root instead.
+// Directories that are named relative to the working directory move with that.
+func moveSearch(words []string, root string) ([]string, error) {
+	moved := make([]string, len(words))
+	argument := false
+	for i, w := range words {
+		option, dir := "", w
+		if !argument {
+			option, dir = splitOption(w)
+		}
+		switch {
+		case dir == "" && !argument:
+			argument = true
+			moved[i] = w
+			continue
+		case !argument && option == "":
+			return nil, fmt.Errorf("%w: option %s", errOurs, w)
+		case filepath.IsAbs(dir):
+			dir = filepath.Join(root, dir)
+		}
+		moved[i], argument = option+dir, false
+	}
+	return moved, nil
+}
+
+// splitOption splits a word into an option that names a directory, and that.
+func splitOption(w string) (option, dir string) {
+	for _, o := range []string{"-isystem", "-iquote", "-idirafter", "--include-path=", "-I"} {
+		if rest, ok := strings.CutPrefix(w, o); ok {
+			return o, rest
+		}
+	}
+	return "", w
+}
+
+// plain says whether compilers read a directory alike: see deps.SplitSearch.
+func plain(dir string) bool {
+	_, search := deps.SplitSearch([]string{"-I" + dir})
+	return len(search) == 1
+}

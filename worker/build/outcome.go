@@ -1,0 +1,19 @@
+package build
+
+// State says how a job ended.
+type State string
+
+// The states.
+const (
+	Stored    State = "stored"    // the cache has the artifact
+	There     State = "there"     // it had one as good before
+	Refused   State = "refused"   // it will not be done: Reason says why
+	Elsewhere State = "elsewhere" // it cannot be done here, but may be elsewhere, or later
+)
+
+// Outcome is what became of a job. It is what a building process says at its end;
+// one that says nothing crashed.
+type Outcome struct {
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"`
+}

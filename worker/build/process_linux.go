@@ -1,0 +1,21 @@
+package build
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// yield makes this process the first that the system ends when memory is scarce,
+// and leaves no core of a compiler that crashes.
+func yield() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// killGroup ends the group of this process, if it is its own.
+func killGroup() {
+	if pid := os.Getpid(); unix.Getpgrp() == pid {
+		_ = unix.Kill(-pid, unix.SIGKILL)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package build
+
+func yield() {}
+
+func killGroup() {}

@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// The names of what is in a builder's directory.
+const (
+	treeDir  = "tree"  // header files, and where it works
+	cacheDir = "cache" // what drivers keep
+	tmpDir   = "tmp"
+)
+
+// result is how a builder ended.
+type result struct {
+	outcome     outcome
+	crash       string // it said nothing at its end; this is what is known
+	interrupted bool   // we ended it, and that says nothing of the job
+	cpu         time.Duration
+}
+
+// outcome is what build.Outcome is, on the other side of a pipe.
+type outcome struct {
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+}
+
+// maxSaid bounds what is kept of what a builder prints, and of its outcome.
+const maxSaid = 16 << 10
+
+// build has a job done by a process of its own.
+//
+// The process reads the job from its standard input, which stays open: when it
+// closes, this process has ended, and so does the builder. Its working directory is
+// its own. It writes the outcome to descriptor 3. It has no other descriptors, and no other standard output than one
+// that is kept to tell why it crashed.
+func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
+	b, err := j.Encode()
+	if err != nil {
+		return result{outcome: outcome{State: stateRefused, Reason: err.Error()}}
+	}
+	dir := filepath.Join(w.dir, e.Name)
+	for _, d := range []string{treeDir, cacheDir, tmpDir} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
+		}
+	}
+	defer os.RemoveAll(dir)
+
+	ctx, cancel := context.WithTimeout(w.ctx, w.o.Limit)
+	defer cancel()
+	asked := make(chan struct{})
+	go w.watch(ctx, func() { close(asked); cancel() })
+
+	cmd := exec.CommandContext(ctx, w.o.Command[0], w.o.Command[1:]...)
+	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
+	cmd.Dir = filepath.Join(dir, treeDir)
+	alone(cmd)
+	said, printed := &tail{}, &tail{}
+	cmd.Stdout, cmd.Stderr = printed, printed
+	cmd.WaitDelay = time.Second
+	if err := w.talk(cmd, b, said); err != nil {
+		return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
+	}
+	err = cmd.Wait()
+	end(cmd) // whatever it started
+	if cmd.ProcessState != nil {
+		r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	if json.Unmarshal(said.wait(), &r.outcome) == nil && r.outcome.State != "" {
+		return r
+	}
+	select {
+	case <-asked:
+		r.interrupted = true
+		return r
+	default:
+	}
+	switch {
+	case w.ctx.Err() != nil:
+		r.interrupted = true
+	case ctx.Err() != nil:
+		r.crash = fmt.Sprintf("the build took longer than %v", w.o.Limit)
+	default:
+		r.crash = crash(err, printed.text())
+	}
+	return r
+}
+
+// watch calls stop when somebody wants the worker to end.
+func (w *worker) watch(ctx context.Context, stop func()) {
+	for sleep(ctx, lookEvery) == nil {
+		if w.asked() {
+			stop()
+			return
+		}
+	}
+}
+
+// talk starts a builder and gives it its job.
+func (w *worker) talk(cmd *exec.Cmd, job []byte, said *tail) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd.ExtraFiles = []*os.File{write}
+	err = start(cmd, !w.o.NormalPriority)
+	write.Close()
+	if err != nil {
+		read.Close()
+		return fmt.Errorf("start the builder: %w", err)
+	}
+	said.done = make(chan struct{})
+	go func() {
+		defer close(said.done)
+		defer read.Close()
+		_, _ = io.Copy(said, io.LimitReader(read, maxSaid))
+	}()
+	// The end of the process ends the write; Wait closes the pipe.
+	go func() { _, _ = in.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(job))), job...)) }()
+	return nil
+}
+
+// crash says how a builder ended that said nothing.
+func crash(err error, printed string) string {
+	var exit *exec.ExitError
+	text := "the builder ended without a word"
+	switch {
+	case errors.As(err, &exit):
+		text = "the compiler's process ended: " + exit.String()
+	case err != nil:
+		text += ": " + err.Error()
+	}
+	if lines := strings.Split(strings.TrimSpace(printed), "\n"); lines[len(lines)-1] != "" {
+		text += ": " + lines[len(lines)-1]
+	}
+	return text
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	b    []byte
+	done chan struct{}
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.b = append(t.b, b...)
+	if len(t.b) > 2*maxSaid {
+		t.b = bytes.Clone(t.b[len(t.b)-maxSaid:])
+	}
+	return len(b), nil
+}
+
+func (t *tail) text() string { return strings.ToValidUTF8(string(t.b), "?") }
+
+// wait returns all that was written, when the writer has ended.
+func (t *tail) wait() []byte {
+	select {
+	case <-t.done:
+		return t.b
+	case <-time.After(time.Second): // something that it started has the pipe
+		return nil
+	}
+}

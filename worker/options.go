@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// Options say how a worker works. Store and Command are required.
+type Options struct {
+	Store *disk.Store
+
+	// Command is the program that does one job, with its arguments: it calls
+	// build.Main, for the same root.
+	Command []string
+
+	// Environ is the environment of the worker, as os.Environ returns it; nil
+	// means this process's. Of it a builder gets what no compiler obeys: its
+	// home, its languages. The rest is the job's.
+	Environ []string
+
+	// Once makes Run end when all jobs were tried, instead of waiting for more.
+	Once bool
+
+	Idle   time.Duration // end when there was nothing to do for so long; 0: 3 s
+	Limit  time.Duration // a build that takes longer is ended; 0: 10 min
+	Budget time.Duration // end when builds took so much processor time; 0: 1 h
+
+	// NormalPriority makes builds at the priority of this process instead of
+	// when nobody else wants the processor.
+	NormalPriority bool
+
+	// Battery says whether the machine runs on battery; nil: Linux is asked.
+	// Then nothing is built.
+	Battery func() bool
+
+	Recorder stats.Recorder // counts; nil for none
+	Trace    *slog.Logger   // a line for what becomes of each job; may be nil
+
+	// Progress, which may be nil, is called when something changed.
+	Progress func(Status)
+}
+
+func (o *Options) fill() {
+	if o.Idle == 0 {
+		o.Idle = 3 * time.Second
+	}
+	if o.Limit == 0 {
+		o.Limit = 10 * time.Minute
+	}
+	if o.Budget == 0 {
+		o.Budget = time.Hour
+	}
+	if o.Battery == nil {
+		o.Battery = OnBattery
+	}
+	if o.Recorder == nil {
+		o.Recorder = stats.Noop{}
+	}
+	if o.Trace == nil {
+		o.Trace = slog.New(slog.DiscardHandler)
+	}
+	if o.Progress == nil {
+		o.Progress = func(Status) {}
+	}
+}

@@ -1,0 +1,279 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+const (
+	// maxFailed is how often a compiler may crash on a job, or take too long,
+	// before the job is dropped: it is tried again once.
+	maxFailed = 2
+
+	// maxBegun is how often a job may be begun before it is dropped: by workers
+	// that were killed, be it by what it needed, and on machines where it cannot
+	// be done.
+	maxBegun = 20
+)
+
+// lookEvery is how often a worker looks whether there is something to do, and
+// whether it is asked to end.
+const lookEvery = 200 * time.Millisecond
+
+// ErrNoCommand is wrapped where there is no program to build with.
+var ErrNoCommand = errors.New("no command to build with")
+
+// Run does the jobs of a store until there are none, and returns how it went. Where
+// a worker runs already it does nothing: then the error wraps store.ErrLocked.
+// When ctx ends, so does the build that is under way, and its job stays.
+func Run(ctx context.Context, o Options) (Status, error) {
+	o.fill()
+	if len(o.Command) == 0 {
+		return Status{}, ErrNoCommand
+	}
+	w := &worker{o: o, ctx: ctx, tried: make(map[string]bool)}
+	if o.Environ == nil {
+		w.o.Environ = os.Environ()
+	}
+	for {
+		unlock, err := o.Store.LockWorker(ctx)
+		if err != nil {
+			return w.status, err
+		}
+		err = w.run()
+		w.tell()
+		unlock()
+		// Who added a job a moment ago saw a worker, and started none.
+		if err != nil || w.status.End != endIdle || !w.more() {
+			return w.status, err
+		}
+	}
+}
+
+// Why a worker ends.
+const (
+	endIdle    = "nothing to do"
+	endBattery = "on battery"
+	endAsked   = "asked to"
+	endBudget  = "its budget of processor time is spent"
+)
+
+type worker struct {
+	o      Options
+	ctx    context.Context
+	dir    string // in which builders work
+	status Status
+	tried  map[string]bool // jobs that this worker leaves alone
+	since  time.Time       // since when it has had nothing to do
+	begun  time.Time       // when Run was called, for requests to stop
+}
+
+func (w *worker) run() error {
+	var err error
+	if w.dir, err = w.o.Store.WorkDir(w.ctx); err != nil {
+		return err
+	}
+	w.clean()
+	defer w.clean()
+	if w.status.Started.IsZero() {
+		w.begun = time.Now()
+		host, _ := os.Hostname()
+		w.status = Status{PID: os.Getpid(), Host: host, Started: w.begun}
+	}
+	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
+	defer func() { w.status.Running, w.status.Ended = false, time.Now() }()
+	w.since = time.Now()
+	w.tell()
+	for {
+		if err := w.ctx.Err(); err != nil {
+			w.status.End = "interrupted"
+			return context.Cause(w.ctx)
+		}
+		if w.status.End = w.end(); w.status.End != "" {
+			return nil
+		}
+		e, err := w.next()
+		switch {
+		case err != nil:
+			w.status.End = err.Error()
+			return err
+		case e != nil:
+			w.one(e)
+			w.since = time.Now()
+			continue
+		case w.o.Once || time.Since(w.since) > w.o.Idle:
+			w.status.End = endIdle
+			return nil
+		}
+		_ = sleep(w.ctx, lookEvery)
+	}
+}
+
+// end says why the worker must end, "" if it need not.
+func (w *worker) end() string {
+	switch {
+	case w.asked():
+		return endAsked
+	case w.o.Battery():
+		return endBattery
+	case w.status.CPU > w.o.Budget:
+		return endBudget
+	}
+	return ""
+}
+
+// asked says whether somebody wants the worker to end.
+func (w *worker) asked() bool {
+	_, at, err := w.o.Store.ReadNote(disk.StopNote)
+	return err == nil && !at.Before(w.begun)
+}
+
+// next returns the oldest job that this worker has not tried, nil for none.
+func (w *worker) next() (*spool.Entry, error) {
+	jobs, err := spool.List(w.ctx, w.o.Store)
+	if err != nil {
+		return nil, err
+	}
+	w.status.Waiting = len(jobs)
+	for i := range jobs {
+		if !w.tried[jobs[i].Environment+jobs[i].Name] {
+			return &jobs[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func (w *worker) more() bool {
+	e, err := w.next()
+	return err == nil && e != nil
+}
+
+// clean removes what builders left, of workers that were killed too.
+func (w *worker) clean() {
+	names, err := os.ReadDir(w.dir)
+	if err != nil {
+		return
+	}
+	for _, n := range names {
+		_ = os.RemoveAll(filepath.Join(w.dir, n.Name()))
+	}
+}
+
+// The states in which a job ends that are not those of its builder.
+const (
+	stateFailed  = "failed" // and it is tried again
+	stateRefused = "refused"
+)
+
+// one does a job, or decides that it will not be done.
+func (w *worker) one(e *spool.Entry) {
+	ctx, s := w.ctx, w.o.Store
+	begin := time.Now()
+	j, err := spool.Read(ctx, s, e)
+	switch {
+	case errors.Is(err, spool.ErrInvalid):
+		w.refuse(e, begin, err.Error())
+		return
+	case err != nil: // it went, or cannot be read now
+		w.leave(e)
+		return
+	}
+	tries := spool.ReadTries(ctx, s, e)
+	switch {
+	case tries.Failed >= maxFailed:
+		w.refuse(e, begin, "its compiler crashed, or took too long, twice")
+		return
+	case tries.Begun >= maxBegun:
+		w.refuse(e, begin, fmt.Sprintf("it was begun %d times, and never done", tries.Begun))
+		return
+	}
+	tries.Begun++
+	if err := spool.WriteTries(ctx, s, e, tries); err != nil {
+		w.leave(e) // it would be tried for ever
+		return
+	}
+	w.status.Building, w.status.Since = e.Name, begin
+	w.tell()
+	r := w.build(e, j)
+	w.status.Building, w.status.Since = "", time.Time{}
+	w.status.CPU += r.cpu
+	switch {
+	case r.interrupted:
+		return // the job stays as it is
+	case r.crash != "":
+		tries.Failed++
+		if tries.Failed >= maxFailed {
+			w.refuse(e, begin, "twice: "+r.crash)
+			return
+		}
+		_ = spool.WriteTries(ctx, s, e, tries)
+		w.ended(e, begin, stateFailed, r.crash)
+	case r.outcome.State == "stored", r.outcome.State == "there":
+		w.remove(e)
+		w.status.Done++
+		w.o.Recorder.Add(stats.JobsDone, 1)
+		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
+	case r.outcome.State == "elsewhere":
+		w.status.Kept++
+		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
+		w.leave(e)
+	default:
+		w.refuse(e, begin, r.outcome.Reason)
+	}
+}
+
+// leave keeps a job that this worker does not try again.
+func (w *worker) leave(e *spool.Entry) { w.tried[e.Environment+e.Name] = true }
+
+// remove takes a job out of the spool; launches that were added meanwhile keep it.
+func (w *worker) remove(e *spool.Entry) {
+	if err := spool.Remove(w.ctx, w.o.Store, e); err != nil {
+		w.o.Trace.Warn("job not removed", "job", e.Name, "reason", err)
+		w.leave(e)
+	}
+}
+
+// refuse drops a job.
+func (w *worker) refuse(e *spool.Entry, begin time.Time, reason string) {
+	w.remove(e)
+	w.status.Refused++
+	w.o.Recorder.Add(stats.JobsRefused, 1)
+	w.ended(e, begin, stateRefused, reason)
+}
+
+// ended tells how a job ended.
+func (w *worker) ended(e *spool.Entry, begin time.Time, state, reason string) {
+	w.o.Trace.Info("job ended", "job", e.Name, "state", state, "reason", reason, "took", time.Since(begin))
+	end := Ended{Job: e.Name, State: state, Reason: reason, At: time.Now(), Took: time.Since(begin)}
+	w.status.Last = slices.Insert(w.status.Last, 0, end)
+	w.status.Last = w.status.Last[:min(len(w.status.Last), maxLast)]
+	if jobs, err := spool.List(w.ctx, w.o.Store); err == nil {
+		w.status.Waiting = len(jobs)
+	}
+	w.tell()
+}
+
+// tell writes how the worker is for who asks.
+func (w *worker) tell() {
+	st := w.status
+	st.Last = slices.Clone(st.Last)
+	w.o.Progress(st)
+	b, err := json.Marshal(st)
+	if err == nil {
+		err = w.o.Store.PutNote(context.WithoutCancel(w.ctx), disk.WorkerNote, b)
+	}
+	if err != nil {
+		w.o.Trace.Log(w.ctx, slog.LevelDebug, "status not written", "reason", err)
+	}
+}

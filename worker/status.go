@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// Status is how the worker of a root is, or was when it ended. It is kept in the
+// root, for who asks.
+type Status struct {
+	Running bool      `json:"running"`
+	PID     int       `json:"pid,omitempty"`  // in the worker's own name space
+	Host    string    `json:"host,omitempty"` // where it runs or ran
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	End     string    `json:"end,omitempty"` // why it ended
+
+	Building string    `json:"building,omitempty"` // the job that is being done
+	Since    time.Time `json:"since,omitzero"`
+
+	Done    int           `json:"done"`    // jobs that it did
+	Refused int           `json:"refused"` // jobs that it dropped
+	Kept    int           `json:"kept"`    // jobs that cannot be done here, or not now
+	CPU     time.Duration `json:"cpu_ns"`  // that builds took
+
+	// Last are the jobs that ended last, the newest first.
+	Last []Ended `json:"last,omitempty"`
+
+	// Waiting is how many jobs there are, the one that is being done included.
+	Waiting int `json:"waiting"`
+}
+
+// Ended is a job that ended.
+type Ended struct {
+	Job    string        `json:"job"` // name in the spool
+	State  string        `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"took_ns"`
+}
+
+// maxLast bounds the jobs that are told.
+const maxLast = 20
+
+// Ask returns how the worker of a root is.
+func Ask(ctx context.Context, s *disk.Store) (Status, error) {
+	var st Status
+	b, _, err := s.ReadNote(disk.WorkerNote)
+	switch {
+	case err == nil:
+		if json.Unmarshal(b, &st) != nil {
+			st = Status{} // torn, or of another version
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return st, err
+	}
+	st.Running = s.HasWorker()
+	if !st.Running {
+		st.Building, st.Since = "", time.Time{}
+	}
+	jobs, err := spool.List(ctx, s)
+	if err != nil {
+		return st, err
+	}
+	st.Waiting = len(jobs)
+	return st, nil
+}
+
+// askEvery is how often who waits looks again.
+const askEvery = 100 * time.Millisecond
+
+// Wait waits until there is no job left, or none that a worker will do: then no
+// worker runs. It calls progress, which may be nil, when something changed. It
+// returns what is left.
+func Wait(ctx context.Context, s *disk.Store, progress func(Status)) (Status, error) {
+	var last Status
+	for first := true; ; first = false {
+		st, err := Ask(ctx, s)
+		if err != nil {
+			return st, err
+		}
+		if progress != nil && (first || st.Waiting != last.Waiting || st.Building != last.Building || st.Running != last.Running) {
+			progress(st)
+		}
+		last = st
+		if st.Waiting == 0 || !st.Running {
+			return st, nil
+		}
+		if err := sleep(ctx, askEvery); err != nil {
+			return st, err
+		}
+	}
+}
+
+// Stop asks the worker to end, and waits until it has, or until ctx ends. The build
+// that is under way is ended; its job stays. It is no error that there is no
+// worker.
+func Stop(ctx context.Context, s *disk.Store) (was bool, err error) {
+	if !s.HasWorker() {
+		return false, nil
+	}
+	if err := s.PutNote(ctx, disk.StopNote, nil); err != nil {
+		return true, err
+	}
+	defer s.RemoveNote(disk.StopNote)
+	for s.HasWorker() {
+		if err := sleep(ctx, askEvery); err != nil {
+			return true, fmt.Errorf("stop the worker: it does not end: %w", err)
+		}
+	}
+	return true, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
