@@ -5,9 +5,11 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* How much of a stack Go may want for what it does on it, and what a thread of
@@ -39,9 +41,38 @@ static void set_held(void)
 		sigdelset(&held, free_signals[i]);
 }
 
+/* Two signals are never held back on Go's own threads, since Go lets its threads
+ * have them. A handler of the host's must not run on the small stacks of Go code:
+ * with SA_ONSTACK it runs on the thread's signal stack, and in threads without one
+ * where it always ran. Go sees to that for handlers that are there when it is loaded;
+ * this does for later ones. Looking takes two system calls, so once a millisecond is
+ * enough. */
+static void handlers_off_stack(void)
+{
+	static const int unheld[] = {SIGPROF, SIGCHLD};
+	static _Atomic int64_t looked;
+	struct timespec t;
+	int64_t now;
+
+	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &t) != 0)
+		return;
+	now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	if (atomic_exchange_explicit(&looked, now, memory_order_relaxed) == now)
+		return;
+	for (size_t i = 0; i < sizeof unheld / sizeof *unheld; i++) {
+		struct sigaction a;
+		if (sigaction(unheld[i], NULL, &a) != 0 || (a.sa_flags & SA_ONSTACK) != 0)
+			continue;
+		if ((a.sa_flags & SA_SIGINFO) == 0 && (a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN))
+			continue;
+		a.sa_flags |= SA_ONSTACK;
+		sigaction(unheld[i], &a, NULL);
+	}
+}
+
 /* Go makes its first thread in a constructor of its own, without priority. What
- * that thread holds back all of Go's threads do, so no handler of the host's ever
- * runs on one of them. The mask is put back in before_host, which stands behind
+ * that thread holds back all of Go's threads do, so the host's handlers do not run on
+ * them, but for two (see handlers_off_stack). The mask is put back in before_host, which stands behind
  * Go's constructor. */
 static sigset_t mask_of_host;
 
@@ -135,6 +166,7 @@ bool ks_enter(void (*go)(void *), void *arg)
 		return false;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_sigmask(SIG_BLOCK, &held, &mask);
+	handlers_off_stack();
 	if (has_stack())
 		go(arg);
 	else

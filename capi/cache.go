@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+// #include "internal.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// defaultMemory is what binaries take in memory at most, unless the application
+// or the operator says otherwise: who keeps programs keeps the driver's.
+const defaultMemory = 4 << 20
+
+// door is a cache that C opened.
+type door struct {
+	cache *kernstash.Cache
+
+	mu      sync.Mutex
+	devices map[key.Digest]*device
+
+	sources sync.Map // digest of an image → string: why its sources are not enough of a key
+}
+
+//export ks_go_open
+func ks_go_open(arg unsafe.Pointer) {
+	c := (*C.ks_open_call)(arg)
+	answer(&c.call, func() error {
+		o := kernstash.Options{
+			Dir: text(c.directory), MaxSize: int64(c.max_size), MemoryBytes: int64(c.memory),
+			NoDisk: c.flags&C.KERNSTASH_NO_DISK != 0, NoMemory: c.flags&C.KERNSTASH_NO_MEMORY_TIER != 0,
+		}
+		if o.MemoryBytes == 0 {
+			o.MemoryBytes = defaultMemory
+		}
+		cache, err := kernstash.Open(o)
+		if err != nil {
+			return withStatus(C.KERNSTASH_SETTING, err)
+		}
+		c.cache = C.uintptr_t(cgo.NewHandle(&door{cache: cache, devices: make(map[key.Digest]*device)}))
+		return nil
+	})
+}
+
+// later runs f in the background, and posts to C when what it returned has been
+// written.
+func later(c *C.ks_cache_call, f func() error) {
+	go func() {
+		answer(&c.call, f)
+		C.ks_post(c.ticket, C.ks_act_done)
+	}()
+}
+
+//export ks_go_close
+func ks_go_close(arg unsafe.Pointer) {
+	c := (*C.ks_cache_call)(arg)
+	answer(&c.call, func() error {
+		d := object[*door](c.cache)
+		later(c, func() error {
+			var dropped *kernstash.DroppedError
+			err := d.cache.Close()
+			if errors.As(err, &dropped) {
+				return withStatus(C.KERNSTASH_TIMEOUT, err)
+			}
+			return err
+		})
+		return nil
+	})
+}
+
+//export ks_go_release
+func ks_go_release(arg unsafe.Pointer) {
+	c := (*C.ks_cache_call)(arg)
+	answer(&c.call, func() error {
+		d := object[*door](c.cache)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, dev := range d.devices {
+			dev.handle.Delete()
+		}
+		cgo.Handle(c.cache).Delete()
+		return nil
+	})
+}
+
+//export ks_go_flush
+func ks_go_flush(arg unsafe.Pointer) {
+	c := (*C.ks_cache_call)(arg)
+	answer(&c.call, func() error {
+		d := object[*door](c.cache)
+		timeout := time.Duration(c.milliseconds) * time.Millisecond
+		later(c, func() error {
+			if !d.cache.Flush(timeout) {
+				return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("flush: not stored within %v", timeout))
+			}
+			return nil
+		})
+		return nil
+	})
+}
+
+//export ks_go_stats
+func ks_go_stats(arg unsafe.Pointer) {
+	c := (*C.ks_cache_call)(arg)
+	answer(&c.call, func() error {
+		n := object[*door](c.cache).cache.Stats()
+		get := func(counters ...stats.Counter) C.int64_t {
+			var sum int64
+			for _, c := range counters {
+				sum += n.Get(c)
+			}
+			return C.int64_t(sum)
+		}
+		s := c.statistics
+		s.memory_hits = get(stats.MemoryHits)
+		s.memory_waits = get(stats.MemoryWaits)
+		s.disk_hits = get(stats.DiskHits)
+		s.disk_misses = get(stats.DiskMisses)
+		s.disk_waits = get(stats.DiskWaits)
+		s.stored = get(stats.DiskPuts)
+		s.bettered = get(stats.DiskPutsBettered)
+		s.existing = get(stats.DiskPutsExisting)
+		s.not_stored = get(stats.DiskPutsDropped, stats.DiskPutFailures)
+		s.corrupt = get(stats.Corrupt)
+		s.builds = get(stats.Builds)
+		s.build_failures = get(stats.BuildFailures)
+		s.build_time = get(stats.BuildTime)
+		s.saved_time = get(stats.SavedTime)
+		return nil
+	})
+}
+
+//export ks_go_counter
+func ks_go_counter(arg unsafe.Pointer) {
+	c := (*C.ks_cache_call)(arg)
+	answer(&c.call, func() error {
+		name := text(c.name)
+		for i, n := range object[*door](c.cache).cache.Stats() {
+			if stats.Counter(i).String() == name {
+				c.value = C.int64_t(n)
+				return nil
+			}
+		}
+		return withStatus(C.KERNSTASH_NOT_FOUND, fmt.Errorf("counter: there is no %q", name))
+	})
+}

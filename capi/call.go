@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+// #include "internal.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store"
+)
+
+func init() {
+	settings.Process = dl.Environ // the host may have changed its own
+}
+
+// statusError is an error with the status that C gets for it.
+type statusError struct {
+	status C.int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+func withStatus(status C.int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statusError{status, err}
+}
+
+// answer runs what a call of C asks for, and writes how it ended. A panic is an
+// error of this call, and of no other.
+func answer(c *C.ks_call, f func() error) {
+	defer func() {
+		if v := recover(); v != nil {
+			writeStatus(c, withStatus(C.KERNSTASH_INTERNAL, fmt.Errorf("panic: %v", v)))
+		}
+	}()
+	writeStatus(c, f())
+}
+
+func writeStatus(c *C.ks_call, err error) {
+	c.status = statusOf(err)
+	if err != nil {
+		writeText(c.detail[:], err.Error())
+	}
+}
+
+// writeText writes a C string, cut where it is too long.
+func writeText(to []C.char, text string) {
+	n := min(len(text), len(to)-1)
+	for i := range n {
+		to[i] = C.char(text[i])
+	}
+	to[n] = 0
+}
+
+func statusOf(err error) C.int {
+	var own *statusError
+	switch {
+	case err == nil:
+		return C.KERNSTASH_OK
+	case errors.As(err, &own):
+		return own.status
+	case errors.Is(err, kernstash.ErrClosed):
+		return C.KERNSTASH_CLOSED
+	case errors.Is(err, flight.ErrCycle):
+		return C.KERNSTASH_CYCLE
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernstash.ErrNotCacheable):
+		return C.KERNSTASH_NOT_FOUND
+	case errors.Is(err, kernstash.ErrInvalid):
+		return C.KERNSTASH_INVALID
+	}
+	return C.KERNSTASH_INTERNAL
+}
+
+// object returns what a handle stands for. A handle that is not one of ours
+// panics, which answer makes an error of.
+func object[T any](h C.uintptr_t) T { return cgo.Handle(h).Value().(T) }
+
+// text returns a copy of a C string; "" for NULL.
+func text(s *C.char) string {
+	if s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}
+
+// view returns C's bytes without copying them: for the length of a call.
+func view(b C.ks_bytes) []byte {
+	return unsafe.Slice((*byte)(b.data), int(b.size))
+}

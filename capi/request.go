@@ -1,0 +1,207 @@
+//go:build linux
+
+package main
+
+// #include "internal.h"
+import "C"
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// request is what a lookup asks for.
+type request struct {
+	device  *device
+	what    kernstash.Request
+	against string // why it is not cached; "": nothing
+}
+
+// magic begins the image of every lookup, and numbers the encoding that follows
+// (docs/C.md, "What the key is made of").
+const magic = "kernstash lookup 1\x00"
+
+// newRequest puts a lookup's pieces together. Each is a sequence of items that
+// tell their own lengths, and the lengths of the pieces stand before them: no two
+// lookups make the same image.
+func newRequest(r *C.ks_request) (*request, error) {
+	pieces := [...][]byte{view(r.program), view(r.context), view(r.material), view(r.variants)}
+	size := len(magic)
+	for _, p := range pieces {
+		size += 8 + len(p)
+	}
+	code := append(make([]byte, 0, size), magic...)
+	for _, p := range pieces {
+		code = append(binary.LittleEndian.AppendUint64(code, uint64(len(p))), p...)
+	}
+	image, err := kernstash.NewImage(key.Opaque, code)
+	if err != nil {
+		return nil, err
+	}
+	q := &request{
+		device: object[*device](r.device),
+		what:   kernstash.Request{Image: image, CompileOptions: string(view(r.options))},
+	}
+	q.against = q.device.door.againstSources(image.Digest(), pieces[2], bool(r.versioned))
+	return q, nil
+}
+
+// againstSources says what in a lookup's sources speaks against caching it: what
+// they read besides themselves is not in the key. It is worked out once for each
+// image.
+func (d *door) againstSources(image key.Digest, material []byte, versioned bool) string {
+	if known, ok := d.sources.Load(image); ok {
+		return known.(string)
+	}
+	against, sources := "", false
+	for rest := material; len(rest) >= 9 && against == ""; {
+		kind, n := rest[0], binary.LittleEndian.Uint64(rest[1:9])
+		item := rest[9:][:n]
+		rest = rest[9+n:]
+		if kind != 's' {
+			continue
+		}
+		sources = true
+		line, reason := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
+		switch {
+		case !reason.None() && (reason.Counter != stats.NotCacheableHeaders || !versioned):
+			against = reason.String()
+		case line != "" && !versioned:
+			against = "a source reads other files (" + line + "), and no library version is given"
+		}
+	}
+	if sources {
+		d.sources.Store(image, against)
+	}
+	return against
+}
+
+// requested returns the request of a call: what an earlier call of the lookup made,
+// else a new one, which is remembered if keep says so.
+func requested(r *C.ks_request, handle *C.uintptr_t) (*request, error) {
+	if *handle != 0 {
+		return object[*request](*handle), nil
+	}
+	q, err := newRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *request) keep(handle *C.uintptr_t) {
+	if *handle == 0 {
+		*handle = C.uintptr_t(cgo.NewHandle(q))
+	}
+}
+
+var errAgainst = errors.New("not cached")
+
+// cacheable says that a request may be cached, or counts that it may not.
+func (q *request) cacheable() error {
+	if q.against == "" {
+		return nil
+	}
+	q.device.door.cache.Count(stats.NotCacheableHeaders, 1)
+	return fmt.Errorf("%w: %s", errAgainst, q.against)
+}
+
+//export ks_go_find
+func ks_go_find(arg unsafe.Pointer) {
+	c := (*C.ks_lookup_call)(arg)
+	answer(&c.call, func() error {
+		q, err := requested(c.request, &c.key)
+		if err != nil {
+			return err
+		}
+		if err := q.cacheable(); err != nil {
+			return withStatus(C.KERNSTASH_NOT_FOUND, err)
+		}
+		x := q.device.context
+		if c.blob, err = live(q); err != nil || c.blob != nil {
+			c.memory = c.blob != nil
+			return err
+		}
+		q.keep(&c.key) // a populate will follow
+		a, err := x.Stored(context.Background(), q.what, 0)
+		if err != nil {
+			return err
+		}
+		c.blob, err = newBlob(a)
+		return err
+	})
+}
+
+// live returns the binary of a request if it is in memory, with a use for the
+// caller.
+func live(q *request) (*C.ks_blob, error) {
+	p, err := q.device.context.Live(q.what)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	return take(p)
+}
+
+// take gives the caller a use of a program's binary for one of the program.
+func take(p *kernstash.Program[*C.ks_blob, struct{}]) (*C.ks_blob, error) {
+	defer p.Release()
+	b, err := p.Native(0)
+	if err != nil {
+		return nil, err
+	}
+	return C.ks_blob_use(b), nil
+}
+
+//export ks_go_populate
+func ks_go_populate(arg unsafe.Pointer) {
+	c := (*C.ks_lookup_call)(arg)
+	answer(&c.call, func() error {
+		q, err := requested(c.request, &c.key)
+		if err != nil {
+			return err
+		}
+		q.keep(&c.key)
+		if err := q.cacheable(); err != nil {
+			return withStatus(C.KERNSTASH_NOT_STORED, err)
+		}
+		_, err = q.device.context.Store(context.Background(), q.what, 0, artifact(c.blob, false))
+		if errors.Is(err, kernstash.ErrClosed) {
+			return err
+		}
+		return withStatus(C.KERNSTASH_NOT_STORED, err)
+	})
+}
+
+//export ks_go_refuse
+func ks_go_refuse(arg unsafe.Pointer) {
+	c := (*C.ks_lookup_call)(arg)
+	answer(&c.call, func() error {
+		q, err := requested(c.request, &c.key)
+		if err != nil {
+			return err
+		}
+		q.keep(&c.key)
+		if q.against != "" {
+			return nil // nothing is there
+		}
+		return q.device.context.Refuse(context.Background(), q.what, 0)
+	})
+}
+
+//export ks_go_forget
+func ks_go_forget(arg unsafe.Pointer) {
+	c := (*C.ks_lookup_call)(arg)
+	answer(&c.call, func() error {
+		cgo.Handle(c.key).Delete()
+		return nil
+	})
+}

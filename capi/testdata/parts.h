@@ -1,0 +1,18 @@
+/* parts.h: the parts of the test program. */
+#ifndef PARTS_H
+#define PARTS_H
+
+#include <stdbool.h>
+
+#include "check.h"
+
+/* lookup.c */
+part variants, populated, found, absent, twice, bettered, refused, drivers, uncreatable, sources;
+/* refuse.c */
+part refuses, bad_setting, late_setting, disabled;
+/* build.c */
+part threads, process, nests, failures, alone, cancel, leaks;
+/* host.c */
+part forks, crash, signals, handlers, small_stacks, own_stacks, costs;
+
+#endif

@@ -1,0 +1,160 @@
+//go:build linux
+
+package main
+
+// #include <stdlib.h>
+// #include "internal.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/store"
+)
+
+// ticket is one get-or-build of a thread of C, which waits in C until it is told
+// what to do.
+type ticket struct {
+	c      *C.ks_ticket
+	handle cgo.Handle
+	ended  chan outcome    // how the thread's build ended
+	inside context.Context // of the build; what the thread asks for meanwhile is nested in it
+	built  bool
+}
+
+type ticketKey struct{}
+
+// outcome is how a build ended.
+type outcome struct {
+	blob *C.ks_blob // with a use of its own; nil: err says why
+	err  error
+}
+
+// brokenError is a build that made nothing, and said nothing of the program.
+type brokenError struct{ code int }
+
+func (e *brokenError) Error() string {
+	if e.code == 0 {
+		return "the build made no binary"
+	}
+	return fmt.Sprintf("the build returned %d", e.code)
+}
+
+//export ks_go_begin
+func ks_go_begin(arg unsafe.Pointer) {
+	c := (*C.ks_begin_call)(arg)
+	answer(&c.call, func() error {
+		q, err := requested(c.request, &c.key)
+		if err != nil {
+			return err
+		}
+		if q.cacheable() != nil {
+			q.keep(&c.key)
+			c.ticket.action = C.ks_act_alone
+			return nil
+		}
+		blob, err := live(q)
+		if err != nil {
+			return err
+		}
+		if blob != nil {
+			c.ticket.blob, c.ticket.origin, c.ticket.action = blob, C.KERNSTASH_FROM_MEMORY, C.ks_act_done
+			return nil
+		}
+		q.keep(&c.key)
+		outer := context.Background()
+		if c.parent != 0 {
+			outer = object[*ticket](c.parent).inside
+		}
+		t := &ticket{c: c.ticket, ended: make(chan outcome, 1)}
+		t.handle = cgo.NewHandle(t)
+		t.c._go = C.uintptr_t(t.handle)
+		go t.run(context.WithValue(outer, ticketKey{}, t), q)
+		return nil
+	})
+}
+
+// run asks for the program, and tells the thread. After the last post the ticket
+// of C may be gone.
+func (t *ticket) run(ctx context.Context, q *request) {
+	action := C.uint32_t(C.ks_act_alone)
+	defer func() {
+		if v := recover(); v != nil {
+			action = C.ks_act_alone
+		}
+		t.handle.Delete()
+		C.ks_post(t.c, action)
+	}()
+	p, err := q.device.context.Program(ctx, q.what)
+	if err == nil {
+		origin := p.Origin()
+		if t.c.blob, err = take(p); err == nil {
+			action, t.c.origin = C.ks_act_done, C.KERNSTASH_FROM_MEMORY
+			switch {
+			case t.built:
+				t.c.origin = C.KERNSTASH_FROM_CALLER
+			case origin == kernstash.Disk:
+				t.c.origin = C.KERNSTASH_FROM_DISK
+			}
+			return
+		}
+	}
+	action = t.fail(err)
+}
+
+// fail writes why there is no program. What is no failure of the build leaves the
+// thread to itself.
+func (t *ticket) fail(err error) C.uint32_t {
+	var diagnostic *kernstash.BuildError
+	var broken *brokenError
+	switch {
+	case errors.As(err, &diagnostic):
+		t.c.status, t.c.code = C.KERNSTASH_BUILD_FAILED, C.int(diagnostic.Code)
+		t.c.log = C.CString(diagnostic.Log)
+	case errors.As(err, &broken):
+		t.c.status, t.c.code = C.KERNSTASH_BUILD_FAILED, C.int(broken.code)
+	case errors.Is(err, flight.ErrCycle):
+		t.c.status = C.KERNSTASH_CYCLE
+	default:
+		return C.ks_act_alone
+	}
+	writeText(t.c.detail[:], err.Error())
+	return C.ks_act_failed
+}
+
+// build has the ticket's thread build, and waits for it.
+func (t *ticket) build(ctx context.Context) (*C.ks_blob, *store.Artifact, error) {
+	t.inside = ctx
+	C.ks_post(t.c, C.ks_act_build)
+	o := <-t.ended
+	if o.err != nil {
+		return nil, nil, o.err
+	}
+	t.built = true
+	return o.blob, artifact(o.blob, true), nil
+}
+
+//export ks_go_finish
+func ks_go_finish(arg unsafe.Pointer) {
+	c := (*C.ks_finish_call)(arg)
+	answer(&c.call, func() error {
+		t := object[*ticket](c.ticket)
+		var o outcome
+		switch c.result {
+		case C.ks_built:
+			o.blob = C.ks_blob_use(c.blob)
+		case C.ks_refused:
+			o.err = &kernstash.BuildError{Code: int(c.code), Log: text(c.log)}
+		default:
+			o.err = &brokenError{int(c.code)}
+		}
+		t.ended <- o
+		return nil
+	})
+}
