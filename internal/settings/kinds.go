@@ -35,6 +35,7 @@ var (
 	}
 	modeKind     = kind[string]{"on, read-only, refresh or observe", parseMode, asIs, false}
 	evictionKind = kind[string]{"cost or lru", parseEviction, asIs, false}
+	workerKind   = kind[string]{"off, inline or auto", parseWorker, asIs, false}
 	traceKind    = kind[TraceMask]{
 		"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false,
 	}

@@ -42,7 +42,7 @@ const (
 
 // others are variables of ours that are no settings: they join a program and
 // `kernstash run`, or say where our libraries are.
-var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR"}
+var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY"}
 
 // table holds every setting, in the order in which they are shown.
 var table = []setting{
@@ -86,6 +86,8 @@ var table = []setting{
 		func(v *Values) *time.Duration { return &v.CloseTimeout }),
 	row("capture-quiet", "50ms", "how long launches must pause before code is captured", timeKind,
 		func(v *Values) *time.Duration { return &v.CaptureQuiet }),
+	row("worker", WorkerAuto, "who builds what an application launched and could not capture: auto (a process that is started), inline (this process), off (only 'kernstash worker run')",
+		workerKind, func(v *Values) *string { return &v.Worker }),
 	row("trace", "0", "what is traced: disk, memory, keys, all", traceKind,
 		func(v *Values) *TraceMask { return &v.Trace }),
 	row("trace-file", "", "where traces go, else to standard error", pathKind,

@@ -30,6 +30,8 @@ type Values struct {
 	CloseTimeout time.Duration // Close waits so long for captures and stores
 	CaptureQuiet time.Duration // a capture waits until launches pause for so long
 
+	Worker string // WorkerOff, …: who builds what could not be captured
+
 	Trace     TraceMask
 	TraceFile string // "" = standard error
 }
