@@ -11,12 +11,12 @@
 package cbuild
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +34,9 @@ type Built struct {
 }
 
 var dir atomic.Pointer[string]
+
+// programs holds a command line → func() (path string, err error).
+var programs sync.Map
 
 var build = sync.OnceValues(func() (*Built, error) {
 	root, err := moduleRoot()
@@ -112,6 +115,14 @@ func CC() string {
 	return "cc"
 }
 
+// CXX is the C++ compiler, for files that end in .cpp: the variable CXX, else c++.
+func CXX() string {
+	if cxx := os.Getenv("CXX"); cxx != "" {
+		return cxx
+	}
+	return "c++"
+}
+
 // Warnings are the flags that all C of this project is clean under.
 var Warnings = []string{"-std=c11", "-Wall", "-Wextra", "-Werror"}
 
@@ -121,25 +132,42 @@ func (b *Built) Flags() []string {
 	return []string{"-I" + b.Include, "-L" + b.Dir, "-lkernstash", "-Wl,-rpath," + b.Dir}
 }
 
-// Compile makes a program of C files, linked with the library, in a folder that
-// goes with the test, and returns its path. Flags stand before the files, where
-// "-l…" has its effect behind them: those that start so are moved there.
+// Compile makes a program of C files, linked with the library, and returns its
+// path. The program is there until the process ends, and is made once for equal
+// arguments. It stands before the flags that begin with "-l", and behind the others.
 func (b *Built) Compile(t testing.TB, files []string, flags ...string) string {
 	t.Helper()
-	return b.compile(t, files, append(flags, b.Flags()...))
+	return b.compile(t, files, append(slices.Clone(flags), b.Flags()...))
 }
 
 // CompileAlone is Compile without linking with the library; the header is found.
 func (b *Built) CompileAlone(t testing.TB, files []string, flags ...string) string {
 	t.Helper()
-	return b.compile(t, files, append(flags, "-I"+b.Include))
+	return b.compile(t, files, append(slices.Clone(flags), "-I"+b.Include))
 }
 
 func (b *Built) compile(t testing.TB, files, flags []string) string {
 	t.Helper()
-	name := strings.TrimSuffix(filepath.Base(files[0]), filepath.Ext(files[0]))
-	out := filepath.Join(t.TempDir(), name)
+	line := strings.Join(append(slices.Clone(files), flags...), "\x00")
+	once, _ := programs.LoadOrStore(line, sync.OnceValues(func() (string, error) { return b.make(files, flags) }))
+	program, err := once.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func (b *Built) make(files, flags []string) (string, error) {
+	folder, err := os.MkdirTemp(b.Dir, "program-")
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(folder, strings.TrimSuffix(filepath.Base(files[0]), filepath.Ext(files[0])))
+	compiler := CC()
 	args := append([]string{"-g", "-O1", "-o", out}, Warnings...)
+	if strings.HasSuffix(files[0], ".cpp") {
+		compiler, args[4] = CXX(), "-std=c++17"
+	}
 	var libraries []string
 	for _, f := range flags {
 		if strings.HasPrefix(f, "-l") {
@@ -149,16 +177,8 @@ func (b *Built) compile(t testing.TB, files, flags []string) string {
 		}
 	}
 	args = append(append(args, files...), libraries...)
-	run(t, CC(), args...)
-	return out
-}
-
-func run(t testing.TB, name string, args ...string) {
-	t.Helper()
-	var log bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, log.Bytes())
+	if log, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", compiler, strings.Join(args, " "), err, log)
 	}
+	return out, nil
 }

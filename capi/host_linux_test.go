@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
+)
+
+// In a child everything is a miss at once, whatever forked it, and get-or-build
+// builds; the parent is as it was.
+func TestHostForks(t *testing.T) {
+	hosts(t, func(_ *testing.T, h *host) { h.run("forks") })
+}
+
+// A driver that crashes in a build ends the process as without us: by the same
+// signal, and without a word of Go's.
+func TestHostCrashes(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	out, err := h.command("crash").CombinedOutput()
+	if signalOf(err) != syscall.SIGSEGV || strings.Contains(string(out), "goroutine") {
+		t.Errorf("%v, want SIGSEGV: %q", err, out)
+	}
+}
+
+// The host's handlers, without a stack of their own, never run on a stack of Go
+// code; what it blocks stays as it was.
+func TestHostSignals(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	t.Log(h.run("signals"))
+}
+
+// The host catches faults of its own, by a handler set before the library was
+// loaded or after.
+func TestHostHandlers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	h.run("handlers")
+	h.run("handlers", "TEST_EARLY=1")
+}
+
+func TestHostSmallStacks(t *testing.T) {
+	t.Parallel()
+	newHost(t, cbuild.Library(t).Compile(t, parts)).run("small_stacks")
+}
+
+func TestHostOwnStacks(t *testing.T) {
+	t.Parallel()
+	newHost(t, cbuild.Library(t).Compile(t, parts)).run("own_stacks")
+}
