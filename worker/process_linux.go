@@ -14,6 +14,9 @@ func alone(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 }
 
+// detach gives a worker a session of its own.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
 // end ends what a builder left of its group.
 func end(cmd *exec.Cmd) {
 	if cmd.Process != nil {

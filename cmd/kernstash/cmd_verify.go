@@ -47,6 +47,7 @@ type sweepReport struct {
 	Headers       int64           `json:"headers"`
 	BadHeaders    int64           `json:"bad_headers"`
 	Manifests     int64           `json:"manifests"`
+	Jobs          int64           `json:"jobs"`
 	DryRun        bool            `json:"dry_run,omitempty"`
 	Problems      []problemReport `json:"problems,omitempty"`
 }
@@ -61,7 +62,7 @@ func reportSweep(r disk.Report) sweepReport {
 	out := sweepReport{
 		Entries: r.Entries, Bytes: r.Bytes, Removed: r.Removed, RemovedBytes: r.RemovedBytes, Damaged: r.Damaged,
 		LostRecipes: r.LostRecipes, Orphans: r.Orphans, OtherVersions: r.OtherVersions, Temporary: r.Temporary,
-		EmptyDirs: r.EmptyDirs, Headers: r.Headers, BadHeaders: r.BadHeaders, Manifests: r.Manifests,
+		EmptyDirs: r.EmptyDirs, Headers: r.Headers, BadHeaders: r.BadHeaders, Manifests: r.Manifests, Jobs: r.Jobs,
 	}
 	for _, p := range r.Problems {
 		out.Problems = append(out.Problems, problemReport{p.Location, p.Err.Error(), p.Repaired})
@@ -134,6 +135,7 @@ func (a *app) writeLeftovers(r disk.Report, dryRun bool) {
 		{r.BadHeaders, "damaged contents of header files: entries that were built with them hit all the same"},
 		{r.Headers, "contents of header files " + removed},
 		{r.Manifests, "lists of header files " + removed},
+		{r.Jobs, "jobs for a worker " + removed},
 		{r.Temporary, "temporary files of writers that are gone " + removed},
 		{r.EmptyDirs, "empty directories " + removed},
 	} {

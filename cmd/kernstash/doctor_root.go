@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
 )
 
 func (r *doctorReport) checkSettings(s *settings.Settings) {
@@ -70,6 +71,30 @@ func (r *doctorReport) checkRoot(ctx context.Context, s *settings.Settings) {
 		return
 	}
 	r.add(subject, verdictOK, "", "locks between processes work")
+	r.checkWorker(ctx, s, d)
+}
+
+// checkWorker says what waits for a worker.
+func (r *doctorReport) checkWorker(ctx context.Context, s *settings.Settings, d *disk.Store) {
+	const subject = "worker"
+	st, err := worker.Ask(ctx, d)
+	switch {
+	case err != nil:
+		r.add(subject, verdictWarn, "", "what waits for a worker cannot be looked at: %v", err)
+	case st.Waiting == 0:
+	case st.Running:
+		r.add(subject, verdictInfo, "", "runs, and has %s to do", plural(st.Waiting, "job"))
+	default:
+		r.add(subject, verdictInfo, "'kernstash worker run --once' does them; 'kernstash worker status' says what became of others",
+			"%s for a worker (setting worker=%s)", waiting(st.Waiting), s.Worker)
+	}
+}
+
+func waiting(jobs int) string {
+	if jobs == 1 {
+		return "1 job waits"
+	}
+	return fmt.Sprintf("%d jobs wait", jobs)
 }
 
 func describeMode(info fs.FileInfo) string {

@@ -53,6 +53,13 @@ var statGroups = []statGroup{
 		{stats.PassedOther, "passed through: other reasons, see the report of a run"},
 		{stats.Panics, "passed through: an error of ours"},
 	}},
+	{"the worker", []statRow{
+		{stats.JobsAdded, "jobs and launches noted for it"},
+		{stats.JobsMerged, "of them that were noted before"},
+		{stats.JobsDropped, "jobs not noted: too many, no room, or an error"},
+		{stats.JobsDone, "jobs that a worker did"},
+		{stats.JobsRefused, "jobs that a worker dropped, with a reason"},
+	}},
 	{"mode observe", []statRow{
 		{stats.ObserveHits, "would have hit"},
 		{stats.ObserveEqual, "built to the bytes that are stored"},

@@ -18,11 +18,13 @@ import (
 )
 
 // TestMain lets the scripts run this very binary as kernstash, as stash-put,
-// which fills a cache without any runtime, and as json, which looks into JSON.
+// which fills a cache without any runtime, stash-job, which adds work for a worker,
+// and as json, which looks into JSON.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kernstash": main,
 		"stash-put": exitWith(stashPut),
+		"stash-job": exitWith(stashJob),
 		"json":      exitWith(jsonQuery),
 
 		"wait-interrupted": waitInterrupted,
@@ -63,6 +65,7 @@ func scriptParams(dir string) testscript.Params {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "show": show, "status": status,
+			"waits-for-worker": waitsForWorker,
 		},
 	}
 }

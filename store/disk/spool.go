@@ -329,11 +329,15 @@ func eachSpooled(r *root, prune bool, f func(d beneath.Dir, file SpoolFile) erro
 	})
 }
 
+// lookWorker is how long who wants the lock of the worker waits: as long as those
+// take who only ask whether somebody has it.
+const lookWorker = 50 * time.Millisecond
+
 // LockWorker takes the lock of the one worker of the root, if nobody has it. It
 // ends with the process. store.ErrLocked: there is a worker; any other error:
 // nobody can know.
 func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
-	unlock, err = s.lockOffset(ctx, workerByte, 0)
+	unlock, err = s.lockOffset(ctx, workerByte, lookWorker)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the worker: %w", err)
 	}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// stashJob adds a job to the cache DIR as the OpenCL layer does, for the device
+// that is here: FILE, launched as VARIANT.
+func stashJob(args []string) error {
+	device, err := openDevice("")
+	if err != nil {
+		return err
+	}
+	id, err := device.Identify()
+	if err != nil {
+		return err
+	}
+	source, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	image, err := key.NewImage(key.OpenCLC, source)
+	if err != nil {
+		return err
+	}
+	r := &key.Recipe{Device: id, Image: image, Options: key.BuildOptions{Absent: true, Variables: device.Variables()}}
+	d := disk.New(disk.Options{Dir: args[0]})
+	defer d.Close()
+	_, err = spool.Add(context.Background(), d, spool.Job{
+		Kind: spool.Capture, Recipe: r, Variants: args[2:], Cost: time.Second, Environment: spool.Take(os.Environ(), r, ""),
+	}, nil)
+	return err
+}
+
+// waitsForWorker waits until a worker runs for the cache that the script has set.
+func waitsForWorker(ts *testscript.TestScript, neg bool, args []string) {
+	d := disk.New(disk.Options{Dir: ts.Getenv("KERNSTASH_DIR")})
+	defer d.Close()
+	for range 200 {
+		if d.HasWorker() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("no worker runs")
+}

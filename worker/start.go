@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// StartOptions say how a process that added a job sees that it is done.
+type StartOptions struct {
+	Store  *disk.Store
+	Policy string // the setting worker: off, inline or auto
+
+	// Environ is the environment of this process, as os.Environ returns it.
+	Environ []string
+
+	// Library is the file beside which the command lies, in ../bin; "" for none.
+	Library string
+
+	// Spawn starts a program that ends on its own, in an environment, and of which
+	// this process hears nothing. nil: as a Go program does, which has no signal
+	// handlers or wait calls of others to mind. A process that has a Spawn does
+	// nothing inline.
+	Spawn func(path string, argv, environ []string) error
+
+	Trace *slog.Logger // may be nil
+}
+
+// startPause is how long a process waits after a worker could not be started.
+const startPause = time.Minute
+
+// Starter sees that there is a worker. It is safe for concurrent use.
+type Starter struct {
+	o     StartOptions
+	mu    sync.Mutex
+	not   time.Time          // until then it is no use to try
+	ended context.CancelFunc // ends what runs inline; nil: nothing
+}
+
+// NewStarter returns a Starter.
+func NewStarter(o StartOptions) *Starter {
+	if o.Trace == nil {
+		o.Trace = slog.New(slog.DiscardHandler)
+	}
+	return &Starter{o: o}
+}
+
+// Start starts a worker if the policy says so and there is none. It takes a
+// millisecond, and is to be called off the application's path: as the function
+// that spool.NewQueue takes. What goes wrong is traced, and tried again a minute
+// later: jobs wait.
+func (s *Starter) Start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.o.Policy == settings.WorkerOff || time.Now().Before(s.not) || s.ended != nil {
+		return
+	}
+	if err := s.start(); err != nil {
+		s.not = time.Now().Add(startPause)
+		s.o.Trace.Info("no worker was started", "reason", err)
+	}
+}
+
+func (s *Starter) start() error {
+	if OnBattery() {
+		return errors.New(endBattery)
+	}
+	if s.o.Store.HasWorker() {
+		return nil
+	}
+	path, err := FindCommand(s.o.Library, s.o.Environ)
+	if err != nil {
+		return err
+	}
+	environ := Environ(s.o.Environ, s.o.Store.Dir())
+	argv := []string{path, "worker", "run", "--quiet"}
+	switch {
+	case s.o.Spawn != nil:
+		return s.o.Spawn(path, argv, environ)
+	case s.o.Policy == settings.WorkerInline:
+		s.inline(path)
+		return nil
+	}
+	return spawn(path, argv, environ)
+}
+
+// inline runs a worker in this process. Its builders are processes all the same:
+// they have the jobs' environments, and may crash.
+func (s *Starter) inline(path string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.ended = cancel
+	go func() {
+		_, err := Run(ctx, Options{
+			Store: s.o.Store, Command: BuilderCommand(path, s.o.Store, nil), Environ: s.o.Environ, Trace: s.o.Trace,
+		})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended = nil
+		cancel()
+		if err != nil {
+			s.o.Trace.Info("the worker in this process ended", "reason", err)
+		}
+	}()
+}
+
+// Close ends what runs inline: the job that is under way stays.
+func (s *Starter) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil {
+		s.ended()
+	}
+}
+
+// BuilderCommand returns the program and the arguments that do one job of a store.
+// more are settings, as "name=value".
+func BuilderCommand(path string, s *disk.Store, more []string) []string {
+	argv := []string{path, "worker", "build", "--dir", s.Dir()}
+	for _, m := range more {
+		argv = append(argv, "--set", m)
+	}
+	return argv
+}
+
+// commandName is what the command is called.
+const commandName = "kernstash"
+
+// commandVariable names the command where it is found neither beside the library
+// nor in PATH.
+const commandVariable = "KERNSTASH_COMMAND"
+
+// FindCommand returns the path of the kernstash command: what KERNSTASH_COMMAND in
+// environ says, else ../bin/kernstash beside library, else what PATH leads to. It
+// must be absolute.
+func FindCommand(library string, environ []string) (string, error) {
+	get := func(name string) string {
+		for _, v := range environ {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	if path := get(commandVariable); path != "" {
+		if err := isCommand(path); err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrNoCommand, commandVariable, err)
+		}
+		return path, nil
+	}
+	var places []string
+	if filepath.IsAbs(library) {
+		dir := filepath.Dir(library)
+		// Beside the library's folder, or, as Debian lays libraries out, two up.
+		places = append(places, filepath.Join(dir, "../bin"), filepath.Join(dir, "../../bin"))
+	}
+	places = append(places, filepath.SplitList(get("PATH"))...)
+	for _, dir := range places {
+		path := filepath.Join(dir, commandName)
+		if isCommand(path) == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: kernstash is neither beside the library nor in PATH; %s may say where it is", ErrNoCommand, commandVariable)
+}
+
+// isCommand says why a path is not that of a program.
+func isCommand(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%q is not absolute", path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is no program", path)
+	}
+	return nil
+}
+
+// spawn starts a program in a session of its own, and leaves it.
+func spawn(path string, argv, environ []string) error {
+	cmd := exec.Command(path)
+	cmd.Args, cmd.Env, cmd.Dir = argv, environ, string(filepath.Separator)
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // so that it leaves no zombie while this process lives
+	return nil
+}
