@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +28,7 @@ type Layer struct {
 	programs programs
 	jobs     jobs
 	keeper   keeper
+	asking   sync.WaitGroup // goroutines that ask the core
 }
 
 // Options configure Open.
@@ -74,13 +77,22 @@ func (l *Layer) open(o Options) (err error) {
 // Cache returns the cache, for its statistics.
 func (l *Layer) Cache() *kernstash.Cache { return l.cache }
 
-// Close waits for what is to be stored and noted. Processes need not call it:
-// all of it is done soon after each request.
+// Close ends the tickets that are open, and waits for what is to be stored and
+// noted. Processes need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	l.jobs.wait()
+	for _, t := range l.tickets.all() {
+		t.End()
+	}
+	l.settle()
 	err := l.cache.Close()
 	l.keeper.wait()
 	return err
+}
+
+// settle waits until nothing goes on for tickets that have ended.
+func (l *Layer) settle() {
+	l.asking.Wait()
+	l.jobs.wait()
 }
 
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
@@ -132,7 +144,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		cancel()
 		return nil, l.pass(stats.PassedBusy, "too many programs at once"), true
 	}
-	go t.run(context.WithValue(ctx, ticketKey{}, t), request)
+	l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
 	reply, ok := t.wait(atOnce)
 	return t, reply, ok
 }
@@ -191,6 +203,12 @@ func (s *tickets) find(id uint64) *Ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open[id]
+}
+
+func (s *tickets) all() []*Ticket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.open))
 }
 
 // busy says whether a thread has a ticket. It would wait for itself if it asked

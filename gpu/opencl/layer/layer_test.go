@@ -10,6 +10,8 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // counted waits until a counter has a value: much is done behind the
@@ -32,6 +34,7 @@ func TestSecondBuildIsRestored(t *testing.T) {
 		t.Fatalf("cold: %v, %v, %s", cold, cold.err, cold.reason)
 	}
 	counted(t, h.l, stats.DiskPuts, 1)
+	h.l.Settle()
 	warm := h.build(source(1), &none)
 	if warm.String() != "restored" {
 		t.Fatalf("warm: %v, %s", warm, warm.reason)
@@ -48,4 +51,28 @@ func TestSecondBuildIsRestored(t *testing.T) {
 		t.Errorf("hits %d, misses %d, builds %d, puts %d; want 1 each",
 			s[stats.DiskHits], s[stats.DiskMisses], s[stats.Builds], s[stats.DiskPuts])
 	}
+}
+
+// spooled returns the jobs that were left for the worker, which must be so many.
+func spooled(t *testing.T, l *layer.Layer, root string, want int) []*spool.Job {
+	t.Helper()
+	l.Settle()
+	s := disk.New(disk.Options{Dir: root, ReadOnly: true})
+	defer s.Close()
+	entries, err := spool.List(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []*spool.Job
+	for i := range entries {
+		j, err := spool.Read(t.Context(), s, &entries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	if len(jobs) != want {
+		t.Fatalf("%d jobs, want %d", len(jobs), want)
+	}
+	return jobs
 }

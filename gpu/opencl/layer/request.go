@@ -109,6 +109,8 @@ var errRequest = errors.New("the request makes no sense")
 
 func (r *Request) check() error {
 	switch {
+	case r.Driver.Platform == 0 || r.Driver.GetPlatformInfo == 0 || r.Driver.GetDeviceInfo == 0:
+		return fmt.Errorf("%w: a driver without entry points", errRequest)
 	case len(r.Devices) == 0 || len(r.Devices) > maxDevices:
 		return fmt.Errorf("%w: %d devices", errRequest, len(r.Devices))
 	case len(r.Units) == 0 || len(r.Units) > maxUnits:

@@ -12,12 +12,12 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-const (
-	// patience bounds how long a request waits before there is anything to say:
-	// for another thread's build, or another process's (which the core bounds by
-	// two minutes). Then the driver builds.
-	patience = 130 * time.Second
+// patience bounds how long a request waits before there is anything to say: for
+// another thread's build, or another process's (which the core bounds by two
+// minutes). Then the driver builds.
+var patience = 130 * time.Second
 
+const (
 	// gathering bounds how long the units of a ticket wait for each other. What
 	// is not there by then is built.
 	gathering = 2 * time.Second
