@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -83,5 +84,61 @@ func TestNVIDIA(t *testing.T) {
 	after, err := d.Identify()
 	if diff := cmp.Diff(id.Digest(), after.Digest()); diff != "" || err != nil {
 		t.Errorf("another identity after a build: %s, %v", diff, err)
+	}
+}
+
+// TestNVIDIAFinish: the driver takes machine code made of its PTX, and the
+// program computes the same.
+func TestNVIDIAFinish(t *testing.T) {
+	if os.Getenv(nvidiaVariable) != "1" {
+		t.Skipf("needs NVIDIA hardware; set %s=1 there", nvidiaVariable)
+	}
+	d, err := firstDevice("NV")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := opencl.Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer released(t, c)
+	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
+	j := job(t, r, key.NewOptions("-cl-kernel-arg-info", ""), source(addSource))
+	p, a, err := r.Build(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released(t, p)
+	begin := time.Now()
+	finished, err := r.Finish(t.Context(), j, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("finished in %v: %d bytes of PTX, %d of machine code", time.Since(begin), len(a.Binaries[0].Data), len(finished.Binaries[0].Data))
+	if len(finished.Binaries) != 2 || finished.Binaries[0].Form != store.FormFinal || finished.Binaries[1].Form != store.FormIntermediate || !finished.Better(a) {
+		t.Fatalf("forms %+v", finished.Binaries)
+	}
+	if string(finished.Binaries[0].Data[:4]) != "\x7fELF" {
+		t.Errorf("no ELF: %q", finished.Binaries[0].Data[:4])
+	}
+	begin = time.Now()
+	restored, err := r.Load(t.Context(), j, finished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer released(t, restored)
+	t.Logf("loaded in %v", time.Since(begin))
+	k, q := kernel(t, restored, "add"), queue(t, c)
+	b := buffer(t, c, 4*1024)
+	got := make([]float32, 1024)
+	if err := errors.Join(q.Fill(b, make([]byte, 4), 0, 4*1024), k.Launch(q, []int{1024}, nil, b, b, b, float32(7)), q.Read(b, 0, opencl.Bytes(got))); err != nil {
+		t.Fatal(err)
+	}
+	if got[1023] != 7 {
+		t.Errorf("got %v", got[1023])
+	}
+	tuned := job(t, r, key.NewOptions("-cl-nv-maxrregcount=32", ""), source(addSource))
+	if _, err := r.Finish(t.Context(), tuned, a); !errors.Is(err, kernstash.ErrNotCacheable) {
+		t.Errorf("with an option for the assembler: %v", err)
 	}
 }
