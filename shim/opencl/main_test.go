@@ -39,34 +39,47 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// programs are the C programs in testdata, with what they are linked to.
-var programs = map[string][]string{
-	"observe":           {"-lOpenCL"},
-	"libkernstash.so.1": {"-shared", "-fPIC", "-fvisibility=hidden"},
+// sanitizers are the ways in which the shim is built, each into a folder of its
+// name, the first into the one above.
+var sanitizers = []struct {
+	name  string
+	flags []string
+}{
+	{".", nil},
+	{"asan", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"}},
+	{"tsan", []string{"-fsanitize=thread", "-fno-omit-frame-pointer"}},
 }
 
-// files are the sources of programs that are not named as these.
-var files = map[string]string{"libkernstash.so.1": "fake_library"}
-
 func compile() error {
-	if err := command("make", "-s", "OUT="+built, "all"); err != nil {
+	if err := command("make", "-s", "-j2", "OUT="+built, "all", "asan", "tsan"); err != nil {
 		return err
 	}
-	for name, flags := range programs {
-		if err := program(filepath.Join(built, name), flags...); err != nil {
+	for _, s := range sanitizers {
+		dir := filepath.Join(built, s.name)
+		library := append([]string{"-shared", "-fPIC", "-fvisibility=hidden"}, s.flags...)
+		// The shim opens the library beside it. The fake driver is not linked to by
+		// its name, so that no real loader is taken for it.
+		if err := program("fake_library", filepath.Join(dir, "libkernstash.so.1"), library...); err != nil {
+			return err
+		}
+		driver := filepath.Join(dir, "libfakecl.so")
+		if err := program("fake_driver", driver, library...); err != nil {
+			return err
+		}
+		stress := append([]string{filepath.Join(dir, shim), driver, "-Wl,-rpath," + dir}, s.flags...)
+		if err := program("stress", filepath.Join(dir, "stress"), stress...); err != nil {
 			return err
 		}
 	}
-	return nil
+	return program("observe", filepath.Join(built, "observe"), "-lOpenCL")
 }
 
 // program compiles one C program of testdata.
-func program(to string, flags ...string) error {
-	source := files[filepath.Base(to)]
-	if source == "" {
-		source = filepath.Base(to)
+func program(source, to string, flags ...string) error {
+	args := []string{
+		"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread",
+		"-o", to, filepath.Join("testdata", source+".c"),
 	}
-	args := []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread", "-o", to, filepath.Join("testdata", source+".c")}
 	return command("cc", append(args, flags...)...)
 }
 
@@ -93,6 +106,9 @@ var drivers = []driver{
 	}},
 }
 
+// fake is the fake driver, behind a shim that comes first.
+var fake = driver{"fake", []string{"KERNSTASH_OPENCL_DOOR=preload"}}
+
 // stage is a set of folders that several processes of one test share.
 type stage struct {
 	driver
@@ -115,7 +131,7 @@ func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
 // layered is the environment that puts the layer before the driver, with the
 // fake library behind it.
 func (s *stage) layered() []string {
-	return []string{"OPENCL_LAYERS=" + filepath.Join(built, shim), "FAKE_STORE=" + s.path("store")}
+	return []string{"OPENCL_LAYERS=" + filepath.Join(built, shim)}
 }
 
 // result is how a process ended.
@@ -141,7 +157,7 @@ func (s *stage) run(t *testing.T, env []string, name string, args ...string) res
 	cmd := exec.Command(name, args...)
 	cmd.Dir = s.path("work")
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home"), "POCL_CACHE_DIR=" + s.path("pocl"),
+		"PATH=" + os.Getenv("PATH"), "FAKE_STORE=" + s.path("store"), "HOME=" + s.path("home"), "POCL_CACHE_DIR=" + s.path("pocl"),
 		"FAKE_LOG=" + s.path("log"), "KERNSTASH_REPORT=" + s.path("report"),
 	}, s.env...)
 	cmd.Env = append(cmd.Env, env...)

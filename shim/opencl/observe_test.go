@@ -3,6 +3,8 @@
 package opencl_layer_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,5 +40,36 @@ func TestObservedTheSame(t *testing.T) {
 				t.Errorf("warm: %d refused", n)
 			}
 		})
+	}
+}
+
+// The same, preloaded before a loader, with the layer there too: one is active.
+func TestObservedTheSamePreloaded(t *testing.T) {
+	t.Parallel()
+	parts := "options,rebuild,lifetimes,wrong"
+	s := newStage(t, drivers[0])
+	without := normal(s.mustRun(t, nil, "observe", parts).out)
+	preloaded := append(s.layered(), "LD_PRELOAD="+filepath.Join(built, shim), "KERNSTASH_OPENCL_DOOR=preload")
+	for _, name := range []string{"cold", "warm"} {
+		r := s.mustRun(t, preloaded, "observe", parts)
+		if diff := cmp.Diff(without, normal(r.out)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+		if !strings.Contains(r.report, `"door":"opencl-preload"`) || strings.Contains(r.report, "opencl-layer") {
+			t.Errorf("%s: %s", name, r.report)
+		}
+		if n := count(r.log, "built"); n != 0 && name == "warm" {
+			t.Errorf("%s: %d built", name, n)
+		}
+	}
+	// And the other way about: preloaded, and the layer asked for.
+	for _, door := range []string{"", "KERNSTASH_OPENCL_DOOR=layer"} {
+		r := s.mustRun(t, append(s.layered(), "LD_PRELOAD="+filepath.Join(built, shim), door), "observe", "lifetimes")
+		if !strings.Contains(r.report, `"door":"opencl-layer"`) || strings.Contains(r.report, "opencl-preload") {
+			t.Errorf("%s: %s", door, r.report)
+		}
+		if count(r.log, "restored") == 0 {
+			t.Errorf("%s: %s", door, r.log)
+		}
 	}
 }

@@ -320,6 +320,9 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		return code;
 	}
 	shadow_put(s);
+	/* Devices that are not the program's: a driver may take them nevertheless. */
+	if (set == 0 && list != NULL && n > 0)
+		program_settle(p);
 	if (set == 0 || kernels)
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	const char *reason = p->unknown;

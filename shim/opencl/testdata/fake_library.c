@@ -337,6 +337,7 @@ static void passed(const char *reason) { say("passed %s\n", reason); }
 __attribute__((visibility("default"))) const ksl_api *kernstash_layer_api(uint32_t abi)
 {
 	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, released, passed};
+	say("opened\n");
 	if (mode("abi"))
 		return NULL;
 	return abi == KSL_ABI ? &api : NULL;

@@ -1,0 +1,72 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Where the library stays out, the application runs as without the shim, and the
+// reason is reported, once for each process.
+func TestStaysOut(t *testing.T) {
+	t.Parallel()
+	stress := filepath.Join(built, "stress")
+	for _, c := range []struct {
+		name   string
+		env    []string
+		args   []string
+		reason string
+	}{
+		{"disabled", []string{"KERNSTASH_DISABLE=1"}, []string{stress, "first"}, "KERNSTASH_DISABLE"},
+		{"no library", []string{"KERNSTASH_LIBRARY=/nonexistent/libkernstash.so.1"}, []string{stress, "first", "loop"}, "library not found"},
+		{"no library, only a file", []string{"KERNSTASH_LIBRARY=/etc/passwd"}, []string{stress, "first"}, "library not loadable"},
+		{"another release", []string{"FAKE=abi"}, []string{stress, "first"}, "library of another release, or off"},
+		{"address space", nil, []string{"/bin/sh", "-c", "ulimit -v 3000000; exec " + stress + " first"}, "address-space limit"},
+		{"forked", nil, []string{stress, "first", "forked"}, "forked after the library was opened"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fake)
+			r := s.mustRun(t, c.env, c.args[0], c.args[1:]...)
+			if want := `"reason":"` + c.reason + `"}` + "\n"; strings.Count(r.report, want) != 1 || count(r.report, `{"event":"out"`) != 1 {
+				t.Errorf("report:\n%s\nwant one line with %s", r.report, want)
+			}
+			if c.name != "disabled" && strings.Count(r.report, `"door":"opencl-preload"`) != 1 {
+				t.Errorf("report: %s", r.report)
+			}
+		})
+	}
+}
+
+// The library is opened by the first build: an application that builds nothing
+// does not pay for it, and a child of a parent that has built nothing may cache.
+func TestOpenedByTheFirstBuild(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, drivers[0])
+	if r := s.mustRun(t, s.layered(), "observe", "nothing"); r.log != "" || !strings.Contains(r.report, `"door":"opencl-layer"`) {
+		t.Errorf("log %q, report %q", r.log, r.report)
+	}
+	s = newStage(t, fake)
+	if r := s.mustRun(t, nil, "stress", "forked"); count(r.log, "opened") != 1 || count(r.log, "built") != 3 {
+		t.Errorf("child: %s", r.log)
+	}
+	// A thread that is a cache itself is let through.
+	if r := s.mustRun(t, nil, "stress", "aside"); r.log != "" {
+		t.Errorf("aside: %s", r.log)
+	}
+}
+
+// With its kernel cache off PoCL aborts now and then when processes restore one
+// binary at the same time: it is left alone.
+func TestPoCLWithoutItsCache(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, drivers[0])
+	for range 2 {
+		r := s.mustRun(t, append(s.layered(), "POCL_KERNEL_CACHE=0"), "observe", "lifetimes")
+		if count(r.log, "passed POCL_KERNEL_CACHE=0") == 0 || count(r.log, "begin") != 0 {
+			t.Errorf("%s", r.log)
+		}
+	}
+}

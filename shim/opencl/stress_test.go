@@ -1,0 +1,78 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// numbers are what a run of stress ends with.
+func numbers(t *testing.T, r result) (built, restored int) {
+	t.Helper()
+	if _, err := fmt.Sscanf(r.out, "built %d restored %d", &built, &restored); err != nil {
+		t.Fatalf("%v in %q", err, r.out)
+	}
+	return built, restored
+}
+
+// An application cannot tell the difference, in many ways of building, in three
+// builds of the shim, of which two look for errors of memory and of threads.
+// The program itself compares; here the numbers of real builds are looked at:
+// each scenario has those of wrong calls, too.
+func TestStress(t *testing.T) {
+	t.Parallel()
+	scenarios := []struct {
+		name       string
+		env        []string
+		cold, warm int // builds by the driver; -1: whatever
+	}{
+		// One of the builds is refused: a kernel is there.
+		{"first", nil, 2, 0},
+		{"loop", nil, 20, 0},
+		{"threads", nil, -1, 0},
+		{"same", nil, -1, 0},
+		{"small", nil, 2, 0},
+		{"callbacks", nil, 5, 1}, // one fails
+		{"callbacks", []string{"FAKE_DRIVER=async"}, 5, 1},
+		{"lifetimes", nil, 2, 0},
+		{"rebuilds", nil, -1, -1},
+		{"rebuilds", []string{"FAKE_DEVICES=2"}, -1, -1},
+		{"forked-with", nil, -1, 0},
+		{"forked", nil, 0, 0}, // here; there each builds
+		{"aside", nil, 2, 2},
+		// Faults of the library and of the driver.
+		{"loop", []string{"FAKE=partial", "FAKE_DEVICES=3"}, -1, 1000},
+		{"threads", []string{"FAKE=partial", "FAKE_DEVICES=2"}, -1, 640},
+		{"callbacks", []string{"FAKE=partial", "FAKE_DEVICES=2"}, -1, -1},
+		{"threads", []string{"FAKE=refuse"}, -1, -1},
+		{"loop", []string{"FAKE=stubborn"}, 2000, 2000},
+		{"loop", []string{"FAKE=mangled"}, 2000, 2000},
+		{"callbacks", []string{"FAKE=mangled"}, 9, 9},
+		{"threads", []string{"FAKE=pass"}, 1280, 1280},
+		{"loop", []string{"FAKE=abi"}, 2000, 2000},
+		{"first", []string{"FAKE_DRIVER=memory"}, 2, 2},
+		{"loop", []string{"FAKE_KIND=2"}, 2000, 2000},
+		{"callbacks", []string{"FAKE_KIND=1"}, 5, 1},
+	}
+	for _, s := range sanitizers {
+		for _, sc := range scenarios {
+			t.Run(fmt.Sprint(s.name, sc.name, sc.env), func(t *testing.T) {
+				t.Parallel()
+				stage := newStage(t, fake)
+				for _, round := range []struct {
+					name string
+					want int
+				}{{"cold", sc.cold}, {"warm", sc.warm}} {
+					r := stage.mustRun(t, sc.env, built+"/"+s.name+"/stress", sc.name)
+					if n, _ := numbers(t, r); round.want >= 0 && n != round.want {
+						t.Errorf("%s: %d built by the driver, want %d\n%s", round.name, n, round.want, tail(r.log))
+					}
+					if r.err != "" {
+						t.Errorf("%s: %s", round.name, r.err)
+					}
+				}
+			})
+		}
+	}
+}
