@@ -70,7 +70,7 @@ func (b *builder) run() (State, error) {
 		return Refused, fmt.Errorf("here it has another key: %s differs", what)
 	}
 	if b.job.Kind == spool.Finish {
-		return b.finish(d, stored)
+		return b.finish(rt, stored)
 	}
 	if d.Kind() == opencl.Deferred && len(variants) == 0 {
 		return Refused, errors.New("no launch of it was seen")
