@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -44,6 +46,15 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
 	}
 	return spool.Add(ctx, c.disk, j, c.stats)
+}
+
+// Worker returns what decides who does such jobs: the store that they are in, nil
+// where there is none, and the setting worker.
+func (c *Cache) Worker() (s *disk.Store, policy string) {
+	if !c.writes() {
+		return nil, settings.WorkerOff
+	}
+	return c.disk, c.settings.Worker
 }
 
 // Warn tells the trace of something that is not as it should be.

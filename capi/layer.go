@@ -2,14 +2,21 @@
 
 package main
 
+// #include <stdlib.h>
 // #include "layer_calls.h"
+// #include "spawn.h"
 import "C"
 
 import (
+	"fmt"
+	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // theLayer serves the process; nil: it stays out. It is written once, before
@@ -24,10 +31,47 @@ func ksl_go_open(arg unsafe.Pointer) {
 			theLayer, c.open = nil, 0
 		}
 	}()
-	l, err := layer.Open(layer.Options{})
+	l, err := layer.Open(layer.Options{Left: func() { layerWorker().Start() }})
 	if err == nil {
 		theLayer, c.open = l, 1
 	}
+}
+
+// layerWorker sees that somebody does the jobs that are left.
+var layerWorker = sync.OnceValue(func() *worker.Starter {
+	s, policy := theLayer.Cache().Worker()
+	o := worker.StartOptions{Store: s, Policy: policy, Environ: dl.Environ(), Spawn: spawnDetached}
+	if path := C.ks_own_path(); path != nil {
+		o.Library = C.GoString(path)
+	}
+	return worker.NewStarter(o)
+})
+
+// spawnDetached starts a program that the host does not notice.
+func spawnDetached(path string, argv, environ []string) error {
+	var made []unsafe.Pointer
+	defer func() {
+		for _, p := range made {
+			C.free(p)
+		}
+	}()
+	text := func(s string) *C.char {
+		c := C.CString(s)
+		made = append(made, unsafe.Pointer(c))
+		return c
+	}
+	list := func(all []string) **C.char {
+		c := (**C.char)(C.calloc(C.size_t(len(all)+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
+		made = append(made, unsafe.Pointer(c))
+		for i, s := range all {
+			unsafe.Slice(c, len(all)+1)[i] = text(s)
+		}
+		return c
+	}
+	if errno := C.ks_spawn_detached(text(path), list(argv), list(environ)); errno != 0 {
+		return fmt.Errorf("start %s: %w", path, syscall.Errno(errno))
+	}
+	return nil
 }
 
 // guardLayer makes KSL_PASS of a panic in f, which reads what C hands over.

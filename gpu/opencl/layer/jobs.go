@@ -34,7 +34,8 @@ func newPart(s *step) part {
 // jobs leaves work for the worker, off the application's path. Of what one
 // program after the other brings, each launch is left once.
 type jobs struct {
-	l *Layer
+	l    *Layer
+	told func() // of a new one; may be nil
 
 	mu      sync.Mutex
 	left    map[string][]string // by the job's name: the launches that were left
@@ -116,6 +117,9 @@ func (j *jobs) leave(job spool.Job) {
 	if err != nil {
 		j.l.cache.Warn("job not left for the worker", "reason", err.Error())
 		return
+	}
+	if result == spool.Added && j.told != nil {
+		j.told()
 	}
 	if result == spool.Added {
 		j.l.report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})

@@ -35,6 +35,10 @@ type Layer struct {
 type Options struct {
 	Cache kernstash.Options // Lenient is set
 	Door  string            // for the report of a run; "" is "opencl-layer"
+
+	// Left is called, off the application's path, when there is a new job for the
+	// worker; may be nil.
+	Left func()
 }
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
@@ -48,7 +52,7 @@ func Open(o Options) (*Layer, error) {
 		l.door = "opencl-layer"
 	}
 	l.keeper.l = l
-	l.jobs.l = l
+	l.jobs.l, l.jobs.told = l, o.Left
 	if err := l.open(o); err != nil {
 		l.report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
 		return nil, fmt.Errorf("open layer: %w", err)
