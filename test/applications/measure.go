@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// result is what one application showed with PoCL's cache on or off.
+type result struct {
+	App       string
+	PoCLCache bool
+
+	Without time.Duration // the first run without the layer, PoCL's cache empty
+	PoCL    time.Duration // one without the layer, PoCL's cache filled; 0: it is off
+	Cold    time.Duration // under the layer, both empty
+	Warm    time.Duration // ours filled, PoCL's empty
+
+	ColdAsked, WarmDisk, WarmCompiled, WarmPassed, WarmFailed int
+
+	SavedMS float64 // as the warm run reports it
+	Wrong   []string
+}
+
+// warmRuns is how often the warm start is measured; the median counts.
+const warmRuns = 3
+
+// measure runs an application in all ways.
+func measure(ctx context.Context, scratch, kernstash string, a *application, poclCache bool) (result, error) {
+	r := result{App: a.name, PoCLCache: poclCache}
+	root := filepath.Join(scratch, "root")
+	filled := filepath.Join(scratch, "pocl")
+	for _, d := range []string{root, filled} {
+		if err := os.RemoveAll(d); err != nil {
+			return r, err
+		}
+	}
+	s := stage{scratch: scratch, app: a, poclCache: poclCache, root: root}
+	control := func(dir string) (run, error) {
+		s := s
+		s.poclDir = dir
+		return s.run(ctx)
+	}
+	first, err := control(filled)
+	if err != nil {
+		return r, err
+	}
+	r.Without = first.took
+	second, err := control("")
+	if err != nil {
+		return r, err
+	}
+	if second.output != first.output {
+		return r, fmt.Errorf("%s: two runs without the layer differ, so nothing can be told:\n%s", a.name, difference(first.output, second.output))
+	}
+	if poclCache {
+		again, err := control(filled)
+		if err != nil {
+			return r, err
+		}
+		r.PoCL = again.took
+	}
+	s.kernstash = kernstash
+	cold, err := s.run(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Cold, r.ColdAsked = cold.took, cold.account.Programs.Asked
+	r.compare("cold", first, cold)
+	if err := s.settled(ctx); err != nil {
+		return r, err
+	}
+	var warm []run
+	for range warmRuns {
+		w, err := s.run(ctx)
+		if err != nil {
+			return r, err
+		}
+		r.compare("warm", first, w)
+		warm = append(warm, w)
+	}
+	slices.SortFunc(warm, func(a, b run) int { return int(a.took - b.took) })
+	median := warm[len(warm)/2]
+	p := median.account.Programs
+	r.Warm, r.SavedMS = median.took, median.account.SavedMS
+	r.WarmDisk, r.WarmCompiled, r.WarmPassed, r.WarmFailed = p.Disk+p.Memory, p.Compiled, p.Passed, p.Failed
+	for _, w := range warm {
+		r.check(a, w)
+	}
+	return r, nil
+}
+
+// compare notes where an output differs from what is right.
+func (r *result) compare(what string, right, got run) {
+	if got.output != right.output {
+		r.Wrong = append(r.Wrong, fmt.Sprintf("the %s run's output differs:\n%s", what, difference(right.output, got.output)))
+	}
+}
+
+// check notes what a warm run must not do.
+func (r *result) check(a *application, w run) {
+	p := w.account.Programs
+	switch {
+	case p.Compiled > 0:
+		r.Wrong = append(r.Wrong, fmt.Sprintf("a warm run compiled %d of %d: %v", p.Compiled, p.Asked, w.account.CompiledBecause))
+	case a.builds && p.Disk+p.Memory == 0:
+		r.Wrong = append(r.Wrong, fmt.Sprintf("a warm run found nothing: door %q, %s, passed %v", w.account.Door, w.account.Note, w.account.PassedBecause))
+	}
+}
+
+// difference shows the first line that differs.
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range max(len(x), len(y)) {
+		var l, m string
+		if i < len(x) {
+			l = x[i]
+		}
+		if i < len(y) {
+			m = y[i]
+		}
+		if l != m {
+			return fmt.Sprintf("  line %d: %.300q\n  instead: %.300q", i+1, m, l)
+		}
+	}
+	return "  equal"
+}

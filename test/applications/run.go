@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// limit is how long one run may take.
+const limit = 10 * time.Minute
+
+// run is one run of an application.
+type run struct {
+	output  string // normalised
+	took    time.Duration
+	account account
+}
+
+// account is what `kernstash run --json` says of it.
+type account struct {
+	Door     string  `json:"door"`
+	Note     string  `json:"note"`
+	SavedMS  float64 `json:"saved_ms"`
+	Jobs     int     `json:"worker_jobs"`
+	Programs struct {
+		Asked    int `json:"asked"`
+		Memory   int `json:"memory"`
+		Disk     int `json:"disk"`
+		Compiled int `json:"compiled"`
+		Passed   int `json:"passed"`
+		Failed   int `json:"failed"`
+	} `json:"programs"`
+	CompiledBecause []count `json:"compiled_because"`
+	PassedBecause   []count `json:"passed_because"`
+}
+
+type count struct {
+	What string `json:"what"`
+	N    int    `json:"n"`
+}
+
+// stage is where an application runs: a home and a working directory of its own
+// each time, PoCL's kernel cache, and ours.
+type stage struct {
+	scratch   string
+	kernstash string // the command; "" runs without it
+	app       *application
+	poclCache bool   // PoCL's cache is on
+	poclDir   string // "" for a fresh one
+	root      string // ours
+}
+
+func (s stage) run(ctx context.Context) (run, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	dir, err := os.MkdirTemp(s.scratch, "run")
+	if err != nil {
+		return run{}, err
+	}
+	defer os.RemoveAll(dir)
+	// The directory's name has no part in what is built: hashcat's options name it.
+	work := filepath.Join(s.scratch, "work")
+	home := filepath.Join(s.scratch, "home")
+	for _, d := range []string{work, home} {
+		if err := errors.Join(os.RemoveAll(d), os.Mkdir(d, 0o700)); err != nil {
+			return run{}, err
+		}
+	}
+	if s.app.make != nil {
+		if err := s.app.make(work); err != nil {
+			return run{}, err
+		}
+	}
+	pocl := s.poclDir
+	if pocl == "" {
+		pocl = filepath.Join(dir, "pocl")
+	}
+	if err := os.MkdirAll(pocl, 0o700); err != nil {
+		return run{}, err
+	}
+	command := s.app.command
+	report := filepath.Join(dir, "report.json")
+	if s.kernstash != "" {
+		command = append([]string{s.kernstash, "run", "--quiet=false", "--json", report, "--"}, command...)
+	}
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir = work
+	c.Env = append([]string{
+		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + dir,
+		"POCL_CACHE_DIR=" + pocl, "POCL_KERNEL_CACHE=" + map[bool]string{true: "1", false: "0"}[s.poclCache],
+		"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd",
+		"KERNSTASH_DIR=" + s.root,
+	}, s.app.env...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	start := time.Now()
+	err = c.Run()
+	r := run{took: time.Since(start)}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w\n%s%s", s.app.name, err, tail(out.Bytes()), tail(errs.Bytes()))
+	}
+	if s.app.result != "" {
+		b, err := os.ReadFile(filepath.Join(work, s.app.result))
+		if err != nil {
+			return r, err
+		}
+		out.Write(b)
+	}
+	r.output = s.app.normal(out.Bytes())
+	if s.kernstash != "" {
+		b, err := os.ReadFile(report)
+		if err != nil {
+			return r, err
+		}
+		if err := json.Unmarshal(b, &r.account); err != nil {
+			return r, fmt.Errorf("%s: %w", report, err)
+		}
+	}
+	return r, nil
+}
+
+// settled waits until the worker has done what the cold run left it.
+func (s stage) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := exec.CommandContext(ctx, s.kernstash, "--dir", s.root, "worker", "wait")
+	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(s.scratch, "home")}
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("worker wait: %w\n%s", err, tail(out))
+	}
+	return nil
+}
+
+func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }

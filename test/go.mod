@@ -1,0 +1,3 @@
+module github.com/kernstash/kernstash/test
+
+go 1.26.0

@@ -1,0 +1,175 @@
+// Command gpu measures, on a machine with an NVIDIA GPU, what an OpenCL program
+// that knows nothing of kernstash pays for its start: with nothing, with the
+// driver's own cache, and under the layer, through a loader that knows layers
+// and through CUDA's, which knows none. Every run is a process of its own, and
+// checks what it computed.
+//
+//	go build -o gpu ./gpu && cc -O2 gpu/testdata/heavy.c -o heavy -lOpenCL
+//	./gpu -kernstash …/bin/kernstash -heavy ./heavy -cuda /usr/local/cuda/lib64
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// way is a way to start the program.
+type way struct {
+	name   string
+	cached bool   // the driver's own cache is on
+	warm   bool   // the driver's own cache has it
+	door   string // "" runs without the layer
+	loader string // directory of the OpenCL loader, "" for the usual one
+}
+
+type bench struct {
+	kernstash, heavy, args string
+	scratch, icd           string
+	times                  int
+}
+
+func main() {
+	kernstash := flag.String("kernstash", "bin/kernstash", "the `command`, its libraries beside it")
+	heavy := flag.String("heavy", "./heavy", "the `program`, built from heavy.c")
+	cuda := flag.String("cuda", "", "`directory` of CUDA's libOpenCL.so.1, to measure LD_PRELOAD")
+	icd := flag.String("icd", "", "`library` of the driver, where no ICD file is installed")
+	times := flag.Int("n", 5, "processes of each kind")
+	flag.Parse()
+	if err := show(*kernstash, *heavy, *cuda, *icd, *times); err != nil {
+		fmt.Fprintln(os.Stderr, "gpu:", err)
+		os.Exit(1)
+	}
+}
+
+func show(kernstash, heavy, cuda, icd string, times int) error {
+	scratch, err := os.MkdirTemp("", "kernstash-gpu")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	b := &bench{scratch: scratch, times: times}
+	for _, p := range []struct {
+		to   *string
+		path string
+	}{{&b.kernstash, kernstash}, {&b.heavy, heavy}} {
+		if *p.to, err = filepath.Abs(p.path); err != nil {
+			return err
+		}
+	}
+	if icd != "" {
+		b.icd = filepath.Join(scratch, "nvidia.icd")
+		if err := os.WriteFile(b.icd, []byte(icd+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	ways := []way{
+		{name: "built, driver's cache off"},
+		{name: "driver's own cache, warm", cached: true, warm: true},
+		{name: "layer, driver's cache off", door: "layer"},
+		{name: "layer, driver's cache on, empty", door: "layer", cached: true},
+		{name: "layer, driver's cache on, warm", door: "layer", cached: true, warm: true},
+	}
+	if cuda != "" {
+		ways = append(ways,
+			way{name: "LD_PRELOAD under CUDA's loader, driver's cache off", door: "preload", loader: cuda},
+			way{name: "LD_PRELOAD under CUDA's loader, driver's cache on, warm", door: "preload", loader: cuda, cached: true, warm: true})
+	}
+	for _, size := range []struct{ name, args string }{{"one-line kernel", "1 1"}, {"heavy program", "60 120"}} {
+		b.args = size.args
+		fmt.Printf("\n| %s | build call, ms | to the first result, ms |\n|---|--:|--:|\n", size.name)
+		for _, w := range ways {
+			if err := b.measure(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// started is what one process said.
+type started struct{ build, first float64 }
+
+func (b *bench) measure(w way) error {
+	dir, err := os.MkdirTemp(b.scratch, "way")
+	if err != nil {
+		return err
+	}
+	cache, root := filepath.Join(dir, "driver"), filepath.Join(dir, "root")
+	if w.warm {
+		without := w
+		without.door = ""
+		if _, err := b.start(without, cache, root); err != nil {
+			return err
+		}
+	}
+	if w.door != "" {
+		if _, err := b.start(w, cache, root); err != nil {
+			return err
+		}
+		out, err := exec.Command(b.kernstash, "--dir", root, "worker", "wait").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("worker wait: %w: %s", err, out)
+		}
+	}
+	var all []started
+	for i := range b.times {
+		c := cache
+		if w.cached && !w.warm {
+			c = filepath.Join(dir, fmt.Sprint("driver", i))
+		}
+		s, err := b.start(w, c, root)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	median := func(f func(started) float64) float64 {
+		slices.SortFunc(all, func(x, y started) int { return int(1e6 * (f(x) - f(y))) })
+		return f(all[len(all)/2])
+	}
+	fmt.Printf("| %s | %.2f | %.2f |\n", w.name, median(func(s started) float64 { return s.build }), median(func(s started) float64 { return s.first }))
+	return nil
+}
+
+// start runs the program once.
+func (b *bench) start(w way, cache, root string) (s started, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	command := append([]string{b.heavy}, strings.Fields(b.args)...)
+	if w.door != "" {
+		command = append([]string{b.kernstash, "run", "--door", w.door, "--report", "--"}, command...)
+	}
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Env = append(os.Environ(), "CUDA_CACHE_PATH="+cache, "KERNSTASH_DIR="+root)
+	if !w.cached {
+		c.Env = append(c.Env, "CUDA_CACHE_DISABLE=1")
+	}
+	if b.icd != "" {
+		c.Env = append(c.Env, "OCL_ICD_VENDORS="+b.icd)
+	}
+	if w.loader != "" {
+		c.Env = append(c.Env, "LD_LIBRARY_PATH="+w.loader)
+	}
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil {
+		return s, fmt.Errorf("%s: %w: %s%s", w.name, err, out, errs.String())
+	}
+	var bytes int
+	if _, err := fmt.Sscanf(string(out), "build %f first %f bytes %d right", &s.build, &s.first, &bytes); err != nil {
+		return s, errors.Join(fmt.Errorf("%s: it said %q", w.name, out), err)
+	}
+	if os.Getenv("GPU_TALK") != "" {
+		fmt.Fprintf(os.Stderr, "%s: %s%s", w.name, out, errs.String())
+	}
+	return s, nil
+}
