@@ -20,7 +20,10 @@ const outcomeDescriptor = 3
 // Main is the whole of a process that package worker starts: it reads a job from
 // standard input, does it in its working directory, which is its own, and says the
 // outcome on descriptor 3. It returns the exit status. The process ends when its standard input does, since then the worker has ended.
-func Main(s *disk.Store) int {
+func Main(s *disk.Store) int { return main(s, 0) }
+
+// main is Main; delay is for tests.
+func main(s *disk.Store, delay time.Duration) int {
 	yield()
 	out := os.NewFile(outcomeDescriptor, "outcome")
 	dir, err := os.Getwd()
@@ -28,7 +31,7 @@ func Main(s *disk.Store) int {
 		fmt.Fprintln(os.Stderr, "kernstash: this is for 'kernstash worker run' to call")
 		return 2
 	}
-	o, err := one(s, dir)
+	o, err := one(s, dir, delay)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kernstash:", err)
 		return 1
@@ -39,7 +42,7 @@ func Main(s *disk.Store) int {
 	return 0
 }
 
-func one(s *disk.Store, dir string) (Outcome, error) {
+func one(s *disk.Store, dir string, delay time.Duration) (Outcome, error) {
 	var size [8]byte
 	if _, err := io.ReadFull(os.Stdin, size[:]); err != nil {
 		return Outcome{}, fmt.Errorf("read the job: %w", err)
@@ -57,6 +60,7 @@ func one(s *disk.Store, dir string) (Outcome, error) {
 	if err != nil {
 		return Outcome{State: Refused, Reason: err.Error()}, nil
 	}
+	time.Sleep(delay)
 	o := Do(context.Background(), s, j, dir)
 	_ = s.Close()
 	return o, nil

@@ -55,8 +55,13 @@ var roles = map[string]func(args []string) int{
 		_ = killMyself()
 		select {}
 	},
-	"hang":        func([]string) int { select {} },
-	"silent":      func([]string) int { return 0 },
+	"hang":   func([]string) int { select {} },
+	"silent": func([]string) int { return 0 },
+	"long": func(args []string) int {
+		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
+		time.AfterFunc(time.Minute, func() { os.Exit(3) })
+		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Minute)
+	},
 	"application": application,
 	"worker":      workerRole,
 }

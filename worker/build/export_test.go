@@ -1,0 +1,4 @@
+package build
+
+// MainAfter is Main, which does its job late.
+var MainAfter = main

@@ -1,0 +1,427 @@
+//go:build linux && !nogpu
+
+package build_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// handMade returns a job of a source, for PoCL's device in this process's
+// environment, without starting an application.
+func handMade(t testing.TB, code string, variants ...string) spool.Job {
+	t.Helper()
+	d, err := device()
+	must(t, err)
+	image, err := kernstash.NewImage(key.OpenCLC, []byte(code))
+	must(t, err)
+	r, err := recipeOf(request{}, d, image)
+	must(t, err)
+	return spool.Job{
+		Kind: spool.Capture, Recipe: r, Variants: variants, Cost: time.Second,
+		Environment: spool.Take([]string{"OCL_ICD_VENDORS=" + icd}, r, t.TempDir()),
+	}
+}
+
+const (
+	small        = "kernel void k(global int *a) { a[get_global_id(0)] = 1; }"
+	smallVariant = "k/64-1-1-goffs0-smallgrid"
+)
+
+func add(t testing.TB, s *disk.Store, j spool.Job) {
+	t.Helper()
+	if _, err := spool.Add(bg, s, j, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newRoot(t testing.TB) *disk.Store {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "root"))
+}
+
+// TestCrashingCompiler: it is asked twice, and the job goes with the reason; the
+// next job is done.
+func TestCrashingCompiler(t *testing.T) {
+	t.Parallel()
+	for role, want := range map[string]string{
+		"crash":  "twice: the compiler's process ended: signal: killed: LLVM ERROR: out of ideas",
+		"hang":   "twice: the build took longer than 300ms",
+		"silent": "twice: the builder ended without a word",
+	} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			s := newRoot(t)
+			add(t, s, handMade(t, small, smallVariant))
+			o := options(t, s, role)
+			o.Limit = 300 * time.Millisecond
+			if role != "hang" {
+				o.Limit = time.Minute
+			}
+			st := work(t, o)
+			if st.Refused != 1 || st.Waiting != 0 || len(st.Last) != 2 {
+				t.Fatalf("%+v", st)
+			}
+			if st.Last[1].State != "failed" || st.Last[0].State != "refused" || st.Last[0].Reason != want {
+				t.Errorf("%+v, want %q", st.Last, want)
+			}
+			if n := o.Recorder.(*stats.Counters).Snapshot()[stats.JobsRefused]; n != 1 {
+				t.Errorf("%d are counted", n)
+			}
+			if files, err := s.SpoolFiles(bg); err != nil || len(files) != 0 {
+				t.Errorf("left in the spool: %v, %v", files, err)
+			}
+			asked, err := worker.Ask(bg, s)
+			if err != nil || asked.Running || asked.Refused != 1 || asked.Last[0].Reason != want {
+				t.Errorf("who asks hears %+v, %v", asked, err)
+			}
+			add(t, s, handMade(t, small, smallVariant))
+			if st := work(t, options(t, s, "builder")); st.Done != 1 {
+				t.Errorf("then: %+v", st)
+			}
+		})
+	}
+}
+
+// TestKilledWorker: a worker is killed at any moment. Its job stays, its lock and
+// its builder go, and what is stored is whole.
+func TestKilledWorker(t *testing.T) {
+	t.Parallel()
+	times := 12
+	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
+		times = 50
+	}
+	s := newRoot(t)
+	self, err := os.Executable()
+	must(t, err)
+	j := handMade(t, small, smallVariant)
+	done := 0
+	for i := range times {
+		add(t, s, j)
+		cmd := exec.Command(self, "worker", s.Dir(), "builder")
+		cmd.Env = environ(t.TempDir())
+		must(t, cmd.Start())
+		// A whole run takes about a second.
+		time.Sleep(rand.N(1500 * time.Millisecond))
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		if s.HasWorker() {
+			t.Fatalf("%d: the lock is held", i)
+		}
+		_, getErr := s.Get(bg, j.Key())
+		jobs, err := spool.List(bg, s)
+		must(t, err)
+		switch {
+		case getErr == nil:
+			done++
+			must(t, s.Delete(bg, j.Key()))
+		case !errors.Is(getErr, store.ErrNotFound):
+			t.Fatal(getErr)
+		case len(jobs) != 1:
+			t.Fatalf("%d: nothing is stored, and the job is gone: %v", i, jobs)
+		}
+		for _, e := range jobs {
+			if tries := spool.ReadTries(bg, s, &e); tries.Failed > 0 {
+				t.Errorf("%d: a worker's end is counted as a compiler's: %+v", i, tries)
+			}
+			must(t, spool.Remove(bg, s, &e)) // or it would be begun too often
+		}
+		r, err := s.Verify(bg, false, nil)
+		must(t, err)
+		if len(r.Problems) > 0 {
+			t.Fatalf("%d: %v", i, r.Problems)
+		}
+	}
+	t.Logf("killed %d times, %d of them when the artifact was there", times, done)
+	add(t, s, j)
+	if st := work(t, options(t, s, "builder")); st.Done != 1 {
+		t.Errorf("the next worker: %+v", st)
+	}
+	if left, err := os.ReadDir(filepath.Join(s.Dir(), ".meta/work")); err != nil || len(left) > 0 {
+		t.Errorf("left by the killed: %v, %v", left, err)
+	}
+}
+
+// TestBuilderEndsWithItsWorker: be it in the middle of a build.
+func TestBuilderEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self, "worker", s.Dir(), "long")
+	cmd.Env = environ(t.TempDir())
+	must(t, cmd.Start())
+	pids := filepath.Join(s.Dir(), ".meta/work/*/tree/pid")
+	pid := 0
+	for range 200 {
+		if found, _ := filepath.Glob(pids); len(found) == 1 {
+			if b, err := os.ReadFile(found[0]); err == nil {
+				if _, err := fmt.Sscan(string(b), &pid); err == nil {
+					break
+				}
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if pid == 0 {
+		t.Fatal("no builder was started")
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	for range 250 {
+		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || zombie(pid) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("builder %d runs on", pid)
+}
+
+func zombie(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(b), ") Z ")
+}
+
+// TestTwoWorkers: one works, the other one says that there is one.
+func TestTwoWorkers(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	o := options(t, s, "builder")
+	building := make(chan struct{}, 10)
+	o.Progress = func(st worker.Status) {
+		if st.Building != "" {
+			building <- struct{}{}
+		}
+	}
+	first := make(chan worker.Status, 1)
+	go func() {
+		st, _ := worker.Run(bg, o)
+		first <- st
+	}()
+	<-building
+	other := open(t, s.Dir())
+	if _, err := worker.Run(bg, options(t, other, "builder")); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("the second worker: %v", err)
+	}
+	if st, err := worker.Ask(bg, other); err != nil || !st.Running {
+		t.Errorf("who asks: %+v, %v", st, err)
+	}
+	if st, err := worker.Wait(bg, other, nil); err != nil || st.Waiting != 0 {
+		t.Errorf("who waits: %+v, %v", st, err)
+	}
+	if st := <-first; st.Done != 1 {
+		t.Errorf("the first worker: %+v", st)
+	}
+}
+
+// TestStop: the build that is under way is ended, and its job stays as it was.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	o := options(t, s, "hang")
+	building := make(chan struct{}, 10)
+	o.Progress = func(st worker.Status) {
+		if st.Building != "" {
+			building <- struct{}{}
+		}
+	}
+	ended := make(chan worker.Status, 1)
+	go func() {
+		st, _ := worker.Run(bg, o)
+		ended <- st
+	}()
+	<-building
+	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	defer cancel()
+	if was, err := worker.Stop(ctx, open(t, s.Dir())); !was || err != nil {
+		t.Fatalf("stop: %v, %v", was, err)
+	}
+	if st := <-ended; st.End != "asked to" || st.Waiting != 1 || st.Refused+st.Done != 0 {
+		t.Errorf("%+v", st)
+	}
+	jobs, err := spool.List(bg, s)
+	must(t, err)
+	if len(jobs) != 1 || spool.ReadTries(bg, s, &jobs[0]).Failed != 0 {
+		t.Errorf("jobs: %v", jobs)
+	}
+	if was, err := worker.Stop(ctx, s); was || err != nil {
+		t.Errorf("with no worker: %v, %v", was, err)
+	}
+	// What was asked before does not end the next one.
+	if st := work(t, options(t, s, "builder")); st.Done != 1 {
+		t.Errorf("the next: %+v", st)
+	}
+}
+
+// TestRefusedJobs: a job whose key is another one here is not built, and the
+// reason says what differs.
+func TestRefusedJobs(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(j *spool.Job)
+		state  string
+		reason string
+	}{
+		{"a variable", func(j *spool.Job) {
+			j.Recipe.Options.Variables = append(j.Recipe.Options.Variables, key.Pair{Name: "POCL_WORK_GROUP_METHOD", Value: "cbs"})
+		}, "refused", "here it has another key: its options, or a variable that the compiler obeys differs"},
+		{
+			"the device", func(j *spool.Job) { j.Recipe.Device.Driver += "x" }, "elsewhere",
+			"no such device here, though one of its name with another driver, compiler or trait",
+		},
+		{"the compiler", func(j *spool.Job) {
+			j.Recipe.Device.Compiler = append(slices.Clone(j.Recipe.Device.Compiler), key.Pair{Name: "libx", Value: "1"})
+		}, "elsewhere", "no such device here, though"},
+		{"another API", func(j *spool.Job) { j.Recipe.Device.API = "cuda" }, "elsewhere", `there is no builder for "cuda"`},
+		{"no launch", func(j *spool.Job) { j.Variants = nil }, "refused", "no launch of it was seen"},
+		{
+			"launches of a kernel that is not there", func(j *spool.Job) { j.Variants = []string{"other/64-1-1-goffs0-smallgrid"} },
+			"refused", "the driver gave no code for these launches",
+		},
+		{"nothing to finish", func(j *spool.Job) { j.Kind = spool.Finish }, "refused", "the entry to finish is gone"},
+		{
+			"no such driver", func(j *spool.Job) { j.Environment.Variables = []key.Pair{{Name: "OCL_ICD_VENDORS", Value: "/nowhere"}} },
+			"elsewhere", "no ",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newRoot(t)
+			j := handMade(t, small, smallVariant)
+			tt.change(&j)
+			add(t, s, j)
+			st := work(t, options(t, s, "builder"))
+			if len(st.Last) != 1 || st.Last[0].State != tt.state || !strings.HasPrefix(st.Last[0].Reason, tt.reason) {
+				t.Fatalf("%+v, want %s: %s", st, tt.state, tt.reason)
+			}
+			jobs, err := spool.List(bg, s)
+			must(t, err)
+			if kept := len(jobs) == 1; kept != (tt.state == "elsewhere") {
+				t.Errorf("left: %v", jobs)
+			}
+			if _, err := s.Get(bg, j.Key()); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("it was stored: %v", err)
+			}
+		})
+	}
+}
+
+// TestJobsThatAreNeverDoneGo: on a machine without their device, or where workers
+// are killed each time.
+func TestJobsThatAreNeverDoneGo(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	j := handMade(t, small, smallVariant)
+	j.Recipe.Device.API = "cuda"
+	add(t, s, j)
+	jobs, err := spool.List(bg, s)
+	must(t, err)
+	must(t, spool.WriteTries(bg, s, &jobs[0], spool.Tries{Begun: 19}))
+	if st := work(t, options(t, s, "builder")); st.Kept != 1 || st.Waiting != 1 {
+		t.Fatalf("the last time: %+v", st)
+	}
+	if st := work(t, options(t, s, "builder")); st.Refused != 1 || st.Waiting != 0 || !strings.Contains(st.Last[0].Reason, "begun 20 times") {
+		t.Errorf("then: %+v", st)
+	}
+}
+
+// TestHostileSpool: what is no job costs a refusal at most.
+func TestHostileSpool(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	jobs, err := spool.List(bg, s)
+	must(t, err)
+	env := filepath.Join(s.Dir(), ".meta/spool", jobs[0].Environment)
+	b, err := os.ReadFile(filepath.Join(env, jobs[0].Name))
+	must(t, err)
+	name := func(i int) string { return filepath.Join(env, fmt.Sprintf("%032x.capture", i)) }
+	must(t, os.WriteFile(name(1), b[:len(b)-1], 0o600))
+	must(t, os.WriteFile(name(2), b, 0o600))
+	must(t, syscall.Mkfifo(name(3), 0o600))
+	must(t, os.Symlink(filepath.Join(env, jobs[0].Name), name(4)))
+	must(t, os.WriteFile(name(5), nil, 0o600))
+	must(t, os.Truncate(name(5), 1<<40))
+	st := work(t, options(t, s, "builder"))
+	if st.Done != 1 || st.Waiting > 2 {
+		t.Errorf("%+v", st)
+	}
+	for _, e := range st.Last {
+		t.Logf("%s %s", e.State, e.Reason)
+	}
+}
+
+// TestEqualJobs: eight processes note the same; one job is done.
+func TestEqualJobs(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	q := request{Root: s.Dir(), Source: source, Local: 64, Global: 256, Spool: true}
+	answers := make(chan answer, 8)
+	for range 8 {
+		go func() { answers <- start(t, q) }()
+	}
+	var a answer
+	for range 8 {
+		a = <-answers
+	}
+	if st := work(t, options(t, s, "builder")); st.Done != 1 || len(st.Last) != 1 || st.Waiting != 0 {
+		t.Errorf("%+v", st)
+	}
+	if _, err := s.Get(bg, a.Key); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBudgetAndBattery: nothing is begun when either says no.
+func TestBudgetAndBattery(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	o := options(t, s, "builder")
+	o.Battery = func() bool { return true }
+	if st := work(t, o); st.End != "on battery" || st.Waiting+st.Done > 1 {
+		t.Errorf("on battery: %+v", st)
+	}
+	add(t, s, handMade(t, small+"\n", smallVariant))
+	o = options(t, s, "builder")
+	o.Budget = time.Millisecond
+	if st := work(t, o); st.Done != 1 || st.Waiting != 1 || st.CPU < o.Budget {
+		t.Errorf("a millisecond: %+v", st)
+	}
+}
+
+// TestRebuild: an entry that is not there, of a job that knows no launch but those
+// that the earlier one had.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	j := handMade(t, small, smallVariant)
+	j.Kind = spool.Rebuild
+	add(t, s, j)
+	if st := work(t, options(t, s, "builder")); st.Done != 1 || st.Last[0].State != "stored" {
+		t.Errorf("%+v", st)
+	}
+}

@@ -1,0 +1,128 @@
+//go:build linux && !nogpu
+
+package build_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// await waits until an entry is there.
+func await(t testing.TB, s *disk.Store, j spool.Job) {
+	t.Helper()
+	var err error
+	for range 2400 {
+		if _, err = s.Get(bg, j.Key()); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	st, _ := worker.Ask(bg, s)
+	t.Fatalf("no entry in two minutes: %v, the worker: %+v", err, st)
+}
+
+// starter returns one that starts this binary, which the worker and its builders
+// are then.
+func starter(t testing.TB, s *disk.Store, policy string, more ...string) *worker.Starter {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	st := worker.NewStarter(worker.StartOptions{
+		Store: s, Policy: policy, Environ: append(append(environ(t.TempDir()), "KERNSTASH_COMMAND="+self), more...),
+	})
+	t.Cleanup(st.Close)
+	return st
+}
+
+// TestStart: whoever adds a job starts a worker that is nobody's, and has nothing
+// of who started it; the next one starts none.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	f, err := os.Open("/dev/zero") // to be inherited by nobody
+	must(t, err)
+	defer f.Close()
+	st := starter(t, s, "auto", "LD_PRELOAD=/no/such/lib.so", "OPENCL_LAYERS=/no/such/layer.so")
+	j := handMade(t, small, smallVariant)
+	q := spool.NewQueue(s, nil, nil, st.Start)
+	q.Add(j)
+	q.Flush(time.Now().Add(time.Minute))
+	var ask worker.Status
+	for range 200 {
+		if ask, err = worker.Ask(bg, s); err != nil || ask.Running {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !ask.Running {
+		t.Fatalf("%+v, %v", ask, err)
+	}
+	at := fmt.Sprintf("/proc/%d", ask.PID)
+	environ, err := os.ReadFile(at + "/environ")
+	must(t, err)
+	for _, v := range []string{"LD_PRELOAD", "OPENCL_LAYERS"} {
+		if strings.Contains(string(environ), v) {
+			t.Errorf("the worker has %s", v)
+		}
+	}
+	fds, err := filepath.Glob(at + "/fd/*")
+	must(t, err)
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); to == "/dev/zero" {
+			t.Error("the worker has inherited a descriptor")
+		}
+	}
+	stat, err := os.ReadFile(at + "/stat")
+	must(t, err)
+	if fields := strings.Fields(string(stat)); fields[5] != fmt.Sprint(ask.PID) {
+		t.Errorf("its session is %s", fields[5])
+	}
+	st.Start() // there is one
+	await(t, s, j)
+	stop(t, s)
+}
+
+func stop(t testing.TB, s *disk.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	defer cancel()
+	_, err := worker.Stop(ctx, s)
+	must(t, err)
+}
+
+// TestInline: the process does it itself.
+func TestInline(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	st := starter(t, s, "inline")
+	j := handMade(t, small, smallVariant)
+	add(t, s, j)
+	st.Start()
+	st.Start()
+	await(t, s, j)
+	if ask, err := worker.Ask(bg, s); err != nil || ask.PID != os.Getpid() {
+		t.Errorf("%+v, %v", ask, err)
+	}
+}
+
+// TestOff: nobody does it.
+func TestOff(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	starter(t, s, "off").Start()
+	none := worker.NewStarter(worker.StartOptions{Store: s, Policy: "auto", Environ: []string{"PATH=/no/such/directory"}})
+	none.Start()
+	if s.HasWorker() {
+		t.Error("a worker runs")
+	}
+}
