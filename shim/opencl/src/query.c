@@ -172,6 +172,11 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
 	else if (what == CL_PROGRAM_BUILD_LOG && s->artifacts[at].log.data != NULL)
 		code = answer_text(s->artifacts[at].log, room, to, size_ret);
+	else if (what == CL_PROGRAM_BUILD_OPTIONS && !s->is_program && !device_is_pocl(device))
+		/* As they were given; a driver may know those of the binary only. PoCL
+		 * makes a string of its own of them. */
+		code = answer_text(s->options == NULL ? (ksl_bytes){"", 0} : (ksl_bytes){s->options, strlen(s->options)}, room, to,
+			size_ret);
 	else
 		code = next.clGetProgramBuildInfo(s->handle, device, what, room, to, size_ret);
 	if (p != NULL && at < 0 && what == CL_PROGRAM_BUILD_STATUS && code == CL_SUCCESS && to != NULL) {

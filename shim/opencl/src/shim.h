@@ -192,6 +192,7 @@ struct unit_text { /* what a unit points to */
 	ksl_constant *constants;
 };
 
+bool device_is_pocl(cl_device_id device);
 cl_context program_context(const struct program *p);
 /* What the program was made of. false: it is not known; nothing is to be freed. */
 bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit);
