@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/key"
 )
 
 // Platform is an OpenCL implementation. It lives as long as the process.
@@ -17,6 +19,8 @@ type Platform struct {
 	id  cl.PlatformID
 	ask *cl.Queries
 	env environments
+
+	variablesAtLoad func() []key.Pair // those of env.loaded that the compiler obeys
 }
 
 // Platforms returns the platforms that the OpenCL loader finds; none is not an
@@ -42,11 +46,13 @@ func loaded(id cl.PlatformID) *Platform {
 
 func newPlatform(id cl.PlatformID, ask *cl.Queries, env environments) *Platform {
 	get := func(param uint32) string { return text(ask.Platform(id, param)) }
-	return &Platform{
+	p := &Platform{
 		Name: get(cl.PlatformName), Vendor: get(cl.PlatformVendor), Version: get(cl.PlatformVersion),
 		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)),
 		id: id, ask: ask, env: env,
 	}
+	p.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables[p.vendor()].of(env.loaded) })
+	return p
 }
 
 // Handle returns the cl_platform_id.

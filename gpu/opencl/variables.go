@@ -104,7 +104,7 @@ var changed [amd + 1]atomic.Bool
 // of its first build), so which values hold is not known then.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	v, now := d.platform.vendor(), d.Variables()
-	if !slices.Equal(now, variables[v].of(d.platform.env.loaded)) {
+	if !slices.Equal(now, d.platform.variablesAtLoad()) {
 		changed[v].Store(true)
 	}
 	if changed[v].Load() {

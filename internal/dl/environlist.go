@@ -18,26 +18,39 @@ func Environ() []string {
 	if !ok {
 		at, ok = symbol(l.handle, "environ")
 	}
-	length, ok2 := l.Symbol("strlen")
-	if !ok || !ok2 {
+	if !ok {
 		return os.Environ()
 	}
 	list := Word(at)
 	if list == 0 {
 		return nil
 	}
-	return stringsAt(list, func(addr uintptr) int { return int(length.Call(addr)) })
+	return stringsAt(list)
 }
 
-// stringsAt returns the strings of a list of C, which ends with a zero word, by
-// what tells their lengths.
-func stringsAt(list uintptr, length func(addr uintptr) int) []string {
-	var all []string
-	for ; ; list += unsafe.Sizeof(list) {
-		addr := Word(list)
-		if addr == 0 {
-			return all
+// stringsAt returns copies of the strings of a list of C, which ends with a zero
+// word. They share one piece of memory.
+func stringsAt(list uintptr) []string {
+	lengths, size := make([]int, 0, 64), 0
+	for at := list; Word(at) != 0; at += unsafe.Sizeof(at) {
+		n := length(Word(at))
+		lengths, size = append(lengths, n), size+n
+	}
+	all, text := make([]string, len(lengths)), make([]byte, 0, size)
+	for i, n := range lengths {
+		from := len(text)
+		text = append(text, Bytes(Word(list+uintptr(i)*unsafe.Sizeof(list)), n)...)
+		all[i] = unsafe.String(unsafe.SliceData(text[from:]), n)
+	}
+	return all
+}
+
+// length is strlen. It looks at one byte after the other: what is behind the last
+// one may not be there.
+func length(addr uintptr) int {
+	for n := 0; ; n++ {
+		if *(*byte)(pointer(addr + uintptr(n))) == 0 {
+			return n
 		}
-		all = append(all, string(Bytes(addr, length(addr))))
 	}
 }
