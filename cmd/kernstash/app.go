@@ -59,9 +59,13 @@ func (a *app) run(args []string) int {
 		err = fmt.Errorf("write output: %w", flushErr)
 	}
 	var usage *usageError
+	var status *statusError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &status):
+		fmt.Fprintf(a.err, "kernstash: %s\n", printable(err.Error(), true))
+		return status.status
 	case errors.Is(err, syscall.EPIPE):
 		return exitOK // whoever read us has seen enough
 	case errors.Is(err, errFound):
@@ -103,9 +107,11 @@ EXIT STATUS
 	flags.StringArrayVar(&a.set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
+		a.runCommand(),
 		a.demoCommand(), a.demoChildCommand(), a.buildCommand(),
 		a.lsCommand(), a.showCommand(), a.statCommand(),
 		a.verifyCommand(), a.gcCommand(), a.clearCommand(),
+		a.workerCommand(),
 		a.configCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand(),
 	)
 	root.SetHelpCommand(helpCommand())

@@ -1,108 +1,16 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-	"time"
-	"unicode/utf8"
+import "github.com/kernstash/kernstash/internal/human"
+
+// Short names for what every command writes with.
+var (
+	humanSize = human.Size
+	humanTime = human.Time
+	humanAge  = human.Age
+	humanRate = human.Rate
+	printable = human.Printable
+	isControl = human.IsControl
+	figures   = human.Figures
 )
 
-// humanSize writes bytes with three figures: 812 B, 1.24 MiB.
-func humanSize(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := float64(n), 0
-	for v >= 1023.5 && unit < len("KMGTPE") {
-		v /= 1024
-		unit++
-	}
-	return figures(v) + " " + string("KMGTPE"[unit-1]) + "iB"
-}
-
-// humanTime writes a duration with three figures: 3.12 ms, 1.05 s, 2 h 05 min.
-func humanTime(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + humanTime(-d)
-	case d < time.Microsecond:
-		return fmt.Sprintf("%d ns", d)
-	case d < 999500*time.Nanosecond:
-		return figures(float64(d)/1e3) + " µs"
-	case d < 999500*time.Microsecond:
-		return figures(float64(d)/1e6) + " ms"
-	case d < time.Minute:
-		return figures(d.Seconds()) + " s"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
-}
-
-// humanAge writes how long ago a moment was.
-func humanAge(t, now time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	d := now.Sub(t)
-	if d < time.Second {
-		return "now"
-	}
-	if d < time.Minute {
-		d = d.Truncate(time.Second)
-	}
-	return humanTime(d) + " ago"
-}
-
-func humanRate(part, whole int64) string {
-	if whole == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
-}
-
-// figures writes three figures.
-func figures(v float64) string {
-	switch {
-	case v < 9.995:
-		return fmt.Sprintf("%.2f", v)
-	case v < 99.95:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.0f", v)
-}
-
-// plural writes a count with its noun.
-func plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") {
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	if strings.HasSuffix(noun, "y") {
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// printable makes text that others wrote safe for a terminal: no control
-// characters but line feeds and tabs where lines says so.
-func printable(s string, lines bool) string {
-	return strings.Map(func(r rune) rune {
-		if isControl(r) && (!lines || r != '\n' && r != '\t') {
-			return '�'
-		}
-		return r
-	}, s)
-}
-
-// isControl says whether a terminal might obey a character instead of showing
-// it, or show others in another order for it.
-func isControl(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError ||
-		r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' ||
-		r == '\u200e' || r == '\u200f' || r == '\u061c'
-}
+func plural[N int | int64](n N, noun string) string { return human.Plural(n, noun) }

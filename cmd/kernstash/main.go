@@ -5,9 +5,16 @@ package main
 import (
 	"io"
 	"os"
+
+	"github.com/kernstash/kernstash/internal/launch"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "run" {
+		if status, ours := launch.Main(os.Args[2:]); ours {
+			os.Exit(status)
+		}
+	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

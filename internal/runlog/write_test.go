@@ -156,3 +156,24 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	l, path := newLog(t)
+	if err := l.Write(Event{Kind: Loaded, PID: 1, Door: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	const inner = `{"event":"loaded","pid":2,"door":"x"}` + "\n" + `garbage` + "\n" + `{"event":"job","pid":2}` + "\n"
+	if err := l.Copy(strings.NewReader(inner + strings.Repeat("y", 2*MaxLine) + "\n" + `{"event":"job","pid":3`)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := Read(f)
+	if err != nil || s.Processes != 2 || s.Jobs != 1 || len(s.Doors) != 2 || s.Garbage != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

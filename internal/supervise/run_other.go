@@ -2,6 +2,8 @@
 
 package supervise
 
+import "syscall"
+
 // Run runs a command and returns how it ended.
 func Run(Command) (End, error) { return End{}, ErrUnsupported }
 
@@ -13,6 +15,9 @@ type End struct{}
 
 // Status is the exit status, as shells give it.
 func (End) Status() int { return 1 }
+
+// Signal is what the command died by, 0 if it did not.
+func (End) Signal() syscall.Signal { return 0 }
 
 // Exit ends this process.
 func (End) Exit() {}

@@ -83,6 +83,8 @@ const (
 )
 
 // handlerPipe is where the handler writes to.
+//
+//lint:ignore U1000 assembly reads it
 var handlerPipe int32 = -1
 
 // handlerPC and restorerPC are the addresses of functions that only the kernel
@@ -90,7 +92,10 @@ var handlerPipe int32 = -1
 func handlerPC() uintptr
 func restorerPC() uintptr
 
+//lint:ignore U1000 the kernel calls it
 func handler()
+
+//lint:ignore U1000 the kernel calls it
 func restorer()
 
 // watch takes all signals over that are not ignored.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/internal/launch"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var o launch.Options
+	cmd := &cobra.Command{
+		Use:   "run [flags] [--] COMMAND [ARG...]",
+		Short: "Run a command with the cache in it and in all that it starts",
+		Long: `Run a command, and all that it starts, with the cache: OpenCL programs that were
+compiled before are loaded, others are compiled and kept. The command need not
+know of it.
+
+Signals, the terminal, file descriptors and the exit status are the command's, as
+if it had been started without us. In the end a short table on standard error says
+what was asked for, what was found, what was compiled and why, and the time that
+was saved; or why nothing was asked for. --quiet says nothing: then the command
+takes our process over.
+
+The layer gets into a program through the OpenCL loader (OPENCL_LAYERS). Where the
+loader that the command would find knows no layers, as the one that CUDA brings,
+it is preloaded (LD_PRELOAD). --door decides that by hand.
+
+With --observe nothing is served, so nothing can go wrong: what would have been
+found is counted, everything is compiled, and the results are compared.
+
+EXIT STATUS
+  that of the command; it dies by a signal: we die by the same
+    2  a flag makes no sense
+  125  the command could not be run for a reason of ours
+  126  the command cannot be executed
+  127  there is no such command`,
+		Example: `  kernstash run -- clinfo
+  kernstash run --report -- hashcat -b -m 0
+  kernstash run --observe --json canary.json -- ./solver input.dat
+  kernstash run --no-cache -- ./solver input.dat`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("run: which command?")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Check(cmd.Flags()); err != nil {
+				return &usageError{err}
+			}
+			o.Dir, o.Config, o.Set = a.dir, a.config, a.set
+			status, err := launch.Run(&o, args)
+			if errors.Is(err, launch.ErrUsage) {
+				return &usageError{err}
+			}
+			return &statusError{status, err}
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	o.BindSettings(cmd.Flags())
+	o.BindRun(cmd.Flags())
+	return cmd
+}
+
+// statusError ends the command with a status of its own.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return fmt.Sprint(e.err) }
+func (e *statusError) Unwrap() error { return e.err }

@@ -1,0 +1,110 @@
+// Package human writes figures and text for people.
+package human
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Size writes bytes with three figures: 812 B, 1.24 MiB.
+func Size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), 0
+	for v >= 1023.5 && unit < len("KMGTPE") {
+		v /= 1024
+		unit++
+	}
+	return Figures(v) + " " + string("KMGTPE"[unit-1]) + "iB"
+}
+
+// Time writes a duration with three figures: 3.12 ms, 1.05 s, 2 h 05 min.
+func Time(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Time(-d)
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d)
+	case d < 999500*time.Nanosecond:
+		return Figures(float64(d)/1e3) + " µs"
+	case d < 999500*time.Microsecond:
+		return Figures(float64(d)/1e6) + " ms"
+	case d < time.Minute:
+		return Figures(d.Seconds()) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// Age writes how long ago a moment was.
+func Age(t, now time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	d := now.Sub(t)
+	if d < time.Second {
+		return "now"
+	}
+	if d < time.Minute {
+		d = d.Truncate(time.Second)
+	}
+	return Time(d) + " ago"
+}
+
+// Rate writes a share in percent.
+func Rate(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+// Figures writes three figures.
+func Figures(v float64) string {
+	switch {
+	case v < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// Plural writes a count with its noun.
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	if strings.HasSuffix(noun, "y") {
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Printable makes text that others wrote safe for a terminal: no control
+// characters but line feeds and tabs where lines says so.
+func Printable(s string, lines bool) string {
+	return strings.Map(func(r rune) rune {
+		if IsControl(r) && (!lines || r != '\n' && r != '\t') {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+// IsControl says whether a terminal might obey a character instead of showing
+// it, or show others in another order for it.
+func IsControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError ||
+		r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' ||
+		r == '\u200e' || r == '\u200f' || r == '\u061c'
+}

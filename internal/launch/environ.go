@@ -1,0 +1,59 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+)
+
+// Variable is one of the environment.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// environ is a list of NAME=value; of equal names the first counts.
+type environ []string
+
+func (e environ) get(name string) string {
+	for _, kv := range e {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// with returns a copy in which the variables have these values and all others
+// are as they were.
+func (e environ) with(variables []Variable) environ {
+	out := slices.Clone(e)
+	for _, v := range variables {
+		out = slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, v.Name+"=") })
+	}
+	for _, v := range variables {
+		out = append(out, v.Name+"="+v.Value)
+	}
+	return out
+}
+
+// first returns a list of elements with one in front, where it is not in it yet.
+func first(list, element, separators string) string {
+	if slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) }), element) {
+		return list
+	}
+	if list == "" {
+		return element
+	}
+	return element + separators[:1] + list
+}
+
+// last is first at the other end.
+func last(list, element, separators string) string {
+	if slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) }), element) {
+		return list
+	}
+	if list == "" {
+		return element
+	}
+	return list + separators[:1] + element
+}

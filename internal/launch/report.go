@@ -1,0 +1,130 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/runlog"
+)
+
+// maxReasons is how many reasons the short table names.
+const maxReasons = 4
+
+// write writes the table; full adds every program.
+func (o *Outcome) write(w io.Writer, full bool) {
+	if o.Programs.Asked == 0 {
+		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n", human.Printable(o.Note, false))
+		return
+	}
+	s, n := o.summary, o.Programs
+	fmt.Fprintf(w, "kernstash: %s asked for", human.Plural(n.Asked, "program"))
+	if s.Saved > 0 {
+		fmt.Fprintf(w, ", %s of compiling saved", human.Time(s.Saved))
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	o.line(t, "in memory", n.Memory, o.spent(runlog.Memory), nil)
+	o.line(t, "on disk", n.Disk, o.spent(runlog.Disk), nil)
+	o.line(t, "compiled", n.Compiled, o.spent(runlog.Compiled), s.Compiles)
+	o.line(t, "refused by the compiler", n.Failed, o.spent(runlog.Failed), s.Failures)
+	o.line(t, "passed by", n.Passed, 0, s.Passes)
+	_ = t.Flush()
+	if o.Note != "" {
+		fmt.Fprintf(w, "  %s\n", human.Printable(o.Note, false))
+	}
+	if s.WouldHit > 0 {
+		fmt.Fprintf(w, "  observed: %d would have been found; %d built to the same bytes, %d to others\n", s.WouldHit, s.Equal, s.Different)
+	}
+	if s.Jobs > 0 {
+		fmt.Fprintf(w, "  left to be finished in the background: %d\n", s.Jobs)
+	}
+	if len(s.Out) > 0 {
+		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(s.Out))
+	}
+	if full {
+		o.writePrograms(w)
+	}
+	if o.Cut || o.Garbage > 0 {
+		fmt.Fprintf(w, "  not all was understood (%d lines; cut off: %v)\n", o.Garbage, o.Cut)
+	}
+}
+
+func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why []runlog.Count) {
+	if n == 0 {
+		return
+	}
+	time := "–"
+	if spent > 0 {
+		time = human.Time(spent)
+	}
+	fmt.Fprintf(w, "  %s\t%d\t%s", name, n, time)
+	if text := reasons(why); text != "" {
+		fmt.Fprintf(w, "\t%s", text)
+	}
+	fmt.Fprintln(w)
+}
+
+func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
+	for _, p := range o.summary.Programs {
+		if p.Outcome == of {
+			d += p.Spent
+		}
+	}
+	return d
+}
+
+// reasons names the most frequent of them.
+func reasons(all []runlog.Count) string {
+	var b strings.Builder
+	for i, c := range all {
+		if i == maxReasons {
+			fmt.Fprintf(&b, ", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		what := human.Printable(c.What, false)
+		if what == "" {
+			what = "no reason given"
+		}
+		b.WriteString(what)
+		if c.N > 1 || len(all) > 1 {
+			fmt.Fprintf(&b, ": %d", c.N)
+		}
+	}
+	return b.String()
+}
+
+func (o *Outcome) writePrograms(w io.Writer) {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "KEY\tTIMES\tOUTCOME\tSPENT\tSAVED\tPROGRAM\tWHY")
+	text := func(s string) string {
+		if s = human.Printable(s, false); s == "" {
+			return "–"
+		}
+		return s
+	}
+	for _, p := range o.summary.Programs {
+		why := p.Nearest
+		if why == "" {
+			why = p.Reason
+		}
+		if p.Observed != "" {
+			why = "would have been found: " + string(p.Observed)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", text(p.Key), p.Requests, p.Outcome,
+			human.Time(p.Spent), human.Time(p.Saved), text(p.Label), text(why))
+	}
+	_ = t.Flush()
+	_, _ = w.Write(b.Bytes())
+	if o.More > 0 {
+		fmt.Fprintf(w, "and %d more\n", o.More)
+	}
+}

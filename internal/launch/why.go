@@ -1,0 +1,80 @@
+package launch
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/runlog"
+)
+
+// why says why nothing was asked of the cache, "" if something was.
+func (o *Outcome) why(t Target) string {
+	s := o.summary
+	switch {
+	case o.Disabled:
+		return "the cache was switched off"
+	case s.Outcomes.Asked > 0 && s.Outcomes.Asked == kept(s):
+		return fmt.Sprintf("the application's own cache answered: it made %s of binaries that it had kept",
+			human.Plural(s.Outcomes.Asked, "program"))
+	case s.Outcomes.Asked > 0:
+		return ""
+	case len(s.Out) > 0:
+		var reasons []string
+		for _, c := range s.Out {
+			reasons = append(reasons, c.What)
+		}
+		return "the layer was loaded and stayed out: " + strings.Join(reasons, ", ")
+	case len(s.Doors) > 0:
+		n := 0
+		for _, c := range s.Doors {
+			n += c.N
+		}
+		return fmt.Sprintf("the layer was loaded in %s, which built no program", processes(n))
+	}
+	return "the layer was not loaded: " + o.notLoaded(t)
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+// kept counts programs that the application made of binaries of its own.
+func kept(s *runlog.Summary) int {
+	for _, c := range s.Passes {
+		if c.What == runlog.ReasonBinary {
+			return c.N
+		}
+	}
+	return 0
+}
+
+func (o *Outcome) notLoaded(t Target) string {
+	name := filepath.Base(t.File)
+	of := name
+	if t.Script != "" {
+		of = fmt.Sprintf("%s (a script, run by %s)", name, t.Script)
+	}
+	switch {
+	case t.SetID:
+		return of + " runs with rights that you have not (set-user-id, or file capabilities)"
+	case t.Program == nil:
+		return of + " started no program that uses OpenCL"
+	case !t.fits():
+		return fmt.Sprintf("%s is %s, the layer is not for that", of, kindOf(t.Program))
+	case t.Program.Static:
+		return of + " is linked statically: nothing can be loaded into it"
+	case o.Door == DoorPreload:
+		return of + " called nothing of OpenCL, nor did what it started"
+	case t.Loader == "":
+		return of + " mapped no OpenCL loader, and there is none where it would look (libOpenCL.so.1)"
+	case !t.Layers:
+		return fmt.Sprintf("the OpenCL loader that %s finds, %s, knows no layers; try --door preload", of, t.Loader)
+	}
+	return fmt.Sprintf("%s, and what it started, used no OpenCL through %s; if it brings a loader of its own, "+
+		"or is linked with a driver, try --door preload", of, t.Loader)
+}
