@@ -72,6 +72,10 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 	return m, nil
 }
 
+// IncludesFiles says whether the code may include header files, so that what it
+// means changes with them.
+func (m *Image) IncludesFiles() bool { return m.files != nil }
+
 // isOpaque says whether all code is input of a compiler of the caller's own.
 func (m *Image) isOpaque() bool {
 	for _, u := range m.Units() {

@@ -21,7 +21,8 @@
  * answers SERVE again where the driver refused a binary: the entry is gone by
  * then, and the device is one to build for. A ticket is ended exactly once,
  * whatever came before; end without the last next says that nothing is known
- * of the build, and others who wait for it go on.
+ * of the build, and others who wait for it go on. PASS from next: what is not done
+ * yet is the driver's to build, and nothing more is to be said of it.
  *
  * begin waits while another thread has a ticket for the same program, or another
  * process builds it. So a thread has one ticket at a time (it gets PASS for a
@@ -81,7 +82,12 @@ typedef struct ksl_unit { /* what one program object was made of */
 
 /* What is to happen: clBuildProgram; clLinkProgram of units that are all known;
  * clCompileProgram of one unit, of which only is asked whether it is known to
- * succeed, and with which log (SERVE with an empty binary of one byte says yes). */
+ * succeed, and with which log. SERVE with a binary of one byte says yes (answer
+ * RESTORED); with a hole it is not known: KSL_BUILT needs the log alone, no binary.
+ *
+ * Passed through: links of units with different options, constants or header files
+ * (which may change between a compile and its link), and of libraries. A compile of
+ * such a unit may be known all the same. Equal sets in any order are equal links. */
 enum { KSL_BUILD = 1, KSL_LINK = 2, KSL_COMPILE = 3 };
 
 typedef struct ksl_driver { /* the platform's own entry points, beneath any layer */

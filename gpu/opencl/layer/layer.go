@@ -133,9 +133,9 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	request, err := r.core(devices[0].TellsNoOptions())
 	if err != nil {
-		return nil, l.pass(stats.PassedOther, err.Error()), true
+		return nil, l.pass(whyPassed(err), err.Error()), true
 	}
-	pool, ordinals, err := l.pools.find(l, devices)
+	pool, ordinals, err := l.pools.find(l, devices, r.What == Compile)
 	if err != nil {
 		return nil, l.pass(stats.PassedOther, err.Error()), true
 	}
@@ -151,6 +151,17 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
 	reply, ok := t.wait(atOnce)
 	return t, reply, ok
+}
+
+// whyPassed returns what counts a request that the core is not asked about.
+func whyPassed(err error) stats.Counter {
+	switch {
+	case errors.Is(err, errMixed), errors.Is(err, errFiles):
+		return stats.PassedInputs
+	case errors.Is(err, errLibraryOption):
+		return stats.PassedOptions
+	}
+	return stats.PassedOther
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.

@@ -28,6 +28,7 @@ type core = kernstash.Context[*native, struct{}]
 // pool is the core's context of a set of root devices, and its Runtime.
 type pool struct {
 	devices []*device
+	compile bool // asked only what they compile
 	core    *core
 	units   func() int // groups of equal devices, each of which is a unit; asked once
 }
@@ -38,14 +39,14 @@ var (
 	_ kernstash.Delegator                  = (*pool)(nil)
 )
 
-// pools are those that were asked for, by the devices.
+// pools are those that were asked for, by the devices and what is asked of them.
 type pools struct {
 	mu  sync.Mutex
 	all map[string]*pool
 }
 
 // find returns the pool of devices, and for each of them its ordinal there.
-func (p *pools) find(l *Layer, devices []*device) (*pool, []int, error) {
+func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, error) {
 	var set []*device
 	for _, d := range devices {
 		if !slices.Contains(set, d) {
@@ -62,7 +63,7 @@ func (p *pools) find(l *Layer, devices []*device) (*pool, []int, error) {
 	for i, d := range devices {
 		ordinals[i] = slices.Index(set, d)
 	}
-	var name []byte
+	name := fmt.Append(nil, compile)
 	for _, d := range set {
 		name = binary.NativeEndian.AppendUint64(name, uint64(d.root))
 	}
@@ -74,7 +75,7 @@ func (p *pools) find(l *Layer, devices []*device) (*pool, []int, error) {
 	if len(p.all) >= maxKnown {
 		return nil, nil, fmt.Errorf("%w: more than %d sets of devices", errRequest, maxKnown)
 	}
-	own := &pool{devices: set}
+	own := &pool{devices: set, compile: compile}
 	own.units = sync.OnceValue(own.countUnits)
 	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
 		OptionsAsGiven: true, // what the driver is given is the application's to say
@@ -109,7 +110,11 @@ func (p *pool) Devices() int { return len(p.devices) }
 
 // Identify returns what decides how a device compiles.
 func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
-	return p.devices[device].identity()
+	id, err := p.devices[device].identity()
+	if p.compile {
+		id.API = compileAPI
+	}
+	return id, err
 }
 
 // Variables returns the environment variables that the device's compiler obeys.
@@ -126,7 +131,13 @@ func (p *pool) HeaderSearch(device int, dir string) (deps.Search, error) {
 // launches, asking for it is nothing for the application's process.
 func (p *pool) Delegates(job kernstash.Job) bool { return p.kind(job) == opencl.Deferred }
 
-func (p *pool) kind(job kernstash.Job) opencl.Kind { return p.devices[job.Devices[0]].Kind() }
+// kind says when what a job makes is complete.
+func (p *pool) kind(job kernstash.Job) opencl.Kind {
+	if p.compile {
+		return opencl.Final
+	}
+	return p.devices[job.Devices[0]].Kind()
+}
 
 // ticketKey finds the Ticket in a build's context: that of the request which the
 // core has build for all who ask.

@@ -18,6 +18,7 @@ import (
 type step struct {
 	job      kernstash.Job
 	artifact *store.Artifact // nil: build
+	compile  bool            // only
 	kind     opencl.Kind
 	done     chan stepResult // takes one
 
@@ -35,7 +36,7 @@ var errRefused = errors.New("the driver refused it")
 
 // step has the layer do a step, and waits for how it ended.
 func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
-	s := &step{job: job, artifact: a, kind: t.pool.kind(job), done: make(chan stepResult, 1)}
+	s := &step{job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1)}
 	if err := t.offer(s); err != nil {
 		return nil, err
 	}
@@ -106,7 +107,11 @@ func (s *step) result(outcomes []*Outcome) stepResult {
 // taken returns the artifact of what was built, in memory of its own; nil where
 // there is nothing to store.
 func (s *step) taken(o *Outcome) *store.Artifact {
-	if len(o.Artifact.Binary) == 0 || s.kind == opencl.Deferred || s.job.Key.IsZero() {
+	binary := o.Artifact.Binary
+	if s.compile {
+		binary = compiles
+	}
+	if len(binary) == 0 || s.kind == opencl.Deferred || s.job.Key.IsZero() {
 		return nil
 	}
 	form := store.FormFinal
@@ -114,7 +119,7 @@ func (s *step) taken(o *Outcome) *store.Artifact {
 		form = store.FormIntermediate
 	}
 	return &store.Artifact{
-		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(o.Artifact.Binary)}},
+		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(binary)}},
 		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels, Cost: o.Took,
 	}
 }

@@ -1,12 +1,75 @@
 package layer
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Why units that are compiled each, and then linked, are not cached.
+var (
+	// A key has one list of options for all units.
+	errMixed = errors.New("units with different options")
+
+	// An application may change a file after it has had the unit compiled, and
+	// before it links it: then which one counts?
+	errFiles = errors.New("units that read header files")
+
+	errLibraryOption = errors.New("options that make a library")
 )
 
 // coreOfUnits returns a request to link units, or to compile one.
-func (r *Request) coreOfUnits(bool) (kernstash.Request, error) {
-	return kernstash.Request{}, fmt.Errorf("%w: kind %d", errRequest, r.What)
+func (r *Request) coreOfUnits(tells bool) (kernstash.Request, error) {
+	first := &r.Units[0]
+	out := kernstash.Request{
+		Constants: constants(first.Constants), CompileOptions: text(first.Options),
+		NoOptions: first.Options == nil && tells,
+	}
+	if r.What == Link {
+		out.LinkOptions = text(r.Options)
+	}
+	for _, w := range key.Tokens(out.LinkOptions) {
+		if w == "-create-library" || w == "-enable-link-options" {
+			return out, errLibraryOption
+		}
+	}
+	units := make([]key.Unit, len(r.Units))
+	for i := range r.Units {
+		u := &r.Units[i]
+		if !slices.Equal(key.Tokens(text(u.Options)), key.Tokens(text(first.Options))) || (u.Options == nil) != (first.Options == nil) && tells {
+			return out, errMixed
+		}
+		if !equalConstants(u.Constants, first.Constants) {
+			return out, fmt.Errorf("%w: constants", errMixed)
+		}
+		units[i] = key.Unit{Kind: u.Kind, Code: u.code(), Headers: u.Headers}
+	}
+	var err error
+	if out.Image, err = kernstash.NewImageSet(units...); err == nil && out.Image.IncludesFiles() {
+		err = errFiles
+	}
+	return out, err
 }
+
+// equalConstants says whether two lists say the same.
+func equalConstants(a, b []key.SpecConstant) bool {
+	sorted := func(c []key.SpecConstant) []key.SpecConstant {
+		return slices.SortedStableFunc(slices.Values(c), func(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return slices.EqualFunc(sorted(a), sorted(b), func(a, b key.SpecConstant) bool {
+		return a.ID == b.ID && bytes.Equal(a.Value, b.Value)
+	})
+}
+
+// compileAPI stands for "opencl" in the identity of a device that is asked what
+// it compiles: whether a unit does is known under a key of its own, and nothing is
+// to be built of it.
+const compileAPI = "opencl-compile"
+
+// compiles is what is stored for a unit that is known to compile.
+var compiles = []byte{1}
