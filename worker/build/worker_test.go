@@ -83,9 +83,13 @@ func must(t testing.TB, err error) {
 
 const icd = "/etc/OpenCL/vendors/pocl.icd"
 
-// environ is the environment of an application of these tests.
+// environ is the environment of an application of these tests, which captures
+// nothing itself.
 func environ(cache string, more ...string) []string {
-	return append([]string{"OCL_ICD_VENDORS=" + icd, "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "POCL_CACHE_DIR=" + cache}, more...)
+	return append([]string{
+		"OCL_ICD_VENDORS=" + icd, "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "POCL_CACHE_DIR=" + cache,
+		"KERNSTASH_CAPTURE_QUIET=1h", "GORACE=atexit_sleep_ms=0",
+	}, more...)
 }
 
 // source is work enough for LLVM that a cold start takes its usual tenths of a

@@ -1,0 +1,141 @@
+package worker
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOnBattery(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		supplies []string // type, status or online, scope
+		want     bool
+	}{
+		"nothing":                  {nil, false},
+		"mains":                    {[]string{"Mains/1/"}, false},
+		"a battery":                {[]string{"Battery/Discharging/System"}, true},
+		"full, mains gone":         {[]string{"Battery/Discharging/", "Mains/0/"}, true},
+		"mains and a battery":      {[]string{"Battery/Charging/", "Mains/1/"}, false},
+		"mains too weak":           {[]string{"Battery/Discharging/", "Mains/1/"}, false},
+		"by USB":                   {[]string{"Battery/Discharging/", "USB/1/"}, false},
+		"a mouse":                  {[]string{"Battery/Discharging/Device", "Mains/0/"}, false},
+		"a mouse, and no battery":  {[]string{"Battery/Discharging/Device"}, false},
+		"two, of which one is low": {[]string{"Battery/Full/", "Battery/Discharging/"}, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i, s := range tt.supplies {
+				f := strings.Split(s, "/")
+				at := filepath.Join(dir, string(rune('A'+i)))
+				must(t, os.Mkdir(at, 0o700))
+				for name, value := range map[string]string{"type": f[0], "status": f[1], "online": f[1], "scope": f[2]} {
+					must(t, os.WriteFile(filepath.Join(at, name), []byte(value+"\n"), 0o600))
+				}
+			}
+			if got := onBattery(dir); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+	if onBattery(filepath.Join(t.TempDir(), "none")) {
+		t.Error("without a directory of supplies")
+	}
+}
+
+func TestBuilderEnviron(t *testing.T) {
+	t.Parallel()
+	got := builderEnviron(
+		[]string{"HOME=/home/u", "PATH=/bin", "LC_ALL=C", "POCL_WORK_GROUP_METHOD=cbs", "KERNSTASH_DIR=/r", "LD_PRELOAD=/p.so", "EDITOR=vi", "LD_LIBRARY_PATH=/mine"},
+		spool.Environment{Variables: []key.Pair{
+			{Name: "KERNSTASH_DISABLE", Value: "1"},
+			{Name: "LD_LIBRARY_PATH", Value: "/theirs"},
+			{Name: "LD_PRELOAD", Value: "/q.so"},
+			{Name: "OPENCL_LAYERS", Value: "/l.so"},
+			{Name: "PATH", Value: "/theirs/bin"},
+			{Name: "POCL_CACHE_DIR", Value: "/user"},
+			{Name: "POCL_DEVICES", Value: "pthread"},
+		}}, "/w")
+	want := []string{
+		"HOME=/home/u", "LC_ALL=C", "LD_LIBRARY_PATH=/theirs", "PATH=/theirs/bin", "POCL_DEVICES=pthread",
+		"POCL_CACHE_DIR=/w/cache", "XDG_CACHE_HOME=/w/cache", "TMPDIR=/w/tmp",
+		"NEO_CACHE_PERSISTENT=0", "CUDA_CACHE_DISABLE=1", "MESA_SHADER_CACHE_DISABLE=true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	got := Environ([]string{"A=1", "LD_PRELOAD=/p.so", "OPENCL_LAYERS=/l.so", "KERNSTASH_DIR=/x", "KERNSTASH_MAX_SIZE=1GiB"}, "/root")
+	if diff := cmp.Diff([]string{"A=1", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_DIR=/root"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFindCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := func(path string, mode os.FileMode) string {
+		path = filepath.Join(dir, path)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, nil, mode))
+		return path
+	}
+	beside := program("prefix/bin/kernstash", 0o700)
+	inPath := program("path/kernstash", 0o700)
+	named := program("named", 0o700)
+	program("data/kernstash", 0o600)
+	must(t, os.MkdirAll(filepath.Join(dir, "folder/kernstash"), 0o700))
+	library, path := filepath.Join(dir, "prefix/lib/libkernstash.so.1"), "PATH="+filepath.Join(dir, "path")
+	debian := filepath.Join(dir, "prefix/lib/x86_64-linux-gnu/libkernstash.so.1")
+	tests := []struct {
+		name, library string
+		environ       []string
+		want          string
+	}{
+		{"named", library, []string{path, "KERNSTASH_COMMAND=" + named}, named},
+		{"named, and not there", library, []string{path, "KERNSTASH_COMMAND=/no/such"}, ""},
+		{"named, relative", library, []string{path, "KERNSTASH_COMMAND=kernstash"}, ""},
+		{"beside the library", library, []string{path}, beside},
+		{"beside a library of Debian's", debian, []string{path}, beside},
+		{"in PATH", "", []string{path}, inPath},
+		{"a relative library", "lib/libkernstash.so.1", []string{path}, inPath},
+		{"no program", "", []string{"PATH=" + filepath.Join(dir, "data") + ":" + filepath.Join(dir, "folder")}, ""},
+		{"a relative PATH", "", []string{"PATH=path:."}, ""},
+		{"nothing", "", nil, ""},
+	}
+	for _, tt := range tests {
+		got, err := FindCommand(tt.library, tt.environ)
+		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && !errors.Is(err, ErrNoCommand) {
+			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func TestRunWithoutACommand(t *testing.T) {
+	t.Parallel()
+	s := disk.New(disk.Options{Dir: t.TempDir()})
+	defer s.Close()
+	if _, err := Run(t.Context(), Options{Store: s}); !errors.Is(err, ErrNoCommand) {
+		t.Errorf("%v", err)
+	}
+}
