@@ -320,16 +320,20 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.over = true
 	left := c.queue
 	c.queue = nil
+	var leave []leaving
 	for _, u := range left {
 		dropped = append(dropped, u.label())
+		leave = append(leave, c.leaving(u))
 		u.capture.queued = false
 		c.x.cache.stats.Add(stats.CapturesDropped, 1)
 		c.release(u)
 	}
 	if c.current != nil {
 		dropped = append(dropped, c.current.label())
+		leave = append(leave, c.leaving(c.current))
 	}
 	c.mu.Unlock()
+	c.x.cache.leave(leave)
 	for _, u := range left {
 		c.x.releaseUnit(u)
 	}

@@ -21,7 +21,8 @@ var floors = map[string]int{
 	"":              2, // the root: the public API
 	"gpu":           3,
 	"worker/spool":  1, // doors add jobs to it
-	"worker":        3,
+	"worker":        1,
+	"worker/build":  3,
 	"internal/demo": 4, // programs that the command runs through an adapter
 	"cmd":           4,
 	"capi":          4,
@@ -34,7 +35,7 @@ var beside = map[string][]string{
 	"internal":        {"key", "stats", "store", "internal"},
 	"store/disk":      {"store"},
 	"worker/spool":    {"store"},
-	"worker":          {"worker"},
+	"worker":          {"worker", "store"},
 	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl"},

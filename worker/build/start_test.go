@@ -11,17 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // await waits until an entry is there.
-func await(t testing.TB, s *disk.Store, j spool.Job) {
+func await(t testing.TB, s *disk.Store, k key.Key) {
 	t.Helper()
 	var err error
 	for range 2400 {
-		if _, err = s.Get(bg, j.Key()); err == nil {
+		if _, err = s.Get(bg, k); err == nil {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -87,7 +89,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("its session is %s", fields[5])
 	}
 	st.Start() // there is one
-	await(t, s, j)
+	await(t, s, j.Key())
 	stop(t, s)
 }
 
@@ -108,7 +110,7 @@ func TestInline(t *testing.T) {
 	add(t, s, j)
 	st.Start()
 	st.Start()
-	await(t, s, j)
+	await(t, s, j.Key())
 	if ask, err := worker.Ask(bg, s); err != nil || ask.PID != os.Getpid() {
 		t.Errorf("%+v, %v", ask, err)
 	}
@@ -124,5 +126,31 @@ func TestOff(t *testing.T) {
 	none.Start()
 	if s.HasWorker() {
 		t.Error("a worker runs")
+	}
+}
+
+// TestDroppedCaptureIsLeft: what a Go program has no time to capture when it closes
+// is built by the worker that it starts.
+func TestDroppedCaptureIsLeft(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	project := t.TempDir()
+	write(t, project, map[string]string{"own.h": "#define OWN 1\n"})
+	q := request{
+		Root: filepath.Join(t.TempDir(), "root"), Source: "#include \"own.h\"\n" + source, Local: 64, Global: 256, Close: true,
+	}
+	cold := startIn(t, project, q, "KERNSTASH_CLOSE_TIMEOUT=1ns", "KERNSTASH_COMMAND="+self)
+	if cold.Origin != kernstash.Compiled {
+		t.Errorf("origin %v", cold.Origin)
+	}
+	s := open(t, q.Root)
+	await(t, s, cold.Key)
+	stop(t, s)
+	q.Close = false
+	warm := startIn(t, project, q)
+	t.Logf("cold %v, warm %v", cold.Took, warm.Took)
+	if warm.Origin != kernstash.Disk || warm.Took > cold.Took/4 {
+		t.Errorf("origin %v, %v, the cold start took %v", warm.Origin, warm.Took, cold.Took)
 	}
 }

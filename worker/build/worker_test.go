@@ -113,7 +113,7 @@ type request struct {
 	Local   int // 0: the driver chooses
 	Global  int
 	Spool   bool // record a job as the layer does, and capture nothing
-	Headers map[string]string
+	Close   bool // close the library at the end, which has no time to capture
 }
 
 // answer is what the application says.
@@ -210,7 +210,14 @@ func apply(q request) (a answer, err error) {
 	if q.Spool {
 		return a, record(q, a, d, image, built)
 	}
-	return a, nil // it ends without Close, as applications do that know nothing of us
+	if q.Close {
+		var dropped *kernstash.DroppedError
+		err := errors.Join(x.Close(), cache.Close())
+		if !errors.As(err, &dropped) {
+			return a, fmt.Errorf("close: %w, nothing was dropped", err)
+		}
+	}
+	return a, nil // else it ends without, as applications do that know nothing of us
 }
 
 // record adds a job as the layer does: with the recipe that the library made.

@@ -1,0 +1,60 @@
+package kernstash
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/worker"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// maxLeave bounds the captures that one Close leaves to the worker: each is a file.
+const maxLeave = 64
+
+// leaving is a capture that this process has no time for.
+type leaving struct {
+	recipe   *key.Recipe
+	launched []string
+	cost     time.Duration
+	headers  map[key.Digest][]byte
+}
+
+// leaving returns what the worker must know to capture a unit. It is called with
+// c.mu held.
+func (c *captures[P, K]) leaving(u *unit[P, K]) leaving {
+	s := &u.capture
+	return leaving{u.job.Recipe, append([]string(nil), s.launched...), s.cost, u.tracked.take()}
+}
+
+// leave leaves captures to the worker, and starts one if the settings say so. Only
+// programs of APIs that it builds are left.
+func (c *Cache) leave(all []leaving) {
+	if !c.writes() {
+		return
+	}
+	dir, _ := os.Getwd() // "": not known
+	added := false
+	for _, l := range all[:min(len(all), maxLeave)] {
+		if l.recipe == nil || l.recipe.Device.API != "opencl" || len(l.launched) == 0 {
+			continue
+		}
+		res, err := c.AddJob(context.Background(), spool.Job{
+			Kind: spool.Capture, Recipe: l.recipe, Variants: l.launched, Cost: l.cost,
+			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: c.headerContents(l.recipe, l.headers),
+		})
+		if err != nil {
+			on(c.trace.disk, func(t *slog.Logger) { t.Info("not left to the worker", "reason", err.Error()) })
+		}
+		added = added || res == spool.Added
+	}
+	// What runs inline would end with this process, which closes.
+	if added && c.settings.Worker == settings.WorkerAuto {
+		worker.NewStarter(worker.StartOptions{
+			Store: c.disk, Policy: c.settings.Worker, Environ: os.Environ(), Trace: c.trace.disk,
+		}).Start()
+	}
+}
