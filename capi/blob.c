@@ -4,10 +4,33 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* Device code may be mapped by drivers as it is; malloc's alignment is enough for
- * the rest. */
+/* Device code may be mapped by drivers as it is. */
 enum { alignment = 64 };
+
+/* Larger ones have pages of their own: they come and go, and would leave holes in
+ * the host's heap. */
+enum { large = 32 << 10 };
+
+static void *get(size_t size)
+{
+	void *at;
+
+	if (size >= large) {
+		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		return at != MAP_FAILED ? at : NULL;
+	}
+	return posix_memalign(&at, alignment, size) == 0 ? at : NULL;
+}
+
+static void give_back(void *at, size_t size)
+{
+	if (size >= large)
+		munmap(at, size);
+	else
+		free(at);
+}
 
 static char *copy(char **at, const void *data, size_t size)
 {
@@ -32,9 +55,11 @@ ks_blob *ks_blob_new(const kernstash_artifact *a)
 		return NULL;
 	/* Head, code (at a multiple of 64), names, texts. */
 	size_t code = (a->data_size + alignment - 1) / alignment * alignment;
-	if (posix_memalign((void **)&b, alignment, size + code + text) != 0)
+	b = get(size + code + text);
+	if (b == NULL)
 		return NULL;
 	atomic_init(&b->uses, 1);
+	b->size = size + code + text;
 	b->artifact = *a;
 	at = (char *)b + head;
 	memcpy(at, a->data, a->data_size);
@@ -65,5 +90,5 @@ ks_blob *ks_blob_use(ks_blob *b)
 void ks_blob_unuse(ks_blob *b)
 {
 	if (b != NULL && atomic_fetch_sub_explicit(&b->uses, 1, memory_order_acq_rel) == 1)
-		free(b);
+		give_back(b, b->size);
 }

@@ -117,8 +117,9 @@ int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build,
 		return ks_fail(KERNSTASH_INVALID, "get or build: NULL");
 	if (l->building)
 		return ks_fail(KERNSTASH_CYCLE, "get or build: within the build of the same lookup");
-	if (l->material.size == 0)
-		return ks_fail(KERNSTASH_NO_KEY, "a lookup needs a source or a library version");
+	result = ks_lookup_has_key(l);
+	if (result != KERNSTASH_OK)
+		return result;
 	if (l->blob != NULL)
 		return KERNSTASH_OK;
 	ks_lookup_clear_failure(l);

@@ -20,7 +20,7 @@ import (
 
 // defaultMemory is what binaries take in memory at most, unless the application
 // or the operator says otherwise: who keeps programs keeps the driver's.
-const defaultMemory = 4 << 20
+const defaultMemory = 512 << 10
 
 // door is a cache that C opened.
 type door struct {
@@ -47,6 +47,7 @@ func ks_go_open(arg unsafe.Pointer) {
 		if err != nil {
 			return withStatus(C.KERNSTASH_SETTING, err)
 		}
+		used()
 		c.cache = C.uintptr_t(cgo.NewHandle(&door{cache: cache, devices: make(map[key.Digest]*device)}))
 		return nil
 	})

@@ -25,6 +25,15 @@ func TestHostCrashes(t *testing.T) {
 	}
 }
 
+// One that writes to a pipe which nobody reads likewise.
+func TestHostPipes(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	if out, err := h.command("pipes").CombinedOutput(); signalOf(err) != syscall.SIGPIPE {
+		t.Errorf("%v, want SIGPIPE: %q", err, out)
+	}
+}
+
 // The host's handlers, without a stack of their own, never run on a stack of Go
 // code; what it blocks stays as it was.
 func TestHostSignals(t *testing.T) {

@@ -18,6 +18,7 @@
  * in it changes once it is made. */
 typedef struct ks_blob {
 	_Atomic long uses;
+	size_t size; /* of all of it */
 	kernstash_artifact artifact;
 } ks_blob;
 
@@ -26,6 +27,9 @@ ks_blob *ks_blob_new(const kernstash_artifact *a);
 ks_blob *ks_blob_with(kernstash_artifact *a, void *data); /* with other data than a says */
 ks_blob *ks_blob_use(ks_blob *b);
 void ks_blob_unuse(ks_blob *b); /* NULL: nothing */
+
+/* Gives the pages of the library's code back, which most of the time nobody needs. */
+void ks_let_pages_go(void);
 
 /* ---- Errors ------------------------------------------------------------ */
 

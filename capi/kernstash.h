@@ -41,16 +41,21 @@
  * at a time. Strings are UTF-8 or any other bytes, and end with NUL; sizes are
  * bytes, times nanoseconds unless they say otherwise.
  *
- * SIGNALS, FORK, EXIT. The library holds a Go runtime. It installs handlers for
- * SIGSEGV, SIGBUS, SIGFPE and, where nobody has one, for other signals, and hands
- * on what is not its own; a crash of the application ends it as it would have. Its
- * threads take none of the application's signals; on the application's threads
- * these wait while a call is inside (microseconds: nothing waits there). In a child
- * that was forked after the library was loaded everything is a miss. Nothing of
- * the library runs at exit: close the cache (or kernstash_flush) before, else the
- * last builds may not be stored. dlclose does not unload it. An address-space limit
- * (RLIMIT_AS) below KERNSTASH_ADDRESS_SPACE would end the process when the library
- * is loaded: stub/kernstash_stub.c looks before it loads.
+ * SIGNALS. The library holds a Go runtime, which installs handlers for SIGSEGV,
+ * SIGBUS, SIGFPE, SIGPIPE and SIGURG when the library is loaded, and hands on what
+ * is not its own to those that were there: a crash of the application, or of a
+ * driver in a build callback, ends it as it would have. To handlers that lack it
+ * SA_ONSTACK is added: to all when the library is loaded, to those of SIGPROF and
+ * SIGCHLD later too. The library's threads take no other signals of the
+ * application; on the application's threads signals wait while a call is inside,
+ * which is microseconds: what waits long waits outside.
+ *
+ * FORK, EXIT. In a child that was forked after the library was loaded everything is a
+ * miss, at once. Nothing of the library runs at exit: close the cache (or
+ * kernstash_flush) before, else the last builds may not be stored. dlclose does not
+ * unload it. An address-space limit (RLIMIT_AS) that leaves less than
+ * KERNSTASH_ADDRESS_SPACE may end the process when the library is loaded, not later:
+ * stub/kernstash_stub.c looks before it loads.
  *
  * ABI. Every symbol has the version KERNSTASH_1. What is there stays as it is for
  * as long as the library is called libkernstash.so.1; structures grow at their
@@ -125,7 +130,7 @@ typedef struct kernstash_options {
 	size_t size;           /* sizeof(kernstash_options) */
 	const char *directory; /* a private one; NULL: the user's, which all programs share */
 	int64_t max_size;      /* bytes on disk; 0: 5 GiB; negative: no limit */
-	int64_t memory;        /* bytes of binaries kept in memory; 0: 4 MiB; negative: no limit */
+	int64_t memory;        /* bytes of binaries kept in memory; 0: 512 KiB; negative: no limit */
 	uint32_t flags;        /* KERNSTASH_NO_... */
 	uint32_t reserved;     /* 0 */
 } kernstash_options;
@@ -218,7 +223,9 @@ typedef struct kernstash_lookup kernstash_lookup;
 
 /* Opens a lookup for a program of a name, which is part of its key. It then takes
  * its key: at least one source or library version, and variants, whose values,
- * kinds and ORDER count. The first of found, get_or_build and populate fixes it. */
+ * kinds and ORDER count. The first of found, get_or_build and populate fixes it.
+ * Where a part of the key is refused the lookup finds and stores nothing any more
+ * (KERNSTASH_INVALID): statuses of these calls need no looking at. */
 KERNSTASH_API int kernstash_lookup_open(kernstash_device *device, const char *program, kernstash_lookup **lookup);
 
 /* What else binaries of this context depend on, if they do: a string or any bytes

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "lookup.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,26 +35,33 @@ int kernstash_lookup_open(kernstash_device *device, const char *program, kernsta
 	return KERNSTASH_OK;
 }
 
-/* Refuses what comes too late, is NULL, or is too long. Once it is full the lookup
- * stays as it was. */
-static int may_add(const kernstash_lookup *l, const void *data, size_t size, const char *what)
+/* A part that is refused leaves the key incomplete, and an incomplete key could be
+ * another program's: from then on the lookup finds and stores nothing. */
+__attribute__((format(printf, 3, 4))) static int refuse(kernstash_lookup *l, int status, const char *format, ...)
 {
-	if (l == NULL || (data == NULL && size > 0))
-		return ks_fail(KERNSTASH_INVALID, "%s: NULL", what);
-	if (l->fixed)
-		return ks_fail(KERNSTASH_INVALID, "%s: the lookup's key is fixed", what);
-	if (size > max_key || l->material.size + l->variants.size > max_key - size)
-		return ks_fail(KERNSTASH_INVALID, "%s: %zu bytes", what, size);
-	return KERNSTASH_OK;
+	char text[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (l != NULL)
+		l->incomplete = true;
+	return ks_fail(status, "%s", text);
 }
 
+/* Adds an item to a part of the key. */
 static int add(kernstash_lookup *l, ks_buffer *b, char kind, const void *data, size_t size, const char *what)
 {
-	int status = may_add(l, data, size, what);
-
-	if (status == KERNSTASH_OK && !ks_buffer_item(b, kind, data, size))
-		status = ks_fail(KERNSTASH_NO_MEMORY, "%s", what);
-	return status;
+	if (data == NULL && size > 0)
+		return refuse(l, KERNSTASH_INVALID, "%s: NULL", what);
+	if (l->fixed)
+		return refuse(l, KERNSTASH_INVALID, "%s: the lookup's key is fixed", what);
+	if (size > max_key || l->material.size + l->variants.size > max_key - size)
+		return refuse(l, KERNSTASH_INVALID, "%s: %zu bytes", what, size);
+	if (!ks_buffer_item(b, kind, data, size))
+		return refuse(l, KERNSTASH_NO_MEMORY, "%s", what);
+	return KERNSTASH_OK;
 }
 
 int kernstash_lookup_context(kernstash_lookup *l, const void *data, size_t size)
@@ -61,7 +70,7 @@ int kernstash_lookup_context(kernstash_lookup *l, const void *data, size_t size)
 	int status;
 
 	if (l == NULL || data == NULL)
-		return ks_fail(KERNSTASH_INVALID, "context: NULL");
+		return refuse(l, KERNSTASH_INVALID, "context: NULL");
 	status = add(l, &b, 'c', data, size, "context");
 	if (status == KERNSTASH_OK) {
 		ks_buffer_free(&l->context);
@@ -73,52 +82,51 @@ int kernstash_lookup_context(kernstash_lookup *l, const void *data, size_t size)
 int kernstash_lookup_source(kernstash_lookup *l, const char *text, size_t size)
 {
 	if (l == NULL || text == NULL || size == 0)
-		return ks_fail(KERNSTASH_INVALID, "source: NULL, or empty");
+		return refuse(l, KERNSTASH_INVALID, "source: NULL, or empty");
 	return add(l, &l->material, 's', text, size, "source");
 }
 
 int kernstash_lookup_library(kernstash_lookup *l, const char *name, const char *version)
 {
-	size_t before;
 	int status;
 
 	if (l == NULL || name == NULL || version == NULL || *name == '\0' || *version == '\0')
-		return ks_fail(KERNSTASH_INVALID, "library: NULL, or empty");
-	before = l->material.size;
+		return refuse(l, KERNSTASH_INVALID, "library: NULL, or empty");
 	status = add(l, &l->material, 'l', name, strlen(name), "library");
 	if (status == KERNSTASH_OK)
 		status = add(l, &l->material, 'v', version, strlen(version), "library");
-	if (status == KERNSTASH_OK)
-		l->versioned = true;
-	else
-		l->material.size = before;
+	l->versioned = status == KERNSTASH_OK;
 	return status;
+}
+
+static int add_bits(kernstash_lookup *l, char kind, uint64_t bits, const char *what)
+{
+	unsigned char bytes[8];
+
+	if (l == NULL)
+		return ks_fail(KERNSTASH_INVALID, "%s: NULL", what);
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)(bits >> 8 * i);
+	return add(l, &l->variants, kind, bytes, sizeof bytes, what);
 }
 
 int kernstash_lookup_int(kernstash_lookup *l, int64_t value)
 {
-	unsigned char bytes[8];
-
-	for (int i = 0; i < 8; i++)
-		bytes[i] = (unsigned char)((uint64_t)value >> 8 * i);
-	return l == NULL ? ks_fail(KERNSTASH_INVALID, "int: NULL") : add(l, &l->variants, 'i', bytes, sizeof bytes, "int");
+	return add_bits(l, 'i', (uint64_t)value, "int");
 }
 
 int kernstash_lookup_double(kernstash_lookup *l, double value)
 {
-	unsigned char bytes[8];
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof bits);
-	for (int i = 0; i < 8; i++)
-		bytes[i] = (unsigned char)(bits >> 8 * i);
-	return l == NULL ? ks_fail(KERNSTASH_INVALID, "double: NULL") : add(l, &l->variants, 'd', bytes, sizeof bytes, "double");
+	return add_bits(l, 'd', bits, "double");
 }
 
 int kernstash_lookup_string(kernstash_lookup *l, const char *value)
 {
 	if (l == NULL || value == NULL)
-		return ks_fail(KERNSTASH_INVALID, "string: NULL");
+		return refuse(l, KERNSTASH_INVALID, "string: NULL");
 	return add(l, &l->variants, 't', value, strlen(value), "string");
 }
 
@@ -134,10 +142,11 @@ int kernstash_lookup_options(kernstash_lookup *l, const char *options)
 	int status;
 
 	if (l == NULL || options == NULL)
-		return ks_fail(KERNSTASH_INVALID, "options: NULL");
+		return refuse(l, KERNSTASH_INVALID, "options: NULL");
 	status = add(l, &l->variants, 'o', options, strlen(options), "options");
-	if (status == KERNSTASH_OK && *options != '\0')
-		(void)ks_buffer_word(&l->options, options); /* for people; the variants have it */
+	/* Once more, for people who look at the entry: the variants are what counts. */
+	if (status == KERNSTASH_OK && *options != '\0' && !ks_buffer_word(&l->options, options))
+		status = refuse(l, KERNSTASH_NO_MEMORY, "options");
 	return status;
 }
 
@@ -178,9 +187,13 @@ bool ks_lookup_take(kernstash_lookup *l, ks_blob *b, uint32_t origin)
 	return true;
 }
 
-static int no_key(void)
+int ks_lookup_has_key(const kernstash_lookup *l)
 {
-	return ks_fail(KERNSTASH_NO_KEY, "a lookup needs a source or a library version");
+	if (l->incomplete)
+		return ks_fail(KERNSTASH_INVALID, "a part of the lookup's key was refused");
+	if (l->material.size == 0)
+		return ks_fail(KERNSTASH_NO_KEY, "a lookup needs a source or a library version");
+	return KERNSTASH_OK;
 }
 
 int kernstash_lookup_found(kernstash_lookup *l)
@@ -189,13 +202,12 @@ int kernstash_lookup_found(kernstash_lookup *l)
 	ks_request r;
 	int status;
 
-	if (l == NULL || l->material.size == 0) {
-		if (l == NULL)
-			ks_fail(KERNSTASH_INVALID, "found: NULL");
-		else
-			no_key();
+	if (l == NULL) {
+		ks_fail(KERNSTASH_INVALID, "found: NULL");
 		return 0;
 	}
+	if (ks_lookup_has_key(l) != KERNSTASH_OK)
+		return 0;
 	if (l->blob != NULL)
 		return 1;
 	r = ks_lookup_request(l);
@@ -294,8 +306,9 @@ int kernstash_lookup_populate(kernstash_lookup *l)
 
 	if (l == NULL)
 		return ks_fail(KERNSTASH_INVALID, "populate: NULL");
-	if (l->material.size == 0)
-		return no_key();
+	status = ks_lookup_has_key(l);
+	if (status != KERNSTASH_OK)
+		return status;
 	if (l->blob == NULL)
 		return ks_fail(KERNSTASH_NOT_FOUND, "populate: nothing was set");
 	if (l->origin == KERNSTASH_FROM_DISK)
@@ -320,7 +333,7 @@ int kernstash_lookup_refused(kernstash_lookup *l)
 	if (l->blob == NULL)
 		return ks_fail(KERNSTASH_NOT_FOUND, "refused: the lookup has no binary");
 	l->blob = NULL;
-	if (l->material.size == 0)
+	if (l->material.size == 0 || l->incomplete)
 		return KERNSTASH_OK; /* the caller's own */
 	r = ks_lookup_request(l);
 	c.request = &r;

@@ -11,6 +11,7 @@ struct kernstash_lookup {
 	kernstash_device *device;
 	ks_buffer program, context, material, variants, options;
 	bool versioned, fixed;
+	bool incomplete; /* a part of the key was refused */
 	uintptr_t key; /* what Go made of all that; 0: nothing yet */
 
 	ks_blob **blobs; /* all that it ever had: pointers to them went out */
@@ -29,6 +30,9 @@ struct kernstash_lookup {
 
 /* The request of Go, which is read during a call. It fixes the key. */
 ks_request ks_lookup_request(kernstash_lookup *l);
+
+/* Says whether there is a key to look for: a status, and what is wrong. */
+int ks_lookup_has_key(const kernstash_lookup *l);
 
 /* Makes a blob the lookup's, and takes the caller's use of it over. False: no
  * memory; the use is still the caller's. */

@@ -132,6 +132,7 @@ func ks_go_find(arg unsafe.Pointer) {
 			return err
 		}
 		q.keep(&c.key) // a populate will follow
+		used()
 		a, err := x.Stored(context.Background(), q.what, 0)
 		if err != nil {
 			return err
@@ -170,6 +171,7 @@ func ks_go_populate(arg unsafe.Pointer) {
 			return err
 		}
 		q.keep(&c.key)
+		used()
 		if err := q.cacheable(); err != nil {
 			return withStatus(C.KERNSTASH_NOT_STORED, err)
 		}

@@ -68,6 +68,7 @@ func ks_go_begin(arg unsafe.Pointer) {
 			return nil
 		}
 		q.keep(&c.key)
+		used()
 		outer := context.Background()
 		if c.parent != 0 {
 			outer = object[*ticket](c.parent).inside
@@ -85,6 +86,7 @@ func ks_go_begin(arg unsafe.Pointer) {
 func (t *ticket) run(ctx context.Context, q *request) {
 	action := C.uint32_t(C.ks_act_alone)
 	defer func() {
+		used()
 		if v := recover(); v != nil {
 			action = C.ks_act_alone
 		}

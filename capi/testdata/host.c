@@ -123,6 +123,19 @@ void crash(void)
 	kernstash_lookup_get_or_build(l, crashes, NULL);
 }
 
+/* A reader that has gone ends the process as it would have. */
+void pipes(void)
+{
+	kernstash_cache *cache = open_cache();
+	kernstash_device *device = open_device(cache);
+	kernstash_lookup *l = open_lookup(device, "program");
+	int ends[2];
+
+	kernstash_lookup_found(l);
+	CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+	CHECK(write(ends[1], "x", 1) < 0);
+}
+
 /* Handlers of the host's, set before and after the library came, without a stack of
  * their own: they never run on the small stacks of Go code. */
 static atomic_long on_ours, elsewhere;

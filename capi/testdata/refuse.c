@@ -109,7 +109,18 @@ static void lookups(kernstash_device *device)
 	IS(KERNSTASH_INVALID, kernstash_lookup_bytes(l, "x", SIZE_MAX / 2));
 	IS(KERNSTASH_INVALID, kernstash_lookup_context(l, NULL, 0));
 
+	/* A key of which a part was refused is none. */
+	OK(kernstash_lookup_library(l, "lib", "1"));
+	CHECK(!kernstash_lookup_found(l) && strstr(kernstash_detail(), "refused") != NULL);
+	IS(KERNSTASH_INVALID, kernstash_lookup_get_or_build(l, never, NULL));
+	OK(kernstash_lookup_set(l, "x", 1));
+	IS(KERNSTASH_INVALID, kernstash_lookup_populate(l));
+	check_binary(l, "x");
+	OK(kernstash_lookup_refused(l));
+	kernstash_lookup_close(l);
+
 	/* Neither source nor version. */
+	OK(kernstash_lookup_open(device, "p", &l));
 	CHECK(!kernstash_lookup_found(l));
 	IS(KERNSTASH_NO_KEY, kernstash_lookup_get_or_build(l, never, NULL));
 	OK(kernstash_lookup_set(l, "x", 1));
@@ -128,7 +139,6 @@ static void lookups(kernstash_device *device)
 	IS(KERNSTASH_INVALID, kernstash_lookup_fail(l, 1, ""));
 	IS(KERNSTASH_NOT_FOUND, kernstash_lookup_failure(l, NULL, NULL));
 	CHECK(!kernstash_lookup_found(l));
-	IS(KERNSTASH_INVALID, kernstash_lookup_int(l, 1)); /* too late */
 
 	IS(KERNSTASH_INVALID, kernstash_lookup_set(l, NULL, 1));
 	IS(KERNSTASH_INVALID, kernstash_lookup_set(l, "x", 0));
@@ -144,6 +154,9 @@ static void lookups(kernstash_device *device)
 	a = (kernstash_artifact){.size = sizeof a, .data = "x", .data_size = 1, .launches = no_name, .launch_count = SIZE_MAX / 8};
 	IS(KERNSTASH_INVALID, kernstash_lookup_set_artifact(l, &a));
 	IS(KERNSTASH_NOT_FOUND, kernstash_lookup_binary(l, &data, &size));
+	IS(KERNSTASH_INVALID, kernstash_lookup_int(l, 1)); /* too late */
+	OK(kernstash_lookup_set(l, "x", 1));
+	IS(KERNSTASH_INVALID, kernstash_lookup_populate(l));
 	kernstash_lookup_close(l);
 }
 

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+// #include "internal.h"
+import "C"
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// Go keeps memory that it may need again. A host is quiet for hours after it has
+// built its programs, so what was garbage by then is given back to the system, and pages of code with it.
+
+// quiet is how long nothing must have been asked for.
+const quiet = 500 * time.Millisecond
+
+var (
+	lastUse  atomic.Int64 // UnixNano of the last call that left garbage
+	trimming atomic.Bool  // somebody watches for the quiet
+)
+
+func init() {
+	// The live heap is small, artifacts pass through it: a collection is some
+	// hundred microseconds, and the host's memory is not ours to grow in.
+	debug.SetGCPercent(50)
+}
+
+// used notes a call that left garbage, and sees that it goes when all is quiet.
+func used() {
+	lastUse.Store(time.Now().UnixNano())
+	if trimming.CompareAndSwap(false, true) {
+		time.AfterFunc(quiet, trim)
+	}
+}
+
+func trim() {
+	if wait := quiet - time.Duration(time.Now().UnixNano()-lastUse.Load()); wait > 0 {
+		time.AfterFunc(wait, trim)
+		return
+	}
+	trimming.Store(false) // a use from now on starts anew
+	debug.FreeOSMemory()
+	C.ks_let_pages_go()
+}
