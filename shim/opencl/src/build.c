@@ -66,42 +66,14 @@ static uint64_t tell(struct build *b)
 	return action == KSL_DONE ? reply.program : 0;
 }
 
-static bool refused_by_the_compiler(cl_int code)
-{
-	return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILE_PROGRAM_FAILURE ||
-		code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS;
-}
-
-/* Fills in the outcomes of what the driver has built in the application's
- * program, for the devices for which there was nothing. */
-static void take_what_was_built(struct build *b, cl_int code)
-{
-	cl_program handle = handle_of(b->program);
-	uint64_t took = nanoseconds() - b->start;
-	bool deferred = b->reply.artifacts[0].kind == KSL_DEFERRED;
-	bool gathered = code == CL_SUCCESS && gather(handle, b->n, b->devices, !deferred, b->gathered);
-	for (cl_uint i = 0; i < b->n; i++) {
-		ksl_outcome *o = &b->outcomes[i];
-		*o = (ksl_outcome){.result = KSL_ABANDONED, .code = code, .nanoseconds = took / b->n};
-		if (gathered) {
-			o->result = KSL_BUILT;
-			o->artifact = b->gathered[i].artifact;
-			o->artifact.kind = b->reply.artifacts[i].kind;
-		} else if (refused_by_the_compiler(code) && build_status(handle, b->devices[i]) == CL_BUILD_ERROR) {
-			o->result = KSL_FAILED;
-			gather_log(handle, b->devices[i], &b->gathered[i]);
-			o->artifact = b->gathered[i].artifact;
-			o->artifact.kind = b->reply.artifacts[i].kind;
-		}
-	}
-}
-
 /* The driver has built; only the first call does something. */
 static void finish(struct build *b, cl_int code)
 {
 	if (atomic_exchange(&b->finished, true))
 		return;
-	take_what_was_built(b, code);
+	bool deferred = b->reply.artifacts[0].kind == KSL_DEFERRED;
+	outcomes_of(handle_of(b->program), b->n, b->devices, b->reply.artifacts, code, nanoseconds() - b->start, !deferred,
+		b->gathered, b->outcomes);
 	uint64_t id = tell(b);
 	library_end(b->api, b->ticket);
 	gathered_free(b->n, b->gathered);
@@ -264,8 +236,7 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 	return build_plainly(p, n, list, options, b->notify, b->user_data, set);
 }
 
-/* Whether the driver would take the arguments; then the set of devices. */
-static uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data)
+uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data)
 {
 	if ((n == 0) != (list == NULL) || (notify == NULL && user_data != NULL) || !program_devices(p))
 		return 0;
@@ -328,6 +299,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	const char *reason = p->unknown;
 	if (reason == NULL && is_piecemeal(p, set))
 		reason = "build for one device after another";
+	program_compile(p, true);
 	if (reason == NULL && has_log(p))
 		reason = "build after a build with a log";
 	if (reason == NULL && pending)

@@ -185,3 +185,29 @@ void gathered_free(cl_uint n, struct gathered *g)
 	}
 	memset(g, 0, n * sizeof(*g));
 }
+
+bool refused_by_the_compiler(cl_int code)
+{
+	return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILE_PROGRAM_FAILURE ||
+		code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS;
+}
+
+void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const ksl_artifact *holes, cl_int code,
+	uint64_t took, bool binaries, struct gathered *gathered, ksl_outcome *outcomes)
+{
+	bool made = code == CL_SUCCESS && gather(program, n, devices, binaries, gathered);
+	for (cl_uint i = 0; i < n; i++) {
+		ksl_outcome *o = &outcomes[i];
+		*o = (ksl_outcome){.result = KSL_ABANDONED, .code = code, .nanoseconds = took / n};
+		if (made) {
+			o->result = KSL_BUILT;
+		} else if (program != NULL && refused_by_the_compiler(code) && build_status(program, devices[i]) == CL_BUILD_ERROR) {
+			o->result = KSL_FAILED;
+			gather_log(program, devices[i], &gathered[i]);
+		} else {
+			continue;
+		}
+		o->artifact = gathered[i].artifact;
+		o->artifact.kind = holes[i].kind;
+	}
+}

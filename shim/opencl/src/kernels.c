@@ -85,6 +85,7 @@ cl_kernel CL_API_CALL ks_clCreateKernel(cl_program program, const char *name, cl
 	struct program *p = program_get(program);
 	if (p == NULL)
 		return next.clCreateKernel(program, name, code);
+	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
 	cl_kernel handle = next.clCreateKernel(s == NULL ? program : s->handle, name, code);
 	if (handle != NULL && !kernel_add(handle, p, s, name) && s != NULL) {
@@ -111,6 +112,7 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	struct program *p = program_get(program);
 	if (p == NULL)
 		return next.clCreateKernelsInProgram(program, room, handles, n_ret);
+	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
 	cl_uint n = 0;
 	cl_int code = next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);

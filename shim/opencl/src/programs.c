@@ -25,6 +25,7 @@ static void program_free(struct program *p)
 		free(c);
 	}
 	shadow_put(p->shadow);
+	compiled_free(p->compilations);
 	free(p->seen.hashes);
 	free(p->devices);
 	free(p);
@@ -294,6 +295,8 @@ cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_u
 	struct program *p = code == CL_SUCCESS && value != NULL ? program_get(handle) : NULL;
 	if (p == NULL)
 		return code;
+	/* What is compiled from now on is another unit. */
+	program_compile(p, true);
 	struct constant *c = malloc(sizeof(*c) + size);
 	state_lock();
 	if (c == NULL) {

@@ -135,6 +135,8 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 	struct shadow *s = p == NULL ? NULL : program_shadow(p);
 	cl_int code;
 
+	if (p != NULL && what >= CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_IL)
+		program_compile(p, false);
 	switch (s == NULL ? 0 : what) {
 	case CL_PROGRAM_REFERENCE_COUNT:
 		code = reference_count(p, s, room, to, size_ret);
@@ -168,7 +170,9 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 	int at = s == NULL ? -1 : shadow_device(s, device);
 	cl_int code;
 
-	if (at < 0)
+	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code))
+		;
+	else if (at < 0)
 		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
 	else if (what == CL_PROGRAM_BUILD_LOG && s->artifacts[at].log.data != NULL)
 		code = answer_text(s->artifacts[at].log, room, to, size_ret);

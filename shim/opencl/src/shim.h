@@ -126,6 +126,18 @@ struct seen { /* launches told, by hash */
 	size_t size, count;
 };
 
+/* What clCompileProgram made of a program, of known parts. */
+struct compiled {
+	struct compiled *older; /* kept: another thread may be looking at it */
+	cl_uint n;
+	cl_device_id *devices;
+	char *options; /* or NULL */
+	uint32_t nheaders;
+	ksl_header *headers;
+	bool pending;        /* known to succeed, and not done */
+	ksl_artifact *known; /* pending: a device's each, of which the log is kept */
+};
+
 struct program {
 	struct entry entry;  /* its key is the application's handle */
 	unsigned pins;       /* who uses the record: its place in the table, kernels, calls */
@@ -139,6 +151,8 @@ struct program {
 	cl_device_id *devices;
 	uint64_t built;      /* by the driver, in the application's own program: a bit for each device */
 	struct shadow *shadow;
+	struct compiled *compiled; /* NULL: it was not, or of unknown parts */
+	struct compiled *compilations; /* all that were */
 	uint64_t id;         /* the library's name for the program; 0: none */
 	struct seen seen;
 	bool building;       /* by a thread, which others wait for */
@@ -166,6 +180,17 @@ bool program_settle(struct program *p);
 void program_begin_build(struct program *p); /* waits for another build of it */
 void program_end_build(struct program *p);
 
+/* compile.c */
+
+void compiled_free(struct compiled *c);
+/* Has the driver do a compilation that was skipped. What was compiled is void
+ * then if forget is set. */
+void program_compile(struct program *p, bool forget);
+/* Answers for a skipped compilation: false where the driver has to be asked,
+ * which has done it by then. */
+bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
+	size_t *size_ret, cl_int *code);
+
 /* gather.c: what a build made. */
 
 struct gathered {
@@ -182,6 +207,11 @@ void gather_log(cl_program program, cl_device_id device, struct gathered *out);
 void gathered_free(cl_uint n, struct gathered *g);
 /* A query's answer in memory of ours, with a NUL after it; NULL: none. */
 void *program_text(cl_program program, cl_program_info what, size_t *size);
+/* Outcomes of a build by the driver: gathers what it made, or why it failed. The
+ * holes say of which kind each device's code is. */
+void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const ksl_artifact *holes, cl_int code,
+	uint64_t took, bool binaries, struct gathered *gathered, ksl_outcome *outcomes);
+bool refused_by_the_compiler(cl_int code);
 cl_build_status build_status(cl_program program, cl_device_id device);
 
 /* ask.c */
@@ -202,6 +232,9 @@ void unit_free(struct unit_text *text);
 const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksl_unit *units, uint32_t nunits,
 	const char *options, ksl_reply *reply);
 bool reply_is_sound(const ksl_reply *reply, cl_uint n);
+
+/* Whether the driver would take the arguments of a build: the set of devices, or 0. */
+uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
 
 /* restore.c */
 

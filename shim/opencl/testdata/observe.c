@@ -228,23 +228,23 @@ static void separately(void)
 	cl_program a = clCreateProgramWithSource(context, 1, (const char **)&user, NULL, NULL);
 	cl_program b = clCreateProgramWithSource(context, 1, (const char **)&library, NULL, NULL);
 	cl_program c = clCreateProgramWithSource(context, 1, (const char **)&broken, NULL, NULL);
+	cl_program e = clCreateProgramWithSource(context, 1, (const char **)&library, NULL, NULL);
 	const char *name = "h.h";
 	printf("compile %d", clCompileProgram(a, 0, NULL, "-D X", 1, &h, &name, NULL, NULL));
 	printf(" %d", clCompileProgram(b, 1, &device, NULL, 0, NULL, NULL, NULL, NULL));
 	printf(" %d", clCompileProgram(c, 0, NULL, "", 0, NULL, NULL, NULL, NULL));
 	called = 0;
-	printf(" %d called %d\n", clCompileProgram(b, 1, &device, NULL, 0, NULL, NULL, notify, NULL), called);
-	observe_program(a, 1, &device, false);
+	printf(" %d called %d\n", clCompileProgram(e, 1, &device, NULL, 0, NULL, NULL, notify, NULL), called);
+	clReleaseProgram(e);
+	observe_build(a, device);
 	observe_build(b, device);
 	observe_build(c, device);
-	cl_kernel k = clCreateKernel(a, "linked", &code);
-	printf("  kernel of a compiled program %d %d\n", k != NULL, code);
 	cl_program parts[2] = {a, b};
 	cl_program p = clLinkProgram(context, 0, NULL, NULL, 2, parts, NULL, NULL, &code);
 	printf("link %d %d references %u %u\n", p != NULL, code, references(a), references(b));
 	if (p != NULL) {
 		observe_program(p, 1, &device, false);
-		k = clCreateKernel(p, "linked", &code);
+		cl_kernel k = clCreateKernel(p, "linked", &code);
 		printf("  kernel %d %d\n", k != NULL, code);
 		if (k != NULL) {
 			observe_kernel(p, k, device);
@@ -252,6 +252,9 @@ static void separately(void)
 		}
 		clReleaseProgram(p);
 	}
+	observe_program(a, 1, &device, true);
+	cl_kernel k = clCreateKernel(a, "linked", &code);
+	printf("  kernel of a compiled program %d %d\n", k != NULL, code);
 	p = clLinkProgram(context, 1, &device, NULL, 1, &a, NULL, NULL, &code);
 	printf("link with a part missing %d %d\n", p != NULL, code);
 	if (p != NULL) {

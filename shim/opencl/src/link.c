@@ -1,0 +1,194 @@
+/* link.c: clLinkProgram of programs that were compiled of known parts. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* All inputs of a link, as the library is told of them. */
+struct inputs {
+	cl_uint n;
+	struct program **programs; /* pinned */
+	struct unit_text *texts;
+	ksl_unit *units;
+};
+
+static void inputs_free(struct inputs *in)
+{
+	for (cl_uint i = 0; in->programs != NULL && i < in->n; i++) {
+		if (in->programs[i] != NULL)
+			program_put(in->programs[i]);
+	}
+	for (cl_uint i = 0; in->texts != NULL && i < in->n; i++)
+		unit_free(&in->texts[i]);
+	free(in->programs);
+	free(in->texts);
+	free(in->units);
+}
+
+/* false: something about them is unknown. */
+static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
+{
+	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->texts)), calloc(n, sizeof(*in->units))};
+	if (in->programs == NULL || in->texts == NULL || in->units == NULL)
+		return false;
+	for (cl_uint i = 0; i < n; i++) {
+		struct program *p = in->programs[i] = program_get(handles[i]);
+		if (p == NULL || p->compiled == NULL || !unit_of(p, &in->texts[i], &in->units[i]))
+			return false;
+		const struct compiled *c = p->compiled;
+		for (cl_uint d = 0; d < ndevices; d++) {
+			cl_uint at = 0;
+			while (at < c->n && c->devices[at] != devices[d])
+				at++;
+			if (at == c->n)
+				return false;
+		}
+		in->units[i].headers = c->headers;
+		in->units[i].nheaders = c->nheaders;
+		in->units[i].options = (ksl_bytes){c->options, c->options == NULL ? 0 : strlen(c->options)};
+	}
+	return true;
+}
+
+struct link {
+	cl_context context;
+	cl_uint n, ndevices, ninputs;
+	const cl_device_id *list; /* the application's, or NULL */
+	cl_device_id devices[64];
+	const char *options;
+	const cl_program *inputs;
+	cl_int code;
+};
+
+/* The driver's link, of inputs that it has compiled by now. */
+static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
+{
+	for (cl_uint i = 0; l->inputs != NULL && i < l->ninputs; i++) {
+		struct program *p = program_get(l->inputs[i]);
+		if (p == NULL)
+			continue;
+		program_compile(p, false);
+		/* What was restored is unbuilt in the driver, which would find another
+		 * fault with it than it would have found. */
+		program_settle(p);
+		program_put(p);
+	}
+	return next.clLinkProgram(l->context, l->n, l->list, l->options, l->ninputs, l->inputs, notify, user_data, &l->code);
+}
+
+/* Records a program that the driver linked, or that was restored in its stead;
+ * artifacts are those that it was restored from. */
+static void linked(cl_program handle, struct link *l, const ksl_artifact *artifacts, uint64_t id)
+{
+	struct program *p = program_add(handle, FROM_LINK, 0, "link");
+	if (p == NULL || !program_devices(p))
+		return;
+	struct shadow *s = artifacts == NULL ? NULL : shadow_new(handle, l->ndevices, l->devices, artifacts, l->options);
+	if (s != NULL)
+		s->is_program = true;
+	program_set_shadow(p, s, id);
+}
+
+/* The rounds between the library and the driver. */
+static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
+{
+	uint64_t ticket = reply->ticket;
+	cl_program handle = NULL;
+	bool done = false;
+	ksl_outcome *outcomes = calloc(l->ndevices, sizeof(*outcomes));
+	struct gathered *gathered = calloc(l->ndevices, sizeof(*gathered));
+	for (int round = 0; round < 3 && !done && outcomes != NULL && gathered != NULL && reply_is_sound(reply, l->ndevices); round++) {
+		cl_uint holes = 0;
+		for (cl_uint i = 0; i < l->ndevices; i++)
+			holes += reply->artifacts[i].binary.data == NULL;
+		if (holes == 0) {
+			handle = restore(l->context, l->ndevices, l->devices, reply->artifacts, l->options, outcomes);
+			done = handle != NULL;
+			l->code = CL_SUCCESS;
+			if (done)
+				linked(handle, l, reply->artifacts, 0);
+		} else {
+			uint64_t start = nanoseconds();
+			handle = link_now(l, NULL, NULL);
+			outcomes_of(handle, l->ndevices, l->devices, reply->artifacts, l->code, nanoseconds() - start,
+				reply->artifacts[0].kind != KSL_DEFERRED, gathered, outcomes);
+			done = true;
+			if (handle != NULL)
+				linked(handle, l, NULL, 0);
+		}
+		uint32_t action = library_next(api, ticket, l->ndevices, outcomes, reply);
+		reply->action = action;
+		gathered_free(l->ndevices, gathered);
+		struct program *p = done && action == KSL_DONE && handle != NULL ? program_get(handle) : NULL;
+		if (p != NULL) {
+			state_lock();
+			p->id = reply->program;
+			state_unlock();
+			program_put(p);
+		}
+	}
+	library_end(api, ticket);
+	free(outcomes);
+	free(gathered);
+	if (!done) {
+		handle = link_now(l, NULL, NULL);
+		if (handle != NULL)
+			linked(handle, l, NULL, 0);
+	}
+	return handle;
+}
+
+/* The devices of the link; false: they are wrong, or too many. */
+static bool devices_of(struct link *l)
+{
+	size_t size = 0;
+	if ((l->n == 0) != (l->list == NULL) || l->n > 64)
+		return false;
+	l->ndevices = l->n;
+	if (l->list != NULL) {
+		memcpy(l->devices, l->list, l->n * sizeof(l->devices[0]));
+		return true;
+	}
+	if (next.clGetContextInfo == NULL ||
+		next.clGetContextInfo(l->context, CL_CONTEXT_DEVICES, sizeof(l->devices), l->devices, &size) != CL_SUCCESS)
+		return false;
+	l->ndevices = (cl_uint)(size / sizeof(l->devices[0]));
+	return l->ndevices > 0;
+}
+
+cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_device_id *list, const char *options,
+	cl_uint ninputs, const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code)
+{
+	struct link l = {.context = context, .n = n, .ninputs = ninputs, .list = list, .options = options, .inputs = inputs,
+		.code = CL_SUCCESS};
+	const char *reason = NULL;
+	struct inputs in = {0, NULL, NULL, NULL};
+	cl_program handle;
+	ksl_reply reply;
+	const ksl_api *api = NULL;
+
+	if (stepped_aside() || library() == NULL || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
+		(notify == NULL && user_data != NULL))
+		reason = "";
+	else if (notify != NULL)
+		reason = "link that calls back";
+	else if (options != NULL && strstr(options, "-create-library") != NULL)
+		reason = "library";
+	else if (!inputs_of(&in, ninputs, inputs, l.ndevices, l.devices))
+		reason = "link of unknown inputs";
+	else
+		api = ask(KSL_LINK, l.ndevices, l.devices, in.units, in.n, options, &reply);
+	inputs_free(&in);
+	if (api != NULL) {
+		handle = serve(&l, api, &reply);
+	} else {
+		if (reason != NULL && *reason != 0)
+			library_passed(reason);
+		handle = link_now(&l, notify, user_data);
+		if (handle != NULL && !stepped_aside())
+			program_add(handle, FROM_LINK, 0, "link");
+	}
+	if (code != NULL)
+		*code = l.code;
+	return handle;
+}
