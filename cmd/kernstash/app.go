@@ -107,7 +107,7 @@ EXIT STATUS
 	flags.StringArrayVar(&a.set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
-		a.runCommand(),
+		a.runCommand(), a.envCommand(), a.enableCommand(), a.disableCommand(),
 		a.demoCommand(), a.demoChildCommand(), a.buildCommand(),
 		a.lsCommand(), a.showCommand(), a.statCommand(),
 		a.verifyCommand(), a.gcCommand(), a.clearCommand(),

@@ -59,6 +59,10 @@ func (c Command) start() (pid, pidfd int, err error) {
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
 	}
 	pid, err = syscall.ForkExec(c.Path, c.Args, attr)
+	if errors.Is(err, syscall.EINVAL) { // not every kernel, nor what plays one, has descriptors of processes
+		attr.Sys.PidFD, pidfd = nil, -1
+		pid, err = syscall.ForkExec(c.Path, c.Args, attr)
+	}
 	if errors.Is(err, syscall.ENOEXEC) {
 		pid, err = syscall.ForkExec(shell, c.script(), attr)
 	}

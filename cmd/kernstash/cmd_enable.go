@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/internal/supervise"
+)
+
+func (a *app) enableCommand() *cobra.Command {
+	var o launch.Options
+	var program string
+	cmd := &cobra.Command{
+		Use:   "enable",
+		Short: "Switch the cache on for a user's whole session, or for one application",
+		Long: `Have every program of the user's session use the cache, from the next login: the
+variables go into $XDG_CONFIG_HOME/environment.d/50-kernstash.conf, which systemd
+reads for the session and the user's services.
+
+With --app NAME it is one application: a script ~/.local/bin/NAME starts the
+program of that name under 'kernstash run --quiet'. The directory has to come first
+in PATH. What starts the program by its full path, as some .desktop files do, is
+not reached.
+
+Enabling again brings what was written up to date. Files that are not of
+'kernstash enable' are never written over.
+
+EXIT STATUS
+  0  it is switched on
+  1  it is not; the message says why
+  2  a flag makes no sense`,
+		Example: `  kernstash enable
+  kernstash enable --read-only --dir /srv/kernels
+  kernstash enable --app darktable`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if program != "" || cmd.Flags().Changed("app") {
+				return a.enableApp(cmd, &o, program)
+			}
+			return a.enableSession(cmd, &o)
+		},
+	}
+	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
+	o.BindSettings(cmd.Flags())
+	return cmd
+}
+
+func (a *app) disableCommand() *cobra.Command {
+	var program string
+	cmd := &cobra.Command{
+		Use:   "disable",
+		Short: "Undo what 'kernstash enable' did",
+		Long: `Remove what 'kernstash enable' wrote, with the directories that it made and that
+are empty. What is in the cache stays.
+
+EXIT STATUS
+  0  it is not there any more
+  1  it could not be removed, or is not of 'kernstash enable'
+  2  a flag makes no sense`,
+		Example: `  kernstash disable
+  kernstash disable --app darktable`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := sessionFile()
+			if program != "" || cmd.Flags().Changed("app") {
+				path, err = appFile(program)
+			}
+			if err != nil {
+				return err
+			}
+			removed, err := ownFile(path).remove()
+			if err != nil {
+				return fmt.Errorf("disable: %w", err)
+			}
+			if removed {
+				a.printf("removed %s\n", path)
+			} else {
+				a.printf("there is no %s\n", path)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
+	return cmd
+}
+
+// sessionFile is where systemd reads variables of the user's session.
+func sessionFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "environment.d", "50-kernstash.conf"), nil
+}
+
+// appFile is where the script of an application goes.
+func appFile(program string) (string, error) {
+	if program == "" || strings.ContainsAny(program, "/\n") || strings.HasPrefix(program, "-") || strings.HasPrefix(program, ".") ||
+		program == "kernstash" {
+		return "", usagef("--app %q: want the name of a program, without its directory", program)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, ".local", "bin", program), nil
+}
+
+func (a *app) enableSession(cmd *cobra.Command, o *launch.Options) error {
+	path, err := sessionFile()
+	if err != nil {
+		return err
+	}
+	all, err := a.variables(cmd, o, nil)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, v := range all {
+		value := escapeEnvironmentD(v.Value)
+		switch v.Name {
+		case "LD_PRELOAD":
+			return errors.New("enable: the OpenCL loader of this system knows no layers, and nothing is to be " +
+				"preloaded into every program: enable applications one by one, with --app")
+		case "OPENCL_LAYERS":
+			value += "${OPENCL_LAYERS:+:$OPENCL_LAYERS}"
+		}
+		fmt.Fprintf(&b, "%s=%s\n", v.Name, value)
+	}
+	return a.writeOwn(path, "", b.String(), 0o644, "from the next login")
+}
+
+// escapeEnvironmentD writes a value as environment.d(5) reads it.
+func escapeEnvironmentD(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "$", `\$`, `"`, `\"`, "'", `\'`, " ", `\ `).Replace(s)
+}
+
+func (a *app) enableApp(cmd *cobra.Command, o *launch.Options, program string) error {
+	path, err := appFile(program)
+	if err != nil {
+		return err
+	}
+	if err := o.Check(cmd.Flags()); err != nil {
+		return &usageError{err}
+	}
+	dir := filepath.Dir(path)
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	at := slices.Index(dirs, dir)
+	found, err := supervise.Find(program, strings.Join(without(dirs, dir), string(filepath.ListSeparator)))
+	if err != nil {
+		return fmt.Errorf("enable: %w", err)
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return err
+	}
+	command, err := commandPath()
+	if err != nil {
+		return err
+	}
+	flags, err := a.runFlags(o)
+	if err != nil {
+		return err
+	}
+	script := fmt.Sprintf(`kernstash=%s
+program=%s
+[ ! -x "$kernstash" ] || exec "$kernstash" run --quiet%s -- "$program" "$@"
+exec "$program" "$@"
+`, quoteShell(command), quoteShell(found), flags)
+	if err := a.writeOwn(path, "#!/bin/sh\n", script, 0o755, "for "+found); err != nil {
+		return err
+	}
+	if first := slices.Index(dirs, filepath.Dir(found)); at < 0 || at > first {
+		fmt.Fprintf(a.err, "kernstash: warning: %s does not come before %s in PATH, so the script is not what %s leads to\n",
+			dir, filepath.Dir(found), program)
+	}
+	return nil
+}
+
+func without(list []string, s string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e == s })
+}
+
+// runFlags returns the flags for 'kernstash run', as words of a shell.
+func (a *app) runFlags(o *launch.Options) (string, error) {
+	o.Dir, o.Config, o.Set = a.dir, a.config, a.set
+	all, err := o.Variables()
+	if err != nil {
+		return "", &usageError{err}
+	}
+	s, err := a.settings()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, v := range all {
+		for _, item := range s.All() {
+			if item.Variable == v.Name {
+				b.WriteString(" --set " + quoteShell(item.Name+"="+v.Value))
+			}
+		}
+	}
+	if o.Door != launch.DoorAuto {
+		if _, err := (launch.Target{}).Door(o.Door); err != nil {
+			return "", &usageError{err}
+		}
+		b.WriteString(" --door " + o.Door)
+	}
+	return b.String(), nil
+}
+
+func (a *app) writeOwn(path, before, text string, mode os.FileMode, note string) error {
+	if err := ownFile(path).write(before, text, mode); err != nil {
+		return fmt.Errorf("enable: %w", err)
+	}
+	a.printf("wrote %s: the cache is on, %s\n", path, note)
+	return nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/internal/launch"
+)
+
+// shell is something that `kernstash env` writes for.
+type shell struct {
+	name  string
+	here  bool // for this environment: what it has already is kept
+	write func(v launch.Variable) string
+}
+
+var shells = []shell{
+	{"sh", true, func(v launch.Variable) string { return "export " + v.Name + "=" + quoteShell(v.Value) }},
+	{"fish", true, func(v launch.Variable) string { return "set -gx " + v.Name + " " + quoteFish(v.Value) }},
+	{"systemd", false, func(v launch.Variable) string {
+		return "Environment=" + strconv.Quote(strings.ReplaceAll(v.Name+"="+v.Value, "%", "%%"))
+	}},
+	{"docker", false, func(v launch.Variable) string {
+		return "ENV " + v.Name + "=" + strconv.Quote(strings.ReplaceAll(v.Value, "$", `\$`))
+	}},
+	{"k8s", false, func(v launch.Variable) string {
+		return "- name: " + v.Name + "\n  value: " + strconv.Quote(v.Value)
+	}},
+}
+
+// quoteShell quotes a text for POSIX shells.
+func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func quoteFish(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}
+
+func (a *app) envCommand() *cobra.Command {
+	var o launch.Options
+	var name string
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Print the variables that 'kernstash run' sets",
+		Long: `Print the variables that bring the cache into programs, for those who set them
+themselves:
+
+  sh, fish  commands for a shell; what its variables hold already is kept
+  systemd   lines for the [Service] section of a unit
+  docker    lines for a Dockerfile
+  k8s       entries for the env list of a container
+
+In containers the paths are those inside: put the libraries there, or give
+KERNSTASH_LIBDIR, and mount a cache directory.
+
+EXIT STATUS
+  0  printed
+  1  the libraries are not found; the message says where they were looked for
+  2  a flag makes no sense`,
+		Example: `  eval "$(kernstash env)"
+  kernstash env --shell fish | source
+  kernstash env --shell systemd --dir /var/cache/kernstash
+  kernstash env --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			i := slices.IndexFunc(shells, func(s shell) bool { return s.name == name })
+			if i < 0 {
+				return usagef("--shell %s: want sh, fish, systemd, docker or k8s", name)
+			}
+			var env []string
+			if shells[i].here {
+				env = os.Environ()
+			}
+			all, err := a.variables(cmd, &o, env)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.writeJSON(all)
+			}
+			for _, v := range all {
+				a.printf("%s\n", shells[i].write(v))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&name, "shell", "sh", "sh, fish, systemd, docker or k8s")
+	o.BindSettings(cmd.Flags())
+	return cmd
+}
+
+// variables returns what brings the cache into programs, beside what an
+// environment has already.
+func (a *app) variables(cmd *cobra.Command, o *launch.Options, env []string) ([]launch.Variable, error) {
+	if err := o.Check(cmd.Flags()); err != nil {
+		return nil, &usageError{err}
+	}
+	o.Dir, o.Config, o.Set = a.dir, a.config, a.set
+	all, err := o.Variables()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if o.NoCache {
+		return all, nil
+	}
+	// What a program finds that says nothing of its own.
+	door, err := launch.Look("/bin/sh", env).Door(o.Door)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	layer, err := launch.FindLayer(os.Environ(), self)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := launch.Variables(env, layer, door)
+	return append(all, entry...), err
+}
+
+// commandPath is what to call to be called again: not the whole command where a
+// smaller one stands before it.
+func commandPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this command is: %w", err)
+	}
+	dir := filepath.Dir(self)
+	if filepath.Base(self) == "kernstash-full" {
+		for _, front := range []string{filepath.Join(dir, "..", "..", "bin", "kernstash"), filepath.Join(dir, "kernstash")} {
+			if _, err := os.Stat(front); err == nil {
+				return filepath.Clean(front), nil
+			}
+		}
+	}
+	return self, nil
+}
