@@ -85,9 +85,9 @@ typedef struct ksl_unit { /* what one program object was made of */
  * succeed, and with which log. SERVE with a binary of one byte says yes (answer
  * RESTORED); with a hole it is not known: KSL_BUILT needs the log alone, no binary.
  *
- * Passed through: links of units with different options, constants or header files
- * (which may change between a compile and its link), and of libraries. A compile of
- * such a unit may be known all the same. Equal sets in any order are equal links. */
+ * Passed through: links of units with different options or constants, and of
+ * libraries; compiles and links of units that read header files, which may change
+ * between the two. Equal sets of units in any order are equal links. */
 enum { KSL_BUILD = 1, KSL_LINK = 2, KSL_COMPILE = 3 };
 
 typedef struct ksl_driver { /* the platform's own entry points, beneath any layer */

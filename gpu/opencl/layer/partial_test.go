@@ -7,21 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
-func init() { children["partial"] = partialChild }
+func init() {
+	children["partial"] = partialChild
+	children["locked"] = lockedChild
+}
 
-// partialChild has a program stored for one of two devices, and then asks for it
-// for both, in either order.
-func partialChild() error {
+// two returns PoCL's two devices.
+func two() ([]*opencl.Device, error) {
 	all, err := opencl.Devices(opencl.AnyType)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var devices []*opencl.Device
 	for _, d := range all {
@@ -30,7 +34,17 @@ func partialChild() error {
 		}
 	}
 	if len(devices) != 2 {
-		return fmt.Errorf("%d devices, want 2", len(devices))
+		return nil, fmt.Errorf("%d devices, want 2", len(devices))
+	}
+	return devices, nil
+}
+
+// partialChild has a program stored for one of two devices, and then asks for it
+// for both, in either order.
+func partialChild() error {
+	devices, err := two()
+	if err != nil {
+		return err
 	}
 	root := kernstash.Options{Dir: os.Getenv(rootVariable)}
 	cache, err := kernstash.Open(root)
@@ -66,5 +80,58 @@ func partialChild() error {
 	}
 	fmt.Print(resultMark)
 	fmt.Print(said[0], " ", said[1])
+	return l.Close()
+}
+
+// lockedChild asks for a program for two devices, while somebody else builds it
+// for one of them. It says how long that took.
+func lockedChild() error {
+	devices, err := two()
+	if err != nil {
+		return err
+	}
+	root := kernstash.Options{Dir: os.Getenv(rootVariable)}
+	cache, err := kernstash.Open(kernstash.Options{NoDisk: true})
+	if err != nil {
+		return err
+	}
+	x, err := opencl.NewContext(cache, devices...)
+	if err != nil {
+		return err
+	}
+	m, err := kernstash.NewImage(key.OpenCLC, []byte(source(1)))
+	if err != nil {
+		return err
+	}
+	p, err := x.Core().Program(context.Background(), kernstash.Request{Image: m})
+	if err != nil {
+		return err
+	}
+	k := p.Key(1)
+	p.Release()
+	if err := errors.Join(x.Close(), cache.Close()); err != nil {
+		return err
+	}
+	unlock, err := disk.New(disk.Options{Dir: root.Dir}).Lock(context.Background(), k, 0)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	l, err := layer.Open(layer.Options{Cache: root})
+	if err != nil {
+		return err
+	}
+	h, err := makeHost(l, devices...)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	ticket, reply, ok := l.Begin(h.request(source(1), &none))
+	for !ok {
+		reply, ok = ticket.Wait(time.Second)
+	}
+	took := time.Since(begin)
+	ticket.End()
+	fmt.Print(resultMark, reply.Action, " ", len(reply.Artifacts), " ", took < 1500*time.Millisecond, " ", took)
 	return l.Close()
 }

@@ -53,6 +53,24 @@ func (l *Layer) decided(d kernstash.Decision) {
 	l.report(e)
 }
 
+// shared tells of a program that another thread had just made.
+func (l *Layer) shared(units map[*native]bool) {
+	for n := range units {
+		d := kernstash.Decision{Size: n.job.Recipe.Image.Size()}
+		if n.artifact != nil {
+			for _, k := range n.artifact.Kernels {
+				d.Kernels = append(d.Kernels, k.Name)
+			}
+		}
+		e := runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Label: label(d)}
+		if !n.job.Key.IsZero() {
+			e.Key = n.job.Key.Short()
+		}
+		l.report(e)
+	}
+	l.keeper.poke()
+}
+
 // label names a program for people.
 func label(d kernstash.Decision) string {
 	if len(d.Kernels) == 0 {

@@ -19,6 +19,7 @@ type step struct {
 	job      kernstash.Job
 	artifact *store.Artifact // nil: build
 	compile  bool            // only
+	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
 	done     chan stepResult // takes one
 
@@ -36,7 +37,10 @@ var errRefused = errors.New("the driver refused it")
 
 // step has the layer do a step, and waits for how it ended.
 func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
-	s := &step{job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1)}
+	s := &step{
+		job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1),
+		wanted: !job.Key.IsZero() && t.l.cache.Writes(),
+	}
 	if err := t.offer(s); err != nil {
 		return nil, err
 	}
@@ -54,8 +58,8 @@ func (s *step) serve() Artifact {
 	switch {
 	case s.artifact != nil:
 		return served(s.artifact, s.kind)
-	case s.job.Key.IsZero():
-		return Artifact{Kind: opencl.Deferred} // nobody wants its binary
+	case !s.wanted:
+		return Artifact{Kind: opencl.Deferred}
 	}
 	return Artifact{Kind: s.kind}
 }
@@ -111,7 +115,7 @@ func (s *step) taken(o *Outcome) *store.Artifact {
 	if s.compile {
 		binary = compiles
 	}
-	if len(binary) == 0 || s.kind == opencl.Deferred || s.job.Key.IsZero() {
+	if len(binary) == 0 || s.kind == opencl.Deferred || !s.wanted {
 		return nil
 	}
 	form := store.FormFinal

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -99,6 +100,9 @@ func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 	if l != nil && err != nil {
 		l.know(nil)
 	}
+	if errors.Is(err, kernstash.ErrAbandoned) {
+		t.l.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+	}
 	t.poke()
 }
 
@@ -158,6 +162,9 @@ func (t *Ticket) share(ctx context.Context, p *kernstash.Program[*native, struct
 	var all error
 	for range units {
 		all = errors.Join(all, <-errs)
+	}
+	if all == nil {
+		t.l.shared(units)
 	}
 	return all
 }
@@ -337,7 +344,7 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 // from them.
 func (t *Ticket) follow() (program uint64) {
 	for _, s := range t.made {
-		if s.kind == opencl.Deferred && !s.job.Key.IsZero() {
+		if s.kind == opencl.Deferred && s.wanted {
 			t.launches, program = t.l.programs.add(t.l)
 			break
 		}

@@ -34,6 +34,7 @@ func TestRefusedBinaryIsReplaced(t *testing.T) {
 	h := newHost(t, openLayer(t, filepath.Join(t.TempDir(), "root")), device(t, "INTEL"))
 	h.build(source(1), &none)
 	counted(t, h.l, stats.DiskPuts, 1)
+	h.l.Settle()
 	h.refuse = map[int]bool{0: true}
 	if p := h.build(source(1), &none); p.String() != "refused built" {
 		t.Fatalf("%v, %s", p, p.reason)

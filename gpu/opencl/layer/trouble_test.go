@@ -210,6 +210,17 @@ func TestPartialHit(t *testing.T) {
 	}
 }
 
+// A ticket for several devices does not wait for another process that builds for
+// one of them: that one might wait for this one's other device.
+func TestTicketsOfSeveralDevicesDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	out := child(t, "locked", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
+	if !strings.HasPrefix(out, "1 2 true ") {
+		t.Errorf("action, devices, soon, after: %s", out)
+	}
+	t.Log(out)
+}
+
 // 1,000 programs leave nothing behind.
 func TestNothingIsLeftBehind(t *testing.T) {
 	l := openLayer(t, filepath.Join(t.TempDir(), "root"))
@@ -239,6 +250,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	rest := func() (goroutines, descriptors int, heap uint64) {
 		l.Settle()
 		l.Cache().Flush(10 * time.Second)
+		l.Cache().KeepStats() // which opens a file
 		for begin := time.Now(); time.Since(begin) < 5*time.Second && runtime.NumGoroutine() > idle; {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -263,6 +275,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	t.Logf("goroutines %d, then %d; descriptors %d, then %d; heap %d KiB, then %d KiB", g0, g1, f0, f1, h0>>10, h1>>10)
 	if g1 > g0 || f1 > f0 || h1 > h0+1<<20 {
 		t.Error("something is left behind")
+		fds, _ := os.ReadDir("/proc/self/fd")
+		for _, fd := range fds {
+			name, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+			t.Log(fd.Name(), name)
+		}
 	}
 	if s := l.Cache().Stats(); s[stats.Panics] != 0 || s[stats.DiskHits] < 400 {
 		t.Errorf("%d panics, %d hits", s[stats.Panics], s[stats.DiskHits])

@@ -1,0 +1,102 @@
+package layer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/store"
+)
+
+// What outcomes mean for a step.
+func TestOutcomesOfAStep(t *testing.T) {
+	t.Parallel()
+	stored := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte("stored")}}, Log: "then", Cost: 7}
+	code := Artifact{Binary: []byte("code"), Log: "log", Kernels: []store.Kernel{{Name: "k"}}}
+	made := func(form store.Form) *store.Artifact {
+		return &store.Artifact{
+			Binaries: []store.Binary{{Form: form, Data: []byte("code")}},
+			Log:      "log", Kernels: []store.Kernel{{Name: "k"}}, Cost: 5,
+		}
+	}
+	built := Outcome{Result: Built, Took: 5, Artifact: code}
+	for _, c := range []struct {
+		name     string
+		step     step
+		outcomes []Outcome
+		built    *store.Artifact
+		err      error
+	}{
+		{"restored", step{artifact: stored}, []Outcome{{Result: Restored}}, nil, nil},
+		{"restored for two", step{artifact: stored}, []Outcome{{Result: Restored}, {Result: Restored}}, nil, nil},
+		{"refused", step{artifact: stored}, []Outcome{{Result: Refused}}, nil, errRefused},
+		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: Restored}, {Result: Refused}}, nil, errRefused},
+		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: Failed}}, nil, errRefused},
+		{"a restore given up", step{artifact: stored}, []Outcome{{Result: Refused}, {Result: Abandoned}}, nil, kernstash.ErrAbandoned},
+		{"built instead", step{artifact: stored, wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
+		{"built", step{wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
+		{"built PTX", step{wanted: true, kind: opencl.Intermediate}, []Outcome{built}, made(store.FormIntermediate), nil},
+		{"built, code to come", step{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
+		{"built, not to be stored", step{}, []Outcome{built}, nil, nil},
+		{"built without a binary", step{wanted: true}, []Outcome{{Result: Built}}, nil, nil},
+		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
+		{"failed", step{wanted: true}, []Outcome{{Result: Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
+		{"given up", step{wanted: true}, []Outcome{{Result: Abandoned, Code: -5}}, nil, kernstash.ErrAbandoned},
+		{"restored from nothing", step{wanted: true}, []Outcome{{Result: Restored}}, nil, kernstash.ErrAbandoned},
+		{"no result", step{wanted: true}, []Outcome{{}}, nil, kernstash.ErrAbandoned},
+		{"no outcome", step{artifact: stored}, nil, nil, kernstash.ErrAbandoned},
+		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, kernstash.ErrAbandoned},
+	} {
+		var outcomes []*Outcome
+		for i := range c.outcomes {
+			outcomes = append(outcomes, &c.outcomes[i])
+		}
+		r := c.step.result(outcomes)
+		if diff := cmp.Diff(c.built, r.built); diff != "" {
+			t.Errorf("%s: built (-want +got):\n%s", c.name, diff)
+		}
+		if !errors.Is(r.err, c.err) || (r.err == nil) != (c.err == nil) {
+			t.Errorf("%s: err = %v, want %v", c.name, r.err, c.err)
+		}
+		var diagnostic *kernstash.BuildError
+		if final := errors.As(r.err, &diagnostic); final != errors.Is(c.err, opencl.BuildProgramFailure) {
+			t.Errorf("%s: the compiler's verdict: %v", c.name, final)
+		}
+	}
+}
+
+// What was built is copied: the driver's memory is the application's again.
+func TestArtifactIsCopied(t *testing.T) {
+	t.Parallel()
+	binary := []byte("code")
+	r := (&step{wanted: true}).result([]*Outcome{{Result: Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
+	binary[0] = 'X'
+	if got := string(r.built.Binaries[0].Data); got != "code" {
+		t.Errorf("the artifact is %q", got)
+	}
+}
+
+// A finished form is restored from; queries answer with the intermediate one.
+func TestFinishedArtifactIsServed(t *testing.T) {
+	t.Parallel()
+	a := &store.Artifact{
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte("cubin")}, {Form: store.FormIntermediate, Data: []byte("PTX")}},
+		Log:      "log", Kernels: []store.Kernel{{Name: "k"}},
+	}
+	want := Artifact{
+		Binary: []byte("cubin"), Answer: []byte("PTX"), Log: "log",
+		Kernels: []store.Kernel{{Name: "k"}}, Kind: opencl.Intermediate,
+	}
+	if diff := cmp.Diff(want, served(a, opencl.Intermediate)); diff != "" {
+		t.Errorf("finished (-want +got):\n%s", diff)
+	}
+	a.Binaries = a.Binaries[1:]
+	want.Binary, want.Answer = []byte("PTX"), nil
+	if diff := cmp.Diff(want, served(a, opencl.Intermediate)); diff != "" {
+		t.Errorf("not finished (-want +got):\n%s", diff)
+	}
+}
