@@ -93,6 +93,8 @@ func (s stage) run(ctx context.Context) (run, error) {
 	c.Dir = work
 	c.Env = append([]string{
 		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + dir,
+		// hashcat asks the user database for the home directory.
+		"XDG_CACHE_HOME=" + home + "/.cache", "XDG_DATA_HOME=" + home + "/.local/share",
 		"POCL_CACHE_DIR=" + pocl, "POCL_KERNEL_CACHE=" + map[bool]string{true: "1", false: "0"}[s.poclCache],
 		"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd",
 		"KERNSTASH_DIR=" + s.root,
