@@ -11,14 +11,14 @@ enum { alignment = 64 };
 
 /* Larger ones have pages of their own: they come and go, and would leave holes in
  * the host's heap. */
-enum { large = 32 << 10 };
+enum { large = 64 << 10 };
 
 static void *get(size_t size)
 {
 	void *at;
 
 	if (size >= large) {
-		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		return at != MAP_FAILED ? at : NULL;
 	}
 	return posix_memalign(&at, alignment, size) == 0 ? at : NULL;

@@ -91,7 +91,7 @@ typedef struct ks_request {
 	ks_bytes material; /* sources and libraries */
 	ks_bytes variants;
 	ks_bytes options; /* of the compiler, once more, as one string, for people */
-	bool versioned;   /* a library version is in the material */
+	bool sourced, versioned; /* sources, library versions are in the material */
 } ks_request;
 
 typedef struct ks_lookup_call { /* find, populate, refuse, forget */

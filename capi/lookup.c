@@ -83,6 +83,7 @@ int kernstash_lookup_source(kernstash_lookup *l, const char *text, size_t size)
 {
 	if (l == NULL || text == NULL || size == 0)
 		return refuse(l, KERNSTASH_INVALID, "source: NULL, or empty");
+	l->sourced = true;
 	return add(l, &l->material, 's', text, size, "source");
 }
 
@@ -95,7 +96,7 @@ int kernstash_lookup_library(kernstash_lookup *l, const char *name, const char *
 	status = add(l, &l->material, 'l', name, strlen(name), "library");
 	if (status == KERNSTASH_OK)
 		status = add(l, &l->material, 'v', version, strlen(version), "library");
-	l->versioned = status == KERNSTASH_OK;
+	l->versioned = true;
 	return status;
 }
 
@@ -160,6 +161,7 @@ ks_request ks_lookup_request(kernstash_lookup *l)
 		.material = {l->material.data, l->material.size},
 		.variants = {l->variants.data, l->variants.size},
 		.options = {l->options.data, l->options.size},
+		.sourced = l->sourced,
 		.versioned = l->versioned,
 	};
 }

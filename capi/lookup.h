@@ -10,7 +10,7 @@
 struct kernstash_lookup {
 	kernstash_device *device;
 	ks_buffer program, context, material, variants, options;
-	bool versioned, fixed;
+	bool sourced, versioned, fixed;
 	bool incomplete; /* a part of the key was refused */
 	uintptr_t key; /* what Go made of all that; 0: nothing yet */
 

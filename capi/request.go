@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
@@ -51,7 +52,9 @@ func newRequest(r *C.ks_request) (*request, error) {
 		device: object[*device](r.device),
 		what:   kernstash.Request{Image: image, CompileOptions: string(view(r.options))},
 	}
-	q.against = q.device.door.againstSources(image.Digest(), pieces[2], bool(r.versioned))
+	if bool(r.sourced) {
+		q.against = q.device.door.againstSources(image.Digest(), pieces[2], bool(r.versioned))
+	}
 	return q, nil
 }
 
@@ -62,7 +65,7 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 	if known, ok := d.sources.Load(image); ok {
 		return known.(string)
 	}
-	against, sources := "", false
+	against := ""
 	for rest := material; len(rest) >= 9 && against == ""; {
 		kind, n := rest[0], binary.LittleEndian.Uint64(rest[1:9])
 		item := rest[9:][:n]
@@ -70,7 +73,6 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 		if kind != 's' {
 			continue
 		}
-		sources = true
 		line, reason := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
 		switch {
 		case !reason.None() && (reason.Counter != stats.NotCacheableHeaders || !versioned):
@@ -79,9 +81,7 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 			against = "a source reads other files (" + line + "), and no library version is given"
 		}
 	}
-	if sources {
-		d.sources.Store(image, against)
-	}
+	d.sources.Store(image, against)
 	return against
 }
 
@@ -159,8 +159,14 @@ func take(p *kernstash.Program[*C.ks_blob, struct{}]) (*C.ks_blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return C.ks_blob_use(b), nil
+	use(b)
+	return b, nil
 }
+
+// use is ks_blob_use, without the way to C.
+func use(b *C.ks_blob) { atomic.AddInt64((*int64)(unsafe.Pointer(&b.uses)), 1) }
+
+var _ [8]byte = [unsafe.Sizeof(C.ks_blob{}.uses)]byte{}
 
 //export ks_go_populate
 func ks_go_populate(arg unsafe.Pointer) {

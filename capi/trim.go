@@ -22,12 +22,6 @@ var (
 	trimming atomic.Bool  // somebody watches for the quiet
 )
 
-func init() {
-	// The live heap is small, artifacts pass through it: a collection is some
-	// hundred microseconds, and the host's memory is not ours to grow in.
-	debug.SetGCPercent(50)
-}
-
 // used notes a call that left garbage, and sees that it goes when all is quiet.
 func used() {
 	lastUse.Store(time.Now().UnixNano())
