@@ -142,7 +142,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticket{
 		l: l, pool: pool, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
-		wake: make(chan struct{}, 1), arrived: make(map[int]*step), asked: make(map[int]*step), units: pool.units(),
+		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), units: pool.units(),
 	}
 	if !l.tickets.add(t) {
 		cancel()

@@ -53,6 +53,23 @@ func TestSecondBuildIsRestored(t *testing.T) {
 	}
 }
 
+// What took long to build is stored by the time that the application goes on: it
+// may end at once.
+func TestBuildIsStoredAtOnce(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "root")
+	l := openLayer(t, root)
+	h := newHost(t, l, device(t, "INTEL"))
+	ticket, _ := begun(t, h, h.request(source(1), &none))
+	begin := time.Now()
+	ticket.Next([]layer.Outcome{{Result: layer.Built, Took: 10 * time.Second, Artifact: layer.Artifact{Binary: []byte("code")}}})
+	took := time.Since(begin)
+	if n := len(entryFiles(t, root)); n != 1 {
+		t.Errorf("%d entries after %v", n, took)
+	}
+	ticket.End()
+}
+
 // spooled returns the jobs that were left for the worker, which must be so many.
 func spooled(t *testing.T, l *layer.Layer, root string, want int) []*spool.Job {
 	t.Helper()

@@ -39,6 +39,7 @@ type Ticket struct {
 	begun    time.Time
 	cancel   context.CancelFunc
 	wake     chan struct{} // holds one; something changed
+	through  chan struct{} // closed when the core is through
 
 	mu       sync.Mutex
 	units    int           // steps to come before there is something to say
@@ -92,6 +93,7 @@ func (t *Ticket) poke() {
 // run asks the core, in a goroutine of its own.
 func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 	defer t.cancel()
+	defer close(t.through)
 	err := t.l.guarded(func() error { return t.ask(ctx, r) })
 	t.mu.Lock()
 	t.finished, t.err = true, err
@@ -290,7 +292,9 @@ func (t *Ticket) each(s *step, f func(i int)) {
 // Wait tells.
 func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
 	err := t.l.guarded(func() error {
-		r, ok = t.next(outcomes)
+		if r, ok = t.next(outcomes); ok && r.Action == Done {
+			t.linger(outcomes)
+		}
 		return nil
 	})
 	if err != nil {
@@ -338,6 +342,39 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 		end()
 	}
 	return r, t.over
+}
+
+// lingering bounds what a build is delayed by so that it is stored by a process
+// that ends right after it: a hundredth of what it took, and so long.
+const lingering = 20 * time.Millisecond
+
+// linger waits a little for what was built to be stored.
+func (t *Ticket) linger(outcomes []Outcome) {
+	var took time.Duration
+	for i := range outcomes {
+		if o := &outcomes[i]; o.Result == Built && len(o.Artifact.Binary) > 0 {
+			took += o.Took
+		}
+	}
+	if took <= 0 {
+		return
+	}
+	wait := time.NewTimer(min(took/100, lingering))
+	defer wait.Stop()
+	stored := make(chan struct{})
+	go func() {
+		defer close(stored)
+		<-t.through
+		_ = t.l.guarded(func() error {
+			t.l.cache.Flush(lingering)
+			t.l.cache.KeepStats()
+			return nil
+		})
+	}()
+	select {
+	case <-stored:
+	case <-wait.C:
+	}
 }
 
 // follow has the launches of the program noted, if there is anything to learn
