@@ -166,11 +166,12 @@ static void know_stack(void)
 	pthread_attr_destroy(&a);
 }
 
-static atomic_bool over;
+static atomic_bool ready, over;
 
 static void *works(void *device)
 {
 	know_stack();
+	atomic_store(&ready, true);
 	for (int i = 0; !atomic_load(&over); i++) {
 		kernstash_lookup *l = open_lookup(device, "program");
 		OK(kernstash_lookup_int(l, i % 200));
@@ -220,6 +221,8 @@ void signals(void)
 	nap(5);
 	counter(cache, "disk.hits"); /* sees the new handler */
 	CHECK(pthread_create(&t, NULL, works, device) == 0);
+	while (!atomic_load(&ready)) /* else its handlers know no stack of its own */
+		nap(1);
 	CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
 	CHECK(setitimer(ITIMER_PROF, &every, NULL) == 0);
 	for (int i = 0; i < 200; i++) {
