@@ -34,8 +34,9 @@ type result struct {
 
 // outcome is what build.Outcome is, on the other side of a pipe.
 type outcome struct {
-	State  string `json:"state"`
-	Reason string `json:"reason"`
+	State  string   `json:"state"`
+	Reason string   `json:"reason"`
+	Left   []string `json:"left"`
 }
 
 // maxSaid bounds what is kept of what a builder prints, and of its outcome.

@@ -183,7 +183,8 @@ func (w *worker) one(e *spool.Entry) {
 	j, err := spool.Read(ctx, s, e)
 	switch {
 	case errors.Is(err, spool.ErrInvalid):
-		w.refuse(e, begin, err.Error())
+		w.remove(e)
+		w.refused(e, begin, err.Error())
 		return
 	case err != nil: // it went, or cannot be read now
 		w.leave(e)
@@ -192,10 +193,10 @@ func (w *worker) one(e *spool.Entry) {
 	tries := spool.ReadTries(ctx, s, e)
 	switch {
 	case tries.Failed >= maxFailed:
-		w.refuse(e, begin, "its compiler crashed, or took too long, twice")
+		w.refuse(e, j, begin, "its compiler crashed, or took too long, twice")
 		return
 	case tries.Begun >= maxBegun:
-		w.refuse(e, begin, fmt.Sprintf("it was begun %d times, and never done", tries.Begun))
+		w.refuse(e, j, begin, fmt.Sprintf("it was begun %d times, and never done", tries.Begun))
 		return
 	}
 	tries.Begun++
@@ -214,13 +215,13 @@ func (w *worker) one(e *spool.Entry) {
 	case r.crash != "":
 		tries.Failed++
 		if tries.Failed >= maxFailed {
-			w.refuse(e, begin, "twice: "+r.crash)
+			w.refuse(e, j, begin, "twice: "+r.crash)
 			return
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
 		w.ended(e, begin, stateFailed, r.crash)
 	case r.outcome.State == "stored", r.outcome.State == "there":
-		w.remove(e)
+		w.removed(e, spool.Left(w.ctx, w.o.Store, e, j, r.outcome.Left))
 		w.status.Done++
 		w.o.Recorder.Add(stats.JobsDone, 1)
 		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
@@ -229,7 +230,7 @@ func (w *worker) one(e *spool.Entry) {
 		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
 		w.leave(e)
 	default:
-		w.refuse(e, begin, r.outcome.Reason)
+		w.refuse(e, j, begin, r.outcome.Reason)
 	}
 }
 
@@ -237,16 +238,22 @@ func (w *worker) one(e *spool.Entry) {
 func (w *worker) leave(e *spool.Entry) { w.tried[e.Environment+e.Name] = true }
 
 // remove takes a job out of the spool; launches that were added meanwhile keep it.
-func (w *worker) remove(e *spool.Entry) {
-	if err := spool.Remove(w.ctx, w.o.Store, e); err != nil {
+func (w *worker) remove(e *spool.Entry) { w.removed(e, spool.Remove(w.ctx, w.o.Store, e)) }
+
+func (w *worker) removed(e *spool.Entry, err error) {
+	if err != nil {
 		w.o.Trace.Warn("job not removed", "job", e.Name, "reason", err)
 		w.leave(e)
 	}
 }
 
-// refuse drops a job.
-func (w *worker) refuse(e *spool.Entry, begin time.Time, reason string) {
-	w.remove(e)
+// refuse drops a job, and those that are equal for a while.
+func (w *worker) refuse(e *spool.Entry, j *spool.Job, begin time.Time, reason string) {
+	w.removed(e, spool.Refuse(w.ctx, w.o.Store, e, j))
+	w.refused(e, begin, reason)
+}
+
+func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 	w.status.Refused++
 	w.o.Recorder.Add(stats.JobsRefused, 1)
 	w.ended(e, begin, stateRefused, reason)

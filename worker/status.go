@@ -76,11 +76,15 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 // askEvery is how often who waits looks again.
 const askEvery = 100 * time.Millisecond
 
+// startTime is how long a worker that was just started may take to be seen.
+const startTime = time.Second
+
 // Wait waits until there is no job left, or none that a worker will do: then no
-// worker runs. It calls progress, which may be nil, when something changed. It
+// worker has run for a second. It calls progress, which may be nil, when something changed. It
 // returns what is left.
 func Wait(ctx context.Context, s *disk.Store, progress func(Status)) (Status, error) {
 	var last Status
+	seen := time.Now() // when a worker ran last
 	for first := true; ; first = false {
 		st, err := Ask(ctx, s)
 		if err != nil {
@@ -90,7 +94,10 @@ func Wait(ctx context.Context, s *disk.Store, progress func(Status)) (Status, er
 			progress(st)
 		}
 		last = st
-		if st.Waiting == 0 || !st.Running {
+		if st.Running {
+			seen = time.Now()
+		}
+		if st.Waiting == 0 || time.Since(seen) > startTime {
 			return st, nil
 		}
 		if err := sleep(ctx, askEvery); err != nil {

@@ -224,6 +224,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 	if !hasRuntimes {
 		return errNoRuntimes
 	}
+	worker.CloseInherited(3)
 	d, s, err := a.openDisk()
 	if err != nil {
 		return err

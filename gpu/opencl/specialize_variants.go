@@ -68,7 +68,7 @@ func (r *Runtime) version(d *Device, name string) (string, error) {
 }
 
 // maxProbe bounds the work-items of a launch that only asks for a local size.
-const maxProbe = 1 << 28
+const maxProbe = 1 << 32
 
 // probeSource tells which local size the driver chose.
 const probeSource = `__kernel void kernstash_local_size(__global uint *size) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,4 +123,26 @@ func FuzzJob(f *testing.F) {
 			t.Fatalf("decoded and encoded it is another: %s", diff)
 		}
 	})
+}
+
+// TestDocumentDescribesJob reads a job by docs/FORMAT.md alone.
+func TestDocumentDescribesJob(t *testing.T) {
+	t.Parallel()
+	r := jobRecipe(t, "kernel void k() {}")
+	const head = `{"kind":"capture"}`
+	b, err := EncodeJob([]byte(head), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, rest, _ := strings.Cut(string(b), "\n")
+	f := strings.Split(line, " ")
+	if len(f) != 5 || f[0]+" "+f[1]+" "+f[2] != "kernstash job 1" {
+		t.Fatalf("first line %q", line)
+	}
+	if want := fmt.Sprintf("%08x", crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli))); f[4] != want {
+		t.Errorf("sum %s, want %s", f[4], want)
+	}
+	if f[3] != "18" || rest[:18] != head || rest[18] != '\n' || rest[19:] != string(r.Append(nil)) {
+		t.Errorf("length %s, then %q", f[3], rest)
+	}
 }

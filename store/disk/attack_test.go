@@ -90,6 +90,8 @@ func TestHostilePlaces(t *testing.T) {
 		header, path.Dir(header), path.Dir(path.Dir(header)), manifest, path.Dir(manifest), path.Dir(path.Dir(manifest)),
 		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
 		metaDir + "/" + accountFile, metaDir + "/" + statsFile, metaDir + "/" + tmpDir + "/put.1.0",
+		metaDir + "/" + spoolDir, metaDir + "/" + spoolDir + "/" + spoolDirName, spoolPath(spoolDirName, spoolName),
+		metaDir + "/" + string(WorkerNote), metaDir + "/" + string(StopNote), metaDir + "/" + workDir,
 		leafPrefix(names, 1), leafPrefix(names, 4), names.file(binName(0)), names.file(srcName(0)), names.file(binName(1)),
 	}
 	for kind, make := range hostile {
@@ -113,6 +115,11 @@ func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testin
 	put(t, s, e, store.Stored)
 	must(t, s.PutManifest(bg, digestOf(manifestName), []byte("manifest")))
 	must(t, s.AddStats(oneHit()))
+	_, err := s.SpoolPut(bg, spoolDirName, spoolName, func() ([]byte, error) { return []byte("job"), nil })
+	must(t, err)
+	must(t, s.PutNote(bg, WorkerNote, []byte("note")))
+	_, err = s.WorkDir(bg)
+	must(t, err)
 	must(t, s.Close())
 	// A link must stay within a file system, so the victim is beside the root.
 	outside := filepath.Join(filepath.Dir(s.o.Dir), "outside")
@@ -175,6 +182,7 @@ func useEverything(t *testing.T, s *Store, e *store.Entry) {
 	_, _ = s.Manifest(bg, digestOf(manifestName))
 	_ = s.PutManifest(bg, digestOf(manifestName), []byte("manifest"))
 	_, _ = s.Recipe(bg, e.Key)
+	useSpool(t, s)
 	_ = s.AddStats(oneHit())
 	_, _ = s.Stats()
 	_ = s.Status()
@@ -501,4 +509,40 @@ func TestDeniedAnywhere(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The names of a job.
+const (
+	spoolDirName = "0123456789abcdef0123456789abcdef"
+	spoolName    = "0123456789abcdef0123456789abcdef.capture"
+)
+
+// useSpool calls all that a worker and those who leave it work do.
+func useSpool(t *testing.T, s *Store) {
+	t.Helper()
+	made, err := s.SpoolPut(bg, spoolDirName, spoolName, func() ([]byte, error) { return []byte("job"), nil })
+	b, f, readErr := s.SpoolRead(bg, spoolDirName, spoolName, 1<<20)
+	if err == nil && made && (readErr != nil || string(b) != "job") {
+		t.Errorf("a job that was made is %q, %v", b, readErr)
+	}
+	if readErr == nil {
+		_ = s.SpoolRemove(bg, f)
+	}
+	files, _ := s.SpoolFiles(bg)
+	for _, f := range files {
+		_ = s.SpoolRemove(bg, f)
+	}
+	_ = s.SpoolNames(func(string, string) bool { return true })
+	_ = s.PutNote(bg, WorkerNote, []byte("note"))
+	_, _, _ = s.ReadNote(WorkerNote)
+	s.RemoveNote(WorkerNote)
+	if unlock, err := s.LockWorker(bg); err == nil {
+		unlock()
+	}
+	_ = s.HasWorker()
+	if dir, err := s.WorkDir(bg); err == nil {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			t.Errorf("the worker's directory: %v, %v", info, err)
+		}
+	}
 }

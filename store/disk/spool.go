@@ -250,16 +250,6 @@ func (s *Store) removeSpooled(m *meta, d beneath.Dir, f SpoolFile) (gone bool, e
 	return true, nil
 }
 
-// SpoolEmpty removes the directories of the spool that hold nothing.
-func (s *Store) SpoolEmpty() {
-	r, err := s.acquire(false)
-	if err != nil || s.o.ReadOnly {
-		return
-	}
-	defer r.release()
-	_ = eachSpoolDir(r, true, func(string, beneath.Dir, []string) error { return nil })
-}
-
 func spoolFile(dir, name string, info beneath.Info) SpoolFile {
 	return SpoolFile{
 		Dir: dir, Name: name, Size: info.Size, Modified: time.Unix(0, info.Mtime),

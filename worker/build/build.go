@@ -22,7 +22,7 @@ import (
 func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) Outcome {
 	b := &builder{ctx: ctx, store: s, job: j, dir: dir}
 	state, err := b.run()
-	o := Outcome{State: state}
+	o := Outcome{State: state, Left: b.left}
 	if err != nil {
 		o.Reason = err.Error()
 	}
@@ -34,6 +34,7 @@ type builder struct {
 	store *disk.Store
 	job   *spool.Job
 	dir   string
+	left  []string // launches that no code was made for
 }
 
 func (b *builder) run() (State, error) {
@@ -157,6 +158,11 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 	}
 	if changed := fresh.changed(); changed != "" {
 		return Refused, fmt.Errorf("%s changed while it was built", changed)
+	}
+	for _, v := range b.job.Variants {
+		if !slices.Contains(a.Variants, v) && a.Binaries[0].Form == store.FormDeferred {
+			b.left = append(b.left, v)
+		}
 	}
 	a.Cost = cmp.Or(b.job.Cost, took)
 	return b.put(a)

@@ -4,6 +4,7 @@ package build_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,12 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
+	"github.com/kernstash/kernstash/worker/build"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -86,16 +90,20 @@ func TestCrashingCompiler(t *testing.T) {
 			if n := o.Recorder.(*stats.Counters).Snapshot()[stats.JobsRefused]; n != 1 {
 				t.Errorf("%d are counted", n)
 			}
-			if files, err := s.SpoolFiles(bg); err != nil || len(files) != 0 {
-				t.Errorf("left in the spool: %v, %v", files, err)
+			if jobs, err := spool.List(bg, s); err != nil || len(jobs) != 0 {
+				t.Errorf("left in the spool: %v, %v", jobs, err)
 			}
 			asked, err := worker.Ask(bg, s)
 			if err != nil || asked.Running || asked.Refused != 1 || asked.Last[0].Reason != want {
 				t.Errorf("who asks hears %+v, %v", asked, err)
 			}
-			add(t, s, handMade(t, small, smallVariant))
+			// The application is started again, and again.
+			if res, err := spool.Add(bg, s, handMade(t, small, smallVariant), nil); err != nil || res != spool.Merged {
+				t.Errorf("the same job again: %v, %v", res, err)
+			}
+			add(t, s, handMade(t, small, smallVariant, "k/32-1-1-goffs0-smallgrid"))
 			if st := work(t, options(t, s, "builder")); st.Done != 1 {
-				t.Errorf("then: %+v", st)
+				t.Errorf("with another launch: %+v", st)
 			}
 		})
 	}
@@ -113,15 +121,22 @@ func TestKilledWorker(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	j := handMade(t, small, smallVariant)
-	done := 0
-	for i := range times {
+	run := func() *exec.Cmd {
 		add(t, s, j)
 		cmd := exec.Command(self, "worker", s.Dir(), "builder")
 		cmd.Env = environ(t.TempDir())
 		must(t, cmd.Start())
-		// A whole run takes about a second.
-		time.Sleep(rand.N(1500 * time.Millisecond))
-		must(t, cmd.Process.Kill())
+		return cmd
+	}
+	begin := time.Now()
+	must(t, run().Wait())
+	whole := time.Since(begin)
+	must(t, s.Delete(bg, j.Key()))
+	done := 0
+	for i := range times {
+		cmd := run()
+		time.Sleep(rand.N(whole * 5 / 4))
+		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if s.HasWorker() {
 			t.Fatalf("%d: the lock is held", i)
@@ -150,7 +165,7 @@ func TestKilledWorker(t *testing.T) {
 			t.Fatalf("%d: %v", i, r.Problems)
 		}
 	}
-	t.Logf("killed %d times, %d of them when the artifact was there", times, done)
+	t.Logf("killed %d times within %v, %d of them when the artifact was there", times, whole*5/4, done)
 	add(t, s, j)
 	if st := work(t, options(t, s, "builder")); st.Done != 1 {
 		t.Errorf("the next worker: %+v", st)
@@ -424,4 +439,80 @@ func TestRebuild(t *testing.T) {
 	if st := work(t, options(t, s, "builder")); st.Done != 1 || st.Last[0].State != "stored" {
 		t.Errorf("%+v", st)
 	}
+}
+
+// TestBuilderIsAlone: a builder has the lowest priority, the worker's three pipes and
+// no descriptor more, a directory of its own, and nothing that loads libraries.
+func TestBuilderIsAlone(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	add(t, s, handMade(t, small, smallVariant))
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // it would be inherited
+	must(t, err)
+	defer unix.Close(zero)
+	o := options(t, s, "report")
+	o.NormalPriority = false
+	o.Environ = append(os.Environ(), "LD_PRELOAD=/no/such/lib.so", "KERNSTASH_TRACE=all", "SECRET=1")
+	st := work(t, o)
+	var r report
+	if len(st.Last) != 1 || json.Unmarshal([]byte(st.Last[0].Reason), &r) != nil {
+		t.Fatalf("%+v", st)
+	}
+	if r.Policy != 5 || r.Nice != 19 || r.IO>>13 != 3 || r.OOM != "1000" {
+		t.Errorf("scheduling policy %d, want 5 (SCHED_IDLE); nice %d, want 19; disk class %d, want 3 (idle); OOM %s, want 1000", r.Policy, r.Nice, r.IO>>13, r.OOM)
+	}
+	for _, fd := range r.Files {
+		if !strings.HasPrefix(fd, "0 pipe:") && !strings.HasPrefix(fd, "1 pipe:") && !strings.HasPrefix(fd, "2 pipe:") && !strings.HasPrefix(fd, "3 pipe:") &&
+			!strings.Contains(fd, "anon_inode:") && !strings.Contains(fd, "/proc/") && !strings.Contains(fd, " /sys/fs/cgroup/") { // Go's own
+			t.Errorf("descriptor %s", fd)
+		}
+	}
+	if r.Group != r.PID {
+		t.Errorf("process %d is of group %d", r.PID, r.Group)
+	}
+	if !strings.HasPrefix(r.Dir, s.Dir()+"/.meta/work/") {
+		t.Errorf("it works in %s", r.Dir)
+	}
+	for _, v := range r.Environ {
+		if name, _, _ := strings.Cut(v, "="); name == "LD_PRELOAD" || name == "SECRET" || strings.HasPrefix(name, "KERNSTASH_") {
+			t.Errorf("it has %s", v)
+		}
+	}
+	if !slices.Contains(r.Environ, "OCL_ICD_VENDORS="+icd) {
+		t.Errorf("it has not what the job says: %q", r.Environ)
+	}
+}
+
+// report is what a builder says of itself.
+type report struct {
+	PID, Group, Nice, IO int
+	Policy               uint32
+	OOM, Dir             string
+	Files, Environ       []string
+}
+
+func reportRole(args []string) int {
+	build.Begin()
+	r := report{PID: os.Getpid(), Group: unix.Getpgrp(), Environ: os.Environ()}
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err == nil {
+		r.Policy, r.Nice = attr.Policy, int(attr.Nice)
+	}
+	io, _, _ := unix.Syscall(unix.SYS_IOPRIO_GET, 1, 0, 0)
+	r.IO = int(io)
+	oom, _ := os.ReadFile("/proc/self/oom_score_adj")
+	r.OOM = strings.TrimSpace(string(oom))
+	r.Dir, _ = os.Getwd()
+	names, _ := os.ReadDir("/proc/self/fd")
+	for _, n := range names {
+		if to, err := os.Readlink("/proc/self/fd/" + n.Name()); err == nil {
+			r.Files = append(r.Files, n.Name()+" "+to)
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return 1
+	}
+	_ = json.NewEncoder(os.NewFile(3, "outcome")).Encode(build.Outcome{State: build.Refused, Reason: string(text)})
+	return 0
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -24,7 +25,7 @@ func Main(s *disk.Store) int { return main(s, 0) }
 
 // main is Main; delay is for tests.
 func main(s *disk.Store, delay time.Duration) int {
-	yield()
+	begin()
 	out := os.NewFile(outcomeDescriptor, "outcome")
 	dir, err := os.Getwd()
 	if _, statErr := out.Stat(); statErr != nil || err != nil {
@@ -64,6 +65,12 @@ func one(s *disk.Store, dir string, delay time.Duration) (Outcome, error) {
 	o := Do(context.Background(), s, j, dir)
 	_ = s.Close()
 	return o, nil
+}
+
+// begin makes this process one that holds nothing and stands in nobody's way.
+func begin() {
+	worker.CloseInherited(outcomeDescriptor + 1)
+	yield()
 }
 
 // orphaned ends the process when its worker has ended. What a driver has started is

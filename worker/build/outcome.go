@@ -16,4 +16,8 @@ const (
 type Outcome struct {
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"`
+
+	// Left are launches of a job that was done for the others: the driver makes
+	// no code for them ahead of time.
+	Left []string `json:"left,omitempty"`
 }

@@ -25,6 +25,7 @@ func workerRole(args []string) int {
 	}
 	o := worker.Options{NormalPriority: true}
 	if args[0] == "run" {
+		worker.CloseInherited(3)
 		o.Store = disk.New(disk.Options{Dir: os.Getenv("KERNSTASH_DIR")})
 		o.Command = worker.BuilderCommand(self, o.Store, nil)
 		o.Idle = 10 * time.Second

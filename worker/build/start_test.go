@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // await waits until an entry is there.
@@ -50,14 +51,13 @@ func starter(t testing.TB, s *disk.Store, policy string, more ...string) *worker
 func TestStart(t *testing.T) {
 	t.Parallel()
 	s := newRoot(t)
-	f, err := os.Open("/dev/zero") // to be inherited by nobody
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // it would be inherited
 	must(t, err)
-	defer f.Close()
+	defer unix.Close(zero)
 	st := starter(t, s, "auto", "LD_PRELOAD=/no/such/lib.so", "OPENCL_LAYERS=/no/such/layer.so")
 	j := handMade(t, small, smallVariant)
-	q := spool.NewQueue(s, nil, nil, st.Start)
-	q.Add(j)
-	q.Flush(time.Now().Add(time.Minute))
+	add(t, s, j)
+	st.Start()
 	var ask worker.Status
 	for range 200 {
 		if ask, err = worker.Ask(bg, s); err != nil || ask.Running {

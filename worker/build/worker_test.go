@@ -62,6 +62,7 @@ var roles = map[string]func(args []string) int{
 		time.AfterFunc(time.Minute, func() { os.Exit(3) })
 		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Minute)
 	},
+	"report":      reportRole,
 	"application": application,
 	"worker":      workerRole,
 }

@@ -34,8 +34,9 @@ const (
 // Add puts a job into the spool of a store, or adds its launches to the job that
 // is there. It takes no lock and waits for nobody. What is there already takes
 // some 20 µs; the first time it takes as long as the file system makes a file,
-// which is 30 µs or 1 ms. See Queue for who cannot wait for that. An error is for
-// traces: the application goes on.
+// which is 30 µs or 1 ms. An error is for traces: the application goes on.
+//
+// What a worker refused not long ago is not added again: Merged.
 //
 // What was added and dropped is counted in rec, which may be nil.
 func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
@@ -63,8 +64,12 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 		return Dropped, err
 	}
 	dir, name := j.Environment.Fingerprint(), j.Name()
+	refused := false
 	whole := func() (bool, error) {
 		made, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) {
+			if refused = wasRefused(ctx, s, dir, name, j.Variants); refused {
+				return nil, errRefused
+			}
 			s.PutHeaders(ctx, j.Headers)
 			return j.encode()
 		})
@@ -73,7 +78,10 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 		}
 		return made, err
 	}
-	if made, err := whole(); made || err != nil {
+	switch made, err := whole(); {
+	case refused:
+		return Merged, nil
+	case made || err != nil:
 		return Added, err
 	}
 	added, err := addLaunches(ctx, s, dir, name, j.Variants)
@@ -81,7 +89,9 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 		return Merged, err
 	}
 	// A worker that did the job meanwhile may not have seen the launches.
-	_, err = whole()
+	if _, err = whole(); refused {
+		err = nil
+	}
 	return Added, err
 }
 
@@ -116,15 +126,23 @@ func partName(job, variant string) string {
 	return job + "." + hex.EncodeToString(sum[:8])
 }
 
-// triesWord ends the name of the file that says what became of a job so far. A
-// launch's has sixteen digits there.
-const triesWord = "tries"
+// The words that end the names of a job's files that are no launches: those have
+// sixteen digits there.
+const (
+	triesWord   = "tries"
+	refusedWord = "refused"
+)
+
+// isLaunch says whether a file of the spool that is a part of a job is a launch.
+func isLaunch(name string) bool {
+	return !strings.HasSuffix(name, "."+triesWord) && !strings.HasSuffix(name, "."+refusedWord)
+}
 
 // parts counts the launches of a job.
 func parts(s *disk.Store, dir, job string) int {
 	n := 0
 	_ = s.SpoolNames(func(d, name string) bool {
-		if d == dir && strings.HasPrefix(name, job+".") && !strings.HasSuffix(name, "."+triesWord) {
+		if d == dir && strings.HasPrefix(name, job+".") && isLaunch(name) {
 			n++
 		}
 		return true

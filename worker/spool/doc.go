@@ -6,6 +6,7 @@
 //	<root>/.meta/spool/<environment>/<key>.<kind>             a job
 //	                                /<key>.<kind>.<digits>    a launch that was added to it later
 //	                                /<key>.<kind>.tries       what became of it so far
+//	                                /<key>.<kind>.refused     launches that it is not done for
 //
 // Each launch that is added later is a file of its own, so that adding takes no
 // lock, and of equal jobs from many processes one is kept, with the launches of

@@ -52,8 +52,6 @@ func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
 	return jobs, nil
 }
 
-func isTries(f disk.SpoolFile) bool { return strings.HasSuffix(f.Name, "."+triesWord) }
-
 // Read returns a job with its launches, sorted. A file that is no job is an
 // error that wraps ErrInvalid; any other says that it cannot be read now.
 func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
@@ -73,7 +71,7 @@ func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
 		return nil, fmt.Errorf("read job %s: %w", e.Name, err)
 	}
 	for _, f := range e.parts {
-		if isTries(f) {
+		if !isLaunch(f.Name) {
 			continue
 		}
 		b, _, err := s.SpoolRead(ctx, f.Dir, f.Name, maxText)

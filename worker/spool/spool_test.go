@@ -434,3 +434,48 @@ func BenchmarkAdd(b *testing.B) {
 		}
 	})
 }
+
+// TestRefused: what was refused is not added again, but for other launches, and for
+// other environments; and not for ever.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := disk.New(disk.Options{Dir: filepath.Join(t.TempDir(), "root"), Now: func() time.Time { return now }})
+	defer s.Close()
+	code := "kernel void k() {}"
+	add(t, s, job(t, code, "k/1-1-1", "k/2-1-1"), spool.Added)
+	e, j := only(t, s)
+	must(t, spool.Refuse(bg, s, &e, j))
+	if left := list(t, s); len(left) != 0 {
+		t.Fatalf("left: %v", left)
+	}
+	add(t, s, job(t, code, "k/2-1-1"), spool.Merged)
+	add(t, s, job(t, code), spool.Merged)
+	add(t, s, job(t, code, "k/1-1-1", "k/3-1-1"), spool.Added)
+	e, j = only(t, s)
+	if diff := cmp.Diff([]string{"k/1-1-1", "k/3-1-1"}, j.Variants); diff != "" {
+		t.Error(diff)
+	}
+	// One launch is done, the other one cannot be.
+	must(t, spool.Left(bg, s, &e, j, []string{"k/3-1-1"}))
+	for _, v := range []string{"k/2-1-1", "k/3-1-1"} {
+		add(t, s, job(t, code, v), spool.Merged)
+	}
+	add(t, s, job(t, code, "k/1-1-1"), spool.Added) // its artifact may have been evicted
+	e, j = only(t, s)
+	must(t, spool.Left(bg, s, &e, j, nil))
+	other := job(t, code, "k/1-1-1")
+	other.Environment.Variables[0].Value = "/other"
+	add(t, s, other, spool.Added)
+	e, j = only(t, s)
+	must(t, spool.Left(bg, s, &e, j, nil))
+	add(t, s, other, spool.Added)
+	e, _ = only(t, s)
+	must(t, spool.Remove(bg, s, &e))
+
+	now = now.Add(15 * 24 * time.Hour)
+	if _, err := s.GC(bg, disk.GCOptions{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, job(t, code, "k/2-1-1"), spool.Added)
+}

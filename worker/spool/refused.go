@@ -1,0 +1,61 @@
+package spool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+var errRefused = errors.New("a worker refused it")
+
+// maxRefused bounds the file of what was refused of a job.
+const maxRefused = 1 << 20
+
+// Refuse removes a job for good, with the launches that it has: who adds them again
+// within two weeks adds nothing, since it would end in the same way. The key of a job
+// says by which driver and compiler it is built, so with others it is another job.
+func Refuse(ctx context.Context, s *disk.Store, e *Entry, j *Job) error {
+	return refuse(ctx, s, e, nil, j.Variants, true)
+}
+
+// Left removes a job that was done but for some of its launches, which are refused.
+func Left(ctx context.Context, s *disk.Store, e *Entry, j *Job, launches []string) error {
+	return refuse(ctx, s, e, j.Variants, launches, false)
+}
+
+// refuse notes launches, and forgets those that are done.
+func refuse(ctx context.Context, s *disk.Store, e *Entry, done, launches []string, all bool) error {
+	name := e.Name + "." + refusedWord
+	known, _, err := s.SpoolRead(ctx, e.Environment, name, maxRefused)
+	if err := Remove(ctx, s, e); err != nil {
+		return err
+	}
+	if err == nil && len(known) > 0 {
+		earlier := slices.DeleteFunc(strings.Split(string(known), "\n"), func(v string) bool { return slices.Contains(done, v) })
+		launches = append(earlier, launches...)
+	}
+	launches = slices.Compact(slices.Sorted(slices.Values(launches)))
+	if len(launches) == 0 && !all {
+		return nil
+	}
+	if _, old, err := s.SpoolRead(ctx, e.Environment, name, maxRefused); err == nil {
+		if err := s.SpoolRemove(ctx, old); err != nil {
+			return err
+		}
+	}
+	_, err = s.SpoolPut(ctx, e.Environment, name, func() ([]byte, error) { return []byte(strings.Join(launches, "\n")), nil })
+	return err
+}
+
+// wasRefused says whether a job was refused for all of these launches.
+func wasRefused(ctx context.Context, s *disk.Store, dir, job string, launches []string) bool {
+	b, _, err := s.SpoolRead(ctx, dir, job+"."+refusedWord, maxRefused)
+	if err != nil {
+		return false
+	}
+	known := strings.Split(string(b), "\n")
+	return !slices.ContainsFunc(launches, func(v string) bool { return !slices.Contains(known, v) })
+}
