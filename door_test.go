@@ -1,0 +1,231 @@
+package kernstash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// decisions takes what a context decides.
+type decisions struct {
+	mu  sync.Mutex
+	all []Decision
+}
+
+func (d *decisions) take(one Decision) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, one)
+}
+
+// after returns the decisions once there are n.
+func (d *decisions) after(t *testing.T, n int) []Decision {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		d.mu.Lock()
+		all := d.all
+		d.mu.Unlock()
+		if len(all) >= n {
+			return all
+		}
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("%d decisions, want %d", len(all), n)
+		}
+	}
+}
+
+// Whoever asks to be told is told what became of each program, once, with what
+// the nearest entry differs in.
+func TestDecisionsAreTold(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	f := newFake(t)
+	var told decisions
+	c := openCache(t, root, func(*Options) {})
+	defer c.Close()
+	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{Decided: told.take})
+	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=1"})
+	told.after(t, 1)
+	c.Flush(10 * time.Second)
+	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=2"})
+	told.after(t, 2)
+	x.Clear()
+	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=1"}) // from disk
+	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=1"}) // from memory: nothing to decide
+	use(t, x, Request{Image: image(t, "kernel void k() { __TIME__; }")})
+	f.build = func(context.Context, Job) error { return &BuildError{Code: -11, Log: "no"} }
+	if _, err := x.Program(t.Context(), Request{Image: image(t, src(9))}); err == nil {
+		t.Fatal("it was built")
+	}
+	all := told.after(t, 5)
+	ignore := cmpopts.IgnoreFields(Decision{}, "Spent", "Saved", "Size", "Err")
+	compile := func(options string) key.Key {
+		r := key.Recipe{Device: f.devices[0], Image: image(t, src(1)).Image, Options: key.NewOptions(options, "")}
+		return r.Key()
+	}
+	one := []int{0}
+	kernels := []string{"k"}
+	want := []Decision{
+		{Key: compile("-DN=1"), Devices: one, Origin: Compiled, Reason: "miss.absent", Nearest: "nothing near it", Kernels: kernels},
+		{Key: compile("-DN=2"), Devices: one, Origin: Compiled, Reason: "miss.absent", Nearest: all[1].Nearest, Kernels: kernels},
+		{Key: compile("-DN=1"), Devices: one, Origin: Disk, Bytes: 100, Kernels: kernels},
+		{Devices: one, Origin: Compiled, Reason: all[3].Reason, Kernels: kernels},
+		{Key: all[4].Key, Devices: one, Reason: "miss.absent"},
+	}
+	if diff := cmp.Diff(want, all, ignore, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(all[1].Nearest, "-DN=") || !strings.Contains(all[3].Reason, "date or time") {
+		t.Errorf("nearest %q, reason %q", all[1].Nearest, all[3].Reason)
+	}
+	var diagnostic *BuildError
+	if !errors.As(all[4].Err, &diagnostic) {
+		t.Errorf("the failure: %v", all[4].Err)
+	}
+}
+
+// A build or a load that was given up says nothing: no failure, no bad entry, and
+// who waited for it goes on.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	f := newFake(t)
+	c := openCache(t, root, func(*Options) {})
+	defer c.Close()
+	x := fakeContextOn(c, f)
+	giveUp := fmt.Errorf("by the caller: %w", ErrAbandoned)
+	f.build = func(context.Context, Job) error { return giveUp }
+	if _, err := x.Program(t.Context(), Request{Image: image(t, src(1))}); !errors.Is(err, ErrAbandoned) {
+		t.Errorf("build: err = %v", err)
+	}
+	f.build = nil
+	use(t, x, Request{Image: image(t, src(1))})
+	c.Flush(10 * time.Second)
+	x.Clear()
+	f.load = func(Job, *store.Artifact) error { return giveUp }
+	if _, err := x.Program(t.Context(), Request{Image: image(t, src(1))}); !errors.Is(err, ErrAbandoned) {
+		t.Errorf("load: err = %v", err)
+	}
+	f.load = nil
+	use(t, x, Request{Image: image(t, src(1))})
+	s := c.Stats()
+	if s[stats.Builds] != 1 || s[stats.BuildFailures] != 0 || s[stats.DiskHits] != 1 || s[stats.MissRefused] != 0 {
+		t.Errorf("builds %d, failures %d, hits %d, refused %d; want 1, 0, 1, 0",
+			s[stats.Builds], s[stats.BuildFailures], s[stats.DiskHits], s[stats.MissRefused])
+	}
+}
+
+// delegator is a runtime whose artifacts another process makes.
+type delegator struct{ *fakeRuntime }
+
+func (delegator) Delegates(Job) bool { return true }
+func (delegator) Defers(Job) bool    { return false }
+
+// What another process makes is nothing wrong here, the miss is explained, and no
+// lock is kept.
+func TestDelegatedArtifact(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	f := newFake(t)
+	f.noBinary = true
+	var told decisions
+	c := openCache(t, root, func(*Options) {})
+	defer c.Close()
+	x := NewContext[*fakeProgram, *fakeKernel](c, delegator{f}, ContextOptions{Decided: told.take})
+	p, err := x.Program(t.Context(), Request{Image: image(t, src(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := p.Key(0)
+	p.Release()
+	if d := told.after(t, 1)[0]; d.Nearest != "nothing near it" || k.IsZero() {
+		t.Errorf("decision %+v", d)
+	}
+	if !c.Flush(10 * time.Second) {
+		t.Error("something is still to be stored")
+	}
+	unlock, err := c.disk.Lock(t.Context(), k, 0)
+	if err != nil {
+		t.Errorf("the build lock: %v", err)
+	} else {
+		unlock()
+	}
+	s := c.Stats()
+	if s[stats.Delegated] != 1 || s[stats.NotCacheableRuntime] != 0 || s[stats.DiskPuts] != 0 || s[stats.NearestNothing] != 1 {
+		t.Errorf("delegated %d, uncacheable %d, puts %d, explained %d; want 1, 0, 0, 1",
+			s[stats.Delegated], s[stats.NotCacheableRuntime], s[stats.DiskPuts], s[stats.NearestNothing])
+	}
+}
+
+// No options are other ones than empty ones, unless there are any.
+func TestNoOptions(t *testing.T) {
+	t.Parallel()
+	c := openCache(t, newRoot(t), func(*Options) {})
+	defer c.Close()
+	x := fakeContextOn(c, newFake(t))
+	keyOf := func(r Request) key.Key {
+		r.Image = image(t, src(1))
+		p, err := x.Program(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Release()
+		return p.Key(0)
+	}
+	if keyOf(Request{}) == keyOf(Request{NoOptions: true}) {
+		t.Error("no options are empty ones")
+	}
+	if keyOf(Request{CompileOptions: "-DX"}) != keyOf(Request{CompileOptions: "-DX", NoOptions: true}) {
+		t.Error("options count as none")
+	}
+}
+
+// A door that cannot change the options takes none from the operator.
+func TestOptionsAsGiven(t *testing.T) {
+	t.Setenv("KERNSTASH_APPEND_COMPILE_OPTIONS", "-DAPPENDED")
+	c := openCache(t, newRoot(t), func(*Options) {})
+	defer c.Close()
+	var seen []string
+	for _, given := range []bool{true, false} {
+		f := newFake(t)
+		f.build = func(_ context.Context, job Job) error {
+			seen = append(seen, job.Recipe.Options.CompileString())
+			return nil
+		}
+		x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{OptionsAsGiven: given})
+		use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DX"})
+	}
+	if diff := cmp.Diff([]string{"-DX", "-DX -DAPPENDED"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A setting that makes no sense is passed over for an application that did not
+// ask for the cache.
+func TestLenient(t *testing.T) {
+	t.Setenv("KERNSTASH_MAX_SIZE", "huge")
+	if _, err := Open(Options{Dir: newRoot(t)}); err == nil {
+		t.Error("it is no error for others")
+	}
+	c, err := Open(Options{Dir: newRoot(t), Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Reads() || !c.Writes() {
+		t.Error("the disk tier is off")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
