@@ -13,8 +13,19 @@ help: ## print what can be made
 demo: opencl build ## build real OpenCL kernels in one process, start warm in the next
 	$(BIN) demo
 
+# On Linux a small static program stands before the whole command, since
+# `kernstash run` is to start fast. Its entry notes what the Go runtime changes
+# before any Go code runs (internal/supervise).
+FRONT  := $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH))
+ENTRY   = -trimpath -ldflags '-s -w -E kernstash_start'
+
 build: ## build the command into bin/
-	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/kernstash
+ifneq ($(FRONT),)
+	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN)-full ./cmd/kernstash
+	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN) ./cmd/kernstash-run
+else
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/kernstash
+endif
 
 lib: ## build libkernstash.so, and the layers, into lib/
 	capi/build lib
@@ -74,5 +85,36 @@ opencl: ## make sure that there is an OpenCL device (installs PoCL through apt a
 opencl-test: ## what the tests need: PoCL, and Intel's driver, which compiles without hardware
 	scripts/opencl test
 
+# install. PREFIX and DESTDIR as everywhere; PURGE=1 removes the cache and the
+# settings of whoever calls it, too.
+
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+PURGE      ?=
+# Debian 12, Ubuntu 22.04, RHEL 9, and whatever is newer.
+GLIBC_MAX  ?= 2.34
+
+.PHONY: pages install uninstall dist
+
+pages: build ## write the manual pages and completions into share/
+	rm -rf share
+	mkdir -p share/bash share/zsh share/fish
+	$(BIN) man share/man
+	$(BIN) completion bash >share/bash/kernstash
+	$(BIN) completion zsh >share/zsh/_kernstash
+	$(BIN) completion fish >share/fish/kernstash.fish
+
+install: build lib pages ## put command, libraries, header and pages into PREFIX (/usr/local)
+	packaging/install install "$(PREFIX)" "$(DESTDIR)"
+
+uninstall: ## take them out again; PURGE=1: with the user's cache and settings
+ifneq ($(PURGE),)
+	packaging/purge "$(DESTDIR)$(PREFIX)/bin/kernstash"
+endif
+	packaging/install uninstall "$(PREFIX)" "$(DESTDIR)"
+
+dist: build lib pages ## a tarball, a .deb and their checksums into dist/, for machines without Go
+	packaging/dist dist $(GLIBC_MAX)
+
 clean: ## remove what was built
-	rm -rf bin dist lib
+	rm -rf bin dist lib share

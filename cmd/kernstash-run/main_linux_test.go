@@ -20,6 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // tree holds an installation: the command, and libraries that do nothing.
@@ -51,7 +53,7 @@ func withTree(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return cbuild.Main(m)
 }
 
 func install(dir string) error {

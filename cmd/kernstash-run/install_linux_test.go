@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
+)
+
+// built makes what `make build lib pages` would, in a directory of its own.
+func built(t *testing.T) (dir, source string) {
+	t.Helper()
+	b := cbuild.Library(t)
+	dir = t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	if err := errors.Join(os.CopyFS(bin, os.DirFS(filepath.Join(tree, "bin"))), os.CopyFS(filepath.Join(dir, "lib"), regular(b.Dir))); err != nil {
+		t.Fatal(err)
+	}
+	whole := exec.Command("go", "build", "-ldflags", "-E kernstash_start", "-o", filepath.Join(bin, "kernstash-full"), "../kernstash")
+	whole.Env = append(os.Environ(), "CGO_ENABLED=0")
+	do(t, whole)
+	do(t, exec.Command(filepath.Join(bin, "kernstash"), "man", filepath.Join(dir, "share", "man")))
+	for shell, file := range map[string]string{"bash": "kernstash", "zsh": "_kernstash", "fish": "kernstash.fish"} {
+		text := do(t, exec.Command(filepath.Join(bin, "kernstash"), "completion", shell))
+		if err := os.MkdirAll(filepath.Join(dir, "share", shell), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "share", shell, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, b.Root
+}
+
+// regular is a directory without its links.
+func regular(dir string) fs.FS { return onlyFiles{os.DirFS(dir)} }
+
+type onlyFiles struct{ fs.FS }
+
+func (o onlyFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(o.FS, name)
+	var files []fs.DirEntry
+	for _, e := range all {
+		if e.Type().IsRegular() {
+			files = append(files, e)
+		}
+	}
+	return files, err
+}
+
+// do runs a command and returns what it says on standard output.
+func do(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stderr strings.Builder
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out, &stderr)
+	}
+	return string(out)
+}
+
+// home gives a command a home of its own.
+func home(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "KERNSTASH_WORKER=off")
+	return cmd
+}
+
+// works checks that an installation does what it is for.
+func works(t *testing.T, prefix string) {
+	t.Helper()
+	command := filepath.Join(prefix, "bin", "kernstash")
+	if out := do(t, home(t, exec.Command(command, "version"))); !strings.HasPrefix(out, "kernstash ") {
+		t.Errorf("version: %s", out)
+	}
+	var stderr strings.Builder
+	list := home(t, exec.Command(command, "run", "--", "clinfo", "-l"))
+	list.Stderr = &stderr
+	if out := do(t, list); !strings.Contains(out, "Platform #0") {
+		t.Errorf("clinfo: %s", out)
+	}
+	if !strings.Contains(stderr.String(), "the layer was loaded in 1 process") {
+		t.Errorf("clinfo: %s", &stderr)
+	}
+}
+
+// TestInstall: installed, used, moved, used, taken out again.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	build, source := built(t)
+	script := filepath.Join(source, "packaging", "install")
+	packaging := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(script, args...)
+		cmd.Env = append(os.Environ(), "BUILD="+build)
+		return cmd
+	}
+	stage := filepath.Join(t.TempDir(), "stage")
+	if err := os.Mkdir(stage, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	prefix := filepath.Join(stage, "opt", "with space")
+	do(t, packaging("install", "/opt/with space", stage))
+	works(t, prefix)
+	first := names(t, stage)
+	do(t, packaging("install", "/opt/with space", stage))
+	if diff := cmp.Diff(first, names(t, stage)); diff != "" {
+		t.Errorf("installed twice:\n%s", diff)
+	}
+
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(prefix, moved); err != nil {
+		t.Fatal(err)
+	}
+	works(t, moved)
+	compiles(t, moved)
+	if err := os.Rename(moved, prefix); err != nil {
+		t.Fatal(err)
+	}
+
+	foreign := filepath.Join(prefix, "lib", "kernstash", "foreign")
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do(t, packaging("uninstall", "/opt/with space", stage))
+	want := []string{"opt", "opt/with space", "opt/with space/lib", "opt/with space/lib/kernstash", "opt/with space/lib/kernstash/foreign"}
+	if diff := cmp.Diff(want, names(t, stage)); diff != "" {
+		t.Errorf("left beside what is not ours:\n%s", diff)
+	}
+	if err := os.RemoveAll(filepath.Join(stage, "opt")); err != nil {
+		t.Fatal(err)
+	}
+	do(t, packaging("install", "/opt/k", stage))
+	do(t, packaging("uninstall", "/opt/k", stage))
+	if left := names(t, stage); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if out, err := packaging("uninstall", "/opt/k", stage).CombinedOutput(); err == nil {
+		t.Errorf("uninstalled twice: %s", out)
+	}
+
+	if err := os.Remove(filepath.Join(build, "lib", "libkernstash_opencl_layer.so")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := packaging("install", "/opt/k", stage).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "libkernstash_opencl_layer.so is missing") {
+		t.Errorf("without the layer: %v\n%s", err, out)
+	}
+}
+
+// names returns what is below a directory.
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			name, _ := filepath.Rel(dir, path)
+			all = append(all, name)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// compiles checks that a C program finds header and library through pkg-config.
+func compiles(t *testing.T, prefix string) {
+	t.Helper()
+	flags := exec.Command("pkg-config", "--cflags", "--libs", "kernstash")
+	flags.Env = append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(prefix, "lib", "pkgconfig"))
+	words := strings.Fields(do(t, flags))
+	out := filepath.Join(t.TempDir(), "program")
+	cc := exec.Command("cc", append([]string{"-x", "c", "-o", out, "-", "-Wl,-rpath," + filepath.Join(prefix, "lib")}, words...)...)
+	cc.Stdin = strings.NewReader("#include <stdio.h>\n#include <kernstash.h>\nint main(void) { puts(kernstash_version()); return 0; }\n")
+	do(t, cc)
+	if text := strings.TrimSpace(do(t, exec.Command(out))); text == "" {
+		t.Error("no version")
+	}
+}
+
+// TestDist: the packages run where they are unpacked, can be made again, and are
+// not made for a system that they do not run on.
+func TestDist(t *testing.T) {
+	t.Parallel()
+	build, source := built(t)
+	dist := func(dir, most string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(source, "packaging", "dist"), dir, most)
+		cmd.Env = append(os.Environ(), "BUILD="+build, "SOURCE_DATE_EPOCH=1700000000")
+		return cmd
+	}
+	out := t.TempDir()
+	sums := do(t, dist(out, "2.99"))
+	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
+		if again := do(t, dist(t.TempDir(), "2.99")); again != sums {
+			t.Errorf("made again they differ:\n%s%s", sums, again)
+		}
+	}
+	if text, err := dist(t.TempDir(), "2.2").CombinedOutput(); err == nil || !strings.Contains(string(text), "at most 2.2 is to be") {
+		t.Errorf("a maximum of glibc 2.2: %v\n%s", err, text)
+	}
+	check := exec.Command("sha256sum", "-c", "SHA256SUMS")
+	check.Dir = out
+	do(t, check)
+
+	tarballs, _ := filepath.Glob(filepath.Join(out, "*.tar.gz"))
+	debs, _ := filepath.Glob(filepath.Join(out, "*.deb"))
+	if len(tarballs) != 1 || len(debs) != 1 {
+		t.Fatalf("%q, %q", tarballs, debs)
+	}
+	unpacked := t.TempDir()
+	do(t, exec.Command("tar", "-C", unpacked, "-xzf", tarballs[0]))
+	folders, _ := filepath.Glob(filepath.Join(unpacked, "*"))
+	works(t, folders[0])
+	root := t.TempDir()
+	do(t, exec.Command("dpkg-deb", "-x", debs[0], root))
+	works(t, filepath.Join(root, "usr"))
+	if text := do(t, exec.Command("dpkg-deb", "-f", debs[0], "Depends", "Architecture")); !strings.Contains(text, "libc6 (>= 2.") {
+		t.Errorf("control: %s", text)
+	}
+	if os.Geteuid() == 0 {
+		installsWithDpkg(t, debs[0])
+	}
+}
+
+// installsWithDpkg has dpkg itself install into a root that has nothing else,
+// and remove it.
+func installsWithDpkg(t *testing.T, deb string) {
+	t.Helper()
+	root := t.TempDir()
+	admin := filepath.Join(root, "var", "lib", "dpkg")
+	for _, dir := range []string{"info", "updates", "triggers"} {
+		if err := os.MkdirAll(filepath.Join(admin, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(admin, "status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dpkg := func(args ...string) {
+		do(t, exec.Command("dpkg", append([]string{"--root=" + root, "--force-depends", "--force-not-root", "--log=/dev/null"}, args...)...))
+	}
+	dpkg("-i", deb)
+	works(t, filepath.Join(root, "usr"))
+	dpkg("--purge", "--force-remove-reinstreq", "kernstash")
+	if _, err := os.Stat(filepath.Join(root, "usr")); err == nil {
+		t.Errorf("left: %q", names(t, filepath.Join(root, "usr")))
+	}
+}
