@@ -22,6 +22,7 @@ type Cache struct {
 	disk      *disk.Store   // nil: no disk tier
 	layers    []*disk.Store // read-only, asked in order
 	storer    *storer
+	worker    starting
 	trace     tracer
 	manifests manifests // of header files
 	traceTo   io.Closer
@@ -161,6 +162,7 @@ func (c *Cache) end() error {
 		dropped.Captures = append(dropped.Captures, x.close(deadline)...)
 	}
 	dropped.Stores = c.storer.close(deadline)
+	c.worker.close()
 
 	var errs []error
 	if len(dropped.Captures) > 0 || dropped.Stores > 0 {

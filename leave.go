@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/spool"
@@ -51,10 +51,29 @@ func (c *Cache) leave(all []leaving) {
 		}
 		added = added || res == spool.Added
 	}
-	// What runs inline would end with this process, which closes.
-	if added && c.settings.Worker == settings.WorkerAuto {
-		worker.NewStarter(worker.StartOptions{
+	if added {
+		c.worker.get(c).Start()
+	}
+}
+
+// starting sees that what is left is done.
+type starting struct {
+	once    sync.Once
+	starter *worker.Starter
+}
+
+func (s *starting) get(c *Cache) *worker.Starter {
+	s.once.Do(func() {
+		s.starter = worker.NewStarter(worker.StartOptions{
 			Store: c.disk, Policy: c.settings.Worker, Environ: os.Environ(), Trace: c.trace.disk,
-		}).Start()
+		})
+	})
+	return s.starter
+}
+
+// close ends a worker in this process. It is called when no context is left.
+func (s *starting) close() {
+	if s.starter != nil {
+		s.starter.Close()
 	}
 }

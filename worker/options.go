@@ -24,6 +24,11 @@ type Options struct {
 	// Once makes Run end when all jobs were tried, instead of waiting for more.
 	Once bool
 
+	// Settle is how long a job must have been as it is: an application that has
+	// launched a kernel for the first time may be about to launch more, and all of it
+	// is built at once. 0: 2 s; with Once nothing is waited for.
+	Settle time.Duration
+
 	Idle   time.Duration // end when there was nothing to do for so long; 0: 3 s
 	Limit  time.Duration // a build that takes longer is ended; 0: 10 min
 	Budget time.Duration // end when builds took so much processor time; 0: 1 h
@@ -46,6 +51,12 @@ type Options struct {
 func (o *Options) fill() {
 	if o.Idle == 0 {
 		o.Idle = 3 * time.Second
+	}
+	if o.Settle == 0 {
+		o.Settle = 2 * time.Second
+	}
+	if o.Once {
+		o.Settle = 0
 	}
 	if o.Limit == 0 {
 		o.Limit = 10 * time.Minute

@@ -103,7 +103,7 @@ func (w *worker) run() error {
 		if w.status.End = w.end(); w.status.End != "" {
 			return nil
 		}
-		e, err := w.next()
+		e, soon, err := w.next()
 		switch {
 		case err != nil:
 			w.status.End = err.Error()
@@ -112,6 +112,8 @@ func (w *worker) run() error {
 			w.one(e)
 			w.since = time.Now()
 			continue
+		case soon:
+			w.since = time.Now()
 		case w.o.Once || time.Since(w.since) > w.o.Idle:
 			w.status.End = endIdle
 			return nil
@@ -139,24 +141,35 @@ func (w *worker) asked() bool {
 	return err == nil && !at.Before(w.begun)
 }
 
-// next returns the oldest job that this worker has not tried, nil for none.
-func (w *worker) next() (*spool.Entry, error) {
+// maxSettle bounds how long a job waits for what else its application launches.
+const maxSettle = 30 * time.Second
+
+// next returns the oldest job that is to be done now, nil for none; soon says that
+// there will be one.
+func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 	jobs, err := spool.List(w.ctx, w.o.Store)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	w.status.Waiting = len(jobs)
 	for i := range jobs {
-		if !w.tried[jobs[i].Environment+jobs[i].Name] {
-			return &jobs[i], nil
+		e := &jobs[i]
+		if w.tried[e.Environment+e.Name] {
+			continue
 		}
+		// A time in the future is another clock's.
+		if age := time.Since(e.Changed); age >= 0 && age < w.o.Settle && time.Since(e.Added) < maxSettle {
+			soon = true
+			continue
+		}
+		return e, false, nil
 	}
-	return nil, nil
+	return nil, soon, nil
 }
 
 func (w *worker) more() bool {
-	e, err := w.next()
-	return err == nil && e != nil
+	e, soon, err := w.next()
+	return err == nil && (e != nil || soon)
 }
 
 // clean removes what builders left, of workers that were killed too.

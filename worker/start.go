@@ -44,7 +44,8 @@ type Starter struct {
 	o     StartOptions
 	mu    sync.Mutex
 	not   time.Time          // until then it is no use to try
-	ended context.CancelFunc // ends what runs inline; nil: nothing
+	end   context.CancelFunc // ends what runs inline; nil: nothing
+	ended chan struct{}      // it has ended
 }
 
 // NewStarter returns a Starter.
@@ -62,7 +63,7 @@ func NewStarter(o StartOptions) *Starter {
 func (s *Starter) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.o.Policy == settings.WorkerOff || time.Now().Before(s.not) || s.ended != nil {
+	if s.o.Policy == settings.WorkerOff || time.Now().Before(s.not) || s.end != nil {
 		return
 	}
 	if err := s.start(); err != nil {
@@ -98,14 +99,16 @@ func (s *Starter) start() error {
 // they have the jobs' environments, and may crash.
 func (s *Starter) inline(path string) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.ended = cancel
+	ended := make(chan struct{})
+	s.end, s.ended = cancel, ended
 	go func() {
+		defer close(ended)
 		_, err := Run(ctx, Options{
 			Store: s.o.Store, Command: BuilderCommand(path, s.o.Store, nil), Environ: s.o.Environ, Trace: s.o.Trace,
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.ended = nil
+		s.end = nil
 		cancel()
 		if err != nil {
 			s.o.Trace.Info("the worker in this process ended", "reason", err)
@@ -113,12 +116,16 @@ func (s *Starter) inline(path string) {
 	}()
 }
 
-// Close ends what runs inline: the job that is under way stays.
+// Close ends what runs inline, and waits until it has: the job that is under way
+// stays.
 func (s *Starter) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended != nil {
-		s.ended()
+	end, ended := s.end, s.ended
+	s.not = time.Now().Add(startPause)
+	s.mu.Unlock()
+	if end != nil {
+		end()
+		<-ended
 	}
 }
 

@@ -89,8 +89,14 @@ func TestStart(t *testing.T) {
 		t.Errorf("its session is %s", fields[5])
 	}
 	st.Start() // there is one
+	// A launch that comes a moment later is built with the first one.
+	j.Variants = []string{"k/32-1-1-goffs0-smallgrid"}
+	add(t, s, j)
 	await(t, s, j.Key())
 	stop(t, s)
+	if ask, err := worker.Ask(bg, s); err != nil || ask.Done != 1 || ask.Waiting != 0 {
+		t.Errorf("it did not do both launches at once: %+v, %v", ask, err)
+	}
 }
 
 func stop(t testing.TB, s *disk.Store) {

@@ -17,7 +17,8 @@ type Entry struct {
 	Environment string // fingerprint
 	Name        string
 	Added       time.Time
-	Size        int64 // bytes of its files
+	Changed     time.Time // when a launch was added last
+	Size        int64     // bytes of its files
 
 	file  disk.SpoolFile
 	parts []disk.SpoolFile
@@ -34,7 +35,7 @@ func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
 	for _, f := range files {
 		if name, whole := f.Job(); whole {
 			at[f.Dir+name] = len(jobs)
-			jobs = append(jobs, Entry{Environment: f.Dir, Name: name, Added: f.Modified, Size: f.Size, file: f})
+			jobs = append(jobs, Entry{Environment: f.Dir, Name: name, Added: f.Modified, Changed: f.Modified, Size: f.Size, file: f})
 		}
 	}
 	for _, f := range files {
@@ -45,6 +46,9 @@ func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
 		}
 		jobs[i].Size += f.Size
 		jobs[i].parts = append(jobs[i].parts, f)
+		if isLaunch(f.Name) && f.Modified.After(jobs[i].Changed) {
+			jobs[i].Changed = f.Modified
+		}
 	}
 	slices.SortFunc(jobs, func(a, b Entry) int {
 		return cmp.Or(a.Added.Compare(b.Added), strings.Compare(a.Name, b.Name))
