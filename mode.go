@@ -20,14 +20,17 @@ func (x *Context[P, K]) serves(ctx context.Context, u *unit[P, K]) bool {
 	c := x.cache
 	switch c.settings.Mode {
 	case settings.ModeRefresh:
-		c.countMiss(stats.MissRefresh)
+		u.missed = stats.MissRefresh
+		c.countMiss(u.missed)
 		return false
 	case settings.ModeObserve:
 		entry, _, reason := c.find(ctx, u.key)
 		if entry == nil {
+			u.missed = reason
 			c.countMiss(reason)
 			return false
 		}
+		u.missed = stats.ObserveHits
 		c.stats.Add(stats.ObserveHits, 1)
 		on(c.trace.disk, func(l *slog.Logger) { l.Debug("would have hit", "key", u.key.Short()) })
 		u.observed = &observed{stored: entry.Artifact}

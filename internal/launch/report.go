@@ -89,7 +89,7 @@ func reasons(all []runlog.Count) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		what := human.Printable(c.What, false)
+		what := human.Printable(inWords(c.What), false)
 		if what == "" {
 			what = "no reason given"
 		}
@@ -114,7 +114,7 @@ func (o *Outcome) writePrograms(w io.Writer) {
 	for _, p := range o.summary.Programs {
 		why := p.Nearest
 		if why == "" {
-			why = p.Reason
+			why = inWords(p.Reason)
 		}
 		if p.Observed != "" {
 			why = "would have been found: " + string(p.Observed)

@@ -1,0 +1,98 @@
+package launch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// TestEveryMissHasWords: a reason of the core's is no counter's name for people.
+func TestEveryMissHasWords(t *testing.T) {
+	t.Parallel()
+	for c := range stats.Counter(stats.NumCounters) {
+		if _, ok := words[c.String()]; strings.HasPrefix(c.String(), "miss.") && !ok {
+			t.Errorf("%v has no words", c)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ list, first, last string }{
+		{"", "x", "x"}, {"a", "x:a", "a:x"}, {"a:b", "x:a:b", "a:b:x"}, {"a:x:b", "a:x:b", "a:x:b"}, {"xx", "x:xx", "xx:x"},
+	} {
+		if got := first(tt.list, "x", ":"); got != tt.first {
+			t.Errorf("%q: %q, want %q", tt.list, got, tt.first)
+		}
+		if got := last(tt.list, "x", ": "); got != tt.last {
+			t.Errorf("%q: %q, want %q", tt.list, got, tt.last)
+		}
+	}
+	if got := last("a x", "x", ": "); got != "a x" {
+		t.Errorf("with a space: %q", got)
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	e := environ{"A=1", "B=2", "A=3", "odd", "BB=4"}
+	if e.get("A") != "1" || e.get("C") != "" || e.get("odd") != "" {
+		t.Error(e.get("A"), e.get("C"), e.get("odd"))
+	}
+	got := e.with([]Variable{{"A", "x"}, {"C", ""}})
+	if diff := cmp.Diff(environ{"B=2", "odd", "BB=4", "A=x", "C="}, got); diff != "" {
+		t.Error(diff)
+	}
+	if e[0] != "A=1" {
+		t.Error("it was changed")
+	}
+}
+
+// TestReportIsSafe: what programs are called does nothing to a terminal.
+func TestReportIsSafe(t *testing.T) {
+	t.Parallel()
+	s, err := runlog.Read(strings.NewReader(`{"event":"asked","pid":1,"label":"a\u001b[31mb\nc","outcome":"passed","reason":"x\u001b]0;y\u0007"}
+garbage`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o Outcome
+	o.fill(s)
+	var b strings.Builder
+	o.write(&b, true)
+	if strings.ContainsAny(b.String(), "\x1b\x07") || strings.Count(b.String(), "\n") != 5 {
+		t.Errorf("%q", b.String())
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{ReadOnly: true}, "KERNSTASH_MODE=read-only"},
+		{Options{Observe: true, Set: []string{"eviction=lru"}}, "KERNSTASH_MODE=observe KERNSTASH_EVICTION=lru"},
+		{Options{NoCache: true}, "KERNSTASH_DISABLE=1"},
+		{Options{}, ""},
+		{Options{NoCache: true, Refresh: true}, "--refresh and --no-cache: choose one"},
+		{Options{Set: []string{"x"}}, "--set x: want NAME=VALUE"},
+		{Options{Set: []string{"x=1"}}, "setting x (flag): there is no such setting"},
+	} {
+		var got []string
+		all, err := tt.o.Variables()
+		for _, v := range all {
+			got = append(got, v.Name+"="+v.Value)
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.o, text, tt.want)
+		}
+	}
+}
