@@ -76,6 +76,33 @@ static bool space_is_short(void)
 	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)4 << 30;
 }
 
+/* The library's runtime takes SIGURG, for itself, from a host that had a handler,
+ * and does not pass it on as it does the others: a host that is written in Go
+ * could not stop its own goroutines any more. It gets its handler back, to run on
+ * the alternate stack where the thread has one: the library's threads have, and
+ * small stacks otherwise. The library does without the signal. */
+static struct sigaction urgent;
+static atomic_bool urgent_taken;
+
+static void note_urgent(void)
+{
+	bool own = sigaction(SIGURG, NULL, &urgent) == 0 &&
+		((urgent.sa_flags & SA_SIGINFO) != 0 || (urgent.sa_handler != SIG_DFL && urgent.sa_handler != SIG_IGN));
+	atomic_store(&urgent_taken, own);
+}
+
+static void give_urgent_back(void)
+{
+	struct sigaction now;
+	if (!atomic_load(&urgent_taken) || sigaction(SIGURG, NULL, &now) != 0)
+		return;
+	/* The runtime starts beside the host: it may not have come to it yet. */
+	if (now.sa_handler == urgent.sa_handler || !atomic_exchange(&urgent_taken, false))
+		return;
+	urgent.sa_flags |= SA_ONSTACK;
+	sigaction(SIGURG, &urgent, NULL);
+}
+
 static const ksl_api *open_library(void)
 {
 	char path[PATH_MAX];
@@ -86,6 +113,7 @@ static const ksl_api *open_library(void)
 		return stay_out("address-space limit");
 	if (!library_path(path, sizeof(path)))
 		return stay_out("library not found");
+	note_urgent();
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return stay_out(access(path, F_OK) == 0 ? "library not loadable" : "library not found");
@@ -231,6 +259,7 @@ uint32_t library_begin(const ksl_api *a, const ksl_request *request, ksl_reply *
 {
 	struct call c = {.api = a, .what = BEGIN, .request = request, .reply = reply, .result = KSL_PASS};
 	call(&c);
+	give_urgent_back();
 	return c.result;
 }
 

@@ -341,13 +341,57 @@ static void several(void)
 	clReleaseDevice(parts[1]);
 }
 
+typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
+
+/* A SPIR-V module with constants, where the driver takes some. */
+static void modules(void)
+{
+	char il[65536];
+	FILE *f = getenv("OBSERVE_SPIRV") == NULL ? NULL : fopen(getenv("OBSERVE_SPIRV"), "r");
+	if (f == NULL)
+		return;
+	size_t size = fread(il, 1, sizeof(il), f);
+	fclose(f);
+	cl_platform_id platform;
+	clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	with_il_fn khr = (with_il_fn)clGetExtensionFunctionAddressForPlatform(platform, "clCreateProgramWithILKHR");
+	printf("by name %d, and nothing %d\n", khr != NULL,
+		clGetExtensionFunctionAddressForPlatform(platform, "clNoSuchFunctionKHR") != NULL);
+	for (int i = 0; i < 4; i++) {
+		cl_int code = 77;
+		cl_program p = i % 2 && khr != NULL ? khr(context, il, size, &code) : clCreateProgramWithIL(context, il, size, &code);
+		printf("module %d %d\n", p != NULL, code);
+		if (p == NULL)
+			return;
+		const cl_uint value = 5 + (cl_uint)i / 2;
+		printf("  constants %d", clSetProgramSpecializationConstant(p, 7, sizeof(value), &value));
+		printf(" %d", clSetProgramSpecializationConstant(p, 7, 2, &value));
+		printf(" %d", clSetProgramSpecializationConstant(p, 4711, sizeof(value), &value));
+		printf(" %d\n", clSetProgramSpecializationConstant(p, 7, sizeof(value), NULL));
+		printf("  build %d\n", clBuildProgram(p, 0, NULL, i == 3 ? "" : NULL, NULL, NULL));
+		observe_program(p, 1, &device, true);
+		cl_kernel k[4];
+		cl_uint n = 0;
+		clCreateKernelsInProgram(p, 4, k, &n);
+		for (cl_uint j = 0; j < n; j++) {
+			observe_kernel(p, k[j], device);
+			clReleaseKernel(k[j]);
+		}
+		const cl_uint other = 9;
+		printf("  another value %d", clSetProgramSpecializationConstant(p, 7, sizeof(other), &other));
+		printf(" %d\n", clBuildProgram(p, 0, NULL, NULL, NULL, NULL));
+		observe_program(p, 1, &device, true);
+		clReleaseProgram(p);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*of)(void);
 	} parts[] = {{"options", options}, {"run", run}, {"rebuild", rebuild}, {"callbacks", callbacks}, {"wrong", wrong},
-		{"lifetimes", lifetimes}, {"separately", separately}, {"binary", from_binary}, {"several", several}};
+		{"lifetimes", lifetimes}, {"separately", separately}, {"binary", from_binary}, {"several", several}, {"modules", modules}};
 	cl_platform_id platform;
 	cl_int code;
 	setvbuf(stdout, NULL, _IONBF, 0);

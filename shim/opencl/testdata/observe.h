@@ -149,20 +149,21 @@ static inline void observe_program(cl_program p, cl_uint n, const cl_device_id *
 		observe_build(p, devices[i]);
 	if (!binaries)
 		return;
-	size_t sizes[8] = {0}, size = 0, n_ret = 0;
+	/* PoCL's binary is what its cache holds by now. */
+	const char *differs = getenv("OBSERVE_POCL") == NULL ? "" : "~";
+	size_t sizes[8] = {0}, n_ret = 0;
 	unsigned char *to[8] = {NULL};
 	printf("  CL_PROGRAM_BINARY_SIZES %d", clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, &n_ret));
 	printf(" %zu", n_ret);
 	for (cl_uint i = 0; i < n; i++) {
-		printf(" ~%zu", sizes[i]);
-		size += sizes[i];
+		printf(" %s%zu", differs, sizes[i]);
 		to[i] = malloc(sizes[i] + 1);
 	}
 	printf("\n  CL_PROGRAM_BINARIES short %d", clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(to[0]) - 1, to, NULL));
 	printf(" %d", clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(to), to, &n_ret));
 	printf(" %zu", n_ret);
 	for (cl_uint i = 0; i < n; i++) {
-		printf(" ~%lx", digest(to[i], sizes[i]));
+		printf(" %s%lx", differs, digest(to[i], sizes[i]));
 		free(to[i]);
 	}
 	printf("\n");

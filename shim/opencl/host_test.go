@@ -1,0 +1,142 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// real builds the library, once.
+var real = sync.OnceValues(func() (string, error) {
+	to := filepath.Join(built, "real", "libkernstash.so.1")
+	out, err := exec.Command("go", "build", "-buildmode=c-shared", "-o", to, "../../capi").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("capi: %w\n%s", err, out)
+	}
+	return to, nil
+})
+
+// realLibrary is layered with the library itself, which keeps its cache in the
+// stage, and no worker.
+func (s *stage) realLibrary(t *testing.T) []string {
+	t.Helper()
+	library, err := real()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(s.layered(), "KERNSTASH_LIBRARY="+library, "KERNSTASH_DIR="+s.path("cache"), "KERNSTASH_WORKER=off",
+		"KERNSTASH_TRACE=disk", "KERNSTASH_TRACE_FILE="+s.path("trace"))
+}
+
+// All that can be observed is the same with the library itself.
+func TestObservedTheSameWithTheLibrary(t *testing.T) {
+	t.Parallel()
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, d)
+			env := s.realLibrary(t)
+			without := normal(s.mustRun(t, nil, "observe").out)
+			for _, name := range []string{"cold", "warm"} {
+				if diff := cmp.Diff(without, normal(s.mustRun(t, env, "observe").out)); diff != "" {
+					t.Errorf("%s:\n%s", name, diff)
+				}
+			}
+			// PoCL's code is made when a kernel is launched: the worker stores it.
+			if hits := strings.Count(s.text(t, "trace"), "msg=hit"); d.name == "intel" && hits < 20 {
+				t.Errorf("%d hits", hits)
+			}
+		})
+	}
+}
+
+// Applications with signal handlers, children, threads of their own, that close
+// the loader, or release at exit, end as without the layer.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for _, d := range drivers {
+		for _, name := range []string{
+			"signals-before", "signals-after", "closing", "fork-before", "fork-after", "threads", "exiting",
+		} {
+			t.Run(d.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, d)
+				want := s.run(t, nil, "host", name)
+				for _, round := range []string{"cold", "warm"} {
+					r := s.run(t, s.realLibrary(t), "host", name)
+					if r.code != want.code || r.out != want.out {
+						t.Errorf("%s: exit %d, without the layer %d\n%s\n%s", round, r.code, want.code, r.out, r.err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A thousand programs, built and released, leave nothing behind.
+func TestNothingLeftBehind(t *testing.T) {
+	t.Parallel()
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, d)
+			// The fake library has binaries of PoCL, too.
+			env := s.realLibrary(t)
+			if d.name == "pocl" {
+				env = s.layered()
+			}
+			// Drivers keep some for each program, restored or not; without the layer
+			// each is compiled, so that there are fewer.
+			var bytes, files, threads [3]int
+			for i, c := range []struct {
+				env  []string
+				name string
+			}{{nil, "loop-10"}, {env, "loop-10"}, {env, "loop-1000"}} {
+				r := s.mustRun(t, c.env, "host", c.name)
+				if _, err := fmt.Sscanf(r.out, "bytes %d files %d threads %d", &bytes[i], &files[i], &threads[i]); err != nil {
+					t.Fatalf("%v: %q", err, r.out)
+				}
+			}
+			t.Logf("bytes left by 10 programs without the layer: %d; by 1000 with it: %d; files %d, threads %d",
+				bytes[0], bytes[2], files[2], threads[2])
+			if bytes[2] > 100*max(bytes[0], 0)+100_000 || files[2] > files[0] || threads[2] > threads[0]+4 {
+				t.Errorf("more is left with the layer: files %d, threads %d without", files[0], threads[0])
+			}
+		})
+	}
+}
+
+// An application that builds nothing pays at most a millisecond.
+func TestListingCostsNothing(t *testing.T) {
+	clinfo, err := exec.LookPath("clinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, drivers[0])
+	env := s.realLibrary(t)
+	var differences []time.Duration
+	for range 3 { // a busy machine has its moments
+		var without, with []time.Duration
+		for range 40 {
+			without = append(without, s.mustRun(t, nil, clinfo, "-l").took)
+			with = append(with, s.mustRun(t, env, clinfo, "-l").took)
+		}
+		slices.Sort(without)
+		slices.Sort(with)
+		d := with[len(with)/2] - without[len(without)/2]
+		t.Logf("clinfo -l: %v, with the layer %v", without[len(without)/2], with[len(with)/2])
+		if differences = append(differences, d); d <= time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("clinfo -l takes longer by %v", differences)
+}

@@ -1,0 +1,239 @@
+/*
+ * host.c: applications that are unusual in other ways than in their programs;
+ * host NAME. They open the loader themselves.
+ */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(what) \
+	do { \
+		if (!(what)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
+			_exit(3); \
+		} \
+	} while (0)
+
+static void *loader;
+static cl_device_id device;
+static cl_context context;
+
+#define CL(name) ((__typeof__(name) *)dlsym(loader, #name))
+
+static void start(void)
+{
+	cl_platform_id platform;
+	cl_int code;
+	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	CHECK(loader != NULL);
+	CHECK(CL(clGetPlatformIDs)(1, &platform, NULL) == CL_SUCCESS);
+	CHECK(CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS);
+	context = CL(clCreateContext)(NULL, 1, &device, NULL, NULL, &code);
+	CHECK(context != NULL);
+}
+
+static void build(int number)
+{
+	char text[128];
+	const char *source = text;
+	snprintf(text, sizeof(text), "kernel void k%d(global int *a, float b) { a[0] = %d; }", number, number);
+	cl_int code;
+	cl_program p = CL(clCreateProgramWithSource)(context, 1, &source, NULL, &code);
+	CHECK(p != NULL);
+	CHECK(CL(clBuildProgram)(p, 1, &device, "-cl-kernel-arg-info", NULL, NULL) == CL_SUCCESS);
+	snprintf(text, sizeof(text), "k%d", number);
+	cl_kernel k = CL(clCreateKernel)(p, text, &code);
+	CHECK(k != NULL);
+	CHECK(CL(clGetKernelArgInfo)(k, 1, CL_KERNEL_ARG_NAME, sizeof(text), text, NULL) == CL_SUCCESS && strcmp(text, "b") == 0);
+	CL(clReleaseKernel)(k);
+	CL(clReleaseProgram)(p);
+}
+
+static void stop(void)
+{
+	CL(clReleaseContext)(context);
+	dlclose(loader);
+}
+
+static sigjmp_buf back;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+	if (number == SIGSEGV || number == SIGFPE)
+		siglongjmp(back, 1);
+}
+
+static void raise_all(void)
+{
+	static const int numbers[] = {SIGUSR1, SIGPIPE, SIGURG, SIGPROF, SIGCHLD, SIGSEGV, SIGFPE};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		caught = 0;
+		if (sigsetjmp(back, 1) == 0) {
+			if (numbers[i] == SIGSEGV)
+				*(volatile int *)(uintptr_t)(i - i) = 1;
+			else
+				raise(numbers[i]);
+		}
+		if (caught != numbers[i])
+			fprintf(stderr, "signal %d, caught %d\n", numbers[i], (int)caught);
+		CHECK(caught == numbers[i]);
+	}
+}
+
+static void handle_all(void)
+{
+	struct sigaction a;
+	static const int numbers[] = {SIGUSR1, SIGPIPE, SIGURG, SIGPROF, SIGCHLD, SIGSEGV, SIGFPE};
+	memset(&a, 0, sizeof(a));
+	a.sa_handler = on_signal;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		CHECK(sigaction(numbers[i], &a, NULL) == 0);
+}
+
+/* Handlers of its own, set before or after the first build. */
+static void signals_before(void)
+{
+	handle_all();
+	start();
+	for (int i = 0; i < 3; i++)
+		build(i);
+	raise_all();
+	build(1);
+}
+
+static void signals_after(void)
+{
+	start();
+	build(1);
+	handle_all();
+	raise_all();
+	build(1);
+}
+
+/* The loader closed, and opened again. */
+static void closing(void)
+{
+	for (int i = 0; i < 3; i++) {
+		start();
+		build(1);
+		stop();
+	}
+}
+
+static int count_in(const char *folder)
+{
+	int n = 0;
+	DIR *d = opendir(folder);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Many programs, after some to warm up; prints what was left behind. */
+static void loop(int n)
+{
+	start();
+	for (int i = 0; i < 10; i++)
+		build(i % 5);
+	size_t before = mallinfo2().uordblks;
+	int files = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
+	for (int i = 0; i < n; i++)
+		build(i % 5);
+	printf("bytes %ld files %d threads %d\n", (long)mallinfo2().uordblks - (long)before, count_in("/proc/self/fd") - files,
+		count_in("/proc/self/task") - threads);
+}
+
+static void loop_10(void) { loop(10); }
+static void loop_1000(void) { loop(1000); }
+
+/* A child that builds, of a parent that has or has not; it exits by exit, so
+ * that all handlers run. */
+static void child(bool after)
+{
+	start();
+	if (after)
+		build(1);
+	pid_t id = fork();
+	if (id == 0) {
+		build(1);
+		build(2);
+		exit(0);
+	}
+	int how = 77;
+	CHECK(waitpid(id, &how, 0) == id);
+	CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+	build(2);
+}
+
+static void fork_before(void) { child(false); }
+static void fork_after(void) { child(true); }
+
+static void *thread(void *number)
+{
+	for (int i = 0; i < 4; i++)
+		build(i % 2 ? *(int *)number : 1);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t ids[8];
+	int numbers[8];
+	start();
+	for (int i = 0; i < 8; i++) {
+		numbers[i] = 100 + i;
+		CHECK(pthread_create(&ids[i], NULL, thread, &numbers[i]) == 0);
+	}
+	for (int i = 0; i < 8; i++)
+		pthread_join(ids[i], NULL);
+}
+
+static cl_program kept;
+static void (*released)(void);
+
+static void at_exit(void) { released(); }
+
+static void release_kept(void) { CL(clReleaseProgram)(kept); }
+
+/* Gives up a program when all else is going. */
+static void exiting(void)
+{
+	const char *source = "kernel void k(global int *a) { a[0] = 1; }";
+	start();
+	atexit(at_exit);
+	released = release_kept;
+	kept = CL(clCreateProgramWithSource)(context, 1, &source, NULL, NULL);
+	CHECK(CL(clBuildProgram)(kept, 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*of)(void);
+	} parts[] = {{"signals-before", signals_before}, {"signals-after", signals_after}, {"closing", closing}, {"loop-10", loop_10},
+		{"loop-1000", loop_1000},
+		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting}};
+	for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strcmp(argv[1], parts[i].name) == 0) {
+			parts[i].of();
+			return 0;
+		}
+	}
+	return 2;
+}
