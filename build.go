@@ -55,6 +55,11 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	if loaded || err != nil {
 		return err
 	}
+	if x.delegates(u.job) { // nothing will be there for having waited
+		u.missed = reason
+		c.countMiss(reason)
+		return x.compile(ctx, u, r, nil, reason == stats.MissAbsent)
+	}
 	unlock, waited := c.lockBuild(ctx, u.key)
 	defer func() {
 		if unlock != nil {
@@ -157,6 +162,11 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	if errors.Is(err, ErrAbandoned) {
 		return err
 	}
+	if err == nil && artifact == nil && x.delegates(u.job) {
+		x.delegated(u, native, explain, unlock)
+		unlock = nil
+		return nil
+	}
 	x.count(stats.Builds)
 	c.stats.Add(stats.BuildTime, int64(took))
 	if changed := u.tracked.changed(); changed != "" {
@@ -185,11 +195,6 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		x.captures.await(u, unlock, explain, took)
 		unlock = nil
 		return nil
-	case artifact == nil && x.delegates(u.job):
-		x.count(stats.Delegated)
-		c.storer.add(u.storing(&store.Entry{Key: u.key, Recipe: u.job.Recipe}, explain, unlock))
-		unlock = nil
-		return nil
 	case artifact == nil || len(artifact.Binaries) == 0:
 		x.count(stats.NotCacheableRuntime)
 		return nil
@@ -197,6 +202,21 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	x.keep(u, newEntry(u.key, u.job.Recipe, artifact, took), explain, unlock)
 	unlock = nil
 	return nil
+}
+
+// delegated publishes a unit whose artifact another process makes: the miss is
+// explained, and the header files are kept, for that process.
+func (x *Context[P, K]) delegated(u *unit[P, K], native P, explain bool, unlock func()) {
+	tell := x.decisionLater(u, Decision{Origin: Compiled})
+	defer tell()
+	u.publish(native, Compiled, u.job.Recipe.Image.Size())
+	if !x.cache.writes() || u.key.IsZero() {
+		if unlock != nil {
+			unlock()
+		}
+		return
+	}
+	x.cache.storer.add(u.storing(&store.Entry{Key: u.key, Recipe: u.job.Recipe}, explain, unlock))
 }
 
 // disown notes that nobody knows which header files a unit was built from: it is

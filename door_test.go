@@ -162,9 +162,9 @@ func TestDelegatedArtifact(t *testing.T) {
 		unlock()
 	}
 	s := c.Stats()
-	if s[stats.Delegated] != 1 || s[stats.NotCacheableRuntime] != 0 || s[stats.DiskPuts] != 0 || s[stats.NearestNothing] != 1 {
-		t.Errorf("delegated %d, uncacheable %d, puts %d, explained %d; want 1, 0, 0, 1",
-			s[stats.Delegated], s[stats.NotCacheableRuntime], s[stats.DiskPuts], s[stats.NearestNothing])
+	if s[stats.Builds] != 0 || s[stats.NotCacheableRuntime] != 0 || s[stats.DiskPuts] != 0 || s[stats.NearestNothing] != 1 {
+		t.Errorf("builds %d, uncacheable %d, puts %d, explained %d; want 0, 0, 0, 1",
+			s[stats.Builds], s[stats.NotCacheableRuntime], s[stats.DiskPuts], s[stats.NearestNothing])
 	}
 }
 

@@ -75,8 +75,8 @@ type Capturer[P any] interface {
 }
 
 // Delegator is a Runtime some of whose artifacts are made by another process,
-// from the recipe (see Cache.AddJob): nothing comes of their builds here, which
-// is nothing wrong.
+// from the recipe (see Cache.AddJob). Its Build of such a job need not build: it
+// returns at once, so that nobody waits for it, and who builds counts that.
 type Delegator interface {
 	// Delegates says so of a job.
 	Delegates(job Job) bool

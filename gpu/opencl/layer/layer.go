@@ -28,6 +28,7 @@ type Layer struct {
 	programs programs
 	jobs     jobs
 	keeper   keeper
+	nearest  nearest
 	asking   sync.WaitGroup // goroutines that ask the core
 }
 
@@ -142,7 +143,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticket{
 		l: l, pool: pool, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
-		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), units: pool.units(),
+		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), stepped: make(map[int]bool), units: pool.units(),
 	}
 	if !l.tickets.add(t) {
 		cancel()

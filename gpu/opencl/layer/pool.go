@@ -79,7 +79,7 @@ func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, e
 	own.units = sync.OnceValue(own.countUnits)
 	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
 		OptionsAsGiven: true, // what the driver is given is the application's to say
-		Decided:        l.decided,
+		Decided:        func(d kernstash.Decision) { l.decided(own, d) },
 	})
 	if err := own.core.SetLimits(0, 0); err != nil {
 		return nil, nil, err
@@ -129,7 +129,9 @@ func (p *pool) HeaderSearch(device int, dir string) (deps.Search, error) {
 
 // Delegates says whether a worker makes the job's artifact: where code is made at
 // launches, asking for it is nothing for the application's process.
-func (p *pool) Delegates(job kernstash.Job) bool { return p.kind(job) == opencl.Deferred }
+func (p *pool) Delegates(job kernstash.Job) bool {
+	return !job.Key.IsZero() && p.kind(job) == opencl.Deferred
+}
 
 // kind says when what a job makes is complete.
 func (p *pool) kind(job kernstash.Job) opencl.Kind {
@@ -164,7 +166,8 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 	return &native{job, a}, nil
 }
 
-// Build has the program built.
+// Build has the program built. Where nothing is stored of that here nobody else is
+// to wait for it: each ticket has its own built, at the same time.
 func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
 	t, ok := ctx.Value(ticketKey{}).(*Ticket)
 	if !ok {
@@ -172,6 +175,12 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 	}
 	if len(p.devices) > 1 {
 		defer t.l.cache.Awaiting()()
+	}
+	if p.Delegates(job) {
+		if err := t.stepAlone(job); err != nil {
+			return nil, nil, fmt.Errorf("build program: %w", err)
+		}
+		return &native{job, nil}, nil, nil
 	}
 	a, err := t.step(ctx, job, nil)
 	if err != nil {

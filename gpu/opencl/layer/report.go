@@ -10,6 +10,8 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // report writes an event for `kernstash run`, if it listens.
@@ -22,9 +24,13 @@ func (l *Layer) report(e runlog.Event) {
 	_ = l.log.Write(e) // nobody's concern
 }
 
-// decided takes a decision of the core.
-func (l *Layer) decided(d kernstash.Decision) {
+// decided takes a decision of the core in a pool.
+func (l *Layer) decided(p *pool, d kernstash.Decision) {
 	l.keeper.poke()
+	if d.Origin == kernstash.Compiled && p.Delegates(kernstash.Job{Devices: d.Devices, Key: d.Key}) {
+		l.nearest.put(d) // it is only just being built
+		return
+	}
 	if l.log == nil || errors.Is(d.Err, kernstash.ErrAbandoned) {
 		return
 	}
@@ -53,14 +59,75 @@ func (l *Layer) decided(d kernstash.Decision) {
 	l.report(e)
 }
 
+// builtElsewhere counts and tells of a build that the core did not wait for. It is
+// elsewhere that its artifact is made.
+func (l *Layer) builtElsewhere(s *step, outcomes []*Outcome, err error) {
+	var diagnostic *kernstash.BuildError
+	failed := errors.As(err, &diagnostic)
+	if err != nil && !failed {
+		return
+	}
+	var took time.Duration
+	for _, o := range outcomes {
+		took = max(took, o.Took)
+	}
+	l.cache.Count(stats.Builds, 1)
+	l.cache.Count(stats.BuildTime, int64(took))
+	e := runlog.Event{
+		Kind: runlog.Asked, Outcome: runlog.Compiled, Key: s.job.Key.Short(), Spent: took,
+		Label: label(kernstash.Decision{Size: s.job.Recipe.Image.Size()}),
+	}
+	if d, ok := l.nearest.take(s.job.Key); ok {
+		e.Reason, e.Nearest = d.Reason, d.Nearest
+		if d.Observed != "" {
+			e.Observed = runlog.Unknown
+		}
+	}
+	if failed {
+		l.cache.Count(stats.BuildFailures, 1)
+		e.Outcome, e.Reason, e.Nearest = runlog.Failed, "the compiler refused it", ""
+	} else {
+		l.cache.Count(stats.Delegated, 1)
+	}
+	l.report(e)
+	l.keeper.poke()
+}
+
+// nearest holds decisions of the core until what they are of is built.
+type nearest struct {
+	mu  sync.Mutex
+	all map[key.Key]kernstash.Decision
+}
+
+// maxNearest bounds them: a build may be given up.
+const maxNearest = 256
+
+func (n *nearest) put(d kernstash.Decision) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all == nil || len(n.all) >= maxNearest {
+		n.all = make(map[key.Key]kernstash.Decision)
+	}
+	n.all[d.Key] = d
+}
+
+func (n *nearest) take(k key.Key) (kernstash.Decision, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d, ok := n.all[k]
+	delete(n.all, k)
+	return d, ok
+}
+
 // shared tells of a program that another thread had just made.
 func (l *Layer) shared(units map[*native]bool) {
 	for n := range units {
+		if n.artifact == nil {
+			continue // it was built
+		}
 		d := kernstash.Decision{Size: n.job.Recipe.Image.Size()}
-		if n.artifact != nil {
-			for _, k := range n.artifact.Kernels {
-				d.Kernels = append(d.Kernels, k.Name)
-			}
+		for _, k := range n.artifact.Kernels {
+			d.Kernels = append(d.Kernels, k.Name)
 		}
 		e := runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Label: label(d)}
 		if !n.job.Key.IsZero() {

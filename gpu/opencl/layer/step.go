@@ -23,6 +23,8 @@ type step struct {
 	kind     opencl.Kind
 	done     chan stepResult // takes one
 
+	delegated bool // nobody but the ticket's own waits for what is built, or counts it
+
 	log  string        // of the build
 	cost time.Duration // of the build
 }
@@ -37,19 +39,39 @@ var errRefused = errors.New("the driver refused it")
 
 // step has the layer do a step, and waits for how it ended.
 func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
-	s := &step{
-		job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1),
-		wanted: !job.Key.IsZero() && t.l.cache.Writes(),
-	}
+	s := t.newStep(job, a)
 	if err := t.offer(s); err != nil {
 		return nil, err
 	}
+	return t.await(ctx, s)
+}
+
+func (t *Ticket) await(ctx context.Context, s *step) (*store.Artifact, error) {
 	select {
 	case r := <-s.done:
 		return r.built, r.err
 	case <-ctx.Done():
 		t.withdraw(s)
 		return nil, fmt.Errorf("%w: %w", kernstash.ErrAbandoned, context.Cause(ctx))
+	}
+}
+
+// stepAlone has the layer build, which only this ticket waits for.
+func (t *Ticket) stepAlone(job kernstash.Job) error {
+	s := t.newStep(job, nil)
+	if err := t.offer(s); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.alone = append(t.alone, s)
+	return nil
+}
+
+func (t *Ticket) newStep(job kernstash.Job, a *store.Artifact) *step {
+	return &step{
+		job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1),
+		wanted: !job.Key.IsZero() && t.l.cache.Writes(), delegated: a == nil && t.pool.Delegates(job),
 	}
 }
 

@@ -48,7 +48,8 @@ type Ticket struct {
 	asked    map[int]*step // served, and not said how they ended
 	made     []*step       // ended well
 	expected map[int]bool  // the units that may come after a Serve: those that the driver refused
-	stepped  bool          // the core had something done here
+	stepped  map[int]bool  // units that the core had something done for here
+	alone    []*step       // those that the core does not wait for
 	finished bool          // the core is through
 	err      error         // why it failed
 	over     bool          // nothing more is to be said
@@ -64,7 +65,7 @@ func (t *Ticket) offer(s *step) error {
 	if t.over || t.told && !t.expected[unit] {
 		return fmt.Errorf("%w: nobody waits for it", kernstash.ErrAbandoned)
 	}
-	t.stepped = true
+	t.stepped[unit] = true
 	if len(t.arrived) == 0 {
 		t.first = time.Now()
 	}
@@ -111,12 +112,19 @@ func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 func (t *Ticket) ask(ctx context.Context, r kernstash.Request) error {
 	for try := 1; ; try++ {
 		p, err := t.pool.core.Program(ctx, r)
+		if errors.Is(err, kernstash.ErrAbandoned) && !t.hasStepped() && try < tries && ctx.Err() == nil {
+			continue // by another ticket
+		}
 		if err != nil {
 			return err
 		}
-		if !t.hasStepped() {
-			// Another ticket had it made just now: here is what it was made of.
-			err = t.share(ctx, p)
+		if missing := t.missing(p); len(missing) > 0 {
+			// Another ticket had it made just now: here is what it was made of. Or
+			// nobody has it made for others.
+			err = t.share(ctx, missing)
+		}
+		if err == nil {
+			err = t.awaitAlone(ctx)
 		}
 		if err == nil {
 			t.learn(p)
@@ -132,26 +140,44 @@ func (t *Ticket) ask(ctx context.Context, r kernstash.Request) error {
 func (t *Ticket) hasStepped() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stepped
+	return len(t.stepped) > 0
 }
 
 // forgetSteps lets the core have steps done here.
 func (t *Ticket) forgetSteps() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stepped = false
+	clear(t.stepped)
 }
 
-// share has all units of a program done that another ticket made.
-func (t *Ticket) share(ctx context.Context, p *kernstash.Program[*native, struct{}]) error {
+// awaitAlone waits for the steps that the core does not wait for.
+func (t *Ticket) awaitAlone(ctx context.Context) (all error) {
+	t.mu.Lock()
+	alone := t.alone
+	t.alone = nil
+	t.mu.Unlock()
+	for _, s := range alone {
+		_, err := t.await(ctx, s)
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// missing returns the units of a program that nothing was done for here.
+func (t *Ticket) missing(p *kernstash.Program[*native, struct{}]) map[*native]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	units := make(map[*native]bool)
 	for d := range t.pool.devices {
-		n, err := p.Native(d)
-		if err != nil {
-			return err
+		if n, err := p.Native(d); err == nil && !t.stepped[n.job.Devices[0]] {
+			units[n] = true
 		}
-		units[n] = true
 	}
+	return units
+}
+
+// share has units done that were made for another ticket, or for nobody.
+func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 	errs := make(chan error, len(units))
 	for n := range units {
 		go func() {
@@ -321,6 +347,9 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 			expected[unit] = true
 		case r.err == nil:
 			t.made = append(t.made, s)
+		}
+		if s.delegated {
+			t.l.builtElsewhere(s, own, r.err)
 		}
 		if r.built != nil {
 			s.artifact = r.built
