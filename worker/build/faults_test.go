@@ -113,7 +113,7 @@ func TestCrashingCompiler(t *testing.T) {
 // its builder go, and what is stored is whole.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
-	times := 12
+	times := 8
 	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
 		times = 50
 	}
