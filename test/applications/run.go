@@ -131,10 +131,10 @@ func (s stage) run(ctx context.Context) (run, error) {
 func (s stage) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, s.kernstash, "--dir", s.root, "worker", "wait")
+	c := exec.CommandContext(ctx, s.kernstash, "--dir", s.root, "worker", "run", "--once")
 	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(s.scratch, "home")}
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("worker wait: %w\n%s", err, tail(out))
+		return fmt.Errorf("worker run: %w\n%s", err, tail(out))
 	}
 	return nil
 }

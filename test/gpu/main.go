@@ -114,9 +114,9 @@ func (b *bench) measure(w way) error {
 		if _, err := b.start(w, cache, root); err != nil {
 			return err
 		}
-		out, err := exec.Command(b.kernstash, "--dir", root, "worker", "wait").CombinedOutput()
+		out, err := exec.Command(b.kernstash, "--dir", root, "worker", "run", "--once").CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("worker wait: %w: %s", err, out)
+			return fmt.Errorf("worker run: %w: %s", err, out)
 		}
 	}
 	var all []started
