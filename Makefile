@@ -11,7 +11,13 @@ help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
 
 demo: opencl build ## build real OpenCL kernels in one process, start warm in the next
+	@if command -v $(CC) >/dev/null; then $(MAKE) lib bin/saxpy; \
+		else echo "no C compiler ($(CC)): the demonstration does without unchanged applications"; fi
 	$(BIN) demo
+
+bin/saxpy: examples/c/saxpy.c # an OpenCL program that knows nothing of kernstash
+	@mkdir -p bin
+	$(CC) -O2 -o $@ $< -lOpenCL || $(CC) -O2 -o $@ $< -l:libOpenCL.so.1 || echo "without the example: no OpenCL headers here"
 
 # On Linux a small static program stands before the whole command, since
 # `kernstash run` is to start fast. Its entry notes what the Go runtime changes

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -124,6 +125,7 @@ func TestInstall(t *testing.T) {
 	}
 	works(t, moved)
 	compiles(t, moved)
+	startsWarm(t, moved, filepath.Join(source, "examples", "c", "saxpy.c"))
 	if err := os.Rename(moved, prefix); err != nil {
 		t.Fatal(err)
 	}
@@ -186,6 +188,31 @@ func compiles(t *testing.T, prefix string) {
 	do(t, cc)
 	if text := strings.TrimSpace(do(t, exec.Command(out))); text == "" {
 		t.Error("no version")
+	}
+}
+
+// startsWarm checks that an OpenCL program that knows nothing of us compiles once.
+func startsWarm(t *testing.T, prefix, source string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "saxpy")
+	do(t, exec.Command("cc", "-o", program, source, "-lOpenCL"))
+	cmd := home(t, exec.Command(filepath.Join(prefix, "bin", "kernstash"), "demo", "--json", "--app", program))
+	cmd.Env = append(cmd.Env, "KERNSTASH_WORKER=") // the demonstration has its own
+	var report struct {
+		OK        bool
+		Unchanged []struct {
+			OnDisk   int  `json:"on_disk"`
+			Compiled int  `json:"compiled"`
+			Same     bool `json:"same_text"`
+			Problems []string
+		}
+	}
+	text := do(t, cmd)
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Unchanged) != 1 || !report.OK || !report.Unchanged[0].Same || report.Unchanged[0].OnDisk != 1 || report.Unchanged[0].Compiled != 0 {
+		t.Errorf("%s", text)
 	}
 }
 

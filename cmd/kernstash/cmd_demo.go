@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	o := demoOptions{runs: 9}
 	var keep bool
+	var apps []string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Compile real kernels in one process and start warm in the next",
@@ -32,6 +35,11 @@ what a compiler needs once in a process is not counted for any of ours; the
 others are not helped like that. Driver and disk are medians over several
 processes (--runs), taken in turn.
 
+Then, where the libraries of 'kernstash run' are there, applications that know
+nothing of kernstash: the example of the sources, which 'make demo' compiles, and
+clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
+cold and warm. With --app another command is measured so, and nothing else.
+
 The cache of the demonstration is a directory of its own, which is removed in
 the end unless --keep is given. Settings files and KERNSTASH_ variables have no
 part in it.
@@ -41,13 +49,27 @@ EXIT STATUS
   1  a number was wrong, a second start compiled, or there is no device`,
 		Example: `  kernstash demo
   kernstash demo --device pthread
+  kernstash demo --app './solver input.dat'
   kernstash demo --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), o, keep) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, app := range apps {
+				words := strings.Fields(app)
+				if len(words) == 0 {
+					return usagef("--app: which command?")
+				}
+				if path, err := exec.LookPath(words[0]); err == nil {
+					words[0], _ = filepath.Abs(path)
+				}
+				o.apps = append(o.apps, words)
+			}
+			return a.demo(cmd.Context(), o, keep)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.runs, "runs", o.runs, "processes that each warm time is the median of")
+	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
 	flags.BoolVar(&keep, "keep", false, "keep the directory of the demonstration, and say where it is")
 	return cmd
 }
@@ -70,7 +92,7 @@ func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
 		defer os.RemoveAll(o.work)
 	}
 	o.progress = a.newProgress()
-	report, err := o.measure(ctx)
+	report, err := o.all(ctx)
 	o.progress.done()
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -84,6 +106,31 @@ func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
 		return errFound
 	}
 	return err
+}
+
+// all measures programs and applications; of the latter alone those that are
+// named, where any are.
+func (o demoOptions) all(ctx context.Context) (report *demoReport, err error) {
+	apps := o.apps
+	if apps == nil {
+		if report, err = o.measure(ctx); err != nil {
+			return nil, err
+		}
+		apps = knownApps()
+	} else {
+		report = &demoReport{OK: true, Programs: []demoRow{}}
+	}
+	report.Apps, report.NoApps, err = o.measureApps(ctx, apps)
+	if report.Apps == nil {
+		report.Apps = []demoApp{}
+	}
+	if o.apps != nil && report.NoApps != "" {
+		return nil, errors.New(report.NoApps)
+	}
+	for _, a := range report.Apps {
+		report.OK = report.OK && len(a.Problems) == 0
+	}
+	return report, err
 }
 
 // errNoRuntimes is what commands say that need what -tags nogpu left out.

@@ -26,6 +26,7 @@ const demoMemory = 9
 // demoOptions are what the parent of the demonstration needs.
 type demoOptions struct {
 	device   string
+	apps     [][]string // nil: those that are here
 	runs     int
 	work     string
 	progress *progress

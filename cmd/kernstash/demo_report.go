@@ -24,6 +24,8 @@ type demoReport struct {
 	CompilerStartMS float64   `json:"compiler_start_ms"` // once a process, in no row
 	Programs        []demoRow `json:"programs"`
 	Total           demoTimes `json:"total"`
+	Apps            []demoApp `json:"unchanged"`                  // applications that know nothing of us
+	NoApps          string    `json:"unchanged_reason,omitempty"` // why there are none
 	OK              bool      `json:"ok"`
 }
 
@@ -71,34 +73,48 @@ func (r *demoRow) check(wrong string, from, want origin) {
 // write prints the report for people.
 func (r *demoReport) write(w io.Writer, t terminal) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", t.paint(bold, printable(r.Device, false)))
-	fmt.Fprintf(&b, "From the start of the build to the first result, in ms; numbers checked in every run.\n\n")
+	if len(r.Programs) > 0 {
+		if err := r.writePrograms(&b, t); err != nil {
+			return err
+		}
+	}
+	if err := r.writeApps(&b, t); err != nil {
+		return err
+	}
+	if r.OK && len(r.Programs) > 0 {
+		fmt.Fprintf(&b, "%s every number right, no second start compiled; a warm start is %.0f times faster.\n",
+			t.paint(green, "OK"), r.Total.Ratio)
+	} else if r.OK {
+		fmt.Fprintf(&b, "%s no second start compiled.\n", t.paint(green, "OK"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *demoReport) writePrograms(b *strings.Builder, t terminal) error {
+	fmt.Fprintf(b, "%s\n", t.paint(bold, printable(r.Device, false)))
+	fmt.Fprintf(b, "From the start of the build to the first result, in ms; numbers checked in every run.\n\n")
 	rows := newTable("PROGRAM", ">COLD", ">DRIVER'S CACHE", ">DISK", ">MEMORY", ">COLD/DISK", ">DRIVER/DISK", "ANSWERS FROM")
 	for _, p := range r.Programs {
 		rows.add(append(p.cells(p.Name), fmt.Sprintf("%s, %s, %s", p.ColdFrom, p.DiskFrom, p.MemoryFrom))...)
 	}
 	rows.add(append(r.Total.cells("all")[:], "")...)
-	if err := rows.write(&b); err != nil {
+	if err := rows.write(b); err != nil {
 		return err
 	}
 	b.WriteByte('\n')
 	for _, p := range r.Programs {
-		p.bars(&b, t)
+		p.bars(b, t)
 	}
-	fmt.Fprintf(&b, "Starting the compiler took %s ms more in the cold process, counted in no row.\n", figures(r.CompilerStartMS))
-	fmt.Fprintf(&b, "Driver's cache and disk: medians of %s each; disk with an empty driver's cache.\n",
+	fmt.Fprintf(b, "Starting the compiler took %s ms more in the cold process, counted in no row.\n", figures(r.CompilerStartMS))
+	fmt.Fprintf(b, "Driver's cache and disk: medians of %s each; disk with an empty driver's cache.\n",
 		plural(r.Runs, "fresh process"))
 	for _, p := range r.Programs {
 		for _, text := range p.Problems {
-			fmt.Fprintf(&b, "%s %s: %s\n", t.paint(red, "WRONG"), p.Name, printable(text, false))
+			fmt.Fprintf(b, "%s %s: %s\n", t.paint(red, "WRONG"), p.Name, printable(text, false))
 		}
 	}
-	if r.OK {
-		fmt.Fprintf(&b, "%s every number right, no second start compiled; a warm start is %.0f times faster.\n",
-			t.paint(green, "OK"), r.Total.Ratio)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return nil
 }
 
 func (t demoTimes) cells(name string) []string {
