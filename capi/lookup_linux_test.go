@@ -141,6 +141,11 @@ func TestLookupRefusesNonsense(t *testing.T) {
 	hosts(t, func(_ *testing.T, h *host) { h.run("refuses") })
 }
 
+// A panic in Go is an error of one call, and get-or-build builds.
+func TestLookupSurvivesPanics(t *testing.T) {
+	hosts(t, func(_ *testing.T, h *host) { h.run("panics") })
+}
+
 func TestLookupBadSetting(t *testing.T) {
 	hosts(t, func(_ *testing.T, h *host) { h.run("bad_setting", "KERNSTASH_MAX_SIZE=lots") })
 }

@@ -9,7 +9,7 @@
 /* lookup.c */
 part variants, populated, found, absent, twice, bettered, refused, drivers, uncreatable, sources;
 /* refuse.c */
-part refuses, bad_setting, late_setting, disabled;
+part refuses, panics, bad_setting, late_setting, disabled;
 /* build.c */
 part threads, process, nests, failures, alone, cancel, leaks;
 /* host.c */

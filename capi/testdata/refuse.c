@@ -8,6 +8,12 @@ static int never(void *user, kernstash_lookup *l)
 	abort();
 }
 
+static int sets(void *user, kernstash_lookup *l)
+{
+	(void)user;
+	return kernstash_lookup_set(l, "set", 3);
+}
+
 static void null_handles(void)
 {
 	kernstash_options bad = {.size = 3};
@@ -205,6 +211,43 @@ void refuses(void)
 	IS(KERNSTASH_CLOSED, kernstash_lookup_populate(l));
 	kernstash_lookup_close(l);
 	kernstash_device_close(device);
+}
+
+/* A defect of ours is an error of one call: the library's own memory is written to,
+ * as a host might do. */
+void panics(void)
+{
+	kernstash_cache *cache = open_cache();
+	kernstash_device *device = open_device(cache);
+	kernstash_lookup *l = open_lookup(device, "program");
+	kernstash_statistics s = {.size = sizeof s};
+	uintptr_t *handle = (uintptr_t *)(void *)cache + 1, was = *handle; /* see handles.h */
+	uintptr_t *of_device = (uintptr_t *)(void *)device + 2, device_was = *of_device;
+	kernstash_device *other;
+
+	*handle = 0xdead;
+	IS(KERNSTASH_INTERNAL, kernstash_stats(cache, &s));
+	CHECK(strstr(kernstash_detail(), "panic") != NULL);
+	IS(KERNSTASH_INTERNAL, kernstash_flush(cache, 1));
+	IS(KERNSTASH_INTERNAL, kernstash_device_open(cache, &(kernstash_identity){
+		.size = sizeof(kernstash_identity), .api = "a", .name = "n", .driver = "d"}, &other));
+	*handle = device_was; /* another kind of thing */
+	IS(KERNSTASH_INTERNAL, kernstash_stats(cache, &s));
+	*handle = was;
+	OK(kernstash_stats(cache, &s));
+
+	*of_device = 0xdead;
+	CHECK(!kernstash_lookup_found(l));
+	OK(kernstash_lookup_get_or_build(l, sets, NULL)); /* builds */
+	check_binary(l, "set");
+	IS(KERNSTASH_INTERNAL, kernstash_lookup_populate(l));
+	kernstash_lookup_close(l);
+	*of_device = device_was;
+	l = open_lookup(device, "program");
+	populate(l, "x");
+	kernstash_lookup_close(l);
+	kernstash_device_close(device);
+	OK(kernstash_close(cache));
 }
 
 /* KERNSTASH_MAX_SIZE makes no sense. */
