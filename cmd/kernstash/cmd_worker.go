@@ -13,7 +13,6 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -287,7 +286,7 @@ func (a *app) workerBuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return buildJob(disk.New(diskOptions(s)))
+			return buildJob(diskOptions(s))
 		},
 	}
 }

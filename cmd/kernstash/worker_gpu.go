@@ -5,13 +5,20 @@ package main
 import (
 	"os"
 
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker/build"
 )
 
 // buildJob is the whole of a process that does one job. It ends there: ending is
 // what drivers are worst at.
-func buildJob(d *disk.Store) error {
-	os.Exit(build.Main(d))
+func buildJob(o disk.Options) error {
+	counts := new(stats.Counters)
+	o.Recorder = counts
+	d := disk.New(o)
+	status := build.Main(d)
+	_ = d.AddStats(counts.Snapshot())
+	_ = d.Close()
+	os.Exit(status)
 	return nil
 }

@@ -4,4 +4,4 @@ package main
 
 import "github.com/kernstash/kernstash/store/disk"
 
-func buildJob(*disk.Store) error { return errNoRuntimes }
+func buildJob(disk.Options) error { return errNoRuntimes }

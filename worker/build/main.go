@@ -62,9 +62,7 @@ func one(s *disk.Store, dir string, delay time.Duration) (Outcome, error) {
 		return Outcome{State: Refused, Reason: err.Error()}, nil
 	}
 	time.Sleep(delay)
-	o := Do(context.Background(), s, j, dir)
-	_ = s.Close()
-	return o, nil
+	return Do(context.Background(), s, j, dir), nil
 }
 
 // begin makes this process one that holds nothing and stands in nobody's way.
