@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +15,42 @@ import (
 // builds; the parent is as it was.
 func TestHostForks(t *testing.T) {
 	hosts(t, func(_ *testing.T, h *host) { h.run("forks") })
+}
+
+// A set-user-id program gets no cache: what is in it may be another user's.
+func TestHostWithRights(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to make a set-user-id program")
+	}
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	dir, err := os.MkdirTemp("", "kernstash-setuid-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "program")
+	b, err := os.ReadFile(h.program)
+	if err == nil {
+		err = os.WriteFile(program, b, 0o700)
+	}
+	for _, f := range []func() error{
+		func() error { return os.Chmod(dir, 0o755) },
+		func() error { return os.Chmod(program, 0o755|os.ModeSetuid) },
+	} {
+		if err == nil {
+			err = f()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "secure")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // A driver that crashes in a build ends the process as without us: by the same

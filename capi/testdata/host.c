@@ -107,6 +107,14 @@ void forks(void)
 	OK(kernstash_close(cache));
 }
 
+/* A program with rights beyond its user's gets no cache. */
+void secure(void)
+{
+	kernstash_cache *cache;
+	IS(KERNSTASH_UNAVAILABLE, kernstash_open(NULL, &cache));
+	CHECK(cache == NULL && strstr(kernstash_detail(), "rights") != NULL);
+}
+
 /* A crash in a driver ends the process as it would have. */
 static int crashes(void *user, kernstash_lookup *l)
 {
