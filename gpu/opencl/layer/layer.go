@@ -149,7 +149,13 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		cancel()
 		return nil, l.pass(stats.PassedBusy, "too many programs at once"), true
 	}
-	l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
+	t.ask = func() {
+		l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
+	}
+	if found := pool.core.Glance(ctx, request); found != nil {
+		return t, t.glance(found), true
+	}
+	t.ask()
 	reply, ok := t.wait(atOnce)
 	return t, reply, ok
 }

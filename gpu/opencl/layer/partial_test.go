@@ -13,12 +13,14 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
 func init() {
 	children["partial"] = partialChild
 	children["locked"] = lockedChild
+	children["refused"] = refusedChild
 }
 
 // two returns PoCL's two devices.
@@ -47,23 +49,7 @@ func partialChild() error {
 		return err
 	}
 	root := kernstash.Options{Dir: os.Getenv(rootVariable)}
-	cache, err := kernstash.Open(root)
-	if err != nil {
-		return err
-	}
-	o := opencl.CachedOptions{Runtime: opencl.RuntimeOptions{SpecializeLocalSizes: [][3]int{{64, 1, 1}}}}
-	x, err := opencl.NewContextWith(cache, o, devices[0])
-	if err != nil {
-		return err
-	}
-	m, err := kernstash.NewImage(key.OpenCLC, []byte(source(1)))
-	if err != nil {
-		return err
-	}
-	if err := x.Preload(context.Background(), kernstash.Request{Image: m}); err != nil {
-		return err
-	}
-	if err := errors.Join(x.Close(), cache.Close()); err != nil {
+	if err := warmFor(root, devices[0]); err != nil {
 		return err
 	}
 	l, err := layer.Open(layer.Options{Cache: root})
@@ -80,6 +66,57 @@ func partialChild() error {
 	}
 	fmt.Print(resultMark)
 	fmt.Print(said[0], " ", said[1])
+	return l.Close()
+}
+
+// warmFor has a program stored for a device, through the Go library.
+func warmFor(root kernstash.Options, d *opencl.Device) error {
+	cache, err := kernstash.Open(root)
+	if err != nil {
+		return err
+	}
+	o := opencl.CachedOptions{Runtime: opencl.RuntimeOptions{SpecializeLocalSizes: [][3]int{{64, 1, 1}}}}
+	x, err := opencl.NewContextWith(cache, o, d)
+	if err != nil {
+		return err
+	}
+	m, err := kernstash.NewImage(key.OpenCLC, []byte(source(1)))
+	if err != nil {
+		return err
+	}
+	return errors.Join(x.Preload(context.Background(), kernstash.Request{Image: m}), x.Close(), cache.Close())
+}
+
+// refusedChild has a program stored for two devices, one of which refuses it. It
+// says what was done, twice, and which launches are left for the worker.
+func refusedChild() error {
+	devices, err := two()
+	if err != nil {
+		return err
+	}
+	root := kernstash.Options{Dir: os.Getenv(rootVariable)}
+	for _, d := range devices {
+		if err := warmFor(root, d); err != nil {
+			return err
+		}
+	}
+	l, err := layer.Open(layer.Options{Cache: root})
+	if err != nil {
+		return err
+	}
+	h, err := makeHost(l, devices...)
+	if err != nil {
+		return err
+	}
+	h.refuse = map[int]bool{1: true}
+	first := h.build(source(1), &none)
+	l.Launched(first.number, "put1", nil, []uintptr{64}, []uintptr{64})
+	l.Settle()
+	second := h.build(source(1), &none)
+	l.Settle()
+	s := l.Cache().Stats()
+	fmt.Printf("%s%q %q, %d hits, %d refused, %d jobs", resultMark, first.how, second.how,
+		s[stats.DiskHits], s[stats.MissRefused], s[stats.JobsAdded])
 	return l.Close()
 }
 

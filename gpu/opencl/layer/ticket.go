@@ -37,6 +37,7 @@ type Ticket struct {
 	ordinals []int // of each device of the request in the pool
 	thread   int
 	begun    time.Time
+	ask      func() // asks the core
 	cancel   context.CancelFunc
 	wake     chan struct{} // holds one; something changed
 	through  chan struct{} // closed when the core is through
@@ -55,6 +56,9 @@ type Ticket struct {
 	over     bool          // nothing more is to be said
 	told     bool          // a Serve was given
 	launches *launches     // to be told what the program is; may be nil
+
+	found    map[int]kernstash.Found // what was served without asking the core; nil: it was asked
+	answered map[int]stepResult      // what the core is told of those, when it asks after all
 }
 
 // offer takes a step in. An error: it comes too late.
@@ -62,6 +66,17 @@ func (t *Ticket) offer(s *step) error {
 	unit := s.job.Devices[0]
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if r, ok := t.answered[unit]; ok && s.artifact != nil && !t.over {
+		if r.err != nil {
+			delete(t.answered, unit) // the next one is another
+		} else {
+			s.log, s.cost = s.artifact.Log, s.artifact.Cost
+			t.made = append(t.made, s)
+		}
+		t.stepped[unit] = true
+		s.done <- r
+		return nil
+	}
 	if t.over || t.told && !t.expected[unit] {
 		return fmt.Errorf("%w: nobody waits for it", kernstash.ErrAbandoned)
 	}
@@ -95,7 +110,7 @@ func (t *Ticket) poke() {
 func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 	defer t.cancel()
 	defer close(t.through)
-	err := t.l.guarded(func() error { return t.ask(ctx, r) })
+	err := t.l.guarded(func() error { return t.program(ctx, r) })
 	t.mu.Lock()
 	t.finished, t.err = true, err
 	l := t.launches
@@ -109,7 +124,8 @@ func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 	t.poke()
 }
 
-func (t *Ticket) ask(ctx context.Context, r kernstash.Request) error {
+// program has the core make the program.
+func (t *Ticket) program(ctx context.Context, r kernstash.Request) error {
 	for try := 1; ; try++ {
 		p, err := t.pool.core.Program(ctx, r)
 		if errors.Is(err, kernstash.ErrAbandoned) && !t.hasStepped() && try < tries && ctx.Err() == nil {
@@ -210,6 +226,11 @@ func (t *Ticket) learn(p *kernstash.Program[*native, struct{}]) {
 			known = append(known, s)
 		}
 	}
+	t.know(l, known)
+}
+
+// know tells the launches of the program, which may be nil, what it is made of.
+func (t *Ticket) know(l *launches, known []*step) {
 	if l != nil {
 		l.know(known)
 	}
@@ -336,6 +357,9 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 		t.abandon()
 		return Reply{Action: Pass, Reason: errRequest.Error()}, true
 	}
+	if t.found != nil {
+		return t.nextFound(outcomes)
+	}
 	expected := make(map[int]bool)
 	var ends []func()
 	for unit, s := range t.asked {
@@ -385,7 +409,7 @@ func (t *Ticket) linger(outcomes []Outcome) {
 			took += o.Took
 		}
 	}
-	if took <= 0 {
+	if took <= 0 || !t.asking() {
 		return
 	}
 	wait := time.NewTimer(min(took/100, lingering))

@@ -257,6 +257,17 @@ func TestPartialHit(t *testing.T) {
 	}
 }
 
+// Where one device of several refuses its artifact, the others keep theirs: that
+// of the one is built, and the launch that its entry was ready for is a job again.
+func TestOneOfSeveralRefuses(t *testing.T) {
+	t.Parallel()
+	out := child(t, "refused", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
+	want := `["restored" "refused built"] ["restored" "built"], 2 hits, 1 refused, 1 jobs`
+	if out != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+}
+
 // A ticket for several devices does not wait for another process that builds for
 // one of them: that one might wait for this one's other device.
 func TestTicketsOfSeveralDevicesDoNotWaitForEachOther(t *testing.T) {

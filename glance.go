@@ -1,0 +1,69 @@
+package kernstash
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Found is a stored artifact of a request for one group of equal devices.
+type Found struct {
+	Job      Job
+	Artifact *store.Artifact
+}
+
+// Glance returns what the stores have of a request, one artifact for each group
+// of equal devices, if they have all of them and it can be told without waiting
+// for anything but the disk: none for images that read header files, and in the
+// modes that serve nothing. It makes no programs and counts nothing; who restores
+// them says so with Restored. With none, ask with Program.
+func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
+	c := x.cache
+	if r.Image.files != nil || c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
+		return nil
+	}
+	id, err := r.id(x.rt.Devices())
+	if err != nil || !x.enter() {
+		return nil
+	}
+	defer x.building.Done()
+	var all []Found
+	for _, devices := range x.groups(id.devices) {
+		recipe, against, err := x.recipe(devices, r, nil)
+		if err != nil || !against.None() {
+			return nil
+		}
+		job := Job{Devices: devices, Recipe: recipe, Key: recipe.Key()}
+		entry, _, _ := c.find(ctx, job.Key)
+		if entry == nil {
+			return nil
+		}
+		all = append(all, Found{job, entry.Artifact})
+	}
+	return all
+}
+
+// Restored counts a program that was made of an artifact that Glance returned, and
+// tells who wants to be told. took is the time from the one to the other.
+func (x *Context[P, K]) Restored(f Found, took time.Duration) {
+	c, a := x.cache, f.Artifact
+	defer c.keepStatsNowAndThen()
+	x.count(stats.MemoryMisses)
+	x.count(stats.DiskHits)
+	c.stats.Add(stats.LoadTime, int64(took))
+	c.stats.Add(stats.SavedTime, int64(a.Cost-took))
+	c.traceKey(f.Job.Key, f.Job.Recipe)
+	on(c.trace.disk, func(l *slog.Logger) {
+		l.Debug("hit", "key", f.Job.Key.Short(), "bytes", a.Size(), "load", took, "saved", a.Cost-took)
+	})
+	if tell := x.options.Decided; tell != nil {
+		tell(Decision{
+			Key: f.Job.Key, Devices: f.Job.Devices, Size: f.Job.Recipe.Image.Size(),
+			Origin: Disk, Spent: took, Saved: a.Cost - took, Bytes: a.Size(), Kernels: kernelNames(a),
+		})
+	}
+}
