@@ -277,8 +277,11 @@ func TestKilled(t *testing.T) {
 		t.Errorf("it went on: %s", rest)
 	}
 	_ = cmd.Wait()
-	if err := syscall.Kill(pid, 0); err == nil && state(pid) != "Z" {
-		t.Errorf("process %d lives", pid)
+	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(pid, 0) == nil && state(pid) != "Z"; {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d lives", pid)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -480,6 +483,7 @@ nice; cat /proc/self/oom_score_adj; echo "$0 $@"; env | grep -v KERNSTASH_ | gre
 		"of systemd":        `trap '' PIPE; exec "$@"`,
 		"background job":    `trap '' INT QUIT; exec "$@"`,
 		"many ignored":      `trap '' TERM USR1 ALRM CONT WINCH TSTP TTIN; exec "$@"`,
+		"few descriptors":   `ulimit -n 10; exec "$@"`,
 		"limits":            `ulimit -n 77; ulimit -c 0; umask 027; cd /usr; exec "$@"`,
 		"empty environment": `exec env -i PATH=/bin:/usr/bin "$@"`,
 	} {
@@ -604,6 +608,11 @@ func TestNoReportIsLeft(t *testing.T) {
 	w.Close()
 	if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+	nowhere := under([]string{}, "sh", "-c", "exit 3")
+	nowhere.Env = append(os.Environ(), "XDG_RUNTIME_DIR=/nowhere", "TMPDIR=/nowhere")
+	if got := status(t, nowhere); got != "3" {
+		t.Errorf("with no place for a report: %s", got)
 	}
 	full := under([]string{}, "true")
 	r, w, err = os.Pipe()

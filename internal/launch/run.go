@@ -25,6 +25,9 @@ func Run(o *Options, command []string) (status int, err error) {
 	if len(command) == 0 {
 		return statusUsage, usagef("run: which command?")
 	}
+	if !supervise.Supported {
+		return statusFailed, fmt.Errorf("run: %w", supervise.ErrUnsupported)
+	}
 	r, err := o.prepare(command)
 	if err != nil {
 		var start *supervise.StartError
@@ -86,9 +89,11 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	}
 	if !o.Quiet || r.json != nil {
 		if r.report, err = newReport(env); err != nil {
-			return nil, err
+			// A system with nowhere to write is no reason not to run.
+			say(fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
+		} else {
+			env = env.with([]Variable{{runlog.Variable, r.report.Name()}})
 		}
-		env = env.with([]Variable{{runlog.Variable, r.report.Name()}})
 	}
 	r.command = supervise.Command{Path: file, Args: command, Env: env}
 	return r, nil
@@ -111,10 +116,10 @@ func (r *runner) enter(env environ, wanted string) (environ, error) {
 	}
 	r.outcome.Loader = r.target.Loader
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	var layer string
+	if err == nil {
+		layer, err = FindLayer(env, self)
 	}
-	layer, err := FindLayer(env, self)
 	var variables []Variable
 	if err == nil {
 		variables, err = Variables(env, layer, door)

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Supported says whether commands are supervised on this system.
+const Supported = true
+
 // Run runs a command until it ends, and returns how. The error is a
 // *StartError. It is for the main goroutine of a process that does nothing else
 // any more: it takes all signals over, and reaps every child.
@@ -18,12 +21,15 @@ func Run(c Command) (End, error) {
 	// PDEATHSIG is sent when the thread ends that started the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	inheritIgnored()
+	inheritIgnored(false)
 	s, err := watch()
-	if err != nil {
-		return End{}, &StartError{c.Args[0], err}
+	pid, pidfd := 0, -1
+	if err == nil {
+		pid, pidfd, err = c.start()
 	}
-	pid, pidfd, err := c.start()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return End{}, Exec(c) // there are no descriptors for us: then without us
+	}
 	if err != nil {
 		return End{}, &StartError{c.Args[0], err}
 	}
@@ -33,7 +39,7 @@ func Run(c Command) (End, error) {
 
 // Exec replaces this process by a command. It returns only a *StartError.
 func Exec(c Command) error {
-	inheritIgnored()
+	inheritIgnored(true)
 	closeClosed()
 	err := syscall.Exec(c.Path, c.Args, c.Env)
 	if errors.Is(err, syscall.ENOEXEC) {
@@ -110,7 +116,7 @@ func (s *signals) wait(child int) syscall.WaitStatus {
 
 // stop stops this process as its child was, until somebody continues it.
 func (s *signals) stop(child int, sig syscall.Signal) {
-	if stateOf(child) != 'T' {
+	if state := stateOf(child); state != 'T' && state != 0 { // 0: there is no /proc
 		return // continued meanwhile
 	}
 	switch sig {

@@ -4,6 +4,9 @@ package supervise
 
 import "syscall"
 
+// Supported says whether commands are supervised on this system.
+const Supported = false
+
 // Run runs a command and returns how it ended.
 func Run(Command) (End, error) { return End{}, ErrUnsupported }
 

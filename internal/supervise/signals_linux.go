@@ -24,13 +24,14 @@ const numSignals = 64
 var startIgnored, startClosed, startKnown uint64
 
 // inheritIgnored has the command ignore what was ignored when we were started.
-// The Go runtime leaves SIGHUP and SIGINT alone; systemd has SIGPIPE ignored.
-func inheritIgnored() {
+// The Go runtime leaves SIGHUP and SIGINT alone; systemd has SIGPIPE ignored. Who
+// waits for the command cannot ignore SIGCHLD: all says that nobody does.
+func inheritIgnored(all bool) {
 	if startKnown == 0 && signal.Ignored(syscall.SIGINT) {
 		signal.Ignore(syscall.SIGQUIT) // shells start jobs in the background so
 	}
 	for sig := syscall.Signal(1); sig <= numSignals; sig++ {
-		if startIgnored&(1<<(sig-1)) != 0 && passable(sig) && !signal.Ignored(sig) {
+		if startIgnored&(1<<(sig-1)) != 0 && (passable(sig) || all) && !signal.Ignored(sig) {
 			signal.Ignore(sig)
 		}
 	}
