@@ -3,6 +3,7 @@
 package opencl_layer_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,5 +69,21 @@ func TestPoCLWithoutItsCache(t *testing.T) {
 		if count(r.log, "passed POCL_KERNEL_CACHE=0") == 0 || count(r.log, "begin") != 0 {
 			t.Errorf("%s", r.log)
 		}
+	}
+}
+
+// Under valgrind, which cannot follow a Go runtime, the library stays out, and
+// the shim itself is clean.
+func TestUnderValgrind(t *testing.T) {
+	t.Parallel()
+	valgrind, err := exec.LookPath("valgrind")
+	if err != nil {
+		t.Skip("valgrind is not installed")
+	}
+	s := newStage(t, fake)
+	r := s.mustRun(t, nil, valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
+		filepath.Join(built, "stress"), "first", "rebuilds", "callbacks", "lifetimes")
+	if r.err != "" || !strings.Contains(r.report, `"reason":"valgrind"`) || r.log != "" {
+		t.Errorf("%s\n%s\n%s", r.err, r.report, r.log)
 	}
 }

@@ -111,6 +111,10 @@ static const ksl_api *open_library(void)
 		return stay_out(reason);
 	if (space_is_short())
 		return stay_out("address-space limit");
+	/* It takes a Go runtime's stacks for errors, thousands of them. */
+	const char *preloaded = getenv("LD_PRELOAD");
+	if (preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL)
+		return stay_out("valgrind");
 	if (!library_path(path, sizeof(path)))
 		return stay_out("library not found");
 	note_urgent();
