@@ -19,7 +19,7 @@ type Decision struct {
 	Err      error  // why it failed; a *BuildError is the compiler's verdict
 	Reason   string // of Compiled: why it was not restored
 	Nearest  string // of Compiled: what the nearest entry differs in; "" where that was not looked for
-	Observed string // mode observe: "equal", "different" or "unknown", of an entry that was there
+	Observed string // mode observe: "equal", "different" or "incomparable", of an entry that was there
 
 	Spent   time.Duration // loading or compiling
 	Saved   time.Duration // of Disk: the recorded cost of the build, less Spent

@@ -9,6 +9,9 @@
 // waits for what the layer says of it. So keys, locks, coalescing, header files
 // and statistics are the very same as those of gpu/opencl.
 //
+// What the disk tier has is served without all that (see glance): a hit costs
+// little more than reading the entry.
+//
 // Nothing is kept in memory once a program is made: each cl_program of the
 // application needs an object of the driver's own.
 package layer
