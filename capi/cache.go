@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -25,6 +26,7 @@ const defaultMemory = 512 << 10
 // door is a cache that C opened.
 type door struct {
 	cache *kernstash.Cache
+	log   *runlog.Log // nil: nobody listens
 
 	mu      sync.Mutex
 	devices map[key.Digest]*device
@@ -48,7 +50,9 @@ func ks_go_open(arg unsafe.Pointer) {
 			return withStatus(C.KERNSTASH_SETTING, err)
 		}
 		used()
-		c.cache = C.uintptr_t(cgo.NewHandle(&door{cache: cache, devices: make(map[key.Digest]*device)}))
+		d := &door{cache: cache, log: runlog.FromEnvironment(), devices: make(map[key.Digest]*device)}
+		d.report(runlog.Event{Kind: runlog.Loaded})
+		c.cache = C.uintptr_t(cgo.NewHandle(d))
 		return nil
 	})
 }

@@ -53,7 +53,7 @@ func (d *door) device(id key.Device, asked *opencl.Device) *device {
 	dev := d.devices[digest]
 	if dev == nil {
 		dev = &device{door: d, identity: id, asked: asked}
-		dev.context = kernstash.NewContext(d.cache, runtime{dev}, kernstash.ContextOptions{})
+		dev.context = kernstash.NewContext(d.cache, runtime{dev}, kernstash.ContextOptions{Decided: d.decided})
 		dev.handle = cgo.NewHandle(dev)
 		d.devices[digest] = dev
 	}

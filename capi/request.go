@@ -12,12 +12,15 @@ import (
 	"fmt"
 	"runtime/cgo"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 )
 
 // request is what a lookup asks for.
@@ -112,6 +115,7 @@ func (q *request) cacheable() error {
 		return nil
 	}
 	q.device.door.cache.Count(stats.NotCacheableHeaders, 1)
+	q.device.door.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }
 
@@ -133,10 +137,12 @@ func ks_go_find(arg unsafe.Pointer) {
 		}
 		q.keep(&c.key) // a populate will follow
 		used()
+		start := time.Now()
 		a, err := x.Stored(context.Background(), q.what, 0)
 		if err != nil {
 			return err
 		}
+		q.device.door.found(a, time.Since(start))
 		c.blob, err = newBlob(a)
 		return err
 	})
@@ -148,6 +154,9 @@ func live(q *request) (*C.ks_blob, error) {
 	p, err := q.device.context.Live(q.what)
 	if p == nil || err != nil {
 		return nil, err
+	}
+	if d := q.device.door; d.log != nil {
+		d.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: p.Key(0).Short()})
 	}
 	return take(p)
 }
@@ -181,7 +190,13 @@ func ks_go_populate(arg unsafe.Pointer) {
 		if err := q.cacheable(); err != nil {
 			return withStatus(C.KERNSTASH_NOT_STORED, err)
 		}
-		_, err = q.device.context.Store(context.Background(), q.what, 0, artifact(c.blob, false))
+		a := artifact(c.blob, false)
+		result, err := q.device.context.Store(context.Background(), q.what, 0, a)
+		if result == store.Stored {
+			q.device.door.report(runlog.Event{
+				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: stats.MissAbsent.String(), Spent: a.Cost,
+			})
+		}
 		if errors.Is(err, kernstash.ErrClosed) {
 			return err
 		}

@@ -382,7 +382,7 @@ static double now(void)
 static double best(void (*f)(void *), void *arg)
 {
 	double least = 1e18;
-	for (int round = 0; round < 15; round++) {
+	for (int round = 0; round < 10; round++) {
 		enum { times = 300 };
 		double start = now();
 		for (int i = 0; i < times; i++)
