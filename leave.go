@@ -37,7 +37,7 @@ func (c *Cache) leave(all []leaving) {
 		return
 	}
 	dir, _ := os.Getwd() // "": not known
-	added := false
+	waits := false
 	for _, l := range all[:min(len(all), maxLeave)] {
 		if l.recipe == nil || l.recipe.Device.API != "opencl" || len(l.launched) == 0 {
 			continue
@@ -49,9 +49,9 @@ func (c *Cache) leave(all []leaving) {
 		if err != nil {
 			on(c.trace.disk, func(t *slog.Logger) { t.Info("not left to the worker", "reason", err.Error()) })
 		}
-		added = added || res == spool.Added
+		waits = waits || res.Waits()
 	}
-	if added {
+	if waits {
 		c.worker.get(c).Start()
 	}
 }

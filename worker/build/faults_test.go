@@ -98,7 +98,7 @@ func TestCrashingCompiler(t *testing.T) {
 				t.Errorf("who asks hears %+v, %v", asked, err)
 			}
 			// The application is started again, and again.
-			if res, err := spool.Add(bg, s, handMade(t, small, smallVariant), nil); err != nil || res != spool.Merged {
+			if res, err := spool.Add(bg, s, handMade(t, small, smallVariant), nil); err != nil || res != spool.Refused {
 				t.Errorf("the same job again: %v, %v", res, err)
 			}
 			add(t, s, handMade(t, small, smallVariant, "k/32-1-1-goffs0-smallgrid"))

@@ -17,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
+	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // await waits until an entry is there.
@@ -159,4 +160,19 @@ func TestDroppedCaptureIsLeft(t *testing.T) {
 	if warm.Origin != kernstash.Disk || warm.Took > cold.Took/4 {
 		t.Errorf("origin %v, %v, the cold start took %v", warm.Origin, warm.Took, cold.Took)
 	}
+}
+
+// TestJobOfAKilledWorker: it is done by the worker of the next application that
+// launches the same, though nothing is added by that.
+func TestJobOfAKilledWorker(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	j := handMade(t, small, smallVariant)
+	add(t, s, j) // and its worker was killed
+	if res, err := spool.Add(bg, s, j, nil); err != nil || res != spool.Merged || !res.Waits() {
+		t.Fatalf("added again: %v, %v", res, err)
+	}
+	starter(t, s, "auto").Start()
+	await(t, s, j.Key())
+	stop(t, s)
 }

@@ -29,14 +29,19 @@ const (
 	Dropped Result = iota // an error says why
 	Added                 // there is a new job, or a new launch of one
 	Merged                // all of it was there already
+	Refused               // a worker refused it not long ago: there is no job
 )
+
+// Waits says whether there is a job for a worker to do: a new one, or one that
+// earlier workers came to no end with.
+func (r Result) Waits() bool { return r == Added || r == Merged }
 
 // Add puts a job into the spool of a store, or adds its launches to the job that
 // is there. It takes no lock and waits for nobody. What is there already takes
 // some 20 µs; the first time it takes as long as the file system makes a file,
 // which is 30 µs or 1 ms. An error is for traces: the application goes on.
 //
-// What a worker refused not long ago is not added again: Merged.
+// What a worker refused not long ago is not added again.
 //
 // What was added and dropped is counted in rec, which may be nil.
 func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
@@ -48,7 +53,7 @@ func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 	case err != nil:
 		rec.Add(stats.JobsDropped, 1)
 		return Dropped, fmt.Errorf("add job: %w", err)
-	case res == Merged:
+	case res != Added:
 		rec.Add(stats.JobsMerged, 1)
 	default:
 		rec.Add(stats.JobsAdded, 1)
@@ -80,7 +85,7 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 	}
 	switch made, err := whole(); {
 	case refused:
-		return Merged, nil
+		return Refused, nil
 	case made || err != nil:
 		return Added, err
 	}

@@ -449,8 +449,8 @@ func TestRefused(t *testing.T) {
 	if left := list(t, s); len(left) != 0 {
 		t.Fatalf("left: %v", left)
 	}
-	add(t, s, job(t, code, "k/2-1-1"), spool.Merged)
-	add(t, s, job(t, code), spool.Merged)
+	add(t, s, job(t, code, "k/2-1-1"), spool.Refused)
+	add(t, s, job(t, code), spool.Refused)
 	add(t, s, job(t, code, "k/1-1-1", "k/3-1-1"), spool.Added)
 	e, j = only(t, s)
 	if diff := cmp.Diff([]string{"k/1-1-1", "k/3-1-1"}, j.Variants); diff != "" {
@@ -459,7 +459,7 @@ func TestRefused(t *testing.T) {
 	// One launch is done, the other one cannot be.
 	must(t, spool.Left(bg, s, &e, j, []string{"k/3-1-1"}))
 	for _, v := range []string{"k/2-1-1", "k/3-1-1"} {
-		add(t, s, job(t, code, v), spool.Merged)
+		add(t, s, job(t, code, v), spool.Refused)
 	}
 	add(t, s, job(t, code, "k/1-1-1"), spool.Added) // its artifact may have been evicted
 	e, j = only(t, s)

@@ -35,7 +35,7 @@ func newPart(s *step) part {
 // program after the other brings, each launch is left once.
 type jobs struct {
 	l    *Layer
-	told func() // of a new one; may be nil
+	told func() // that there is one; may be nil
 
 	mu      sync.Mutex
 	left    map[string][]string // by the job's name: the launches that were left
@@ -118,7 +118,7 @@ func (j *jobs) leave(job spool.Job) {
 		j.l.cache.Warn("job not left for the worker", "reason", err.Error())
 		return
 	}
-	if result == spool.Added && j.told != nil {
+	if result.Waits() && j.told != nil {
 		j.told()
 	}
 	if result == spool.Added {
