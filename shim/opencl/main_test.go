@@ -83,8 +83,10 @@ func compile() error {
 			return err
 		}
 	}
-	if err := program("host", filepath.Join(built, "host"), "-ldl"); err != nil {
-		return err
+	for _, name := range []string{"host", "loader"} {
+		if err := program(name, filepath.Join(built, name), "-ldl"); err != nil {
+			return err
+		}
 	}
 	return program("observe", filepath.Join(built, "observe"), "-lOpenCL")
 }

@@ -3,6 +3,8 @@
 package opencl_layer_test
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +72,34 @@ func TestObservedTheSamePreloaded(t *testing.T) {
 		}
 		if count(r.log, "restored") == 0 {
 			t.Errorf("%s: %s", door, r.log)
+		}
+	}
+}
+
+// The shim that looks for errors of memory finds none with a real driver.
+func TestObservedBySanitizer(t *testing.T) {
+	if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
+		t.Skip("longer than a minute: KERNSTASH_TEST_LONG=1 runs it")
+	}
+	t.Parallel()
+	var runtimes []string
+	for _, name := range []string{"libasan.so", "libubsan.so"} {
+		out, err := exec.Command("cc", "-print-file-name="+name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtimes = append(runtimes, strings.TrimSpace(string(out)))
+	}
+	s := newStage(t, drivers[0])
+	without := normal(s.mustRun(t, nil, "observe").out)
+	env := []string{
+		"OPENCL_LAYERS=" + filepath.Join(built, "asan", shim), "KERNSTASH_LIBRARY=" + filepath.Join(built, "libkernstash.so.1"),
+		"LD_PRELOAD=" + strings.Join(runtimes, ":"), "ASAN_OPTIONS=detect_leaks=0", // PoCL's
+	}
+	for _, name := range []string{"cold", "warm"} {
+		r := s.mustRun(t, env, "observe")
+		if diff := cmp.Diff(without, normal(r.out)); diff != "" || strings.Contains(r.err, "Sanitizer") {
+			t.Errorf("%s:\n%s\n%s", name, diff, tail(r.err))
 		}
 	}
 }

@@ -87,3 +87,14 @@ func TestUnderValgrind(t *testing.T) {
 		t.Errorf("%s\n%s\n%s", r.err, r.report, r.log)
 	}
 }
+
+// A loader of OpenCL 1.0 has a short table; the driver may lack arg infos.
+func TestShortTable(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, driver{"short", nil})
+	args := []string{filepath.Join(built, shim), filepath.Join(built, "libfakecl.so")}
+	r := s.mustRun(t, nil, "loader", args...)
+	if count(r.log, "built") != 1 || count(r.log, "restored") != 1 || count(r.report, `{"event":"loaded"`) != 1 {
+		t.Errorf("%s\n%s", r.log, r.report)
+	}
+}
