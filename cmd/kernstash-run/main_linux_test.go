@@ -45,16 +45,28 @@ func TestMain(m *testing.M) {
 func withTree(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "kernstash-run-test-")
 	if err == nil {
-		tree = dir
+		tree = filepath.Join(dir, "tree")
 		defer os.RemoveAll(dir)
-		err = install(dir)
+		err = errors.Join(install(tree), os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
+		// A run that is killed leaves its report, which is empty here.
+		os.Unsetenv("XDG_RUNTIME_DIR")
+		os.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return cbuild.Main(m)
+	status := cbuild.Main(m)
+	// TestKilled runs once, or as often as -count says; all else leaves nothing.
+	if left, _ := filepath.Glob(filepath.Join(dir, "tmp", "kernstash-run-*")); len(left) > killed && status == 0 {
+		fmt.Fprintf(os.Stderr, "reports left: %q\n", left)
+		return 1
+	}
+	return status
 }
+
+// killed counts the runs that were killed, of which each leaves a report.
+var killed int
 
 func install(dir string) error {
 	build := exec.Command("go", "build", "-ldflags", "-E kernstash_start", "-o", filepath.Join(dir, "bin", "kernstash"), ".")
@@ -270,6 +282,7 @@ func TestKilled(t *testing.T) {
 	}
 	b := &lineReader{t: t, r: out}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(b.until("ready"), "ready "))
+	killed++
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/human"
@@ -141,6 +142,11 @@ func (r *runner) supervise(o *Options) error {
 	if err != nil {
 		_ = r.report.Close()
 		_ = os.Remove(r.report.Name())
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			// There are no descriptors for us: then without us.
+			r.command.Env = environ(r.command.Env).with([]Variable{{runlog.Variable, r.outer}})
+			return supervise.Exec(r.command)
+		}
 		return err
 	}
 	r.tell(o, end, time.Since(start))

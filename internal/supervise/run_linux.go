@@ -27,9 +27,6 @@ func Run(c Command) (End, error) {
 	if err == nil {
 		pid, pidfd, err = c.start()
 	}
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		return End{}, Exec(c) // there are no descriptors for us: then without us
-	}
 	if err != nil {
 		return End{}, &StartError{c.Args[0], err}
 	}
