@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -23,14 +24,21 @@ import (
 // anybody gets the functions.
 var theLayer *layer.Layer
 
+// layerGC has Go collect its garbage when a quarter of what is in use has come to
+// it, and at a megabyte: an application that did not ask for us is to lose little
+// memory, and artifacts come one by one.
+const layerGC = 25
+
 //export ksl_go_open
 func ksl_go_open(arg unsafe.Pointer) {
+	used()
 	c := (*C.struct_ksl_open_call)(arg)
 	defer func() {
 		if recover() != nil {
 			theLayer, c.open = nil, 0
 		}
 	}()
+	debug.SetGCPercent(layerGC)
 	l, err := layer.Open(layer.Options{Left: func() { layerWorker().Start() }})
 	if err == nil {
 		theLayer, c.open = l, 1
@@ -93,6 +101,7 @@ func ksl_go_begin(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_ticket_call)(arg)
 	c.pending = 0
 	guardLayer(c.reply, func() {
+		used()
 		r, ok := readLayerRequest(c.request)
 		if !ok {
 			theLayer.Passed("a request that makes no sense")
