@@ -41,6 +41,7 @@ func TestStress(t *testing.T) {
 		{"forked-with", nil, -1, 0},
 		{"forked", nil, 0, 0}, // here; there each builds
 		{"aside", nil, 2, 2},
+		{"answers", []string{"FAKE=answer", "FAKE_KIND=1"}, 2, 0},
 		// Faults of the library and of the driver.
 		{"loop", []string{"FAKE=partial", "FAKE_DEVICES=3"}, -1, 1000},
 		{"threads", []string{"FAKE=partial", "FAKE_DEVICES=2"}, -1, 640},

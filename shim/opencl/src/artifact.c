@@ -115,6 +115,8 @@ void shadow_put(struct shadow *s)
 		return;
 	if (!s->is_program)
 		next.clReleaseProgram(s->handle);
+	if (s->context != NULL)
+		context_add(s->context, -1);
 	free(s); /* the start of its one allocation */
 }
 

@@ -147,6 +147,8 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 static bool restore_all(struct build *b, const ksl_artifact *artifacts, const char *options)
 {
 	cl_context context = program_context(b->program);
+	bool count = context != NULL && context_needs_count();
+	cl_uint before = count ? context_references(context) : 0;
 	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, artifacts, options, b->outcomes);
 	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, artifacts, options);
 	if (handle != NULL && s == NULL)
@@ -157,6 +159,10 @@ static bool restore_all(struct build *b, const ksl_artifact *artifacts, const ch
 	}
 	if (s == NULL)
 		return false;
+	if (count)
+		context_counts(before, context_references(context));
+	s->context = context;
+	context_add(context, 1);
 	program_set_shadow(b->program, s, 0);
 	return true;
 }
@@ -238,7 +244,7 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data)
 {
-	if ((n == 0) != (list == NULL) || (notify == NULL && user_data != NULL) || !program_devices(p))
+	if (n > 64 || (n == 0) != (list == NULL) || (notify == NULL && user_data != NULL) || !program_devices(p))
 		return 0;
 	return list == NULL ? program_set(p, p->ndevices, p->devices) : program_set(p, n, list);
 }
@@ -315,8 +321,8 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	struct unit_text text;
 	ksl_unit unit;
 	ksl_reply reply;
-	cl_uint ndevices = list == NULL ? p->ndevices : n;
-	const cl_device_id *devices = list == NULL ? p->devices : list;
+	cl_device_id devices[64];
+	cl_uint ndevices = list == NULL ? program_list(p, p->ndevices, p->devices, devices) : program_list(p, n, list, devices);
 	program_begin_build(p);
 	program_set_shadow(p, NULL, 0); /* what was built before is void */
 	const ksl_api *api = NULL;

@@ -54,22 +54,21 @@ static bool header_of(cl_program handle, const char *name, ksl_header *header)
 }
 
 /* What a compilation is made of, in memory of its own; NULL: not all is known. */
-static struct compiled *compiled_new(cl_uint n, const cl_device_id *devices, const char *options, cl_uint nheaders,
-	const cl_program *headers, const char **names)
+static struct compiled *compiled_new(struct program *p, cl_uint n, const cl_device_id *list, const char *options,
+	cl_uint nheaders, const cl_program *headers, const char **names)
 {
 	struct compiled *c = calloc(1, sizeof(*c));
 	if (c == NULL || (nheaders > 0 && (headers == NULL || names == NULL))) {
 		free(c);
 		return NULL;
 	}
-	c->n = n;
-	c->devices = malloc(n * sizeof(*devices));
+	c->devices = calloc(p->ndevices, sizeof(*c->devices));
+	if (c->devices != NULL)
+		c->n = list == NULL ? program_list(p, p->ndevices, p->devices, c->devices) : program_list(p, n, list, c->devices);
 	c->options = options == NULL ? NULL : strdup(options);
 	c->headers = calloc(nheaders + 1, sizeof(*c->headers));
-	c->known = calloc(n, sizeof(*c->known));
+	c->known = calloc(c->n + 1, sizeof(*c->known));
 	bool good = c->devices != NULL && (options == NULL || c->options != NULL) && c->headers != NULL && c->known != NULL;
-	if (good)
-		memcpy(c->devices, devices, n * sizeof(*devices));
 	for (; good && c->nheaders < nheaders; c->nheaders++)
 		good = header_of(headers[c->nheaders], names[c->nheaders], &c->headers[c->nheaders]);
 	if (!good) {
@@ -285,7 +284,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
 	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && !stepped_aside() && library() != NULL)
-		c = compiled_new(list == NULL ? p->ndevices : n, list == NULL ? p->devices : list, options, nheaders, headers, names);
+		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)
 		set_built(p, set);
 	code = c != NULL ? compile(p, c, n, list, options, nheaders, headers, names, notify, user_data)

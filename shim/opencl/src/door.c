@@ -48,6 +48,7 @@ enum door door_wanted(void)
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target)
 {
 #define STAND_BEFORE(name) d->name = target->name == NULL ? NULL : ks_##name
+	STAND_BEFORE(clGetContextInfo);
 	STAND_BEFORE(clCreateProgramWithSource);
 	STAND_BEFORE(clCreateProgramWithBinary);
 	STAND_BEFORE(clCreateProgramWithBuiltInKernels);

@@ -103,6 +103,8 @@ static const cl_icd_dispatch *door(void)
 		return NULL; \
 	}
 
+CODE(clGetContextInfo, (cl_context context, cl_context_info what, size_t room, void *to, size_t *size_ret),
+	(context, what, room, to, size_ret))
 OBJECT(cl_program, clCreateProgramWithSource,
 	(cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *code),
 	(context, count, strings, lengths, code))

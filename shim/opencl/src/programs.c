@@ -124,18 +124,58 @@ bool program_devices(struct program *p)
 	return true;
 }
 
+static int index_of(const struct program *p, cl_device_id device)
+{
+	for (cl_uint i = 0; i < p->ndevices; i++) {
+		if (p->devices[i] == device)
+			return (int)i;
+	}
+	return -1;
+}
+
+cl_device_id program_device(const struct program *p, cl_device_id device)
+{
+	if (index_of(p, device) >= 0)
+		return device;
+	/* PoCL's contexts and programs belong to whole devices, whatever parts they
+	 * were made for, and its builds are asked for by parts. */
+	if (p->ndevices == 0 || !device_is_pocl(p->devices[0]))
+		return NULL;
+	while (device != NULL && index_of(p, device) < 0) {
+		cl_device_id parent = NULL;
+		if (next.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) != CL_SUCCESS)
+			return NULL;
+		device = parent;
+	}
+	return device;
+}
+
 uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices)
 {
 	uint64_t set = 0;
 	for (cl_uint i = 0; i < n; i++) {
-		cl_uint at = 0;
-		while (at < p->ndevices && p->devices[at] != devices[i])
-			at++;
-		if (at == p->ndevices || (set & UINT64_C(1) << at) != 0)
+		cl_device_id device = program_device(p, devices[i]);
+		int at = device == NULL ? -1 : index_of(p, device);
+		/* Parts of one device are no repetition. */
+		if (at < 0 || ((set & UINT64_C(1) << at) != 0 && device == devices[i]))
 			return 0;
 		set |= UINT64_C(1) << at;
 	}
 	return set;
+}
+
+cl_uint program_list(const struct program *p, cl_uint n, const cl_device_id *devices, cl_device_id *list)
+{
+	cl_uint m = 0;
+	for (cl_uint i = 0; i < n; i++) {
+		cl_device_id device = program_device(p, devices[i]);
+		cl_uint at = 0;
+		while (at < m && list[at] != device)
+			at++;
+		if (at == m)
+			list[m++] = device;
+	}
+	return m;
 }
 
 struct shadow *program_shadow(struct program *p)

@@ -168,6 +168,10 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 	struct program *p = program_get(handle);
 	struct shadow *s = p == NULL ? NULL : program_shadow(p);
 	int at = s == NULL ? -1 : shadow_device(s, device);
+	if (s != NULL && at < 0 && device != NULL && p->ndevices > 0) {
+		cl_device_id whole = program_device(p, device);
+		at = whole == NULL ? -1 : shadow_device(s, whole);
+	}
 	cl_int code;
 
 	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code))

@@ -39,9 +39,11 @@ static bool same_kernels(cl_program program, const ksl_artifact *a)
 	return same;
 }
 
-static bool out_of_resources(cl_int code)
+/* Codes that say something of the binary, and not of the arguments or the moment. */
+static bool blames_binary(cl_int code)
 {
-	return code == CL_OUT_OF_RESOURCES || code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	return code == CL_INVALID_BINARY || code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_PROGRAM ||
+		code == CL_INVALID_BUILD_OPTIONS || code == CL_INVALID_OPERATION || code == CL_COMPILER_NOT_AVAILABLE;
 }
 
 cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
@@ -65,12 +67,11 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		for (cl_uint i = 0; i < n; i++)
 			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
 		good = code == CL_SUCCESS;
+		if (good)
+			code = CL_INVALID_BINARY; /* if anything is wrong from here on */
 		for (cl_uint i = 0; i < n; i++)
 			good = good && status[i] == CL_SUCCESS;
-		if (good && !same_kernels(program, &artifacts[0])) {
-			good = false;
-			code = CL_INVALID_BINARY;
-		}
+		good = good && same_kernels(program, &artifacts[0]);
 	}
 	uint64_t took = nanoseconds() - start;
 	bool blamed = false;
@@ -83,7 +84,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 			continue;
 		}
 		outcomes[i].code = code;
-		if (!out_of_resources(code) && (!blamed || status[i] != CL_SUCCESS))
+		if (blames_binary(code) && (!blamed || status[i] != CL_SUCCESS))
 			outcomes[i].result = KSL_REFUSED;
 	}
 	if (!good && program != NULL) {

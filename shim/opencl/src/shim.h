@@ -95,6 +95,7 @@ void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our fu
 struct shadow {
 	unsigned references; /* under the lock */
 	cl_program handle;
+	cl_context context;  /* whose references it is not to show in; NULL: in none */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	cl_uint ndevices;
 	cl_device_id *devices;
@@ -109,6 +110,13 @@ void shadow_put(struct shadow *s);
 /* The index of a device in the shadow, or -1. */
 int shadow_device(const struct shadow *s, cl_device_id device);
 const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
+
+/* contexts.c */
+
+cl_uint context_references(cl_context context);
+bool context_needs_count(void);
+void context_counts(cl_uint before, cl_uint after);
+void context_add(cl_context context, int shadows);
 
 /* programs.c */
 
@@ -166,6 +174,10 @@ struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours
 void program_put(struct program *p);
 /* Fills in p->devices. */
 bool program_devices(struct program *p);
+/* The program's device that a listed one is, or is a part of; NULL: none. */
+cl_device_id program_device(const struct program *p, cl_device_id device);
+/* The program's devices that a list of good ones stands for, each once. */
+cl_uint program_list(const struct program *p, cl_uint n, const cl_device_id *devices, cl_device_id *list);
 /* The set of the listed devices as bits; 0: one is not the program's, or is listed twice. */
 uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices);
 struct shadow *program_shadow(struct program *p); /* a reference, or NULL */
@@ -270,6 +282,7 @@ bool kernels_exist(void);                     /* without it: a hint that is neve
 
 /* The functions of the API that the shim stands before. */
 
+cl_int CL_API_CALL ks_clGetContextInfo(cl_context, cl_context_info, size_t, void *, size_t *);
 cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context, cl_uint, const char **, const size_t *, cl_int *);
 cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context, cl_uint, const cl_device_id *, const size_t *,
 	const unsigned char **, cl_int *, cl_int *);

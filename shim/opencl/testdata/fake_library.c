@@ -7,6 +7,7 @@
  *     refuse     the first answer is no binary of any driver
  *     stubborn   all answers are
  *     mangled    answers that contradict the contract
+ *     answer     CL_PROGRAM_BINARIES is to answer with something else
  *     partial    the first device is always missing
  *
  * FAKE_KIND is the kind of the driver's code.
@@ -237,6 +238,10 @@ static uint32_t serve(struct ticket *t, ksl_reply *reply)
 		bool wrong = mode("stubborn") || (mode("refuse") && t->round == 0);
 		if (wrong && t->reply[i].binary.data != NULL)
 			t->reply[i].binary = (ksl_bytes){"no binary", 9};
+	}
+	for (uint32_t i = 0; mode("answer") && i < t->n; i++) {
+		if (t->reply[i].binary.data != NULL)
+			t->reply[i].answer = (ksl_bytes){"the answer", 10};
 	}
 	if (mode("partial") && t->what == KSL_BUILD)
 		t->reply[0] = (ksl_artifact){.kind = t->reply[0].kind};

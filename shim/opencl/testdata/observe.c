@@ -179,6 +179,9 @@ static void lifetimes(void)
 	printf("release callback %d\n", clSetProgramReleaseCallback(p, on_release, "first"));
 	clBuildProgram(p, 0, NULL, NULL, NULL, NULL);
 	printf("  references %u", references(p));
+	cl_uint of_context = 0;
+	clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(of_context), &of_context, NULL);
+	printf(" of the context %u", of_context);
 	cl_kernel k = clCreateKernel(p, "second", NULL), l = clCreateKernel(p, "third", NULL);
 	printf(" %u", references(p));
 	clRetainProgram(p);

@@ -283,6 +283,26 @@ static void forked_with(void)
 	clReleaseProgram(p);
 }
 
+/* What was restored from one form answers with another. */
+static void answers(void)
+{
+	cl_program p = make(3);
+	size_t size = 0;
+	char binary[256] = "", *to = binary;
+	long unused, built = 0, before = 0;
+	fake_driver_counts(&unused, &unused, &before, &unused);
+	CHECK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+	fake_driver_counts(&unused, &unused, &built, &unused);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) == CL_SUCCESS);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(to), &to, NULL) == CL_SUCCESS);
+	if (built == before)
+		CHECK(size == 10 && strcmp(binary, "the answer") == 0);
+	else
+		CHECK(strncmp(binary, "bin", 3) == 0);
+	use(p);
+	clReleaseProgram(p);
+}
+
 static void aside(void)
 {
 	CHECK(kernstash_layer_aside != NULL);
@@ -306,7 +326,7 @@ int main(int argc, char **argv)
 		void (*of)(void);
 	} parts[] = {{"first", first}, {"loop", loop}, {"threads", threads}, {"same", same}, {"small", small},
 		{"callbacks", callbacks}, {"lifetimes", lifetimes}, {"rebuilds", rebuilds}, {"forked", forked},
-		{"forked-with", forked_with}, {"aside", aside}};
+		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers}};
 	cl_platform_id platform;
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
 	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 4, devices, NULL) == CL_SUCCESS);
