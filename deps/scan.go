@@ -129,6 +129,9 @@ func (s *scanner) scan() {
 			s.i++
 		case isBlank(c):
 			s.i++
+		case classes[c] == inert:
+			s.started = true
+			s.i++
 		case c == '/' && rest[1] == '/':
 			s.i += bytes.IndexByte(rest, '\n') // the text ends with a line end
 		case c == '/' && rest[1] == '*':
@@ -144,7 +147,7 @@ func (s *scanner) scan() {
 			first := !s.started
 			s.started = true
 			s.identifier(first)
-		case c >= '0' && c <= '9':
+		case classes[c] == digit:
 			s.started = true
 			s.number()
 		default:
@@ -312,8 +315,30 @@ func (s *scanner) blanks() {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\v' }
 
-func isLetter(c byte) bool {
-	return c == '_' || c == '$' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
+func isLetter(c byte) bool { return classes[c] == letter }
 
-func isWord(c byte) bool { return isLetter(c) || c >= '0' && c <= '9' }
+func isWord(c byte) bool { return classes[c] >= digit }
+
+// class is what a character means to the scanner.
+type class uint8
+
+const (
+	meaning class = iota // alone, or with those behind it
+	inert                // an operator or a bracket that means nothing
+	digit
+	letter
+)
+
+var classes = func() (t [256]class) {
+	for c := range t {
+		switch b := byte(c); {
+		case b == '_' || b == '$' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80:
+			t[c] = letter
+		case b >= '0' && b <= '9':
+			t[c] = digit
+		case strings.IndexByte("()[]{};,=+-*<>&|^!~:", b) >= 0:
+			t[c] = inert
+		}
+	}
+	return t
+}()

@@ -27,24 +27,35 @@ const longest = len("__builtin_source_location")
 type traces struct {
 	pastes    bool            // tokens, with ##
 	pieces    map[string]bool // identifiers that are in names that count
+	letters   [4]uint64       // identifiers of one letter that were looked at
 	pragmas   bool            // _Pragma
 	renames   bool            // include_alias, as text
 	assembler assembler
 }
 
-// inNames holds, for each identifier that is a part of a name that counts,
-// true; so the many that are none cost one look.
-var inNames = func() map[string]bool {
-	m := make(map[string]bool)
-	for _, name := range slices.Concat(forbidden, assemblers, pathNames) {
-		for start := range name {
-			for end := start + 1; end <= len(name); end++ {
-				m[name[start:end]] = true
-			}
-		}
+// counting are all names that count, one after the other, with a character between
+// them that no identifier has in it.
+var counting = " " + strings.Join(slices.Concat(forbidden, assemblers, pathNames), " ") + " "
+
+// pairs holds which two characters follow one another in them, so that the
+// many identifiers that are in none cost one look.
+var pairs = func() (p [256][256 / 64]uint64) {
+	for i := range len(counting) - 1 {
+		p[counting[i]][counting[i+1]/64] |= 1 << (counting[i+1] % 64)
 	}
-	return m
+	return p
 }()
+
+// counts says whether an identifier is a part of a name that counts.
+func counts(name []byte) bool {
+	if len(name) > longest {
+		return false
+	}
+	if len(name) > 1 && pairs[name[0]][name[1]/64]&(1<<(name[1]%64)) == 0 {
+		return false
+	}
+	return strings.Contains(counting, string(name))
+}
 
 func (t *traces) identifier(name []byte) {
 	t.assembler.identifier(name)
@@ -52,7 +63,14 @@ func (t *traces) identifier(name []byte) {
 }
 
 func (t *traces) piece(name []byte) {
-	if len(name) > longest || !inNames[string(name)] {
+	if len(name) == 1 {
+		c := name[0]
+		if t.letters[c/64]&(1<<(c%64)) != 0 {
+			return // seen
+		}
+		t.letters[c/64] |= 1 << (c % 64)
+	}
+	if !counts(name) || t.pieces[string(name)] {
 		return
 	}
 	if t.pieces == nil {
