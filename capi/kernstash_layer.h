@@ -25,7 +25,8 @@
  * yet is the driver's to build, and nothing more is to be said of it.
  *
  * begin waits while another thread has a ticket for the same program, or another
- * process builds it. So a thread has one ticket at a time (it gets PASS for a
+ * process builds it; not for programs of deferred drivers, which each process and
+ * thread builds as it would have. It gives up, with PASS, after some two minutes. So a thread has one ticket at a time (it gets PASS for a
  * second one), and the application, which may make threads wait for each other,
  * is called (pfn_notify) after end, never before.
  *
