@@ -26,9 +26,10 @@
  *
  * begin waits while another thread has a ticket for the same program, or another
  * process builds it; not for programs of deferred drivers, which each process and
- * thread builds as it would have. It gives up, with PASS, after some two minutes. So a thread has one ticket at a time (it gets PASS for a
- * second one), and the application, which may make threads wait for each other,
- * is called (pfn_notify) after end, never before.
+ * thread builds as it would have. After some two minutes it gives up, with PASS.
+ * So a thread has one ticket at a time (it gets PASS for a second one), and the
+ * application, which may make threads wait for each other, is called (pfn_notify)
+ * after end, never before.
  *
  * All functions may be called from all threads. One ticket is used by one thread
  * at a time. None throws, none calls back, none raises a signal; in a child that
