@@ -32,11 +32,17 @@ type RuntimeOptions struct {
 	// kernel of this package over the global size. It goes before
 	// SpecializeLocalSizes.
 	SpecializeVariants []string
+
+	// CaptureUnlaunched takes the binary of such a driver at the build, though
+	// nothing was launched: the artifact saves the front end's work, its
+	// Variants are empty. PoCL compiles each kernel once more for that, for any
+	// local size, which can take longer than the build.
+	CaptureUnlaunched bool
 }
 
 // ahead says whether code is made at the build.
 func (o *RuntimeOptions) ahead() bool {
-	return len(o.SpecializeLocalSizes)+len(o.SpecializeVariants) > 0
+	return len(o.SpecializeLocalSizes)+len(o.SpecializeVariants) > 0 || o.CaptureUnlaunched
 }
 
 // Runtime makes a Context's compiler a kernstash.Runtime: it builds recipes,
@@ -98,8 +104,10 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 		return p, r.artifact(p, job), nil
 	case len(r.options.SpecializeVariants) > 0:
 		return p, r.specializeVariants(p), nil
-	case r.options.ahead():
+	case len(r.options.SpecializeLocalSizes) > 0:
 		return p, r.specialize(p), nil
+	case r.options.CaptureUnlaunched:
+		return p, r.unlaunched(p), nil
 	}
 	return p, nil, nil
 }

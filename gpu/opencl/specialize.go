@@ -55,6 +55,19 @@ func (r *Runtime) specialize(p *Program) *store.Artifact {
 	return a
 }
 
+// unlaunched takes the binary of a program that was not launched, as it is; nil
+// where the driver gives none.
+func (r *Runtime) unlaunched(p *Program) (a *store.Artifact) {
+	err := deferredLaunches.aloneSoon(func() (err error) {
+		a, err = p.capture()
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
 // localSizes names the local sizes that each kernel is to be made for: what it
 // requires, else those that are wanted.
 func (p *Program) localSizes(wanted [][3]int) (map[string][]string, error) {

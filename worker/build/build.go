@@ -62,7 +62,7 @@ func (b *builder) run() (State, error) {
 	if stored != nil && covers(stored, b.job, d.Kind()) {
 		return There, nil
 	}
-	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants})
+	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants, CaptureUnlaunched: len(variants) == 0})
 	fresh, err := workOut(rt, d, b.job, p)
 	if err != nil {
 		return Refused, err
@@ -72,9 +72,6 @@ func (b *builder) run() (State, error) {
 	}
 	if b.job.Kind == spool.Finish {
 		return b.finish(rt, stored)
-	}
-	if d.Kind() == opencl.Deferred && len(variants) == 0 {
-		return Refused, errors.New("no launch of it was seen")
 	}
 	return b.build(rt, fresh)
 }
@@ -154,7 +151,7 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 	case err != nil:
 		return Refused, err
 	case a == nil:
-		return Refused, errors.New("the driver gave no code for these launches")
+		return Refused, errors.New("the driver gave no code for it")
 	}
 	if changed := fresh.changed(); changed != "" {
 		return Refused, fmt.Errorf("%s changed while it was built", changed)

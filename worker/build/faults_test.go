@@ -310,10 +310,9 @@ func TestRefusedJobs(t *testing.T) {
 			j.Recipe.Device.Compiler = append(slices.Clone(j.Recipe.Device.Compiler), key.Pair{Name: "libx", Value: "1"})
 		}, "elsewhere", "no such device here, though"},
 		{"another API", func(j *spool.Job) { j.Recipe.Device.API = "cuda" }, "elsewhere", `there is no builder for "cuda"`},
-		{"no launch", func(j *spool.Job) { j.Variants = nil }, "refused", "no launch of it was seen"},
 		{
 			"launches of a kernel that is not there", func(j *spool.Job) { j.Variants = []string{"other/64-1-1-goffs0-smallgrid"} },
-			"refused", "the driver gave no code for these launches",
+			"refused", "the driver gave no code for it",
 		},
 		{"nothing to finish", func(j *spool.Job) { j.Kind = spool.Finish }, "refused", "the entry to finish is gone"},
 		{

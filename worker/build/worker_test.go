@@ -352,6 +352,37 @@ func TestSecondStartIsWarm(t *testing.T) {
 	}
 }
 
+// TestWithoutLaunches: a program that was built and not launched is stored as it
+// is, and bettered once it is launched.
+func TestWithoutLaunches(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	j := handMade(t, small)
+	add(t, s, j)
+	if st := work(t, options(t, s, "builder")); st.Done != 1 || st.Refused+st.Kept != 0 {
+		t.Fatalf("worker: %+v", st)
+	}
+	e, err := s.Get(bg, j.Key())
+	must(t, err)
+	if a := e.Artifact; a.Binaries[0].Form != store.FormDeferred || len(a.Variants) != 0 || len(a.Kernels) != 1 {
+		t.Errorf("form %v, variants %v, kernels %v", a.Binaries[0].Form, a.Variants, a.Kernels)
+	}
+	add(t, s, j)
+	if st := work(t, options(t, s, "builder")); st.Last[0].State != "there" {
+		t.Errorf("again: %+v", st.Last)
+	}
+	j.Variants = []string{smallVariant}
+	add(t, s, j)
+	if st := work(t, options(t, s, "builder")); st.Last[0].State != "stored" {
+		t.Errorf("launched: %+v", st.Last)
+	}
+	e, err = s.Get(bg, j.Key())
+	must(t, err)
+	if diff := cmp.Diff(j.Variants, e.Artifact.Variants); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestUnionOfLaunches: a later job adds to what is stored, and one that asks for
 // nothing new does nothing.
 func TestUnionOfLaunches(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 type part struct {
 	recipe *key.Recipe
 	ready  []string // launches that the artifact is ready for
+	there  bool     // there is an artifact
 	log    string   // of the build
 	cost   time.Duration
 }
@@ -26,7 +27,7 @@ type part struct {
 func newPart(s *step) part {
 	p := part{recipe: s.job.Recipe, log: s.log, cost: s.cost}
 	if s.artifact != nil {
-		p.ready = s.artifact.Variants
+		p.ready, p.there = s.artifact.Variants, true
 	}
 	return p
 }
@@ -86,6 +87,28 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	if !j.running {
 		j.running = true
 		go j.run()
+	}
+}
+
+// addNow is add for a program that was not launched. It returns when the job is
+// written, some 0.2 ms later.
+func (j *jobs) addNow(p part, kind spool.Kind) {
+	if !j.l.cache.Writes() {
+		return
+	}
+	job := spool.Job{Kind: kind, Recipe: p.recipe, Log: p.log, HasLog: true, Cost: p.cost}
+	j.mu.Lock()
+	name := job.Name()
+	_, known := j.left[name]
+	if !known && len(j.left) < maxLeft {
+		if j.left == nil {
+			j.left = make(map[string][]string)
+		}
+		j.left[name] = nil
+	}
+	j.mu.Unlock()
+	if !known {
+		j.leave(job)
 	}
 }
 

@@ -127,7 +127,31 @@ func space(sizes []uintptr, unused uintptr) *[3]uintptr {
 
 // Released tells that the application has given a program up.
 func (l *Layer) Released(program uint64) {
-	l.programs.mu.Lock()
-	defer l.programs.mu.Unlock()
-	delete(l.programs.all, program)
+	_ = l.guarded(func() error {
+		if p := l.programs.remove(program); p != nil {
+			p.gone()
+		}
+		return nil
+	})
+}
+
+func (s *programs) remove(id uint64) *launches {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.all[id]
+	delete(s.all, id)
+	return p
+}
+
+// gone leaves a job for what was compiled and never launched: applications ask
+// kernels for their work-group sizes, or build more than they use. It is written
+// at once, since many give their programs up right before they end.
+func (p *launches) gone() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.parts {
+		if len(p.seen) == 0 && !part.there {
+			p.jobs.addNow(part, spool.Capture)
+		}
+	}
 }

@@ -192,6 +192,28 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	}
 }
 
+// What was built on PoCL and given up without a launch is left for the worker
+// too, once; what was launched is not left anew.
+func TestUnlaunchedOnPoCLLeavesAJob(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "root")
+	l := openLayer(t, root)
+	h := newHost(t, l, device(t, "POCL"))
+	launched, unlaunched, again := h.build(source(1), &none), h.build(source(2), &none), h.build(source(2), &none)
+	l.Launched(launched.number, "k", nil, []uintptr{64}, []uintptr{64})
+	for _, p := range []*program{launched, unlaunched, again} {
+		l.Released(p.number)
+	}
+	l.Released(unlaunched.number)
+	jobs := spooled(t, l, root, 2)
+	for _, j := range jobs {
+		code := string(j.Recipe.Image.Units()[0].Code)
+		if n := len(j.Variants); code == source(1) && n != 1 || code == source(2) && n != 0 {
+			t.Errorf("launches %v of %s", j.Variants, code)
+		}
+	}
+}
+
 func headerFiles(t *testing.T, root, name string) (found bool) {
 	t.Helper()
 	_ = filepath.WalkDir(root, func(path string, _ fs.DirEntry, _ error) error {
