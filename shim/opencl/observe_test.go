@@ -45,6 +45,30 @@ func TestObservedTheSame(t *testing.T) {
 	}
 }
 
+// Programs for two devices, both in the cache or one of them, for which alone the
+// driver builds; and for one after the other.
+func TestObservedTheSameForTwoDevices(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"", "FAKE=partial"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, drivers[0])
+			// PoCL has a second device when it is asked to.
+			two := []string{"POCL_DEVICES=pthread basic", fault}
+			without := normal(s.mustRun(t, two, "observe", "two").out)
+			for _, name := range []string{"cold", "warm"} {
+				r := s.mustRun(t, append(s.layered(), two...), "observe", "two")
+				if diff := cmp.Diff(without, normal(r.out)); diff != "" {
+					t.Errorf("%s:\n%s", name, diff)
+				}
+				if count(r.log, "begin build 2 devices") != 1 || name == "warm" && count(r.log, "restored") == 0 {
+					t.Errorf("%s:\n%s", name, r.log)
+				}
+			}
+		})
+	}
+}
+
 // The same, preloaded before a loader, with the layer there too: one is active.
 func TestObservedTheSamePreloaded(t *testing.T) {
 	t.Parallel()

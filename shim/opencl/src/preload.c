@@ -17,23 +17,24 @@
 static cl_icd_dispatch beyond; /* the library behind us */
 static cl_icd_dispatch before; /* what the application calls */
 
-static void *behind(const char *name)
+/* Where the functions behind us are: in what follows us, or, where that has none
+ * because a library with a scope of its own calls (a module of an interpreter),
+ * in the loader. Never in both: a function that one of them lacks is not there. */
+static void *library_behind(void)
 {
-	void *found = dlsym(RTLD_NEXT, name);
-	if (found != NULL)
-		return found;
-	/* Called by a library with a scope of its own (a module of an interpreter):
-	 * what it is linked to is not among what follows us. */
+	if (dlsym(RTLD_NEXT, "clBuildProgram") != NULL)
+		return RTLD_NEXT;
 	void *loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	if (loader == NULL)
-		loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-	return loader == NULL ? NULL : dlsym(loader, name);
+	return loader != NULL ? loader : dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 }
 
 static void open_door(void)
 {
 	const char *reason;
-#define FIND(name) *(void **)&beyond.name = behind(#name)
+	void *library = library_behind();
+	if (library == NULL)
+		return;
+#define FIND(name) *(void **)&beyond.name = dlsym(library, #name)
 	FIND(clGetPlatformInfo);
 	FIND(clGetDeviceInfo);
 	FIND(clGetContextInfo);

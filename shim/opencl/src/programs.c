@@ -215,14 +215,19 @@ void program_taken_over(struct program *p)
 bool program_settle(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
-	if (s == NULL || s->is_program)
-		return shadow_put(s), true;
-	cl_int code = next.clBuildProgram(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
-	uint64_t set = program_set(p, s->ndevices, s->devices);
-	shadow_put(s);
 	state_lock();
-	p->built |= set;
+	bool needed = s != NULL && !s->is_program && !s->settled;
+	if (needed)
+		s->settled = true;
 	state_unlock();
+	cl_int code = CL_SUCCESS;
+	if (needed) {
+		code = next.clBuildProgram(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
+		state_lock();
+		p->built |= program_set(p, s->ndevices, s->devices);
+		state_unlock();
+	}
+	shadow_put(s);
 	return code == CL_SUCCESS;
 }
 

@@ -49,14 +49,24 @@ static cl_int reference_count(struct program *p, struct shadow *s, size_t room, 
 	return code;
 }
 
-/* Sizes of binaries and binaries, for all devices of the program: of those that
- * the shadow answers for, and of those that the driver has built. */
+/* Whether the program has devices that the shadow knows nothing of: it was built
+ * for some. What drivers say of the others, and of all together, differs, so the
+ * driver has to build it after all where it is asked. */
+static bool settled_for_others(struct program *p, struct shadow *s)
+{
+	if (s->ndevices == p->ndevices || s->is_program)
+		return false;
+	program_settle(p);
+	return true;
+}
+
+/* Sizes of binaries and binaries, in the order of the program's devices. */
 static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t room, void *to, size_t *size_ret)
 {
 	cl_uint n = 0;
 	cl_device_id listed[64];
-	size_t shadow_sizes[64], own_sizes[64] = {0};
-	unsigned char *pointers[64] = {NULL};
+	size_t own[64];
+	unsigned char *pointers[64] = {NULL}, **out = to;
 	size_t want = p->ndevices * (sizes ? sizeof(size_t) : sizeof(unsigned char *));
 
 	if (to == NULL && size_ret != NULL)
@@ -69,12 +79,9 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 	if (code == CL_SUCCESS)
 		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_DEVICES, n * sizeof(listed[0]), listed, NULL);
 	if (code == CL_SUCCESS)
-		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARY_SIZES, n * sizeof(shadow_sizes[0]), shadow_sizes, NULL);
-	if (code == CL_SUCCESS && p->built != 0)
-		code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARY_SIZES, p->ndevices * sizeof(own_sizes[0]), own_sizes, NULL);
+		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARY_SIZES, n * sizeof(own[0]), own, NULL);
 	if (code != CL_SUCCESS)
 		return code;
-	unsigned char **out = to;
 	for (cl_uint i = 0; i < p->ndevices; i++) {
 		int at = shadow_device(s, p->devices[i]);
 		ksl_bytes other = at < 0 ? (ksl_bytes){NULL, 0} : s->artifacts[at].answer;
@@ -82,23 +89,14 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 		while (j < n && listed[j] != p->devices[i])
 			j++;
 		if (sizes)
-			((size_t *)to)[i] = at < 0 ? own_sizes[i] : other.data != NULL ? other.size : j < n ? shadow_sizes[j] : 0;
+			((size_t *)to)[i] = other.data != NULL ? other.size : j < n ? own[j] : 0;
+		else if (other.data == NULL && j < n)
+			pointers[j] = out[i];
 		else if (other.data != NULL && out[i] != NULL)
 			memcpy(out[i], other.data, other.size);
-		else if (at >= 0 && j < n)
-			pointers[j] = out[i];
 	}
-	if (!sizes) {
+	if (!sizes)
 		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARIES, n * sizeof(pointers[0]), pointers, NULL);
-		unsigned char *own[64] = {NULL};
-		bool any = false;
-		for (cl_uint i = 0; i < p->ndevices; i++) {
-			if (shadow_device(s, p->devices[i]) < 0 && own_sizes[i] > 0)
-				any = (own[i] = out[i]) != NULL || any;
-		}
-		if (code == CL_SUCCESS && any)
-			code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARIES, p->ndevices * sizeof(own[0]), own, NULL);
-	}
 	if (code == CL_SUCCESS && size_ret != NULL)
 		*size_ret = want;
 	return code;
@@ -143,7 +141,8 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 		break;
 	case CL_PROGRAM_BINARY_SIZES:
 	case CL_PROGRAM_BINARIES:
-		code = binaries(p, s, what == CL_PROGRAM_BINARY_SIZES, room, to, size_ret);
+		code = settled_for_others(p, s) ? next.clGetProgramInfo(handle, what, room, to, size_ret)
+										: binaries(p, s, what == CL_PROGRAM_BINARY_SIZES, room, to, size_ret);
 		break;
 	case CL_PROGRAM_KERNEL_NAMES:
 		code = kernel_names(s, room, to, size_ret);
@@ -174,6 +173,8 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 	}
 	cl_int code;
 
+	if (s != NULL && at < 0)
+		settled_for_others(p, s);
 	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code))
 		;
 	else if (at < 0)

@@ -96,6 +96,7 @@ struct shadow {
 	unsigned references; /* under the lock */
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
+	bool settled;        /* the driver has built the same in the application's program */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	cl_uint ndevices;
 	cl_device_id *devices;

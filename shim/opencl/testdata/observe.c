@@ -308,15 +308,10 @@ static void from_binary(void)
 	printf("built-in %d %d\n", q != NULL, code);
 }
 
-static void several(void)
+/* Programs for two devices. */
+static void pair(cl_device_id *parts)
 {
-	cl_device_id parts[2] = {NULL, NULL};
-	const cl_device_partition_property how[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
-	cl_uint n = 0;
-	cl_int code = clCreateSubDevices(device, how, 2, parts, &n);
-	printf("sub-devices %d %u\n", code, n);
-	if (code != CL_SUCCESS)
-		return;
+	cl_int code;
 	cl_context c = clCreateContext(NULL, 2, parts, NULL, NULL, &code);
 	cl_program p = make(c);
 	printf("  build %d\n", clBuildProgram(p, 2, parts, "-D MORE=4", NULL, NULL));
@@ -340,8 +335,30 @@ static void several(void)
 	printf("  the whole device is another %d\n", (p = make(c), clBuildProgram(p, 1, &device, NULL, NULL, NULL)));
 	clReleaseProgram(p);
 	clReleaseContext(c);
+}
+
+static void several(void)
+{
+	cl_device_id parts[2] = {NULL, NULL};
+	const cl_device_partition_property how[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+	cl_uint n = 0;
+	cl_int code = clCreateSubDevices(device, how, 2, parts, &n);
+	printf("sub-devices %d %u\n", code, n);
+	if (code != CL_SUCCESS)
+		return;
+	pair(parts);
 	clReleaseDevice(parts[0]);
 	clReleaseDevice(parts[1]);
+}
+
+static void two(void)
+{
+	cl_platform_id platform;
+	cl_device_id devices[2];
+	cl_uint n = 0;
+	clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, devices, &n) == CL_SUCCESS && n > 1)
+		pair(devices);
 }
 
 typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
@@ -394,7 +411,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*of)(void);
 	} parts[] = {{"options", options}, {"run", run}, {"rebuild", rebuild}, {"callbacks", callbacks}, {"wrong", wrong},
-		{"lifetimes", lifetimes}, {"separately", separately}, {"binary", from_binary}, {"several", several}, {"modules", modules}};
+		{"lifetimes", lifetimes}, {"separately", separately}, {"binary", from_binary}, {"several", several}, {"modules", modules}, {"two", two}};
 	cl_platform_id platform;
 	cl_int code;
 	setvbuf(stdout, NULL, _IONBF, 0);

@@ -103,7 +103,7 @@ static void once(int number)
 static void *worker(void *argument)
 {
 	int number = *(int *)argument;
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 20; i++) {
 		once(i % 5);           /* the same for all */
 		once(1000 * number + i); /* and its own */
 	}
