@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -93,16 +93,10 @@ var sortings = map[string]func(info store.Info) sortedRow{
 
 // entryName is what people know a program by: its kernels.
 func entryName(info store.Info) string {
-	const most = 3
-	names := info.Kernels
-	more := ""
-	if len(names) > most {
-		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	if len(names) == 0 {
+	if len(info.Kernels) == 0 {
 		return "–"
 	}
-	return printable(strings.Join(names, ", "), false) + more
+	return printable(human.Names(info.Kernels), false)
 }
 
 func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {

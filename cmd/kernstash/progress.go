@@ -11,13 +11,14 @@ import (
 )
 
 // progress tells people what is going on, on standard error: one line that is
-// written over on a terminal, a line for each step elsewhere. A nil progress
-// is silent. It is safe for concurrent use.
+// written over on a terminal, a line for each step elsewhere, unless it is the
+// same as the one before. A nil progress is silent. It is safe for concurrent use.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
 	over  bool // write over the line before
 	open  bool // a line is there to be written over
+	last  string
 	width int
 }
 
@@ -40,7 +41,10 @@ func (p *progress) say(format string, args ...any) {
 	defer p.mu.Unlock()
 	text := []rune(printable(fmt.Sprintf(format, args...), false))
 	if !p.over {
-		fmt.Fprintf(p.w, "%s\n", string(text))
+		if line := string(text); line != p.last {
+			p.last = line
+			fmt.Fprintf(p.w, "%s\n", line)
+		}
 		return
 	}
 	fmt.Fprintf(p.w, "\r\x1b[K%s", string(text[:min(len(text), p.width-1)]))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"testing"
 	"time"
 )
@@ -20,5 +21,22 @@ func TestCounted(t *testing.T) {
 		if got := counted("read", test.done, test.total, test.took); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
+	}
+}
+
+// TestProgressSaysWhatChanges: where nothing can be written over, what is said again
+// and again is one line.
+func TestProgressSaysWhatChanges(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	p := &progress{w: &b, width: 80}
+	for range 60 {
+		p.say("waiting")
+	}
+	p.say("building")
+	p.say("waiting")
+	p.done()
+	if got, want := b.String(), "waiting\nbuilding\nwaiting\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -90,6 +90,15 @@ func Plural[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Names writes a list of names: the first three, and how many more there are.
+func Names(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
 // Printable makes text that others wrote safe for a terminal: no control
 // characters but line feeds and tabs where lines says so.
 func Printable(s string, lines bool) string {

@@ -72,3 +72,20 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		all  []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"a"}, "a"},
+		{[]string{"a", "b", "c"}, "a, b, c"},
+		{[]string{"a", "b", "c", "d", "e"}, "a, b, c and 2 more"},
+	} {
+		if got := Names(tt.all); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.all, got, tt.want)
+		}
+	}
+}

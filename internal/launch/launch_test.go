@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,6 +96,50 @@ func TestModes(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.o, text, tt.want)
+		}
+	}
+}
+
+// TestManyKernels: people are told a few names of a program, machines all.
+func TestManyKernels(t *testing.T) {
+	t.Parallel()
+	kernels := make([]string, 60)
+	for i := range kernels {
+		kernels[i] = fmt.Sprintf("kernel_with_a_name_of_some_length_%02d", i)
+	}
+	whole := strings.Join(kernels, ", ") // 2278 bytes
+	path := filepath.Join(t.TempDir(), "report")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := runlog.Event{Kind: runlog.Asked, PID: 1, Label: whole, Outcome: runlog.Disk, Exe: "/bin/x", Door: "opencl-layer"}
+	if err := runlog.At(path).Write(e); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := runlog.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o Outcome
+	o.fill(s)
+	if o.Requests[0].Label != whole {
+		t.Errorf("JSON has %d bytes of %d: %s", len(o.Requests[0].Label), len(whole), o.Requests[0].Label)
+	}
+	var b strings.Builder
+	o.write(&b, true)
+	if want := strings.Join(kernels[:3], ", ") + " and 57 more  –\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("want %q in\n%s", want, b.String())
+	}
+	for label, want := range map[string]string{
+		"": "", "12 bytes": "12 bytes", "a, b": "a, b", "a, b, c, d, e…": "a, b, c and at least 2 more", "abc…": "abc…",
+	} {
+		if got := shortLabel(label); got != want {
+			t.Errorf("%q: %q, want %q", label, got, want)
 		}
 	}
 }

@@ -120,11 +120,21 @@ func (o *Outcome) writePrograms(w io.Writer) {
 			why = "would have been found: " + string(p.Observed)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", text(p.Key), p.Requests, p.Outcome,
-			human.Time(p.Spent), human.Time(p.Saved), text(p.Label), text(why))
+			human.Time(p.Spent), human.Time(p.Saved), text(shortLabel(p.Label)), text(why))
 	}
 	_ = t.Flush()
 	_, _ = w.Write(b.Bytes())
 	if o.More > 0 {
 		fmt.Fprintf(w, "and %d more\n", o.More)
 	}
+}
+
+// shortLabel names a program by a few of its kernels.
+func shortLabel(label string) string {
+	short := human.Names(strings.Split(label, ", "))
+	if strings.HasSuffix(label, "…") && short != label {
+		// The label itself was cut.
+		return strings.Replace(short, " and ", " and at least ", 1)
+	}
+	return short
 }

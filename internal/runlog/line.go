@@ -9,9 +9,13 @@ import (
 // MaxLine is the length of a line at most, its line feed included.
 const MaxLine = 4096
 
-// maxText is the length of a text at most. In a line that is too long for all
-// that, all texts are cut further.
-const maxText = 1024
+// maxText is the length of a text at most; a label, in which a program may have
+// many kernels, is longer. In a line that is too long for all that, all texts
+// are cut further.
+const (
+	maxText  = 1024
+	maxLabel = 3 // times as long
+)
 
 // line is an Event as it is written. Times are milliseconds, as everywhere in
 // our JSON.
@@ -36,7 +40,7 @@ func encode(e Event) ([]byte, error) {
 	for n := maxText; ; n /= 2 {
 		b, err := json.Marshal(line{
 			Event: e.Kind, PID: e.PID,
-			Door: cut(e.Door, n), Exe: cut(e.Exe, n), Key: cut(e.Key, n), Label: cut(e.Label, n),
+			Door: cut(e.Door, n), Exe: cut(e.Exe, n), Key: cut(e.Key, n), Label: cut(e.Label, maxLabel*n),
 			Outcome: e.Outcome, Reason: cut(e.Reason, n), Nearest: cut(e.Nearest, n), Observed: e.Observed,
 			SpentMS: millis(e.Spent), SavedMS: millis(e.Saved), Bytes: e.Bytes,
 		})
