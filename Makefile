@@ -60,6 +60,10 @@ fmt: ## format all Go files
 
 cross: ## what must build elsewhere: static without runtimes, without cgo, other systems
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/kernstash
+	for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build $(ENTRY) -o bin/kernstash-run-$$arch ./cmd/kernstash-run || exit 1; \
+		! LC_ALL=C readelf -lW bin/kernstash-run-$$arch | grep -q INTERP || { echo "bin/kernstash-run-$$arch is not static"; exit 1; }; \
+	done
 	CGO_ENABLED=0 $(GO) build -tags nogpu -o bin/kernstash-nogpu ./cmd/kernstash
 	@! ldd bin/kernstash-nogpu >/dev/null 2>&1 || { echo "bin/kernstash-nogpu is not static"; exit 1; }
 	$(GO) vet -tags nogpu ./...
