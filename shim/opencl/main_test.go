@@ -176,6 +176,9 @@ func (s *stage) run(t *testing.T, env []string, name string, args ...string) res
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(s.path("report"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if !strings.Contains(name, "/") {
 		name = filepath.Join(built, name)
 	}

@@ -3,6 +3,8 @@
 package opencl_layer_test
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -96,5 +98,25 @@ func TestShortTable(t *testing.T) {
 	r := s.mustRun(t, nil, "loader", args...)
 	if count(r.log, "built") != 1 || count(r.log, "restored") != 1 || count(r.report, `{"event":"loaded"`) != 1 {
 		t.Errorf("%s\n%s", r.log, r.report)
+	}
+}
+
+// A report that was removed is not made anew, nor is one written through a link,
+// which may lead anywhere.
+func TestReportIsNotMade(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, drivers[0])
+	gone, link, behind := s.path("gone"), s.path("link"), s.path("behind")
+	if err := errors.Join(os.WriteFile(behind, nil, 0o600), os.Symlink(behind, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{gone, link} {
+		s.mustRun(t, append(s.layered(), "KERNSTASH_REPORT="+path), "observe", "nothing")
+	}
+	if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
+	}
+	if text := s.text(t, "behind"); text != "" {
+		t.Errorf("written through a link: %s", text)
 	}
 }

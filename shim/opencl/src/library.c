@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,17 +25,33 @@ static atomic_int state = CLOSED;
 static const ksl_api *api; /* set before state is OPEN */
 static atomic_int opener;  /* the process that opened it */
 
+/* What would end a string of JSON, or is no text, is written as '?'. */
+static void plain(char *to, size_t size, const char *text)
+{
+	size_t n = 0;
+	for (; text[n] != 0 && n + 1 < size; n++)
+		to[n] = (unsigned char)text[n] < ' ' || text[n] == '"' || text[n] == '\\' ? '?' : text[n];
+	to[n] = 0;
+}
+
 void report(const char *event, const char *name, const char *value)
 {
-	char line[512];
+	char line[512], safe[384];
 	const char *file = secure_getenv("KERNSTASH_REPORT");
 	if (file == NULL || *file == 0)
 		return;
-	int n = snprintf(line, sizeof(line), "{\"event\":\"%s\",\"pid\":%d,\"%s\":\"%s\"}\n", event, (int)getpid(), name, value);
+	plain(safe, sizeof(safe), value);
+	int n = snprintf(line, sizeof(line), "{\"event\":\"%s\",\"pid\":%d,\"%s\":\"%s\"}\n", event, (int)getpid(), name, safe);
 	if (n < 0 || (size_t)n >= sizeof(line))
 		return;
 	int saved = errno;
-	int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	/* Whoever made the file removes it when nobody is to write any more. */
+	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	struct stat is;
+	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
 	if (fd >= 0) {
 		/* A report that can not be written is none; nothing else can be done. */
 		ssize_t written = write(fd, line, (size_t)n);
