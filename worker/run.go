@@ -158,13 +158,29 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 			continue
 		}
 		// A time in the future is another clock's.
-		if age := time.Since(e.Changed); age >= 0 && age < w.o.Settle && time.Since(e.Added) < maxSettle {
+		if age := time.Since(e.Changed); age >= 0 && age < w.settle(e, age) && time.Since(e.Added) < maxSettle {
 			soon = true
 			continue
 		}
 		return e, false, nil
 	}
 	return nil, soon, nil
+}
+
+// unlaunchedFactor is how much longer a program waits that nobody launched yet:
+// building it now and again for its launches takes the time twice.
+const unlaunchedFactor = 5
+
+// settle is how long a job of such an age waits for more.
+func (w *worker) settle(e *spool.Entry, age time.Duration) time.Duration {
+	longer := unlaunchedFactor * w.o.Settle
+	if age < w.o.Settle || age >= longer {
+		return w.o.Settle
+	}
+	if j, err := spool.Read(w.ctx, w.o.Store, e); err == nil && j.Kind == spool.Capture && len(j.Variants) == 0 {
+		return longer
+	}
+	return w.o.Settle
 }
 
 func (w *worker) more() bool {

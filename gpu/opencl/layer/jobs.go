@@ -90,28 +90,6 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	}
 }
 
-// addNow is add for a program that was not launched. It returns when the job is
-// written, some 0.2 ms later.
-func (j *jobs) addNow(p part, kind spool.Kind) {
-	if !j.l.cache.Writes() {
-		return
-	}
-	job := spool.Job{Kind: kind, Recipe: p.recipe, Log: p.log, HasLog: true, Cost: p.cost}
-	j.mu.Lock()
-	name := job.Name()
-	_, known := j.left[name]
-	if !known && len(j.left) < maxLeft {
-		if j.left == nil {
-			j.left = make(map[string][]string)
-		}
-		j.left[name] = nil
-	}
-	j.mu.Unlock()
-	if !known {
-		j.leave(job)
-	}
-}
-
 func (j *jobs) run() {
 	for {
 		j.mu.Lock()

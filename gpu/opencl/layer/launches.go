@@ -90,12 +90,13 @@ func (p *launches) know(steps []*step) {
 	p.tell()
 }
 
-// tell leaves a job for launches that the artifact is not ready for; the caller
-// holds the lock.
+// tell leaves a job for launches that the artifact is not ready for, and for a
+// program that has none, though it was not launched yet: many are asked for
+// their work-group sizes only. The caller holds the lock.
 func (p *launches) tell() {
 	for _, part := range p.parts {
 		fresh := slices.ContainsFunc(p.seen, func(v string) bool { return !slices.Contains(part.ready, v) })
-		if fresh {
+		if fresh || !part.there {
 			p.jobs.add(part, spool.Capture, append(slices.Clone(p.seen), part.ready...))
 		}
 	}
@@ -127,31 +128,7 @@ func space(sizes []uintptr, unused uintptr) *[3]uintptr {
 
 // Released tells that the application has given a program up.
 func (l *Layer) Released(program uint64) {
-	_ = l.guarded(func() error {
-		if p := l.programs.remove(program); p != nil {
-			p.gone()
-		}
-		return nil
-	})
-}
-
-func (s *programs) remove(id uint64) *launches {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.all[id]
-	delete(s.all, id)
-	return p
-}
-
-// gone leaves a job for what was compiled and never launched: applications ask
-// kernels for their work-group sizes, or build more than they use. It is written
-// at once, since many give their programs up right before they end.
-func (p *launches) gone() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, part := range p.parts {
-		if len(p.seen) == 0 && !part.there {
-			p.jobs.addNow(part, spool.Capture)
-		}
-	}
+	l.programs.mu.Lock()
+	defer l.programs.mu.Unlock()
+	delete(l.programs.all, program)
 }

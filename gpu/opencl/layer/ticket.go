@@ -401,11 +401,11 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 // that ends right after it: a hundredth of what it took, and so long.
 const lingering = 20 * time.Millisecond
 
-// linger waits a little for what was built to be stored.
+// linger waits a little for what was built to be stored, or left to the worker.
 func (t *Ticket) linger(outcomes []Outcome) {
 	var took time.Duration
 	for i := range outcomes {
-		if o := &outcomes[i]; o.Result == Built && len(o.Artifact.Binary) > 0 {
+		if o := &outcomes[i]; o.Result == Built {
 			took += o.Took
 		}
 	}
@@ -420,6 +420,7 @@ func (t *Ticket) linger(outcomes []Outcome) {
 		<-t.through
 		_ = t.l.guarded(func() error {
 			t.l.cache.Flush(lingering)
+			t.l.jobs.wait()
 			t.l.cache.KeepStats()
 			return nil
 		})

@@ -155,7 +155,9 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if p.String() != "built" || p.number == 0 || p.served.Artifacts[0].Kind != opencl.Deferred {
 		t.Fatalf("%v, number %d, %s", p, p.number, p.reason)
 	}
-	spooled(t, l, root, 0) // nothing was launched
+	if jobs := spooled(t, l, root, 1); len(jobs[0].Variants) != 0 {
+		t.Errorf("launches %v before there is one", jobs[0].Variants)
+	}
 	begin := time.Now()
 	if again := newHost(t, openLayer(t, root), device(t, "POCL")).build(code, &options); again.String() != "built" {
 		t.Errorf("another door: %v", again)
@@ -192,19 +194,20 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	}
 }
 
-// What was built on PoCL and given up without a launch is left for the worker
-// too, once; what was launched is not left anew.
+// What was built on PoCL is left for the worker even if it is never launched;
+// what is served is not, until it is launched in a new way.
 func TestUnlaunchedOnPoCLLeavesAJob(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
 	l := openLayer(t, root)
 	h := newHost(t, l, device(t, "POCL"))
-	launched, unlaunched, again := h.build(source(1), &none), h.build(source(2), &none), h.build(source(2), &none)
-	l.Launched(launched.number, "k", nil, []uintptr{64}, []uintptr{64})
-	for _, p := range []*program{launched, unlaunched, again} {
+	for _, n := range []int{1, 2, 2} {
+		p := h.build(source(n), &none)
+		if n == 1 {
+			l.Launched(p.number, "k", nil, []uintptr{64}, []uintptr{64})
+		}
 		l.Released(p.number)
 	}
-	l.Released(unlaunched.number)
 	jobs := spooled(t, l, root, 2)
 	for _, j := range jobs {
 		code := string(j.Recipe.Image.Units()[0].Code)
@@ -280,11 +283,11 @@ func TestPartialHit(t *testing.T) {
 }
 
 // Where one device of several refuses its artifact, the others keep theirs: that
-// of the one is built, and the launch that its entry was ready for is a job again.
+// of the one is built, and is a job again, which its launch is added to.
 func TestOneOfSeveralRefuses(t *testing.T) {
 	t.Parallel()
 	out := child(t, "refused", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
-	want := `["restored" "refused built"] ["restored" "built"], 2 hits, 1 refused, 1 jobs`
+	want := `["restored" "refused built"] ["restored" "built"], 2 hits, 1 refused, 2 jobs`
 	if out != want {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
