@@ -24,6 +24,9 @@ type StartOptions struct {
 	// Environ is the environment of this process, as os.Environ returns it.
 	Environ []string
 
+	// Command is the kernstash command; "" has it looked for.
+	Command string
+
 	// Library is the file beside which the command lies, in ../bin; "" for none.
 	Library string
 
@@ -72,6 +75,14 @@ func (s *Starter) Start() {
 	}
 }
 
+// StartNow is Start for who waits for the worker, whatever the policy: the error says
+// why none is started. That there is one is none.
+func (s *Starter) StartNow() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start()
+}
+
 func (s *Starter) start() error {
 	if OnBattery() {
 		return errors.New(endBattery)
@@ -79,9 +90,12 @@ func (s *Starter) start() error {
 	if s.o.Store.HasWorker() {
 		return nil
 	}
-	path, err := FindCommand(s.o.Library, s.o.Environ)
-	if err != nil {
-		return err
+	path := s.o.Command
+	if path == "" {
+		var err error
+		if path, err = FindCommand(s.o.Library, s.o.Environ); err != nil {
+			return err
+		}
 	}
 	environ := Environ(s.o.Environ, s.o.Store.Dir())
 	argv := []string{path, "worker", "run", "--quiet"}

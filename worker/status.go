@@ -76,15 +76,20 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 // askEvery is how often who waits looks again.
 const askEvery = 100 * time.Millisecond
 
-// startTime is how long a worker that was just started may take to be seen.
-const startTime = time.Second
+// What a worker may take to be seen that others have started a moment ago, and one
+// that the caller has started, on a busy machine.
+const (
+	startTime    = time.Second
+	ownStartTime = 10 * time.Second
+)
 
 // Wait waits until there is no job left, or none that a worker will do: then no
-// worker has run for a second. It calls progress, which may be nil, when something changed. It
-// returns what is left.
-func Wait(ctx context.Context, s *disk.Store, progress func(Status)) (Status, error) {
+// worker runs, and none has for a second. Where start is not nil it is called once,
+// if there are jobs and no worker runs: it says whether it has started one. Wait calls
+// progress, which may be nil, when something changed. It returns what is left.
+func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(Status)) (Status, error) {
 	var last Status
-	seen := time.Now() // when a worker ran last
+	seen, patience := time.Now(), startTime // when a worker ran last, how long none may
 	for first := true; ; first = false {
 		st, err := Ask(ctx, s)
 		if err != nil {
@@ -94,10 +99,16 @@ func Wait(ctx context.Context, s *disk.Store, progress func(Status)) (Status, er
 			progress(st)
 		}
 		last = st
-		if st.Running {
-			seen = time.Now()
+		switch {
+		case st.Running:
+			seen, patience = time.Now(), startTime
+		case st.Waiting > 0 && start != nil:
+			if start() {
+				seen, patience = time.Now(), ownStartTime
+			}
+			start = nil
 		}
-		if st.Waiting == 0 || time.Since(seen) > startTime {
+		if st.Waiting == 0 || time.Since(seen) > patience {
 			return st, nil
 		}
 		if err := sleep(ctx, askEvery); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -85,8 +86,9 @@ func (a *app) workerWaitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait until the worker has done what there is",
-		Long: `Wait until no job is left, or until no worker runs: then say what is left. It
-starts no worker; 'kernstash worker run --once' does the jobs itself.
+		Long: `Wait until no job is left, or until no worker runs: then say what is left. Where
+jobs wait and no worker runs it starts one first, unless the setting worker is off;
+'kernstash worker run --once' does the jobs itself.
 
 EXIT STATUS
   0  no job is left
@@ -104,7 +106,7 @@ EXIT STATUS
 			ctx, cancel := withTimeout(cmd.Context(), most)
 			defer cancel()
 			p := a.newProgress()
-			st, err := worker.Wait(ctx, d, func(st worker.Status) { p.say("%s", describeWorker(st)) })
+			st, err := worker.Wait(ctx, d, startWorker(d, s), func(st worker.Status) { p.say("%s", describeWorker(st)) })
 			p.done()
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				return err
@@ -121,6 +123,27 @@ EXIT STATUS
 	}
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this; 0 = as long as it takes")
 	return cmd
+}
+
+// startWorker returns what starts a worker in a process of its own, nil where the
+// settings want none.
+func startWorker(d *disk.Store, s *settings.Settings) func() bool {
+	if !hasRuntimes || s.Worker == settings.WorkerOff || !writable(s) {
+		return nil
+	}
+	return func() bool {
+		self, err := os.Executable()
+		if err != nil {
+			return false
+		}
+		o := worker.StartOptions{Store: d, Policy: settings.WorkerAuto, Environ: os.Environ(), Command: self}
+		return worker.NewStarter(o).StartNow() == nil
+	}
+}
+
+// writable says whether the settings let anybody write the cache.
+func writable(s *settings.Settings) bool {
+	return !s.Disable && s.Persistent && s.Mode != settings.ModeReadOnly
 }
 
 func (a *app) workerStopCommand() *cobra.Command {
@@ -229,7 +252,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 		return err
 	}
 	defer closeDisk(d, &err)
-	if s.Disable || !s.Persistent || s.Mode == settings.ModeReadOnly {
+	if !writable(s) {
 		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
 	}
 	self, err := os.Executable()
@@ -254,7 +277,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 	st, err := worker.Run(ctx, o)
 	for errors.Is(err, store.ErrLocked) && o.Once {
 		p.say("waiting for the worker that runs")
-		if _, err = worker.Wait(ctx, d, nil); err == nil {
+		if _, err = worker.Wait(ctx, d, nil, nil); err == nil {
 			st, err = worker.Run(ctx, o)
 		}
 	}

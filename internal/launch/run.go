@@ -55,6 +55,7 @@ func Run(o *Options, command []string) (status int, err error) {
 // runner is a run that is about to begin.
 type runner struct {
 	command supervise.Command
+	env     environ // with the settings that were chosen, without what brings us in
 	target  Target
 	outcome Outcome
 	report  *os.File // nil: nobody wants to know
@@ -76,6 +77,7 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	r := &runner{outer: env.get(runlog.Variable)}
 	r.outcome = Outcome{Command: command, Door: "none"}
 	env = env.with(settings)
+	r.env = env
 	r.outcome.Disabled = env.get("KERNSTASH_DISABLE") == "1"
 	if !r.outcome.Disabled {
 		r.target = Look(file, env)
@@ -181,6 +183,7 @@ func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
 		out.write(&b, o.Report)
 		say(string(b))
 	}
+	r.startWorker()
 }
 
 type textBuffer []byte

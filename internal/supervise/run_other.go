@@ -13,6 +13,9 @@ func Run(Command) (End, error) { return End{}, ErrUnsupported }
 // Exec replaces this process by a command.
 func Exec(Command) error { return ErrUnsupported }
 
+// Detach starts a program and waits for nothing of it.
+func Detach(Command) error { return ErrUnsupported }
+
 // End is how a command ended.
 type End struct{}
 

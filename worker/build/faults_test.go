@@ -241,7 +241,7 @@ func TestTwoWorkers(t *testing.T) {
 	if st, err := worker.Ask(bg, other); err != nil || !st.Running {
 		t.Errorf("who asks: %+v, %v", st, err)
 	}
-	if st, err := worker.Wait(bg, other, nil); err != nil || st.Waiting != 0 {
+	if st, err := worker.Wait(bg, other, nil, nil); err != nil || st.Waiting != 0 {
 		t.Errorf("who waits: %+v, %v", st, err)
 	}
 	if st := <-first; st.Done != 1 {
