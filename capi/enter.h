@@ -5,6 +5,7 @@
 #define KS_ENTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Says whether Go can be entered: false in a child that was forked after the
  * library was loaded, where Go's threads are gone and a call would hang. It costs
@@ -21,5 +22,10 @@ bool ks_usable(void);
  *     making, has go called on a thread of ours, and waits for it.
  * False: go was not called (a forked child, no memory for a thread). */
 bool ks_enter(void (*go)(void *), void *arg);
+
+/* Returns the lowest address that the process's first thread may use as its stack,
+ * and the one past its highest; false on any other thread or stack, or where they can
+ * not be told so. */
+bool ks_first_stack(uintptr_t *low, uintptr_t *high);
 
 #endif

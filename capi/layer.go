@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -24,11 +23,6 @@ import (
 // anybody gets the functions.
 var theLayer *layer.Layer
 
-// layerGC has Go collect its garbage when a quarter of what is in use has come to
-// it, and at a megabyte: an application that did not ask for us is to lose little
-// memory, and artifacts come one by one.
-const layerGC = 25
-
 //export ksl_go_open
 func ksl_go_open(arg unsafe.Pointer) {
 	used()
@@ -38,7 +32,7 @@ func ksl_go_open(arg unsafe.Pointer) {
 			theLayer, c.open = nil, 0
 		}
 	}()
-	debug.SetGCPercent(layerGC)
+	collectOften()
 	l, err := layer.Open(layer.Options{Left: func() { layerWorker().Start() }})
 	if err == nil {
 		theLayer, c.open = l, 1

@@ -3,6 +3,7 @@ package deps
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -21,7 +22,7 @@ var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idiraft
 var defines = []string{"-D", "--define-macro", "-define-macro"}
 
 // plain are options that read and write nothing.
-var plain = words(`
+var plain = lazyWords(`
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
 	-create-library -enable-link-options -arch --gpu-architecture
@@ -43,7 +44,7 @@ var valued = []string{
 }
 
 // features are what -f and -fno- switch without reading or writing anything.
-var features = words(`
+var features = lazyWords(`
 	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
 	honor-nans honor-infinities unsafe-math-optimizations approx-func fp-contract fp-model ffp-contract denormal-fp-math
 	unroll-loops unroll-all-loops vectorize tree-vectorize slp-vectorize tree-slp-vectorize
@@ -54,12 +55,16 @@ var features = words(`
 
 // takesNext are options whose argument may be the next word, which then is
 // nothing to be linked.
-var takesNext = append(words(`-U -x -std --std -arch --gpu-architecture`), readsDir...)
+var takesNext = append([]string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}, readsDir...)
 
 // linked are ends of names of files that a bare word makes a linker read.
 var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fatbin", ".cubin"}
 
-func words(list string) []string { return strings.Fields(list) }
+// lazyWords returns what splits a list when it is first needed: a process that knows its
+// programs needs few of them.
+func lazyWords(list string) func() []string {
+	return sync.OnceValue(func() []string { return strings.Fields(list) })
+}
 
 // ScanOptions looks through the words of build options (see key.Tokens) for
 // what reads or writes files, and for macros that depend on time. Options that
@@ -109,7 +114,7 @@ func (s *optionScanner) word(w string) Reason {
 		return s.define(w[2:])
 	case startsSo(w, readsDir):
 		s.readsPath = true
-	case slices.Contains(plain, w), startsSo(w, valued), isFeature(w), isWarning(w):
+	case slices.Contains(plain(), w), startsSo(w, valued), isFeature(w), isWarning(w):
 	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
 		return Reason{stats.NotCacheableFile, "option " + w}
 	default:
@@ -162,7 +167,7 @@ func (s *optionScanner) define(macro string) Reason {
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
-	return ok && slices.Contains(features, name)
+	return ok && slices.Contains(features(), name)
 }
 
 // isWarning says whether w is about warnings. A comma makes it one of those

@@ -39,7 +39,7 @@ func parseProcessor(text string) (model, flags string) {
 			parts = append(parts, strings.TrimSpace(name)+" "+value)
 		case "flags", "Features":
 			words := strings.Fields(value)
-			words = slices.DeleteFunc(words, func(w string) bool { return indifferent[w] })
+			words = slices.DeleteFunc(words, func(w string) bool { return indifferent()[w] })
 			slices.Sort(words)
 			flags = strings.Join(slices.Compact(words), " ")
 		}
@@ -54,7 +54,7 @@ func parseProcessor(text string) (model, flags string) {
 // of virtual machines that no compiler looks at. They differ between releases
 // of the kernel, and between a machine and a guest on it. A flag that is not
 // known here counts.
-var indifferent = func() map[string]bool {
+var indifferent = sync.OnceValue(func() map[string]bool {
 	m := make(map[string]bool)
 	for _, w := range strings.Fields(`
 		hypervisor constant_tsc nonstop_tsc nonstop_tsc_s3 tsc_known_freq tsc_reliable tsc_adjust
@@ -73,4 +73,4 @@ var indifferent = func() map[string]bool {
 		m[w] = true
 	}
 	return m
-}()
+})

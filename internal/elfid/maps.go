@@ -22,12 +22,20 @@ type Mappings []Mapping
 // now. Files that were deleted or replaced since have no path: what is there
 // now is not what runs. There are no mappings on systems without that file.
 func Loaded() Mappings {
-	b, err := os.ReadFile("/proc/self/maps")
+	f, err := os.Open("/proc/self/maps")
 	if err != nil {
 		return nil
 	}
-	return parseMaps(b)
+	defer f.Close()
+	// It has no size to be known beforehand, and is some 20 KB with a GPU driver.
+	b := bytes.NewBuffer(make([]byte, 0, mapsSize))
+	if _, err := b.ReadFrom(f); err != nil {
+		return nil
+	}
+	return parseMaps(b.Bytes())
 }
+
+const mapsSize = 64 << 10
 
 // parseMaps reads lines such as
 //
@@ -52,9 +60,18 @@ func parseMaps(b []byte) Mappings {
 			m[n-1].End = uintptr(end)
 			continue
 		}
-		m = append(m, Mapping{uintptr(start), uintptr(end), string(path)})
+		m = append(m, Mapping{uintptr(start), uintptr(end), pathOf(m, path)})
 	}
 	return m
+}
+
+// pathOf returns a path as a string, the last one's where it is the same: a file is mapped
+// in several pieces.
+func pathOf(m Mappings, path []byte) string {
+	if n := len(m); n > 0 && m[n-1].Path == string(path) {
+		return m[n-1].Path
+	}
+	return string(path)
 }
 
 // Find returns the mapping that holds an address.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"sync"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -33,7 +34,9 @@ const (
 // maxJobLine bounds the first line: two numbers are in it.
 const maxJobLine = len(jobMagic) + len(jobVersion) + len(" 1048576 ffffffff\n")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// Made when it is needed: it takes longer than most of what a process of a few hits
+// does.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // EncodeJob encodes a head and a recipe. It does not touch what is in the head,
 // which should be text for people.
@@ -47,7 +50,7 @@ func EncodeJob(head []byte, r *key.Recipe) ([]byte, error) {
 	b := make([]byte, maxJobLine, maxJobLine+len(head)+1024+int(r.Image.Size()))
 	b = append(append(b, head...), '\n')
 	b = r.Append(b)
-	line := fmt.Appendf(nil, "%s%s %d %08x\n", jobMagic, jobVersion, len(head), crc32.Checksum(b[maxJobLine:], castagnoli))
+	line := fmt.Appendf(nil, "%s%s %d %08x\n", jobMagic, jobVersion, len(head), crc32.Checksum(b[maxJobLine:], castagnoli()))
 	b = b[maxJobLine-len(line):] // the line is no longer than what was left for it
 	copy(b, line)
 	if len(b) > MaxJob {
@@ -85,7 +88,7 @@ func DecodeJob(b []byte) (head []byte, r *key.Recipe, err error) {
 	if uint64(len(rest)) <= n {
 		return nil, nil, ErrTruncated
 	}
-	if fmt.Sprintf("%08x", crc32.Checksum(rest, castagnoli)) != string(fields[2]) {
+	if fmt.Sprintf("%08x", crc32.Checksum(rest, castagnoli())) != string(fields[2]) {
 		return nil, nil, ErrDigest
 	}
 	if rest[n] != '\n' {
