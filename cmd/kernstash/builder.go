@@ -20,6 +20,7 @@ import (
 type builder struct {
 	options    kernstash.Options
 	compile    string
+	noOptions  bool
 	jobs       int
 	title      string
 	waits      string   // why a program is not stored without a launch; "" if it is
@@ -40,7 +41,7 @@ func openBuilder(o buildOptions, d *disk.Store, layers []string, flags map[strin
 	}
 	b := &builder{
 		options: kernstash.Options{ConfigFile: config, Flags: flags},
-		compile: o.compileOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d, layers: layers,
+		compile: o.compileOptions(), noOptions: o.noOptions && device.TellsNoOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d, layers: layers,
 	}
 	if device.Kind() == opencl.Deferred {
 		b.localSizes = o.localSizes
@@ -143,7 +144,7 @@ func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][
 	}
 	rt := opencl.NewRuntime(b.context, opencl.RuntimeOptions{SpecializeLocalSizes: sizes})
 	x := kernstash.NewContext(cache, rt, kernstash.ContextOptions{})
-	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile})
+	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile, NoOptions: b.noOptions})
 	if err != nil {
 		return got, errors.Join(err, cache.Close())
 	}

@@ -26,7 +26,9 @@ was there already, failed (with the compiler's log), or cannot be cached and
 why.
 
 A program finds what was built here if it asks with the same source and the
-same options, word for word; --options gives them as they are.
+same options, word for word; --options gives them as they are. Some drivers
+(PoCL) answer a program that passes no options otherwise than one that passes
+empty ones: for the former say --no-options.
 
 Some drivers (PoCL) make code only when a kernel is launched, for each local
 size anew. For them say which local sizes will be used: --local-size 64, or
@@ -55,6 +57,7 @@ EXIT STATUS
 	flags.StringArrayVarP(&o.defines, "define", "D", nil, "macro, as NAME or NAME=VALUE; given to the compiler as -DNAME=VALUE")
 	flags.StringArrayVarP(&o.includes, "include", "I", nil, "directory to search for headers")
 	flags.StringVar(&o.options, "options", "", "build options, behind those of -D and -I")
+	flags.BoolVar(&o.noOptions, "no-options", false, "as for a program that passes no options at all: NULL, not \"\"")
 	flags.StringVar(&o.device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.StringArrayVar(&localSizes, "local-size", nil, "local size that will be launched: 64, 16x16, 8x8x4")
 	flags.IntVarP(&o.jobs, "jobs", "j", o.jobs, "files at a time")
@@ -66,6 +69,7 @@ type buildOptions struct {
 	defines, includes []string
 	options, device   string
 	localSizes        [][3]int
+	noOptions         bool
 	jobs              int
 }
 
@@ -140,6 +144,9 @@ func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
 				return usagef("--%s %q: drivers split options at spaces; give it with --options, quoted as your driver wants it", words.flag, v)
 			}
 		}
+	}
+	if o.noOptions && o.compileOptions() != "" {
+		return usagef("--no-options beside options: %s", o.compileOptions())
 	}
 	if o.jobs < 1 {
 		return usagef("--jobs %d: want 1 or more", o.jobs)

@@ -2,7 +2,11 @@
 
 package dl
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // Call calls the function in C's calling convention with arguments of at most
 // 64 bits each, none of them floating point, 32 at most, and returns the first
@@ -21,6 +25,16 @@ func (f Func) Call(args ...uintptr) uintptr {
 
 func open(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+// noLoad is RTLD_NOLOAD of glibc and musl; that of macOS is another.
+const noLoad = 0x4
+
+func loaded(name string) (uintptr, error) {
+	if runtime.GOOS != "linux" {
+		return 0, ErrUnsupported
+	}
+	return purego.Dlopen(name, purego.RTLD_LAZY|noLoad)
 }
 
 // anywhere is the handle of all that the process has loaded at its start.

@@ -9,6 +9,8 @@ func (f Func) Call(args ...uintptr) uintptr { return 0 }
 
 func open(string) (uintptr, error) { return 0, ErrUnsupported }
 
+func loaded(string) (uintptr, error) { return 0, ErrUnsupported }
+
 const anywhere = uintptr(0)
 
 func symbol(uintptr, string) (uintptr, bool) { return 0, false }

@@ -44,6 +44,13 @@ func Open(names ...string) (*Library, error) {
 	return nil, fmt.Errorf("open library %s: %w: %s", strings.Join(names, ", "), ErrNoLibrary, strings.Join(said, "; "))
 }
 
+// Loaded returns the library of a soname if the process has it loaded already,
+// by whomever; known on Linux alone.
+func Loaded(soname string) (*Library, bool) {
+	h, err := loaded(soname)
+	return &Library{soname, h}, err == nil && h != 0
+}
+
 // Name returns the name that the library was found by.
 func (l *Library) Name() string { return l.name }
 

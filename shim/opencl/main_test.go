@@ -88,7 +88,12 @@ func compile() error {
 			return err
 		}
 	}
-	return program("observe", filepath.Join(built, "observe"), "-lOpenCL")
+	for _, name := range []string{"observe", "file"} {
+		if err := program(name, filepath.Join(built, name), "-lOpenCL"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // program compiles one C program of testdata.
