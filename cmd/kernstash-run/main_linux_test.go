@@ -160,6 +160,59 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestFound: the file that is run is the one that execvp(3) runs.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "kernstash-found-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	first, second, pipe := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "pipe")
+	for file, mode := range map[string]os.FileMode{first: 0o700, second: 0o755} {
+		if err := errors.Join(os.Mkdir(file, 0o755), os.Chmod(file, 0o755),
+			os.WriteFile(file+"/prog", []byte("#!/bin/sh\necho "+filepath.Base(file)+"\n"), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o755), os.Chmod(pipe, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for way, flags := range ways {
+		if flags == nil {
+			continue
+		}
+		here := under(flags, "prog")
+		here.Dir, here.Env = second, []string{"PATH="}
+		if out, err := here.Output(); err != nil || string(out) != "second\n" {
+			t.Errorf("%s, empty PATH: %q, %v", way, out, err)
+		}
+		wait := under(flags, pipe)
+		timer := time.AfterFunc(20*time.Second, func() { _ = wait.Process.Kill() })
+		if got := status(t, wait); got != "126" {
+			t.Errorf("%s, a pipe: %s", way, got)
+		}
+		timer.Stop()
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("NOT RUN: only root can be somebody else")
+	}
+	// What only somebody else may execute is passed over. The installation lies where
+	// nobody else may look.
+	program := filepath.Join(dir, "kernstash")
+	copyFile(t, kernstash(), program)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", "-q", "prog")
+	cmd.Env = []string{"PATH=" + first + ":" + second + ":/bin"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.Output(); err != nil || string(out) != "second\n" {
+		t.Errorf("as somebody else: %q, %v", out, err)
+	}
+}
+
 // countSignals is a program that says which signals came, until SIGALRM or its
 // input ends.
 func countSignals() {

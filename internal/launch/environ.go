@@ -15,12 +15,17 @@ type Variable struct {
 type environ []string
 
 func (e environ) get(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+func (e environ) lookup(name string) (value string, ok bool) {
 	for _, kv := range e {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // with returns a copy in which the variables have these values and all others

@@ -104,7 +104,10 @@ func (o *Options) prepare(command []string) (*runner, error) {
 
 // searchPath is where execvp(3) searches.
 func searchPath(env environ) string {
-	if path := env.get("PATH"); path != "" {
+	if path, ok := env.lookup("PATH"); ok {
+		if path == "" {
+			return "."
+		}
 		return path
 	}
 	return "/bin:/usr/bin"

@@ -35,7 +35,7 @@ type Summary struct {
 	Equal     int // of those, whose build made the same
 	Different int // of those, whose build made something else
 
-	Jobs int // recipes left for the worker
+	Jobs int // recipes left for the worker, each once
 
 	Programs []Program // what was asked for, each once, in order; at most some thousands
 	More     int       // programs beyond that
@@ -117,13 +117,14 @@ type summer struct {
 	processes                              map[int]bool
 	doors, out, compiles, passes, failures map[string]int
 	programs                               map[identity]int // index
+	jobs                                   map[string]bool  // by key
 }
 
 func newSummer() *summer {
 	return &summer{
 		processes: make(map[int]bool), doors: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
-		programs: make(map[identity]int),
+		programs: make(map[identity]int), jobs: make(map[string]bool),
 	}
 }
 
@@ -145,6 +146,11 @@ func (s *summer) line(b []byte) {
 	case Out:
 		count(s.out, e.Reason)
 	case Job:
+		// Of a program it is told again when a launch is added.
+		if e.Key != "" && (s.jobs[e.Key] || len(s.jobs) >= maxDetails) {
+			break
+		}
+		s.jobs[e.Key] = true
 		s.Jobs++
 	case Asked:
 		s.asked(e)

@@ -127,3 +127,16 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestJobsOfAProgram: a program for which launches are added is one job.
+func TestJobsOfAProgram(t *testing.T) {
+	t.Parallel()
+	s, err := Read(strings.NewReader(`{"event":"job","pid":1,"key":"a"}
+{"event":"job","pid":1,"key":"a","label":"k"}
+{"event":"job","pid":2,"key":"b"}
+{"event":"job","pid":2}
+`))
+	if err != nil || s.Jobs != 3 {
+		t.Errorf("%d jobs, %v", s.Jobs, err)
+	}
+}

@@ -77,8 +77,8 @@ func executable(file string) error {
 			err = pathErr.Err
 		}
 		return err
-	case info.IsDir() || info.Mode().Perm()&0o111 == 0:
-		return syscall.EACCES
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return syscall.EACCES // of a pipe too, which whoever opened it would wait for
 	}
-	return nil
+	return mayExecute(file)
 }
