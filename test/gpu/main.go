@@ -6,6 +6,8 @@
 //
 //	go build -o gpu ./gpu && cc -O2 gpu/testdata/heavy.c -o heavy -lOpenCL
 //	./gpu -kernstash …/bin/kernstash -heavy ./heavy -cuda /usr/local/cuda/lib64
+//
+// The driver's ICD file must be installed, and be the first.
 package main
 
 import (
@@ -32,7 +34,7 @@ type way struct {
 
 type bench struct {
 	kernstash, heavy, args string
-	scratch, icd           string
+	scratch                string
 	times                  int
 }
 
@@ -40,16 +42,16 @@ func main() {
 	kernstash := flag.String("kernstash", "bin/kernstash", "the `command`, its libraries beside it")
 	heavy := flag.String("heavy", "./heavy", "the `program`, built from heavy.c")
 	cuda := flag.String("cuda", "", "`directory` of CUDA's libOpenCL.so.1, to measure LD_PRELOAD")
-	icd := flag.String("icd", "", "`library` of the driver, where no ICD file is installed")
+	loader := flag.String("loader", "", "`directory` of an OpenCL loader that knows layers, where the usual one knows none")
 	times := flag.Int("n", 5, "processes of each kind")
 	flag.Parse()
-	if err := show(*kernstash, *heavy, *cuda, *icd, *times); err != nil {
+	if err := show(*kernstash, *heavy, *cuda, *loader, *times); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
 		os.Exit(1)
 	}
 }
 
-func show(kernstash, heavy, cuda, icd string, times int) error {
+func show(kernstash, heavy, cuda, loader string, times int) error {
 	scratch, err := os.MkdirTemp("", "kernstash-gpu")
 	if err != nil {
 		return err
@@ -64,18 +66,15 @@ func show(kernstash, heavy, cuda, icd string, times int) error {
 			return err
 		}
 	}
-	if icd != "" {
-		b.icd = filepath.Join(scratch, "nvidia.icd")
-		if err := os.WriteFile(b.icd, []byte(icd+"\n"), 0o600); err != nil {
-			return err
-		}
-	}
 	ways := []way{
 		{name: "built, driver's cache off"},
 		{name: "driver's own cache, warm", cached: true, warm: true},
 		{name: "layer, driver's cache off", door: "layer"},
 		{name: "layer, driver's cache on, empty", door: "layer", cached: true},
 		{name: "layer, driver's cache on, warm", door: "layer", cached: true, warm: true},
+	}
+	for i := range ways {
+		ways[i].loader = loader
 	}
 	if cuda != "" {
 		ways = append(ways,
@@ -151,9 +150,6 @@ func (b *bench) start(w way, cache, root string) (s started, err error) {
 	c.Env = append(os.Environ(), "CUDA_CACHE_PATH="+cache, "KERNSTASH_DIR="+root)
 	if !w.cached {
 		c.Env = append(c.Env, "CUDA_CACHE_DISABLE=1")
-	}
-	if b.icd != "" {
-		c.Env = append(c.Env, "OCL_ICD_VENDORS="+b.icd)
 	}
 	if w.loader != "" {
 		c.Env = append(c.Env, "LD_LIBRARY_PATH="+w.loader)
