@@ -152,8 +152,8 @@ func (a *app) enableApp(cmd *cobra.Command, o *launch.Options, program string) e
 	}
 	dir := filepath.Dir(path)
 	dirs := filepath.SplitList(os.Getenv("PATH"))
-	at := slices.Index(dirs, dir)
-	found, err := supervise.Find(program, strings.Join(without(dirs, dir), string(filepath.ListSeparator)))
+	at := slices.IndexFunc(dirs, func(d string) bool { return sameDir(d, dir) })
+	found, err := findOther(program, slices.DeleteFunc(slices.Clone(dirs), func(d string) bool { return sameDir(d, dir) }))
 	if err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
@@ -176,15 +176,45 @@ exec "$program" "$@"
 	if err := a.writeOwn(path, "#!/bin/sh\n", script, 0o755, "for "+found); err != nil {
 		return err
 	}
-	if first := slices.Index(dirs, filepath.Dir(found)); at < 0 || at > first {
+	first := slices.IndexFunc(dirs, func(d string) bool { return sameDir(d, filepath.Dir(found)) })
+	if at < 0 || at > first {
 		fmt.Fprintf(a.err, "kernstash: warning: %s does not come before %s in PATH, so the script is not what %s leads to\n",
 			dir, filepath.Dir(found), program)
 	}
 	return nil
 }
 
-func without(list []string, s string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e == s })
+// sameDir says whether two names lead to one directory: PATH may name it through a
+// link, or with a slash behind it.
+func sameDir(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// findOther finds a program that is no script of 'kernstash enable': that would
+// start itself for ever.
+func findOther(program string, dirs []string) (string, error) {
+	for {
+		found, err := supervise.Find(program, strings.Join(dirs, string(filepath.ListSeparator)))
+		if err != nil {
+			return "", err
+		}
+		real, err := filepath.EvalSymlinks(found)
+		if err != nil {
+			return "", err
+		}
+		if _, is, err := ownFile(real).read(); !is || err != nil {
+			return found, nil
+		}
+		dirs = slices.DeleteFunc(dirs, func(d string) bool { return sameDir(d, filepath.Dir(found)) })
+	}
 }
 
 // runFlags returns the flags for 'kernstash run', as words of a shell.
