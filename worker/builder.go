@@ -39,15 +39,19 @@ type outcome struct {
 	Left   []string `json:"left"`
 }
 
-// maxSaid bounds what is kept of what a builder prints, and of its outcome.
-const maxSaid = 16 << 10
+// maxSaid bounds what is kept of what a builder prints, and maxOutcome of its
+// outcome, which may name all launches of a job.
+const (
+	maxSaid    = 16 << 10
+	maxOutcome = 1 << 20
+)
 
 // build has a job done by a process of its own.
 //
 // The process reads the job from its standard input, which stays open: when it
 // closes, this process has ended, and so does the builder. Its working directory is
-// its own. It writes the outcome to descriptor 3. It has no other descriptors, and no other standard output than one
-// that is kept to tell why it crashed.
+// its own. It writes the outcome to descriptor 3. It has no other descriptors, and no
+// other standard output than one that is kept to tell why it crashed.
 func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	b, err := j.Encode()
 	if err != nil {
@@ -70,7 +74,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
 	cmd.Dir = filepath.Join(dir, treeDir)
 	alone(cmd)
-	said, printed := &tail{}, &tail{}
+	said, printed := &tail{most: maxOutcome}, &tail{most: maxSaid}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.WaitDelay = time.Second
 	if err := w.talk(cmd, b, said); err != nil {
@@ -132,7 +136,7 @@ func (w *worker) talk(cmd *exec.Cmd, job []byte, said *tail) error {
 	go func() {
 		defer close(said.done)
 		defer read.Close()
-		_, _ = io.Copy(said, io.LimitReader(read, maxSaid))
+		_, _ = io.Copy(said, io.LimitReader(read, maxOutcome))
 	}()
 	// The end of the process ends the write; Wait closes the pipe.
 	go func() { _, _ = in.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(job))), job...)) }()
@@ -158,13 +162,14 @@ func crash(err error, printed string) string {
 // tail keeps the end of what is written to it.
 type tail struct {
 	b    []byte
+	most int
 	done chan struct{}
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.b = append(t.b, b...)
-	if len(t.b) > 2*maxSaid {
-		t.b = bytes.Clone(t.b[len(t.b)-maxSaid:])
+	if len(t.b) > 2*t.most {
+		t.b = bytes.Clone(t.b[len(t.b)-t.most:])
 	}
 	return len(b), nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/stats"
@@ -288,8 +289,14 @@ func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 	w.ended(e, begin, stateRefused, reason)
 }
 
+// maxReason bounds a reason, which may be what a compiler printed.
+const maxReason = 1 << 10
+
 // ended tells how a job ended.
 func (w *worker) ended(e *spool.Entry, begin time.Time, state, reason string) {
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
 	w.o.Trace.Info("job ended", "job", e.Name, "state", state, "reason", reason, "took", time.Since(begin))
 	end := Ended{Job: e.Name, State: state, Reason: reason, At: time.Now(), Took: time.Since(begin)}
 	w.status.Last = slices.Insert(w.status.Last, 0, end)
