@@ -33,6 +33,10 @@ type Image struct {
 type imageFiles struct {
 	reads       []bool // for each unit, whether it does
 	resolutions resolutions
+
+	// fixed returns those units as they were compiled for a device; nil: the files
+	// are looked at. See NewCompiledImage.
+	fixed func(device int) []key.Unit
 }
 
 var imageSerials atomic.Uint64

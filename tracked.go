@@ -37,6 +37,7 @@ type tracked struct {
 	manifests []manifest  // of the units that read files
 	dir       string      // the working directory
 	was       key.Digest  // of the image by manifests that do not hold any more; zero: none
+	fixed     bool        // as of when its units were compiled; see NewCompiledImage
 
 	// contents of the files, until somebody takes them; nil where they were not
 	// read.
@@ -53,7 +54,7 @@ type manifest struct {
 // changed names what is not as it was when the program was tracked, "" if
 // nothing: then what was built meanwhile was built from these files.
 func (t *tracked) changed() string {
-	if t == nil || t.image == nil {
+	if t == nil || t.image == nil || t.fixed {
 		return ""
 	}
 	if dir, err := os.Getwd(); err != nil || dir != t.dir {
@@ -89,6 +90,8 @@ func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
 		return nil, err
 	case !against.None():
 		return &tracked{against: against}, nil
+	case r.Image.files.fixed != nil:
+		return r.Image.trackedThen(devices[0]), nil
 	}
 	dir, err := os.Getwd()
 	var s deps.Search

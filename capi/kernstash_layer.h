@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define KSL_ABI 1u
+#define KSL_ABI 2u
 
 /* A string or a piece of code, not terminated. data == NULL: there is none,
  * which is not the same as an empty one. */
@@ -80,6 +80,7 @@ typedef struct ksl_unit { /* what one program object was made of */
 	const ksl_header *headers;
 	const ksl_constant *constants;
 	ksl_bytes options; /* of clCompileProgram; none for a build */
+	uint64_t compiled; /* for KSL_LINK: what KSL_COMPILE's DONE calls it; else 0 */
 } ksl_unit;
 
 /* What is to happen: clBuildProgram; clLinkProgram of units that are all known;
@@ -88,8 +89,13 @@ typedef struct ksl_unit { /* what one program object was made of */
  * RESTORED); with a hole it is not known: KSL_BUILT needs the log alone, no binary.
  *
  * Passed through: links of units with different options or constants, and of
- * libraries; compiles and links of units that read header files, which may change
- * between the two. Equal sets of units in any order are equal links. */
+ * libraries. Equal sets of units in any order are equal links.
+ *
+ * A unit that reads header files means them as they were when it was compiled. DONE
+ * of KSL_COMPILE calls it something then (reply.program), which stands for it in
+ * links until it is given to released; 0: it reads none, or nobody knows which,
+ * and links of it are passed through. A compilation that was skipped and is done
+ * later reads what is there then: it counts only if unchanged says so after it. */
 enum { KSL_BUILD = 1, KSL_LINK = 2, KSL_COMPILE = 3 };
 
 typedef struct ksl_driver { /* the platform's own entry points, beneath any layer */
@@ -151,7 +157,7 @@ typedef struct ksl_reply {
 	uint32_t nartifacts;           /* SERVE: the request's ndevices */
 	const ksl_artifact *artifacts; /* SERVE: in the request's order */
 	uint64_t ticket;               /* SERVE: for next and end; else 0 */
-	uint64_t program;              /* DONE: for launched and released; 0: nobody wants to know */
+	uint64_t program;              /* DONE: for launched and released, of KSL_COMPILE for links; 0: nobody wants to know */
 	const char *reason;            /* PASS: why, for traces; else NULL */
 } ksl_reply;
 
@@ -188,12 +194,16 @@ typedef struct ksl_api {
 	void (*launched)(uint64_t program, const char *kernel, uint32_t dimensions,
 		const size_t *offset, const size_t *global, const size_t *local);
 
-	/* The application has given the program up. */
+	/* The application has given the program, or the compiled unit, up. */
 	void (*released)(uint64_t program);
 
 	/* Counts something that the shim passed through by itself, by the name of
 	 * the reason: "binary", "link of unknown inputs", "side effects", ... */
 	void (*passed)(const char *reason);
+
+	/* Whether every header file of a compiled unit is what it was, without a moment
+	 * in which it was not. */
+	uint32_t (*unchanged)(uint64_t compiled);
 } ksl_api;
 
 /* The only symbol that a shim looks up. NULL: another ABI, or the library stays

@@ -98,7 +98,7 @@ func readLayerRequest(c *C.ksl_request) (r *layer.Request, ok bool) {
 }
 
 func readLayerUnit(c *C.ksl_unit) layer.Unit {
-	u := layer.Unit{Options: layerWords(c.options)}
+	u := layer.Unit{Options: layerWords(c.options), Compiled: uint64(c.compiled)}
 	switch c.kind {
 	case C.KSL_OPENCL_C:
 		u.Kind = key.OpenCLC

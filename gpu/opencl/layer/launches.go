@@ -35,6 +35,14 @@ func (s *programs) add(l *Layer) (*launches, uint64) {
 	return s.all[s.last], s.last
 }
 
+// number returns a number that no program has.
+func (s *programs) number() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	return s.last
+}
+
 func (s *programs) find(id uint64) *launches {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,9 +134,10 @@ func space(sizes []uintptr, unused uintptr) *[3]uintptr {
 	return &full
 }
 
-// Released tells that the application has given a program up.
+// Released tells that the application has given a program, or a compiled unit, up.
 func (l *Layer) Released(program uint64) {
 	l.programs.mu.Lock()
 	defer l.programs.mu.Unlock()
 	delete(l.programs.all, program)
+	l.compiled.remove(program)
 }

@@ -26,6 +26,7 @@ type Layer struct {
 	pools    pools
 	tickets  tickets
 	programs programs
+	compiled compiledUnits
 	jobs     jobs
 	keeper   keeper
 	nearest  nearest
@@ -132,17 +133,21 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		}
 		devices[i] = d
 	}
-	request, err := r.core(devices[0].TellsNoOptions())
-	if err != nil {
-		return nil, l.pass(whyPassed(err), err.Error()), true
-	}
 	pool, ordinals, err := l.pools.find(l, devices, r.What == Compile)
 	if err != nil {
 		return nil, l.pass(stats.PassedOther, err.Error()), true
 	}
+	known := l.knownUnits(r)
+	request, err := r.core(devices[0].TellsNoOptions(), known, pool)
+	if err == nil && r.What == Compile && request.Image.IncludesFiles() && l.compiled.full() {
+		err = errTooManyUnits
+	}
+	if err != nil {
+		return nil, l.pass(whyPassed(err), err.Error()), true
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticket{
-		l: l, pool: pool, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
+		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
 		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), stepped: make(map[int]bool), units: pool.units(),
 	}
 	if !l.tickets.add(t) {
@@ -152,6 +157,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	t.ask = func() {
 		l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
 	}
+	l.look(known)
 	if found := pool.core.Glance(ctx, request); found != nil {
 		return t, t.glance(found), true
 	}
@@ -293,5 +299,6 @@ func (l *Layer) Passed(reason string) {
 var passedCounters = map[string]stats.Counter{
 	runlog.ReasonBinary:      stats.PassedBinary,
 	"link of unknown inputs": stats.PassedInputs,
+	reasonChanged:            stats.PassedInputs,
 	"side effects":           stats.PassedOptions,
 }

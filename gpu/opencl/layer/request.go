@@ -47,6 +47,7 @@ type Unit struct {
 	Headers   []key.Header
 	Constants []key.SpecConstant
 	Options   *string // of clCompileProgram; nil is NULL
+	Compiled  uint64  // of a Link: what the Compile's Done calls it; 0: nothing
 }
 
 // Action is what a reply asks of the layer.
@@ -64,7 +65,7 @@ const (
 type Reply struct {
 	Action    Action
 	Artifacts []Artifact // of Serve: one for each device of the request
-	Program   uint64     // of Done: for Launched and Released; 0: nobody wants to know
+	Program   uint64     // of Done: for Launched and Released, or Unit.Compiled; 0: nobody wants to know
 	Reason    string     // of Pass
 }
 
@@ -147,10 +148,11 @@ func text(s *string) string {
 }
 
 // core returns the request as the core's. Nothing of it is C's. tells says that
-// the driver tells no options from empty ones.
-func (r *Request) core(tells bool) (kernstash.Request, error) {
+// the driver tells no options from empty ones; known are the compiled units of a
+// link, in the order of the request, nil for those that are not known.
+func (r *Request) core(tells bool, known []*compiled, on *pool) (kernstash.Request, error) {
 	if r.What != Build {
-		return r.coreOfUnits(tells)
+		return r.coreOfUnits(tells, known, on)
 	}
 	u := &r.Units[0]
 	image, err := kernstash.NewImage(u.Kind, u.code(), u.Headers...)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -34,6 +36,7 @@ type Ticket struct {
 	l        *Layer
 	id       uint64
 	pool     *pool
+	request  kernstash.Request
 	ordinals []int // of each device of the request in the pool
 	thread   int
 	begun    time.Time
@@ -362,6 +365,8 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	}
 	expected := make(map[int]bool)
 	var ends []func()
+	var keys []key.Key
+	good, built := true, false
 	for unit, s := range t.asked {
 		var own []*Outcome
 		t.each(s, func(i int) { own = append(own, &outcomes[i]) })
@@ -372,6 +377,8 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 		case r.err == nil:
 			t.made = append(t.made, s)
 		}
+		keys, good = append(keys, s.job.Key), good && r.err == nil
+		built = built || slices.ContainsFunc(own, func(o *Outcome) bool { return o.Result == Built })
 		if s.delegated {
 			t.l.builtElsewhere(s, own, r.err)
 		}
@@ -388,7 +395,10 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 		t.over = true
 	}
 	r := Reply{Action: Done}
-	if t.over {
+	switch {
+	case t.over && t.pool.compile && good:
+		r.Program = t.nameUnit(keys, built)
+	case t.over:
 		r.Program = t.follow()
 	}
 	for _, end := range ends {

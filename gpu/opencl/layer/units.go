@@ -16,15 +16,15 @@ var (
 	// A key has one list of options for all units.
 	errMixed = errors.New("units with different options")
 
-	// An application may change a file after it has had the unit compiled, and
-	// before it links it: then which one counts?
-	errFiles = errors.New("units that read header files")
+	// Which files a unit read is known only of those that were compiled under the
+	// layer.
+	errFiles = errors.New("units that read header files, and were compiled nobody knows how")
 
 	errLibraryOption = errors.New("options that make a library")
 )
 
-// coreOfUnits returns a request to link units, or to compile one.
-func (r *Request) coreOfUnits(tells bool) (kernstash.Request, error) {
+// coreOfUnits returns a request to link units, or to compile one, on a pool.
+func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (kernstash.Request, error) {
 	first := &r.Units[0]
 	out := kernstash.Request{
 		Constants: constants(first.Constants), CompileOptions: text(first.Options),
@@ -50,7 +50,12 @@ func (r *Request) coreOfUnits(tells bool) (kernstash.Request, error) {
 		units[i] = key.Unit{Kind: u.Kind, Code: u.code(), Headers: u.Headers}
 	}
 	var err error
-	if out.Image, err = kernstash.NewImageSet(units...); err == nil && out.Image.IncludesFiles() {
+	if r.What == Compile {
+		out.Image, err = kernstash.NewImageSet(units...)
+		return out, err
+	}
+	out.Image, err = kernstash.NewCompiledImage(on.compiledUnits(known), units...)
+	if err == nil && out.Image.IncludesFiles() && !slices.ContainsFunc(known, func(c *compiled) bool { return c != nil }) {
 		err = errFiles
 	}
 	return out, err

@@ -10,6 +10,8 @@
 
 static void compiled_free_one(struct compiled *c)
 {
+	if (c->id != 0)
+		library_released(c->id);
 	for (uint32_t i = 0; c->headers != NULL && i < c->nheaders; i++) {
 		free((void *)c->headers[i].name.data);
 		free((void *)c->headers[i].code.data);
@@ -138,20 +140,34 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 	return code;
 }
 
-void program_compile(struct program *p, bool forget)
+bool program_compile(struct program *p, bool forget)
 {
 	state_lock();
 	struct compiled *c = p->compiled;
+	while (c != NULL && c->doing) { /* by another thread */
+		state_wait();
+		c = p->compiled;
+	}
 	bool pending = c != NULL && c->pending;
-	if (pending)
+	if (pending) {
 		c->pending = false;
+		c->doing = true;
+	}
 	if (c != NULL && forget)
 		p->compiled = NULL;
 	state_unlock();
 	if (pending) {
 		compile_now(p, c);
+		/* The driver was to read the files as they were when it was skipped. */
+		bool stale = c->id != 0 && !library_unchanged(c->id);
 		set_built(p, program_set(p, c->n, c->devices));
+		state_lock();
+		c->stale = stale;
+		c->doing = false;
+		state_wake();
+		state_unlock();
 	}
+	return c == NULL || !c->stale;
 }
 
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
@@ -182,8 +198,10 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 			return true;
 		}
 	}
-	program_compile(p, false);
-	return false;
+	if (program_compile(p, false))
+		return false;
+	*code = CL_OUT_OF_RESOURCES;
+	return true;
 }
 
 /* Takes a compilation as done where the library knows it to succeed. */
@@ -222,21 +240,30 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	}
 	ksl_outcome *outcomes = calloc(c->n, sizeof(*outcomes));
 	struct gathered *gathered = calloc(c->n, sizeof(*gathered));
-	bool skipped = api != NULL && outcomes != NULL && gathered != NULL && skip(c, &reply);
+	bool telling = api != NULL && outcomes != NULL && gathered != NULL;
+	bool skipped = telling && skip(c, &reply);
 	cl_int code = CL_SUCCESS;
 	uint64_t ticket = api == NULL ? 0 : reply.ticket, start = nanoseconds();
-	/* A compilation that calls back may go on for longer than the call. */
-	if (!skipped)
-		set_built(p, program_set(p, c->n, c->devices));
-	if (!skipped)
-		code = next.clCompileProgram(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
-	if (api != NULL && outcomes != NULL && gathered != NULL && (skipped || notify == NULL)) {
+	if (skipped) {
+		for (cl_uint i = 0; i < c->n; i++)
+			outcomes[i].result = KSL_RESTORED;
+		/* Without an answer it could not be done later: which files it reads is not
+		 * known to anybody then. */
+		skipped = library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE;
+		c->pending = skipped;
+		telling = false;
 		if (skipped)
-			for (cl_uint i = 0; i < c->n; i++)
-				outcomes[i].result = KSL_RESTORED;
-		else
-			outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
-		library_next(api, ticket, c->n, outcomes, &reply);
+			c->id = reply.program;
+	}
+	if (!skipped) {
+		/* A compilation that calls back may go on for longer than the call. */
+		set_built(p, program_set(p, c->n, c->devices));
+		code = next.clCompileProgram(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
+	}
+	if (telling && !skipped && notify == NULL) {
+		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
+		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+			c->id = reply.program;
 	}
 	if (gathered != NULL)
 		gathered_free(c->n, gathered);

@@ -199,7 +199,7 @@ enum { STACK_NEEDED = 256 << 10, STACK_GIVEN = 1 << 20 };
 
 struct call {
 	const ksl_api *api;
-	enum { BEGIN, NEXT, END, LAUNCHED, RELEASED, PASSED } what;
+	enum { BEGIN, NEXT, END, LAUNCHED, RELEASED, PASSED, UNCHANGED } what;
 	const ksl_request *request;
 	ksl_reply *reply;
 	uint64_t number; /* ticket or program */
@@ -231,6 +231,9 @@ static void *make(void *argument)
 		break;
 	case PASSED:
 		c->api->passed(c->text);
+		break;
+	case UNCHANGED:
+		c->result = c->api->unchanged(c->number);
 		break;
 	}
 	return NULL;
@@ -310,6 +313,14 @@ void library_released(uint64_t program)
 	struct call c = {.api = library_if_open(), .what = RELEASED, .number = program};
 	if (c.api != NULL)
 		call(&c);
+}
+
+bool library_unchanged(uint64_t compiled)
+{
+	struct call c = {.api = library_if_open(), .what = UNCHANGED, .number = compiled};
+	if (c.api != NULL)
+		call(&c);
+	return c.result != 0;
 }
 
 void library_passed(const char *reason)

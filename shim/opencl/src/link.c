@@ -46,6 +46,7 @@ static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, c
 		in->units[i].headers = c->headers;
 		in->units[i].nheaders = c->nheaders;
 		in->units[i].options = (ksl_bytes){c->options, c->options == NULL ? 0 : strlen(c->options)};
+		in->units[i].compiled = c->id;
 	}
 	return true;
 }
@@ -63,15 +64,21 @@ struct link {
 /* The driver's link, of inputs that it has compiled by now. */
 static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 {
+	bool good = true;
 	for (cl_uint i = 0; l->inputs != NULL && i < l->ninputs; i++) {
 		struct program *p = program_get(l->inputs[i]);
 		if (p == NULL)
 			continue;
-		program_compile(p, false);
+		good = program_compile(p, false) && good;
 		/* What was restored is unbuilt in the driver, which would find another
 		 * fault with it than it would have found. */
 		program_settle(p);
 		program_put(p);
+	}
+	/* A program of other header files is the wrong one. */
+	if (!good) {
+		l->code = CL_OUT_OF_RESOURCES;
+		return NULL;
 	}
 	return next.clLinkProgram(l->context, l->n, l->list, l->options, l->ninputs, l->inputs, notify, user_data, &l->code);
 }

@@ -133,8 +133,11 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 	struct shadow *s = p == NULL ? NULL : program_shadow(p);
 	cl_int code;
 
-	if (p != NULL && what >= CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_IL)
-		program_compile(p, false);
+	if (p != NULL && what >= CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_IL && !program_compile(p, false)) {
+		shadow_put(s);
+		program_put(p);
+		return CL_OUT_OF_RESOURCES;
+	}
 	switch (s == NULL ? 0 : what) {
 	case CL_PROGRAM_REFERENCE_COUNT:
 		code = reference_count(p, s, room, to, size_ret);

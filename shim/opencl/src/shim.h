@@ -76,6 +76,7 @@ uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply
 uint32_t library_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
 void library_end(const ksl_api *api, uint64_t ticket);
 void library_released(uint64_t program);
+bool library_unchanged(uint64_t compiled);
 void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
 	const size_t *global, const size_t *local);
 
@@ -143,7 +144,10 @@ struct compiled {
 	char *options; /* or NULL */
 	uint32_t nheaders;
 	ksl_header *headers;
+	uint64_t id;         /* the library's name for it; 0: none */
 	bool pending;        /* known to succeed, and not done */
+	bool doing;          /* by a thread, which others wait for */
+	bool stale;          /* done when header files had changed: void */
 	ksl_artifact *known; /* pending: a device's each, of which the log is kept */
 };
 
@@ -197,8 +201,9 @@ void program_end_build(struct program *p);
 
 void compiled_free(struct compiled *c);
 /* Has the driver do a compilation that was skipped. What was compiled is void
- * then if forget is set. */
-void program_compile(struct program *p, bool forget);
+ * then if forget is set. false: it came too late, header files have changed, and
+ * nothing may be made of it. */
+bool program_compile(struct program *p, bool forget);
 /* Answers for a skipped compilation: false where the driver has to be asked,
  * which has done it by then. */
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,

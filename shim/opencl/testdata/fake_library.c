@@ -339,9 +339,11 @@ static void released(uint64_t program)
 
 static void passed(const char *reason) { say("passed %s\n", reason); }
 
+static uint32_t unchanged(uint64_t compiled) { return compiled != 0; }
+
 __attribute__((visibility("default"))) const ksl_api *kernstash_layer_api(uint32_t abi)
 {
-	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, released, passed};
+	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, released, passed, unchanged};
 	say("opened\n");
 	if (mode("abi"))
 		return NULL;

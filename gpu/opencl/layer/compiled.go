@@ -1,0 +1,159 @@
+package layer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+)
+
+// compiled is a unit that reads header files, as it was when it was compiled, or
+// when its compilation was found to be known. Links mean that unit, whatever the
+// files hold by then.
+type compiled struct {
+	pool  *pool
+	files *kernstash.Snapshot
+	keys  []key.Key // under which it is known to compile
+
+	given atomic.Bool // its files changed before it was linked
+}
+
+var errTooManyUnits = errors.New("too many compiled units that read header files")
+
+// reasonChanged counts compilations that were skipped, and came too late to be done.
+const reasonChanged = "header files that changed since a compilation was skipped"
+
+// compiledUnits are those that an application may link, by number.
+type compiledUnits struct {
+	mu  sync.Mutex
+	all map[uint64]*compiled
+}
+
+func (s *compiledUnits) find(id uint64) *compiled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[id]
+}
+
+// full says whether there is no room for more: an application that never gives a
+// program up must not fill its memory with what we note of it. Units that read
+// files are passed through then.
+func (s *compiledUnits) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all) >= maxPrograms
+}
+
+func (s *compiledUnits) add(id uint64, c *compiled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[uint64]*compiled)
+	}
+	s.all[id] = c
+}
+
+func (s *compiledUnits) remove(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, id)
+}
+
+// knownUnits returns the compiled units that those of a link stand for, nil for
+// those that are not known.
+func (l *Layer) knownUnits(r *Request) []*compiled {
+	if r.What != Link {
+		return nil
+	}
+	known := make([]*compiled, len(r.Units))
+	for i := range r.Units {
+		if id := r.Units[i].Compiled; id != 0 {
+			known[i] = l.compiled.find(id)
+		}
+	}
+	return known
+}
+
+// compiledUnits returns what known units read on a device of the pool.
+func (p *pool) compiledUnits(known []*compiled) func(device int) []key.Unit {
+	return func(device int) (all []key.Unit) {
+		for _, c := range known {
+			if c == nil {
+				continue
+			}
+			at := slices.Index(c.pool.devices, p.devices[device])
+			if at < 0 {
+				return nil
+			}
+			all = append(all, c.files.Units(at)...)
+		}
+		return all
+	}
+}
+
+// nameUnit returns the number under which the ticket's unit can be linked, 0 where
+// it reads no files. built says that the driver compiled it just now: then it counts
+// only if the files are still what they were when they were looked at. The caller
+// holds the lock.
+func (t *Ticket) nameUnit(keys []key.Key, built bool) uint64 {
+	files := t.pool.core.Snapshot(t.request)
+	if files == nil || built && files.Changed() != "" {
+		return 0
+	}
+	id := t.l.programs.number()
+	t.l.compiled.add(id, &compiled{pool: t.pool, files: files, keys: keys})
+	return id
+}
+
+// Unchanged says whether the header files of a compiled unit are what they were
+// when it was named, so that a compilation since then read them.
+func (l *Layer) Unchanged(id uint64) (same bool) {
+	_ = l.guarded(func() error {
+		c := l.compiled.find(id)
+		if c == nil {
+			return nil
+		}
+		if same = c.files.Changed() == ""; !same {
+			l.Passed(reasonChanged)
+			c.forget(l)
+		}
+		return nil
+	})
+	return same
+}
+
+// look sees, off the caller's path, whether the files of units changed between
+// their compilation and their link. Then it is forgotten that they compile: an
+// application that changes them itself is to have them compiled each time, as they
+// could not be compiled later.
+func (l *Layer) look(known []*compiled) {
+	for _, c := range known {
+		if c == nil || c.given.Load() {
+			continue
+		}
+		l.asking.Go(func() {
+			_ = l.guarded(func() error {
+				if c.files.Changed() != "" {
+					c.forget(l)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// forget forgets that the unit compiles.
+func (c *compiled) forget(l *Layer) {
+	if c.given.Swap(true) {
+		return
+	}
+	for _, k := range c.keys {
+		if err := c.pool.core.Forget(context.Background(), k); err != nil {
+			l.cache.Warn("compiled unit not forgotten", "reason", err.Error())
+		}
+	}
+}
