@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test test-full lint vet fmt cross fuzz bench bench-million replay results clean opencl opencl-test
+.PHONY: help demo build lib test test-full lint vet fmt cross fuzz bench bench-million applications replay results clean opencl opencl-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -38,6 +38,7 @@ lib: ## build libkernstash.so, and the layers, into lib/
 
 test: opencl-test lint cross ## everything that must hold, within ten minutes
 	$(GO) test -race -timeout 8m ./...
+	cd test && $(GO) vet ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
 
 test-full: opencl-test ## the longer process tests and fuzzing, after make test
@@ -47,6 +48,7 @@ test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	$(MAKE) fuzz FUZZTIME=15s
 	cd bench && $(GO) run . -check
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
+	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all -off=false'
 
 lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
 	@out="$$($(TOOL) gofumpt -l $(GOFILES))"; if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
@@ -81,6 +83,11 @@ bench-million: build ## a root of a million entries: open, hit, put, ls, stat, g
 
 bench: ## what the cache costs, as ratios in one run, beside other caches; ≤ 3 minutes
 	cd bench && $(GO) run .
+
+APPS ?=
+APPFLAGS ?= -write ../docs
+applications: build lib ## unchanged applications: the same output, and a warm second start; ≤ 20 minutes
+	cd test && $(GO) run ./applications -bin ../$(BIN) $(APPFLAGS) $(APPS)
 
 replay: ## what each eviction policy saves, on recorded and made-up traces of requests
 	cd bench && $(GO) run ./replay
