@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash"
@@ -22,11 +23,23 @@ import (
 func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) Outcome {
 	b := &builder{ctx: ctx, store: s, job: j, dir: dir}
 	state, err := b.run()
+	if state == Refused && passes(err) {
+		state = Elsewhere
+	}
 	o := Outcome{State: state, Left: b.left}
 	if err != nil {
 		o.Reason = err.Error()
 	}
 	return o
+}
+
+// passes says whether an error is of this machine, now, and not of the job: with
+// room on the disk it may be done.
+func passes(err error) bool {
+	return slices.ContainsFunc([]error{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.ESTALE,
+		syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 type builder struct {
