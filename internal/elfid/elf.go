@@ -2,7 +2,6 @@ package elfid
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,14 +13,31 @@ import (
 // some 10 µs here.
 type file struct {
 	io.ReaderAt
+	head     []byte // its beginning, where notes mostly are, too
 	order    binary.ByteOrder
 	segments []segment
 }
 
 type segment struct {
-	kind                         elf.ProgType
+	kind                         uint32
 	offset, addr, filesz, aligns uint64
 }
+
+// What is looked at of the ELF format. Package debug/elf has these too, and brings 150 KB
+// of code into a library that is loaded into other people's processes.
+const (
+	magic     = "\x7fELF"
+	class64   = 2 // byte 4
+	bigEndian = 2 // byte 5
+
+	segmentLoad    = 1
+	segmentDynamic = 2
+	segmentNote    = 4
+
+	tagNeeded  = 1
+	tagStrings = 5
+	tagSoname  = 14
+)
 
 var errFormat = errors.New("not an ELF file of 64 bits")
 
@@ -40,11 +56,11 @@ func parse(r io.ReaderAt) (*file, error) {
 	if b = b[:n]; n < 64 || err != nil && err != io.EOF {
 		return nil, errFormat
 	}
-	if string(b[:4]) != elf.ELFMAG || elf.Class(b[elf.EI_CLASS]) != elf.ELFCLASS64 {
+	if string(b[:4]) != magic || b[4] != class64 {
 		return nil, errFormat
 	}
-	f := &file{ReaderAt: r, order: binary.LittleEndian}
-	if elf.Data(b[elf.EI_DATA]) == elf.ELFDATA2MSB {
+	f := &file{ReaderAt: r, head: b, order: binary.LittleEndian}
+	if b[5] == bigEndian {
 		f.order = binary.BigEndian
 	}
 	at, size, count := f.order.Uint64(b[32:]), int(f.order.Uint16(b[54:])), int(f.order.Uint16(b[56:]))
@@ -58,7 +74,7 @@ func parse(r io.ReaderAt) (*file, error) {
 	}
 	for ; count > 0; count-- {
 		f.segments = append(f.segments, segment{
-			kind: elf.ProgType(f.order.Uint32(b)), offset: f.order.Uint64(b[8:]), addr: f.order.Uint64(b[16:]),
+			kind: f.order.Uint32(b), offset: f.order.Uint64(b[8:]), addr: f.order.Uint64(b[16:]),
 			filesz: f.order.Uint64(b[32:]), aligns: f.order.Uint64(b[48:]),
 		})
 		b = b[size:]
@@ -70,6 +86,9 @@ func (f *file) bytes(at, n uint64) ([]byte, error) {
 	if at > 1<<62 || n > maxTable {
 		return nil, errFormat
 	}
+	if at+n <= uint64(len(f.head)) {
+		return f.head[at : at+n], nil
+	}
 	b := make([]byte, n)
 	if _, err := f.ReadAt(b, int64(at)); err != nil {
 		return nil, err
@@ -80,7 +99,7 @@ func (f *file) bytes(at, n uint64) ([]byte, error) {
 // buildID returns nil where there is none.
 func (f *file) buildID() []byte {
 	for _, s := range f.segments {
-		if s.kind != elf.PT_NOTE {
+		if s.kind != segmentNote {
 			continue
 		}
 		b, err := f.bytes(s.offset, s.filesz)
@@ -123,7 +142,7 @@ func gnuBuildID(b []byte, order binary.ByteOrder, align uint64) []byte {
 func (f *file) dynamic() (soname string, needed []string) {
 	var table []byte
 	for _, s := range f.segments {
-		if s.kind == elf.PT_DYNAMIC {
+		if s.kind == segmentDynamic {
 			table, _ = f.bytes(s.offset, s.filesz)
 		}
 	}
@@ -131,12 +150,12 @@ func (f *file) dynamic() (soname string, needed []string) {
 	var names []uint64
 	for ; len(table) >= 16; table = table[16:] {
 		value := f.order.Uint64(table[8:])
-		switch elf.DynTag(f.order.Uint64(table)) {
-		case elf.DT_STRTAB:
+		switch f.order.Uint64(table) {
+		case tagStrings:
 			text = value
-		case elf.DT_SONAME:
+		case tagSoname:
 			name = value
-		case elf.DT_NEEDED:
+		case tagNeeded:
 			names = append(names, value)
 		}
 	}
@@ -144,11 +163,12 @@ func (f *file) dynamic() (soname string, needed []string) {
 	if !ok {
 		return "", nil
 	}
+	t := texts{f: f}
 	if name != 0 {
-		soname = f.text(at + name)
+		soname = t.at(at + name)
 	}
 	for _, n := range names {
-		if s := f.text(at + n); s != "" {
+		if s := t.at(at + n); s != "" {
 			needed = append(needed, s)
 		}
 	}
@@ -158,22 +178,37 @@ func (f *file) dynamic() (soname string, needed []string) {
 // offset returns where in the file a loaded address comes from.
 func (f *file) offset(addr uint64) (uint64, bool) {
 	for _, s := range f.segments {
-		if s.kind == elf.PT_LOAD && s.addr <= addr && addr-s.addr < s.filesz {
+		if s.kind == segmentLoad && s.addr <= addr && addr-s.addr < s.filesz {
 			return s.offset + addr - s.addr, true
 		}
 	}
 	return 0, false
 }
 
-// text reads a string that ends with NUL; a longer one than any soname is none.
-func (f *file) text(at uint64) string {
+// texts reads strings of a file, which mostly lie close together.
+type texts struct {
+	f    *file
+	from uint64
+	b    []byte // what is there
+}
+
+const textsSize = 1 << 10 // bytes read at once
+
+// at reads a string that ends with NUL; a longer one than any soname is none.
+func (t *texts) at(at uint64) string {
 	if at > 1<<62 {
 		return ""
 	}
-	b := make([]byte, maxName)
-	n, _ := f.ReadAt(b, int64(at))
-	if i := bytes.IndexByte(b[:n], 0); i >= 0 {
-		return string(b[:i])
+	if at < t.from || at+maxName > t.from+uint64(len(t.b)) {
+		// Before it, too: the linker sorts strings by their ends.
+		t.from = at - min(at, textsSize/2)
+		t.b = make([]byte, textsSize)
+		n, _ := t.f.ReadAt(t.b, int64(t.from))
+		t.b = t.b[:n]
+	}
+	rest := t.b[min(at-t.from, uint64(len(t.b))):]
+	if i := bytes.IndexByte(rest[:min(len(rest), maxName)], 0); i >= 0 {
+		return string(rest[:i])
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ func Inspect(path string) (*Library, error) {
 	if l, ok := known.Load(k); ok {
 		return l.(*Library), nil
 	}
-	f, err := os.Open(path)
+	f, err := openLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect library: %w", err)
 	}

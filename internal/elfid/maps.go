@@ -2,7 +2,6 @@ package elfid
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ type Mappings []Mapping
 // now. Files that were deleted or replaced since have no path: what is there
 // now is not what runs. There are no mappings on systems without that file.
 func Loaded() Mappings {
-	f, err := os.Open("/proc/self/maps")
+	f, err := openLibrary("/proc/self/maps")
 	if err != nil {
 		return nil
 	}
