@@ -101,14 +101,21 @@ func Remove(ctx context.Context, s *disk.Store, e *Entry) error {
 	}
 	// Who adds a launch writes it, and then looks for the job. So one that was
 	// added while the job was there is seen here, or its job is made anew there.
-	if readErr != nil || parts(s, e.Environment, e.Name) == 0 {
+	files, err := s.SpoolFiles(ctx)
+	if err != nil || readErr != nil || !slices.ContainsFunc(files, e.isLaunch) {
 		return nil
 	}
-	_, err := s.SpoolPut(ctx, e.Environment, e.Name, func() ([]byte, error) { return whole, nil })
+	_, err = s.SpoolPut(ctx, e.Environment, e.Name, func() ([]byte, error) { return whole, nil })
 	if err != nil {
 		return fmt.Errorf("keep job for its new launches: %w", err)
 	}
 	return nil
+}
+
+// isLaunch says whether a file is a launch of the job.
+func (e *Entry) isLaunch(f disk.SpoolFile) bool {
+	job, whole := f.Job()
+	return !whole && f.Dir == e.Environment && job == e.Name && isLaunch(f.Name)
 }
 
 // drop removes the files of a job that List saw.

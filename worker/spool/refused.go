@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -50,10 +51,14 @@ func refuse(ctx context.Context, s *disk.Store, e *Entry, done, launches []strin
 	return err
 }
 
+// refusedAge is for how long what was refused is not added again, whether or not
+// somebody calls GC, which removes the file then.
+const refusedAge = 14 * 24 * time.Hour
+
 // wasRefused says whether a job was refused for all of these launches.
 func wasRefused(ctx context.Context, s *disk.Store, dir, job string, launches []string) bool {
-	b, _, err := s.SpoolRead(ctx, dir, job+"."+refusedWord, maxRefused)
-	if err != nil {
+	b, f, err := s.SpoolRead(ctx, dir, job+"."+refusedWord, maxRefused)
+	if err != nil || time.Since(f.Modified) > refusedAge {
 		return false
 	}
 	known := strings.Split(string(b), "\n")

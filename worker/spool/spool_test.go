@@ -479,3 +479,39 @@ func TestRefused(t *testing.T) {
 	}
 	add(t, s, job(t, code, "k/2-1-1"), spool.Added)
 }
+
+// TestRefusedForTwoWeeks: also where nobody calls GC.
+func TestRefusedForTwoWeeks(t *testing.T) {
+	t.Parallel()
+	s, root := open(t)
+	j := job(t, "kernel void k() {}", "k/1-1-1")
+	add(t, s, j, spool.Added)
+	e, read := only(t, s)
+	must(t, spool.Refuse(bg, s, &e, read))
+	files, err := filepath.Glob(filepath.Join(root, ".meta", "spool", "*", "*.refused"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for _, tt := range []struct {
+		days int
+		want spool.Result
+	}{{13, spool.Refused}, {15, spool.Added}} {
+		at := time.Now().AddDate(0, 0, -tt.days)
+		must(t, os.Chtimes(files[0], at, at))
+		add(t, s, j, tt.want)
+	}
+}
+
+// TestDirectoryForALaunch: what has the name of a launch and is no file brings no job
+// back, which would be done for ever.
+func TestDirectoryForALaunch(t *testing.T) {
+	t.Parallel()
+	s, root := open(t)
+	add(t, s, job(t, "kernel void k() {}", "k/1-1-1"), spool.Added)
+	e, _ := only(t, s)
+	must(t, os.Mkdir(filepath.Join(root, ".meta", "spool", e.Environment, e.Name+".0123456789abcdef"), 0o700))
+	must(t, spool.Remove(bg, s, &e))
+	if left := list(t, s); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
