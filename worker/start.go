@@ -161,8 +161,8 @@ const commandName = "kernstash"
 const commandVariable = "KERNSTASH_COMMAND"
 
 // FindCommand returns the path of the kernstash command: what KERNSTASH_COMMAND in
-// environ says, else ../bin/kernstash beside library, else what PATH leads to. It
-// must be absolute.
+// environ says, else ../bin/kernstash beside library, if that is of the same owner, of
+// this user or of root, else what PATH leads to. It must be absolute.
 func FindCommand(library string, environ []string) (string, error) {
 	get := func(name string) string {
 		for _, v := range environ {
@@ -178,14 +178,17 @@ func FindCommand(library string, environ []string) (string, error) {
 		}
 		return path, nil
 	}
-	var places []string
 	if filepath.IsAbs(library) {
 		dir := filepath.Dir(library)
 		// Beside the library's folder, or, as Debian lays libraries out, two up.
-		places = append(places, filepath.Join(dir, "../bin"), filepath.Join(dir, "../../bin"))
+		for _, up := range []string{"../bin", "../../bin"} {
+			path := filepath.Join(dir, up, commandName)
+			if isCommand(path) == nil && ofUs(path, library) {
+				return path, nil
+			}
+		}
 	}
-	places = append(places, filepath.SplitList(get("PATH"))...)
-	for _, dir := range places {
+	for _, dir := range filepath.SplitList(get("PATH")) {
 		path := filepath.Join(dir, commandName)
 		if isCommand(path) == nil {
 			return path, nil

@@ -131,6 +131,37 @@ func TestFindCommand(t *testing.T) {
 	}
 }
 
+// TestForeignCommand: what somebody else laid above the library is not run.
+func TestForeignCommand(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("NOT RUN: only root can give files away")
+	}
+	dir := t.TempDir()
+	library, command := filepath.Join(dir, "x/lib/libkernstash.so.1"), filepath.Join(dir, "bin/kernstash")
+	for _, path := range []string{library, command} {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o755))
+	}
+	for _, tt := range []struct {
+		command, library int // their owners
+		mode             os.FileMode
+		want             string
+	}{
+		{0, 0, 0o755, command},
+		{1234, 0, 0o755, ""},
+		{1234, 5678, 0o755, ""},
+		{1234, 1234, 0o755, command},
+		{0, 1234, 0o755, command},
+		{0, 0, 0o757, ""},
+	} {
+		must(t, errors.Join(os.Chown(command, tt.command, -1), os.Chown(library, tt.library, -1), os.Chmod(command, tt.mode)))
+		if got, _ := FindCommand(library, nil); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
 func TestRunWithoutACommand(t *testing.T) {
 	t.Parallel()
 	s := disk.New(disk.Options{Dir: t.TempDir()})
