@@ -58,12 +58,14 @@ PLAIN static void close_all(void)
 /* Handlers go with execve; what the host ignores would stay ignored. */
 PLAIN static void default_signals(void)
 {
-	struct sigaction act = {.sa_handler = SIG_DFL}, was;
+	/* The kernel's own form, all zero: SIG_DFL. The C library's call refuses those
+	 * signals that it keeps for itself, which may be ignored too. */
+	unsigned long act[8] = {0}, was[8];
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		if (sigaction(sig, NULL, &was) == 0 && was.sa_handler != SIG_DFL)
-			sigaction(sig, &act, NULL);
+		if (syscall(SYS_rt_sigaction, sig, NULL, was, 8) == 0 && was[0] != 0)
+			syscall(SYS_rt_sigaction, sig, act, NULL, 8);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

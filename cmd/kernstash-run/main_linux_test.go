@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		job()
 		return
 	}
+	// Where these tests run under nohup the commands would ignore it as well.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(withTree(m))
 }
 
