@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,6 +128,7 @@ func TestInstall(t *testing.T) {
 	works(t, moved)
 	compiles(t, moved)
 	startsWarm(t, moved, filepath.Join(source, "examples", "c", "saxpy.c"))
+	purged(t, filepath.Join(moved, "bin", "kernstash"), filepath.Join(source, "packaging", "purge"))
 	if err := os.Rename(moved, prefix); err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +160,35 @@ func TestInstall(t *testing.T) {
 	if out, err := packaging("install", "/opt/k", stage).CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "libkernstash_opencl_layer.so is missing") {
 		t.Errorf("without the layer: %v\n%s", err, out)
+	}
+}
+
+// purged checks that nothing of a user's is left, though a worker runs.
+func purged(t *testing.T, command, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	here := func(program string, args ...string) *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+		return cmd
+	}
+	do(t, here(command, "enable", "--door", "layer"))
+	worker := here(command, "worker", "run", "--quiet", "--on-battery", "--idle", "1m")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if strings.HasPrefix(do(t, here(command, "worker", "status")), "a worker runs") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	do(t, here(script, command))
+	if err := worker.Wait(); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{".cache"}) { // which is everybody's
+		t.Errorf("left after purge: %q", left)
 	}
 }
 
