@@ -111,6 +111,12 @@ func read(r io.Reader, most int64) (*Summary, error) {
 	}
 }
 
+// in is a door in a process.
+type in struct {
+	pid  int
+	door string
+}
+
 // summer is a Summary in the making.
 type summer struct {
 	Summary
@@ -118,13 +124,14 @@ type summer struct {
 	doors, out, compiles, passes, failures map[string]int
 	programs                               map[identity]int // index
 	jobs                                   map[string]bool  // by key
+	loaded                                 map[in]bool
 }
 
 func newSummer() *summer {
 	return &summer{
 		processes: make(map[int]bool), doors: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
-		programs: make(map[identity]int), jobs: make(map[string]bool),
+		programs: make(map[identity]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
 	}
 }
 
@@ -142,7 +149,11 @@ func (s *summer) line(b []byte) {
 	}
 	switch e.Kind {
 	case Loaded:
-		count(s.doors, e.Door)
+		// The layer says so when it is loaded, and the library when that opens it.
+		if i := (in{e.PID, e.Door}); !s.loaded[i] && len(s.loaded) < maxDetails {
+			s.loaded[i] = true
+			count(s.doors, e.Door)
+		}
 	case Out:
 		count(s.out, e.Reason)
 	case Job:

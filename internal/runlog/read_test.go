@@ -140,3 +140,16 @@ func TestJobsOfAProgram(t *testing.T) {
 		t.Errorf("%d jobs, %v", s.Jobs, err)
 	}
 }
+
+// TestDoorsOfAProcess: a door that says twice that it is there is one.
+func TestDoorsOfAProcess(t *testing.T) {
+	t.Parallel()
+	s, err := Read(strings.NewReader(`{"event":"loaded","pid":1,"door":"opencl-layer"}
+{"event":"loaded","pid":1,"door":"opencl-layer","exe":"/bin/x"}
+{"event":"loaded","pid":2,"door":"opencl-layer"}
+{"event":"loaded","pid":2,"door":"c"}
+`))
+	if diff := cmp.Diff([]Count{{"opencl-layer", 2}, {"c", 1}}, s.Doors); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
