@@ -89,6 +89,10 @@ func TestHosts(t *testing.T) {
 // needs.
 func TestGoHost(t *testing.T) {
 	t.Parallel()
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
 	host := filepath.Join(built, "gohost")
 	cmd := exec.Command("go", "build", "-o", host, "./testdata/gohost")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
@@ -100,8 +104,16 @@ func TestGoHost(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, d)
 			for _, env := range [][]string{nil, s.realLibrary(t), s.realLibrary(t)} {
-				if r := s.mustRun(t, env, host); r.out != "good true\n" {
-					t.Errorf("%v: %q", env, r.out)
+				var r result
+				// Now and then, and without the layer too, such a host waits for ever for
+				// Intel's driver.
+				for range 3 {
+					if r = s.run(t, env, timeout, "-s", "KILL", "30", host); r.code != 137 && r.code != -1 {
+						break
+					}
+				}
+				if r.code != 0 || r.out != "good true\n" {
+					t.Errorf("%v: exit %d, %q\n%s", env, r.code, r.out, r.err)
 				}
 			}
 		})
