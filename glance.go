@@ -18,12 +18,13 @@ type Found struct {
 
 // Glance returns what the stores have of a request, one artifact for each group
 // of equal devices, if they have all of them and it can be told without waiting
-// for anything but the disk: none for images that read header files, and in the
-// modes that serve nothing. It makes no programs and counts nothing; who restores
-// them says so with Restored. With none, ask with Program.
+// for anything but the disk: none for images that read header files which are not
+// known, or not what they were, and in the modes that serve nothing. It makes no
+// programs and counts no hits; who restores them says so with Restored. With none,
+// ask with Program.
 func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
 	c := x.cache
-	if r.Image.files != nil || c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
+	if c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
 		return nil
 	}
 	id, err := r.id(x.rt.Devices())
@@ -31,9 +32,15 @@ func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
 		return nil
 	}
 	defer x.building.Done()
+	var res *resolution
+	if r.Image.files != nil {
+		if res, err = x.resolveNow(id, r, true); res == nil || err != nil {
+			return nil
+		}
+	}
 	var all []Found
-	for _, devices := range x.groups(id.devices) {
-		recipe, against, err := x.recipe(devices, r, nil)
+	for i, devices := range x.groups(id.devices) {
+		recipe, against, err := x.recipe(devices, r, res.group(i))
 		if err != nil || !against.None() {
 			return nil
 		}

@@ -237,7 +237,7 @@ func nearest(t *testing.T, root string, f *fakeRuntime, r Request) string {
 	t.Helper()
 	c := openCache(t, newRoot(t))
 	x := fakeContextOn(c, f)
-	res, err := x.track([]int{0}, r)
+	res, err := x.track([]int{0}, r, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -752,7 +752,7 @@ func TestHeadersWhosePathsCount(t *testing.T) {
 	x := fakeContextOn(openCache(t, root), newReader(t))
 	for _, with := range []string{"__FILE__\n", "no path\n"} {
 		putFile(t, dir+"/inc/a.h", with)
-		tracked, err := x.track([]int{0}, request(dir))
+		tracked, err := x.track([]int{0}, request(dir), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,8 +82,9 @@ func (t *tracked) take() map[key.Digest][]byte {
 var errSearch = errors.New("where the compiler looks for header files is not known")
 
 // track finds what the units of an image read. It looks at files: whoever calls
-// it does not wait for it.
-func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
+// it does not wait for it. known says that nothing is to be scanned: nil then where
+// the manifests do not tell.
+func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, error) {
 	rec, against, err := x.recipe(devices, r, nil)
 	switch {
 	case err != nil:
@@ -112,7 +113,14 @@ func (x *Context[P, K]) track(devices []int, r Request) (*tracked, error) {
 			continue
 		}
 		m := manifest{name: deps.FirstKey(device, units[i], rec.Options.Compile, s), unit: units[i]}
-		before := x.cache.trackUnit(&m, rec.Options.Compile, s, contents, &t.against)
+		var before *key.Unit
+		if known {
+			if x.cache.checkUnit(&m); m.m == nil {
+				return nil, nil
+			}
+		} else {
+			before = x.cache.trackUnit(&m, rec.Options.Compile, s, contents, &t.against)
+		}
 		if !t.against.None() {
 			return &tracked{against: t.against}, nil
 		}
@@ -317,7 +325,7 @@ func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*
 		}
 		defer x.building.Done()
 		a.err = guard(func() (err error) {
-			a.res, err = x.resolveNow(id, r)
+			a.res, err = x.resolveNow(id, r, false)
 			return err
 		})
 		answers <- a
@@ -330,22 +338,24 @@ func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*
 	}
 }
 
-func (x *Context[P, K]) resolveNow(id programID, r Request) (*resolution, error) {
-	scope, known := x.scope(), &r.Image.files.resolutions
-	known.adding.Lock()
-	defer known.adding.Unlock()
-	if res := known.load(scope, &id); res != nil {
+// resolveNow is resolve in the caller's goroutine; known says that nothing is to be
+// scanned: nil then where the manifests do not tell.
+func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolution, error) {
+	scope, all := x.scope(), &r.Image.files.resolutions
+	all.adding.Lock()
+	defer all.adding.Unlock()
+	if res := all.load(scope, &id); res != nil {
 		return res, nil
 	}
 	var groups []*tracked
 	for _, g := range x.groups(id.devices) {
-		t, err := x.track(g, r)
-		if err != nil {
+		t, err := x.track(g, r, known)
+		if t == nil || err != nil {
 			return nil, err
 		}
 		groups = append(groups, t)
 	}
 	res := newResolution(*scope, id, groups, r.Image.serial)
-	known.add(res)
+	all.add(res)
 	return res, nil
 }

@@ -95,7 +95,9 @@ typedef struct ksl_unit { /* what one program object was made of */
  * of KSL_COMPILE calls it something then (reply.program), which stands for it in
  * links until it is given to released; 0: it reads none, or nobody knows which,
  * and links of it are passed through. A compilation that was skipped and is done
- * later reads what is there then: it counts only if unchanged says so after it. */
+ * later reads what is there then: it counts only if unchanged says so after it. Ask
+ * also when a compiled unit is used otherwise than for a link: a unit whose files
+ * an application changes itself is not skipped then the next time. */
 enum { KSL_BUILD = 1, KSL_LINK = 2, KSL_COMPILE = 3 };
 
 typedef struct ksl_driver { /* the platform's own entry points, beneath any layer */

@@ -88,7 +88,7 @@ func compile() error {
 			return err
 		}
 	}
-	for _, name := range []string{"observe", "file"} {
+	for _, name := range []string{"observe", "file", "units"} {
 		if err := program(name, filepath.Join(built, name), "-lOpenCL"); err != nil {
 			return err
 		}

@@ -95,6 +95,8 @@ func (p *pool) compiledUnits(known []*compiled) func(device int) []key.Unit {
 	}
 }
 
+func wasBuilt(o *Outcome) bool { return o.Result == Built }
+
 // nameUnit returns the number under which the ticket's unit can be linked, 0 where
 // it reads no files. built says that the driver compiled it just now: then it counts
 // only if the files are still what they were when they were looked at. The caller
@@ -110,40 +112,35 @@ func (t *Ticket) nameUnit(keys []key.Key, built bool) uint64 {
 }
 
 // Unchanged says whether the header files of a compiled unit are what they were
-// when it was named, so that a compilation since then read them.
+// when it was named, so that a compilation since then read them. Where they are
+// not, it is forgotten that the unit compiles: an application that changes files
+// itself is to have it compiled each time, as it could not be compiled later.
 func (l *Layer) Unchanged(id uint64) (same bool) {
 	_ = l.guarded(func() error {
-		c := l.compiled.find(id)
-		if c == nil {
-			return nil
-		}
-		if same = c.files.Changed() == ""; !same {
-			l.Passed(reasonChanged)
-			c.forget(l)
+		if c := l.compiled.find(id); c != nil {
+			same = l.lookAt(c)
 		}
 		return nil
 	})
 	return same
 }
 
-// look sees, off the caller's path, whether the files of units changed between
-// their compilation and their link. Then it is forgotten that they compile: an
-// application that changes them itself is to have them compiled each time, as they
-// could not be compiled later.
+// look is Unchanged for the units of a link.
 func (l *Layer) look(known []*compiled) {
-	for _, c := range known {
-		if c == nil || c.given.Load() {
-			continue
+	for i, c := range known {
+		if c != nil && !c.given.Load() && !slices.Contains(known[:i], c) {
+			l.lookAt(c)
 		}
-		l.asking.Go(func() {
-			_ = l.guarded(func() error {
-				if c.files.Changed() != "" {
-					c.forget(l)
-				}
-				return nil
-			})
-		})
 	}
+}
+
+// lookAt looks at the files of a unit, and forgets it if they changed: at once, as
+// the process may end right after.
+func (l *Layer) lookAt(c *compiled) (same bool) {
+	if same = c.files.Changed() == ""; !same {
+		c.forget(l)
+	}
+	return same
 }
 
 // forget forgets that the unit compiles.

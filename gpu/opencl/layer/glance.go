@@ -2,10 +2,12 @@ package layer
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/key"
 )
 
 // What the disk tier has for all devices, and at once, is served without asking
@@ -29,7 +31,8 @@ func (t *Ticket) glance(found []kernstash.Found) Reply {
 // nextFound is next for what was found; the caller holds the lock.
 func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	expected, answered := make(map[int]bool), make(map[int]stepResult)
-	given := false
+	var keys []key.Key
+	given, built := false, false
 	for unit, s := range t.asked {
 		var own []*Outcome
 		t.each(s, func(i int) { own = append(own, &outcomes[i]) })
@@ -43,6 +46,8 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 			t.made = append(t.made, s)
 		}
 		answered[unit] = r
+		keys = append(keys, s.job.Key)
+		built = built || slices.ContainsFunc(own, wasBuilt)
 	}
 	clear(t.asked)
 	found := t.found
@@ -63,7 +68,12 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	for _, f := range found {
 		t.pool.core.Restored(f, took)
 	}
-	r := Reply{Action: Done, Program: t.follow()}
+	r := Reply{Action: Done}
+	if t.pool.compile {
+		r.Program = t.nameUnit(keys, built)
+	} else {
+		r.Program = t.follow()
+	}
 	t.know(t.launches, t.made)
 	return r, true
 }

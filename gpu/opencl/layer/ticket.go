@@ -378,7 +378,7 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 			t.made = append(t.made, s)
 		}
 		keys, good = append(keys, s.job.Key), good && r.err == nil
-		built = built || slices.ContainsFunc(own, func(o *Outcome) bool { return o.Result == Built })
+		built = built || slices.ContainsFunc(own, wasBuilt)
 		if s.delegated {
 			t.l.builtElsewhere(s, own, r.err)
 		}

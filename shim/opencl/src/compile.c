@@ -155,11 +155,18 @@ bool program_compile(struct program *p, bool forget)
 	}
 	if (c != NULL && forget)
 		p->compiled = NULL;
+	uint64_t used = c == NULL || pending || c->used ? 0 : c->id;
+	if (c != NULL)
+		c->used = true;
 	state_unlock();
+	if (used != 0)
+		library_unchanged(used); /* may it be skipped the next time? */
 	if (pending) {
 		compile_now(p, c);
 		/* The driver was to read the files as they were when it was skipped. */
 		bool stale = c->id != 0 && !library_unchanged(c->id);
+		if (stale)
+			library_passed("header files that changed since a compilation was skipped");
 		set_built(p, program_set(p, c->n, c->devices));
 		state_lock();
 		c->stale = stale;

@@ -146,6 +146,7 @@ struct compiled {
 	ksl_header *headers;
 	uint64_t id;         /* the library's name for it; 0: none */
 	bool pending;        /* known to succeed, and not done */
+	bool used;           /* for anything */
 	bool doing;          /* by a thread, which others wait for */
 	bool stale;          /* done when header files had changed: void */
 	ksl_artifact *known; /* pending: a device's each, of which the log is kept */

@@ -1,0 +1,170 @@
+/*
+ * units.c: an application that compiles and links by steps, each an argument:
+ *
+ *     h NAME TEXT     a header in memory, for what is compiled from then on
+ *     c UNIT          compiles UNIT.cl with UNITS_OPTIONS; says how that ended
+ *     w FILE TEXT     writes a file, by way of another name, 20 ms later
+ *     l UNIT,UNIT     links, runs the kernel k, and says what it makes of 0
+ *     i UNIT,UNIT     links, and says what it makes in a program that is made
+ *                     anew of the linked one's binary
+ *     q UNIT          asks for the compiled unit's binary, and says how that ended
+ *     r UNIT          releases it
+ */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(what) \
+	do { \
+		if (!(what)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
+			exit(3); \
+		} \
+	} while (0)
+
+enum { MOST = 16 };
+
+static cl_device_id device;
+static cl_context context;
+static cl_command_queue queue;
+
+static cl_program units[128]; /* by the first letter of the name */
+
+static cl_program headers[MOST];
+static const char *names[MOST];
+static cl_uint nheaders;
+
+static cl_program create(const char *text)
+{
+	cl_int code;
+	cl_program p = clCreateProgramWithSource(context, 1, &text, NULL, &code);
+	CHECK(code == CL_SUCCESS);
+	return p;
+}
+
+static void compile(const char *name)
+{
+	char path[64], text[4096] = "";
+	snprintf(path, sizeof(path), "%s.cl", name);
+	FILE *f = fopen(path, "r");
+	CHECK(f != NULL && fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	cl_program p = units[(unsigned)*name & 127] = create(text);
+	printf("%s %d\n", name, clCompileProgram(p, 1, &device, getenv("UNITS_OPTIONS"), nheaders, nheaders == 0 ? NULL : headers,
+		nheaders == 0 ? NULL : names, NULL, NULL));
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen("new", "w");
+	CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+	usleep(20000); /* longer than the clock's grain */
+	CHECK(rename("new", path) == 0);
+}
+
+static cl_program link_units(char *list)
+{
+	cl_program inputs[MOST];
+	cl_uint n = 0;
+	cl_int code;
+	for (char *rest = NULL, *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
+		inputs[n++] = units[(unsigned)*name & 127];
+	cl_program p = clLinkProgram(context, 1, &device, getenv("UNITS_LINK"), n, inputs, NULL, NULL, &code);
+	if (p == NULL || code != CL_SUCCESS)
+		printf("link error %d\n", code);
+	CHECK((p != NULL) == (code == CL_SUCCESS) || p != NULL);
+	return code == CL_SUCCESS ? p : NULL;
+}
+
+static cl_program again(cl_program p)
+{
+	size_t size;
+	cl_int code, status;
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) == CL_SUCCESS && size > 0);
+	unsigned char *binary = malloc(size);
+	CHECK(binary != NULL && clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL) == CL_SUCCESS);
+	cl_program q = clCreateProgramWithBinary(context, 1, &device, &size, (const unsigned char **)&binary, &status, &code);
+	CHECK(code == CL_SUCCESS && status == CL_SUCCESS && clBuildProgram(q, 1, &device, NULL, NULL, NULL) == CL_SUCCESS);
+	free(binary);
+	return q;
+}
+
+static void run(cl_program p)
+{
+	cl_int code, value = 0;
+	size_t one = 1;
+	if (p == NULL)
+		return;
+	cl_kernel k = clCreateKernel(p, "k", &code);
+	CHECK(code == CL_SUCCESS);
+	cl_mem m = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(value), &value, &code);
+	CHECK(code == CL_SUCCESS && clSetKernelArg(k, 0, sizeof(m), &m) == CL_SUCCESS);
+	if (getenv("UNITS_COMPILE_ONLY") == NULL) {
+		CHECK(clEnqueueNDRangeKernel(queue, k, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS);
+		CHECK(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL) == CL_SUCCESS);
+	}
+	printf("made %d\n", value);
+	clReleaseKernel(k);
+	clReleaseMemObject(m);
+	clReleaseProgram(p);
+}
+
+static void query(const char *name)
+{
+	size_t size = 0;
+	cl_int code = clGetProgramInfo(units[(unsigned)*name & 127], CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL);
+	printf("binary %d %s\n", code, size > 0 ? "there" : "none");
+}
+
+int main(int argc, char **argv)
+{
+	cl_platform_id platform;
+	cl_int code;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
+	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS);
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+	CHECK(code == CL_SUCCESS);
+	queue = clCreateCommandQueueWithProperties(context, device, NULL, &code);
+	CHECK(code == CL_SUCCESS);
+	for (int i = 1; i + 1 < argc; i += 2) {
+		char *a = argv[i + 1];
+		switch (*argv[i]) {
+		case 'h':
+			CHECK(i + 2 < argc && nheaders < MOST);
+			names[nheaders] = a;
+			headers[nheaders++] = create(argv[i++ + 2]);
+			break;
+		case 'c':
+			compile(a);
+			break;
+		case 'w':
+			CHECK(i + 2 < argc);
+			write_file(a, argv[i++ + 2]);
+			break;
+		case 'l':
+			run(link_units(a));
+			break;
+		case 'i': {
+			cl_program p = link_units(a);
+			run(p == NULL ? NULL : again(p));
+			break;
+		}
+		case 'q':
+			query(a);
+			break;
+		case 'r':
+			clReleaseProgram(units[(unsigned)*a & 127]);
+			break;
+		default:
+			CHECK(false);
+		}
+	}
+	usleep(300000); /* for what is stored beside it; a process that ends before stores less */
+	return 0;
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// units is the program of units.c in a directory of its own, with the library.
+type units struct {
+	*stage
+	t   *testing.T
+	env []string
+}
+
+// The units, and the header that they read: k makes VALUE and one more.
+var unitFiles = map[string]string{
+	"a.cl":        "#include \"value.h\"\nint value(void) { return VALUE; }\n",
+	"b.cl":        "#define X(x) <x>\n#include X(value.h)\nint value(void);\nkernel void k(global int *p) { *p = value() * 100 + VALUE; }\n",
+	"c.cl":        "int value(void);\nkernel void k(global int *p) { *p = -value(); }\n",
+	"m.cl":        "#include \"inmemory.h\"\n#include \"value.h\"\nint value(void) { return VALUE + GIVEN; }\n",
+	"inc/none.h":  "",
+	"lib/value.h": "#define VALUE 1\n",
+}
+
+func newUnits(t *testing.T, d driver) *units {
+	t.Helper()
+	u := &units{stage: newStage(t, d), t: t}
+	u.env = append(u.realLibrary(t), "UNITS_OPTIONS=-I inc -I lib")
+	if d.name != "pocl" {
+		u.env = append(u.env, "UNITS_COMPILE_ONLY=1")
+	}
+	for name, text := range unitFiles {
+		u.write(name, text)
+	}
+	return u
+}
+
+func (u *units) write(name, text string) {
+	u.t.Helper()
+	path := filepath.Join(u.path("work"), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		u.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// do runs the steps and holds what it says against want; the rest of want is how
+// the requests to the cache ended.
+func (u *units) do(what, steps, want string, ended ...string) {
+	u.t.Helper()
+	var args []string
+	for _, s := range strings.Split(steps, "; ") {
+		args = append(args, strings.SplitN(s, " ", 3)...)
+	}
+	r := u.mustRun(u.t, u.env, "units", args...)
+	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
+		u.t.Errorf("%s: it says %q, want %q", what, got, want)
+	}
+	var got []string
+	for line := range strings.Lines(r.report) {
+		var e struct{ Event, Outcome, Reason string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			u.t.Fatalf("%s: %v", line, err)
+		}
+		if e.Event == "asked" {
+			got = append(got, e.Outcome)
+		}
+	}
+	if len(ended) > 0 && !slices.Equal(got, ended) {
+		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.report)
+	}
+}
+
+// command is the command, built for the tests that need a worker.
+var kernstash = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(built, "kernstash")
+	return path, command("go", "build", "-o", path, "../../cmd/kernstash")
+})
+
+// work has the worker do what was left for it.
+func (u *units) work() {
+	u.t.Helper()
+	program, err := kernstash()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--dir", u.path("cache"), "worker", "run", "--once", "--normal-priority", "--on-battery")
+	cmd.Env = append(os.Environ(), "KERNSTASH_WORKER=")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 dropped, 0 not possible here") {
+		u.t.Fatalf("worker: %v\n%s", err, out)
+	}
+}
+
+const (
+	disk     = "disk"
+	compiled = "compiled"
+	passed   = "passed"
+)
+
+// Units that read header files are known at the second start, compiled and linked,
+// after the worker has been there on a driver that makes code at launches.
+func TestUnitsThatReadHeaders(t *testing.T) {
+	t.Parallel()
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			u := newUnits(t, d)
+			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.name]
+			all := "a 0; b 0; " + made
+			u.do("cold", "c a; c b; l a,b", all, compiled, compiled, compiled)
+			if d.name == "pocl" {
+				u.work()
+			}
+			u.do("warm", "c a; c b; l a,b", all, disk, disk, disk)
+			u.do("warm, in another order", "c b; c a; l b,a", "b 0; a 0; "+made, disk, disk, disk)
+			u.do("its binary", "c a; c b; i a,b", all, disk, disk, disk, passed)
+		})
+	}
+}
+
+// A header that is edited between two processes, or one that stands earlier on
+// the search path, is noticed.
+func TestHeadersOfUnitsChange(t *testing.T) {
+	t.Parallel()
+	u := newUnits(t, drivers[0])
+	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
+	u.work()
+	u.do("warm", "c a; c b; l a,b", "a 0; b 0; made 101", disk, disk, disk)
+	u.write("lib/value.h", "#define VALUE 2\n")
+	u.do("edited", "c a; c b; l a,b", "a 0; b 0; made 202", compiled, compiled, compiled)
+	u.write("inc/value.h", "#define VALUE 3\n")
+	u.do("fresh", "c a; c b; l a,b", "a 0; b 0; made 303", compiled, compiled, compiled)
+	u.work()
+	u.do("warm with it", "c a; c b; l a,b", "a 0; b 0; made 303", disk, disk, disk)
+	u.write("lib/value.h", "#define VALUE 1\n")
+	if err := os.Remove(filepath.Join(u.path("work"), "inc/value.h")); err != nil {
+		t.Fatal(err)
+	}
+	u.do("as at first", "c a; c b; l a,b", "a 0; b 0; made 101", disk, disk, disk)
+}
+
+// What an application changes between its own calls: a link means what its units
+// were compiled of.
+func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
+	t.Parallel()
+	const rewrite = "c a; w lib/value.h #define VALUE 2; c b; l a,b; w lib/value.h #define VALUE 1"
+	u := newUnits(t, drivers[0])
+	u.do("cold", rewrite, "a 0; b 0; made 102", compiled, compiled, compiled)
+	// That a compiles is forgotten: it could not be compiled later.
+	u.do("again", rewrite, "a 0; b 0; made 102", compiled, disk, compiled)
+	u.do("the same units of other files", "c a; c b; l a,b", "a 0; b 0; made 101")
+	u.do("the other way round", "w lib/value.h #define VALUE 2; c a; w lib/value.h #define VALUE 1; c b; l a,b", "a 0; b 0; made 201")
+	u.do("both, and the link after that", "c a; c b; w lib/value.h #define VALUE 7; c a; c b; w lib/value.h #define VALUE 1; l a,b", "a 0; b 0; a 0; b 0; made 707")
+	u = newUnits(t, drivers[0])
+	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
+	u.work()
+	u.do("known, and linked from the cache when its header is another one",
+		"c a; c b; w lib/value.h #define VALUE 7; l a,b; c a; c b; l a,b", "a 0; b 0; made 101; a 0; b 0; made 707",
+		disk, disk, disk, compiled, compiled, compiled)
+}
+
+// A compilation that was skipped, and has to be done when its header is another one,
+// makes no program of the wrong header.
+func TestCompilationsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	u := newUnits(t, drivers[0])
+	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
+	u.do("late", "c a; q a; c c; l a,c", "a 0; binary 0 there; c 0; made -1", disk, compiled, compiled)
+	const late = "c a; c c; w lib/value.h #define VALUE 2; l a,c"
+	u.write("lib/value.h", "#define VALUE 1\n")
+	u.do("known", "c a; c c", "a 0; c 0", disk, disk)
+	// The link is not stored: no worker was there.
+	u.do("too late", late, "a 0; c 0; link error -5")
+	u.do("the next time", "c a; c c; l a,c", "a 0; c 0; made -2")
+	const ask = "c a; w lib/value.h #define VALUE 2; q a"
+	for _, n := range []string{"first", "second", "third"} {
+		u.write("lib/value.h", "#define VALUE 3\n")
+		u.do("changed before it is asked for, "+n, ask, "a 0; binary 0 there", compiled)
+	}
+	u.write("lib/value.h", "#define VALUE 3\n")
+	u.do("known", "c a", "a 0", compiled)
+	u.do("asked for too late", ask, "a 0; binary -5 none", disk, passed)
+}
