@@ -289,8 +289,9 @@ func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 	w.ended(e, begin, stateRefused, reason)
 }
 
-// maxReason bounds a reason, which may be what a compiler printed.
-const maxReason = 1 << 10
+// maxReason bounds a reason, which may be what a compiler printed: those of maxLast jobs
+// fit into a note, each byte written as six.
+const maxReason = 2 << 10
 
 // ended tells how a job ended.
 func (w *worker) ended(e *spool.Entry, begin time.Time, state, reason string) {
