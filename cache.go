@@ -34,6 +34,8 @@ type Cache struct {
 	// for the application to launch them; see Cache.lockBuild.
 	awaiting atomic.Int64
 
+	refreshed sync.Map // keys of jobs in mode refresh
+
 	closing  sync.Once
 	mu       sync.Mutex
 	closed   bool

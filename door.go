@@ -40,12 +40,19 @@ func (c *Cache) Awaiting() (done func()) {
 }
 
 // AddJob leaves work for the worker; see spool.Add. Header files that a recipe
-// names are kept when it is built.
+// names are kept when it is built. In mode refresh what is stored makes place for what
+// the worker will build, once for each recipe: it would leave that as it is.
 func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 	if !c.writes() {
 		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
 	}
-	return spool.Add(ctx, c.disk, j, c.stats)
+	res, err := spool.Add(ctx, c.disk, j, c.stats)
+	if c.settings.Mode == settings.ModeRefresh && j.Kind == spool.Capture && err == nil && res.Waits() {
+		if _, done := c.refreshed.LoadOrStore(j.Key(), true); !done {
+			err = c.disk.Delete(ctx, j.Key())
+		}
+	}
+	return res, err
 }
 
 // Worker returns what decides who does such jobs: the store that they are in, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // decisions takes what a context decides.
@@ -227,5 +229,32 @@ func TestLenient(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRefreshedByTheWorker: in mode refresh the worker finds nothing in its place; what
+// it has built then stays.
+func TestRefreshedByTheWorker(t *testing.T) {
+	t.Parallel()
+	for mode, gone := range map[string]bool{"on": false, "observe": false, "refresh": true} {
+		c := openCache(t, filepath.Join(t.TempDir(), "root"), inMode(mode))
+		image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &key.Recipe{Device: key.Device{API: "opencl", Platform: "p", Name: "d"}, Image: image}
+		e := &store.Entry{Key: r.Key(), Recipe: r, Artifact: artifactOf(store.FormDeferred, "code", "k/1-1-1")}
+		job := spool.Job{Kind: spool.Capture, Recipe: r, Variants: []string{"k/1-1-1"}}
+		for _, want := range []bool{gone, false} {
+			if _, err := c.disk.Put(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.AddJob(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.disk.Get(t.Context(), e.Key); errors.Is(err, store.ErrNotFound) != want || err != nil && !want {
+				t.Errorf("%s: %v", mode, err)
+			}
+		}
 	}
 }
