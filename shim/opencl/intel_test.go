@@ -1,0 +1,296 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Intel's driver with the layer and the library. What goes wrong with its own cache of
+// binaries (NEO 26.27, measured) must not with ours.
+
+// hits builds a program again and again; see testdata/hits.c.
+var hits = sync.OnceValues(func() (string, error) {
+	to := filepath.Join(built, "hits")
+	return to, program("hits", to, "-lOpenCL")
+})
+
+// made is what hits prints.
+type made struct {
+	first, median, least float64 // microseconds
+	sum                  string  // of the binary
+	size, resident       int     // bytes, KiB
+	outcome              string  // of the build, as reported
+}
+
+// builder runs hits in processes of their own, on Intel's driver.
+type builder struct {
+	*stage
+	program string
+	layer   []string
+}
+
+func newBuilder(t *testing.T) *builder {
+	t.Helper()
+	program, err := hits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, drivers[1])
+	return &builder{s, program, s.realLibrary(t)}
+}
+
+// process runs hits with an environment, which comes last, in a folder of its own for
+// what the driver writes. It may be called at the same time.
+func (b *builder) process(t *testing.T, environ []string, args ...string) made {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "report"), nil, 0o600); err != nil {
+		t.Error(err)
+	}
+	cmd := exec.Command(b.program, args...)
+	cmd.Dir = dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home")}, b.env...)
+	cmd.Env = append(append(cmd.Env, environ...), "KERNSTASH_REPORT="+filepath.Join(dir, "report"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%s %v: %v\n%s%s", b.program, args, err, out, stderr.String())
+		return made{}
+	}
+	var m made
+	if _, err := fmt.Sscanf(string(out), "first %f median %f least %f sum %s size %d resident %d",
+		&m.first, &m.median, &m.least, &m.sum, &m.size, &m.resident); err != nil {
+		t.Errorf("%q: %v", out, err)
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "report")) // empty: no layer
+	if err != nil {
+		t.Error(err)
+	}
+	for _, o := range []string{"compiled", "disk", "memory", "passed", "failed"} {
+		if strings.Contains(string(report), `"outcome":"`+o+`"`) {
+			m.outcome = o
+			break
+		}
+	}
+	return m
+}
+
+// build builds a source once, under the layer.
+func (b *builder) build(t *testing.T, source string, environ ...string) made {
+	t.Helper()
+	return b.process(t, append(b.layer[:len(b.layer):len(b.layer)], environ...), b.source(t, source), "NULL", "1")
+}
+
+// plain builds it without the layer.
+func (b *builder) plain(t *testing.T, source string) made {
+	t.Helper()
+	return b.process(t, nil, b.source(t, source), "NULL", "1")
+}
+
+func (b *builder) source(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source.cl")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// entries are the files of the stored artifacts.
+func (b *builder) entries(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(b.path("cache/*/*/*/*/*.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// expect compares what was made with the outcome and the binary that are wanted.
+func (m made) expect(t *testing.T, when, outcome, sum string) {
+	t.Helper()
+	if m.outcome != outcome || m.sum != sum {
+		t.Errorf("%s: %s, binary %s; want %s, %s", when, m.outcome, m.sum, outcome, sum)
+	}
+}
+
+func oneLine(n int) string {
+	return fmt.Sprintf("kernel void f(global int *a) { a[get_global_id(0)] += %d; }\n", n)
+}
+
+// An entry that somebody damaged is built anew, right, and replaced. NEO's own cache
+// fails every build from a truncated entry or one with a wrong beginning on, serves
+// flipped bytes and another program's entry, and never replaces an empty one.
+func TestIntelDamagedEntries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		damage func(own, other []byte) []byte
+	}{
+		{"truncated", func(own, _ []byte) []byte { return own[:len(own)/2] }},
+		{"bad magic", func(own, _ []byte) []byte { return append([]byte("nonsense"), own[8:]...) }},
+		{"flipped bytes", func(own, _ []byte) []byte {
+			for i := range 8 {
+				own[len(own)/2+i] ^= 0xff
+			}
+			return own
+		}},
+		{"another program's", func(_, other []byte) []byte { return other }},
+		{"empty", func(_, _ []byte) []byte { return nil }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBuilder(t)
+			b.build(t, oneLine(2)).expect(t, "other", "compiled", b.plain(t, oneLine(2)).sum)
+			other := read(t, b.entries(t)[0])
+			right := b.plain(t, oneLine(1)).sum
+			b.build(t, oneLine(1)).expect(t, "cold", "compiled", right)
+			b.build(t, oneLine(1)).expect(t, "warm", "disk", right)
+			for _, path := range b.entries(t) {
+				own := read(t, path)
+				if bytes.Equal(own, other) {
+					continue
+				}
+				if err := os.WriteFile(path, c.damage(own, other), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.build(t, oneLine(1)).expect(t, "damaged", "compiled", right)
+			b.build(t, oneLine(1)).expect(t, "repaired", "disk", right)
+			b.build(t, oneLine(2)).expect(t, "the other one", "disk", b.plain(t, oneLine(2)).sum)
+		})
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Of four processes that need a program at the same time one compiles; with NEO's own
+// cache all do.
+func TestIntelProcessesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	source, outcomes := b.source(t, heavySource(4, 16)), make([]made, 4)
+	var all sync.WaitGroup
+	for i := range outcomes {
+		all.Go(func() { outcomes[i] = b.process(t, b.layer, source, "NULL", "1") })
+	}
+	all.Wait()
+	compiled := 0
+	for _, m := range outcomes {
+		if m.outcome == "compiled" {
+			compiled++
+		} else {
+			m.expect(t, "one of four", "disk", outcomes[0].sum)
+		}
+	}
+	if compiled != 1 {
+		t.Errorf("%d of 4 compiled, want 1", compiled)
+	}
+}
+
+// A header that changed is not served stale, and one that changed back is known.
+func TestIntelHeaderChanges(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	dir := t.TempDir()
+	source := b.source(t, "#include \"amount.h\"\nkernel void f(global int *a) { a[get_global_id(0)] += AMOUNT; }\n")
+	build := func(amount int, layer []string) made {
+		if err := os.WriteFile(filepath.Join(dir, "amount.h"), fmt.Appendf(nil, "#define AMOUNT %d\n", amount), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return b.process(t, layer, source, "-I "+dir, "1")
+	}
+	first, second := build(1000, nil).sum, build(2000, nil).sum
+	if first == second {
+		t.Fatal("the binary does not depend on the header")
+	}
+	build(1000, b.layer).expect(t, "cold", "compiled", first)
+	build(1000, b.layer).expect(t, "warm", "disk", first)
+	build(2000, b.layer).expect(t, "changed", "compiled", second)
+	build(2000, b.layer).expect(t, "changed, warm", "disk", second)
+	build(1000, b.layer).expect(t, "changed back", "disk", first)
+}
+
+// A directory for caches that is not there is made; NEO's own cache is off without.
+func TestIntelNoCacheDirectory(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	environ := []string{"KERNSTASH_DIR=", "XDG_CACHE_HOME=" + b.path("home/of/caches")}
+	right := b.plain(t, oneLine(1)).sum
+	b.build(t, oneLine(1), environ...).expect(t, "cold", "compiled", right)
+	b.build(t, oneLine(1), environ...).expect(t, "warm", "disk", right)
+	if _, err := os.Stat(b.path("home/of/caches/kernstash")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A compiler is what is in it: one of another time, and in another place, is the same.
+// NEO's own cache takes its size and its time for it.
+func TestIntelCompilerTouched(t *testing.T) {
+	t.Parallel()
+	found, _ := filepath.Glob("/usr/lib/*-linux-gnu/libigc.so.1")
+	if len(found) != 1 {
+		t.Fatalf("libigc.so.1: %q", found)
+	}
+	b := newBuilder(t)
+	dir := t.TempDir()
+	compiler := filepath.Join(dir, "libigc.so.1")
+	if err := os.WriteFile(compiler, read(t, found[0]), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	right := b.plain(t, oneLine(1)).sum
+	b.build(t, oneLine(1)).expect(t, "cold", "compiled", right)
+	b.build(t, oneLine(1), "LD_LIBRARY_PATH="+dir).expect(t, "another place", "disk", right)
+	then := time.Now().Add(-30 * 24 * time.Hour)
+	if err := os.Chtimes(compiler, then, then); err != nil {
+		t.Fatal(err)
+	}
+	b.build(t, oneLine(1), "LD_LIBRARY_PATH="+dir).expect(t, "another time", "disk", right)
+}
+
+// The compiler's own variables are in the key; ocloc ignores them.
+func TestIntelCompilerVariables(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	right := b.plain(t, oneLine(1)).sum
+	b.build(t, oneLine(1)).expect(t, "cold", "compiled", right)
+	const variable = "IGC_ForceOCLSIMDWidth=8"
+	other := b.build(t, oneLine(1), variable)
+	other.expect(t, "with a variable", "compiled", other.sum)
+	b.build(t, oneLine(1), variable).expect(t, "with it, warm", "disk", other.sum)
+	b.build(t, oneLine(1)).expect(t, "without", "disk", right)
+}
+
+// heavySource is a program of kernels that no compiler can shorten.
+func heavySource(kernels, steps int) string {
+	var s strings.Builder
+	for k := range kernels {
+		fmt.Fprintf(&s, "kernel void k%d(global float *a, global const float *b, int n) {\n"+
+			"  size_t g = get_global_id(0); float x = b[g], y = a[g], z = %d.5f;\n", k, k)
+		for i := range steps {
+			fmt.Fprintf(&s, "  x = native_sin(x * %d.25f + y) + sqrt(fabs(z)); y = mad(x, %d.f, b[(g + %d) %% n]);\n"+
+				"  z = exp2(y * 0.%d1f) + x / (y + %d.f);\n", i%7+1, i%5+2, i+k, i%9+1, i+1)
+		}
+		s.WriteString("  a[g] = x + y + z;\n}\n")
+	}
+	return s.String()
+}

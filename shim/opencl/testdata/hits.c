@@ -1,0 +1,124 @@
+/*
+ * hits.c: builds one program again and again.
+ *
+ *     hits SOURCE OPTIONS ROUNDS [restore]
+ *
+ * OPTIONS "NULL" are none at all. It prints the time of the first build call, and the
+ * median and least of the others', in microseconds; a sum of the first program's binary;
+ * and what memory the builds took, in KiB. With "restore" the others are made of the
+ * first one's binary, by hand.
+ */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void check(cl_int code, const char *call)
+{
+	if (code != CL_SUCCESS) {
+		fprintf(stderr, "%s: %d\n", call, code);
+		exit(1);
+	}
+}
+
+static char *contents(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "r");
+	if (f == NULL || fseek(f, 0, SEEK_END) != 0)
+		return NULL;
+	*size = (size_t)ftell(f);
+	rewind(f);
+	char *text = malloc(*size + 1);
+	if (text == NULL || fread(text, 1, *size, f) != *size)
+		return NULL;
+	text[*size] = 0;
+	fclose(f);
+	return text;
+}
+
+static long resident(void)
+{
+	char line[256];
+	long kib = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		sscanf(line, "VmRSS: %ld", &kib);
+	if (f != NULL)
+		fclose(f);
+	return kib;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static unsigned char *binary(cl_program program, size_t *size)
+{
+	check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(*size), size, NULL), "CL_PROGRAM_BINARY_SIZES");
+	unsigned char *b = malloc(*size);
+	check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(b), &b, NULL), "CL_PROGRAM_BINARIES");
+	return b;
+}
+
+int main(int argc, char **argv)
+{
+	size_t length, size = 0;
+	char *text = argc < 4 ? NULL : contents(argv[1], &length);
+	if (text == NULL)
+		return 2;
+	const char *options = strcmp(argv[2], "NULL") == 0 ? NULL : argv[2];
+	int rounds = atoi(argv[3]), restore = argc > 4;
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_int code;
+	check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+	check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
+	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+	check(code, "clCreateContext");
+	double *took = calloc((size_t)rounds, sizeof(*took));
+	unsigned char *made = NULL;
+	uint64_t sum = 14695981039346656037u; /* FNV-1a */
+	long before = resident();
+	for (int i = 0; i < rounds; i++) {
+		cl_program program = NULL;
+		double start = now();
+		if (restore && i > 0) {
+			const unsigned char *b = made;
+			program = clCreateProgramWithBinary(context, 1, &device, &size, &b, NULL, &code);
+		} else {
+			const char *strings = text;
+			program = clCreateProgramWithSource(context, 1, &strings, &length, &code);
+			start = now();
+		}
+		check(code, "clCreateProgram");
+		check(clBuildProgram(program, 1, &device, options, NULL, NULL), "clBuildProgram");
+		took[i] = now() - start;
+		if (i == 0) {
+			made = binary(program, &size);
+			for (size_t j = 0; j < size; j++)
+				sum = (sum ^ made[j]) * 1099511628211u;
+		}
+		check(clReleaseProgram(program), "clReleaseProgram");
+	}
+	double first = took[0];
+	qsort(took + 1, (size_t)rounds - 1, sizeof(*took), compare);
+	printf("first %.1f median %.1f least %.1f sum %016llx size %zu resident %ld\n", first, rounds > 1 ? took[rounds / 2] : 0,
+		rounds > 1 ? took[1] : 0, (unsigned long long)sum, size, resident() - before);
+	fflush(stdout);
+	if (rounds == 1)
+		usleep(100000); /* what was built is stored a moment later */
+	_exit(0);
+}
