@@ -25,7 +25,9 @@ var unitFiles = map[string]string{
 	"a.cl":        "#include \"value.h\"\nint value(void) { return VALUE; }\n",
 	"b.cl":        "#define X(x) <x>\n#include X(value.h)\nint value(void);\nkernel void k(global int *p) { *p = value() * 100 + VALUE; }\n",
 	"c.cl":        "int value(void);\nkernel void k(global int *p) { *p = -value(); }\n",
-	"m.cl":        "#include \"inmemory.h\"\n#include \"value.h\"\nint value(void) { return VALUE + GIVEN; }\n",
+	"d.cl":        "#include \"lib/value.h\"\nint value(void);\nkernel void k(global int *p) { *p = value() * 100 + VALUE; }\n",
+	"m.cl":        "#include \"given.h\"\n#include \"lib/value.h\"\nint value(void) { return VALUE + GIVEN; }\n",
+	"n.cl":        "#include \"given.h\"\nint value(void) { return GIVEN; }\n",
 	"inc/none.h":  "",
 	"lib/value.h": "#define VALUE 1\n",
 }
@@ -190,4 +192,26 @@ func TestCompilationsThatComeTooLate(t *testing.T) {
 	u.write("lib/value.h", "#define VALUE 3\n")
 	u.do("known", "c a", "a 0", compiled)
 	u.do("asked for too late", ask, "a 0; binary -5 none", disk, passed)
+}
+
+// A unit with headers in memory is known beside one that reads files. One that has
+// both is the driver's: it may prefer either.
+func TestUnitsWithHeadersInMemory(t *testing.T) {
+	t.Parallel()
+	u := newUnits(t, drivers[0])
+	u.env = append(u.env, "UNITS_OPTIONS=")
+	const beside = "c d; h given.h #define GIVEN 7; c n; l n,d"
+	u.do("cold", beside, "d 0; n 0; made 701", compiled, compiled, compiled)
+	u.work()
+	u.do("warm", beside, "d 0; n 0; made 701", disk, disk, disk)
+	u.do("another in memory", strings.Replace(beside, "7", "8", 1), "d 0; n 0; made 801", disk, compiled, compiled)
+	u.write("lib/value.h", "#define VALUE 2\n")
+	u.do("another file", beside, "d 0; n 0; made 702", compiled, disk, compiled)
+
+	const both = "c d; h given.h #define GIVEN 7; c m; l m,d"
+	for range 2 {
+		u.do("both", both, "d 0; m 0; made 902")
+	}
+	u.write("lib/value.h", "#define VALUE 3\n")
+	u.do("both, edited", both, "d 0; m 0; made 1003")
 }

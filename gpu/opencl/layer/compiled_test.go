@@ -1,0 +1,197 @@
+//go:build !nogpu
+
+package layer_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// fileUnit is a unit of an application under the layer that reads a header file.
+type fileUnit struct {
+	unit layer.Unit
+	id   cl.ProgramID // the driver's, 0 where its compilation was skipped
+	how  string
+}
+
+// compileUnit is clCompileProgram under the layer. meanwhile is called when the
+// driver has compiled; may be nil.
+func (h *host) compileUnit(t *testing.T, source string, meanwhile func()) *fileUnit {
+	t.Helper()
+	u := &fileUnit{unit: layer.Unit{Kind: key.OpenCLC, Strings: [][]byte{[]byte(source)}, Options: &none}, how: "known"}
+	r := h.request("", nil)
+	r.What, r.Units = layer.Compile, []layer.Unit{u.unit}
+	ticket, reply := begun(t, h, r)
+	defer ticket.End()
+	outcome := layer.Outcome{Result: layer.Restored}
+	if len(reply.Artifacts[0].Binary) == 0 {
+		u.how, outcome.Result = "compiled", layer.Built
+		u.compile(t, h)
+		if meanwhile != nil {
+			meanwhile()
+		}
+	}
+	reply, ok := ticket.Next([]layer.Outcome{outcome})
+	if !ok || reply.Action != layer.Done {
+		t.Fatalf("%+v", reply)
+	}
+	u.unit.Compiled = reply.Program
+	return u
+}
+
+func (u *fileUnit) compile(t *testing.T, h *host) {
+	t.Helper()
+	var err error
+	if u.id, err = cl.CreateProgramWithSource(cl.ContextID(h.context.Handle()), u.unit.Strings[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.CompileProgram(u.id, []cl.DeviceID{cl.DeviceID(h.devices[0].Handle())}, &none, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// linkUnit is clLinkProgram of a unit under the layer: how it went, and the binary.
+func (h *host) linkUnit(t *testing.T, u *fileUnit) (how string, binary []byte) {
+	t.Helper()
+	r := h.request("", &none)
+	r.What, r.Units = layer.Link, []layer.Unit{u.unit}
+	ticket, reply, ok := h.l.Begin(r)
+	for !ok {
+		reply, ok = ticket.Wait(time.Second)
+	}
+	if reply.Action == layer.Pass {
+		return "passed", nil
+	}
+	defer ticket.End()
+	if b := reply.Artifacts[0].Binary; len(b) > 0 {
+		ticket.Next([]layer.Outcome{{Result: layer.Restored}})
+		return "restored", bytes.Clone(b)
+	}
+	if u.id == 0 {
+		u.compile(t, h)
+		if !h.l.Unchanged(u.unit.Compiled) {
+			ticket.Next([]layer.Outcome{{Result: layer.Abandoned}})
+			return "too late", nil
+		}
+	}
+	devices := []cl.DeviceID{cl.DeviceID(h.devices[0].Handle())}
+	id, err := cl.LinkProgram(cl.ContextID(h.context.Handle()), devices, &none, []cl.ProgramID{u.id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if binary, err = cl.GetProgramBinary(id, devices[0]); err != nil {
+		t.Fatal(err)
+	}
+	ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Binary: binary}}})
+	return "built", binary
+}
+
+// A link means the header files that its unit was compiled with, whatever is on disk
+// by then.
+func TestLinkOfUnitsThatReadFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	header := filepath.Join(dir, "value.h")
+	write := func(value int) {
+		// By rename, as the grain of the clock hides what comes too soon.
+		tmp := filepath.Join(dir, fmt.Sprint("new", value))
+		if err := os.WriteFile(tmp, fmt.Appendf(nil, "#define VALUE %d\n", value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(tmp, header); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source := fmt.Sprintf("#include \"%s\"\nkernel void k(global int *p) { *p = VALUE; }\n", header)
+	root := filepath.Join(t.TempDir(), "root")
+	var h *host
+	var l *layer.Layer
+	start := func() { // another process, as far as the layer is concerned
+		l = openLayer(t, root)
+		h = newHost(t, l, device(t, "INTEL"))
+	}
+	settle := func() {
+		l.Settle()
+		l.Cache().Flush(10 * time.Second)
+	}
+	expect := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	binaries := make(map[int][]byte)
+
+	start()
+	write(1)
+	u := h.compileUnit(t, source, nil)
+	expect("compile of 1", u.how, "compiled")
+	settle()
+	write(2)
+	how, b := h.linkUnit(t, u)
+	expect("link of 1, with 2 on disk", how, "built")
+	binaries[1] = b
+	settle()
+	u = h.compileUnit(t, source, nil)
+	expect("compile of 2", u.how, "compiled")
+	how, binaries[2] = h.linkUnit(t, u)
+	expect("link of 2", how, "built")
+	settle()
+	if bytes.Equal(binaries[1], binaries[2]) {
+		t.Fatal("two values make one binary")
+	}
+
+	start()
+	for value, compile := range map[int]string{1: "compiled", 2: "known"} { // what changed too early is forgotten
+		write(value)
+		u := h.compileUnit(t, source, nil)
+		expect(fmt.Sprint("second start, compile of ", value), u.how, compile)
+		write(10 + value)
+		how, b := h.linkUnit(t, u)
+		expect(fmt.Sprint("second start, link of ", value), how, "restored")
+		if !bytes.Equal(b, binaries[value]) {
+			t.Errorf("link of %d gives another program", value)
+		}
+		settle()
+	}
+
+	// Changed while it was compiled: nobody knows of what.
+	write(3)
+	u = h.compileUnit(t, source, func() { write(4) })
+	if u.unit.Compiled != 0 {
+		t.Error("a unit whose header changed while it was compiled is known")
+	}
+	how, _ = h.linkUnit(t, u)
+	expect("link of it", how, "passed")
+	if n := l.Cache().Stats()[stats.PassedInputs]; n != 1 {
+		t.Errorf("%d are counted", n)
+	}
+
+	// Known, its link not, and changed before it could be compiled.
+	write(5)
+	settle()
+	h.compileUnit(t, source, nil)
+	settle()
+	u = h.compileUnit(t, source, nil)
+	expect("compile of 5", u.how, "known")
+	write(6)
+	how, _ = h.linkUnit(t, u)
+	expect("link of 5, when it is too late", how, "too late")
+	write(5)
+	u = h.compileUnit(t, source, nil)
+	expect("compile of 5 after that", u.how, "compiled")
+
+	// Given up: it stands for nothing any more.
+	l.Released(u.unit.Compiled)
+	how, _ = h.linkUnit(t, u)
+	expect("link of a unit that was given up", how, "passed")
+}
