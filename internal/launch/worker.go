@@ -15,8 +15,8 @@ import (
 // has not come to it. Where a worker runs, ours finds that and ends.
 func (r *runner) startWorker() {
 	s := r.outcome.summary
-	if s == nil || s.Jobs+s.Outcomes.Memory+s.Outcomes.Disk+s.Outcomes.Compiled == 0 {
-		return // the cache was not used
+	if s == nil || s.Jobs+s.Outcomes.Compiled == 0 {
+		return // nothing was left; what waits may wait for another machine
 	}
 	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
 	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Worker == settings.WorkerOff || !jobsIn(in.Dir) {
