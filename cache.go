@@ -25,6 +25,7 @@ type Cache struct {
 	worker    starting
 	trace     tracer
 	manifests manifests // of header files
+	recent    recent
 	traceTo   io.Closer
 
 	counters stats.Counters

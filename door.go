@@ -64,5 +64,8 @@ func (c *Cache) Worker() (s *disk.Store, policy string) {
 	return c.disk, c.settings.Worker
 }
 
+// Forget lets go of the artifacts that Glance keeps, for a process that is quiet.
+func (c *Cache) Forget() { c.recent.clear() }
+
 // Warn tells the trace of something that is not as it should be.
 func (c *Cache) Warn(msg string, args ...any) { c.trace.warn(msg, args...) }

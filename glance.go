@@ -45,6 +45,10 @@ func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
 			return nil
 		}
 		job := Job{Devices: devices, Recipe: recipe, Key: recipe.Key()}
+		if a := c.recent.take(job.Key); a != nil {
+			all = append(all, Found{job, a})
+			continue
+		}
 		entry, _, _ := c.find(ctx, job.Key)
 		if entry == nil {
 			return nil
@@ -59,6 +63,9 @@ func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
 func (x *Context[P, K]) Restored(f Found, took time.Duration) {
 	c, a := x.cache, f.Artifact
 	defer c.keepStatsNowAndThen()
+	if c.settings.InMemory {
+		c.recent.put(f.Job.Key, a)
+	}
 	x.count(stats.MemoryMisses)
 	x.count(stats.DiskHits)
 	c.stats.Add(stats.LoadTime, int64(took))

@@ -49,6 +49,9 @@ func trim() {
 		return
 	}
 	trimming.Store(false) // a use from now on starts anew
+	if theLayer != nil {
+		theLayer.Cache().Forget()
+	}
 	debug.FreeOSMemory()
 	C.ks_let_pages_go()
 }
