@@ -1,0 +1,134 @@
+package kernstash
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// An image of compiled units means the header files of then, and has the key of
+// the request for which they were looked at.
+func TestCompiledImages(t *testing.T) {
+	t.Parallel()
+	dir := deepTree(t)
+	x := fakeContextOn(openCache(t, newRoot(t)), newReader(t))
+	then := deepRequest(t, dir)
+	if x.Snapshot(then) != nil {
+		t.Error("a snapshot of a request that nobody asked for")
+	}
+	first, err := x.Program(t.Context(), then)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Release()
+	snapshot := x.Snapshot(then)
+	if snapshot == nil || snapshot.Changed() != "" {
+		t.Fatalf("snapshot %v", snapshot)
+	}
+	if got := snapshot.Units(1); got != nil {
+		t.Errorf("units of a device that is not there: %v", got)
+	}
+
+	header := filepath.Join(dir, "late/c.h")
+	putFile(t, header, "other\n")
+	if got := snapshot.Changed(); got != header {
+		t.Errorf("changed: %q, want %q", got, header)
+	}
+	calls := 0
+	linked := then
+	linked.Image, err = NewCompiledImage(func(device int) []key.Unit {
+		calls++
+		return snapshot.Units(device)
+	}, key.Unit{Kind: key.OpenCLC, Code: []byte(deep)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := x.Program(t.Context(), linked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Release()
+	if diff := cmp.Diff(first.Key(0), second.Key(0)); diff != "" || calls == 0 {
+		t.Errorf("after %d calls, key (-then +linked):\n%s", calls, diff)
+	}
+	if x.Snapshot(linked) != nil {
+		t.Error("a snapshot of what was compiled before")
+	}
+
+	// Of other code, or of none, it is not known what they read.
+	for name, units := range map[string][]key.Unit{
+		"none": nil, "other code": {{Kind: key.OpenCLC, Code: []byte(deep + "\n")}},
+	} {
+		r := then
+		if r.Image, err = NewCompiledImage(func(int) []key.Unit { return units }, key.Unit{Kind: key.OpenCLC, Code: []byte(deep)}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := x.Program(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.Key(0).IsZero() {
+			t.Errorf("%s: key %v", name, p.Key(0))
+		}
+		p.Release()
+	}
+}
+
+// What is forgotten is a miss, also where it was still to be stored.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	c := openCache(t, newRoot(t))
+	x := fakeContextOn(c, newFake(t))
+	p, err := x.Program(t.Context(), Request{Image: image(t, "kernel void k() {}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := p.Key(0)
+	p.Release()
+	if err := x.Forget(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.disk.Get(t.Context(), k); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if err := x.Forget(t.Context(), key.Key{}); err != nil {
+		t.Errorf("of what has no key: %v", err)
+	}
+}
+
+// Glance finds what reads header files if these are as they were.
+func TestGlanceAtHeaders(t *testing.T) {
+	t.Parallel()
+	root, dir := newRoot(t), deepTree(t)
+	c := openCache(t, root)
+	x := fakeContextOn(c, newReader(t))
+	glance := func() int { return len(x.Glance(t.Context(), deepRequest(t, dir))) }
+	if n := glance(); n != 0 {
+		t.Errorf("%d found of what nobody built", n)
+	}
+	p, err := x.Program(t.Context(), deepRequest(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	c.Flush(flushBeforeForget)
+	if n := glance(); n != 1 {
+		t.Errorf("%d found, want 1", n)
+	}
+	putFile(t, filepath.Join(dir, "early/c.h"), "fresh\n")
+	if n := glance(); n != 0 {
+		t.Errorf("%d found with a fresh header on the search path", n)
+	}
+	if err := os.Remove(filepath.Join(dir, "early/c.h")); err != nil {
+		t.Fatal(err)
+	}
+	if n := glance(); n != 1 {
+		t.Errorf("%d found without it, want 1", n)
+	}
+}
