@@ -61,13 +61,13 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 	m := &Image{Image: img, serial: imageSerials.Add(1)}
 	reads := make([]bool, len(img.Units()))
 	some := false
-	for i, u := range img.Units() {
-		line, against := deps.ScanUnit(u)
-		if !against.None() {
-			m.against = against
+	for i := range img.Units() {
+		found := scanned.unit(img, i)
+		if !found.against.None() {
+			m.against = found.against
 			return m, nil
 		}
-		reads[i] = line != ""
+		reads[i] = found.reads
 		some = some || reads[i]
 	}
 	if some {
