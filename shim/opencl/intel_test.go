@@ -52,14 +52,18 @@ func newBuilder(t *testing.T) *builder {
 // what the driver writes. It may be called at the same time.
 func (b *builder) process(t *testing.T, environ []string, args ...string) made {
 	t.Helper()
-	dir := t.TempDir()
+	return b.processIn(t, t.TempDir(), environ, args...)
+}
+
+func (b *builder) processIn(t *testing.T, dir string, environ []string, args ...string) made {
+	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "report"), nil, 0o600); err != nil {
 		t.Error(err)
 	}
 	cmd := exec.Command(b.program, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home")}, b.env...)
-	cmd.Env = append(append(cmd.Env, environ...), "KERNSTASH_REPORT="+filepath.Join(dir, "report"))
+	cmd.Env = append(append(cmd.Env, "KERNSTASH_REPORT="+filepath.Join(dir, "report")), environ...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
@@ -293,4 +297,52 @@ func heavySource(kernels, steps int) string {
 		s.WriteString("  a[g] = x + y + z;\n}\n")
 	}
 	return s.String()
+}
+
+// From the second in a process, a hit takes little more than one of the driver's own
+// cache of binaries, which it keeps in a folder cl_cache where there is one: 0.06 ms more
+// for a one-line kernel. For a heavy program 1.1 times as long is the aim; 1.06 to 1.35
+// was seen, as the C library's heap lies: the same binary restored by hand takes 1.0 or
+// 1.7 ms. The two take turns, and the machine is other people's too: one round of five
+// has to be as quiet as that.
+func TestIntelHitsBesideTheDriversOwn(t *testing.T) {
+	b := newBuilder(t)
+	own := b.path("work")
+	if err := os.Mkdir(filepath.Join(own, "cl_cache"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, source string
+		rounds       string
+		bar          func(driver float64) float64 // microseconds
+	}{
+		{"one line", oneLine(1), "400", func(driver float64) float64 { return driver + 60 }},
+		{"heavy", heavySource(12, 18), "80", func(driver float64) float64 { return 1.5 * driver }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source := b.source(t, c.source)
+			b.process(t, b.layer, source, "", "1")
+			if m := b.process(t, b.layer, source, "", "1"); m.outcome != "disk" {
+				t.Fatalf("warm: %s", m.outcome)
+			}
+			// Neither a trace nor a report, which are written for each program.
+			layer := append(b.layer[:len(b.layer):len(b.layer)], "KERNSTASH_TRACE=", "KERNSTASH_TRACE_FILE=", "KERNSTASH_REPORT=")
+			// The driver looks for its cache in the working directory.
+			inOwn := func() made { return b.processIn(t, own, nil, source, "", c.rounds) }
+			inOwn()
+			for round := range 5 {
+				driver, ours := inOwn(), b.process(t, layer, source, "", c.rounds)
+				byHand := b.process(t, layer, source, "", c.rounds, "restore")
+				t.Logf("%d bytes: driver's own %.1f µs, ours %.1f µs (%.2f ×, %+.1f µs), binary by hand %.1f µs; first in a process %.0f and %.0f µs; %+d and %+d KiB",
+					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
+					byHand.median, driver.first, ours.first, driver.resident, ours.resident)
+				if ours.median <= c.bar(driver.median) {
+					return
+				}
+				if round == 4 {
+					t.Errorf("want at most %.1f µs", c.bar(driver.median))
+				}
+			}
+		})
+	}
 }
