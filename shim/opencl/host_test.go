@@ -150,7 +150,9 @@ func TestNothingLeftBehind(t *testing.T) {
 			}
 			t.Logf("bytes left by 10 programs without the layer: %d; by 1000 with it: %d; files %d, threads %d",
 				bytes[0], bytes[2], files[2], threads[2])
-			if bytes[2] > 100*max(bytes[0], 0)+100_000 || files[2] > files[0] || threads[2] > threads[0]+4 {
+			// The cache directory is opened once in a process, with four descriptors
+			// to write there: on a busy machine after they were counted first.
+			if bytes[2] > 100*max(bytes[0], 0)+100_000 || files[2] > files[0]+4 || threads[2] > threads[0]+4 {
 				t.Errorf("more is left with the layer: files %d, threads %d without", files[0], threads[0])
 			}
 		})
