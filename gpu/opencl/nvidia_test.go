@@ -72,15 +72,7 @@ func TestNVIDIA(t *testing.T) {
 	}
 	defer released(t, restored)
 	t.Logf("loaded in %v", time.Since(begin))
-	k, q := kernel(t, restored, "add"), queue(t, c)
-	b := buffer(t, c, 4*1024)
-	got := make([]float32, 1024)
-	if err := errors.Join(q.Fill(b, make([]byte, 4), 0, 4*1024), k.Launch(q, []int{1024}, nil, b, b, b, float32(7)), q.Read(b, 0, opencl.Bytes(got))); err != nil {
-		t.Fatal(err)
-	}
-	if got[1023] != 7 {
-		t.Errorf("got %v", got[1023])
-	}
+	addsSeven(t, c, restored)
 	after, err := d.Identify()
 	if diff := cmp.Diff(id.Digest(), after.Digest()); diff != "" || err != nil {
 		t.Errorf("another identity after a build: %s, %v", diff, err)
@@ -128,7 +120,17 @@ func TestNVIDIAFinish(t *testing.T) {
 	}
 	defer released(t, restored)
 	t.Logf("loaded in %v", time.Since(begin))
-	k, q := kernel(t, restored, "add"), queue(t, c)
+	addsSeven(t, c, restored)
+	tuned := job(t, r, key.NewOptions("-cl-nv-maxrregcount=32", ""), source(addSource))
+	if _, err := r.Finish(t.Context(), tuned, a); !errors.Is(err, kernstash.ErrNotCacheable) {
+		t.Errorf("with an option for the assembler: %v", err)
+	}
+}
+
+// addsSeven launches a program of addSource, and checks what it computes.
+func addsSeven(t *testing.T, c *opencl.Context, p *opencl.Program) {
+	t.Helper()
+	k, q := kernel(t, p, "add"), queue(t, c)
 	b := buffer(t, c, 4*1024)
 	got := make([]float32, 1024)
 	if err := errors.Join(q.Fill(b, make([]byte, 4), 0, 4*1024), k.Launch(q, []int{1024}, nil, b, b, b, float32(7)), q.Read(b, 0, opencl.Bytes(got))); err != nil {
@@ -136,9 +138,5 @@ func TestNVIDIAFinish(t *testing.T) {
 	}
 	if got[1023] != 7 {
 		t.Errorf("got %v", got[1023])
-	}
-	tuned := job(t, r, key.NewOptions("-cl-nv-maxrregcount=32", ""), source(addSource))
-	if _, err := r.Finish(t.Context(), tuned, a); !errors.Is(err, kernstash.ErrNotCacheable) {
-		t.Errorf("with an option for the assembler: %v", err)
 	}
 }
