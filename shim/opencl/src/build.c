@@ -254,7 +254,7 @@ uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notif
 static bool is_piecemeal(struct program *p, uint64_t set)
 {
 	struct shadow *s = program_shadow(p);
-	uint64_t before = p->built | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
+	uint64_t before = program_built(p) | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
 	bool others = (before & ~set) != 0;
 	if (others && s != NULL)
 		program_settle(p);
@@ -273,7 +273,8 @@ static bool has_log(struct program *p)
 	if (logged)
 		program_settle(p);
 	shadow_put(s);
-	for (cl_uint i = 0; p->built != 0 && !logged && i < p->ndevices; i++) {
+	bool built = program_built(p) != 0;
+	for (cl_uint i = 0; built && !logged && i < p->ndevices; i++) {
 		size_t size = 0;
 		logged = next.clGetProgramBuildInfo(handle_of(p), p->devices[i], CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS &&
 			size > 1;

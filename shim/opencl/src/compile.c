@@ -312,9 +312,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 		program_set_shadow(p, NULL, 0);
 		compile_over(p);
 	}
-	state_lock();
-	uint64_t before = p->built;
-	state_unlock();
+	uint64_t before = program_built(p);
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
 	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && !stepped_aside() && library() != NULL)

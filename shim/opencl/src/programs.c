@@ -102,7 +102,10 @@ void program_kernel_gone(struct program *p, bool restored)
 bool program_devices(struct program *p)
 {
 	cl_uint n = 0;
-	if (p->ndevices > 0)
+	state_lock();
+	bool known = p->ndevices > 0;
+	state_unlock();
+	if (known)
 		return true;
 	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 64)
 		return false;
@@ -202,6 +205,14 @@ void program_set_shadow(struct program *p, struct shadow *s, uint64_t id)
 	shadow_put(old);
 	if (old_id != 0)
 		library_released(old_id);
+}
+
+uint64_t program_built(struct program *p)
+{
+	state_lock();
+	uint64_t built = p->built;
+	state_unlock();
+	return built;
 }
 
 void program_taken_over(struct program *p)

@@ -186,6 +186,10 @@ cl_device_id program_device(const struct program *p, cl_device_id device);
 cl_uint program_list(const struct program *p, cl_uint n, const cl_device_id *devices, cl_device_id *list);
 /* The set of the listed devices as bits; 0: one is not the program's, or is listed twice. */
 uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices);
+
+/* The devices for which the driver has built, or may have, in the application's
+ * own program. */
+uint64_t program_built(struct program *p);
 struct shadow *program_shadow(struct program *p); /* a reference, or NULL */
 /* Makes s the program's shadow (NULL: none), and gives the program the library's name. */
 void program_set_shadow(struct program *p, struct shadow *s, uint64_t id);
