@@ -52,7 +52,7 @@ func writeTable(path string, results []result) error {
 			pocl = seconds(r.PoCL)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | **%s** | %d | %d | %d | equal |\n",
-			r.App, onOff(r.PoCLCache), seconds(r.Without), pocl, seconds(r.Cold), seconds(r.Warm), r.ColdAsked, r.WarmDisk, r.WarmCompiled)
+			r.App, onOff(r.PoCLCache), seconds(r.Without), pocl, seconds(r.Cold), strings.TrimSpace(seconds(r.Warm)), r.ColdAsked, r.WarmDisk, r.WarmCompiled)
 	}
 	return os.WriteFile(path, []byte(before+tableBegins+"\n"+b.String()+tableEnds+after), 0o644)
 }
