@@ -12,7 +12,8 @@
 //   - warm: under the layer, after the worker is done; PoCL's cache directory is
 //     empty again, so that it is not PoCL that answers
 //
-// All outputs must be equal, and the warm run must have compiled nothing.
+// All outputs must be equal, and the warm run must have compiled nothing. With
+// PoCL's cache off the layer stands aside, which is checked too.
 //
 //	go run ./applications -bin ../bin/kernstash            all that are installed
 //	go run ./applications -bin ../bin/kernstash clinfo     some
