@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test test-full lint vet fmt cross fuzz bench bench-million applications replay results clean opencl opencl-test
+.PHONY: help demo build lib test test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean opencl opencl-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -49,6 +49,11 @@ test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	cd bench && $(GO) run . -check
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
 	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all -off=false'
+
+# Tests that compare times run one at a time, without the race detector.
+test-timing: opencl-test ## the tests that compare times, with nothing beside them
+	KERNSTASH_TEST_TIMING=1 $(GO) test -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
+		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
 	@out="$$($(TOOL) gofumpt -l $(GOFILES))"; if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
