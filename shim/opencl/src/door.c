@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 cl_icd_dispatch next;
 
@@ -19,21 +17,6 @@ EXPORT void kernstash_layer_aside(int on);
 EXPORT void kernstash_layer_aside(int on) { aside = on; }
 
 bool stepped_aside(void) { return aside != 0; }
-
-bool door_closed(const char **reason)
-{
-	const char *off;
-	if (getauxval(AT_SECURE) != 0 || getuid() != geteuid() || getgid() != getegid()) {
-		*reason = "set-uid";
-		return true;
-	}
-	off = getenv("KERNSTASH_DISABLE");
-	if (off != NULL && strcmp(off, "1") == 0) {
-		*reason = "KERNSTASH_DISABLE";
-		return true;
-	}
-	return false;
-}
 
 enum door door_wanted(void)
 {
@@ -109,7 +92,7 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	if (initialised || door_wanted() == DOOR_PRELOAD)
 		return CL_SUCCESS;
 	initialised = true;
-	if (door_closed(&reason)) {
+	if (library_unwanted(&reason)) {
 		report("out", "reason", reason);
 		return CL_SUCCESS;
 	}

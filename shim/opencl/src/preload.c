@@ -65,7 +65,7 @@ static void open_door(void)
 	before = beyond;
 	if (door_wanted() != DOOR_PRELOAD)
 		return;
-	if (door_closed(&reason)) {
+	if (library_unwanted(&reason)) {
 		report("out", "reason", reason);
 		return;
 	}

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "../../../capi/kernstash_layer.h"
+#include "../../library/library.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -69,7 +70,7 @@ const ksl_api *library(void);
 /* The library if it is open and usable in this process; opens nothing. */
 const ksl_api *library_if_open(void);
 void library_passed(const char *reason);
-void library_forked(void); /* in the child of a fork */
+void library_child(void); /* in the child of a fork */
 
 /* Calls of the library, on a stack that is large enough for it. */
 uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
@@ -80,14 +81,10 @@ bool library_unchanged(uint64_t compiled);
 void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
 	const size_t *global, const size_t *local);
 
-/* Appends one line to the file that KERNSTASH_REPORT names. */
-void report(const char *event, const char *name, const char *value);
-
 /* door.c: which way in. */
 
 enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD };
 enum door door_wanted(void);      /* by the environment; NONE: nothing was said */
-bool door_closed(const char **reason); /* the shim is to do nothing at all */
 bool stepped_aside(void);         /* this thread's calls are the library's own */
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 

@@ -19,7 +19,7 @@ void state_wake(void) { pthread_cond_broadcast(&changed); }
 static void in_child(void)
 {
 	pthread_mutex_unlock(&lock);
-	library_forked();
+	library_child();
 }
 
 static void guard(void) { pthread_atfork(state_lock, state_unlock, in_child); }

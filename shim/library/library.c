@@ -1,0 +1,273 @@
+/*
+ * library.c: libkernstash.so, opened at the first build and never before, and
+ * the reasons to stay out.
+ */
+#include "library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CLOSED, OPENING, OPEN, OUT, FORKED };
+
+/* What would end a string of JSON, or is no text, is written as '?'. */
+static void plain(char *to, size_t size, const char *text)
+{
+	size_t n = 0;
+	for (; text[n] != 0 && n + 1 < size; n++)
+		to[n] = (unsigned char)text[n] < ' ' || text[n] == '"' || text[n] == '\\' ? '?' : text[n];
+	to[n] = 0;
+}
+
+void report(const char *event, const char *name, const char *value)
+{
+	char line[512], safe[384];
+	const char *file = secure_getenv("KERNSTASH_REPORT");
+	if (file == NULL || *file == 0)
+		return;
+	plain(safe, sizeof(safe), value);
+	int n = snprintf(line, sizeof(line), "{\"event\":\"%s\",\"pid\":%d,\"%s\":\"%s\"}\n", event, (int)getpid(), name, safe);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		return;
+	int saved = errno;
+	/* Whoever made the file removes it when nobody is to write any more. */
+	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	struct stat is;
+	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd >= 0) {
+		/* A report that can not be written is none; nothing else can be done. */
+		ssize_t written = write(fd, line, (size_t)n);
+		(void)written;
+		close(fd);
+	}
+	errno = saved;
+}
+
+bool library_unwanted(const char **reason)
+{
+	const char *off;
+	if (getauxval(AT_SECURE) != 0 || getuid() != geteuid() || getgid() != getegid()) {
+		*reason = "set-uid";
+		return true;
+	}
+	off = getenv("KERNSTASH_DISABLE");
+	if (off != NULL && strcmp(off, "1") == 0) {
+		*reason = "KERNSTASH_DISABLE";
+		return true;
+	}
+	return false;
+}
+
+static const void *stay_out(struct library_door *d, const char *reason)
+{
+	report("out", "reason", reason);
+	atomic_store(&d->state, OUT);
+	return NULL;
+}
+
+/* Beside the shim, or where the environment says. */
+static bool library_path(char *path, size_t size)
+{
+	const char *named = secure_getenv("KERNSTASH_LIBRARY");
+	if (named != NULL && *named == '/')
+		return (size_t)snprintf(path, size, "%s", named) < size;
+	Dl_info info;
+	char real[PATH_MAX];
+	static const char here;
+	if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, real) == NULL)
+		return false;
+	char *slash = strrchr(real, '/');
+	if (slash == NULL)
+		return false;
+	*slash = 0;
+	return (size_t)snprintf(path, size, "%s/libkernstash.so.1", real) < size;
+}
+
+/* A Go runtime reserves address space. */
+static bool space_is_short(void)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)4 << 30;
+}
+
+/* The library's runtime takes SIGURG, for itself, from a host that had a handler,
+ * and does not pass it on as it does the others: a host that is written in Go
+ * could not stop its own goroutines any more. It gets its handler back, to run on
+ * the alternate stack where the thread has one: the library's threads have, and
+ * small stacks otherwise. The library does without the signal. */
+static struct sigaction urgent;
+static atomic_bool urgent_taken;
+
+/* Not where another shim of this process has opened it: then it may be the
+ * library's own that is there. */
+static void note_urgent(const char *path)
+{
+	void *open = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	if (open != NULL) {
+		dlclose(open);
+		return;
+	}
+	bool own = sigaction(SIGURG, NULL, &urgent) == 0 &&
+		((urgent.sa_flags & SA_SIGINFO) != 0 || (urgent.sa_handler != SIG_DFL && urgent.sa_handler != SIG_IGN));
+	atomic_store(&urgent_taken, own);
+}
+
+static void give_urgent_back(void)
+{
+	struct sigaction now;
+	if (!atomic_load(&urgent_taken) || sigaction(SIGURG, NULL, &now) != 0)
+		return;
+	/* The runtime starts beside the host: it may not have come to it yet. */
+	if (now.sa_handler == urgent.sa_handler || !atomic_exchange(&urgent_taken, false))
+		return;
+	urgent.sa_flags |= SA_ONSTACK;
+	sigaction(SIGURG, &urgent, NULL);
+}
+
+/* What every table of functions begins with. */
+struct head {
+	uint32_t size, abi;
+};
+
+static const void *open_library(struct library_door *d)
+{
+	char path[PATH_MAX];
+	const char *reason;
+	if (library_unwanted(&reason))
+		return stay_out(d, reason);
+	if (space_is_short())
+		return stay_out(d, "address-space limit");
+	/* It takes a Go runtime's stacks for errors, thousands of them. */
+	const char *preloaded = getenv("LD_PRELOAD");
+	if (preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL)
+		return stay_out(d, "valgrind");
+	if (!library_path(path, sizeof(path)))
+		return stay_out(d, "library not found");
+	note_urgent(path);
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL)
+		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
+	const void *(*get)(uint32_t);
+	*(void **)&get = dlsym(handle, d->symbol);
+	const struct head *found = get == NULL ? NULL : get(d->abi);
+	if (found == NULL || found->abi != d->abi || found->size < d->size)
+		return stay_out(d, "library of another release, or off");
+	d->functions = found;
+	atomic_store(&d->opener, (int)getpid());
+	atomic_store(&d->state, OPEN);
+	return found;
+}
+
+void library_forked(struct library_door *d)
+{
+	int s = atomic_load(&d->state);
+	if (s == OPEN || s == OPENING)
+		atomic_store(&d->state, FORKED);
+}
+
+const void *library_opened(struct library_door *d)
+{
+	if (atomic_load(&d->state) != OPEN)
+		return NULL;
+	/* A child made by the bare system call has run no handler. */
+	if (atomic_load(&d->opener) != (int)getpid()) {
+		atomic_store(&d->state, FORKED);
+		return NULL;
+	}
+	return d->functions;
+}
+
+const void *library_open(struct library_door *d)
+{
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	const void *found = library_opened(d);
+	if (found != NULL)
+		return found;
+	switch (atomic_load(&d->state)) {
+	case FORKED:
+		return stay_out(d, "forked after the library was opened");
+	case OUT:
+		return NULL;
+	}
+	pthread_mutex_lock(&opening);
+	int expected = CLOSED;
+	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING)) {
+		int saved = errno;
+		found = open_library(d);
+		errno = saved;
+	} else {
+		found = library_opened(d);
+	}
+	pthread_mutex_unlock(&opening);
+	return found;
+}
+
+enum { STACK_NEEDED = 256 << 10, STACK_GIVEN = 1 << 20 };
+
+static bool stack_is_small(void)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+	char here;
+	if (syscall(SYS_gettid) == getpid()) /* the first thread's stack grows */
+		return false;
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return false;
+	int code = pthread_attr_getstack(&attributes, &low, &size);
+	pthread_attr_destroy(&attributes);
+	/* On another stack (a coroutine's) nothing is known: taken as small. */
+	uintptr_t at = (uintptr_t)&here, from = (uintptr_t)low;
+	return code == 0 && (at < from || at - from < STACK_NEEDED || at - from > size);
+}
+
+struct call {
+	void (*function)(void *);
+	void *argument;
+};
+
+static void *make(void *p)
+{
+	struct call *c = p;
+	c->function(c->argument);
+	return NULL;
+}
+
+void library_call(void (*function)(void *), void *argument)
+{
+	struct call c = {function, argument};
+	int saved = errno;
+	if (stack_is_small()) {
+		pthread_attr_t attributes;
+		pthread_t thread;
+		sigset_t all, before;
+		pthread_attr_init(&attributes);
+		pthread_attr_setstacksize(&attributes, STACK_GIVEN);
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		int code = pthread_create(&thread, &attributes, make, &c);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_attr_destroy(&attributes);
+		if (code == 0)
+			pthread_join(thread, NULL);
+		/* No thread: nothing is called. */
+	} else {
+		make(&c);
+	}
+	give_urgent_back();
+	errno = saved;
+}

@@ -1,0 +1,48 @@
+/*
+ * library.h: how every shim gets at libkernstash.so: it is opened at the first
+ * build and never before, and stays out of processes that it would harm.
+ *
+ * A shim has one door for each table of functions that it asks the library for:
+ *
+ *	static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api);
+ *	const ksl_api *api = library_open(&door);
+ *
+ * Each table begins with its own size and ABI, uint32_t both. library_forked is to
+ * be called for each door in the child of a fork.
+ */
+#ifndef KERNSTASH_SHIM_LIBRARY_H
+#define KERNSTASH_SHIM_LIBRARY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct library_door {
+	const char *symbol; /* the library's function that returns the table, by ABI */
+	uint32_t abi, size;
+	const void *functions; /* set before state says that it is open */
+	atomic_int state;
+	atomic_int opener;     /* the process that opened it */
+};
+
+#define LIBRARY_DOOR(symbol, abi, type) {symbol, abi, sizeof(type), NULL, 0, 0}
+
+/* The library's functions; the library is opened at the first call. NULL: it stays
+ * out of this process, and the reason has been reported. From all threads. */
+const void *library_open(struct library_door *d);
+/* The same if it is open and usable in this process; opens nothing. */
+const void *library_opened(struct library_door *d);
+void library_forked(struct library_door *d); /* in the child of a fork */
+
+/* Calls a function that calls the library, on a stack that is large enough for
+ * it: small threads have none. Where there is no memory for one it is not called.
+ * errno stays what it was. */
+void library_call(void (*function)(void *), void *argument);
+
+/* Whether a shim is to do nothing at all in this process, and why. */
+bool library_unwanted(const char **reason);
+
+/* Appends one line to the file that KERNSTASH_REPORT names. */
+void report(const char *event, const char *name, const char *value);
+
+#endif
