@@ -4,6 +4,7 @@ package opencl_layer_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,31 +57,72 @@ func (u *units) write(name, text string) {
 	}
 }
 
-// do runs the steps and holds what it says against want; the rest of want is how
-// the requests to the cache ended.
+// do runs the steps and holds what it says against want; ended is how the requests
+// to the cache ended, in the order of the steps, and behind them those that no unit
+// has a name for.
 func (u *units) do(what, steps, want string, ended ...string) {
 	u.t.Helper()
 	var args []string
 	for _, s := range strings.Split(steps, "; ") {
 		args = append(args, strings.SplitN(s, " ", 3)...)
 	}
-	r := u.mustRun(u.t, u.env, "units", args...)
+	r := u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", args...)
 	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
 		u.t.Errorf("%s: it says %q, want %q", what, got, want)
 	}
+	labels := u.labels(steps)
 	var got []string
 	for line := range strings.Lines(r.report) {
-		var e struct{ Event, Outcome, Reason string }
+		var e struct{ Event, Label, Outcome, Reason string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			u.t.Fatalf("%s: %v", line, err)
 		}
 		if e.Event == "asked" {
-			got = append(got, e.Outcome)
+			got = append(got, labels[e.Label]+" "+e.Outcome)
 		}
 	}
+	// What was compiled is told of when it is known why, in the background: its line
+	// may come behind those of later requests.
+	named := u.named(steps)
+	for i := range ended {
+		ended[i] = append(named, make([]string, len(ended))...)[i] + " " + ended[i]
+	}
+	slices.Sort(got)
+	slices.Sort(ended)
 	if len(ended) > 0 && !slices.Equal(got, ended) {
 		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.report)
 	}
+}
+
+// named returns what the steps ask the cache for.
+func (u *units) named(steps string) (names []string) {
+	for _, s := range strings.Split(steps, "; ") {
+		if strings.Contains("cli", s[:1]) {
+			names = append(names, s[2:])
+		}
+	}
+	return names
+}
+
+// labels returns what the report calls those: the kernel of a restored link, else
+// the length of the code.
+func (u *units) labels(steps string) map[string]string {
+	labels := make(map[string]string)
+	for _, name := range u.named(steps) {
+		size := 0
+		for unit := range strings.SplitSeq(name, ",") {
+			size += len(unitFiles[unit+".cl"])
+		}
+		label := fmt.Sprintf("%d bytes", size)
+		if was := labels[label]; was != "" && was != name {
+			u.t.Fatalf("%s and %s have the same length", was, name)
+		}
+		labels[label] = name
+		if strings.Contains(name, ",") {
+			labels["k"] = name
+		}
+	}
+	return labels
 }
 
 // command is the command, built for the tests that need a worker.
