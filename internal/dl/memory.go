@@ -22,3 +22,11 @@ func CString(s string) []byte {
 	}
 	return append(b, 0)
 }
+
+// String returns a copy of the C string at an address; "" for NULL.
+func String(addr uintptr) string {
+	if addr == 0 {
+		return ""
+	}
+	return string(Bytes(addr, length(addr)))
+}
