@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
@@ -104,16 +104,7 @@ func (p *Platform) findCompiler() ([]key.Pair, error) {
 	if driver == "" {
 		return nil, errLibraries
 	}
-	paths, m := p.companions(driver, m)
-	libraries, err := m.Closure(append(paths, driver), compilers.is)
-	if err != nil {
-		return nil, err
-	}
-	pairs := make([]key.Pair, len(libraries))
-	for i, l := range libraries {
-		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
-	}
-	return pairs, nil
+	return drivers.Compilers(m, driver)
 }
 
 // driver returns the path of the platform's own library. Every object of an
@@ -130,25 +121,4 @@ func (p *Platform) driver(m elfid.Mappings) string {
 	}
 	at, _ := m.Find(addr)
 	return at.Path
-}
-
-// prefixes are beginnings of file names.
-type prefixes []string
-
-func (p prefixes) is(name string) bool {
-	for _, s := range p {
-		if strings.HasPrefix(name, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// compilers are the libraries that a driver may be linked with and that decide
-// what it makes: LLVM and clang and what is built on them. PoCL 3.1 is linked
-// with libLLVM-15 and libclang-cpp.so.15, IGC 1.0.12504 with libLLVM-14 and,
-// through libopencl-clang, libclang-cpp.so.14 and libLLVMSPIRVLib.
-var compilers = prefixes{
-	"libLLVM", "libclang", "libopencl-clang", "libSPIRV", "libllvm", "libigc", "libigdfcl", "libiga",
-	"libamd_comgr", "libgallium", "libpocl",
 }

@@ -4,26 +4,16 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
 
-// rules say which environment variables a driver obeys while it compiles.
-type rules struct {
-	prefixes []string                                // all that start so,
-	names    []string                                // and these,
-	except   []string                                // but none that starts so
-	also     func(name string, switchedOn bool) bool // and what this says; may be nil
-	switchOn string                                  // the variable whose non-zero value is also's switchedOn
-}
-
 // variables is the table. What is not known not to change code is in: a
 // variable too many costs a miss, one too few gives wrong code.
-var variables = map[vendor]rules{
+var variables = map[vendor]drivers.Rules{
 	// The names that libpocl.so.2.10.0 (3.1) holds. Left out are those that
 	// change where things are kept, what is printed, or how work is spread
 	// (PoCL's documentation, "Tunable parameters via environment variables"):
@@ -34,8 +24,8 @@ var variables = map[vendor]rules{
 	// POCL_EXTRA_BUILD_FLAGS, POCL_KERNELLIB_NAME, POCL_LLVM_CPU_NAME and the
 	// loop parameters stay in.
 	pocl: {
-		prefixes: []string{"POCL_"},
-		except: []string{
+		Prefixes: []string{"POCL_"},
+		Except: []string{
 			"POCL_CACHE_DIR", "POCL_KERNEL_CACHE", "POCL_DEBUG", "POCL_TRACING", "POCL_BINARY_SPECIALIZE_WG",
 			"POCL_AFFINITY", "POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES", "POCL_MEMORY_LIMIT",
 			"POCL_SIGFPE_HANDLER", "POCL_SIGUSR2_HANDLER", "POCL_STARTUP_DELAY", "POCL_VECTORIZER_REMARKS",
@@ -44,39 +34,27 @@ var variables = map[vendor]rules{
 		},
 	},
 
-	// IGC_*: the compiler's own switches. CL_CONFIG_*: those of Intel's CPU
-	// runtime. NEO reads some fifteen hundred debug keys from variables that
-	// have the keys' names (ProductFamilyOverride, ForceDeviceId, …) when
-	// NEOReadDebugKeys is not 0; newer releases read them with a prefix
-	// ("NEO_", "NEO_OCL_") too. Their names begin with a capital and go on in
-	// small letters, so with the switch on everything that looks so counts;
-	// UseKmdMigration and the like are in with it, at the price of a miss.
-	intel: {
-		prefixes: []string{"IGC_", "CL_CONFIG_", "NEO_", "NEOReadDebugKeys", "OverrideDefaultFP64Settings"},
-		except:   []string{"NEO_CACHE_", "NEO_OCL_CACHE_", "CL_CONFIG_CPU_TARGET_DUMP", "IGC_ShaderDump", "IGC_DumpToC"},
-		also:     func(name string, on bool) bool { return on && debugKey(name) },
-		switchOn: "NEOReadDebugKeys",
-	},
+	intel: drivers.Intel,
 
 	// CUDA Toolkit documentation, "CUDA Environment Variables", JIT section.
 	// CUDA_CACHE_* say where the driver keeps its own cache.
 	nvidia: {
-		prefixes: []string{"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "NV_OCL_", "NVIDIA_OPENCL_"},
+		Prefixes: []string{"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "NV_OCL_", "NVIDIA_OPENCL_"},
 	},
 
 	// ROCm's compiler front (opencl/amdocl, device/devprogram.cpp) appends
 	// these to the options, or takes them instead; AMD_COMGR_* change what
 	// comgr does. GPU_* and AMD_* hold more that is not documented.
 	amd: {
-		prefixes: []string{"AMD_OCL_", "AMD_COMGR_", "GPU_", "AMD_CPU_", "HSA_OVERRIDE_GFX_VERSION"},
-		except:   []string{"AMD_COMGR_CACHE", "AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_REDIRECT_LOGS", "GPU_DEVICE_ORDINAL"},
+		Prefixes: []string{"AMD_OCL_", "AMD_COMGR_", "GPU_", "AMD_CPU_", "HSA_OVERRIDE_GFX_VERSION"},
+		Except:   []string{"AMD_COMGR_CACHE", "AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_REDIRECT_LOGS", "GPU_DEVICE_ORDINAL"},
 	},
 }
 
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
-	return variables[d.platform.vendor()].of(d.platform.env.now())
+	return variables[d.platform.vendor()].Of(d.platform.env.now())
 }
 
 // environments are those of a process that matter to a driver: what it was when
@@ -112,38 +90,3 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	}
 	return now, nil
 }
-
-func (r rules) of(environ []string) []key.Pair {
-	on := false
-	for _, e := range environ {
-		if name, value, _ := strings.Cut(e, "="); r.switchOn != "" && name == r.switchOn {
-			on = value != "0" && value != ""
-		}
-	}
-	var pairs []key.Pair
-	for _, e := range environ {
-		if name, value, _ := strings.Cut(e, "="); r.obeys(name, on) {
-			pairs = append(pairs, key.Pair{Name: name, Value: value})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
-	return pairs
-}
-
-func (r rules) obeys(name string, on bool) bool {
-	if prefixes(r.except).is(name) {
-		return false
-	}
-	return prefixes(r.prefixes).is(name) || slices.Contains(r.names, name) || r.also != nil && r.also(name, on)
-}
-
-// debugKey says whether a name looks like one of NEO's debug keys, and is none
-// of those that only print, dump or wait.
-func debugKey(name string) bool {
-	if prefixes(printing).is(name) || strings.Contains(name, "_") || name == "" {
-		return false
-	}
-	return unicode.IsUpper(rune(name[0])) && strings.ContainsFunc(name, unicode.IsLower)
-}
-
-var printing = prefixes{"Print", "Dump", "Log", "AUBDump"}

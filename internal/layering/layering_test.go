@@ -39,6 +39,7 @@ var beside = map[string][]string{
 	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl"},
+	"gpu/levelzero":   {"gpu/levelzero"},
 	"cmd":             {"internal/demo", "cmd"},
 }
 

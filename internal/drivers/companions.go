@@ -1,4 +1,4 @@
-package opencl
+package drivers
 
 import (
 	"os"
@@ -18,17 +18,20 @@ type companion struct {
 	beside bool     // lies beside the driver, with the driver's version
 }
 
+// intelCompilers: 22.43 has opened both when its devices have been listed. The
+// sonames are those of the releases before and after 2.x of the compiler.
+var intelCompilers = []companion{
+	{prefix: "libigc.so", open: []string{"libigc.so.2", "libigc.so.1"}},
+	{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}},
+}
+
 // companions of a driver, by the beginning of the driver's file name.
 var companions = map[string][]companion{
 	// Device back ends, opened when platforms are listed.
 	"libpocl.so": {{prefix: "libpocl-devices-"}},
 
-	// 22.43 has opened both when its devices have been listed. The sonames are
-	// those of the releases before and after 2.x of the compiler.
-	"libigdrcl.so": {
-		{prefix: "libigc.so", open: []string{"libigc.so.2", "libigc.so.1"}},
-		{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}},
-	},
+	"libigdrcl.so":    intelCompilers,
+	"libze_intel_gpu": intelCompilers,
 
 	// Opened at the first build; all are of one release.
 	"libnvidia-opencl.so": {
@@ -40,10 +43,10 @@ var companions = map[string][]companion{
 	"libamdocl64.so": {{prefix: "libamd_comgr.so", open: []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}}},
 }
 
-// companions returns the paths of the driver's companions, and the mappings
+// companionsOf returns the paths of the driver's companions, and the mappings
 // they are in. One that cannot be had is left out: the driver cannot have it
 // either.
-func (p *Platform) companions(driver string, m elfid.Mappings) ([]string, elfid.Mappings) {
+func companionsOf(driver string, m elfid.Mappings) ([]string, elfid.Mappings) {
 	var paths []string
 	for prefix, all := range companions {
 		if !strings.HasPrefix(filepath.Base(driver), prefix) {
@@ -54,11 +57,11 @@ func (p *Platform) companions(driver string, m elfid.Mappings) ([]string, elfid.
 				paths = append(paths, c.besides(driver)...)
 				continue
 			}
-			found := m.Named(prefixes{c.prefix}.is)
+			found := m.Named(c.is)
 			if len(found) == 0 && len(c.open) > 0 {
 				if _, err := dl.Open(c.open...); err == nil {
 					m = elfid.Loaded()
-					found = m.Named(prefixes{c.prefix}.is)
+					found = m.Named(c.is)
 				}
 			}
 			paths = append(paths, found...)
@@ -66,6 +69,8 @@ func (p *Platform) companions(driver string, m elfid.Mappings) ([]string, elfid.
 	}
 	return paths, m
 }
+
+func (c companion) is(name string) bool { return strings.HasPrefix(name, c.prefix) }
 
 // besides returns the file that has the driver's directory and version:
 // libnvidia-nvvm.so.580.95.05 beside libnvidia-opencl.so.580.95.05, or its

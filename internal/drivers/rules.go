@@ -1,0 +1,75 @@
+package drivers
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// Rules say which environment variables a driver obeys while it compiles.
+type Rules struct {
+	Prefixes []string                                // all that start so,
+	Names    []string                                // and these,
+	Except   []string                                // but none that starts so
+	Also     func(name string, switchedOn bool) bool // and what this says; may be nil
+	SwitchOn string                                  // the variable whose non-zero value is Also's switchedOn
+}
+
+// Of returns the variables of an environment, as os.Environ has it, that the rules
+// name, sorted by name.
+func (r Rules) Of(environ []string) []key.Pair {
+	on := false
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); r.SwitchOn != "" && name == r.SwitchOn {
+			on = value != "0" && value != ""
+		}
+	}
+	var pairs []key.Pair
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); r.obeys(name, on) {
+			pairs = append(pairs, key.Pair{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
+	return pairs
+}
+
+func (r Rules) obeys(name string, on bool) bool {
+	if beginsWith(r.Except, name) {
+		return false
+	}
+	return beginsWith(r.Prefixes, name) || slices.Contains(r.Names, name) || r.Also != nil && r.Also(name, on)
+}
+
+func beginsWith(prefixes []string, name string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// Intel are the rules of Intel's driver, which has one compiler for all APIs.
+//
+// IGC_*: the compiler's own switches. CL_CONFIG_*: those of Intel's CPU runtime.
+// NEO reads some fifteen hundred debug keys from variables that have the keys' names
+// (ProductFamilyOverride, ForceDeviceId, …) when NEOReadDebugKeys is not 0; newer
+// releases read them with a prefix ("NEO_", "NEO_OCL_", "NEO_L0_") too. Their names
+// begin with a capital and go on in small letters, so with the switch on everything
+// that looks so counts; UseKmdMigration and the like are in with it, at the price of
+// a miss.
+var Intel = Rules{
+	Prefixes: []string{"IGC_", "CL_CONFIG_", "NEO_", "NEOReadDebugKeys", "OverrideDefaultFP64Settings"},
+	Except:   []string{"NEO_CACHE_", "NEO_OCL_CACHE_", "NEO_L0_CACHE_", "CL_CONFIG_CPU_TARGET_DUMP", "IGC_ShaderDump", "IGC_DumpToC"},
+	Also:     func(name string, on bool) bool { return on && debugKey(name) },
+	SwitchOn: "NEOReadDebugKeys",
+}
+
+// debugKey says whether a name looks like one of NEO's debug keys, and is none
+// of those that only print, dump or wait.
+func debugKey(name string) bool {
+	if beginsWith(printing, name) || strings.Contains(name, "_") || name == "" {
+		return false
+	}
+	return unicode.IsUpper(rune(name[0])) && strings.ContainsFunc(name, unicode.IsLower)
+}
+
+var printing = []string{"Print", "Dump", "Log", "AUBDump"}
