@@ -113,14 +113,19 @@ func (s *Store) full() error {
 }
 
 // highWater is the total from which on the evictor runs: the limit, or, where
-// there is much to look at before anything is freed, a little less, so that puts
-// need not be dropped.
+// there is much to look at before anything is freed, a sixteenth less, so that puts
+// need not be dropped; and up to twice that, while it is less than what a busy
+// machine writes until then.
 func (s *Store) highWater(entries int64) int64 {
 	if entries <= firstBatch {
 		return s.o.MaxSize
 	}
-	return s.o.MaxSize - s.o.MaxSize/16
+	return s.o.MaxSize - max(s.o.MaxSize/16, min(s.o.MaxSize/8, s.o.MaxSize/entries*writtenMeanwhile))
 }
+
+// writtenMeanwhile is about how many entries are put until the evictor has freed
+// something.
+const writtenMeanwhile = 512
 
 // recountAfter is how old, in seconds, the count of a shard becomes before it is
 // counted again, so that what people delete by hand shows within days.

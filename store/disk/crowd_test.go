@@ -94,7 +94,8 @@ func roleCrowd(s *Store, arg int) error {
 type crowdResult struct {
 	crowdPart
 	Took time.Duration
-	Peak int64 // of the account
+	Peak int64         // of the account
+	CPU  time.Duration // of all processes, their starts too
 }
 
 // perSecond is how many entries a crowd stored.
@@ -155,6 +156,7 @@ func (c crowd) run(t *testing.T, s *Store) crowdResult {
 		if err := children[i].Wait(); err != nil {
 			t.Errorf("child: %v", err)
 		}
+		r.CPU += children[i].ProcessState.UserTime() + children[i].ProcessState.SystemTime()
 	}
 	close(ended)
 	r.Peak = <-peak
@@ -188,8 +190,8 @@ func TestCrowdUnderLimit(t *testing.T) {
 	run := func(c crowd) crowdResult {
 		s := open(t)
 		r := c.run(t, s)
-		t.Logf("%d processes: %d stored, %d dropped, %d put again in %v, %.0f/s, longest put %v; limit %d, peak %d",
-			c.Processes, r.Stored, r.Dropped, r.Again, r.Took.Round(time.Millisecond), r.perSecond(), r.Longest.Round(time.Millisecond), c.Limit, r.Peak)
+		t.Logf("%d processes: %d stored, %d dropped, %d put again in %v (CPU %v), %.0f/s, longest put %v; limit %d, peak %d",
+			c.Processes, r.Stored, r.Dropped, r.Again, r.Took.Round(time.Millisecond), r.CPU.Round(time.Millisecond), r.perSecond(), r.Longest.Round(time.Millisecond), c.Limit, r.Peak)
 		most := c.Limit + int64(c.Processes)*size
 		if long && r.Peak > most { // in a short run a count that is off weighs more
 			t.Errorf("the account said %d, the limit and what is in flight are %d", r.Peak, most)
