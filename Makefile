@@ -5,12 +5,12 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean opencl opencl-test
+.PHONY: help demo build lib test test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean drivers drivers-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
 
-demo: opencl build ## build real OpenCL kernels in one process, start warm in the next
+demo: drivers build ## build real OpenCL kernels in one process, start warm in the next
 	@if command -v $(CC) >/dev/null; then $(MAKE) lib bin/saxpy; \
 		else echo "no C compiler ($(CC)): the demonstration does without unchanged applications"; fi
 	$(BIN) demo
@@ -36,12 +36,12 @@ endif
 lib: ## build libkernstash.so, and the layers, into lib/
 	capi/build lib
 
-test: opencl-test lint cross ## everything that must hold, within ten minutes
+test: drivers-test lint cross ## everything that must hold, within ten minutes
 	$(GO) test -race -timeout 8m ./...
 	cd test && $(GO) vet ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
 
-test-full: opencl-test ## the longer process tests and fuzzing, after make test
+test-full: drivers-test ## the longer process tests and fuzzing, after make test
 	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
 	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 ./deps
 	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
@@ -51,7 +51,7 @@ test-full: opencl-test ## the longer process tests and fuzzing, after make test
 	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all -off=false'
 
 # Tests that compare times run one at a time, without the race detector.
-test-timing: opencl-test ## the tests that compare times, with nothing beside them
+test-timing: drivers-test ## the tests that compare times, with nothing beside them
 	KERNSTASH_TEST_TIMING=1 $(GO) test -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
 		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
@@ -101,11 +101,11 @@ results: ## measure all of docs/RESULTS.md and write its tables and plots; ≤ 6
 	cd bench && $(GO) run . -write ../docs
 	cd bench && $(GO) run ./replay -write ../docs
 
-opencl: ## make sure that there is an OpenCL device (installs PoCL through apt as root)
-	scripts/opencl demo
+drivers: ## make sure that there is an OpenCL device (installs PoCL through apt as root)
+	scripts/drivers demo
 
-opencl-test: ## what the tests need: PoCL, and Intel's driver, which compiles without hardware
-	scripts/opencl test
+drivers-test: ## what the tests compile with: PoCL, Intel's drivers, NVRTC, HIPRTC; no GPU
+	scripts/drivers test
 
 # install. PREFIX and DESTDIR as everywhere; PURGE=1 removes the cache and the
 # settings of whoever calls it, too.
