@@ -10,7 +10,7 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [-- COMMAND [ARG...]]",
 		Short: "Find out whether caching works here, and why not",
 		Long: `Look at everything that caching needs: the settings, the root with its owner,
 permissions and file system, the read-only layers, and each runtime with its
@@ -20,14 +20,30 @@ It does not only look. It stores an entry in the root, reads it again, and
 removes it; and for each device it compiles a small program, stores it in a
 directory of its own, and starts it from there.
 
+With a command it runs that, without the cache, and names the run-time compilers
+that it and all that it starts really load: those that 'kernstash run' serves, and
+those that it does not. (The dynamic linker says so: static programs, and those
+with rights that you have not, cannot be seen.) With --json the command's output
+goes to standard error.
+
 EXIT STATUS
-  0  caching works
+  0  caching works; the command was run
   1  something is wrong; the report says what, and what to do`,
 		Example: `  kernstash doctor
   kernstash doctor --quick
-  kernstash doctor --dir /mnt/shared/stash --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), quick) },
+  kernstash doctor --dir /mnt/shared/stash --json
+  kernstash doctor -- python3 train.py`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case len(args) > 0 && dash != 0:
+				return usagef("doctor %s: a command is given behind --: kernstash doctor -- %[1]s", args[0])
+			case dash == 0 && len(args) == 0:
+				return usagef("doctor --: which command?")
+			case len(args) > 0:
+				return a.doctorOf(cmd.Context(), args)
+			}
+			return a.doctor(cmd.Context(), quick)
+		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "compile nothing: only look at the devices")
 	return cmd

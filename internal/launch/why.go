@@ -53,6 +53,18 @@ func kept(s *runlog.Summary) int {
 	return 0
 }
 
+// Unseen says why nothing is seen of what a command loads.
+func (t Target) Unseen() string {
+	name := filepath.Base(t.File)
+	switch {
+	case t.SetID:
+		return name + " runs with rights that you have not (set-user-id, or file capabilities)"
+	case t.Program != nil && t.Program.Static:
+		return name + " is linked statically: it loads nothing, and nothing can be loaded into it"
+	}
+	return "the dynamic linker of " + name + " did not report what it loads: it is not glibc's"
+}
+
 func (o *Outcome) notLoaded(t Target) string {
 	name := filepath.Base(t.File)
 	of := name

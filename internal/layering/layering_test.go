@@ -39,6 +39,9 @@ var beside = map[string][]string{
 	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl"},
+	"gpu/cuda":        {"gpu/cuda", "gpu/rtc"},
+	"gpu/rtc":         {"gpu/rtc"},
+	"gpu/levelzero":   {"gpu/levelzero"},
 	"gpu/levelzero":   {"gpu/levelzero"},
 	"cmd":             {"internal/demo", "cmd"},
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/internal/loaded"
+)
+
+// doctorOf runs a command, without the cache, and says which run-time compilers
+// it loaded.
+func (a *app) doctorOf(ctx context.Context, command []string) error {
+	r := &doctorReport{OK: true}
+	if err := r.watch(ctx, command, a.json); err != nil {
+		return fmt.Errorf("doctor: %w", err)
+	}
+	if a.json {
+		return a.writeJSON(r)
+	}
+	return a.writeFindings(r)
+}
+
+// watch runs a command with our descriptors. aside keeps standard output for us:
+// the command's goes to standard error.
+func (r *doctorReport) watch(ctx context.Context, command []string, aside bool) error {
+	dir, err := os.MkdirTemp("", "kernstash-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file, err := exec.LookPath(command[0])
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, file, command[1:]...)
+	cmd.Args[0] = command[0]
+	cmd.Env = append(os.Environ(), loaded.Variables(dir)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if aside {
+		cmd.Stdout = os.Stderr
+	}
+	err = cmd.Run()
+	subject := "command " + strings.Join(command, " ")
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &exit):
+		r.add(subject, verdictWarn, "what it would have loaded later is not in this report", "it failed: %v", err)
+	case err != nil:
+		return err
+	}
+	got, err := loaded.Read(dir)
+	if err != nil {
+		return err
+	}
+	if len(got.Programs) == 0 {
+		r.add(subject, verdictWarn, "the cache cannot get into such a program", "%s", launch.Look(file, os.Environ()).Unseen())
+		return nil
+	}
+	found := false
+	for _, o := range append(got.Libraries, got.Programs...) {
+		c, ok := compilerOf(o.Path)
+		if !ok {
+			continue
+		}
+		found = true
+		text := o.Path
+		if len(o.By) > 0 {
+			text += ", loaded by " + strings.Join(o.By, ", ")
+		}
+		verdict := verdictOK
+		if !c.served {
+			verdict = verdictInfo
+		}
+		r.add(c.name, verdict, c.text, "%s", text)
+	}
+	if !found {
+		r.add(subject, verdictInfo, "", "no run-time compiler that we know of was loaded by %s", programs(got))
+	}
+	return nil
+}
+
+func programs(r *loaded.Report) string {
+	names := make([]string, len(r.Programs))
+	for i, p := range r.Programs {
+		names[i] = filepath.Base(p.Path)
+	}
+	return strings.Join(names, ", ")
+}
