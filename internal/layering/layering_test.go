@@ -42,7 +42,6 @@ var beside = map[string][]string{
 	"gpu/cuda":        {"gpu/cuda", "gpu/rtc"},
 	"gpu/rtc":         {"gpu/rtc"},
 	"gpu/levelzero":   {"gpu/levelzero"},
-	"gpu/levelzero":   {"gpu/levelzero"},
 	"cmd":             {"internal/demo", "cmd"},
 }
 
