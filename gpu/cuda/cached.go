@@ -1,0 +1,317 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Cached is a Context whose programs come from a cache: from memory, else from
+// disk, else from the compilers: NVRTC, and the driver's for PTX.
+type Cached struct {
+	*Context
+	cache   *kernstash.Cache
+	options CachedOptions
+	linker  *coreContext
+	own     bool // the Context goes with it
+
+	nvrtc func() (*rtc.Library, error)
+
+	mu        sync.Mutex
+	compilers map[string]*coreContext // by the directories of programs' names; see rtc.Runtime
+	closed    bool
+}
+
+// CachedOptions configure NewCached; the zero value is right for nearly all.
+type CachedOptions struct {
+	// NVRTC is the library to compile CUDA C++ with. Nil: the first that the
+	// dynamic linker finds, at the first program of that kind.
+	NVRTC *rtc.Library
+
+	// LinkOptions are for the driver's compiler, where it finishes the PTX that
+	// NVRTC made: -maxrregcount=N, -O0 to -O4, -G, -lineinfo, -v.
+	LinkOptions string
+
+	// Context configures the memory tiers: each that this makes.
+	Context kernstash.ContextOptions
+}
+
+// NewContext opens the primary context of a device, and puts cache before its
+// compilers. The caller closes it, before the cache.
+func NewContext(cache *kernstash.Cache, d *Device) (*Cached, error) {
+	return NewContextWith(cache, CachedOptions{}, d)
+}
+
+// NewContextWith is NewContext with options.
+func NewContextWith(cache *kernstash.Cache, o CachedOptions, d *Device) (*Cached, error) {
+	c, err := Open(d)
+	if err != nil {
+		return nil, err
+	}
+	x := NewCached(cache, c, o)
+	x.own = true
+	return x, nil
+}
+
+// NewCached puts cache before the compilers of a context that the caller has
+// opened or adopted, and releases after closing what this returns.
+func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
+	o.Context.OptionsAsGiven = true // they are NVRTC's and the driver's, not an OpenCL compiler's
+	x := &Cached{Context: c, cache: cache, options: o, compilers: make(map[string]*coreContext)}
+	x.linker = kernstash.NewContext(cache, NewLinker(c), o.Context)
+	x.nvrtc = sync.OnceValues(func() (*rtc.Library, error) {
+		if o.NVRTC != nil {
+			return o.NVRTC, nil
+		}
+		l, err := rtc.Open(rtc.NVRTC, "")
+		if err != nil {
+			return nil, fmt.Errorf("%w; install the CUDA toolkit's NVRTC (libnvrtc), or put its directory into LD_LIBRARY_PATH", err)
+		}
+		return l, nil
+	})
+	return x
+}
+
+// NVRTC returns the library that compiles CUDA C++, which it opens at its first
+// use. Where there is none the error wraps rtc.ErrNoLibrary.
+func (x *Cached) NVRTC() (*rtc.Library, error) { return x.nvrtc() }
+
+// Request returns what NVRTC is to be asked for as the core's request, for
+// Program, Prepare and Preload. Options that name no architecture get that of
+// Device.Arch. Make it once, and use it often: making it reads the source.
+func (x *Cached) Request(r rtc.Request) (kernstash.Request, error) {
+	l, err := x.nvrtc()
+	if err != nil {
+		return kernstash.Request{}, fmt.Errorf("request: %w", err)
+	}
+	named := false
+	for _, o := range r.Options {
+		named = named || namesArch(o)
+	}
+	if !named {
+		r.Options = append(append([]string(nil), r.Options...), archOption+x.device.Arch(l))
+	}
+	return l.Core(r)
+}
+
+const archOption = "--gpu-architecture="
+
+// Compile is Program of Request.
+func (x *Cached) Compile(ctx context.Context, r rtc.Request) (*CachedProgram, error) {
+	q, err := x.Request(r)
+	if err != nil {
+		return nil, err
+	}
+	return x.Program(ctx, q)
+}
+
+// Program returns the program of a request, counted: the caller releases it. What
+// a compiler refuses is a *kernstash.BuildError, equal for all who ask.
+//
+// The request is one that Request made, or has an image of CUDA C++, with options
+// for NVRTC as compile options; or an image of PTX, in one unit or in several that
+// are linked, with link options for the driver's compiler (see CachedOptions).
+func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgram, error) {
+	c, r, err := x.meant(r)
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	p, err := c.Program(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return (*CachedProgram)(p), nil
+}
+
+// Kernel returns a kernel of the program of a request, by its name or by a name
+// expression of the request. It holds the program; the caller releases it.
+func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (*CachedKernel, error) {
+	p, err := x.Program(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	return p.Kernel(ctx, name)
+}
+
+// Prepared is a request whose identity has been worked out: asking again with it
+// is faster still.
+type Prepared struct {
+	request *kernstash.Prepared[*Module, *Kernel]
+}
+
+// Prepare returns a request to ask for again and again. It builds nothing.
+func (x *Cached) Prepare(r kernstash.Request) (*Prepared, error) {
+	c, r, err := x.meant(r)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	q, err := c.Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{q}, nil
+}
+
+// Program is Cached.Program of the prepared request.
+func (q *Prepared) Program(ctx context.Context) (*CachedProgram, error) {
+	p, err := q.request.Program(ctx)
+	return (*CachedProgram)(p), err
+}
+
+// Preload builds or loads many programs in parallel and leaves them in memory.
+func (x *Cached) Preload(ctx context.Context, requests ...kernstash.Request) error {
+	by := make(map[*coreContext][]kernstash.Request)
+	var failed error
+	for i, r := range requests {
+		c, r, err := x.meant(r)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("preload request %d: %w", i, err))
+			continue
+		}
+		by[c] = append(by[c], r)
+	}
+	for c, some := range by {
+		failed = errors.Join(failed, c.Preload(ctx, some...))
+	}
+	return failed
+}
+
+// meant returns which of the memory tiers a request is for, and the request with
+// an architecture.
+func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, error) {
+	switch kind, err := kindOf(r.Image); {
+	case err != nil:
+		return nil, r, err
+	case kind == key.PTX:
+		return x.linker, r, nil
+	}
+	l, err := x.nvrtc()
+	if err != nil {
+		return nil, r, err
+	}
+	if !namesArch(r.CompileOptions) && !namesArch(r.Image.CompileOptions) {
+		r.CompileOptions = strings.TrimLeft(r.CompileOptions+" "+archOption+x.device.Arch(l), " ")
+	}
+	c, err := x.compiler(l, directoryOf(r))
+	return c, r, err
+}
+
+// kindOf returns what an image is of.
+func kindOf(m *kernstash.Image) (key.Kind, error) {
+	if m == nil || m.Image == nil {
+		return 0, fmt.Errorf("%w: no image", kernstash.ErrInvalid)
+	}
+	units := m.Units()
+	for _, u := range units {
+		if u.Kind != units[0].Kind {
+			return 0, fmt.Errorf("%w: an image of %v and %v", ErrArgument, units[0].Kind, u.Kind)
+		}
+	}
+	switch kind := units[0].Kind; {
+	case kind == key.CUDACpp && len(units) > 1:
+		return 0, fmt.Errorf("%w: NVRTC compiles one unit at a time, this image has %d", ErrArgument, len(units))
+	case kind == key.CUDACpp, kind == key.PTX:
+		return kind, nil
+	default:
+		return 0, fmt.Errorf("%w: CUDA builds no %v", ErrArgument, kind)
+	}
+}
+
+// directoryOf returns the directory part of the name that a request gives its
+// program.
+func directoryOf(r kernstash.Request) string {
+	if r.LinkOptions == "" && r.Image.LinkOptions == "" {
+		return ""
+	}
+	link := key.Tokens(r.Image.LinkOptions + " " + r.LinkOptions)
+	q, err := rtc.FromRecipe(&key.Recipe{Image: r.Image.Image, Options: key.BuildOptions{Link: link}})
+	if err != nil {
+		return "" // the compiler will say so
+	}
+	return rtc.NameDir(q.Name)
+}
+
+// compiler returns the memory tier of CUDA C++ programs whose names have a
+// directory part.
+func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch c := x.compilers[dir]; {
+	case x.closed:
+		return nil, kernstash.ErrClosed
+	case c != nil:
+		return c, nil
+	case len(x.compilers) >= maxDirectories:
+		return nil, fmt.Errorf("%w: names of programs in more than %d directories", ErrArgument, maxDirectories)
+	}
+	c := kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l, Dir: dir}, x.Context, x.finish}, x.options.Context)
+	x.compilers[dir] = c
+	return c, nil
+}
+
+// maxDirectories bounds the memory tiers.
+const maxDirectories = 256
+
+// finish has the driver make machine code of PTX that NVRTC made.
+func (x *Cached) finish(ctx context.Context, ptx []byte) (*coreProgram, error) {
+	for len(ptx) > 0 && ptx[len(ptx)-1] == 0 {
+		ptx = ptx[:len(ptx)-1] // so that it has the key of the same PTX from elsewhere
+	}
+	image, err := kernstash.NewImage(key.PTX, ptx)
+	if err != nil {
+		return nil, err
+	}
+	return x.linker.Program(ctx, kernstash.Request{Image: image, LinkOptions: x.options.LinkOptions})
+}
+
+// Linker returns the memory tier of PTX, for its limits.
+func (x *Cached) Linker() *kernstash.Context[*Module, *Kernel] { return x.linker }
+
+// Compiler returns the memory tier of CUDA C++, for its limits: that of programs
+// whose names have no directory.
+func (x *Cached) Compiler() (*kernstash.Context[*Module, *Kernel], error) {
+	l, err := x.nvrtc()
+	if err != nil {
+		return nil, err
+	}
+	return x.compiler(l, "")
+}
+
+// Clear evicts every program from memory. Programs in use stay with their users.
+func (x *Cached) Clear() {
+	x.mu.Lock()
+	var all []*coreContext
+	for _, c := range x.compilers {
+		all = append(all, c)
+	}
+	x.mu.Unlock()
+	for _, c := range append(all, x.linker) {
+		c.Clear()
+	}
+}
+
+// Close waits for builds in flight, and releases all programs and kernels, held or
+// not; what is queued in the context is to be finished before. A context that
+// NewContext opened is released with it.
+func (x *Cached) Close() error {
+	x.mu.Lock()
+	x.closed = true
+	all := x.compilers
+	x.mu.Unlock()
+	var err error
+	for _, c := range all {
+		err = errors.Join(err, c.Close())
+	}
+	err = errors.Join(err, x.linker.Close()) // last: the others' modules are its own
+	if x.own {
+		err = errors.Join(err, x.Context.Release())
+	}
+	return err
+}

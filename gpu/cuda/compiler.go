@@ -1,0 +1,115 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/store"
+)
+
+// compiler is the kernstash.Runtime of CUDA C++: NVRTC's, whose keys and artifacts
+// are those of every door to it, with modules of what it made. What NVRTC makes
+// depends on no device and no driver, so neither is in these keys; PTX among it
+// goes to the linker, in whose keys they are.
+type compiler struct {
+	rtc.Runtime
+	context *Context
+	link    func(context.Context, []byte) (*coreProgram, error)
+}
+
+var (
+	_ kernstash.Runtime[*Module, *Kernel] = (*compiler)(nil)
+	_ kernstash.HeaderSearcher            = (*compiler)(nil)
+)
+
+// Build compiles a recipe, and loads what was made.
+func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *store.Artifact, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
+	}
+	o, a, err := c.Runtime.Build(ctx, job)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := c.module(ctx, o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	return m, a, nil
+}
+
+// Load loads what was made before. That the code is not for this device, or that
+// this driver cannot finish its PTX, says nothing against the artifact: to others
+// it is of use.
+func (c *compiler) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Module, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
+	}
+	o, err := c.Runtime.Load(ctx, job, a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.module(ctx, o)
+	if _, machine := machineCode(o); err != nil && (!machine || errors.Is(err, NoBinaryForGPU)) {
+		err = fmt.Errorf("%w: %w", kernstash.ErrAbandoned, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
+	}
+	return m, nil
+}
+
+// machineCode returns the cubin among what NVRTC made, if the driver is to take it.
+func machineCode(o *rtc.Output) ([]byte, bool) {
+	cubin, ok := o.Get(rtc.CUBIN)
+	return cubin, ok && !jitForced()
+}
+
+// errNoCode is wrapped where NVRTC made nothing that a driver takes.
+var errNoCode = errors.New("NVRTC made neither machine code nor PTX")
+
+// module makes a module of what NVRTC made: of the machine code, or of PTX, which
+// the driver finishes.
+func (c *compiler) module(ctx context.Context, o *rtc.Output) (*Module, error) {
+	m := &Module{context: c.context, names: make(map[string]string)}
+	for _, l := range o.LoweredNames() {
+		if l.Code == 0 {
+			m.names[l.Expression] = l.Name
+		}
+	}
+	if cubin, ok := machineCode(o); ok {
+		if err := m.load(cubin); err != nil {
+			return nil, err
+		}
+		m.log = o.Log()
+		return m, nil
+	}
+	ptx, ok := o.Get(rtc.PTX)
+	if !ok {
+		return nil, fmt.Errorf("%w (-dlto makes LTO IR, which nvJitLink links, -optix-ir what OptiX takes)", errNoCode)
+	}
+	p, err := c.link(ctx, ptx)
+	if err != nil {
+		return nil, err
+	}
+	linked, err := p.Native(0)
+	if err != nil {
+		p.Release()
+		return nil, err
+	}
+	m.linked, m.log = p, o.Log()+linked.log
+	m.set("module", linked.Handle())
+	return m, nil
+}
+
+// Kernel makes the kernel of a name, or of a name expression of the request.
+func (*compiler) Kernel(m *Module, name string) (*Kernel, error) { return m.Kernel(name) }
+
+// ReleaseProgram gives a module back.
+func (*compiler) ReleaseProgram(m *Module) { _ = m.Release() }
+
+// ReleaseKernel does nothing: kernels go with their module.
+func (*compiler) ReleaseKernel(*Kernel) {}

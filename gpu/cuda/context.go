@@ -1,0 +1,157 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+)
+
+// Context is a CUcontext: what memory, streams and modules belong to. Calls make
+// it current on the thread that they run on and then what was before: what is
+// current elsewhere does not matter to them, and does not change.
+type Context struct {
+	device *Device
+	kind   contextKind
+	object
+}
+
+type contextKind uint8
+
+const (
+	primary contextKind = iota
+	own
+	adopted
+)
+
+// Open returns the primary context of a device, which a process shares with all
+// libraries that are built on CUDA's runtime. It counts one use, which Release
+// ends.
+func Open(d *Device) (*Context, error) {
+	id, err := cu.DevicePrimaryCtxRetain(d.id)
+	if err != nil {
+		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
+	}
+	return newContext(d, primary, id), nil
+}
+
+// OpenOwn makes a context of its own on a device. Nobody else's memory or errors
+// are in it, and starting it costs memory of the device.
+func OpenOwn(d *Device) (*Context, error) {
+	id, err := cu.CtxCreate(d.id, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
+	}
+	return newContext(d, own, id), nil
+}
+
+// Adopt returns a Context for a CUcontext that the application has, and keeps
+// until this one is released. Release leaves it alone.
+func Adopt(handle uintptr) (*Context, error) {
+	if handle == 0 {
+		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
+	}
+	if err := start(); err != nil {
+		return nil, fmt.Errorf("adopt context: %w", err)
+	}
+	var id cu.Device
+	err := cu.Within(cu.Context(handle), func() (err error) {
+		id, err = cu.CtxGetDevice()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adopt context: %w", err)
+	}
+	d, err := newDevice(id)
+	if err != nil {
+		return nil, fmt.Errorf("adopt context: %w", err)
+	}
+	return newContext(d, adopted, cu.Context(handle)), nil
+}
+
+// Current returns the CUcontext that is current on the calling thread, zero for
+// none: what Adopt takes. The goroutine should be locked to its thread.
+func Current() (uintptr, error) {
+	if err := start(); err != nil {
+		return 0, fmt.Errorf("current context: %w", err)
+	}
+	c, err := cu.CtxGetCurrent()
+	if err != nil {
+		return 0, fmt.Errorf("current context: %w", err)
+	}
+	return uintptr(c), nil
+}
+
+func newContext(d *Device, k contextKind, id cu.Context) *Context {
+	c := &Context{device: d, kind: k}
+	c.set("context", uintptr(id))
+	return c
+}
+
+// Handle returns the CUcontext; zero once it is released.
+func (c *Context) Handle() uintptr { return c.handle.Load() }
+
+// Device returns the context's device.
+func (c *Context) Device() *Device { return c.device }
+
+// Within calls f with the context current on f's thread, for calls of the driver
+// that this package does not have.
+func (c *Context) Within(f func() error) error { return c.within("use context", f) }
+
+// within calls f with the context current.
+func (c *Context) within(what string, f func() error) error {
+	h, err := c.get()
+	if err == nil {
+		err = cu.Within(cu.Context(h), f)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, resources(err))
+	}
+	return nil
+}
+
+// Synchronize waits until all that was queued in the context is done. What a
+// kernel did wrong, an access where there is no memory, is told here at the
+// latest; the context is of no use then.
+func (c *Context) Synchronize() error { return c.within("finish context", cu.CtxSynchronize) }
+
+// MemoryInfo returns the free bytes of the device's memory, and all.
+func (c *Context) MemoryInfo() (free, total uint64, err error) {
+	err = c.within("ask context", func() (err error) {
+		free, total, err = cu.MemGetInfo()
+		return err
+	})
+	return free, total, err
+}
+
+// Release gives the context back; what was made in it goes before.
+func (c *Context) Release() error {
+	return c.release(func(h uintptr) error {
+		switch c.kind {
+		case primary:
+			return cu.DevicePrimaryCtxRelease(c.device.id)
+		case own:
+			return cu.CtxDestroy(cu.Context(h))
+		}
+		return nil
+	})
+}
+
+// gone says whether an error only says that a whole context has ended, and with
+// it what was in it; so what was to be released is.
+func gone(err error) bool {
+	return errors.Is(err, ContextIsDestroyed) || errors.Is(err, InvalidContext) || errors.Is(err, Deinitialized)
+}
+
+// releaseWithin releases what belongs to a context. Nobody is told that it went
+// with the context.
+func (c *Context) releaseWithin(free func() error) error {
+	h, err := c.get()
+	if err != nil {
+		return nil // its own release was to come last; all went with it
+	}
+	if err := cu.Within(cu.Context(h), free); err != nil && !gone(err) {
+		return err
+	}
+	return nil
+}

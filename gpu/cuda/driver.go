@@ -1,0 +1,115 @@
+package cuda
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/key"
+)
+
+// start initialises the driver, and notes the environment that it found.
+func start() error {
+	variablesAtStart()
+	return cu.Init()
+}
+
+// Driver is what the process's NVIDIA driver says of itself.
+type Driver struct {
+	Version string // "580.95.05", from the name of its library's file; "" where that does not tell
+	CUDA    string // "13.0", the newest CUDA that it is for
+	Library string // the path of libcuda.so.1
+}
+
+// String returns "580.95.05 (CUDA 13.0)".
+func (d Driver) String() string {
+	if d.Version == "" {
+		return "CUDA " + d.CUDA
+	}
+	return fmt.Sprintf("%s (CUDA %s)", d.Version, d.CUDA)
+}
+
+// TheDriver returns the process's driver. Where there is none, or none that
+// works, the error wraps ErrNoDriver and says what to do.
+func TheDriver() (Driver, error) {
+	if err := start(); err != nil {
+		return Driver{}, fmt.Errorf("find driver: %w", err)
+	}
+	v, err := cu.DriverGetVersion()
+	if err != nil {
+		return Driver{}, fmt.Errorf("find driver: %w", err)
+	}
+	d := Driver{CUDA: fmt.Sprintf("%d.%d", v/1000, v%1000/10)}
+	if d.Library, err = cu.Path(); err != nil {
+		return d, fmt.Errorf("find driver: %w", err)
+	}
+	d.Version = versionOf(d.Library)
+	return d, nil
+}
+
+// versionOf returns the driver's version in the name of its library's file:
+// libcuda.so.580.95.05. Windows' subsystem for Linux has libcuda.so.1.1, which
+// tells none.
+func versionOf(library string) string {
+	_, version, _ := strings.Cut(filepath.Base(library), ".so.")
+	if major, _, ok := strings.Cut(version, "."); !ok || len(major) < 2 {
+		return ""
+	}
+	return version
+}
+
+// obeyed are the beginnings of the environment variables that change what the
+// driver makes of PTX or whether it takes a cubin at all (CUDA Programming Guide,
+// "CUDA Environment Variables"). CUDA_CACHE_* say where the driver keeps its own
+// cache.
+var obeyed = []string{
+	"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_DEVICE_DEBUG",
+}
+
+func driverVariables() []key.Pair {
+	var pairs []key.Pair
+	for _, e := range dl.Environ() {
+		name, value, _ := strings.Cut(e, "=")
+		if slices.ContainsFunc(obeyed, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			pairs = append(pairs, key.Pair{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
+	return pairs
+}
+
+// variablesAtStart returns those of the first call, which is made before the
+// driver is initialised.
+var variablesAtStart = sync.OnceValue(driverVariables)
+
+// variablesChanged says that they once differed from those.
+var variablesChanged atomic.Bool
+
+// errVariables is wrapped when variables changed behind a driver that may have
+// read them.
+var errVariables = fmt.Errorf("environment variables of the driver's compiler changed since it was loaded")
+
+// steadyVariables returns the variables that the driver's compiler obeys, with an
+// error if they are not, or once were not, those of the driver's start.
+func steadyVariables() ([]key.Pair, error) {
+	now := driverVariables()
+	if !slices.Equal(now, variablesAtStart()) {
+		variablesChanged.Store(true)
+	}
+	if variablesChanged.Load() {
+		return now, errVariables
+	}
+	return now, nil
+}
+
+// jitForced says whether the driver takes no machine code, only PTX.
+func jitForced() bool {
+	return slices.ContainsFunc(variablesAtStart(), func(p key.Pair) bool {
+		return (p.Name == "CUDA_FORCE_PTX_JIT" || p.Name == "CUDA_FORCE_JIT") && p.Value != "" && p.Value != "0"
+	})
+}

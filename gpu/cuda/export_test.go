@@ -1,0 +1,24 @@
+package cuda
+
+import "github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+
+var (
+	ArchFor   = archFor
+	VersionOf = versionOf
+	Entries   = entries
+)
+
+// JITOptions is jitOptions, with the options as numbers.
+func JITOptions(words []string) (m map[int]int, err error) {
+	all, err := jitOptions(words)
+	if err != nil {
+		return nil, err
+	}
+	m = make(map[int]int)
+	for _, o := range all {
+		m[int(o.Name)] = int(o.Value)
+	}
+	return m, nil
+}
+
+var _ cu.JITName

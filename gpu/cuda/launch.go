@@ -1,0 +1,76 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+)
+
+// Shape is how a kernel is launched.
+type Shape struct {
+	Grid   []int // blocks per dimension, one to three
+	Block  []int // threads of a block per dimension, one to three
+	Shared int   // bytes of shared memory of a block, besides what the kernel declares
+}
+
+// Launch queues the kernel over a grid of blocks. A nil stream is the context's
+// default one. Arguments are in order, all of them: *Memory, Pointer, numbers of a
+// fixed size (int32, float32, uint64, …; not int), bool, []byte, or arrays and
+// structures of numbers. They are copied before Launch returns, memory excepted.
+// Where the driver tells what the kernel's parameters are (from CUDA 12.4 on),
+// other arguments are refused; where not, their sizes are the caller's matter.
+func (k *Kernel) Launch(s *Stream, grid, block []int, args ...any) error {
+	return k.LaunchShape(s, Shape{Grid: grid, Block: block}, args...)
+}
+
+// LaunchShape is Launch with a Shape.
+func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
+	grid, err := dimensions(shape.Grid)
+	if err != nil {
+		return fmt.Errorf("launch %s: grid: %w", k.name, err)
+	}
+	block, err := dimensions(shape.Block)
+	if err != nil {
+		return fmt.Errorf("launch %s: block: %w", k.name, err)
+	}
+	if shape.Shared < 0 || shape.Shared > math.MaxInt32 {
+		return fmt.Errorf("launch %s: %w: %d bytes of shared memory", k.name, ErrArgument, shape.Shared)
+	}
+	var stream cu.Stream
+	if s != nil {
+		if stream, err = s.id(); err != nil {
+			return fmt.Errorf("launch %s: %w", k.name, err)
+		}
+	}
+	context, err := k.context.get()
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", k.name, err)
+	}
+	f := frames.Get().(*frame)
+	defer f.done()
+	if err = f.fill(k, args); err == nil {
+		err = cu.Within(cu.Context(context), func() error {
+			return cu.LaunchKernel(k.function, grid, block, uint32(shape.Shared), stream, f.params)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", k.name, resources(err))
+	}
+	return nil
+}
+
+// dimensions returns three sizes of one to three.
+func dimensions(sizes []int) (d [3]uint32, err error) {
+	if len(sizes) < 1 || len(sizes) > len(d) {
+		return d, fmt.Errorf("%w: %d dimensions", ErrArgument, len(sizes))
+	}
+	d = [3]uint32{1, 1, 1}
+	for i, n := range sizes {
+		if n < 1 || n > math.MaxInt32 {
+			return d, fmt.Errorf("%w: %v", ErrArgument, sizes)
+		}
+		d[i] = uint32(n)
+	}
+	return d, nil
+}

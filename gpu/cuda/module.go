@@ -1,0 +1,147 @@
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+)
+
+// Module is code in a context: a CUmodule with its kernels and variables.
+type Module struct {
+	context *Context
+	log     string
+	names   map[string]string // expression → lowered name
+	linked  *coreProgram      // whose the driver's module is; nil: its own
+	object
+}
+
+// LoadModule makes a module of code that the application has: a cubin, a fat
+// binary, or PTX, which the driver compiles now. Nothing of it is cached: see
+// Cached.Program for what is to be. The caller releases it.
+//
+// What the driver refuses is a *kernstash.BuildError with its log, as from a
+// compiler.
+func (c *Context) LoadModule(image []byte) (*Module, error) {
+	m := &Module{context: c}
+	if err := m.load(image); err != nil {
+		return nil, fmt.Errorf("load module: %w", err)
+	}
+	return m, nil
+}
+
+// load gives the module its handle.
+func (m *Module) load(image []byte, options ...cu.JITOption) error {
+	switch {
+	case len(image) == 0:
+		return fmt.Errorf("%w: no code", ErrArgument)
+	case !isBinary(image):
+		image = terminated(image)
+	}
+	h, err := m.context.get()
+	if err != nil {
+		return err
+	}
+	var id cu.Module
+	err = cu.Within(cu.Context(h), func() (err error) {
+		id, m.log, err = cu.ModuleLoadData(image, options...)
+		return err
+	})
+	if err != nil {
+		return diagnose(err, m.log)
+	}
+	m.set("module", uintptr(id))
+	return nil
+}
+
+// isBinary says whether an image is a cubin or a fat binary, and no text.
+func isBinary(image []byte) bool {
+	return isCubin(image) || bytes.HasPrefix(image, []byte{0x50, 0xed, 0x55, 0xba}) || // a fat binary,
+		bytes.HasPrefix(image, []byte{0xb1, 0x43, 0x62, 0x46}) // or its wrapper
+}
+
+func isCubin(image []byte) bool { return bytes.HasPrefix(image, []byte("\x7fELF")) }
+
+// terminated returns text with the NUL that the driver looks for.
+func terminated(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] == 0 {
+		return text
+	}
+	return append(bytes.Clone(text), 0)
+}
+
+// verdicts are the codes by which the driver's compiler refuses a program, or the
+// driver a binary: doing it again gives them again.
+var verdicts = []Code{
+	InvalidPTX, InvalidImage, InvalidSource, UnsupportedPTXVersion, NoBinaryForGPU, cu.UnsupportedDevsideSync,
+	SharedObjectSymbolNotFound, InvalidValue, NotFound,
+}
+
+// diagnose makes a verdict a *kernstash.BuildError; every other failure stays what
+// it is.
+func diagnose(err error, log string) error {
+	for _, c := range verdicts {
+		if errors.Is(err, c) {
+			return &kernstash.BuildError{Code: int(c), Log: log, Err: err}
+		}
+	}
+	return resources(err)
+}
+
+// Handle returns the CUmodule; zero once it is released.
+func (m *Module) Handle() uintptr { return m.handle.Load() }
+
+// Log returns what the compilers said, warnings included.
+func (m *Module) Log() string { return m.log }
+
+// LoweredName returns the name that a kernel or variable has in the code: what
+// NVRTC made of a name expression, or the name itself.
+func (m *Module) LoweredName(name string) string {
+	if lowered, ok := m.names[name]; ok {
+		return lowered
+	}
+	return name
+}
+
+// KernelNames returns the names of the module's kernels in the driver's order. The
+// driver must be of CUDA 12.4 or newer.
+func (m *Module) KernelNames() (names []string, err error) {
+	id, err := m.get()
+	if err != nil {
+		return nil, fmt.Errorf("list kernels: %w", err)
+	}
+	err = m.context.within("list kernels", func() (err error) {
+		names, err = cu.ModuleFunctionNames(cu.Module(id))
+		return err
+	})
+	return names, err
+}
+
+// Variable returns where a variable of the module is, and its bytes: __constant__
+// and __device__ variables, by name or by name expression. It goes with the
+// module.
+func (m *Module) Variable(name string) (p Pointer, size int, err error) {
+	id, err := m.get()
+	if err != nil {
+		return 0, 0, fmt.Errorf("variable %s: %w", name, err)
+	}
+	err = m.context.within("variable "+name, func() error {
+		at, n, err := cu.ModuleGetGlobal(cu.Module(id), m.LoweredName(name))
+		p, size = Pointer(at), n
+		return err
+	})
+	return p, size, err
+}
+
+// Release gives the module back; its kernels are of no use afterwards.
+func (m *Module) Release() error {
+	return m.release(func(h uintptr) error {
+		if m.linked != nil {
+			m.linked.Release()
+			return nil
+		}
+		return m.context.releaseWithin(func() error { return cu.ModuleUnload(cu.Module(h)) })
+	})
+}
