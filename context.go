@@ -118,8 +118,11 @@ func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Pro
 // Prepared is a request whose identity has been worked out: asking again with
 // it is faster still.
 type Prepared[P, K any] struct {
-	x       *Context[P, K]
-	id      programID
+	// What a hit reads comes first, and fits a cache line.
+	x      *Context[P, K]
+	id     programID
+	serial uint64 // of the image; 0: it reads header files, which are looked up first
+
 	request Request
 }
 
@@ -129,11 +132,20 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	return &Prepared[P, K]{x, id, r.snapshot()}, nil
+	q := &Prepared[P, K]{x: x, id: id, request: r.snapshot()}
+	if r.Image.files == nil {
+		q.serial = r.Image.serial
+	}
+	return q, nil
 }
 
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
+	if q.serial != 0 {
+		if p := q.x.hit(&q.id, q.serial); p != nil {
+			return p, nil
+		}
+	}
 	return q.x.find(ctx, q.id, q.request)
 }
 
