@@ -259,11 +259,9 @@ func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
 // maxDirectories bounds the memory tiers.
 const maxDirectories = 256
 
-// finish has the driver make machine code of PTX that NVRTC made.
+// finish has the driver make machine code of PTX that NVRTC made, without its
+// final NUL: so it has the key of the same PTX from elsewhere.
 func (x *Cached) finish(ctx context.Context, ptx []byte) (*coreProgram, error) {
-	for len(ptx) > 0 && ptx[len(ptx)-1] == 0 {
-		ptx = ptx[:len(ptx)-1] // so that it has the key of the same PTX from elsewhere
-	}
 	image, err := kernstash.NewImage(key.PTX, ptx)
 	if err != nil {
 		return nil, err

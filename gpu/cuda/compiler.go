@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,8 @@ func (c *compiler) module(ctx context.Context, o *rtc.Output) (*Module, error) {
 		m.log = o.Log()
 		return m, nil
 	}
-	ptx, ok := o.Get(rtc.PTX)
-	if !ok {
+	ptx, _ := o.Get(rtc.PTX)
+	if ptx = bytes.TrimRight(ptx, "\x00"); len(ptx) == 0 {
 		return nil, fmt.Errorf("%w (-dlto makes LTO IR, which nvJitLink links, -optix-ir what OptiX takes)", errNoCode)
 	}
 	p, err := c.link(ctx, ptx)
