@@ -1,0 +1,78 @@
+package levelzero
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+)
+
+// Context is a ze_context_handle_t: what memory, queues and modules belong to.
+type Context struct {
+	devices []*Device
+	adopted bool // the application's own
+	object
+}
+
+// Open makes a context on devices of one driver. The caller releases it.
+func Open(devices ...*Device) (*Context, error) {
+	if err := ofOneDriver(devices); err != nil {
+		return nil, fmt.Errorf("open context: %w", err)
+	}
+	id, err := ze.ContextCreate(devices[0].driver.id)
+	if err != nil {
+		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
+	}
+	c := &Context{devices: slices.Clone(devices)}
+	c.set("context", uintptr(id))
+	return c, nil
+}
+
+// Adopt returns a Context for a ze_context_handle_t that the application has, and
+// keeps until the Context is released, which does not destroy it.
+func Adopt(handle uintptr, devices ...*Device) (*Context, error) {
+	if handle == 0 {
+		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
+	}
+	if err := ofOneDriver(devices); err != nil {
+		return nil, fmt.Errorf("adopt context: %w", err)
+	}
+	c := &Context{devices: slices.Clone(devices), adopted: true}
+	c.set("context", handle)
+	return c, nil
+}
+
+func ofOneDriver(devices []*Device) error {
+	if len(devices) == 0 {
+		return fmt.Errorf("%w: no device", ErrArgument)
+	}
+	for _, d := range devices {
+		if d.driver.id != devices[0].driver.id {
+			return fmt.Errorf("%w: %s and %s are of different drivers", ErrArgument, devices[0].Name, d.Name)
+		}
+	}
+	return nil
+}
+
+// Handle returns the ze_context_handle_t; zero once it is released.
+func (c *Context) Handle() uintptr { return c.handle.Load() }
+
+// Devices returns the context's devices: their order gives the ordinals that requests
+// and programs use. The caller must not change the slice.
+func (c *Context) Devices() []*Device { return c.devices }
+
+// Release gives the context back; what was made in it goes before.
+func (c *Context) Release() error {
+	return c.release(func(h uintptr) error {
+		if c.adopted {
+			return nil
+		}
+		return ze.ContextDestroy(ze.ContextID(h))
+	})
+}
+
+// get returns the context's handle.
+func (c *Context) id() (ze.ContextID, error) {
+	h, err := c.get()
+	return ze.ContextID(h), err
+}

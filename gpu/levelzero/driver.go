@@ -1,0 +1,142 @@
+package levelzero
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Driver is a Level Zero driver. It lives as long as the process.
+type Driver struct {
+	Version    string   // of the driver: "1.3.24595"
+	APIVersion string   // that it implements: "1.3"
+	Extensions []string // in the driver's order
+
+	id  ze.DriverID
+	ask *ze.Queries
+	env environments
+
+	variablesAtLoad func() []key.Pair // those of env.loaded that the compiler obeys
+}
+
+// Drivers returns the drivers that the loader has. It loads them, which takes tens of
+// milliseconds the first time. An error wraps ErrUnavailable where there is no
+// loader, or no driver that finds a device.
+func Drivers() ([]*Driver, error) {
+	environAtLoad()
+	if err := ze.Init(); err != nil {
+		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
+	}
+	ids, err := ze.Drivers()
+	if err != nil {
+		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
+	}
+	all := make([]*Driver, len(ids))
+	for i, id := range ids {
+		all[i] = newDriver(id, ze.Loader, environments{environAtLoad(), os.Environ})
+	}
+	return all, nil
+}
+
+func newDriver(id ze.DriverID, ask *ze.Queries, env environments) *Driver {
+	d := &Driver{id: id, ask: ask, env: env}
+	if p, err := ask.DriverProperties(id); err == nil {
+		d.Version = fmt.Sprintf("%d.%d.%d", p.Version>>24, p.Version>>16&0xff, p.Version&0xffff)
+	}
+	if v, err := ask.APIVersion(id); err == nil {
+		d.APIVersion = fmt.Sprintf("%d.%d", v>>16, v&0xffff)
+	}
+	d.Extensions, _ = ask.Extensions(id) // no answer: it has none
+	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.loaded) })
+	return d
+}
+
+// Handle returns the ze_driver_handle_t.
+func (d *Driver) Handle() uintptr { return uintptr(d.id) }
+
+// Has says whether the driver offers an extension.
+func (d *Driver) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
+
+// Devices returns the driver's root devices; none is not an error.
+func (d *Driver) Devices() ([]*Device, error) {
+	ids, err := ze.Devices(d.id)
+	if err != nil {
+		return nil, fmt.Errorf("list devices: %w", err)
+	}
+	return d.devices(ids)
+}
+
+func (d *Driver) devices(ids []ze.DeviceID) ([]*Device, error) {
+	all := make([]*Device, len(ids))
+	for i, id := range ids {
+		var err error
+		if all[i], err = d.device(id); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Devices returns the root devices of all drivers, in the loader's order.
+func Devices() ([]*Device, error) {
+	all, err := Drivers()
+	if err != nil {
+		return nil, err
+	}
+	var devices []*Device
+	for _, d := range all {
+		own, err := d.Devices()
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, own...)
+	}
+	return devices, nil
+}
+
+// DriverEntries are what is known from outside of a driver that a process has loaded
+// without this package: one that an application uses, while the caller stands between
+// the two.
+type DriverEntries struct {
+	// Driver is its ze_driver_handle_t.
+	Driver uintptr
+
+	// Queries are the addresses of the functions that ask what drivers and devices
+	// are, in the order of QueryNames. For zero the loader is asked.
+	Queries [len(ze.QueryNames)]uintptr
+
+	// Environ is the environment, as os.Environ has it, that the driver found when it
+	// was loaded.
+	Environ []string
+}
+
+// QueryNames are the names of the functions in DriverEntries.Queries.
+var QueryNames = ze.QueryNames
+
+// NewDriver asks a driver what it is. What is returned gives devices to ask what they
+// are; everything else of theirs goes through the loader.
+func NewDriver(e DriverEntries) (*Driver, error) {
+	if e.Driver == 0 {
+		return nil, fmt.Errorf("driver: %w: it is NULL", ErrArgument)
+	}
+	// C code may set variables.
+	return newDriver(ze.DriverID(e.Driver), ze.At(e.Queries), environments{e.Environ, dl.Environ}), nil
+}
+
+// Device asks what the device of a handle is.
+func (d *Driver) Device(handle uintptr) (*Device, error) { return d.device(ze.DeviceID(handle)) }
+
+// variables are the environment variables that a driver obeys while it compiles: those
+// of Intel's driver, of which there is no other kind, and what switches debugging on,
+// for which it compiles otherwise.
+var variables = func() drivers.Rules {
+	r := drivers.Intel
+	r.Prefixes = append(slices.Clone(r.Prefixes), "ZET_ENABLE_PROGRAM_DEBUGGING")
+	return r
+}()

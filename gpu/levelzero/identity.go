@@ -1,0 +1,157 @@
+package levelzero
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Identify returns what decides how the device compiles: its name, the versions of
+// the driver and of the API, what devices of one name differ in, and the libraries
+// that compile. Equal parts of a device, and equal devices of one machine or of two,
+// have equal identities: no ordinal, no bus address is in it.
+//
+// The error says that the libraries cannot be told; programs of the device are then
+// not to be cached.
+func (d *Device) Identify() (key.Device, error) {
+	compiler, err := d.compiler()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+	}
+	return key.Device{
+		API: "levelzero", Platform: "Level Zero", Name: d.Name, Version: d.driver.APIVersion, Driver: d.driver.Version,
+		Traits: d.traits(), Compiler: compiler,
+	}, nil
+}
+
+// The extensions that tell of a device's hardware.
+const (
+	extensionIPVersion = "ZE_extension_device_ip_version"
+	extensionPCI       = "ZE_extension_pci_properties"
+)
+
+// subDevice is ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE.
+const subDevice = 1 << 1
+
+// traits are what two devices of one name can differ in.
+func (d *Device) traits() []key.Pair {
+	var t []key.Pair
+	add := func(name, value string) { t = append(t, key.Pair{Name: name, Value: value}) }
+	hex := func(n uint32) string { return "0x" + strconv.FormatUint(uint64(n), 16) }
+	p := d.properties
+	add("vendor id", hex(p.VendorID))
+	add("device id", hex(p.DeviceID))
+	add("type", d.Type.String())
+	add("SPIR-V", d.SPIRV)
+	// The driver tells the compiler how large the hardware is.
+	add("execution units", fmt.Sprintf("%d×%d×%d, %d threads", p.Slices, p.SubslicesPerSlice, p.EUsPerSubslice, p.ThreadsPerEU))
+	if p.Flags&subDevice != 0 {
+		add("part", "1")
+	}
+	if d.driver.Has(extensionIPVersion) {
+		if v, err := d.driver.ask.IPVersion(d.id); err == nil {
+			add("IP version", hex(v))
+			return t
+		}
+	}
+	if r := d.revision(); r != "" {
+		add("PCI revision", r)
+	}
+	return t
+}
+
+// revision returns the stepping of a device whose driver does not tell, as the kernel
+// has it; "" where there is no such hardware.
+func (d *Device) revision() string {
+	if !d.driver.Has(extensionPCI) {
+		return ""
+	}
+	p, err := d.driver.ask.PCI(d.id)
+	if err != nil {
+		return ""
+	}
+	name := fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
+	read := func(file string) string {
+		b, _ := os.ReadFile(filepath.Join("/sys/bus/pci/devices", name, file))
+		return strings.TrimSpace(string(b))
+	}
+	// The driver may say of a device that is not there that it is in some place.
+	if id, err := strconv.ParseUint(read("device"), 0, 32); err != nil || uint32(id) != d.DeviceID {
+		return ""
+	}
+	return read("revision")
+}
+
+// errLibraries is wrapped when no driver's library can be found in this process's
+// memory.
+var errLibraries = errors.New("the driver's library is not known")
+
+// known holds ze.DeviceID → []key.Pair. What is
+// loaded runs until the process ends, whatever becomes of its file.
+var known sync.Map
+
+// compiler names the libraries that compile, with their build ids: the device's
+// driver, all others that the process has loaded, since it cannot always be told
+// which of them serves a device, and their compilers. All are loaded before there is
+// a device.
+func (d *Device) compiler() ([]key.Pair, error) {
+	if pairs, ok := known.Load(d.id); ok {
+		return pairs.([]key.Pair), nil
+	}
+	m := elfid.Loaded()
+	paths := m.Named(isDriver)
+	if own := d.library(m); own != "" && !slices.Contains(paths, own) {
+		paths = append(paths, own) // one of another name: ZE_ENABLE_ALT_DRIVERS
+	}
+	if len(paths) == 0 {
+		return nil, errLibraries
+	}
+	pairs, err := drivers.Compilers(m, paths...)
+	if err == nil {
+		known.Store(d.id, pairs)
+	}
+	return pairs, err
+}
+
+// library returns the path of the device's driver. A device is an object of the
+// driver's that starts with the address of a table in the driver's file; with several
+// drivers the loader puts an object of its own before it, which starts with the
+// address of the driver's.
+func (d *Device) library(m elfid.Mappings) string {
+	addr := uintptr(d.id)
+	for range 3 {
+		at, ok := m.Find(addr)
+		if !ok || addr%8 != 0 {
+			return ""
+		}
+		if at.Path != "" {
+			return at.Path
+		}
+		addr = dl.Word(addr)
+	}
+	return ""
+}
+
+// isDriver says whether a file's name is that of a driver: libze_intel_gpu.so.1.3.24595,
+// libze_intel_vpu.so.1. The loader and its layers are named so, too.
+func isDriver(name string) bool {
+	if !strings.HasPrefix(name, "libze_") {
+		return false
+	}
+	for _, other := range []string{"libze_loader", "libze_tracing_layer", "libze_validation_layer", "libze_null"} {
+		if strings.HasPrefix(name, other) {
+			return false
+		}
+	}
+	return true
+}

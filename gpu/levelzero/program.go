@@ -1,0 +1,79 @@
+package levelzero
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash"
+)
+
+// Program is what a request becomes: a module on each of some equal devices.
+type Program struct {
+	modules []*Module
+	log     string
+}
+
+// Log returns the build log.
+func (p *Program) Log() string { return p.log }
+
+// Module returns the program's module on a device; nil where it is for others. It must
+// not be released.
+func (p *Program) Module(d *Device) *Module {
+	for _, m := range p.modules {
+		if m.device == d {
+			return m
+		}
+	}
+	return nil
+}
+
+// release gives the modules back.
+func (p *Program) release() error {
+	var all error
+	for _, m := range p.modules {
+		all = errors.Join(all, m.Release())
+	}
+	return all
+}
+
+// Kernels are the kernels of one name, on each device of a program.
+type Kernels struct {
+	all []*Kernel
+}
+
+func (p *Program) kernels(name string) (*Kernels, error) {
+	k := &Kernels{}
+	for _, m := range p.modules {
+		one, err := m.NewKernel(name)
+		if err != nil {
+			return nil, errors.Join(err, k.release())
+		}
+		k.all = append(k.all, one)
+	}
+	return k, nil
+}
+
+func (k *Kernels) release() error {
+	var all error
+	for _, one := range k.all {
+		all = errors.Join(all, one.Release())
+	}
+	return all
+}
+
+// on returns the kernel on a device.
+func (k *Kernels) on(d *Device) (*Kernel, error) {
+	for _, one := range k.all {
+		if one.module.device == d {
+			return one, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the program is not built for that device", ErrArgument)
+}
+
+// core's names of what the memory tier holds. A CachedProgram is one, under a name that
+// has methods of its own: a hit allocates nothing.
+type (
+	coreProgram = kernstash.Program[*Program, *Kernels]
+	coreKernel  = kernstash.Kernel[*Program, *Kernels]
+)

@@ -1,0 +1,181 @@
+package levelzero
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Runtime makes a Context's compiler a kernstash.Runtime. Drivers of Level Zero are
+// done when a module is made: what is stored is the device's code.
+type Runtime struct {
+	context *Context
+}
+
+var _ kernstash.Runtime[*Program, *Kernels] = (*Runtime)(nil)
+
+// NewRuntime returns the Runtime of a context, which the caller releases after the
+// kernstash.Context that uses the Runtime is closed.
+func NewRuntime(c *Context) *Runtime { return &Runtime{c} }
+
+// Devices returns the number of the context's devices.
+func (r *Runtime) Devices() int { return len(r.context.devices) }
+
+// Identify returns what decides how a device compiles.
+func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
+	return r.context.devices[device].Identify()
+}
+
+// Variables returns the environment variables that the device's compiler obeys, with
+// an error if they changed since the driver was loaded.
+func (r *Runtime) Variables(device int) ([]key.Pair, error) {
+	return r.context.devices[device].SteadyVariables()
+}
+
+// Build compiles a recipe of SPIR-V for the first of its devices; the others, which
+// are equal, take the code.
+func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *store.Artifact, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
+	}
+	desc, err := describe(job.Recipe)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	devices, err := r.devices(job)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	m, err := r.context.NewModule(devices[0], desc)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Program{modules: []*Module{m}, log: m.log}
+	artifact := take(m)
+	for _, d := range devices[1:] {
+		if artifact != nil {
+			desc = ModuleDesc{Native: artifact.Binaries[0].Data, Flags: desc.Flags}
+		}
+		one, err := r.context.NewModule(d, desc)
+		if err != nil {
+			return nil, nil, fmt.Errorf("build program: %w", errors.Join(err, p.release()))
+		}
+		p.modules = append(p.modules, one)
+	}
+	return p, artifact, nil
+}
+
+// take returns the artifact of a module; nil where the driver does not give its code:
+// the module works, uncached.
+func take(m *Module) *store.Artifact {
+	native, err := m.Native()
+	if err != nil || len(native) == 0 {
+		return nil
+	}
+	names, err := m.KernelNames()
+	if err != nil {
+		return nil
+	}
+	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: native}}, Log: m.log}
+	for _, name := range names {
+		a.Kernels = append(a.Kernels, store.Kernel{Name: name})
+	}
+	return a
+}
+
+// devices returns the devices of a job.
+func (r *Runtime) devices(job kernstash.Job) ([]*Device, error) {
+	var devices []*Device
+	for _, i := range job.Devices {
+		if i < 0 || i >= len(r.context.devices) {
+			return nil, fmt.Errorf("%w: device %d of %d", ErrArgument, i, len(r.context.devices))
+		}
+		devices = append(devices, r.context.devices[i])
+	}
+	if len(devices) == 0 {
+		return nil, fmt.Errorf("%w: no device", ErrArgument)
+	}
+	return devices, nil
+}
+
+// describe returns what a recipe says to build.
+func describe(recipe *key.Recipe) (ModuleDesc, error) {
+	units := recipe.Image.Units()
+	order, err := orderOf(recipe.Options.Link, len(units))
+	if err != nil {
+		return ModuleDesc{}, err
+	}
+	desc := ModuleDesc{Flags: flags(recipe), Constants: recipe.Constants}
+	for _, i := range order {
+		if units[i].Kind != key.SPIRV {
+			return ModuleDesc{}, fmt.Errorf("%w: Level Zero builds no %v", ErrArgument, units[i].Kind)
+		}
+		desc.SPIRV = append(desc.SPIRV, units[i].Code)
+	}
+	return desc, nil
+}
+
+// flags returns the compiler's flags; nil where there are none.
+func flags(recipe *key.Recipe) *string {
+	if len(recipe.Options.Compile)+len(recipe.Options.Search) == 0 {
+		return nil
+	}
+	s := recipe.Options.CompileString()
+	return &s
+}
+
+// errKernels is wrapped when a binary holds other kernels than its artifact says.
+var errKernels = errors.New("kernels differ from those recorded")
+
+// Load makes modules of an artifact's first binary. The driver refuses what was made
+// by another one; a module whose kernels are not those of the artifact is refused here.
+func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Program, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
+	}
+	devices, err := r.devices(job)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
+	}
+	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
+		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
+	}
+	p := &Program{log: a.Log}
+	for _, d := range devices {
+		m, err := r.context.NewModule(d, ModuleDesc{Native: a.Binaries[0].Data, Flags: flags(job.Recipe)})
+		if err == nil {
+			p.modules = append(p.modules, m)
+			err = m.checkKernels(a.Kernels)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load program: %w", errors.Join(err, p.release()))
+		}
+		m.log = a.Log
+	}
+	return p, nil
+}
+
+func (m *Module) checkKernels(recorded []store.Kernel) error {
+	names, err := m.KernelNames()
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(names, recorded, func(name string, k store.Kernel) bool { return name == k.Name }) {
+		return fmt.Errorf("%w: %q", errKernels, names)
+	}
+	return nil
+}
+
+// Kernel makes the kernels of a name.
+func (r *Runtime) Kernel(p *Program, name string) (*Kernels, error) { return p.kernels(name) }
+
+// ReleaseProgram gives a program back.
+func (r *Runtime) ReleaseProgram(p *Program) { _ = p.release() }
+
+// ReleaseKernel gives kernels back.
+func (r *Runtime) ReleaseKernel(k *Kernels) { _ = k.release() }
