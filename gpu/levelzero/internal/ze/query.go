@@ -137,7 +137,7 @@ func (q *Queries) DeviceProperties(d DeviceID) (*DeviceProperties, error) {
 // ipVersion is ze_device_ip_version_ext_t.
 type ipVersion struct {
 	header
-	_ uint32 // version
+	version uint32
 }
 
 // IPVersion asks for the version of a device's hardware, of a driver that has
