@@ -2,10 +2,7 @@ package kernstash
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
@@ -126,20 +123,3 @@ func indexOfUnit(compiled []key.Unit, used []bool, u key.Unit) int {
 }
 
 func equalHeaders(a, b key.Header) bool { return a.Name == b.Name && bytes.Equal(a.Content, b.Content) }
-
-// flushBeforeForget bounds how long Forget waits for what is being stored.
-const flushBeforeForget = time.Second
-
-// Forget removes what the disk tier has under a key that a Job had, and returns
-// once all is stored that was to be stored before.
-func (x *Context[P, K]) Forget(ctx context.Context, k key.Key) error {
-	if !x.enter() {
-		return fmt.Errorf("forget artifact: %w", ErrClosed)
-	}
-	defer x.building.Done()
-	if x.cache.writes() && !k.IsZero() {
-		x.cache.Flush(flushBeforeForget)
-		x.cache.discard(ctx, x.cache.disk, k)
-	}
-	return nil
-}

@@ -1,15 +1,14 @@
 package kernstash
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
 // An image of compiled units means the header files of then, and has the key of
@@ -80,28 +79,6 @@ func TestCompiledImages(t *testing.T) {
 	}
 }
 
-// What is forgotten is a miss, also where it was still to be stored.
-func TestForget(t *testing.T) {
-	t.Parallel()
-	c := openCache(t, newRoot(t))
-	x := fakeContextOn(c, newFake(t))
-	p, err := x.Program(t.Context(), Request{Image: image(t, "kernel void k() {}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := p.Key(0)
-	p.Release()
-	if err := x.Forget(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.disk.Get(t.Context(), k); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("get: %v", err)
-	}
-	if err := x.Forget(t.Context(), key.Key{}); err != nil {
-		t.Errorf("of what has no key: %v", err)
-	}
-}
-
 // Glance finds what reads header files if these are as they were.
 func TestGlanceAtHeaders(t *testing.T) {
 	t.Parallel()
@@ -117,7 +94,7 @@ func TestGlanceAtHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Release()
-	c.Flush(flushBeforeForget)
+	c.Flush(time.Second)
 	if n := glance(); n != 1 {
 		t.Errorf("%d found, want 1", n)
 	}

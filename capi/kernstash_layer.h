@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define KSL_ABI 2u
+#define KSL_ABI 3u
 
 /* A string or a piece of code, not terminated. data == NULL: there is none,
  * which is not the same as an empty one. */
@@ -84,9 +84,10 @@ typedef struct ksl_unit { /* what one program object was made of */
 } ksl_unit;
 
 /* What is to happen: clBuildProgram; clLinkProgram of units that are all known;
- * clCompileProgram of one unit, of which only is asked whether it is known to
- * succeed, and with which log. SERVE with a binary of one byte says yes (answer
- * RESTORED); with a hole it is not known: KSL_BUILT needs the log alone, no binary.
+ * clCompileProgram of one unit, of which is asked whether it is known to succeed,
+ * and with which log. SERVE with a binary says yes (answer RESTORED): of one byte,
+ * or, of a unit that reads header files, what the compiler made. With a hole it is
+ * not known: KSL_BUILT needs the log, and a binary unless the hole is deferred.
  *
  * Passed through: links of units with different options or constants, and of
  * libraries. Equal sets of units in any order are equal links.
@@ -94,10 +95,9 @@ typedef struct ksl_unit { /* what one program object was made of */
  * A unit that reads header files means them as they were when it was compiled. DONE
  * of KSL_COMPILE calls it something then (reply.program), which stands for it in
  * links until it is given to released; 0: it reads none, or nobody knows which,
- * and links of it are passed through. A compilation that was skipped and is done
- * later reads what is there then: it counts only if unchanged says so after it. Ask
- * also when a compiled unit is used otherwise than for a link: a unit whose files
- * an application changes itself is not skipped then the next time. */
+ * and links of it are passed through. Where it is not 0, a compilation that was
+ * skipped must not be done later, as it would read what is there then: the compiled
+ * program is made of the binary. Without one the driver compiles at once. */
 enum { KSL_BUILD = 1, KSL_LINK = 2, KSL_COMPILE = 3 };
 
 typedef struct ksl_driver { /* the platform's own entry points, beneath any layer */
@@ -202,10 +202,6 @@ typedef struct ksl_api {
 	/* Counts something that the shim passed through by itself, by the name of
 	 * the reason: "binary", "link of unknown inputs", "side effects", ... */
 	void (*passed)(const char *reason);
-
-	/* Whether every header file of a compiled unit is what it was, without a moment
-	 * in which it was not. */
-	uint32_t (*unchanged)(uint64_t compiled);
 } ksl_api;
 
 /* The only symbol that a shim looks up. NULL: another ABI, or the library stays

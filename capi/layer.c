@@ -20,7 +20,6 @@ void ksl_go_end(void *call);
 void ksl_go_launched(void *call);
 void ksl_go_released(void *call);
 void ksl_go_passed(void *call);
-void ksl_go_unchanged(void *call);
 
 /* Waits until Go has a reply. It waits here, since signals of the host are held
  * back there: for another thread, or another process, to have built the same. */
@@ -98,13 +97,6 @@ static void passed(const char *reason)
 		ks_enter(ksl_go_passed, &c);
 }
 
-static uint32_t unchanged(uint64_t compiled)
-{
-	struct ksl_unchanged_call c = {.compiled = compiled};
-
-	return compiled != 0 && ks_enter(ksl_go_unchanged, &c) && c.unchanged;
-}
-
 static const ksl_api api = {
 	.size = sizeof api,
 	.abi = KSL_ABI,
@@ -114,7 +106,6 @@ static const ksl_api api = {
 	.launched = launched,
 	.released = released,
 	.passed = passed,
-	.unchanged = unchanged,
 };
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;

@@ -177,16 +177,6 @@ func ksl_go_passed(arg unsafe.Pointer) {
 	guardLayer(nil, func() { theLayer.Passed(C.GoString(c.reason)) })
 }
 
-//export ksl_go_unchanged
-func ksl_go_unchanged(arg unsafe.Pointer) {
-	c := (*C.struct_ksl_unchanged_call)(arg)
-	guardLayer(nil, func() {
-		if theLayer.Unchanged(uint64(c.compiled)) {
-			c.unchanged = 1
-		}
-	})
-}
-
 // replyTo writes a reply, or that there is none yet.
 func replyTo(c *C.struct_ksl_ticket_call, t *layer.Ticket, r layer.Reply, ok bool) {
 	if !ok {

@@ -34,11 +34,6 @@ struct ksl_number_call {
 	uint64_t number;
 };
 
-struct ksl_unchanged_call {
-	uint64_t compiled;
-	uint32_t unchanged;
-};
-
 struct ksl_open_call {
 	uint32_t open; /* the layer serves this process */
 };

@@ -17,8 +17,8 @@ import (
 // units is the program of units.c in a directory of its own, with the library.
 type units struct {
 	*stage
-	t   *testing.T
-	env []string
+	t          *testing.T
+	env, plain []string // with the layer, and without
 }
 
 // The units, and the header that they read: k makes VALUE and one more.
@@ -36,10 +36,11 @@ var unitFiles = map[string]string{
 func newUnits(t *testing.T, d driver) *units {
 	t.Helper()
 	u := &units{stage: newStage(t, d), t: t}
-	u.env = append(u.realLibrary(t), "UNITS_OPTIONS=-I inc -I lib")
+	u.plain = []string{"UNITS_OPTIONS=-I inc -I lib"}
 	if d.name != "pocl" {
-		u.env = append(u.env, "UNITS_COMPILE_ONLY=1")
+		u.plain = append(u.plain, "UNITS_COMPILE_ONLY=1")
 	}
+	u.env = append(u.realLibrary(t), u.plain...)
 	for name, text := range unitFiles {
 		u.write(name, text)
 	}
@@ -62,11 +63,7 @@ func (u *units) write(name, text string) {
 // has a name for.
 func (u *units) do(what, steps, want string, ended ...string) {
 	u.t.Helper()
-	var args []string
-	for _, s := range strings.Split(steps, "; ") {
-		args = append(args, strings.SplitN(s, " ", 3)...)
-	}
-	r := u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", args...)
+	r := u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", arguments(steps)...)
 	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
 		u.t.Errorf("%s: it says %q, want %q", what, got, want)
 	}
@@ -92,6 +89,14 @@ func (u *units) do(what, steps, want string, ended ...string) {
 	if len(ended) > 0 && !slices.Equal(got, ended) {
 		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.report)
 	}
+}
+
+// arguments returns steps as the program takes them.
+func arguments(steps string) (args []string) {
+	for _, s := range strings.Split(steps, "; ") {
+		args = append(args, strings.SplitN(s, " ", 3)...)
+	}
+	return args
 }
 
 // named returns what the steps ask the cache for.
@@ -200,8 +205,8 @@ func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
 	const rewrite = "c a; w lib/value.h #define VALUE 2; c b; l a,b; w lib/value.h #define VALUE 1"
 	u := newUnits(t, drivers[0])
 	u.do("cold", rewrite, "a 0; b 0; made 102", compiled, compiled, compiled)
-	// That a compiles is forgotten: it could not be compiled later.
-	u.do("again", rewrite, "a 0; b 0; made 102", compiled, disk, compiled)
+	u.do("again, of a header without a line's end", rewrite, "a 0; b 0; made 102", compiled, disk, compiled)
+	u.do("again", rewrite, "a 0; b 0; made 102", disk, disk, compiled)
 	u.do("the same units of other files", "c a; c b; l a,b", "a 0; b 0; made 101")
 	u.do("the other way round", "w lib/value.h #define VALUE 2; c a; w lib/value.h #define VALUE 1; c b; l a,b", "a 0; b 0; made 201")
 	u.do("both, and the link after that", "c a; c b; w lib/value.h #define VALUE 7; c a; c b; w lib/value.h #define VALUE 1; l a,b", "a 0; b 0; a 0; b 0; made 707")
@@ -213,27 +218,71 @@ func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
 		disk, disk, disk, compiled, compiled, compiled)
 }
 
-// A compilation that was skipped, and has to be done when its header is another one,
-// makes no program of the wrong header.
-func TestCompilationsThatComeTooLate(t *testing.T) {
-	t.Parallel()
-	u := newUnits(t, drivers[0])
-	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
-	u.do("late", "c a; q a; c c; l a,c", "a 0; binary 0 there; c 0; made -1", disk, compiled, compiled)
-	const late = "c a; c c; w lib/value.h #define VALUE 2; l a,c"
-	u.write("lib/value.h", "#define VALUE 1\n")
-	u.do("known", "c a; c c", "a 0; c 0", disk, disk)
-	// The link is not stored: no worker was there.
-	u.do("too late", late, "a 0; c 0; link error -5")
-	u.do("the next time", "c a; c c; l a,c", "a 0; c 0; made -2")
-	const ask = "c a; w lib/value.h #define VALUE 2; q a"
-	for _, n := range []string{"first", "second", "third"} {
-		u.write("lib/value.h", "#define VALUE 3\n")
-		u.do("changed before it is asked for, "+n, ask, "a 0; binary 0 there", compiled)
+// same is do where the program says without the layer what it says with it, starting
+// from the same header.
+func (u *units) same(header, what, steps, want string, ended ...string) {
+	u.t.Helper()
+	u.write("lib/value.h", header)
+	r := u.mustRun(u.t, u.plain, "units", arguments(steps)...)
+	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
+		u.t.Errorf("%s, without the layer: it says %q, want %q", what, got, want)
 	}
-	u.write("lib/value.h", "#define VALUE 3\n")
-	u.do("known", "c a", "a 0", compiled)
-	u.do("asked for too late", ask, "a 0; binary -5 none", disk, passed)
+	u.write("lib/value.h", header)
+	u.do(what, steps, want, ended...)
+}
+
+// A compilation that was skipped, and is wanted when its header is another one, or
+// gone, or in a child, gives what it would have given.
+func TestCompilationsThatComeLate(t *testing.T) {
+	t.Parallel()
+	const one, other = "#define VALUE 1\n", "w lib/value.h #define VALUE 2"
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			u := newUnits(t, d)
+			made := func(pocl string) string {
+				if d.name == "pocl" {
+					return "made " + pocl
+				}
+				return "made 0"
+			}
+			u.same(one, "cold", "c a; c b; l a,b", "a 0; b 0; "+made("101"), compiled, compiled, compiled)
+			u.same(one, "asked for", "c a; q a; c c; l a,c", "a 0; binary 0 there; c 0; "+made("-1"), disk, compiled, compiled)
+			// On PoCL the link is not stored: no worker was there.
+			stored := map[string]string{"pocl": compiled, "intel": disk}[d.name]
+			u.same(one, "changed before the link", "c a; c c; "+other+"; l a,c", "a 0; c 0; "+made("-1"), disk, disk, stored)
+			u.same(one, "changed before it is asked for", "c a; c b; "+other+"; q a; l a,b", "a 0; b 0; binary 0 there; "+made("101"), disk, disk, stored)
+			u.same(one, "broken before the link", "c a; c b; w lib/value.h #error; i a,b", "a 0; b 0; "+made("101"), disk, disk, stored, passed)
+			u.same(one, "linked in a child", "c a; c b; f a,b", "a 0; b 0; "+made("101"), disk, disk, passed)
+			u.same(one, "linked in a child, changed", "c a; c b; "+other+"; f a,b", "a 0; b 0; "+made("101"), disk, disk, passed)
+			u.same(one, "compiled again, changed", "c a; c b; "+other+"; c a; l a,b", "a 0; b 0; a 0; "+made("201"))
+			u.same("#define VALUE 3\n", "another", "c a; c b; "+other+"; l a,b", "a 0; b 0; "+made("303"), compiled, compiled, compiled)
+			u.same("#define VALUE 3\n", "another, known", "c a; c b; "+other+"; f a,b", "a 0; b 0; "+made("303"), disk, disk, passed)
+		})
+	}
+}
+
+// A compiled unit answers as without the layer, compiled or not.
+func TestCompiledUnitsAnswer(t *testing.T) {
+	t.Parallel()
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			u := newUnits(t, d)
+			plain := func(steps string) string {
+				return strings.ReplaceAll(strings.TrimSpace(u.mustRun(t, u.plain, "units", arguments(steps)...).out), "\n", "; ")
+			}
+			for _, steps := range []string{"c b; k b", "c b; q b; k b", "c d; c b; q b; k b; k d"} {
+				want := plain(steps)
+				u.do("first, "+steps, steps, want)
+				u.do("second, "+steps, steps, want)
+			}
+			u.plain, u.env = append(u.plain, "UNITS_OPTIONS="), append(u.env, "UNITS_OPTIONS=")
+			want := plain("c d; k d")
+			u.do("without options", "c d; k d", want)
+			u.do("without options, known", "c d; k d", want, disk)
+		})
+	}
 }
 
 // A unit with headers in memory is known beside one that reads files. One that has

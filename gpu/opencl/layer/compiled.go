@@ -1,11 +1,9 @@
 package layer
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
@@ -17,15 +15,9 @@ import (
 type compiled struct {
 	pool  *pool
 	files *kernstash.Snapshot
-	keys  []key.Key // under which it is known to compile
-
-	given atomic.Bool // its files changed before it was linked
 }
 
 var errTooManyUnits = errors.New("too many compiled units that read header files")
-
-// reasonChanged counts compilations that were skipped, and came too late to be done.
-const reasonChanged = "header files that changed since a compilation was skipped"
 
 // compiledUnits are those that an application may link, by number.
 type compiledUnits struct {
@@ -101,56 +93,12 @@ func wasBuilt(o *Outcome) bool { return o.Result == Built }
 // it reads no files. built says that the driver compiled it just now: then it counts
 // only if the files are still what they were when they were looked at. The caller
 // holds the lock.
-func (t *Ticket) nameUnit(keys []key.Key, built bool) uint64 {
+func (t *Ticket) nameUnit(built bool) uint64 {
 	files := t.pool.core.Snapshot(t.request)
 	if files == nil || built && files.Changed() != "" {
 		return 0
 	}
 	id := t.l.programs.number()
-	t.l.compiled.add(id, &compiled{pool: t.pool, files: files, keys: keys})
+	t.l.compiled.add(id, &compiled{pool: t.pool, files: files})
 	return id
-}
-
-// Unchanged says whether the header files of a compiled unit are what they were
-// when it was named, so that a compilation since then read them. Where they are
-// not, it is forgotten that the unit compiles: an application that changes files
-// itself is to have it compiled each time, as it could not be compiled later.
-func (l *Layer) Unchanged(id uint64) (same bool) {
-	_ = l.guarded(func() error {
-		if c := l.compiled.find(id); c != nil {
-			same = l.lookAt(c)
-		}
-		return nil
-	})
-	return same
-}
-
-// look is Unchanged for the units of a link.
-func (l *Layer) look(known []*compiled) {
-	for i, c := range known {
-		if c != nil && !c.given.Load() && !slices.Contains(known[:i], c) {
-			l.lookAt(c)
-		}
-	}
-}
-
-// lookAt looks at the files of a unit, and forgets it if they changed: at once, as
-// the process may end right after.
-func (l *Layer) lookAt(c *compiled) (same bool) {
-	if same = c.files.Changed() == ""; !same {
-		c.forget(l)
-	}
-	return same
-}
-
-// forget forgets that the unit compiles.
-func (c *compiled) forget(l *Layer) {
-	if c.given.Swap(true) {
-		return
-	}
-	for _, k := range c.keys {
-		if err := c.pool.core.Forget(context.Background(), k); err != nil {
-			l.cache.Warn("compiled unit not forgotten", "reason", err.Error())
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/key"
 )
 
 // What the disk tier has for all devices, and at once, is served without asking
@@ -31,7 +30,6 @@ func (t *Ticket) glance(found []kernstash.Found) Reply {
 // nextFound is next for what was found; the caller holds the lock.
 func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	expected, answered := make(map[int]bool), make(map[int]stepResult)
-	var keys []key.Key
 	given, built := false, false
 	for unit, s := range t.asked {
 		var own []*Outcome
@@ -46,7 +44,6 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 			t.made = append(t.made, s)
 		}
 		answered[unit] = r
-		keys = append(keys, s.job.Key)
 		built = built || slices.ContainsFunc(own, wasBuilt)
 	}
 	clear(t.asked)
@@ -70,7 +67,7 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	}
 	r := Reply{Action: Done}
 	if t.pool.compile {
-		r.Program = t.nameUnit(keys, built)
+		r.Program = t.nameUnit(built)
 	} else {
 		r.Program = t.follow()
 	}

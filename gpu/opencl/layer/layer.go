@@ -157,7 +157,6 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	t.ask = func() {
 		l.asking.Go(func() { t.run(context.WithValue(ctx, ticketKey{}, t), request) })
 	}
-	l.look(known)
 	if found := pool.core.Glance(ctx, request); found != nil {
 		return t, t.glance(found), true
 	}
@@ -299,6 +298,5 @@ func (l *Layer) Passed(reason string) {
 var passedCounters = map[string]stats.Counter{
 	runlog.ReasonBinary:      stats.PassedBinary,
 	"link of unknown inputs": stats.PassedInputs,
-	reasonChanged:            stats.PassedInputs,
 	"side effects":           stats.PassedOptions,
 }

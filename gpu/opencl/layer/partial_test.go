@@ -150,7 +150,7 @@ func lockedChild() error {
 	if err != nil {
 		return err
 	}
-	id.API = "opencl-compile"
+	id.API = "opencl-compiled"
 	compile := key.New(id.Digest(), build.Image, build.Constants, build.Options)
 	if err := errors.Join(x.Close(), cache.Close()); err != nil {
 		return err

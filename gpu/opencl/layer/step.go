@@ -19,6 +19,7 @@ type step struct {
 	job      kernstash.Job
 	artifact *store.Artifact // nil: build
 	compile  bool            // only
+	object   bool            // what the compiler makes is kept: it reads header files
 	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
 	done     chan stepResult // takes one
@@ -70,7 +71,7 @@ func (t *Ticket) stepAlone(job kernstash.Job) error {
 
 func (t *Ticket) newStep(job kernstash.Job, a *store.Artifact) *step {
 	return &step{
-		job: job, artifact: a, compile: t.pool.compile, kind: t.pool.kind(job), done: make(chan stepResult, 1),
+		job: job, artifact: a, compile: t.pool.compile, object: t.pool.compile && t.request.Image.IncludesFiles(), kind: t.pool.kind(job), done: make(chan stepResult, 1),
 		wanted: !job.Key.IsZero() && t.l.cache.Writes(), delegated: a == nil && t.pool.Delegates(job),
 	}
 }
@@ -80,8 +81,8 @@ func (s *step) serve() Artifact {
 	switch {
 	case s.artifact != nil:
 		return served(s.artifact, s.kind)
-	case !s.wanted:
-		return Artifact{Kind: opencl.Deferred}
+	case !s.wanted, s.compile && !s.object:
+		return Artifact{Kind: opencl.Deferred} // no binary is asked for
 	}
 	return Artifact{Kind: s.kind}
 }
@@ -134,7 +135,7 @@ func (s *step) result(outcomes []*Outcome) stepResult {
 // there is nothing to store.
 func (s *step) taken(o *Outcome) *store.Artifact {
 	binary := o.Artifact.Binary
-	if s.compile {
+	if s.compile && !s.object {
 		binary = compiles
 	}
 	if len(binary) == 0 || s.kind == opencl.Deferred || !s.wanted {

@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -365,7 +364,6 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	}
 	expected := make(map[int]bool)
 	var ends []func()
-	var keys []key.Key
 	good, built := true, false
 	for unit, s := range t.asked {
 		var own []*Outcome
@@ -377,7 +375,7 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 		case r.err == nil:
 			t.made = append(t.made, s)
 		}
-		keys, good = append(keys, s.job.Key), good && r.err == nil
+		good = good && r.err == nil
 		built = built || slices.ContainsFunc(own, wasBuilt)
 		if s.delegated {
 			t.l.builtElsewhere(s, own, r.err)
@@ -397,7 +395,7 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	r := Reply{Action: Done}
 	switch {
 	case t.over && t.pool.compile && good:
-		r.Program = t.nameUnit(keys, built)
+		r.Program = t.nameUnit(built)
 	case t.over:
 		r.Program = t.follow()
 	}

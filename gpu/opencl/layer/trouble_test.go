@@ -298,7 +298,7 @@ func TestOneOfSeveralRefuses(t *testing.T) {
 func TestTicketsOfSeveralDevicesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	out := child(t, "locked", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
-	want := "action 1, 2 devices, kind deferred, soon true; action 1, 2 devices, kind final, soon true; "
+	want := "action 1, 2 devices, kind deferred, soon true; action 1, 2 devices, kind deferred, soon true; "
 	if out != want {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}

@@ -176,7 +176,7 @@ func TestCompileIsKnown(t *testing.T) {
 		r := h.request("", nil)
 		r.What, r.Units = layer.Compile, unitsOf("1", &none)[:1]
 		ticket, reply := begun(t, h, r)
-		if len(reply.Artifacts[0].Binary) != 0 || reply.Artifacts[0].Kind != opencl.Final {
+		if len(reply.Artifacts[0].Binary) != 0 || reply.Artifacts[0].Kind != opencl.Deferred { // no binary is wanted
 			t.Errorf("%s: unknown unit: %+v", suffix, reply)
 		}
 		ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Log: "a warning"}}})

@@ -1,7 +1,8 @@
 /*
  * compile.c: clCompileProgram. What is known to compile is not compiled: a link
- * of it mostly is known too. Whatever looks at the compiled program other than
- * a link has it compiled after all.
+ * of it mostly is known too. Where something wants the compiled program itself, it
+ * is compiled after all. A unit that reads header files is not: they may be others
+ * by then. It is restored from what its compiler made, and a shadow stands for it.
  */
 #include "shim.h"
 
@@ -16,8 +17,10 @@ static void compiled_free_one(struct compiled *c)
 		free((void *)c->headers[i].name.data);
 		free((void *)c->headers[i].code.data);
 	}
-	for (cl_uint i = 0; c->known != NULL && i < c->n; i++)
+	for (cl_uint i = 0; c->known != NULL && i < c->n; i++) {
 		free((void *)c->known[i].log.data);
+		free((void *)c->known[i].binary.data);
+	}
 	free(c->headers);
 	free(c->known);
 	free(c->devices);
@@ -140,8 +143,52 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 	return code;
 }
 
-bool program_compile(struct program *p, bool forget)
+/* Makes a shadow of what the compiler made: which header files the unit reads by
+ * now makes no difference. */
+static cl_int restore_object(struct program *p, struct compiled *c)
 {
+	size_t sizes[64];
+	const unsigned char *binaries[64];
+	cl_int status[64], code = CL_SUCCESS;
+	cl_context context = program_context(p);
+	bool count = context != NULL && context_needs_count();
+	cl_uint before = count ? context_references(context) : 0;
+
+	if (context == NULL)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < c->n; i++) {
+		sizes[i] = c->known[i].binary.size;
+		binaries[i] = c->known[i].binary.data;
+		status[i] = CL_SUCCESS;
+		c->known[i].answer = c->known[i].binary; /* the application may ask for it */
+	}
+	cl_program handle = next.clCreateProgramWithBinary(context, c->n, c->devices, sizes, binaries, status, &code);
+	if (handle == NULL)
+		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
+	bool good = code == CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++)
+		good = good && status[i] == CL_SUCCESS;
+	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options) : NULL;
+	if (s == NULL) {
+		next.clReleaseProgram(handle);
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	if (count)
+		context_counts(before, context_references(context));
+	s->is_object = true;
+	s->context = context;
+	context_add(context, 1);
+	program_set_shadow(p, s, 0);
+	for (cl_uint i = 0; i < c->n; i++) { /* the shadow has them */
+		free((void *)c->known[i].binary.data);
+		c->known[i].binary = c->known[i].answer = (ksl_bytes){NULL, 0};
+	}
+	return CL_SUCCESS;
+}
+
+cl_int program_compile(struct program *p, bool forget)
+{
+	cl_int code = CL_SUCCESS;
 	state_lock();
 	struct compiled *c = p->compiled;
 	while (c != NULL && c->doing) { /* by another thread */
@@ -149,32 +196,26 @@ bool program_compile(struct program *p, bool forget)
 		c = p->compiled;
 	}
 	bool pending = c != NULL && c->pending;
-	if (pending) {
-		c->pending = false;
+	if (pending)
 		c->doing = true;
-	}
 	if (c != NULL && forget)
 		p->compiled = NULL;
-	uint64_t used = c == NULL || pending || c->used ? 0 : c->id;
-	if (c != NULL)
-		c->used = true;
 	state_unlock();
-	if (used != 0)
-		library_unchanged(used); /* may it be skipped the next time? */
-	if (pending) {
+	if (!pending)
+		return CL_SUCCESS;
+	/* What is forgotten is compiled for its log alone. */
+	if (c->id != 0 && !forget) {
+		code = restore_object(p, c);
+	} else {
 		compile_now(p, c);
-		/* The driver was to read the files as they were when it was skipped. */
-		bool stale = c->id != 0 && !library_unchanged(c->id);
-		if (stale)
-			library_passed("header files that changed since a compilation was skipped");
 		set_built(p, program_set(p, c->n, c->devices));
-		state_lock();
-		c->stale = stale;
-		c->doing = false;
-		state_wake();
-		state_unlock();
 	}
-	return c == NULL || !c->stale;
+	state_lock();
+	c->pending = code != CL_SUCCESS;
+	c->doing = false;
+	state_wake();
+	state_unlock();
+	return code;
 }
 
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
@@ -205,30 +246,75 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 			return true;
 		}
 	}
-	if (program_compile(p, false))
-		return false;
-	*code = CL_OUT_OF_RESOURCES;
-	return true;
+	*code = program_compile(p, false);
+	return *code != CL_SUCCESS;
 }
 
-/* Takes a compilation as done where the library knows it to succeed. */
-static bool skip(struct compiled *c, const ksl_reply *reply)
+static ksl_bytes copy_of(ksl_bytes b)
+{
+	char *copy = b.data == NULL ? NULL : malloc(b.size + 1);
+	if (copy == NULL)
+		return (ksl_bytes){NULL, 0};
+	memcpy(copy, b.data, b.size);
+	copy[b.size] = 0;
+	return (ksl_bytes){copy, b.size};
+}
+
+/* Takes a compilation as done where the library knows it to succeed. objects says
+ * whether it also knows what the compiler made. */
+static bool skip(struct compiled *c, const ksl_reply *reply, bool *objects)
 {
 	for (cl_uint i = 0; i < c->n; i++) {
 		if (reply->artifacts[i].binary.data == NULL)
 			return false;
 	}
+	*objects = true;
 	for (cl_uint i = 0; i < c->n; i++) {
-		ksl_bytes log = reply->artifacts[i].log;
-		char *copy = log.data == NULL ? NULL : malloc(log.size + 1);
-		if (copy != NULL) {
-			memcpy(copy, log.data, log.size);
-			copy[log.size] = 0;
-			c->known[i].log = (ksl_bytes){copy, log.size};
-		}
+		c->known[i].log = copy_of(reply->artifacts[i].log);
+		if (reply->artifacts[i].binary.size > 1)
+			c->known[i].binary = copy_of(reply->artifacts[i].binary);
+		*objects = *objects && c->known[i].binary.data != NULL;
 	}
-	c->pending = true;
 	return true;
+}
+
+/* Whether the driver takes back what it gave of a compiled program. */
+static bool are_taken_back(struct program *p, const struct compiled *c, const struct gathered *gathered)
+{
+	size_t sizes[64];
+	const unsigned char *binaries[64];
+	cl_int status[64], code = CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++) {
+		sizes[i] = gathered[i].artifact.binary.size;
+		binaries[i] = gathered[i].binary;
+		status[i] = CL_SUCCESS;
+	}
+	cl_program handle = next.clCreateProgramWithBinary(program_context(p), c->n, c->devices, sizes, binaries, status, &code);
+	bool taken = handle != NULL && code == CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++) {
+		cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+		taken = taken && status[i] == CL_SUCCESS && next.clGetProgramBuildInfo(handle, c->devices[i], CL_PROGRAM_BINARY_TYPE,
+			sizeof(type), &type, NULL) == CL_SUCCESS && type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
+	}
+	if (handle != NULL)
+		next.clReleaseProgram(handle);
+	return taken;
+}
+
+/* What the driver's compilation made: with the compiled objects, if they are wanted
+ * and it gives them. */
+static void compilation_outcomes(struct program *p, const struct compiled *c, const ksl_artifact *holes, cl_int code,
+	uint64_t took, struct gathered *gathered, ksl_outcome *outcomes)
+{
+	bool wanted = code == CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++)
+		wanted = wanted && holes[i].kind != KSL_DEFERRED;
+	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, wanted, gathered, outcomes);
+	if (!wanted || (outcomes[0].result == KSL_BUILT && are_taken_back(p, c, gathered)))
+		return;
+	if (outcomes[0].result == KSL_BUILT)
+		gathered_free(c->n, gathered);
+	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, false, gathered, outcomes);
 }
 
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,
@@ -248,19 +334,22 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	ksl_outcome *outcomes = calloc(c->n, sizeof(*outcomes));
 	struct gathered *gathered = calloc(c->n, sizeof(*gathered));
 	bool telling = api != NULL && outcomes != NULL && gathered != NULL;
-	bool skipped = telling && skip(c, &reply);
+	bool objects = false, skipped = telling && skip(c, &reply, &objects);
 	cl_int code = CL_SUCCESS;
 	uint64_t ticket = api == NULL ? 0 : reply.ticket, start = nanoseconds();
 	if (skipped) {
 		for (cl_uint i = 0; i < c->n; i++)
 			outcomes[i].result = KSL_RESTORED;
-		/* Without an answer it could not be done later: which files it reads is not
-		 * known to anybody then. */
-		skipped = library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE;
-		c->pending = skipped;
+		/* Without an answer it is not known whether it reads files; without what was
+		 * made of them it could not be done later. */
+		uint64_t id = library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE ? reply.program : 0;
+		skipped = reply.action == KSL_DONE && (id == 0 || objects);
 		telling = false;
+		c->pending = skipped;
 		if (skipped)
-			c->id = reply.program;
+			c->id = id;
+		else if (id != 0)
+			library_released(id); /* the driver may find other files */
 	}
 	if (!skipped) {
 		/* A compilation that calls back may go on for longer than the call. */
@@ -268,7 +357,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 		code = next.clCompileProgram(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
 	}
 	if (telling && !skipped && notify == NULL) {
-		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
+		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
 		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
 			c->id = reply.program;
 	}

@@ -87,6 +87,14 @@ cl_kernel CL_API_CALL ks_clCreateKernel(cl_program program, const char *name, cl
 		return next.clCreateKernel(program, name, code);
 	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
+	if (s != NULL && s->is_object && name != NULL && device_is_pocl(s->devices[0])) {
+		/* What is compiled has no kernels; of what is restored it says something else. */
+		if (code != NULL)
+			*code = CL_INVALID_KERNEL_NAME;
+		shadow_put(s);
+		program_put(p);
+		return NULL;
+	}
 	cl_kernel handle = next.clCreateKernel(s == NULL ? program : s->handle, name, code);
 	if (handle != NULL && !kernel_add(handle, p, s, name) && s != NULL) {
 		next.clReleaseKernel(handle);
@@ -115,7 +123,8 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
 	cl_uint n = 0;
-	cl_int code = next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);
+	bool none = s != NULL && s->is_object && device_is_pocl(s->devices[0]);
+	cl_int code = none ? CL_SUCCESS : next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);
 	if (code == CL_SUCCESS) {
 		for (cl_uint i = 0; handles != NULL && i < n; i++)
 			kernel_adopt(handles[i], p, s);

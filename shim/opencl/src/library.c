@@ -14,7 +14,7 @@ void library_child(void) { library_forked(&door); }
 
 struct call {
 	const ksl_api *api;
-	enum { BEGIN, NEXT, END, LAUNCHED, RELEASED, PASSED, UNCHANGED } what;
+	enum { BEGIN, NEXT, END, LAUNCHED, RELEASED, PASSED } what;
 	const ksl_request *request;
 	ksl_reply *reply;
 	uint64_t number; /* ticket or program */
@@ -46,9 +46,6 @@ static void make(void *argument)
 		break;
 	case PASSED:
 		c->api->passed(c->text);
-		break;
-	case UNCHANGED:
-		c->result = c->api->unchanged(c->number);
 		break;
 	}
 }
@@ -89,14 +86,6 @@ void library_released(uint64_t program)
 	struct call c = {.api = library_if_open(), .what = RELEASED, .number = program};
 	if (c.api != NULL)
 		call(&c);
-}
-
-bool library_unchanged(uint64_t compiled)
-{
-	struct call c = {.api = library_if_open(), .what = UNCHANGED, .number = compiled};
-	if (c.api != NULL)
-		call(&c);
-	return c.result != 0;
 }
 
 void library_passed(const char *reason)

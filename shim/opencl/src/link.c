@@ -33,9 +33,13 @@ static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, c
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		struct program *p = in->programs[i] = program_get(handles[i]);
-		if (p == NULL || p->compiled == NULL || !unit_of(p, &in->texts[i], &in->units[i]))
+		if (p == NULL)
 			return false;
+		state_lock();
 		const struct compiled *c = p->compiled;
+		state_unlock();
+		if (c == NULL || !unit_of(p, &in->texts[i], &in->units[i]))
+			return false;
 		for (cl_uint d = 0; d < ndevices; d++) {
 			cl_uint at = 0;
 			while (at < c->n && c->devices[at] != devices[d])
@@ -64,23 +68,33 @@ struct link {
 /* The driver's link, of inputs that it has compiled by now. */
 static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 {
-	bool good = true;
-	for (cl_uint i = 0; l->inputs != NULL && i < l->ninputs; i++) {
+	cl_uint n = l->inputs == NULL ? 0 : l->ninputs;
+	cl_program *inputs = calloc((size_t)n + 1, sizeof(*inputs)), handle = NULL;
+	struct shadow **objects = calloc((size_t)n + 1, sizeof(struct shadow *));
+	l->code = inputs == NULL || objects == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+	for (cl_uint i = 0; l->code == CL_SUCCESS && i < n; i++) {
+		inputs[i] = l->inputs[i];
 		struct program *p = program_get(l->inputs[i]);
 		if (p == NULL)
 			continue;
-		good = program_compile(p, false) && good;
+		l->code = program_compile(p, false);
 		/* What was restored is unbuilt in the driver, which would find another
 		 * fault with it than it would have found. */
 		program_settle(p);
+		struct shadow *s = program_shadow(p);
+		if (s != NULL && s->is_object)
+			inputs[i] = s->handle;
+		objects[i] = s;
 		program_put(p);
 	}
-	/* A program of other header files is the wrong one. */
-	if (!good) {
-		l->code = CL_OUT_OF_RESOURCES;
-		return NULL;
-	}
-	return next.clLinkProgram(l->context, l->n, l->list, l->options, l->ninputs, l->inputs, notify, user_data, &l->code);
+	if (l->code == CL_SUCCESS)
+		handle = next.clLinkProgram(l->context, l->n, l->list, l->options, l->ninputs, l->inputs == NULL ? NULL : inputs, notify,
+			user_data, &l->code);
+	for (cl_uint i = 0; objects != NULL && i < n; i++)
+		shadow_put(objects[i]);
+	free(inputs);
+	free(objects);
+	return handle;
 }
 
 /* Records a program that the driver linked, or that was restored in its stead;

@@ -227,7 +227,7 @@ bool program_settle(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
 	state_lock();
-	bool needed = s != NULL && !s->is_program && !s->settled;
+	bool needed = s != NULL && !s->is_program && !s->is_object && !s->settled;
 	if (needed)
 		s->settled = true;
 	state_unlock();

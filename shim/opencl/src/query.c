@@ -54,10 +54,41 @@ static cl_int reference_count(struct program *p, struct shadow *s, size_t room, 
  * driver has to build it after all where it is asked. */
 static bool settled_for_others(struct program *p, struct shadow *s)
 {
-	if (s->ndevices == p->ndevices || s->is_program)
+	if (s->ndevices == p->ndevices || s->is_program || s->is_object)
 		return false;
 	program_settle(p);
 	return true;
+}
+
+/* The same of a compiled program: its shadow, which was not built, has none on
+ * some drivers. */
+static cl_int objects(const struct program *p, const struct shadow *s, bool sizes, void *to, size_t *size_ret)
+{
+	for (cl_uint i = 0; i < p->ndevices; i++) {
+		int at = shadow_device(s, p->devices[i]);
+		ksl_bytes object = at < 0 ? (ksl_bytes){NULL, 0} : s->artifacts[at].answer;
+		unsigned char *out = sizes ? NULL : ((unsigned char **)to)[i];
+		if (sizes)
+			((size_t *)to)[i] = object.size;
+		else if (out != NULL && object.size > 0)
+			memcpy(out, object.data, object.size);
+	}
+	if (size_ret != NULL)
+		*size_ret = p->ndevices * (sizes ? sizeof(size_t) : sizeof(unsigned char *));
+	return CL_SUCCESS;
+}
+
+/* What is compiled has no kernels, to PoCL: of their names it says that they take a
+ * byte, and writes none. Other drivers say the same of it and of what is restored,
+ * and not built. */
+static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, void *to, size_t *size_ret)
+{
+	static const size_t none = 0;
+	if (!s->is_object || !device_is_pocl(s->devices[0]))
+		return next.clGetProgramInfo(s->handle, what, room, to, size_ret);
+	if (what == CL_PROGRAM_NUM_KERNELS)
+		return answer(&none, sizeof(none), room, to, size_ret);
+	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer_text((ksl_bytes){"", 0}, room, NULL, size_ret);
 }
 
 /* Sizes of binaries and binaries, in the order of the program's devices. */
@@ -73,6 +104,8 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 		*size_ret = want;
 	if (to == NULL || room < want)
 		return to == NULL ? CL_SUCCESS : CL_INVALID_VALUE;
+	if (s->is_object)
+		return objects(p, s, sizes, to, size_ret);
 	cl_int code = next.clGetProgramInfo(s->handle, CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL);
 	if (code == CL_SUCCESS && n > 64)
 		code = CL_OUT_OF_HOST_MEMORY;
@@ -110,7 +143,7 @@ static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size
 	for (uint32_t i = 0; i < a->nkernels; i++)
 		size += a->kernels[i].name.size + 1;
 	if (a->nkernels == 0)
-		return next.clGetProgramInfo(s->handle, CL_PROGRAM_KERNEL_NAMES, room, to, size_ret);
+		return no_kernels(s, CL_PROGRAM_KERNEL_NAMES, room, to, size_ret);
 	if (to != NULL) {
 		if (room < size)
 			return CL_INVALID_VALUE;
@@ -130,14 +163,15 @@ static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size
 cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, size_t room, void *to, size_t *size_ret)
 {
 	struct program *p = program_get(handle);
-	struct shadow *s = p == NULL ? NULL : program_shadow(p);
-	cl_int code;
+	cl_int code = CL_SUCCESS;
 
-	if (p != NULL && what >= CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_IL && !program_compile(p, false)) {
-		shadow_put(s);
+	if (p != NULL && what >= CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_IL)
+		code = program_compile(p, false);
+	if (code != CL_SUCCESS) {
 		program_put(p);
-		return CL_OUT_OF_RESOURCES;
+		return code;
 	}
+	struct shadow *s = p == NULL ? NULL : program_shadow(p);
 	switch (s == NULL ? 0 : what) {
 	case CL_PROGRAM_REFERENCE_COUNT:
 		code = reference_count(p, s, room, to, size_ret);
@@ -151,6 +185,8 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 		code = kernel_names(s, room, to, size_ret);
 		break;
 	case CL_PROGRAM_NUM_KERNELS:
+		code = no_kernels(s, what, room, to, size_ret);
+		break;
 	case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
 	case CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT:
 		code = next.clGetProgramInfo(s->handle, what, room, to, size_ret);
@@ -167,26 +203,32 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id device, cl_program_build_info what, size_t room,
 	void *to, size_t *size_ret)
 {
+	static const cl_build_status built = CL_BUILD_SUCCESS;
 	struct program *p = program_get(handle);
+	cl_int code;
+
+	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code)) {
+		program_put(p);
+		return code;
+	}
 	struct shadow *s = p == NULL ? NULL : program_shadow(p);
 	int at = s == NULL ? -1 : shadow_device(s, device);
 	if (s != NULL && at < 0 && device != NULL && p->ndevices > 0) {
 		cl_device_id whole = program_device(p, device);
 		at = whole == NULL ? -1 : shadow_device(s, whole);
 	}
-	cl_int code;
 
 	if (s != NULL && at < 0)
 		settled_for_others(p, s);
-	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code))
-		;
-	else if (at < 0)
+	if (at < 0)
 		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
+	else if (s->is_object && what == CL_PROGRAM_BUILD_STATUS) /* the driver's own is none, as it was not built */
+		code = answer(&built, sizeof(built), room, to, size_ret);
 	else if (what == CL_PROGRAM_BUILD_LOG && s->artifacts[at].log.data != NULL)
 		code = answer_text(s->artifacts[at].log, room, to, size_ret);
-	else if (what == CL_PROGRAM_BUILD_OPTIONS && !s->is_program && !device_is_pocl(device))
+	else if (what == CL_PROGRAM_BUILD_OPTIONS && !s->is_program && (s->is_object || !device_is_pocl(device)))
 		/* As they were given; a driver may know those of the binary only. PoCL
-		 * makes a string of its own of them. */
+		 * makes a string of its own of those of a build. */
 		code = answer_text(s->options == NULL ? (ksl_bytes){"", 0} : (ksl_bytes){s->options, strlen(s->options)}, room, to,
 			size_ret);
 	else

@@ -77,7 +77,6 @@ uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply
 uint32_t library_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
 void library_end(const ksl_api *api, uint64_t ticket);
 void library_released(uint64_t program);
-bool library_unchanged(uint64_t compiled);
 void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
 	const size_t *global, const size_t *local);
 
@@ -96,6 +95,7 @@ struct shadow {
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
 	bool settled;        /* the driver has built the same in the application's program */
 	bool is_program;     /* the handle is the application's own: a restored link */
+	bool is_object;      /* of a compilation, to be linked */
 	cl_uint ndevices;
 	cl_device_id *devices;
 	ksl_artifact *artifacts; /* a device each; binary is not kept */
@@ -141,12 +141,10 @@ struct compiled {
 	char *options; /* or NULL */
 	uint32_t nheaders;
 	ksl_header *headers;
-	uint64_t id;         /* the library's name for it; 0: none */
+	uint64_t id;         /* the library's name for what it read of files; 0: it reads none, or unknown */
 	bool pending;        /* known to succeed, and not done */
-	bool used;           /* for anything */
 	bool doing;          /* by a thread, which others wait for */
-	bool stale;          /* done when header files had changed: void */
-	ksl_artifact *known; /* pending: a device's each, of which the log is kept */
+	ksl_artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
 };
 
 struct program {
@@ -202,10 +200,10 @@ void program_end_build(struct program *p);
 /* compile.c */
 
 void compiled_free(struct compiled *c);
-/* Has the driver do a compilation that was skipped. What was compiled is void
- * then if forget is set. false: it came too late, header files have changed, and
- * nothing may be made of it. */
-bool program_compile(struct program *p, bool forget);
+/* Makes up for a compilation that was skipped: the driver has then compiled it, or
+ * the program has a shadow for it, which is_object. With forget what was compiled is
+ * void. An error: the driver has no resources for it. */
+cl_int program_compile(struct program *p, bool forget);
 /* Answers for a skipped compilation: false where the driver has to be asked,
  * which has done it by then. */
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,

@@ -40,6 +40,7 @@ struct ticket {
 	ksl_artifact *reply;
 	uint32_t what;
 	uint64_t id;
+	bool object; /* it serves what a compiler made */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -233,7 +234,8 @@ static uint32_t serve(struct ticket *t, ksl_reply *reply)
 		t->reply[i] = t->entries[i].artifact;
 		if (t->reply[i].binary.data == NULL)
 			t->reply[i] = (ksl_artifact){.kind = kind == NULL ? KSL_FINAL : (uint32_t)atoi(kind)};
-		if (t->what == KSL_COMPILE && t->entries[i].file != NULL)
+		t->object = t->what == KSL_COMPILE && t->reply[i].binary.data != NULL;
+		if (t->what == KSL_COMPILE && t->entries[i].file != NULL && !t->object)
 			t->reply[i].binary = (ksl_bytes){"", 1};
 		bool wrong = mode("stubborn") || (mode("refuse") && t->round == 0);
 		if (wrong && t->reply[i].binary.data != NULL)
@@ -298,7 +300,8 @@ static uint32_t then(uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, k
 	}
 	if (again)
 		return serve(t, reply);
-	*reply = (ksl_reply){.action = KSL_DONE, .program = t->id};
+	/* A compiled unit without an object is one that reads no files. */
+	*reply = (ksl_reply){.action = KSL_DONE, .program = t->what != KSL_COMPILE || t->object ? t->id : 0};
 	return KSL_DONE;
 }
 
@@ -339,11 +342,9 @@ static void released(uint64_t program)
 
 static void passed(const char *reason) { say("passed %s\n", reason); }
 
-static uint32_t unchanged(uint64_t compiled) { return compiled != 0; }
-
 __attribute__((visibility("default"))) const ksl_api *kernstash_layer_api(uint32_t abi)
 {
-	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, released, passed, unchanged};
+	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, released, passed};
 	say("opened\n");
 	if (mode("abi"))
 		return NULL;

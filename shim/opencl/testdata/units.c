@@ -8,6 +8,8 @@
  *     i UNIT,UNIT     links, and says what it makes in a program that is made
  *                     anew of the linked one's binary
  *     q UNIT          asks for the compiled unit's binary, and says how that ended
+ *     k UNIT          asks the compiled unit everything else
+ *     f UNIT,UNIT     as i, but it is a child that links, forked for that
  *     r UNIT          releases it
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CHECK(what) \
@@ -81,17 +84,54 @@ static cl_program link_units(char *list)
 	return code == CL_SUCCESS ? p : NULL;
 }
 
-static cl_program again(cl_program p)
+static unsigned char *binary_of(cl_program p, size_t *size)
 {
-	size_t size;
-	cl_int code, status;
-	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) == CL_SUCCESS && size > 0);
-	unsigned char *binary = malloc(size);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(*size), size, NULL) == CL_SUCCESS && *size > 0);
+	unsigned char *binary = malloc(*size);
 	CHECK(binary != NULL && clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL) == CL_SUCCESS);
+	return binary;
+}
+
+static cl_program restored(unsigned char *binary, size_t size)
+{
+	cl_int code, status;
 	cl_program q = clCreateProgramWithBinary(context, 1, &device, &size, (const unsigned char **)&binary, &status, &code);
 	CHECK(code == CL_SUCCESS && status == CL_SUCCESS && clBuildProgram(q, 1, &device, NULL, NULL, NULL) == CL_SUCCESS);
 	free(binary);
 	return q;
+}
+
+static cl_program again(cl_program p)
+{
+	size_t size;
+	unsigned char *binary = binary_of(p, &size);
+	return restored(binary, size);
+}
+
+/* Links in a child: what it makes comes back as a binary. NULL: it failed. */
+static cl_program link_in_child(char *list)
+{
+	int ends[2], status;
+	size_t size = 0, at = 0;
+	CHECK(pipe(ends) == 0);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		cl_program p = link_units(list);
+		unsigned char *binary = p == NULL ? NULL : binary_of(p, &size);
+		CHECK(write(ends[1], &size, sizeof(size)) == sizeof(size));
+		for (ssize_t n; at < size; at += (size_t)n)
+			CHECK((n = write(ends[1], binary + at, size - at)) > 0);
+		_exit(0);
+	}
+	close(ends[1]);
+	CHECK(read(ends[0], &size, sizeof(size)) == sizeof(size));
+	unsigned char *binary = malloc(size + 1);
+	for (ssize_t n; at < size; at += (size_t)n)
+		CHECK((n = read(ends[0], binary + at, size - at)) > 0);
+	close(ends[0]);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	return size == 0 ? NULL : restored(binary, size);
 }
 
 static void run(cl_program p)
@@ -151,6 +191,42 @@ static void settle(void)
 	}
 }
 
+static void ask(const char *name)
+{
+	cl_program p = units[(unsigned)*name & 127];
+	cl_build_status status = 99;
+	cl_program_binary_type type = 99;
+	size_t kernels = 99, size = 99;
+	cl_uint references = 99;
+	char text[4096];
+	cl_int code;
+	code = clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status, NULL);
+	printf("status %d %d\n", code, status);
+	code = clGetProgramBuildInfo(p, device, CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL);
+	printf("type %d %u\n", code, type);
+	code = clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_OPTIONS, sizeof(text), text, &size);
+	printf("options %d %zu %s\n", code, size, text);
+	code = clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_LOG, sizeof(text), text, &size);
+	printf("log %d %s\n", code, text);
+	code = clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, sizeof(size), &size, NULL);
+	printf("variables %d %zu\n", code, code == 0 ? size : 0);
+	code = clGetProgramInfo(p, CL_PROGRAM_NUM_KERNELS, sizeof(kernels), &kernels, NULL);
+	printf("kernels %d %zu\n", code, kernels);
+	code = clGetProgramInfo(p, CL_PROGRAM_KERNEL_NAMES, sizeof(text), text, &size);
+	printf("names %d %zu %s\n", code, code == 0 ? size : 0, code == 0 ? text : "");
+	cl_bool there = 99;
+	code = clGetProgramInfo(p, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, sizeof(there), &there, NULL);
+	printf("constructors %d %u\n", code, there);
+	code = clGetProgramInfo(p, CL_PROGRAM_REFERENCE_COUNT, sizeof(references), &references, NULL);
+	printf("references %d %u\n", code, references);
+	code = clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(references), &references, NULL);
+	printf("of the context %d %u\n", code, references);
+	cl_kernel k = clCreateKernel(p, "k", &code);
+	printf("kernel %d %d\n", k != NULL, code);
+	code = clCreateKernelsInProgram(p, 0, NULL, &references);
+	printf("all %d\n", code);
+}
+
 int main(int argc, char **argv)
 {
 	cl_platform_id platform;
@@ -185,8 +261,14 @@ int main(int argc, char **argv)
 			run(p == NULL ? NULL : again(p));
 			break;
 		}
+		case 'f':
+			run(link_in_child(a));
+			break;
 		case 'q':
 			query(a);
+			break;
+		case 'k':
+			ask(a);
 			break;
 		case 'r':
 			clReleaseProgram(units[(unsigned)*a & 127]);
