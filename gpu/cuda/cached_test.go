@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -626,6 +627,29 @@ func TestLinkOptions(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" && want != nil {
 			t.Errorf("%q (-want +got):\n%s", words, diff)
+		}
+	}
+}
+
+// TestKernelsOfACubin: the real NVRTC's cubin tells its kernels.
+func TestKernelsOfACubin(t *testing.T) {
+	t.Parallel()
+	o, err := nvrtc(t).Compile(saxpy("-arch=sm_80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cubin, _ := o.Get(rtc.CUBIN)
+	var names []string
+	for _, k := range cuda.Entries(cubin) {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"_Z5saxpyIdEvT_PKS0_PS0_i", saxpyFloat}, names); diff != "" {
+		t.Errorf("kernels (-want +got):\n%s", diff)
+	}
+	for _, bad := range [][]byte{nil, cubin[:4], cubin[:100], cubin[:len(cubin)/2]} {
+		if k := cuda.Entries(bad); len(k) != 0 {
+			t.Errorf("kernels of %d bytes: %v", len(bad), k)
 		}
 	}
 }

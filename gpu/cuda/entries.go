@@ -3,9 +3,13 @@ package cuda
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 
 	"github.com/kernstash/kernstash/store"
 )
+
+// versionAt is where an ELF file has its version, e_version.
+const versionAt = 20
 
 // stoEntry is STO_CUDA_ENTRY, the bit of a symbol that says that it is a kernel.
 const stoEntry = 0x10
@@ -13,7 +17,12 @@ const stoEntry = 0x10
 // entries returns the kernels of a cubin, which is an ELF file; none where it is
 // not understood. They are for people: the driver is asked for what is launched.
 func entries(cubin []byte) []store.Kernel {
-	f, err := elf.NewFile(bytes.NewReader(cubin))
+	if !isCubin(cubin) || len(cubin) < versionAt+4 {
+		return nil
+	}
+	own := bytes.Clone(cubin)
+	binary.LittleEndian.PutUint32(own[versionAt:], uint32(elf.EV_CURRENT)) // it is CUDA's, 118 for 11.8
+	f, err := elf.NewFile(bytes.NewReader(own))
 	if err != nil {
 		return nil
 	}

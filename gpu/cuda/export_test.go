@@ -1,6 +1,9 @@
 package cuda
 
-import "github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+import (
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/gpu/rtc"
+)
 
 var (
 	ArchFor   = archFor
@@ -22,3 +25,11 @@ func JITOptions(words []string) (m map[int]int, err error) {
 }
 
 var _ cu.JITName
+
+// SetNames gives a module the lowered names of expressions.
+func SetNames(m *Module, names []rtc.Lowered) {
+	m.names = make(map[string]string)
+	for _, n := range names {
+		m.names[n.Expression] = n.Name
+	}
+}
