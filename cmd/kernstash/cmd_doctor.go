@@ -44,6 +44,7 @@ EXIT STATUS
 			}
 			return a.doctor(cmd.Context(), quick)
 		},
+		ValidArgsFunction: completeCommand,
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "compile nothing: only look at the devices")
 	return cmd

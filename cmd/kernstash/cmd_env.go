@@ -90,7 +90,13 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().StringVar(&name, "shell", "sh", "sh, fish, systemd, docker or k8s")
+	names := make([]string, len(shells))
+	for i, s := range shells {
+		names[i] = s.name
+	}
+	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	o.BindSettings(cmd.Flags())
+	completeDoor(cmd)
 	return cmd
 }
 

@@ -58,13 +58,12 @@ EXIT STATUS
 			}
 			return &statusError{status, err}
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		ValidArgsFunction: completeCommand,
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.BindSettings(cmd.Flags())
 	o.BindRun(cmd.Flags())
+	completeDoor(cmd)
 	return cmd
 }
 
