@@ -271,7 +271,7 @@ func TestNVIDIAModules(t *testing.T) {
 		t.Errorf("kernels of the cubin: %v", got)
 	}
 	var e *kernstash.BuildError
-	if _, err := x.LoadModule([]byte(".version 1.0 nonsense")); !errors.As(err, &e) || e.Log == "" {
+	if _, err := x.LoadModule([]byte(".version 8.0\n.target sm_80\nnonsense\n")); !errors.As(err, &e) || e.Log == "" {
 		t.Errorf("broken PTX: %v", err)
 	}
 	broken, err := kernstash.NewImage(key.PTX, []byte(".version 8.0\n.target sm_80\nnonsense\n"))

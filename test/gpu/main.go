@@ -152,7 +152,7 @@ func (b *bench) start(w way, cache, root string) (s started, err error) {
 		c.Env = append(c.Env, "CUDA_CACHE_DISABLE=1")
 	}
 	if w.loader != "" {
-		c.Env = append(c.Env, "LD_LIBRARY_PATH="+w.loader)
+		c.Env = append(c.Env, "LD_LIBRARY_PATH="+w.loader+":"+os.Getenv("LD_LIBRARY_PATH"))
 	}
 	var errs strings.Builder
 	c.Stderr = &errs
