@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -23,6 +24,7 @@ type Cached struct {
 
 	nvrtc func() (*rtc.Library, error)
 
+	plain     atomic.Pointer[coreContext] // of programs whose names have no directory
 	mu        sync.Mutex
 	compilers map[string]*coreContext // by the directories of programs' names; see rtc.Runtime
 	closed    bool
@@ -224,10 +226,13 @@ func kindOf(m *kernstash.Image) (key.Kind, error) {
 	}
 }
 
+// nameOption begins the word that names the program, in package rtc's requests.
+const nameOption = "name="
+
 // directoryOf returns the directory part of the name that a request gives its
 // program.
 func directoryOf(r kernstash.Request) string {
-	if r.LinkOptions == "" && r.Image.LinkOptions == "" {
+	if !strings.Contains(r.LinkOptions, nameOption) && !strings.Contains(r.Image.LinkOptions, nameOption) {
 		return ""
 	}
 	link := key.Tokens(r.Image.LinkOptions + " " + r.LinkOptions)
@@ -241,6 +246,9 @@ func directoryOf(r kernstash.Request) string {
 // compiler returns the memory tier of CUDA C++ programs whose names have a
 // directory part.
 func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
+	if c := x.plain.Load(); c != nil && dir == "" {
+		return c, nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch c := x.compilers[dir]; {
@@ -253,6 +261,9 @@ func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
 	}
 	c := kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l, Dir: dir}, x.Context, x.finish}, x.options.Context)
 	x.compilers[dir] = c
+	if dir == "" {
+		x.plain.Store(c)
+	}
 	return c, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/cuda"
-	"github.com/kernstash/kernstash/key"
 )
 
 func init() {
@@ -240,5 +239,3 @@ func variablesChild() error {
 	fmt.Println(pairs, err)
 	return nil
 }
-
-var _ key.Pair

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 	"github.com/kernstash/kernstash/gpu/rtc"
 )
 
@@ -23,8 +22,6 @@ func JITOptions(words []string) (m map[int]int, err error) {
 	}
 	return m, nil
 }
-
-var _ cu.JITName
 
 // SetNames gives a module the lowered names of expressions.
 func SetNames(m *Module, names []rtc.Lowered) {

@@ -3,7 +3,6 @@
 package cuda_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -223,13 +222,4 @@ func privateDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func testdata(t testing.TB, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.TrimSpace(b)
 }
