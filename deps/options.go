@@ -25,7 +25,7 @@ var defines = []string{"-D", "--define-macro", "-define-macro"}
 var plain = lazyWords(`
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
-	-create-library -enable-link-options -arch --gpu-architecture
+	-create-library -enable-link-options -library-compilation -vc-codegen -arch --gpu-architecture
 	-use_fast_math --use_fast_math -lineinfo --generate-line-info -generate-line-info --device-debug -device-debug
 	-restrict --restrict -extra-device-vectorization --extra-device-vectorization -dlto --dlink-time-opt
 	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
@@ -36,7 +36,7 @@ var plain = lazyWords(`
 // valued are the starts of options that read and write nothing whatever
 // follows.
 var valued = []string{
-	"-U", "--undefine-macro", "-cl-", "-ze-", "-std=", "--std=", "-spir-std=", "-opt-level", "-arch=", "--gpu-architecture=",
+	"-U", "--undefine-macro", "-cl-", "-ze-", "-zet-", "-std=", "--std=", "-spir-std=", "-opt-level", "-arch=", "--gpu-architecture=",
 	"--offload-arch=", "-march=", "-mcpu=", "-mtune=", "-msse", "-mno-sse", "-mavx", "-mno-avx", "-mprefer-vector-width=",
 	"-mcode-object-version=", "-maxrregcount=", "--maxrregcount=", "-ftz=", "--ftz=", "-fmad=", "--fmad=", "-prec-div=",
 	"--prec-div=", "-prec-sqrt=", "--prec-sqrt=", "-rdc=", "--relocatable-device-code=", "-dopt=", "--dopt=",

@@ -86,7 +86,7 @@ func (d *Device) Handle() uintptr { return uintptr(d.id) }
 
 // SubDevices returns the parts of the device; none is not an error.
 func (d *Device) SubDevices() ([]*Device, error) {
-	ids, err := ze.SubDevices(d.id)
+	ids, err := d.driver.ask.SubDevices(d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list parts of %s: %w", d.Name, err)
 	}

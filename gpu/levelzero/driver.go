@@ -33,7 +33,7 @@ func Drivers() ([]*Driver, error) {
 	if err := ze.Init(); err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
-	ids, err := ze.Drivers()
+	ids, err := ze.Loader.Drivers()
 	if err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
@@ -65,7 +65,7 @@ func (d *Driver) Has(extension string) bool { return slices.Contains(d.Extension
 
 // Devices returns the driver's root devices; none is not an error.
 func (d *Driver) Devices() ([]*Device, error) {
-	ids, err := ze.Devices(d.id)
+	ids, err := d.ask.Devices(d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
@@ -100,37 +100,54 @@ func Devices() ([]*Device, error) {
 	return devices, nil
 }
 
-// DriverEntries are what is known from outside of a driver that a process has loaded
-// without this package: one that an application uses, while the caller stands between
+// Entries are what is known from outside of the drivers that a process has loaded
+// without this package: those that an application uses, while the caller stands between
 // the two.
-type DriverEntries struct {
-	// Driver is its ze_driver_handle_t.
-	Driver uintptr
-
+type Entries struct {
 	// Queries are the addresses of the functions that ask what drivers and devices
 	// are, in the order of QueryNames. For zero the loader is asked.
 	Queries [len(ze.QueryNames)]uintptr
 
-	// Environ is the environment, as os.Environ has it, that the driver found when it
-	// was loaded.
+	// Environ is the environment, as os.Environ has it, that the drivers found when
+	// they were loaded.
 	Environ []string
 }
 
-// QueryNames are the names of the functions in DriverEntries.Queries.
+// QueryNames are the names of the functions in Entries.Queries.
 var QueryNames = ze.QueryNames
 
-// NewDriver asks a driver what it is. What is returned gives devices to ask what they
-// are; everything else of theirs goes through the loader.
-func NewDriver(e DriverEntries) (*Driver, error) {
-	if e.Driver == 0 {
-		return nil, fmt.Errorf("driver: %w: it is NULL", ErrArgument)
+// maxParts bounds how deep a device is looked for among parts of parts.
+const maxParts = 4
+
+// Find asks what the device of a handle is, which the application has. What is returned
+// is to be asked what it is; everything else of it goes through the loader.
+func Find(e Entries, handle uintptr) (*Device, error) {
+	ask := ze.At(e.Queries)
+	ids, err := ask.Drivers()
+	if err != nil {
+		return nil, fmt.Errorf("find device: %w", err)
 	}
-	// C code may set variables.
-	return newDriver(ze.DriverID(e.Driver), ze.At(e.Queries), environments{e.Environ, dl.Environ}), nil
+	for _, id := range ids {
+		devices, err := ask.Devices(id)
+		if err != nil || !holds(ask, devices, ze.DeviceID(handle), maxParts) {
+			continue
+		}
+		// C code may set variables.
+		return newDriver(id, ask, environments{e.Environ, dl.Environ}).device(ze.DeviceID(handle))
+	}
+	return nil, fmt.Errorf("find device: %w: no driver has it", ErrArgument)
 }
 
-// Device asks what the device of a handle is.
-func (d *Driver) Device(handle uintptr) (*Device, error) { return d.device(ze.DeviceID(handle)) }
+// holds says whether a device is one of others, or a part of one.
+func holds(ask *ze.Queries, devices []ze.DeviceID, handle ze.DeviceID, depth int) bool {
+	if slices.Contains(devices, handle) || depth == 0 {
+		return depth > 0
+	}
+	return slices.ContainsFunc(devices, func(d ze.DeviceID) bool {
+		parts, err := ask.SubDevices(d)
+		return err == nil && len(parts) > 0 && holds(ask, parts, handle, depth-1)
+	})
+}
 
 // variables are the environment variables that a driver obeys while it compiles: those
 // of Intel's driver, of which there is no other kind, and what switches debugging on,

@@ -116,11 +116,7 @@ func TestNoDriver(t *testing.T) {
 func TestIdentifyIsTheSameForACallerBetween(t *testing.T) {
 	t.Parallel()
 	d := device(t)
-	between, err := levelzero.NewDriver(levelzero.DriverEntries{Driver: d.Driver().Handle(), Environ: os.Environ()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := between.Device(d.Handle())
+	other, err := levelzero.Find(levelzero.Entries{Environ: os.Environ()}, d.Handle())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +125,7 @@ func TestIdentifyIsTheSameForACallerBetween(t *testing.T) {
 	if err1 != nil || err2 != nil || a.Digest() != b.Digest() {
 		t.Errorf("%v, %v; %v, %v", a, b, err1, err2)
 	}
-	if _, err := levelzero.NewDriver(levelzero.DriverEntries{}); !errors.Is(err, levelzero.ErrArgument) {
+	if _, err := levelzero.Find(levelzero.Entries{}, 1); !errors.Is(err, levelzero.ErrArgument) {
 		t.Errorf("err = %v", err)
 	}
 }

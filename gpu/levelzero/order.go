@@ -15,7 +15,7 @@ import (
 // modules, which an application may go by: another order than the image's is a link
 // option.
 
-const orderPrefix = "-order="
+const orderPrefix = "-ze-module-order="
 
 // OrderOption returns the link option that says in which order the modules of an image
 // are linked: that of codes, which are all of them. It is "" for the image's own.

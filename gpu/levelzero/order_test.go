@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 func TestOrderThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]string{
-		{"-order=0"}, {"-order=0,0"}, {"-order=0,2"}, {"-order=0,x"}, {"-order=0,1", "-order=1,0"}, {"-g"},
+		{"-ze-module-order=0"}, {"-ze-module-order=0,0"}, {"-ze-module-order=0,2"}, {"-ze-module-order=0,x"}, {"-ze-module-order=0,1", "-ze-module-order=1,0"}, {"-g"},
 	} {
 		if _, err := orderOf(options, 2); !errors.Is(err, ErrArgument) {
 			t.Errorf("%q: %v", options, err)

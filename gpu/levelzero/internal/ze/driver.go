@@ -7,9 +7,6 @@ import (
 
 var (
 	zeInit                = entry{name: "zeInit"}
-	zeDriverGet           = entry{name: "zeDriverGet"}
-	zeDeviceGet           = entry{name: "zeDeviceGet"}
-	zeDeviceGetSubDevices = entry{name: "zeDeviceGetSubDevices"}
 	zeDeviceGetQueueProps = entry{name: "zeDeviceGetCommandQueueGroupProperties"}
 	zeContextCreate       = entry{name: "zeContextCreate"}
 	zeContextDestroy      = entry{name: "zeContextDestroy"}
@@ -36,14 +33,16 @@ func (e *entry) list(args ...uintptr) ([]uintptr, error) {
 }
 
 // Drivers returns the drivers that the loader has.
-func Drivers() ([]DriverID, error) { return ids[DriverID](zeDriverGet.list()) }
+func (q *Queries) Drivers() ([]DriverID, error) { return ids[DriverID](q.driverGet.list()) }
 
 // Devices returns a driver's root devices.
-func Devices(d DriverID) ([]DeviceID, error) { return ids[DeviceID](zeDeviceGet.list(uintptr(d))) }
+func (q *Queries) Devices(d DriverID) ([]DeviceID, error) {
+	return ids[DeviceID](q.deviceGet.list(uintptr(d)))
+}
 
 // SubDevices returns the parts of a device; none is not an error.
-func SubDevices(d DeviceID) ([]DeviceID, error) {
-	return ids[DeviceID](zeDeviceGetSubDevices.list(uintptr(d)))
+func (q *Queries) SubDevices(d DeviceID) ([]DeviceID, error) {
+	return ids[DeviceID](q.deviceGetSubDevices.list(uintptr(d)))
 }
 
 func ids[T ~uintptr](h []uintptr, err error) ([]T, error) {

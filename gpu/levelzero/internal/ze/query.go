@@ -42,6 +42,7 @@ type header struct {
 
 // Queries are the functions that ask what drivers and devices are.
 type Queries struct {
+	driverGet, deviceGet, deviceGetSubDevices                     *entry
 	driverGetProperties, driverGetAPIVersion, driverGetExtensions *entry
 	deviceGetProperties, deviceGetModuleProperties                *entry
 	deviceGetComputeProperties, devicePciGetProperties            *entry
@@ -50,6 +51,7 @@ type Queries struct {
 // QueryNames are the functions that Queries are made of, in the order of At's
 // addresses.
 var QueryNames = [...]string{
+	"zeDriverGet", "zeDeviceGet", "zeDeviceGetSubDevices",
 	"zeDriverGetProperties", "zeDriverGetApiVersion", "zeDriverGetExtensionProperties",
 	"zeDeviceGetProperties", "zeDeviceGetModuleProperties", "zeDeviceGetComputeProperties", "zeDevicePciGetPropertiesExt",
 }
@@ -61,7 +63,7 @@ func At(addrs [len(QueryNames)]uintptr) *Queries {
 	for i, name := range QueryNames {
 		e[i] = at(name, addrs[i])
 	}
-	return &Queries{e[0], e[1], e[2], e[3], e[4], e[5], e[6]}
+	return &Queries{e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9]}
 }
 
 // Loader asks through the loader.

@@ -1,0 +1,199 @@
+//go:build !nogpu && linux
+
+package layer_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/gpu/levelzero/layer"
+)
+
+var testdata string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+// run has the driver do without hardware, in a folder for the files that it writes then.
+func run(m *testing.M) int {
+	var err error
+	if testdata, err = filepath.Abs("../testdata"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, v := range []string{"NEOReadDebugKeys=1", "SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp"} {
+		name, value, _ := strings.Cut(v, "=")
+		os.Setenv(name, value)
+	}
+	dir, err := os.MkdirTemp("", "kernstash-levelzero-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chdir(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func device(t testing.TB) *levelzero.Device {
+	t.Helper()
+	devices, err := levelzero.Devices()
+	if err != nil {
+		t.Fatalf("%v: apt-get install intel-opencl-icd libze1", err)
+	}
+	return devices[0]
+}
+
+func spirv(t testing.TB, name string) []byte {
+	t.Helper()
+	path := filepath.Join(testdata, name+".spv")
+	if name == "scale" {
+		path = filepath.Join(testdata, "../../opencl/testdata/scale.spv")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// host is an interposer, in Go, on the real driver.
+type host struct {
+	*layer.Layer
+	context *levelzero.Context
+	dir     string
+}
+
+func newHost(t testing.TB, dir string) *host {
+	t.Helper()
+	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := levelzero.Open(device(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{l, c, dir}
+	t.Cleanup(func() { h.close(t) })
+	return h
+}
+
+func (h *host) close(t testing.TB) {
+	t.Helper()
+	if err := errors.Join(h.Close(), h.context.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
+func (h *host) entries(t testing.TB) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(h.dir, "*/*/*/*/*.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// request is for modules of testdata.
+func (h *host) request(t testing.TB, names ...string) *layer.Request {
+	t.Helper()
+	r := &layer.Request{Device: h.context.Devices()[0].Handle(), Environ: os.Environ}
+	for _, name := range names {
+		r.Modules = append(r.Modules, spirv(t, name))
+	}
+	return r
+}
+
+func (h *host) begin(t testing.TB, r *layer.Request) (*layer.Ticket, layer.Reply) {
+	t.Helper()
+	ticket, reply, ok := h.Begin(r)
+	return ticket, h.await(t, ticket, reply, ok)
+}
+
+func (h *host) await(t testing.TB, ticket *layer.Ticket, reply layer.Reply, ok bool) layer.Reply {
+	t.Helper()
+	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("nothing to say for a minute")
+		}
+	}
+	return reply
+}
+
+func (h *host) next(t testing.TB, ticket *layer.Ticket, o *layer.Outcome) layer.Reply {
+	t.Helper()
+	reply, ok := ticket.Next(o)
+	return h.await(t, ticket, reply, ok)
+}
+
+// outcome does what a reply says, on the driver.
+func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer.Outcome {
+	t.Helper()
+	d := h.context.Devices()[0]
+	desc := levelzero.ModuleDesc{SPIRV: r.Modules}
+	if r.Flags != "" {
+		desc.Flags = &r.Flags
+	}
+	if reply.Action == layer.Serve {
+		desc = levelzero.ModuleDesc{Native: reply.Native, Flags: desc.Flags}
+	}
+	start := time.Now()
+	m, err := h.context.NewModule(d, desc)
+	o := &layer.Outcome{Took: time.Since(start)}
+	var refused *kernstash.BuildError
+	switch {
+	case err != nil && reply.Action == layer.Serve:
+		o.Result = layer.Refused
+	case errors.As(err, &refused):
+		o.Result, o.Code, o.Log = layer.Failed, refused.Code, refused.Log
+	case err != nil:
+		t.Fatal(err)
+	default:
+		defer m.Release()
+		o.Result, o.Log = layer.Built, m.Log()
+		if reply.Action == layer.Serve {
+			o.Result = layer.Restored
+		}
+		if o.Native, err = m.Native(); err != nil {
+			t.Fatal(err)
+		}
+		if o.Kernels, err = m.KernelNames(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// make makes a module, and returns the first action that was asked for, and the code of
+// the module.
+func (h *host) make(t testing.TB, r *layer.Request) (layer.Action, []byte) {
+	t.Helper()
+	ticket, reply := h.begin(t, r)
+	first := reply.Action
+	var o *layer.Outcome
+	for reply.Action == layer.Serve || reply.Action == layer.Build {
+		o = h.outcome(t, r, reply)
+		reply = h.next(t, ticket, o)
+	}
+	if reply.Action != layer.Done {
+		t.Fatalf("%+v", reply)
+	}
+	ticket.End()
+	h.Settle()
+	if !h.Cache().Flush(time.Minute) {
+		t.Fatal("not stored in a minute")
+	}
+	return first, o.Native
+}

@@ -1,0 +1,140 @@
+package layer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/gpu/levelzero/internal/spirv"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Request is a module that an application makes of SPIR-V. It is read during the call
+// that it is given to, and not kept: its bytes may be C's.
+type Request struct {
+	Queries   [len(levelzero.QueryNames)]uintptr // see levelzero.Entries
+	Device    uintptr                            // ze_device_handle_t
+	Modules   [][]byte                           // one, or several that are linked, in the application's order
+	Flags     string
+	Constants []Constant // of one module
+
+	// Environ returns the environment that the drivers found when they were loaded; it
+	// is called at most once for a device. Nil: not known, and that of the start of the
+	// process is taken for it.
+	Environ func() []string
+}
+
+// Constant is a specialization constant: how large its value is the module says.
+type Constant struct {
+	ID uint32
+	At uintptr // the address of the value
+}
+
+// Action is what a reply asks of the interposer.
+type Action uint32
+
+// The actions, with the numbers of kernstash_levelzero.h.
+const (
+	Pass  Action = 0 // the driver builds; nobody asks how it ends
+	Serve Action = 1 // make the module of the native code, and say how it ended
+	Build Action = 2 // have the driver build it, and say how it ended
+	Done  Action = 3 // the module is made
+)
+
+// Reply answers a request, or an outcome. What it holds is not to be changed.
+type Reply struct {
+	Action  Action
+	Native  []byte   // of Serve
+	Log     string   // of Serve: what the driver said when it was built
+	Kernels []string // of Serve, in the driver's order
+	Reason  string   // of Pass
+}
+
+// Result says how it ended.
+type Result uint32
+
+// The results, with the numbers of kernstash_levelzero.h.
+const (
+	Restored  Result = 1
+	Refused   Result = 2
+	Built     Result = 3
+	Failed    Result = 4
+	Abandoned Result = 5
+)
+
+// Outcome is how it ended. Its bytes may be C's.
+type Outcome struct {
+	Result  Result
+	Code    int           // the driver's, of Failed
+	Took    time.Duration // the driver, for this
+	Native  []byte        // of Built
+	Log     string        // of Built and Failed
+	Kernels []string      // of Built
+}
+
+// The bounds of a request.
+const (
+	maxModules = 256
+	maxCode    = 1 << 30 // bytes
+)
+
+var (
+	errRequest = errors.New("the request makes no sense")
+	errImages  = errors.New("images")
+	errUnknown = errors.New("a specialization constant that the module has not")
+)
+
+// core returns the request as the core's. Nothing of it is C's.
+func (r *Request) core() (kernstash.Request, error) {
+	if r.Device == 0 || len(r.Modules) == 0 || len(r.Modules) > maxModules || len(r.Modules) > 1 && len(r.Constants) > 0 {
+		return kernstash.Request{}, fmt.Errorf("%w: %d modules, %d constants", errRequest, len(r.Modules), len(r.Constants))
+	}
+	units := make([]key.Unit, len(r.Modules))
+	size := 0
+	for i, code := range r.Modules {
+		if size += len(code); size > maxCode {
+			return kernstash.Request{}, fmt.Errorf("%w: more than %d bytes", errRequest, maxCode)
+		}
+		units[i] = key.Unit{Kind: key.SPIRV, Code: code}
+	}
+	constants, err := r.read()
+	if err != nil {
+		return kernstash.Request{}, err
+	}
+	image, err := kernstash.NewImageSet(units...)
+	if err != nil {
+		return kernstash.Request{}, err
+	}
+	own := kernstash.Request{Image: image, Constants: constants, CompileOptions: r.Flags}
+	if len(r.Modules) > 1 {
+		own.LinkOptions = levelzero.OrderOption(image.Image, r.Modules)
+	}
+	return own, nil
+}
+
+// read looks into the modules for what speaks against them, and for the sizes of the
+// constants.
+func (r *Request) read() ([]key.SpecConstant, error) {
+	var constants []key.SpecConstant
+	for _, code := range r.Modules {
+		m, err := spirv.Read(code)
+		if err != nil {
+			return nil, err
+		}
+		if m.Images {
+			return nil, errImages
+		}
+		for _, c := range r.Constants {
+			size, ok := m.Constants[c.ID]
+			if !ok || c.At == 0 {
+				return nil, fmt.Errorf("%w: %d", errUnknown, c.ID)
+			}
+			constants = append(constants, key.SpecConstant{ID: c.ID, Value: bytes.Clone(dl.Bytes(c.At, size))})
+		}
+	}
+	return constants, nil
+}

@@ -1,0 +1,42 @@
+package guest_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/guest"
+)
+
+// What was counted before Poke is written, also where it comes while it is written.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	var counted, written atomic.Int64
+	k := guest.NewKeeper(func() { written.Store(counted.Load()) })
+	k.Wait()
+	for range 100 {
+		counted.Add(1)
+		k.Poke()
+	}
+	k.Wait()
+	if written.Load() != 100 {
+		t.Errorf("%d of 100 written", written.Load())
+	}
+}
+
+func TestStartEnvironment(t *testing.T) {
+	t.Setenv("KERNSTASH_TEST_LATE", "1")
+	late := func(v string) bool { return strings.HasPrefix(v, "KERNSTASH_TEST_LATE=") }
+	all := guest.StartEnvironment()
+	if len(all) == 0 || slices.ContainsFunc(all, late) {
+		t.Errorf("%d variables, those set later among them: %v", len(all), slices.ContainsFunc(all, late))
+	}
+}
+
+func TestMayStayInAnOrdinaryProcess(t *testing.T) {
+	t.Parallel()
+	if err := guest.MayStay(); err != nil {
+		t.Error(err)
+	}
+}
