@@ -26,7 +26,7 @@ func left(t testing.TB) map[string]int {
 	t.Helper()
 	f := fakeFunction(t, "fake_count")
 	m := make(map[string]int)
-	for name, kind := range map[string]byte{"contexts": 'c', "modules": 'm', "streams": 's', "events": 'e', "links": 'l', "memory": 'p'} {
+	for name, kind := range map[string]byte{"contexts": 'c', "modules": 'm', "streams": 's', "events": 'e', "links": 'l', "memory": 'p', "released twice": 'x'} {
 		m[name] = int(int32(f.Call(uintptr(kind))))
 	}
 	return m

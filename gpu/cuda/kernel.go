@@ -9,6 +9,7 @@ import (
 // Kernel is a kernel of a module. It holds no arguments: it may be launched by
 // many goroutines at once. It goes with its module.
 type Kernel struct {
+	module   *Module
 	context  *Context
 	name     string
 	function cu.Function
@@ -23,7 +24,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kernel %s: %w", name, err)
 	}
-	k := &Kernel{context: m.context, name: name}
+	k := &Kernel{module: m, context: m.context, name: name}
 	err = m.context.within("make kernel "+name, func() (err error) {
 		if k.function, err = cu.ModuleGetFunction(cu.Module(id), m.LoweredName(name)); err == nil {
 			k.sizes, k.sized = cu.FuncParamSizes(k.function)
@@ -58,6 +59,9 @@ type Resources struct {
 
 // Resources asks the driver what the kernel needs.
 func (k *Kernel) Resources() (r Resources, err error) {
+	if _, err := k.module.get(); err != nil {
+		return r, fmt.Errorf("ask kernel %s: %w", k.name, err)
+	}
 	err = k.context.within("ask kernel "+k.name, func() error {
 		for to, a := range map[*int]cu.FunctionAttribute{
 			&r.BlockThreads: cu.FunctionMaxThreadsPerBlock, &r.Shared: cu.FunctionSharedSize, &r.Constant: cu.FunctionConstSize,
@@ -77,6 +81,9 @@ func (k *Kernel) Resources() (r Resources, err error) {
 // memory: more than Limits.SharedMemory must be asked for before a launch, up to
 // Limits.SharedMemoryMax.
 func (k *Kernel) SetSharedMemory(size int) error {
+	if _, err := k.module.get(); err != nil {
+		return fmt.Errorf("set kernel %s: %w", k.name, err)
+	}
 	return k.context.within("set kernel "+k.name, func() error {
 		return cu.FuncSetAttribute(k.function, cu.FunctionMaxDynamicShared, size)
 	})

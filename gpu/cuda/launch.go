@@ -43,6 +43,9 @@ func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
 			return fmt.Errorf("launch %s: %w", k.name, err)
 		}
 	}
+	if _, err := k.module.get(); err != nil {
+		return fmt.Errorf("launch %s: %w", k.name, err)
+	}
 	context, err := k.context.get()
 	if err != nil {
 		return fmt.Errorf("launch %s: %w", k.name, err)

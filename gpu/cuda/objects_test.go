@@ -211,6 +211,9 @@ func TestModules(t *testing.T) {
 	if _, err := m.Kernel("params_8_4"); !errors.Is(err, cuda.ErrReleased) {
 		t.Errorf("a released module: %v", err)
 	}
+	if err := k.Launch(nil, []int{1}, []int{1}, nil, int32(1)); !errors.Is(err, cuda.ErrReleased) {
+		t.Errorf("a kernel of a released module: %v", err)
+	}
 	var e *kernstash.BuildError
 	if _, err := c.LoadModule([]byte("BROKEN")); !errors.As(err, &e) || e.Code != int(cuda.InvalidPTX) || e.Log != "ptxas fatal: this is BROKEN" {
 		t.Errorf("broken PTX: %v", err)

@@ -65,7 +65,7 @@ int fake_fail(const char *name, int code, int skip, int times)
 	return done;
 }
 
-/* How many objects of a kind there are: c contexts, m modules, s streams, e events, l links, p memory. */
+/* How many objects of a kind there are: c contexts, m modules, s streams, e events, l links, p memory; x: releases of what was not there. */
 int fake_count(int kind) { return kind == 'd' ? depth : counts[kind & 127]; }
 
 /* The arguments of the last launch, one behind the other. */
@@ -110,8 +110,10 @@ static struct object *make(char kind)
 /* Objects are never freed, so that a second release is seen. */
 static int end(struct object *o, char kind)
 {
-	if (!o || o->kind != kind || o->dead)
+	if (!o || o->kind != kind || o->dead) {
+		count('x', 1);
 		return INVALID_HANDLE;
+	}
 	o->dead = 1;
 	count(kind, -1);
 	return SUCCESS;
