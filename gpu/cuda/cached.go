@@ -259,7 +259,7 @@ func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
 	case len(x.compilers) >= maxDirectories:
 		return nil, fmt.Errorf("%w: names of programs in more than %d directories", ErrArgument, maxDirectories)
 	}
-	c := kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l, Dir: dir}, x.Context, x.finish}, x.options.Context)
+	c := kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l, Dir: dir}, x.Context, x.finish, x.Clear}, x.options.Context)
 	x.compilers[dir] = c
 	if dir == "" {
 		x.plain.Store(c)

@@ -293,7 +293,7 @@ func TestFaults(t *testing.T) {
 		want        error // nil: the program works
 		counts      counted
 	}{
-		{"no memory for a module, once", "cuModuleLoadDataEx", 2, 1, real, false, nil, counted{Builds: 2}},
+		{"no memory for a module, once", "cuModuleLoadDataEx", 2, 1, real, false, nil, counted{Builds: 1}},
 		{"no memory for a module", "cuModuleLoadDataEx", 2, 9, real, false, kernstash.ErrOutOfResources, counted{Builds: 4}},
 		{"no memory for a link, once", "cuLinkComplete", 2, 1, virtual, false, nil, counted{Builds: 3}},
 		{"a stored cubin is refused", "cuModuleLoadDataEx", 200, 1, real, true, nil, counted{Builds: 1, Refused: 1}},

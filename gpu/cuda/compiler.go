@@ -19,6 +19,7 @@ type compiler struct {
 	rtc.Runtime
 	context *Context
 	link    func(context.Context, []byte) (*coreProgram, error)
+	clear   func() // evicts what is in memory
 }
 
 var (
@@ -36,6 +37,10 @@ func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *stor
 		return nil, nil, err
 	}
 	m, err := c.module(ctx, o)
+	if errors.Is(err, kernstash.ErrOutOfResources) {
+		c.clear() // the core would do so too, and compile again
+		m, err = c.module(ctx, o)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -63,25 +65,14 @@ func versionOf(library string) string {
 	return version
 }
 
-// obeyed are the beginnings of the environment variables that change what the
-// driver makes of PTX or whether it takes a cubin at all (CUDA Programming Guide,
-// "CUDA Environment Variables"). CUDA_CACHE_* say where the driver keeps its own
-// cache.
-var obeyed = []string{
+// obeyed are the environment variables that change what the driver makes of PTX or
+// whether it takes a cubin at all (CUDA Programming Guide, "CUDA Environment
+// Variables"). CUDA_CACHE_* say where the driver keeps its own cache.
+var obeyed = drivers.Rules{Prefixes: []string{
 	"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_DEVICE_DEBUG",
-}
+}}
 
-func driverVariables() []key.Pair {
-	var pairs []key.Pair
-	for _, e := range dl.Environ() {
-		name, value, _ := strings.Cut(e, "=")
-		if slices.ContainsFunc(obeyed, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			pairs = append(pairs, key.Pair{Name: name, Value: value})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
-	return pairs
-}
+func driverVariables() []key.Pair { return obeyed.Of(dl.Environ()) }
 
 // variablesAtStart returns those of the first call, which is made before the
 // driver is initialised.
@@ -92,7 +83,7 @@ var variablesChanged atomic.Bool
 
 // errVariables is wrapped when variables changed behind a driver that may have
 // read them.
-var errVariables = fmt.Errorf("environment variables of the driver's compiler changed since it was loaded")
+var errVariables = errors.New("environment variables of the driver's compiler changed since it was loaded")
 
 // steadyVariables returns the variables that the driver's compiler obeys, with an
 // error if they are not, or once were not, those of the driver's start.
