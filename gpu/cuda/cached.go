@@ -33,8 +33,14 @@ type Cached struct {
 // CachedOptions configure NewCached; the zero value is right for nearly all.
 type CachedOptions struct {
 	// NVRTC is the library to compile CUDA C++ with. Nil: the first that the
-	// dynamic linker finds, at the first program of that kind.
+	// dynamic linker finds.
 	NVRTC *rtc.Library
+
+	// LateNVRTC opens that library only at the first program of CUDA C++.
+	// Otherwise NewContext opens it, beside making the context: either takes some
+	// ten milliseconds and more, and even a program that is on disk needs to know
+	// which NVRTC is here. It is for programs that have PTX or cubins alone.
+	LateNVRTC bool
 
 	// LinkOptions are for the driver's compiler, where it finishes the PTX that
 	// NVRTC made: -maxrregcount=N, -O0 to -O4, -G, -lineinfo, -v.
@@ -52,22 +58,26 @@ func NewContext(cache *kernstash.Cache, d *Device) (*Cached, error) {
 
 // NewContextWith is NewContext with options.
 func NewContextWith(cache *kernstash.Cache, o CachedOptions, d *Device) (*Cached, error) {
+	nvrtc := openNVRTC(o)
+	if o.NVRTC == nil && !o.LateNVRTC {
+		go func() {
+			if l, err := nvrtc(); err == nil {
+				_, _ = l.Identify()
+			}
+		}()
+	}
 	c, err := Open(d)
 	if err != nil {
 		return nil, err
 	}
 	x := NewCached(cache, c, o)
-	x.own = true
+	x.own, x.nvrtc = true, nvrtc
 	return x, nil
 }
 
-// NewCached puts cache before the compilers of a context that the caller has
-// opened or adopted, and releases after closing what this returns.
-func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
-	o.Context.OptionsAsGiven = true // they are NVRTC's and the driver's, not an OpenCL compiler's
-	x := &Cached{Context: c, cache: cache, options: o, compilers: make(map[string]*coreContext)}
-	x.linker = kernstash.NewContext(cache, NewLinker(c), o.Context)
-	x.nvrtc = sync.OnceValues(func() (*rtc.Library, error) {
+// openNVRTC returns what returns the library, and opens it once.
+func openNVRTC(o CachedOptions) func() (*rtc.Library, error) {
+	return sync.OnceValues(func() (*rtc.Library, error) {
 		if o.NVRTC != nil {
 			return o.NVRTC, nil
 		}
@@ -77,11 +87,18 @@ func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
 		}
 		return l, nil
 	})
+}
+
+// NewCached puts cache before the compilers of a context that the caller has
+// opened or adopted, and releases after closing what this returns.
+func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
+	o.Context.OptionsAsGiven = true // they are NVRTC's and the driver's, not an OpenCL compiler's
+	x := &Cached{Context: c, cache: cache, options: o, nvrtc: openNVRTC(o), compilers: make(map[string]*coreContext)}
+	x.linker = kernstash.NewContext(cache, NewLinker(c), o.Context)
 	return x
 }
 
-// NVRTC returns the library that compiles CUDA C++, which it opens at its first
-// use. Where there is none the error wraps rtc.ErrNoLibrary.
+// NVRTC returns the library that compiles CUDA C++. Where there is none the error wraps rtc.ErrNoLibrary.
 func (x *Cached) NVRTC() (*rtc.Library, error) { return x.nvrtc() }
 
 // Request returns what NVRTC is to be asked for as the core's request, for
