@@ -291,17 +291,19 @@ func TestFaults(t *testing.T) {
 		request     rtc.Request
 		warm        bool
 		want        error // nil: the program works
+		says        string
 		counts      counted
 	}{
-		{"no memory for a module, once", "cuModuleLoadDataEx", 2, 1, real, false, nil, counted{Builds: 1}},
-		{"no memory for a module", "cuModuleLoadDataEx", 2, 9, real, false, kernstash.ErrOutOfResources, counted{Builds: 4}},
-		{"no memory for a link, once", "cuLinkComplete", 2, 1, virtual, false, nil, counted{Builds: 3}},
-		{"a stored cubin is refused", "cuModuleLoadDataEx", 200, 1, real, true, nil, counted{Builds: 1, Refused: 1}},
-		{"a stored cubin is another GPU's", "cuModuleLoadDataEx", 209, 9, real, true, cuda.NoBinaryForGPU, counted{}},
-		{"a stored link is refused", "cuModuleLoadDataEx", 200, 1, virtual, true, nil, counted{Builds: 1, Hits: 1, Refused: 1}},
-		{"a link fails", "cuLinkAddData_v2", 218, 1, virtual, false, cuda.InvalidPTX, counted{Builds: 2}},
-		{"a link cannot begin", "cuLinkCreate_v2", 999, 9, virtual, false, cuda.UnknownError, counted{Builds: 4}},
-		{"a context cannot be current", "cuCtxPushCurrent_v2", 709, 9, real, false, cuda.ContextIsDestroyed, counted{Builds: 2}},
+		{"no memory for a module, once", "cuModuleLoadDataEx", 2, 1, real, false, nil, "", counted{Builds: 1}},
+		{"no memory for a module", "cuModuleLoadDataEx", 2, 9, real, false, kernstash.ErrOutOfResources, "CUDA_ERROR_OUT_OF_MEMORY", counted{Builds: 4}},
+		{"no memory for a link, once", "cuLinkComplete", 2, 1, virtual, false, nil, "", counted{Builds: 3}},
+		{"a stored cubin is refused", "cuModuleLoadDataEx", 200, 1, real, true, nil, "", counted{Builds: 1, Refused: 1}},
+		{"a stored cubin is another GPU's", "cuModuleLoadDataEx", 209, 9, real, true, cuda.NoBinaryForGPU, "architecture", counted{}},
+		{"a stored link is refused", "cuModuleLoadDataEx", 200, 1, virtual, true, nil, "", counted{Builds: 1, Hits: 1, Refused: 1}},
+		{"a link fails", "cuLinkAddData_v2", 218, 1, virtual, false, cuda.InvalidPTX, "CUDA_ERROR_INVALID_PTX", counted{Builds: 2}},
+		{"the driver is too old", "cuLinkAddData_v2", 222, 1, virtual, false, cuda.UnsupportedPTXVersion, "update it", counted{Builds: 2}},
+		{"a link cannot begin", "cuLinkCreate_v2", 999, 9, virtual, false, cuda.UnknownError, "cuLinkCreate", counted{Builds: 4}},
+		{"a context cannot be current", "cuCtxPushCurrent_v2", 709, 9, real, false, cuda.ContextIsDestroyed, "cuCtxPushCurrent", counted{Builds: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,6 +329,8 @@ func TestFaults(t *testing.T) {
 			}
 			if err == nil {
 				p.Release()
+			} else if !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%q is not in %q", tt.says, err)
 			}
 			got := countsOf(cache)
 			if tt.want != nil && got.Builds <= tt.counts.Builds {

@@ -79,11 +79,20 @@ var verdicts = []Code{
 	SharedObjectSymbolNotFound, InvalidValue, NotFound,
 }
 
+// hints say what to do about a verdict that is not about the program.
+var hints = map[Code]string{
+	UnsupportedPTXVersion: "the driver is older than what made this PTX: update it, or let NVRTC make machine code, for a real architecture (sm_…)",
+	NoBinaryForGPU:        "the code is for other GPUs than this one: name this one's architecture, or none",
+}
+
 // diagnose makes a verdict a *kernstash.BuildError; every other failure stays what
 // it is.
 func diagnose(err error, log string) error {
 	for _, c := range verdicts {
 		if errors.Is(err, c) {
+			if hint := hints[c]; hint != "" {
+				err = fmt.Errorf("%w; %s", err, hint)
+			}
 			return &kernstash.BuildError{Code: int(c), Log: log, Err: err}
 		}
 	}
