@@ -1,0 +1,165 @@
+package rtc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+// The codes that both libraries have in common.
+const (
+	codeOutOfMemory   = 1
+	codeInvalidOption = 5
+	codeCompilation   = 6
+)
+
+// maxAnswer bounds what a library says the size of an answer is.
+const maxAnswer = 1 << 31
+
+var errSize = errors.New("the library tells a size that makes no sense")
+
+// Compile compiles, in the library, and returns all that it made. A program, or
+// options, that the compiler refuses are a *kernstash.BuildError with its log;
+// any other error wraps a *Error, and kernstash.ErrOutOfResources where there was
+// no memory.
+func (l *Library) Compile(r Request) (*Output, error) {
+	p, err := l.create(r)
+	if err != nil {
+		return nil, fmt.Errorf("create program: %w", err)
+	}
+	defer p.destroy()
+	if err := p.addExpressions(r.Expressions); err != nil {
+		return nil, err
+	}
+	if err := p.compile(r.Options); err != nil {
+		return nil, err
+	}
+	return p.output(r.Expressions)
+}
+
+// program is a program of the library's.
+type program struct {
+	l      *Library
+	handle uintptr
+}
+
+func (l *Library) create(r Request) (*program, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	names, contents := make([]string, len(r.Headers)), make([]string, len(r.Headers))
+	for i, h := range r.Headers {
+		names[i], contents[i] = h.Name, string(h.Content)
+	}
+	includes, headers := pointers(&pin, names), pointers(&pin, contents)
+	source := dl.CString(string(r.Source))
+	var name uintptr
+	if r.Name != "" {
+		c := dl.CString(r.Name)
+		pin.Pin(&c[0])
+		name = uintptr(unsafe.Pointer(&c[0]))
+	}
+	p := &program{l: l}
+	code := call(l.fn.create, uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
+		uintptr(len(r.Headers)), uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&includes[0])))
+	if code != 0 {
+		return nil, l.resources(code)
+	}
+	return p, nil
+}
+
+func (p *program) destroy() { call(p.l.fn.destroy, uintptr(unsafe.Pointer(&p.handle))) }
+
+func (p *program) addExpressions(all []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if p.l.fn.addExpression == 0 || p.l.fn.lowered == 0 {
+		return fmt.Errorf("name expressions: %w", ErrMissing)
+	}
+	for _, e := range all {
+		c := dl.CString(e)
+		if code := call(p.l.fn.addExpression, p.handle, uintptr(unsafe.Pointer(&c[0]))); code != 0 {
+			return fmt.Errorf("name expression %q: %w", e, p.l.resources(code))
+		}
+	}
+	return nil
+}
+
+func (p *program) compile(options []string) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list := pointers(&pin, options)
+	code := call(p.l.fn.compile, p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
+	if code == 0 {
+		return nil
+	}
+	err := p.l.resources(code)
+	if code == codeCompilation || code == codeInvalidOption {
+		return &kernstash.BuildError{Code: code, Log: logText(p.answer(p.l.fn.logSize, p.l.fn.log).Data), Err: err}
+	}
+	return fmt.Errorf("compile program: %w", err)
+}
+
+// resources is failure, which wraps kernstash.ErrOutOfResources where memory ran
+// out.
+func (l *Library) resources(code int) error {
+	err := l.failure(code)
+	if code == codeOutOfMemory {
+		return fmt.Errorf("%w: %w", kernstash.ErrOutOfResources, err)
+	}
+	return err
+}
+
+// answer asks for the size of something, and for the bytes.
+func (p *program) answer(size, get dl.Func) Answer {
+	if size == 0 || get == 0 {
+		return Answer{}
+	}
+	a := Answer{Asked: true}
+	var n uintptr
+	if a.Code = call(size, p.handle, uintptr(unsafe.Pointer(&n))); a.Code != 0 || n == 0 {
+		return a
+	}
+	if n > maxAnswer {
+		return Answer{}
+	}
+	a.Data = make([]byte, n)
+	if a.Code = call(get, p.handle, uintptr(unsafe.Pointer(&a.Data[0]))); a.Code != 0 {
+		a.Data = nil
+	}
+	return a
+}
+
+// output takes what a compile made.
+func (p *program) output(expressions []string) (*Output, error) {
+	o := &Output{log: p.answer(p.l.fn.logSize, p.l.fn.log)}
+	if !o.log.Asked {
+		return nil, fmt.Errorf("program log: %w", errSize)
+	}
+	for f := range o.forms {
+		o.forms[f] = p.answer(p.l.fn.sizes[f], p.l.fn.gets[f])
+		if p.l.fn.sizes[f] != 0 && !o.forms[f].Asked {
+			return nil, fmt.Errorf("%v: %w", Form(f), errSize)
+		}
+	}
+	for _, e := range expressions {
+		o.lowered = append(o.lowered, p.lowered(e))
+	}
+	return o, nil
+}
+
+func (p *program) lowered(expression string) Lowered {
+	c := dl.CString(expression)
+	var name uintptr
+	l := Lowered{Expression: expression}
+	l.Code = call(p.l.fn.lowered, p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
+	if l.Code == 0 && name != 0 {
+		l.Name = string(bytes.Clone([]byte(goString(name))))
+	}
+	return l
+}

@@ -1,0 +1,91 @@
+package rtc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+)
+
+// A recipe has no place for a program's name and its name expressions: they are
+// among its link options, which no compiler here has, as words of these kinds.
+const (
+	nameWord       = "name="
+	expressionWord = "expression="
+	directoryWord  = "directory="
+)
+
+// Core returns the request as the core's, for a context of a [Runtime] or of one's
+// own that compiles for one device. What is the same to the compiler is the same
+// request: every door asks so. An error wraps key.ErrEmpty or key.ErrDuplicate:
+// such a program is the compiler's own affair.
+func (l *Library) Core(r Request) (kernstash.Request, error) {
+	source, _, _ := bytes.Cut(r.Source, []byte{0})
+	image, err := kernstash.NewImage(l.d.kind, source, r.Headers...)
+	if err != nil {
+		return kernstash.Request{}, fmt.Errorf("request: %w", err)
+	}
+	options := separate(r.Options)
+	if len(r.Headers) > 0 && !image.IncludesFiles() {
+		// Every include is of a header in memory, which goes before all files.
+		options = withoutSearch(options)
+	}
+	compile := make([]string, len(options))
+	for i, o := range options {
+		compile[i] = word(o)
+	}
+	var link []string
+	if r.Name != "" {
+		link = append(link, nameWord+escape(r.Name))
+	}
+	for _, e := range r.Expressions {
+		link = append(link, expressionWord+escape(e))
+	}
+	if keepsDirectory(options) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return kernstash.Request{}, fmt.Errorf("request: %w", err)
+		}
+		link = append(link, directoryWord+escape(dir))
+	}
+	return kernstash.Request{
+		Image: image, CompileOptions: strings.Join(compile, " "), LinkOptions: strings.Join(link, " "),
+	}, nil
+}
+
+var errRecipe = errors.New("not a recipe of a run-time compiler")
+
+// FromRecipe returns the request that a recipe was made of. Its header files are
+// looked for again.
+func FromRecipe(r *key.Recipe) (Request, error) {
+	units := r.Image.Units()
+	if len(units) != 1 || units[0].Kind != key.CUDACpp && units[0].Kind != key.HIPCpp {
+		return Request{}, errRecipe
+	}
+	q := Request{Source: units[0].Code, Headers: units[0].Headers}
+	for _, words := range [][]string{r.Options.Search, r.Options.Compile} {
+		for _, w := range words {
+			q.Options = append(q.Options, option(w))
+		}
+	}
+	for _, w := range r.Options.Link {
+		ok := false
+		if text, is := strings.CutPrefix(w, nameWord); is {
+			q.Name, ok = unescape(text)
+		} else if text, is := strings.CutPrefix(w, expressionWord); is {
+			var e string
+			e, ok = unescape(text)
+			q.Expressions = append(q.Expressions, e)
+		} else {
+			ok = strings.HasPrefix(w, directoryWord)
+		}
+		if !ok {
+			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,94 @@
+package rtc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
+)
+
+// errLibraries is wrapped where the files that compile cannot be told.
+var errLibraries = errors.New("the libraries that compile are not known")
+
+// identify finds the libraries that take part in a compile.
+func (l *Library) identify() (key.Device, error) {
+	if l.path == "" {
+		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, errLibraries)
+	}
+	paths := []string{l.path}
+	late, err := l.opensLate()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
+	}
+	paths = append(paths, late...)
+	libraries, err := elfid.Loaded().Closure(paths, compilers)
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
+	}
+	d := key.Device{
+		API: l.d.name, Platform: l.d.platform, Name: l.d.platform,
+		Version: fmt.Sprintf("%d.%d", l.major, l.minor),
+	}
+	for _, lib := range libraries {
+		d.Compiler = append(d.Compiler, key.Pair{Name: lib.Soname, Value: lib.ID})
+	}
+	return d, nil
+}
+
+// compilers accepts the sonames of libraries that decide what is made.
+func compilers(soname string) bool {
+	for _, prefix := range []string{"libnvrtc", "libamd_comgr", "libLLVM", "libclang", "libhiprtc", "libnvptxcompiler", "liblld"} {
+		if strings.HasPrefix(soname, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// opensLate returns the library that l opens by name at its first compile: where
+// it is loaded already, that; else where the dynamic linker will look.
+func (l *Library) opensLate() ([]string, error) {
+	var sonames []string
+	switch l.api {
+	case NVRTC:
+		sonames = []string{fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.major, l.minor)}
+	case HIPRTC:
+		sonames = []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}
+	}
+	own := filepath.Dir(l.path)
+	m := elfid.Loaded()
+	for _, soname := range sonames {
+		found := m.Named(func(base string) bool { return base == soname || strings.HasPrefix(base, soname+".") })
+		if len(found) == 1 {
+			return found, nil
+		}
+		for _, path := range found {
+			if filepath.Dir(path) == own {
+				return []string{path}, nil
+			}
+		}
+		if len(found) > 1 {
+			return nil, fmt.Errorf("%w: %s is loaded from %s", errLibraries, soname, strings.Join(found, " and "))
+		}
+	}
+	for _, soname := range sonames {
+		if path := filepath.Join(own, soname); isFile(path) {
+			return []string{path}, nil
+		}
+		// Nothing else opens it but l, which will get the same.
+		if _, err := dl.Open(soname); err == nil {
+			return elfid.Loaded().Named(func(base string) bool { return base == soname || strings.HasPrefix(base, soname+".") }), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,161 @@
+package rtc
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
+)
+
+// API is one of the interfaces.
+type API uint8
+
+// The interfaces.
+const (
+	NVRTC  API = 1
+	HIPRTC API = 2
+)
+
+// dialect is what the interfaces differ in.
+type dialect struct {
+	name     string // "nvrtc"
+	platform string // for people
+	kind     key.Kind
+	prefix   string // of the functions
+	sonames  []string
+}
+
+var dialects = map[API]dialect{
+	NVRTC: {
+		name: "nvrtc", platform: "NVRTC", kind: key.CUDACpp, prefix: "nvrtc",
+		sonames: []string{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so.11.1", "libnvrtc.so.11.0"},
+	},
+	HIPRTC: {
+		name: "hiprtc", platform: "HIPRTC", kind: key.HIPCpp, prefix: "hiprtc",
+		sonames: []string{
+			"libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5",
+			"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+		},
+	},
+}
+
+func (a API) String() string { return dialects[a].name }
+
+// ErrNoLibrary is wrapped where no library can be opened.
+var ErrNoLibrary = dl.ErrNoLibrary
+
+// ErrMissing is wrapped where a library is too old for what is asked of it: it
+// lacks a function.
+var ErrMissing = errors.New("this library has no such function")
+
+// ErrAPI is wrapped for an API that there is none of.
+var ErrAPI = errors.New("no such API")
+
+// Library is an open compiler library. It is safe for concurrent use, as the
+// libraries are, and is never closed.
+type Library struct {
+	api   API
+	d     dialect
+	fn    functions
+	major int
+	minor int
+
+	path     string // of the file; "" if it is not known
+	identity func() (key.Device, error)
+	supports func() ([]int, error)
+}
+
+// Open opens the library at a path or by its soname, or, with "", the first that
+// the dynamic linker finds of those that are known: the development name, then
+// the newest. The error wraps ErrNoLibrary, or ErrMissing where what was opened
+// has not what a compile takes.
+func Open(api API, path string) (*Library, error) {
+	d, ok := dialects[api]
+	if !ok {
+		return nil, fmt.Errorf("open compiler: %w: %d", ErrAPI, api)
+	}
+	names := d.sonames
+	if path != "" {
+		names = []string{path}
+	}
+	lib, err := dl.Open(names...)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", d.platform, err)
+	}
+	l, err := New(api, func(name string) uintptr {
+		f, _ := lib.Symbol(name)
+		return uintptr(f)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %s: %w", d.platform, lib.Name(), err)
+	}
+	return l, nil
+}
+
+// New returns the Library whose functions symbol finds by their names, 0 where it
+// has none: for those who have opened it themselves.
+func New(api API, symbol func(name string) uintptr) (*Library, error) {
+	d, ok := dialects[api]
+	if !ok {
+		return nil, fmt.Errorf("compiler: %w: %d", ErrAPI, api)
+	}
+	l := &Library{api: api, d: d}
+	if err := l.fn.find(d.prefix, symbol); err != nil {
+		return nil, err
+	}
+	var major, minor int32
+	if code := call(l.fn.version, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); code != 0 {
+		return nil, fmt.Errorf("%s: %w", d.prefix+"Version", l.failure(code))
+	}
+	l.major, l.minor = int(major), int(minor)
+	if at, ok := elfid.Loaded().Find(uintptr(l.fn.compile)); ok {
+		l.path = at.Path
+	}
+	l.identity = sync.OnceValues(l.identify)
+	l.supports = sync.OnceValues(l.supportedArchs)
+	return l, nil
+}
+
+// API returns which interface it is.
+func (l *Library) API() API { return l.api }
+
+// Path returns the file that the library was loaded from; "" if that cannot be
+// told, as where it has been replaced since.
+func (l *Library) Path() string { return l.path }
+
+// Version returns what the library calls its version: 11 and 8.
+func (l *Library) Version() (major, minor int) { return l.major, l.minor }
+
+// SupportedArchs returns the architectures that the library can compile for, as
+// numbers: 90 for compute_90. The caller must not change them. ErrMissing: it
+// does not tell (HIPRTC, and NVRTC before 11.2).
+func (l *Library) SupportedArchs() ([]int, error) { return l.supports() }
+
+func (l *Library) supportedArchs() ([]int, error) {
+	if l.fn.archCount == 0 || l.fn.archs == 0 {
+		return nil, fmt.Errorf("supported architectures: %w", ErrMissing)
+	}
+	var n int32
+	if code := call(l.fn.archCount, uintptr(unsafe.Pointer(&n))); code != 0 || n < 0 || n > 1024 {
+		return nil, fmt.Errorf("supported architectures: %w", l.failure(code))
+	}
+	list := make([]int32, max(n, 1))
+	if code := call(l.fn.archs, uintptr(unsafe.Pointer(&list[0]))); code != 0 {
+		return nil, fmt.Errorf("supported architectures: %w", l.failure(code))
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = int(list[i])
+	}
+	return all, nil
+}
+
+// Identify returns what decides how the library compiles: its version, and the
+// build ids of the libraries that take part. The architecture is none of it: the
+// options name that. An error says that this cannot be told, and nothing is to be
+// cached.
+func (l *Library) Identify() (key.Device, error) { return l.identity() }

@@ -1,0 +1,84 @@
+package rtc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Runtime makes a Library a kernstash.Runtime whose programs are outputs. The
+// directory in which a compiler looks for #include "…" is that of the program's
+// name, so there is one Runtime for each such directory; see Compiler.
+type Runtime struct {
+	Library *Library
+	Dir     string // the directory part of the programs' names; "" for none
+}
+
+var (
+	_ kernstash.Runtime[*Output, struct{}] = Runtime{}
+	_ kernstash.HeaderSearcher             = Runtime{}
+)
+
+// Devices returns 1.
+func (Runtime) Devices() int { return 1 }
+
+// Identify returns what decides how the library compiles.
+func (r Runtime) Identify(context.Context, int) (key.Device, error) { return r.Library.Identify() }
+
+// Variables returns the environment variables that the library obeys.
+func (r Runtime) Variables(int) ([]key.Pair, error) { return r.Library.Variables() }
+
+// HeaderSearch returns where the library looks for header files besides the
+// directories that options name.
+func (r Runtime) HeaderSearch(_ int, dir string) (deps.Search, error) {
+	return r.Library.HeaderSearch(dir, r.Dir)
+}
+
+// Build compiles.
+func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Artifact, error) {
+	q, err := FromRecipe(job.Recipe)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build: %w", err)
+	}
+	o, err := r.Library.Compile(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o, o.Artifact(), nil
+}
+
+// Load returns the output of an artifact.
+func (r Runtime) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*Output, error) {
+	return FromArtifact(a)
+}
+
+// Kernel returns nothing: outputs are bytes.
+func (Runtime) Kernel(*Output, string) (struct{}, error) { return struct{}{}, nil }
+
+// ReleaseProgram does nothing.
+func (Runtime) ReleaseProgram(*Output) {}
+
+// ReleaseKernel does nothing.
+func (Runtime) ReleaseKernel(struct{}) {}
+
+// HeaderSearch returns where the library looks for header files besides the
+// directories that options name, while dir is the working directory, for programs
+// whose names have the directory part of.
+func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
+	main := of
+	if !filepath.IsAbs(main) {
+		main = filepath.Join(dir, main)
+	}
+	return deps.Search{Main: main}, nil
+}
+
+// NameDir returns the directory part of a program's name, as it is written.
+func NameDir(name string) string {
+	dir, _ := filepath.Split(name)
+	return dir
+}

@@ -1,0 +1,39 @@
+package rtc
+
+import (
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/key"
+)
+
+// variables are the beginnings of the names of environment variables that a
+// library obeys. What is not known to change nothing is in.
+var variables = map[API][]string{
+	// Those that libnvrtc 11.8 and 13.0 ask for: NVRTC_APPEND_FLAGS,
+	// NVRTC_PREPEND_FLAGS, LLVM_OVERRIDE_PRODUCER.
+	NVRTC: {"NVRTC_", "NVVM_", "LLVM_OVERRIDE_"},
+	HIPRTC: {
+		"HIPRTC_", "AMD_COMGR_", "HIP_", "HSA_", "ROCM_", "LLVM_", "DEVICE_LIB_PATH", "CPATH", "C_INCLUDE_PATH",
+		"CPLUS_INCLUDE_PATH", "CCC_", "COMPILER_PATH",
+	},
+}
+
+// Variables returns the environment variables that the library obeys, as C sees
+// them now.
+func (l *Library) Variables() ([]key.Pair, error) {
+	var all []key.Pair
+	for _, e := range dl.Environ() {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok {
+			continue
+		}
+		for _, prefix := range variables[l.api] {
+			if strings.HasPrefix(name, prefix) {
+				all = append(all, key.Pair{Name: name, Value: value})
+				break
+			}
+		}
+	}
+	return all, nil
+}
