@@ -28,13 +28,13 @@ static void in_child(void)
 }
 
 /* The signals that wait while a thread is in Go: all but those that say that
- * the thread itself did something wrong, and Go's own. */
+ * the thread itself did something wrong. */
 static sigset_t held;
 
 static void set_held(void)
 {
 	static const int free_signals[] = {
-		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGURG,
+		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS,
 	};
 	sigfillset(&held);
 	for (size_t i = 0; i < sizeof free_signals / sizeof *free_signals; i++)

@@ -42,8 +42,8 @@
  * bytes, times nanoseconds unless they say otherwise.
  *
  * SIGNALS. The library holds a Go runtime, which installs handlers for SIGSEGV,
- * SIGBUS, SIGFPE, SIGPIPE and SIGURG when the library is loaded, and hands on what
- * is not its own to those that were there: a crash of the application, or of a
+ * SIGBUS, SIGFPE and SIGPIPE when the library is loaded, and hands on what is not
+ * its own to those that were there: a crash of the application, or of a
  * driver in a build callback, ends it as it would have. To handlers that lack it
  * SA_ONSTACK is added: to all when the library is loaded, to those of SIGPROF and
  * SIGCHLD later too. The library's threads take no other signals of the

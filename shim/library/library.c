@@ -104,40 +104,6 @@ static bool space_is_short(void)
 	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)4 << 30;
 }
 
-/* The library's runtime takes SIGURG, for itself, from a host that had a handler,
- * and does not pass it on as it does the others: a host that is written in Go
- * could not stop its own goroutines any more. It gets its handler back, to run on
- * the alternate stack where the thread has one: the library's threads have, and
- * small stacks otherwise. The library does without the signal. */
-static struct sigaction urgent;
-static atomic_bool urgent_taken;
-
-/* Not where another shim of this process has opened it: then it may be the
- * library's own that is there. */
-static void note_urgent(const char *path)
-{
-	void *open = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	if (open != NULL) {
-		dlclose(open);
-		return;
-	}
-	bool own = sigaction(SIGURG, NULL, &urgent) == 0 &&
-		((urgent.sa_flags & SA_SIGINFO) != 0 || (urgent.sa_handler != SIG_DFL && urgent.sa_handler != SIG_IGN));
-	atomic_store(&urgent_taken, own);
-}
-
-static void give_urgent_back(void)
-{
-	struct sigaction now;
-	if (!atomic_load(&urgent_taken) || sigaction(SIGURG, NULL, &now) != 0)
-		return;
-	/* The runtime starts beside the host: it may not have come to it yet. */
-	if (now.sa_handler == urgent.sa_handler || !atomic_exchange(&urgent_taken, false))
-		return;
-	urgent.sa_flags |= SA_ONSTACK;
-	sigaction(SIGURG, &urgent, NULL);
-}
-
 /* What every table of functions begins with. */
 struct head {
 	uint32_t size, abi;
@@ -157,7 +123,6 @@ static const void *open_library(struct library_door *d)
 		return stay_out(d, "valgrind");
 	if (!library_path(path, sizeof(path)))
 		return stay_out(d, "library not found");
-	note_urgent(path);
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
@@ -268,6 +233,5 @@ void library_call(void (*function)(void *), void *argument)
 	} else {
 		make(&c);
 	}
-	give_urgent_back();
 	errno = saved;
 }

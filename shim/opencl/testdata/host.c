@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,48 @@ static void threads(void)
 		pthread_join(ids[i], NULL);
 }
 
+static atomic_int urgent, elsewhere;
+static atomic_bool built;
+
+static void on_urgent(int number)
+{
+	(void)number;
+	atomic_fetch_add(gettid() == getpid() ? &urgent : &elsewhere, 1);
+}
+
+/* Says something urgent to a thread again and again, as runtimes do that stop
+ * their threads so; each time it has to be heard. */
+static void *call_urgently(void *to)
+{
+	for (int said = 1; !atomic_load(&built); said++) {
+		CHECK(pthread_kill(*(pthread_t *)to, SIGURG) == 0);
+		for (int i = 0; atomic_load(&urgent) < said; i++) {
+			CHECK(i < 100000 + 50000); /* five seconds */
+			if (i >= 100000)
+				usleep(100);
+		}
+	}
+	return NULL;
+}
+
+/* Needs each of its urgent signals, also while a library comes into the process. */
+static void urgently(void)
+{
+	struct sigaction a;
+	pthread_t self = pthread_self(), caller;
+	memset(&a, 0, sizeof(a));
+	a.sa_handler = on_urgent;
+	a.sa_flags = SA_RESTART;
+	CHECK(sigaction(SIGURG, &a, NULL) == 0);
+	start();
+	CHECK(pthread_create(&caller, NULL, call_urgently, &self) == 0);
+	for (int i = 0; i < 3; i++)
+		build(i);
+	atomic_store(&built, true);
+	pthread_join(caller, NULL);
+	CHECK(atomic_load(&elsewhere) == 0); /* and none that nobody sent */
+}
+
 static cl_program kept;
 static void (*released)(void);
 
@@ -231,7 +274,8 @@ int main(int argc, char **argv)
 		void (*of)(void);
 	} parts[] = {{"signals-before", signals_before}, {"signals-after", signals_after}, {"closing", closing}, {"loop-10", loop_10},
 		{"loop-1000", loop_1000},
-		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting}};
+		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting},
+		{"urgently", urgently}};
 	for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (strcmp(argv[1], parts[i].name) == 0) {
 			parts[i].of();
