@@ -1,0 +1,64 @@
+/*
+ * shim.h: what the parts of the shim say to each other.
+ */
+#ifndef KERNSTASH_LEVELZERO_SHIM_H
+#define KERNSTASH_LEVELZERO_SHIM_H
+
+#include <stdbool.h>
+
+#include "../../../capi/kernstash_levelzero.h"
+#include "../../library/library.h"
+#include "../levelzero.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- Behind us (behind.c) ---------------------------------------------- */
+
+struct behind {
+	ze_result_t (*zeInit)(uint32_t);
+	ze_result_t (*zeInitDrivers)(uint32_t *, void *, void *);
+	ze_result_t (*zeModuleCreate)(ze_context_handle_t, ze_device_handle_t, const ze_module_desc_t *, ze_module_handle_t *,
+		ze_module_build_log_handle_t *);
+	ze_result_t (*zeModuleDestroy)(ze_module_handle_t);
+	ze_result_t (*zeModuleBuildLogGetString)(ze_module_build_log_handle_t, size_t *, char *);
+	ze_result_t (*zeModuleBuildLogDestroy)(ze_module_build_log_handle_t);
+	ze_result_t (*zeModuleGetNativeBinary)(ze_module_handle_t, size_t *, uint8_t *);
+	ze_result_t (*zeModuleGetKernelNames)(ze_module_handle_t, uint32_t *, const char **);
+	ksz_queries queries;
+};
+
+/* The functions of the API behind us; one that is not there is NULL. */
+const struct behind *lz_behind(void);
+
+/* Whether all are there that a module needs to be restored or taken. */
+bool lz_whole(void);
+
+/* ---- The environment (environment.c) ----------------------------------- */
+
+/* Copies it, once: the drivers are about to be loaded. */
+void lz_environment_note(void);
+/* The copy; NULL: there is none. */
+const char *const *lz_environment_noted(void);
+
+/* ---- The library (calls.c) --------------------------------------------- */
+
+/* NULL: it stays out of this process. */
+const ksz_api *lz_library(void);
+uint32_t lz_begin(const ksz_api *a, const ksz_request *request, ksz_reply *reply);
+uint32_t lz_next(const ksz_api *a, uint64_t ticket, const ksz_outcome *outcome, ksz_reply *reply);
+void lz_end(const ksz_api *a, uint64_t ticket);
+void lz_passed(const char *reason);
+
+bool lz_stepped_aside(void);
+
+/* ---- Build logs (log.c) ------------------------------------------------ */
+
+/* What a log says, in memory to be freed; NULL: nothing, or no memory. size is without
+ * the NUL at its end. */
+char *lz_log_text(ze_module_build_log_handle_t log, size_t *size);
+
+/* Has a log say something else from now on, unless it says so by itself. False: no
+ * memory. */
+bool lz_log_says(ze_module_build_log_handle_t log, const void *text, size_t size);
+
+#endif
