@@ -98,7 +98,8 @@ func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
 	return x
 }
 
-// NVRTC returns the library that compiles CUDA C++. Where there is none the error wraps rtc.ErrNoLibrary.
+// NVRTC returns the library that compiles CUDA C++. Where there is none the error
+// wraps rtc.ErrNoLibrary, and says what to do.
 func (x *Cached) NVRTC() (*rtc.Library, error) { return x.nvrtc() }
 
 // Request returns what NVRTC is to be asked for as the core's request, for

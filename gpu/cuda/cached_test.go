@@ -587,6 +587,53 @@ func wholeChild() error {
 	return nil
 }
 
+func init() { children["no nvrtc"] = noNVRTCChild }
+
+// noNVRTCChild is an application that finds no NVRTC: PTX works.
+func noNVRTCChild() error {
+	cache, err := kernstash.Open(kernstash.Options{NoDisk: true})
+	if err != nil {
+		return err
+	}
+	d, err := cuda.Devices()
+	if err != nil {
+		return err
+	}
+	x, err := cuda.NewContext(cache, d[0])
+	if err != nil {
+		return err
+	}
+	_, err = x.Compile(context.Background(), saxpy())
+	fmt.Println(errors.Is(err, rtc.ErrNoLibrary), err)
+	image, err := kernstash.NewImage(key.PTX, []byte(ptxSource))
+	if err != nil {
+		return err
+	}
+	k, err := x.Kernel(context.Background(), kernstash.Request{Image: image}, "params_8_4")
+	if err != nil {
+		return err
+	}
+	k.Release()
+	return errors.Join(x.Close(), cache.Close())
+}
+
+func TestNoNVRTC(t *testing.T) {
+	fake(t)
+	t.Parallel()
+	dir := t.TempDir() // what is found there under the names of NVRTC is no library
+	for _, version := range []string{"", ".13", ".12", ".11.2", ".11.1", ".11.0"} {
+		if err := os.WriteFile(filepath.Join(dir, "libnvrtc.so"+version), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := child(t, "no nvrtc", libraryPath(dir))
+	for _, want := range []string{"true ", "libnvrtc.so.13", "LD_LIBRARY_PATH"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in %q", want, out)
+		}
+	}
+}
+
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	known := func(all ...int) func() ([]int, error) { return func() ([]int, error) { return all, nil } }

@@ -316,3 +316,32 @@ func TestArguments(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestContextThatEndedBefore: what was in a context that the application has ended
+// went with it, and giving it back is no error.
+func TestContextThatEndedBefore(t *testing.T) {
+	fake(t)
+	theirs, err := cuda.OpenOwn(device(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cuda.Adopt(theirs.Handle())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.LoadModule([]byte(ptxSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.NewStream(cuda.StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	released(t, theirs)
+	if err := c.Synchronize(); !errors.Is(err, cuda.ContextIsDestroyed) {
+		t.Errorf("a context that was ended: %v", err)
+	}
+	released(t, m)
+	released(t, s)
+	released(t, c)
+}
