@@ -10,4 +10,11 @@
 // entered through ks_enter alone.
 package main
 
+// The runtime is to look neither for control groups when it is loaded, which takes
+// reading the host's list of mounts, nor, each second, for changed ones, with two of
+// the host's descriptors: what is done here at the same time is little.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 func main() {}
