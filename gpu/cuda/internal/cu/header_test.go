@@ -96,6 +96,9 @@ func TestNumbersAreThoseOfTheHeader(t *testing.T) {
 // that it calls them.
 func TestEveryEntryPoint(t *testing.T) {
 	onlyNVIDIA(t)
+	if _, err := Load(); err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range []*entry{
 		&cuInit, &cuDriverGetVersion, &cuDeviceGetCount, &cuDeviceGet, &cuDeviceGetName, &cuDeviceGetUuid, &cuDeviceGetAttribute,
 		&cuDeviceTotalMem, &cuDeviceGetPCIBusId, &cuDevicePrimaryCtxRetain, &cuDevicePrimaryCtxRelease, &cuCtxCreate, &cuCtxDestroy,
