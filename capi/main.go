@@ -1,3 +1,10 @@
+// The runtime looks neither for control groups when it is loaded, which takes
+// reading the host's list of mounts, nor for changed ones each second, with two of the
+// host's descriptors: little is done here at the same time.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command capi is libkernstash.so.1, the C door of kernstash: kernstash.h says
 // what it promises, docs/C.md how to use it. It is built by
 //
@@ -9,12 +16,5 @@
 // out of forked children, and holds what must outlive a call. Go decides, and is
 // entered through ks_enter alone.
 package main
-
-// The runtime is to look neither for control groups when it is loaded, which takes
-// reading the host's list of mounts, nor, each second, for changed ones, with two of
-// the host's descriptors: what is done here at the same time is little.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
 
 func main() {}
