@@ -70,12 +70,16 @@ func main() {
 		apps = append(
 			apps,
 			app{
-				"CuPy", []string{*python, filepath.Join(dir, "cupy_kernels.py")},
-				[]string{"CUPY_CACHE_IN_MEMORY=1"}, []string{"CUPY_CACHE_IN_MEMORY=0", "CUPY_CACHE_DIR=%s"},
+				"CuPy",
+				[]string{*python, filepath.Join(dir, "cupy_kernels.py")},
+				[]string{"CUPY_CACHE_IN_MEMORY=1"},
+				[]string{"CUPY_CACHE_IN_MEMORY=0", "CUPY_CACHE_DIR=%s"},
 			},
 			app{
-				"PyTorch jiterator", []string{*python, filepath.Join(dir, "torch_jiterator.py")},
-				[]string{"USE_PYTORCH_KERNEL_CACHE=0"}, []string{"USE_PYTORCH_KERNEL_CACHE=1", "PYTORCH_KERNEL_CACHE_PATH=%s"},
+				"PyTorch jiterator",
+				[]string{*python, filepath.Join(dir, "torch_jiterator.py")},
+				[]string{"USE_PYTORCH_KERNEL_CACHE=0"},
+				[]string{"USE_PYTORCH_KERNEL_CACHE=1", "PYTORCH_KERNEL_CACHE_PATH=%s"},
 			},
 		)
 	}
