@@ -1,10 +1,3 @@
-// The runtime looks neither for control groups when it is loaded, which takes
-// reading the host's list of mounts, nor for changed ones each second, with two of the
-// host's descriptors: little is done here at the same time.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command capi is libkernstash.so.1, the C door of kernstash: kernstash.h says
 // what it promises, docs/C.md how to use it. It is built by
 //
