@@ -86,7 +86,8 @@ var known sync.Map
 // compiler names the libraries that compile for the platform, with their
 // build ids: the driver, what it opens by name, and the compilers that those
 // are linked with. Finding out takes some 0.5 ms on PoCL, half of it the
-// kernel's writing /proc/self/maps; it is done once.
+// kernel's writing /proc/self/maps, where the dynamic linker cannot be asked; it is done
+// once.
 func (p *Platform) compiler() ([]key.Pair, error) {
 	if pairs, ok := known.Load(p.id); ok {
 		return pairs.([]key.Pair), nil
@@ -99,6 +100,9 @@ func (p *Platform) compiler() ([]key.Pair, error) {
 }
 
 func (p *Platform) findCompiler() ([]key.Pair, error) {
+	if pairs, ok := drivers.InMemory(uintptr(p.id)); ok {
+		return pairs, nil
+	}
 	m := elfid.Loaded()
 	driver := p.driver(m)
 	if driver == "" {

@@ -1,0 +1,98 @@
+package drivers
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Object is a library as it lies in the process's memory.
+type Object struct {
+	elfid.Library // ID is empty where it has no build id; Soname, where it has none
+
+	Path   string // as it was opened
+	Driver bool   // it holds what an object of the driver's leads to
+}
+
+// Objects, where it is set, asks the dynamic linker what the process has loaded, of
+// what has a base name with one of the prefixes, and the driver of an ICD object: a
+// pointer to a pointer to a table of the driver's functions. Nothing is read of files,
+// nor of memory that may not be there. Who has C at hand sets it, in an init.
+var Objects func(object uintptr, prefixes []string) []Object
+
+// InMemory is Compilers of the one driver that an ICD object belongs to, as Objects tells of
+// it: within some 10 µs. It is not ok where that does not tell all.
+func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
+	if Objects == nil {
+		return nil, false
+	}
+	prefixes := slices.Clone(compilers)
+	for _, all := range companions {
+		for _, c := range all {
+			prefixes = append(prefixes, c.prefix)
+		}
+	}
+	all := objects(Objects(object, prefixes))
+	driver := slices.IndexFunc(all, func(o Object) bool { return o.Driver })
+	if driver < 0 {
+		return nil, false
+	}
+	left := []Object{all[driver]}
+	for prefix, cs := range companions {
+		if !strings.HasPrefix(path.Base(all[driver].Path), prefix) {
+			continue
+		}
+		for _, c := range cs {
+			if c.beside {
+				return nil, false
+			}
+			found := all.named(c)
+			if len(found) == 0 && len(c.open) > 0 {
+				if _, err := dl.Open(c.open...); err == nil {
+					all = Objects(object, prefixes)
+					found = all.named(c)
+				}
+			}
+			left = append(left, found...)
+		}
+	}
+	var closed []Object
+	for ; len(left) > 0; left = left[1:] {
+		o := left[0]
+		if o.ID == "" || o.Soname == "" {
+			return nil, false // its file has to be read
+		}
+		if slices.ContainsFunc(closed, func(k Object) bool { return k.Soname == o.Soname && k.ID == o.ID }) {
+			continue
+		}
+		closed = append(closed, o)
+		for _, name := range o.Needed {
+			if i := slices.IndexFunc(all, func(k Object) bool { return k.Soname == name }); i >= 0 && isCompiler(name) {
+				left = append(left, all[i])
+			}
+		}
+	}
+	slices.SortFunc(closed, func(a, b Object) int {
+		return cmp.Or(strings.Compare(a.Soname, b.Soname), strings.Compare(a.ID, b.ID))
+	})
+	for _, o := range closed {
+		pairs = append(pairs, key.Pair{Name: o.Soname, Value: o.ID})
+	}
+	return pairs, true
+}
+
+type objects []Object
+
+func (all objects) named(c companion) (found []Object) {
+	for _, o := range all {
+		if c.is(path.Base(o.Path)) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
