@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "enter.h"
 
+#include "room.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -91,6 +93,7 @@ __attribute__((constructor(101))) static void before_go(void)
 	}
 	set_held();
 	pthread_sigmask(SIG_BLOCK, &held, &mask_of_host);
+	ks_look_for_room();
 }
 
 __attribute__((constructor)) static void before_host(void)
@@ -100,7 +103,7 @@ __attribute__((constructor)) static void before_host(void)
 
 bool ks_usable(void)
 {
-	return loaded_here != NULL && *loaded_here != 0;
+	return loaded_here != NULL && *loaded_here != 0 && !ks_has_no_room();
 }
 
 /* The lowest address of this thread's stack and the one past its highest; low is

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Says whether Go can be entered: false in a child that was forked after the
- * library was loaded, where Go's threads are gone and a call would hang. It costs
- * a load. */
+ * library was loaded, where Go's threads are gone and a call would hang, and where
+ * the limits left no room for Go. It costs two loads. */
 bool ks_usable(void);
 
 /* Calls go(arg), which may be a function that Go exports, so that neither
@@ -20,7 +20,7 @@ bool ks_usable(void);
  *   - the thread is not cancelled meanwhile;
  *   - a thread with little stack left, or one on a stack of the host's own
  *     making, has go called on a thread of ours, and waits for it.
- * False: go was not called (a forked child, no memory for a thread). */
+ * False: go was not called (ks_usable says no, or there is no memory for a thread). */
 bool ks_enter(void (*go)(void *), void *arg);
 
 /* Returns the lowest address that the process's first thread may use as its stack,

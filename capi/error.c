@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "enter.h"
+#include "room.h"
 
 static __thread char detail[ks_detail_size];
 
@@ -23,9 +24,14 @@ int ks_go(void (*go)(void *), ks_call *call)
 {
 	call->status = KERNSTASH_INTERNAL;
 	call->detail[0] = '\0';
-	if (!ks_enter(go, call))
-		return ks_fail(KERNSTASH_UNAVAILABLE, "%s",
-			ks_usable() ? "no memory for a thread" : "a child that was forked after the library was loaded");
+	if (!ks_enter(go, call)) {
+		const char *why = "no memory for a thread";
+		if (ks_has_no_room())
+			why = "the limits of the process (ulimit -v, -d, -u) leave no room for the library";
+		else if (!ks_usable())
+			why = "a child that was forked after the library was loaded";
+		return ks_fail(KERNSTASH_UNAVAILABLE, "%s", why);
+	}
 	if (call->status != KERNSTASH_OK)
 		return ks_fail(call->status, "%s", call->detail);
 	return KERNSTASH_OK;

@@ -53,9 +53,10 @@
  * FORK, EXIT. In a child that was forked after the library was loaded everything is a
  * miss, at once. Nothing of the library runs at exit: close the cache (or
  * kernstash_flush) before, else the last builds may not be stored. dlclose does not
- * unload it. An address-space limit (RLIMIT_AS) that leaves less than
- * KERNSTASH_ADDRESS_SPACE may end the process when the library is loaded, not later:
- * stub/kernstash_stub.c looks before it loads.
+ * unload it. Where limits of the process leave too little for the Go runtime when
+ * the library is loaded (RLIMIT_AS less than KERNSTASH_ADDRESS_SPACE, RLIMIT_DATA less
+ * than 512 MiB, RLIMIT_NPROC less than a dozen threads), it is not started, and
+ * everything is KERNSTASH_UNAVAILABLE. Limits of control groups are not looked at.
  *
  * ABI. Every symbol has the version KERNSTASH_1. What is there stays as it is for
  * as long as the library is called libkernstash.so.1; structures grow at their
@@ -124,8 +125,10 @@ enum {
 };
 
 /* Zero is right for every field but size. The environment (KERNSTASH_DIR,
- * KERNSTASH_MAX_SIZE, ...) has the last word, and KERNSTASH_DISABLE=1 makes
- * everything a miss. */
+ * KERNSTASH_MAX_SIZE, ...) has the last word, as it is the operator's, and
+ * KERNSTASH_DISABLE=1 makes everything a miss. So KERNSTASH_DIR moves a private
+ * directory, too, to where other programs' entries may be: a directory of one's own
+ * keeps limits and disks apart, not names, which the key has to. */
 typedef struct kernstash_options {
 	size_t size;           /* sizeof(kernstash_options) */
 	const char *directory; /* a private one; NULL: the user's, which all programs share */

@@ -16,6 +16,10 @@ import (
 func TestStaysOut(t *testing.T) {
 	t.Parallel()
 	stress := filepath.Join(built, "stress")
+	library, err := real()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		env    []string
@@ -27,6 +31,7 @@ func TestStaysOut(t *testing.T) {
 		{"no library, only a file", []string{"KERNSTASH_LIBRARY=/etc/passwd"}, []string{stress, "first"}, "library not loadable"},
 		{"another release", []string{"FAKE=abi"}, []string{stress, "first"}, "library of another release, or off"},
 		{"address space", nil, []string{"/bin/sh", "-c", "ulimit -v 3000000; exec " + stress + " first"}, "address-space limit"},
+		{"data space", []string{"KERNSTASH_LIBRARY=" + library}, []string{"/bin/sh", "-c", "ulimit -d 100000; exec " + stress + " first"}, "library of another release, or off"},
 		{"forked", nil, []string{stress, "first", "forked"}, "forked after the library was opened"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
