@@ -1,6 +1,6 @@
 /*
  * levelzero.h: what stands between an application and Level Zero's loader, for whoever
- * puts it there (preload.c here, and shim/preload).
+ * puts it there (alone/preload.c, and shim/preload).
  */
 #ifndef KERNSTASH_SHIM_LEVELZERO_H
 #define KERNSTASH_SHIM_LEVELZERO_H

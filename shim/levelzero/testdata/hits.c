@@ -49,6 +49,8 @@ int main(int argc, char **argv)
 		zeModuleBuildLogDestroy(log);
 		check(zeModuleDestroy(m), "zeModuleDestroy");
 	}
+	if (rounds < 2)
+		rest();
 	took[0] = first;
 	if (rounds > 0)
 		qsort(took + 1, (size_t)rounds, sizeof(*took), compare);

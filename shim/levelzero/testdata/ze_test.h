@@ -6,16 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static ze_driver_handle_t driver;
 static ze_device_handle_t device;
 static ze_context_handle_t context;
+
+/* What is stored and told in the background is, when this returns. */
+static inline void rest(void) { usleep(150000); }
 
 static inline void check(ze_result_t r, const char *what)
 {
 	if (r == ZE_RESULT_SUCCESS)
 		return;
 	fprintf(stderr, "%s: 0x%x\n", what, (unsigned)r);
+	rest();
 	exit(1);
 }
 

@@ -2,7 +2,7 @@
  * preload.c: the shim by itself, LD_PRELOAD: the functions of the API are exported, and
  * stand before those of the loader.
  */
-#include "src/shim.h"
+#include "../src/shim.h"
 
 EXPORT ze_result_t zeInit(uint32_t flags) { return ks_zeInit(flags); }
 

@@ -1,0 +1,59 @@
+//go:build linux
+
+package levelzero_shim_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a driver does that the one at hand does not: a fake one before it.
+func TestDriverThat(t *testing.T) {
+	t.Parallel()
+	part := []string{filepath.Join(built, "data"), "native"}
+	for _, c := range []struct {
+		does string
+		warm string // outcome of the first module when it was stored before
+		what string // in what is seen each time
+	}{
+		{"warns", "disk", "log: 0 0 size 21 21 'warning: it is slow\n'\n  again: 0 21 'warning: it is slow"},
+		{"refuses", "compiled", "log: 0 0 size 1 1 ''"},
+		{"other", "compiled", "log: 0 0 size 1 1 ''"},
+		{"short", "passed", "log: 0 0 size 1 1 ''"},
+		{"forgets", "passed", "kernels: 0"},
+	} {
+		t.Run(c.does, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			fake := filepath.Join(built, "fake.so")
+			does := "FAKE_DRIVER=" + c.does
+			name := "observe"
+			if c.does == "forgets" {
+				name = "host" // which ends where it has no native code
+			}
+			args := part
+			if name == "host" {
+				args = []string{"loop-0", filepath.Join(built, "data")}
+			}
+			without := s.run(t, []string{"LD_PRELOAD=" + fake, does}, name, args...)
+			if !strings.Contains(without.out, c.what) && c.does != "forgets" {
+				t.Fatalf("it does not: %s", without.out)
+			}
+			env := append(s.shimmed(t, fake), does)
+			var r result
+			for _, round := range []string{"cold", "warm"} {
+				r = s.run(t, env, name, args...)
+				if r.out != without.out || r.code != without.code {
+					t.Errorf("%s: exit %d, not %d\n%s\nwithout the shim:\n%s", round, r.code, without.code, r.out, without.out)
+				}
+			}
+			// The native code that the application hands in itself passes, too.
+			asked := func(e event) bool { return e.Outcome == c.warm && e.Reason != "binary" }
+			if !slices.ContainsFunc(r.events, asked) {
+				t.Errorf("warm: %+v, want %s", r.events, c.warm)
+			}
+		})
+	}
+}

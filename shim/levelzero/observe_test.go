@@ -1,0 +1,78 @@
+//go:build linux
+
+package levelzero_shim_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// All that an application can see of modules is the same without the shim (twice: the
+// control), with a cold cache, and with a warm one.
+func TestObservedTheSame(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	args := []string{filepath.Join(built, "data"), "modules,images,constants,links,several,wrong,native,launch"}
+	without := normal(s.mustRun(t, nil, "observe", args...).out)
+	if diff := cmp.Diff(without, normal(s.mustRun(t, nil, "observe", args...).out)); diff != "" {
+		t.Fatalf("the control differs:\n%s", diff)
+	}
+	env := s.shimmed(t)
+	cold := s.mustRun(t, env, "observe", args...)
+	if diff := cmp.Diff(without, normal(cold.out)); diff != "" {
+		t.Errorf("cold:\n%s", diff)
+	}
+	warm := s.mustRun(t, env, "observe", args...)
+	if diff := cmp.Diff(without, normal(warm.out)); diff != "" {
+		t.Errorf("warm:\n%s", diff)
+	}
+	// Each module is made twice, or with links twice; nothing else is compiled a second time.
+	if n := cold.count("compiled"); n < 15 {
+		t.Errorf("cold: %d compiled", n)
+	}
+	if n := warm.count("disk"); n < 30 {
+		t.Errorf("warm: %d restored", n)
+	}
+	for _, e := range warm.events {
+		if e.Outcome == "compiled" && !strings.Contains(e.Reason, "-nonsense") {
+			t.Errorf("warm: compiled: %s", e.Reason)
+		}
+	}
+	for reason, n := range map[string]int{
+		"binary": 2, "extension": 1, "images": 2, "modules with flags of their own": 1, "specialization constants of several modules": 1,
+		"a specialization constant that the module has not: 8": 1, "a program of no module, of one, or of too many": 1,
+	} {
+		for _, e := range warm.events {
+			if e.Outcome == "passed" && e.Reason == reason {
+				n--
+			}
+		}
+		if n != 0 {
+			t.Errorf("%d less than expected passed because of %q", n, reason)
+		}
+	}
+}
+
+// src/ze.h says what Level Zero's own header says.
+func TestOwnDeclarations(t *testing.T) {
+	t.Parallel()
+	var said [2]string
+	for i, flag := range []string{"-DOWN", "-UOWN"} {
+		to := filepath.Join(t.TempDir(), "same")
+		if err := program("same", to, flag); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(to).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said[i] = string(out)
+	}
+	if diff := cmp.Diff(said[1], said[0]); diff != "" || !strings.Contains(said[0], "ze_module_desc_t.pConstants 48") {
+		t.Errorf("%s\n%s", diff, said[0])
+	}
+}
