@@ -61,9 +61,9 @@ func (u *units) write(name, text string) {
 // do runs the steps and holds what it says against want; ended is how the requests
 // to the cache ended, in the order of the steps, and behind them those that no unit
 // has a name for.
-func (u *units) do(what, steps, want string, ended ...string) {
+func (u *units) do(what, steps, want string, ended ...string) (r result) {
 	u.t.Helper()
-	r := u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", arguments(steps)...)
+	r = u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", arguments(steps)...)
 	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
 		u.t.Errorf("%s: it says %q, want %q", what, got, want)
 	}
@@ -89,12 +89,17 @@ func (u *units) do(what, steps, want string, ended ...string) {
 	if len(ended) > 0 && !slices.Equal(got, ended) {
 		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.report)
 	}
+	return r
 }
 
 // arguments returns steps as the program takes them.
 func arguments(steps string) (args []string) {
 	for _, s := range strings.Split(steps, "; ") {
-		args = append(args, strings.SplitN(s, " ", 3)...)
+		n := 3
+		if s[0] == 'o' {
+			n = 2
+		}
+		args = append(args, strings.SplitN(s, " ", n)...)
 	}
 	return args
 }
@@ -102,7 +107,7 @@ func arguments(steps string) (args []string) {
 // named returns what the steps ask the cache for.
 func (u *units) named(steps string) (names []string) {
 	for _, s := range strings.Split(steps, "; ") {
-		if strings.Contains("cli", s[:1]) {
+		if strings.Contains("clib", s[:1]) {
 			names = append(names, s[2:])
 		}
 	}
@@ -114,6 +119,9 @@ func (u *units) named(steps string) (names []string) {
 func (u *units) labels(steps string) map[string]string {
 	labels := make(map[string]string)
 	for _, name := range u.named(steps) {
+		if strings.Contains(name, "y") {
+			continue // a library
+		}
 		size := 0
 		for unit := range strings.SplitSeq(name, ",") {
 			size += len(unitFiles[unit+".cl"])
@@ -220,7 +228,7 @@ func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
 
 // same is do where the program says without the layer what it says with it, starting
 // from the same header.
-func (u *units) same(header, what, steps, want string, ended ...string) {
+func (u *units) same(header, what, steps, want string, ended ...string) result {
 	u.t.Helper()
 	u.write("lib/value.h", header)
 	r := u.mustRun(u.t, u.plain, "units", arguments(steps)...)
@@ -228,7 +236,7 @@ func (u *units) same(header, what, steps, want string, ended ...string) {
 		u.t.Errorf("%s, without the layer: it says %q, want %q", what, got, want)
 	}
 	u.write("lib/value.h", header)
-	u.do(what, steps, want, ended...)
+	return u.do(what, steps, want, ended...)
 }
 
 // A compilation that was skipped, and is wanted when its header is another one, or
@@ -260,6 +268,47 @@ func TestCompilationsThatComeLate(t *testing.T) {
 			u.same("#define VALUE 3\n", "another, known", "c a; c b; "+other+"; f a,b", "a 0; b 0; "+made("303"), disk, disk, passed)
 		})
 	}
+}
+
+// Links that are the driver's: each works as without the layer, with what is known
+// of its units, and is counted with its reason.
+func TestLinksThatPass(t *testing.T) {
+	t.Parallel()
+	const one = "#define VALUE 1\n"
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			u := newUnits(t, d)
+			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.name]
+			for _, round := range []string{compiled, disk} {
+				for reason, c := range map[string]struct{ steps, want string }{
+					"units with different options": {"c a; o -I inc -I lib -D OTHER; c b; l a,b", "a 0; b 0; " + made},
+					"library":                      {"c a; y a; c b; r b", "a 0; library 1; b 0"},
+					"link of unknown inputs":       {"c a; y a; o -I inc -I lib -D THIRD; c b; l y,b", "a 0; library 1; b 0; " + made},
+				} {
+					r := u.same(one, round+", "+reason, c.steps, c.want)
+					if strings.Count(r.report, `"outcome":"passed","reason":"`+reason+`"`) != 1 {
+						t.Errorf("%s, %s: the report is\n%s", round, reason, r.report)
+					}
+					if n := strings.Count(r.report, `"outcome":"disk"`); round == disk && n != 2 {
+						t.Errorf("%s: %d units known, want 2", reason, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A launch that is recorded in a command buffer is one.
+func TestCommandBuffers(t *testing.T) {
+	t.Parallel()
+	u := newUnits(t, drivers[0])
+	r := u.do("cold", "c a; c b; b a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
+	if !strings.Contains(r.report, `"event":"job"`) || !strings.Contains(r.report, `"label":"k"}`) {
+		t.Errorf("the launch was not told:\n%s", r.report)
+	}
+	u.work()
+	u.do("warm", "c a; c b; b a,b", "a 0; b 0; made 101", disk, disk, disk)
 }
 
 // A compiled unit answers as without the layer, compiled or not.

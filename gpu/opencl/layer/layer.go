@@ -299,4 +299,5 @@ var passedCounters = map[string]stats.Counter{
 	runlog.ReasonBinary:      stats.PassedBinary,
 	"link of unknown inputs": stats.PassedInputs,
 	"side effects":           stats.PassedOptions,
+	"library":                stats.PassedOptions,
 }

@@ -1,7 +1,7 @@
 /*
  * extension.c: functions that an application asks for by name. Those that make
- * a program of known code, or take a program, are stood before; each belongs to
- * one platform, and is asked for again with the platform at hand.
+ * a program of known code, take a program, or record a launch, are stood before;
+ * each belongs to one platform, and is asked for again with the platform at hand.
  */
 #include "shim.h"
 
@@ -10,6 +10,9 @@
 typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
 typedef cl_int(CL_API_CALL *pointer_fn)(cl_device_id, cl_program, const char *, cl_ulong *);
 typedef cl_int(CL_API_CALL *variable_fn)(cl_device_id, cl_program, const char *, size_t *, void **);
+/* What differs between versions of the extension is behind pointers. */
+typedef cl_int(CL_API_CALL *record_fn)(void *, cl_command_queue, const void *, cl_kernel, cl_uint, const size_t *, const size_t *,
+	const size_t *, cl_uint, const cl_uint *, cl_uint *, void **);
 
 static cl_platform_id platform_of(cl_device_id device)
 {
@@ -26,16 +29,20 @@ static void *drivers_own(cl_platform_id platform, const char *name)
 	return next.clGetExtensionFunctionAddress == NULL ? NULL : next.clGetExtensionFunctionAddress(name);
 }
 
-static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t length, cl_int *code)
+static cl_platform_id platform_of_context(cl_context context)
 {
 	cl_device_id devices[64];
 	size_t size = 0;
-	cl_platform_id platform = NULL;
-	if (next.clGetContextInfo != NULL &&
-		next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size) == CL_SUCCESS && size > 0)
-		platform = platform_of(devices[0]);
+	if (next.clGetContextInfo == NULL ||
+		next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size) != CL_SUCCESS || size == 0)
+		return NULL;
+	return platform_of(devices[0]);
+}
+
+static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t length, cl_int *code)
+{
 	with_il_fn driver = NULL;
-	*(void **)&driver = drivers_own(platform, "clCreateProgramWithILKHR");
+	*(void **)&driver = drivers_own(platform_of_context(context), "clCreateProgramWithILKHR");
 	if (driver == NULL) {
 		if (code != NULL)
 			*code = CL_INVALID_CONTEXT;
@@ -87,6 +94,23 @@ static cl_int CL_API_CALL variable_pointer(cl_device_id device, cl_program handl
 	return code;
 }
 
+/* A launch that is recorded in a command buffer. */
+static cl_int CL_API_CALL record(void *buffer, cl_command_queue queue, const void *properties, cl_kernel kernel, cl_uint dimensions,
+	const size_t *offset, const size_t *global, const size_t *local, cl_uint npoints, const cl_uint *points, cl_uint *point,
+	void **command)
+{
+	record_fn driver = NULL;
+	cl_context context = NULL;
+	if (next.clGetKernelInfo == NULL ||
+		next.clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof(context), &context, NULL) != CL_SUCCESS)
+		return CL_INVALID_KERNEL;
+	*(void **)&driver = drivers_own(platform_of_context(context), "clCommandNDRangeKernelKHR");
+	if (driver == NULL)
+		return CL_INVALID_OPERATION;
+	kernel_launched(kernel, dimensions, offset, global, local);
+	return driver(buffer, queue, properties, kernel, dimensions, offset, global, local, npoints, points, point, command);
+}
+
 /* found is what the driver answered: what it has not we have not. */
 static void *ours(const char *name, void *found)
 {
@@ -97,6 +121,7 @@ static void *ours(const char *name, void *found)
 		{"clCreateProgramWithILKHR", (void *)with_il},
 		{"clGetDeviceFunctionPointerINTEL", (void *)function_pointer},
 		{"clGetDeviceGlobalVariablePointerINTEL", (void *)variable_pointer},
+		{"clCommandNDRangeKernelKHR", (void *)record},
 	};
 	for (size_t i = 0; found != NULL && name != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(known[i].name, name) == 0)

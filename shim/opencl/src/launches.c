@@ -71,7 +71,7 @@ static bool seen(const struct seen *s, uint64_t h)
 /* An application that lets the driver choose may launch a new size each time. */
 enum { MOST_LAUNCHES = 4096 };
 
-static void launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
+void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
 {
 	if (!kernels_exist() || dimensions < 1 || dimensions > 3 || global == NULL)
 		return;
@@ -99,7 +99,7 @@ static void launched(cl_kernel handle, cl_uint dimensions, const size_t *offset,
 cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
 	const size_t *global, const size_t *local, cl_uint nevents, const cl_event *events, cl_event *event)
 {
-	launched(kernel, dimensions, offset, global, local);
+	kernel_launched(kernel, dimensions, offset, global, local);
 	return next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, nevents, events, event);
 }
 
@@ -107,6 +107,6 @@ cl_int CL_API_CALL ks_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl
 	cl_event *event)
 {
 	static const size_t one = 1;
-	launched(kernel, 1, NULL, &one, &one);
+	kernel_launched(kernel, 1, NULL, &one, &one);
 	return next.clEnqueueTask(queue, kernel, nevents, events, event);
 }

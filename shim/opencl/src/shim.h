@@ -286,6 +286,11 @@ struct kernel {
 struct kernel *kernel_find(cl_kernel handle); /* under the lock */
 bool kernels_exist(void);                     /* without it: a hint that is never wrongly false for an own kernel */
 
+/* launches.c */
+
+/* Tells of a launch, or of a recorded one, unless that was told. */
+void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local);
+
 /* The functions of the API that the shim stands before. */
 
 cl_int CL_API_CALL ks_clGetContextInfo(cl_context, cl_context_info, size_t, void *, size_t *);

@@ -5,6 +5,9 @@
  *     c UNIT          compiles UNIT.cl with UNITS_OPTIONS; says how that ended
  *     w FILE TEXT     writes a file, by way of another name, 20 ms later
  *     l UNIT,UNIT     links, runs the kernel k, and says what it makes of 0
+ *     b UNIT,UNIT     as l, and runs it by a command buffer
+ *     o OPTIONS       what is compiled from then on is compiled with these
+ *     y UNIT,UNIT     links to a library, which is unit y then
  *     i UNIT,UNIT     links, and says what it makes in a program that is made
  *                     anew of the linked one's binary
  *     q UNIT          asks for the compiled unit's binary, and says how that ended
@@ -16,6 +19,7 @@
 #include <CL/cl.h>
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +46,8 @@ static cl_program headers[MOST];
 static const char *names[MOST];
 static cl_uint nheaders;
 
+static const char *link_options, *compile_options;
+
 static cl_program create(const char *text)
 {
 	cl_int code;
@@ -58,7 +64,7 @@ static void compile(const char *name)
 	CHECK(f != NULL && fread(text, 1, sizeof(text) - 1, f) > 0);
 	fclose(f);
 	cl_program p = units[(unsigned)*name & 127] = create(text);
-	printf("%s %d\n", name, clCompileProgram(p, 1, &device, getenv("UNITS_OPTIONS"), nheaders, nheaders == 0 ? NULL : headers,
+	printf("%s %d\n", name, clCompileProgram(p, 1, &device, compile_options, nheaders, nheaders == 0 ? NULL : headers,
 		nheaders == 0 ? NULL : names, NULL, NULL));
 }
 
@@ -77,7 +83,7 @@ static cl_program link_units(char *list)
 	cl_int code;
 	for (char *rest = NULL, *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
 		inputs[n++] = units[(unsigned)*name & 127];
-	cl_program p = clLinkProgram(context, 1, &device, getenv("UNITS_LINK"), n, inputs, NULL, NULL, &code);
+	cl_program p = clLinkProgram(context, 1, &device, link_options, n, inputs, NULL, NULL, &code);
 	if (p == NULL || code != CL_SUCCESS)
 		printf("link error %d\n", code);
 	CHECK((p != NULL) == (code == CL_SUCCESS) || p != NULL);
@@ -134,10 +140,42 @@ static cl_program link_in_child(char *list)
 	return size == 0 ? NULL : restored(binary, size);
 }
 
+static bool recorded; /* launches go by a command buffer */
+
+static void launch(cl_kernel k)
+{
+	size_t one = 1;
+	cl_int code;
+	cl_platform_id platform;
+	if (!recorded) {
+		CHECK(clEnqueueNDRangeKernel(queue, k, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS);
+		return;
+	}
+	CHECK(clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) == CL_SUCCESS);
+#define EXTENSION(type, name) \
+	type(*name) = (type(*))(uintptr_t)clGetExtensionFunctionAddressForPlatform(platform, #name); \
+	CHECK(name != NULL)
+	typedef void *create_fn(cl_uint, const cl_command_queue *, const void *, cl_int *);
+	typedef cl_int record_fn(void *, cl_command_queue, const void *, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *,
+		cl_uint, const cl_uint *, cl_uint *, void **);
+	typedef cl_int one_fn(void *);
+	typedef cl_int enqueue_fn(cl_uint, cl_command_queue *, void *, cl_uint, const cl_event *, cl_event *);
+	EXTENSION(create_fn, clCreateCommandBufferKHR);
+	EXTENSION(record_fn, clCommandNDRangeKernelKHR);
+	EXTENSION(one_fn, clFinalizeCommandBufferKHR);
+	EXTENSION(enqueue_fn, clEnqueueCommandBufferKHR);
+	EXTENSION(one_fn, clReleaseCommandBufferKHR);
+	void *buffer = clCreateCommandBufferKHR(1, &queue, NULL, &code);
+	CHECK(code == CL_SUCCESS);
+	CHECK(clCommandNDRangeKernelKHR(buffer, NULL, NULL, k, 1, NULL, &one, &one, 0, NULL, NULL, NULL) == CL_SUCCESS);
+	CHECK(clFinalizeCommandBufferKHR(buffer) == CL_SUCCESS);
+	CHECK(clEnqueueCommandBufferKHR(0, NULL, buffer, 0, NULL, NULL) == CL_SUCCESS);
+	CHECK(clFinish(queue) == CL_SUCCESS && clReleaseCommandBufferKHR(buffer) == CL_SUCCESS);
+}
+
 static void run(cl_program p)
 {
 	cl_int code, value = 0;
-	size_t one = 1;
 	if (p == NULL)
 		return;
 	cl_kernel k = clCreateKernel(p, "k", &code);
@@ -145,7 +183,7 @@ static void run(cl_program p)
 	cl_mem m = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(value), &value, &code);
 	CHECK(code == CL_SUCCESS && clSetKernelArg(k, 0, sizeof(m), &m) == CL_SUCCESS);
 	if (getenv("UNITS_COMPILE_ONLY") == NULL) {
-		CHECK(clEnqueueNDRangeKernel(queue, k, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS);
+		launch(k);
 		CHECK(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL) == CL_SUCCESS);
 	}
 	printf("made %d\n", value);
@@ -232,6 +270,7 @@ int main(int argc, char **argv)
 	cl_platform_id platform;
 	cl_int code;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	compile_options = getenv("UNITS_OPTIONS");
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
 	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS);
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
@@ -255,6 +294,19 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			run(link_units(a));
+			break;
+		case 'b':
+			recorded = true;
+			run(link_units(a));
+			break;
+		case 'o':
+			compile_options = a;
+			break;
+		case 'y':
+			link_options = "-create-library";
+			units['y'] = link_units(a);
+			link_options = NULL;
+			printf("library %d\n", units['y'] != NULL);
 			break;
 		case 'i': {
 			cl_program p = link_units(a);
