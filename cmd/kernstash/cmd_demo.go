@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,8 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Compile real kernels in one process and start warm in the next",
-		Long: `Build and run a handful of different OpenCL kernels, and check the numbers that
-they compute, in processes of their own:
+		Long: `Build and run a handful of different kernels, and check the numbers that they
+compute, in processes of their own:
 
   cold    kernstash and the driver's own cache are both empty: it compiles
   driver  without kernstash, the driver's own cache filled by another process
@@ -35,10 +36,15 @@ what a compiler needs once in a process is not counted for any of ours; the
 others are not helped like that. Driver and disk are medians over several
 processes (--runs), taken in turn.
 
-Then, where the libraries of 'kernstash run' are there, applications that know
+Then, with OpenCL, where the libraries of 'kernstash run' are there, applications that know
 nothing of kernstash: the example of the sources, which 'make demo' compiles, and
 clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
 cold and warm. With --app another command is measured so, and nothing else.
+
+The kernels are in OpenCL C, in CUDA C++ for NVRTC, and in SPIR-V for Level Zero:
+--runtime says which. Without it OpenCL is taken if it has a device, else the first
+runtime that has one; the report names it. For CUDA "driver" is called "alone":
+NVRTC has no cache of its own for what it makes.
 
 The cache of the demonstration is a directory of its own, which is removed in
 the end unless --keep is given. Settings files and KERNSTASH_ variables have no
@@ -49,6 +55,7 @@ EXIT STATUS
   1  a number was wrong, a second start compiled, or there is no device`,
 		Example: `  kernstash demo
   kernstash demo --device pthread
+  kernstash demo --runtime cuda
   kernstash demo --app './solver input.dat'
   kernstash demo --json`,
 		Args: cobra.NoArgs,
@@ -67,6 +74,8 @@ EXIT STATUS
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&o.runtime, "runtime", "", "runtime: "+strings.Join(demoRuntimeNames(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(demoRuntimeNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&o.device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.runs, "runs", o.runs, "processes that each warm time is the median of")
 	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
@@ -80,6 +89,12 @@ func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
 		return usagef("--runs %d: want 1 or more", o.runs)
 	case !hasRuntimes:
 		return errNoRuntimes
+	case o.runtime != "":
+		if _, err := findDemoRuntime(o.runtime); err != nil {
+			return err
+		}
+	}
+	switch {
 	case os.Getenv("KERNSTASH_DISABLE") == "1":
 		return errors.New("demo: KERNSTASH_DISABLE=1 switches the cache off, so there is nothing to show; unset it")
 	}
@@ -116,7 +131,9 @@ func (o demoOptions) all(ctx context.Context) (report *demoReport, err error) {
 		if report, err = o.measure(ctx); err != nil {
 			return nil, err
 		}
-		apps = knownApps()
+		if report.Runtime == openclRuntime.name {
+			apps = knownApps()
+		}
 	} else {
 		report = &demoReport{OK: true, Programs: []demoRow{}}
 	}
@@ -149,11 +166,17 @@ func (a *app) demoChildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.writeJSON(report)
+			b, err := json.Marshal(report)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(c.report, b, 0o600)
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&c.runtime, "runtime", "", "")
 	flags.StringVar(&c.device, "device", "", "")
+	flags.StringVar(&c.report, "report", "", "")
 	flags.StringVar(&c.root, "root", "", "")
 	flags.StringVar(&c.config, "settings", "", "")
 	flags.BoolVar(&c.stash, "stash", false, "")

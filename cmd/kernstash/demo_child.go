@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/stats"
 )
 
 // demoChild is one process of the demonstration.
 type demoChild struct {
-	device, root, config string
-	stash                bool // go through kernstash
-	warmUp               bool // start the compiler before the clock does
-	memory               int  // ask so often again
+	runtime, device      string
+	root, config, report string // report: where the answer goes
+	stash                bool   // go through kernstash
+	warmUp               bool   // start the compiler before the clock does
+	memory               int    // ask so often again
 }
 
 // childReport is what a process answers. Times are nanoseconds.
 type childReport struct {
+	Runtime  string         `json:"runtime"`
 	Device   string         `json:"device"`
 	WarmUp   time.Duration  `json:"warm_up"`
 	Programs []childProgram `json:"programs"`
@@ -38,12 +39,12 @@ type childProgram struct {
 }
 
 func (c demoChild) run(ctx context.Context, programs []demo.Program) (r childReport, err error) {
-	device, err := openDevice(c.device)
+	rt, device, err := openDemoDevice(c.runtime, c.device)
 	if err != nil {
 		return r, err
 	}
-	r.Device = deviceTitle(device)
-	bare, err := newBareMachine(device)
+	r.Runtime, r.Device = rt.name, device.title()
+	bare, err := device.bare()
 	if err != nil {
 		return r, err
 	}
@@ -68,7 +69,7 @@ func (c demoChild) run(ctx context.Context, programs []demo.Program) (r childRep
 		return r, err
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
-	m, err := newStashMachine(cache, device)
+	m, err := device.cached(cache)
 	if err != nil {
 		return r, err
 	}
@@ -84,7 +85,7 @@ func (c demoChild) run(ctx context.Context, programs []demo.Program) (r childRep
 }
 
 // measure runs a program, and again as often as is wanted.
-func (c demoChild) measure(ctx context.Context, p demo.Program, m *stashMachine, cache *kernstash.Cache) (childProgram, error) {
+func (c demoChild) measure(ctx context.Context, p demo.Program, m demoMachine, cache *kernstash.Cache) (childProgram, error) {
 	before := cache.Stats()
 	got, err := runOnce(ctx, p, m)
 	if err != nil {
@@ -162,39 +163,12 @@ func awaitCapture(ctx context.Context, cache *kernstash.Cache, before stats.Snap
 	return fmt.Errorf("compiled, but it was not stored within %v", captureWait)
 }
 
-// startCompiler builds and launches a kernel that is none of ours, so that
-// what a compiler needs once in a process is behind us.
-func startCompiler(ctx context.Context, m *bareMachine) (time.Duration, error) {
-	const source = "__kernel void warm(__global float *x) { x[get_global_id(0)] = 1.0f; }"
+// startCompiler builds and launches a kernel that is none of ours, so that what a
+// compiler needs once in a process is behind us.
+func startCompiler(ctx context.Context, m demoMachine) (time.Duration, error) {
 	start := time.Now()
-	x, err := m.Buffer(256, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer x.Release()
-	p, err := m.Build(ctx, source, "")
-	if err != nil {
-		return 0, fmt.Errorf("start the compiler: %w", err)
-	}
-	defer p.Release()
-	if err := p.Launch("warm", []int{64}, []int{64}, x); err != nil {
-		return 0, fmt.Errorf("start the compiler: %w", err)
-	}
-	if _, err := x.Read(); err != nil {
+	if _, err := runOnce(ctx, demo.Warm(), m); err != nil {
 		return 0, fmt.Errorf("start the compiler: %w", err)
 	}
 	return time.Since(start), nil
-}
-
-// openContext makes a context and a queue on one device.
-func openContext(device *opencl.Device) (*opencl.Context, *opencl.Queue, error) {
-	c, err := opencl.Open(device)
-	if err != nil {
-		return nil, nil, err
-	}
-	q, err := c.NewQueue(device, opencl.QueueOptions{})
-	if err != nil {
-		return nil, nil, errors.Join(err, c.Release())
-	}
-	return c, q, nil
 }

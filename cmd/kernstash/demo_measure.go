@@ -25,6 +25,7 @@ const demoMemory = 9
 
 // demoOptions are what the parent of the demonstration needs.
 type demoOptions struct {
+	runtime  string // "": the first that has a device
 	device   string
 	apps     [][]string // nil: those that are here
 	runs     int
@@ -48,6 +49,7 @@ func (o demoOptions) measure(ctx context.Context) (*demoReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.runtime = cold.Runtime
 	const filled = "driver-filled"
 	fill, err := step("driver: filling its own cache", demoChild{warmUp: true}, filled)
 	if err != nil {
@@ -81,8 +83,9 @@ func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string)
 	if err != nil {
 		return report, err
 	}
+	answer := filepath.Join(dir, "kernstash-demo.json") // drivers may write to standard output
 	args := []string{
-		"demo-child", "--device=" + o.device, "--root=" + filepath.Join(o.work, demoRoot),
+		"demo-child", "--runtime=" + o.runtime, "--device=" + o.device, "--report=" + answer, "--root=" + filepath.Join(o.work, demoRoot),
 		"--settings=" + o.settingsFile(), fmt.Sprintf("--stash=%t", c.stash),
 		fmt.Sprintf("--warm-up=%t", c.warmUp), fmt.Sprintf("--memory=%d", c.memory),
 	}
@@ -91,12 +94,16 @@ func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = childEnviron(os.Environ(), dir)
-	var out, log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &limited{&log, 64 << 10}
+	var log bytes.Buffer
+	cmd.Stderr = &limited{&log, 64 << 10}
 	if err := cmd.Run(); err != nil {
 		return report, childError(err, log.String())
 	}
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+	b, err := os.ReadFile(answer)
+	if err != nil {
+		return report, err
+	}
+	if err := json.Unmarshal(b, &report); err != nil {
 		return report, fmt.Errorf("process answered what cannot be read: %w", err)
 	}
 	return report, nil
@@ -106,12 +113,14 @@ func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string)
 func childError(err error, log string) error {
 	text := strings.TrimPrefix(strings.TrimSpace(log), "kernstash: ")
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitUsage {
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == exitUsage:
 		text, _, _ = strings.Cut(text, "\nrun '")
 		return &usageError{errors.New(text)}
-	}
-	if text == "" {
+	case text == "":
 		return fmt.Errorf("process: %w", err)
+	case exit != nil && exit.ExitCode() == exitFound:
+		return errors.New(text) // it says what is the matter
 	}
 	return fmt.Errorf("process: %w: %s", err, text)
 }
@@ -152,7 +161,7 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // newDemoReport puts together what the processes measured.
 func newDemoReport(cold, fill childReport, warm, peer []childReport) *demoReport {
-	r := &demoReport{Device: cold.Device, Runs: len(warm), CompilerStartMS: millis(cold.WarmUp), OK: true}
+	r := &demoReport{Runtime: cold.Runtime, Device: cold.Device, Runs: len(warm), CompilerStartMS: millis(cold.WarmUp), OK: true}
 	for i, p := range demo.All() {
 		row := demoRow{Name: p.Name, Title: p.Title}
 		first := cold.Programs[i]

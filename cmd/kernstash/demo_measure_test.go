@@ -13,7 +13,7 @@ import (
 
 // reportOf makes what a child would report if each program took d.
 func reportOf(d time.Duration, from origin, memory bool) childReport {
-	r := childReport{Device: "device"}
+	r := childReport{Runtime: "opencl", Device: "device"}
 	for _, p := range demo.All() {
 		c := childProgram{Name: p.Name, Total: d, From: from}
 		if memory {

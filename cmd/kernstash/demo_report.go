@@ -19,6 +19,7 @@ const (
 
 // demoReport is what the demonstration found; `demo --json` writes it.
 type demoReport struct {
+	Runtime         string    `json:"runtime"` // opencl, cuda or levelzero
 	Device          string    `json:"device"`
 	Runs            int       `json:"runs"`              // processes behind each median
 	CompilerStartMS float64   `json:"compiler_start_ms"` // once a process, in no row
@@ -32,7 +33,7 @@ type demoReport struct {
 // demoTimes are times from the start of a build to its first result.
 type demoTimes struct {
 	ColdMS   float64 `json:"cold_ms"`
-	DriverMS float64 `json:"driver_ms"` // the driver's own cache, warm
+	DriverMS float64 `json:"driver_ms"` // without kernstash, what the runtime itself keeps being there
 	DiskMS   float64 `json:"disk_ms"`
 	MemoryMS float64 `json:"memory_ms"`
 
@@ -92,9 +93,13 @@ func (r *demoReport) write(w io.Writer, t terminal) error {
 }
 
 func (r *demoReport) writePrograms(b *strings.Builder, t terminal) error {
-	fmt.Fprintf(b, "%s\n", t.paint(bold, printable(r.Device, false)))
+	rt, err := findDemoRuntime(r.Runtime)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n", t.paint(bold, fmt.Sprintf("%s, %s", rt.title, printable(r.Device, false))))
 	fmt.Fprintf(b, "From the start of the build to the first result, in ms; numbers checked in every run.\n\n")
-	rows := newTable("PROGRAM", ">COLD", ">DRIVER'S CACHE", ">DISK", ">MEMORY", ">COLD/DISK", ">DRIVER/DISK", "ANSWERS FROM")
+	rows := newTable("PROGRAM", ">COLD", ">"+strings.ToUpper(rt.peer), ">DISK", ">MEMORY", ">COLD/DISK", ">"+strings.ToUpper(rt.peerWord())+"/DISK", "ANSWERS FROM")
 	for _, p := range r.Programs {
 		rows.add(append(p.cells(p.Name), fmt.Sprintf("%s, %s, %s", p.ColdFrom, p.DiskFrom, p.MemoryFrom))...)
 	}
@@ -104,10 +109,11 @@ func (r *demoReport) writePrograms(b *strings.Builder, t terminal) error {
 	}
 	b.WriteByte('\n')
 	for _, p := range r.Programs {
-		p.bars(b, t)
+		p.bars(b, t, rt.peerWord())
 	}
 	fmt.Fprintf(b, "Starting the compiler took %s ms more in the cold process, counted in no row.\n", figures(r.CompilerStartMS))
-	fmt.Fprintf(b, "Driver's cache and disk: medians of %s each; disk with an empty driver's cache.\n",
+	fmt.Fprintf(b, "%s\n", rt.peerNote)
+	fmt.Fprintf(b, "That and disk: medians of %s each; disk with an empty driver's cache.\n",
 		plural(r.Runs, "fresh process"))
 	for _, p := range r.Programs {
 		for _, text := range p.Problems {
@@ -125,14 +131,14 @@ func (t demoTimes) cells(name string) []string {
 }
 
 // bars draws a program's times, its cold one over the whole width.
-func (r *demoRow) bars(b *strings.Builder, t terminal) {
+func (r *demoRow) bars(b *strings.Builder, t terminal, peer string) {
 	const label = 20
 	width := max(t.width-label, 10)
 	fmt.Fprintf(b, "%s (%s)\n", t.paint(bold, r.Title), r.Name)
 	for _, bar := range []struct {
 		name, color string
 		ms          float64
-	}{{"cold", red, r.ColdMS}, {"driver", yellow, r.DriverMS}, {"disk", green, r.DiskMS}, {"memory", cyan, r.MemoryMS}} {
+	}{{"cold", red, r.ColdMS}, {peer, yellow, r.DriverMS}, {"disk", green, r.DiskMS}, {"memory", cyan, r.MemoryMS}} {
 		share := 0.0
 		if r.ColdMS > 0 {
 			share = bar.ms / r.ColdMS

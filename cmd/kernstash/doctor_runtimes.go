@@ -121,7 +121,7 @@ func probeRun(ctx context.Context, d *opencl.Device, dir string, probe demo.Prog
 	if err != nil {
 		return 0, err
 	}
-	m, err := newStashMachine(cache, d)
+	m, err := openclDevice{d}.cached(cache)
 	if err != nil {
 		return 0, errors.Join(err, cache.Close())
 	}

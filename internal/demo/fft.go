@@ -1,13 +1,9 @@
 package demo
 
 import (
-	_ "embed"
 	"math"
 	"math/cmplx"
 )
-
-//go:embed kernels/fft.cl
-var fftSource string
 
 const (
 	fftPoints  = 1024
@@ -17,7 +13,7 @@ const (
 
 func fft() Program {
 	return Program{
-		Name: "fft", Title: "FFT of 1024 points, radix 4", Source: fftSource,
+		Name: "fft", Title: "FFT of 1024 points, radix 4",
 		Global: []int{fftGroup * fftSignals}, Local: []int{fftGroup}, problem: fftProblem,
 	}
 }

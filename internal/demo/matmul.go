@@ -1,18 +1,14 @@
 package demo
 
 import (
-	_ "embed"
 	"fmt"
 )
-
-//go:embed kernels/matmul.cl
-var matmulSource string
 
 const matmulN = 128
 
 func matmul() Program {
 	return Program{
-		Name: "matmul", Title: "tiled matrix product", Source: matmulSource,
+		Name: "matmul", Title: "tiled matrix product",
 		Options: fmt.Sprintf("-DN=%d", matmulN),
 		Global:  []int{matmulN / 4, matmulN / 4}, Local: []int{8, 8}, problem: matmulProblem,
 	}

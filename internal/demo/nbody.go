@@ -1,13 +1,9 @@
 package demo
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
 )
-
-//go:embed kernels/nbody.cl
-var nbodySource string
 
 const (
 	nbodyN         = 256
@@ -17,7 +13,7 @@ const (
 
 func nbody() Program {
 	return Program{
-		Name: "nbody", Title: "n-body step", Source: nbodySource,
+		Name: "nbody", Title: "n-body step",
 		Options: fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep),
 		Global:  []int{nbodyN}, Local: []int{128}, problem: nbodyProblem,
 	}

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// Program is one of the demonstration's programs: a source with one kernel,
+// Program is one of the demonstration's programs: one kernel in several languages,
 // input for it, and the answer that it must give.
 type Program struct {
 	Name    string // of the kernel too
 	Title   string // for people
 	Source  string // OpenCL C
-	Options string // build options
+	CUDA    string // CUDA C++
+	SPIRV   []byte // of Source with Options
+	Options string // build options of Source and of CUDA, with blanks between
 	Global  []int  // global size
 	Local   []int  // local size
 
@@ -38,9 +40,10 @@ type Machine interface {
 	// Buffer makes a buffer of size bytes that begins with content.
 	Buffer(size int, content []byte) (Buffer, error)
 
-	// Build returns the program of a source. It is what the demonstration is
-	// about: a machine may compile, or know the program already.
-	Build(ctx context.Context, source, options string) (Built, error)
+	// Build returns the program, of the language that the machine builds. It is
+	// what the demonstration is about: a machine may compile, or know the program
+	// already.
+	Build(ctx context.Context, p Program) (Built, error)
 }
 
 // Buffer is memory of the device.
@@ -52,7 +55,8 @@ type Buffer interface {
 
 // Built is a program of a Machine.
 type Built interface {
-	// Launch enqueues a kernel. Args are Buffers, or bytes for a value.
+	// Launch enqueues a kernel. Local divides global. Args are Buffers, or bytes
+	// for a value.
 	Launch(kernel string, global, local []int, args ...any) error
 	Release()
 }
@@ -66,11 +70,6 @@ type Measurement struct {
 
 // ErrWrong is wrapped when a program computed something else than it must.
 var ErrWrong = errors.New("wrong result")
-
-// All returns the programs, cheap ones first.
-func All() []Program {
-	return []Program{vadd(), reduce(), nbody(), fft(), matmul(), sha256d()}
-}
 
 // Run builds the program, launches it once and checks the result. What the
 // program reads is on the device before the clock starts.
@@ -95,7 +94,7 @@ func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
 	}
 
 	start := time.Now()
-	built, err := m.Build(ctx, p.Source, p.Options)
+	built, err := m.Build(ctx, p)
 	if err != nil {
 		return Measurement{}, fmt.Errorf("demo %s: %w", p.Name, err)
 	}

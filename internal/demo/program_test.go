@@ -34,7 +34,7 @@ func (m *fakeMachine) Buffer(size int, content []byte) (Buffer, error) {
 	return &fakeBuffer{m, b}, nil
 }
 
-func (m *fakeMachine) Build(context.Context, string, string) (Built, error) {
+func (m *fakeMachine) Build(context.Context, Program) (Built, error) {
 	if m.buildErr != nil {
 		return nil, m.buildErr
 	}
@@ -52,7 +52,7 @@ func (b *fakeBuffer) Release()              { b.m.released++ }
 // zeros, and NaNs, are wrong answers.
 func TestWrongNumbersAreSeen(t *testing.T) {
 	t.Parallel()
-	for _, p := range All() {
+	for _, p := range append(All(), Warm()) {
 		for _, fill := range []byte{0, 0xff} {
 			m := &fakeMachine{fill: fill}
 			if _, err := p.Run(t.Context(), m); !errors.Is(err, ErrWrong) {
@@ -82,7 +82,7 @@ func TestErrorsAreNotWrongNumbers(t *testing.T) {
 func TestProgramsAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]bool)
-	for _, p := range All() {
+	for _, p := range append(All(), Warm()) {
 		if names[p.Name] {
 			t.Errorf("%s is there twice", p.Name)
 		}
@@ -97,6 +97,9 @@ func TestProgramsAreWhatTheySay(t *testing.T) {
 			if p.Global[d]%p.Local[d] != 0 {
 				t.Errorf("%s: global size %v, local size %v", p.Name, p.Global, p.Local)
 			}
+		}
+		if !regexp.MustCompile(`extern "C" __global__ void[^;{]* ?` + p.Name + `\(`).MatchString(p.CUDA) {
+			t.Errorf("%s: no kernel of that name in CUDA C++", p.Name)
 		}
 		outs := 0
 		for _, a := range p.problem().args {

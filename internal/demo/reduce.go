@@ -1,13 +1,9 @@
 package demo
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
 )
-
-//go:embed kernels/reduce.cl
-var reduceSource string
 
 const (
 	reduceGroup  = 128
@@ -16,7 +12,7 @@ const (
 
 func reduce() Program {
 	return Program{
-		Name: "reduce", Title: "reduction", Source: reduceSource,
+		Name: "reduce", Title: "reduction",
 		Global: []int{reduceGroup * reduceGroups}, Local: []int{reduceGroup}, problem: reduceProblem,
 	}
 }

@@ -3,13 +3,9 @@ package demo
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/binary"
 	"fmt"
 )
-
-//go:embed kernels/sha256d.cl
-var sha256dSource string
 
 const (
 	shaMessages = 512
@@ -18,7 +14,7 @@ const (
 
 func sha256d() Program {
 	return Program{
-		Name: "sha256d", Title: "SHA-256 twice, unrolled", Source: sha256dSource,
+		Name: "sha256d", Title: "SHA-256 twice, unrolled",
 		Global: []int{shaMessages}, Local: []int{64}, problem: sha256dProblem,
 	}
 }

@@ -1,13 +1,8 @@
 package demo
 
-import _ "embed"
-
-//go:embed kernels/vadd.cl
-var vaddSource string
-
 func vadd() Program {
 	return Program{
-		Name: "vadd", Title: "vector add", Source: vaddSource,
+		Name: "vadd", Title: "vector add",
 		Global: []int{256}, Local: []int{64}, problem: vaddProblem,
 	}
 }
