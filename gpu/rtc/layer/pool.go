@@ -1,0 +1,131 @@
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/store"
+)
+
+// native is what the core holds for a live program: what whoever asks for the same
+// program at the same time is served with.
+type native struct {
+	job      kernstash.Job
+	artifact *store.Artifact // nil: there is none
+	output   *rtc.Output
+}
+
+// pool is a library with a directory of programs' names, the core's context of it,
+// and its Runtime. It lives as long as the process.
+type pool struct {
+	rtc.Runtime
+	core *kernstash.Context[*native, struct{}]
+}
+
+var _ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
+
+// poolID finds a pool.
+type poolID struct {
+	api     rtc.API
+	compile uintptr
+	dir     string
+}
+
+type pools struct {
+	mu        sync.Mutex
+	all       map[poolID]*pool
+	libraries map[poolID]*rtc.Library // without directories
+}
+
+// maxPools bounds what is remembered. Names of programs may have any directories.
+const maxPools = 1024
+
+var errPools = errors.New("too many directories in names of programs")
+
+func (p *pools) find(l *Layer, r *Request) (*pool, error) {
+	id := poolID{r.API, r.Compile, rtc.NameDir(r.Program.Name)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.all[id]; known != nil {
+		return known, nil
+	}
+	if len(p.all) >= maxPools {
+		return nil, errPools
+	}
+	if p.all == nil {
+		p.all, p.libraries = make(map[poolID]*pool), make(map[poolID]*rtc.Library)
+	}
+	of := poolID{r.API, r.Compile, ""}
+	library := p.libraries[of]
+	if library == nil {
+		var err error
+		if library, err = rtc.Loaded(r.API, r.Compile, r.Major, r.Minor); err != nil {
+			return nil, err
+		}
+		p.libraries[of] = library
+		l.report(runlog.Event{Kind: runlog.Loaded}, r.API.String())
+	}
+	own := &pool{Runtime: rtc.Runtime{Library: library, Dir: id.dir}}
+	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
+		OptionsAsGiven: true, // what the compiler is given is the application's to say
+		Decided:        func(d kernstash.Decision) { l.decided(d, own.door()) },
+	})
+	if err := own.core.SetLimits(0, 0); err != nil {
+		return nil, err
+	}
+	p.all[id] = own
+	return own, nil
+}
+
+// door names the interposer in reports.
+func (p *pool) door() string { return p.Library.API().String() }
+
+// Output returns what an artifact holds.
+func (p *pool) Output(a *store.Artifact) (*rtc.Output, error) { return rtc.FromArtifact(a) }
+
+// ticketKey finds the Ticket in a build's context: that of the request which the core
+// has build for all who ask.
+type ticketKey struct{}
+
+var errNoTicket = errors.New("no ticket")
+
+// Load reads the artifact.
+func (p *pool) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
+	o, err := p.Output(a)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
+	}
+	return &native{job, a, o}, nil
+}
+
+// Build has the program compiled.
+func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
+	t, ok := ctx.Value(ticketKey{}).(*Ticket)
+	if !ok {
+		return nil, nil, fmt.Errorf("build program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	}
+	o, took, err := t.step(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	if o == nil {
+		return &native{job, nil, nil}, nil, nil
+	}
+	a := o.Artifact()
+	a.Cost = took
+	return &native{job, a, o}, a, nil
+}
+
+// Kernel is not called: kernels are the application's.
+func (p *pool) Kernel(*native, string) (struct{}, error) { return struct{}{}, nil }
+
+// ReleaseProgram does nothing: the library's object is the application's.
+func (p *pool) ReleaseProgram(*native) {}
+
+// ReleaseKernel does nothing.
+func (p *pool) ReleaseKernel(struct{}) {}

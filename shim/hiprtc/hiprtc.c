@@ -1,0 +1,38 @@
+/*
+ * hiprtc.c: HIPRTC, in libamdhip64 or, from ROCm 5.4 on, also in libhiprtc. What links
+ * bitcode (hiprtcLink…) is the library's own.
+ */
+#define PREFIX hiprtc
+#define API hiprtc_api
+
+#include "../rtc/rtc.h"
+
+static const struct rtc_api hiprtc_api = {
+	.number = KSR_HIPRTC,
+	.names = {
+		[RTC_CREATE] = "hiprtcCreateProgram", [RTC_DESTROY] = "hiprtcDestroyProgram", [RTC_ADD] = "hiprtcAddNameExpression",
+		[RTC_COMPILE] = "hiprtcCompileProgram", [RTC_LOWERED] = "hiprtcGetLoweredName", [RTC_VERSION] = "hiprtcVersion",
+		[RTC_SIZE + KSR_CODE] = "hiprtcGetCodeSize", [RTC_GET + KSR_CODE] = "hiprtcGetCode",
+		[RTC_SIZE + KSR_BITCODE] = "hiprtcGetBitcodeSize", [RTC_GET + KSR_BITCODE] = "hiprtcGetBitcode",
+		[RTC_SIZE + LOG_PIECE] = "hiprtcGetProgramLogSize", [RTC_GET + LOG_PIECE] = "hiprtcGetProgramLog",
+	},
+	.errors = {6, 5}, /* HIPRTC_ERROR_COMPILATION, HIPRTC_ERROR_INVALID_OPTION */
+	.broken = 11,     /* HIPRTC_ERROR_INTERNAL_ERROR */
+	.watched = -1,
+};
+
+#include "../rtc/define.h"
+
+PIECE(Code, KSR_CODE)
+PIECE(Bitcode, KSR_BITCODE)
+
+static const char *const names[] = {
+	"hiprtcCreateProgram", "hiprtcDestroyProgram", "hiprtcAddNameExpression", "hiprtcCompileProgram", "hiprtcGetLoweredName",
+	"hiprtcGetCodeSize", "hiprtcGetCode", "hiprtcGetBitcodeSize", "hiprtcGetBitcode", "hiprtcGetProgramLogSize",
+	"hiprtcGetProgramLog", NULL,
+};
+
+static void *take(size_t name, void *real) { return rtc_take(&hiprtc_api, names[name], real); }
+
+extern const struct preload_table hiprtc_table;
+const struct preload_table hiprtc_table = {names, take};

@@ -1,0 +1,72 @@
+/*
+ * choose.c: what dlsym answers.
+ */
+#include "choose.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+__attribute__((visibility("hidden"))) dlsym_fn preload_real_dlsym;
+
+/* The real one is looked up by version, which does not lead to ours: that has none. The
+ * versions are those of glibc's architectures, and of glibc 2.34, which took libdl in. */
+static dlsym_fn real(void)
+{
+	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27", "GLIBC_2.36", "GLIBC_2.0"};
+	dlsym_fn found = __atomic_load_n(&preload_real_dlsym, __ATOMIC_ACQUIRE);
+	for (size_t i = 0; found == NULL && i < sizeof versions / sizeof *versions; i++)
+		*(void **)&found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	__atomic_store_n(&preload_real_dlsym, found, __ATOMIC_RELEASE);
+	return found;
+}
+
+/* Whether a function is of this library. */
+static bool is_ours(const void *function)
+{
+	static const char here;
+	Dl_info us, it;
+	return dladdr(&here, &us) != 0 && dladdr(function, &it) != 0 && us.dli_fbase == it.dli_fbase;
+}
+
+void *preload_find(void *handle, const char *name)
+{
+	dlsym_fn look = real();
+	void *found = look == NULL ? NULL : look(handle, name);
+	if (found != NULL && is_ours(found))
+		found = handle == RTLD_NEXT ? NULL : look(RTLD_NEXT, name);
+	return found != NULL && is_ours(found) ? NULL : found;
+}
+
+/* The name's table; NULL: it is in none. Most names are told by their first letters. */
+static const struct preload_table *table_of(const char *name, size_t *index)
+{
+	for (const struct preload_table *const *t = preload_tables; *t != NULL; t++)
+		for (size_t i = 0; (*t)->names[i] != NULL; i++)
+			if ((*t)->names[i][0] == name[0] && strcmp((*t)->names[i], name) == 0) {
+				*index = i;
+				return *t;
+			}
+	return NULL;
+}
+
+struct choice preload_choose(void *handle, const char *name)
+{
+	struct choice jump = {NULL, false}, none = {NULL, true};
+	size_t index;
+	const struct preload_table *t;
+
+	if (real() == NULL)
+		return none;
+	if (name == NULL || (t = table_of(name, &index)) == NULL)
+		return jump;
+	void *found = preload_real_dlsym(handle, name);
+	if (found == NULL)
+		return jump; /* for the caller's own dlerror */
+	if (is_ours(found)) {
+		/* The global scope: what would be there without us. */
+		found = preload_find(RTLD_NEXT, name);
+		if (found == NULL)
+			return none; /* dlerror says so */
+	}
+	return (struct choice){t->take(index, found), true};
+}

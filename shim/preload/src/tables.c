@@ -1,0 +1,13 @@
+/*
+ * tables.c: whose functions are stood before. A table is a const struct preload_table
+ * with its names; see shim/nvrtc/nvrtc.c.
+ */
+#include "../preload.h"
+
+extern const struct preload_table nvrtc_table, hiprtc_table;
+
+const struct preload_table *const preload_tables[] = {
+	&nvrtc_table,
+	&hiprtc_table,
+	NULL,
+};

@@ -1,0 +1,169 @@
+/*
+ * rtc.h: the interposer for run-time compilers of one make: NVRTC and HIPRTC, whose
+ * functions have the same shapes and the same first error codes.
+ *
+ * The application's own program is made by the real library as always, and stays. Where
+ * the cache knows what its compile would make it is left uncompiled, and queries are
+ * answered from what is stored. Should anything be asked that this cannot answer, the
+ * real program is compiled then, and asked.
+ *
+ * Several libraries of one interface may be in a process, each with programs of its own:
+ * a struct rtc_library stands for one. Functions that the application found by dlsym know
+ * theirs, as there is a set of them for each library; those that it is linked to find it
+ * by their caller. A program that is known knows its own.
+ */
+#ifndef KERNSTASH_SHIM_RTC_H
+#define KERNSTASH_SHIM_RTC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../capi/kernstash_rtc.h"
+#include "../library/library.h"
+#include "../preload/preload.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The functions of an interface. What gives code, and the log, are pieces: PIECES of
+ * them, in the order of KSR_PTX to KSR_BITCODE, then the log. */
+enum { PIECES = KSR_FORMS + 1, LOG_PIECE = KSR_FORMS, OTHERS = 6 };
+enum rtc_function {
+	RTC_CREATE, RTC_DESTROY, RTC_ADD, RTC_COMPILE, RTC_LOWERED, RTC_VERSION,
+	RTC_SIZE,                    /* of a piece */
+	RTC_GET = RTC_SIZE + PIECES, /* a piece */
+	RTC_OTHER = RTC_GET + PIECES, /* asked of a program, and answered by the real one alone */
+	RTC_FUNCTIONS = RTC_OTHER + OTHERS
+};
+
+/* An interface. */
+struct rtc_api {
+	uint32_t number;                         /* KSR_NVRTC, KSR_HIPRTC */
+	const char *names[RTC_FUNCTIONS];        /* NULL: it has none such */
+	int errors[2];                           /* with which the compiler refuses a program: the program, the options */
+	int broken;                              /* error: internal */
+	int watched;                             /* the RTC_OTHER after which a program is nobody's to serve; -1: none */
+};
+
+enum { RTC_LIBRARIES = 8 };
+
+struct rtc_library {
+	const struct rtc_api *api; /* NULL: the slot is free */
+	void *real[RTC_FUNCTIONS];
+	int major, minor;          /* of its version; 0, 0: not asked yet, or it does not tell */
+};
+
+extern struct rtc_library rtc_libraries[RTC_LIBRARIES];
+
+/* Whoever calls a function: of a library by dlsym (library), or linked (caller). */
+struct rtc_caller {
+	const struct rtc_api *api;
+	struct rtc_library *library; /* or NULL */
+	const void *address;
+};
+
+/* libraries.c */
+
+/* The library that a real function is of; NULL: there are too many, or we stay out. */
+struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real);
+/* The real function that a caller means; NULL: there is none. */
+void *rtc_real(const struct rtc_caller *c, enum rtc_function f);
+/* The library that a caller means, or NULL. */
+struct rtc_library *rtc_library_for(const struct rtc_caller *c);
+
+/* What dlsym answers for a name of an interface: our function for the library that real
+ * is of, or real. */
+void *rtc_take(const struct rtc_api *api, const char *name, void *real);
+
+/* slots.c: our function for a library's. */
+void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f);
+
+/* programs.c: the records. */
+
+struct rtc_answers; /* what is stored of a program, kept */
+
+struct rtc_program {
+	struct rtc_program *link;
+	void *handle;
+	struct rtc_library *library;
+	unsigned pins;             /* who uses the record: its place in the table, calls; under the lock */
+	const char *unknown;       /* why it can not be asked for, or NULL */
+	char *source, *name;
+	unsigned nheaders, nexpressions, noptions;
+	char **headers, **includes, **expressions;
+	char **options;            /* of the compile that is answered for */
+	struct rtc_answers *answers; /* of it; kept until the program is gone */
+	bool served;               /* answers are to be given; else the real one is asked */
+	bool compiled;             /* the real one is */
+	bool busy;                 /* a thread compiles; others wait */
+};
+
+struct rtc_program *rtc_program_get(void *handle); /* pinned, or NULL: none of ours */
+void rtc_program_put(struct rtc_program *p);
+/* Remembers a program; copies what it is given. Without memory it is not remembered. */
+void rtc_program_add(struct rtc_library *l, void *handle, const char *source, const char *name, int nheaders,
+	const char *const *headers, const char *const *includes);
+/* Takes a program out of the table, with a pin; NULL: none of ours. */
+struct rtc_program *rtc_program_take(void *handle);
+void rtc_program_back(struct rtc_program *p); /* into it, and puts */
+/* Of one program one thread at a time. */
+void rtc_program_lock(struct rtc_program *p);
+void rtc_program_unlock(struct rtc_program *p);
+/* A copy of a list of strings; NULL: no memory. */
+char **rtc_copy_list(const char *const *list, unsigned n);
+void rtc_free_list(char **list, unsigned n);
+
+/* answers.c */
+
+struct rtc_answers *rtc_answers_copy(const ksr_output *o); /* NULL: no memory */
+const ksr_output *rtc_answers_output(const struct rtc_answers *a);
+void rtc_answers_free(struct rtc_answers *a);
+
+/* gather.c: what a compile made. */
+
+struct rtc_gathered {
+	ksr_output output;
+	void *memory[PIECES];
+	ksr_lowered *lowered;
+};
+
+bool rtc_gather(const struct rtc_program *p, bool all, struct rtc_gathered *g); /* false: it can not be told */
+void rtc_gathered_free(struct rtc_gathered *g);
+
+/* ask.c: the library. */
+
+uint32_t rtc_begin(const ksr_request *request, ksr_reply *reply);
+void rtc_done(uint64_t ticket, const ksr_outcome *outcome);
+void rtc_end(uint64_t ticket);
+void rtc_passed(const struct rtc_api *api, const char *reason);
+void rtc_forked(void); /* in the child of a fork */
+
+/* While on, programs that this thread makes are nobody's business but the compiler's: the
+ * caller is a cache itself. */
+EXPORT void kernstash_rtc_aside(int on);
+bool rtc_stepped_aside(void);
+
+/* calls.c: the functions. */
+
+int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
+	const char *const *headers, const char *const *includes);
+int rtc_destroy(struct rtc_caller c, void **program);
+int rtc_add(struct rtc_caller c, void *program, const char *expression);
+int rtc_compile(struct rtc_caller c, void *program, int noptions, const char *const *options);
+int rtc_lowered(struct rtc_caller c, void *program, const char *expression, const char **name);
+int rtc_size(struct rtc_caller c, unsigned piece, void *program, size_t *size);
+int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to);
+int rtc_other(struct rtc_caller c, unsigned other, void *program, void *a, void *b);
+
+/* Shapes of the real functions. */
+typedef int (*rtc_create_fn)(void **, const char *, const char *, int, const char *const *, const char *const *);
+typedef int (*rtc_destroy_fn)(void **);
+typedef int (*rtc_add_fn)(void *, const char *);
+typedef int (*rtc_compile_fn)(void *, int, const char *const *);
+typedef int (*rtc_lowered_fn)(void *, const char *, const char **);
+typedef int (*rtc_version_fn)(int *, int *);
+typedef int (*rtc_size_fn)(void *, size_t *);
+typedef int (*rtc_get_fn)(void *, char *);
+typedef int (*rtc_other_fn)(void *, void *, void *);
+
+#endif
