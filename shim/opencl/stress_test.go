@@ -41,6 +41,7 @@ func TestStress(t *testing.T) {
 		{"rebuilds", []string{"FAKE_DEVICES=2"}, -1, -1},
 		{"forked-with", nil, -1, 0},
 		{"forked", nil, 0, 0}, // here; there each builds
+		{"forked-during", []string{"FAKE=slow"}, 2, 0},
 		{"aside", nil, 2, 2},
 		{"answers", []string{"FAKE=answer", "FAKE_KIND=1"}, 2, 0},
 		// Faults of the library and of the driver.

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void compiled_free_one(struct compiled *c)
+static void compiled_free(struct compiled *c)
 {
 	if (c->id != 0)
 		library_released(c->id);
@@ -28,12 +28,35 @@ static void compiled_free_one(struct compiled *c)
 	free(c);
 }
 
-void compiled_free(struct compiled *c)
+struct compiled *compiled_use(struct program *p)
 {
-	for (struct compiled *older; c != NULL; c = older) {
-		older = c->older;
-		compiled_free_one(c);
-	}
+	state_lock();
+	struct compiled *c = p->compiled;
+	if (c != NULL)
+		c->uses++;
+	state_unlock();
+	return c;
+}
+
+void compiled_unuse(struct compiled *c)
+{
+	if (c == NULL)
+		return;
+	state_lock();
+	bool last = --c->uses == 0;
+	state_unlock();
+	if (last)
+		compiled_free(c);
+}
+
+/* Makes it the program's, which takes the use over. NULL: it has none any more. */
+static void set_compiled(struct program *p, struct compiled *c)
+{
+	state_lock();
+	struct compiled *old = p->compiled;
+	p->compiled = c;
+	state_unlock();
+	compiled_unuse(old);
 }
 
 /* The text of a program that is given as a header. */
@@ -63,6 +86,8 @@ static struct compiled *compiled_new(struct program *p, cl_uint n, const cl_devi
 	cl_uint nheaders, const cl_program *headers, const char **names)
 {
 	struct compiled *c = calloc(1, sizeof(*c));
+	if (c != NULL)
+		c->uses = 1;
 	if (c == NULL || (nheaders > 0 && (headers == NULL || names == NULL))) {
 		free(c);
 		return NULL;
@@ -84,17 +109,6 @@ static struct compiled *compiled_new(struct program *p, cl_uint n, const cl_devi
 	return c;
 }
 
-static void set_compiled(struct program *p, struct compiled *c)
-{
-	state_lock();
-	p->compiled = c;
-	if (c != NULL) {
-		c->older = p->compilations;
-		p->compilations = c;
-	}
-	state_unlock();
-}
-
 static void set_built(struct program *p, uint64_t set)
 {
 	state_lock();
@@ -111,11 +125,11 @@ static void compile_over(struct program *p)
 	bool logged = false;
 	for (cl_uint i = 0; c != NULL && c->pending && i < c->n; i++)
 		logged = logged || c->known[i].log.size > 0;
-	if (c != NULL && !logged)
-		p->compiled = NULL;
 	state_unlock();
 	if (logged)
 		program_compile(p, true);
+	else
+		set_compiled(p, NULL);
 }
 
 /* Has the driver do it, with headers made anew: the application may have let go
@@ -191,16 +205,18 @@ cl_int program_compile(struct program *p, bool forget)
 	cl_int code = CL_SUCCESS;
 	state_lock();
 	struct compiled *c = p->compiled;
-	while (c != NULL && c->doing) { /* by another thread */
+	while (c != NULL && c->doing == state_generation()) { /* by another thread */
 		state_wait();
 		c = p->compiled;
 	}
 	bool pending = c != NULL && c->pending;
-	if (pending)
-		c->doing = true;
-	if (c != NULL && forget)
-		p->compiled = NULL;
+	if (pending) {
+		c->doing = state_generation();
+		c->uses++;
+	}
 	state_unlock();
+	if (forget)
+		set_compiled(p, NULL);
 	if (!pending)
 		return CL_SUCCESS;
 	/* What is forgotten is compiled for its log alone. */
@@ -212,40 +228,51 @@ cl_int program_compile(struct program *p, bool forget)
 	}
 	state_lock();
 	c->pending = code != CL_SUCCESS;
-	c->doing = false;
+	c->doing = 0;
 	state_wake();
 	state_unlock();
+	compiled_unuse(c);
 	return code;
+}
+
+/* The answer of what is known: false where there is none. */
+static bool answer_known(const struct compiled *c, cl_device_id device, cl_program_build_info what, size_t room, void *to,
+	size_t *size_ret, cl_int *code)
+{
+	static const cl_build_status status = CL_BUILD_SUCCESS;
+	static const cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
+	cl_uint i = 0;
+	while (i < c->n && c->devices[i] != device)
+		i++;
+	if (i == c->n)
+		return false;
+	switch (what) {
+	case CL_PROGRAM_BUILD_STATUS:
+		*code = answer(&status, sizeof(status), room, to, size_ret);
+		return true;
+	case CL_PROGRAM_BINARY_TYPE:
+		*code = answer(&type, sizeof(type), room, to, size_ret);
+		return true;
+	case CL_PROGRAM_BUILD_LOG:
+		if (c->known[i].log.data == NULL)
+			return false;
+		*code = answer_text(c->known[i].log, room, to, size_ret);
+		return true;
+	}
+	return false;
 }
 
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
 	size_t *size_ret, cl_int *code)
 {
-	static const cl_build_status status = CL_BUILD_SUCCESS;
-	static const cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
+	struct compiled *c = compiled_use(p);
 	state_lock();
-	const struct compiled *c = p->compiled;
 	bool pending = c != NULL && c->pending;
 	state_unlock();
-	if (!pending)
-		return false;
-	for (cl_uint i = 0; i < c->n; i++) {
-		if (c->devices[i] != device)
-			continue;
-		switch (what) {
-		case CL_PROGRAM_BUILD_STATUS:
-			*code = answer(&status, sizeof(status), room, to, size_ret);
-			return true;
-		case CL_PROGRAM_BINARY_TYPE:
-			*code = answer(&type, sizeof(type), room, to, size_ret);
-			return true;
-		case CL_PROGRAM_BUILD_LOG:
-			if (c->known[i].log.data == NULL)
-				break;
-			*code = answer_text(c->known[i].log, room, to, size_ret);
-			return true;
-		}
-	}
+	bool answered = pending && answer_known(c, device, what, room, to, size_ret, code);
+	compiled_unuse(c);
+	if (!pending || answered)
+		return answered;
 	*code = program_compile(p, false);
 	return *code != CL_SUCCESS;
 }

@@ -8,6 +8,7 @@
 struct inputs {
 	cl_uint n;
 	struct program **programs; /* pinned */
+	struct compiled **compiled; /* a use of each */
 	struct unit_text *texts;
 	ksl_unit *units;
 };
@@ -18,9 +19,12 @@ static void inputs_free(struct inputs *in)
 		if (in->programs[i] != NULL)
 			program_put(in->programs[i]);
 	}
+	for (cl_uint i = 0; in->compiled != NULL && i < in->n; i++)
+		compiled_unuse(in->compiled[i]);
 	for (cl_uint i = 0; in->texts != NULL && i < in->n; i++)
 		unit_free(&in->texts[i]);
 	free(in->programs);
+	free(in->compiled);
 	free(in->texts);
 	free(in->units);
 }
@@ -28,16 +32,15 @@ static void inputs_free(struct inputs *in)
 /* false: something about them is unknown. */
 static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
 {
-	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->texts)), calloc(n, sizeof(*in->units))};
-	if (in->programs == NULL || in->texts == NULL || in->units == NULL)
+	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->compiled)), calloc(n, sizeof(*in->texts)),
+		calloc(n, sizeof(*in->units))};
+	if (in->programs == NULL || in->compiled == NULL || in->texts == NULL || in->units == NULL)
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		struct program *p = in->programs[i] = program_get(handles[i]);
 		if (p == NULL)
 			return false;
-		state_lock();
-		const struct compiled *c = p->compiled;
-		state_unlock();
+		const struct compiled *c = in->compiled[i] = compiled_use(p);
 		if (c == NULL || !unit_of(p, &in->texts[i], &in->units[i]))
 			return false;
 		for (cl_uint d = 0; d < ndevices; d++) {
@@ -183,7 +186,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	struct link l = {.context = context, .n = n, .ninputs = ninputs, .list = list, .options = options, .inputs = inputs,
 		.code = CL_SUCCESS};
 	const char *reason = NULL;
-	struct inputs in = {0, NULL, NULL, NULL};
+	struct inputs in = {0, NULL, NULL, NULL, NULL};
 	cl_program handle;
 	ksl_reply reply;
 	const ksl_api *api = NULL;

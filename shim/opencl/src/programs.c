@@ -25,7 +25,7 @@ static void program_free(struct program *p)
 		free(c);
 	}
 	shadow_put(p->shadow);
-	compiled_free(p->compilations);
+	compiled_unuse(p->compiled);
 	free(p->seen.hashes);
 	free(p->devices);
 	free(p);

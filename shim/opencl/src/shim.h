@@ -56,6 +56,9 @@ void state_unlock(void);
 void state_wait(void); /* until somebody wakes; under the lock */
 void state_wake(void);
 void state_guard_fork(void); /* the lock is free in forked children */
+/* Never 0, and another in a forked child: the parent's threads, which one may wait
+ * for, are not there. Under the lock. */
+unsigned state_generation(void);
 
 /* All under the lock. */
 struct entry *table_find(const struct table *t, const void *key);
@@ -135,7 +138,7 @@ struct seen { /* launches told, by hash */
 
 /* What clCompileProgram made of a program, of known parts. */
 struct compiled {
-	struct compiled *older; /* kept: another thread may be looking at it */
+	unsigned uses;       /* under the lock: the program's, and calls' */
 	cl_uint n;
 	cl_device_id *devices;
 	char *options; /* or NULL */
@@ -143,7 +146,7 @@ struct compiled {
 	ksl_header *headers;
 	uint64_t id;         /* the library's name for what it read of files; 0: it reads none, or unknown */
 	bool pending;        /* known to succeed, and not done */
-	bool doing;          /* by a thread, which others wait for */
+	unsigned doing;      /* by a thread of this generation, which others wait for; 0: by none */
 	ksl_artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
 };
 
@@ -161,7 +164,6 @@ struct program {
 	uint64_t built;      /* by the driver, in the application's own program: a bit for each device */
 	struct shadow *shadow;
 	struct compiled *compiled; /* NULL: it was not, or of unknown parts */
-	struct compiled *compilations; /* all that were */
 	uint64_t id;         /* the library's name for the program; 0: none */
 	struct seen seen;
 	bool building;       /* by a thread, which others wait for */
@@ -199,7 +201,8 @@ void program_end_build(struct program *p);
 
 /* compile.c */
 
-void compiled_free(struct compiled *c);
+struct compiled *compiled_use(struct program *p); /* the program's, with a use of it; or NULL */
+void compiled_unuse(struct compiled *c);          /* NULL: nothing */
 /* Makes up for a compilation that was skipped: the driver has then compiled it, or
  * the program has a shadow for it, which is_object. With forget what was compiled is
  * void. An error: the driver has no resources for it. */

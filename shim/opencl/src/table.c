@@ -16,8 +16,13 @@ void state_wait(void) { pthread_cond_wait(&changed, &lock); }
 
 void state_wake(void) { pthread_cond_broadcast(&changed); }
 
+static unsigned generation = 1;
+
+unsigned state_generation(void) { return generation; }
+
 static void in_child(void)
 {
+	generation++;
 	pthread_mutex_unlock(&lock);
 	library_child();
 }

@@ -9,6 +9,7 @@
  *     mangled    answers that contradict the contract
  *     answer     CL_PROGRAM_BINARIES is to answer with something else
  *     partial    the first device is always missing
+ *     slow       begin takes half a second
  *
  * FAKE_KIND is the kind of the driver's code.
  */
@@ -264,6 +265,8 @@ static uint32_t begin(const ksl_request *r, ksl_reply *reply)
 	*reply = (ksl_reply){.action = KSL_PASS, .reason = "asked to"};
 	if (mode("pass"))
 		return KSL_PASS;
+	if (mode("slow"))
+		usleep(500000);
 	struct ticket *t = calloc(1, sizeof(*t));
 	t->n = r->ndevices;
 	t->what = r->what;

@@ -283,6 +283,35 @@ static void forked_with(void)
 	clReleaseProgram(p);
 }
 
+static void *build_once(void *p)
+{
+	CHECK(clBuildProgram(p, 0, NULL, "-x", NULL, NULL) == CL_SUCCESS);
+	return NULL;
+}
+
+/* A child of a process in which another thread builds the same program. */
+static void forked_during(void)
+{
+	cl_program p = make(1);
+	pthread_t id;
+	CHECK(pthread_create(&id, NULL, build_once, p) == 0);
+	usleep(200000);
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20);
+		build_once(p);
+		CHECK(status(p) == CL_BUILD_SUCCESS);
+		_exit(0);
+	}
+	int how = 77;
+	CHECK(waitpid(child, &how, 0) == child);
+	CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+	pthread_join(id, NULL);
+	use(p);
+	clReleaseProgram(p);
+}
+
 /* What was restored from one form answers with another. */
 static void answers(void)
 {
@@ -326,7 +355,8 @@ int main(int argc, char **argv)
 		void (*of)(void);
 	} parts[] = {{"first", first}, {"loop", loop}, {"threads", threads}, {"same", same}, {"small", small},
 		{"callbacks", callbacks}, {"lifetimes", lifetimes}, {"rebuilds", rebuilds}, {"forked", forked},
-		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers}};
+		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers},
+		{"forked-during", forked_during}};
 	cl_platform_id platform;
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
 	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 4, devices, NULL) == CL_SUCCESS);
