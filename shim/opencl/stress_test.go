@@ -41,6 +41,13 @@ func TestStress(t *testing.T) {
 		{"rebuilds", []string{"FAKE_DEVICES=2"}, -1, -1},
 		{"forked-with", nil, -1, 0},
 		{"forked", nil, 0, 0}, // here; there each builds
+		// Compiled again with a log of none, and built after all: known, too.
+		{"separately", nil, -1, -1},
+		{"separately", []string{"FAKE=unlinked"}, -1, -1},
+		{"separately", []string{"FAKE=pass"}, -1, -1},
+		{"separately", []string{"FAKE_KIND=2"}, -1, -1},
+		{"together", nil, -1, -1},
+		{"together", []string{"FAKE=unlinked"}, -1, -1},
 		{"forked-during", []string{"FAKE=slow"}, 2, 0},
 		{"aside", nil, 2, 2},
 		{"answers", []string{"FAKE=answer", "FAKE_KIND=1"}, 2, 0},

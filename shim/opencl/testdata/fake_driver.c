@@ -29,6 +29,7 @@ struct _cl_command_queue { int unused; };
 struct _cl_program {
 	int magic, references, kernels;
 	bool from_binary;
+	bool object; /* compiled, not linked */
 	char *code, *options;
 	size_t size;
 	cl_build_status status[DEVICES];
@@ -134,6 +135,11 @@ EXPORT cl_context clCreateContext(const cl_context_properties *properties, cl_ui
 EXPORT cl_int clGetContextInfo(cl_context c, cl_context_info what, size_t room, void *to, size_t *ret)
 {
 	cl_uint one = 1;
+	cl_device_id first = &devices[0];
+	if (c == NULL)
+		return CL_INVALID_CONTEXT;
+	if (what == CL_CONTEXT_DEVICES)
+		return give(&first, sizeof(first), room, to, ret);
 	check(c == &context && what == CL_CONTEXT_REFERENCE_COUNT, "an unknown context");
 	return give(&one, sizeof(one), room, to, ret);
 }
@@ -186,7 +192,7 @@ EXPORT cl_program clCreateProgramWithBinary(cl_context c, cl_uint n, const cl_de
 	cl_int result = CL_SUCCESS;
 	(void)c;
 	for (cl_uint i = 0; i < n; i++) {
-		bool good = lengths[i] >= 3 && memcmp(binaries[i], "bin", 3) == 0;
+		bool good = lengths[i] >= 3 && (memcmp(binaries[i], "bin", 3) == 0 || memcmp(binaries[i], "obj", 3) == 0);
 		if (status != NULL)
 			status[i] = good ? CL_SUCCESS : CL_INVALID_BINARY;
 		if (!good)
@@ -196,7 +202,11 @@ EXPORT cl_program clCreateProgramWithBinary(cl_context c, cl_uint n, const cl_de
 		result = CL_OUT_OF_HOST_MEMORY;
 	if (code != NULL)
 		*code = result;
-	return result != CL_SUCCESS ? NULL : add(binaries[0] + 3, lengths[0] - 3, true, n, list);
+	if (result != CL_SUCCESS)
+		return NULL;
+	cl_program p = add(binaries[0] + 3, lengths[0] - 3, true, n, list);
+	p->object = memcmp(binaries[0], "obj", 3) == 0;
+	return p;
 }
 
 EXPORT cl_int clRetainProgram(cl_program p)
@@ -270,6 +280,7 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 	bool kernels = p->kernels > 0;
 	builds += !p->from_binary;
 	restores += p->from_binary;
+	p->object = false;
 	free(p->options);
 	p->options = strdup(options == NULL ? "" : options);
 	pthread_mutex_unlock(&lock);
@@ -298,6 +309,73 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 	if (notify != NULL)
 		notify(p, data);
 	return bad ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+EXPORT cl_int clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, cl_uint nheaders,
+	const cl_program *headers, const char **names, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	if (p == NULL)
+		return CL_INVALID_PROGRAM;
+	check(p->magic == PROGRAM, "compilation of a dead program");
+	if ((n == 0) != (list == NULL) || (notify == NULL && data != NULL) || (nheaders == 0) != (headers == NULL) ||
+		(nheaders == 0) != (names == NULL))
+		return CL_INVALID_VALUE;
+	for (cl_uint i = 0; i < nheaders; i++)
+		check(headers[i] != NULL && headers[i]->magic == PROGRAM && names[i] != NULL, "dead header");
+	pthread_mutex_lock(&lock);
+	bool kernels = p->kernels > 0;
+	if (!kernels) {
+		builds++;
+		free(p->options);
+		p->options = strdup(options == NULL ? "" : options);
+		p->object = true;
+	}
+	pthread_mutex_unlock(&lock);
+	if (kernels)
+		return CL_INVALID_OPERATION;
+	bool bad = strstr(p->code, "#error") != NULL;
+	set_status(p, bad ? CL_BUILD_ERROR : CL_BUILD_SUCCESS);
+	if (notify != NULL)
+		notify(p, data);
+	return bad ? CL_COMPILE_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+EXPORT cl_program clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
+	const cl_program *inputs, void(CL_CALLBACK *notify)(cl_program, void *), void *data, cl_int *code)
+{
+	cl_int unused;
+	char text[1 << 16] = "";
+	if (code == NULL)
+		code = &unused;
+	*code = c != &context ? CL_INVALID_CONTEXT
+		: (n == 0) != (list == NULL) || ninputs == 0 || inputs == NULL || (notify == NULL && data != NULL) ? CL_INVALID_VALUE
+																										   : CL_SUCCESS;
+	for (cl_uint i = 0; *code == CL_SUCCESS && i < ninputs; i++) {
+		if (inputs[i] == NULL) {
+			*code = CL_INVALID_PROGRAM;
+			break;
+		}
+		check(inputs[i]->magic == PROGRAM, "link of a dead program");
+		pthread_mutex_lock(&lock);
+		if (!inputs[i]->object || (!inputs[i]->from_binary && inputs[i]->status[0] != CL_BUILD_SUCCESS))
+			*code = CL_INVALID_OPERATION;
+		pthread_mutex_unlock(&lock);
+		if (strlen(text) + inputs[i]->size + 1 >= sizeof(text))
+			*code = CL_OUT_OF_RESOURCES;
+		else
+			strcat(text, inputs[i]->code);
+	}
+	if (*code != CL_SUCCESS)
+		return NULL;
+	cl_program p = add(text, strlen(text), false, inputs[0]->n, inputs[0]->devices);
+	p->options = strdup(options == NULL ? "" : options);
+	pthread_mutex_lock(&lock);
+	builds++;
+	pthread_mutex_unlock(&lock);
+	set_status(p, CL_BUILD_SUCCESS);
+	if (notify != NULL)
+		notify(p, data);
+	return p;
 }
 
 /* The nth kernel's name. */
@@ -344,14 +422,14 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 	case CL_PROGRAM_BINARY_SIZES:
 		pthread_mutex_lock(&lock);
 		for (cl_uint i = 0; i < p->n; i++)
-			sizes[i] = p->status[p->devices[i]->number] == CL_BUILD_SUCCESS ? p->size + 3 : 0;
+			sizes[i] = p->status[p->devices[i]->number] == CL_BUILD_SUCCESS || (p->object && p->from_binary) ? p->size + 3 : 0;
 		pthread_mutex_unlock(&lock);
 		return give(sizes, p->n * sizeof(sizes[0]), room, to, ret);
 	case CL_PROGRAM_BINARIES:
 		for (cl_uint i = 0; to != NULL && i < p->n; i++) {
 			char *at = ((char **)to)[i];
 			if (at != NULL) {
-				memcpy(at, "bin", 3);
+				memcpy(at, p->object ? "obj" : "bin", 3);
 				memcpy(at + 3, p->code, p->size);
 			}
 		}
@@ -370,6 +448,13 @@ EXPORT cl_int clGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_bui
 	pthread_mutex_unlock(&lock);
 	if (what == CL_PROGRAM_BUILD_STATUS)
 		return give(&status, sizeof(status), room, to, ret);
+	if (what == CL_PROGRAM_BINARY_TYPE) {
+		cl_program_binary_type type = p->object && (p->from_binary || status == CL_BUILD_SUCCESS)
+			? CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT
+			: status == CL_BUILD_SUCCESS ? CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+										 : CL_PROGRAM_BINARY_TYPE_NONE;
+		return give(&type, sizeof(type), room, to, ret);
+	}
 	const char *text = what == CL_PROGRAM_BUILD_LOG ? (status == CL_BUILD_ERROR ? "error\n" : "") : p->options == NULL ? "" : p->options;
 	return give(text, strlen(text) + 1, room, to, ret);
 }
@@ -396,7 +481,7 @@ EXPORT cl_kernel clCreateKernel(cl_program p, const char *name, cl_int *code)
 	pthread_mutex_lock(&lock);
 	cl_build_status status = p->status[p->devices[0]->number];
 	pthread_mutex_unlock(&lock);
-	for (size_t i = 0; status == CL_BUILD_SUCCESS && kernel_name(p, i, found); i++) {
+	for (size_t i = 0; status == CL_BUILD_SUCCESS && !p->object && kernel_name(p, i, found); i++) {
 		if (strcmp(found, name) == 0) {
 			if (code != NULL)
 				*code = CL_SUCCESS;

@@ -10,6 +10,7 @@
  *     answer     CL_PROGRAM_BINARIES is to answer with something else
  *     partial    the first device is always missing
  *     slow       begin takes half a second
+ *     unlinked   no link is known, ever
  *
  * FAKE_KIND is the kind of the driver's code.
  */
@@ -294,6 +295,8 @@ static uint32_t then(uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, k
 			o->artifact.nkernels, o->artifact.binary.data != NULL);
 		char name[512];
 		file_name(name, sizeof(name), t->entries[i].key);
+		if (t->what == KSL_LINK && mode("unlinked"))
+			continue;
 		if (o->result == KSL_BUILT && (o->artifact.binary.data != NULL || t->what == KSL_COMPILE))
 			keep(t->entries[i].key, &o->artifact);
 		if (o->result == KSL_REFUSED) {

@@ -283,6 +283,121 @@ static void forked_with(void)
 	clReleaseProgram(p);
 }
 
+static cl_program compiled(const char *text, cl_uint nheaders, cl_program header)
+{
+	const char *name = "h.h";
+	cl_program p = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
+	CHECK(p != NULL);
+	CHECK(clCompileProgram(p, 0, NULL, "-c", nheaders, nheaders > 0 ? &header : NULL, nheaders > 0 ? &name : NULL, NULL, NULL) ==
+		CL_SUCCESS);
+	return p;
+}
+
+static cl_program linked(cl_program a, cl_program b)
+{
+	cl_int code = 77;
+	cl_program inputs[2] = {a, b}, p = clLinkProgram(context, 1, devices, NULL, 2, inputs, NULL, NULL, &code);
+	CHECK(p != NULL && code == CL_SUCCESS);
+	return p;
+}
+
+static const char unit_a[] = "/* a */ kernel void first(int *first, int *second)";
+static const char unit_b[] = " kernel void second_b()";
+
+/* What a compiled program says. */
+static void check_compiled(cl_program p)
+{
+	size_t size = 0;
+	char object[256] = "", *to = object;
+	cl_program_binary_type type = 77;
+	cl_int code = 77;
+	CHECK(status(p) == CL_BUILD_SUCCESS);
+	CHECK(clGetProgramBuildInfo(p, devices[0], CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL) == CL_SUCCESS &&
+		type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) == CL_SUCCESS && size > 3);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(to), &to, NULL) == CL_SUCCESS && strncmp(object, "obj", 3) == 0);
+	CHECK(clGetProgramBuildInfo(p, devices[0], CL_PROGRAM_BUILD_OPTIONS, sizeof(object), object, NULL) == CL_SUCCESS &&
+		strcmp(object, "-c") == 0);
+	CHECK(clCreateKernel(p, "first", &code) == NULL && code != CL_SUCCESS);
+	CHECK(references(p) == 1);
+}
+
+/* Programs that are compiled and linked, used and given up in all orders. */
+static void separately(void)
+{
+	for (int i = 0; i < 8; i++) {
+		cl_program header = make(1000), a = compiled(unit_a, (cl_uint)i % 2, header), b = compiled(unit_b, 0, NULL);
+		clReleaseProgram(header);
+		if (i == 2)
+			check_compiled(a);
+		cl_program p = linked(a, b), q = i == 3 ? linked(a, b) : NULL;
+		if (i == 4)
+			check_compiled(b);
+		if (i == 5)
+			CHECK(clCompileProgram(a, 0, NULL, "-d", 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+		if (i == 6) { /* built after all */
+			CHECK(clBuildProgram(a, 0, NULL, "-e", NULL, NULL) == CL_SUCCESS);
+			cl_kernel k = clCreateKernel(a, "first", NULL);
+			CHECK(k != NULL && clCompileProgram(a, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL) == CL_INVALID_OPERATION);
+			clReleaseKernel(k);
+		}
+		if (i % 4 < 2) {
+			clReleaseProgram(a);
+			clReleaseProgram(b);
+		}
+		use(p);
+		if (q != NULL)
+			use(q);
+		clReleaseProgram(p);
+		if (q != NULL)
+			clReleaseProgram(q);
+		if (i % 4 >= 2) {
+			clReleaseProgram(b);
+			clReleaseProgram(a);
+		}
+	}
+	/* One that is not compiled, and calls that make no sense. */
+	cl_int code = 77;
+	cl_program a = make(1);
+	CHECK(clLinkProgram(context, 0, NULL, NULL, 1, &a, NULL, NULL, &code) == NULL && code == CL_INVALID_OPERATION);
+	CHECK(clLinkProgram(context, 0, NULL, NULL, 0, NULL, NULL, NULL, &code) == NULL && code == CL_INVALID_VALUE);
+	CHECK(clLinkProgram(NULL, 0, NULL, NULL, 1, &a, NULL, NULL, &code) == NULL && code == CL_INVALID_CONTEXT);
+	CHECK(clLinkProgram(context, 0, NULL, NULL, 1, &a, NULL, &code, NULL) == NULL);
+	CHECK(clCompileProgram(a, 1, NULL, NULL, 0, NULL, NULL, NULL, NULL) == CL_INVALID_VALUE);
+	CHECK(clCompileProgram(a, 0, NULL, NULL, 1, NULL, NULL, NULL, NULL) == CL_INVALID_VALUE);
+	CHECK(clCompileProgram(a, 0, NULL, NULL, 0, NULL, NULL, NULL, &code) == CL_INVALID_VALUE);
+	CHECK(clCompileProgram(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL) == CL_INVALID_PROGRAM);
+	clReleaseProgram(a);
+}
+
+/* Threads that use the same compiled programs. */
+static cl_program shared_a, shared_b;
+static void *link_shared(void *argument)
+{
+	for (int i = 0; i < 20; i++) {
+		cl_program p = linked(shared_a, shared_b);
+		use(p);
+		clReleaseProgram(p);
+		if (*(int *)argument % 2 == 1)
+			check_compiled(shared_a);
+	}
+	return NULL;
+}
+
+static void together(void)
+{
+	pthread_t ids[4];
+	int numbers[4] = {0, 1, 2, 3};
+	shared_a = compiled(unit_a, 0, NULL);
+	shared_b = compiled(unit_b, 0, NULL);
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_create(&ids[i], NULL, link_shared, &numbers[i]) == 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(ids[i], NULL);
+	clReleaseProgram(shared_a);
+	clReleaseProgram(shared_b);
+}
+
 static void *build_once(void *p)
 {
 	CHECK(clBuildProgram(p, 0, NULL, "-x", NULL, NULL) == CL_SUCCESS);
@@ -356,7 +471,7 @@ int main(int argc, char **argv)
 	} parts[] = {{"first", first}, {"loop", loop}, {"threads", threads}, {"same", same}, {"small", small},
 		{"callbacks", callbacks}, {"lifetimes", lifetimes}, {"rebuilds", rebuilds}, {"forked", forked},
 		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers},
-		{"forked-during", forked_during}};
+		{"forked-during", forked_during}, {"separately", separately}, {"together", together}};
 	cl_platform_id platform;
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
 	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 4, devices, NULL) == CL_SUCCESS);
