@@ -30,9 +30,12 @@ type door struct {
 
 	mu      sync.Mutex
 	devices map[key.Digest]*device
-
-	sources sync.Map // digest of an image → string: why its sources are not enough of a key
+	sources map[key.Digest]string // of images: why their sources are not enough of a key
 }
+
+// maxSources bounds the images of which that is remembered: a service may make
+// programs for ever. What is forgotten is worked out again.
+const maxSources = 4096
 
 //export ks_go_open
 func ks_go_open(arg unsafe.Pointer) {

@@ -21,7 +21,7 @@ func TestHostForks(t *testing.T) {
 func TestHostWithRights(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("needs root, to make a set-user-id program")
+		t.Skip("NOT RUN: only root can make a program that others run as root")
 	}
 	h := newHost(t, cbuild.Library(t).Compile(t, parts))
 	dir, err := os.MkdirTemp("", "kernstash-setuid-")

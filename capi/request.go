@@ -65,8 +65,11 @@ func newRequest(r *C.ks_request) (*request, error) {
 // they read besides themselves is not in the key. It is worked out once for each
 // image.
 func (d *door) againstSources(image key.Digest, material []byte, versioned bool) string {
-	if known, ok := d.sources.Load(image); ok {
-		return known.(string)
+	d.mu.Lock()
+	known, ok := d.sources[image]
+	d.mu.Unlock()
+	if ok {
+		return known
 	}
 	against := ""
 	for rest := material; len(rest) >= 9 && against == ""; {
@@ -84,7 +87,12 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 			against = "a source reads other files (" + line + "), and no library version is given"
 		}
 	}
-	d.sources.Store(image, against)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sources == nil || len(d.sources) >= maxSources {
+		d.sources = make(map[key.Digest]string)
+	}
+	d.sources[image] = against
 	return against
 }
 

@@ -85,7 +85,7 @@ func TestUnderValgrind(t *testing.T) {
 	t.Parallel()
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
-		t.Skip("valgrind is not installed")
+		t.Skip("NOT RUN: no valgrind: apt-get install valgrind")
 	}
 	s := newStage(t, fake)
 	r := s.mustRun(t, nil, valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
