@@ -1,5 +1,5 @@
 /*
- * behind.c: the functions behind us.
+ * behind.c: the functions behind us, all of one loader.
  */
 #include "shim.h"
 
@@ -7,63 +7,59 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../preload/preload.h"
+
 static struct behind found;
-static void *(*_Atomic finder)(const char *name);
 
-void levelzero_behind(void *(*find)(const char *name))
+static void find_all(const void *function)
 {
-	void *(*none)(const char *) = NULL;
-	atomic_compare_exchange_strong(&finder, &none, find);
+	struct {
+		const char *name;
+		void *to;
+	} all[] = {
+#define OWN(name) {#name, &found.name}
+		OWN(zeModuleCreate) /* the first */, OWN(zeModuleDestroy), OWN(zeModuleBuildLogGetString),
+		OWN(zeModuleBuildLogDestroy), OWN(zeModuleGetNativeBinary), OWN(zeModuleGetKernelNames),
+#undef OWN
+		{"zeDriverGet", &found.queries.driver_get},
+		{"zeDeviceGet", &found.queries.device_get},
+		{"zeDeviceGetSubDevices", &found.queries.device_get_sub_devices},
+		{"zeDriverGetProperties", &found.queries.driver_get_properties},
+		{"zeDriverGetApiVersion", &found.queries.driver_get_api_version},
+		{"zeDriverGetExtensionProperties", &found.queries.driver_get_extension_properties},
+		{"zeDeviceGetProperties", &found.queries.device_get_properties},
+		{"zeDeviceGetModuleProperties", &found.queries.device_get_module_properties},
+		{"zeDeviceGetComputeProperties", &found.queries.device_get_compute_properties},
+		{"zeDevicePciGetPropertiesExt", &found.queries.device_pci_get_properties},
+	};
+	enum { N = sizeof(all) / sizeof(*all) };
+	const char *names[N];
+	void *functions[N];
+	for (int i = 0; i < N; i++)
+		names[i] = all[i].name;
+	preload_beside(function, names, N, functions);
+	/* Another one who stands before the loader, behind us, may have a few of them alone. */
+	bool next = functions[0] != NULL && preload_find(RTLD_NEXT, names[0]) == functions[0];
+	for (int i = 0; i < N; i++)
+		*(void **)all[i].to = functions[i] == NULL && next ? preload_find(RTLD_NEXT, names[i]) : functions[i];
 }
 
-/* In what follows us, or, where that has none because a library with a scope of its own
- * calls (a module of an interpreter, a plug-in), in the loader that is open. */
-static void *find_here(const char *name)
+const struct behind *lz_behind_beside(const void *function)
 {
-	static void *where;
-	if (where == NULL) {
-		if (dlsym(RTLD_NEXT, "zeModuleCreate") != NULL)
-			where = RTLD_NEXT;
-		else
-			where = dlopen("libze_loader.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static atomic_bool known;
+	if (atomic_load(&known))
+		return &found;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&known)) {
+		find_all(function);
+		atomic_store(&known, true);
 	}
-	return where == NULL ? NULL : dlsym(where, name);
-}
-
-static void find_all(void)
-{
-	void *(*find)(const char *) = atomic_load(&finder);
-	if (find == NULL)
-		find = find_here;
-#define FIND(name) *(void **)&found.name = find(#name)
-	FIND(zeInit);
-	FIND(zeInitDrivers);
-	FIND(zeModuleCreate);
-	FIND(zeModuleDestroy);
-	FIND(zeModuleBuildLogGetString);
-	FIND(zeModuleBuildLogDestroy);
-	FIND(zeModuleGetNativeBinary);
-	FIND(zeModuleGetKernelNames);
-#undef FIND
-	ksz_queries *q = &found.queries;
-	q->driver_get = find("zeDriverGet");
-	q->device_get = find("zeDeviceGet");
-	q->device_get_sub_devices = find("zeDeviceGetSubDevices");
-	q->driver_get_properties = find("zeDriverGetProperties");
-	q->driver_get_api_version = find("zeDriverGetApiVersion");
-	q->driver_get_extension_properties = find("zeDriverGetExtensionProperties");
-	q->device_get_properties = find("zeDeviceGetProperties");
-	q->device_get_module_properties = find("zeDeviceGetModuleProperties");
-	q->device_get_compute_properties = find("zeDeviceGetComputeProperties");
-	q->device_pci_get_properties = find("zeDevicePciGetPropertiesExt");
-}
-
-const struct behind *lz_behind(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, find_all);
+	pthread_mutex_unlock(&lock);
 	return &found;
 }
+
+const struct behind *lz_behind(void) { return &found; }
 
 bool lz_whole(void)
 {

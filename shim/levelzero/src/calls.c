@@ -21,6 +21,9 @@ const ksz_api *lz_library(void)
 
 static _Thread_local int aside;
 
+/* While on, modules that this thread makes are nobody's business but the driver's: the
+ * caller is a cache itself. */
+EXPORT void kernstash_levelzero_aside(int on);
 EXPORT void kernstash_levelzero_aside(int on) { aside = on; }
 
 bool lz_stepped_aside(void) { return aside != 0; }

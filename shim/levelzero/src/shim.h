@@ -8,15 +8,25 @@
 
 #include "../../../capi/kernstash_levelzero.h"
 #include "../../library/library.h"
-#include "../levelzero.h"
+#include "ze.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* ---- What stands before (init.c, module.c, log.c) ---------------------- */
+
+/* Makes a function the zeInit, or the zeInitDrivers, that ours calls. False: it is another
+ * one already. */
+bool lz_init_behind(bool drivers, void *function);
+ze_result_t ks_zeInit(uint32_t flags);
+ze_result_t ks_zeInitDrivers(uint32_t *count, void *drivers, void *desc);
+ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t device, const ze_module_desc_t *desc,
+	ze_module_handle_t *module, ze_module_build_log_handle_t *log);
+ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *size, char *text);
+ze_result_t ks_zeModuleBuildLogDestroy(ze_module_build_log_handle_t log);
 
 /* ---- Behind us (behind.c) ---------------------------------------------- */
 
 struct behind {
-	ze_result_t (*zeInit)(uint32_t);
-	ze_result_t (*zeInitDrivers)(uint32_t *, void *, void *);
 	ze_result_t (*zeModuleCreate)(ze_context_handle_t, ze_device_handle_t, const ze_module_desc_t *, ze_module_handle_t *,
 		ze_module_build_log_handle_t *);
 	ze_result_t (*zeModuleDestroy)(ze_module_handle_t);
@@ -27,7 +37,10 @@ struct behind {
 	ksz_queries queries;
 };
 
-/* The functions of the API behind us; one that is not there is NULL. */
+/* The functions of the API behind us; one that is not there is NULL. They are those of the
+ * loader that the first function asked about is of. */
+const struct behind *lz_behind_beside(const void *function);
+/* The same, once they are found: all are NULL before. */
 const struct behind *lz_behind(void);
 
 /* Whether all are there that a module needs to be restored or taken. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FIND(name) __typeof__(&name) own_##name = (__typeof__(&name))dlsym(loader, #name)
 
@@ -32,7 +33,7 @@ int main(int argc, char **argv)
 	void *loader = dlopen(name, flags);
 	if (strcmp(how, "path") == 0) {
 		Dl_info info;
-		if (dladdr(dlsym(loader, "zeInit"), &info) == 0)
+		if (dladdr(dlsym(loader, "zeDriverGet"), &info) == 0)
 			return 1;
 		snprintf(path, sizeof(path), "%s", info.dli_fname);
 		loader = dlopen(path, flags);
@@ -65,5 +66,6 @@ int main(int argc, char **argv)
 	n = 0;
 	own_zeModuleGetKernelNames(module, &n, NULL);
 	printf("%u kernels, log of %zu\n", n, length);
+	usleep(150000); /* what is stored and told in the background is */
 	return 0;
 }

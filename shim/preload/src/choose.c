@@ -57,7 +57,9 @@ struct choice preload_choose(void *handle, const char *name)
 
 	if (real() == NULL)
 		return none;
-	if (name == NULL || (t = table_of(name, &index)) == NULL)
+	/* RTLD_NEXT is what another one asks who stands in between: what is behind him. If he is
+	 * behind us, ours would lead back to him. */
+	if (name == NULL || handle == RTLD_NEXT || (t = table_of(name, &index)) == NULL)
 		return jump;
 	void *found = preload_real_dlsym(handle, name);
 	if (found == NULL)

@@ -4,10 +4,11 @@
  */
 #include "../preload.h"
 
-extern const struct preload_table nvrtc_table, hiprtc_table;
+extern const struct preload_table nvrtc_table, hiprtc_table, levelzero_table;
 
 const struct preload_table *const preload_tables[] = {
 	&nvrtc_table,
 	&hiprtc_table,
+	&levelzero_table,
 	NULL,
 };
