@@ -93,7 +93,7 @@ func works(t *testing.T, prefix string) {
 	if out := do(t, list); !strings.Contains(out, "Platform #0") {
 		t.Errorf("clinfo: %s", out)
 	}
-	if !strings.Contains(stderr.String(), "the layer was loaded in 1 process") {
+	if !strings.Contains(stderr.String(), "the cache was loaded in 1 process") {
 		t.Errorf("clinfo: %s", &stderr)
 	}
 }

@@ -80,7 +80,7 @@ func install(dir string) error {
 	if err := os.MkdirAll(lib, 0o700); err != nil {
 		return err
 	}
-	for _, name := range []string{"libkernstash_opencl_layer.so", "libkernstash.so.1"} {
+	for _, name := range []string{"libkernstash_opencl_layer.so", "libkernstash_preload.so", "libkernstash.so.1"} {
 		if err := emptyLibrary(filepath.Join(lib, name), ""); err != nil {
 			return err
 		}
@@ -541,7 +541,7 @@ func TestInherited(t *testing.T) {
 	if [ -L /proc/$$/fd/$f ]; then echo $f; readlink /proc/$$/fd/$f; fi
 done
 ulimit -a; umask; pwd; grep -E 'Sig(Blk|Ign)|Threads|NoNewPrivs' /proc/self/status
-nice; cat /proc/self/oom_score_adj; echo "$0 $@"; env | grep -v KERNSTASH_ | grep -v OPENCL_LAYERS | grep -v ^_= | sort`
+nice; cat /proc/self/oom_score_adj; echo "$0 $@"; env | grep -v KERNSTASH_ | grep -v OPENCL_LAYERS | grep -v LD_PRELOAD | grep -v ^_= | sort`
 	for name, before := range map[string]string{
 		"plain":             `exec "$@"`,
 		"closed input":      `exec 0<&-; exec "$@"`,
@@ -727,7 +727,7 @@ func TestWhyNothing(t *testing.T) {
 		{[]string{"--door", "preload"}, []string{"true"}, "called nothing of OpenCL"},
 		{[]string{"--no-cache"}, []string{"true"}, "switched off"},
 		{nil, event(`{"event":"out","pid":1,"reason":"address space is limited"}`), "stayed out: address space is limited"},
-		{nil, event(`{"event":"loaded","pid":1,"door":"opencl-layer"}`), "loaded in 1 process, which built no program"},
+		{nil, event(`{"event":"loaded","pid":1,"door":"opencl-layer"}`), "the cache was loaded in 1 process, which built no program"},
 		{nil, event(`{"event":"asked","pid":1,"outcome":"passed","reason":"binary"}`), "the application's own cache answered: it made 1 program of binaries"},
 	} {
 		out, _ := under(append([]string{}, tt.flags...), tt.args...).CombinedOutput()
@@ -752,6 +752,7 @@ func copyFile(t *testing.T, from, to string) {
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	layer := filepath.Join(tree, "lib", "kernstash", "libkernstash_opencl_layer.so")
+	preload := filepath.Join(tree, "lib", "kernstash", "libkernstash_preload.so")
 	old, knows := t.TempDir(), t.TempDir()
 	for dir, text := range map[string]string{old: "nothing", knows: "OPENCL_LAYERS"} {
 		if err := emptyLibrary(filepath.Join(dir, "libOpenCL.so.1"), text); err != nil {
@@ -762,31 +763,41 @@ func TestVariables(t *testing.T) {
 		flags, env []string
 		want       []string
 	}{
-		"a loader that knows layers": {nil, []string{"LD_LIBRARY_PATH=" + knows}, []string{"KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=" + layer}},
-		"a loader that does not":     {nil, []string{"LD_LIBRARY_PATH=" + old}, []string{"KERNSTASH_OPENCL_DOOR=preload", "LD_PRELOAD=" + layer}},
+		"a loader that knows layers": {nil, []string{"LD_LIBRARY_PATH=" + knows}, []string{"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer}},
+		"a loader that does not":     {nil, []string{"LD_LIBRARY_PATH=" + old}, []string{"KERNSTASH_OPENCL_DOOR=preload", "LD_PRELOAD=" + layer + ":" + preload}},
 		"layers there already": {
 			nil,
 			[]string{"LD_LIBRARY_PATH=" + knows, "OPENCL_LAYERS=/a.so:/b.so"},
-			[]string{"KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
+			[]string{"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
 		},
 		"ours is there already": {
 			nil,
 			[]string{"LD_LIBRARY_PATH=" + knows, "OPENCL_LAYERS=/a.so:" + layer},
-			[]string{"KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=/a.so:" + layer},
+			[]string{"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=/a.so:" + layer},
 		},
-		"by hand": {[]string{"--door", "preload"}, []string{"LD_LIBRARY_PATH=" + knows}, []string{"KERNSTASH_OPENCL_DOOR=preload", "LD_PRELOAD=" + layer}},
+		"by hand": {[]string{"--door", "preload"}, []string{"LD_LIBRARY_PATH=" + knows}, []string{"KERNSTASH_OPENCL_DOOR=preload", "LD_PRELOAD=" + layer + ":" + preload}},
 		"settings": {
 			[]string{"--door=layer", "--read-only", "--dir", "/x/y", "--max-size", "1g", "--set", "eviction=lru"},
 			nil,
 			[]string{
 				"KERNSTASH_DIR=/x/y", "KERNSTASH_EVICTION=lru", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=read-only",
-				"KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=" + layer,
+				"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer,
 			},
 		},
 		"a flag is the last word": {
 			[]string{"--door=layer", "--refresh"},
 			[]string{"KERNSTASH_MODE=observe"},
-			[]string{"KERNSTASH_MODE=refresh", "KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=" + layer},
+			[]string{"KERNSTASH_MODE=refresh", "KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
+		},
+		"OpenCL alone": {
+			[]string{"--no-preload"},
+			[]string{"LD_LIBRARY_PATH=" + knows},
+			[]string{"KERNSTASH_OPENCL_DOOR=layer", "OPENCL_LAYERS=" + layer},
+		},
+		"preloaded already": {
+			[]string{"--door=layer"},
+			[]string{"LD_PRELOAD=" + preload + " /none/a.so"},
+			[]string{"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload + " /none/a.so", "OPENCL_LAYERS=" + layer},
 		},
 		"no cache": {[]string{"--no-cache"}, nil, []string{"KERNSTASH_DISABLE=1"}},
 		"disabled": {nil, []string{"KERNSTASH_DISABLE=1"}, []string{"KERNSTASH_DISABLE=1"}},
@@ -823,7 +834,12 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(link, "run", "-q", "--door", "layer", "--", "sh", "-c", "echo $OPENCL_LAYERS")
-	out, err := cmd.CombinedOutput()
+	var warned strings.Builder
+	cmd.Stderr = &warned
+	out, err := cmd.Output()
+	if !strings.Contains(warned.String(), "LD_PRELOAD takes no path with a space") {
+		t.Errorf("of a path with a space it says %q", warned.String())
+	}
 	if want := filepath.Join(dir, "lib", "kernstash", "libkernstash_opencl_layer.so") + "\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v", out, err)
 	}

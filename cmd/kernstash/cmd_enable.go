@@ -29,6 +29,10 @@ program of that name under 'kernstash run --quiet'. The directory has to come fi
 in PATH. What starts the program by its full path, as some .desktop files do, is
 not reached.
 
+For the session that is OpenCL, through its loader: NVRTC, HIPRTC and Level Zero
+have none with layers, and nothing is to be preloaded into every program. With
+--app they are served as well.
+
 Enabling again brings what was written up to date. Files that are not of
 'kernstash enable' are never written over.
 
@@ -118,6 +122,7 @@ func (a *app) enableSession(cmd *cobra.Command, o *launch.Options) error {
 	if err != nil {
 		return err
 	}
+	o.NoPreload = true // nothing is to be preloaded into every program
 	all, err := a.variables(cmd, o, nil)
 	if err != nil {
 		return err

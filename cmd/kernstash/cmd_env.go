@@ -123,11 +123,18 @@ func (a *app) variables(cmd *cobra.Command, o *launch.Options, env []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	layer, err := launch.FindLayer(os.Environ(), self)
+	libraries, err := launch.Find(os.Environ(), self)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := launch.Variables(env, layer, door)
+	if o.NoPreload {
+		libraries.Preload = ""
+	}
+	libraries, cannot := libraries.Preloadable()
+	if cannot != nil {
+		fmt.Fprintf(a.err, "kernstash: warning: %s\n", printable(cannot.Error(), false))
+	}
+	entry, err := launch.Variables(env, libraries, door)
 	return append(all, entry...), err
 }
 

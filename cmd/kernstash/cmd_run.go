@@ -14,9 +14,9 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command with the cache in it and in all that it starts",
-		Long: `Run a command, and all that it starts, with the cache: OpenCL programs that were
-compiled before are loaded, others are compiled and kept. The command need not
-know of it.
+		Long: `Run a command, and all that it starts, with the cache: what it compiles through
+OpenCL, NVRTC (CUDA), HIPRTC (HIP) or Level Zero and was compiled before is loaded,
+the rest is compiled and kept. The command need not know of it.
 
 Signals, the terminal, file descriptors and the exit status are the command's, as
 if it had been started without us. In the end a short table on standard error says
@@ -26,7 +26,9 @@ takes our process over.
 
 The layer gets into a program through the OpenCL loader (OPENCL_LAYERS). Where the
 loader that the command would find knows no layers, as the one that CUDA brings,
-it is preloaded (LD_PRELOAD). --door decides that by hand.
+it is preloaded (LD_PRELOAD). --door decides that by hand. For NVRTC, HIPRTC and
+Level Zero, which have no layers, a small library is always preloaded; not with
+--no-preload. 'kernstash doctor -- COMMAND' says what a command compiles with.
 
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
@@ -39,6 +41,7 @@ EXIT STATUS
   127  there is no such command`,
 		Example: `  kernstash run -- clinfo
   kernstash run --report -- hashcat -b -m 0
+  kernstash run -- python3 train.py
   kernstash run --observe --json canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
 		Args: func(_ *cobra.Command, args []string) error {

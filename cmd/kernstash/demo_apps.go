@@ -63,7 +63,7 @@ func (o demoOptions) measureApps(ctx context.Context, apps [][]string) (all []de
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := launch.FindLayer(os.Environ(), self); err != nil {
+	if _, err := launch.Find(os.Environ(), self); err != nil {
 		return nil, err.Error(), nil
 	}
 	command, err := commandPath()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -129,10 +130,20 @@ func isDriver(library string) bool {
 	return slices.ContainsFunc(drivers, func(d string) bool { return strings.HasPrefix(library, d) })
 }
 
-// fits says whether our library is for the machine that the command is for.
+// fits says whether our libraries are for the machine that the command is for.
 func (t Target) fits() bool {
-	self, err := ldso.Inspect("/proc/self/exe")
-	return err != nil || t.Program == nil || t.Program.Class == self.Class && t.Program.Machine == self.Machine
+	if t.Program == nil {
+		return true
+	}
+	machine, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	return !known || t.Program.Class == elf.ELFCLASS64 && t.Program.Machine == machine
+}
+
+// Preloads says whether something may be preloaded into the command: the dynamic
+// linker of a program for another machine would complain on standard error, and
+// musl's refuses to start.
+func (t Target) Preloads() bool {
+	return t.fits() && (t.Program == nil || !strings.Contains(filepath.Base(t.Program.Linker), "musl"))
 }
 
 // kindOf names a program's machine for people.

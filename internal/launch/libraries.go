@@ -7,11 +7,20 @@ import (
 	"strings"
 )
 
-// Layer is the file name of the OpenCL layer, Library of what it opens.
+// Layer is the file name of the OpenCL layer, Preload of what stands before compilers
+// that have no loader with layers (NVRTC, HIPRTC, Level Zero), Library of what both
+// open.
 const (
 	Layer   = "libkernstash_opencl_layer.so"
+	Preload = "libkernstash_preload.so"
 	Library = "libkernstash.so.1"
 )
+
+// Libraries are the files that come into programs.
+type Libraries struct {
+	Layer   string
+	Preload string // "" where it is not installed, or not wanted
+}
 
 // LibraryDir is the variable that says where the libraries are.
 const LibraryDir = "KERNSTASH_LIBDIR"
@@ -24,19 +33,23 @@ func (e *MissingError) Error() string {
 		Layer, Library, strings.Join(e.Looked, ", "), LibraryDir)
 }
 
-// FindLayer returns the path of the layer, beside which the library lies:
-// in the directory that KERNSTASH_LIBDIR names, else in one that goes with the
-// program, wherever that was moved to. The error is a *MissingError.
-func FindLayer(env []string, program string) (string, error) {
+// Find returns the paths of the libraries, which lie beside each other: in the
+// directory that KERNSTASH_LIBDIR names, else in one that goes with the program,
+// wherever that was moved to. The error is a *MissingError.
+func Find(env []string, program string) (Libraries, error) {
 	var looked []string
 	for _, dir := range libraryDirs(environ(env).get(LibraryDir), program) {
 		layer := filepath.Join(dir, Layer)
 		if isFile(layer) && isFile(filepath.Join(dir, Library)) {
-			return layer, nil
+			preload := filepath.Join(dir, Preload)
+			if !isFile(preload) {
+				preload = ""
+			}
+			return Libraries{layer, preload}, nil
 		}
 		looked = append(looked, dir)
 	}
-	return "", &MissingError{looked}
+	return Libraries{}, &MissingError{looked}
 }
 
 // libraryDirs are: where `make install` puts them, where distributions do, and
@@ -62,4 +75,15 @@ func libraryDirs(named, program string) []string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// Preloadable returns the libraries as they can be used: without the one to preload,
+// and with the reason, where the dynamic linker cannot be told of it.
+func (l Libraries) Preloadable() (Libraries, error) {
+	if preloadable(l.Preload) {
+		return l, nil
+	}
+	why := fmt.Errorf("NVRTC, HIPRTC and Level Zero go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
+	l.Preload = ""
+	return l, why
 }

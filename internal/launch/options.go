@@ -19,7 +19,10 @@ type Options struct {
 	Set     []string // name=value
 	Config  string   // settings file
 
-	Door   string // auto, layer or preload
+	Door string // auto, layer or preload
+
+	NoPreload bool // the interposers stay out
+
 	Quiet  bool
 	Report bool   // in full
 	JSON   string // file
@@ -32,7 +35,8 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Refresh, "refresh", false, "compile everything, and replace what is stored (mode refresh)")
 	fs.BoolVar(&o.Observe, "observe", false, "compile everything, and compare it with what is stored (mode observe)")
 	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk (setting max-size)")
-	fs.StringVar(&o.Door, "door", DoorAuto, "how to get into programs: auto, layer (OPENCL_LAYERS) or preload (LD_PRELOAD)")
+	fs.StringVar(&o.Door, "door", DoorAuto, "how to get into OpenCL programs: auto, layer (OPENCL_LAYERS) or preload (LD_PRELOAD)")
+	fs.BoolVar(&o.NoPreload, "no-preload", false, "serve OpenCL alone: nothing is preloaded for NVRTC, HIPRTC and Level Zero")
 }
 
 // BindRun adds the flags of `kernstash run` alone.

@@ -14,8 +14,9 @@ type Outcome struct {
 	Signal  string   `json:"signal,omitempty"` // that the command died by
 	Millis  float64  `json:"elapsed_ms"`
 
-	Door     string `json:"door"`            // layer, preload, or none
-	Layer    string `json:"layer,omitempty"` // the file
+	Door     string `json:"door"`              // layer, preload, or none
+	Layer    string `json:"layer,omitempty"`   // the file
+	Preload  string `json:"preload,omitempty"` // likewise, of what stands before other compilers
 	Loader   string `json:"opencl_loader,omitempty"`
 	Disabled bool   `json:"disabled"`
 	Note     string `json:"note,omitempty"` // why nothing was asked for

@@ -81,7 +81,7 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	r.outcome.Disabled = env.get("KERNSTASH_DISABLE") == "1"
 	if !r.outcome.Disabled {
 		r.target = Look(file, env)
-		if env, err = r.enter(env, o.Door); err != nil {
+		if env, err = r.enter(env, o); err != nil {
 			return nil, err
 		}
 	}
@@ -115,27 +115,34 @@ func searchPath(env environ) string {
 
 // enter adds what brings the layer in. Without libraries the command runs
 // without a cache: it is not to suffer for an installation that is not whole.
-func (r *runner) enter(env environ, wanted string) (environ, error) {
-	door, err := r.target.Door(wanted)
+func (r *runner) enter(env environ, o *Options) (environ, error) {
+	door, err := r.target.Door(o.Door)
 	if err != nil {
 		return nil, err
 	}
 	r.outcome.Loader = r.target.Loader
 	self, err := os.Executable()
-	var layer string
+	var libraries Libraries
 	if err == nil {
-		layer, err = FindLayer(env, self)
+		libraries, err = Find(env, self)
+	}
+	if o.NoPreload || !r.target.Preloads() {
+		libraries.Preload = ""
+	}
+	libraries, cannot := libraries.Preloadable()
+	if cannot != nil {
+		say(fmt.Sprintf("kernstash: warning: %s\n", human.Printable(cannot.Error(), false)))
 	}
 	var variables []Variable
 	if err == nil {
-		variables, err = Variables(env, layer, door)
+		variables, err = Variables(env, libraries, door)
 	}
 	if err != nil {
 		say(fmt.Sprintf("kernstash: warning: the command runs without the cache: %v\n", err))
 		r.outcome.Note, r.warned = err.Error(), true
 		return env, nil
 	}
-	r.outcome.Door, r.outcome.Layer = door, layer
+	r.outcome.Door, r.outcome.Layer, r.outcome.Preload = door, libraries.Layer, libraries.Preload
 	return env.with(variables), nil
 }
 

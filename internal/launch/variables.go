@@ -8,23 +8,37 @@ import (
 // DoorVariable tells the layer which of the two doors is ours.
 const DoorVariable = "KERNSTASH_OPENCL_DOOR"
 
-// Variables returns what brings the layer into programs by a door, beside what
-// an environment has already.
-func Variables(env []string, layer, door string) ([]Variable, error) {
+// Variables returns what brings the libraries into programs, the OpenCL layer by a
+// door, beside what an environment has already.
+func Variables(env []string, l Libraries, door string) ([]Variable, error) {
 	e := environ(env)
 	all := []Variable{{DoorVariable, door}}
+	var preload []string
 	if door == DoorPreload {
-		if strings.ContainsAny(layer, " :") {
-			return nil, fmt.Errorf("%s: LD_PRELOAD takes no path with a space or a colon", layer)
+		preload = append(preload, l.Layer)
+	} else {
+		if strings.ContainsRune(l.Layer, ':') {
+			return nil, fmt.Errorf("%s: OPENCL_LAYERS takes no path with a colon", l.Layer)
 		}
-		// Behind others: a sanitizer's runtime must come first.
-		return append(all, Variable{"LD_PRELOAD", last(e.get("LD_PRELOAD"), layer, ": ")}), nil
+		// In front, which is next to the driver: the cache sees the programs that
+		// other layers have made of the application's. Also, ocl-icd writes into the
+		// variable, so that children of a program inherit the first layer alone.
+		all = append(all, Variable{"OPENCL_LAYERS", first(e.get("OPENCL_LAYERS"), l.Layer, ":")})
 	}
-	if strings.ContainsRune(layer, ':') {
-		return nil, fmt.Errorf("%s: OPENCL_LAYERS takes no path with a colon", layer)
+	if l.Preload != "" {
+		preload = append(preload, l.Preload)
 	}
-	// In front, which is next to the driver: the cache sees the programs that
-	// other layers have made of the application's. Also, ocl-icd writes into the
-	// variable, so that children of a program inherit the first layer alone.
-	return append(all, Variable{"OPENCL_LAYERS", first(e.get("OPENCL_LAYERS"), layer, ":")}), nil
+	list := e.get("LD_PRELOAD")
+	for _, library := range preload {
+		if !preloadable(library) {
+			return nil, fmt.Errorf("%s: LD_PRELOAD takes no path with a space or a colon", library)
+		}
+		list = last(list, library, ": ") // behind others: a sanitizer's runtime must come first
+	}
+	if len(preload) > 0 {
+		all = append(all, Variable{"LD_PRELOAD", list})
+	}
+	return all, nil
 }
+
+func preloadable(path string) bool { return !strings.ContainsAny(path, " :") }

@@ -31,9 +31,13 @@ func (o *Outcome) why(t Target) string {
 		for _, c := range s.Doors {
 			n += c.N
 		}
-		return fmt.Sprintf("the layer was loaded in %s, which built no program", processes(n))
+		return fmt.Sprintf("the cache was loaded in %s, which built no program", processes(n))
 	}
-	return "the layer was not loaded: " + o.notLoaded(t)
+	text := "the layer was not loaded: " + o.notLoaded(t)
+	if o.Preload != "" && t.Program != nil && !t.Program.Static {
+		text += "; and nothing called NVRTC, HIPRTC or Level Zero"
+	}
+	return text
 }
 
 func processes(n int) string {
@@ -75,7 +79,7 @@ func (o *Outcome) notLoaded(t Target) string {
 	case t.SetID:
 		return of + " runs with rights that you have not (set-user-id, or file capabilities)"
 	case t.Program == nil:
-		return of + " started no program that uses OpenCL"
+		return of + " started no program that compiles for a GPU"
 	case !t.fits():
 		return fmt.Sprintf("%s is %s, the layer is not for that", of, kindOf(t.Program))
 	case t.Program.Static:

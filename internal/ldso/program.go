@@ -2,6 +2,7 @@ package ldso
 
 import (
 	"bufio"
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 // Program is an executable file as far as the dynamic linker is concerned.
 type Program struct {
 	Path    string
-	Static  bool // there is no dynamic linker in it
+	Static  bool   // there is no dynamic linker in it
+	Linker  string // the dynamic linker that it wants; "" for none
 	Class   elf.Class
 	Machine elf.Machine
 	Needed  []string // libraries that it is linked with
@@ -66,6 +68,9 @@ func Inspect(path string) (*Program, error) {
 	return p, nil
 }
 
+// maxLinker bounds the path of a dynamic linker.
+const maxLinker = 4096
+
 func parse(r io.ReaderAt) (_ *Program, err error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -74,7 +79,9 @@ func parse(r io.ReaderAt) (_ *Program, err error) {
 	p := &Program{Static: true, Class: f.Class, Machine: f.Machine}
 	for _, prog := range f.Progs {
 		if prog.Type == elf.PT_INTERP {
-			p.Static = false
+			name := make([]byte, min(prog.Filesz, maxLinker))
+			n, _ := prog.ReadAt(name, 0)
+			p.Static, p.Linker = false, string(bytes.TrimRight(name[:n], "\x00"))
 		}
 	}
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
