@@ -21,9 +21,14 @@ const (
 
 // Core returns the request as the core's, for a context of a [Runtime] or of one's
 // own that compiles for one device. What is the same to the compiler is the same
-// request: every door asks so. An error wraps key.ErrEmpty or key.ErrDuplicate:
-// such a program is the compiler's own affair.
+// request: every door asks so. An error, which may wrap key.ErrEmpty or
+// key.ErrDuplicate, says that such a program is the compiler's own affair.
 func (l *Library) Core(r Request) (kernstash.Request, error) {
+	if l.api == HIPRTC {
+		if err := hipKnown(r.Options); err != nil {
+			return kernstash.Request{}, fmt.Errorf("request: %w", err)
+		}
+	}
 	source, _, _ := bytes.Cut(r.Source, []byte{0})
 	image, err := kernstash.NewImage(l.d.kind, source, r.Headers...)
 	if err != nil {

@@ -39,4 +39,3 @@ func NewOutput(log Answer, forms map[Form]Answer, lowered []Lowered) *Output {
 
 // Forms returns how many forms there are: all are below it.
 func Forms() Form { return numForms }
-

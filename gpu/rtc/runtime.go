@@ -66,17 +66,6 @@ func (Runtime) ReleaseProgram(*Output) {}
 // ReleaseKernel does nothing.
 func (Runtime) ReleaseKernel(struct{}) {}
 
-// HeaderSearch returns where the library looks for header files besides the
-// directories that options name, while dir is the working directory, for programs
-// whose names have the directory part of.
-func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
-	main := of
-	if !filepath.IsAbs(main) {
-		main = filepath.Join(dir, main)
-	}
-	return deps.Search{Main: main}, nil
-}
-
 // NameDir returns the directory part of a program's name, as it is written.
 func NameDir(name string) string {
 	dir, _ := filepath.Split(name)

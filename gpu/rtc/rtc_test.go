@@ -1,0 +1,339 @@
+package rtc_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/key"
+)
+
+const kernel = "extern \"C\" __global__ void k(int *p) { *p = N; }\n"
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		api   rtc.API
+		major int
+		names []string // of libraries in its identity
+	}{
+		{rtc.NVRTC, 11, []string{"libnvrtc-builtins.so.11.8", "libnvrtc.so.11.2"}},
+		{rtc.HIPRTC, 5, []string{"libLLVM-15.so.1", "libamd_comgr.so.2"}},
+	} {
+		l := open(t, c.api)
+		if major, _ := l.Version(); major < c.major {
+			t.Errorf("%v: version %d", c.api, major)
+		}
+		id, err := l.Identify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range c.names {
+			if !slices.ContainsFunc(id.Compiler, func(p key.Pair) bool { return p.Name == name }) && c.major == major(l) {
+				t.Errorf("%v: no %s in %v", c.api, name, id.Compiler)
+			}
+		}
+	}
+	archs, err := open(t, rtc.NVRTC).SupportedArchs()
+	if err != nil || !slices.Contains(archs, 80) {
+		t.Errorf("%v, %v", archs, err)
+	}
+	if _, err := open(t, rtc.HIPRTC).SupportedArchs(); !errors.Is(err, rtc.ErrMissing) {
+		t.Errorf("HIPRTC's architectures: %v", err)
+	}
+}
+
+func major(l *rtc.Library) int { m, _ := l.Version(); return m }
+
+func TestOpenWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	if _, err := rtc.Open(rtc.NVRTC, "libnothing-of-the-kind.so.1"); !errors.Is(err, rtc.ErrNoLibrary) {
+		t.Error(err)
+	}
+	if _, err := rtc.Open(rtc.NVRTC, "libm.so.6"); !errors.Is(err, rtc.ErrMissing) || !strings.Contains(err.Error(), "nvrtc") {
+		t.Error(err)
+	}
+	if _, err := rtc.Open(7, ""); !errors.Is(err, rtc.ErrAPI) {
+		t.Error(err)
+	}
+	// An old library has no name expressions.
+	l := open(t, rtc.NVRTC)
+	if l.Path() == "" {
+		t.Error("where it is is not known")
+	}
+}
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	l := open(t, rtc.NVRTC)
+	source := []byte("template <class T> __global__ void t(T *p) { *p = 1; }\n")
+	for _, c := range []struct {
+		options []string
+		some    []rtc.Form
+	}{
+		{nil, []rtc.Form{rtc.PTX}},
+		{[]string{"-arch=compute_80"}, []rtc.Form{rtc.PTX}},
+		{[]string{"-arch=sm_80"}, []rtc.Form{rtc.PTX, rtc.CUBIN}},
+	} {
+		o, err := l.Compile(rtc.Request{Source: source, Options: c.options, Expressions: []string{"t<int>"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := range rtc.Forms() {
+			if b, ok := o.Get(f); ok != slices.Contains(c.some, f) && f != rtc.NVVM && f != rtc.LTOIR && f != rtc.OptiXIR {
+				t.Errorf("%q: %v: %d bytes", c.options, f, len(b))
+			}
+		}
+		ptx, _ := o.Get(rtc.PTX)
+		name, ok := o.Lowered("t<int>")
+		if !ok || !bytes.Contains(ptx, []byte(".entry "+name+"(")) {
+			t.Errorf("%q: lowered to %q", c.options, name)
+		}
+		if kernels := o.Artifact().Kernels; len(kernels) != 1 || kernels[0].Name != name {
+			t.Errorf("%v", kernels)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	l := open(t, rtc.NVRTC)
+	for _, c := range []struct {
+		r    rtc.Request
+		code int
+		log  string
+	}{
+		{rtc.Request{Source: []byte("nonsense"), Name: "a.cu"}, 6, "a.cu(1): error"},
+		{rtc.Request{Source: []byte("int"), Options: []string{"--nonsense"}}, 5, "--nonsense"},
+	} {
+		var refused *kernstash.BuildError
+		var code *rtc.Error
+		_, err := l.Compile(c.r)
+		if !errors.As(err, &refused) || !errors.As(err, &code) || refused.Code != c.code || code.Number != c.code || !strings.Contains(refused.Log, c.log) {
+			t.Errorf("%q: %v", c.r.Source, err)
+		}
+	}
+}
+
+func TestEncoding(t *testing.T) {
+	t.Parallel()
+	o := rtc.NewOutput(
+		rtc.Answer{Asked: true, Data: []byte("a log\x00")},
+		map[rtc.Form]rtc.Answer{rtc.PTX: {Asked: true, Data: []byte("ptx")}, rtc.CUBIN: {Asked: true}, rtc.LTOIR: {Asked: true, Code: 9}},
+		[]rtc.Lowered{{Expression: "a<1>", Name: "_Z"}, {Expression: "b", Code: 10}},
+	)
+	b := o.Encode()
+	again, err := rtc.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(o, again, cmp.AllowUnexported(rtc.Output{}), cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })); diff != "" {
+		t.Error(diff)
+	}
+	if !bytes.Equal(again.Encode(), b) {
+		t.Error("it is encoded otherwise the second time")
+	}
+	for i := range b {
+		if _, err := rtc.Decode(b[:i]); err == nil {
+			t.Fatalf("the first %d bytes of %d", i, len(b))
+		}
+	}
+	if _, err := rtc.Decode(append(slices.Clone(b), 0)); err == nil {
+		t.Error("a byte too many")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(rtc.NewOutput(rtc.Answer{Asked: true, Data: []byte("x")}, nil, []rtc.Lowered{{Expression: "e", Name: "n"}}).Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if o, err := rtc.Decode(b); err == nil && !bytes.Equal(o.Encode(), b) {
+			t.Errorf("%q", b)
+		}
+	})
+}
+
+// What the core is asked is what is compiled.
+func TestRequestsSurviveTheCore(t *testing.T) {
+	t.Parallel()
+	l := open(t, rtc.NVRTC)
+	for _, r := range []rtc.Request{
+		{Options: []string{"-DA=1", "", `-DB="x y"`, `-DC='\'`, "-D", "E= f\t", "bare"}},
+		{Name: "dir/a b%.cu", Expressions: []string{"k<float, -1>", "&a::b", `k<'\''>`, "@x", "#y"}},
+		{Options: []string{"-I", "/a b", "-I/c", "--include-path=/d"}},
+		{Headers: []key.Header{{Name: "a.h", Content: []byte("int a;")}}},
+	} {
+		r.Source = []byte("int x;")
+		q, err := l.Core(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := &key.Recipe{Image: q.Image.Image, Options: key.NewOptions(q.CompileOptions, q.LinkOptions)}
+		again, err := rtc.FromRecipe(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%+v: %s", r, diff)
+		}
+	}
+	for _, c := range [][2]string{{"-I dir", "-I,dir"}, {"-I=dir", "-Idir"}, {"-D A=1", "-D,A=1"}} {
+		q, err := l.Core(rtc.Request{Source: []byte("int x;"), Options: []string{c[0]}})
+		if want := strings.ReplaceAll(c[1], ",", " "); err != nil || q.CompileOptions != want {
+			t.Errorf("%q is %q, %v", c[0], q.CompileOptions, err)
+		}
+	}
+}
+
+// Each of these makes other code of the same source, or may.
+func TestWhatIsInTheKey(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.NVRTC), cacheDir(t)
+	base := rtc.Request{Source: []byte("#define N 1\n" + kernel), Name: "a.cu", Options: []string{"-arch=compute_80"}}
+	if _, hit := outcome(t, l, dir, base); hit {
+		t.Fatal("hit in an empty cache")
+	}
+	if _, hit := outcome(t, l, dir, base); !hit {
+		t.Fatal("no hit")
+	}
+	for _, c := range []struct {
+		name   string
+		change func(r *rtc.Request)
+	}{
+		{"source", func(r *rtc.Request) { r.Source = []byte("#define N 2\n" + kernel) }},
+		{"name", func(r *rtc.Request) { r.Name = "b.cu" }},
+		{"no name", func(r *rtc.Request) { r.Name = "" }},
+		{"option", func(r *rtc.Request) { r.Options = []string{"-arch=compute_75"} }},
+		{"order", func(r *rtc.Request) { r.Options = []string{"-DA", "-arch=compute_80"} }},
+		{"order, again", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA"} }},
+		{"one word", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA=b c"} }},
+		{"another word", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA=b  c"} }},
+		{"expression", func(r *rtc.Request) { r.Expressions = []string{"k"} }},
+		{"header", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "h.h", Content: []byte("int a;")}} }},
+		{"header's content", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "h.h", Content: []byte("int b;")}} }},
+		{"header's name", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "i.h", Content: []byte("int b;")}} }},
+	} {
+		r := base
+		c.change(&r)
+		if _, hit := outcome(t, l, dir, r); hit {
+			t.Errorf("%s: hit", c.name)
+		}
+		if _, hit := outcome(t, l, dir, r); !hit {
+			t.Errorf("%s: no hit the second time", c.name)
+		}
+	}
+}
+
+// Programs that read header files.
+func TestHeaderFiles(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.NVRTC), cacheDir(t)
+	work := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/n.h", "#include \"m.h\"\n#define N M\n")
+	write("a/m.h", "#define M 41\n")
+	write("b/n.h", "#include \"m.h\"\n#define N M\n")
+	write("b/m.h", "#define M 41\n")
+	if err := os.Mkdir(filepath.Join(work, "first"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in := func(folder string, more ...string) rtc.Request {
+		return rtc.Request{
+			Source: []byte("#include <n.h>\n" + kernel), Name: "x.cu",
+			Options: append([]string{"-arch=compute_80", "-I", filepath.Join(work, "first"), "-I" + filepath.Join(work, folder)}, more...),
+		}
+	}
+	check := func(what string, r rtc.Request, want bool, number string) {
+		t.Helper()
+		o, hit := outcome(t, l, dir, r)
+		ptx, _ := o.Get(rtc.PTX)
+		if hit != want || !bytes.Contains(ptx, []byte(", "+number+";")) {
+			t.Errorf("%s: hit %v, with %s: %v", what, hit, number, bytes.Contains(ptx, []byte(", "+number+";")))
+		}
+	}
+	check("cold", in("a"), false, "41")
+	check("warm", in("a"), true, "41")
+	check("another folder, the same content", in("b"), true, "41")
+	check("where paths matter", in("a", "-lineinfo"), false, "41")
+	check("where paths matter, another folder", in("b", "-lineinfo"), false, "41")
+	write("a/m.h", "#define M 42\n")
+	check("another header", in("a"), false, "42")
+	check("the other folder is as it was", in("b"), true, "41")
+	write("first/n.h", "#define N 43\n")
+	check("a header that goes before", in("a"), false, "43")
+	if err := os.Remove(filepath.Join(work, "first/n.h")); err != nil {
+		t.Fatal(err)
+	}
+	check("it is gone", in("a"), true, "42")
+	write("a/m.h", "#define M 42\n")
+	check("touched", in("a"), true, "42")
+}
+
+// What cannot be known is compiled, and counted.
+func TestNotCacheable(t *testing.T) {
+	t.Parallel()
+	header := filepath.Join(t.TempDir(), "h.h")
+	if err := os.WriteFile(header, []byte("#define N 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		api  rtc.API
+		r    rtc.Request
+	}{
+		{"time", rtc.NVRTC, rtc.Request{Source: []byte("__device__ const char t[] = __TIME__;\n#define N 1\n" + kernel)}},
+		{"a file of its own", rtc.NVRTC, rtc.Request{Source: []byte(kernel), Options: []string{"--pre-include=" + header}}},
+		{"no architecture", rtc.HIPRTC, rtc.Request{Source: []byte("#define N 1\n" + kernel)}},
+	} {
+		l, dir := open(t, c.api), cacheDir(t)
+		for range 2 {
+			x, cache := compiler(t, l, dir)
+			if _, err := x.Compile(t.Context(), c.r); err != nil && c.api == rtc.NVRTC {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			cache.Flush(1e9)
+		}
+		if entries, _ := filepath.Glob(filepath.Join(dir, "*/*/*/*/*.bin")); len(entries) != 0 {
+			t.Errorf("%s: %q", c.name, entries)
+		}
+	}
+}
+
+func TestHIP(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.HIPRTC), cacheDir(t)
+	r := rtc.Request{
+		Source: []byte("template <class T> __global__ void t(T *p) { *p = 1; }\n"), Name: "a.hip",
+		Options: []string{"--offload-arch=gfx90a"}, Expressions: []string{"t<float>"},
+	}
+	cold, hit := outcome(t, l, dir, r)
+	code, _ := cold.Get(rtc.Code)
+	if name, _ := cold.Lowered("t<float>"); hit || name != "_Z1tIfEvPT_" || !bytes.HasPrefix(code, []byte("\x7fELF")) {
+		t.Errorf("hit %v, %q, %d bytes", hit, name, len(code))
+	}
+	warm, hit := outcome(t, l, dir, r)
+	if !hit || !bytes.Equal(cold.Encode(), warm.Encode()) {
+		t.Errorf("hit %v", hit)
+	}
+	r.Options = []string{"--offload-arch=gfx1030"}
+	if _, hit := outcome(t, l, dir, r); hit {
+		t.Error("hit for another architecture")
+	}
+}

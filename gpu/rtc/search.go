@@ -1,0 +1,58 @@
+package rtc
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/kernstash/kernstash/deps"
+)
+
+// errHeaders is wrapped where it is not known where a library looks for header
+// files.
+var errHeaders = errors.New("where this compiler looks for header files was not found out")
+
+// HeaderSearch returns where the library looks for header files besides the
+// directories that options name, while dir is the working directory, for programs
+// whose names have the directory part of. The error says that this is not known.
+//
+// It was seen in the system calls of compiles that look for headers in vain, of
+// NVRTC 11.8 and HIPRTC 5.2.3. NVRTC looks in the directory of the program's name,
+// and in those of the options. HIPRTC, which knows no name, in a folder of its own,
+// in those of the options, and in those of the system's compiler.
+func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
+	if l.api == NVRTC {
+		main := of
+		if !filepath.IsAbs(main) {
+			main = filepath.Join(dir, main)
+		}
+		return deps.Search{Main: main}, nil
+	}
+	system, err := l.systemHeaders()
+	// Where it believes the source to be nothing else is: a name that leads nowhere.
+	return deps.Search{Main: "/proc/self/kernstash", System: system}, err
+}
+
+// systemHeaders are the directories that HIPRTC's clang takes from the system.
+func (l *Library) systemHeaders() ([]string, error) {
+	if l.major != 5 || l.minor != 2 || runtime.GOARCH != "amd64" {
+		return nil, fmt.Errorf("%s %d.%d: %w", l.d.platform, l.major, l.minor, errHeaders)
+	}
+	const triple = "x86_64-linux-gnu"
+	var gcc []string
+	for _, pattern := range []string{"/usr/lib/gcc/x86_64-*linux*/*/crtbegin.o", "/usr/lib64/gcc/x86_64-*linux*/*/crtbegin.o", "/opt/rh/*", "/usr/lib/gcc-cross/*"} {
+		found, _ := filepath.Glob(pattern)
+		gcc = append(gcc, found...)
+	}
+	var dirs []string
+	switch {
+	case len(gcc) == 0:
+	case len(gcc) == 1 && filepath.Base(filepath.Dir(filepath.Dir(gcc[0]))) == triple:
+		version := filepath.Base(filepath.Dir(gcc[0]))
+		dirs = []string{"/usr/include/c++/" + version, "/usr/include/" + triple + "/c++/" + version, "/usr/include/c++/" + version + "/backward"}
+	default: // which of them it takes is clang's own art
+		return nil, fmt.Errorf("%s beside several GCCs: %w", l.d.platform, errHeaders)
+	}
+	return append(dirs, "/usr/include/clang/15.0.6/include", "/usr/local/include", "/usr/include/"+triple, "/usr/include"), nil
+}
