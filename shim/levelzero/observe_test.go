@@ -3,6 +3,7 @@
 package levelzero_shim_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,44 @@ func TestObservedTheSame(t *testing.T) {
 		}
 		if n != 0 {
 			t.Errorf("%d less than expected passed because of %q", n, reason)
+		}
+	}
+}
+
+// The shim that looks for errors of memory finds none with the real driver.
+func TestObservedBySanitizer(t *testing.T) {
+	if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
+		t.Skip("compiles under a sanitizer: KERNSTASH_TEST_LONG=1 runs it")
+	}
+	t.Parallel()
+	if err := command("make", "-s", "OUT="+built, "asan"); err != nil {
+		t.Fatal(err)
+	}
+	preloaded := []string{filepath.Join(built, "nodeep.so")}
+	if err := program("nodeep", preloaded[0], "-shared", "-fPIC", "-ldl"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"libasan.so", "libubsan.so"} {
+		out, err := exec.Command("cc", "-print-file-name="+name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		preloaded = append(preloaded, strings.TrimSpace(string(out)))
+	}
+	preloaded = append(preloaded, filepath.Join(built, "asan", shim))
+	s := newStage(t)
+	args := []string{filepath.Join(built, "data"), "modules,images,constants,links,several,wrong,native,launch"}
+	without := normal(s.mustRun(t, nil, "observe", args...).out)
+	// The options are for what the compiler does.
+	env := append(s.shimmed(t), "LD_PRELOAD="+strings.Join(preloaded, ":"),
+		"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:new_delete_type_mismatch=0")
+	for _, name := range []string{"cold", "warm"} {
+		r := s.mustRun(t, env, "observe", args...)
+		if diff := cmp.Diff(without, normal(r.out)); diff != "" || strings.Contains(r.err, "Sanitizer") || strings.Contains(r.err, "runtime error") {
+			t.Errorf("%s:\n%s\n%s", name, diff, tail(r.err))
+		}
+		if name == "warm" && r.count("disk") < 30 {
+			t.Errorf("%d restored", r.count("disk"))
 		}
 	}
 }
