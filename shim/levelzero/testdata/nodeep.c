@@ -3,6 +3,7 @@
  * sanitizer's runtime ends the process.
  */
 #include <dlfcn.h>
+#include <stddef.h>
 
 void *dlopen(const char *name, int flags)
 {
