@@ -3,6 +3,8 @@
 package main
 
 // #include "internal.h"
+// extern char **environ;
+// static char ***environ_at(void) { return &environ; }
 import "C"
 
 import (
@@ -19,6 +21,7 @@ import (
 )
 
 func init() {
+	dl.SetEnviron(uintptr(unsafe.Pointer(C.environ_at())))
 	settings.Process = dl.Environ // the host may have changed its own
 }
 

@@ -2,6 +2,7 @@ package dl
 
 import (
 	"os"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -9,6 +10,9 @@ import (
 // library in a host of C, os.Environ is what it was when the library was loaded.
 // As with getenv, C code must not change the environment meanwhile.
 func Environ() []string {
+	if at := environ.Load(); at != 0 {
+		return environAt(at)
+	}
 	l, err := libc()
 	if err != nil {
 		return os.Environ()
@@ -21,6 +25,18 @@ func Environ() []string {
 	if !ok {
 		return os.Environ()
 	}
+	return environAt(at)
+}
+
+var environ atomic.Uintptr
+
+// SetEnviron says where C's variable environ is, for a library that is written in C,
+// too: it is not looked up then. Looking takes the dynamic linker's lock, which is
+// held as long as constructors run of a library that is being loaded; one that
+// waits for another thread of ours waited for ever.
+func SetEnviron(at uintptr) { environ.Store(at) }
+
+func environAt(at uintptr) []string {
 	list := Word(at)
 	if list == 0 {
 		return nil

@@ -88,6 +88,9 @@ func compile() error {
 			return err
 		}
 	}
+	if err := program("plugin", filepath.Join(built, "host-plugin.so"), "-shared", "-fPIC", "-lOpenCL"); err != nil {
+		return err
+	}
 	for _, name := range []string{"observe", "file", "units"} {
 		if err := program(name, filepath.Join(built, name), "-lOpenCL"); err != nil {
 			return err

@@ -249,6 +249,16 @@ static void urgently(void)
 	CHECK(atomic_load(&elsewhere) == 0); /* and none that nobody sent */
 }
 
+/* Loads a library that builds in its constructor. */
+static void loading(void)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+	CHECK(n > 0);
+	strcpy(path + n, "-plugin.so");
+	CHECK(dlopen(path, RTLD_NOW) != NULL);
+}
+
 static cl_program kept;
 static void (*released)(void);
 
@@ -275,7 +285,7 @@ int main(int argc, char **argv)
 	} parts[] = {{"signals-before", signals_before}, {"signals-after", signals_after}, {"closing", closing}, {"loop-10", loop_10},
 		{"loop-1000", loop_1000},
 		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting},
-		{"urgently", urgently}};
+		{"urgently", urgently}, {"loading", loading}};
 	for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (strcmp(argv[1], parts[i].name) == 0) {
 			parts[i].of();
