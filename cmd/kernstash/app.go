@@ -108,11 +108,11 @@ EXIT STATUS
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		a.runCommand(), a.envCommand(), a.enableCommand(), a.disableCommand(),
-		a.demoCommand(), a.demoChildCommand(), a.buildCommand(),
+		a.demoCommand(), a.demoChildCommand(), a.buildCommand(), a.buildPartCommand(),
 		a.lsCommand(), a.showCommand(), a.statCommand(),
 		a.verifyCommand(), a.gcCommand(), a.clearCommand(),
 		a.workerCommand(),
-		a.configCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand(),
+		a.configCommand(), a.doctorCommand(), a.doctorRuntimeCommand(), a.versionCommand(), a.manCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

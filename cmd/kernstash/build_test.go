@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 			s[c] = n
 		}
 		var r buildResult
-		(&builder{waits: tt.waits}).judge(&r, tt.against, s)
+		r.judge(built{against: tt.against, waits: tt.waits, counts: s})
 		if r.State != tt.state || r.Reason != tt.reason {
 			t.Errorf("%s: %q, %q", name, r.State, r.Reason)
 		}

@@ -3,68 +3,45 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
-// builder builds files for one device. Each file has a Cache of its own, so
-// that what is counted tells about that file alone; they share the root.
-type builder struct {
-	options    kernstash.Options
-	compile    string
-	noOptions  bool
-	jobs       int
-	title      string
-	waits      string   // why a program is not stored without a launch; "" if it is
-	localSizes [][3]int // to make code for; only on a driver that wants to know
-	layers     []string // read-only roots
-	context    *opencl.Context
-	disk       *disk.Store
+// builder builds files of one runtime.
+type builder interface {
+	title() string // what it builds for
+
+	// build builds a file, and says in r how that ended. An error is why it failed.
+	build(ctx context.Context, t buildTask, r *buildResult) error
+	close() error
 }
 
-func openBuilder(o buildOptions, d *disk.Store, layers []string, flags map[string]string, config string) (*builder, error) {
-	device, err := openDevice(o.device)
-	if err != nil {
-		return nil, err
-	}
-	c, err := opencl.Open(device)
-	if err != nil {
-		return nil, err
-	}
-	b := &builder{
-		options: kernstash.Options{ConfigFile: config, Flags: flags},
-		compile: o.compileOptions(), noOptions: o.noOptions && device.TellsNoOptions(), jobs: o.jobs, title: deviceTitle(device), context: c, disk: d, layers: layers,
-	}
-	if device.Kind() == opencl.Deferred {
-		b.localSizes = o.localSizes
-		if len(o.localSizes) == 0 {
-			b.waits = "this driver makes code when a kernel is launched; say with --local-size how it will be"
-		}
-	}
-	return b, nil
+// buildTask is a file for a builder.
+type buildTask struct {
+	file    string
+	runtime string // as rows say it
+	arch    string // "": what the compiler takes without one
+	first   bool   // of the tasks of its file
+	builder builder
+	failed  error // why there is no builder
 }
 
-func (b *builder) close() error { return errors.Join(b.context.Release(), b.disk.Close()) }
-
-// all builds the files, some at a time, and calls tell after each.
-func (b *builder) all(ctx context.Context, files []string, tell func(done int, r buildResult)) []buildResult {
-	results := make([]buildResult, len(files))
+// buildAll does all tasks, some at a time, and calls tell after each.
+func buildAll(ctx context.Context, tasks []buildTask, jobs int, tell func(done int, r buildResult)) []buildResult {
+	results := make([]buildResult, len(tasks))
 	next := make(chan int)
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	done := 0
-	for range min(b.jobs, len(files)) {
+	for range min(jobs, len(tasks)) {
 		workers.Go(func() {
 			for i := range next {
-				r := b.file(ctx, files[i])
+				r := tasks[i].do(ctx)
 				mu.Lock()
 				results[i] = r
 				done++
@@ -73,7 +50,7 @@ func (b *builder) all(ctx context.Context, files []string, tell func(done int, r
 			}
 		})
 	}
-	for i := range files {
+	for i := range tasks {
 		next <- i
 	}
 	close(next)
@@ -81,11 +58,14 @@ func (b *builder) all(ctx context.Context, files []string, tell func(done int, r
 	return results
 }
 
-// file builds one file and says how that ended.
-func (b *builder) file(ctx context.Context, name string) buildResult {
-	r := buildResult{File: name}
+// do builds a file and says how that ended.
+func (t buildTask) do(ctx context.Context) buildResult {
+	r := buildResult{File: t.file, Runtime: t.runtime, Arch: t.arch}
 	start := time.Now()
-	err := b.build(ctx, name, &r)
+	err := t.failed
+	if err == nil {
+		err = t.builder.build(ctx, t, &r)
+	}
 	r.MS = millis(time.Since(start))
 	var diagnostic *kernstash.BuildError
 	switch {
@@ -100,56 +80,24 @@ func (b *builder) file(ctx context.Context, name string) buildResult {
 	return r
 }
 
-func (b *builder) build(ctx context.Context, name string, r *buildResult) error {
-	source, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	image, err := kernstash.NewImage(key.OpenCLC, source)
-	if err != nil {
-		return err
-	}
-	got, err := b.program(ctx, image, b.localSizes)
-	if err == nil && got.counts[stats.DiskHits] > 0 && len(b.localSizes) > 0 {
-		if sizes, missing := b.missing(ctx, got.key); missing {
-			// The entry that is there is ready for other launches.
-			if err := b.disk.Delete(ctx, got.key); err != nil {
-				return err
-			}
-			got, err = b.program(ctx, image, sizes)
-		} else if b.layerLacks(ctx, got.key) {
-			r.State, r.Reason = stateNotStored, "a read-only layer has it, but not ready for all of these local sizes"
-			return nil
-		}
-	}
-	if err != nil {
-		return err
-	}
-	b.judge(r, got.against, got.counts)
-	return nil
-}
-
 // built is what came of a program.
 type built struct {
 	key     key.Key
 	against string         // why it is not stored
+	waits   string         // why it is not stored without a launch; "" if it is
 	counts  stats.Snapshot // of this program alone
 }
 
-// program asks the cache for a program, and waits until it is stored.
-func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][3]int) (got built, err error) {
-	cache, err := kernstash.Open(b.options)
+// throughCache builds a program through a Cache of its own, so that what is counted
+// tells about that program alone, and waits until it is stored.
+func throughCache(o kernstash.Options, build func(*kernstash.Cache, *built) error) (got built, err error) {
+	cache, err := kernstash.Open(o)
 	if err != nil {
 		return got, err
 	}
-	rt := opencl.NewRuntime(b.context, opencl.RuntimeOptions{SpecializeLocalSizes: sizes})
-	x := kernstash.NewContext(cache, rt, kernstash.ContextOptions{})
-	p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.compile, NoOptions: b.noOptions})
-	if err != nil {
+	if err := build(cache, &got); err != nil {
 		return got, errors.Join(err, cache.Close())
 	}
-	got.key, got.against = p.Key(0), p.Against()
-	p.Release()
 	const storing = time.Minute // a build tool can wait longer than an application
 	cache.Flush(storing)
 	var dropped *kernstash.DroppedError
@@ -161,15 +109,16 @@ func (b *builder) program(ctx context.Context, image *kernstash.Image, sizes [][
 }
 
 // judge reads from what was counted how a file ended that did not fail.
-func (b *builder) judge(r *buildResult, against string, s stats.Snapshot) {
+func (r *buildResult) judge(b built) {
+	s := b.counts
 	stored := s[stats.DiskPuts] + s[stats.DiskPutsBettered] + s[stats.DiskPutsExisting]
 	switch {
 	case s[stats.DiskHits] > 0:
 		r.State = stateThere
 	case stored > 0:
 		r.State, r.Bytes = stateBuilt, s[stats.DiskBytesWritten]
-	case against != "":
-		r.State, r.Reason = stateNotCacheable, against
+	case b.against != "":
+		r.State, r.Reason = stateNotCacheable, b.against
 	case notCacheable(s) != "":
 		r.State, r.Reason = stateNotCacheable, notCacheable(s)
 	case b.waits != "":

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -166,11 +165,7 @@ func (a *app) demoChildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b, err := json.Marshal(report)
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(c.report, b, 0o600)
+			return answerTo(c.report, report)
 		},
 	}
 	flags := cmd.Flags()

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,50 +74,13 @@ func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return report, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return report, err
-	}
-	answer := filepath.Join(dir, "kernstash-demo.json") // drivers may write to standard output
-	args := []string{
-		"demo-child", "--runtime=" + o.runtime, "--device=" + o.device, "--report=" + answer, "--root=" + filepath.Join(o.work, demoRoot),
-		"--settings=" + o.settingsFile(), fmt.Sprintf("--stash=%t", c.stash),
-		fmt.Sprintf("--warm-up=%t", c.warmUp), fmt.Sprintf("--memory=%d", c.memory),
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Args[0] = os.Args[0] // a test is this command only by that name
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = childEnviron(os.Environ(), dir)
-	var log bytes.Buffer
-	cmd.Stderr = &limited{&log, 64 << 10}
-	if err := cmd.Run(); err != nil {
-		return report, childError(err, log.String())
-	}
-	b, err := os.ReadFile(answer)
-	if err != nil {
-		return report, err
-	}
-	if err := json.Unmarshal(b, &report); err != nil {
-		return report, fmt.Errorf("process answered what cannot be read: %w", err)
-	}
-	return report, nil
-}
-
-// childError makes of what a process said before it failed what we say.
-func childError(err error, log string) error {
-	text := strings.TrimPrefix(strings.TrimSpace(log), "kernstash: ")
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == exitUsage:
-		text, _, _ = strings.Cut(text, "\nrun '")
-		return &usageError{errors.New(text)}
-	case text == "":
-		return fmt.Errorf("process: %w", err)
-	case exit != nil && exit.ExitCode() == exitFound:
-		return errors.New(text) // it says what is the matter
-	}
-	return fmt.Errorf("process: %w: %s", err, text)
+	answer := filepath.Join(dir, "kernstash-demo.json")
+	err := selfCall{report: answer, env: childEnviron(os.Environ(), dir), args: []string{
+		"demo-child", "--runtime=" + o.runtime, "--device=" + o.device, "--report=" + answer,
+		"--root=" + filepath.Join(o.work, demoRoot), "--settings=" + o.settingsFile(),
+		fmt.Sprintf("--stash=%t", c.stash), fmt.Sprintf("--warm-up=%t", c.warmUp), fmt.Sprintf("--memory=%d", c.memory),
+	}}.run(ctx, &report)
+	return report, err
 }
 
 // driverCaches are the variables that say where drivers keep what they have
@@ -142,21 +100,6 @@ func childEnviron(env []string, dir string) []string {
 		env = append(env, name+"="+dir)
 	}
 	return env
-}
-
-// limited passes at most left bytes on and swallows the rest.
-type limited struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.left -= n
-	if _, err := l.w.Write(p[:n]); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // newDemoReport puts together what the processes measured.

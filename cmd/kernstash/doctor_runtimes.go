@@ -5,142 +5,198 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
-// checkRuntimes looks at every runtime, and lets each device compile a small
-// program, store it and start it again.
+// doctorRuntime is a runtime that the doctor looks at.
+type doctorRuntime struct {
+	name  string
+	title string
+
+	// check looks at it, and compiles unless it is to be quick. It returns whether
+	// the runtime is here and works; that it is not here is no fault.
+	check func(ctx context.Context, r *doctorReport, quick bool) bool
+}
+
+var doctorRuntimes = []doctorRuntime{
+	{"opencl", "OpenCL", checkOpenCL},
+	{"cuda", "CUDA", checkCUDA},
+	{"nvrtc", "NVRTC", checkNVRTC},
+	{"hiprtc", "HIPRTC", checkHIPRTC},
+	{"levelzero", "Level Zero", checkLevelZero},
+}
+
+const anyAdvice = "install one: a driver for your device, or one for the CPU (on Debian or Ubuntu: apt-get install " +
+	"ocl-icd-libopencl1 pocl-opencl-icd); NVIDIA's driver and NVRTC; AMD's HIPRTC (libamdhip64-5); " +
+	"Intel's driver (libze1 intel-opencl-icd)"
+
+// runtimeReport is what a process that looks at one runtime answers.
+type runtimeReport struct {
+	Works    bool      `json:"works"`
+	Findings []finding `json:"findings"`
+}
+
+// checkRuntimes looks at every runtime, each in a process of its own, and lets it
+// compile a small program, store it and start it again.
 func (r *doctorReport) checkRuntimes(ctx context.Context, quick bool, p *progress) {
-	const subject = "OpenCL"
 	if !hasRuntimes {
 		r.add("runtimes", verdictInfo, "", "%v", errNoRuntimes)
 		return
 	}
-	platforms, err := opencl.Platforms()
+	// With caches of their own drivers would not compile what they know.
+	dir, err := os.MkdirTemp("", "kernstash-doctor-")
 	if err != nil {
-		r.add(subject, verdictFail, "install a loader and a driver; on Debian or Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd", "%v", err)
+		r.add("runtimes", verdictFail, "look at the directory for temporary files", "%v", err)
 		return
 	}
-	if len(platforms) == 0 {
-		r.add(subject, verdictFail, "install a driver; on Debian or Ubuntu: apt-get install pocl-opencl-icd", "the loader finds no platform")
-		return
+	defer os.RemoveAll(dir)
+	var env []string
+	for _, name := range driverCaches {
+		env = append(env, name+"="+dir)
 	}
-	index := 0
-	for _, platform := range platforms {
-		r.add(subject, verdictInfo, "", "%s, %s, %s", platform.Name, platform.Vendor, platform.Version)
-		devices, err := platform.Devices(opencl.AnyType)
-		if err == nil && len(devices) == 0 {
-			err = errors.New("the driver lists none")
+	works, wrong := false, false
+	for _, rt := range doctorRuntimes {
+		if !quick {
+			p.say("%s: compiling and storing a probe", rt.title)
 		}
+		var of runtimeReport
+		err := askSelf(ctx, []string{"doctor-runtime", "--runtime=" + rt.name, fmt.Sprintf("--quick=%t", quick)}, nil, &of, env...)
 		if err != nil {
-			r.add(subject, verdictWarn, "check the driver, its environment, and the permissions of its device files",
-				"%s has no device: %v", platform.Name, err)
-			continue
+			r.add(rt.title, verdictFail, "programs that use it may end like this: look for a newer driver or compiler, and report this to those who make it",
+				"the process that looked at it ended: %v", err)
+			wrong = true
 		}
-		for _, d := range devices {
-			r.checkDevice(ctx, index, d, quick, p)
-			index++
+		for _, f := range of.Findings {
+			r.Findings = append(r.Findings, f)
+			wrong = wrong || f.Verdict == verdictFail
 		}
+		works = works || of.Works
 	}
-	if index == 0 {
-		r.add(subject, verdictFail, "install a driver for the device, or for the CPU: on Debian or Ubuntu: apt-get install pocl-opencl-icd",
-			"no platform has a device: nothing can be compiled")
+	r.OK = r.OK && !wrong
+	if !works && !wrong {
+		r.add("runtimes", verdictFail, anyAdvice, "none works: nothing can be compiled")
 	}
 }
 
-func (r *doctorReport) checkDevice(ctx context.Context, index int, d *opencl.Device, quick bool, p *progress) {
-	subject := fmt.Sprintf("device %d, %s", index, deviceTitle(d))
-	r.add(subject, verdictInfo, "", "%s, driver %s, %s, %d compute units", d.Type, d.Driver, d.Version, d.Limits.ComputeUnits)
-	r.add(subject, verdictInfo, "", "%s", describeKind(d.Kind()))
-	identity, err := d.Identify()
+// doctorRuntimeCommand is how the doctor looks at one runtime.
+func (a *app) doctorRuntimeCommand() *cobra.Command {
+	var name, report string
+	var quick bool
+	cmd := &cobra.Command{
+		Use:    "doctor-runtime",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, rt := range doctorRuntimes {
+				if rt.name == name {
+					var r doctorReport
+					works := rt.check(cmd.Context(), &r, quick)
+					return answerTo(report, runtimeReport{works, r.Findings})
+				}
+			}
+			return usagef("--runtime %s: there is none", name)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "runtime", "", "")
+	flags.StringVar(&report, "report", "", "")
+	flags.BoolVar(&quick, "quick", false, "")
+	return cmd
+}
+
+// addIdentity tells what decides how a device or a library compiles, and whether that
+// is known.
+func (r *doctorReport) addIdentity(subject string, identity key.Device, err error, variables []key.Pair) bool {
 	if err != nil {
 		r.add(subject, verdictFail, "its programs are compiled each time; report this with the driver's name and version",
 			"what compiles for it cannot be told: %v", err)
-		return
+		return false
 	}
 	for _, c := range identity.Compiler {
 		r.add(subject, verdictInfo, "", "compiler library %s, %s", c.Name, c.Value)
 	}
-	for _, v := range d.Variables() {
+	for _, v := range variables {
 		r.add(subject, verdictInfo, "", "obeys %s=%s, so that is part of every key", v.Name, v.Value)
 	}
-	if quick {
-		return
-	}
-	p.say("%s: compiling and storing a probe", subject)
-	cold, warm, err := probeDevice(ctx, d)
+	return true
+}
+
+// addProbe probes, and tells how that went.
+func (r *doctorReport) addProbe(subject string, probe func(dir string, want origin) (time.Duration, error)) bool {
+	cold, warm, err := probeTwice(probe)
 	if err != nil {
 		r.add(subject, verdictFail, "run with KERNSTASH_TRACE=all to see where it goes wrong", "caching does not work: %v", err)
-		return
+		return false
 	}
 	r.add(subject, verdictOK, "", "a program was compiled in %s, stored, and started from disk in %s", humanTime(cold), humanTime(warm))
+	return true
 }
 
-func describeKind(k opencl.Kind) string {
-	switch k {
-	case opencl.Deferred:
-		return "makes code when a kernel is launched: it is captured after the launch"
-	case opencl.Intermediate:
-		return "gives out intermediate code"
-	}
-	return "gives out machine code when the build ends"
-}
-
-// probeDevice compiles a program that nobody compiled before, and starts it
-// again from disk, in a directory of its own.
-func probeDevice(ctx context.Context, d *opencl.Device) (cold, warm time.Duration, err error) {
+// probeTwice compiles a program that nobody compiled before, and starts it again from
+// disk, in a directory of its own.
+func probeTwice(probe func(dir string, want origin) (time.Duration, error)) (cold, warm time.Duration, err error) {
 	dir, err := os.MkdirTemp("", "kernstash-doctor-")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
-	probe := demo.All()[0]
-	probe.Source = fmt.Sprintf("// probe %s\n%s", strings.ReplaceAll(dir, "\\", "/"), probe.Source)
-	if cold, err = probeRun(ctx, d, dir, probe, fromCompiler); err == nil {
-		warm, err = probeRun(ctx, d, dir, probe, fromDisk)
+	if cold, err = probe(dir, fromCompiler); err == nil {
+		warm, err = probe(dir, fromDisk)
 	}
 	return cold, warm, err
 }
 
-// probeRun runs the probe through a Cache of its own, and wants the answer
-// from a certain place.
-func probeRun(ctx context.Context, d *opencl.Device, dir string, probe demo.Program, want origin) (took time.Duration, err error) {
-	cache, err := kernstash.Open(kernstash.Options{
-		// What a user set must not keep the probe out: that is told elsewhere.
-		Flags: map[string]string{
-			"dir": dir, "disable": "0", "persistent": "1", "layers": "", "max-size": "0", "min-build-time": "0",
-			"min-device-image-size": "0", "max-device-image-size": "0", "close-timeout": "60s",
-		},
-	})
-	if err != nil {
-		return 0, err
-	}
-	m, err := openclDevice{d}.cached(cache)
-	if err != nil {
-		return 0, errors.Join(err, cache.Close())
-	}
-	defer func() { err = errors.Join(err, m.close(), cache.Close()) }()
-	got, err := runOnce(ctx, probe, m)
-	switch {
-	case err != nil:
-		return 0, err
-	case got.Wrong != "":
-		return 0, errors.New(got.Wrong)
-	}
-	s := cache.Stats()
+// probeOptions are those of a cache in a directory. What a user set must not keep the
+// probe out: that is told elsewhere.
+func probeOptions(dir string) kernstash.Options {
+	return kernstash.Options{Flags: map[string]string{
+		"dir": dir, "disable": "0", "mode": "on", "persistent": "1", "layers": "", "max-size": "0", "min-build-time": "0",
+		"min-device-image-size": "0", "max-device-image-size": "0", "close-timeout": "60s",
+	}}
+}
+
+// checkFrom wants an answer from a certain place.
+func checkFrom(s stats.Snapshot, want origin) error {
 	if from := answeredFrom(s); from != want {
-		return 0, fmt.Errorf("the answer came from %q instead of %q%s", from, want, whyNot(s))
+		return fmt.Errorf("the answer came from %q instead of %q%s", from, want, whyNot(s))
 	}
-	if want == fromCompiler {
-		err = awaitCapture(ctx, cache, stats.Snapshot{})
+	return nil
+}
+
+// probeDevice runs a program of the demonstration on a device.
+func probeDevice(ctx context.Context, d demoDevice) func(dir string, want origin) (time.Duration, error) {
+	return func(dir string, want origin) (took time.Duration, err error) {
+		cache, err := kernstash.Open(probeOptions(dir))
+		if err != nil {
+			return 0, err
+		}
+		m, err := d.cached(cache)
+		if err != nil {
+			return 0, errors.Join(err, cache.Close())
+		}
+		defer func() { err = errors.Join(err, m.close(), cache.Close()) }()
+		got, err := runOnce(ctx, demo.All()[0].Fresh(dir), m)
+		switch {
+		case err != nil:
+			return 0, err
+		case got.Wrong != "":
+			return 0, errors.New(got.Wrong)
+		}
+		if err := checkFrom(cache.Stats(), want); err != nil {
+			return 0, err
+		}
+		if want == fromCompiler {
+			err = awaitCapture(ctx, cache, stats.Snapshot{})
+		}
+		return got.Total, err
 	}
-	return got.Total, err
 }
 
 // whyNot says why the disk did not answer, as far as that was counted.

@@ -61,6 +61,9 @@ func scriptParams(dir string) testscript.Params {
 			env.Setenv("XDG_CACHE_HOME", "")
 			env.Setenv("XDG_CONFIG_HOME", "")
 			env.Setenv("POCL_CACHE_DIR", filepath.Join(env.WorkDir, "pocl"))
+			if err := copySPIRV(env.WorkDir); err != nil {
+				return err
+			}
 			return os.Mkdir(filepath.Join(env.WorkDir, "pocl"), 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -68,6 +71,15 @@ func scriptParams(dir string) testscript.Params {
 			"waits-for-worker": waitsForWorker,
 		},
 	}
+}
+
+// copySPIRV lets the scripts have a module of SPIR-V, scale.spv.
+func copySPIRV(dir string) error {
+	b, err := os.ReadFile("../../gpu/opencl/testdata/scale.spv")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "scale.spv"), b, 0o600)
 }
 
 // stashPut puts the entries number 0 to N-1 into the cache DIR. Entry i has

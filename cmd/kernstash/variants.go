@@ -13,7 +13,7 @@ import (
 
 // missing says whether the entry of a key is not ready for all local sizes that
 // are wanted, and returns those sizes with the ones that it is ready for.
-func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
+func (b *openclBuilder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
 	entry, err := b.disk.Get(ctx, k)
 	if err != nil || ready(entry.Artifact, b.localSizes) {
 		return nil, false // see layerLacks
@@ -23,7 +23,7 @@ func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missi
 
 // layerLacks says whether a read-only layer answers for a key, with an entry
 // that is not ready for all local sizes that are wanted. It is not ours to better.
-func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
+func (b *openclBuilder) layerLacks(ctx context.Context, k key.Key) bool {
 	if _, err := b.disk.Get(ctx, k); err == nil {
 		return false
 	}
