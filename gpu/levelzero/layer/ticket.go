@@ -42,7 +42,6 @@ type Ticket struct {
 	stepped bool             // the core had something done here
 	refused bool             // what was found was refused; the core is not told yet
 	over    bool             // nothing more is to be said
-	asked   bool             // the core was
 	current *step            // served, and not said how it ended
 	found   *kernstash.Found // served without asking the core
 }
@@ -68,7 +67,6 @@ func (t *Ticket) ID() uint64 { return t.id }
 
 // ask has the core asked, in a goroutine of its own.
 func (t *Ticket) ask() {
-	t.asked = true
 	t.l.asking.Go(func() {
 		defer t.cancel()
 		defer close(t.through)
@@ -289,13 +287,17 @@ func (s *step) taken(o *Outcome) *store.Artifact {
 	return a
 }
 
-// lingering bounds what a build is delayed by so that it is stored by a process that ends
-// right after it: a hundredth of what it took, and so long.
-const lingering = 20 * time.Millisecond
+// What a build is delayed by so that it is stored by a process that ends right after it: a
+// hundredth of what it took, but no shorter than storing takes, and no longer than a
+// moment.
+const (
+	lingering = 20 * time.Millisecond
+	storing   = 2 * time.Millisecond
+)
 
 // linger waits a little for what was built to be stored.
 func (t *Ticket) linger(took time.Duration) {
-	wait := time.NewTimer(min(took/100, lingering))
+	wait := time.NewTimer(min(max(took/100, storing), lingering))
 	defer wait.Stop()
 	stored := make(chan struct{})
 	go func() {

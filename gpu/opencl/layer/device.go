@@ -1,12 +1,11 @@
 package layer
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -70,7 +69,7 @@ func (d *drivers) driver(r *Request) (*opencl.Driver, error) {
 	if r.Environ != nil {
 		e.Environ = r.Environ()
 	} else {
-		e.Environ = startEnvironment()
+		e.Environ = guest.StartEnvironment()
 	}
 	driver, err := opencl.NewDriver(e)
 	if err != nil {
@@ -81,19 +80,4 @@ func (d *drivers) driver(r *Request) (*opencl.Driver, error) {
 	}
 	d.known[id] = driver
 	return driver, nil
-}
-
-// startEnvironment returns the environment that the process was started with.
-func startEnvironment() []string {
-	b, err := os.ReadFile("/proc/self/environ")
-	if err != nil {
-		return os.Environ() // as of when this library was loaded
-	}
-	all := []string{}
-	for v := range bytes.SplitSeq(b, []byte{0}) {
-		if len(v) > 0 {
-			all = append(all, string(v))
-		}
-	}
-	return all
 }

@@ -125,7 +125,7 @@ func (j *jobs) leave(job spool.Job) {
 	if result == spool.Added {
 		j.l.report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
 	}
-	j.l.keeper.poke()
+	j.l.keeper.Poke()
 }
 
 // names returns the kernels of launches, each once.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -28,7 +28,7 @@ type Layer struct {
 	programs programs
 	compiled compiledUnits
 	jobs     jobs
-	keeper   keeper
+	keeper   *guest.Keeper
 	nearest  nearest
 	asking   sync.WaitGroup // goroutines that ask the core
 }
@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
-var ErrOut = errors.New("the cache stays out of this process")
+var ErrOut = guest.ErrOut
 
 // Open opens the cache for the process. An error says why every program is the
 // driver's own to build.
@@ -53,7 +53,12 @@ func Open(o Options) (*Layer, error) {
 	if l.door == "" {
 		l.door = "opencl-layer"
 	}
-	l.keeper.l = l
+	l.keeper = guest.NewKeeper(func() {
+		_ = l.guarded(func() error {
+			l.cache.KeepStats()
+			return nil
+		})
+	})
 	l.jobs.l, l.jobs.told = l, o.Left
 	if err := l.open(o); err != nil {
 		l.report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
@@ -64,11 +69,8 @@ func Open(o Options) (*Layer, error) {
 }
 
 func (l *Layer) open(o Options) (err error) {
-	if elevated.Now() {
-		return fmt.Errorf("%w: it has rights that its user has not", ErrOut)
-	}
-	if err := enoughAddresses(); err != nil {
-		return fmt.Errorf("%w: %w", ErrOut, err)
+	if err := guest.MayStay(); err != nil {
+		return err
 	}
 	o.Cache.Lenient = true
 	if l.cache, err = kernstash.Open(o.Cache); err != nil {
@@ -91,7 +93,7 @@ func (l *Layer) Close() error {
 	}
 	l.settle()
 	err := l.cache.Close()
-	l.keeper.wait()
+	l.keeper.Wait()
 	return err
 }
 
@@ -263,7 +265,7 @@ var errPanic = errors.New("internal error")
 func (l *Layer) pass(counter stats.Counter, reason string) Reply {
 	l.cache.Count(counter, 1)
 	l.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: reason})
-	l.keeper.poke()
+	l.keeper.Poke()
 	return Reply{Action: Pass, Reason: reason}
 }
 

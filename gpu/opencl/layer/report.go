@@ -26,7 +26,7 @@ func (l *Layer) report(e runlog.Event) {
 
 // decided takes a decision of the core in a pool.
 func (l *Layer) decided(p *pool, d kernstash.Decision) {
-	l.keeper.poke()
+	l.keeper.Poke()
 	if d.Origin == kernstash.Compiled && p.Delegates(kernstash.Job{Devices: d.Devices, Key: d.Key}) {
 		l.nearest.put(d) // it is only just being built
 		return
@@ -90,7 +90,7 @@ func (l *Layer) builtElsewhere(s *step, outcomes []*Outcome, err error) {
 		l.cache.Count(stats.Delegated, 1)
 	}
 	l.report(e)
-	l.keeper.poke()
+	l.keeper.Poke()
 }
 
 // nearest holds decisions of the core until what they are of is built.
@@ -135,7 +135,7 @@ func (l *Layer) shared(units map[*native]bool) {
 		}
 		l.report(e)
 	}
-	l.keeper.poke()
+	l.keeper.Poke()
 }
 
 // label names a program for people.
@@ -144,68 +144,4 @@ func label(d kernstash.Decision) string {
 		return fmt.Sprintf("%d bytes", d.Size)
 	}
 	return strings.Join(d.Kernels, ", ")
-}
-
-// keeper writes statistics along the way: nothing of ours runs when the process
-// ends.
-type keeper struct {
-	l       *Layer
-	mu      sync.Mutex
-	more    bool // something was counted
-	running bool
-	ended   *sync.Cond
-}
-
-// After a decision the counts are written at once, and again while they may be
-// changing still: what is stored is counted a little later.
-const (
-	keepFirst = 2 * time.Millisecond
-	keepLast  = 128 * time.Millisecond
-)
-
-// poke has the counts written, off the caller's path.
-func (k *keeper) poke() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.more = true
-	if !k.running {
-		k.running = true
-		go k.run()
-	}
-}
-
-func (k *keeper) run() {
-	for pause := keepFirst; ; pause *= 2 {
-		_ = k.l.guarded(func() error {
-			k.l.cache.KeepStats()
-			return nil
-		})
-		k.mu.Lock()
-		if k.more {
-			k.more = false
-			pause = keepFirst
-		}
-		if pause > keepLast {
-			k.running = false
-			if k.ended != nil {
-				k.ended.Broadcast()
-			}
-			k.mu.Unlock()
-			return
-		}
-		k.mu.Unlock()
-		time.Sleep(pause)
-	}
-}
-
-// wait waits until nothing is to be written.
-func (k *keeper) wait() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ended == nil {
-		k.ended = sync.NewCond(&k.mu)
-	}
-	for k.running {
-		k.ended.Wait()
-	}
 }
