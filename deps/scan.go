@@ -111,6 +111,7 @@ type scanner struct {
 	traces    *traces
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
+	separated int             // up to here quotes are within numbers; see separates
 }
 
 func (s *scanner) doubt(detail string) {
@@ -278,17 +279,48 @@ func (s *scanner) reserved(name string) {
 }
 
 // number passes over a preprocessing number. A quote in it separates digits in
-// C++14 and C23, and opens a character literal elsewhere.
+// C++14 and C23, and opens a character literal elsewhere: of which only the rest of
+// the line depends.
 func (s *scanner) number() {
+	separated := false
 	for s.i++; s.i < len(s.text); s.i++ {
 		switch c := s.text[s.i]; {
+		case c == '\'' && s.i+1 < len(s.text) && isWord(s.text[s.i+1]):
+			separated = true
 		case c == '\'':
 			s.doubt("a quote behind a number")
 			return
 		case !isWord(c) && c != '.':
+			if separated && !s.plainRest() {
+				s.doubt("a quote behind a number")
+			}
 			return
 		}
 	}
+}
+
+// plainRest says whether the rest of the line is made of the same tokens, but for names
+// and numbers, whether it is in a character literal or not.
+func (s *scanner) plainRest() bool {
+	rest := s.text[s.i:]
+	if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+		rest = rest[:end]
+	}
+	for i, c := range rest {
+		switch c {
+		case '"', '\\':
+			return false
+		case '\'': // but where it separates digits, too
+			if i == 0 || i+1 == len(rest) || !isWord(rest[i-1]) || !isWord(rest[i+1]) {
+				return false
+			}
+		case '*':
+			if i > 0 && rest[i-1] == '/' {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (s *scanner) word() []byte {
