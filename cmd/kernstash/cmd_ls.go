@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -79,7 +80,15 @@ func deviceName(info store.Info) string {
 	if info.Device.Name == "" {
 		return ""
 	}
-	return info.Device.String()
+	return deviceText(info.Device)
+}
+
+// deviceText is what people know a device by; compilers that need none are their own.
+func deviceText(d key.Device) string {
+	if isRTC(d) {
+		return d.Platform + " " + d.Version
+	}
+	return d.String()
 }
 
 // sortings are the orders of ls, what matters most first: what decides, as a
@@ -96,7 +105,11 @@ func entryName(info store.Info) string {
 	if len(info.Kernels) == 0 {
 		return "–"
 	}
-	return printable(human.Names(info.Kernels), false)
+	names := make([]string, len(info.Kernels))
+	for i, name := range info.Kernels {
+		names[i] = demangle(name)
+	}
+	return printable(human.Names(names), false)
 }
 
 func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {

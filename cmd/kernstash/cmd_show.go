@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -108,6 +109,14 @@ type recipeReport struct {
 	Units     []unitReport     `json:"units"`
 	Constants key.Constants    `json:"constants,omitempty"`
 	Options   key.BuildOptions `json:"options"`
+	Program   *programReport   `json:"program,omitempty"` // of NVRTC and HIPRTC
+}
+
+// programReport is what NVRTC or HIPRTC were asked for besides the code.
+type programReport struct {
+	Name        string   `json:"name"`
+	Options     []string `json:"options"`
+	Expressions []string `json:"expressions,omitempty"`
 }
 
 type unitReport struct {
@@ -137,6 +146,11 @@ type artifactReport struct {
 	Log      string         `json:"log,omitempty"`
 	Kernels  []kernelReport `json:"kernels"`
 	Variants []string       `json:"variants,omitempty"`
+
+	// Of NVRTC and HIPRTC: the forms of code in the binary, and what name expressions
+	// are lowered to.
+	Outputs []binaryReport    `json:"outputs,omitempty"`
+	Lowered map[string]string `json:"lowered,omitempty"`
 }
 
 type kernelReport struct {
@@ -188,7 +202,7 @@ func (a *app) show(ctx context.Context, prefix string, source bool) (err error) 
 		r.recipe = recipe
 	}
 	if err == nil {
-		r.Artifact = reportArtifact(entry.Artifact)
+		r.Artifact = reportArtifact(info.Device, entry.Artifact)
 		r.artifact = entry.Artifact
 	}
 	if a.json {
@@ -204,6 +218,9 @@ func (a *app) show(ctx context.Context, prefix string, source bool) (err error) 
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options}
+	if q, err := rtc.FromRecipe(r); err == nil && isRTC(r.Device) {
+		out.Program = &programReport{q.Name, append([]string{}, q.Options...), q.Expressions}
+	}
 	for _, u := range r.Image.Units() {
 		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code), Dir: u.Dir}
 		if source && isText(u.Kind) {
@@ -220,8 +237,11 @@ func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 	return out
 }
 
-func reportArtifact(art *store.Artifact) *artifactReport {
+func reportArtifact(device key.Device, art *store.Artifact) *artifactReport {
 	out := &artifactReport{Log: art.Log, Variants: art.Variants}
+	if o := rtcOutput(device, art); o != nil {
+		out.Outputs, out.Lowered = reportOutput(o)
+	}
 	for _, k := range art.Kernels {
 		kernel := kernelReport{Name: k.Name, Attributes: k.Attributes, Args: []argReport{}}
 		for _, arg := range k.Args {
@@ -279,14 +299,18 @@ func (a *app) writeShown(info store.Info, r showReport) error {
 	if r.artifact == nil {
 		return nil
 	}
-	for _, b := range r.artifact.Binaries {
-		line("binary", "%s, %s", humanSize(int64(len(b.Data))), b.Form)
+	if o := rtcOutput(info.Device, r.artifact); o != nil {
+		writeRTCOutput(line, o)
+	} else {
+		for _, b := range r.artifact.Binaries {
+			line("binary", "%s, %s", humanSize(int64(len(b.Data))), b.Form)
+		}
 	}
 	for _, v := range r.artifact.Variants {
 		line("ready for", "%s", v)
 	}
 	for _, k := range r.artifact.Kernels {
-		a.writeKernel(line, k)
+		a.writeKernel(line, k, info.Device.API == "opencl")
 	}
 	if log := strings.TrimSpace(r.artifact.Log); log != "" {
 		a.printf("log\n")
@@ -298,7 +322,7 @@ func (a *app) writeShown(info store.Info, r showReport) error {
 }
 
 func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
-	line("device", "%s", r.Device)
+	line("device", "%s", deviceText(r.Device))
 	for _, p := range r.Device.Traits {
 		line("", "%s = %s", p.Name, p.Value)
 	}
@@ -317,13 +341,16 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 			line("in", "%s, since its code depends on paths", u.Dir)
 		}
 	}
+	q, err := rtc.FromRecipe(r)
 	switch {
+	case isRTC(r.Device) && err == nil:
+		writeRTCRequest(line, q)
 	case r.Options.Absent:
 		line("options", "none at all")
 	default:
 		line("options", "%q", r.Options.CompileString())
 	}
-	if len(r.Options.Link) > 0 {
+	if len(r.Options.Link) > 0 && (!isRTC(r.Device) || err != nil) {
 		line("link", "%q", r.Options.LinkString())
 	}
 	for _, v := range r.Options.Variables {
@@ -334,12 +361,16 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 	}
 }
 
-func (a *app) writeKernel(line func(string, string, ...any), k store.Kernel) {
+// writeKernel prints a kernel, with its arguments if the runtime tells them.
+func (a *app) writeKernel(line func(string, string, ...any), k store.Kernel, tells bool) {
 	args := make([]string, len(k.Args))
 	for i, arg := range k.Args {
 		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
 	}
-	text := k.Name + "(" + strings.Join(args, ", ") + ")"
+	text := demangle(k.Name)
+	if len(args) > 0 || tells {
+		text += "(" + strings.Join(args, ", ") + ")"
+	}
 	if k.Attributes != "" {
 		text += " " + k.Attributes
 	}
