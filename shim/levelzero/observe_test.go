@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,41 @@ func TestObservedTheSame(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%d less than expected passed because of %q", n, reason)
 		}
+	}
+}
+
+// The same with what the loader can put in between: objects of its own for handles, as it
+// does where there are several drivers; its tracing layer; its validation layer, with which
+// nothing is served.
+func TestObservedTheSameBehindTheLoader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.mustRun(t, s.shimmed(t), "observe", filepath.Join(built, "data"), "modules,links,several,native,launch")
+	for _, c := range []struct {
+		variables []string
+		served    bool
+		parts     string
+	}{
+		// A failure's log is no object of the loader's then, and some crash that ask for it.
+		{[]string{"ZE_ENABLE_LOADER_INTERCEPT=1"}, true, "modules,native,launch"},
+		{[]string{"ZE_ENABLE_TRACING_LAYER=1"}, true, "modules,links,several,native,launch"},
+		{[]string{"ZE_ENABLE_VALIDATION_LAYER=1", "ZE_ENABLE_PARAMETER_VALIDATION=1"}, false, "modules,links,several,native,launch"},
+	} {
+		t.Run(c.variables[0], func(t *testing.T) {
+			t.Parallel()
+			args := []string{filepath.Join(built, "data"), c.parts}
+			without := normal(s.mustRun(t, c.variables, "observe", args...).out)
+			r := s.mustRun(t, append(s.shimmed(t), c.variables...), "observe", args...)
+			if diff := cmp.Diff(without, normal(r.out)); diff != "" {
+				t.Error(diff)
+			}
+			compiled := slices.ContainsFunc(r.events, func(e event) bool {
+				return e.Outcome == "compiled" && !strings.Contains(e.Reason, "-nonsense")
+			})
+			if served := r.count("disk") > 0; served != c.served || compiled {
+				t.Errorf("%+v", r.events)
+			}
+		})
 	}
 }
 

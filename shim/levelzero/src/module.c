@@ -90,6 +90,14 @@ static const char *describe(const ze_module_desc_t *d, ksz_request *r, ksz_bytes
 	return NULL;
 }
 
+/* With the loader's validation layer an application wants to know what is wrong with what
+ * it says, and not with what we say in its place. */
+static bool is_validated(void)
+{
+	const char *on = getenv("ZE_ENABLE_VALIDATION_LAYER");
+	return on != NULL && *on != 0 && strcmp(on, "0") != 0;
+}
+
 static uint64_t now(void)
 {
 	struct timespec t;
@@ -272,6 +280,8 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 	if (lz_stepped_aside() || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
 		return pass(&w);
 	const char *reason = describe(desc, &request, modules);
+	if (reason == NULL && is_validated())
+		reason = "validation layer";
 	if (reason != NULL) {
 		if (*reason != 0)
 			passed(reason);
