@@ -124,11 +124,28 @@ func behindDefined(text []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(text, " \t\v"), []byte("defined"))
 }
 
+// savesMacro says whether a pragma does nothing but save or restore what a macro means,
+// whatever that is called: all its definitions are looked at.
+func savesMacro(pragma []byte) bool {
+	words := bytes.Fields(pragma)
+	text := bytes.Join(words, nil)
+	for _, what := range []string{"push_macro(\"", "pop_macro(\""} {
+		if name, ok := bytes.CutPrefix(text, []byte(what)); ok {
+			name, ok = bytes.CutSuffix(name, []byte("\")"))
+			return ok && !bytes.ContainsFunc(name, func(r rune) bool { return r > 127 || !isWord(byte(r)) })
+		}
+	}
+	return false
+}
+
 // pragma doubts the pragmas that read or rename files.
 func (s *scanner) pragma() {
 	line := s.restOfLine()
 	if bytes.Contains(line, []byte("mark")) {
 		s.openComment(line) // as in an #error
+	}
+	if savesMacro(line) {
+		return
 	}
 	for _, w := range []string{"include_alias", "dependency", "module", "import", "pch_preprocess"} {
 		if bytes.Contains(line, []byte(w)) {

@@ -112,6 +112,8 @@ func TestScan(t *testing.T) {
 		{"names are pasted", "#define CAT(a,b) a##b\n#define NAME(f, T) f##_##T\nkernel void CAT(add, float)(int next, int e, int T, int include) {}", nil, none},
 		{"arguments are pasted", "#define P(...) printf(__VA_ARGS__, ##__VA_ARGS__)", nil, none},
 		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", []string{"a.h"}, none},
+		{"pragma that saves a macro", "#pragma push_macro(\"dllimport\")\n# pragma pop_macro( \"dllimport\" )", nil, none},
+		{"pragma that saves and imports", "#pragma push_macro(\"a\") import(\"b\")", nil, stats.NotCacheableHeaders},
 		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
 		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
