@@ -8,7 +8,7 @@
  */
 #include "ze_test.h"
 
-#include <dlfcn.h>
+#include <level_zero/zet_api.h>
 
 static const char *folder;
 
@@ -109,6 +109,9 @@ static void say_module(ze_module_handle_t m, int how)
 	ze_result_t r2 = zeModuleGetNativeBinary(m, &size, native);
 	printf("  native %x %x %zu %llx\n", r, r2, size, how & SUM ? sum(native, size) : 0);
 	free(native);
+	size = 0;
+	r = zetModuleGetDebugInfo(m, ZET_MODULE_DEBUG_INFO_FORMAT_ELF_DWARF, &size, NULL);
+	printf("  debug information %x %zu\n", r, size);
 	for (uint32_t i = 0; i < n; i++)
 		say_kernel(m, names[i]);
 	say_kernel(m, "none");
