@@ -44,7 +44,7 @@ func TestScan(t *testing.T) {
 		{"digit separators on a line of their own", "long n = 0x7FFF'FFFF'FFFF'FFFF + 1'0; // ten\n#include \"a.h\"", []string{"a.h"}, none},
 		{"digit separator before a string", "f(1'0, \"\");\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"digit separator before a character", "f(1'0, 'a');", nil, stats.NotCacheableHeaders},
-		{"digit separator before a quote in a comment", "int n = 1'0; // don't /*\n#include \"a.h\"", nil, stats.NotCacheableHeaders},
+		{"digit separator before a quote in a comment", "int n = 1'0; // don't /*\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"quote behind a number that separates no digits", "int n = 1';\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"time behind a digit separator", "int n = 1'0; char *s = __TIME__;", nil, stats.NotCacheableTime},
 		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", []string{"a.h"}, stats.NotCacheableHeaders},
