@@ -248,7 +248,7 @@ func (s *scanner) identifier(first bool) {
 		case "R", "LR", "uR", "UR", "u8R":
 			// A raw string in C++, an ordinary one after an identifier in C:
 			// where it ends depends on the language.
-			if s.i < len(s.text) && s.text[s.i] == '"' {
+			if s.i < len(s.text) && s.text[s.i] == '"' && !s.raw() {
 				s.doubt("a raw string")
 			}
 		}
@@ -260,6 +260,27 @@ func (s *scanner) identifier(first bool) {
 			}
 		}
 	}
+}
+
+// raw passes over a raw string, from its quote on; false: it is none here, or it
+// stands in a directive, where compilers differ.
+func (s *scanner) raw() bool {
+	if !s.traces.raw || s.defining || s.testing || s.message || s.decides {
+		return false
+	}
+	rest := s.text[s.i+1:]
+	open := bytes.IndexByte(rest[:min(len(rest), 17)], '(')
+	if open < 0 || bytes.ContainsAny(rest[:open], " )\\\t\v\n\"") {
+		return false
+	}
+	end := append(append([]byte{')'}, rest[:open]...), '"')
+	n := bytes.Index(rest[open+1:], end)
+	if n < 0 {
+		return false
+	}
+	s.traces.assembler.literal(rest[open+1 : open+1+n])
+	s.i += 1 + open + 1 + n + len(end)
+	return true
 }
 
 // reserved looks at a name that starts with an underscore.

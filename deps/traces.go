@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -31,6 +32,21 @@ type traces struct {
 	pragmas   bool            // _Pragma
 	renames   bool            // include_alias, as text
 	assembler assembler
+
+	ptx bool // inline assembly is PTX, which has no directive that reads a file
+	raw bool // R"(…)" is one literal, as in C++ since 2011
+}
+
+// of sets what depends on the kind of code, and on the words of its options.
+func (t *traces) of(k key.Kind, words []string) {
+	t.ptx = k == key.CUDACpp
+	t.raw = k == key.CUDACpp || k == key.HIPCpp
+	for _, w := range words {
+		// -std=c++03, gnu++98, or the option's argument alone; or another language.
+		if strings.Contains(w, "++03") || strings.Contains(w, "++98") || strings.HasPrefix(w, "-x") {
+			t.raw = false
+		}
+	}
 }
 
 // counting are all names that count, one after the other, with a character between
@@ -81,7 +97,7 @@ func (t *traces) piece(name []byte) {
 
 // reason says what the traces amount to, beside options that are not known.
 func (t *traces) reason() Reason {
-	if text := t.assembler.beginning(); text != "" && t.makes(assemblers, anyPieces) != "" {
+	if text := t.assembler.beginning(); text != "" && !t.ptx && t.makes(assemblers, anyPieces) != "" {
 		return Reason{stats.NotCacheableFile, "assembler text " + text}
 	}
 	if t.pastes {
@@ -111,7 +127,7 @@ func (t *traces) reasonWith(options []string) Reason {
 			t.piece([]byte(name))
 		}
 	}
-	if text := t.assembler.directive(); text != "" && t.makes(assemblers, anyPieces) != "" {
+	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers, anyPieces) != "" {
 		return Reason{stats.NotCacheableFile, "assembler text " + text}
 	}
 	return t.names(fewPieces)

@@ -75,7 +75,9 @@ type tracker struct {
 }
 
 func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
-	return &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
+	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
+	t.traces.of(u.Kind, words)
+	return t
 }
 
 // place tells nodes apart: a file may be reached by several names, and

@@ -245,6 +245,37 @@ func many(names string, n int) string {
 	return b.String()
 }
 
+// What depends on the kind of code: in CUDA C++ inline assembly reads no files, and
+// raw strings are literals.
+func TestTrackKinds(t *testing.T) {
+	t.Parallel()
+	raw := "void f() { asm volatile(R\"YYY(\n#include \\\"no\\\" it's /* none\n)YYY\" : \"=r\"(x)); }\n#include \"b.h\"\n"
+	for _, c := range []struct {
+		name, header, options string
+		kinds                 map[key.Kind]string // reason, "" for none
+	}{
+		{"a raw string", raw, "", map[key.Kind]string{key.CUDACpp: "", key.HIPCpp: "", key.OpenCLC: "raw string"}},
+		{"a raw string before 2011", raw, "--std=c++03", map[key.Kind]string{key.CUDACpp: "raw string", key.HIPCpp: "raw string"}},
+		{"a raw string of another language", raw, "-xc", map[key.Kind]string{key.HIPCpp: "raw string"}},
+		{"a raw string without an end", "auto s = R\"x(\n)y\";\n", "", map[key.Kind]string{key.CUDACpp: "raw string"}},
+		{"a raw string in a macro", "#define S R\"(x)\"\n", "", map[key.Kind]string{key.CUDACpp: "raw string"}},
+		{"a raw string with a long name", "auto s = R\"aaaaaaaaaaaaaaaaa(x)aaaaaaaaaaaaaaaaa\";\n", "", map[key.Kind]string{key.CUDACpp: "raw string"}},
+		{"a file in a raw string", "asm(R\"(.incbin \"x\")\");\n", "", map[key.Kind]string{key.CUDACpp: "", key.HIPCpp: "reads a file"}},
+		{"the beginning of a directive", "#define A(x) asm(x \".\")\nA(\"incbin\")\n", "", map[key.Kind]string{key.CUDACpp: "", key.HIPCpp: "reads a file", key.OpenCLC: "reads a file"}},
+	} {
+		dir := tree(t, map[string]string{"a.h": c.header, "b.h": ""})
+		for kind, reason := range c.kinds {
+			got, r := Track(key.Unit{Kind: kind, Code: []byte("#include \"a.h\"\n")}, key.Tokens(c.options), Search{Dir: dir, Main: dir})
+			if (reason == "") != r.None() || !strings.Contains(r.String(), reason) {
+				t.Errorf("%s, %v: %v, want %q", c.name, kind, r, reason)
+			}
+			if c.header == raw && got != nil && len(got.Unit.Files) != 2 {
+				t.Errorf("%s, %v: %v", c.name, kind, got.Unit.Files)
+			}
+		}
+	}
+}
+
 func (tt *trackCase) track(t testing.TB, dir string) (*Tracking, Reason) {
 	t.Helper()
 	s := Search{Dir: dir, Main: dir}

@@ -27,6 +27,7 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 		given[h.Name] = true
 	}
 	var t traces
+	t.ptx = u.Kind == key.CUDACpp
 	reads, r = scanOne(u.Code, given, &t)
 	if !r.None() {
 		return reads, r
