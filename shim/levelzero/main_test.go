@@ -74,7 +74,7 @@ func compile() error {
 			return err
 		}
 	}
-	for _, name := range []string{"observe", "host", "hits"} {
+	for _, name := range []string{"observe", "host", "hits", "formats"} {
 		if err := program(name, filepath.Join(built, name), "-lze_loader", "-ldl"); err != nil {
 			return err
 		}

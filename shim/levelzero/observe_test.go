@@ -132,6 +132,19 @@ func TestObservedBySanitizer(t *testing.T) {
 	}
 }
 
+// Why modules that read images pass.
+func TestImagesOfOtherFormats(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	// Nothing; ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT of SPIR-V alone.
+	const want = "SPIR-V 0 7800000e\nnative 0 0\n"
+	for _, env := range [][]string{nil, s.shimmed(t), s.shimmed(t)} {
+		if r := s.mustRun(t, env, "formats", data("images")); r.out != want || r.count("disk") != 0 {
+			t.Errorf("%q, want %q\n%+v", r.out, want, r.events)
+		}
+	}
+}
+
 // src/ze.h says what Level Zero's own header says.
 func TestOwnDeclarations(t *testing.T) {
 	t.Parallel()

@@ -126,6 +126,8 @@ func (r *Request) read() ([]key.SpecConstant, error) {
 			return nil, err
 		}
 		if m.Images {
+			// Of SPIR-V, the driver refuses images of formats that OpenCL has not as
+			// arguments; of native code it takes them (NEO 22.43).
 			return nil, errImages
 		}
 		for _, c := range r.Constants {
