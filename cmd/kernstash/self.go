@@ -35,7 +35,7 @@ func (c selfCall) run(ctx context.Context, answer any) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, c.args...)
-	cmd.Args[0] = os.Args[0] // a test is this command only by that name
+	cmd.Args[0] = "kernstash" // tests are this command by that name alone, else all tests again
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = c.env
