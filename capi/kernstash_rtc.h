@@ -110,6 +110,9 @@ typedef struct ksr_api {
 	/* Counts a program of an interface that the shim passed through by itself, for a
 	 * reason: "flow callback", ... */
 	void (*passed)(uint32_t api, const char *reason);
+
+	/* Whether all that was done is stored by now: for a process that ends. */
+	uint32_t (*settled)(void);
 } ksr_api;
 
 /* The only symbol that a shim looks up. NULL: another ABI, or the library stays out of

@@ -26,6 +26,10 @@ struct ksr_passed_call {
 	uint32_t api;
 };
 
+struct ksr_settled_call {
+	uint32_t settled;
+};
+
 struct ksr_open_call {
 	uint32_t open; /* the library serves this process */
 };

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash"
@@ -23,6 +24,7 @@ type Layer struct {
 	tickets tickets
 	keeper  *guest.Keeper
 	asking  sync.WaitGroup // goroutines that ask the core
+	pending atomic.Int64   // how many they are
 }
 
 // Options configure Open.
@@ -75,6 +77,9 @@ func (l *Layer) Close() error {
 	l.keeper.Wait()
 	return err
 }
+
+// Settled says whether all that was compiled is stored by now. It does not wait.
+func (l *Layer) Settled() bool { return l.pending.Load() == 0 && l.cache.Flush(0) }
 
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass and Serve there is no ticket.

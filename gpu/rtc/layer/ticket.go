@@ -60,7 +60,9 @@ func (t *Ticket) ID() uint64 { return t.id }
 
 // ask has the core asked, in a goroutine of its own.
 func (t *Ticket) ask() {
+	t.l.pending.Add(1)
 	t.l.asking.Go(func() {
+		defer t.l.pending.Add(-1)
 		defer t.cancel()
 		defer close(t.through)
 		t.err = t.l.guarded(t.program)
