@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -74,7 +75,7 @@ func TestTraceFile(t *testing.T) {
 				t.Fatalf("open: %v", err)
 			}
 			if err == nil {
-				_, _ = f.WriteString("line\n")
+				_, _ = io.WriteString(f, "line\n")
 				f.Close()
 				b, _ := os.ReadFile(path)
 				if got := strings.TrimPrefix(string(b), text); got != "line\n" {

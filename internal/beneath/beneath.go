@@ -61,13 +61,20 @@ type Options struct {
 type Dir struct {
 	fd int // descriptor + 1, so that the zero value is not descriptor 0
 	o  Options
+	id identity
 }
 
 // File is an open file. The zero File is not open.
 type File struct {
 	fd   int // likewise
 	hook *Hook
+	id   identity
 }
+
+// identity is what a descriptor was opened as, where it is kept; zero: not known. In a
+// process that is not ours somebody may close all descriptors, and open files of his
+// own: nothing is to be written to them, made in them, or closed.
+type identity struct{ dev, ino uint64 }
 
 // IsOpen says whether f was opened. It does not know of Close.
 func (f File) IsOpen() bool { return f.fd != 0 }

@@ -25,12 +25,13 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 	if err != nil {
 		return Dir{}, Info{}, pathError("open", path, err)
 	}
-	d := Dir{fd + 1, o}
+	d := Dir{fd + 1, o, identity{}}
 	info, err := d.Stat()
 	if err != nil {
 		d.Close()
 		return Dir{}, Info{}, err
 	}
+	d.id = identity{info.Dev, info.Ino}
 	return d, info, nil
 }
 
@@ -40,11 +41,19 @@ func (d Dir) Stat() (Info, error) {
 	if err := d.o.Hook.do(OpFstat, func() error { return unix.Fstat(d.fd-1, &st) }); err != nil {
 		return Info{}, pathError("stat", ".", err)
 	}
+	if d.id != (identity{}) && identityOf(&st) != d.id {
+		return Info{}, pathError("stat", ".", errForeign)
+	}
 	return info(&st), nil
 }
 
 // Close ends the descriptor.
-func (d Dir) Close() error { return pathError("close", ".", closeFD(d.fd-1, d.o.Hook)) }
+func (d Dir) Close() error {
+	if err := d.own(); err != nil {
+		return pathError("close", ".", err)
+	}
+	return pathError("close", ".", closeFD(d.fd-1, d.o.Hook))
+}
 
 // OpenDir opens a directory at a path below d.
 func (d Dir) OpenDir(path string) (Dir, error) {
@@ -52,7 +61,12 @@ func (d Dir) OpenDir(path string) (Dir, error) {
 	if err != nil {
 		return Dir{}, pathError("open", path, err)
 	}
-	return Dir{fd + 1, d.o}, nil
+	opened := Dir{fd + 1, d.o, identity{}}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		opened.id = identityOf(&st)
+	}
+	return opened, nil
 }
 
 // Open opens a file at a path below d for reading, without waiting for
@@ -61,7 +75,13 @@ func (d Dir) Open(path string) (File, Info, error) { return d.openFile(path, fil
 
 // OpenWrite opens a file that is there for reading and writing.
 func (d Dir) OpenWrite(path string) (File, Info, error) {
-	return d.openFile(path, fileFlags&^unix.O_RDONLY|unix.O_RDWR)
+	f, info, err := d.openFile(path, fileFlags&^unix.O_RDONLY|unix.O_RDWR)
+	if err != nil {
+		return f, info, err
+	}
+	f.fd = high(f.fd-1) + 1
+	f.id = identity{info.Dev, info.Ino}
+	return f, info, err
 }
 
 func (d Dir) openFile(path string, flags int) (File, Info, error) {
@@ -74,13 +94,16 @@ func (d Dir) openFile(path string, flags int) (File, Info, error) {
 		closeFD(fd, d.o.Hook)
 		return File{}, Info{}, pathError("stat", path, err)
 	}
-	return File{fd + 1, d.o.Hook}, info(&st), nil
+	return File{fd + 1, d.o.Hook, identity{}}, info(&st), nil
 }
 
 // Create makes a file of a new name in d, mode 0600, for reading and writing.
 func (d Dir) Create(name string) (File, error) {
 	if err := checkName("create", name); err != nil {
 		return File{}, err
+	}
+	if err := d.own(); err != nil {
+		return File{}, pathError("create", name, err)
 	}
 	var fd int
 	err := d.o.Hook.do(OpCreate, func() (err error) {
@@ -91,7 +114,12 @@ func (d Dir) Create(name string) (File, error) {
 	if err != nil {
 		return File{}, pathError("create", name, err)
 	}
-	f := File{fd + 1, d.o.Hook}
+	fd = high(fd)
+	f := File{fd + 1, d.o.Hook, identity{}}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		f.id = identityOf(&st)
+	}
 	f.unmask()
 	return f, nil
 }
@@ -100,6 +128,9 @@ func (d Dir) Create(name string) (File, error) {
 func (d Dir) Mkdir(name string) error {
 	if err := checkName("mkdir", name); err != nil {
 		return err
+	}
+	if err := d.own(); err != nil {
+		return pathError("mkdir", name, err)
 	}
 	err := d.o.Hook.do(OpMkdir, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) })
 	if err != nil {
@@ -129,6 +160,9 @@ func (d Dir) Remove(name string) error {
 	if err := checkName("remove", name); err != nil {
 		return err
 	}
+	if err := d.own(); err != nil {
+		return pathError("remove", name, err)
+	}
 	return pathError("remove", name, d.o.Hook.do(OpUnlink, func() error { return unix.Unlinkat(d.fd-1, name, 0) }))
 }
 
@@ -136,6 +170,9 @@ func (d Dir) Remove(name string) error {
 func (d Dir) Rmdir(name string) error {
 	if err := checkName("rmdir", name); err != nil {
 		return err
+	}
+	if err := d.own(); err != nil {
+		return pathError("rmdir", name, err)
 	}
 	return pathError("rmdir", name, d.o.Hook.do(OpRmdir, func() error {
 		return unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR)
@@ -150,6 +187,11 @@ func (d Dir) Rename(name string, dir Dir, to string) error {
 	}
 	if err := checkName("rename", to); err != nil {
 		return err
+	}
+	for _, in := range []Dir{d, dir} {
+		if err := in.own(); err != nil {
+			return pathError("rename", to, err)
+		}
 	}
 	return pathError("rename", to, d.o.Hook.do(OpRename, func() error {
 		return unix.Renameat(d.fd-1, name, dir.fd-1, to)

@@ -30,7 +30,7 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 	if err != nil {
 		return Dir{}, Info{}, pathError("open", path, err)
 	}
-	d := Dir{int(h) + 1, o}
+	d := Dir{int(h) + 1, o, identity{}}
 	info, err := d.Stat()
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ func (d Dir) OpenDir(path string) (Dir, error) {
 	if err != nil {
 		return Dir{}, pathError("open", path, err)
 	}
-	return Dir{fd + 1, d.o}, nil
+	return Dir{fd + 1, d.o, identity{}}, nil
 }
 
 // Open opens a file at a path below d for reading, without waiting for
@@ -117,7 +117,7 @@ func (d Dir) openFile(path string, access, options uint32) (File, Info, error) {
 	if err != nil {
 		return File{}, Info{}, pathError("open", path, err)
 	}
-	f := File{fd + 1, d.o.Hook}
+	f := File{fd + 1, d.o.Hook, identity{}}
 	var i Info
 	err = d.o.Hook.do(OpFstat, func() (err error) {
 		i, err = ntInfo(f.handle())
@@ -137,7 +137,7 @@ func (d Dir) Create(name string) (File, error) {
 	if err != nil {
 		return File{}, pathError("create", name, err)
 	}
-	return File{fd + 1, d.o.Hook}, nil
+	return File{fd + 1, d.o.Hook, identity{}}, nil
 }
 
 // Mkdir makes a directory in d. Who may use it is inherited from d.

@@ -10,7 +10,12 @@ import (
 )
 
 // Close ends the descriptor.
-func (f File) Close() error { return pathError("close", "file", closeFD(f.fd-1, f.hook)) }
+func (f File) Close() error {
+	if err := f.own(); err != nil {
+		return pathError("close", "file", err)
+	}
+	return pathError("close", "file", closeFD(f.fd-1, f.hook))
+}
 
 // closeFD ends a descriptor, whatever the answer: a close that fails, or that
 // a signal interrupts, has ended it too.
@@ -27,6 +32,9 @@ func (f File) Stat() (Info, error) {
 	var st unix.Stat_t
 	if err := f.hook.do(OpFstat, func() error { return unix.Fstat(f.fd-1, &st) }); err != nil {
 		return Info{}, pathError("stat", "file", err)
+	}
+	if f.id != (identity{}) && identityOf(&st) != f.id {
+		return Info{}, pathError("stat", "file", errForeign)
 	}
 	return info(&st), nil
 }
@@ -56,6 +64,9 @@ func (f File) ReadAt(b []byte, off int64) (int, error) {
 
 // WriteAt writes all of b at offset off.
 func (f File) WriteAt(b []byte, off int64) error {
+	if err := f.own(); err != nil {
+		return pathError("write", "file", err)
+	}
 	for len(b) > 0 {
 		part, err := f.hook.limit(OpPwrite, b)
 		var n int

@@ -17,6 +17,9 @@ var viaProc atomic.Bool
 // writer that is killed leaves nothing. It is errors.ErrUnsupported where the
 // file system cannot.
 func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
+	if err := d.own(); err != nil {
+		return pathError("create", name, err)
+	}
 	var fd int
 	err := d.o.Hook.do(OpTmpfile, func() (err error) {
 		fd, err = unix.Openat(d.fd-1, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
@@ -31,7 +34,7 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	case err != nil:
 		return pathError("create", name, err)
 	}
-	f := File{fd + 1, d.o.Hook}
+	f := File{fd + 1, d.o.Hook, identity{}}
 	defer f.Close()
 	f.unmask()
 	if err := f.fill(mtime, contents); err != nil {

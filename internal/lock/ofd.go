@@ -16,6 +16,9 @@ func fcntl(f beneath.File, offset, n int64, kind int16, op beneath.Op) error {
 		lk := unix.Flock_t{Type: kind, Whence: unix.SEEK_SET, Start: offset, Len: n}
 		err := f.Before(op)
 		if err == nil {
+			err = f.Own()
+		}
+		if err == nil {
 			err = unix.FcntlFlock(uintptr(f.FD()), setlk, &lk)
 		}
 		switch {
