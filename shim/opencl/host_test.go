@@ -67,9 +67,9 @@ func TestObservedTheSameWithTheLibrary(t *testing.T) {
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for _, d := range drivers {
-		names := []string{"signals-before", "signals-after", "closing", "fork-before", "fork-after", "threads", "exiting", "urgently", "loading"}
+		names := []string{"signals-before", "signals-after", "closing", "fork-before", "fork-after", "threads", "exiting", "urgently", "loading", "closing-all"}
 		if d.name == "intel" { // which compiles for longer
-			names = []string{"signals-before", "fork-after", "urgently", "loading"}
+			names = []string{"signals-before", "fork-after", "urgently", "loading", "closing-all"}
 			if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
 				names = append(names, "threads")
 			}

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -259,6 +260,34 @@ static void loading(void)
 	CHECK(dlopen(path, RTLD_NOW) != NULL);
 }
 
+enum { VICTIMS = 32, VICTIM = 8192 };
+
+/* Closes what it does not know, as daemons do, and has files of its own then. */
+static void closing_all(void)
+{
+	static char text[VICTIM], now[VICTIM + 1];
+	int victims[VICTIMS];
+	start();
+	int first = dup(0);
+	for (int i = 0; i < 3; i++)
+		build(i);
+	usleep(300000); /* for what is opened in the background */
+	for (int i = first; i < 256; i++)
+		close(i);
+	memset(text, 'v', sizeof(text));
+	for (int i = 0; i < VICTIMS; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "victim-%d", i);
+		victims[i] = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		CHECK(victims[i] >= 0 && write(victims[i], text, sizeof(text)) == sizeof(text));
+	}
+	for (int i = 0; i < 6; i++)
+		build(i);
+	usleep(500000);
+	for (int i = 0; i < VICTIMS; i++)
+		CHECK(pread(victims[i], now, sizeof(now), 0) == sizeof(text) && memcmp(now, text, sizeof(text)) == 0);
+}
+
 static cl_program kept;
 static void (*released)(void);
 
@@ -285,7 +314,7 @@ int main(int argc, char **argv)
 	} parts[] = {{"signals-before", signals_before}, {"signals-after", signals_after}, {"closing", closing}, {"loop-10", loop_10},
 		{"loop-1000", loop_1000},
 		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting},
-		{"urgently", urgently}, {"loading", loading}};
+		{"urgently", urgently}, {"loading", loading}, {"closing-all", closing_all}};
 	for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (strcmp(argv[1], parts[i].name) == 0) {
 			parts[i].of();
