@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/kernstash/kernstash/deps"
 )
@@ -36,8 +37,9 @@ func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
 
 // systemHeaders are the directories that HIPRTC's clang takes from the system.
 func (l *Library) systemHeaders() ([]string, error) {
-	if l.major != 5 || l.minor != 2 || runtime.GOARCH != "amd64" {
-		return nil, fmt.Errorf("%s %d.%d: %w", l.d.platform, l.major, l.minor, errHeaders)
+	// It calls itself 9.0, as later releases do.
+	if !strings.HasPrefix(filepath.Base(l.path), "libamdhip64.so.5.2.") || runtime.GOARCH != "amd64" {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(l.path), errHeaders)
 	}
 	const triple = "x86_64-linux-gnu"
 	var gcc []string
