@@ -4,13 +4,27 @@
 #include "choose.h"
 
 #include <dlfcn.h>
-#include <string.h>
+
+/* A sanitizer asks for names before it can be asked anything itself. */
+#ifdef __clang__
+#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+#else
+#define BARE __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+#endif
+
+/* strcmp, which sanitizers stand before. */
+BARE static bool same(const char *a, const char *b)
+{
+	for (; *a != 0 && *a == *b; a++, b++)
+		;
+	return *a == *b;
+}
 
 __attribute__((visibility("hidden"))) dlsym_fn preload_real_dlsym;
 
 /* The real one is looked up by version, which does not lead to ours: that has none. The
  * versions are those of glibc's architectures, and of glibc 2.34, which took libdl in. */
-static dlsym_fn real(void)
+BARE static dlsym_fn real(void)
 {
 	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27", "GLIBC_2.36", "GLIBC_2.0"};
 	dlsym_fn found = __atomic_load_n(&preload_real_dlsym, __ATOMIC_ACQUIRE);
@@ -38,18 +52,18 @@ void *preload_find(void *handle, const char *name)
 }
 
 /* The name's table; NULL: it is in none. Most names are told by their first letters. */
-static const struct preload_table *table_of(const char *name, size_t *index)
+BARE static const struct preload_table *table_of(const char *name, size_t *index)
 {
 	for (const struct preload_table *const *t = preload_tables; *t != NULL; t++)
 		for (size_t i = 0; (*t)->names[i] != NULL; i++)
-			if ((*t)->names[i][0] == name[0] && strcmp((*t)->names[i], name) == 0) {
+			if (same((*t)->names[i], name)) {
 				*index = i;
 				return *t;
 			}
 	return NULL;
 }
 
-struct choice preload_choose(void *handle, const char *name)
+BARE struct choice preload_choose(void *handle, const char *name)
 {
 	struct choice jump = {NULL, false}, none = {NULL, true};
 	size_t index;
