@@ -3,6 +3,7 @@
 package main
 
 // #include "internal.h"
+// #include <stdlib.h>
 // extern char **environ;
 // static char ***environ_at(void) { return &environ; }
 import "C"
@@ -16,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store"
 )
@@ -23,6 +25,14 @@ import (
 func init() {
 	dl.SetEnviron(uintptr(unsafe.Pointer(C.environ_at())))
 	settings.Process = dl.Environ // the host may have changed its own
+	runlog.Getenv = getenv
+}
+
+// getenv is os.Getenv of C's environment; that makes a table of all of it first.
+func getenv(name string) string {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	return C.GoString(C.getenv(c))
 }
 
 // statusError is an error with the status that C gets for it.

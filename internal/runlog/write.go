@@ -20,11 +20,15 @@ const MaxSize = 64 << 20
 // descriptor and needs no closing.
 type Log struct{ path string }
 
+// Getenv is how a variable of this process is had. A library in a host of C sets it,
+// in an init, to what looks at C's.
+var Getenv = os.Getenv
+
 // FromEnvironment returns the Log that KERNSTASH_REPORT names; nil where there
 // is none, and in a program with rights beyond its user's, who could else have
 // it write where only the program may.
 func FromEnvironment() *Log {
-	path := os.Getenv(Variable)
+	path := Getenv(Variable)
 	if path == "" || elevated.Now() {
 		return nil
 	}

@@ -90,17 +90,56 @@ static struct shadow *lay_out(struct arena *a, cl_uint n, const cl_device_id *de
 	return s;
 }
 
+/* The memory of one record that is done with, for the next. An application that builds
+ * one program after the other frees all that its driver has taken for one before the
+ * next; the C library would give that back to the system, and have each page of it made
+ * anew, 1.4 MB of them for a large program, for lack of anything behind it. */
+static struct {
+	void *base;
+	size_t size;
+} spare;
+
+enum { spare_most = 64 << 10 };
+
+static void *record_take(size_t *size)
+{
+	state_lock();
+	void *base = spare.size >= *size ? spare.base : NULL;
+	if (base != NULL) {
+		*size = spare.size;
+		spare.base = NULL;
+		spare.size = 0;
+	}
+	state_unlock();
+	return base != NULL ? base : malloc(*size);
+}
+
+static void record_give(void *base, size_t size)
+{
+	state_lock();
+	if (size > spare.size && size <= spare_most) {
+		void *smaller = spare.base;
+		spare.base = base;
+		spare.size = size;
+		base = smaller;
+	}
+	state_unlock();
+	free(base);
+}
+
 struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksl_artifact *artifacts,
 	const char *options)
 {
 	struct arena a = {NULL, 0};
 	lay_out(&a, ndevices, devices, artifacts, options);
-	a.base = malloc(a.used);
+	size_t size = a.used;
+	a.base = record_take(&size);
 	if (a.base == NULL)
 		return NULL;
 	a.used = 0;
 	struct shadow *s = lay_out(&a, ndevices, devices, artifacts, options);
 	s->handle = handle;
+	s->size = size;
 	return s;
 }
 
@@ -117,7 +156,7 @@ void shadow_put(struct shadow *s)
 		next.clReleaseProgram(s->handle);
 	if (s->context != NULL)
 		context_add(s->context, -1);
-	free(s); /* the start of its one allocation */
+	record_give(s, s->size); /* the start of its one allocation */
 }
 
 int shadow_device(const struct shadow *s, cl_device_id device)

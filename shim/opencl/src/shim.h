@@ -93,6 +93,7 @@ void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our fu
 /* artifact.c: pieces of artifacts, kept. */
 
 struct shadow {
+	size_t size; /* of its memory */
 	unsigned references; /* under the lock */
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,6 +61,14 @@ static long resident(void)
 	return kib;
 }
 
+/* Pages that the process touched for the first time, or again after they were given back. */
+static long faults(void)
+{
+	struct rusage used;
+	getrusage(RUSAGE_SELF, &used);
+	return used.ru_minflt;
+}
+
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -92,7 +101,7 @@ int main(int argc, char **argv)
 	double *took = calloc((size_t)rounds, sizeof(*took));
 	unsigned char *made = NULL;
 	uint64_t sum = 14695981039346656037u; /* FNV-1a */
-	long before = resident();
+	long before = resident(), touched = 0;
 	for (int i = 0; i < rounds; i++) {
 		cl_program program = NULL;
 		double start = now();
@@ -113,11 +122,15 @@ int main(int argc, char **argv)
 				sum = (sum ^ made[j]) * 1099511628211u;
 		}
 		check(clReleaseProgram(program), "clReleaseProgram");
+		if (i == 0)
+			touched = faults();
 	}
+	touched = faults() - touched;
 	double first = took[0];
 	qsort(took + 1, (size_t)rounds - 1, sizeof(*took), compare);
-	printf("first %.1f median %.1f least %.1f sum %016llx size %zu resident %ld\n", first, rounds > 1 ? took[rounds / 2] : 0,
-		rounds > 1 ? took[1] : 0, (unsigned long long)sum, size, resident() - before);
+	printf("first %.1f median %.1f least %.1f sum %016llx size %zu faults %ld resident %ld\n", first, rounds > 1 ? took[rounds / 2] : 0,
+		rounds > 1 ? took[1] : 0, (unsigned long long)sum, size,
+		rounds > 1 ? touched / (rounds - 1) : 0, resident() - before);
 	fflush(stdout);
 	if (rounds == 1)
 		usleep(100000); /* what was built is stored a moment later */
