@@ -141,9 +141,16 @@ func (t Target) fits() bool {
 
 // Preloads says whether something may be preloaded into the command: the dynamic
 // linker of a program for another machine would complain on standard error, and
-// musl's refuses to start.
+// musl's refuses to start, as do programs with an address sanitizer that is not the
+// first library of all.
 func (t Target) Preloads() bool {
-	return t.fits() && (t.Program == nil || !strings.Contains(filepath.Base(t.Program.Linker), "musl"))
+	return t.fits() && (t.Program == nil ||
+		!strings.Contains(filepath.Base(t.Program.Linker), "musl") && !slices.ContainsFunc(t.Program.Needed, comesFirst))
+}
+
+// comesFirst says whether a library ends the process where another stands before it.
+func comesFirst(library string) bool {
+	return strings.HasPrefix(library, "libasan.so") || strings.HasPrefix(library, "libclang_rt.asan")
 }
 
 // kindOf names a program's machine for people.
