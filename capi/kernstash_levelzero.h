@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-#define KSZ_ABI 1u
+#define KSZ_ABI 2u
 
 typedef struct ksz_bytes { /* not terminated; data == NULL: none */
 	const void *data;
@@ -88,6 +88,7 @@ typedef struct ksz_reply {
 	ksz_bytes log;        /* SERVE: the driver's when it was built */
 	const ksz_bytes *kernels; /* SERVE: their names, in the driver's order */
 	const char *reason;   /* PASS: why, for traces; else NULL */
+	uint32_t unknown_global, unknown_function; /* SERVE: see ksz_outcome; 0: not known */
 } ksz_reply;
 
 /* How it ended. */
@@ -108,6 +109,10 @@ typedef struct ksz_outcome {
 	ksz_bytes log;        /* KSZ_BUILT, KSZ_FAILED */
 	const char *const *kernels; /* KSZ_BUILT: their names, in the driver's order */
 	uint32_t nkernels;
+
+	/* KSZ_BUILT: with what the module refuses the name of a variable, and of a function,
+	 * that it has not. Native code of the same may answer otherwise. */
+	uint32_t unknown_global, unknown_function;
 } ksz_outcome;
 
 typedef struct ksz_api {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	gpu "github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -180,6 +181,7 @@ func readOutcome(c *C.ksz_outcome) (o *layer.Outcome, ok bool) {
 		Result: layer.Result(c.result), Code: int(c.code), Took: time.Duration(min(uint64(c.nanoseconds), 1<<62)),
 		Native: moduleView(c.native), Log: string(moduleView(c.log)),
 	}
+	o.Unknown.Global, o.Unknown.Function = gpu.Result(c.unknown_global), gpu.Result(c.unknown_function)
 	for _, name := range layerList(c.kernels, c.nkernels) {
 		o.Kernels = append(o.Kernels, C.GoString(name))
 	}
@@ -196,6 +198,7 @@ func replyModule(c *C.struct_ksz_ticket_call, t *layer.Ticket, r layer.Reply, ok
 	switch r.Action {
 	case layer.Serve:
 		c.reply.ticket = C.uint64_t(t.ID())
+		c.reply.unknown_global, c.reply.unknown_function = C.uint32_t(r.Unknown.Global), C.uint32_t(r.Unknown.Function)
 		levelzeroHeld.write(t.ID(), c.reply, r)
 	case layer.Build:
 		c.reply.ticket = C.uint64_t(t.ID())

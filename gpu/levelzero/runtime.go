@@ -81,7 +81,9 @@ func take(m *Module) *store.Artifact {
 	if err != nil {
 		return nil
 	}
-	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: native}}, Log: m.log}
+	a := &store.Artifact{
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: native}, m.unknownNames().Binary()}, Log: m.log,
+	}
 	for _, name := range names {
 		a.Kernels = append(a.Kernels, store.Kernel{Name: name})
 	}

@@ -22,6 +22,7 @@ func TestDriverThat(t *testing.T) {
 		{"refuses", "compiled", "log: 0 0 size 1 1 ''"},
 		{"other", "compiled", "log: 0 0 size 1 1 ''"},
 		{"short", "passed", "log: 0 0 size 1 1 ''"},
+		{"names", "disk", "global none: 78000003 0 0\n  function helper: 78000003 0"},
 		{"forgets", "passed", "kernels: 0"},
 	} {
 		t.Run(c.does, func(t *testing.T) {

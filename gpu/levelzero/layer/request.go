@@ -51,7 +51,8 @@ type Reply struct {
 	Native  []byte   // of Serve
 	Log     string   // of Serve: what the driver said when it was built
 	Kernels []string // of Serve, in the driver's order
-	Reason  string   // of Pass
+	Unknown levelzero.UnknownNames
+	Reason  string // of Pass
 }
 
 // Result says how it ended.
@@ -74,6 +75,7 @@ type Outcome struct {
 	Native  []byte        // of Built
 	Log     string        // of Built and Failed
 	Kernels []string      // of Built
+	Unknown levelzero.UnknownNames
 }
 
 // The bounds of a request.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -195,7 +196,7 @@ func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 
 // served returns a stored artifact as the interposer is told of it.
 func served(a *store.Artifact) Reply {
-	r := Reply{Action: Serve, Log: a.Log, Kernels: make([]string, len(a.Kernels))}
+	r := Reply{Action: Serve, Log: a.Log, Kernels: make([]string, len(a.Kernels)), Unknown: levelzero.UnknownNamesOf(a)}
 	if len(a.Binaries) > 0 {
 		r.Native = a.Binaries[0].Data
 	}
@@ -279,7 +280,8 @@ func (s *step) taken(o *Outcome) *store.Artifact {
 		return nil
 	}
 	a := &store.Artifact{
-		Binaries: []store.Binary{{Form: store.FormFinal, Data: bytes.Clone(o.Native)}}, Log: o.Log, Cost: o.Took,
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: bytes.Clone(o.Native)}, o.Unknown.Binary()},
+		Log:      o.Log, Cost: o.Took,
 	}
 	for _, name := range o.Kernels {
 		a.Kernels = append(a.Kernels, store.Kernel{Name: name})

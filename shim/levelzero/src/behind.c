@@ -20,6 +20,7 @@ static void find_all(const void *function)
 #define OWN(name) {#name, &found.name}
 		OWN(zeModuleCreate) /* the first */, OWN(zeModuleDestroy), OWN(zeModuleBuildLogGetString),
 		OWN(zeModuleBuildLogDestroy), OWN(zeModuleGetNativeBinary), OWN(zeModuleGetKernelNames),
+		OWN(zeModuleGetGlobalPointer), OWN(zeModuleGetFunctionPointer),
 #undef OWN
 		{"zeDriverGet", &found.queries.driver_get},
 		{"zeDeviceGet", &found.queries.device_get},
@@ -67,6 +68,7 @@ bool lz_whole(void)
 	const ksz_queries *q = &b->queries;
 	return b->zeModuleCreate != NULL && b->zeModuleDestroy != NULL && b->zeModuleBuildLogGetString != NULL &&
 		b->zeModuleBuildLogDestroy != NULL && b->zeModuleGetNativeBinary != NULL && b->zeModuleGetKernelNames != NULL &&
+		b->zeModuleGetGlobalPointer != NULL && b->zeModuleGetFunctionPointer != NULL &&
 		q->driver_get != NULL && q->device_get != NULL && q->device_get_sub_devices != NULL &&
 		q->driver_get_properties != NULL && q->driver_get_api_version != NULL &&
 		q->driver_get_extension_properties != NULL && q->device_get_properties != NULL;

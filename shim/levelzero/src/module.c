@@ -175,7 +175,8 @@ static void restore(const struct wanted *w, const ksz_reply *reply, ksz_outcome 
 	} else if (!has_kernels(module, reply)) {
 		b->zeModuleDestroy(module);
 		outcome->result = KSZ_REFUSED;
-	} else if (w->log != NULL && (log == NULL || !lz_log_says(log, reply->log.data, reply->log.size))) {
+	} else if ((w->log != NULL && (log == NULL || !lz_log_says(log, reply->log.data, reply->log.size))) ||
+		!lz_unknown_becomes(module, (struct lz_unknown){reply->unknown_global, reply->unknown_function})) {
 		b->zeModuleDestroy(module);
 		outcome->result = KSZ_ABANDONED;
 	} else {
@@ -227,6 +228,9 @@ static ze_result_t build(const struct wanted *w, ksz_outcome *outcome, struct ta
 		taken->kernels = kernels(*w->module, &outcome->nkernels);
 		outcome->native.data = taken->native;
 		outcome->kernels = taken->kernels;
+		struct lz_unknown unknown = lz_unknown_of(*w->module);
+		outcome->unknown_global = unknown.global;
+		outcome->unknown_function = unknown.function;
 		outcome->result = KSZ_BUILT;
 		if (taken->native == NULL || (taken->kernels == NULL && outcome->nkernels > 0))
 			outcome->result = KSZ_ABANDONED;

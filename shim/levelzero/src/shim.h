@@ -12,7 +12,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* ---- What stands before (init.c, module.c, log.c) ---------------------- */
+/* ---- What stands before (init.c, module.c, names.c, log.c) ------------- */
 
 /* Makes a function the zeInit, or the zeInitDrivers, that ours calls. False: it is another
  * one already. */
@@ -21,6 +21,9 @@ ze_result_t ks_zeInit(uint32_t flags);
 ze_result_t ks_zeInitDrivers(uint32_t *count, void *drivers, void *desc);
 ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t device, const ze_module_desc_t *desc,
 	ze_module_handle_t *module, ze_module_build_log_handle_t *log);
+ze_result_t ks_zeModuleDestroy(ze_module_handle_t module);
+ze_result_t ks_zeModuleGetGlobalPointer(ze_module_handle_t module, const char *name, size_t *size, void **at);
+ze_result_t ks_zeModuleGetFunctionPointer(ze_module_handle_t module, const char *name, void **at);
 ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *size, char *text);
 ze_result_t ks_zeModuleBuildLogDestroy(ze_module_build_log_handle_t log);
 
@@ -34,6 +37,8 @@ struct behind {
 	ze_result_t (*zeModuleBuildLogDestroy)(ze_module_build_log_handle_t);
 	ze_result_t (*zeModuleGetNativeBinary)(ze_module_handle_t, size_t *, uint8_t *);
 	ze_result_t (*zeModuleGetKernelNames)(ze_module_handle_t, uint32_t *, const char **);
+	ze_result_t (*zeModuleGetGlobalPointer)(ze_module_handle_t, const char *, size_t *, void **);
+	ze_result_t (*zeModuleGetFunctionPointer)(ze_module_handle_t, const char *, void **);
 	ksz_queries queries;
 };
 
@@ -63,6 +68,17 @@ void lz_end(const ksz_api *a, uint64_t ticket);
 void lz_passed(const char *reason);
 
 bool lz_stepped_aside(void);
+
+/* ---- Names that a module has not (names.c) ----------------------------- */
+
+struct lz_unknown {
+	ze_result_t global, function; /* with what they are refused; 0: not known */
+};
+
+struct lz_unknown lz_unknown_of(ze_module_handle_t module);
+
+/* Has a module refuse them so from now on. False: no memory. */
+bool lz_unknown_becomes(ze_module_handle_t module, struct lz_unknown was);
 
 /* ---- Build logs (log.c) ------------------------------------------------ */
 

@@ -9,12 +9,15 @@
 
 #include "../../preload/preload.h"
 
-enum { INIT, INIT_DRIVERS, MODULE_CREATE, LOG_GET_STRING, LOG_DESTROY };
+enum { INIT, INIT_DRIVERS, MODULE_CREATE, MODULE_DESTROY, GLOBAL_POINTER, FUNCTION_POINTER, LOG_GET_STRING, LOG_DESTROY };
 
 static const char *const names[] = {
 	[INIT] = "zeInit",
 	[INIT_DRIVERS] = "zeInitDrivers",
 	[MODULE_CREATE] = "zeModuleCreate",
+	[MODULE_DESTROY] = "zeModuleDestroy",
+	[GLOBAL_POINTER] = "zeModuleGetGlobalPointer",
+	[FUNCTION_POINTER] = "zeModuleGetFunctionPointer",
 	[LOG_GET_STRING] = "zeModuleBuildLogGetString",
 	[LOG_DESTROY] = "zeModuleBuildLogDestroy",
 	NULL,
@@ -33,6 +36,15 @@ static void *ours(size_t name)
 	case MODULE_CREATE:
 		*(ze_result_t (**)(ze_context_handle_t, ze_device_handle_t, const ze_module_desc_t *, ze_module_handle_t *,
 			ze_module_build_log_handle_t *))&function = ks_zeModuleCreate;
+		break;
+	case MODULE_DESTROY:
+		*(ze_result_t (**)(ze_module_handle_t))&function = ks_zeModuleDestroy;
+		break;
+	case GLOBAL_POINTER:
+		*(ze_result_t (**)(ze_module_handle_t, const char *, size_t *, void **))&function = ks_zeModuleGetGlobalPointer;
+		break;
+	case FUNCTION_POINTER:
+		*(ze_result_t (**)(ze_module_handle_t, const char *, void **))&function = ks_zeModuleGetFunctionPointer;
 		break;
 	case LOG_GET_STRING:
 		*(ze_result_t (**)(ze_module_build_log_handle_t, size_t *, char *))&function = ks_zeModuleBuildLogGetString;
@@ -54,6 +66,12 @@ static bool is_behind(size_t name, void *real)
 	switch (name) {
 	case MODULE_CREATE:
 		return real == *(void *const *)&b->zeModuleCreate;
+	case MODULE_DESTROY:
+		return real == *(void *const *)&b->zeModuleDestroy;
+	case GLOBAL_POINTER:
+		return real == *(void *const *)&b->zeModuleGetGlobalPointer;
+	case FUNCTION_POINTER:
+		return real == *(void *const *)&b->zeModuleGetFunctionPointer;
 	case LOG_GET_STRING:
 		return real == *(void *const *)&b->zeModuleBuildLogGetString;
 	case LOG_DESTROY:
@@ -87,6 +105,27 @@ EXPORT ze_result_t zeModuleCreate(ze_context_handle_t context, ze_device_handle_
 		ze_module_build_log_handle_t *);
 	*(void **)&f = chosen(MODULE_CREATE, __builtin_return_address(0));
 	return f == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : f(context, device, desc, module, log);
+}
+
+EXPORT ze_result_t zeModuleDestroy(ze_module_handle_t module)
+{
+	ze_result_t (*f)(ze_module_handle_t);
+	*(void **)&f = chosen(MODULE_DESTROY, __builtin_return_address(0));
+	return f == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : f(module);
+}
+
+EXPORT ze_result_t zeModuleGetGlobalPointer(ze_module_handle_t module, const char *name, size_t *size, void **at)
+{
+	ze_result_t (*f)(ze_module_handle_t, const char *, size_t *, void **);
+	*(void **)&f = chosen(GLOBAL_POINTER, __builtin_return_address(0));
+	return f == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : f(module, name, size, at);
+}
+
+EXPORT ze_result_t zeModuleGetFunctionPointer(ze_module_handle_t module, const char *name, void **at)
+{
+	ze_result_t (*f)(ze_module_handle_t, const char *, void **);
+	*(void **)&f = chosen(FUNCTION_POINTER, __builtin_return_address(0));
+	return f == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : f(module, name, at);
 }
 
 EXPORT ze_result_t zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *size, char *text)

@@ -1,7 +1,8 @@
 /*
  * fake_driver.c: preloaded behind the shim, before the loader. It does what the driver at
  * hand does not, as FAKE_DRIVER says: "warns" when it compiles; "refuses" native code,
- * "forgets" it has any, is "short" of memory for it, or gives "other" kernels.
+ * "forgets" it has any, is "short" of memory for it, gives "other" kernels, or has other
+ * words for "names" that are not in it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,6 +67,20 @@ ze_result_t zeModuleGetKernelNames(ze_module_handle_t module, uint32_t *count, c
 	if (module == restored && is("other") && names != NULL && *count > 0)
 		names[0] = "other";
 	return r;
+}
+
+ze_result_t zeModuleGetGlobalPointer(ze_module_handle_t module, const char *name, size_t *size, void **at)
+{
+	NEXT(zeModuleGetGlobalPointer);
+	ze_result_t r = next(module, name, size, at);
+	return r != ZE_RESULT_SUCCESS && module != restored && is("names") ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE : r;
+}
+
+ze_result_t zeModuleGetFunctionPointer(ze_module_handle_t module, const char *name, void **at)
+{
+	NEXT(zeModuleGetFunctionPointer);
+	ze_result_t r = next(module, name, at);
+	return r != ZE_RESULT_SUCCESS && module != restored && is("names") ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE : r;
 }
 
 ze_result_t zeModuleGetNativeBinary(ze_module_handle_t module, size_t *size, uint8_t *code)
