@@ -52,6 +52,9 @@ func trim() {
 	if theLayer != nil {
 		theLayer.Cache().Forget()
 	}
+	if compilers != nil {
+		compilers.Cache().Forget()
+	}
 	debug.FreeOSMemory()
 	C.ks_let_pages_go()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/dl"
@@ -53,17 +54,11 @@ func compilers(soname string) bool {
 // opensLate returns the library that l opens by name at its first compile: where
 // it is loaded already, that; else where the dynamic linker will look.
 func (l *Library) opensLate() ([]string, error) {
-	var sonames []string
-	switch l.api {
-	case NVRTC:
-		sonames = []string{fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.major, l.minor)}
-	case HIPRTC:
-		sonames = []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}
-	}
+	sonames := l.late()
 	own := filepath.Dir(l.path)
 	m := elfid.Loaded()
 	for _, soname := range sonames {
-		found := m.Named(func(base string) bool { return base == soname || strings.HasPrefix(base, soname+".") })
+		found := named(m, soname)
 		if len(found) == 1 {
 			return found, nil
 		}
@@ -82,10 +77,46 @@ func (l *Library) opensLate() ([]string, error) {
 		}
 		// Nothing else opens it but l, which will get the same.
 		if _, err := dl.Open(soname); err == nil {
-			return elfid.Loaded().Named(func(base string) bool { return base == soname || strings.HasPrefix(base, soname+".") }), nil
+			return named(elfid.Loaded(), soname), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
+}
+
+// late returns the sonames of the libraries, one of which l opens by name.
+func (l *Library) late() []string {
+	if l.api == HIPRTC {
+		return []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}
+	}
+	return []string{fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.major, l.minor)}
+}
+
+// named returns the loaded files of a soname.
+func named(m elfid.Mappings, soname string) []string {
+	return m.Named(func(base string) bool { return base == soname || strings.HasPrefix(base, soname+".") })
+}
+
+// Confirm says, after a compile, whether the library opened for it what its identity
+// has in it. An error: it did not, and what was made is not to be stored.
+func (l *Library) Confirm() error {
+	id, err := l.Identify()
+	if err != nil {
+		return err
+	}
+	m, some := elfid.Loaded(), false
+	for _, soname := range l.late() {
+		for _, path := range named(m, soname) {
+			lib, err := elfid.Inspect(path)
+			if err == nil && slices.Contains(id.Compiler, key.Pair{Name: lib.Soname, Value: lib.ID}) {
+				return nil
+			}
+			some = true
+		}
+	}
+	if some {
+		return fmt.Errorf("%w: another one was opened than was to be expected", errLibraries)
+	}
+	return nil
 }
 
 func isFile(path string) bool {

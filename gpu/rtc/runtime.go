@@ -49,6 +49,9 @@ func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Ar
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.Library.Confirm() != nil {
+		return o, nil, nil
+	}
 	return o, o.Artifact(), nil
 }
 

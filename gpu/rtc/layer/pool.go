@@ -113,8 +113,8 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	if o == nil {
-		return &native{job, nil, nil}, nil, nil
+	if o == nil || p.Library.Confirm() != nil {
+		return &native{job, nil, o}, nil, nil
 	}
 	a := o.Artifact()
 	a.Cost = took
