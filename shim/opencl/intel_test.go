@@ -180,6 +180,23 @@ func TestIntelDamagedEntries(t *testing.T) {
 	}
 }
 
+// ownCache returns a folder in which the driver keeps its own cache of binaries: it looks
+// for a folder cl_cache in the working directory.
+func (b *builder) ownCache(t *testing.T) string {
+	t.Helper()
+	own := b.path("work")
+	if err := os.Mkdir(filepath.Join(own, "cl_cache"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// silent is the layer with neither a trace nor a report, which are written for each
+// program.
+func (b *builder) silent() []string {
+	return append(b.layer[:len(b.layer):len(b.layer)], "KERNSTASH_TRACE=", "KERNSTASH_TRACE_FILE=", "KERNSTASH_REPORT=")
+}
+
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -310,10 +327,7 @@ func heavySource(kernels, steps int) string {
 func TestTimingOfIntelHits(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
-	own := b.path("work")
-	if err := os.Mkdir(filepath.Join(own, "cl_cache"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	own := b.ownCache(t)
 	for _, c := range []struct {
 		name, source string
 		rounds       string
@@ -328,9 +342,7 @@ func TestTimingOfIntelHits(t *testing.T) {
 			if m := b.process(t, b.layer, source, "", "1"); m.outcome != "disk" {
 				t.Fatalf("warm: %s", m.outcome)
 			}
-			// Neither a trace nor a report, which are written for each program.
-			layer := append(b.layer[:len(b.layer):len(b.layer)], "KERNSTASH_TRACE=", "KERNSTASH_TRACE_FILE=", "KERNSTASH_REPORT=")
-			// The driver looks for its cache in the working directory.
+			layer := b.silent()
 			inOwn := func() made { return b.processIn(t, own, nil, source, "", c.rounds) }
 			inOwn()
 			for round := range 5 {
