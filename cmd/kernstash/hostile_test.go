@@ -87,7 +87,7 @@ func TestHostileTextIsNotPrinted(t *testing.T) {
 		{"stat"},
 		{"verify"},
 		{"gc"},
-		{"doctor"},
+		{"doctor", "--quick"},
 		{"config"},
 		{"clear", "--yes"},
 		{"show", "12345678\x1b"},

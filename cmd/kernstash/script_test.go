@@ -61,6 +61,11 @@ func scriptParams(dir string) testscript.Params {
 			env.Setenv("XDG_CACHE_HOME", "")
 			env.Setenv("XDG_CONFIG_HOME", "")
 			env.Setenv("POCL_CACHE_DIR", filepath.Join(env.WorkDir, "pocl"))
+			fake, err := filepath.Abs("../../gpu/cuda/testdata/fake.c")
+			if err != nil {
+				return err
+			}
+			env.Setenv("FAKE_CUDA", fake)
 			if err := copySPIRV(env.WorkDir); err != nil {
 				return err
 			}
