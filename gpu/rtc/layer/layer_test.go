@@ -1,0 +1,195 @@
+//go:build !nogpu && linux
+
+package layer_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/gpu/rtc/layer"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// host is an interposer, in Go.
+type host struct {
+	*layer.Layer
+	dir     string
+	library *rtc.Library
+	compile uintptr
+}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cache")
+	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	library, err := rtc.Open(rtc.NVRTC, "libnvrtc.so.11.2")
+	if err != nil {
+		t.Fatalf("%v: apt-get install libnvrtc11.2", err)
+	}
+	lib, err := dl.Open("libnvrtc.so.11.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := lib.Symbol("nvrtcCompileProgram")
+	return &host{l, dir, library, uintptr(f)}
+}
+
+func (h *host) request(text string) *layer.Request {
+	major, minor := h.library.Version()
+	return &layer.Request{
+		API: rtc.NVRTC, Compile: h.compile, Major: major, Minor: minor,
+		Program: rtc.Request{Source: []byte("extern \"C\" __global__ void k(int *p) { *p = " + text + "; }\n"), Name: "a.cu"},
+	}
+}
+
+func (h *host) begin(t *testing.T, r *layer.Request) (*layer.Ticket, layer.Reply) {
+	t.Helper()
+	ticket, reply, ok := h.Begin(r)
+	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("nothing to say for a minute")
+		}
+	}
+	return ticket, reply
+}
+
+// build compiles as a reply says.
+func (h *host) build(t *testing.T, ticket *layer.Ticket, r *layer.Request) {
+	t.Helper()
+	o, err := h.library.Compile(r.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket.Done(&layer.Outcome{Result: layer.Built, Took: time.Second, Output: o})
+	for start := time.Now(); !h.Settled(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("not stored in a minute")
+		}
+	}
+}
+
+func (h *host) entries(t *testing.T) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(h.dir, "*/*/*/*/*.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+func TestColdAndWarm(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	r := h.request("1")
+	ticket, reply := h.begin(t, r)
+	if reply.Action != layer.Build {
+		t.Fatalf("cold: %+v", reply)
+	}
+	h.build(t, ticket, r)
+	_, reply = h.begin(t, r)
+	if reply.Action != layer.Serve {
+		t.Fatalf("warm: %+v", reply)
+	}
+	if ptx, ok := reply.Output.Get(rtc.PTX); !ok || len(ptx) == 0 {
+		t.Error("no PTX")
+	}
+	if n := h.Cache().Stats().Get(stats.DiskHits); n != 1 {
+		t.Errorf("%d hits", n)
+	}
+}
+
+// A compile that failed, or of which nothing is said, is not stored, and nobody waits
+// for it.
+func TestFailedAndAbandoned(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for i, end := range []func(*layer.Ticket){
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: layer.Failed, Code: 6, Log: "no"}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: layer.Abandoned, Code: 1}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: 99}) },
+		func(t *layer.Ticket) { t.End() },
+		func(t *layer.Ticket) { t.End(); t.Done(&layer.Outcome{Result: layer.Built}) },
+	} {
+		r := h.request(string(rune('2' + i)))
+		ticket, reply := h.begin(t, r)
+		if reply.Action != layer.Build {
+			t.Fatalf("%d: %+v", i, reply)
+		}
+		end(ticket)
+		if n := h.entries(t); n != 0 {
+			t.Fatalf("%d: %d entries", i, n)
+		}
+		ticket, reply = h.begin(t, r)
+		switch {
+		case reply.Action == layer.Build:
+			ticket.End()
+		case i > 0 || reply.Action != layer.Pass: // a diagnostic is known for a moment
+			t.Errorf("%d, again: %+v", i, reply)
+		}
+	}
+}
+
+// Who asks for what another thread compiles waits, and is served; where that is given
+// up the next one compiles.
+func TestThreadsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	r := h.request("1")
+	first, reply := h.begin(t, r)
+	if reply.Action != layer.Build {
+		t.Fatalf("%+v", reply)
+	}
+	second, _, ok := h.Begin(r)
+	if ok {
+		t.Fatal("the second had not to wait")
+	}
+	third, _, ok := h.Begin(r)
+	if ok {
+		t.Fatal("the third had not to wait")
+	}
+	first.End()
+	actions := make(map[layer.Action]int)
+	for _, ticket := range []*layer.Ticket{second, third, second, third} {
+		reply, ok := ticket.Wait(5 * time.Second)
+		if !ok {
+			continue
+		}
+		actions[reply.Action]++
+		if reply.Action == layer.Build {
+			h.build(t, ticket, r)
+		}
+	}
+	if actions[layer.Build] != 1 || actions[layer.Serve] != 1 {
+		t.Errorf("%v", actions)
+	}
+}
+
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	empty := h.request("1")
+	empty.Program.Source = nil
+	other := h.request("1")
+	other.API = 9
+	for _, r := range []*layer.Request{empty, other} {
+		if ticket, reply := h.begin(t, r); ticket != nil || reply.Action != layer.Pass || reply.Reason == "" {
+			t.Errorf("%v, %+v", ticket, reply)
+		}
+	}
+	h.Passed("a callback during the compile", "nvrtc")
+	if n := h.Cache().Stats().Get(stats.PassedOther); n != 3 {
+		t.Errorf("%d counted", n)
+	}
+}
