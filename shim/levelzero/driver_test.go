@@ -9,6 +9,20 @@ import (
 	"testing"
 )
 
+// Compilers that recover from their own crashes find the signals as they were. IGC 2 does
+// nothing about those that somebody handles.
+func TestCrashesOfTheCompilerAreItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	fake, looks := filepath.Join(built, "fake.so"), "FAKE_DRIVER=looks"
+	args := []string{filepath.Join(built, "data"), "wrong,native"}
+	without := s.mustRun(t, []string{"LD_PRELOAD=" + fake, looks}, "observe", args...).out
+	r := s.mustRun(t, append(s.shimmed(t, fake), looks), "observe", args...)
+	if r.out != without || !strings.Contains(r.out, "crash 0: nobody's") || strings.Contains(r.out, "somebody's") {
+		t.Errorf("%s\nwithout the shim:\n%s", tail(r.out), tail(without))
+	}
+}
+
 // What a driver does that the one at hand does not: a fake one before it.
 func TestDriverThat(t *testing.T) {
 	t.Parallel()

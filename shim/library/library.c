@@ -109,6 +109,69 @@ struct head {
 	uint32_t size, abi;
 };
 
+/* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers
+ * for them while it compiles, but where somebody else has one it leaves the signal alone:
+ * the library's runtime, which the application knows nothing of, and its crash would end
+ * the process. So the runtime's handlers are away meanwhile, where nobody had one before
+ * the library came; it does without unless it is wrong itself. */
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE};
+enum { CRASHES = sizeof(crashes) / sizeof(*crashes) };
+
+static bool nobodys[CRASHES]; /* before the library was opened */
+static const void *_Atomic own; /* somewhere in the library */
+
+static bool is_nobodys(const struct sigaction *a)
+{
+	return (a->sa_flags & SA_SIGINFO) == 0 && a->sa_handler == SIG_DFL;
+}
+
+/* Not where another shim of this process has opened it: then they may be the library's. */
+static void note_crashes(const char *path)
+{
+	void *open = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	struct sigaction now;
+	for (int i = 0; i < CRASHES; i++)
+		nobodys[i] = open == NULL && sigaction(crashes[i], NULL, &now) == 0 && is_nobodys(&now);
+	if (open != NULL)
+		dlclose(open);
+}
+
+static bool is_librarys(const struct sigaction *a)
+{
+	Dl_info handler, library;
+	return dladdr(*(void *const *)&a->sa_handler, &handler) != 0 && dladdr(atomic_load(&own), &library) != 0 &&
+		handler.dli_fbase == library.dli_fbase;
+}
+
+void library_compiles(bool begins)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int compiling;
+	static struct sigaction away[CRASHES];
+	static bool is_away[CRASHES];
+	const struct sigaction nothing = {.sa_handler = SIG_DFL};
+	struct sigaction now;
+	int saved = errno;
+	if (atomic_load(&own) == NULL)
+		return;
+	pthread_mutex_lock(&lock);
+	bool change = begins ? compiling++ == 0 : compiling > 0 && --compiling == 0;
+	for (int i = 0; change && i < CRASHES; i++) {
+		if (!nobodys[i] || sigaction(crashes[i], NULL, &now) != 0)
+			continue;
+		if (begins) {
+			is_away[i] = is_librarys(&now) && sigaction(crashes[i], &nothing, &away[i]) == 0;
+		} else if (is_away[i]) {
+			if (is_nobodys(&now)) /* else it is somebody's by now */
+				sigaction(crashes[i], &away[i], NULL);
+			is_away[i] = false;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
 static const void *open_library(struct library_door *d)
 {
 	char path[PATH_MAX];
@@ -123,6 +186,7 @@ static const void *open_library(struct library_door *d)
 		return stay_out(d, "valgrind");
 	if (!library_path(path, sizeof(path)))
 		return stay_out(d, "library not found");
+	note_crashes(path);
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
@@ -132,6 +196,7 @@ static const void *open_library(struct library_door *d)
 	if (found == NULL || found->abi != d->abi || found->size < d->size)
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
+	atomic_store(&own, found);
 	atomic_store(&d->opener, (int)getpid());
 	atomic_store(&d->state, OPEN);
 	return found;

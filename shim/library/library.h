@@ -39,6 +39,10 @@ void library_forked(struct library_door *d); /* in the child of a fork */
  * errno stays what it was. */
 void library_call(void (*function)(void *), void *argument);
 
+/* To be called before and after a compiler is called that may recover from its own
+ * crashes. From all threads; calls of several overlap. */
+void library_compiles(bool begins);
+
 /* Whether a shim is to do nothing at all in this process, and why. */
 bool library_unwanted(const char **reason);
 

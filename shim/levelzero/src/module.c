@@ -22,7 +22,10 @@ static ze_result_t pass(const struct wanted *w)
 	const struct behind *b = lz_behind();
 	if (b->zeModuleCreate == NULL)
 		return ZE_RESULT_ERROR_UNINITIALIZED;
-	return b->zeModuleCreate(w->context, w->device, w->desc, w->module, w->log);
+	library_compiles(true);
+	ze_result_t r = b->zeModuleCreate(w->context, w->device, w->desc, w->module, w->log);
+	library_compiles(false);
+	return r;
 }
 
 /* Only where somebody wants to know: the library is for those who build. */
@@ -218,7 +221,9 @@ static ze_result_t build(const struct wanted *w, ksz_outcome *outcome, struct ta
 	const struct behind *b = lz_behind();
 	ze_module_build_log_handle_t log = NULL;
 	uint64_t start = now();
+	library_compiles(true);
 	ze_result_t r = b->zeModuleCreate(w->context, w->device, w->desc, w->module, &log);
+	library_compiles(false);
 	outcome->nanoseconds = now() - start;
 	outcome->code = (int32_t)r;
 	taken->log = lz_log_text(log, &outcome->log.size);

@@ -2,11 +2,12 @@
  * fake_driver.c: preloaded behind the shim, before the loader. It does what the driver at
  * hand does not, as FAKE_DRIVER says: "warns" when it compiles; "refuses" native code,
  * "forgets" it has any, is "short" of memory for it, gives "other" kernels, or has other
- * words for "names" that are not in it.
+ * words for "names" that are not in it; or it "looks" whether somebody handles crashes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <level_zero/ze_api.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,12 @@ ze_result_t zeModuleCreate(ze_context_handle_t context, ze_device_handle_t devic
 		return ZE_RESULT_ERROR_INVALID_NATIVE_BINARY;
 	if (desc->format == ZE_MODULE_FORMAT_NATIVE && is("short"))
 		return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+	if (desc->format == ZE_MODULE_FORMAT_IL_SPIRV && is("looks"))
+		for (int i = 0; i < 3; i++) {
+			struct sigaction a;
+			sigaction((int[]){SIGSEGV, SIGBUS, SIGFPE}[i], NULL, &a);
+			printf("crash %d: %s\n", i, a.sa_handler == SIG_DFL ? "nobody's" : "somebody's");
+		}
 	ze_result_t r = next(context, device, desc, module, log);
 	if (r == ZE_RESULT_SUCCESS && desc->format == ZE_MODULE_FORMAT_NATIVE)
 		restored = *module;
