@@ -28,6 +28,8 @@ var plain = lazyWords(`
 	-create-library -enable-link-options -library-compilation -vc-codegen -arch --gpu-architecture
 	-use_fast_math --use_fast_math -lineinfo --generate-line-info -generate-line-info --device-debug -device-debug
 	-restrict --restrict -extra-device-vectorization --extra-device-vectorization -dlto --dlink-time-opt
+	-optix-ir --optix-ir -ewp --extensible-whole-program --device-c -dw --device-w -gen-opt-lto --gen-opt-lto -minimal --minimal
+	-device-int128 --device-int128 -no-lineinfo-ia --no-lineinfo-inlined-at -err-no -no-err-no
 	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
 	-display-error-number --display-error-number -no-display-error-number --no-display-error-number
 	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
@@ -40,6 +42,9 @@ var valued = []string{
 	"--offload-arch=", "-march=", "-mcpu=", "-mtune=", "-msse", "-mno-sse", "-mavx", "-mno-avx", "-mprefer-vector-width=",
 	"-mcode-object-version=", "-maxrregcount=", "--maxrregcount=", "-ftz=", "--ftz=", "-fmad=", "--fmad=", "-prec-div=",
 	"--prec-div=", "-prec-sqrt=", "--prec-sqrt=", "-rdc=", "--relocatable-device-code=", "-dopt=", "--dopt=",
+	"-split-compile=", "--split-compile=", "-Ofast-compile=", "--Ofast-compile=", "-brief-diag=", "--brief-diagnostics=",
+	"-builtin-move-forward=", "--builtin-move-forward=", "-builtin-initializer-list=", "--builtin-initializer-list=",
+	"-version-ident=", "--version-ident=", "-modify-stack-limit=", "--modify-stack-limit=", "-jtd=", "--jump-table-density=",
 	"-diag-suppress=", "--diag-suppress=", "-diag-error=", "--diag-error=", "-diag-warn=", "--diag-warn=",
 }
 

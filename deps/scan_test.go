@@ -47,7 +47,7 @@ func TestScan(t *testing.T) {
 		{"digit separator before a quote in a comment", "int n = 1'0; // don't /*\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"quote behind a number that separates no digits", "int n = 1';\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
 		{"time behind a digit separator", "int n = 1'0; char *s = __TIME__;", nil, stats.NotCacheableTime},
-		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", []string{"a.h"}, stats.NotCacheableHeaders},
+		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", nil, stats.NotCacheableHeaders},
 		{"not at the start of a line", "x #include \"a.h\"", nil, none},
 		{"stringised", "#define S(x) #x", nil, none},
 		{"in a string", "char *s = \"#include\";", nil, none},
@@ -212,6 +212,11 @@ func TestScanOptions(t *testing.T) {
 		path    bool
 	}{
 		{"", 0, false},
+		{"--optix-ir --gpu-architecture=sm_90 --split-compile=0 -minimal --device-int128 -ewp", 0, false},
+		{"--time=x", stats.NotCacheableOptions, false},
+		{"--fdevice-time-trace=x", stats.NotCacheableOptions, false},
+		{"--ptxas-options=-v", stats.NotCacheableOptions, false},
+		{"--no-source-include", stats.NotCacheableOptions, false},
 		{"-DN=4 -cl-fast-relaxed-math -cl-std=CL1.2 -O2 -g", 0, false},
 		{"-I /usr/include -DX", 0, true},
 		{"-I/usr/include", 0, true},
