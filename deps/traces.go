@@ -123,6 +123,9 @@ const (
 func (t *traces) reasonWith(options []string) Reason {
 	for _, w := range options {
 		t.assembler.option(unquote.Replace(w))
+		if !mayDefine(w) {
+			continue
+		}
 		for _, name := range strings.FieldsFunc(w, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
 			t.piece([]byte(name))
 		}
@@ -131,6 +134,12 @@ func (t *traces) reasonWith(options []string) Reason {
 		return Reason{stats.NotCacheableFile, "assembler text " + text}
 	}
 	return t.names(fewPieces)
+}
+
+// mayDefine says whether a word of the options may be, or hold, the definition of a
+// macro, or be an argument of what is. No other option puts text into a program.
+func mayDefine(w string) bool {
+	return !strings.HasPrefix(w, "-") || strings.Contains(w, "-D") || strings.HasPrefix(w, "--def") || strings.ContainsAny(w, "\"' ")
 }
 
 // names says whether a forbidden name is put together of so many pieces, at

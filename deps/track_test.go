@@ -48,6 +48,16 @@ type trackCase struct {
 
 var trackCases = []trackCase{
 	{
+		"a piece of a name in an option that defines nothing",
+		map[string]string{"m.cl": "#define P(a, b) a##b\nint __h, _include;\n#include \"a.h\"", "a.h": ""},
+		"--device-as-default", nil, "unit: \"a.h\"=0\n0 a.h:", "",
+	},
+	{
+		"a piece of a name in a definition",
+		map[string]string{"m.cl": "#define P(a, b) a##b\nint __h, _include;\n#include \"a.h\"", "a.h": ""},
+		"-DX=as", nil, "", "pieces of __has_include beside ##",
+	},
+	{
 		"three deep",
 		map[string]string{"m.cl": "#include \"a.h\"", "a.h": "#include \"d/b.h\"", "d/b.h": "#include \"c.h\"", "d/c.h": ""},
 		"", nil,
