@@ -37,6 +37,7 @@ var (
 
 // used notes a call that left garbage, and sees that it goes when all is quiet.
 func used() {
+	useProcessors()
 	lastUse.Store(time.Now().UnixNano())
 	if trimming.CompareAndSwap(false, true) {
 		time.AfterFunc(quiet, trim)
