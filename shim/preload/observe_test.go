@@ -52,7 +52,7 @@ func TestObservedTheSame(t *testing.T) {
 				args[2] = real(t, nvrtc) // by its path
 			}
 			want := s.mustRun(false, nil, program, args...)
-			for _, run := range []string{"cold", "warm", "warm again"} {
+			for _, run := range []string{"cold", "warm"} {
 				got := s.mustRun(true, nil, program, args...)
 				if diff := cmp.Diff(normal(c.api, want.out), normal(c.api, got.out)); diff != "" {
 					t.Fatalf("%s (-without +with the cache):\n%s", run, diff)
