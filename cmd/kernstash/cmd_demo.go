@@ -130,7 +130,7 @@ func (o demoOptions) all(ctx context.Context) (report *demoReport, err error) {
 		if report, err = o.measure(ctx); err != nil {
 			return nil, err
 		}
-		if report.Runtime == openclRuntime.name {
+		if report.Runtime == buildOpenCL {
 			apps = knownApps()
 		}
 	} else {

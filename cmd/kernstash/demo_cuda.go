@@ -1,3 +1,5 @@
+//go:build !nogpu
+
 package main
 
 import (
@@ -12,13 +14,6 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/demo"
 )
-
-var cudaRuntime = demoRuntime{
-	name: "cuda", title: "CUDA", devices: cudaDevices,
-	peer: "alone",
-	peerNote: "Alone: without kernstash, NVIDIA's own caches filled by another process. NVRTC compiles anew in each\n" +
-		"process; the driver keeps only what it makes of PTX, and here NVRTC makes machine code.",
-}
 
 func cudaDevices() ([]demoDevice, error) {
 	all, err := cuda.Devices()

@@ -1,3 +1,5 @@
+//go:build !nogpu
+
 package main
 
 import (
@@ -10,13 +12,6 @@ import (
 	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/key"
 )
-
-var levelzeroRuntime = demoRuntime{
-	name: "levelzero", title: "Level Zero", devices: levelzeroDemoDevices,
-	peer: "driver's cache",
-	peerNote: "Driver's cache: without kernstash, the driver's own cache (l0_cache) filled by another process; some\n" +
-		"releases keep none for SPIR-V.",
-}
 
 const levelzeroAdvice = "install a loader and a driver, on Debian or Ubuntu: apt-get install libze1 intel-opencl-icd " +
 	"(from release 23 on: libze-intel-gpu1), and check the permissions of /dev/dri"

@@ -1,3 +1,5 @@
+//go:build !nogpu
+
 package main
 
 import (
@@ -9,12 +11,6 @@ import (
 	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/key"
 )
-
-var openclRuntime = demoRuntime{
-	name: "opencl", title: "OpenCL", devices: openclDevices,
-	peer:     "driver's cache",
-	peerNote: "Driver's cache: without kernstash, the driver's own cache filled by another process.",
-}
 
 func openclDevices() ([]demoDevice, error) {
 	all, err := allDevices()

@@ -37,7 +37,25 @@ type demoMachine interface {
 }
 
 // demoRuntimes are all, in the order in which they are looked for.
-var demoRuntimes = []demoRuntime{openclRuntime, cudaRuntime, levelzeroRuntime}
+var demoRuntimes = []demoRuntime{
+	{
+		name: "opencl", title: "OpenCL", devices: openclDevices,
+		peer:     "driver's cache",
+		peerNote: "Driver's cache: without kernstash, the driver's own cache filled by another process.",
+	},
+	{
+		name: "cuda", title: "CUDA", devices: cudaDevices,
+		peer: "alone",
+		peerNote: "Alone: without kernstash, NVIDIA's own caches filled by another process. NVRTC compiles anew in each\n" +
+			"process; the driver keeps only what it makes of PTX, and here NVRTC makes machine code.",
+	},
+	{
+		name: "levelzero", title: "Level Zero", devices: levelzeroDemoDevices,
+		peer: "driver's cache",
+		peerNote: "Driver's cache: without kernstash, the driver's own cache (l0_cache) filled by another process; some\n" +
+			"releases keep none for SPIR-V.",
+	},
+}
 
 func demoRuntimeNames() []string {
 	var names []string

@@ -25,14 +25,6 @@ type doctorRuntime struct {
 	check func(ctx context.Context, r *doctorReport, quick bool) bool
 }
 
-var doctorRuntimes = []doctorRuntime{
-	{"opencl", "OpenCL", checkOpenCL},
-	{"cuda", "CUDA", checkCUDA},
-	{"nvrtc", "NVRTC", checkNVRTC},
-	{"hiprtc", "HIPRTC", checkHIPRTC},
-	{"levelzero", "Level Zero", checkLevelZero},
-}
-
 const anyAdvice = "install one: a driver for your device, or one for the CPU (on Debian or Ubuntu: apt-get install " +
 	"ocl-icd-libopencl1 pocl-opencl-icd); NVIDIA's driver and NVRTC; AMD's HIPRTC (libamdhip64-5); " +
 	"Intel's driver (libze1 intel-opencl-icd)"

@@ -4,3 +4,15 @@ package main
 
 // hasRuntimes says whether this command can reach a GPU runtime at all.
 const hasRuntimes = false
+
+// What reaches them is not linked.
+
+var doctorRuntimes []doctorRuntime
+
+func openclDevices() ([]demoDevice, error)        { return nil, errNoRuntimes }
+func cudaDevices() ([]demoDevice, error)          { return nil, errNoRuntimes }
+func levelzeroDemoDevices() ([]demoDevice, error) { return nil, errNoRuntimes }
+
+func openBuilder(runtime string, _ buildOptions) (builder, string, error) {
+	return nil, runtime, errNoRuntimes
+}

@@ -54,6 +54,12 @@ func scriptParams(dir string) testscript.Params {
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(cond string) (bool, error) {
+			if cond != "long" {
+				return false, fmt.Errorf("no condition %q", cond)
+			}
+			return os.Getenv("KERNSTASH_TEST_LONG") == "1", nil
+		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process of a race-enabled test sleeps a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
