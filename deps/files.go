@@ -35,9 +35,10 @@ type system struct {
 	look   func(path string) (kind, stamp, error)
 	lookAt func(path string) (kind, error)
 	read   func(path string, limit int64) ([]byte, stamp, error)
+	memory *memory // nil: nothing is remembered
 }
 
-var osSystem = system{look, lookAt, read}
+var osSystem = system{look, lookAt, read, new(memory)}
 
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {
@@ -212,6 +213,12 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	if err := d.inTime(); err != nil {
 		return nil, err
 	}
+	if f := d.memory.get(s, t); f != nil && f.stamp.size <= maxBytes-d.bytes {
+		d.bytes += f.stamp.size
+		s.file = f
+		d.files[f.stamp.inode] = f
+		return f, nil
+	}
 	content, st, err := d.read(path, maxBytes-d.bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -220,8 +227,11 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 		return nil, fmt.Errorf("%s: %w", path, errChanging)
 	}
 	d.bytes += st.size
-	s.file = &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan(content, t)}
+	noted := traces{ptx: t.ptx, raw: t.raw}
+	s.file = &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan(content, &noted)}
+	t.add(&noted)
 	d.files[st.inode] = s.file
+	d.memory.put(s, s.file, &noted)
 	return s.file, nil
 }
 

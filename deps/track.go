@@ -109,6 +109,7 @@ type target struct {
 func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
+	defer t.disk.memory.used()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}

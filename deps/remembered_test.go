@@ -1,0 +1,110 @@
+package deps
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// What is remembered of a header is what a scan of it finds, and a header that has
+// changed is read again.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.h")
+	old := time.Now().Add(-time.Hour)
+	write := func(text string, age time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old.Add(-age), old.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := 0
+	sys := osSystem
+	sys.memory = new(memory)
+	sys.look = func(path string) (kind, stamp, error) {
+		k, s, err := look(path)
+		s.ctime = s.mtime // which nobody can set back
+		return k, s, err
+	}
+	sys.read = func(path string, limit int64) ([]byte, stamp, error) {
+		reads++
+		b, s, err := read(path, limit)
+		s.ctime = s.mtime
+		return b, s, err
+	}
+	track := func(k key.Kind) (*Tracking, string) {
+		t.Helper()
+		u := key.Unit{Kind: k, Code: []byte("#include \"a.h\"\nint __h, _include;\n")}
+		tr, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track()
+		if err != nil {
+			return nil, err.Error()
+		}
+		return tr, ""
+	}
+	write("#include \"none.h\"\n", 0)
+	first, why := track(key.OpenCLC)
+	again, whyAgain := track(key.OpenCLC)
+	if first == nil || again == nil || reads != 1 {
+		t.Fatalf("%q, %q after %d reads, want 1", why, whyAgain, reads)
+	}
+	if diff := gocmp.Diff(first.Unit, again.Unit); diff != "" {
+		t.Error(diff)
+	}
+	write("#define P(a, b) a##b\nint as;\n", time.Minute)
+	for n := range 3 {
+		// What the scan noted counts each time.
+		if _, why := track(key.OpenCLC); why == "" || reads != 2 {
+			t.Errorf("%d: %q after %d reads", n, why, reads)
+		}
+	}
+	write("char *s = R\"(\n#include \"none.h\"\n)\";\n", 2*time.Minute)
+	for range 2 {
+		if _, why := track(key.CUDACpp); why != "" {
+			t.Errorf("a raw string of C++: %s", why)
+		}
+		if _, why := track(key.OpenCLC); why == "" {
+			t.Error("OpenCL C has no raw strings")
+		}
+	}
+	if reads != 4 {
+		t.Errorf("read %d times, want once as each kind", reads)
+	}
+	sys.memory.forget()
+	if _, why := track(key.CUDACpp); why != "" || reads != 5 {
+		t.Errorf("%q after %d reads, want 5", why, reads)
+	}
+}
+
+// A file that may change without its stamp showing it is not remembered.
+func TestYoungIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.h"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	sys := osSystem
+	sys.memory = new(memory)
+	sys.read = func(path string, limit int64) ([]byte, stamp, error) {
+		reads++
+		return read(path, limit)
+	}
+	for range 2 {
+		u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n")}
+		if _, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 2 {
+		t.Errorf("read %d times, want 2", reads)
+	}
+}
