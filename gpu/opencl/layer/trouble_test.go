@@ -46,6 +46,7 @@ func TestDamagedEntryIsAHole(t *testing.T) {
 		h := newHost(t, openLayer(t, root), d)
 		h.build(source(1), &none)
 		counted(t, h.l, stats.DiskPuts, 1)
+		h.l.Settle() // until then who asks is given what was just built
 		files := entryFiles(t, root)
 		if len(files) != 1 {
 			t.Fatalf("%d entries", len(files))
