@@ -15,8 +15,8 @@ type compiler struct {
 }
 
 const (
-	byRun = "served by 'kernstash run'"
-	notYet        = "not served: what it compiles is compiled as without the cache"
+	byRun  = "served by 'kernstash run'"
+	notYet = "not served: what it compiles is compiled as without the cache"
 )
 
 // compilers are those that we know of, in no order. Of several that fit a file the
@@ -36,7 +36,8 @@ var compilers = []compiler{
 	{[]string{"libnvJitLink.so"}, "nvJitLink", false, "not served: what it links is linked each time"},
 	{[]string{"libnvvm.so"}, "libNVVM (Numba and others)", false, notYet + "; Numba keeps its own with cache=True"},
 	{
-		[]string{"libnvidia-ptxjitcompiler.so"}, "PTX compiler of NVIDIA's driver", false,
+		[]string{"libnvidia-ptxjitcompiler.so"},
+		"PTX compiler of NVIDIA's driver", false,
 		"not served: the driver keeps its own cache (CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE); programs that give it cubins do not need it",
 	},
 	{[]string{"libtriton.so"}, "Triton", false, "not served: it keeps its own cache (TRITON_CACHE_DIR)"},
