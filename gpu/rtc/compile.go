@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
@@ -28,6 +29,10 @@ var errSize = errors.New("the library tells a size that makes no sense")
 // any other error wraps a *Error, and kernstash.ErrOutOfResources where there was
 // no memory.
 func (l *Library) Compile(r Request) (*Output, error) {
+	if l.api == HIPRTC {
+		hiprtc.Lock()
+		defer hiprtc.Unlock()
+	}
 	p, err := l.create(r)
 	if err != nil {
 		return nil, fmt.Errorf("create program: %w", err)
@@ -41,6 +46,9 @@ func (l *Library) Compile(r Request) (*Output, error) {
 	}
 	return p.output(r.Expressions)
 }
+
+// hiprtc lets one compile at a time: HIPRTC 5.2 crashes where two overlap.
+var hiprtc sync.Mutex
 
 // program is a program of the library's.
 type program struct {

@@ -17,6 +17,8 @@ const (
 	nameWord       = "name="
 	expressionWord = "expression="
 	directoryWord  = "directory="
+
+	emptyWord = "empty" // the source has no byte; an image must have one
 )
 
 // Core returns the request as the core's, for a context of a [Runtime] or of one's
@@ -30,6 +32,10 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 		}
 	}
 	source, _, _ := bytes.Cut(r.Source, []byte{0})
+	empty := len(source) == 0
+	if empty {
+		source = []byte{'\n'}
+	}
 	image, err := kernstash.NewImage(l.d.kind, source, r.Headers...)
 	if err != nil {
 		return kernstash.Request{}, fmt.Errorf("request: %w", err)
@@ -44,6 +50,9 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 		compile[i] = word(o)
 	}
 	var link []string
+	if empty {
+		link = append(link, emptyWord)
+	}
 	if r.Name != "" {
 		link = append(link, nameWord+escape(r.Name))
 	}
@@ -86,7 +95,10 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 			e, ok = unescape(text)
 			q.Expressions = append(q.Expressions, e)
 		} else {
-			ok = strings.HasPrefix(w, directoryWord)
+			ok = strings.HasPrefix(w, directoryWord) || w == emptyWord
+			if w == emptyWord {
+				q.Source = nil
+			}
 		}
 		if !ok {
 			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)

@@ -170,8 +170,11 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 		{Name: "dir/a b%.cu", Expressions: []string{"k<float, -1>", "&a::b", `k<'\''>`, "@x", "#y"}},
 		{Options: []string{"-I", "/a b", "-I/c", "--include-path=/d"}},
 		{Headers: []key.Header{{Name: "a.h", Content: []byte("int a;")}}},
+		{Name: "empty.cu", Options: []string{"-DA"}},
 	} {
-		r.Source = []byte("int x;")
+		if r.Name != "empty.cu" {
+			r.Source = []byte("int x;")
+		}
 		q, err := l.Core(r)
 		if err != nil {
 			t.Fatal(err)
@@ -189,6 +192,26 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 		q, err := l.Core(rtc.Request{Source: []byte("int x;"), Options: []string{c[0]}})
 		if want := strings.ReplaceAll(c[1], ",", " "); err != nil || q.CompileOptions != want {
 			t.Errorf("%q is %q, %v", c[0], q.CompileOptions, err)
+		}
+	}
+}
+
+// CuPy compiles an empty source, to tell compilers apart.
+func TestEmptySource(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.NVRTC), cacheDir(t)
+	for i, source := range []string{"", "\n", ""} {
+		r := rtc.Request{Source: []byte(source), Options: []string{"-arch=compute_80"}}
+		got, hit := outcome(t, l, dir, r)
+		if hit != (i == 2) {
+			t.Errorf("%q, request %d: hit is %v", source, i, hit)
+		}
+		want, err := l.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Encode(), want.Encode()) {
+			t.Errorf("%q: not what the compiler makes of it", source)
 		}
 	}
 }

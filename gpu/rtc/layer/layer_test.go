@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -179,11 +180,11 @@ func TestThreadsAtOnce(t *testing.T) {
 func TestPassed(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	empty := h.request("1")
-	empty.Program.Source = nil
+	twice := h.request("1")
+	twice.Program.Headers = []key.Header{{Name: "a.h"}, {Name: "a.h"}}
 	other := h.request("1")
 	other.API = 9
-	for _, r := range []*layer.Request{empty, other} {
+	for _, r := range []*layer.Request{twice, other} {
 		if ticket, reply := h.begin(t, r); ticket != nil || reply.Action != layer.Pass || reply.Reason == "" {
 			t.Errorf("%v, %+v", ticket, reply)
 		}
