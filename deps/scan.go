@@ -111,7 +111,6 @@ type scanner struct {
 	traces    *traces
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
-	separated int             // up to here quotes are within numbers; see separates
 }
 
 func (s *scanner) doubt(detail string) {
