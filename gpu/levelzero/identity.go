@@ -108,6 +108,19 @@ func (d *Device) compiler() ([]key.Pair, error) {
 	if pairs, ok := known.Load(d.id); ok {
 		return pairs.([]key.Pair), nil
 	}
+	var pairs []key.Pair
+	var err error
+	// Others may be opening and closing libraries while the list of them is read.
+	for range 3 {
+		if pairs, err = d.libraries(); err == nil {
+			known.Store(d.id, pairs)
+			break
+		}
+	}
+	return pairs, err
+}
+
+func (d *Device) libraries() ([]key.Pair, error) {
 	m := elfid.Loaded()
 	paths := m.Named(isDriver)
 	if own := d.library(m); own != "" && !slices.Contains(paths, own) {
@@ -116,11 +129,7 @@ func (d *Device) compiler() ([]key.Pair, error) {
 	if len(paths) == 0 {
 		return nil, errLibraries
 	}
-	pairs, err := drivers.Compilers(m, paths...)
-	if err == nil {
-		known.Store(d.id, pairs)
-	}
-	return pairs, err
+	return drivers.Compilers(m, paths...)
 }
 
 // library returns the path of the device's driver. A device is an object of the

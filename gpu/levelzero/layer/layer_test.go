@@ -109,8 +109,13 @@ func TestKeysAreTheAdapters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if against := p.Against(); against != "" {
+			t.Errorf("%s: the adapter stores nothing: %s", c.name, against)
+		}
 		p.Release()
-		cache.Flush(time.Minute)
+		if !cache.Flush(time.Minute) {
+			t.Errorf("%s: not stored in a minute", c.name)
+		}
 		ticket, reply := h.begin(t, r)
 		if reply.Action != layer.Serve {
 			t.Errorf("%s: %+v, want what the adapter stored", c.name, reply)

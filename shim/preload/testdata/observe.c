@@ -186,7 +186,8 @@ static const struct program nvrtc[] = {
 	{NULL, NULL, NULL, {NULL}, {NULL}, {NULL}, {NULL}},
 };
 
-/* The same after every change of what a build could go wrong with; none is stored. */
+/* The same after every change of what a build could go wrong with; none is stored but the
+ * empty one. */
 static const struct program nvrtc_wrong[] = {
 	{"does not compile", "nonsense\n", "n.cu", {NULL}, {NULL}, {NULL}, {NULL}},
 	{"no such option", "#define N 1\n" KERNEL, "n.cu", {"--no-such-option"}, {NULL}, {NULL}, {NULL}},
