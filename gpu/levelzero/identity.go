@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
@@ -111,7 +112,8 @@ func (d *Device) compiler() ([]key.Pair, error) {
 	var pairs []key.Pair
 	var err error
 	// Others may be opening and closing libraries while the list of them is read.
-	for range 3 {
+	for _, pause := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		time.Sleep(pause)
 		if pairs, err = d.libraries(); err == nil {
 			known.Store(d.id, pairs)
 			break
