@@ -98,7 +98,9 @@ func TestTimingOfCalls(t *testing.T) {
 	own := float64(inGo.Nanoseconds())
 	t.Logf("get-or-build hit: %.0f ns through C (%.0f of them C's own), %.0f ns in Go: %.2f times, %+.0f ns", hit, lookup, own, hit/own, hit-own)
 	t.Logf("found on disk, 50 KB: %.1f µs; one counter: %.0f ns", found/1e3, counter)
-	if hit > own+1000 {
-		t.Errorf("a hit through C takes %.0f ns more than in Go, at most 1000", hit-own)
+	// Two entries into Go, of which each holds signals back and lets them go again
+	// (two system calls): 1.1 µs on two cores of an AMD EPYC.
+	if most := own + 1500; hit > most {
+		t.Errorf("a hit through C takes %.0f ns more than in Go, at most 1500", hit-own)
 	}
 }
