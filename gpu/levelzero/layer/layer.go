@@ -20,7 +20,7 @@ type Layer struct {
 	cache   *kernstash.Cache
 	log     *runlog.Log
 	pools   pools
-	tickets tickets
+	tickets guest.Tickets[Ticket]
 	keeper  *guest.Keeper
 	asking  sync.WaitGroup // goroutines that ask the core
 }
@@ -71,7 +71,7 @@ func (l *Layer) Cache() *kernstash.Cache { return l.cache }
 // Close ends the tickets that are open, and waits for what is to be stored and noted.
 // Processes need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.all() {
+	for _, t := range l.tickets.All() {
 		t.End()
 	}
 	l.asking.Wait()
@@ -112,7 +112,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		steps: make(chan *step), through: make(chan struct{}), ended: make(chan struct{}),
 	}
 	t.ctx = context.WithValue(ctx, ticketKey{}, t)
-	if !l.tickets.add(t) {
+	if !l.tickets.Add(t, &t.id) {
 		cancel()
 		return nil, l.pass(stats.PassedBusy, "too many modules at once"), true
 	}
@@ -134,7 +134,7 @@ func whyPassed(err error) stats.Counter {
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.
-func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.find(id) }
+func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
 // guarded makes an error of a panic in f.
 func (l *Layer) guarded(f func() error) (err error) {

@@ -320,7 +320,7 @@ func (t *Ticket) linger(took time.Duration) {
 // End ends the ticket. Where the last Next did not come before, nothing is known of the
 // build, and those who wait for it go on.
 func (t *Ticket) End() {
-	t.l.tickets.remove(t)
+	t.l.tickets.Remove(t.id)
 	t.mu.Lock()
 	over := t.over
 	t.mu.Unlock()

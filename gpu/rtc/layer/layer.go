@@ -21,7 +21,7 @@ type Layer struct {
 	cache   *kernstash.Cache
 	log     *runlog.Log
 	pools   pools
-	tickets tickets
+	tickets guest.Tickets[Ticket]
 	keeper  *guest.Keeper
 	asking  sync.WaitGroup // goroutines that ask the core
 	pending atomic.Int64   // how many they are
@@ -69,7 +69,7 @@ func (l *Layer) Cache() *kernstash.Cache { return l.cache }
 // Close ends the tickets that are open, and waits for what is to be stored and noted.
 // Processes need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.all() {
+	for _, t := range l.tickets.All() {
 		t.End()
 	}
 	l.asking.Wait()
@@ -121,7 +121,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 			return nil, Reply{Action: Serve, Output: o}, true
 		} // else the core finds that out, too
 	}
-	if !l.tickets.add(t) {
+	if !l.tickets.Add(t, &t.id) {
 		cancel()
 		return nil, l.pass(stats.PassedBusy, "too many programs at once", p.door()), true
 	}
@@ -131,7 +131,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.
-func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.find(id) }
+func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
 // guarded makes an error of a panic in f.
 func (l *Layer) guarded(f func() error) (err error) {

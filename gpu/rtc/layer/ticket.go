@@ -202,7 +202,7 @@ func (t *Ticket) done(o *Outcome) {
 	t.over = true // what the core still does, storing, is not to be cut off
 	t.mu.Unlock()
 	s.done <- r
-	t.l.tickets.remove(t)
+	t.l.tickets.Remove(t.id)
 	if o.Result == Built {
 		t.linger(o.Took)
 	}
@@ -239,7 +239,7 @@ func (t *Ticket) linger(took time.Duration) {
 // End ends the ticket. Where Done did not come before, nothing is known of the compile,
 // and those who wait for it go on.
 func (t *Ticket) End() {
-	t.l.tickets.remove(t)
+	t.l.tickets.Remove(t.id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.over {
