@@ -25,9 +25,9 @@ type absentRow struct {
 
 // absent are the rows that cannot be measured yet.
 var absent = []absentRow{
-	{"an OpenCL application that builds nothing, under the layer", "there is no layer yet"},
-	{"a warm OpenCL application against loading its binaries by hand", "there is no layer yet"},
-	{"`kernstash run` against fork, exec and wait", "there is no `kernstash run` yet"},
+	{"an OpenCL application that builds nothing, under the layer", "`make test-timing`"},
+	{"a warm OpenCL application against loading its binaries by hand", "`make test-timing`, on Intel's driver"},
+	{"`kernstash run` against fork, exec and wait", "`make test-timing`"},
 	{"put, hit, opening, gc with 1,000,000 entries", "by hand: `make bench-million`; here are 20,000"},
 }
 
