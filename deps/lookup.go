@@ -116,7 +116,7 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.path)
 			return nil, r.error()
 		}
-		if !f.src.follows {
+		if !f.src.follows && !f.src.nests {
 			p.at, p.beside = 0, false
 		}
 		m := t.nodes[p]

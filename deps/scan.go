@@ -15,6 +15,7 @@ type source struct {
 	undefs  []string
 	asks    bool // a macro of it has __has_include in it
 	follows bool // it has a line that depends on where the source was found: include_next
+	nests   bool // likewise, for what it includes: a file that is found beside it goes on there
 	reason  Reason
 }
 
@@ -94,6 +95,9 @@ func scan(src []byte, t *traces) *source {
 	}
 	t.renames = t.renames || bytes.Contains(text, []byte("include_alias"))
 	s.scan()
+	for _, l := range s.found.lines {
+		s.found.nests = s.found.nests || l.kind == include && l.form != '<'
+	}
 	return s.found
 }
 
