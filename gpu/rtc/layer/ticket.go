@@ -172,7 +172,7 @@ func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 	}
 }
 
-// Done takes how the compile ended, and ends the ticket.
+// Done takes how the compile ended, and ends the ticket. After End it does nothing.
 func (t *Ticket) Done(o *Outcome) {
 	_ = t.l.guarded(func() error {
 		t.done(o)
@@ -182,10 +182,10 @@ func (t *Ticket) Done(o *Outcome) {
 
 func (t *Ticket) done(o *Outcome) {
 	t.mu.Lock()
-	s := t.current
+	s, over := t.current, t.over
 	t.current = nil
 	t.mu.Unlock()
-	if s == nil {
+	if s == nil || over {
 		t.End()
 		return
 	}
