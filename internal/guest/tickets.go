@@ -33,11 +33,13 @@ func (s *Tickets[T]) Add(t *T, id *uint64) bool {
 	return true
 }
 
-// Remove takes the ticket of a number out, if it is in.
-func (s *Tickets[T]) Remove(id uint64) {
+// Remove takes the ticket of a number out, and says whether it was in.
+func (s *Tickets[T]) Remove(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, in := s.open[id]
 	delete(s.open, id)
+	return in
 }
 
 // Find returns the ticket of a number, nil where it is not in.

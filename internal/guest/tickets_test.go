@@ -20,8 +20,9 @@ func TestTickets(t *testing.T) {
 	if s.Find(first) != &all[0] || s.Find(first+maxTickets) != nil || len(s.All()) != maxTickets {
 		t.Error("not found, or another one")
 	}
-	s.Remove(first)
-	s.Remove(first)
+	if !s.Remove(first) || s.Remove(first) {
+		t.Error("a ticket is taken out never, or twice")
+	}
 	if s.Find(first) != nil || !s.Add(last, &last.id) || last.id <= all[maxTickets-1].id {
 		t.Errorf("a number is used twice: %d", last.id)
 	}

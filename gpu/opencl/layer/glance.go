@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/runlog"
 )
 
 // What the disk tier has for all devices, and at once, is served without asking
@@ -58,7 +57,7 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	t.over = true
 	t.cancel()
 	if given {
-		t.l.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+		t.l.door.GivenUp()
 		return Reply{Action: Done}, true
 	}
 	took := time.Since(t.begun)

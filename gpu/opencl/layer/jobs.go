@@ -63,7 +63,7 @@ func (l *Layer) finish(s *step) {
 
 // add leaves a program to be built, for launches, or to be finished.
 func (j *jobs) add(p part, kind spool.Kind, variants []string) {
-	if !j.l.cache.Writes() {
+	if !j.l.door.Cache.Writes() {
 		return
 	}
 	job := spool.Job{
@@ -104,7 +104,7 @@ func (j *jobs) run() {
 		job := j.queue[0]
 		j.queue = slices.Delete(j.queue, 0, 1)
 		j.mu.Unlock()
-		_ = j.l.guarded(func() error {
+		_ = j.l.door.Guard(func() error {
 			j.leave(job)
 			return nil
 		})
@@ -114,18 +114,18 @@ func (j *jobs) run() {
 func (j *jobs) leave(job spool.Job) {
 	dir, _ := os.Getwd() // "": not known
 	job.Environment = spool.Take(dl.Environ(), job.Recipe, dir)
-	result, err := j.l.cache.AddJob(context.Background(), job)
+	result, err := j.l.door.Cache.AddJob(context.Background(), job)
 	if err != nil {
-		j.l.cache.Warn("job not left for the worker", "reason", err.Error())
+		j.l.door.Cache.Warn("job not left for the worker", "reason", err.Error())
 		return
 	}
 	if result.Waits() && j.told != nil {
 		j.told()
 	}
 	if result == spool.Added {
-		j.l.report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
+		j.l.door.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
 	}
-	j.l.keeper.Poke()
+	j.l.door.Counted()
 }
 
 // names returns the kernels of launches, each once.

@@ -24,7 +24,7 @@ const maxPrograms = 4096
 func (s *programs) add(l *Layer) (*launches, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.all) >= maxPrograms || !l.cache.Writes() {
+	if len(s.all) >= maxPrograms || !l.door.Cache.Writes() {
 		return nil, 0
 	}
 	if s.all == nil {
@@ -113,7 +113,7 @@ func (p *launches) tell() {
 // Launched tells of a launch of a kernel of a program, by its number, in 1 to 3
 // dimensions. Local is nil where the driver chooses, offset nil for zero.
 func (l *Layer) Launched(program uint64, kernel string, offset, global, local []uintptr) {
-	_ = l.guarded(func() error {
+	_ = l.door.Guard(func() error {
 		p := l.programs.find(program)
 		n := len(global)
 		if p == nil || n < 1 || n > 3 || local != nil && len(local) != n || offset != nil && len(offset) != n {

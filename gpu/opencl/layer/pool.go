@@ -3,7 +3,6 @@ package layer
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -23,10 +23,11 @@ type native struct {
 }
 
 // core is the core's context of a set of devices.
-type core = kernstash.Context[*native, struct{}]
+type core = guest.Core[*native]
 
 // pool is the core's context of a set of root devices, and its Runtime.
 type pool struct {
+	guest.HostsOwn[*native]
 	devices []*device
 	compile bool // asked only what they compile
 	core    *core
@@ -77,11 +78,9 @@ func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, e
 	}
 	own := &pool{devices: set, compile: compile}
 	own.units = sync.OnceValue(own.countUnits)
-	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
-		OptionsAsGiven: true, // what the driver is given is the application's to say
-		Decided:        func(d kernstash.Decision) { l.decided(own, d) },
-	})
-	if err := own.core.SetLimits(0, 0); err != nil {
+	var err error
+	own.core, err = guest.NewCore(l.door, own, func(d kernstash.Decision) { l.decided(own, d) })
+	if err != nil {
 		return nil, nil, err
 	}
 	if p.all == nil {
@@ -141,20 +140,14 @@ func (p *pool) kind(job kernstash.Job) opencl.Kind {
 	return p.devices[job.Devices[0]].Kind()
 }
 
-// ticketKey finds the Ticket in a build's context: that of the request which the
-// core has build for all who ask.
-type ticketKey struct{}
-
-var errNoTicket = errors.New("no ticket")
-
 // Load has the artifact restored.
 func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
-	t, ok := ctx.Value(ticketKey{}).(*Ticket)
-	if !ok {
-		return nil, fmt.Errorf("load program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	t, err := guest.TicketOf[Ticket](ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
 	}
 	if len(p.devices) > 1 {
-		defer t.l.cache.Awaiting()() // another unit of the ticket may wait for a lock
+		defer t.l.door.Cache.Awaiting()() // another unit of the ticket may wait for a lock
 	}
 	built, err := t.step(ctx, job, a)
 	if err != nil {
@@ -169,12 +162,12 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 // Build has the program built. Where nothing is stored of that here nobody else is
 // to wait for it: each ticket has its own built, at the same time.
 func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
-	t, ok := ctx.Value(ticketKey{}).(*Ticket)
-	if !ok {
-		return nil, nil, fmt.Errorf("build program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	t, err := guest.TicketOf[Ticket](ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
 	if len(p.devices) > 1 {
-		defer t.l.cache.Awaiting()()
+		defer t.l.door.Cache.Awaiting()()
 	}
 	if p.Delegates(job) {
 		if err := t.stepAlone(job); err != nil {
@@ -188,12 +181,3 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 	}
 	return &native{job, a}, a, nil
 }
-
-// Kernel is not called: kernels are the application's.
-func (p *pool) Kernel(*native, string) (struct{}, error) { return struct{}{}, nil }
-
-// ReleaseProgram does nothing: the driver's object is the application's.
-func (p *pool) ReleaseProgram(*native) {}
-
-// ReleaseKernel does nothing.
-func (p *pool) ReleaseKernel(struct{}) {}

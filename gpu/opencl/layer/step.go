@@ -72,7 +72,7 @@ func (t *Ticket) stepAlone(job kernstash.Job) error {
 func (t *Ticket) newStep(job kernstash.Job, a *store.Artifact) *step {
 	return &step{
 		job: job, artifact: a, compile: t.pool.compile, object: t.pool.compile && t.request.Image.IncludesFiles(), kind: t.pool.kind(job), done: make(chan stepResult, 1),
-		wanted: !job.Key.IsZero() && t.l.cache.Writes(), delegated: a == nil && t.pool.Delegates(job),
+		wanted: !job.Key.IsZero() && t.l.door.Cache.Writes(), delegated: a == nil && t.pool.Delegates(job),
 	}
 }
 

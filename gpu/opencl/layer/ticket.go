@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -112,7 +111,7 @@ func (t *Ticket) poke() {
 func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 	defer t.cancel()
 	defer close(t.through)
-	err := t.l.guarded(func() error { return t.program(ctx, r) })
+	err := t.l.door.Guard(func() error { return t.program(ctx, r) })
 	t.mu.Lock()
 	t.finished, t.err = true, err
 	l := t.launches
@@ -121,7 +120,7 @@ func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
 		l.know(nil)
 	}
 	if errors.Is(err, kernstash.ErrAbandoned) {
-		t.l.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+		t.l.door.GivenUp()
 	}
 	t.poke()
 }
@@ -199,7 +198,7 @@ func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 	errs := make(chan error, len(units))
 	for n := range units {
 		go func() {
-			errs <- t.l.guarded(func() error {
+			errs <- t.l.door.Guard(func() error {
 				_, err := t.step(ctx, n.job, n.artifact)
 				return err
 			})
@@ -209,10 +208,15 @@ func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 	for range units {
 		all = errors.Join(all, <-errs)
 	}
-	if all == nil {
-		t.l.shared(units)
+	if all != nil {
+		return all
 	}
-	return all
+	for n := range units {
+		if n.artifact != nil { // else it was built
+			t.l.door.Shared(n.job, n.artifact)
+		}
+	}
+	return nil
 }
 
 // learn tells the launches of the program what it is, as far as the core would
@@ -246,7 +250,7 @@ func (t *Ticket) know(l *launches, known []*step) {
 // Wait waits for d at most, and returns what there is to say; ok is false where
 // there is nothing yet.
 func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
-	err := t.l.guarded(func() error {
+	err := t.l.door.Guard(func() error {
 		r, ok = t.wait(d)
 		return nil
 	})
@@ -340,7 +344,7 @@ func (t *Ticket) each(s *step, f func(i int)) {
 // what follows: Serve for what the driver refused, else Done. Where ok is false,
 // Wait tells.
 func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
-	err := t.l.guarded(func() error {
+	err := t.l.door.Guard(func() error {
 		if r, ok = t.next(outcomes); ok && r.Action == Done {
 			t.linger(outcomes)
 		}
@@ -405,10 +409,6 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	return r, t.over
 }
 
-// lingering bounds what a build is delayed by so that it is stored by a process
-// that ends right after it: a hundredth of what it took, and so long.
-const lingering = 20 * time.Millisecond
-
 // linger waits a little for what was built to be stored, or left to the worker.
 func (t *Ticket) linger(outcomes []Outcome) {
 	var took time.Duration
@@ -417,25 +417,8 @@ func (t *Ticket) linger(outcomes []Outcome) {
 			took += o.Took
 		}
 	}
-	if took <= 0 || !t.asking() {
-		return
-	}
-	wait := time.NewTimer(min(took/100, lingering))
-	defer wait.Stop()
-	stored := make(chan struct{})
-	go func() {
-		defer close(stored)
-		<-t.through
-		_ = t.l.guarded(func() error {
-			t.l.cache.Flush(lingering)
-			t.l.jobs.wait()
-			t.l.cache.KeepStats()
-			return nil
-		})
-	}()
-	select {
-	case <-stored:
-	case <-wait.C:
+	if took > 0 && t.asking() {
+		t.l.door.Linger(took, t.through, t.l.jobs.wait)
 	}
 }
 

@@ -1,0 +1,115 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Door is where the host's requests of one kind come in: what becomes of them is told
+// under its name.
+type Door struct {
+	*Guest
+	name string
+}
+
+// Door returns the door of a name.
+func (g *Guest) Door(name string) Door { return Door{g, name} }
+
+// Report writes an event for `kernstash run`, if it listens.
+func (d Door) Report(e runlog.Event) {
+	if d.log == nil {
+		return
+	}
+	e.Door = d.name
+	e.Exe, _ = os.Executable()
+	_ = d.log.Write(e) // nobody's concern
+}
+
+// Pass counts a request that is passed through, and returns the reason.
+func (d Door) Pass(counter stats.Counter, reason string) string {
+	d.Cache.Count(counter, 1)
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: reason})
+	d.Counted()
+	return reason
+}
+
+// PassFailed is Pass for what the core, or Guard, says.
+func (d Door) PassFailed(err error) (reason string) {
+	var diagnostic *kernstash.BuildError
+	switch {
+	case err == nil:
+		return d.Pass(stats.PassedOther, "nothing to do")
+	case errors.Is(err, ErrPanic) || flight.IsPanic(err):
+		return d.Pass(stats.Panics, err.Error())
+	case errors.As(err, &diagnostic):
+		// The host is to see the compiler's own failure.
+		return d.Pass(stats.PassedOther, "the compiler refused it a moment ago")
+	}
+	return d.Pass(stats.PassedOther, err.Error())
+}
+
+// GivenUp tells of a request that was given up.
+func (d Door) GivenUp() {
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+}
+
+// Decided tells of a decision of the core.
+func (d Door) Decided(of kernstash.Decision) {
+	d.Counted()
+	if d.log == nil || errors.Is(of.Err, kernstash.ErrAbandoned) {
+		return
+	}
+	e := runlog.Event{
+		Kind: runlog.Asked, Label: Label(of.Kernels, of.Size), Reason: of.Reason, Nearest: of.Nearest,
+		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+	}
+	if !of.Key.IsZero() {
+		e.Key = of.Key.Short()
+	}
+	if of.Observed == "incomparable" {
+		e.Observed = runlog.Unknown
+	}
+	switch {
+	case of.Err != nil:
+		e.Outcome, e.Reason = runlog.Failed, "the compiler refused it"
+		var diagnostic *kernstash.BuildError
+		if !errors.As(of.Err, &diagnostic) {
+			e.Reason = of.Err.Error()
+		}
+	case of.Origin == kernstash.Disk:
+		e.Outcome = runlog.Disk
+	default:
+		e.Outcome = runlog.Compiled
+	}
+	d.Report(e)
+}
+
+// Shared tells of an artifact that another thread had just made.
+func (d Door) Shared(job kernstash.Job, a *store.Artifact) {
+	d.Counted()
+	names := make([]string, len(a.Kernels))
+	for i, k := range a.Kernels {
+		names[i] = k.Name
+	}
+	e := runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Label: Label(names, job.Recipe.Image.Size())}
+	if !job.Key.IsZero() {
+		e.Key = job.Key.Short()
+	}
+	d.Report(e)
+}
+
+// Label names a program for people: by its kernels, else by its size in bytes.
+func Label(kernels []string, size int64) string {
+	if len(kernels) == 0 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return strings.Join(kernels, ", ")
+}
