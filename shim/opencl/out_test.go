@@ -66,19 +66,6 @@ func TestOpenedByTheFirstBuild(t *testing.T) {
 	}
 }
 
-// With its kernel cache off PoCL aborts now and then when processes restore one
-// binary at the same time: it is left alone.
-func TestPoCLWithoutItsCache(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, drivers[0])
-	for range 2 {
-		r := s.mustRun(t, append(s.layered(), "POCL_KERNEL_CACHE=0"), "observe", "lifetimes")
-		if count(r.log, "passed POCL_KERNEL_CACHE=0") == 0 || count(r.log, "begin") != 0 {
-			t.Errorf("%s", r.log)
-		}
-	}
-}
-
 // Under valgrind, which cannot follow a Go runtime, the library stays out, and
 // the shim itself is clean.
 func TestUnderValgrind(t *testing.T) {

@@ -12,24 +12,6 @@ cl_context program_context(const struct program *p)
 	return context;
 }
 
-bool device_is_pocl(cl_device_id device)
-{
-	char name[64] = "";
-	cl_platform_id platform = NULL;
-	return next.clGetPlatformInfo != NULL &&
-		next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) == CL_SUCCESS &&
-		next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) == CL_SUCCESS &&
-		strcmp(name, "Portable Computing Language") == 0;
-}
-
-/* With PoCL's kernel cache off, processes that restore one binary at the same
- * time share a directory, and one in ten aborts. */
-static bool restores_abort(cl_device_id device)
-{
-	const char *cache = getenv("POCL_KERNEL_CACHE");
-	return cache != NULL && strcmp(cache, "0") == 0 && device_is_pocl(device);
-}
-
 /* The program's constants, the last value of each. */
 static ksl_constant *constants_of(const struct program *p, uint32_t *n)
 {
@@ -91,8 +73,8 @@ const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const 
 		library_passed("unknown platform");
 		return NULL;
 	}
-	if (restores_abort(devices[0])) {
-		library_passed("POCL_KERNEL_CACHE=0");
+	if (pocl_cache() == POCL_CACHE_UNKNOWN && device_is_pocl(devices[0])) {
+		library_passed("POCL_KERNEL_CACHE is neither 0 nor 1, or was changed");
 		return NULL;
 	}
 	driver.platform = platform;

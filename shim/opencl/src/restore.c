@@ -51,16 +51,27 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 {
 	size_t sizes[64];
 	const unsigned char *binaries[64];
+	unsigned char *own[64] = {NULL};
 	cl_int status[64], code = CL_SUCCESS;
+	cl_program program = NULL;
+	bool unshared = pocl_cache() == POCL_CACHE_OFF && device_is_pocl(devices[0]), complete = true;
 
 	for (cl_uint i = 0; i < n; i++) {
+		if (unshared)
+			own[i] = pocl_unshared(artifacts[i].binary);
+		complete = complete && (!unshared || own[i] != NULL);
 		sizes[i] = artifacts[i].binary.size;
-		binaries[i] = artifacts[i].binary.data;
+		binaries[i] = unshared ? own[i] : artifacts[i].binary.data;
 		status[i] = CL_SUCCESS;
 		outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
 	}
 	uint64_t start = nanoseconds();
-	cl_program program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
+	if (complete)
+		program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
+	else
+		library_passed("POCL_KERNEL_CACHE=0, and a binary of another PoCL");
+	for (cl_uint i = 0; i < n; i++)
+		free(own[i]);
 	bool good = program != NULL && code == CL_SUCCESS;
 	if (good) {
 		code = next.clBuildProgram(program, n, devices, options, NULL, NULL);

@@ -244,7 +244,6 @@ struct unit_text { /* what a unit points to */
 	ksl_constant *constants;
 };
 
-bool device_is_pocl(cl_device_id device);
 cl_context program_context(const struct program *p);
 /* What the program was made of. false: it is not known; nothing is to be freed. */
 bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit);
@@ -257,6 +256,16 @@ bool reply_is_sound(const ksl_reply *reply, cl_uint n);
 
 /* Whether the driver would take the arguments of a build: the set of devices, or 0. */
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
+
+/* pocl.c */
+
+bool device_is_pocl(cl_device_id device);
+enum pocl_cache { POCL_CACHE_UNKNOWN, POCL_CACHE_ON, POCL_CACHE_OFF };
+/* Whether PoCL's own kernel cache is on in this process. */
+enum pocl_cache pocl_cache(void);
+/* A copy of a binary that shares PoCL's files with no other, for where its kernel
+ * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
+unsigned char *pocl_unshared(ksl_bytes binary);
 
 /* restore.c */
 
