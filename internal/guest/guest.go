@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -15,6 +16,7 @@ type Guest struct {
 	log    *runlog.Log // nil: nobody listens
 	keeper *Keeper
 	delay  allowance
+	asking sync.WaitGroup
 }
 
 // Open opens the cache in the process of a host; o.Lenient is set. An error, which wraps
@@ -47,6 +49,12 @@ func (g *Guest) open(o kernstash.Options) (err error) {
 	}
 	return nil
 }
+
+// Go calls f, which asks the core, in a goroutine of its own.
+func (g *Guest) Go(f func()) { g.asking.Go(f) }
+
+// Settle waits until nobody asks the core.
+func (g *Guest) Settle() { g.asking.Wait() }
 
 // Close closes the cache, and waits until what it counted is written.
 func (g *Guest) Close() error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash"
@@ -23,7 +22,6 @@ type Layer struct {
 	compiled compiledUnits
 	jobs     jobs
 	nearest  nearest
-	asking   sync.WaitGroup // goroutines that ask the core
 }
 
 // Options configure Open.
@@ -68,7 +66,7 @@ func (l *Layer) Close() error {
 
 // settle waits until nothing goes on for tickets that have ended.
 func (l *Layer) settle() {
-	l.asking.Wait()
+	l.door.Settle()
 	l.jobs.wait()
 }
 
@@ -126,7 +124,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		return nil, l.pass(stats.PassedBusy, "too many programs at once"), true
 	}
 	t.ask = func() {
-		l.asking.Go(func() { t.run(guest.With(ctx, t), request) })
+		l.door.Go(func() { t.run(guest.With(ctx, t), request) })
 	}
 	if found := pool.core.Glance(ctx, request); found != nil {
 		return t, t.glance(found), true

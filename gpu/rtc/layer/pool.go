@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/store"
 )
@@ -24,7 +25,8 @@ type native struct {
 // and its Runtime. It lives as long as the process.
 type pool struct {
 	rtc.Runtime
-	core *kernstash.Context[*native, struct{}]
+	door guest.Door
+	core *guest.Core[*native]
 }
 
 var _ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
@@ -68,31 +70,19 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 			return nil, err
 		}
 		p.libraries[of] = library
-		l.report(runlog.Event{Kind: runlog.Loaded}, r.API.String())
+		l.door(r.API).Report(runlog.Event{Kind: runlog.Loaded})
 	}
-	own := &pool{Runtime: rtc.Runtime{Library: library, Dir: id.dir}}
-	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
-		OptionsAsGiven: true, // what the compiler is given is the application's to say
-		Decided:        func(d kernstash.Decision) { l.decided(d, own.door()) },
-	})
-	if err := own.core.SetLimits(0, 0); err != nil {
+	own := &pool{Runtime: rtc.Runtime{Library: library, Dir: id.dir}, door: l.door(r.API)}
+	var err error
+	if own.core, err = guest.NewCore(own.door, own, own.door.Decided); err != nil {
 		return nil, err
 	}
 	p.all[id] = own
 	return own, nil
 }
 
-// door names the interposer in reports.
-func (p *pool) door() string { return p.Library.API().String() }
-
 // Output returns what an artifact holds.
 func (p *pool) Output(a *store.Artifact) (*rtc.Output, error) { return rtc.FromArtifact(a) }
-
-// ticketKey finds the Ticket in a build's context: that of the request which the core
-// has build for all who ask.
-type ticketKey struct{}
-
-var errNoTicket = errors.New("no ticket")
 
 // Load reads the artifact.
 func (p *pool) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
@@ -105,20 +95,20 @@ func (p *pool) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*n
 
 // Build has the program compiled.
 func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
-	t, ok := ctx.Value(ticketKey{}).(*Ticket)
-	if !ok {
-		return nil, nil, fmt.Errorf("build program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
-	}
-	o, took, err := t.step(ctx)
+	t, err := guest.TicketOf[Ticket](ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	if o == nil || p.Library.Confirm() != nil {
-		return &native{job, nil, o}, nil, nil
+	c, err := t.core.Step(ctx, struct{}{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	a := o.Artifact()
-	a.Cost = took
-	return &native{job, a, o}, a, nil
+	if c.output == nil || p.Library.Confirm() != nil {
+		return &native{job, nil, c.output}, nil, nil
+	}
+	a := c.output.Artifact()
+	a.Cost = c.took
+	return &native{job, a, c.output}, a, nil
 }
 
 // Kernel is not called: kernels are the application's.
@@ -126,6 +116,3 @@ func (p *pool) Kernel(*native, string) (struct{}, error) { return struct{}{}, ni
 
 // ReleaseProgram does nothing: the library's object is the application's.
 func (p *pool) ReleaseProgram(*native) {}
-
-// ReleaseKernel does nothing.
-func (p *pool) ReleaseKernel(struct{}) {}
