@@ -3,26 +3,20 @@ package layer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Layer answers for one process. It is safe for concurrent use.
 type Layer struct {
-	cache   *kernstash.Cache
-	log     *runlog.Log
+	door    guest.Door
 	pools   pools
 	tickets guest.Tickets[Ticket]
-	keeper  *guest.Keeper
-	asking  sync.WaitGroup // goroutines that ask the core
 }
 
 // Options configure Open.
@@ -30,43 +24,21 @@ type Options struct {
 	Cache kernstash.Options // Lenient is set
 }
 
-// door is the interposer's name in reports.
-const door = "levelzero"
-
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
 // every module is the driver's own to build.
 func Open(o Options) (*Layer, error) {
-	l := &Layer{log: runlog.FromEnvironment()}
-	if err := l.open(o); err != nil {
-		l.report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
-		return nil, fmt.Errorf("open layer: %w", err)
+	const name = "levelzero"
+	g, err := guest.Open(o.Cache, name)
+	if err != nil {
+		return nil, err
 	}
-	l.keeper = guest.NewKeeper(func() {
-		_ = l.guarded(func() error {
-			l.cache.KeepStats()
-			return nil
-		})
-	})
-	l.report(runlog.Event{Kind: runlog.Loaded})
+	l := &Layer{door: g.Door(name)}
+	l.door.Report(runlog.Event{Kind: runlog.Loaded})
 	return l, nil
 }
 
-func (l *Layer) open(o Options) (err error) {
-	if err := guest.MayStay(); err != nil {
-		return err
-	}
-	o.Cache.Lenient = true
-	if l.cache, err = kernstash.Open(o.Cache); err != nil {
-		return fmt.Errorf("%w: %w", guest.ErrOut, err)
-	}
-	if !l.cache.Reads() {
-		return fmt.Errorf("%w: the cache is switched off, or has no directory", guest.ErrOut)
-	}
-	return nil
-}
-
 // Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *kernstash.Cache { return l.cache }
+func (l *Layer) Cache() *kernstash.Cache { return l.door.Cache }
 
 // Close ends the tickets that are open, and waits for what is to be stored and noted.
 // Processes need not call it: all of it is done soon after each request.
@@ -74,16 +46,14 @@ func (l *Layer) Close() error {
 	for _, t := range l.tickets.All() {
 		t.End()
 	}
-	l.asking.Wait()
-	err := l.cache.Close()
-	l.keeper.Wait()
-	return err
+	l.door.Settle()
+	return l.door.Close()
 }
 
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass there is no ticket.
 func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	err := l.guarded(func() error {
+	err := l.door.Guard(func() error {
 		t, reply, ok = l.begin(r)
 		return nil
 	})
@@ -106,17 +76,11 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if err != nil {
 		return nil, l.pass(stats.PassedOther, err.Error()), true
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t := &Ticket{
-		l: l, pool: p, request: request, begun: time.Now(), cancel: cancel,
-		steps: make(chan *step), through: make(chan struct{}), ended: make(chan struct{}),
-	}
-	t.ctx = context.WithValue(ctx, ticketKey{}, t)
+	t := &Ticket{l: l, pool: p, request: request, begun: time.Now(), core: guest.NewRendezvous[step, *store.Artifact](l.door)}
 	if !l.tickets.Add(t, &t.id) {
-		cancel()
 		return nil, l.pass(stats.PassedBusy, "too many modules at once"), true
 	}
-	if found := p.core.Glance(ctx, request); len(found) == 1 {
+	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		t.found = &found[0]
 		return t, served(t.found.Artifact), true
 	}
@@ -136,45 +100,14 @@ func whyPassed(err error) stats.Counter {
 // Ticket returns the open ticket of a number; nil: there is none.
 func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
-// guarded makes an error of a panic in f.
-func (l *Layer) guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v", errPanic, v)
-			l.cache.Warn("panic in the layer", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-		}
-	}()
-	return f()
-}
-
-var errPanic = errors.New("internal error")
-
 // pass counts a request that is passed through.
 func (l *Layer) pass(counter stats.Counter, reason string) Reply {
-	l.cache.Count(counter, 1)
-	l.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: reason})
-	l.keeper.Poke()
-	return Reply{Action: Pass, Reason: reason}
-}
-
-// failed is pass for what the core says.
-func (l *Layer) failed(err error) Reply {
-	var diagnostic *kernstash.BuildError
-	switch {
-	case err == nil:
-		return l.pass(stats.PassedOther, "nothing to do")
-	case errors.Is(err, errPanic) || flight.IsPanic(err):
-		return l.pass(stats.Panics, err.Error())
-	case errors.As(err, &diagnostic):
-		// The application is to see the driver's own failure.
-		return l.pass(stats.PassedOther, "the compiler refused it a moment ago")
-	}
-	return l.pass(stats.PassedOther, err.Error())
+	return Reply{Action: Pass, Reason: l.door.Pass(counter, reason)}
 }
 
 // Passed counts what an interposer passed through by itself, for a reason.
 func (l *Layer) Passed(reason string) {
-	_ = l.guarded(func() error {
+	_ = l.door.Guard(func() error {
 		counter := stats.PassedOther
 		if reason == runlog.ReasonBinary {
 			counter = stats.PassedBinary

@@ -2,7 +2,6 @@ package layer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -21,11 +20,12 @@ type native struct {
 }
 
 // core is the core's context of a device.
-type core = kernstash.Context[*native, struct{}]
+type core = guest.Core[*native]
 
 // pool is a device, the core's context of it, and its Runtime. It lives as long as the
 // process.
 type pool struct {
+	guest.HostsOwn[*native]
 	device   *levelzero.Device
 	identity func() (key.Device, error) // asked once
 	core     *core
@@ -62,11 +62,7 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 		return nil, err
 	}
 	own := &pool{device: d, identity: sync.OnceValues(d.Identify)}
-	own.core = kernstash.NewContext(l.cache, own, kernstash.ContextOptions{
-		OptionsAsGiven: true, // what the driver is given is the application's to say
-		Decided:        l.decided,
-	})
-	if err := own.core.SetLimits(0, 0); err != nil {
+	if own.core, err = guest.NewCore(l.door, own, l.door.Decided); err != nil {
 		return nil, err
 	}
 	if p.all == nil {
@@ -85,19 +81,13 @@ func (p *pool) Identify(context.Context, int) (key.Device, error) { return p.ide
 // Variables returns the environment variables that the device's compiler obeys.
 func (p *pool) Variables(int) ([]key.Pair, error) { return p.device.SteadyVariables() }
 
-// ticketKey finds the Ticket in a build's context: that of the request which the core
-// has build for all who ask.
-type ticketKey struct{}
-
-var errNoTicket = errors.New("no ticket")
-
 // Load has the artifact restored.
 func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
-	t, ok := ctx.Value(ticketKey{}).(*Ticket)
-	if !ok {
-		return nil, fmt.Errorf("load program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	t, err := guest.TicketOf[Ticket](ctx)
+	if err == nil {
+		err = t.restore(ctx, a)
 	}
-	if _, err := t.step(ctx, job, a); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
 	return &native{job, a}, nil
@@ -105,22 +95,13 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 
 // Build has the program built.
 func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
-	t, ok := ctx.Value(ticketKey{}).(*Ticket)
-	if !ok {
-		return nil, nil, fmt.Errorf("build program: %w: %w", kernstash.ErrAbandoned, errNoTicket)
+	t, err := guest.TicketOf[Ticket](ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	a, err := t.step(ctx, job, nil)
+	a, err := t.build(ctx, job)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
 	return &native{job, a}, a, nil
 }
-
-// Kernel is not called: kernels are the application's.
-func (p *pool) Kernel(*native, string) (struct{}, error) { return struct{}{}, nil }
-
-// ReleaseProgram does nothing: the driver's object is the application's.
-func (p *pool) ReleaseProgram(*native) {}
-
-// ReleaseKernel does nothing.
-func (p *pool) ReleaseKernel(struct{}) {}

@@ -10,13 +10,12 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/stats"
 )
 
-// patience bounds how long a request waits before there is anything to say: for
-// another thread's build, or another process's (which the core bounds by two
-// minutes). Then the driver builds.
-var patience = 130 * time.Second
+// patience bounds how long a request waits before there is anything to say.
+var patience = guest.Patience
 
 const (
 	// gathering bounds how long the units of a ticket wait for each other. What
