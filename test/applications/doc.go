@@ -13,7 +13,7 @@
 //     empty again, so that it is not PoCL that answers
 //
 // All outputs must be equal, and the warm run must have compiled nothing. With
-// PoCL's cache off the layer stands aside, which is checked too.
+// PoCL's cache off there is nothing that the driver does by itself.
 //
 //	go run ./applications -bin ../bin/kernstash            all that are installed
 //	go run ./applications -bin ../bin/kernstash clinfo     some

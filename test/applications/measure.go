@@ -105,11 +105,6 @@ func (r *result) compare(what string, right, got run) {
 func (r *result) check(a *application, w run) {
 	p := w.account.Programs
 	switch {
-	case !r.PoCLCache: // the layer stands aside there, and says why
-		why := slices.ContainsFunc(w.account.PassedBecause, func(c count) bool { return c.What == "POCL_KERNEL_CACHE=0" })
-		if p.Disk+p.Memory+p.Compiled > 0 || a.builds && !why {
-			r.Wrong = append(r.Wrong, fmt.Sprintf("with PoCL's cache off it was served: %+v, passed %v", p, w.account.PassedBecause))
-		}
 	case p.Compiled > 0:
 		r.Wrong = append(r.Wrong, fmt.Sprintf("a warm run compiled %d of %d: %v", p.Compiled, p.Asked, w.account.CompiledBecause))
 	case a.builds && p.Disk+p.Memory == 0:
