@@ -3,11 +3,14 @@ package rtc
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // errHeaders is wrapped where it is not known where a library looks for header
@@ -41,9 +44,16 @@ func (l *Library) systemHeaders() ([]string, error) {
 	if !strings.HasPrefix(filepath.Base(l.path), "libamdhip64.so.5.2.") || runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(l.path), errHeaders)
 	}
+	if elsewhere := l.looksElsewhere(); elsewhere != "" {
+		return nil, fmt.Errorf("%s beside %s: %w", l.d.platform, elsewhere, errHeaders)
+	}
 	const triple = "x86_64-linux-gnu"
 	var gcc []string
-	for _, pattern := range []string{"/usr/lib/gcc/x86_64-*linux*/*/crtbegin.o", "/usr/lib64/gcc/x86_64-*linux*/*/crtbegin.o", "/opt/rh/*", "/usr/lib/gcc-cross/*"} {
+	// Those of other architectures are none to it.
+	for _, pattern := range []string{
+		"/usr/lib/gcc/x86_64-*linux*/*/crtbegin.o", "/usr/lib64/gcc/x86_64-*linux*/*/crtbegin.o", "/opt/rh/*",
+		"/usr/lib/gcc-cross/x86_64-*", "/usr/lib/gcc-cross/i?86-*",
+	} {
 		found, _ := filepath.Glob(pattern)
 		gcc = append(gcc, found...)
 	}
@@ -57,4 +67,29 @@ func (l *Library) systemHeaders() ([]string, error) {
 		return nil, fmt.Errorf("%s beside several GCCs: %w", l.d.platform, errHeaders)
 	}
 	return append(dirs, "/usr/include/clang/15.0.6/include", "/usr/local/include", "/usr/include/"+triple, "/usr/include"), nil
+}
+
+// elsewhere are the variables that have HIPRTC's clang look in other directories, and the
+// directories that it looks in where they are (strace of 5.2.3).
+var elsewhere = struct{ variables, directories []string }{
+	[]string{
+		"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "OBJCPLUS_INCLUDE_PATH",
+		"ROCM_PATH", "HIP_PATH", "LLVM_PATH", "COMPILER_PATH",
+	},
+	[]string{"/opt/rocm", "/usr/lib/include", "/usr/lib/hip/include", "/usr/lib/llvm/lib/clang", "/include", "lib/clang"},
+}
+
+// looksElsewhere returns what of that there is; "" for nothing.
+func (l *Library) looksElsewhere() string {
+	for _, e := range dl.Environ() {
+		if name, value, _ := strings.Cut(e, "="); value != "" && slices.Contains(elsewhere.variables, name) {
+			return name
+		}
+	}
+	for _, dir := range elsewhere.directories {
+		if _, err := os.Stat(dir); err == nil {
+			return dir
+		}
+	}
+	return ""
 }

@@ -11,11 +11,11 @@ import (
 // library obeys. What is not known to change nothing is in.
 var variables = map[API][]string{
 	// Those that libnvrtc 11.8 and 13.0 ask for: NVRTC_APPEND_FLAGS,
-	// NVRTC_PREPEND_FLAGS, LLVM_OVERRIDE_PRODUCER.
-	NVRTC: {"NVRTC_", "NVVM_", "LLVM_OVERRIDE_"},
+	// NVRTC_PREPEND_FLAGS, LLVM_OVERRIDE_PRODUCER, NVRTCWIZ, EDG_BASE.
+	NVRTC: {"NVRTC", "NVVM_", "LLVM_OVERRIDE_", "EDG_"},
 	HIPRTC: {
 		"HIPRTC_", "AMD_COMGR_", "HIP_", "HSA_", "ROCM_", "LLVM_", "DEVICE_LIB_PATH", "CPATH", "C_INCLUDE_PATH",
-		"CPLUS_INCLUDE_PATH", "CCC_", "COMPILER_PATH",
+		"CPLUS_INCLUDE_PATH", "OBJC", "CCC_", "COMPILER_PATH", "LLD_", // LLD_VERSION is in the code
 	},
 }
 

@@ -1,0 +1,70 @@
+/*
+ * compile.c: compiles a file, and prints what the compiler answers: codes, the log, and a
+ * digest of what was made.
+ *
+ *	compile nvrtc|hiprtc LIBRARY FILE [OPTION...]
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *library;
+static const char *prefix;
+
+static void find(const char *name, void *to)
+{
+	char whole[64];
+	snprintf(whole, sizeof whole, "%s%s", prefix, name);
+	*(void **)to = dlsym(library, whole);
+	if (*(void **)to == NULL) {
+		printf("no %s\n", whole);
+		exit(3);
+	}
+}
+
+static char *ask(const char *name, void *program, size_t *n)
+{
+	int (*size)(void *, size_t *), (*get)(void *, char *);
+	char with[64];
+	snprintf(with, sizeof with, "%sSize", name);
+	find(with, &size);
+	find(name, &get);
+	*n = 0;
+	int code = size(program, n);
+	char *b = calloc(*n + 1, 1);
+	if (code == 0 && *n > 0)
+		code = get(program, b);
+	printf("%s: %d, %zu bytes\n", name, code, *n);
+	return b;
+}
+
+int main(int argc, char **argv)
+{
+	static char source[1 << 20];
+	int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+	int (*compile)(void *, int, const char *const *), (*destroy)(void **);
+	void *p;
+	size_t n;
+	if (argc < 4 || (library = dlopen(argv[2], RTLD_NOW)) == NULL)
+		return 2;
+	prefix = argv[1];
+	FILE *f = fopen(argv[3], "r");
+	if (f == NULL || fread(source, 1, sizeof source - 1, f) == 0)
+		return 2;
+	fclose(f);
+	find("CreateProgram", &create);
+	find("CompileProgram", &compile);
+	find("DestroyProgram", &destroy);
+	printf("create: %d\n", create(&p, source, argv[3], 0, NULL, NULL));
+	int code = compile(p, argc - 4, (const char *const *)argv + 4);
+	printf("compile: %d\n%s\n", code, ask("GetProgramLog", p, &n));
+	if (code == 0) {
+		char *b = ask(*prefix == 'n' ? "GetPTX" : "GetCode", p, &n);
+		unsigned long long h = 14695981039346656037ull;
+		for (size_t i = 0; i < n; i++)
+			h = (h ^ (unsigned char)b[i]) * 1099511628211ull;
+		printf("%016llx\n", h);
+	}
+	printf("destroy: %d\n", destroy(&p));
+	return 0;
+}

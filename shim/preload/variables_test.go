@@ -1,0 +1,46 @@
+//go:build linux
+
+package preload_test
+
+import "testing"
+
+// HIPRTC's compiler finds header files by variables that name no option: what is in them
+// counts, whatever was compiled before.
+func TestHeaderFilesByVariable(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	compile := s.program("compile")
+	s.write("x.hip", "#include <found.h>\nextern \"C\" __global__ void k(int *p) { *p = N; }\n")
+	args := []string{"hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a"}
+	for name, dir := range map[string]string{
+		"CPATH": "cpath", "CPLUS_INCLUDE_PATH": "cplus", "ROCM_PATH": "rocm/include", "HIP_PATH": "hip/include",
+	} {
+		value := s.work + "/" + dir
+		if name == "ROCM_PATH" || name == "HIP_PATH" {
+			value = value[:len(value)-len("/include")]
+		}
+		env := []string{name + "=" + value}
+		for _, n := range []string{"1", "2222"} {
+			s.write(dir+"/found.h", "#define N "+n+"\n")
+			want := s.mustRun(false, env, compile, args...)
+			if got := s.mustRun(true, env, compile, args...); got.out != want.out {
+				t.Errorf("%s, %s:\n%s\nwithout the cache:\n%s", name, n, got.out, want.out)
+			}
+		}
+	}
+}
+
+// Variables that show in what is made.
+func TestVariablesInTheCode(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	compile := s.program("compile")
+	s.write("x.hip", "extern \"C\" __global__ void k(int *p) { *p = 1; }\n")
+	args := []string{"hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a"}
+	for _, env := range [][]string{nil, {"LLD_VERSION=one"}, {"LLD_VERSION=other"}, {"LLVM_OVERRIDE_PRODUCER=another"}} {
+		want := s.mustRun(false, env, compile, args...)
+		if got := s.mustRun(true, env, compile, args...); got.out != want.out {
+			t.Errorf("%q:\n%s\nwithout the cache:\n%s", env, got.out, want.out)
+		}
+	}
+}
