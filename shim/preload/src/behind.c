@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A handle of the object that an address is in, which is loaded already; NULL where there
  * is none. It is to be closed. */
@@ -19,6 +21,53 @@ static void *object_of(const void *address, bool *program)
 	return dlopen(*program ? NULL : map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
+/* The files of all objects, one behind the other, with an empty one at the end. */
+struct files {
+	char *text;
+	size_t size, room;
+};
+
+static int note_file(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct files *f = data;
+	size_t n = info->dlpi_name == NULL ? 1 : strlen(info->dlpi_name) + 1;
+	(void)size;
+	if (n == 1)
+		return 0; /* the program */
+	if (f->room - f->size < n + 1) {
+		size_t room = 2 * f->room + n + 1;
+		char *text = realloc(f->text, room);
+		if (text == NULL)
+			return 1;
+		f->text = text;
+		f->room = room;
+	}
+	memcpy(f->text + f->size, info->dlpi_name, n);
+	f->size += n;
+	return 0;
+}
+
+/* A function of a name in any object. Who calls us may not be who is linked to it: a
+ * library that hands out pointers to it, or whose last act is to call it, leaves no
+ * address behind. */
+static void *find_anywhere(const char *name)
+{
+	struct files f = {NULL, 0, 0};
+	void *found = NULL;
+	dl_iterate_phdr(note_file, &f);
+	if (f.text != NULL)
+		f.text[f.size] = 0;
+	for (const char *file = f.text; file != NULL && *file != 0 && found == NULL; file += strlen(file) + 1) {
+		void *object = dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+		if (object == NULL)
+			continue;
+		found = preload_find(object, name);
+		dlclose(object);
+	}
+	free(f.text);
+	return found;
+}
+
 void *preload_behind(const void *caller, const char *name)
 {
 	/* An object's own handle leads to it and what it is linked to; that of the program
@@ -29,7 +78,9 @@ void *preload_behind(const void *caller, const char *name)
 		found = preload_find(object, name);
 	if (object != NULL)
 		dlclose(object);
-	return found != NULL ? found : preload_find(RTLD_NEXT, name);
+	if (found == NULL)
+		found = preload_find(RTLD_NEXT, name);
+	return found != NULL ? found : find_anywhere(name);
 }
 
 void preload_beside(const void *function, const char *const *names, size_t n, void **found)
