@@ -12,7 +12,8 @@ import (
 // Module is what was read.
 type Module struct {
 	// Constants are the sizes in bytes of the specialization constants, by their ids
-	// (the decoration SpecId, not the result's).
+	// (the decoration SpecId, not the result's): 1, 2, 4 or 8. One that is of another
+	// size, or of several, is none: nobody knows how much of a value is read.
 	Constants map[uint32]int
 
 	// Images says that the module has image types.
@@ -55,6 +56,7 @@ func Read(code []byte) (*Module, error) {
 	m := &Module{}
 	ids := make(map[uint32]uint32) // of SpecId, by the result
 	widths := make(map[uint32]int) // of types, in bytes
+	var unclear []uint32           // constants of several sizes
 	word := func(b []byte, i int) uint32 { return order.Uint32(b[4*i:]) }
 	for rest := code[4*headerWords:]; len(rest) >= 4; {
 		n, op := int(word(rest, 0)>>16), word(rest, 0)&0xffff
@@ -65,7 +67,7 @@ func Read(code []byte) (*Module, error) {
 		rest = rest[4*n:]
 		switch {
 		case op == opFunction:
-			return m, nil
+			rest = nil
 		case op == opTypeImage:
 			m.Images = true
 		case op == opDecorate && n == 4 && word(one, 2) == decorationSpecID:
@@ -73,16 +75,26 @@ func Read(code []byte) (*Module, error) {
 		case op == opTypeBool && n == 2:
 			widths[word(one, 1)] = 1
 		case (op == opTypeInt || op == opTypeFloat) && n >= 3:
-			widths[word(one, 1)] = int(word(one, 2)) / 8
+			if n := word(one, 2); n == 8 || n == 16 || n == 32 || n == 64 {
+				widths[word(one, 1)] = int(n / 8)
+			}
 		case (op == opSpecConstant || op == opSpecConstantTrue || op == opSpecConstantFalse) && n >= 3:
 			id, decorated := ids[word(one, 2)]
-			if size := widths[word(one, 1)]; decorated && size > 0 {
-				if m.Constants == nil {
-					m.Constants = make(map[uint32]int)
-				}
-				m.Constants[id] = size
+			if !decorated {
+				continue
 			}
+			size := widths[word(one, 1)]
+			if before, ok := m.Constants[id]; size == 0 || ok && before != size {
+				unclear = append(unclear, id)
+			}
+			if m.Constants == nil {
+				m.Constants = make(map[uint32]int)
+			}
+			m.Constants[id] = size
 		}
+	}
+	for _, id := range unclear {
+		delete(m.Constants, id)
 	}
 	return m, nil
 }

@@ -62,6 +62,20 @@ func TestRead(t *testing.T) {
 			"a constant of 64 bits", words(4<<16|71, 5, 1, 3, 3<<16|22, 4, 64, 5<<16|50, 4, 5, 0, 0),
 			&spirv.Module{Constants: map[uint32]int{3: 8}}, nil,
 		},
+		{ // reading half a gigabyte where four bytes are would end the application
+			"a constant of a size that none has", words(4<<16|71, 5, 1, 3, 4<<16|21, 4, 0xfffffff8, 0, 4<<16|50, 4, 5, 0),
+			&spirv.Module{Constants: map[uint32]int{}}, nil,
+		},
+		{
+			"constants of one id and two sizes",
+			words(4<<16|71, 5, 1, 3, 4<<16|71, 7, 1, 3, 3<<16|22, 4, 64, 3<<16|22, 6, 32, 5<<16|50, 4, 5, 0, 0, 4<<16|50, 6, 7, 0),
+			&spirv.Module{Constants: map[uint32]int{}}, nil,
+		},
+		{
+			"constants of one id and one size",
+			words(4<<16|71, 5, 1, 3, 4<<16|71, 7, 1, 3, 3<<16|22, 6, 32, 4<<16|50, 6, 5, 0, 4<<16|50, 6, 7, 0),
+			&spirv.Module{Constants: map[uint32]int{3: 4}}, nil,
+		},
 		{"a constant without an id", words(3<<16|22, 4, 64, 5<<16|50, 4, 5, 0, 0), &spirv.Module{}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
