@@ -10,11 +10,17 @@ struct rtc_library rtc_libraries[RTC_LIBRARIES];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A child of a fork may look functions up while another thread did. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
 static bool unwanted;
 
 static void look(void)
 {
 	const char *reason;
+	pthread_atfork(before_fork, after_fork, after_fork);
 	unwanted = library_unwanted(&reason);
 	if (unwanted)
 		report("out", "reason", reason);

@@ -1,0 +1,15 @@
+//go:build linux
+
+package preload_test
+
+import "testing"
+
+// Children that look functions up do not wait for threads which they do not have.
+func TestForkWhileLookingUp(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	got := s.mustRun(true, nil, s.program("fork_lookup"), nvrtc, "2000")
+	if want := "status of the last child: 0\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+}
