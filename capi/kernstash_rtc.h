@@ -104,15 +104,13 @@ typedef struct ksr_api {
 
 	/* Reply is filled in always; the return value is its action. */
 	uint32_t (*begin)(const ksr_request *request, ksr_reply *reply);
+	/* Takes a moment where something was built: until it is stored, if that is not long. */
 	void (*done)(uint64_t ticket, const ksr_outcome *outcome);
 	void (*end)(uint64_t ticket);
 
 	/* Counts a program of an interface that the shim passed through by itself, for a
 	 * reason: "flow callback", ... */
 	void (*passed)(uint32_t api, const char *reason);
-
-	/* Whether all that was done is stored by now: for a process that ends. */
-	uint32_t (*settled)(void);
 } ksr_api;
 
 /* The only symbol that a shim looks up. NULL: another ABI, or the library stays out of

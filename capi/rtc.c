@@ -15,7 +15,6 @@ void ksr_go_begin(void *call);
 void ksr_go_wait(void *call);
 void ksr_go_done(void *call);
 void ksr_go_passed(void *call);
-void ksr_go_settled(void *call);
 
 static uint32_t begin(const ksr_request *request, ksr_reply *reply)
 {
@@ -62,14 +61,6 @@ static void passed(uint32_t of, const char *reason)
 		ks_enter(ksr_go_passed, &c);
 }
 
-static uint32_t settled(void)
-{
-	struct ksr_settled_call c = {1};
-
-	ks_enter(ksr_go_settled, &c);
-	return c.settled;
-}
-
 static const ksr_api api = {
 	.size = sizeof api,
 	.abi = KSR_ABI,
@@ -77,7 +68,6 @@ static const ksr_api api = {
 	.done = done,
 	.end = end,
 	.passed = passed,
-	.settled = settled,
 };
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;

@@ -120,16 +120,6 @@ func ksr_go_passed(arg unsafe.Pointer) {
 	guardRTC(nil, func() { compilers.Passed(C.GoString(c.reason), rtc.API(c.api).String()) })
 }
 
-//export ksr_go_settled
-func ksr_go_settled(arg unsafe.Pointer) {
-	c := (*C.struct_ksr_settled_call)(arg)
-	guardRTC(nil, func() {
-		if !compilers.Settled() {
-			c.settled = 0
-		}
-	})
-}
-
 // maxListed bounds headers, options and name expressions of a program.
 const maxListed = 1 << 20
 

@@ -26,10 +26,6 @@ struct ksr_passed_call {
 	uint32_t api;
 };
 
-struct ksr_settled_call {
-	uint32_t settled;
-};
-
 struct ksr_open_call {
 	uint32_t open; /* the library serves this process */
 };

@@ -3,8 +3,6 @@
  */
 #include "rtc.h"
 
-#include <time.h>
-
 static struct library_door door = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api);
 
 static _Thread_local int aside;
@@ -17,7 +15,7 @@ void rtc_forked(void) { library_forked(&door); }
 
 struct call {
 	const ksr_api *api;
-	enum { BEGIN, DONE, PASSED, SETTLED } what;
+	enum { BEGIN, DONE, PASSED } what;
 	const ksr_request *request;
 	ksr_reply *reply;
 	const ksr_outcome *outcome;
@@ -43,9 +41,6 @@ static void make(void *argument)
 	case PASSED:
 		c->api->passed(c->number, c->reason);
 		break;
-	case SETTLED:
-		c->result = c->api->settled();
-		break;
 	}
 }
 
@@ -65,20 +60,6 @@ void rtc_done(uint64_t ticket, const ksr_outcome *outcome)
 }
 
 void rtc_end(uint64_t ticket) { rtc_done(ticket, NULL); }
-
-/* What was compiled a moment ago is stored by threads of the library's, which end with
- * the process: it is given as long as that takes, if that is not long. */
-__attribute__((destructor)) static void leave(void)
-{
-	struct call c = {.api = library_opened(&door), .what = SETTLED};
-	struct timespec pause = {0, 500000};
-	for (int tries = 0; c.api != NULL && tries < 200; tries++) {
-		library_call(make, &c);
-		if (c.result != 0)
-			return;
-		nanosleep(&pause, NULL);
-	}
-}
 
 void rtc_passed(const struct rtc_api *api, const char *reason)
 {

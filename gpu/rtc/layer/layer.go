@@ -2,7 +2,6 @@ package layer
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash"
@@ -16,7 +15,6 @@ type Layer struct {
 	guest   *guest.Guest
 	pools   pools
 	tickets guest.Tickets[Ticket]
-	pending atomic.Int64 // requests that the core is asked for
 }
 
 // Options configure Open.
@@ -46,9 +44,6 @@ func (l *Layer) Close() error {
 	l.guest.Settle()
 	return l.guest.Close()
 }
-
-// Settled says whether all that was compiled is stored by now. It does not wait.
-func (l *Layer) Settled() bool { return l.pending.Load() == 0 && l.guest.Cache.Flush(0) }
 
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass and Serve there is no ticket.

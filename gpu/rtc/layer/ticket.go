@@ -33,9 +33,7 @@ func (t *Ticket) ID() uint64 { return t.id }
 
 // ask has the core make the program.
 func (t *Ticket) ask() {
-	t.l.pending.Add(1)
 	t.core.Ask(func(ctx context.Context) error {
-		defer t.l.pending.Add(-1)
 		p, err := guest.Program(guest.With(ctx, t), t.pool.core, t.request, t.core)
 		if err != nil {
 			return err
