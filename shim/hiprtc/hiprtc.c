@@ -35,4 +35,4 @@ static const char *const names[] = {
 static void *take(size_t name, void *real) { return rtc_take(&hiprtc_api, names[name], real); }
 
 extern const struct preload_table hiprtc_table;
-const struct preload_table hiprtc_table = {names, take};
+const struct preload_table hiprtc_table = {.names = names, .take = take};

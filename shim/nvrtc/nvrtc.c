@@ -50,4 +50,4 @@ static const char *const names[] = {
 static void *take(size_t name, void *real) { return rtc_take(&nvrtc_api, names[name], real); }
 
 extern const struct preload_table nvrtc_table;
-const struct preload_table nvrtc_table = {names, take};
+const struct preload_table nvrtc_table = {.names = names, .take = take};

@@ -30,8 +30,12 @@ struct preload_table {
 	const char *const *names; /* of the functions stood before, NULL at the end */
 
 	/* What the application gets for a name, by its index: a function of ours, or real
-	 * itself. real is the library's; it is never a function that this library exports. */
+	 * itself. real is the library's; it is never a function that this library exports.
+	 * NULL: it is not there, and dlerror says so. */
 	void *(*take)(size_t name, void *real);
+
+	/* Whether code at an address that calls dlsym is to get what there is; NULL: nobody is. */
+	bool (*spares)(const void *caller);
 };
 
 /* tables.c: the tables, NULL at the end. */
@@ -42,7 +46,8 @@ extern const struct preload_table *const preload_tables[];
 void *preload_find(void *handle, const char *name);
 
 /* The function of a name that code at an address would have found without this library:
- * in what its object is linked to, else in what comes behind us. NULL: in neither. */
+ * in what its object is linked to, else in what comes behind us, else in any object. NULL:
+ * in none. */
 void *preload_behind(const void *caller, const char *name);
 
 /* Looks names up in the object that a function is of: n of them, NULL for those that it

@@ -4,6 +4,7 @@
  */
 #include "shim.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,33 +29,17 @@ enum door door_wanted(void)
 	return strcmp(door, "preload") == 0 ? DOOR_PRELOAD : DOOR_NONE;
 }
 
+bool door_claim(enum door d)
+{
+	static atomic_int claimed;
+	int nobody = DOOR_NONE;
+	return atomic_compare_exchange_strong(&claimed, &nobody, (int)d);
+}
+
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target)
 {
-#define STAND_BEFORE(name) d->name = target->name == NULL ? NULL : ks_##name
-	STAND_BEFORE(clGetContextInfo);
-	STAND_BEFORE(clCreateProgramWithSource);
-	STAND_BEFORE(clCreateProgramWithBinary);
-	STAND_BEFORE(clCreateProgramWithBuiltInKernels);
-	STAND_BEFORE(clCreateProgramWithIL);
-	STAND_BEFORE(clRetainProgram);
-	STAND_BEFORE(clReleaseProgram);
-	STAND_BEFORE(clSetProgramSpecializationConstant);
-	STAND_BEFORE(clBuildProgram);
-	STAND_BEFORE(clCompileProgram);
-	STAND_BEFORE(clLinkProgram);
-	STAND_BEFORE(clGetProgramInfo);
-	STAND_BEFORE(clGetProgramBuildInfo);
-	STAND_BEFORE(clCreateKernel);
-	STAND_BEFORE(clCreateKernelsInProgram);
-	STAND_BEFORE(clCloneKernel);
-	STAND_BEFORE(clRetainKernel);
-	STAND_BEFORE(clReleaseKernel);
-	STAND_BEFORE(clGetKernelInfo);
-	STAND_BEFORE(clGetKernelArgInfo);
-	STAND_BEFORE(clEnqueueNDRangeKernel);
-	STAND_BEFORE(clEnqueueTask);
-	STAND_BEFORE(clGetExtensionFunctionAddress);
-	STAND_BEFORE(clGetExtensionFunctionAddressForPlatform);
+#define STAND_BEFORE(name) d->name = target->name == NULL ? NULL : ks_##name;
+	EACH_FUNCTION(STAND_BEFORE)
 #undef STAND_BEFORE
 }
 
@@ -89,7 +74,7 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	memcpy((void *)d, (const void *)target_dispatch, n * sizeof(void *));
 	*num_entries_ret = n;
 	*layer_dispatch_ret = d;
-	if (initialised || door_wanted() == DOOR_PRELOAD)
+	if (initialised || door_wanted() == DOOR_PRELOAD || !door_claim(DOOR_LAYER))
 		return CL_SUCCESS;
 	initialised = true;
 	if (library_unwanted(&reason)) {

@@ -111,8 +111,7 @@ static cl_int CL_API_CALL record(void *buffer, cl_command_queue queue, const voi
 	return driver(buffer, queue, properties, kernel, dimensions, offset, global, local, npoints, points, point, command);
 }
 
-/* found is what the driver answered: what it has not we have not. */
-static void *ours(const char *name, void *found)
+static void *ours(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -123,19 +122,28 @@ static void *ours(const char *name, void *found)
 		{"clGetDeviceGlobalVariablePointerINTEL", (void *)variable_pointer},
 		{"clCommandNDRangeKernelKHR", (void *)record},
 	};
-	for (size_t i = 0; found != NULL && name != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; name != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(known[i].name, name) == 0)
 			return known[i].function;
 	}
-	return found;
+	return NULL;
+}
+
+bool extension_stood_before(const char *name) { return ours(name) != NULL; }
+
+/* found is what the driver answered: what it has not we have not. */
+static void *instead(const char *name, void *found)
+{
+	void *function = found == NULL ? NULL : ours(name);
+	return function == NULL ? found : function;
 }
 
 void *CL_API_CALL ks_clGetExtensionFunctionAddress(const char *name)
 {
-	return ours(name, next.clGetExtensionFunctionAddress(name));
+	return instead(name, next.clGetExtensionFunctionAddress(name));
 }
 
 void *CL_API_CALL ks_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
 {
-	return ours(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+	return instead(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

@@ -87,6 +87,7 @@ void library_launched(const ksl_api *api, uint64_t program, const char *kernel, 
 
 enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD };
 enum door door_wanted(void);      /* by the environment; NONE: nothing was said */
+bool door_claim(enum door d);     /* the first who asks is the one: false for all others */
 bool stepped_aside(void);         /* this thread's calls are the library's own */
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 
@@ -304,7 +305,20 @@ bool kernels_exist(void);                     /* without it: a hint that is neve
 /* Tells of a launch, or of a recorded one, unless that was told. */
 void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local);
 
+/* extension.c */
+
+bool extension_stood_before(const char *name);
+
 /* The functions of the API that the shim stands before. */
+
+#define EACH_FUNCTION(F) \
+	F(clGetContextInfo) \
+	F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clCreateProgramWithBuiltInKernels) F(clCreateProgramWithIL) \
+	F(clRetainProgram) F(clReleaseProgram) F(clSetProgramSpecializationConstant) \
+	F(clBuildProgram) F(clCompileProgram) F(clLinkProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo) \
+	F(clCreateKernel) F(clCreateKernelsInProgram) F(clCloneKernel) F(clRetainKernel) F(clReleaseKernel) \
+	F(clGetKernelInfo) F(clGetKernelArgInfo) F(clEnqueueNDRangeKernel) F(clEnqueueTask) \
+	F(clGetExtensionFunctionAddress) F(clGetExtensionFunctionAddressForPlatform)
 
 cl_int CL_API_CALL ks_clGetContextInfo(cl_context, cl_context_info, size_t, void *, size_t *);
 cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context, cl_uint, const char **, const size_t *, cl_int *);

@@ -63,7 +63,7 @@ BARE static const struct preload_table *table_of(const char *name, size_t *index
 	return NULL;
 }
 
-BARE struct choice preload_choose(void *handle, const char *name)
+BARE struct choice preload_choose(void *handle, const char *name, const void *caller)
 {
 	struct choice jump = {NULL, false}, none = {NULL, true};
 	size_t index;
@@ -84,5 +84,9 @@ BARE struct choice preload_choose(void *handle, const char *name)
 		if (found == NULL)
 			return none; /* dlerror says so */
 	}
-	return (struct choice){t->take(index, found), true};
+	if (t->spares == NULL || !t->spares(caller))
+		found = t->take(index, found);
+	if (found != NULL)
+		dlerror(); /* what was looked for in vain meanwhile is not the caller's business */
+	return (struct choice){found, true};
 }

@@ -16,6 +16,6 @@ struct choice {
 	bool made; /* else the real dlsym is to be jumped to */
 };
 
-struct choice preload_choose(void *handle, const char *name);
+struct choice preload_choose(void *handle, const char *name, const void *caller);
 
 #endif

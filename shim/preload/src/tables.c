@@ -4,11 +4,12 @@
  */
 #include "../preload.h"
 
-extern const struct preload_table nvrtc_table, hiprtc_table, levelzero_table;
+extern const struct preload_table nvrtc_table, hiprtc_table, levelzero_table, opencl_table;
 
 const struct preload_table *const preload_tables[] = {
 	&nvrtc_table,
 	&hiprtc_table,
 	&levelzero_table,
+	&opencl_table,
 	NULL,
 };

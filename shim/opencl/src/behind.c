@@ -1,0 +1,206 @@
+/*
+ * behind.c: which libraries there are, and which of them is served.
+ *
+ * What is looked at here the dynamic linker knows, which takes a lock of its own: it is
+ * asked without ours.
+ */
+#include "behind.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+struct behind behind[LIBRARIES];
+
+static cl_icd_dispatch ours;
+static atomic_bool served; /* ours, and next, are complete */
+
+/* The functions that the shim stands before, in their order, and two that it asks. */
+static const struct member {
+	const char *name;
+	size_t at;
+} members[] = {
+#define MEMBER(name) {#name, offsetof(cl_icd_dispatch, name)},
+	EACH_FUNCTION(MEMBER)
+	MEMBER(clGetPlatformInfo)
+	MEMBER(clGetDeviceInfo)
+#undef MEMBER
+};
+#define ONE(name) + 1
+enum { FUNCTIONS = 0 EACH_FUNCTION(ONE), MEMBERS = sizeof(members) / sizeof(*members) };
+#undef ONE
+
+static void **member(cl_icd_dispatch *d, size_t i) { return (void **)((char *)d + members[i].at); }
+
+static bool is_ours(const void *function)
+{
+	static const char here;
+	Dl_info us, it;
+	return dladdr(&here, &us) != 0 && dladdr(function, &it) != 0 && us.dli_fbase == it.dli_fbase;
+}
+
+static void find_all(void *handle, cl_icd_dispatch *d)
+{
+	for (size_t i = 0; i < MEMBERS; i++) {
+		void *found = dlsym(handle, members[i].name);
+		*member(d, i) = found != NULL && is_ours(found) ? NULL : found;
+	}
+}
+
+/* A handle of the object that an address is in; NULL for the program's own, which leads
+ * to us. It is to be closed. */
+static void *object_of(const void *address)
+{
+	Dl_info info;
+	struct link_map *map;
+	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_name == NULL || map->l_name[0] == 0)
+		return NULL;
+	return dlopen(map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
+/* Calls of a library that is served already, found in another way, are served too. */
+static void share(struct behind *b)
+{
+	const cl_icd_dispatch *own = &b->own;
+	if (atomic_load(&served) && atomic_load(&b->called) != NULL && b->own.clBuildProgram == next.clBuildProgram)
+		atomic_compare_exchange_strong(&b->called, &own, &ours);
+}
+
+/* Where the functions are that a linked caller means: in what follows us, which is what
+ * all are bound to; where that has none, in what the caller's library is linked to (a
+ * module of an interpreter has a scope of its own); else in the loader. Never in two: a
+ * function that one of them lacks is not there. */
+const cl_icd_dispatch *behind_linked(const void *caller)
+{
+	struct behind *b = &behind[LINKED];
+	cl_icd_dispatch found;
+	memset((void *)&found, 0, sizeof(found));
+	void *object = NULL;
+	if (dlsym(RTLD_NEXT, "clBuildProgram") != NULL) {
+		find_all(RTLD_NEXT, &found);
+	} else {
+		object = object_of(caller);
+		if (object != NULL)
+			find_all(object, &found);
+		if (found.clBuildProgram == NULL) {
+			void *loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+			if (loader == NULL)
+				loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+			if (loader != NULL)
+				find_all(loader, &found); /* it stays open */
+		}
+	}
+	state_lock();
+	if (atomic_load(&b->called) == NULL) {
+		memcpy((void *)&b->own, (const void *)&found, sizeof(found));
+		atomic_store(&b->called, &b->own);
+	}
+	state_unlock();
+	share(b);
+	if (object != NULL)
+		dlclose(object);
+	return atomic_load(&b->called);
+}
+
+/* Without these nothing can be told from anything else. */
+static bool is_whole(const cl_icd_dispatch *d)
+{
+	return d->clBuildProgram != NULL && d->clGetProgramInfo != NULL && d->clGetProgramBuildInfo != NULL && d->clGetDeviceInfo != NULL;
+}
+
+static void serve(struct behind *b)
+{
+	const char *reason;
+	enum door wanted = door_wanted();
+	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !door_claim(DOOR_PRELOAD))
+		return;
+	if (library_unwanted(&reason)) {
+		report("out", "reason", reason);
+		return;
+	}
+	/* It stays in the process, whoever closes it: what we call is there, and who opens it
+	 * again finds it as it was. */
+	void *library = NULL;
+	*(__typeof__(b->own.clBuildProgram) *)&library = b->own.clBuildProgram;
+	object_of(library);
+	memcpy((void *)&next, (const void *)&b->own, sizeof(next));
+	state_guard_fork();
+	dispatch_fill(&ours, &next);
+	report("loaded", "door", "opencl-preload");
+	atomic_store(&served, true);
+	for (unsigned i = 0; i < LIBRARIES; i++)
+		share(&behind[i]);
+}
+
+const cl_icd_dispatch *behind_making(unsigned library, const void *caller)
+{
+	struct behind *b = &behind[library];
+	if (behind_of(library, caller) == &b->own && !atomic_load(&served))
+		serve(b);
+	return atomic_load(&b->called);
+}
+
+/* The library that a function is of; NULL: it is not to be stood before. */
+static struct behind *library_of(size_t function, void *real)
+{
+	unsigned long long now = removals();
+	struct behind *b = NULL;
+	state_lock();
+	for (unsigned i = LINKED + 1; i < LIBRARIES && b == NULL; i++) {
+		struct behind *it = &behind[i];
+		const cl_icd_dispatch *called = atomic_load(&it->called);
+		if (called != NULL && *member(&it->own, function) == real && (called == &ours || it->removals == now))
+			b = it;
+	}
+	state_unlock();
+	if (b != NULL)
+		return b;
+	if (door_wanted() == DOOR_LAYER && knows_layers(real))
+		return NULL;
+	void *object = object_of(real);
+	if (object == NULL)
+		return NULL;
+	cl_icd_dispatch found;
+	memset((void *)&found, 0, sizeof(found));
+	find_all(object, &found);
+	dlclose(object);
+	/* Not if the object is another one of the same name, in another namespace. */
+	if (*member(&found, function) != real || !is_whole(&found))
+		return NULL;
+	state_lock();
+	for (unsigned i = LINKED + 1; i < LIBRARIES && b == NULL; i++) {
+		const cl_icd_dispatch *called = atomic_load(&behind[i].called);
+		if (called == NULL || behind[i].own.clBuildProgram == found.clBuildProgram)
+			b = &behind[i];
+	}
+	if (b != NULL && atomic_load(&b->called) != &ours) {
+		memcpy((void *)&b->own, (const void *)&found, sizeof(found));
+		b->removals = now;
+		atomic_store(&b->called, &b->own);
+	}
+	state_unlock();
+	if (b != NULL)
+		share(b);
+	return b;
+}
+
+/* What an application gets that has looked a function up by its name (shim/preload); real
+ * is what there is, in this library too where that is preloaded. NULL: it is not there,
+ * and dlerror says so. */
+EXPORT void *kernstash_layer_take(const char *name, void *real);
+EXPORT void *kernstash_layer_take(const char *name, void *real)
+{
+	size_t i = 0;
+	while (i < FUNCTIONS && strcmp(members[i].name, name) != 0)
+		i++;
+	if (i == FUNCTIONS || door_wanted() == DOOR_NONE)
+		return real;
+	void *exported = stand_in(LINKED, i), *linked = dlsym(RTLD_NEXT, name);
+	if (real == exported)
+		return linked == NULL ? NULL : real; /* without us there would be none */
+	/* A linked program's function has one address. */
+	if (real == linked && door_wanted() == DOOR_PRELOAD)
+		return exported;
+	const struct behind *b = library_of(i, real);
+	return b == NULL ? real : stand_in((unsigned)(b - behind), i);
+}

@@ -1,0 +1,88 @@
+/*
+ * opencl.c: OpenCL's table. The functions are the OpenCL layer's (shim/opencl), which
+ * decides about each library; it is opened at the first name that is asked for.
+ *
+ * OpenCL's own libraries ask for these names too: a loader in its drivers, a wrapper in
+ * the loader. They get what there is, or we would stand between them, where no program of
+ * the application's is.
+ */
+#include "choose.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+	"clGetContextInfo", "clCreateProgramWithSource", "clCreateProgramWithBinary", "clCreateProgramWithBuiltInKernels",
+	"clCreateProgramWithIL", "clRetainProgram", "clReleaseProgram", "clSetProgramSpecializationConstant", "clBuildProgram",
+	"clCompileProgram", "clLinkProgram", "clGetProgramInfo", "clGetProgramBuildInfo", "clCreateKernel",
+	"clCreateKernelsInProgram", "clCloneKernel", "clRetainKernel", "clReleaseKernel", "clGetKernelInfo", "clGetKernelArgInfo",
+	"clEnqueueNDRangeKernel", "clEnqueueTask", "clGetExtensionFunctionAddress", "clGetExtensionFunctionAddressForPlatform",
+	NULL,
+};
+
+/* The layer's function; it is there already where the layer is preloaded. */
+typedef void *(*take_fn)(const char *name, void *real);
+extern void *kernstash_layer_take(const char *name, void *real) __attribute__((weak, visibility("default")));
+
+/* In the layer that lies beside us. */
+static take_fn open_layer(void)
+{
+	static const char here, file[] = "libkernstash_opencl_layer.so";
+	char path[4096];
+	Dl_info us;
+	take_fn found = NULL;
+	if (dladdr(&here, &us) == 0 || us.dli_fname == NULL)
+		return NULL;
+	const char *slash = strrchr(us.dli_fname, '/');
+	int folder = slash == NULL ? 0 : (int)(slash + 1 - us.dli_fname);
+	if ((size_t)snprintf(path, sizeof(path), "%.*s%s", folder, us.dli_fname, file) >= sizeof(path))
+		return NULL;
+	void *layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (layer != NULL)
+		*(void **)&found = preload_find(layer, "kernstash_layer_take");
+	return found;
+}
+
+/* Threads may open it at the same time, and find the same. */
+static take_fn layer(void)
+{
+	static take_fn found;
+	static bool none;
+	if (kernstash_layer_take != NULL)
+		return kernstash_layer_take;
+	take_fn f = __atomic_load_n(&found, __ATOMIC_ACQUIRE);
+	if (f == NULL && !__atomic_load_n(&none, __ATOMIC_RELAXED)) {
+		f = open_layer();
+		__atomic_store_n(&found, f, __ATOMIC_RELEASE);
+		__atomic_store_n(&none, f == NULL, __ATOMIC_RELAXED);
+	}
+	return f;
+}
+
+static void *take(size_t name, void *real)
+{
+	const char *door = secure_getenv("KERNSTASH_OPENCL_DOOR");
+	take_fn f = door == NULL || *door == 0 ? NULL : layer();
+	return f == NULL ? real : f(names[name], real);
+}
+
+/* Whether it is a library of OpenCL: it exports such names itself. */
+static bool spares(const void *caller)
+{
+	static const char *const its[] = {"clBuildProgram", "clGetExtensionFunctionAddress", "clIcdGetPlatformIDsKHR", "clInitLayer"};
+	enum { N = sizeof(its) / sizeof(*its) };
+	void *found[N];
+	Dl_info from, of;
+	if (dladdr(caller, &from) == 0)
+		return false;
+	preload_beside(caller, its, N, found);
+	for (int i = 0; i < N; i++)
+		if (found[i] != NULL && dladdr(found[i], &of) != 0 && of.dli_fbase == from.dli_fbase)
+			return true;
+	return false;
+}
+
+extern const struct preload_table opencl_table;
+const struct preload_table opencl_table = {.names = names, .take = take, .spares = spares};
