@@ -22,12 +22,14 @@ func (m *Manifest) check(s system, u key.Unit) (tracked key.Unit, renewed bool, 
 	if unitDigest(u) != m.Unit {
 		return key.Unit{}, false, "the source"
 	}
-	if changed := m.checkProbes(s); changed != "" {
+	w := s.walk()
+	defer w.close()
+	if changed := m.checkProbes(w); changed != "" {
 		return key.Unit{}, false, changed
 	}
 	renewals := make(map[int]seen)
 	for i, was := range m.reads {
-		now, same := was.again(s, m.files[was.file].Digest)
+		now, same := was.again(s, w, m.files[was.file].Digest)
 		if !same {
 			return key.Unit{}, false, was.path
 		}
@@ -44,14 +46,14 @@ func (m *Manifest) check(s system, u key.Unit) (tracked key.Unit, renewed bool, 
 }
 
 // checkProbes returns the first path that leads elsewhere than it did.
-func (m *Manifest) checkProbes(s system) string {
+func (m *Manifest) checkProbes(w looker) string {
 	for _, p := range m.probes {
 		var k kind
 		var err error
 		if p.kind == realDirectory {
-			k, err = s.lookAt(p.path)
+			k, err = w.lookAt(p.path)
 		} else {
-			k, _, err = s.look(p.path)
+			k, _, err = w.look(p.path)
 		}
 		if err != nil || k != p.kind {
 			return p.path
@@ -62,9 +64,9 @@ func (m *Manifest) checkProbes(s system) string {
 
 // again looks at the file anew. same says that its content is still what the
 // digest is of.
-func (r seen) again(s system, digest key.Digest) (now seen, same bool) {
+func (r seen) again(s system, w looker, digest key.Digest) (now seen, same bool) {
 	at := time.Now()
-	k, st, err := s.look(r.path)
+	k, st, err := w.look(r.path)
 	if err != nil || k != regular {
 		return r, false
 	}
@@ -113,11 +115,13 @@ func (m *Manifest) renew(renewals map[int]seen) (changed string) {
 func (m *Manifest) Changed() string { return m.changed(osSystem) }
 
 func (m *Manifest) changed(s system) string {
-	if changed := m.checkProbes(s); changed != "" {
+	w := s.walk()
+	defer w.close()
+	if changed := m.checkProbes(w); changed != "" {
 		return changed
 	}
 	for _, r := range m.reads {
-		now, same := r.again(s, m.files[r.file].Digest)
+		now, same := r.again(s, w, m.files[r.file].Digest)
 		if !same || now.stamp != r.stamp {
 			return r.path
 		}

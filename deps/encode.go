@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/key"
 )
@@ -81,7 +81,7 @@ func appendIncludes(b []byte, list []key.Include) []byte {
 }
 
 // ParseManifest reads what Append wrote under the name, and nothing else; an error
-// wraps [ErrManifest]. It keeps no reference to b.
+// wraps [ErrManifest]. The manifest's texts lie in b, which must not be changed.
 func ParseManifest(b []byte, name key.Digest) (*Manifest, error) {
 	m, err := parseManifest(b, name)
 	if err != nil {
@@ -98,7 +98,8 @@ func parseManifest(b []byte, name key.Digest) (*Manifest, error) {
 	if sum := namedSum(b[:end], name); !bytes.Equal(sum[:], b[end:]) {
 		return nil, errors.New("its digest is wrong")
 	}
-	r := &parser{text: string(b[:end])}
+	// A copy would be as much memory again, at each first hit of a process.
+	r := &parser{text: unsafe.String(unsafe.SliceData(b), end)}
 	if r.bytes(len(manifestMagic)) != manifestMagic || r.u32() != manifestVersion || r.u32() != 0 {
 		return nil, errors.New("another magic or version")
 	}
@@ -156,11 +157,14 @@ func (m *Manifest) validate() error {
 	if next != len(m.files) {
 		return errors.New("a file that nothing leads to")
 	}
-	for i, f := range m.files {
-		n, ok := slices.BinarySearchFunc(m.reads, seen{path: f.Path}, compareSeen)
-		if !ok || m.reads[n].file != i {
-			return errors.New("a file that was not read by its path")
+	named := 0 // no two reads have one path
+	for _, r := range m.reads {
+		if r.path == m.files[r.file].Path {
+			named++
 		}
+	}
+	if named != len(m.files) {
+		return errors.New("a file that was not read by its path")
 	}
 	return nil
 }
@@ -169,6 +173,7 @@ func (m *Manifest) validate() error {
 type parser struct {
 	text string
 	err  error
+	room []key.Include // for lists to come
 }
 
 func (r *parser) check(ok bool, otherwise string) {
@@ -224,10 +229,20 @@ func (r *parser) includes() []key.Include {
 	if n == 0 {
 		return nil
 	}
-	list := make([]key.Include, n)
+	list := r.list(n)
 	for i := range list {
 		list[i] = key.Include{Name: r.string(), File: r.u32() - 1}
 	}
+	return list
+}
+
+// list returns an empty list, of many that are made at once.
+func (r *parser) list(n int) []key.Include {
+	if n > len(r.room) {
+		r.room = make([]key.Include, max(n, 512))
+	}
+	list := r.room[:n:n]
+	r.room = r.room[n:]
 	return list
 }
 

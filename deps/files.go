@@ -36,9 +36,13 @@ type system struct {
 	lookAt func(path string) (kind, error)
 	read   func(path string, limit int64) ([]byte, stamp, error)
 	memory *memory // nil: nothing is remembered
+
+	// beneath says that these are the functions of the operating system, so that a look
+	// may start from an open directory.
+	beneath bool
 }
 
-var osSystem = system{look, lookAt, read, new(memory)}
+var osSystem = system{look: look, lookAt: lookAt, read: read, memory: new(memory), beneath: true}
 
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {

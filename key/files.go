@@ -55,10 +55,13 @@ func (u *Unit) checkFiles() error {
 func appendIncludes(b []byte, includes []Include) []byte {
 	b = appendCount(b, len(includes))
 	for _, inc := range includes {
-		b = appendText(b, inc.Name)
-		b = appendUint(b, uint64(inc.File+1))
+		b = appendInclude(b, inc)
 	}
 	return b
+}
+
+func appendInclude(b []byte, inc Include) []byte {
+	return appendUint(appendText(b, inc.Name), uint64(inc.File+1))
 }
 
 func (r *reader) includes() []Include {

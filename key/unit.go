@@ -3,6 +3,7 @@ package key
 import (
 	"crypto/sha256"
 	"fmt"
+	"hash"
 )
 
 // Unit is one translation unit: code, the headers that are given with it by
@@ -36,32 +37,56 @@ const unitBytes = 6 * prefixBytes
 // Digest returns what the unit adds to its image's digest. Paths are in it only
 // where Dir is set: the same files elsewhere make the same unit.
 func (u Unit) Digest() Digest {
-	h := sha256.New()
-	var buf [128]byte
-	b := append(buf[:0], tagUnit...)
+	d := digester{Hash: sha256.New()}
+	b := append(d.buf[:0], tagUnit...)
 	b = appendUint(b, uint64(u.Kind))
 	b = appendPrefix(b, typeBytes, uint64(len(u.Code)))
-	h.Write(b)
-	h.Write(u.Code)
-	b = appendCount(buf[:0], len(u.Headers))
+	d.Write(b)
+	d.Write(u.Code)
+	b = appendCount(d.buf[:0], len(u.Headers))
 	for _, hd := range u.Headers {
 		content := sha256.Sum256(hd.Content)
 		b = append(appendText(b, hd.Name), content[:]...)
+		b = d.room(b)
 	}
-	b = appendIncludes(b, u.Includes)
+	b = d.includes(b, u.Includes)
 	b = appendCount(b, len(u.Files))
 	for i := range u.Files {
 		b = append(b, u.Files[i].Digest[:]...)
-		b = appendIncludes(b, u.Files[i].Includes)
+		b = d.includes(b, u.Files[i].Includes)
 	}
 	b = appendText(b, u.Dir)
 	if u.Dir != "" {
 		for i := range u.Files {
-			b = appendText(b, u.Files[i].Path)
+			b = d.room(appendText(b, u.Files[i].Path))
 		}
 	}
-	h.Write(b)
-	return Digest(h.Sum(nil))
+	d.Write(b)
+	return Digest(d.Sum(nil))
+}
+
+// digester hashes an encoding piece by piece: that of a library's headers is long, and
+// memory that a process has not touched yet costs more than hashing it.
+type digester struct {
+	hash.Hash
+	buf [1024]byte
+}
+
+// room returns b, or what is left to hash of it: nothing, once it is half a buffer.
+func (d *digester) room(b []byte) []byte {
+	if len(b) < len(d.buf)/2 {
+		return b
+	}
+	d.Write(b)
+	return d.buf[:0]
+}
+
+func (d *digester) includes(b []byte, includes []Include) []byte {
+	b = d.room(appendCount(b, len(includes)))
+	for _, inc := range includes {
+		b = d.room(appendInclude(b, inc))
+	}
+	return b
 }
 
 func (u Unit) append(b []byte) []byte {
