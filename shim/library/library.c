@@ -137,39 +137,69 @@ static void note_crashes(const char *path)
 		dlclose(open);
 }
 
+/* Under the lock. */
 static bool is_librarys(const struct sigaction *a)
 {
+	static const void *known;
+	const void *at = *(void *const *)&a->sa_handler;
 	Dl_info handler, library;
-	return dladdr(*(void *const *)&a->sa_handler, &handler) != 0 && dladdr(atomic_load(&own), &library) != 0 &&
-		handler.dli_fbase == library.dli_fbase;
+	if (at == known && at != NULL)
+		return true;
+	if (dladdr(at, &handler) == 0 || dladdr(atomic_load(&own), &library) == 0 || handler.dli_fbase != library.dli_fbase)
+		return false;
+	known = at;
+	return true;
+}
+
+static pthread_mutex_t crashes_lock = PTHREAD_MUTEX_INITIALIZER;
+static int compiling;
+static struct sigaction away[CRASHES];
+static bool is_away[CRASHES];
+
+/* Under the lock. */
+static void put_away(void)
+{
+	const struct sigaction nothing = {.sa_handler = SIG_DFL};
+	struct sigaction now;
+	for (int i = 0; i < CRASHES && atomic_load(&own) != NULL; i++) {
+		if (!is_away[i] && nobodys[i] && sigaction(crashes[i], NULL, &now) == 0)
+			is_away[i] = is_librarys(&now) && sigaction(crashes[i], &nothing, &away[i]) == 0;
+	}
+}
+
+/* Under the lock. */
+static void put_back(void)
+{
+	struct sigaction now;
+	for (int i = 0; i < CRASHES; i++) {
+		if (is_away[i] && sigaction(crashes[i], NULL, &now) == 0 && is_nobodys(&now)) /* else it is somebody's by now */
+			sigaction(crashes[i], &away[i], NULL);
+		is_away[i] = false;
+	}
 }
 
 void library_compiles(bool begins)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static int compiling;
-	static struct sigaction away[CRASHES];
-	static bool is_away[CRASHES];
-	const struct sigaction nothing = {.sa_handler = SIG_DFL};
-	struct sigaction now;
 	int saved = errno;
-	if (atomic_load(&own) == NULL)
-		return;
-	pthread_mutex_lock(&lock);
-	bool change = begins ? compiling++ == 0 : compiling > 0 && --compiling == 0;
-	for (int i = 0; change && i < CRASHES; i++) {
-		if (!nobodys[i] || sigaction(crashes[i], NULL, &now) != 0)
-			continue;
-		if (begins) {
-			is_away[i] = is_librarys(&now) && sigaction(crashes[i], &nothing, &away[i]) == 0;
-		} else if (is_away[i]) {
-			if (is_nobodys(&now)) /* else it is somebody's by now */
-				sigaction(crashes[i], &away[i], NULL);
-			is_away[i] = false;
-		}
+	pthread_mutex_lock(&crashes_lock);
+	if (begins) {
+		compiling++;
+		put_away();
+	} else if (compiling > 0 && --compiling == 0) {
+		put_back();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&crashes_lock);
 	errno = saved;
+}
+
+/* The library was opened, maybe while another thread compiles. */
+static void own_is(const void *found)
+{
+	pthread_mutex_lock(&crashes_lock);
+	atomic_store(&own, found);
+	if (compiling > 0)
+		put_away();
+	pthread_mutex_unlock(&crashes_lock);
 }
 
 static const void *open_library(struct library_door *d)
@@ -196,7 +226,7 @@ static const void *open_library(struct library_door *d)
 	if (found == NULL || found->abi != d->abi || found->size < d->size)
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
-	atomic_store(&own, found);
+	own_is(found);
 	atomic_store(&d->opener, (int)getpid());
 	atomic_store(&d->state, OPEN);
 	return found;
@@ -207,6 +237,9 @@ void library_forked(struct library_door *d)
 	int s = atomic_load(&d->state);
 	if (s == OPEN || s == OPENING)
 		atomic_store(&d->state, FORKED);
+	/* The threads that compiled, or had the lock, are not here. */
+	pthread_mutex_init(&crashes_lock, NULL);
+	compiling = 0;
 }
 
 const void *library_opened(struct library_door *d)

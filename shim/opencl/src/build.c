@@ -1,5 +1,5 @@
 /* build.c: clBuildProgram. */
-#include "shim.h"
+#include "driver.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -112,12 +112,12 @@ static cl_int build_all(struct build *b, cl_uint n, const cl_device_id *list, co
 	state_unlock();
 	program_end_build(b->program); /* the driver has its own order from here on */
 	if (b->notify == NULL) {
-		code = next.clBuildProgram(handle, n, list, options, NULL, NULL);
+		code = driver_build(handle, n, list, options, NULL, NULL);
 		finish(b, code);
 		return code;
 	}
 	atomic_fetch_add(&b->references, 1);
-	code = next.clBuildProgram(handle, n, list, options, called_back, b);
+	code = driver_build(handle, n, list, options, called_back, b);
 	/* An error without a call back: there may be none, or it may come yet; its
 	 * reference is left to it. */
 	if (code != CL_SUCCESS)
@@ -136,7 +136,7 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 		p->built |= set;
 		state_unlock();
 	}
-	cl_int code = next.clBuildProgram(handle_of(p), n, list, options, notify, user_data);
+	cl_int code = driver_build(handle_of(p), n, list, options, notify, user_data);
 	/* Wrong in our eyes, and right in the driver's. */
 	if (set == 0 && (code == CL_SUCCESS || refused_by_the_compiler(code)))
 		program_taken_over(p);
@@ -183,7 +183,7 @@ static bool complete(struct build *b, const char *options)
 			holes[missing++] = b->devices[i];
 	}
 	uint64_t start = nanoseconds();
-	good = good && next.clBuildProgram(handle_of(p), missing, holes, options, NULL, NULL) == CL_SUCCESS;
+	good = good && driver_build(handle_of(p), missing, holes, options, NULL, NULL) == CL_SUCCESS;
 	uint64_t took = nanoseconds() - start;
 	state_lock();
 	if (holes != NULL)
@@ -293,7 +293,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	/* The driver would see kernels if they were of this program; which fault it
 	 * finds first with wrong arguments the shadow tells. */
 	if (kernels && s != NULL) {
-		cl_int code = set != 0 ? CL_INVALID_OPERATION : next.clBuildProgram(s->handle, n, list, options, notify, user_data);
+		cl_int code = set != 0 ? CL_INVALID_OPERATION : driver_build(s->handle, n, list, options, notify, user_data);
 		shadow_put(s);
 		return code;
 	}
@@ -350,7 +350,7 @@ cl_int CL_API_CALL ks_clBuildProgram(cl_program handle, cl_uint n, const cl_devi
 {
 	struct program *p = program_get(handle);
 	if (p == NULL)
-		return next.clBuildProgram(handle, n, list, options, notify, user_data);
+		return driver_build(handle, n, list, options, notify, user_data);
 	cl_int code = build(p, n, list, options, notify, user_data);
 	program_put(p);
 	return code;

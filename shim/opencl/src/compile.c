@@ -4,7 +4,7 @@
  * is compiled after all. A unit that reads header files is not: they may be others
  * by then. It is restored from what its compiler made, and a shadow stands for it.
  */
-#include "shim.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 		headers[i] = next.clCreateProgramWithSource(program_context(p), 1, &text, &size, &code);
 	}
 	if (code == CL_SUCCESS)
-		code = next.clCompileProgram(handle_of(p), c->n, c->devices, c->options, c->nheaders, c->nheaders == 0 ? NULL : headers,
+		code = driver_compile(handle_of(p), c->n, c->devices, c->options, c->nheaders, c->nheaders == 0 ? NULL : headers,
 			c->nheaders == 0 ? NULL : names, NULL, NULL);
 	for (uint32_t i = 0; headers != NULL && i < c->nheaders; i++) {
 		if (headers[i] != NULL)
@@ -381,7 +381,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	if (!skipped) {
 		/* A compilation that calls back may go on for longer than the call. */
 		set_built(p, program_set(p, c->n, c->devices));
-		code = next.clCompileProgram(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
+		code = driver_compile(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
 	}
 	if (telling && !skipped && notify == NULL) {
 		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
@@ -408,7 +408,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 {
 	struct program *p = program_get(handle);
 	if (p == NULL)
-		return next.clCompileProgram(handle, n, list, options, nheaders, headers, names, notify, user_data);
+		return driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
 	uint64_t set = arguments(p, n, list, notify, user_data);
 	struct shadow *s = program_shadow(p);
 	state_lock();
@@ -418,7 +418,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	if (s != NULL && kernels) {
 		/* As for a build: the shadow has the kernels. */
 		code = set != 0 ? CL_INVALID_OPERATION
-						: next.clCompileProgram(s->handle, n, list, options, nheaders, headers, names, notify, user_data);
+						: driver_compile(s->handle, n, list, options, nheaders, headers, names, notify, user_data);
 		shadow_put(s);
 		program_put(p);
 		return code;
@@ -436,7 +436,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	if (c == NULL && set != 0)
 		set_built(p, set);
 	code = c != NULL ? compile(p, c, n, list, options, nheaders, headers, names, notify, user_data)
-					 : next.clCompileProgram(handle, n, list, options, nheaders, headers, names, notify, user_data);
+					 : driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
 	program_put(p);
 	return code;
 }

@@ -1,5 +1,5 @@
 /* link.c: clLinkProgram of programs that were compiled of known parts. */
-#include "shim.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 		program_put(p);
 	}
 	if (l->code == CL_SUCCESS)
-		handle = next.clLinkProgram(l->context, l->n, l->list, l->options, l->ninputs, l->inputs == NULL ? NULL : inputs, notify,
+		handle = driver_link(l->context, l->n, l->list, l->options, l->ninputs, l->inputs == NULL ? NULL : inputs, notify,
 			user_data, &l->code);
 	for (cl_uint i = 0; objects != NULL && i < n; i++)
 		shadow_put(objects[i]);

@@ -1,5 +1,5 @@
 /* programs.c: the records of program objects, and the calls that make and end them. */
-#include "shim.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,7 +233,7 @@ bool program_settle(struct program *p)
 	state_unlock();
 	cl_int code = CL_SUCCESS;
 	if (needed) {
-		code = next.clBuildProgram(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
+		code = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
 		state_lock();
 		p->built |= program_set(p, s->ndevices, s->devices);
 		state_unlock();
@@ -293,7 +293,9 @@ void program_add_il(cl_program handle, const void *il, size_t length)
 
 cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context context, const void *il, size_t length, cl_int *code)
 {
+	library_compiles(true); /* some may */
 	cl_program handle = next.clCreateProgramWithIL(context, il, length, code);
+	library_compiles(false);
 	program_add_il(handle, il, length);
 	return handle;
 }

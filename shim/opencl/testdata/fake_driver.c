@@ -3,7 +3,8 @@
  * can be made to do: it counts its objects, aborts when it is given a dead one,
  * and calls back from another thread (FAKE_DRIVER=async). One platform with four
  * devices; a program's binary is "bin" and its source; kernels are what follows
- * "kernel void ".
+ * "kernel void ". With FAKE_DRIVER=crashes, or crashes-async, its compiler crashes, and
+ * recovers where nobody else handles that, as IGC 2 does.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -11,6 +12,8 @@
 #include <CL/cl.h>
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +67,35 @@ static bool fault(const char *name)
 {
 	const char *f = getenv("FAKE_DRIVER");
 	return f != NULL && strcmp(f, name) == 0;
+}
+
+static _Thread_local sigjmp_buf recovered;
+
+static void recover(int number)
+{
+	(void)number;
+	siglongjmp(recovered, 1);
+}
+
+/* Every compilation, in the thread that it goes on in. */
+static void compiler(const char *what)
+{
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+	const struct sigaction ours = {.sa_handler = recover};
+	struct sigaction theirs;
+	if (!fault("crashes") && !fault("crashes-async"))
+		return;
+	pthread_mutex_lock(&one);
+	if (sigaction(SIGSEGV, NULL, &theirs) != 0 || theirs.sa_handler != SIG_DFL) {
+		printf("%s: somebody handles crashes\n", what);
+	} else {
+		sigaction(SIGSEGV, &ours, &theirs);
+		if (sigsetjmp(recovered, 1) == 0)
+			*(volatile int *)8 = 0;
+		sigaction(SIGSEGV, &theirs, NULL);
+		printf("%s: recovered\n", what);
+	}
+	pthread_mutex_unlock(&one);
 }
 
 static cl_int give(const void *value, size_t size, size_t room, void *to, size_t *ret)
@@ -263,6 +295,7 @@ static void *later(void *argument)
 	struct later l = *(struct later *)argument;
 	free(argument);
 	usleep(20000);
+	compiler("build in another thread");
 	set_status(l.program, l.status);
 	l.notify(l.program, l.data);
 	return NULL;
@@ -288,7 +321,7 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 		return CL_INVALID_OPERATION;
 	bool bad = strstr(p->code, "#error") != NULL;
 	cl_build_status status = bad ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
-	if (notify != NULL && fault("async")) {
+	if (notify != NULL && (fault("async") || fault("crashes-async"))) {
 		struct later *l = malloc(sizeof(*l));
 		pthread_t thread;
 		*l = (struct later){p, notify, data, status};
@@ -297,6 +330,8 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 		pthread_detach(thread);
 		return CL_SUCCESS;
 	}
+	if (!p->from_binary)
+		compiler("build");
 	pthread_mutex_lock(&lock);
 	for (cl_uint i = 0; i < p->n; i++) {
 		bool wanted = list == NULL;
@@ -333,6 +368,7 @@ EXPORT cl_int clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list
 	pthread_mutex_unlock(&lock);
 	if (kernels)
 		return CL_INVALID_OPERATION;
+	compiler("compilation");
 	bool bad = strstr(p->code, "#error") != NULL;
 	set_status(p, bad ? CL_BUILD_ERROR : CL_BUILD_SUCCESS);
 	if (notify != NULL)
@@ -367,6 +403,7 @@ EXPORT cl_program clLinkProgram(cl_context c, cl_uint n, const cl_device_id *lis
 	}
 	if (*code != CL_SUCCESS)
 		return NULL;
+	compiler("link");
 	cl_program p = add(text, strlen(text), false, inputs[0]->n, inputs[0]->devices);
 	p->options = strdup(options == NULL ? "" : options);
 	pthread_mutex_lock(&lock);
