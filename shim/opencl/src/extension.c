@@ -48,7 +48,9 @@ static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t
 			*code = CL_INVALID_CONTEXT;
 		return NULL;
 	}
+	library_compiles(true); /* some may */
 	cl_program handle = driver(context, il, length, code);
+	library_compiles(false);
 	program_add_il(handle, il, length);
 	return handle;
 }
