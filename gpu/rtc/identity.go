@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -73,7 +74,7 @@ func (l *Library) opensLate() ([]string, error) {
 	}
 	for _, soname := range sonames {
 		if path := filepath.Join(own, soname); isFile(path) {
-			return []string{path}, nil
+			return []string{path}, onSearchPath(path)
 		}
 		// Nothing else opens it but l, which will get the same.
 		if _, err := dl.Open(soname); err == nil {
@@ -81,6 +82,33 @@ func (l *Library) opensLate() ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
+}
+
+// onSearchPath says whether the dynamic linker may find another library of a file's name in
+// LD_LIBRARY_PATH, as it was when the process was started: it looks there first, unless
+// whoever opens it says otherwise.
+func onSearchPath(path string) error {
+	for _, v := range guest.StartEnvironment() {
+		list, ok := strings.CutPrefix(v, "LD_LIBRARY_PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) {
+			other := filepath.Join(dir, filepath.Base(path))
+			if !isFile(other) {
+				continue
+			}
+			ours, err := elfid.Inspect(path)
+			if err != nil {
+				return err
+			}
+			if theirs, err := elfid.Inspect(other); err != nil || theirs.ID != ours.ID {
+				return fmt.Errorf("%w: %s and %s differ", errLibraries, path, other)
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // late returns the sonames of the libraries, one of which l opens by name.
