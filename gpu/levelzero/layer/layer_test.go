@@ -175,6 +175,10 @@ func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End() // without a word
+	native := &layer.Outcome{Result: layer.Built, Native: []byte("native"), Took: time.Second}
+	if reply, ok := ticket.Next(native); !ok || reply.Action != layer.Pass {
+		t.Errorf("after its end: %+v", reply)
+	}
 	h.Settle()
 	h.Cache().Flush(time.Minute)
 	if found := h.entries(t); len(found) != 0 {
