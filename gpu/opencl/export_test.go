@@ -32,3 +32,6 @@ func HoldLaunches() (release func()) {
 
 // CountLaunch counts a launch.
 func CountLaunch() { deferredLaunches.launches.Add(1) }
+
+// Unshared is unshared.
+var Unshared = unshared

@@ -180,7 +180,14 @@ func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact
 	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
 		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
 	}
-	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.handle.Load()), ids, a.Binaries[0].Data)
+	binary := a.Binaries[0].Data
+	platform := p.devices[0].platform
+	if off, _ := platform.poclCacheOff(platform.env.now()); off {
+		if binary, err = unshared(binary); err != nil {
+			return nil, fmt.Errorf("load program: %w", err)
+		}
+	}
+	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.handle.Load()), ids, binary)
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", resources(err))
 	}

@@ -79,14 +79,19 @@ var changed [amd + 1]atomic.Bool
 // SteadyVariables is Variables, with an error if they are not, or once were not,
 // those that the process had when the driver was loaded. Drivers read some
 // variables once and others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS
-// of its first build), so which values hold is not known then.
+// of its first build), so which values hold is not known then. It is an error, too,
+// if programs of PoCL cannot be restored safely.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
-	v, now := d.platform.vendor(), d.Variables()
+	v, environ := d.platform.vendor(), d.platform.env.now()
+	now := variables[v].Of(environ)
 	if !slices.Equal(now, d.platform.variablesAtLoad()) {
 		changed[v].Store(true)
 	}
 	if changed[v].Load() {
 		return now, errVariables
+	}
+	if _, err := d.platform.poclCacheOff(environ); err != nil {
+		return now, err
 	}
 	return now, nil
 }
