@@ -126,9 +126,12 @@ static bool is_nobodys(const struct sigaction *a)
 	return (a->sa_flags & SA_SIGINFO) == 0 && a->sa_handler == SIG_DFL;
 }
 
-/* Not where another shim of this process has opened it: then they may be the library's. */
+/* Not where another shim of this process has opened it: then they may be the library's. For
+ * a second door of this one they have been noted. */
 static void note_crashes(const char *path)
 {
+	if (atomic_load(&own) != NULL)
+		return;
 	void *open = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	struct sigaction now;
 	for (int i = 0; i < CRASHES; i++)
@@ -193,10 +196,10 @@ void library_compiles(bool begins)
 }
 
 /* The library was opened, maybe while another thread compiles. */
-static void own_is(const void *found)
+static void own_is(const void *somewhere)
 {
 	pthread_mutex_lock(&crashes_lock);
-	atomic_store(&own, found);
+	atomic_store(&own, somewhere);
 	if (compiling > 0)
 		put_away();
 	pthread_mutex_unlock(&crashes_lock);
@@ -222,22 +225,27 @@ static const void *open_library(struct library_door *d)
 		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
 	const void *(*get)(uint32_t);
 	*(void **)&get = dlsym(handle, d->symbol);
+	if (get != NULL)
+		own_is(*(void **)&get); /* its runtime is here now, whatever it answers */
 	const struct head *found = get == NULL ? NULL : get(d->abi);
 	if (found == NULL || found->abi != d->abi || found->size < d->size)
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
-	own_is(found);
 	atomic_store(&d->opener, (int)getpid());
 	atomic_store(&d->state, OPEN);
 	return found;
 }
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int opens; /* the process that has a thread at it; 0: none */
 
 void library_forked(struct library_door *d)
 {
 	int s = atomic_load(&d->state);
 	if (s == OPEN || s == OPENING)
 		atomic_store(&d->state, FORKED);
-	/* The threads that compiled, or had the lock, are not here. */
+	/* The threads that compiled, or had a lock, are not here. */
+	pthread_mutex_init(&opening, NULL);
 	pthread_mutex_init(&crashes_lock, NULL);
 	compiling = 0;
 }
@@ -256,7 +264,6 @@ const void *library_opened(struct library_door *d)
 
 const void *library_open(struct library_door *d)
 {
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 	const void *found = library_opened(d);
 	if (found != NULL)
 		return found;
@@ -266,7 +273,13 @@ const void *library_open(struct library_door *d)
 	case OUT:
 		return NULL;
 	}
+	/* Half of the library, which a thread of the parent's was opening, for this door or for
+	 * another one, is of no use. */
+	int by = atomic_load(&opens);
+	if (by != 0 && by != (int)getpid())
+		return stay_out(d, "forked after the library was opened");
 	pthread_mutex_lock(&opening);
+	atomic_store(&opens, (int)getpid());
 	int expected = CLOSED;
 	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING)) {
 		int saved = errno;
@@ -275,6 +288,7 @@ const void *library_open(struct library_door *d)
 	} else {
 		found = library_opened(d);
 	}
+	atomic_store(&opens, 0);
 	pthread_mutex_unlock(&opening);
 	return found;
 }

@@ -1,0 +1,71 @@
+/*
+ * doors.c: two doors of one shim, with shim/library/library.c in it.
+ *
+ *	doors one-by-one     which handlers of crashes are there while somebody compiles
+ *	doors fork           a child that was made while the library was being opened
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../../capi/kernstash_levelzero.h"
+#include "../../../capi/kernstash_rtc.h"
+#include "../../library/library.h"
+
+static struct library_door first = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api);
+static struct library_door second = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api);
+
+static const char *whose(void)
+{
+	struct sigaction a;
+	sigaction(SIGSEGV, NULL, &a);
+	return a.sa_handler == SIG_DFL ? "nobody's" : "somebody's";
+}
+
+static void compile(void)
+{
+	library_compiles(true);
+	printf("%s, ", whose());
+	library_compiles(false);
+	printf("%s\n", whose());
+}
+
+static void *open_first(void *unused)
+{
+	library_open(&first);
+	return unused;
+}
+
+/* The other door's is not there before it is used. */
+static void in_child(void) { library_forked(&first); }
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
+		pthread_t thread;
+		int status;
+		pthread_atfork(NULL, NULL, in_child);
+		pthread_create(&thread, NULL, open_first, NULL);
+		usleep(200000);
+		pid_t child = fork();
+		if (child == 0) {
+			alarm(20);
+			printf("%s\n", library_open(&second) == NULL ? "it stays out" : "it is open");
+			fflush(stdout);
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+		printf("status %x\n", (unsigned)status);
+		pthread_join(thread, NULL);
+		return 0;
+	}
+	compile();
+	printf("%s\n", library_open(&first) == NULL ? "out" : "open");
+	compile();
+	printf("%s\n", library_open(&second) == NULL ? "out" : "open");
+	compile();
+	return 0;
+}
