@@ -115,11 +115,11 @@ func (d *Device) compiler() ([]key.Pair, error) {
 	for _, pause := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
 		time.Sleep(pause)
 		if pairs, err = d.libraries(); err == nil {
-			known.Store(d.id, pairs)
-			break
+			first, _ := known.LoadOrStore(d.id, pairs) // one answer in a process
+			return first.([]key.Pair), nil
 		}
 	}
-	return pairs, err
+	return nil, err
 }
 
 func (d *Device) libraries() ([]key.Pair, error) {

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -40,6 +42,7 @@ func broken(t testing.TB) []byte {
 func init() {
 	children["identity"] = identityChild
 	children["no driver"] = noDriverChild
+	children["being loaded"] = beingLoadedChild
 }
 
 type identity struct {
@@ -127,5 +130,60 @@ func TestIdentifyIsTheSameForACallerBetween(t *testing.T) {
 	}
 	if _, err := levelzero.Find(levelzero.Entries{}, 1); !errors.Is(err, levelzero.ErrArgument) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// beingLoadedChild prints each answer to what a compiler is linked with that there is
+// while it is loaded.
+func beingLoadedChild() error {
+	const compiler = "libigdfcl.so.1"
+	loaded := make(chan error, 1)
+	go func() {
+		_, err := dl.Open(compiler)
+		loaded <- err
+	}()
+	answers := make(map[string]bool)
+	for last := false; !last; {
+		select {
+		case err := <-loaded:
+			if last = true; err != nil {
+				return err
+			}
+		default:
+		}
+		m := elfid.Loaded()
+		paths := m.Named(func(base string) bool { return strings.HasPrefix(base, compiler) })
+		if len(paths) == 0 {
+			continue
+		}
+		all, err := m.Closure(paths, func(string) bool { return true })
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, l := range all {
+			names = append(names, l.Soname)
+		}
+		answers[strings.Join(names, " ")] = true
+	}
+	fmt.Print(resultMark)
+	for a := range answers {
+		fmt.Println(a)
+	}
+	return nil
+}
+
+// A library is mapped before those that it is linked with: who asks meanwhile waits.
+func TestCompilersThatAreBeingLoaded(t *testing.T) {
+	t.Parallel()
+	want := ""
+	for range 10 {
+		got := child(t, "being loaded")
+		if want == "" {
+			want = got
+		}
+		if got != want || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
 	}
 }

@@ -93,10 +93,11 @@ func (p *Platform) compiler() ([]key.Pair, error) {
 		return pairs.([]key.Pair), nil
 	}
 	pairs, err := p.findCompiler()
-	if err == nil {
-		known.Store(p.id, pairs)
+	if err != nil {
+		return nil, err
 	}
-	return pairs, err
+	first, _ := known.LoadOrStore(p.id, pairs) // one answer in a process
+	return first.([]key.Pair), nil
 }
 
 func (p *Platform) findCompiler() ([]key.Pair, error) {

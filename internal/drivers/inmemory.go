@@ -72,9 +72,14 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 		}
 		closed = append(closed, o)
 		for _, name := range o.Needed {
-			if i := slices.IndexFunc(all, func(k Object) bool { return k.Soname == name }); i >= 0 && isCompiler(name) {
-				left = append(left, all[i])
+			if !isCompiler(name) {
+				continue
 			}
+			i := slices.IndexFunc(all, func(k Object) bool { return k.Soname == name })
+			if i < 0 {
+				return nil, false // it may be being loaded just now
+			}
+			left = append(left, all[i])
 		}
 	}
 	slices.SortFunc(closed, func(a, b Object) int {

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Closure returns the libraries at the paths, and those that they are linked
 // with, directly or through each other, as far as follow accepts their sonames
 // and they are loaded; sorted by soname, each once. Two versions of one library
 // may be loaded for two users: only the one that the paths are linked with is
-// in the closure.
+// in the closure. Of a library that another thread is loading just now, which is mapped
+// before what it is linked with, that is waited for.
 func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*Library, error) {
 	var all []*Library
 	for left := slices.Clone(paths); len(left) > 0; {
@@ -27,7 +30,12 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 			if !follow(name) {
 				continue
 			}
-			if path := m.soname(name); path != "" {
+			path := m.soname(name)
+			if path == "" && isLoaded(name) {
+				m = Loaded()
+				path = m.soname(name)
+			}
+			if path != "" {
 				left = append(left, path)
 			}
 		}
@@ -36,4 +44,11 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 		return cmp.Or(strings.Compare(a.Soname, b.Soname), strings.Compare(a.ID, b.ID))
 	})
 	return all, nil
+}
+
+// isLoaded asks the dynamic linker, which does not answer before libraries that are being
+// loaded are.
+func isLoaded(soname string) bool {
+	_, ok := dl.Loaded(soname)
+	return ok
 }
