@@ -1,8 +1,6 @@
 package guest_test
 
 import (
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -22,15 +20,6 @@ func TestKeeper(t *testing.T) {
 	k.Wait()
 	if written.Load() != 100 {
 		t.Errorf("%d of 100 written", written.Load())
-	}
-}
-
-func TestStartEnvironment(t *testing.T) {
-	t.Setenv("KERNSTASH_TEST_LATE", "1")
-	late := func(v string) bool { return strings.HasPrefix(v, "KERNSTASH_TEST_LATE=") }
-	all := guest.StartEnvironment()
-	if len(all) == 0 || slices.ContainsFunc(all, late) {
-		t.Errorf("%d variables, those set later among them: %v", len(all), slices.ContainsFunc(all, late))
 	}
 }
 

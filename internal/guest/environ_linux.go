@@ -7,7 +7,7 @@ import (
 
 // StartEnvironment returns the environment that the process was started with.
 func StartEnvironment() []string {
-	b, err := os.ReadFile("/proc/self/environ")
+	b, err := readProc("/proc/self/environ")
 	if err != nil {
 		return os.Environ() // as of when our library was loaded
 	}
