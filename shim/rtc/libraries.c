@@ -3,8 +3,10 @@
  */
 #include "rtc.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct rtc_library rtc_libraries[RTC_LIBRARIES];
 
@@ -40,6 +42,37 @@ static bool whole(void *const real[RTC_FUNCTIONS])
 		real[RTC_SIZE + LOG_PIECE] && real[RTC_GET + LOG_PIECE];
 }
 
+static struct rtc_file file_of(const void *function)
+{
+	struct rtc_file f;
+	struct stat is;
+	Dl_info info;
+	memset(&f, 0, sizeof f);
+	if (dladdr(function, &info) != 0 && info.dli_fname != NULL && stat(info.dli_fname, &is) == 0) {
+		f.device = is.st_dev;
+		f.inode = is.st_ino;
+		f.size = is.st_size;
+		f.modified = is.st_mtim;
+	}
+	return f;
+}
+
+static bool same_file(const struct rtc_file *a, const struct rtc_file *b)
+{
+	return a->inode != 0 && a->device == b->device && a->inode == b->inode && a->size == b->size &&
+		a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+/* Looks whether what is known of a library is of the one that is at its place now. */
+static void look_again(struct rtc_library *l, const void *real)
+{
+	struct rtc_file f = file_of(real);
+	pthread_mutex_lock(&lock);
+	if (!same_file(&f, &l->file))
+		l->replaced = true;
+	pthread_mutex_unlock(&lock);
+}
+
 struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real)
 {
 	struct rtc_library *found = NULL;
@@ -55,6 +88,8 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 			found = l;
 	}
 	pthread_mutex_unlock(&lock);
+	if (found != NULL && f == RTC_CREATE) /* who has opened it looks that up */
+		look_again(found, real);
 	if (found != NULL)
 		return found;
 	for (unsigned i = 0; i < RTC_FUNCTIONS; i++)
@@ -65,6 +100,8 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 			all[i] = NULL;
 	if (!whole(all) || all[f] != real)
 		return NULL;
+	struct rtc_file file = file_of(real);
+	bool replaced = false;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < RTC_LIBRARIES && found == NULL; i++) {
 		struct rtc_library *l = &rtc_libraries[i];
@@ -72,6 +109,9 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 			found = l; /* another thread was faster, or another library is at its place */
 		else if (l->api == NULL)
 			found = l;
+		/* What compiles is what the library knows it by. */
+		if (l->api != NULL && l->real[RTC_COMPILE] == all[RTC_COMPILE] && !same_file(&l->file, &file))
+			replaced = true;
 	}
 	if (found != NULL) {
 		if (memcmp(found->real, all, sizeof all) != 0) {
@@ -79,6 +119,8 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 			found->major = found->minor = 0;
 		}
 		found->api = api;
+		found->file = file;
+		found->replaced = found->replaced || replaced;
 	}
 	pthread_mutex_unlock(&lock);
 	return found;

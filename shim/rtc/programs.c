@@ -95,6 +95,8 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	}
 	if (name != NULL && *name == 0)
 		p->unknown = "a program with an empty name";
+	if (l->replaced)
+		p->unknown = "another library in the place of one that was closed";
 	old = rtc_program_take(handle); /* of a program that was destroyed behind our back */
 	if (old != NULL)
 		rtc_program_put(old);

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "../../capi/kernstash_rtc.h"
 #include "../library/library.h"
@@ -47,10 +49,19 @@ struct rtc_api {
 
 enum { RTC_LIBRARIES = 8 };
 
+struct rtc_file { /* of a library; all 0: not known */
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified;
+};
+
 struct rtc_library {
 	const struct rtc_api *api; /* NULL: the slot is free */
 	void *real[RTC_FUNCTIONS];
 	int major, minor;          /* of its version; 0, 0: not asked yet, or it does not tell */
+	struct rtc_file file;
+	bool replaced;             /* another library may be where this one was: what is known of it is not of that one */
 };
 
 extern struct rtc_library rtc_libraries[RTC_LIBRARIES];
