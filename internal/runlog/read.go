@@ -147,6 +147,11 @@ func (s *summer) line(b []byte) {
 	if len(s.processes) < maxDetails {
 		s.processes[e.PID] = true
 	}
+	// The library tells of what the OpenCL layer asks; by which door that is in the
+	// process only the layer knows, and says so first.
+	if e.Door == "opencl-layer" && s.loaded[in{e.PID, "opencl-preload"}] {
+		e.Door = "opencl-preload"
+	}
 	switch e.Kind {
 	case Loaded:
 		// The layer says so when it is loaded, and the library when that opens it.

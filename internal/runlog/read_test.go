@@ -148,8 +148,11 @@ func TestDoorsOfAProcess(t *testing.T) {
 {"event":"loaded","pid":1,"door":"opencl-layer","exe":"/bin/x"}
 {"event":"loaded","pid":2,"door":"opencl-layer"}
 {"event":"loaded","pid":2,"door":"c"}
+{"event":"loaded","pid":3,"door":"opencl-preload"}
+{"event":"asked","pid":3,"door":"opencl-layer","outcome":"disk"}
+{"event":"loaded","pid":3,"door":"opencl-layer","exe":"/bin/x"}
 `))
-	if diff := cmp.Diff([]Count{{"opencl-layer", 2}, {"c", 1}}, s.Doors); diff != "" || err != nil {
+	if diff := cmp.Diff([]Count{{"opencl-layer", 2}, {"c", 1}, {"opencl-preload", 1}}, s.Doors); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

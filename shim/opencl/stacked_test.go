@@ -6,17 +6,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
+
+// commandBuilt builds the command, once.
+var commandBuilt = sync.OnceValues(func() (string, error) {
+	to := filepath.Join(built, "kernstash")
+	return to, command("go", "build", "-o", to, "../../cmd/kernstash")
+})
 
 // A program that caches by itself, through the Go library, and has the layer
 // beneath it does not wait for itself, and asks once. What it stored the layer
 // serves to others, and the other way round.
 func TestDoorsStacked(t *testing.T) {
 	t.Parallel()
-	kernstash := filepath.Join(built, "kernstash")
-	if err := command("go", "build", "-o", kernstash, "../../cmd/kernstash"); err != nil {
+	kernstash, err := commandBuilt()
+	if err != nil {
 		t.Fatal(err)
 	}
 	const code = "kernel void twice(global int *a) { a[get_global_id(0)] *= 2; }\n"
