@@ -162,6 +162,17 @@ func TestContexts(t *testing.T) {
 	if c, err := cuda.Current(); c != 0 || err != nil {
 		t.Errorf("current context %x, %v", c, err)
 	}
+	func() {
+		defer func() {
+			if recover() != "on the way" {
+				t.Error("no panic")
+			}
+		}()
+		_ = adopted.Within(func() error { panic("on the way") })
+	}()
+	if c, err := cuda.Current(); c != 0 || err != nil {
+		t.Errorf("current context after a panic: %x, %v", c, err)
+	}
 	m := memory(t, adopted, 16)
 	released(t, adopted)
 	released(t, m) // too late, but no call with a handle that is gone

@@ -67,13 +67,13 @@ func CtxGetDevice() (Device, error) {
 func CtxSynchronize() error { return cuCtxSynchronize.call() }
 
 // Within calls f with c current on f's thread, and makes current again what was
-// before. The goroutine keeps its thread meanwhile.
-func Within(c Context, f func() error) error {
+// before, however f ends. The goroutine keeps its thread meanwhile.
+func Within(c Context, f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cuCtxPushCurrent.call(uintptr(c)); err != nil {
 		return err
 	}
-	err := f()
-	return errors.Join(err, cuCtxPopCurrent.call(uintptr(unsafe.Pointer(new(Context)))))
+	defer func() { err = errors.Join(err, cuCtxPopCurrent.call(uintptr(unsafe.Pointer(new(Context))))) }()
+	return f()
 }
