@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "kernstash.h"
-#include "narrow.h"
 
 /* What Go's runtime writes to, and the stacks of its threads, take by far less. */
 static const uint64_t data_needed = UINT64_C(512) << 20;
@@ -121,7 +120,6 @@ void __wrap_x_cgo_sys_thread_create(void *(*function)(void *), void *argument)
 	if (no_room)
 		return;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	function = ks_narrow(function, &argument);
 	no_room = pthread_create(&thread, &attributes, function, argument) != 0;
 	pthread_attr_destroy(&attributes);
 }

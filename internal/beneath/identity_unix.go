@@ -3,8 +3,6 @@
 package beneath
 
 import (
-	"fmt"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +16,12 @@ func (id identity) holds(fd int) bool {
 
 // errForeign is that of a descriptor which somebody else has closed, and which may be
 // another file of the process by now.
-var errForeign = fmt.Errorf("not the descriptor that it was: %w", unix.EBADF)
+const errForeign = foreignError("not the descriptor that it was: ")
+
+type foreignError string
+
+func (e foreignError) Error() string { return string(e) + unix.EBADF.Error() }
+func (foreignError) Unwrap() error   { return unix.EBADF }
 
 // standard is how many descriptors have a meaning for every program.
 const standard = 3

@@ -2,18 +2,38 @@ package settings
 
 import (
 	"math"
-	"math/big"
+	"math/bits"
 	"strconv"
 	"strings"
 )
 
-var sizeUnits = map[string]int64{
-	"": 1, "b": 1,
-	"k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
-	"m": 1 << 20, "mib": 1 << 20, "mb": 1e6,
-	"g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
-	"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
-	"p": 1 << 50, "pib": 1 << 50, "pb": 1e15,
+// sizeUnit returns what a unit, in small letters, stands for; 0 for none.
+func sizeUnit(name string) uint64 {
+	switch name {
+	case "", "b":
+		return 1
+	case "k", "kib":
+		return 1 << 10
+	case "kb":
+		return 1e3
+	case "m", "mib":
+		return 1 << 20
+	case "mb":
+		return 1e6
+	case "g", "gib":
+		return 1 << 30
+	case "gb":
+		return 1e9
+	case "t", "tib":
+		return 1 << 40
+	case "tb":
+		return 1e12
+	case "p", "pib":
+		return 1 << 50
+	case "pb":
+		return 1e15
+	}
+	return 0
 }
 
 // ParseSize reads a number of bytes such as 1000000, 512MiB, 1.5g or 5GB. A
@@ -26,26 +46,33 @@ func ParseSize(text string) (int64, error) {
 		n = len(text)
 	}
 	number := text[:n]
-	unit, known := sizeUnits[strings.ToLower(strings.TrimSpace(text[n:]))]
-	if !known || len(number) == 0 || len(number) > 32 || number[0] == '.' {
+	unit := sizeUnit(strings.ToLower(strings.TrimSpace(text[n:])))
+	if unit == 0 || len(number) == 0 || len(number) > 32 || number[0] == '.' {
 		return 0, errMalformed
 	}
-	r, ok := new(big.Rat).SetString(number)
-	if !ok {
-		return 0, errMalformed
-	}
-	if unit == 1 && strings.Contains(number, ".") {
+	whole, part, pointed := strings.Cut(number, ".")
+	if pointed && unit == 1 {
 		return 0, errMalformed // the unit was forgotten
 	}
-	r.Mul(r, new(big.Rat).SetInt64(unit))
-	bytes := new(big.Int).Quo(r.Num(), r.Denom())
-	if bytes.Sign() == 0 && r.Sign() != 0 {
+	// As decimals, digit by digit: no floating point number holds all of them.
+	bytes, some := uint64(0), false
+	for i := len(part) - 1; i >= 0; i-- {
+		if part[i] == '.' {
+			return 0, errMalformed
+		}
+		some = some || part[i] != '0'
+		bytes = (uint64(part[i]-'0')*unit + bytes) / 10
+	}
+	count, err := strconv.ParseUint(whole, 10, 64)
+	high, low := bits.Mul64(count, unit)
+	bytes, carry := bits.Add64(bytes, low, 0)
+	switch {
+	case err != nil || high != 0 || carry != 0 || bytes >= math.MaxInt64:
+		return 0, errMalformed
+	case bytes == 0 && some:
 		return 0, errMalformed // 0 means something else: no limit
 	}
-	if !bytes.IsInt64() || bytes.Int64() == math.MaxInt64 {
-		return 0, errMalformed
-	}
-	return bytes.Int64(), nil
+	return int64(bytes), nil
 }
 
 // FormatSize returns the shortest text that ParseSize reads as n again, in the

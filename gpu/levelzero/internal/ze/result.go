@@ -1,6 +1,9 @@
 package ze
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Result is a ze_result_t. It is an error, so that errors.Is can compare what a
 // call returned with one of the results.
@@ -51,49 +54,52 @@ const (
 	Unknown                      Result = 0x7ffffffe
 )
 
-var resultNames = map[Result]string{
-	NotReady:                     "NOT_READY",
-	DeviceLost:                   "ERROR_DEVICE_LOST",
-	OutOfHostMemory:              "ERROR_OUT_OF_HOST_MEMORY",
-	OutOfDeviceMemory:            "ERROR_OUT_OF_DEVICE_MEMORY",
-	ModuleBuildFailure:           "ERROR_MODULE_BUILD_FAILURE",
-	ModuleLinkFailure:            "ERROR_MODULE_LINK_FAILURE",
-	DeviceRequiresReset:          "ERROR_DEVICE_REQUIRES_RESET",
-	DeviceInLowPowerState:        "ERROR_DEVICE_IN_LOW_POWER_STATE",
-	InsufficientPermissions:      "ERROR_INSUFFICIENT_PERMISSIONS",
-	NotAvailable:                 "ERROR_NOT_AVAILABLE",
-	DependencyUnavailable:        "ERROR_DEPENDENCY_UNAVAILABLE",
-	Uninitialized:                "ERROR_UNINITIALIZED",
-	UnsupportedVersion:           "ERROR_UNSUPPORTED_VERSION",
-	UnsupportedFeature:           "ERROR_UNSUPPORTED_FEATURE",
-	InvalidArgument:              "ERROR_INVALID_ARGUMENT",
-	InvalidNullHandle:            "ERROR_INVALID_NULL_HANDLE",
-	HandleObjectInUse:            "ERROR_HANDLE_OBJECT_IN_USE",
-	InvalidNullPointer:           "ERROR_INVALID_NULL_POINTER",
-	InvalidSize:                  "ERROR_INVALID_SIZE",
-	UnsupportedSize:              "ERROR_UNSUPPORTED_SIZE",
-	UnsupportedAlignment:         "ERROR_UNSUPPORTED_ALIGNMENT",
-	InvalidSynchronizationObject: "ERROR_INVALID_SYNCHRONIZATION_OBJECT",
-	InvalidEnumeration:           "ERROR_INVALID_ENUMERATION",
-	UnsupportedEnumeration:       "ERROR_UNSUPPORTED_ENUMERATION",
-	UnsupportedImageFormat:       "ERROR_UNSUPPORTED_IMAGE_FORMAT",
-	InvalidNativeBinary:          "ERROR_INVALID_NATIVE_BINARY",
-	InvalidGlobalName:            "ERROR_INVALID_GLOBAL_NAME",
-	InvalidKernelName:            "ERROR_INVALID_KERNEL_NAME",
-	InvalidFunctionName:          "ERROR_INVALID_FUNCTION_NAME",
-	InvalidGroupSizeDimension:    "ERROR_INVALID_GROUP_SIZE_DIMENSION",
-	InvalidGlobalWidthDimension:  "ERROR_INVALID_GLOBAL_WIDTH_DIMENSION",
-	InvalidKernelArgumentIndex:   "ERROR_INVALID_KERNEL_ARGUMENT_INDEX",
-	InvalidKernelArgumentSize:    "ERROR_INVALID_KERNEL_ARGUMENT_SIZE",
-	InvalidKernelAttributeValue:  "ERROR_INVALID_KERNEL_ATTRIBUTE_VALUE",
-	InvalidModuleUnlinked:        "ERROR_INVALID_MODULE_UNLINKED",
-	InvalidCommandListType:       "ERROR_INVALID_COMMAND_LIST_TYPE",
-	OverlappingRegions:           "ERROR_OVERLAPPING_REGIONS",
-	Unknown:                      "ERROR_UNKNOWN",
-}
+// resultNames are made when an error is told, not whenever a process starts.
+var resultNames = sync.OnceValue(func() map[Result]string {
+	return map[Result]string{
+		NotReady:                     "NOT_READY",
+		DeviceLost:                   "ERROR_DEVICE_LOST",
+		OutOfHostMemory:              "ERROR_OUT_OF_HOST_MEMORY",
+		OutOfDeviceMemory:            "ERROR_OUT_OF_DEVICE_MEMORY",
+		ModuleBuildFailure:           "ERROR_MODULE_BUILD_FAILURE",
+		ModuleLinkFailure:            "ERROR_MODULE_LINK_FAILURE",
+		DeviceRequiresReset:          "ERROR_DEVICE_REQUIRES_RESET",
+		DeviceInLowPowerState:        "ERROR_DEVICE_IN_LOW_POWER_STATE",
+		InsufficientPermissions:      "ERROR_INSUFFICIENT_PERMISSIONS",
+		NotAvailable:                 "ERROR_NOT_AVAILABLE",
+		DependencyUnavailable:        "ERROR_DEPENDENCY_UNAVAILABLE",
+		Uninitialized:                "ERROR_UNINITIALIZED",
+		UnsupportedVersion:           "ERROR_UNSUPPORTED_VERSION",
+		UnsupportedFeature:           "ERROR_UNSUPPORTED_FEATURE",
+		InvalidArgument:              "ERROR_INVALID_ARGUMENT",
+		InvalidNullHandle:            "ERROR_INVALID_NULL_HANDLE",
+		HandleObjectInUse:            "ERROR_HANDLE_OBJECT_IN_USE",
+		InvalidNullPointer:           "ERROR_INVALID_NULL_POINTER",
+		InvalidSize:                  "ERROR_INVALID_SIZE",
+		UnsupportedSize:              "ERROR_UNSUPPORTED_SIZE",
+		UnsupportedAlignment:         "ERROR_UNSUPPORTED_ALIGNMENT",
+		InvalidSynchronizationObject: "ERROR_INVALID_SYNCHRONIZATION_OBJECT",
+		InvalidEnumeration:           "ERROR_INVALID_ENUMERATION",
+		UnsupportedEnumeration:       "ERROR_UNSUPPORTED_ENUMERATION",
+		UnsupportedImageFormat:       "ERROR_UNSUPPORTED_IMAGE_FORMAT",
+		InvalidNativeBinary:          "ERROR_INVALID_NATIVE_BINARY",
+		InvalidGlobalName:            "ERROR_INVALID_GLOBAL_NAME",
+		InvalidKernelName:            "ERROR_INVALID_KERNEL_NAME",
+		InvalidFunctionName:          "ERROR_INVALID_FUNCTION_NAME",
+		InvalidGroupSizeDimension:    "ERROR_INVALID_GROUP_SIZE_DIMENSION",
+		InvalidGlobalWidthDimension:  "ERROR_INVALID_GLOBAL_WIDTH_DIMENSION",
+		InvalidKernelArgumentIndex:   "ERROR_INVALID_KERNEL_ARGUMENT_INDEX",
+		InvalidKernelArgumentSize:    "ERROR_INVALID_KERNEL_ARGUMENT_SIZE",
+		InvalidKernelAttributeValue:  "ERROR_INVALID_KERNEL_ATTRIBUTE_VALUE",
+		InvalidModuleUnlinked:        "ERROR_INVALID_MODULE_UNLINKED",
+		InvalidCommandListType:       "ERROR_INVALID_COMMAND_LIST_TYPE",
+		OverlappingRegions:           "ERROR_OVERLAPPING_REGIONS",
+		Unknown:                      "ERROR_UNKNOWN",
+	}
+})
 
 func (r Result) Error() string {
-	if name, ok := resultNames[r]; ok {
+	if name, ok := resultNames()[r]; ok {
 		return "ZE_RESULT_" + name
 	}
 	return fmt.Sprintf("ze_result_t 0x%x", uint32(r))

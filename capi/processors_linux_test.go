@@ -8,8 +8,7 @@ import (
 	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
-// Threads of the library run where the host's may, though its runtime begins on one
-// processor.
+// Threads of the library run where the host's may.
 func TestThreadsRunWhereTheHostMay(t *testing.T) {
 	t.Parallel()
 	status, err := os.ReadFile("/proc/thread-self/status")

@@ -1,0 +1,25 @@
+//go:build linux
+
+package main
+
+import (
+	goruntime "runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// mostProcessors bounds what the runtime uses: it keeps memory for each, and what is
+// done here at the same time is little.
+const mostProcessors = 8
+
+// useProcessors has the runtime use more than the one that it begins with
+// (overlay/processors.go.txt), when the first program is there: all else stands still for
+// that, if only for microseconds.
+var useProcessors = sync.OnceFunc(func() {
+	time.AfterFunc(firstProgram, func() {
+		if _, decided := syscall.Getenv("GOMAXPROCS"); !decided { // by the user
+			goruntime.GOMAXPROCS(min(goruntime.NumCPU(), mostProcessors))
+		}
+	})
+})
