@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/handle"
 )
 
 // Error is a call of CUDA's driver API that failed. It names the C function and
@@ -25,7 +26,7 @@ var ErrNoDriver = cu.ErrNoDriver
 var ErrMissing = cu.ErrMissing
 
 // ErrReleased is wrapped by every call on an object that was released.
-var ErrReleased = errors.New("released")
+var ErrReleased = handle.ErrReleased
 
 // ErrArgument is wrapped when an argument cannot be what a call needs; no driver
 // was asked.

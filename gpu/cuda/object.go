@@ -1,45 +1,15 @@
 package cuda
 
-import (
-	"fmt"
-	"sync/atomic"
-)
+import "github.com/kernstash/kernstash/internal/handle"
 
-// object holds a driver's handle until it is released.
-type object struct {
-	what   string
-	handle atomic.Uintptr
-}
+// object is embedded by what holds a driver's handle until it is released. Nothing of it
+// is for who uses the package.
+type object struct{ handle handle.Handle }
 
-// set gives the object its handle, when it is made.
-func (o *object) set(what string, handle uintptr) {
-	o.what = what
-	o.handle.Store(handle)
-}
+func (o *object) set(what string, h uintptr) { o.handle.Set(what, h) }
 
 // get returns the handle, or an error that wraps ErrReleased.
-func (o *object) get() (uintptr, error) {
-	if h := o.handle.Load(); h != 0 {
-		return h, nil
-	}
-	return 0, fmt.Errorf("%s: %w", o.name(), ErrReleased)
-}
-
-func (o *object) name() string {
-	if o.what == "" {
-		return "CUDA object"
-	}
-	return o.what
-}
+func (o *object) get() (uintptr, error) { return o.handle.Get() }
 
 // release calls free with the handle, once.
-func (o *object) release(free func(uintptr) error) error {
-	h := o.handle.Swap(0)
-	if h == 0 {
-		return nil
-	}
-	if err := free(h); err != nil {
-		return fmt.Errorf("release %s: %w", o.name(), err)
-	}
-	return nil
-}
+func (o *object) release(free func(uintptr) error) error { return o.handle.Release(free) }

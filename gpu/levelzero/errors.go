@@ -7,6 +7,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/handle"
 )
 
 // Error is a Level Zero call that failed. It names the C function and wraps its
@@ -24,7 +25,7 @@ var ErrUnavailable = errors.New("no Level Zero here")
 var ErrMissing = ze.ErrMissing
 
 // ErrReleased is wrapped by every call on an object that was released.
-var ErrReleased = errors.New("released")
+var ErrReleased = handle.ErrReleased
 
 // ErrArgument is wrapped when an argument cannot be what a call needs; no driver was
 // asked.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/internal/handle"
 )
 
 // Error is an OpenCL call that failed. It names the C function and wraps its
@@ -19,7 +20,7 @@ type Code = cl.Code
 var ErrMissing = cl.ErrMissing
 
 // ErrReleased is wrapped by every call on an object that was released.
-var ErrReleased = errors.New("released")
+var ErrReleased = handle.ErrReleased
 
 // ErrArgument is wrapped when an argument cannot be what a call needs; no
 // driver was asked.
