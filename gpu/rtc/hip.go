@@ -10,6 +10,7 @@ import (
 
 var (
 	errArch    = errors.New("no architecture is named: HIPRTC asks the device")
+	errQuote   = errors.New("HIPRTC looks for its own header in the directories of -iquote")
 	errBuiltin = errors.New("hiprtc_runtime.h is in the working directory, and goes before HIPRTC's own")
 )
 
@@ -26,9 +27,15 @@ func hipKnown(options []string) error {
 	if !named {
 		return errArch
 	}
-	// It is included in front of each program, and looked for here first (strace of 5.2.3).
-	if _, err := os.Lstat("hiprtc_runtime.h"); err == nil {
-		return fmt.Errorf("%w", errBuiltin)
+	// It is included in front of each program, and looked for here first, precompiled
+	// before all, and in the directories of -iquote (strace of 5.2.3).
+	for _, name := range []string{"hiprtc_runtime.h", "hiprtc_runtime.h.pch", "hiprtc_runtime.h.gch"} {
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("%w", errBuiltin)
+		}
+	}
+	if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(strings.TrimLeft(o, " "), "-iquote") }) {
+		return errQuote
 	}
 	return nil
 }

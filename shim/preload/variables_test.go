@@ -44,3 +44,20 @@ func TestVariablesInTheCode(t *testing.T) {
 		}
 	}
 }
+
+// HIPRTC includes a header of its own in front of each program, and files may be taken for
+// it.
+func TestHIPsOwnHeader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	compile := s.program("compile")
+	s.write("x.hip", "#ifndef N\n#define N 1\n#endif\nextern \"C\" __attribute__((global)) void k(int *p) { *p = N; }\n")
+	args := []string{"hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a", "-iquote", "quoted"}
+	for _, text := range []string{"#define N 2\n", "#define N 3\n"} {
+		s.write("quoted/hiprtc_runtime.h", text)
+		want := s.mustRun(false, nil, compile, args...)
+		if got := s.mustRun(true, nil, compile, args...); got.out != want.out {
+			t.Errorf("%q:\n%s\nwithout the cache:\n%s", text, got.out, want.out)
+		}
+	}
+}
