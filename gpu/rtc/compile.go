@@ -72,7 +72,7 @@ func (l *Library) create(r Request) (*program, error) {
 		name = uintptr(unsafe.Pointer(&c[0]))
 	}
 	p := &program{l: l}
-	defer aside()()
+	defer stepAside()()
 	code := call(l.fn.create, uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
 		uintptr(len(r.Headers)), uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&includes[0])))
 	if code != 0 {

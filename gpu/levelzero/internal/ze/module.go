@@ -75,7 +75,7 @@ type ModuleDesc struct {
 // ModuleCreate makes a module, and returns what the driver says of it, whether it
 // could be made or not.
 func ModuleCreate(c ContextID, d DeviceID, m ModuleDesc) (ModuleID, string, error) {
-	defer aside()()
+	defer stepAside()()
 	pinned := pin()
 	defer pinned.Unpin()
 	hold := func(p unsafe.Pointer) unsafe.Pointer {

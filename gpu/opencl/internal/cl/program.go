@@ -28,7 +28,7 @@ var (
 
 // CreateProgramWithSource makes a program of one source, which may hold NUL.
 func CreateProgramWithSource(c ContextID, source []byte) (ProgramID, error) {
-	defer aside()()
+	defer stepAside()()
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	first := addr(source)
@@ -45,7 +45,7 @@ func CreateProgramWithSource(c ContextID, source []byte) (ProgramID, error) {
 // CreateProgramWithIL makes a program of SPIR-V, through the entry point of the
 // extension where the loader has no other.
 func CreateProgramWithIL(c ContextID, il []byte) (ProgramID, error) {
-	defer aside()()
+	defer stepAside()()
 	code := new(Code)
 	h, err := clCreateProgramWithIL.create(code, uintptr(c), uintptr(addr(il)), uintptr(len(il)), uintptr(unsafe.Pointer(code)))
 	if errors.Is(err, ErrMissing) {
@@ -57,7 +57,7 @@ func CreateProgramWithIL(c ContextID, il []byte) (ProgramID, error) {
 // CreateProgramWithBinary makes a program of one binary that serves all of the
 // devices. The error is the first device's status where that says more.
 func CreateProgramWithBinary(c ContextID, devices []DeviceID, binary []byte) (ProgramID, error) {
-	defer aside()()
+	defer stepAside()()
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	lengths, binaries := make([]uintptr, len(devices)), make([]unsafe.Pointer, len(devices))
@@ -108,7 +108,7 @@ func CompileProgram(p ProgramID, devices []DeviceID, options *string, headers []
 // LinkProgram links compiled programs, and waits for it. A link that fails may
 // give a program nevertheless, which holds the log and must be released.
 func LinkProgram(c ContextID, devices []DeviceID, options *string, programs []ProgramID) (ProgramID, error) {
-	defer aside()()
+	defer stepAside()()
 	code := new(Code)
 	h, err := clLinkProgram.create(code, uintptr(c), uintptr(len(devices)), uintptr(addr(devices)), uintptr(addr(optional(options))),
 		uintptr(len(programs)), uintptr(addr(programs)), 0, 0, uintptr(unsafe.Pointer(code)))
