@@ -1,0 +1,161 @@
+//go:build linux
+
+package opencl_layer_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/timing"
+)
+
+// delays builds testdata/delay.c and testdata/stopwatch.c.
+var delays = sync.OnceValues(func() (string, error) {
+	to := filepath.Join(built, "delay")
+	if err := program("stopwatch", filepath.Join(built, "stopwatch.so"), "-shared", "-fPIC"); err != nil {
+		return "", err
+	}
+	return to, program("delay", to, "-lOpenCL", "-ldl")
+})
+
+// cold is a build of a program that nobody has built before, and a launch of it.
+type cold struct{ took, driver time.Duration }
+
+// delay is what the driver has no part in.
+func (c cold) delay() time.Duration { return c.took - c.driver }
+
+// coldBuilds makes builds in a process of its own with empty caches, under the layer or
+// without.
+func coldBuilds(t *testing.T, d driver, source string, builds int, layered bool) (all []cold) {
+	t.Helper()
+	s := newStage(t, d)
+	stopwatch := filepath.Join(built, "stopwatch.so")
+	env := []string{"OPENCL_LAYERS=" + stopwatch}
+	if layered {
+		// The first in the list is next to the driver.
+		env = append(s.realLibrary(t), "OPENCL_LAYERS="+stopwatch+":"+filepath.Join(built, shim),
+			"KERNSTASH_TRACE=", "KERNSTASH_TRACE_FILE=", "KERNSTASH_REPORT=")
+	}
+	r := s.mustRun(t, env, "delay", source, "k0", stopwatch, fmt.Sprint(builds))
+	for line := range strings.Lines(r.out) {
+		var took, driver float64
+		if _, err := fmt.Sscan(line, &took, &driver); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, cold{time.Duration(took * 1e3), time.Duration(driver * 1e3)})
+	}
+	if len(all) != builds {
+		t.Fatalf("%d builds: %q", len(all), r.out)
+	}
+	return all
+}
+
+func median(d []time.Duration) time.Duration {
+	d = slices.Sorted(slices.Values(d))
+	return d[len(d)/2]
+}
+
+// medianError is the standard error of a median.
+func medianError(d []time.Duration) time.Duration {
+	m := median(d)
+	var off []time.Duration
+	for _, x := range d {
+		off = append(off, max(x-m, m-x))
+	}
+	return time.Duration(1.2533 * 1.4826 * float64(median(off)) / math.Sqrt(float64(len(d))))
+}
+
+// A cold build, with the launch after it, takes at most two percent longer under the
+// layer, or five milliseconds where that is more. The first in a process, which opens the
+// library, may take two milliseconds besides.
+//
+// How long builds take varies by more than that. So a second layer, next to the driver,
+// measures the driver: the rest of the call is the delay. What the layer does beside the
+// application is not in it, but in what builds take: medians of builds with and without
+// the layer, in turn, must not differ by more than they may, as far as can be told.
+func TestTimingOfColdBuilds(t *testing.T) {
+	timing.Only(t)
+	if _, err := delays(); err != nil {
+		t.Fatal(err)
+	}
+	b := newBuilder(t)
+	for _, d := range drivers {
+		for _, c := range []struct {
+			name, source   string
+			builds, rounds int
+		}{
+			{"one line", "kernel void k0(global float *a, global const float *b, int n) { a[get_global_id(0)] = b[n]; }\n", 8, 5},
+			{"heavy", heavySource(6, 18), 5, 5},
+		} {
+			t.Run(d.name+" "+c.name, func(t *testing.T) {
+				source := b.source(t, c.source)
+				// One attempt of some has to be as quiet as that.
+				const attempts = 3
+				for attempt := 1; ; attempt++ {
+					m := measureCold(t, d, source, c.builds, c.rounds)
+					wrong := m.wrong()
+					t.Logf("the driver takes %v; delayed by %v (%.2f %%), the first in a process by %v (of %v); builds take %v alone, %+.1f %% ± %.1f %% under the layer",
+						m.driver, m.later, percent(m.later, m.driver), m.first, m.firstDriver,
+						m.alone, percent(m.under-m.alone, m.alone), percent(m.unsure, m.alone))
+					if wrong == "" {
+						return
+					}
+					if attempt == attempts {
+						t.Fatal(wrong)
+					}
+					t.Log(wrong)
+				}
+			})
+		}
+	}
+}
+
+func percent(part, of time.Duration) float64 { return 100 * part.Seconds() / of.Seconds() }
+
+// coldTimes are medians over cold builds.
+type coldTimes struct {
+	driver, firstDriver  time.Duration // of builds in the driver; of the first in a process
+	later, first         time.Duration // delays
+	alone, under, unsure time.Duration // builds without the layer, and with it; two errors of their difference
+}
+
+// wrong says what is beyond what was promised.
+func (m *coldTimes) wrong() string {
+	const least, opening = 5 * time.Millisecond, 2 * time.Millisecond
+	bar := max(m.driver/50, least)
+	switch most := max(m.firstDriver/50, least) + opening; {
+	case m.later > bar:
+		return fmt.Sprintf("delayed by %v, at most %v", m.later, bar)
+	case m.first > most:
+		return fmt.Sprintf("the first in a process is delayed by %v, at most %v", m.first, most)
+	case m.under-m.alone-m.unsure > bar:
+		return fmt.Sprintf("builds take %v longer ± %v, at most %v", m.under-m.alone, m.unsure, bar)
+	}
+	return ""
+}
+
+func measureCold(t *testing.T, d driver, source string, builds, rounds int) coldTimes {
+	t.Helper()
+	var first, firstDriver, later, driver, alone, under []time.Duration
+	for range rounds {
+		for _, c := range coldBuilds(t, d, source, builds, false)[1:] {
+			alone = append(alone, c.took)
+		}
+		all := coldBuilds(t, d, source, builds, true)
+		first, firstDriver = append(first, all[0].delay()), append(firstDriver, all[0].driver)
+		for _, c := range all[1:] {
+			under, later, driver = append(under, c.took), append(later, c.delay()), append(driver, c.driver)
+		}
+	}
+	return coldTimes{
+		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first),
+		alone: median(alone), under: median(under),
+		unsure: time.Duration(2 * math.Hypot(float64(medianError(alone)), float64(medianError(under)))),
+	}
+}
