@@ -1,5 +1,5 @@
-// Package cbuild builds the C library and the shims for tests, once a process,
-// and compiles C programs against them. It is for tests alone:
+// Package cbuild builds the C library and the shims for tests, once for all packages
+// where nothing has changed, and compiles C programs against them. It is for tests alone:
 //
 //	func TestMain(m *testing.M) { os.Exit(cbuild.Main(m)) }
 //
@@ -48,10 +48,12 @@ var build = sync.OnceValues(func() (*Built, error) {
 		return nil, err
 	}
 	dir.Store(&out)
-	cmd := exec.Command(filepath.Join(root, "capi", "build"), out)
-	cmd.Dir = root
-	if log, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the C library: %w\n%s", err, log)
+	err = shared(root, out)
+	if errors.Is(err, errAlone) {
+		err = script(root, out)
+	}
+	if err != nil {
+		return nil, err
 	}
 	b := &Built{
 		Root: root, Dir: out,
@@ -65,6 +67,19 @@ var build = sync.OnceValues(func() (*Built, error) {
 	}
 	return b, nil
 })
+
+// errAlone says that nothing can be shared with the tests of other packages.
+var errAlone = errors.New("nowhere to build for all")
+
+// script builds the libraries as they are installed.
+func script(root, out string) error {
+	cmd := exec.Command(filepath.Join(root, "capi", "build"), out)
+	cmd.Dir = root
+	if log, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the C library: %w\n%s", err, log)
+	}
+	return nil
+}
 
 // moduleRoot returns the nearest folder above the working directory that holds
 // go.mod.

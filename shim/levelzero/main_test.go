@@ -15,9 +15,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // built is where everything is compiled into, once for all tests.
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	if err = compile(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		code = m.Run()
+		code = cbuild.Main(m)
 	}
 	os.RemoveAll(built)
 	os.Exit(code)
@@ -102,15 +103,6 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// library builds the library itself, once.
-var library = sync.OnceValues(func() (string, error) {
-	to := filepath.Join(built, "real")
-	if err := command("../../capi/build", to); err != nil {
-		return "", err
-	}
-	return filepath.Join(to, "libkernstash.so.1"), nil
-})
-
 // stage is a set of folders that several processes of one test share.
 type stage struct {
 	dir string
@@ -131,10 +123,7 @@ func data(name string) string { return filepath.Join(built, "data", name+".spv")
 // the library behind the shim.
 func (s *stage) shimmed(t *testing.T, behind ...string) []string {
 	t.Helper()
-	path, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := cbuild.Library(t).Library
 	preloaded := append([]string{filepath.Join(built, shim)}, behind...)
 	return []string{
 		"LD_PRELOAD=" + strings.Join(preloaded, ":"), "KERNSTASH_LIBRARY=" + path, "KERNSTASH_DIR=" + s.path("cache"), "KERNSTASH_WORKER=off",

@@ -9,33 +9,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/cbuild"
 	"github.com/kernstash/kernstash/internal/timing"
 )
-
-// real builds the library, once.
-var real = sync.OnceValues(func() (string, error) {
-	to := filepath.Join(built, "real")
-	if err := command("../../capi/build", to); err != nil {
-		return "", err
-	}
-	return filepath.Join(to, "libkernstash.so.1"), nil
-})
 
 // realLibrary is layered with the library itself, which keeps its cache in the
 // stage, and no worker.
 func (s *stage) realLibrary(t *testing.T) []string {
 	t.Helper()
-	library, err := real()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(s.layered(), "KERNSTASH_LIBRARY="+library, "KERNSTASH_DIR="+s.path("cache"), "KERNSTASH_WORKER=off",
+	return append(s.layered(), "KERNSTASH_LIBRARY="+cbuild.Library(t).Library, "KERNSTASH_DIR="+s.path("cache"), "KERNSTASH_WORKER=off",
 		"KERNSTASH_TRACE=disk", "KERNSTASH_TRACE_FILE="+s.path("trace"))
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // built is where everything is compiled into, once for all tests.
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 	if err = compile(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		code = m.Run()
+		code = cbuild.Main(m)
 	}
 	os.RemoveAll(built)
 	os.Exit(code)

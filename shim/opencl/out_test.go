@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // Where the library stays out, the application runs as without the shim, and the
@@ -16,10 +18,7 @@ import (
 func TestStaysOut(t *testing.T) {
 	t.Parallel()
 	stress := filepath.Join(built, "stress")
-	library, err := real()
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := cbuild.Library(t).Library
 	for _, c := range []struct {
 		name   string
 		env    []string

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package cbuild
+
+func shared(string, string) error { return errAlone }
