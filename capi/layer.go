@@ -125,7 +125,7 @@ func ksl_go_next(arg unsafe.Pointer) {
 		if !ok {
 			outcomes = nil // which ends the ticket
 		}
-		letGo(t.ID())
+		layerHeld.letGo(t.ID())
 		reply, ok := t.Next(outcomes)
 		replyTo(c, t, reply, ok)
 	})
@@ -151,7 +151,7 @@ func ksl_go_end(arg unsafe.Pointer) {
 	guardLayer(nil, func() {
 		if t := theLayer.Ticket(uint64(c.number)); t != nil {
 			t.End()
-			letGo(t.ID())
+			layerHeld.letGo(t.ID())
 		}
 	})
 }

@@ -15,22 +15,8 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// layerHeld keeps what replies point to, by ticket, until the ticket's next call.
-var layerHeld struct {
-	sync.Mutex
-	replies map[uint64]*goruntime.Pinner
-}
-
-// letGo lets what a ticket's last reply pointed to go.
-func letGo(ticket uint64) {
-	layerHeld.Lock()
-	pin := layerHeld.replies[ticket]
-	delete(layerHeld.replies, ticket)
-	layerHeld.Unlock()
-	if pin != nil {
-		pin.Unpin()
-	}
-}
+// layerHeld keeps what replies point to.
+var layerHeld heldReplies
 
 // layerWriter makes C's structures of Go's memory, which it pins. Counting comes
 // first: what C points to must not move.
@@ -72,12 +58,7 @@ func writeArtifacts(ticket uint64, artifacts []layer.Artifact) *C.ksl_artifact {
 	for i := range artifacts {
 		w.artifact(&all[i], &artifacts[i])
 	}
-	layerHeld.Lock()
-	defer layerHeld.Unlock()
-	if layerHeld.replies == nil {
-		layerHeld.replies = make(map[uint64]*goruntime.Pinner)
-	}
-	layerHeld.replies[ticket] = w.pin
+	layerHeld.keep(ticket, w.pin)
 	return &all[0]
 }
 

@@ -7,7 +7,6 @@ import "C"
 
 import (
 	goruntime "runtime"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -199,7 +198,7 @@ func replyModule(c *C.struct_ksz_ticket_call, t *layer.Ticket, r layer.Reply, ok
 	case layer.Serve:
 		c.reply.ticket = C.uint64_t(t.ID())
 		c.reply.unknown_global, c.reply.unknown_function = C.uint32_t(r.Unknown.Global), C.uint32_t(r.Unknown.Function)
-		levelzeroHeld.write(t.ID(), c.reply, r)
+		writeModule(t.ID(), c.reply, r)
 	case layer.Build:
 		c.reply.ticket = C.uint64_t(t.ID())
 	case layer.Pass:
@@ -207,27 +206,11 @@ func replyModule(c *C.struct_ksz_ticket_call, t *layer.Ticket, r layer.Reply, ok
 	}
 }
 
-// levelzeroHeld keeps what replies point to, by ticket, until the ticket's next call.
+// levelzeroHeld keeps what replies point to.
 var levelzeroHeld heldReplies
 
-type heldReplies struct {
-	mu   sync.Mutex
-	pins map[uint64]*goruntime.Pinner
-}
-
-// letGo lets what a ticket's last reply pointed to go.
-func (h *heldReplies) letGo(ticket uint64) {
-	h.mu.Lock()
-	pin := h.pins[ticket]
-	delete(h.pins, ticket)
-	h.mu.Unlock()
-	if pin != nil {
-		pin.Unpin()
-	}
-}
-
-// write makes C's structures of a reply's memory, which it pins.
-func (h *heldReplies) write(ticket uint64, to *C.ksz_reply, r layer.Reply) {
+// writeModule makes C's structures of a reply's memory, which it pins.
+func writeModule(ticket uint64, to *C.ksz_reply, r layer.Reply) {
 	pin := new(goruntime.Pinner)
 	bytes := func(b []byte) C.ksz_bytes {
 		if len(b) == 0 {
@@ -246,10 +229,5 @@ func (h *heldReplies) write(ticket uint64, to *C.ksz_reply, r layer.Reply) {
 		}
 		to.nkernels, to.kernels = C.uint32_t(n), &all[0]
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.pins == nil {
-		h.pins = make(map[uint64]*goruntime.Pinner)
-	}
-	h.pins[ticket] = pin
+	levelzeroHeld.keep(ticket, pin)
 }

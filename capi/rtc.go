@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"bytes"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -229,14 +228,8 @@ const servedTicket = 1 << 63
 var heldOutputs outputs
 
 type outputs struct {
+	heldReplies
 	last atomic.Uint64
-	pins sync.Map // ticket → *goruntime.Pinner
-}
-
-func (h *outputs) letGo(ticket uint64) {
-	if pin, ok := h.pins.LoadAndDelete(ticket); ok {
-		pin.(*goruntime.Pinner).Unpin()
-	}
 }
 
 // write makes C's structures of an output's memory, which it pins.
@@ -274,6 +267,6 @@ func (h *outputs) write(to *C.ksr_output, o *rtc.Output) uint64 {
 		to.lowered, to.nlowered = &all[0], C.uint32_t(len(all))
 	}
 	ticket := h.last.Add(1) | servedTicket
-	h.pins.Store(ticket, pin)
+	h.keep(ticket, pin)
 	return ticket
 }
