@@ -156,6 +156,9 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if !u.key.IsZero() {
+		c.keepHeaders(u.tracked)
+	}
 	start := time.Now()
 	native, artifact, err := x.callBuild(ctx, u)
 	took := time.Since(start)
@@ -230,7 +233,7 @@ func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
 
 // storing returns an entry of the unit on its way to disk.
 func (u *unit[P, K]) storing(e *store.Entry, explain bool, unlock func()) storing {
-	w := storing{entry: e, explain: explain, unlock: unlock, headers: u.tracked.take()}
+	w := storing{entry: e, explain: explain, unlock: unlock, headers: u.tracked.take(), kept: u.tracked.keptHeaders()}
 	if explain {
 		w.decision, u.decision = u.decision, nil // told with what is found out
 	}

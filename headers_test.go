@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -574,6 +575,38 @@ func TestContentsOfHeadersAreStored(t *testing.T) {
 }
 
 // What speaks against tracking makes the program its image's own, as ever.
+// The contents of header files are written while the compiler compiles: nothing but the
+// artifact is left for when it is through.
+func TestHeadersAreKeptDuringTheBuild(t *testing.T) {
+	t.Parallel()
+	if runtime.GOMAXPROCS(0) == 1 {
+		return // then nobody writes beside it
+	}
+	root, dir := newRoot(t), deepTree(t)
+	f := newReader(t)
+	f.build = func(ctx context.Context, job Job) error {
+		d := disk.New(disk.Options{Dir: root})
+		defer d.Close()
+		for _, file := range job.Recipe.Image.Units()[0].Files {
+			for until := time.Now().Add(20 * time.Second); !d.HasHeader(file.Digest, file.Size); time.Sleep(time.Millisecond) {
+				if time.Now().After(until) {
+					t.Errorf("%s is not kept", file.Path)
+					return nil
+				}
+			}
+		}
+		return nil
+	}
+	if _, s := once(t, root, f, deepRequest(t, dir)); s[stats.DiskPuts] != 1 {
+		t.Errorf("counted %v", s)
+	}
+	f.build = nil
+	if _, s := once(t, root, f, deepRequest(t, dir)); s[stats.DiskHits] != 1 {
+		t.Errorf("counted %v", s)
+	}
+	f.wantBuilds(1)
+}
+
 func TestHeadersThatCannotBeKnown(t *testing.T) {
 	t.Parallel()
 	dir := deepTree(t)

@@ -44,7 +44,7 @@ func (c *Cache) leave(all []leaving) {
 		}
 		res, err := c.AddJob(context.Background(), spool.Job{
 			Kind: spool.Capture, Recipe: l.recipe, Variants: l.launched, Cost: l.cost,
-			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: c.headerContents(l.recipe, l.headers),
+			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: c.headerContents(l.recipe, l.headers, nil),
 		})
 		if err != nil {
 			on(c.trace.disk, func(t *slog.Logger) { t.Info("not left to the worker", "reason", err.Error()) })

@@ -16,17 +16,18 @@ import (
 // the oldest is dropped: a slow disk must not fill the application's memory.
 const maxPending = 256 << 20
 
-// storing is one artifact on its way to disk, or a manifest.
+// storing is one artifact on its way to disk, or a manifest, or header files alone.
 type storing struct {
 	entry   *store.Entry
 	explain bool                  // say what the nearest entry is, before this one is there
 	unlock  func()                // ends the build lock; may be nil
 	headers map[key.Digest][]byte // contents of header files, as far as they are at hand
+	kept    map[key.Digest]bool   // those that went before; see Cache.keepHeaders
 	was     key.Digest            // of the image before header files changed; zero: not known
 
 	decision *decision // to be told when the nearest entry is known; may be nil
 
-	manifest []byte // entry is nil
+	manifest []byte // entry is nil; so it is where there are header files alone
 	name     key.Digest
 }
 
@@ -117,6 +118,10 @@ func (s *storer) store(w storing) {
 		defer w.unlock()
 	}
 	ctx := context.Background()
+	if w.entry == nil && w.manifest == nil {
+		s.c.disk.PutHeaders(ctx, w.headers)
+		return
+	}
 	if w.entry == nil {
 		if err := s.c.disk.PutManifest(ctx, w.name, w.manifest); err != nil {
 			on(s.c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not kept", "reason", err.Error()) })
@@ -127,7 +132,7 @@ func (s *storer) store(w storing) {
 	if w.explain {
 		w.decision.tell(s.explain(ctx, w))
 	}
-	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers)
+	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers, w.kept)
 	if w.entry.Artifact == nil { // another process's to make
 		s.c.disk.PutHeaders(ctx, w.entry.Headers)
 		return

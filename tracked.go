@@ -9,10 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -42,6 +44,9 @@ type tracked struct {
 	// contents of the files, until somebody takes them; nil where they were not
 	// read.
 	contents atomic.Pointer[map[key.Digest][]byte]
+
+	// kept are those that somebody took to keep them while the program is built.
+	kept atomic.Pointer[map[key.Digest]bool]
 }
 
 // manifest is one with its name, and the unit that it is of.
@@ -75,6 +80,37 @@ func (t *tracked) take() map[key.Digest][]byte {
 	}
 	if c := t.contents.Swap(nil); c != nil {
 		return *c
+	}
+	return nil
+}
+
+// keepHeaders has the contents of header files written while the compiler compiles what
+// they are of, on another processor: a process may end soon after, and its artifact
+// should not have to wait for a thousand files.
+func (c *Cache) keepHeaders(t *tracked) {
+	mode := c.settings.Mode
+	if !c.writes() || mode != settings.ModeOn && mode != settings.ModeRefresh || c.settings.MinBuildTime > 0 || runtime.GOMAXPROCS(0) == 1 {
+		return
+	}
+	contents := t.take()
+	if len(contents) == 0 {
+		return
+	}
+	kept := make(map[key.Digest]bool, len(contents))
+	for d := range contents {
+		kept[d] = true
+	}
+	t.kept.Store(&kept)
+	c.storer.add(storing{headers: contents})
+}
+
+// keptHeaders are those that keepHeaders has had written.
+func (t *tracked) keptHeaders() map[key.Digest]bool {
+	if t == nil {
+		return nil
+	}
+	if kept := t.kept.Load(); kept != nil {
+		return *kept
 	}
 	return nil
 }
@@ -228,8 +264,8 @@ func (c *Cache) checkUnit(m *manifest) (before *key.Unit, why string) {
 
 // headerContents returns the contents of the header files of a recipe that the
 // disk tier does not have, from those at hand or from the files themselves, if
-// they are still the same.
-func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte) map[key.Digest][]byte {
+// they are still the same. kept are written already.
+func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte, kept map[key.Digest]bool) map[key.Digest][]byte {
 	if !r.Image.ReadsFiles() {
 		return nil
 	}
@@ -240,7 +276,7 @@ func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte) map[
 				all[f.Digest] = content
 				continue
 			}
-			if _, ok := all[f.Digest]; ok || c.disk.HasHeader(f.Digest, f.Size) {
+			if _, ok := all[f.Digest]; ok || kept[f.Digest] || c.disk.HasHeader(f.Digest, f.Size) {
 				continue
 			}
 			content, err := readHeader(f)

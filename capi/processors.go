@@ -16,10 +16,12 @@ const mostProcessors = 8
 // useProcessors has the runtime use more than the one that it begins with
 // (overlay/processors.go.txt), when the first program is there: all else stands still for
 // that, if only for microseconds.
-var useProcessors = sync.OnceFunc(func() {
-	time.AfterFunc(firstProgram, func() {
-		if _, decided := syscall.Getenv("GOMAXPROCS"); !decided { // by the user
-			goruntime.GOMAXPROCS(min(goruntime.NumCPU(), mostProcessors))
-		}
-	})
+var useProcessors = sync.OnceFunc(func() { time.AfterFunc(firstProgram, useProcessorsNow) })
+
+// useProcessorsNow is for a program that is not there: its header files, which may be a
+// thousand, are looked through before it is compiled.
+var useProcessorsNow = sync.OnceFunc(func() {
+	if _, decided := syscall.Getenv("GOMAXPROCS"); !decided { // by the user
+		goruntime.GOMAXPROCS(min(goruntime.NumCPU(), mostProcessors))
+	}
 })

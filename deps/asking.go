@@ -3,8 +3,11 @@ package deps
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -131,7 +134,48 @@ func asked(list []token, found map[wanted]bool) error {
 // askedInCode refuses a macro that asks for files and stands in code: old
 // compilers let it.
 func (t *tracker) askedInCode() error {
-	for _, n := range t.order {
+	if len(t.asking) == 0 {
+		return nil
+	}
+	// Some at a time, so that an idle processor takes what a busy one leaves.
+	const some = 16
+	var next atomic.Int64
+	var all sync.WaitGroup
+	errs := make([]error, min(runtime.GOMAXPROCS(0), mostFetchers, len(t.order)/some+1))
+	for i := range errs {
+		look := func() {
+			for errs[i] == nil {
+				from := int(next.Add(some)) - some
+				if from >= len(t.order) {
+					return
+				}
+				errs[i] = t.askedInCodeOf(t.order[from:min(from+some, len(t.order))])
+			}
+		}
+		if i == len(errs)-1 {
+			look()
+		} else {
+			all.Go(func() {
+				defer func() {
+					if v := recover(); v != nil {
+						errs[i] = fmt.Errorf("panic: %v", v)
+					}
+				}()
+				look()
+			})
+		}
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tracker) askedInCodeOf(list []*node) error {
+	for _, n := range list {
 		if err := t.disk.inTime(); err != nil {
 			return err
 		}

@@ -22,6 +22,8 @@ const (
 	// maxTime is how long the files of one unit are looked for. A file system
 	// that does not answer at all takes longer.
 	maxTime = 5 * time.Second
+	// findsInTime is how many names are looked for between two looks at the clock.
+	findsInTime = 8
 )
 
 var (
@@ -51,6 +53,7 @@ type disk struct {
 	files  map[inode]*file
 	probes map[probe]bool // what has to be as it was, besides the files read
 	bytes  int64
+	finds  int
 	until  time.Time
 }
 
@@ -105,8 +108,10 @@ func (d *disk) at(path string) *spot {
 // find looks for a header file of a name in a directory. It returns its path,
 // or "" where there is none, which it notes.
 func (d *disk) find(dir, name string) (string, error) {
-	if err := d.inTime(); err != nil {
-		return "", err
+	if d.finds++; d.finds%findsInTime == 0 { // the clock takes as long as a short look
+		if err := d.inTime(); err != nil {
+			return "", err
+		}
 	}
 	if dir != "/" {
 		// As long as a directory on the way is missing, nothing else has to be
@@ -217,7 +222,11 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	if err := d.inTime(); err != nil {
 		return nil, err
 	}
-	if f := d.memory.get(s, t); f != nil && f.stamp.size <= maxBytes-d.bytes {
+	f, done := d.memory.get(s, t)
+	if done != nil {
+		defer done()
+	}
+	if f != nil && f.stamp.size <= maxBytes-d.bytes {
 		d.bytes += f.stamp.size
 		s.file = f
 		d.files[f.stamp.inode] = f
@@ -231,12 +240,23 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 		return nil, fmt.Errorf("%s: %w", path, errChanging)
 	}
 	d.bytes += st.size
-	noted := traces{ptx: t.ptx, raw: t.raw}
-	s.file = &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan(content, &noted)}
-	t.add(&noted)
+	s.file = newFile(content, st)
+	noted := s.file.scan(t)
+	t.add(noted)
 	d.files[st.inode] = s.file
-	d.memory.put(s, s.file, &noted)
+	d.memory.put(s, s.file, noted)
 	return s.file, nil
+}
+
+func newFile(content []byte, st stamp) *file {
+	return &file{digest: sha256.Sum256(content), content: content, stamp: st}
+}
+
+// scan looks through the file as t says, and returns what it notes.
+func (f *file) scan(t *traces) *traces {
+	noted := &traces{ptx: t.ptx, raw: t.raw}
+	f.src = scan(f.content, noted)
+	return noted
 }
 
 // parent returns the directory of an absolute path.

@@ -12,6 +12,7 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	files map[memoryKey]*remembered
+	busy  map[memoryKey]chan struct{} // files that are being read, until the channel is closed
 	bytes int64
 	clear *time.Timer
 }
@@ -34,41 +35,93 @@ type remembered struct {
 	traces traces
 }
 
-// get returns a file that is there, and adds what its scan noted to t.
-func (m *memory) get(s *spot, t *traces) *file {
+// get returns a file that is there, or is being fetched, and adds what its scan noted to
+// t. Where there is none the caller reads it, and ends with done, which may be nil:
+// nobody else reads it meanwhile.
+func (m *memory) get(s *spot, t *traces) (f *file, done func()) {
 	if m == nil || !s.settled {
-		return nil
+		return nil, nil
 	}
-	m.mu.Lock()
-	r := m.files[memoryKey{s.stamp, t.raw}]
-	m.mu.Unlock()
+	k := memoryKey{s.stamp, t.raw}
+	r, done, busy := m.claim(k)
+	if busy != nil {
+		<-busy
+		r, done, _ = m.claim(k)
+	}
 	if r == nil {
-		return nil
+		return nil, done
 	}
 	t.add(&r.traces)
-	return r.file
+	return r.file, nil
 }
 
-// put keeps a file, if a later change of it would show.
-func (m *memory) put(s *spot, f *file, noted *traces) {
+// claim returns a file that is there, or who is reading it; else the caller is, until it
+// calls done.
+func (m *memory) claim(k memoryKey) (r *remembered, done func(), busy chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r = m.files[k]; r != nil {
+		return r, nil, nil
+	}
+	if busy = m.busy[k]; busy != nil {
+		return nil, nil, busy
+	}
+	if m.busy == nil {
+		m.busy = make(map[memoryKey]chan struct{})
+	}
+	mine := make(chan struct{})
+	m.busy[k] = mine
+	return nil, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.busy, k)
+		close(mine)
+	}, nil
+}
+
+// fetch puts a file there that read returns, unless it is there, or somebody else reads
+// it, who follows its lines. It returns its source, or nil; ok is false if there is no
+// room for it.
+func (m *memory) fetch(s *spot, kind *traces, read func() *file) (src *source, ok bool) {
+	if !s.settled {
+		return nil, true
+	}
+	r, done, _ := m.claim(memoryKey{s.stamp, kind.raw})
+	switch {
+	case r != nil:
+		return r.src, true
+	case done == nil:
+		return nil, true
+	}
+	defer done()
+	f := read()
+	if f == nil {
+		return nil, true
+	}
+	noted := f.scan(kind)
+	return f.src, m.put(s, f, noted)
+}
+
+// put keeps a file, if a later change of it would show and there is room.
+func (m *memory) put(s *spot, f *file, noted *traces) bool {
 	size := int64(len(f.content) + len(f.src.text))
 	if m == nil || !s.settled || size > maxRemembered/8 {
-		return
+		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes+size > maxRemembered {
-		return
+		return false
 	}
 	if m.files == nil {
 		m.files = make(map[memoryKey]*remembered)
 	}
 	k := memoryKey{s.stamp, noted.raw}
-	if m.files[k] != nil {
-		return
+	if m.files[k] == nil {
+		m.files[k] = &remembered{f, *noted}
+		m.bytes += size
 	}
-	m.files[k] = &remembered{f, *noted}
-	m.bytes += size
+	return true
 }
 
 // used says that the memory was of use, or may soon be.

@@ -67,8 +67,10 @@ func counts(name []byte) bool {
 	if len(name) > longest {
 		return false
 	}
-	if len(name) > 1 && pairs[name[0]][name[1]/64]&(1<<(name[1]%64)) == 0 {
-		return false
+	for i := 1; i < len(name); i++ {
+		if pairs[name[i-1]][name[i]/64]&(1<<(name[i]%64)) == 0 {
+			return false
+		}
 	}
 	return strings.Contains(counting, string(name))
 }

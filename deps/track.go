@@ -64,6 +64,7 @@ type tracker struct {
 	quotes int      // so many of them are for #include "…" alone
 
 	disk   *disk
+	ahead  *fetcher // nil: nobody reads ahead
 	traces traces
 	names  *names
 	nodes  map[place]*node
@@ -110,6 +111,7 @@ func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
 	defer t.disk.memory.used()
+	defer func() { t.ahead.end() }()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -163,6 +165,7 @@ func (t *tracker) prepare() error {
 		return err
 	}
 	t.names.options(t.words)
+	t.ahead = newFetcher(t)
 	main := &node{place: place{at: nowhere}, src: scan(t.unit.Code, &t.traces)}
 	t.add(main)
 	return main.src.reason.error()
@@ -223,6 +226,7 @@ func (t *tracker) add(n *node) {
 	n.targets = make([][]target, len(n.src.lines))
 	t.nodes[n.place] = n
 	t.order = append(t.order, n)
+	t.ahead.follow(t.home(n), n.src)
 	for _, d := range n.src.macros {
 		t.names.free[d.name] = true
 		t.names.define(d.name, &macro{text: n.src.text, at: d.at})

@@ -15,11 +15,16 @@ type Layer struct {
 	guest   *guest.Guest
 	pools   pools
 	tickets guest.Tickets[Ticket]
+	missed  func() // see Options
 }
 
 // Options configure Open.
 type Options struct {
 	Cache kernstash.Options // Lenient is set
+
+	// Missed is called when a program is not there, before its header files are looked
+	// for and it is compiled; may be nil.
+	Missed func()
 }
 
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
@@ -29,7 +34,7 @@ func Open(o Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{guest: g}, nil
+	return &Layer{guest: g, missed: o.Missed}, nil
 }
 
 // Cache returns the cache, for its statistics.
@@ -79,6 +84,9 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		} // else the core finds that out, too
 	}
 	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
+	if l.missed != nil {
+		l.missed()
+	}
 	if !l.tickets.Add(t, &t.id) {
 		return nil, pass(p.door, stats.PassedBusy, "too many programs at once"), true
 	}
