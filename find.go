@@ -15,9 +15,16 @@ import (
 // find asks the disk tier, then its layers. A nil entry is a miss, for the
 // reason that is returned with it.
 func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from *disk.Store, reason stats.Counter) {
+	return c.findBy(ctx, k, (*disk.Store).Get)
+}
+
+// findBy is find with the method that gets the entry.
+func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, context.Context, key.Key) (*store.Entry, error)) (
+	e *store.Entry, from *disk.Store, reason stats.Counter,
+) {
 	reason = stats.MissTierOff
 	for i, s := range c.stores() {
-		entry, err := s.Get(ctx, k)
+		entry, err := get(s, ctx, k)
 		if err == nil {
 			return entry, s, 0
 		}

@@ -2,12 +2,14 @@ package kernstash
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Found is a stored artifact of a request for one group of equal devices.
@@ -23,7 +25,40 @@ type Found struct {
 // programs and counts no hits; who restores them says so with Restored. With none,
 // ask with Program.
 func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
-	c := x.cache
+	return x.glance(ctx, r, false)
+}
+
+// GlanceFirst is Glance for who restores from the first binary of an artifact: the
+// others may be left unread, as its Rest, for which there is [Context.Rest].
+func (x *Context[P, K]) GlanceFirst(ctx context.Context, r Request) []Found {
+	return x.glance(ctx, r, true)
+}
+
+// Rest returns the binaries that GlanceFirst left unread in what it found, in their
+// order, in memory of the caller's. They may be gone by now, or replaced: then the
+// error wraps [store.ErrNotFound].
+func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary, err error) {
+	if len(f.Artifact.Rest) == 0 {
+		return nil, nil
+	}
+	if !x.enter() {
+		return nil, ErrClosed
+	}
+	defer x.building.Done()
+	err = store.ErrNotFound
+	for _, s := range x.cache.stores() {
+		if rest, err = s.GetRest(ctx, f.Job.Key, f.Artifact); err == nil {
+			return rest, nil
+		}
+	}
+	return nil, fmt.Errorf("read the rest of an artifact: %w", err)
+}
+
+func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Found {
+	c, get := x.cache, (*disk.Store).Get
+	if first {
+		get = (*disk.Store).GetFirst
+	}
 	if c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
 		return nil
 	}
@@ -45,11 +80,11 @@ func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
 			return nil
 		}
 		job := Job{Devices: devices, Recipe: recipe, Key: recipe.Key()}
-		if a := c.recent.take(job.Key); a != nil {
+		if a := c.recent.take(job.Key, first); a != nil {
 			all = append(all, Found{job, a})
 			continue
 		}
-		entry, _, _ := c.find(ctx, job.Key)
+		entry, _, _ := c.findBy(ctx, job.Key, get)
 		if entry == nil {
 			return nil
 		}

@@ -28,13 +28,16 @@ const (
 	recentLeast = 64 << 10
 )
 
-func (r *recent) take(k key.Key) *store.Artifact {
+// take returns the artifact of a key; nil: it is not kept, or not all of it, and
+// first does not say that the first binary will do.
+func (r *recent) take(k key.Key, first bool) *store.Artifact {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.all[k]
-	if a != nil {
-		r.remove(k)
+	if a == nil || !first && len(a.Rest) > 0 {
+		return nil
 	}
+	r.remove(k)
 	return a
 }
 

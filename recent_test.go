@@ -18,13 +18,13 @@ func TestRecent(t *testing.T) {
 	first := artifact(recentBytes/2, store.FormFinal)
 	r.put(k(1), first)
 	r.put(k(1), first) // by another thread
-	if r.bytes != recentBytes/2 || r.take(k(1)) != first || r.take(k(1)) != nil || r.bytes != 0 {
+	if r.bytes != recentBytes/2 || r.take(k(1), false) != first || r.take(k(1), false) != nil || r.bytes != 0 {
 		t.Errorf("one: %d bytes, %d kept; it is taken once", r.bytes, len(r.all))
 	}
 	r.put(k(1), first)
 	r.put(k(2), artifact(recentBytes/2, store.FormFinal))
 	r.put(k(3), artifact(recentLeast, store.FormFinal))
-	if r.take(k(1)) != nil || r.take(k(2)) == nil || r.take(k(3)) == nil || r.bytes != 0 || len(r.order) != 0 {
+	if r.take(k(1), false) != nil || r.take(k(2), false) == nil || r.take(k(3), false) == nil || r.bytes != 0 || len(r.order) != 0 {
 		t.Errorf("the oldest goes: %d bytes, %d kept", r.bytes, len(r.order))
 	}
 	r.put(k(4), artifact(recentLeast, store.FormIntermediate))
@@ -36,7 +36,7 @@ func TestRecent(t *testing.T) {
 	}
 	r.put(k(1), first)
 	r.clear()
-	if r.take(k(1)) != nil || r.bytes != 0 {
+	if r.take(k(1), false) != nil || r.bytes != 0 {
 		t.Error("not cleared")
 	}
 }

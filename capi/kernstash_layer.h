@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define KSL_ABI 3u
+#define KSL_ABI 4u
 
 /* A string or a piece of code, not terminated. data == NULL: there is none,
  * which is not the same as an empty one. */
@@ -143,7 +143,8 @@ typedef struct ksl_kernel {
 
 typedef struct ksl_artifact { /* what one device's part of a program is */
 	ksl_bytes binary; /* what to restore from, or what was built; none: a hole */
-	ksl_bytes answer; /* what CL_PROGRAM_BINARIES answers where that is another form; else none */
+	ksl_bytes answer; /* what CL_PROGRAM_BINARIES answers where that is another form; else none. A
+	                   * size without data: the function answer is to be asked for it. */
 	ksl_bytes log;
 	uint32_t nkernels;
 	const ksl_kernel *kernels;
@@ -159,7 +160,7 @@ typedef struct ksl_reply {
 	uint32_t nartifacts;           /* SERVE: the request's ndevices */
 	const ksl_artifact *artifacts; /* SERVE: in the request's order */
 	uint64_t ticket;               /* SERVE: for next and end; else 0 */
-	uint64_t program;              /* DONE: for launched and released, of KSL_COMPILE for links; 0: nobody wants to know */
+	uint64_t program;              /* DONE: for launched, answer and released, of KSL_COMPILE for links; 0: nobody wants to know */
 	const char *reason;            /* PASS: why, for traces; else NULL */
 } ksl_reply;
 
@@ -195,6 +196,11 @@ typedef struct ksl_api {
 	 * NULL), before the driver's call. */
 	void (*launched)(uint64_t program, const char *kernel, uint32_t dimensions,
 		const size_t *offset, const size_t *global, const size_t *local);
+
+	/* Writes the binary that CL_PROGRAM_BINARIES answers for the device at a place of
+	 * the request, whose artifact had size bytes of it and no data, to to. 0: it is
+	 * gone from the cache. Then the driver has to build the program to be asked. */
+	uint32_t (*answer)(uint64_t program, uint32_t device, void *to, size_t size);
 
 	/* The application has given the program, or the compiled unit, up. */
 	void (*released)(uint64_t program);

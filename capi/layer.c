@@ -18,6 +18,7 @@ void ksl_go_next(void *call);
 void ksl_go_wait(void *call);
 void ksl_go_end(void *call);
 void ksl_go_launched(void *call);
+void ksl_go_answer(void *call);
 void ksl_go_released(void *call);
 void ksl_go_passed(void *call);
 
@@ -81,6 +82,13 @@ static void launched(uint64_t program, const char *kernel, uint32_t dimensions, 
 		ks_enter(ksl_go_launched, &c);
 }
 
+static uint32_t answer(uint64_t program, uint32_t device, void *to, size_t size)
+{
+	struct ksl_answer_call c = {.program = program, .to = to, .size = size, .device = device};
+
+	return program != 0 && to && ks_enter(ksl_go_answer, &c) && c.written;
+}
+
 static void released(uint64_t program)
 {
 	struct ksl_number_call c = {program};
@@ -104,6 +112,7 @@ static const ksl_api api = {
 	.next = next,
 	.end = end,
 	.launched = launched,
+	.answer = answer,
 	.released = released,
 	.passed = passed,
 };

@@ -165,6 +165,20 @@ func ksl_go_launched(arg unsafe.Pointer) {
 	})
 }
 
+//export ksl_go_answer
+func ksl_go_answer(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_answer_call)(arg)
+	c.written = 0
+	guardLayer(nil, func() {
+		used()
+		code := theLayer.Answer(uint64(c.program), int(c.device))
+		if len(code) > 0 && C.size_t(len(code)) == c.size {
+			copy(unsafe.Slice((*byte)(c.to), len(code)), code)
+			c.written = 1
+		}
+	})
+}
+
 //export ksl_go_released
 func ksl_go_released(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_number_call)(arg)

@@ -26,6 +26,14 @@ struct ksl_launch_call {
 	uint32_t dimensions;
 };
 
+struct ksl_answer_call {
+	uint64_t program;
+	void *to;
+	size_t size;
+	uint32_t device;
+	uint32_t written; /* whether it was */
+};
+
 struct ksl_passed_call {
 	const char *reason;
 };

@@ -71,6 +71,9 @@ func (w *layerWriter) artifact(to *C.ksl_artifact, a *layer.Artifact) {
 		return // a hole
 	}
 	to.binary, to.answer, to.log = w.bytes(a.Binary), w.bytes(a.Answer), w.string(a.Log)
+	if a.Unread > 0 {
+		to.answer.size = C.size_t(a.Unread)
+	}
 	first := len(w.kernels)
 	for i := range a.Kernels {
 		w.kernels = append(w.kernels, w.kernel(&a.Kernels[i]))

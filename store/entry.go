@@ -33,6 +33,10 @@ type Artifact struct {
 	// makes code at the first launch of each local size: sorted, each once.
 	// Empty where all code is there.
 	Variants []string
+
+	// Rest are the binaries behind the first where they were left unread. Such an
+	// artifact cannot be stored.
+	Rest []Unread
 }
 
 // Form says what kind of code a binary is.
@@ -63,6 +67,13 @@ type Binary struct {
 	Data []byte
 }
 
+// Unread is a binary that was not read.
+type Unread struct {
+	Form   Form
+	Size   int64      // bytes
+	Digest key.Digest // SHA-256 of its code
+}
+
 // Kernel describes a kernel of a program.
 type Kernel struct {
 	Name       string
@@ -76,7 +87,7 @@ type Arg struct {
 	Address, Access, TypeQual uint64
 }
 
-// Size returns the bytes of all binaries.
+// Size returns the bytes of all binaries that were read.
 func (a *Artifact) Size() int64 {
 	var n int64
 	for _, b := range a.Binaries {

@@ -24,17 +24,16 @@ func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
 	if err := Check(a); err != nil {
 		return Bin{}, err
 	}
-	b := make([]byte, FixedBytes, FixedBytes+16*len(a.Binaries)+128*len(a.Kernels)+256)
+	b := make([]byte, FixedBytes, FixedBytes+binaryBytes*len(a.Binaries)+128*len(a.Kernels)+256)
 	le := binary.LittleEndian
 	payload := int64(len(a.Log))
-	digest := sha256.New()
-	digest.Write([]byte(a.Log))
 	for _, bin := range a.Binaries {
 		b = le.AppendUint32(b, uint32(bin.Form))
 		b = le.AppendUint32(b, 0)
 		b = le.AppendUint64(b, uint64(len(bin.Data)))
+		digest := sha256.Sum256(bin.Data)
+		b = append(b, digest[:]...)
 		payload += int64(len(bin.Data))
-		digest.Write(bin.Data)
 	}
 	for _, v := range a.Variants {
 		b = appendText(b, v)
@@ -55,7 +54,8 @@ func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
 	le.PutUint64(b[176:], uint64(createdNanos(a.Created)))
 	le.PutUint64(b[184:], uint64(max(a.Cost, 0)))
 	le.PutUint64(b[192:], uint64(payload))
-	digest.Sum(b[200:200])
+	log := sha256.Sum256([]byte(a.Log))
+	copy(b[200:], log[:])
 	le.PutUint32(b[232:], uint32(len(a.Log)))
 	le.PutUint32(b[236:], uint32(len(a.Binaries)))
 	le.PutUint32(b[240:], uint32(len(a.Variants)))
@@ -85,8 +85,11 @@ func createdNanos(t time.Time) int64 {
 // Check says whether an artifact can be encoded, as far as that can be told
 // without doing it. Its errors wrap ErrEncode.
 func Check(a *store.Artifact) error {
-	if len(a.Binaries) == 0 {
+	switch {
+	case len(a.Binaries) == 0:
 		return fmt.Errorf("artifact without code: %w", ErrEncode)
+	case len(a.Rest) > 0:
+		return fmt.Errorf("artifact of which %d binaries were not read: %w", len(a.Rest), ErrEncode)
 	}
 	for i, b := range a.Binaries {
 		if len(b.Data) == 0 {
@@ -104,25 +107,63 @@ func Check(a *store.Artifact) error {
 	return nil
 }
 
-// DecodeBin reads a whole .bin and checks both digests. The artifact's code
+// DecodeBin reads a whole .bin and checks all digests. The artifact's code
 // shares memory with b.
 func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
 	h, err := ParseHeader(b, int64(len(b)))
 	if err != nil {
 		return nil, nil, err
 	}
-	rest := b[h.HeaderBytes:]
-	if sha256.Sum256(rest) != h.payloadDigest {
-		return nil, nil, ErrDigest
-	}
-	a := &store.Artifact{
-		Binaries: make([]store.Binary, len(h.Binaries)), Log: string(rest[:h.LogBytes]),
-		Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
-	}
-	rest = rest[h.LogBytes:]
-	for i, bin := range h.Binaries {
-		a.Binaries[i] = store.Binary{Form: bin.Form, Data: rest[:bin.Size:bin.Size]}
-		rest = rest[bin.Size:]
+	a, err := h.artifact(b, len(h.Binaries))
+	if err != nil {
+		return nil, nil, err
 	}
 	return h, a, nil
+}
+
+// DecodeFirst reads the header, the build log and the first binary, FirstBytes
+// at the start of a file of size bytes, and checks their digests. The other
+// binaries are the artifact's rest.
+func DecodeFirst(b []byte, size int64) (*Header, *store.Artifact, error) {
+	h, err := ParseHeader(b, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	if int64(len(b)) < h.FirstBytes() {
+		return nil, nil, ErrTruncated
+	}
+	a, err := h.artifact(b, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h, a, nil
+}
+
+// FirstBytes is where the first binary ends.
+func (h *Header) FirstBytes() int64 { return h.HeaderBytes + h.LogBytes + h.Binaries[0].Size }
+
+// artifact returns what b, which begins with the header, holds, with the first n
+// binaries.
+func (h *Header) artifact(b []byte, n int) (*store.Artifact, error) {
+	b = b[h.HeaderBytes:]
+	if sha256.Sum256(b[:h.LogBytes]) != h.logDigest {
+		return nil, ErrDigest
+	}
+	a := &store.Artifact{
+		Binaries: make([]store.Binary, n), Log: string(b[:h.LogBytes]),
+		Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
+	}
+	b = b[h.LogBytes:]
+	for i, bin := range h.Binaries {
+		if i >= n {
+			a.Rest = append(a.Rest, store.Unread{Form: bin.Form, Size: bin.Size, Digest: bin.Digest})
+			continue
+		}
+		a.Binaries[i] = store.Binary{Form: bin.Form, Data: b[:bin.Size:bin.Size]}
+		if sha256.Sum256(a.Binaries[i].Data) != bin.Digest {
+			return nil, ErrDigest
+		}
+		b = b[bin.Size:]
+	}
+	return a, nil
 }

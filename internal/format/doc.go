@@ -15,7 +15,7 @@ import (
 
 // Version is the format version of both files that this package writes and
 // reads.
-const Version = 2
+const Version = 3
 
 // MaxSize is the largest file, in bytes.
 const MaxSize = 4 << 30

@@ -54,15 +54,15 @@ func TestDocumentDescribesBin(t *testing.T) {
 	version, h := c.u32(), c.u32()
 	keys := c.take(160)
 	created, cost, p := int64(c.u64()), int64(c.u64()), c.u64()
-	payloadSum := c.take(32)
+	logSum := c.take(32)
 	l, binaries, variants, kernels, zero := c.u32(), c.u32(), c.u32(), c.u32(), c.u64()
-	if version != 2 || zero != 0 || uint64(len(file)) != h+p {
+	if version != 3 || zero != 0 || uint64(len(file)) != h+p {
 		t.Errorf("version %d, zero %d, %d bytes of header, %d of payload, %d of file", version, zero, h, p, len(file))
 	}
 	if !bytes.Equal(keys, bytes.Join([][]byte{k.Device[:], k.Image[:], k.Constants[:], k.Options[:], k.Sum[:]}, nil)) {
 		t.Error("another key")
 	}
-	if !bytes.Equal(sha(file[:h-32]), file[h-32:h]) || !bytes.Equal(sha(file[h:]), payloadSum) {
+	if !bytes.Equal(sha(file[:h-32]), file[h-32:h]) || !bytes.Equal(sha(file[h:h+l]), logSum) {
 		t.Error("a digest is not over what the document says")
 	}
 	got := &store.Artifact{Log: string(file[h : h+l])}
@@ -75,6 +75,9 @@ func TestDocumentDescribesBin(t *testing.T) {
 		form, pad, n := c.u32(), c.u32(), c.u64()
 		if pad != 0 {
 			t.Error("the second number of a binary is not 0")
+		}
+		if !bytes.Equal(c.take(32), sha(code[:n])) {
+			t.Error("the digest of a binary is not over its code")
 		}
 		got.Binaries = append(got.Binaries, store.Binary{Form: store.Form(form), Data: code[:n]})
 		code = code[n:]
@@ -166,7 +169,7 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 		t.Errorf("magic %q", m)
 	}
 	version, header, r, sum := c.u32(), c.u32(), c.u64(), c.take(32)
-	if version != 2 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
+	if version != 3 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
 		t.Errorf("version %d, header %d, recipe %d, file %d", version, header, r, len(file))
 	}
 	tag := "kernstash recipe\x00"
@@ -247,7 +250,7 @@ func TestDocumentNamesTheConstants(t *testing.T) {
 			t.Errorf("docs/FORMAT.md does not say %q", want)
 		}
 	}
-	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 2 || key.Schema != 2 {
+	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 3 || key.Schema != 2 {
 		t.Error("docs/FORMAT.md says other bounds")
 	}
 }

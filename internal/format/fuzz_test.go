@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
@@ -14,8 +15,19 @@ func reseal(b []byte) {
 	if err != nil || f.HeaderBytes > int64(len(b)) {
 		return
 	}
-	payload := sha256.Sum256(b[f.HeaderBytes:])
-	copy(b[200:], payload[:])
+	code := b[f.HeaderBytes:]
+	seal := func(at, size int64) {
+		if size < 0 || size > int64(len(code)) || at > f.HeaderBytes-2*digestBytes {
+			return
+		}
+		sum := sha256.Sum256(code[:size])
+		copy(b[at:], sum[:])
+		code = code[size:]
+	}
+	seal(200, f.LogBytes)
+	for at := int64(FixedBytes); at < FixedBytes+binaryBytes*int64(f.Binaries) && at+binaryBytes <= f.HeaderBytes; at += binaryBytes {
+		seal(at+16, int64(binary.LittleEndian.Uint64(b[at+8:])))
+	}
 	header := sha256.Sum256(b[:f.HeaderBytes-digestBytes])
 	copy(b[f.HeaderBytes-digestBytes:], header[:])
 }

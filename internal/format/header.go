@@ -20,6 +20,7 @@ const (
 	FixedBytes = 256
 
 	digestBytes = sha256.Size
+	binaryBytes = 16 + digestBytes
 	minHeader   = FixedBytes + digestBytes
 
 	// MaxHeader bounds the header with its lists.
@@ -35,31 +36,32 @@ type Header struct {
 	Variants []string     // sorted, each once
 	Kernels  []store.Kernel
 
-	LogBytes      int64
-	HeaderBytes   int64
-	PayloadBytes  int64
-	payloadDigest key.Digest
+	LogBytes     int64
+	HeaderBytes  int64
+	PayloadBytes int64
+	logDigest    key.Digest
 }
 
 // BinaryInfo is a binary without its code.
 type BinaryInfo struct {
-	Form store.Form
-	Size int64 // over 0
+	Form   store.Form
+	Size   int64      // over 0
+	Digest key.Digest // SHA-256 of its code
 }
 
 // Fixed is what the fixed part of a header tells, before its digest can be
 // checked.
 type Fixed struct {
-	Key           key.Key
-	Created       int64 // nanoseconds since 1970, 0: not known
-	Cost          int64 // nanoseconds
-	HeaderBytes   int64
-	PayloadBytes  int64
-	PayloadDigest key.Digest
-	LogBytes      int64
-	Binaries      uint32
-	Variants      uint32
-	Kernels       uint32
+	Key          key.Key
+	Created      int64 // nanoseconds since 1970, 0: not known
+	Cost         int64 // nanoseconds
+	HeaderBytes  int64
+	PayloadBytes int64
+	LogDigest    key.Digest
+	LogBytes     int64
+	Binaries     uint32
+	Variants     uint32
+	Kernels      uint32
 }
 
 // ParseFixed reads the fixed part of a header, b, from a file of size bytes.
@@ -79,7 +81,7 @@ func ParseFixed(b []byte, size int64) (Fixed, error) {
 	}
 	f.Created = int64(le.Uint64(b[176:]))
 	cost, payload := le.Uint64(b[184:]), le.Uint64(b[192:])
-	copy(f.PayloadDigest[:], b[200:])
+	copy(f.LogDigest[:], b[200:])
 	f.LogBytes = int64(le.Uint32(b[232:]))
 	f.Binaries, f.Variants, f.Kernels = le.Uint32(b[236:]), le.Uint32(b[240:]), le.Uint32(b[244:])
 	switch {
@@ -132,7 +134,7 @@ func ParseHeader(b []byte, size int64) (*Header, error) {
 	}
 	h := &Header{
 		Key: f.Key, Cost: time.Duration(f.Cost), LogBytes: f.LogBytes,
-		HeaderBytes: f.HeaderBytes, PayloadBytes: f.PayloadBytes, payloadDigest: f.PayloadDigest,
+		HeaderBytes: f.HeaderBytes, PayloadBytes: f.PayloadBytes, logDigest: f.LogDigest,
 	}
 	if f.Created != 0 {
 		h.Created = time.Unix(0, f.Created).UTC()
@@ -143,14 +145,15 @@ func ParseHeader(b []byte, size int64) (*Header, error) {
 func (h *Header) parseLists(b []byte, f Fixed) error {
 	r := listReader{rest: b, text: string(b)}
 	code := uint64(f.LogBytes)
-	h.Binaries = make([]BinaryInfo, r.count(f.Binaries, 16))
+	h.Binaries = make([]BinaryInfo, r.count(f.Binaries, binaryBytes))
 	for i := range h.Binaries {
 		form, zero, n := r.u32(), r.u32(), r.u64()
+		digest := r.digest()
 		if form < uint32(store.FormIntermediate) || form > uint32(store.FormFinal) || zero != 0 || n == 0 || n > MaxSize {
 			r.fail("binary %d", i)
 		}
 		code += n
-		h.Binaries[i] = BinaryInfo{store.Form(form), int64(n)}
+		h.Binaries[i] = BinaryInfo{store.Form(form), int64(n), digest}
 	}
 	if n := r.count(f.Variants, 4); n > 0 {
 		h.Variants = make([]string, n)

@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/binary"
 
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -44,6 +45,11 @@ func (r *listReader) u64() uint64 {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
+}
+
+func (r *listReader) digest() (d key.Digest) {
+	copy(d[:], r.take(digestBytes))
+	return d
 }
 
 func (r *listReader) str() string {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"slices"
@@ -16,62 +17,95 @@ import (
 // Get returns the entry of k; see [store.Store]. A hit opens one file, reads
 // it and checks its digests. Damage that it meets is counted.
 func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
+	return s.getPart(ctx, &k, whole)
+}
+
+// GetFirst is Get for who needs only the first binary: where the others are large
+// they are left unread and unchecked, as the artifact's Rest. GetRest reads them.
+func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
+	return s.getPart(ctx, &k, first)
+}
+
+// GetRest returns the binaries that GetFirst left unread in an artifact of k, in
+// their order, in memory of the caller's. They are the same bytes: an entry that was
+// replaced since is a miss, and one whose rest is damaged is removed.
+func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]store.Binary, error) {
+	e, err := s.Get(ctx, k)
+	if err != nil {
+		if isCorrupt(err) {
+			// Its first binary hits, so nobody would store it anew.
+			_ = s.Delete(ctx, k)
+		}
+		return nil, err
+	}
+	rest := e.Artifact.Binaries[1:]
+	same := len(rest) == len(a.Rest)
+	for i := 0; same && i < len(rest); i++ {
+		same = rest[i].Form == a.Rest[i].Form && sha256.Sum256(rest[i].Data) == a.Rest[i].Digest
+	}
+	if !same {
+		return nil, miss(errReplaced)
+	}
+	return rest, nil
+}
+
+func (s *Store) getPart(ctx context.Context, k *key.Key, p part) (*store.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, miss(err)
 	}
-	e, gone, err := s.get(&k)
+	e, gone, err := s.get(k, p)
 	if gone { // somebody may have made another root
-		e, _, err = s.get(&k)
+		e, _, err = s.get(k, p)
 	}
 	return e, err
 }
 
 // get is Get in the root as it is open. gone says that it was removed.
-func (s *Store) get(k *key.Key) (e *store.Entry, gone bool, err error) {
+func (s *Store) get(k *key.Key, p part) (e *store.Entry, gone bool, err error) {
 	r, err := s.acquire(false)
 	if err != nil {
 		return nil, false, miss(err)
 	}
 	defer r.release()
 	path := s.firstPath(k)
-	if e, err = s.getFile(r.dir, path, k); err == nil {
+	if e, err = s.getFile(r.dir, path, k, p); err == nil {
 		return e, false, nil
 	}
-	return s.getOther(r, k, wrapPath(path, err))
+	return s.getOther(r, k, p, wrapPath(path, err))
 }
 
 // getOther looks at the other numbers of the leaf directory, after 0 gave
-// first. It never stops at a gap: eviction makes them.
-func (s *Store) getOther(r *root, k *key.Key, first error) (e *store.Entry, gone bool, err error) {
+// before. It never stops at a gap: eviction makes them.
+func (s *Store) getOther(r *root, k *key.Key, p part, before error) (e *store.Entry, gone bool, err error) {
 	leaf, err := r.dir.OpenDir(s.names(*k).path())
 	if err != nil {
-		return nil, s.dropIfGone(r), miss(moreTelling(first, err))
+		return nil, s.dropIfGone(r), miss(moreTelling(before, err))
 	}
 	defer leaf.Close()
 	numbers, err := listNumbers(leaf)
 	if err != nil {
-		return nil, false, miss(moreTelling(first, err))
+		return nil, false, miss(moreTelling(before, err))
 	}
 	for _, n := range numbers {
 		if n == 0 {
 			continue
 		}
-		e, err := s.getFile(leaf, binName(n), k)
+		e, err := s.getFile(leaf, binName(n), k, p)
 		if err == nil {
 			return e, false, nil
 		}
-		first = moreTelling(first, wrapPath(binName(n), err))
+		before = moreTelling(before, wrapPath(binName(n), err))
 	}
-	return nil, false, miss(first)
+	return nil, false, miss(before)
 }
 
-func (s *Store) getFile(d beneath.Dir, path string, k *key.Key) (*store.Entry, error) {
+func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p part) (*store.Entry, error) {
 	f, info, err := s.openBin(d, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	_, a, err := readWhole(f, info, k)
+	_, a, err := readBin(f, info, k, p)
 	if err != nil {
 		if isCorrupt(err) {
 			s.count(stats.Corrupt, 1)
@@ -80,8 +114,16 @@ func (s *Store) getFile(d beneath.Dir, path string, k *key.Key) (*store.Entry, e
 		return nil, err
 	}
 	s.recordUse(f, k)
-	s.count(stats.DiskBytesRead, info.Size)
+	s.count(stats.DiskBytesRead, info.Size-unread(a))
 	return &store.Entry{Key: *k, Artifact: a}, nil
+}
+
+// unread returns the bytes of the binaries that were left unread.
+func unread(a *store.Artifact) (n int64) {
+	for _, r := range a.Rest {
+		n += r.Size
+	}
+	return n
 }
 
 func isCorrupt(err error) bool {

@@ -17,6 +17,7 @@ import (
 var (
 	errIrregular = errors.New("not a regular file of a trusted owner")
 	errCollision = errors.New("an entry of another key under the same names")
+	errReplaced  = errors.New("the entry was replaced")
 	errMisplaced = errors.New("an entry of a key that does not belong here")
 )
 
@@ -27,6 +28,18 @@ const atOnce = 1 << 20
 // headStart is what is read of a file whose header is wanted: most headers
 // are shorter.
 const headStart = 4096
+
+// part says what of an entry is wanted.
+type part bool
+
+const (
+	whole part = false
+	first part = true // no binaries behind the first, where that saves something
+)
+
+// restLeast is the size from which on a file is looked at for what can be left
+// unread.
+const restLeast = 128 << 10
 
 // openBin opens an entry and decides whether its file may be read at all.
 func (s *Store) openBin(d beneath.Dir, path string) (beneath.File, beneath.Info, error) {
@@ -41,10 +54,10 @@ func (s *Store) openBin(d beneath.Dir, path string) (beneath.File, beneath.Info,
 	return f, info, nil
 }
 
-// readWhole reads an entry completely. k, if not nil, is the key that it must
-// have.
-func readWhole(f beneath.File, info beneath.Info, k *key.Key) (*format.Header, *store.Artifact, error) {
-	if info.Size > atOnce {
+// readBin reads an entry. k, if not nil, is the key that it must have.
+func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Header, *store.Artifact, error) {
+	size := info.Size
+	if info.Size > atOnce || p == first && info.Size > restLeast {
 		h, err := readHeader(f, info)
 		if err != nil {
 			return nil, nil, err
@@ -52,12 +65,19 @@ func readWhole(f beneath.File, info beneath.Info, k *key.Key) (*format.Header, *
 		if k != nil && h.Key != *k {
 			return h, nil, errCollision
 		}
+		if p == first {
+			size = h.FirstBytes()
+		}
 	}
-	b := make([]byte, info.Size)
+	b := make([]byte, size)
 	if err := readFull(f, b); err != nil {
 		return nil, nil, err
 	}
-	h, a, err := format.DecodeBin(b)
+	decode := format.DecodeBin
+	if size < info.Size {
+		decode = func(b []byte) (*format.Header, *store.Artifact, error) { return format.DecodeFirst(b, info.Size) }
+	}
+	h, a, err := decode(b)
 	if err == nil && k != nil && h.Key != *k {
 		return h, nil, errCollision
 	}

@@ -114,7 +114,7 @@ func otherBinary(t *testing.T) string {
 	dir := t.TempDir()
 	replace := make(map[string]string)
 	for file, change := range map[string][2]string{
-		"../../internal/format/doc.go":  {"const Version = 2\n", "const Version = 77\n"},
+		"../../internal/format/doc.go":  {"const Version = 3\n", "const Version = 77\n"},
 		"../../internal/tally/tally.go": {"version     = 1\n", "version     = 77\n"},
 	} {
 		path, err := filepath.Abs(file)

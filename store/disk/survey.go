@@ -67,7 +67,7 @@ func (s *Store) inspect(leaf beneath.Dir, n uint32, k key.Key) (*store.Artifact,
 		return nil, err
 	}
 	defer f.Close()
-	_, a, err := readWhole(f, info, &k)
+	_, a, err := readBin(f, info, &k, whole)
 	return a, err
 }
 

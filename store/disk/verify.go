@@ -69,7 +69,7 @@ func (s *Store) checkEntry(leaf beneath.Dir, names leafNames, n uint32) error {
 		return err
 	}
 	defer f.Close()
-	h, _, err := readWhole(f, info, nil)
+	h, _, err := readBin(f, info, nil, whole)
 	if err == nil && s.names(h.Key) != names {
 		err = errMisplaced
 	}

@@ -36,6 +36,7 @@ type bench struct {
 	kernstash, heavy, args string
 	scratch                string
 	times                  int
+	binary                 string // its sum, without the layer
 }
 
 func main() {
@@ -82,7 +83,7 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 			way{name: "LD_PRELOAD under CUDA's loader, driver's cache on, warm", door: "preload", loader: cuda, cached: true, warm: true})
 	}
 	for _, size := range []struct{ name, args string }{{"one-line kernel", "1 1"}, {"heavy program", "60 120"}} {
-		b.args = size.args
+		b.args, b.binary = size.args, ""
 		fmt.Printf("\n| %s | build call, ms | to the first result, ms |\n|---|--:|--:|\n", size.name)
 		for _, w := range ways {
 			if err := b.measure(w); err != nil {
@@ -94,7 +95,10 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 }
 
 // started is what one process said.
-type started struct{ build, first float64 }
+type started struct {
+	build, first float64
+	binary       string // a sum of the program's binary, where it was asked for
+}
 
 func (b *bench) measure(w way) error {
 	dir, err := os.MkdirTemp(b.scratch, "way")
@@ -118,6 +122,9 @@ func (b *bench) measure(w way) error {
 			return fmt.Errorf("worker run: %w: %s", err, out)
 		}
 	}
+	if err := b.compareBinary(w, cache, root); err != nil {
+		return err
+	}
 	var all []started
 	for i := range b.times {
 		c := cache
@@ -138,8 +145,23 @@ func (b *bench) measure(w way) error {
 	return nil
 }
 
+// compareBinary looks whether an application that asks for the program's binary is
+// given the same in all ways.
+func (b *bench) compareBinary(w way, cache, root string) error {
+	s, err := b.start(w, cache, root, "HEAVY_BINARY=1")
+	switch {
+	case err != nil:
+		return err
+	case b.binary == "":
+		b.binary = s.binary
+	case b.binary != s.binary:
+		return fmt.Errorf("%s: the binary has the sum %s, not %s", w.name, s.binary, b.binary)
+	}
+	return nil
+}
+
 // start runs the program once.
-func (b *bench) start(w way, cache, root string) (s started, err error) {
+func (b *bench) start(w way, cache, root string, environ ...string) (s started, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	command := append([]string{b.heavy}, strings.Fields(b.args)...)
@@ -151,6 +173,7 @@ func (b *bench) start(w way, cache, root string) (s started, err error) {
 	if !w.cached {
 		c.Env = append(c.Env, "CUDA_CACHE_DISABLE=1")
 	}
+	c.Env = append(c.Env, environ...)
 	if w.loader != "" {
 		c.Env = append(c.Env, "LD_LIBRARY_PATH="+w.loader+":"+os.Getenv("LD_LIBRARY_PATH"))
 	}
@@ -161,7 +184,7 @@ func (b *bench) start(w way, cache, root string) (s started, err error) {
 		return s, fmt.Errorf("%s: %w: %s%s", w.name, err, out, errs.String())
 	}
 	var bytes int
-	if _, err := fmt.Sscanf(string(out), "build %f first %f bytes %d right", &s.build, &s.first, &bytes); err != nil {
+	if _, err := fmt.Sscanf(string(out), "build %f first %f bytes %d sum %s right", &s.build, &s.first, &bytes, &s.binary); err != nil {
 		return s, errors.Join(fmt.Errorf("%s: it said %q", w.name, out), err)
 	}
 	if os.Getenv("GPU_TALK") != "" {

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -12,6 +13,16 @@ import (
 // the core, on the caller's own thread: a goroutine would have to be woken for
 // that, and the caller's thread again, which takes longer than finding it. The
 // core is asked where the driver refuses it.
+
+// look returns what the stores have of the ticket's request at once.
+func (t *Ticket) look(ctx context.Context, what What) []kernstash.Found {
+	// The linked program is the application's own: there is none that could be
+	// built to be asked, if the rest is gone by then.
+	if what != Build || t.l.answers.full() {
+		return t.pool.core.Glance(ctx, t.request)
+	}
+	return t.pool.core.GlanceFirst(ctx, t.request)
+}
 
 // glance serves what was found.
 func (t *Ticket) glance(found []kernstash.Found) Reply {
@@ -67,8 +78,8 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	r := Reply{Action: Done}
 	if t.pool.compile {
 		r.Program = t.nameUnit(built)
-	} else {
-		r.Program = t.follow()
+	} else if r.Program = t.follow(); r.Program == 0 {
+		r.Program = t.keepAnswers(found)
 	}
 	t.know(t.launches, t.made)
 	return r, true

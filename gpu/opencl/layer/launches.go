@@ -140,4 +140,5 @@ func (l *Layer) Released(program uint64) {
 	defer l.programs.mu.Unlock()
 	delete(l.programs.all, program)
 	l.compiled.remove(program)
+	l.answers.remove(program)
 }

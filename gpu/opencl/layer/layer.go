@@ -20,6 +20,7 @@ type Layer struct {
 	tickets  tickets
 	programs programs
 	compiled compiledUnits
+	answers  answers
 	jobs     jobs
 	nearest  nearest
 }
@@ -126,7 +127,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	t.ask = func() {
 		l.door.Go(func() { t.run(guest.With(ctx, t), request) })
 	}
-	if found := pool.core.Glance(ctx, request); found != nil {
+	if found := t.look(ctx, r.What); found != nil {
 		return t, t.glance(found), true
 	}
 	t.ask()

@@ -100,6 +100,11 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 			out.Answer = b.Data
 		}
 	}
+	for _, b := range a.Rest {
+		if b.Form == store.FormIntermediate {
+			out.Unread = b.Size
+		}
+	}
 	return out
 }
 

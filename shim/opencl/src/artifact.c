@@ -28,7 +28,7 @@ static void *take(struct arena *a, size_t size, const void *from)
 static ksl_bytes take_bytes(struct arena *a, ksl_bytes b)
 {
 	if (b.data == NULL)
-		return (ksl_bytes){NULL, 0};
+		return b;
 	/* A NUL behind it: names are compared as C strings. */
 	char *to = take(a, b.size + 1, NULL);
 	if (to != NULL) {
@@ -156,6 +156,8 @@ void shadow_put(struct shadow *s)
 		next.clReleaseProgram(s->handle);
 	if (s->context != NULL)
 		context_add(s->context, -1);
+	if (s->answers != 0)
+		library_released(s->answers);
 	record_give(s, s->size); /* the start of its one allocation */
 }
 
@@ -166,6 +168,17 @@ int shadow_device(const struct shadow *s, cl_device_id device)
 			return (int)i;
 	}
 	return -1;
+}
+
+bool shadow_asks(struct shadow *s, uint64_t id)
+{
+	for (cl_uint i = 0; i < s->ndevices; i++) {
+		if (s->artifacts[i].answer.data == NULL && s->artifacts[i].answer.size > 0) {
+			s->answers = id;
+			return true;
+		}
+	}
+	return false;
 }
 
 const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name)

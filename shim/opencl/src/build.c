@@ -228,7 +228,7 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 		gathered_free(b->n, b->gathered);
 		if (restored) {
 			state_lock();
-			p->id = id;
+			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;
 			state_unlock();
 			library_end(b->api, b->ticket);
 			program_end_build(p);

@@ -14,7 +14,7 @@ void library_child(void) { library_forked(&door); }
 
 struct call {
 	const ksl_api *api;
-	enum { BEGIN, NEXT, END, LAUNCHED, RELEASED, PASSED } what;
+	enum { BEGIN, NEXT, END, LAUNCHED, ANSWER, RELEASED, PASSED } what;
 	const ksl_request *request;
 	ksl_reply *reply;
 	uint64_t number; /* ticket or program */
@@ -22,6 +22,8 @@ struct call {
 	const ksl_outcome *outcomes;
 	const char *text;
 	const size_t *offset, *global, *local;
+	void *to;
+	size_t size;
 	uint32_t result;
 };
 
@@ -40,6 +42,9 @@ static void make(void *argument)
 		break;
 	case LAUNCHED:
 		c->api->launched(c->number, c->text, c->n, c->offset, c->global, c->local);
+		break;
+	case ANSWER:
+		c->result = c->api->answer(c->number, c->n, c->to, c->size);
 		break;
 	case RELEASED:
 		c->api->released(c->number);
@@ -79,6 +84,14 @@ void library_launched(const ksl_api *a, uint64_t program, const char *kernel, cl
 	struct call c = {.api = a, .what = LAUNCHED, .number = program, .text = kernel, .n = dimensions, .offset = offset,
 		.global = global, .local = local};
 	call(&c);
+}
+
+bool library_answer(uint64_t program, cl_uint device, void *to, size_t size)
+{
+	struct call c = {.api = library_if_open(), .what = ANSWER, .number = program, .n = device, .to = to, .size = size};
+	if (c.api != NULL)
+		call(&c);
+	return c.result != 0;
 }
 
 void library_released(uint64_t program)

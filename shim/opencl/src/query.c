@@ -91,6 +91,46 @@ static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, vo
 	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer_text((ksl_bytes){"", 0}, room, NULL, size_ret);
 }
 
+/* The driver's binaries of a handle of n devices, sizes[i] bytes of each to pointers[i].
+ * Those that are NULL are not wanted: the driver may leave them out, but NVIDIA's (580)
+ * crashes where there is but one. */
+static cl_int wanted_binaries(cl_program handle, cl_uint n, const size_t *sizes, unsigned char *const *pointers)
+{
+	unsigned char *all[64], *unwanted = NULL;
+	size_t most = 0;
+	bool any = false;
+	for (cl_uint i = 0; i < n; i++) {
+		any = any || pointers[i] != NULL;
+		if (pointers[i] == NULL && sizes[i] > most)
+			most = sizes[i];
+	}
+	if (!any)
+		return CL_SUCCESS;
+	if (most > 0 && (unwanted = malloc(most)) == NULL)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < n; i++)
+		all[i] = pointers[i] != NULL ? pointers[i] : unwanted;
+	cl_int code = next.clGetProgramInfo(handle, CL_PROGRAM_BINARIES, n * sizeof(all[0]), all, NULL);
+	free(unwanted);
+	return code;
+}
+
+/* The driver's binary for the program's device i, which it has to build for that: what
+ * the cache had of it is gone. */
+static cl_int built_binary(struct program *p, cl_uint i, size_t size, unsigned char *to)
+{
+	size_t sizes[64];
+	unsigned char *pointers[64] = {NULL};
+	size_t n = p->ndevices;
+
+	if (n > 64 || !program_settle(p) ||
+		next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARY_SIZES, n * sizeof(sizes[0]), sizes, NULL) != CL_SUCCESS ||
+		sizes[i] != size)
+		return CL_OUT_OF_HOST_MEMORY;
+	pointers[i] = to;
+	return wanted_binaries(handle_of(p), (cl_uint)n, sizes, pointers);
+}
+
 /* Sizes of binaries and binaries, in the order of the program's devices. */
 static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t room, void *to, size_t *size_ret)
 {
@@ -122,14 +162,17 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 		while (j < n && listed[j] != p->devices[i])
 			j++;
 		if (sizes)
-			((size_t *)to)[i] = other.data != NULL ? other.size : j < n ? own[j] : 0;
-		else if (other.data == NULL && j < n)
+			((size_t *)to)[i] = other.size > 0 ? other.size : j < n ? own[j] : 0;
+		else if (other.size == 0 && j < n)
 			pointers[j] = out[i];
 		else if (other.data != NULL && out[i] != NULL)
 			memcpy(out[i], other.data, other.size);
+		else if (other.size > 0 && out[i] != NULL &&
+			!library_answer(s->answers, (cl_uint)at, out[i], other.size) && code == CL_SUCCESS)
+			code = built_binary(p, i, other.size, out[i]);
 	}
-	if (!sizes)
-		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARIES, n * sizeof(pointers[0]), pointers, NULL);
+	if (!sizes && code == CL_SUCCESS)
+		code = wanted_binaries(s->handle, n, own, pointers);
 	if (code == CL_SUCCESS && size_ret != NULL)
 		*size_ret = want;
 	return code;

@@ -79,6 +79,9 @@ void library_child(void); /* in the child of a fork */
 uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
 uint32_t library_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
 void library_end(const ksl_api *api, uint64_t ticket);
+/* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false
+ * where it is gone. */
+bool library_answer(uint64_t program, cl_uint device, void *to, size_t size);
 void library_released(uint64_t program);
 void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
 	const size_t *global, const size_t *local);
@@ -95,6 +98,7 @@ void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our fu
 
 struct shadow {
 	size_t size; /* of its memory */
+	uint64_t answers;    /* the library's name for what has answers of a size without data; else 0 */
 	unsigned references; /* under the lock */
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
@@ -113,6 +117,9 @@ struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_i
 void shadow_put(struct shadow *s);
 /* The index of a device in the shadow, or -1. */
 int shadow_device(const struct shadow *s, cl_device_id device);
+/* Has the library asked for the answers that a reply left out, under its name for the
+ * program: false where there are none. */
+bool shadow_asks(struct shadow *s, uint64_t id);
 const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
 
 /* contexts.c */

@@ -5,11 +5,12 @@
  *
  *     heavy [kernels [steps]]
  *
- * It prints, in milliseconds: the build call, from there to the first result,
- * and the size of the binary that the driver says it has.
+ * It prints, in milliseconds: the build call, and from there to the first result;
+ * with HEAVY_BINARY set, also the size of the program's binary, and a sum of it.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,9 +104,17 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	if (getenv("HEAVY_SIZE") != NULL)
-		check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL), "clGetProgramInfo");
-	printf("build %.3f first %.3f bytes %zu right\n", built - begin, end - begin, size);
+	uint64_t sum = 0;
+	if (getenv("HEAVY_BINARY") != NULL) {
+		check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL), "CL_PROGRAM_BINARY_SIZES");
+		unsigned char *binary = malloc(size);
+		check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL), "CL_PROGRAM_BINARIES");
+		sum = 14695981039346656037u; /* FNV-1a */
+		for (size_t i = 0; i < size; i++)
+			sum = (sum ^ binary[i]) * 1099511628211u;
+		free(binary);
+	}
+	printf("build %.3f first %.3f bytes %zu sum %016llx right\n", built - begin, end - begin, size, (unsigned long long)sum);
 	clReleaseMemObject(buffer);
 	clReleaseKernel(kernel);
 	clReleaseProgram(program);
