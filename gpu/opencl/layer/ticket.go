@@ -358,7 +358,10 @@ func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
 func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || len(t.asked) == 0 || len(outcomes) != len(t.ordinals) {
+	if t.over { // what the core still does, storing, is not cut off
+		return Reply{Action: Pass, Reason: "the ticket has ended"}, true
+	}
+	if len(t.asked) == 0 || len(outcomes) != len(t.ordinals) {
 		t.abandon()
 		return Reply{Action: Pass, Reason: errRequest.Error()}, true
 	}
