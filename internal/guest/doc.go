@@ -1,5 +1,10 @@
 // Package guest is what our library sees to when it is a guest in the process of a
-// program that knows nothing of it: whether it may be there at all, what the process
-// was started with, and that what it counted is written along the way, since nothing
-// of ours runs when the process ends.
+// program that knows nothing of it, whichever API the program is served at: whether it may
+// be there at all ([MayStay]), what the process was started with ([StartEnvironment]), and
+// that what it stores and counts is written along the way, since nothing of ours runs when
+// the process ends ([Guest.Linger], [Keeper]).
+//
+// A request comes in at a [Door], under a number ([Tickets]). The core, which wants a
+// Runtime that builds, is given one that has the host do it ([Core], [HostsOwn]); the two
+// meet at a [Rendezvous]. What came of it the Door reports.
 package guest
