@@ -9,6 +9,9 @@ import "bytes"
 // line or a literal.
 func logical(src []byte) (text []byte, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	if bytes.HasSuffix(src, []byte{'\n'}) && isPlain(src) {
+		return src, false
+	}
 	text = make([]byte, 0, len(src)+1)
 	for i := 0; i < len(src); i++ {
 		plain := i
@@ -42,6 +45,16 @@ func logical(src []byte) (text []byte, doubtful bool) {
 		}
 	}
 	return append(text, '\n'), doubtful
+}
+
+// isPlain says whether there is nothing unusual in src, so that it need not be copied.
+func isPlain(src []byte) bool {
+	for _, c := range src {
+		if unusual[c] {
+			return false
+		}
+	}
+	return true
 }
 
 // unusual are the characters that logical looks at.

@@ -125,16 +125,30 @@ func (s *scanner) doubt(detail string) {
 
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
+		c := s.text[s.i]
+		switch classes[c] {
+		case letter:
+			first := !s.started
+			s.started = true
+			s.identifier(first)
+			continue
+		case blank:
+			s.i++
+			continue
+		case inert:
+			s.started = true
+			s.i++
+			continue
+		case digit:
+			s.started = true
+			s.number()
+			continue
+		}
 		rest := s.text[s.i:]
-		switch c := rest[0]; {
+		switch {
 		case c == '\n':
 			s.endDirective()
 			s.started, s.defining, s.testing, s.message, s.decides = false, false, false, false, false
-			s.i++
-		case isBlank(c):
-			s.i++
-		case classes[c] == inert:
-			s.started = true
 			s.i++
 		case c == '/' && rest[1] == '/':
 			s.i += bytes.IndexByte(rest, '\n') // the text ends with a line end
@@ -147,13 +161,6 @@ func (s *scanner) scan() {
 		case c == '"' || c == '\'':
 			s.started = true
 			s.literal(c)
-		case isLetter(c):
-			first := !s.started
-			s.started = true
-			s.identifier(first)
-		case classes[c] == digit:
-			s.started = true
-			s.number()
 		default:
 			s.started = true
 			if n := hashLen(rest); n > 0 && hashLen(rest[n:]) > 0 {
@@ -236,11 +243,11 @@ func (s *scanner) dot(text []byte) {
 
 func (s *scanner) identifier(first bool) {
 	name := s.word()
-	if s.message {
+	if s.message || len(name) == 1 && len(s.watch) == 0 && s.traces.seen(name[0]) {
 		return
 	}
 	s.traces.identifier(name)
-	if s.watch[string(name)] && !s.defining && !s.testing && !s.decides {
+	if len(s.watch) > 0 && s.watch[string(name)] && !s.defining && !s.testing && !s.decides {
 		s.watched = string(name)
 	}
 	switch name[0] {
@@ -348,11 +355,13 @@ func (s *scanner) plainRest() bool {
 }
 
 func (s *scanner) word() []byte {
-	start := s.i
-	for s.i < len(s.text) && isWord(s.text[s.i]) {
-		s.i++
+	text, i := s.text, s.i
+	for i < len(text) && isWord(text[i]) {
+		i++
 	}
-	return s.text[start:s.i]
+	start := s.i
+	s.i = i
+	return text[start:i]
 }
 
 // blanks passes over white space and comments within a line.
@@ -369,7 +378,7 @@ func (s *scanner) blanks() {
 	}
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\v' }
+func isBlank(c byte) bool { return classes[c] == blank }
 
 func isLetter(c byte) bool { return classes[c] == letter }
 
@@ -380,7 +389,8 @@ type class uint8
 
 const (
 	meaning class = iota // alone, or with those behind it
-	inert                // an operator or a bracket that means nothing
+	blank
+	inert // an operator or a bracket that means nothing
 	digit
 	letter
 )
@@ -394,6 +404,8 @@ var classes = func() (t [256]class) {
 			t[c] = digit
 		case strings.IndexByte("()[]{};,=+-*<>&|^!~:", b) >= 0:
 			t[c] = inert
+		case b == ' ' || b == '\t' || b == '\v':
+			t[c] = blank
 		}
 	}
 	return t

@@ -76,15 +76,23 @@ func counts(name []byte) bool {
 }
 
 func (t *traces) identifier(name []byte) {
-	t.assembler.identifier(name)
+	if len(name) >= 3 {
+		t.assembler.identifier(name)
+	}
 	t.piece(name)
+}
+
+// seen says whether an identifier of one letter was looked at, and is no prefix of a
+// literal.
+func (t *traces) seen(c byte) bool {
+	return t.letters[c/64]&(1<<(c%64)) != 0 && c != 'R' && c != 'L' && c != 'u' && c != 'U'
 }
 
 func (t *traces) piece(name []byte) {
 	if len(name) == 1 {
 		c := name[0]
 		if t.letters[c/64]&(1<<(c%64)) != 0 {
-			return // seen
+			return
 		}
 		t.letters[c/64] |= 1 << (c % 64)
 	}
