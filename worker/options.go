@@ -33,6 +33,10 @@ type Options struct {
 	Limit  time.Duration // a build that takes longer is ended; 0: 10 min
 	Budget time.Duration // end when builds took so much processor time; 0: 1 h
 
+	// MaxAge is how long entries are kept that nobody uses; 0: however old. A worker
+	// that waits for more jobs removes older ones, once a day for a root.
+	MaxAge time.Duration
+
 	// NormalPriority makes builds at the priority of this process instead of
 	// when nobody else wants the processor.
 	NormalPriority bool

@@ -40,11 +40,17 @@ func start(cmd *exec.Cmd, idle bool) error {
 	}
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, leastNice)
-		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: leastNice}, 0)
-		_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdle)
+		yield()
 		started <- cmd.Start()
 	}()
 	return <-started
+}
+
+// yield gives the goroutine a thread of its own, at the lowest priority, which ends
+// with the goroutine.
+func yield() {
+	runtime.LockOSThread() // never unlocked
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, leastNice)
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: leastNice}, 0)
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdle)
 }

@@ -90,7 +90,7 @@ func (w *worker) run() error {
 	if w.status.Started.IsZero() {
 		w.begun = time.Now()
 		host, _ := os.Hostname()
-		w.status = Status{PID: os.Getpid(), Host: host, Started: w.begun}
+		w.status = Status{PID: os.Getpid(), Host: host, Started: w.begun, Aged: w.aged()}
 	}
 	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
 	defer func() { w.status.Running, w.status.Ended = false, time.Now() }()
@@ -115,7 +115,11 @@ func (w *worker) run() error {
 			continue
 		case soon:
 			w.since = time.Now()
-		case w.o.Once || time.Since(w.since) > w.o.Idle:
+		case w.o.Once:
+			w.status.End = endIdle
+			return nil
+		case time.Since(w.since) > w.o.Idle:
+			w.age()
 			w.status.End = endIdle
 			return nil
 		}

@@ -30,6 +30,9 @@ type Status struct {
 	Kept    int           `json:"kept"`    // jobs that cannot be done here, or not now
 	CPU     time.Duration `json:"cpu_ns"`  // that builds took
 
+	// Aged is when the root was last looked through for entries that are too old.
+	Aged time.Time `json:"aged,omitzero"`
+
 	// Last are the jobs that ended last, the newest first.
 	Last []Ended `json:"last,omitempty"`
 

@@ -259,7 +259,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 	if err != nil {
 		return err
 	}
-	o.Store = d
+	o.Store, o.MaxAge = d, s.Threshold
 	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
 	counts := new(stats.Counters)
 	o.Recorder = counts

@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// ageEvery is how often a root is looked through for entries that are too old.
+const ageEvery = 24 * time.Hour
+
+// age removes entries that nobody has used for longer than they are to be kept, once a
+// day for a root, and whatever else nobody needs. It is for a worker that has nothing
+// else to do: when there is a job, or somebody wants the worker to end, it is left for
+// another time.
+func (w *worker) age() {
+	if since := time.Since(w.status.Aged); w.o.MaxAge <= 0 || since >= 0 && since < ageEvery {
+		return
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		if !w.o.NormalPriority {
+			yield() // the thread, which ends with the goroutine
+		}
+		r, err := w.o.Store.GC(ctx, disk.GCOptions{MaxAge: w.o.MaxAge}, nil)
+		w.o.Trace.Info("old entries removed", "entries", r.Removed, "of", r.Entries, "bytes", r.RemovedBytes)
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err == nil {
+				w.status.Aged = time.Now()
+			}
+			return
+		case <-time.After(lookEvery):
+			if w.asked() || w.more() {
+				cancel()
+				<-done
+				return
+			}
+		}
+	}
+}
+
+// aged returns when the root was last looked through, by what the last worker said.
+func (w *worker) aged() time.Time {
+	var last Status
+	b, _, err := w.o.Store.ReadNote(disk.WorkerNote)
+	if err != nil || json.Unmarshal(b, &last) != nil {
+		return time.Time{}
+	}
+	return last.Aged
+}
