@@ -649,6 +649,7 @@ func TestFullReport(t *testing.T) {
 	const want = `kernstash: 2 programs asked for, 1.00 s of compiling saved
   on disk   1  2.00 ms
   compiled  1  1.50 s  the build options
+  came into processes by: opencl-layer
 KEY   TIMES  OUTCOME   SPENT    SAVED   PROGRAM  WHY
 ab12  1      disk      2.00 ms  1.00 s  vecadd   –
 cd34  1      compiled  1.50 s   0 ns    reduce   the build options
@@ -724,7 +725,7 @@ func TestWhyNothing(t *testing.T) {
 		{nil, []string{script}, "script (a script, run by /bin/sh)"},
 		{nil, []string{suid}, "rights that you have not"},
 		{[]string{"--door", "layer"}, []string{"true"}, "true"},
-		{[]string{"--door", "preload"}, []string{"true"}, "called nothing of OpenCL"},
+		{[]string{"--door", "preload"}, []string{"true"}, "made no OpenCL program"},
 		{[]string{"--no-cache"}, []string{"true"}, "switched off"},
 		{nil, event(`{"event":"out","pid":1,"reason":"address space is limited"}`), "stayed out: address space is limited"},
 		{nil, event(`{"event":"loaded","pid":1,"door":"opencl-layer"}`), "the cache was loaded in 1 process, which built no program"},

@@ -27,7 +27,8 @@ takes our process over.
 The layer gets into a program through the OpenCL loader (OPENCL_LAYERS). Where the
 loader that the command would find knows no layers, as the one that CUDA brings,
 it is preloaded (LD_PRELOAD). --door decides that by hand. For NVRTC, HIPRTC and
-Level Zero, which have no layers, a small library is always preloaded; not with
+Level Zero, which have no layers, and for OpenCL libraries that know none and that a
+program opens by itself, a small library is always preloaded; not with
 --no-preload. 'kernstash doctor -- COMMAND' says what a command compiles with.
 
 With --observe nothing is served, so nothing can go wrong: what would have been

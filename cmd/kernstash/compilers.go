@@ -17,12 +17,14 @@ type compiler struct {
 const (
 	byRun  = "served by 'kernstash run'"
 	notYet = "not served: what it compiles is compiled as without the cache"
+
+	openclLoader = "OpenCL loader"
 )
 
 // compilers are those that we know of, in no order. Of several that fit a file the
 // longest name decides.
 var compilers = []compiler{
-	{[]string{"libOpenCL.so"}, "OpenCL loader", true, byRun},
+	{[]string{"libOpenCL.so"}, openclLoader, true, byRun},
 	{
 		[]string{"libpocl.so", "libigdrcl.so", "libnvidia-opencl.so", "libamdocl64.so", "libRusticlOpenCL.so", "libMesaOpenCL.so", "libintelocl.so"},
 		"OpenCL driver", true, "served by 'kernstash run', through the OpenCL loader or by preloading",

@@ -79,12 +79,23 @@ func (r *doctorReport) watch(ctx context.Context, command []string, aside bool) 
 		if !c.served {
 			verdict = verdictInfo
 		}
-		r.add(c.name, verdict, c.text, "%s", text)
+		r.add(c.name, verdict, c.text+openclDoor(c, o.Path), "%s", text)
 	}
 	if !found {
 		r.add(subject, verdictInfo, "", "no run-time compiler that we know of was loaded by %s", programs(got))
 	}
 	return nil
+}
+
+// openclDoor says by which door the cache comes into programs that use an OpenCL loader.
+func openclDoor(c compiler, path string) string {
+	switch {
+	case c.name != openclLoader:
+		return ""
+	case launch.KnowsLayers(path):
+		return ", as a layer of it"
+	}
+	return ", by preloading: it knows no layers"
 }
 
 func programs(r *loaded.Report) string {

@@ -65,7 +65,7 @@ func Look(file string, env []string) Target {
 		return t
 	}
 	if t.Loader = ldso.Here.Library(t.Program, Loader, e.get("LD_LIBRARY_PATH")); t.Loader != "" {
-		t.Layers = knowsLayers(t.Loader)
+		t.Layers = KnowsLayers(t.Loader)
 	}
 	return t
 }
@@ -92,8 +92,8 @@ func interpreterOf(s *ldso.Script, path string) string {
 // maxLoader bounds what is read of a loader.
 const maxLoader = 16 << 20
 
-// knowsLayers says whether a loader looks at OPENCL_LAYERS. CUDA's own does not.
-func knowsLayers(loader string) bool {
+// KnowsLayers says whether an OpenCL loader looks at OPENCL_LAYERS. CUDA's own does not.
+func KnowsLayers(loader string) bool {
 	f, err := os.Open(loader)
 	if err != nil {
 		return false

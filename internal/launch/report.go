@@ -47,6 +47,9 @@ func (o *Outcome) write(w io.Writer, full bool) {
 		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(s.Out))
 	}
 	if full {
+		if len(s.Doors) > 0 {
+			fmt.Fprintf(w, "  came into processes by: %s\n", reasons(s.Doors))
+		}
 		o.writePrograms(w)
 	}
 	if o.Cut || o.Garbage > 0 {

@@ -126,6 +126,9 @@ func (r *runner) enter(env environ, o *Options) (environ, error) {
 	if err == nil {
 		libraries, err = Find(env, self)
 	}
+	if !r.target.Preloads() {
+		door = DoorLayer // which does no harm where it does nothing
+	}
 	if o.NoPreload || !r.target.Preloads() {
 		libraries.Preload = ""
 	}

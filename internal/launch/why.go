@@ -85,7 +85,11 @@ func (o *Outcome) notLoaded(t Target) string {
 	case t.Program.Static:
 		return of + " is linked statically: nothing can be loaded into it"
 	case o.Door == DoorPreload:
-		return of + " called nothing of OpenCL, nor did what it started"
+		text := of + " made no OpenCL program, nor did what it started"
+		if o.Preload == "" {
+			text += "; where nothing stands before dlsym, a library that a program opens itself goes without the cache"
+		}
+		return text
 	case t.Loader == "":
 		return of + " mapped no OpenCL loader, and there is none where it would look (libOpenCL.so.1)"
 	case !t.Layers:
