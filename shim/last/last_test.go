@@ -77,8 +77,8 @@ func busy(t *testing.T) {
 
 // host runs the program of a door under the cache.
 type host struct {
-	program, cache, file string
-	env                  []string
+	program, file string
+	env           []string
 }
 
 // run builds the program of a number, and ends so. It returns what the next process can
