@@ -13,3 +13,17 @@ func TestForkWhileLookingUp(t *testing.T) {
 		t.Errorf("%q, want %q", got.out, want)
 	}
 }
+
+func TestForkWhileLookingUpFirst(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	host := s.program("fork_first")
+	for _, args := range [][]string{
+		{"libze_loader.so.1", "zeModuleCreate", "zeModuleDestroy", "600"},
+		{nvrtc, "nvrtcCreateProgram", "nvrtcGetPTX", "300"},
+	} {
+		if got := s.run(true, nil, host, args...); got.out != "none hung\n" {
+			t.Errorf("%s: %q", args[0], got.out)
+		}
+	}
+}

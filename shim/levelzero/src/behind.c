@@ -45,18 +45,18 @@ static void find_all(const void *function)
 		*(void **)all[i].to = functions[i] == NULL && next ? preload_find(RTLD_NEXT, names[i]) : functions[i];
 }
 
+static const void *_Atomic first; /* that was asked about */
+
+static void find_first(void) { find_all(atomic_load(&first)); }
+
 const struct behind *lz_behind_beside(const void *function)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static atomic_bool known;
-	if (atomic_load(&known))
-		return &found;
-	pthread_mutex_lock(&lock);
-	if (!atomic_load(&known)) {
-		find_all(function);
-		atomic_store(&known, true);
-	}
-	pthread_mutex_unlock(&lock);
+	/* Once, and not under a lock: a child of a fork finds them anew where its parent was
+	 * about to. */
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const void *none = NULL;
+	atomic_compare_exchange_strong(&first, &none, function);
+	pthread_once(&once, find_first);
 	return &found;
 }
 
