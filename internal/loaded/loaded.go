@@ -36,13 +36,16 @@ type Report struct {
 // Read returns what the linkers reported into dir. Some lines may be lost where a
 // process was killed.
 func Read(dir string) (*Report, error) {
-	files, err := filepath.Glob(filepath.Join(dir, prefix+".*"))
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	libraries, programs := make(map[string][]string), make(map[string][]string)
-	for _, name := range files {
-		if err := read(name, libraries, programs); err != nil {
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), prefix+".") {
+			continue
+		}
+		if err := read(filepath.Join(dir, f.Name()), libraries, programs); err != nil {
 			return nil, err
 		}
 	}

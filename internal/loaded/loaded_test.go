@@ -33,7 +33,11 @@ const written = `      7:
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	// A name of what patterns are made of.
+	dir := filepath.Join(t.TempDir(), "[x")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"ld.7": written, "ld.9": "      9:\tinitialize program: tool\n", "other": "calling init: /x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
