@@ -25,6 +25,7 @@ type fetcher struct {
 	mu      sync.Mutex
 	queue   []hint
 	seen    map[hint]bool
+	sources map[*source]bool // those whose lines were followed
 	running int
 	bytes   int64
 }
@@ -46,7 +47,7 @@ func newFetcher(t *tracker) *fetcher {
 		return nil
 	}
 	return &fetcher{
-		sys: t.disk.system, path: t.path, quotes: t.quotes, until: t.disk.until, seen: make(map[hint]bool),
+		sys: t.disk.system, path: t.path, quotes: t.quotes, until: t.disk.until, seen: make(map[hint]bool), sources: make(map[*source]bool),
 		kind: traces{ptx: t.traces.ptx, raw: t.traces.raw},
 	}
 }
@@ -59,6 +60,10 @@ func (f *fetcher) follow(home string, s *source) {
 	most := min(runtime.GOMAXPROCS(0)-1, mostFetchers)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.sources[s] {
+		return
+	}
+	f.sources[s] = true
 	for _, l := range s.lines {
 		if l.kind != include || l.form == 0 || l.next {
 			continue

@@ -22,8 +22,8 @@ const (
 	// maxTime is how long the files of one unit are looked for. A file system
 	// that does not answer at all takes longer.
 	maxTime = 5 * time.Second
-	// findsInTime is how many names are looked for between two looks at the clock.
-	findsInTime = 8
+	// stepsInTime is how many steps there are between two looks at the clock.
+	stepsInTime = 8
 )
 
 var (
@@ -53,7 +53,7 @@ type disk struct {
 	files  map[inode]*file
 	probes map[probe]bool // what has to be as it was, besides the files read
 	bytes  int64
-	finds  int
+	steps  int
 	until  time.Time
 }
 
@@ -92,6 +92,15 @@ func (d *disk) inTime() error {
 	return nil
 }
 
+// inTimeStill is inTime for the tracker's own many small steps, as looking for a name:
+// a look at the clock takes as long as one.
+func (d *disk) inTimeStill() error {
+	if d.steps++; d.steps%stepsInTime != 0 {
+		return nil
+	}
+	return d.inTime()
+}
+
 // at looks at a path.
 func (d *disk) at(path string) *spot {
 	s := d.spots[path]
@@ -108,10 +117,8 @@ func (d *disk) at(path string) *spot {
 // find looks for a header file of a name in a directory. It returns its path,
 // or "" where there is none, which it notes.
 func (d *disk) find(dir, name string) (string, error) {
-	if d.finds++; d.finds%findsInTime == 0 { // the clock takes as long as a short look
-		if err := d.inTime(); err != nil {
-			return "", err
-		}
+	if err := d.inTimeStill(); err != nil {
+		return "", err
 	}
 	if dir != "/" {
 		// As long as a directory on the way is missing, nothing else has to be

@@ -243,7 +243,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.names.spend(1), t.disk.inTime()); err != nil {
+		if err := cmp.Or(t.names.spend(1), t.disk.inTimeStill()); err != nil {
 			return err
 		}
 		names, err := t.expand(n, l)
