@@ -141,6 +141,8 @@ func oneLine(n int) string {
 // flipped bytes and another program's entry, and never replaces an empty one.
 func TestIntelDamagedEntries(t *testing.T) {
 	t.Parallel()
+	without := newBuilder(t)
+	right, others := without.plain(t, oneLine(1)).sum, without.plain(t, oneLine(2)).sum
 	for _, c := range []struct {
 		name   string
 		damage func(own, other []byte) []byte
@@ -159,9 +161,8 @@ func TestIntelDamagedEntries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBuilder(t)
-			b.build(t, oneLine(2)).expect(t, "other", "compiled", b.plain(t, oneLine(2)).sum)
+			b.build(t, oneLine(2)).expect(t, "other", "compiled", others)
 			other := read(t, b.entries(t)[0])
-			right := b.plain(t, oneLine(1)).sum
 			b.build(t, oneLine(1)).expect(t, "cold", "compiled", right)
 			b.build(t, oneLine(1)).expect(t, "warm", "disk", right)
 			for _, path := range b.entries(t) {
@@ -175,7 +176,7 @@ func TestIntelDamagedEntries(t *testing.T) {
 			}
 			b.build(t, oneLine(1)).expect(t, "damaged", "compiled", right)
 			b.build(t, oneLine(1)).expect(t, "repaired", "disk", right)
-			b.build(t, oneLine(2)).expect(t, "the other one", "disk", b.plain(t, oneLine(2)).sum)
+			b.build(t, oneLine(2)).expect(t, "the other one", "disk", others)
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -138,16 +137,10 @@ func (u *units) labels(steps string) map[string]string {
 	return labels
 }
 
-// command is the command, built for the tests that need a worker.
-var kernstash = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(built, "kernstash")
-	return path, command("go", "build", "-o", path, "../../cmd/kernstash")
-})
-
 // work has the worker do what was left for it.
 func (u *units) work() {
 	u.t.Helper()
-	program, err := kernstash()
+	program, err := commandBuilt()
 	if err != nil {
 		u.t.Fatal(err)
 	}
