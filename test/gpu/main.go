@@ -5,6 +5,7 @@
 // checks what it computed.
 //
 //	go build -o gpu ./gpu && cc -O2 gpu/testdata/heavy.c -o heavy -lOpenCL
+//	cc -O2 -include ../shim/opencl/testdata/opened.h gpu/testdata/heavy.c -o heavy-opened -ldl
 //	./gpu -kernstash …/bin/kernstash -heavy ./heavy -cuda /usr/local/cuda/lib64
 //
 // The driver's ICD file must be installed, and be the first.
@@ -30,10 +31,12 @@ type way struct {
 	warm   bool   // the driver's own cache has it
 	door   string // "" runs without the layer
 	loader string // directory of the OpenCL loader, "" for the usual one
+	opened string // which library the program opens by itself; "": it is linked
 }
 
 type bench struct {
 	kernstash, heavy, args string
+	opened                 string // heavy that opens its library, "" where it is not there
 	scratch                string
 	times                  int
 	binary                 string // its sum, without the layer
@@ -41,7 +44,7 @@ type bench struct {
 
 func main() {
 	kernstash := flag.String("kernstash", "bin/kernstash", "the `command`, its libraries beside it")
-	heavy := flag.String("heavy", "./heavy", "the `program`, built from heavy.c")
+	heavy := flag.String("heavy", "./heavy", "the `program`, built from heavy.c; PROGRAM-opened opens its loader by itself")
 	cuda := flag.String("cuda", "", "`directory` of CUDA's libOpenCL.so.1, to measure LD_PRELOAD")
 	loader := flag.String("loader", "", "`directory` of an OpenCL loader that knows layers, where the usual one knows none")
 	times := flag.Int("n", 5, "processes of each kind")
@@ -82,6 +85,13 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 			way{name: "LD_PRELOAD under CUDA's loader, driver's cache off", door: "preload", loader: cuda},
 			way{name: "LD_PRELOAD under CUDA's loader, driver's cache on, warm", door: "preload", loader: cuda, cached: true, warm: true})
 	}
+	if _, err := os.Stat(b.heavy + "-opened"); err == nil && cuda != "" {
+		b.opened = b.heavy + "-opened"
+		const soname = "libOpenCL.so.1"
+		ways = append(ways,
+			way{name: "CUDA's loader by dlopen, driver's cache off", door: "preload", loader: cuda, opened: soname},
+			way{name: "CUDA's loader by dlopen of its path, driver's cache off", door: "layer", loader: loader, opened: filepath.Join(cuda, soname)})
+	}
 	for _, size := range []struct{ name, args string }{{"one-line kernel", "1 1"}, {"heavy program", "60 120"}} {
 		b.args, b.binary = size.args, ""
 		fmt.Printf("\n| %s | build call, ms | to the first result, ms |\n|---|--:|--:|\n", size.name)
@@ -98,6 +108,7 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 type started struct {
 	build, first float64
 	binary       string // a sum of the program's binary, where it was asked for
+	report       string // of kernstash
 }
 
 func (b *bench) measure(w way) error {
@@ -135,6 +146,9 @@ func (b *bench) measure(w way) error {
 		if err != nil {
 			return err
 		}
+		if w.opened != "" && !strings.Contains(s.report, "on disk") {
+			return fmt.Errorf("%s: not served: %s", w.name, s.report)
+		}
 		all = append(all, s)
 	}
 	median := func(f func(started) float64) float64 {
@@ -164,12 +178,19 @@ func (b *bench) compareBinary(w way, cache, root string) error {
 func (b *bench) start(w way, cache, root string, environ ...string) (s started, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	command := append([]string{b.heavy}, strings.Fields(b.args)...)
+	program := b.heavy
+	if w.opened != "" {
+		program = b.opened
+	}
+	command := append([]string{program}, strings.Fields(b.args)...)
 	if w.door != "" {
 		command = append([]string{b.kernstash, "run", "--door", w.door, "--report", "--"}, command...)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = append(os.Environ(), "CUDA_CACHE_PATH="+cache, "KERNSTASH_DIR="+root)
+	if w.opened != "" {
+		c.Env = append(c.Env, "OPENED="+w.opened, "OPENED_HOW=local")
+	}
 	if !w.cached {
 		c.Env = append(c.Env, "CUDA_CACHE_DISABLE=1")
 	}
@@ -183,6 +204,7 @@ func (b *bench) start(w way, cache, root string, environ ...string) (s started, 
 	if err != nil {
 		return s, fmt.Errorf("%s: %w: %s%s", w.name, err, out, errs.String())
 	}
+	s.report = errs.String()
 	var bytes int
 	if _, err := fmt.Sscanf(string(out), "build %f first %f bytes %d sum %s right", &s.build, &s.first, &bytes, &s.binary); err != nil {
 		return s, errors.Join(fmt.Errorf("%s: it said %q", w.name, out), err)

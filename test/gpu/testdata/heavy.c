@@ -8,7 +8,9 @@
  * It prints, in milliseconds: the build call, and from there to the first result;
  * with HEAVY_BINARY set, also the size of the program's binary, and a sum of it.
  */
+#ifndef CL_TARGET_OPENCL_VERSION /* opened.h of shim/opencl has one */
 #define CL_TARGET_OPENCL_VERSION 120
+#endif
 #include <CL/cl.h>
 #include <stdint.h>
 #include <stdio.h>
