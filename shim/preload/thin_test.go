@@ -3,6 +3,7 @@
 package preload_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,28 @@ func TestThinLibraries(t *testing.T) {
 		}
 		if diff := cmp.Diff(map[string]int{kind: 2}, got.report); diff != "" {
 			t.Errorf("(-want +got): %s", diff)
+		}
+	}
+}
+
+// Another one that is preloaded, and stands before the compiler behind us, is called as it
+// was: also by a library that is linked to the compiler.
+func TestAnotherOneInBetween(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	between := s.lib.CompileAlone(t, []string{"testdata/between.c"}, "-shared", "-fPIC", "-ldl")
+	host, local := s.program("host"), plugin(t, s)
+	want := s.mustRun(false, []string{"LD_PRELOAD=" + between}, host, "plugin", local)
+	if !strings.HasPrefix(want.out, "in between\n") {
+		t.Fatalf("%q", want.out)
+	}
+	for range 2 {
+		preloaded := s.preload
+		s.preload += ":" + between
+		got := s.mustRun(true, nil, host, "plugin", local)
+		s.preload = preloaded
+		if got.out != want.out {
+			t.Errorf("%q, want %q", got.out, want.out)
 		}
 	}
 }

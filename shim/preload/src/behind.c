@@ -68,18 +68,34 @@ static void *find_anywhere(const char *name)
 	return found;
 }
 
+/* Whether the object that a function is of gives its names versions. */
+static bool has_versions(const void *function)
+{
+	Dl_info info;
+	struct link_map *map;
+	if (dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_ld == NULL)
+		return false;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_VERDEF)
+			return true;
+	return false;
+}
+
 void *preload_behind(const void *caller, const char *name)
 {
 	/* An object's own handle leads to it and what it is linked to; that of the program
 	 * to us first. */
 	bool program;
-	void *object = object_of(caller, &program), *found = NULL;
+	void *object = object_of(caller, &program), *found = NULL, *global;
 	if (object != NULL && !program)
 		found = preload_find(object, name);
 	if (object != NULL)
 		dlclose(object);
-	if (found == NULL)
-		found = preload_find(RTLD_NEXT, name);
+	global = preload_find(RTLD_NEXT, name);
+	/* What is in the scope of all goes before what an object is linked to, as one who stands
+	 * between does who was preloaded; but not if it has other versions of its names. */
+	if (global != NULL && (found == NULL || !has_versions(global) || !has_versions(found)))
+		return global;
 	return found != NULL ? found : find_anywhere(name);
 }
 
