@@ -43,6 +43,9 @@ var interposers = sync.OnceValues(func() (old string, err error) {
 			return "", err
 		}
 	}
+	if err := program("observe", filepath.Join(built, "observe-both"), "-include", "testdata/opened.h", "-Wl,--no-as-needed", "-lOpenCL"); err != nil {
+		return "", err
+	}
 	for _, s := range sanitizers {
 		to := filepath.Join(built, s.name, "stress-opened")
 		if err := program("stress", to, append([]string{"testdata/counts.c", "-include", "testdata/opened.h"}, s.flags...)...); err != nil {
@@ -91,6 +94,8 @@ func TestOpened(t *testing.T) {
 		{"by its path", "observe-opened", opened(path, "local"), "preload", preload},
 		{"by its path, another one found", "observe-opened", opened(path, "local"), "layer", preload},
 		{"by its path, for all, another one found", "observe-opened", opened(path, "global"), "layer", preload},
+		{"linked and by its name", "observe-both", append(opened(soname, "local"), first...), "preload", preload},
+		{"linked and by its name, not preloaded", "observe-both", append(opened(soname, "local"), first...), "layer", ""},
 		{"one that knows layers", "observe-opened", opened(soname, "local"), "layer", layer},
 		{"one that knows layers, for all", "observe-opened", opened(soname, "global"), "layer", layer},
 		{"one that knows layers, linked", "observe", nil, "layer", layer},

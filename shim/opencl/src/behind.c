@@ -155,7 +155,8 @@ static struct behind *library_of(size_t function, void *real)
 	state_unlock();
 	if (b != NULL)
 		return b;
-	if (door_wanted() == DOOR_LAYER && knows_layers(real))
+	/* Of one program all calls are ours, or none. */
+	if (door_wanted() == DOOR_LAYER && (knows_layers(real) || somebody_is_linked(real)))
 		return NULL;
 	void *object = object_of(real);
 	if (object == NULL)

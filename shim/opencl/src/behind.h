@@ -42,6 +42,9 @@ void *stand_in(unsigned library, size_t function);
 /* Whether the library that a function is of looks at OPENCL_LAYERS; also where it cannot
  * be told. */
 bool knows_layers(const void *function);
+/* Whether an object of the process is linked to it: its calls reach us only where we are
+ * preloaded ourselves. */
+bool somebody_is_linked(const void *function);
 /* How many libraries have left the process. */
 unsigned long long removals(void);
 

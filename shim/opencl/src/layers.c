@@ -1,10 +1,14 @@
 /*
- * layers.c: whether a library knows layers, which we then come in by. Its name and
- * functions do not say so; the variable's name among its constants does.
+ * layers.c: what is to be known of a library before we stand before it.
+ *
+ * Whether it knows layers, which we then come in by: its name and functions do not say
+ * so, the variable's name among its constants does. Whether somebody is linked to it.
  */
 #include "behind.h"
 
+#include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 
 /* What is looked through at most. Loaders have 70 KiB; what is larger is a driver, or has
  * its loader inside, and that brings us in before a program is made (door_claim). */
@@ -74,4 +78,49 @@ unsigned long long removals(void)
 	unsigned long long n = 0;
 	dl_iterate_phdr(count, &n);
 	return n;
+}
+
+/* Strings of an object's dynamic section; the dynamic linker has made addresses of what
+ * the file has, but not everywhere. */
+static const char *strings_of(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic)
+{
+	for (; dynamic->d_tag != DT_NULL; dynamic++)
+		if (dynamic->d_tag == DT_STRTAB)
+			return (const char *)(dynamic->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr);
+	return NULL;
+}
+
+static int needs(struct dl_phdr_info *info, size_t size, void *soname)
+{
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_DYNAMIC)
+			continue;
+		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr);
+		const char *strings = strings_of(info, dynamic);
+		for (; strings != NULL && dynamic->d_tag != DT_NULL; dynamic++)
+			if (dynamic->d_tag == DT_NEEDED && strcmp(strings + dynamic->d_un.d_val, soname) == 0)
+				return 1;
+	}
+	return 0;
+}
+
+bool somebody_is_linked(const void *function)
+{
+	Dl_info info;
+	struct link_map *map;
+	const char *soname = NULL, *strings = NULL;
+	if (dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+		return true;
+	const struct dl_phdr_info its = {.dlpi_addr = map->l_addr};
+	strings = strings_of(&its, map->l_ld);
+	for (const ElfW(Dyn) *d = map->l_ld; strings != NULL && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_SONAME)
+			soname = strings + d->d_un.d_val;
+	if (soname == NULL) { /* it is needed by its file's name, then */
+		const char *slash = strrchr(map->l_name, '/');
+		soname = slash == NULL ? map->l_name : slash + 1;
+	}
+	return dl_iterate_phdr(needs, (void *)(uintptr_t)soname) != 0;
 }
