@@ -46,8 +46,8 @@ extern const struct preload_table *const preload_tables[];
 void *preload_find(void *handle, const char *name);
 
 /* The function of a name that code at an address would have found without this library:
- * in what its object is linked to, else in what comes behind us, else in any object. NULL:
- * in none. */
+ * in what comes behind us, else in what its object is linked to, else, as who calls may
+ * have the function from another object, in any. NULL: in none. */
 void *preload_behind(const void *caller, const char *name);
 
 /* Looks names up in the object that a function is of: n of them, NULL for those that it
