@@ -175,9 +175,12 @@ static struct behind *library_of(size_t function, void *real)
 			b = &behind[i];
 	}
 	if (b != NULL && atomic_load(&b->called) != &ours) {
-		memcpy((void *)&b->own, (const void *)&found, sizeof(found));
+		/* Another thread may have been faster, and may read it by now. */
+		if (atomic_load(&b->called) == NULL || memcmp((const void *)&b->own, (const void *)&found, sizeof(found)) != 0) {
+			memcpy((void *)&b->own, (const void *)&found, sizeof(found));
+			atomic_store(&b->called, &b->own);
+		}
 		b->removals = now;
-		atomic_store(&b->called, &b->own);
 	}
 	state_unlock();
 	if (b != NULL)
