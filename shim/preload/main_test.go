@@ -58,10 +58,10 @@ func (s *stage) write(name, text string) {
 	}
 }
 
-// program compiles one of testdata.
+// program compiles one of testdata, which stays for a while when it is done.
 func (s *stage) program(name string, flags ...string) string {
 	s.t.Helper()
-	return s.lib.CompileAlone(s.t, []string{filepath.Join("testdata", name+".c")},
+	return s.lib.CompileAlone(s.t, []string{filepath.Join("testdata", name+".c"), filepath.Join("testdata", "stay.c")},
 		append([]string{"-D_GNU_SOURCE", "-pthread", "-ldl"}, flags...)...)
 }
 
