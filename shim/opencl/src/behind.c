@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <string.h>
 
 struct behind behind[LIBRARIES];
@@ -110,26 +111,40 @@ static bool is_whole(const cl_icd_dispatch *d)
 
 static void serve(struct behind *b)
 {
-	const char *reason;
+	static atomic_int decided; /* 1: a thread is at it, 2: it is */
+	int no = 0;
+	const char *reason = NULL;
 	enum door wanted = door_wanted();
-	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !door_claim(DOOR_PRELOAD))
+	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own))
 		return;
-	if (library_unwanted(&reason)) {
-		report("out", "reason", reason);
+	if (!atomic_compare_exchange_strong(&decided, &no, 1)) {
+		/* Threads that begin at once are all served. Not for ever: a child of a fork
+		 * may not have the thread that was at it. */
+		for (int i = 0; i < 10000 && atomic_load(&decided) == 1; i++)
+			sched_yield();
 		return;
 	}
+	/* Nothing here takes the dynamic linker's lock, which one of those may hold. */
+	bool claimed = door_claim(DOOR_PRELOAD), unwanted = claimed && library_unwanted(&reason);
+	if (claimed && !unwanted) {
+		memcpy((void *)&next, (const void *)&b->own, sizeof(next));
+		state_guard_fork();
+		dispatch_fill(&ours, &next);
+		atomic_store(&served, true);
+		for (unsigned i = 0; i < LIBRARIES; i++)
+			share(&behind[i]);
+	}
+	atomic_store(&decided, 2);
+	if (unwanted)
+		report("out", "reason", reason);
+	if (!claimed || unwanted)
+		return;
 	/* It stays in the process, whoever closes it: what we call is there, and who opens it
 	 * again finds it as it was. */
 	void *library = NULL;
 	*(__typeof__(b->own.clBuildProgram) *)&library = b->own.clBuildProgram;
 	object_of(library);
-	memcpy((void *)&next, (const void *)&b->own, sizeof(next));
-	state_guard_fork();
-	dispatch_fill(&ours, &next);
 	report("loaded", "door", "opencl-preload");
-	atomic_store(&served, true);
-	for (unsigned i = 0; i < LIBRARIES; i++)
-		share(&behind[i]);
 }
 
 const cl_icd_dispatch *behind_making(unsigned library, const void *caller)
