@@ -273,7 +273,7 @@ func TestLinksThatPass(t *testing.T) {
 	const one = "#define VALUE 1\n"
 	tested := drivers
 	if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
-		tested = tested[:1]
+		tested = tested[1:]
 	}
 	for _, d := range tested {
 		t.Run(d.name, func(t *testing.T) {
