@@ -55,6 +55,10 @@ const maxLast = 20
 // Ask returns how the worker of a root is.
 func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	var st Status
+	jobs, err := spool.List(ctx, s) // first: a job goes before the note says so
+	if err != nil {
+		return st, err
+	}
 	b, _, err := s.ReadNote(disk.WorkerNote)
 	switch {
 	case err == nil:
@@ -67,10 +71,6 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	st.Running = s.HasWorker()
 	if !st.Running {
 		st.Building, st.Since = "", time.Time{}
-	}
-	jobs, err := spool.List(ctx, s)
-	if err != nil {
-		return st, err
 	}
 	st.Waiting = len(jobs)
 	return st, nil
@@ -111,7 +111,8 @@ func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(S
 			}
 			start = nil
 		}
-		if st.Waiting == 0 || time.Since(seen) > patience {
+		// The last job is gone a moment before the worker has said what became of it.
+		if st.Waiting == 0 && st.Building == "" || time.Since(seen) > patience {
 			return st, nil
 		}
 		if err := sleep(ctx, askEvery); err != nil {
