@@ -2,7 +2,7 @@ package layer
 
 import (
 	"context"
-	"sync"
+	"slices"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/store"
@@ -12,67 +12,32 @@ import (
 // for a program's binary is what the driver would have given it, PTX of twice the
 // size; most never ask. So that is left unread until somebody does.
 
-// answers are those of programs that were restored, by the programs' numbers.
-type answers struct {
-	mu  sync.Mutex
-	all map[uint64]*answer
-}
-
+// answer is where the answers of a program that was restored are.
 type answer struct {
 	pool  *pool
 	found []kernstash.Found // of each device of the request
 }
 
-// full says whether there is no room for more: an application that never gives a
-// program up must not fill its memory with what we note of it. Answers are read at
-// once then.
-func (s *answers) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all) >= maxPrograms
-}
-
-func (s *answers) add(id uint64, a *answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = make(map[uint64]*answer)
-	}
-	s.all[id] = a
-}
-
-func (s *answers) find(id uint64) *answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[id]
-}
-
-func (s *answers) remove(id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, id)
-}
-
 // keepAnswers notes where the answers of what was found are, and returns the number
 // of the program; 0: there are none. The caller holds the lock.
 func (t *Ticket) keepAnswers(found map[int]kernstash.Found) uint64 {
-	a := &answer{t.pool, make([]kernstash.Found, len(t.ordinals))}
 	some := false
 	for _, f := range found {
-		some = some || served(f.Artifact, 0).Unread > 0
+		some = some || len(f.Artifact.Rest) > 0
+	}
+	if !some {
+		return 0
+	}
+	a := &answer{t.pool, make([]kernstash.Found, len(t.ordinals))}
+	for _, f := range found {
 		rest := *f.Artifact
 		rest.Binaries, rest.Kernels, rest.Log = nil, nil, "" // they are read anew
 		f.Artifact = &rest
 		for i, ordinal := range t.ordinals {
-			for _, d := range f.Job.Devices {
-				if d == ordinal {
-					a.found[i] = f
-				}
+			if slices.Contains(f.Job.Devices, ordinal) {
+				a.found[i] = f
 			}
 		}
-	}
-	if !some {
-		return 0
 	}
 	id := t.l.programs.number()
 	t.l.answers.add(id, a)

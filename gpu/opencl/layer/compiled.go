@@ -3,7 +3,6 @@ package layer
 import (
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
@@ -18,42 +17,6 @@ type compiled struct {
 }
 
 var errTooManyUnits = errors.New("too many compiled units that read header files")
-
-// compiledUnits are those that an application may link, by number.
-type compiledUnits struct {
-	mu  sync.Mutex
-	all map[uint64]*compiled
-}
-
-func (s *compiledUnits) find(id uint64) *compiled {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[id]
-}
-
-// full says whether there is no room for more: an application that never gives a
-// program up must not fill its memory with what we note of it. Units that read
-// files are passed through then.
-func (s *compiledUnits) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all) >= maxPrograms
-}
-
-func (s *compiledUnits) add(id uint64, c *compiled) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = make(map[uint64]*compiled)
-	}
-	s.all[id] = c
-}
-
-func (s *compiledUnits) remove(id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, id)
-}
 
 // knownUnits returns the compiled units that those of a link stand for, nil for
 // those that are not known.

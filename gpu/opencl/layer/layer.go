@@ -19,8 +19,8 @@ type Layer struct {
 	pools    pools
 	tickets  tickets
 	programs programs
-	compiled compiledUnits
-	answers  answers
+	compiled numbered[compiled] // units that may be linked
+	answers  numbered[answer]
 	jobs     jobs
 	nearest  nearest
 }
