@@ -463,6 +463,8 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 		pthread_mutex_unlock(&lock);
 		return give(sizes, p->n * sizeof(sizes[0]), room, to, ret);
 	case CL_PROGRAM_BINARIES:
+		if (to != NULL && p->n == 1 && ((char **)to)[0] == NULL)
+			abort(); /* so ends NVIDIA's */
 		for (cl_uint i = 0; to != NULL && i < p->n; i++) {
 			char *at = ((char **)to)[i];
 			if (at != NULL) {
