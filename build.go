@@ -159,6 +159,9 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	if !u.key.IsZero() {
 		c.keepHeaders(u.tracked)
 	}
+	if explain {
+		u.workAhead(c)
+	}
 	start := time.Now()
 	native, artifact, err := x.callBuild(ctx, u)
 	took := time.Since(start)
@@ -234,6 +237,7 @@ func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
 // storing returns an entry of the unit on its way to disk.
 func (u *unit[P, K]) storing(e *store.Entry, explain bool, unlock func()) storing {
 	w := storing{entry: e, explain: explain, unlock: unlock, headers: u.tracked.take(), kept: u.tracked.keptHeaders()}
+	w.ahead, u.ahead = u.ahead, nil
 	if explain {
 		w.decision, u.decision = u.decision, nil // told with what is found out
 	}

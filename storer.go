@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // maxPending bounds the bytes of artifacts that wait to be written. Over it
@@ -26,8 +27,9 @@ type storing struct {
 	was     key.Digest            // of the image before header files changed; zero: not known
 
 	decision *decision // to be told when the nearest entry is known; may be nil
+	ahead    *ahead    // what was done before there was an artifact; may be nil
 
-	manifest []byte // entry is nil; so it is where there are header files alone
+	manifest []byte // entry is nil; so it is where there are header files alone, or work ahead
 	name     key.Digest
 }
 
@@ -118,6 +120,10 @@ func (s *storer) store(w storing) {
 		defer w.unlock()
 	}
 	ctx := context.Background()
+	if w.entry == nil && w.ahead != nil {
+		s.workAhead(ctx, w.ahead)
+		return
+	}
 	if w.entry == nil && w.manifest == nil {
 		s.c.disk.PutHeaders(ctx, w.headers)
 		return
@@ -160,7 +166,7 @@ func (s *storer) put(ctx context.Context, e *store.Entry) (store.PutResult, erro
 // explain counts which component of the key made the miss, and returns it for
 // people; "" where that cannot be told.
 func (s *storer) explain(ctx context.Context, w storing) string {
-	near, err := s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
+	near, err := s.nearest(ctx, w)
 	if err != nil {
 		return "" // no reason is better than a wrong one
 	}
@@ -169,6 +175,14 @@ func (s *storer) explain(ctx context.Context, w storing) string {
 		l.Info("miss explained", "key", w.entry.Key.Short(), "nearest", near.Key.Short(), "why", near.Text)
 	})
 	return near.Text
+}
+
+// nearest is what was found while the compiler was busy, or is found now.
+func (s *storer) nearest(ctx context.Context, w storing) (disk.Difference, error) {
+	if w.ahead != nil && w.ahead.explained {
+		return w.ahead.nearest, nil
+	}
+	return s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
 }
 
 // flush waits until the queue is empty or deadline; true: it is empty.

@@ -38,6 +38,7 @@ type unit[P, K any] struct {
 	tracked *tracked    // what it reads; nil: nothing
 
 	missed   stats.Counter // why it was not on disk; of those that are compiled
+	ahead    *ahead        // what is done while it is compiled; nil: nothing
 	decision *decision     // not told yet
 
 	observed *observed // mode observe: what a hit would have served; nil: nothing

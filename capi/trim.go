@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	goruntime "runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -22,10 +23,12 @@ const often = 25
 // collectOften begins with that a little later: the first program leaves a megabyte
 // behind, and is not to wait while it is collected. By then most of the library's pages have been
 // needed for the last time: the kernel maps some around each that is touched, on newer
-// systems hundreds.
+// systems hundreds. It collects at once, while the compiler is busy or all is quiet: the next
+// who asks for memory would have to wait for it, who is the host that stores what it built.
 func collectOften() {
 	time.AfterFunc(firstProgram, func() {
 		debug.SetGCPercent(often)
+		goruntime.GC()
 		C.ks_let_pages_go()
 	})
 }

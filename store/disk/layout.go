@@ -76,6 +76,10 @@ func (r *root) meta(noLocks bool) (*meta, error) {
 	return m, err
 }
 
+// lockMeta is meta for who only locks: what the first entry needs besides is left to
+// a time when nobody waits.
+func (r *root) lockMeta(noLocks bool) (*meta, error) { return r.openMeta(noLocks, ensureDir) }
+
 // lookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
 // where there is no .meta.
 func (r *root) lookMeta(noLocks bool) (*meta, error) { return r.openMeta(noLocks, beneath.Dir.OpenDir) }

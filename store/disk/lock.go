@@ -45,7 +45,7 @@ func (s *Store) tryLock(ctx context.Context, offset int64, wait time.Duration) (
 		return nil, err
 	}
 	defer r.release()
-	m, err := r.meta(s.o.hooks.noLocks)
+	m, err := r.lockMeta(s.o.hooks.noLocks)
 	if err == nil {
 		unlock, err = m.locks.Lock(ctx, offset, wait)
 	}
