@@ -262,11 +262,18 @@ const void *library_opened(struct library_door *d)
 	return d->functions;
 }
 
-const void *library_open(struct library_door *d)
+int library_uncancelled(void)
 {
-	const void *found = library_opened(d);
-	if (found != NULL)
-		return found;
+	int before = PTHREAD_CANCEL_ENABLE;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+void library_cancelled(int before) { pthread_setcancelstate(before, NULL); }
+
+static const void *open_or_wait(struct library_door *d)
+{
+	const void *found;
 	switch (atomic_load(&d->state)) {
 	case FORKED:
 		return stay_out(d, "forked after the library was opened");
@@ -290,6 +297,17 @@ const void *library_open(struct library_door *d)
 	}
 	atomic_store(&opens, 0);
 	pthread_mutex_unlock(&opening);
+	return found;
+}
+
+const void *library_open(struct library_door *d)
+{
+	const void *found = library_opened(d);
+	if (found != NULL)
+		return found;
+	int before = library_uncancelled();
+	found = open_or_wait(d);
+	library_cancelled(before);
 	return found;
 }
 
@@ -327,17 +345,17 @@ static void *make(void *p)
 void library_call(void (*function)(void *), void *argument)
 {
 	struct call c = {function, argument};
-	int saved = errno;
+	int saved = errno, before = library_uncancelled();
 	if (stack_is_small()) {
 		pthread_attr_t attributes;
 		pthread_t thread;
-		sigset_t all, before;
+		sigset_t all, own;
 		pthread_attr_init(&attributes);
 		pthread_attr_setstacksize(&attributes, STACK_GIVEN);
 		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
+		pthread_sigmask(SIG_SETMASK, &all, &own);
 		int code = pthread_create(&thread, &attributes, make, &c);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_sigmask(SIG_SETMASK, &own, NULL);
 		pthread_attr_destroy(&attributes);
 		if (code == 0)
 			pthread_join(thread, NULL);
@@ -345,5 +363,6 @@ void library_call(void (*function)(void *), void *argument)
 	} else {
 		make(&c);
 	}
+	library_cancelled(before);
 	errno = saved;
 }

@@ -39,6 +39,11 @@ void library_forked(struct library_door *d); /* in the child of a fork */
  * errno stays what it was. */
 void library_call(void (*function)(void *), void *argument);
 
+/* From the one to the other the thread is not cancelled: what others wait for is not to
+ * be left half done. It takes what the first returned. They may be nested. */
+int library_uncancelled(void);
+void library_cancelled(int before);
+
 /* To be called before and after a compiler is called that may recover from its own
  * crashes. From all threads; calls of several overlap. */
 void library_compiles(bool begins);

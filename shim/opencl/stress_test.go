@@ -51,6 +51,7 @@ func TestStress(t *testing.T) {
 		{"forked-during", []string{"FAKE=slow"}, 2, 0},
 		{"aside", nil, 2, 2},
 		{"answers", []string{"FAKE=answer", "FAKE_KIND=1"}, 2, 0},
+		{"cancelled", []string{"FAKE=slow"}, -1, -1},
 		// Faults of the library and of the driver.
 		{"loop", []string{"FAKE=partial", "FAKE_DEVICES=3"}, -1, 1000},
 		{"threads", []string{"FAKE=partial", "FAKE_DEVICES=2"}, -1, 320},

@@ -152,17 +152,21 @@ void rtc_program_back(struct rtc_program *p)
 
 void rtc_program_lock(struct rtc_program *p)
 {
+	int before = library_uncancelled();
 	pthread_mutex_lock(&lock);
 	while (p->busy)
 		pthread_cond_wait(&changed, &lock);
 	p->busy = true;
+	p->cancel = before;
 	pthread_mutex_unlock(&lock);
 }
 
 void rtc_program_unlock(struct rtc_program *p)
 {
 	pthread_mutex_lock(&lock);
+	int before = p->cancel;
 	p->busy = false;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
+	library_cancelled(before);
 }

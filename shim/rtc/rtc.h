@@ -107,6 +107,7 @@ struct rtc_program {
 	bool served;               /* answers are to be given; else the real one is asked */
 	bool compiled;             /* the real one is */
 	bool busy;                 /* a thread compiles; others wait */
+	int cancel;                /* of that thread (library_uncancelled) */
 };
 
 struct rtc_program *rtc_program_get(void *handle); /* pinned, or NULL: none of ours */

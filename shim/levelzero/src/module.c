@@ -302,5 +302,8 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 	request.queries = &lz_behind()->queries;
 	request.environment = lz_environment_noted();
 	w.flags = request.flags;
-	return serve(a, &w, &request);
+	int cancel = library_uncancelled();
+	ze_result_t r = serve(a, &w, &request);
+	library_cancelled(cancel);
+	return r;
 }

@@ -351,7 +351,9 @@ cl_int CL_API_CALL ks_clBuildProgram(cl_program handle, cl_uint n, const cl_devi
 	struct program *p = program_get(handle);
 	if (p == NULL)
 		return driver_build(handle, n, list, options, notify, user_data);
+	int before = library_uncancelled();
 	cl_int code = build(p, n, list, options, notify, user_data);
 	program_put(p);
+	library_cancelled(before);
 	return code;
 }

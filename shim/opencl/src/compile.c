@@ -435,8 +435,10 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)
 		set_built(p, set);
+	int cancel = library_uncancelled();
 	code = c != NULL ? compile(p, c, n, list, options, nheaders, headers, names, notify, user_data)
 					 : driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
 	program_put(p);
+	library_cancelled(cancel);
 	return code;
 }

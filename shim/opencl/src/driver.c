@@ -68,26 +68,32 @@ static void returned(struct watch *w, bool failed)
 cl_int driver_build(cl_program program, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
 	void *user_data)
 {
+	int cancel = library_uncancelled();
 	struct watch *w = begin(&notify, &user_data);
 	cl_int code = next.clBuildProgram(program, n, list, options, notify, user_data);
 	returned(w, code != CL_SUCCESS);
+	library_cancelled(cancel);
 	return code;
 }
 
 cl_int driver_compile(cl_program program, cl_uint n, const cl_device_id *list, const char *options, cl_uint nheaders,
 	const cl_program *headers, const char **names, notify_fn notify, void *user_data)
 {
+	int cancel = library_uncancelled();
 	struct watch *w = begin(&notify, &user_data);
 	cl_int code = next.clCompileProgram(program, n, list, options, nheaders, headers, names, notify, user_data);
 	returned(w, code != CL_SUCCESS);
+	library_cancelled(cancel);
 	return code;
 }
 
 cl_program driver_link(cl_context context, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
 	const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code)
 {
+	int cancel = library_uncancelled();
 	struct watch *w = begin(&notify, &user_data);
 	cl_program program = next.clLinkProgram(context, n, list, options, ninputs, inputs, notify, user_data, code);
 	returned(w, program == NULL || *code != CL_SUCCESS);
+	library_cancelled(cancel);
 	return program;
 }

@@ -190,6 +190,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	cl_program handle;
 	ksl_reply reply;
 	const ksl_api *api = NULL;
+	int cancel = library_uncancelled();
 
 	if (stepped_aside() || library() == NULL || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
 		(notify == NULL && user_data != NULL))
@@ -214,5 +215,6 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	}
 	if (code != NULL)
 		*code = l.code;
+	library_cancelled(cancel);
 	return handle;
 }

@@ -12,7 +12,12 @@ void state_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-void state_wait(void) { pthread_cond_wait(&changed, &lock); }
+void state_wait(void)
+{
+	int before = library_uncancelled(); /* or the lock would never be free again */
+	pthread_cond_wait(&changed, &lock);
+	library_cancelled(before);
+}
 
 void state_wake(void) { pthread_cond_broadcast(&changed); }
 

@@ -1,7 +1,7 @@
 /*
  * fake_driver.c: an OpenCL library without a compiler, for what no real driver
  * can be made to do: it counts its objects, aborts when it is given a dead one,
- * and calls back from another thread (FAKE_DRIVER=async). One platform with four
+ * and calls back from another thread (FAKE_DRIVER=async), or compiles for a while (slow). One platform with four
  * devices; a program's binary is "bin" and its source; kernels are what follows
  * "kernel void ". With FAKE_DRIVER=crashes, or crashes-async, its compiler crashes, and
  * recovers where nobody else handles that, as IGC 2 does.
@@ -332,6 +332,10 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 	}
 	if (!p->from_binary)
 		compiler("build");
+	if (!p->from_binary && fault("slow")) {
+		set_status(p, CL_BUILD_IN_PROGRESS);
+		usleep(100000);
+	}
 	pthread_mutex_lock(&lock);
 	for (cl_uint i = 0; i < p->n; i++) {
 		bool wanted = list == NULL;

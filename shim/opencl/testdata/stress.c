@@ -447,6 +447,63 @@ static void answers(void)
 	clReleaseProgram(p);
 }
 
+static void *ask_for_binaries(void *argument)
+{
+	cl_program p = argument;
+	size_t sizes[4] = {0};
+	char binaries[4][256] = {""}, *to[4] = {binaries[0], binaries[1], binaries[2], binaries[3]};
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL) == CL_SUCCESS && sizes[0] > 3);
+	CHECK(clGetProgramInfo(p, CL_PROGRAM_BINARIES, sizeof(to), to, NULL) == CL_SUCCESS);
+	CHECK(strncmp(binaries[0], "bin/* 4 */", 10) == 0 && strlen(binaries[0]) == sizes[0]);
+	return NULL;
+}
+
+/* Threads that ask for a binary which the driver has to build the program for. */
+static void asked_together(void)
+{
+	cl_program p = make(4);
+	pthread_t ids[4];
+	CHECK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_create(&ids[i], NULL, ask_for_binaries, p) == 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(ids[i], NULL);
+	use(p);
+	clReleaseProgram(p);
+}
+
+/* A thread that is cancelled ends, and nobody else waits for it: it was about to build,
+ * waits for another thread that builds the same program, or for the library on a stack
+ * of ours. */
+static void cancelled(void)
+{
+	alarm(60);
+	for (int small = 0; small < 2; small++) {
+		cl_program p = make(1 + small), q = make(3 + small);
+		pthread_t ids[3];
+		pthread_attr_t attributes;
+		void *how = NULL;
+		pthread_attr_init(&attributes);
+		if (small)
+			CHECK(pthread_attr_setstacksize(&attributes, 64 << 10) == 0);
+		CHECK(pthread_create(&ids[0], &attributes, build_once, p) == 0);
+		usleep(100000);
+		CHECK(pthread_create(&ids[1], &attributes, build_once, p) == 0);
+		CHECK(pthread_create(&ids[2], &attributes, build_once, q) == 0);
+		usleep(100000);
+		for (int i = 1; i < 3; i++)
+			CHECK(pthread_cancel(ids[i]) == 0);
+		for (int i = 0; i < 3; i++)
+			CHECK(pthread_join(ids[i], &how) == 0);
+		build_once(q);
+		use(p);
+		use(q);
+		clReleaseProgram(p);
+		clReleaseProgram(q);
+		pthread_attr_destroy(&attributes);
+	}
+}
+
 static void aside(void)
 {
 	CHECK(kernstash_layer_aside != NULL);
@@ -471,6 +528,7 @@ int main(int argc, char **argv)
 	} parts[] = {{"first", first}, {"loop", loop}, {"threads", threads}, {"same", same}, {"small", small},
 		{"callbacks", callbacks}, {"lifetimes", lifetimes}, {"rebuilds", rebuilds}, {"forked", forked},
 		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers},
+		{"asked-together", asked_together}, {"cancelled", cancelled},
 		{"forked-during", forked_during}, {"separately", separately}, {"together", together}};
 	cl_platform_id platform;
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
