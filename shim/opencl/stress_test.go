@@ -51,6 +51,8 @@ func TestStress(t *testing.T) {
 		{"forked-during", []string{"FAKE=slow"}, 2, 0},
 		{"aside", nil, 2, 2},
 		{"answers", []string{"FAKE=answer", "FAKE_KIND=1"}, 2, 0},
+		{"asked-together", []string{"FAKE=gone", "FAKE_KIND=1", "FAKE_DRIVER=slow"}, 2, 1},
+		{"asked-together", []string{"FAKE=gone", "FAKE_KIND=1", "FAKE_DRIVER=slow", "FAKE_DEVICES=3"}, 2, 1},
 		{"cancelled", []string{"FAKE=slow"}, -1, -1},
 		// Faults of the library and of the driver.
 		{"loop", []string{"FAKE=partial", "FAKE_DEVICES=3"}, -1, 1000},

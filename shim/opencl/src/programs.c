@@ -226,20 +226,33 @@ void program_taken_over(struct program *p)
 bool program_settle(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
+	bool good = true;
+	if (s == NULL || s->is_program || s->is_object) {
+		shadow_put(s);
+		return true;
+	}
 	state_lock();
-	bool needed = s != NULL && !s->is_program && !s->is_object && !s->settled;
+	while (s->settling == state_generation()) /* by another thread */
+		state_wait();
+	bool needed = !s->settled;
 	if (needed)
-		s->settled = true;
+		s->settling = state_generation();
+	else
+		good = s->settled_well;
 	state_unlock();
-	cl_int code = CL_SUCCESS;
 	if (needed) {
-		code = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL);
+		good = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
+		uint64_t set = program_set(p, s->ndevices, s->devices);
 		state_lock();
-		p->built |= program_set(p, s->ndevices, s->devices);
+		p->built |= set;
+		s->settled = true;
+		s->settled_well = good;
+		s->settling = 0;
+		state_wake();
 		state_unlock();
 	}
 	shadow_put(s);
-	return code == CL_SUCCESS;
+	return good;
 }
 
 void program_begin_build(struct program *p)

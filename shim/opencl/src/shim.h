@@ -102,7 +102,8 @@ struct shadow {
 	unsigned references; /* under the lock */
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
-	bool settled;        /* the driver has built the same in the application's program */
+	bool settled, settled_well; /* the driver has built the same in the application's program, or would not */
+	unsigned settling;   /* by a thread of this generation, which others wait for; 0: by none */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
 	cl_uint ndevices;
@@ -203,7 +204,8 @@ void program_set_shadow(struct program *p, struct shadow *s, uint64_t id);
 void program_taken_over(struct program *p);
 /* A kernel is gone. */
 void program_kernel_gone(struct program *p, bool restored);
-/* Makes the driver build what the program was restored from: false if it would not. */
+/* Makes the driver build what the program was restored from, once: false if it would not.
+ * Who comes while another thread is at it waits for that. */
 bool program_settle(struct program *p);
 void program_begin_build(struct program *p); /* waits for another build of it */
 void program_end_build(struct program *p);
