@@ -36,7 +36,8 @@ func (x *Context[P, K]) GlanceFirst(ctx context.Context, r Request) []Found {
 
 // Rest returns the binaries that GlanceFirst left unread in what it found, in their
 // order, in memory of the caller's. They may be gone by now, or replaced: then the
-// error wraps [store.ErrNotFound].
+// error wraps [store.ErrNotFound]. Of what was found it needs the key, and the artifact's
+// Rest.
 func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary, err error) {
 	if len(f.Artifact.Rest) == 0 {
 		return nil, nil

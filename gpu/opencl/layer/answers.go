@@ -30,9 +30,8 @@ func (t *Ticket) keepAnswers(found map[int]kernstash.Found) uint64 {
 	}
 	a := &answer{t.pool, make([]kernstash.Found, len(t.ordinals))}
 	for _, f := range found {
-		rest := *f.Artifact
-		rest.Binaries, rest.Kernels, rest.Log = nil, nil, "" // they are read anew
-		f.Artifact = &rest
+		// No more than says where they are: the recipe has the program's source.
+		f.Artifact, f.Job.Recipe = &store.Artifact{Rest: f.Artifact.Rest}, nil
 		for i, ordinal := range t.ordinals {
 			if slices.Contains(f.Job.Devices, ordinal) {
 				a.found[i] = f
