@@ -198,8 +198,9 @@ typedef struct ksl_api {
 		const size_t *offset, const size_t *global, const size_t *local);
 
 	/* Writes the binary that CL_PROGRAM_BINARIES answers for the device at a place of
-	 * the request, whose artifact had size bytes of it and no data, to to. 0: it is
-	 * gone from the cache. Then the driver has to build the program to be asked. */
+	 * the request, whose artifact had size bytes of it and no data, to to, which is not
+	 * the application's memory. 0: it is gone from the cache. Then the driver has to
+	 * build the program to be asked. */
 	uint32_t (*answer)(uint64_t program, uint32_t device, void *to, size_t size);
 
 	/* The application has given the program, or the compiled unit, up. */

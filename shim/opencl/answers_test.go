@@ -60,6 +60,7 @@ func TestAnswersAreReadLate(t *testing.T) {
 	file := bytes.Join(bin.Parts, nil)
 	write(file)
 	b.build(t, source).expect(t, "two binaries", "disk", fnvSum(other))
+	b.build(t, source, "HITS_GUARDED=1").expect(t, "memory that a collector guards", "disk", fnvSum(other))
 
 	file[len(file)-10] ^= 1
 	write(file)

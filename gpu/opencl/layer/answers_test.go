@@ -14,7 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/stats"
-"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store"
 )
 
 // heap is what is in use.

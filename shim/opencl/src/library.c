@@ -4,6 +4,9 @@
  */
 #include "shim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api);
 
 const ksl_api *library(void) { return library_open(&door); }
@@ -86,11 +89,17 @@ void library_launched(const ksl_api *a, uint64_t program, const char *kernel, cl
 	call(&c);
 }
 
+/* The library writes to memory of ours. A host's collector may guard its own, and handle
+ * the signal of a write: not one that a Go runtime is at, and not in a thread of ours. */
 bool library_answer(uint64_t program, cl_uint device, void *to, size_t size)
 {
-	struct call c = {.api = library_if_open(), .what = ANSWER, .number = program, .n = device, .to = to, .size = size};
-	if (c.api != NULL)
-		call(&c);
+	struct call c = {.api = library_if_open(), .what = ANSWER, .number = program, .n = device, .size = size};
+	if (c.api == NULL || (c.to = malloc(size)) == NULL)
+		return false;
+	call(&c);
+	if (c.result != 0)
+		memcpy(to, c.to, size);
+	free(c.to);
 	return c.result != 0;
 }
 

@@ -7,14 +7,17 @@
  * median and least of the others', in microseconds; where there are no others, a sum of
  * the binary (asking for it changes how the heap lies, and with that the times); and what
  * memory the builds took, in KiB. With "restore" the others are made of the
- * first one's binary, by hand.
+ * first one's binary, by hand. With HITS_GUARDED=1 the memory that the binary is written to
+ * is guarded, as a garbage collector guards what it wants to know of writes to.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,10 +78,31 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static unsigned char *guarded;
+static size_t guarded_size;
+
+static void opened(int number, siginfo_t *info, void *context)
+{
+	unsigned char *at = info->si_addr;
+	(void)context;
+	if (guarded == NULL || at < guarded || at >= guarded + guarded_size)
+		signal(number, SIG_DFL);
+	else
+		mprotect(guarded, guarded_size, PROT_READ | PROT_WRITE);
+}
+
+static unsigned char *guard(size_t size)
+{
+	unsigned char *b = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	guarded_size = size;
+	guarded = b;
+	return b;
+}
+
 static unsigned char *binary(cl_program program, size_t *size)
 {
 	check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(*size), size, NULL), "CL_PROGRAM_BINARY_SIZES");
-	unsigned char *b = malloc(*size);
+	unsigned char *b = getenv("HITS_GUARDED") == NULL ? malloc(*size) : guard(*size);
 	check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(b), &b, NULL), "CL_PROGRAM_BINARIES");
 	return b;
 }
@@ -94,6 +118,9 @@ int main(int argc, char **argv)
 	cl_platform_id platform;
 	cl_device_id device;
 	cl_int code;
+	const struct sigaction open = {.sa_sigaction = opened, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	if (getenv("HITS_GUARDED") != NULL)
+		sigaction(SIGSEGV, &open, NULL);
 	check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
 	check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
 	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
