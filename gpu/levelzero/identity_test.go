@@ -48,6 +48,7 @@ func init() {
 type identity struct {
 	Device    key.Device
 	Variables []key.Pair
+	Clang     bool // is loaded
 }
 
 func identityChild() error {
@@ -60,7 +61,8 @@ func identityChild() error {
 		return err
 	}
 	fmt.Print(resultMark)
-	return json.NewEncoder(os.Stdout).Encode(identity{id, d.Variables()})
+	clang := elfid.Loaded().Named(func(base string) bool { return strings.HasPrefix(base, "libclang") })
+	return json.NewEncoder(os.Stdout).Encode(identity{id, d.Variables(), len(clang) > 0})
 }
 
 func identify(t *testing.T, env ...string) (id identity) {
@@ -78,13 +80,18 @@ func TestIdentity(t *testing.T) {
 	if d.API != "levelzero" || d.Platform != "Level Zero" || d.Version != "1.3" || !strings.HasPrefix(d.Driver, "1.3.") || !strings.HasPrefix(d.Name, "Intel") {
 		t.Errorf("%+v", d)
 	}
-	for _, want := range []string{"libze_intel_gpu.so", "libigc.so", "libigdfcl.so", "libopencl-clang.so", "libLLVM"} {
+	for _, want := range []string{"libze_intel_gpu.so", "libigc.so", "libLLVM"} {
 		if !slices.ContainsFunc(d.Compiler, func(p key.Pair) bool { return strings.HasPrefix(p.Name, want) && p.Value != "" }) {
 			t.Errorf("%s is not among the compilers: %v", want, d.Compiler)
 		}
 	}
-	if slices.ContainsFunc(d.Compiler, func(p key.Pair) bool { return strings.HasPrefix(p.Name, "libze_loader") }) {
-		t.Errorf("the loader compiles nothing: %v", d.Compiler)
+	for _, other := range []string{"libze_loader", "libigdfcl", "libopencl-clang", "libclang"} {
+		if slices.ContainsFunc(d.Compiler, func(p key.Pair) bool { return strings.HasPrefix(p.Name, other) }) {
+			t.Errorf("%s has no part in what is made of SPIR-V: %v", other, d.Compiler)
+		}
+	}
+	if id.Clang {
+		t.Error("clang is loaded, which nobody needs here")
 	}
 	want := []key.Pair{{Name: "NEOReadDebugKeys", Value: "1"}, {Name: "ProductFamilyOverride", Value: "tgllp"}, {Name: "SetCommandStreamReceiver", Value: "1"}}
 	if diff := cmp.Diff(want, id.Variables); diff != "" {

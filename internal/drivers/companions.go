@@ -18,20 +18,22 @@ type companion struct {
 	beside bool     // lies beside the driver, with the driver's version
 }
 
-// intelCompilers: 22.43 has opened both when its devices have been listed. The
-// sonames are those of the releases before and after 2.x of the compiler.
-var intelCompilers = []companion{
-	{prefix: "libigc.so", open: []string{"libigc.so.2", "libigc.so.1"}},
-	{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}},
-}
+// Intel's compilers: 22.43 has opened both when the devices of OpenCL have been listed,
+// and the second of them, which makes SPIR-V of OpenCL C, never for Level Zero, of which
+// only SPIR-V is cached. To open it there would bring clang into a process that has no use
+// for it. The sonames are those of the releases before and after 2.x of the compiler.
+var (
+	intelBackEnd  = companion{prefix: "libigc.so", open: []string{"libigc.so.2", "libigc.so.1"}}
+	intelFrontEnd = companion{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}}
+)
 
 // companions of a driver, by the beginning of the driver's file name.
 var companions = map[string][]companion{
 	// Device back ends, opened when platforms are listed.
 	"libpocl.so": {{prefix: "libpocl-devices-"}},
 
-	"libigdrcl.so":    intelCompilers,
-	"libze_intel_gpu": intelCompilers,
+	"libigdrcl.so":    {intelBackEnd, intelFrontEnd},
+	"libze_intel_gpu": {intelBackEnd},
 
 	// Opened at the first build; all are of one release.
 	"libnvidia-opencl.so": {
