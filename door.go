@@ -56,12 +56,13 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 }
 
 // Worker returns what decides who does such jobs: the store that they are in, nil
-// where there is none, and the setting worker.
-func (c *Cache) Worker() (s *disk.Store, policy string) {
+// where there is none, the setting worker, and the settings that a worker is to share,
+// as variables.
+func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
 	if !c.writes() {
-		return nil, settings.WorkerOff
+		return nil, settings.WorkerOff, nil
 	}
-	return c.disk, c.settings.Worker
+	return c.disk, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
 }
 
 // Forget lets go of the artifacts that Glance keeps, for a process that is quiet.

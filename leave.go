@@ -64,8 +64,9 @@ type starting struct {
 
 func (s *starting) get(c *Cache) *worker.Starter {
 	s.once.Do(func() {
+		store, policy, shared := c.Worker()
 		s.starter = worker.NewStarter(worker.StartOptions{
-			Store: c.disk, Policy: c.settings.Worker, Environ: os.Environ(), Trace: c.trace.disk,
+			Store: store, Policy: policy, Settings: shared, Environ: os.Environ(), Trace: c.trace.disk,
 		})
 	})
 	return s.starter

@@ -41,8 +41,8 @@ func ksl_go_open(arg unsafe.Pointer) {
 
 // layerWorker sees that somebody does the jobs that are left.
 var layerWorker = sync.OnceValue(func() *worker.Starter {
-	s, policy := theLayer.Cache().Worker()
-	o := worker.StartOptions{Store: s, Policy: policy, Environ: dl.Environ(), Spawn: spawnDetached}
+	s, policy, shared := theLayer.Cache().Worker()
+	o := worker.StartOptions{Store: s, Policy: policy, Settings: shared, Environ: dl.Environ(), Spawn: spawnDetached}
 	if path := C.ks_own_path(); path != nil {
 		o.Library = C.GoString(path)
 	}

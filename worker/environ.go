@@ -45,16 +45,18 @@ func builderEnviron(environ []string, e spool.Environment, dir string) []string 
 }
 
 // Environ returns the environment for a worker's own process, of that of whoever
-// starts it: without layers and preloads, and with the root that it is for.
-func Environ(environ []string, root string) []string {
+// starts it: without layers and preloads, with the root that it is for, and with
+// settings as variables.
+func Environ(environ []string, root string, settings []string) []string {
+	settings = append(settings[:len(settings):len(settings)], "KERNSTASH_DIR="+root)
 	var out []string
 	for _, v := range environ {
-		if starts(v, []string{"LD_PRELOAD=", "LD_AUDIT=", "OPENCL_LAYER", "KERNSTASH_DIR="}) {
+		if starts(v, []string{"LD_PRELOAD=", "LD_AUDIT=", "OPENCL_LAYER"}) || starts(v, names(settings)) {
 			continue
 		}
 		out = append(out, v)
 	}
-	return append(out, "KERNSTASH_DIR="+root)
+	return append(out, settings...)
 }
 
 func starts(v string, with []string) bool {

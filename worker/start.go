@@ -24,6 +24,11 @@ type StartOptions struct {
 	// Environ is the environment of this process, as os.Environ returns it.
 	Environ []string
 
+	// Settings are those that the worker has, as variables ("KERNSTASH_MAX_SIZE=1GiB"),
+	// whatever Environ says: a program may have chosen a limit that is in no variable,
+	// and a worker with another one would evict by that.
+	Settings []string
+
 	// Command is the kernstash command; "" has it looked for.
 	Command string
 
@@ -97,7 +102,7 @@ func (s *Starter) start() error {
 			return err
 		}
 	}
-	environ := Environ(s.o.Environ, s.o.Store.Dir())
+	environ := Environ(s.o.Environ, s.o.Store.Dir(), s.o.Settings)
 	argv := []string{path, "worker", "run", "--quiet"}
 	switch {
 	case s.o.Spawn != nil:
@@ -118,7 +123,7 @@ func (s *Starter) inline(path string) {
 	go func() {
 		defer close(ended)
 		_, err := Run(ctx, Options{
-			Store: s.o.Store, Command: BuilderCommand(path, s.o.Store, nil), Environ: s.o.Environ, Trace: s.o.Trace,
+			Store: s.o.Store, Command: BuilderCommand(path, s.o.Store, flags(s.o.Settings)), Environ: s.o.Environ, Trace: s.o.Trace,
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -151,6 +156,16 @@ func BuilderCommand(path string, s *disk.Store, more []string) []string {
 		argv = append(argv, "--set", m)
 	}
 	return argv
+}
+
+// flags returns settings that are variables as the values of --set.
+func flags(variables []string) []string {
+	all := make([]string, len(variables))
+	for i, v := range variables {
+		name, value, _ := strings.Cut(strings.TrimPrefix(v, "KERNSTASH_"), "=")
+		all[i] = strings.ReplaceAll(strings.ToLower(name), "_", "-") + "=" + value
+	}
+	return all
 }
 
 // commandName is what the command is called.

@@ -85,8 +85,9 @@ func TestBuilderEnviron(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	t.Parallel()
-	got := Environ([]string{"A=1", "LD_PRELOAD=/p.so", "OPENCL_LAYERS=/l.so", "KERNSTASH_DIR=/x", "KERNSTASH_MAX_SIZE=1GiB"}, "/root")
-	if diff := cmp.Diff([]string{"A=1", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_DIR=/root"}, got); diff != "" {
+	got := Environ([]string{"A=1", "LD_PRELOAD=/p.so", "OPENCL_LAYERS=/l.so", "KERNSTASH_DIR=/x", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_EVICTION=lru"},
+		"/root", []string{"KERNSTASH_MAX_SIZE=2MiB"})
+	if diff := cmp.Diff([]string{"A=1", "KERNSTASH_EVICTION=lru", "KERNSTASH_MAX_SIZE=2MiB", "KERNSTASH_DIR=/root"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -136,7 +136,10 @@ func startWorker(d *disk.Store, s *settings.Settings) func() bool {
 		if err != nil {
 			return false
 		}
-		o := worker.StartOptions{Store: d, Policy: settings.WorkerAuto, Environ: os.Environ(), Command: self}
+		o := worker.StartOptions{
+			Store: d, Policy: settings.WorkerAuto, Environ: os.Environ(), Command: self,
+			Settings: s.Variables("max-size", "threshold", "eviction"),
+		}
 		return worker.NewStarter(o).StartNow() == nil
 	}
 }

@@ -99,6 +99,16 @@ func Load(in Inputs) (*Settings, error) {
 // Origin returns who decided the setting of a name.
 func (s *Settings) Origin(name string) Origin { return s.origins[name] }
 
+// Variables returns the settings of some names as variables: "KERNSTASH_MAX_SIZE=5GiB".
+func (s *Settings) Variables(names ...string) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		row := byName(name)
+		all[i] = row.env + "=" + row.get(&s.Values)
+	}
+	return all
+}
+
 // All returns every setting, in a fixed order.
 func (s *Settings) All() []Item {
 	items := make([]Item, len(table))

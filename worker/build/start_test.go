@@ -42,6 +42,7 @@ func starter(t testing.TB, s *disk.Store, policy string, more ...string) *worker
 	must(t, err)
 	st := worker.NewStarter(worker.StartOptions{
 		Store: s, Policy: policy, Environ: append(append(environ(t.TempDir()), "KERNSTASH_COMMAND="+self), more...),
+		Settings: []string{"KERNSTASH_MAX_SIZE=70MiB", "KERNSTASH_EVICTION=lru"},
 	})
 	t.Cleanup(st.Close)
 	return st
@@ -55,7 +56,7 @@ func TestStart(t *testing.T) {
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // it would be inherited
 	must(t, err)
 	defer unix.Close(zero)
-	st := starter(t, s, "auto", "LD_PRELOAD=/no/such/lib.so", "OPENCL_LAYERS=/no/such/layer.so")
+	st := starter(t, s, "auto", "LD_PRELOAD=/no/such/lib.so", "OPENCL_LAYERS=/no/such/layer.so", "KERNSTASH_MAX_SIZE=1GiB")
 	j := handMade(t, small, smallVariant)
 	add(t, s, j)
 	st.Start()
@@ -72,9 +73,14 @@ func TestStart(t *testing.T) {
 	at := fmt.Sprintf("/proc/%d", ask.PID)
 	environ, err := os.ReadFile(at + "/environ")
 	must(t, err)
-	for _, v := range []string{"LD_PRELOAD", "OPENCL_LAYERS"} {
+	for _, v := range []string{"LD_PRELOAD", "OPENCL_LAYERS", "MAX_SIZE=1GiB"} {
 		if strings.Contains(string(environ), v) {
 			t.Errorf("the worker has %s", v)
+		}
+	}
+	for _, v := range []string{"KERNSTASH_MAX_SIZE=70MiB\x00", "KERNSTASH_EVICTION=lru\x00"} {
+		if !strings.Contains(string(environ), v) {
+			t.Errorf("the worker has no %s", v)
 		}
 	}
 	fds, err := filepath.Glob(at + "/fd/*")
