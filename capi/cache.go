@@ -48,6 +48,11 @@ func ks_go_open(arg unsafe.Pointer) {
 		if o.MemoryBytes == 0 {
 			o.MemoryBytes = defaultMemory
 		}
+		if o.Dir != "" {
+			// KERNSTASH_DIR says where the cache is that all share. A private limit
+			// there would have its entries evicted down to that.
+			o.Flags = map[string]string{"dir": o.Dir}
+		}
 		cache, err := kernstash.Open(o)
 		if err != nil {
 			return withStatus(C.KERNSTASH_SETTING, err)

@@ -124,11 +124,10 @@ enum {
 	KERNSTASH_NO_MEMORY_TIER = 2 /* kernstash_lookup_get_or_build keeps no binary in memory */
 };
 
-/* Zero is right for every field but size. The environment (KERNSTASH_DIR,
- * KERNSTASH_MAX_SIZE, ...) has the last word, as it is the operator's, and
- * KERNSTASH_DISABLE=1 makes everything a miss. So KERNSTASH_DIR moves a private
- * directory, too, to where other programs' entries may be: a directory of one's own
- * keeps limits and disks apart, not names, which the key has to. */
+/* Zero is right for every field but size. The environment (KERNSTASH_MAX_SIZE,
+ * KERNSTASH_MODE, ...) has the last word, as it is the operator's, and
+ * KERNSTASH_DISABLE=1 makes everything a miss. KERNSTASH_DIR alone says where the
+ * cache is that all share, and leaves a private directory where it is. */
 typedef struct kernstash_options {
 	size_t size;           /* sizeof(kernstash_options) */
 	const char *directory; /* a private one; NULL: the user's, which all programs share */

@@ -49,6 +49,18 @@ func TestLookupInTheUsersDirectory(t *testing.T) {
 	})
 }
 
+// KERNSTASH_DIR moves what all share, not what an application has for itself.
+func TestPrivateDirectory(t *testing.T) {
+	hosts(t, func(t *testing.T, h *host) {
+		h.run("private_directory")
+		for _, dir := range []string{"own", "shared"} {
+			if got := entries(t, filepath.Join(h.dir, dir)); len(got) != 1 {
+				t.Errorf("%s: entries %v, want 1", dir, got)
+			}
+		}
+	})
+}
+
 func TestLookupPopulatedTwice(t *testing.T) {
 	hosts(t, func(_ *testing.T, h *host) { h.run("twice") })
 }
@@ -116,15 +128,15 @@ func TestLookupUncreatableDirectory(t *testing.T) {
 	})
 }
 
-// The operator's directory wins over the program's private one.
+// The operator's limit wins over the program's own: what is larger than that is stored.
 func TestLookupOperatorHasTheLastWord(t *testing.T) {
 	hosts(t, func(t *testing.T, h *host) {
-		out, err := h.command("uncreatable").CombinedOutput()
+		out, err := h.command("uncreatable", "KERNSTASH_MAX_SIZE=1GiB").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "not KERNSTASH_NOT_STORED") {
 			t.Errorf("%v: %s", err, out)
 		}
-		if got := entries(t, h.root); len(got) != 1 {
-			t.Errorf("entries %v, want 1", got)
+		if got := entries(t, filepath.Join(h.dir, "private")); len(got) != 2 {
+			t.Errorf("entries %v, want 2", got)
 		}
 	})
 }

@@ -1,4 +1,5 @@
 /* lookup.c: lookups that find, set and populate, as the tests of clBLAS's have it. */
+#define _GNU_SOURCE
 #include "parts.h"
 
 /* Another value, kind or order of a variant is another entry; so is the context,
@@ -290,6 +291,34 @@ void uncreatable(void)
 	kernstash_device_close(b);
 	OK(kernstash_close(off));
 	OK(kernstash_close(on));
+}
+
+/* KERNSTASH_DIR is where all share a cache. A private directory stays where it is, and
+ * its limit is none of the other's. */
+void private_directory(void)
+{
+	char shared[512], own[512];
+	kernstash_options o = {.size = sizeof o, .directory = own, .max_size = 1 << 20};
+	kernstash_cache *cache;
+	kernstash_device *device;
+	kernstash_lookup *l;
+
+	snprintf(shared, sizeof shared, "%s/shared", getenv("TEST_DIR"));
+	snprintf(own, sizeof own, "%s/own", getenv("TEST_DIR"));
+	CHECK(setenv("KERNSTASH_DIR", shared, 1) == 0);
+	for (int private = 1; private >= 0; private--) {
+		OK(kernstash_open(private ? &o : NULL, &cache));
+		device = open_device(cache);
+		l = open_lookup(device, private ? "private" : "shared");
+		CHECK(!kernstash_lookup_found(l));
+		populate(l, "x");
+		kernstash_lookup_close(l);
+		l = open_lookup(device, private ? "shared" : "private");
+		CHECK(!kernstash_lookup_found(l));
+		kernstash_lookup_close(l);
+		kernstash_device_close(device);
+		OK(kernstash_close(cache));
+	}
 }
 
 /* What a source reads besides itself is not in the key. */

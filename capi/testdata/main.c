@@ -3,7 +3,7 @@
 
 static const struct named_part parts[] = {
 	PART(variants), PART(populated), PART(found), PART(absent), PART(twice), PART(bettered), PART(refused),
-	PART(drivers), PART(uncreatable), PART(sources),
+	PART(drivers), PART(uncreatable), PART(private_directory), PART(sources),
 	PART(refuses), PART(panics), PART(bad_setting), PART(late_setting), PART(disabled),
 	PART(threads), PART(process), PART(nests), PART(failures), PART(alone), PART(cancel), PART(leaks),
 	PART(forks), PART(secure), PART(crash), PART(pipes), PART(signals), PART(handlers), PART(small_stacks), PART(own_stacks), PART(costs),

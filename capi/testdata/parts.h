@@ -7,7 +7,7 @@
 #include "check.h"
 
 /* lookup.c */
-part variants, populated, found, absent, twice, bettered, refused, drivers, uncreatable, sources;
+part variants, populated, found, absent, twice, bettered, refused, drivers, uncreatable, private_directory, sources;
 /* refuse.c */
 part refuses, panics, bad_setting, late_setting, disabled;
 /* build.c */
