@@ -23,14 +23,16 @@ bin/saxpy: examples/c/saxpy.c # an OpenCL program that knows nothing of kernstas
 # `kernstash run` is to start fast. Its entry notes what the Go runtime changes
 # before any Go code runs (internal/supervise).
 FRONT  := $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH))
-ENTRY   = -trimpath -ldflags '-s -w -E kernstash_start'
+ENTRY   = -trimpath -ldflags '-s -w -E kernstash_start $(COMMIT)'
+# What 'kernstash version' says it was built from, where git knows.
+COMMIT := $(addprefix -X main.commit=,$(shell git describe --always --abbrev=40 --dirty --exclude '*' 2>/dev/null))
 
 build: ## build the command into bin/
 ifneq ($(FRONT),)
 	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN)-full ./cmd/kernstash
 	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN) ./cmd/kernstash-run
 else
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/kernstash
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(COMMIT)' -o $(BIN) ./cmd/kernstash
 endif
 
 lib: ## build libkernstash.so, and the layers, into lib/

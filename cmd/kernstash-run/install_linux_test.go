@@ -84,7 +84,7 @@ func home(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 func works(t *testing.T, prefix string) {
 	t.Helper()
 	command := filepath.Join(prefix, "bin", "kernstash")
-	if out := do(t, home(t, exec.Command(command, "version"))); !strings.HasPrefix(out, "kernstash ") {
+	if out := do(t, home(t, exec.Command(command, "version"))); !strings.HasPrefix(out, "kernstash 0.") {
 		t.Errorf("version: %s", out)
 	}
 	var stderr strings.Builder

@@ -1,62 +1,92 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 )
+
+// release is the version that is being worked on, or that this is: the one of
+// capi/kernstash.h, which packages have too.
+const release = "0.1.0"
+
+// commit is set by the Makefile, with -ldflags '-X main.commit=…': the command is
+// built outside of version control as well, where Go does not know it.
+var commit string
 
 // versionReport is what `version --json` writes.
 type versionReport struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
+	Revision string `json:"revision,omitempty"` // "-dirty" behind it: something was changed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Schema   int    `json:"schema"`   // of keys
+	Format   int    `json:"format"`   // of entries
 	Runtimes bool   `json:"runtimes"` // false: built with -tags nogpu
 }
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    "Print the version of the command, of its keys, and of Go.\n\nEXIT STATUS\n  0  always",
-		Example: "  kernstash version --json",
+		Use:   "version",
+		Short: "Print the version",
+		Long: `Print the version of the command and the commit that it was built from, the
+versions of keys and of entries, and that of Go. Entries of another version are
+never served; 'kernstash gc' removes them.
+
+EXIT STATUS
+  0  always`,
+		Example: "  kernstash version\n  kernstash version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
 			if a.json {
 				return a.writeJSON(v)
 			}
-			runtimes := "with runtimes"
-			if !v.Runtimes {
-				runtimes = "without runtimes (nogpu)"
-			}
-			a.printf("kernstash %s, key schema %d, %s, %s, %s\n", v.Version, v.Schema, runtimes, v.Go, v.Platform)
+			a.printf("%s\n", v)
 			return nil
 		},
 	}
 }
 
+func (v versionReport) String() string {
+	text := "kernstash " + v.Version
+	if v.Revision != "" {
+		text += ", commit " + v.Revision
+	}
+	runtimes := "with runtimes"
+	if !v.Runtimes {
+		runtimes = "without runtimes (nogpu)"
+	}
+	return fmt.Sprintf("%s, key schema %d, entry format %d, %s, %s, %s", text, v.Schema, v.Format, runtimes, v.Go, v.Platform)
+}
+
 func version() versionReport {
 	v := versionReport{
-		Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Schema: key.Schema, Runtimes: hasRuntimes,
+		Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Schema: key.Schema, Format: format.Version, Runtimes: hasRuntimes,
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if v.Revision != "" || !ok {
 		return v
 	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
+	dirty := ""
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch {
+		case s.Key == "vcs.revision":
 			v.Revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
 		}
+	}
+	if v.Revision != "" {
+		v.Revision += dirty
+	} else if m := info.Main.Version; m != "(devel)" {
+		v.Revision = m // of 'go install': it names the commit
 	}
 	return v
 }
