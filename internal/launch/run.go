@@ -153,7 +153,10 @@ func (r *runner) enter(env environ, o *Options) (environ, error) {
 // returns only if the command could not be started.
 func (r *runner) supervise(o *Options) error {
 	start := time.Now()
+	ended := make(chan struct{})
+	go cleanReports(r.report.Name(), ended)
 	end, err := supervise.Run(r.command)
+	close(ended)
 	if err != nil {
 		_ = r.report.Close()
 		_ = os.Remove(r.report.Name())
