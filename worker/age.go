@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/kernstash/kernstash/store/disk"
@@ -45,14 +44,4 @@ func (w *worker) age() {
 			}
 		}
 	}
-}
-
-// aged returns when the root was last looked through, by what the last worker said.
-func (w *worker) aged() time.Time {
-	var last Status
-	b, _, err := w.o.Store.ReadNote(disk.WorkerNote)
-	if err != nil || json.Unmarshal(b, &last) != nil {
-		return time.Time{}
-	}
-	return last.Aged
 }

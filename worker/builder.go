@@ -34,9 +34,10 @@ type result struct {
 
 // outcome is what build.Outcome is, on the other side of a pipe.
 type outcome struct {
-	State  string   `json:"state"`
-	Reason string   `json:"reason"`
-	Left   []string `json:"left"`
+	State   string   `json:"state"`
+	Reason  string   `json:"reason"`
+	Left    []string `json:"left"`
+	Missing bool     `json:"missing"`
 }
 
 // maxSaid bounds what is kept of what a builder prints, and maxOutcome of its

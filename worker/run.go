@@ -23,9 +23,12 @@ const (
 	maxFailed = 2
 
 	// maxBegun is how often a job may be begun before it is dropped: by workers
-	// that were killed, be it by what it needed, and on machines where it cannot
-	// be done.
+	// that were killed, be it by what it needed, and where there was no room.
 	maxBegun = 20
+
+	// missingFor is for how long a machine that has not what a job needs, its device
+	// or driver, is not tried again by workers that wait for more jobs. The job stays.
+	missingFor = time.Hour
 )
 
 // lookEvery is how often a worker looks whether there is something to do, and
@@ -74,6 +77,7 @@ type worker struct {
 	o      Options
 	ctx    context.Context
 	dir    string // in which builders work
+	host   string // this machine, as far as jobs are concerned
 	status Status
 	tried  map[string]bool // jobs that this worker leaves alone
 	since  time.Time       // since when it has had nothing to do
@@ -89,8 +93,9 @@ func (w *worker) run() error {
 	defer w.clean()
 	if w.status.Started.IsZero() {
 		w.begun = time.Now()
-		host, _ := os.Hostname()
-		w.status = Status{PID: os.Getpid(), Host: host, Started: w.begun, Aged: w.aged()}
+		w.host, _ = os.Hostname()
+		last := w.last()
+		w.status = Status{PID: os.Getpid(), Host: w.host, Started: w.begun, Aged: last.Aged, Last: last.Last}
 	}
 	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
 	defer func() { w.status.Running, w.status.Ended = false, time.Now() }()
@@ -233,6 +238,11 @@ func (w *worker) one(e *spool.Entry) {
 		w.refuse(e, j, begin, fmt.Sprintf("it was begun %d times, and never done", tries.Begun))
 		return
 	}
+	if since, is := tries.MissingSince(w.host); is && !w.o.Once && time.Since(since).Abs() < missingFor {
+		w.status.Kept++
+		w.leave(e)
+		return
+	}
 	tries.Begun++
 	if err := spool.WriteTries(ctx, s, e, tries); err != nil {
 		w.leave(e) // it would be tried for ever
@@ -260,6 +270,10 @@ func (w *worker) one(e *spool.Entry) {
 		w.o.Recorder.Add(stats.JobsDone, 1)
 		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
 	case r.outcome.State == "elsewhere":
+		if r.outcome.Missing {
+			tries.Missing(w.host, begin)
+			_ = spool.WriteTries(ctx, s, e, tries)
+		}
 		w.status.Kept++
 		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
 		w.leave(e)

@@ -33,7 +33,7 @@ type Status struct {
 	// Aged is when the root was last looked through for entries that are too old.
 	Aged time.Time `json:"aged,omitzero"`
 
-	// Last are the jobs that ended last, the newest first.
+	// Last are the jobs that ended last, the newest first: of earlier workers, too.
 	Last []Ended `json:"last,omitempty"`
 
 	// Waiting is how many jobs there are, the one that is being done included.
@@ -74,6 +74,17 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	}
 	st.Waiting = len(jobs)
 	return st, nil
+}
+
+// last returns what the last worker said of itself.
+func (w *worker) last() Status {
+	var last Status
+	b, _, err := w.o.Store.ReadNote(disk.WorkerNote)
+	if err != nil || json.Unmarshal(b, &last) != nil {
+		return Status{}
+	}
+	last.Last = last.Last[:min(len(last.Last), maxLast)]
+	return last
 }
 
 // askEvery is how often who waits looks again.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -298,6 +299,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 		return nil
 	}
 	st.Running = false
+	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
 	return a.writeWorker(st, s)
 }
 
@@ -350,11 +352,20 @@ func (a *app) writeWorker(st worker.Status, s *settings.Settings) error {
 	}
 	a.printf(", in %s\n", printable(s.Dir, false))
 	for _, e := range st.Last {
-		a.printf("  %s  %-9s %s", e.At.Local().Format(time.TimeOnly), e.State, e.Job)
+		a.printf("  %s  %-9s %s", clock(e.At, time.Now()), e.State, e.Job)
 		if e.Reason != "" {
 			a.printf(": %s", strings.TrimSpace(printable(e.Reason, false)))
 		}
 		a.printf("\n")
 	}
 	return nil
+}
+
+// clock is a time of today as that, and any other with its date.
+func clock(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
 }

@@ -26,7 +26,7 @@ func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) Outcome {
 	if state == Refused && passes(err) {
 		state = Elsewhere
 	}
-	o := Outcome{State: state, Left: b.left}
+	o := Outcome{State: state, Left: b.left, Missing: state == Elsewhere && errors.Is(err, errMissing)}
 	if err != nil {
 		o.Reason = err.Error()
 	}
@@ -42,6 +42,13 @@ func passes(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
+// errMissing marks what another machine may have. It says nothing.
+var errMissing = missingError{}
+
+type missingError struct{}
+
+func (missingError) Error() string { return "" }
+
 type builder struct {
 	ctx   context.Context
 	store *disk.Store
@@ -52,7 +59,7 @@ type builder struct {
 
 func (b *builder) run() (State, error) {
 	if b.job.Recipe.Device.API != "opencl" {
-		return Elsewhere, fmt.Errorf("there is no builder for %q", b.job.Recipe.Device.API)
+		return Elsewhere, fmt.Errorf("there is no builder for %q%w", b.job.Recipe.Device.API, errMissing)
 	}
 	p, err := findPlace(b.ctx, b.store, b.job, b.dir)
 	if err != nil {
@@ -93,7 +100,7 @@ func (b *builder) run() (State, error) {
 func (b *builder) device() (*opencl.Device, error) {
 	devices, err := opencl.Devices(opencl.AnyType)
 	if err != nil {
-		return nil, fmt.Errorf("no OpenCL here: %w", err)
+		return nil, fmt.Errorf("no OpenCL here: %w%w", err, errMissing)
 	}
 	want := b.job.Recipe.Device
 	near := ""
@@ -106,7 +113,7 @@ func (b *builder) device() (*opencl.Device, error) {
 			near = ", though one of its name with another driver, compiler or trait"
 		}
 	}
-	return nil, fmt.Errorf("no such device here%s: %s/%s", near, want.Platform, want.Name)
+	return nil, fmt.Errorf("no such device here%s: %s/%s%w", near, want.Platform, want.Name, errMissing)
 }
 
 // wanted returns the stored artifact, nil for none, and the launches that a new

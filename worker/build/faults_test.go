@@ -343,22 +343,47 @@ func TestRefusedJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatAreNeverDoneGo: on a machine without their device, or where workers
-// are killed each time.
+// TestJobsThatAreNeverDoneGo: where workers are killed each time.
 func TestJobsThatAreNeverDoneGo(t *testing.T) {
 	t.Parallel()
 	s := newRoot(t)
-	j := handMade(t, small, smallVariant)
-	j.Recipe.Device.API = "cuda"
-	add(t, s, j)
+	add(t, s, handMade(t, small, smallVariant))
 	jobs, err := spool.List(bg, s)
 	must(t, err)
-	must(t, spool.WriteTries(bg, s, &jobs[0], spool.Tries{Begun: 19}))
-	if st := work(t, options(t, s, "builder")); st.Kept != 1 || st.Waiting != 1 {
-		t.Fatalf("the last time: %+v", st)
-	}
+	must(t, spool.WriteTries(bg, s, &jobs[0], spool.Tries{Begun: 20}))
 	if st := work(t, options(t, s, "builder")); st.Refused != 1 || st.Waiting != 0 || !strings.Contains(st.Last[0].Reason, "begun 20 times") {
-		t.Errorf("then: %+v", st)
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestJobsOfOtherMachinesStay: however often a machine without their device looks at
+// them. A worker that waits for more jobs does not look again for a while.
+func TestJobsOfOtherMachinesStay(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(*key.Device){
+		"another API":    func(d *key.Device) { d.API = "cuda" },
+		"another driver": func(d *key.Device) { d.Driver = "99.9" },
+	} {
+		s := newRoot(t)
+		j := handMade(t, small, smallVariant)
+		change(&j.Recipe.Device)
+		add(t, s, j)
+		jobs, err := spool.List(bg, s)
+		must(t, err)
+		must(t, spool.WriteTries(bg, s, &jobs[0], spool.Tries{Begun: 19}))
+		for range 3 {
+			if st := work(t, options(t, s, "builder")); st.Kept != 1 || st.Waiting != 1 || st.Last[0].State != "elsewhere" {
+				t.Fatalf("%s: %+v", what, st)
+			}
+		}
+		if tries := spool.ReadTries(bg, s, &jobs[0]); tries.Begun != 19 {
+			t.Errorf("%s: %+v", what, tries)
+		}
+		o := options(t, s, "builder")
+		o.Once, o.Idle, o.Settle = false, time.Millisecond, time.Millisecond
+		if st := work(t, o); st.Kept != 1 || st.Waiting != 1 || st.CPU != 0 {
+			t.Errorf("%s: a worker that waits: %+v", what, st)
+		}
 	}
 }
 

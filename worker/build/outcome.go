@@ -17,6 +17,10 @@ type Outcome struct {
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"`
 
+	// Missing says that what is not here is the device or its driver: a machine that
+	// has them can do the job.
+	Missing bool `json:"missing,omitempty"`
+
 	// Left are launches of a job that was done for the others: the driver makes
 	// no code for them ahead of time.
 	Left []string `json:"left,omitempty"`

@@ -312,7 +312,7 @@ func TestTries(t *testing.T) {
 	e, _ := only(t, s)
 	for _, want := range []spool.Tries{{Begun: 1}, {Begun: 2, Failed: 1}} {
 		must(t, spool.WriteTries(bg, s, &e, want))
-		if got := spool.ReadTries(bg, s, &e); got != want {
+		if got := spool.ReadTries(bg, s, &e); got.Begun != want.Begun || got.Failed != want.Failed {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		if e, j := only(t, s); len(j.Variants) != 1 {
