@@ -45,6 +45,10 @@ type Options struct {
 	// Then nothing is built.
 	Battery func() bool
 
+	// Crowded says why nothing is to be built beside the processes that run already,
+	// "" if it may be; nil: the function of that name is asked.
+	Crowded func() string
+
 	Recorder stats.Recorder // counts; nil for none
 	Trace    *slog.Logger   // a line for what becomes of each job; may be nil
 
@@ -70,6 +74,9 @@ func (o *Options) fill() {
 	}
 	if o.Battery == nil {
 		o.Battery = OnBattery
+	}
+	if o.Crowded == nil {
+		o.Crowded = Crowded
 	}
 	if o.Recorder == nil {
 		o.Recorder = stats.Noop{}

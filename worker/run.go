@@ -115,6 +115,9 @@ func (w *worker) run() error {
 			w.status.End = err.Error()
 			return err
 		case e != nil:
+			if w.status.End = w.o.Crowded(); w.status.End != "" {
+				return nil
+			}
 			w.one(e)
 			w.since = time.Now()
 			continue

@@ -92,6 +92,9 @@ func (s *Starter) start() error {
 	if OnBattery() {
 		return errors.New(endBattery)
 	}
+	if reason := Crowded(); reason != "" {
+		return errors.New(reason)
+	}
 	if s.o.Store.HasWorker() {
 		return nil
 	}

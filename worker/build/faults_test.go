@@ -450,6 +450,11 @@ func TestBudgetAndBattery(t *testing.T) {
 	}
 	add(t, s, handMade(t, small+"\n", smallVariant))
 	o = options(t, s, "builder")
+	o.Crowded = func() string { return "no room" }
+	if st := work(t, o); st.Done != 0 || st.Waiting == 0 || st.End != "no room" {
+		t.Errorf("without room: %+v", st)
+	}
+	o = options(t, s, "builder")
 	o.Budget = time.Millisecond
 	if st := work(t, o); st.Done != 1 || st.Waiting != 1 || st.CPU < o.Budget {
 		t.Errorf("a millisecond: %+v", st)
