@@ -13,8 +13,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor [-- COMMAND [ARG...]]",
 		Short: "Find out whether caching works here, and why not",
 		Long: `Look at everything that caching needs: the settings, the root with its owner,
-permissions and file system, the read-only layers, and each runtime with its
-platforms, devices, drivers and compiler libraries.
+permissions and file system, the read-only layers, what limits a worker (battery,
+control groups), what brings the cache into unchanged applications here, and each
+runtime with its platforms, devices, drivers, their own caches, and compiler
+libraries.
 
 It does not only look. It stores an entry in the root, reads it again, and
 removes it; and for each device it compiles a small program, stores it in a
@@ -89,7 +91,9 @@ func (a *app) doctor(ctx context.Context, quick bool) error {
 		r.checkSettings(s)
 		r.checkRoot(ctx, s)
 		r.checkLayers(ctx, s)
+		r.checkWorkerRoom(s)
 	}
+	r.checkEntry()
 	p := a.newProgress()
 	r.checkRuntimes(ctx, quick, p)
 	p.done()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 )
@@ -37,6 +38,7 @@ func checkOpenCL(ctx context.Context, r *doctorReport, quick bool) bool {
 			subject := fmt.Sprintf("device %d, %s", index, deviceTitle(d))
 			r.add(subject, verdictInfo, "", "%s, driver %s, %s, %d compute units", d.Type, d.Driver, d.Version, d.Limits.ComputeUnits)
 			r.add(subject, verdictInfo, "", "%s", describeKind(d.Kind()))
+			r.checkPoCLCache(subject, platform)
 			identity, err := d.Identify()
 			ok := r.addIdentity(subject, identity, err, d.Variables())
 			if ok && !quick {
@@ -61,4 +63,18 @@ func describeKind(k opencl.Kind) string {
 		return "gives out intermediate code"
 	}
 	return "gives out machine code when the build ends"
+}
+
+// checkPoCLCache says whether PoCL's own cache is on, and so which cache answers.
+func (r *doctorReport) checkPoCLCache(subject string, p *opencl.Platform) {
+	is, off, err := p.PoCLCache(os.Environ())
+	switch {
+	case !is:
+	case err != nil:
+		r.add(subject, verdictWarn, "set POCL_KERNEL_CACHE to 1, or unset it", "the cache stays out of unchanged applications: %v", err)
+	case off:
+		r.add(subject, verdictInfo, "", "PoCL's own cache is off (POCL_KERNEL_CACHE=0): kernstash's answers alone")
+	default:
+		r.add(subject, verdictInfo, "", "PoCL's own cache is on: kernstash's is asked first, PoCL's for what that has not (POCL_KERNEL_CACHE=0 switches it off)")
+	}
 }

@@ -22,6 +22,17 @@ var (
 	errPoCLUnknown = errors.New("POCL_KERNEL_CACHE=0, and a PoCL whose binaries are not known")
 )
 
+// PoCLCache says whether the platform is PoCL's, and whether PoCL's own kernel cache is
+// off in a process with an environment. An error says why programs cannot be restored
+// safely there.
+func (p *Platform) PoCLCache(environ []string) (is, off bool, err error) {
+	if p.vendor() != pocl {
+		return false, false, nil
+	}
+	off, err = p.poclCacheOff(environ)
+	return true, off, err
+}
+
 // poclCacheOff says whether PoCL's own kernel cache is off in this process, whose
 // environment is now as given. An error says that nobody knows, or that its binaries
 // are not known to unshared.

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/cgroup"
+	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/internal/supervise"
+	"github.com/kernstash/kernstash/worker"
+)
+
+// checkEntry says how the cache comes into programs that know nothing of it: by the
+// libraries of 'kernstash run', and by what the session and this environment have.
+func (r *doctorReport) checkEntry() {
+	if !supervise.Supported {
+		return
+	}
+	const subject = "unchanged applications"
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	if l, err := launch.Find(os.Environ(), self); err != nil {
+		r.add(subject, verdictWarn, "install them ('make install'), or name their directory in KERNSTASH_LIBDIR",
+			"'kernstash run' runs commands without the cache: %v", err)
+	} else {
+		r.add(subject, verdictOK, "", "the libraries of 'kernstash run' are in %s", filepath.Dir(l.Layer))
+	}
+	if path, err := sessionFile(); err == nil {
+		r.checkSession(path)
+	}
+	for _, list := range []struct{ name, separators string }{{"OPENCL_LAYERS", ":"}, {"LD_PRELOAD", ": "}} {
+		for _, library := range ownLibraries(os.Getenv(list.name), list.separators) {
+			r.checkOwnLibrary(subject, "in this environment", list.name, library, "set "+list.name+" anew, or unset it")
+		}
+	}
+}
+
+// checkSession looks at what 'kernstash enable' wrote.
+func (r *doctorReport) checkSession(path string) {
+	const subject = "unchanged applications"
+	switch _, found, err := ownFile(path).read(); {
+	case errors.Is(err, errForeign):
+		r.add(subject, verdictWarn, "move it away, or see to the variables yourself ('kernstash env')", "%v", err)
+		return
+	case err != nil:
+		r.add(subject, verdictWarn, "", "%s cannot be read: %v", path, err)
+		return
+	case !found:
+		r.add(subject, verdictInfo, "", "they have the cache under 'kernstash run'; 'kernstash enable' switches it on for a session")
+		return
+	}
+	values, err := readEnvironmentD(path)
+	libraries := ownLibraries(values["OPENCL_LAYERS"], ":")
+	switch {
+	case err != nil:
+		r.add(subject, verdictWarn, "", "%s cannot be read: %v", path, err)
+	case values["KERNSTASH_DISABLE"] == "1":
+		r.add(subject, verdictInfo, "'kernstash disable' removes it, 'kernstash enable' switches the cache on", "%s switches the cache off for the session", path)
+	case len(libraries) == 0:
+		r.add(subject, verdictWarn, "run 'kernstash enable' again", "%s names no library of ours", path)
+	}
+	for _, library := range libraries {
+		if !r.checkOwnLibrary(subject, "for the session", path, library, "run 'kernstash enable' again, or 'kernstash disable'") {
+			continue
+		}
+		if !slices.Contains(ownLibraries(os.Getenv("OPENCL_LAYERS"), ":"), library) {
+			r.add(subject, verdictInfo, "that is so from the next login, where systemd starts the session, and not over ssh",
+				"this environment has not what %s says", path)
+		}
+	}
+}
+
+func (r *doctorReport) checkOwnLibrary(subject, where, by, library, advice string) bool {
+	if info, err := os.Stat(library); err != nil || !info.Mode().IsRegular() {
+		r.add(subject, verdictWarn, advice, "%s names %s, which is not there: programs run without the cache", by, library)
+		return false
+	}
+	r.add(subject, verdictOK, "", "the cache is on %s (%s)", where, by)
+	return true
+}
+
+// ownLibraries returns those of a list of libraries that are ours.
+func ownLibraries(list, separators string) (own []string) {
+	for _, path := range strings.FieldsFunc(list, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
+		if name := filepath.Base(path); name == launch.Layer || name == launch.Preload {
+			own = append(own, path)
+		}
+	}
+	return own
+}
+
+// readEnvironmentD reads what 'kernstash enable' wrote: assignments, with what is not
+// plain behind backslashes. A list goes on with the variable itself, which is left out.
+func readEnvironmentD(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	values := make(map[string]string)
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		name, text, ok := strings.Cut(s.Text(), "=")
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		var value strings.Builder
+		for i := 0; i < len(text) && text[i] != '$'; i++ {
+			if text[i] == '\\' && i+1 < len(text) {
+				i++
+			}
+			value.WriteByte(text[i])
+		}
+		values[name] = value.String()
+	}
+	return values, s.Err()
+}
+
+// checkWorkerRoom says what keeps a worker from working, or makes it costly: battery,
+// and limits of containers, units and jobs.
+func (r *doctorReport) checkWorkerRoom(s *settings.Settings) {
+	const subject = "worker"
+	if worker.OnBattery() {
+		r.add(subject, verdictInfo, "'kernstash worker run --once --on-battery' works all the same",
+			"this machine runs on battery: no worker works until it does not")
+	}
+	r.addLimits(cgroup.Read(), s.Worker != settings.WorkerOff)
+}
+
+func (r *doctorReport) addLimits(l cgroup.Limits, auto bool) {
+	const subject = "control group"
+	if !l.Any() {
+		return
+	}
+	var all []string
+	if l.CPUs > 0 {
+		all = append(all, "the time of "+figures(l.CPUs)+" processors")
+	}
+	if l.Memory > 0 {
+		all = append(all, fmt.Sprintf("%s of memory, of which %s are left", humanSize(l.Memory), humanSize(l.MemoryLeft)))
+	}
+	if l.Processes > 0 {
+		all = append(all, fmt.Sprintf("%d processes and threads", l.Processes))
+	}
+	r.add(subject, verdictInfo, "", "at most %s", strings.Join(all, ", "))
+	const apart = "set KERNSTASH_WORKER=off here, and let 'kernstash worker run --once' do the jobs at the end, or in a group of its own"
+	if l.CPUs > 0 && auto {
+		r.add(subject, verdictInfo, apart, "what a worker takes of the processors' time is taken from this group's, idle priority or not")
+	}
+	if l.OneEnds && auto {
+		r.add(subject, verdictWarn, apart, "if its memory runs out, all of its processes end at once (memory.oom.group): no worker works with less than 256 MiB left")
+	}
+	const few = 64
+	if l.Processes > 0 && l.Processes < few {
+		r.add(subject, verdictWarn, "raise pids.max (TasksMax= of systemd)", "%d processes and threads are few: where there is none left, programs that start threads fail", l.Processes)
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/cgroup"
+)
+
+func TestLimitsAreTold(t *testing.T) {
+	t.Parallel()
+	const GiB = 1 << 30
+	for name, tt := range map[string]struct {
+		limits cgroup.Limits
+		off    bool
+		want   []string // verdict, and the beginning of the text
+	}{
+		"none": {},
+		"a container": {
+			limits: cgroup.Limits{CPUs: 0.5, Memory: GiB, MemoryLeft: GiB / 2},
+			want: []string{
+				"info at most the time of 0.50 processors, 1.00 GiB of memory, of which 512 MiB are left",
+				"info what a worker takes",
+			},
+		},
+		"one of Kubernetes": {
+			limits: cgroup.Limits{Memory: GiB, MemoryLeft: GiB / 2, OneEnds: true, Processes: 1000},
+			want: []string{
+				"info at most 1.00 GiB of memory, of which 512 MiB are left, 1000 processes and threads",
+				"warning if its memory runs out",
+			},
+		},
+		"without a worker": {
+			limits: cgroup.Limits{CPUs: 2, Memory: GiB, OneEnds: true}, off: true,
+			want: []string{"info at most the time of 2.00 processors, 1.00 GiB of memory, of which 0 B are left"},
+		},
+		"few processes": {
+			limits: cgroup.Limits{Processes: 10},
+			want:   []string{"info at most 10 processes and threads", "warning 10 processes and threads are few"},
+		},
+	} {
+		r := &doctorReport{OK: true}
+		r.addLimits(tt.limits, !tt.off)
+		compareFindings(t, name, r, tt.want)
+	}
+}
+
+// compareFindings wants findings of these verdicts that begin so.
+func compareFindings(t *testing.T, name string, r *doctorReport, want []string) {
+	t.Helper()
+	var got []string
+	for i, f := range r.Findings {
+		text := string(f.Verdict) + " " + f.Text
+		if i < len(want) && strings.HasPrefix(text, want[i]) {
+			text = want[i]
+		}
+		got = append(got, text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %s", name, diff)
+	}
+}
+
+func TestSessionIsTold(t *testing.T) {
+	dir := t.TempDir()
+	layer := filepath.Join(dir, "a $place, \"named\" it's", "libkernstash_opencl_layer.so")
+	if err := os.Mkdir(filepath.Dir(layer), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(layer, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "50-kernstash.conf")
+	tell := func(name string, want ...string) {
+		t.Helper()
+		r := &doctorReport{OK: true}
+		r.checkSession(path)
+		compareFindings(t, name, r, want)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enabled := func(layer string) {
+		write(ownMark + "\nKERNSTASH_OPENCL_DOOR=layer\nOPENCL_LAYERS=" + escapeEnvironmentD(layer) + "${OPENCL_LAYERS:+:$OPENCL_LAYERS}\n")
+	}
+	t.Setenv("OPENCL_LAYERS", "")
+	tell("nothing", "info they have the cache under 'kernstash run'")
+	write("MINE=1\n")
+	tell("another's", "warning "+path+" is not of 'kernstash enable'")
+	write(ownMark + "\nKERNSTASH_DISABLE=1\n")
+	tell("off", "info "+path+" switches the cache off for the session")
+	write(ownMark + "\n")
+	tell("empty", "warning "+path+" names no library of ours")
+	enabled("/no/such/libkernstash_opencl_layer.so")
+	tell("gone", "warning "+path+" names /no/such/libkernstash_opencl_layer.so, which is not there")
+	enabled(layer)
+	tell("not yet", "ok the cache is on for the session ("+path+")", "info this environment has not what "+path+" says")
+	t.Setenv("OPENCL_LAYERS", "/other.so:"+layer)
+	tell("on", "ok the cache is on for the session ("+path+")")
+	values, err := readEnvironmentD(path)
+	if err != nil || values["OPENCL_LAYERS"] != layer {
+		t.Errorf("%v, %v", values, err)
+	}
+}
