@@ -46,7 +46,9 @@ func Run(ctx context.Context, o Options) (Status, error) {
 	if len(o.Command) == 0 {
 		return Status{}, ErrNoCommand
 	}
-	w := &worker{o: o, ctx: ctx, tried: make(map[string]bool)}
+	// Before the lock, by which others see a worker that they may ask to end; and before
+	// the time of files, which comes in steps.
+	w := &worker{o: o, ctx: ctx, tried: make(map[string]bool), begun: time.Now().Add(-clockStep)}
 	if o.Environ == nil {
 		w.o.Environ = os.Environ()
 	}
@@ -64,6 +66,9 @@ func Run(ctx context.Context, o Options) (Status, error) {
 		}
 	}
 }
+
+// clockStep is how far the time of files may be behind.
+const clockStep = 20 * time.Millisecond
 
 // Why a worker ends.
 const (
@@ -92,10 +97,9 @@ func (w *worker) run() error {
 	w.clean()
 	defer w.clean()
 	if w.status.Started.IsZero() {
-		w.begun = time.Now()
 		w.host, _ = os.Hostname()
 		last := w.last()
-		w.status = Status{PID: os.Getpid(), Host: w.host, Started: w.begun, Aged: last.Aged, Last: last.Last}
+		w.status = Status{PID: os.Getpid(), Host: w.host, Started: time.Now(), Aged: last.Aged, Last: last.Last}
 	}
 	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
 	defer func() { w.status.Running, w.status.Ended = false, time.Now() }()

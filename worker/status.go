@@ -143,9 +143,13 @@ func Stop(ctx context.Context, s *disk.Store) (was bool, err error) {
 		return true, err
 	}
 	defer s.RemoveNote(disk.StopNote)
-	for s.HasWorker() {
+	for asked := time.Now(); s.HasWorker(); {
 		if err := sleep(ctx, askEvery); err != nil {
 			return true, fmt.Errorf("stop the worker: it does not end: %w", err)
+		}
+		if time.Since(asked) > time.Second { // of another one, or on a file system with a clock of its own
+			_ = s.PutNote(ctx, disk.StopNote, nil)
+			asked = time.Now()
 		}
 	}
 	return true, nil

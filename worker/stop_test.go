@@ -1,0 +1,42 @@
+package worker
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// TestStopAtOnce: a worker ends that is asked to as soon as it can be seen.
+func TestStopAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "root")
+		must(t, os.Mkdir(dir, 0o700))
+		s := disk.New(disk.Options{Dir: dir})
+		ended := make(chan Status, 1)
+		go func() {
+			st, err := Run(t.Context(), Options{
+				Store: s, Command: []string{"/nonexistent"}, Idle: time.Minute, Battery: func() bool { return false },
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- st
+		}()
+		for !s.HasWorker() {
+			time.Sleep(100 * time.Microsecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := Stop(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if st := <-ended; st.End != endAsked {
+			t.Errorf("it ended: %s", st.End)
+		}
+	}
+}
