@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,10 +56,13 @@ func scriptParams(dir string) testscript.Params {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(cond string) (bool, error) {
-			if cond != "long" {
-				return false, fmt.Errorf("no condition %q", cond)
+			switch cond {
+			case "long":
+				return os.Getenv("KERNSTASH_TEST_LONG") == "1", nil
+			case "mounts": // a process may mount something for itself
+				return exec.Command("unshare", "-rm", "true").Run() == nil, nil
 			}
-			return os.Getenv("KERNSTASH_TEST_LONG") == "1", nil
+			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process of a race-enabled test sleeps a second at its end.

@@ -6,7 +6,7 @@ import "github.com/kernstash/kernstash/stats"
 // are words already.
 var words = map[string]string{
 	stats.MissAbsent.String():     "not in the cache",
-	stats.MissTierOff.String():    "the disk tier is off",
+	stats.MissTierOff.String():    "the disk tier is off ('kernstash doctor' says why)",
 	stats.MissUnreadable.String(): "its entry cannot be read",
 	stats.MissIrregular.String():  "its entry is no file of ours",
 	stats.MissTruncated.String():  "its entry was cut short",

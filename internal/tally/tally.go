@@ -202,16 +202,22 @@ func (t *File) look(read func() (uint64, error)) (flags uint64, err error) {
 	}
 	for range 2 { // the second time, what replaced the first
 		err = nil
+		keep := true
 		if !t.f.IsOpen() {
-			_, err = t.open()
+			_, err = t.open(t.place.Dir.OpenWrite)
+			if keep = !errors.Is(err, syscall.EROFS); !keep {
+				_, err = t.open(t.place.Dir.Open) // for this time: nobody can add with it
+			}
 		}
 		if err == nil {
 			flags, err = read()
 		}
+		if err != nil || !keep {
+			t.drop()
+		}
 		if err == nil {
 			return flags, nil
 		}
-		t.drop()
 	}
 	if errors.Is(err, fs.ErrNotExist) || replaceable(err) {
 		return 0, nil
@@ -300,7 +306,7 @@ func (t *File) need() error {
 	}
 	t.drop()
 	for range 4 {
-		h, err := t.open()
+		h, err := t.open(t.place.Dir.OpenWrite)
 		switch {
 		case err == nil && t.fits(h):
 			return nil
@@ -321,8 +327,8 @@ func (t *File) need() error {
 	return fmt.Errorf("open %s: it is replaced again and again", t.place.Name)
 }
 
-func (t *File) open() (header, error) {
-	f, info, err := t.place.Dir.OpenWrite(t.place.Name)
+func (t *File) open(at func(name string) (beneath.File, beneath.Info, error)) (header, error) {
+	f, info, err := at(t.place.Name)
 	if err != nil {
 		return header{}, err
 	}
