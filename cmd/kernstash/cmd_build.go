@@ -63,7 +63,7 @@ EXIT STATUS
   kernstash build --arch sm_90 --name-expression 'scale<float>' --program-name "" scale.cu
   kernstash build --arch gfx90a scale.hip
   kernstash build --runtime levelzero --options "-ze-opt-level=2" scale.spv`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast(1, "build: which files?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, s := range localSizes {
 				size, err := parseLocalSize(s)

@@ -80,12 +80,14 @@ EXIT STATUS
 				return err
 			}
 			removed, err := ownFile(path).remove()
-			if err != nil {
+			switch {
+			case err != nil:
 				return fmt.Errorf("disable: %w", err)
-			}
-			if removed {
+			case a.json:
+				return a.writeJSON(switchReport{Path: path, Changed: removed})
+			case removed:
 				a.printf("removed %s\n", path)
-			} else {
+			default:
 				a.printf("there is no %s\n", path)
 			}
 			return nil
@@ -254,6 +256,16 @@ func (a *app) writeOwn(path, before, text string, mode os.FileMode, note string)
 	if err := ownFile(path).write(before, text, mode); err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
+	if a.json {
+		return a.writeJSON(switchReport{Path: path, Enabled: true, Changed: true})
+	}
 	a.printf("wrote %s: the cache is on, %s\n", path, note)
 	return nil
+}
+
+// switchReport is what `enable --json` and `disable --json` write.
+type switchReport struct {
+	Path    string `json:"path"`    // the file that switches it on
+	Enabled bool   `json:"enabled"` // it is there now
+	Changed bool   `json:"changed"` // it was written, or removed
 }

@@ -21,7 +21,7 @@ EXIT STATUS
   0  written
   1  not written`,
 		Example: "  kernstash man /usr/local/share/man/man1",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, "man: give one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("manual pages: %w", err)

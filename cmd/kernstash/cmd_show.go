@@ -31,7 +31,7 @@ EXIT STATUS
 		Example: `  kernstash show 3f2a
   kernstash show 3f2a --source > kernel.cl
   kernstash show 3f2a --json`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, "show: give the key of one entry, as 'kernstash ls' shows it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.show(cmd.Context(), args[0], source)
 		},

@@ -55,7 +55,7 @@ var statGroups = []statGroup{
 	}},
 	{"the worker", []statRow{
 		{stats.JobsAdded, "jobs and launches noted for it"},
-		{stats.JobsMerged, "of them that were noted before"},
+		{stats.JobsMerged, "others that were noted before, or that a worker refused"},
 		{stats.JobsDropped, "jobs not noted: too many, no room, or an error"},
 		{stats.JobsDone, "jobs that a worker did"},
 		{stats.JobsRefused, "jobs that a worker dropped, with a reason"},
