@@ -18,29 +18,41 @@ func (w *worker) age() {
 	if since := time.Since(w.status.Aged); w.o.MaxAge <= 0 || since >= 0 && since < ageEvery {
 		return
 	}
+	aged := w.aside(func(ctx context.Context) bool {
+		r, err := w.o.Store.GC(ctx, disk.GCOptions{MaxAge: w.o.MaxAge}, nil)
+		w.o.Trace.Info("old entries removed", "entries", r.Removed, "of", r.Entries, "bytes", r.RemovedBytes)
+		return err == nil
+	}, func() bool { return w.asked() || w.more() })
+	if aged {
+		w.status.Aged = time.Now()
+	}
+}
+
+// refill sees that there is a job again, if there are more.
+func (w *worker) refill() bool {
+	return w.o.Refill != nil && w.aside(w.o.Refill, w.asked)
+}
+
+// aside calls f at the priority of builds, until something else is to be done.
+func (w *worker) aside(f func(context.Context) bool, until func() bool) bool {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	done := make(chan error, 1)
+	done := make(chan bool, 1)
 	go func() {
 		if !w.o.NormalPriority {
 			yield() // the thread, which ends with the goroutine
 		}
-		r, err := w.o.Store.GC(ctx, disk.GCOptions{MaxAge: w.o.MaxAge}, nil)
-		w.o.Trace.Info("old entries removed", "entries", r.Removed, "of", r.Entries, "bytes", r.RemovedBytes)
-		done <- err
+		done <- f(ctx)
 	}()
 	for {
 		select {
-		case err := <-done:
-			if err == nil {
-				w.status.Aged = time.Now()
-			}
-			return
+		case is := <-done:
+			return is
 		case <-time.After(lookEvery):
-			if w.asked() || w.more() {
+			if until() {
 				cancel()
 				<-done
-				return
+				return false
 			}
 		}
 	}

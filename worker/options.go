@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -48,6 +49,10 @@ type Options struct {
 	// Crowded says why nothing is to be built beside the processes that run already,
 	// "" if it may be; nil: the function of that name is asked.
 	Crowded func() string
+
+	// Refill, which may be nil, is asked for more where there is no job: it adds one, or
+	// says that it has none. It is called at the priority of builds.
+	Refill func(context.Context) bool
 
 	Recorder stats.Recorder // counts; nil for none
 	Trace    *slog.Logger   // a line for what becomes of each job; may be nil

@@ -127,6 +127,8 @@ func (w *worker) run() error {
 			continue
 		case soon:
 			w.since = time.Now()
+		case w.refill():
+			continue
 		case w.o.Once:
 			w.status.End = endIdle
 			return nil

@@ -111,7 +111,7 @@ EXIT STATUS
 		a.demoCommand(), a.demoChildCommand(), a.buildCommand(), a.buildPartCommand(),
 		a.lsCommand(), a.showCommand(), a.statCommand(),
 		a.verifyCommand(), a.gcCommand(), a.clearCommand(),
-		a.workerCommand(),
+		a.workerCommand(), a.workerDevicesCommand(),
 		a.configCommand(), a.doctorCommand(), a.doctorRuntimeCommand(), a.versionCommand(), a.manCommand(),
 	)
 	root.SetHelpCommand(helpCommand())

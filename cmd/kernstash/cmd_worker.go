@@ -203,7 +203,7 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 
 func (a *app) workerRunCommand() *cobra.Command {
 	var o worker.Options
-	var quiet, onBattery bool
+	var quiet, onBattery, rebuild bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Be the worker",
@@ -215,13 +215,18 @@ With --once it ends when every job was tried once: for the epilog of a batch job
 timer, or a container's last command. Where a worker runs already it waits for that
 one first.
 
+With --rebuild, what another driver or compiler built for an OpenCL device that is here
+is built anew, once no job waits: the entries first that save most time for their size,
+the lately used ones before others. So after an update of a driver applications need not
+compile. The old entries stay, until nobody has used them for long.
+
 EXIT STATUS
   0  it ended: all was done, or will be later
   1  it could not work
   2  a flag makes no sense`,
 		Example: `  kernstash worker run --once
   kernstash worker run --once --normal-priority --json
-  kernstash worker run --budget 10m`,
+  kernstash worker run --once --rebuild --budget 10m`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if onBattery {
@@ -232,7 +237,7 @@ EXIT STATUS
 					return usagef("--%s %v: it is negative", name, d)
 				}
 			}
-			return a.workerRun(cmd.Context(), o, quiet)
+			return a.workerRun(cmd.Context(), o, quiet, rebuild)
 		},
 	}
 	flags := cmd.Flags()
@@ -242,11 +247,12 @@ EXIT STATUS
 	flags.DurationVar(&o.Budget, "budget", time.Hour, "end when builds took so much processor time")
 	flags.BoolVar(&o.NormalPriority, "normal-priority", false, "build at the priority of this process")
 	flags.BoolVar(&onBattery, "on-battery", false, "build on battery too")
+	flags.BoolVar(&rebuild, "rebuild", false, "build anew what an earlier driver or compiler built")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing")
 	return cmd
 }
 
-func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err error) {
+func (a *app) workerRun(ctx context.Context, o worker.Options, quiet, rebuild bool) (err error) {
 	if !hasRuntimes {
 		return errNoRuntimes
 	}
@@ -267,6 +273,14 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet bool) (err 
 	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
 	counts := new(stats.Counters)
 	o.Recorder = counts
+	if rebuild {
+		r, err := newRebuilds(ctx, d, counts)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		o.Refill = r.Next
+	}
 	p := a.newProgress()
 	if quiet {
 		p = nil

@@ -20,12 +20,14 @@ import (
 
 // TestMain lets the scripts run this very binary as kernstash, as stash-put,
 // which fills a cache without any runtime, stash-job, which adds work for a worker,
+// stash-old, which makes its entries those of an earlier driver,
 // and as json, which looks into JSON.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kernstash": main,
 		"stash-put": exitWith(stashPut),
 		"stash-job": exitWith(stashJob),
+		"stash-old": exitWith(stashOld),
 		"json":      exitWith(jsonQuery),
 
 		"wait-interrupted": waitInterrupted,

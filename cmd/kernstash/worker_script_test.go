@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker/spool"
 )
@@ -51,4 +52,36 @@ func waitsForWorker(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("no worker runs")
+}
+
+// stashOld makes the entries of the cache DIR those of an earlier driver.
+func stashOld(args []string) error {
+	ctx := context.Background()
+	d := disk.New(disk.Options{Dir: args[0]})
+	defer d.Close()
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return err
+		}
+		if info.Device.Driver == "0.1" {
+			continue // one that was made meanwhile
+		}
+		e, err := d.Get(ctx, info.Key)
+		if err != nil {
+			return err
+		}
+		r, err := d.Recipe(ctx, info.Key)
+		if err != nil {
+			return err
+		}
+		old := *r
+		old.Device.Driver = "0.1"
+		if _, err := d.Put(ctx, &store.Entry{Key: old.Key(), Recipe: &old, Artifact: e.Artifact}); err != nil {
+			return err
+		}
+		if err := d.Delete(ctx, info.Key); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -44,8 +44,17 @@ func (v *victim) used(now int64) int64 { return min(v.mtime, now) }
 // worth ranks a victim under the cost policy: the build time that a byte
 // saves, aged.
 func (v *victim) worth(now int64) float64 {
-	age := float64(now-v.used(now)) / float64(halfLife)
-	return v.saving / float64(v.size) * math.Exp2(-age)
+	return worth(v.saving, v.size, time.Duration(now-v.used(now)))
+}
+
+func worth(saving float64, size int64, unused time.Duration) float64 {
+	return saving / float64(size) * math.Exp2(-float64(unused)/float64(halfLife))
+}
+
+// Worth ranks an entry as the policy Cost does, by what its build took, its size, and
+// for how long it was not used: of two the one that is worth more goes later.
+func Worth(cost time.Duration, size int64, unused time.Duration) float64 {
+	return worth(float64(cost), max(size, 1), max(unused, 0))
 }
 
 // victim describes an item whose last removal frees so many directories. ok says

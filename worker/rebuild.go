@@ -1,0 +1,142 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
+)
+
+// maxRebuilds bounds the entries that a Rebuilds remembers: the most valuable ones. The
+// next one finds the others.
+const maxRebuilds = 4096
+
+// Rebuilds makes jobs of what was built by another driver or compiler for a device that
+// is here, so that it need not be compiled by the application that asks for it first. It
+// is for one goroutine.
+type Rebuilds struct {
+	store   *disk.Store
+	old     *disk.Store // the same, and nothing that is read counts as used
+	devices []key.Device
+	environ []string
+	rec     stats.Recorder
+	trace   *slog.Logger
+	found   bool
+	left    []rebuild // the most valuable one first
+}
+
+// rebuild is an entry, and the device for which it is to be built anew.
+type rebuild struct {
+	key    key.Key
+	device *key.Device
+	value  float64
+}
+
+// RebuildOptions say what is rebuilt. Store and Devices are required.
+type RebuildOptions struct {
+	Store    *disk.Store
+	Devices  []key.Device // the devices that are here, as they are now
+	Environ  []string     // the environment in which they are, as os.Environ returns it
+	Recorder stats.Recorder
+	Trace    *slog.Logger
+}
+
+// NewRebuilds returns what Next looks through.
+func NewRebuilds(o RebuildOptions) *Rebuilds {
+	r := &Rebuilds{
+		store: o.Store, old: disk.New(disk.Options{Dir: o.Store.Dir(), ReadOnly: true}),
+		devices: o.Devices, environ: o.Environ, rec: o.Recorder, trace: o.Trace,
+	}
+	if r.trace == nil {
+		r.trace = slog.New(slog.DiscardHandler)
+	}
+	return r
+}
+
+// Close ends what was opened for it.
+func (r *Rebuilds) Close() error { return r.old.Close() }
+
+// Next adds the job that is worth most, by the time that it saves for its size and how
+// lately its entry was used, and says whether there was one. The first call looks
+// through all entries.
+func (r *Rebuilds) Next(ctx context.Context) bool {
+	if !r.found {
+		r.found = true
+		r.find(ctx)
+	}
+	for len(r.left) > 0 && ctx.Err() == nil {
+		next := r.left[0]
+		r.left = r.left[1:]
+		added, err := r.add(ctx, next)
+		if err != nil {
+			r.trace.Info("not built anew", "entry", next.key.Short(), "reason", err.Error())
+		}
+		if added {
+			return true
+		}
+	}
+	return false
+}
+
+// find looks through the entries.
+func (r *Rebuilds) find(ctx context.Context) {
+	here := make(map[key.Digest]bool)
+	for i := range r.devices {
+		here[r.devices[i].Digest()] = true
+	}
+	now := time.Now()
+	for info, err := range r.old.List(ctx) {
+		if err != nil || info.Bad != nil || here[info.Device.Digest()] {
+			continue
+		}
+		for i := range r.devices {
+			if d := &r.devices[i]; sameDevice(&info.Device, d) {
+				r.left = append(r.left, rebuild{info.Key, d, disk.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
+			}
+		}
+		if len(r.left) >= 2*maxRebuilds {
+			r.rank()
+		}
+	}
+	r.rank()
+}
+
+func (r *Rebuilds) rank() {
+	slices.SortStableFunc(r.left, func(a, b rebuild) int { return cmp.Compare(b.value, a.value) })
+	r.left = r.left[:min(len(r.left), maxRebuilds)]
+}
+
+// sameDevice says whether a driver may have called the same device this and that at
+// different times: what a driver or compiler decides may differ.
+func sameDevice(a, b *key.Device) bool {
+	return a.API == b.API && a.API == "opencl" && a.Platform == b.Platform && strings.TrimSpace(a.Name) == strings.TrimSpace(b.Name)
+}
+
+// add makes a job of an entry, if it has not been built anew yet.
+func (r *Rebuilds) add(ctx context.Context, b rebuild) (bool, error) {
+	recipe, err := r.old.Recipe(ctx, b.key)
+	if err != nil {
+		return false, err
+	}
+	e, err := r.old.GetFirst(ctx, b.key)
+	if err != nil {
+		return false, err
+	}
+	anew := *recipe
+	anew.Device = *b.device
+	if _, err := r.old.GetFirst(ctx, anew.Key()); err == nil {
+		return false, nil
+	}
+	res, err := spool.Add(ctx, r.store, spool.Job{
+		Kind: spool.Rebuild, Recipe: &anew, Variants: e.Artifact.Variants, Cost: e.Artifact.Cost,
+		Environment: spool.Take(r.environ, &anew, ""),
+	}, r.rec)
+	return res.Waits(), err
+}
