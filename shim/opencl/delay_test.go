@@ -100,8 +100,8 @@ func TestTimingOfColdBuilds(t *testing.T) {
 				for attempt := 1; ; attempt++ {
 					m := measureCold(t, d, source, c.builds, c.rounds)
 					wrong := m.wrong()
-					t.Logf("the driver takes %v; delayed by %v (%.2f %%), the first in a process by %v (of %v); builds take %v alone, %+.1f %% ± %.1f %% under the layer",
-						m.driver, m.later, percent(m.later, m.driver), m.first, m.firstDriver,
+					t.Logf("the driver takes %v; delayed by %v (%.2f %%), the first in a process by %v (of %v; each: %v); builds take %v alone, %+.1f %% ± %.1f %% under the layer",
+						m.driver, m.later, percent(m.later, m.driver), m.first, m.firstDriver, m.firsts,
 						m.alone, percent(m.under-m.alone, m.alone), percent(m.unsure, m.alone))
 					if wrong == "" {
 						return
@@ -122,6 +122,7 @@ func percent(part, of time.Duration) float64 { return 100 * part.Seconds() / of.
 type coldTimes struct {
 	driver, firstDriver  time.Duration // of builds in the driver; of the first in a process
 	later, first         time.Duration // delays
+	firsts               []time.Duration
 	alone, under, unsure time.Duration // builds without the layer, and with it; two errors of their difference
 }
 
@@ -154,7 +155,7 @@ func measureCold(t *testing.T, d driver, source string, builds, rounds int) cold
 		}
 	}
 	return coldTimes{
-		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first),
+		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first), firsts: first,
 		alone: median(alone), under: median(under),
 		unsure: time.Duration(2 * math.Hypot(float64(medianError(alone)), float64(medianError(under)))),
 	}
