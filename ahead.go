@@ -10,32 +10,55 @@ import (
 // ahead is what can be done for an artifact before there is one: while its compiler
 // is busy. The application may wait for what is left to do after that.
 type ahead struct {
-	key    key.Key
 	recipe *key.Recipe
 	was    key.Digest // see storing
+	whole  bool       // the artifact is stored as soon as it is built
 
 	// Written by the storer, which does it before it stores the artifact.
 	explained bool
 	nearest   disk.Difference
+	made      bool // directories, for the artifact alone
 }
 
 // workAhead has it done for a unit that is about to be compiled because it is not in
 // the cache.
-func (u *unit[P, K]) workAhead(c *Cache) {
+func (u *unit[P, K]) workAhead(whole bool) {
+	c := u.x.cache
 	if !c.writes() || u.key.IsZero() {
 		return
 	}
-	u.ahead = &ahead{key: u.key, recipe: u.job.Recipe}
+	u.ahead = &ahead{recipe: u.job.Recipe, whole: whole}
 	if u.tracked != nil {
 		u.ahead.was = u.tracked.was
 	}
 	c.storer.add(storing{ahead: u.ahead})
 }
 
-// workAhead does it.
-func (s *storer) workAhead(ctx context.Context, a *ahead) {
-	s.c.disk.Ready(ctx, a.key)
+// forgo undoes it where nobody stores the unit.
+func (u *unit[P, K]) forgo() {
+	if u.ahead != nil && u.ahead.whole {
+		u.x.cache.storer.add(storing{ahead: u.ahead, forgo: true})
+		u.ahead = nil
+	}
+}
+
+// workAhead does it, or undoes it.
+func (s *storer) workAhead(ctx context.Context, w storing) {
+	a := w.ahead
+	if w.forgo {
+		s.forgo(ctx, a)
+		return
+	}
 	var err error
 	a.nearest, err = s.c.disk.Nearest(ctx, a.recipe, a.was)
 	a.explained = err == nil
+	a.made = s.c.disk.Ready(ctx, a.recipe, a.whole)
+}
+
+// forgo undoes it; a may be nil.
+func (s *storer) forgo(ctx context.Context, a *ahead) {
+	if a != nil && a.made {
+		a.made = false
+		s.c.disk.Forgo(ctx, a.recipe)
+	}
 }

@@ -160,7 +160,8 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		c.keepHeaders(u.tracked)
 	}
 	if explain {
-		u.workAhead(c)
+		u.workAhead(!x.delegates(u.job) && !x.captures.possible(u.job))
+		defer u.forgo()
 	}
 	start := time.Now()
 	native, artifact, err := x.callBuild(ctx, u)

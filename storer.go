@@ -28,6 +28,7 @@ type storing struct {
 
 	decision *decision // to be told when the nearest entry is known; may be nil
 	ahead    *ahead    // what was done before there was an artifact; may be nil
+	forgo    bool      // entry is nil: undo that
 
 	manifest []byte // entry is nil; so it is where there are header files alone, or work ahead
 	name     key.Digest
@@ -121,7 +122,7 @@ func (s *storer) store(w storing) {
 	}
 	ctx := context.Background()
 	if w.entry == nil && w.ahead != nil {
-		s.workAhead(ctx, w.ahead)
+		s.workAhead(ctx, w)
 		return
 	}
 	if w.entry == nil && w.manifest == nil {
@@ -140,10 +141,14 @@ func (s *storer) store(w storing) {
 	}
 	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers, w.kept)
 	if w.entry.Artifact == nil { // another process's to make
+		s.forgo(ctx, w.ahead)
 		s.c.disk.PutHeaders(ctx, w.entry.Headers)
 		return
 	}
 	result, err := s.put(ctx, w.entry)
+	if err != nil {
+		s.forgo(ctx, w.ahead)
+	}
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		if err != nil {
 			l.Warn("not stored", "key", k, "error", err.Error())

@@ -211,6 +211,9 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutRe
 	if !replace {
 		err = leaf.Write(srcName(n), now, w.src)
 	}
+	if errors.Is(err, fs.ErrExist) && !replace && w.s.holds(leaf, srcName(n), w.src) {
+		err = nil // it was made ready
+	}
 	if errors.Is(err, fs.ErrExist) { // or a killed writer left one
 		before = sizeOf(leaf, n)
 		err = leaf.Publish(m.tmp, srcName(n), true, now, w.src)

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -28,8 +30,8 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A build lock makes no more of a root than it needs, Ready all that a put will need but
-// the directories of the program.
+// A build lock makes no more of a root than it needs, Ready all that a put will need, and
+// Forgo undoes what is of the program alone.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "root")
@@ -41,21 +43,111 @@ func TestReady(t *testing.T) {
 	if d := cmp.Diff([]string{".meta"}, namesIn(t, dir)); d != "" {
 		t.Errorf("after a lock (-want +got):\n%s", d)
 	}
+	names := s.names(e.Key)
+	always := []string{".meta", "CACHEDIR.TAG", "VERSION"}
+	withDevice := append(slices.Clone(always), names[componentDevice])
+	slices.Sort(withDevice)
 	for range 2 {
-		s.Ready(bg, e.Key)
-		device := s.names(e.Key)[componentDevice]
-		want := []string{".meta", "CACHEDIR.TAG", "VERSION", device}
-		slices.Sort(want)
-		if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
+		if s.Ready(bg, e.Recipe, false) {
+			t.Error("made something of the program")
+		}
+		if d := cmp.Diff(withDevice, namesIn(t, dir)); d != "" {
 			t.Errorf("ready (-want +got):\n%s", d)
 		}
-		if in := namesIn(t, filepath.Join(dir, device)); len(in) != 0 {
+		if in := namesIn(t, filepath.Join(dir, names[componentDevice])); len(in) != 0 {
 			t.Errorf("in the directory of the device: %v", in)
 		}
 	}
+	leaf := filepath.Join(dir, names.path())
+	for range 2 {
+		if !s.Ready(bg, e.Recipe, true) || s.Ready(bg, e.Recipe, true) {
+			t.Error("did not make the program's directories, or made them twice")
+		}
+		if d := cmp.Diff([]string{"0.src"}, namesIn(t, leaf)); d != "" {
+			t.Errorf("of the program (-want +got):\n%s", d)
+		}
+		wantMiss(t, s, e.Key, stats.MissAbsent)
+		wantAccount(t, s, 3*block, 0)
+		s.Forgo(bg, e.Recipe)
+		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
+			t.Errorf("forgone (-want +got):\n%s", d)
+		}
+		wantAccount(t, s, 0, 0)
+	}
+
+	s.Ready(bg, e.Recipe, true)
+	src, err := os.Stat(filepath.Join(leaf, "0.src"))
+	must(t, err)
 	put(t, s, e, store.Stored)
+	if after, err := os.Stat(filepath.Join(leaf, "0.src")); err != nil || !os.SameFile(src, after) {
+		t.Errorf("the recipe was written twice: %v", err)
+	}
 	wantHit(t, s, e)
 	wantClean(t, s)
+	wantAccount(t, s, 5*block, 1) // and two files
+	s.Forgo(bg, e.Recipe)         // too late
+	wantHit(t, s, e)
+	wantAccount(t, s, 5*block, 1)
+}
+
+// What was made ready is no good to who finds something else there: a put writes its
+// recipe as if nothing was.
+func TestReadyIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string) error{
+		"other contents": func(path string) error {
+			b, err := os.ReadFile(path)
+			if err == nil {
+				b[len(b)-1]++
+				err = os.WriteFile(path, b, 0o600)
+			}
+			return err
+		},
+		"truncated": func(path string) error { return os.Truncate(path, 10) },
+		"removed":   os.Remove,
+		"a link": func(path string) error {
+			return errors.Join(os.Rename(path, path+".other"), os.Symlink(path+".other", path))
+		},
+		"writable by others": func(path string) error { return os.Chmod(path, 0o666) },
+		"all gone":           func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			e := storetest.New(t, "e", 100)
+			s.Ready(bg, e.Recipe, true)
+			must(t, change(srcPath(s, e.Key)))
+			put(t, s, e, store.Stored)
+			wantHit(t, s, e)
+			info, err := os.Lstat(srcPath(s, e.Key))
+			if err != nil || info.Mode() != 0o600 {
+				t.Errorf("%v, %v", info, err)
+			}
+			_ = os.Remove(srcPath(s, e.Key) + ".other")
+			wantClean(t, s)
+		})
+	}
+}
+
+// Of a process that is killed meanwhile, gc removes what is an hour old.
+func TestReadyOfTheKilled(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := open(t, func(o *Options) { o.Now = c.now })
+	e := storetest.New(t, "e", 100)
+	s.Ready(bg, e.Recipe, true)
+	for _, want := range []struct {
+		after time.Duration
+		there bool
+	}{{0, true}, {orphanAge + time.Minute, false}} {
+		c.add(want.after)
+		_, err := s.GC(bg, GCOptions{}, nil)
+		must(t, err)
+		if exists(srcPath(s, e.Key)) != want.there {
+			t.Errorf("after %v", want.after)
+		}
+	}
+	wantAccount(t, s, 0, 0)
 }
 
 // Where nothing can be made, or is to be, nothing is.
@@ -63,6 +155,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(bg)
 	cancel()
+	e := storetest.New(t, "e", 100)
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		change func(*Options)
@@ -72,7 +165,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "root")
 		s := open(t, func(o *Options) { o.Dir = dir; c.change(o) })
-		s.Ready(c.ctx, storetest.New(t, "e", 100).Key)
+		s.Ready(c.ctx, e.Recipe, true)
 		if in := namesIn(t, filepath.Dir(dir)); len(in) != 0 {
 			t.Errorf("%s: made %v", name, in)
 		}
@@ -80,8 +173,26 @@ func TestReadyMakesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "root")
 	must(t, os.WriteFile(file, []byte("somebody's"), 0o600))
 	s := open(t, func(o *Options) { o.Dir = file })
-	s.Ready(bg, storetest.New(t, "e", 100).Key)
+	s.Ready(bg, e.Recipe, true)
 	if b, err := os.ReadFile(file); err != nil || string(b) != "somebody's" {
 		t.Errorf("%q, %v", b, err)
+	}
+	full := open(t, func(o *Options) { o.MaxSize = 1 })
+	r, err := full.acquire(true)
+	must(t, err)
+	defer r.release()
+	m, err := r.meta(false)
+	must(t, err)
+	full.accountAdd(m, shardOf(full.names(e.Key)), usage{bytes: 2})
+	full.Ready(bg, e.Recipe, true)
+	if in := namesIn(t, filepath.Join(full.o.Dir, full.names(e.Key)[componentDevice])); len(in) != 0 {
+		t.Errorf("over the limit: made %v", in)
+	}
+}
+
+func wantAccount(t *testing.T, s *Store, bytes, entries int64) {
+	t.Helper()
+	if st := s.Status(); st.Bytes != bytes || st.Entries != entries {
+		t.Errorf("the account has %d bytes and %d entries, want %d and %d", st.Bytes, st.Entries, bytes, entries)
 	}
 }
