@@ -48,6 +48,7 @@ type Info struct {
 	Ino   uint64
 	Size  int64
 	Mtime int64 // nanoseconds since 1970
+	Ctime int64 // likewise, when the file or what is told of it was last changed; 0: not known
 }
 
 // Options are for tests: they turn faster ways off, and let calls fail.

@@ -294,6 +294,6 @@ func info(st *unix.Stat_t) Info {
 	}
 	return Info{
 		Kind: k, Perm: uint32(st.Mode) & 0o777, UID: st.Uid, Links: uint64(st.Nlink),
-		Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
+		Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
 	}
 }

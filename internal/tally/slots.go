@@ -34,6 +34,28 @@ func (t *File) Slots(counters []int64) (any bool, err error) {
 	return any, err
 }
 
+// Raw lets f read what Slots would say, without copying it: counter i of slot s is the
+// little-endian number at b[s*stride+8*i]. b is nil where nothing was counted, and f's
+// only until it returns.
+func (t *File) Raw(f func(b []byte, stride int)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var raw []byte
+	_, err := t.lookHeld(func() (uint64, error) {
+		raw = nil
+		b, h, err := t.read()
+		if err != nil || !t.fits(h) {
+			return 0, err
+		}
+		raw = b[headerBytes:]
+		return h.flags, nil
+	})
+	if err == nil {
+		f(raw, int(t.h.offset(1)-headerBytes))
+	}
+	return err
+}
+
 // Change lets f change the counters of a slot, which nobody else does
 // meanwhile. ErrBusy: somebody else did for a quarter of a second.
 func (t *File) Change(slot int, f func(c []int64)) error {

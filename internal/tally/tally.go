@@ -195,6 +195,11 @@ func (t *File) Totals() (sums []int64, flags uint64, err error) {
 func (t *File) look(read func() (uint64, error)) (flags uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.lookHeld(read)
+}
+
+// lookHeld is look for who holds mu.
+func (t *File) lookHeld(read func() (uint64, error)) (flags uint64, err error) {
 	if t.f.IsOpen() {
 		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 			t.drop()

@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -18,30 +20,62 @@ import (
 // addition, people delete files by hand. So shards are counted anew, see count.
 
 // ledger reads the account.
-func (m *meta) ledger() (l ledger, err error) {
-	c := ledgers.Get().(*[accountSlots * accountCounters]int64)
-	defer ledgers.Put(c)
+func (m *meta) ledger(l *ledger) error {
+	c := counters.Get().(*[accountSlots * accountCounters]int64)
+	defer counters.Put(c)
 	if _, err := m.account.Slots(c[:]); err != nil {
-		return l, err
+		return err
 	}
 	for i := range l {
-		v := c[i*accountCounters:]
+		v := c[i*accountCounters:][:accountCounters]
 		l[i] = slot{v[accountBytes], v[accountEntries], v[accountChurn], v[accountCounted]}
 	}
-	return l, nil
+	return nil
 }
 
-// ledgers are room for what is read at every put.
-var ledgers = sync.Pool{New: func() any { return new([accountSlots * accountCounters]int64) }}
-
 // total returns what the account says in all.
-func (m *meta) total() (total, error) {
-	l, err := m.ledger()
-	if err != nil {
+func (m *meta) total() (t total, err error) {
+	err = m.account.Raw(func(b []byte, stride int) { t = sum(b, stride) })
+	if err != nil || t.known {
+		return t, err
+	}
+	l := ledgers.Get().(*ledger)
+	defer ledgers.Put(l)
+	if err := m.ledger(l); err != nil {
 		return total{}, err
 	}
 	return l.total(), nil
 }
+
+// sum is the total of an account as it was read, if every shard is known: there is no
+// time for more at every put.
+func sum(b []byte, stride int) (t total) {
+	if b == nil {
+		return t
+	}
+	at := func(c []byte, i int) int64 { return int64(binary.LittleEndian.Uint64(c[8*i:])) }
+	t.counted = math.MaxInt64
+	for i := range accountSlots {
+		c := b[i*stride:][:8*accountCounters]
+		s := slot{bytes: at(c, accountBytes), entries: at(c, accountEntries), counted: at(c, accountCounted)}
+		if !s.known() {
+			return total{}
+		}
+		t.bytes += s.bytes
+		t.counted = min(t.counted, s.counted)
+		if i != sharedSlot {
+			t.entries += s.entries
+		}
+	}
+	t.known = true
+	return t
+}
+
+// What is read at every put gets no new room: it is 8 KiB each.
+var (
+	counters = sync.Pool{New: func() any { return new([accountSlots * accountCounters]int64) }}
+	ledgers  = sync.Pool{New: func() any { return new(ledger) }}
+)
 
 // accountAdd adds to the account what was written to a slot's part of the root,
 // or, with negative numbers, what was removed.
@@ -75,7 +109,7 @@ func (m *meta) accountBegin(before *ledger, now int64) {
 // accountRenew puts a new account in the place of what can never be one: a
 // directory, an account of another version.
 func (m *meta) accountRenew() error {
-	_, err := m.ledger()
+	err := m.ledger(new(ledger))
 	if errors.Is(err, tally.ErrVersion) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EACCES) {
 		return m.account.Renew()
 	}
@@ -121,6 +155,11 @@ func (s *Store) highWater(entries int64) int64 {
 		return s.o.MaxSize
 	}
 	return s.o.MaxSize - max(s.o.MaxSize/16, min(s.o.MaxSize/8, s.o.MaxSize/entries*writtenMeanwhile))
+}
+
+// nearLimit says whether what is put now may soon be in question: there may be an order.
+func (s *Store) nearLimit(before *total) bool {
+	return s.o.MaxSize > 0 && s.o.Policy == LRU && before != nil && before.entries >= int64(bound(s.o.hooks.order, leastOrder)) && before.bytes > s.o.MaxSize/2
 }
 
 // writtenMeanwhile is about how many entries are put until the evictor has freed

@@ -60,13 +60,10 @@ func (b *books) read() {
 	if b.unreadable != nil {
 		return
 	}
-	l, err := b.m.ledger()
-	if err != nil {
+	if err := b.m.ledger(&b.l); err != nil {
 		b.unreadable = err
 		b.s.o.Trace.Warn("account not read", "reason", err)
-		return
 	}
-	b.l = l
 }
 
 // mark notes the account as it is before images are listed. What is put from then

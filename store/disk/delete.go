@@ -86,14 +86,24 @@ func (s *Store) ownsHeader(leaf beneath.Dir, n uint32, k key.Key) error {
 // first, and returns what that freed. A recipe of another version goes only with
 // everything.
 func removeEntry(leaf beneath.Dir, n uint32, everything bool) (usage, error) {
-	before := sizeOf(leaf, n)
+	var bin *beneath.Info
+	if info, err := leaf.Lstat(binName(n)); err == nil {
+		bin = &info
+	}
+	return removeFiles(leaf, n, bin, everything, lookSrc)
+}
+
+// removeFiles is removeEntry for who has looked at the first file, which is nil where
+// there is none, and has a way to look at the second.
+func removeFiles(leaf beneath.Dir, n uint32, bin *beneath.Info, everything bool, look func(beneath.Dir, uint32) (*beneath.Info, bool)) (usage, error) {
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return usage{}, err
 	}
-	if (everything || replaceableSrc(leaf, n)) && leaf.Remove(srcName(n)) == nil {
-		return before, nil
+	src, replaceable := look(leaf, n)
+	if (everything || replaceable) && leaf.Remove(srcName(n)) == nil {
+		return fileUsage(bin, src), nil
 	}
-	return before.minus(sizeOf(leaf, n)), nil // a recipe that stays is found as an orphan
+	return fileUsage(bin, nil), nil // a recipe that stays is found as an orphan
 }
 
 // prune removes a leaf directory and those above it, as far as they are empty.

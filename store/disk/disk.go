@@ -84,7 +84,7 @@ type hooks struct {
 	counted func(s *Store) // called at each leaf of a census
 	offFor  time.Duration  // how long a tier that is off stays so
 
-	batch, images, victims int // the bounds of perBatch, maxImages, maxVictims
+	batch, images, victims, order int // the bounds of perBatch, maxImages, maxVictims, leastOrder
 }
 
 // WithFiles returns o with another way to reach files: slower ones, and calls

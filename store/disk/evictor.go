@@ -11,7 +11,8 @@ import (
 )
 
 // evictor is the background run that counts what was not counted for long, and
-// frees down to two thirds of the limit. There is one at a time among all processes.
+// frees down to two thirds of the limit. One at a time among all processes walks the
+// root; what it leaves in the order any number of them frees, see order.go.
 type evictor struct {
 	ctx    context.Context // of a run
 	cancel context.CancelFunc
@@ -102,7 +103,7 @@ func (s *Store) wakeEvictor() {
 }
 
 // evictRun is one run. futile says that the next one should not come at once,
-// busy that another process is at it.
+// busy that another process walks the root.
 func (s *Store) evictRun() (futile, busy bool) {
 	ctx := s.evict.ctx
 	r, err := s.acquire(false)
@@ -114,6 +115,20 @@ func (s *Store) evictRun() (futile, busy bool) {
 	if err != nil {
 		return true, false
 	}
+	t, err := m.total()
+	limited := s.o.MaxSize > 0
+	if err == nil && t.known && !stale(t.counted, s.nowNanos()/1e9) && !(limited && t.bytes > s.highWater(t.entries)) {
+		return false, false // others were here
+	}
+	b := s.openBooks(m)
+	h := &shrink{
+		s: s, r: r, b: b, ctx: ctx, count: s.evict.count,
+		above: s.highWater(b.l.total().entries), down: s.o.MaxSize / 3 * 2,
+		stale: func(v *slot) bool { return !v.known() || stale(v.counted, s.nowNanos()/1e9) },
+	}
+	if limited && h.total() > h.above && h.shrinkInOrder() {
+		return false, false
+	}
 	unlock, err := m.locks.Lock(ctx, evictorByte, 0)
 	switch {
 	case err == nil:
@@ -123,17 +138,19 @@ func (s *Store) evictRun() (futile, busy bool) {
 	case !errors.Is(err, lock.ErrUnsupported):
 		return true, false
 	}
-	b := s.openBooks(m)
-	h := &shrink{
-		s: s, r: r, b: b, ctx: ctx, count: s.evict.count,
-		above: s.highWater(b.l.total().entries), down: s.o.MaxSize / 3 * 2,
-		stale: func(v *slot) bool { return !v.known() || stale(v.counted, s.nowNanos()/1e9) },
+	b.read()
+	if limited {
+		h.rest = s.newCensus(false, s.o.Now())
+		h.rest.most = min(h.rest.most, maxOrder)
 	}
 	before := h.total()
 	left, err := h.run(r.dir)
 	if err != nil {
 		s.o.Trace.Warn("evictor", "reason", err)
 		return true, false
+	}
+	if h.freeing && h.rest != nil && !h.partial && h.b.unreadable == nil {
+		h.writeOrder()
 	}
 	if h.freeing {
 		s.o.Trace.Debug("evicted", "before", before, "after", left, "limit", s.o.MaxSize)

@@ -136,9 +136,7 @@ func (s *Store) ranked() ([]victim, error) {
 // evictThese evicts what it is given.
 func (s *Store) evictThese(victims []victim) error {
 	return s.withShrink(func(h *shrink) error {
-		c := s.newCensus(false, s.o.Now())
-		c.victims = victims
-		h.free(c, 1<<62)
+		h.free(victims, 1<<62)
 		return nil
 	})
 }

@@ -62,6 +62,7 @@ type meta struct {
 	locks    *lock.Pool
 	account  *tally.File
 	stats    *tally.File
+	appendix appendix
 }
 
 const statsSlots = 16
@@ -115,7 +116,8 @@ func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Di
 // first entry of this process.
 func (r *root) begin(m *meta) {
 	entries, others := false, false
-	before, accountErr := m.ledger()
+	var before ledger
+	accountErr := m.ledger(&before)
 	err := r.dir.Each(func(name string) bool {
 		switch {
 		case isDirName(name):
@@ -154,6 +156,7 @@ func (m *meta) close() {
 	m.locks.Close()
 	m.account.Close()
 	m.stats.Close()
+	m.appendix.close()
 	m.tmp.Close()
 	m.dir.Close()
 }

@@ -80,6 +80,7 @@ const (
 	specialLocks = leafLocks | 1<<61
 	evictorByte  = specialLocks
 	workerByte   = specialLocks + 1
+	orderByte    = specialLocks + 2
 )
 
 // buildOffset is where the build lock of k is.

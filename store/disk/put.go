@@ -94,6 +94,8 @@ type writer struct {
 	names leafNames
 	bin   format.Bin // once encoded
 	src   []byte     // likewise
+	n     uint32     // the number, once written
+	mtime int64      // likewise
 }
 
 // encode makes the bytes of both files, once.
@@ -179,6 +181,9 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	}
 	res, grown, err := w.write(m, leaf, found)
 	added = added.plus(grown)
+	if err == nil && res != store.Existing && w.s.nearLimit(before) {
+		w.s.appendOrder(m, w.names, w.n, w.mtime)
+	}
 	return res, err
 }
 
@@ -205,6 +210,7 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutRe
 	}
 	n, replace := found.place()
 	now := w.s.nowNanos()
+	w.n, w.mtime = n, now
 	var before usage
 	// Nobody reads a recipe without its .bin, so a new one needs no care.
 	err = fs.ErrExist

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/kernstash/kernstash/internal/beneath"
@@ -39,6 +40,9 @@ type shrink struct {
 	skip     func(leaf beneath.Dir, names leafNames, it *item) bool // what is as good as gone; may be nil
 	removed  func(u usage)                                          // may be nil
 	progress func()                                                 // likewise
+
+	rest *census // what is not to be freed yet; nil: it is not remembered
+	seen int     // shards that were counted whole
 
 	batches int
 	part    float64 // of the whole, that had to go when freeing began
@@ -121,10 +125,24 @@ func (h *shrink) batch(root beneath.Dir, list *images, order []int, left int) (n
 	freed, want := int64(0), int64(0)
 	if h.freeing {
 		want = h.share(c, total, n == left)
-		freed = h.free(c, want)
+	}
+	victims := c.inOrder()
+	if want > 0 {
+		freed, victims = h.free(victims, want)
 	}
 	if again = c.dropped && freed > 0 && freed < want && h.ctx.Err() == nil; !again {
 		h.kept += c.bytes - freed
+		for _, n := range counts {
+			if n.complete {
+				h.seen++
+			}
+		}
+	}
+	if h.rest != nil {
+		for _, v := range victims {
+			h.rest.note(v)
+		}
+		h.rest.dropped = h.rest.dropped || c.dropped
 	}
 	return n, again, nil
 }
@@ -204,22 +222,29 @@ func (h *shrink) unlessHurried(err error) error {
 	return err
 }
 
-// free evicts until so many bytes are freed. What was used or changed since
-// the census stays, and so does what somebody writes beside.
-func (h *shrink) free(c *census, bytes int64) (freed int64) {
-	if bytes <= 0 {
-		return 0
-	}
-	for _, v := range c.inOrder() {
-		if freed >= bytes || h.ctx.Err() != nil {
-			break
-		}
+// free evicts the first victims until so many bytes are freed, and returns the
+// others. What was used or changed since the census stays, and so does what
+// somebody writes beside.
+func (h *shrink) free(victims []victim, bytes int64) (freed int64, rest []victim) {
+	var d device
+	defer d.close(h.r.dir)
+	return h.freeIn(&d, victims, bytes)
+}
+
+// freeIn is free for who goes on below the same device.
+func (h *shrink) freeIn(d *device, victims []victim, bytes int64) (freed int64, rest []victim) {
+	for len(victims) > 0 && freed < bytes && h.ctx.Err() == nil {
+		v := victims[0]
+		victims = victims[1:]
 		u := usage{bytes: v.size}
 		if v.entry {
 			u.entries = 1
 		}
 		if !h.dryRun {
-			files, dirs, gone := h.s.removeVictim(h.ctx, h.r, h.b.m, v, h.everything)
+			if !d.at(h.r.dir, hex.EncodeToString(v.names[0][:])) {
+				continue
+			}
+			files, dirs, gone := h.s.removeVictim(h.ctx, d.dir, h.b.m, &v, h.everything)
 			if !gone {
 				continue
 			}
@@ -233,7 +258,7 @@ func (h *shrink) free(c *census, bytes int64) (freed int64) {
 	}
 	h.b.read()
 	h.freed += freed
-	return freed
+	return freed, victims
 }
 
 // takeOff takes what was removed off the account, which is not for entries of

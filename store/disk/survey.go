@@ -80,19 +80,32 @@ func isDirectory(leaf beneath.Dir, name string) bool {
 // not there, or not one of another version of kernstash. Where that cannot be
 // told, it may not.
 func replaceableSrc(leaf beneath.Dir, n uint32) bool {
+	_, replaceable := lookSrc(leaf, n)
+	return replaceable
+}
+
+// lookSrc is replaceableSrc, and says what the recipe is; nil: nothing is there, or
+// nobody can know.
+func lookSrc(leaf beneath.Dir, n uint32) (src *beneath.Info, replaceable bool) {
 	f, info, err := leaf.Open(srcName(n))
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) || damaged(err) && !isDirectory(leaf, srcName(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, true
+		}
+		if info, err := leaf.Lstat(srcName(n)); err == nil {
+			src = &info
+		}
+		return src, damaged(err) && !(src != nil && src.Kind == beneath.Directory)
 	}
 	defer f.Close()
 	if info.Kind != beneath.Regular {
-		return info.Kind != beneath.Directory
+		return &info, info.Kind != beneath.Directory
 	}
 	b := make([]byte, min(info.Size, format.SrcHeaderBytes))
 	if err := readFull(f, b); err != nil {
-		return damaged(err)
+		return &info, damaged(err)
 	}
-	return !errors.Is(format.CheckSrc(b, info.Size), format.ErrVersion)
+	return &info, !errors.Is(format.CheckSrc(b, info.Size), format.ErrVersion)
 }
 
 // place returns the number to write to, and whether that replaces something.

@@ -60,6 +60,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		case !errors.Is(err, lock.ErrUnsupported):
 			return fail(err)
 		}
+		_ = w.m.dir.Remove(orderFile) // nobody evicts meanwhile
 		if renew {
 			if err := w.m.accountRenew(); err != nil {
 				s.o.Trace.Warn("account not renewed", "reason", err)

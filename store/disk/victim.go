@@ -19,6 +19,9 @@ type victim struct {
 	entry  bool // a .bin; else a recipe that is left over
 	other  bool // of another version, where gc looked
 	mtime  int64
+	ctime  int64 // 0: not known
+	ino    uint64
+	noted  bool    // in the order: at that time it was of this version
 	size   int64   // what removing it frees
 	saving float64 // nanoseconds of build time, by the cost policy
 }
@@ -28,6 +31,16 @@ func (v *victim) leaf() (l leafNames) {
 		l[i] = hex.EncodeToString(v.names[i][:])
 	}
 	return l
+}
+
+// name sets the names; ok says that they can be a leaf's.
+func (v *victim) name(names leafNames) (ok bool) {
+	for i, name := range names {
+		if n, err := hex.Decode(v.names[i][:], []byte(name)); err != nil || n != len(v.names[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // orphanAge is how old a recipe without an entry, or a temporary file, must be
@@ -61,14 +74,12 @@ func Worth(cost time.Duration, size int64, unused time.Duration) float64 {
 // that it may be removed.
 func (s *Store) victim(names leafNames, it *item, dirs int) (v victim, ok bool) {
 	v = victim{n: it.n, entry: it.bin != nil, size: it.usage().plus(directories(dirs)).bytes}
-	for i, name := range names {
-		if _, err := hex.Decode(v.names[i][:], []byte(name)); err != nil {
-			return v, false
-		}
+	if !v.name(names) {
+		return v, false
 	}
 	switch {
 	case v.entry:
-		v.mtime = it.bin.Mtime
+		v.mtime, v.ctime, v.ino = it.bin.Mtime, it.bin.Ctime, it.bin.Ino
 	case it.src.Kind == beneath.Regular && s.nowNanos()-it.src.Mtime > int64(orphanAge):
 		v.mtime = it.src.Mtime
 	default:
@@ -77,22 +88,23 @@ func (s *Store) victim(names leafNames, it *item, dirs int) (v victim, ok bool) 
 	return v, it.usage().bytes > 0
 }
 
-// removeVictim removes a victim under the lock of its leaf, after looking
-// again: one that was used or replaced since stays, and so, unless everything
+// removeVictim removes a victim below a device under the lock of its leaf, after
+// looking again: one that was used or replaced since stays, and so, unless everything
 // goes, does one of another version. It returns what its files took, and how many
-// directories went with them.
-func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, everything bool) (u usage, dirs int, gone bool) {
+// directories went with them; a device that is empty then is the caller's to remove.
+func (s *Store) removeVictim(ctx context.Context, device beneath.Dir, m *meta, v *victim, everything bool) (u usage, dirs int, gone bool) {
 	names := v.leaf()
-	leaf, err := r.dir.OpenDir(names.path())
+	b, err := openBranch(device, names)
+	defer b.close()
 	if err != nil {
 		return u, 0, false
 	}
-	defer leaf.Close()
 	unlock, err := s.lockLeaf(ctx, m, names, 0)
 	if err != nil {
 		return u, 0, false
 	}
 	defer unlock()
+	leaf := b.dirs[len(b.dirs)-1]
 	info, err := leaf.Lstat(binName(v.n))
 	switch {
 	case v.entry && (err != nil || info.Mtime != v.mtime):
@@ -100,15 +112,36 @@ func (s *Store) removeVictim(ctx context.Context, r *root, m *meta, v victim, ev
 	case !v.entry && (!errors.Is(err, fs.ErrNotExist) || !everything && !replaceableSrc(leaf, v.n)):
 		return u, 0, false
 	}
-	if v.entry && !everything {
-		if _, other, err := s.look(leaf, v.n); err != nil || other {
-			return u, 0, false
+	var bin *beneath.Info
+	if v.entry {
+		bin = &info
+		if !everything && !v.seen(bin) {
+			if _, other, err := s.look(leaf, v.n); err != nil || other {
+				return u, 0, false
+			}
 		}
 	}
-	if u, err = removeEntry(leaf, v.n, everything); err != nil {
+	if u, err = removeFiles(leaf, v.n, bin, everything, v.lookSrc); err != nil {
 		return u, 0, false
 	}
-	return u, prune(r.dir, names), true
+	return u, b.prune(device), true
+}
+
+// seen says whether a file is what the census, or who wrote it, has looked into.
+func (v *victim) seen(bin *beneath.Info) bool {
+	return v.noted || v.ctime != 0 && v.ctime == bin.Ctime && v.ino == bin.Ino && !v.other
+}
+
+// lookSrc is lookSrc beside the entry, which is of this version. A put gives both files
+// one time, so a recipe of that time is of this version too.
+func (v *victim) lookSrc(leaf beneath.Dir, n uint32) (src *beneath.Info, replaceable bool) {
+	if v.entry && !v.other {
+		info, err := leaf.Lstat(srcName(n))
+		if err == nil && info.Kind == beneath.Regular && info.Mtime == v.mtime {
+			return &info, true
+		}
+	}
+	return lookSrc(leaf, n)
 }
 
 // look reads the start of an entry: what building it took, 0 for one that
