@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -56,9 +57,9 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary,
 }
 
 func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Found {
-	c, get := x.cache, (*disk.Store).Get
-	if first {
-		get = (*disk.Store).GetFirst
+	c := x.cache
+	get := func(s *disk.Store, ctx context.Context, k key.Key) (*store.Entry, error) {
+		return s.Peek(ctx, k, first)
 	}
 	if c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
 		return nil

@@ -26,6 +26,16 @@ func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.getPart(ctx, &k, first)
 }
 
+// Peek is Get, or GetFirst, for who asks with Get again where it finds nothing: damage is
+// counted then.
+func (s *Store) Peek(ctx context.Context, k key.Key, onlyFirst bool) (*store.Entry, error) {
+	p := peek
+	if onlyFirst {
+		p |= first
+	}
+	return s.getPart(ctx, &k, p)
+}
+
 // GetRest returns the binaries that GetFirst left unread in an artifact of k, in
 // their order, in memory of the caller's. They are the same bytes: an entry that was
 // replaced since is a miss, and one whose rest is damaged is removed.
@@ -107,7 +117,7 @@ func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p part) (*store.
 	defer f.Close()
 	_, a, err := readBin(f, info, k, p)
 	if err != nil {
-		if isCorrupt(err) {
+		if isCorrupt(err) && p&peek == 0 {
 			s.count(stats.Corrupt, 1)
 			s.o.Trace.Warn("damaged entry", "path", path, "reason", err)
 		}

@@ -30,11 +30,13 @@ const atOnce = 1 << 20
 const headStart = 4096
 
 // part says what of an entry is wanted.
-type part bool
+type part uint8
 
 const (
-	whole part = false
-	first part = true // no binaries behind the first, where that saves something
+	first part = 1 << iota // no binaries behind the first, where that saves something
+	peek                   // somebody looks again where nothing is found
+
+	whole part = 0
 )
 
 // restLeast is the size from which on a file is looked at for what can be left
@@ -57,7 +59,7 @@ func (s *Store) openBin(d beneath.Dir, path string) (beneath.File, beneath.Info,
 // readBin reads an entry. k, if not nil, is the key that it must have.
 func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Header, *store.Artifact, error) {
 	size := info.Size
-	if info.Size > atOnce || p == first && info.Size > restLeast {
+	if info.Size > atOnce || p&first != 0 && info.Size > restLeast {
 		h, err := readHeader(f, info)
 		if err != nil {
 			return nil, nil, err
@@ -65,7 +67,7 @@ func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Hea
 		if k != nil && h.Key != *k {
 			return h, nil, errCollision
 		}
-		if p == first {
+		if p&first != 0 {
 			size = h.FirstBytes()
 		}
 	}
