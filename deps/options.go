@@ -12,7 +12,7 @@ import (
 // refused as unknown; here they get the reason that people look for.
 var readsFile = []string{
 	"-include", "--include", "-imacros", "--imacros", "-fmodule", "-ivfsoverlay", "-fpch", "--pre-include", "-pre-include",
-	"-pch", "--pch", "--use-pch", "--create-pch", "-use-pch", "--options-file", "-optf",
+	"-pch", "--pch", "--use-pch", "--create-pch", "-create-pch", "-use-pch", "--options-file", "-optf",
 }
 
 // readsDir are the starts of options that name a directory to search.

@@ -220,6 +220,8 @@ func TestScanOptions(t *testing.T) {
 		{"-DN=4 -cl-fast-relaxed-math -cl-std=CL1.2 -O2 -g", 0, false},
 		{"-I /usr/include -DX", 0, true},
 		{"-I/usr/include", 0, true},
+		{"--create-pch=a.pch", stats.NotCacheableHeaders, false},
+		{"-create-pch=a.pch", stats.NotCacheableHeaders, false},
 		{"-include a.h", stats.NotCacheableHeaders, false},
 		{`"-include" a.h`, stats.NotCacheableHeaders, false},
 		{"@file", stats.NotCacheableHeaders, false},
