@@ -29,13 +29,20 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 // changed says that they did, in this process.
 var changed atomic.Bool
 
+// errObeyed is wrapped where there are files of settings that the compiler may have read.
+var errObeyed = errors.New("the compiler obeys a file of debug settings")
+
+// obeyed says that there were, in this process.
+var obeyed atomic.Bool
+
 // Variables returns the environment variables that the device's compiler obeys in
 // this process, sorted by name.
 func (d *Device) Variables() []key.Pair { return variables.Of(d.driver.env.now()) }
 
 // SteadyVariables is Variables, with an error if they are not, or once were not, those
 // that the process had when the driver was loaded. Drivers read some variables once
-// and others at each build, so which values hold is not known then.
+// and others at each build, so which values hold is not known then. It is an error, too,
+// if the driver obeys a file of settings.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	now := d.Variables()
 	if !slices.Equal(now, d.driver.variablesAtLoad()) {
@@ -43,6 +50,13 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	}
 	if changed.Load() {
 		return now, errVariables
+	}
+	// The driver has read it by the next build, if it goes until then.
+	if variables.Obeyed(d.driver.env.now()) != "" {
+		obeyed.Store(true)
+	}
+	if obeyed.Load() {
+		return now, errObeyed
 	}
 	return now, nil
 }

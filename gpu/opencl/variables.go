@@ -76,11 +76,17 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 // changed says of which vendors' drivers they did.
 var changed [amd + 1]atomic.Bool
 
+// errObeyed is wrapped where there are files of settings that the compiler may have read.
+var errObeyed = errors.New("the compiler obeys a file of debug settings")
+
+// obeyed says of which vendors' drivers there were.
+var obeyed [amd + 1]atomic.Bool
+
 // SteadyVariables is Variables, with an error if they are not, or once were not,
 // those that the process had when the driver was loaded. Drivers read some
 // variables once and others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS
 // of its first build), so which values hold is not known then. It is an error, too,
-// if programs of PoCL cannot be restored safely.
+// if the driver obeys a file of settings, or if programs of PoCL cannot be restored safely.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	v, environ := d.platform.vendor(), d.platform.env.now()
 	now := variables[v].Of(environ)
@@ -89,6 +95,13 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	}
 	if changed[v].Load() {
 		return now, errVariables
+	}
+	// The driver has read it by the next build, if it goes until then.
+	if variables[v].Obeyed(environ) != "" {
+		obeyed[v].Store(true)
+	}
+	if obeyed[v].Load() {
+		return now, errObeyed
 	}
 	if _, err := d.platform.poclCacheOff(environ); err != nil {
 		return now, err

@@ -15,17 +15,14 @@ type Rules struct {
 	Except   []string                                // but none that starts so
 	Also     func(name string, switchedOn bool) bool // and what this says; may be nil
 	SwitchOn string                                  // the variable whose non-zero value is Also's switchedOn
+	Files    []File                                  // of settings, which it obeys where they are there
+	Reads    []string                                // variables with which it reads files, unless they are 0
 }
 
 // Of returns the variables of an environment, as os.Environ has it, that the rules
 // name, sorted by name.
 func (r Rules) Of(environ []string) []key.Pair {
-	on := false
-	for _, e := range environ {
-		if name, value, _ := strings.Cut(e, "="); r.SwitchOn != "" && name == r.SwitchOn {
-			on = value != "0" && value != ""
-		}
-	}
+	on := isOn(environ, r.SwitchOn)
 	var pairs []key.Pair
 	for _, e := range environ {
 		if name, value, _ := strings.Cut(e, "="); r.obeys(name, on) {
@@ -34,6 +31,16 @@ func (r Rules) Of(environ []string) []key.Pair {
 	}
 	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
 	return pairs
+}
+
+// isOn says whether a variable has a value that is not zero.
+func isOn(environ []string, variable string) (on bool) {
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); variable != "" && name == variable {
+			on = value != "0" && value != ""
+		}
+	}
+	return on
 }
 
 func (r Rules) obeys(name string, on bool) bool {
@@ -56,11 +63,17 @@ func beginsWith(prefixes []string, name string) bool {
 // begin with a capital and go on in small letters, so with the switch on everything
 // that looks so counts; UseKmdMigration and the like are in with it, at the price of
 // a miss.
+//
+// IGC reads its switches from a file of a fixed name, too, for programs that the file
+// names; and NEO, with its debug keys on, reads them from a file in the working directory
+// when it is loaded, instead of the variables (22.43).
 var Intel = Rules{
 	Prefixes: []string{"IGC_", "CL_CONFIG_", "NEO_", "NEOReadDebugKeys", "OverrideDefaultFP64Settings"},
 	Except:   []string{"NEO_CACHE_", "NEO_OCL_CACHE_", "NEO_L0_CACHE_", "CL_CONFIG_CPU_TARGET_DUMP", "IGC_ShaderDump", "IGC_DumpToC"},
 	Also:     func(name string, on bool) bool { return on && debugKey(name) },
 	SwitchOn: "NEOReadDebugKeys",
+	Files:    []File{{Path: "/tmp/IntelIGC/debugFlags/Options.txt"}, {Path: "igdrcl.config", SwitchedOn: true}},
+	Reads:    []string{"IGC_ShaderOverride"},
 }
 
 // debugKey says whether a name looks like one of NEO's debug keys, and is none

@@ -207,6 +207,31 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
+// NEO's debug keys may be in a file in the working directory. What is built under it is not
+// what others want, and the other way round.
+func TestIntelSettingsFile(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	source := b.source(t, oneLine(77))
+	with := t.TempDir()
+	settings := "SetCommandStreamReceiver = 1\nProductFamilyOverride = tgllp\nDisableStatelessToStatefulOptimization = 1\n"
+	if err := os.WriteFile(filepath.Join(with, "igdrcl.config"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := func(dir string, environ []string) made {
+		t.Helper()
+		return b.processIn(t, dir, environ, source, "NULL", "1")
+	}
+	right, other := build(t.TempDir(), nil), build(with, nil)
+	if right.sum == other.sum {
+		t.Fatal("the driver does not read the file")
+	}
+	build(with, b.layer).expect(t, "with the file", "compiled", other.sum)
+	build(t.TempDir(), b.layer).expect(t, "without", "compiled", right.sum)
+	build(with, b.layer).expect(t, "with the file, and an entry", "compiled", other.sum)
+	build(t.TempDir(), b.layer).expect(t, "without, and an entry", "disk", right.sum)
+}
+
 // Of four processes that need a program at the same time one compiles; with NEO's own
 // cache all do.
 func TestIntelProcessesAtOnce(t *testing.T) {
