@@ -229,6 +229,12 @@ func TestVariablesOfOtherDrivers(t *testing.T) {
 		{"INTEL", []string{"NEOReadDebugKeys=0", "ProductFamilyOverride=dg2"}, []string{"NEOReadDebugKeys=0"}},
 		{"NV", []string{"CUDA_FORCE_PTX_JIT=1", "CUDA_CACHE_PATH=/x", "CUDA_VISIBLE_DEVICES=0"}, []string{"CUDA_FORCE_PTX_JIT=1"}},
 		{"AMD", []string{"AMD_OCL_BUILD_OPTIONS_APPEND=-g", "AMD_OCL_LINK_OPTIONS=-x", "PATH=/"}, []string{"AMD_OCL_BUILD_OPTIONS_APPEND=-g", "AMD_OCL_LINK_OPTIONS=-x"}},
+		{
+			"MESA",
+			[]string{"RUSTICL_FEATURES=fp64", "LP_NATIVE_VECTOR_WIDTH=128", "MESA_SHADER_CACHE_DIR=/x", "MESA_LOG_FILE=/x", "HOME=/"},
+			[]string{"LP_NATIVE_VECTOR_WIDTH=128", "RUSTICL_FEATURES=fp64"},
+		},
+		{"clvk", []string{"CLVK_CLSPV_OPTIONS=-O0", "CLVK_CACHE_DIR=/x", "CLVK_LOG=3", "VK_ICD_FILENAMES=/x"}, []string{"CLVK_CLSPV_OPTIONS=-O0"}},
 		{"OTHER", []string{"IGC_EnableX=1", "POCL_X=1"}, nil},
 	} {
 		p := &opencl.Platform{Suffix: c.suffix}

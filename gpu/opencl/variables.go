@@ -49,6 +49,20 @@ var variables = map[vendor]drivers.Rules{
 		Prefixes: []string{"AMD_OCL_", "AMD_COMGR_", "GPU_", "AMD_CPU_", "HSA_OVERRIDE_GFX_VERSION"},
 		Except:   []string{"AMD_COMGR_CACHE", "AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_REDIRECT_LOGS", "GPU_DEVICE_ORDINAL"},
 	},
+
+	// Those of Mesa's drivers (its documentation, "Environment Variables": rusticl, the
+	// compiler in front of it and those behind it) and of clvk ("Configuration"). Left out
+	// is where caches and logs are.
+	unknown: {
+		Prefixes: []string{
+			"RUSTICL_", "CLC_", "MESA_", "NIR_", "GALLIUM_", "GALLIVM_", "LP_", "AMD_DEBUG", "RADEON_", "R600_", "INTEL_DEBUG",
+			"NOUVEAU_", "NVK_", "PAN_", "ZINK_", "CLVK_",
+		},
+		Except: []string{
+			"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_", "MESA_LOG", "GALLIUM_HUD", "GALLIUM_TRACE",
+			"GALLIUM_LOG", "CLVK_CACHE_DIR", "CLVK_LOG",
+		},
+	},
 }
 
 // Variables returns the environment variables that the device's compiler obeys
