@@ -31,7 +31,9 @@ func (u *unit[P, K]) workAhead(whole bool) {
 	if u.tracked != nil {
 		u.ahead.was = u.tracked.was
 	}
-	c.storer.add(storing{ahead: u.ahead})
+	if !c.storer.addIfIdle(storing{ahead: u.ahead}) {
+		u.ahead = nil // it would be done too late, and what waits would be later
+	}
 }
 
 // forgo undoes it where nobody stores the unit.

@@ -84,6 +84,17 @@ func (s *storer) add(w storing) {
 	}
 }
 
+// addIfIdle queues what is of use only if it is done at once, and says whether it did.
+func (s *storer) addIfIdle(w storing) bool {
+	s.mu.Lock()
+	idle := !s.running
+	s.mu.Unlock()
+	if idle {
+		s.add(w)
+	}
+	return idle
+}
+
 func (s *storer) pop() storing {
 	w := s.queue[0]
 	s.queue[0] = storing{}
