@@ -79,33 +79,45 @@ func (k *manifests) store(name key.Digest, b []byte) {
 }
 
 // loadManifest returns the manifest of a name, from memory or from disk; nil if
-// there is none, or it is damaged. Read-only layers have none: paths and times
-// are those of one machine.
-func (c *Cache) loadManifest(name key.Digest) *deps.Manifest {
+// there is none, or it makes no sense. Read-only layers have none: paths and times
+// are those of one machine. One from disk is unverified, for [Cache.verifyManifest]:
+// that takes as long as reading it, and may be done while others look at its files.
+func (c *Cache) loadManifest(name key.Digest) (m *deps.Manifest, unverified []byte) {
 	b := c.manifests.load(name)
-	fromDisk := b == nil && c.disk != nil && c.settings.Mode != settings.ModeRefresh
-	if fromDisk {
+	if b == nil && c.disk != nil && c.settings.Mode != settings.ModeRefresh {
 		var err error
 		if b, err = c.disk.Manifest(context.Background(), name); err != nil {
 			if !isAbsent(err) {
 				on(c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not read", "name", name.Dir(), "reason", err.Error()) })
 			}
-			return nil
+			return nil, nil
 		}
+		unverified = b
 	}
 	if b == nil {
-		return nil
+		return nil, nil
 	}
-	m, err := deps.ParseManifest(b, name)
+	m, err := deps.ReadManifest(b)
 	if err != nil {
-		c.stats.Add(stats.Corrupt, 1)
-		c.trace.warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
-		return nil
+		c.manifestDamaged(name, err)
+		return nil, nil
 	}
-	if fromDisk {
-		c.manifests.store(name, b)
+	return m, unverified
+}
+
+// verifyManifest says whether a manifest from disk is whole, and remembers it then.
+func (c *Cache) verifyManifest(name key.Digest, b []byte) bool {
+	if err := deps.VerifyManifest(b, name); err != nil {
+		c.manifestDamaged(name, err)
+		return false
 	}
-	return m
+	c.manifests.store(name, b)
+	return true
+}
+
+func (c *Cache) manifestDamaged(name key.Digest, err error) {
+	c.stats.Add(stats.Corrupt, 1)
+	c.trace.warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
 }
 
 func isAbsent(err error) bool {

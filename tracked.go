@@ -139,6 +139,9 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
 	t := &tracked{dir: dir}
+	if known {
+		return x.trackKnown(t, rec, r.Image, s)
+	}
 	units := append([]key.Unit(nil), r.Image.Units()...)
 	was := append([]key.Unit(nil), units...)
 	contents := make(map[key.Digest][]byte)
@@ -149,14 +152,7 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 			continue
 		}
 		m := manifest{name: deps.FirstKey(device, units[i], rec.Options.Compile, s), unit: units[i]}
-		var before *key.Unit
-		if known {
-			if x.cache.checkUnit(&m); m.m == nil {
-				return nil, nil
-			}
-		} else {
-			before = x.cache.trackUnit(&m, rec.Options.Compile, s, contents, &t.against)
-		}
+		before := x.cache.trackUnit(&m, rec.Options.Compile, s, contents, &t.against)
 		if !t.against.None() {
 			return &tracked{against: t.against}, nil
 		}
@@ -180,6 +176,44 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 	if len(contents) > 0 {
 		t.contents.Store(&contents)
 	}
+	return t, nil
+}
+
+// trackKnown is track by manifests alone: nil where they do not tell. What the image is if
+// they hold is worked out while they are checked.
+func (x *Context[P, K]) trackKnown(t *tracked, rec *key.Recipe, img *Image, s deps.Search) (*tracked, error) {
+	units := append([]key.Unit(nil), img.Units()...)
+	device := rec.Device.Digest()
+	var checks []*check
+	defer func() {
+		for _, c := range checks {
+			c.Close()
+		}
+	}()
+	for i := range units {
+		if !img.files.reads[i] {
+			continue
+		}
+		m := manifest{name: deps.FirstKey(device, units[i], rec.Options.Compile, s), unit: units[i]}
+		c := x.cache.beginCheck(&m)
+		if c == nil {
+			return nil, nil
+		}
+		checks = append(checks, c)
+		units[i] = c.unit
+		t.located = t.located || c.unit.Dir != ""
+	}
+	image, err := key.NewTrackedImage(units)
+	for _, c := range checks {
+		if changed, damaged := c.end(); damaged || changed != "" {
+			return nil, nil
+		}
+		t.manifests = append(t.manifests, c.manifest)
+	}
+	if err != nil {
+		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+	}
+	t.image = image
 	return t, nil
 }
 
@@ -241,25 +275,65 @@ func (c *Cache) trackUnit(m *manifest, words []string, s deps.Search, contents m
 // checkUnit fills m in from its manifest if there is one and it holds. Else
 // before is the unit by it, nil for none, and why is for people.
 func (c *Cache) checkUnit(m *manifest) (before *key.Unit, why string) {
-	start := time.Now()
-	known := c.loadManifest(m.name)
-	if known == nil {
+	k := c.beginCheck(m)
+	if k == nil {
 		return nil, "no manifest"
 	}
-	unit, renewed, changed := known.Check(m.unit)
-	if changed != "" {
-		was := known.Before(m.unit)
-		return &was, "changed: " + changed
+	defer k.Close()
+	changed, damaged := k.end()
+	switch {
+	case damaged:
+		return nil, "no manifest"
+	case changed != "":
+		return &k.unit, "changed: " + changed
 	}
-	m.unit, m.m = unit, known
+	*m = k.manifest
+	return nil, ""
+}
+
+// check is one of a manifest, which others may go on with while the caller does something
+// else.
+type check struct {
+	*deps.Checking
+	c *Cache
+	manifest
+	unverified []byte // of the manifest; nil: it is known to be whole
+	began      time.Time
+}
+
+// beginCheck begins to check the manifest of a unit that m names; nil: there is none.
+func (c *Cache) beginCheck(m *manifest) *check {
+	began := time.Now()
+	known, unverified := c.loadManifest(m.name)
+	if known == nil {
+		return nil
+	}
+	going := known.Begin(m.unit)
+	if going == nil {
+		return nil
+	}
+	return &check{going, c, manifest{m.name, known.Before(m.unit), known}, unverified, began}
+}
+
+// end returns the name of a file that is not as it was; "" says that the manifest holds,
+// unless it is damaged.
+func (k *check) end() (changed string, damaged bool) {
+	if k.unverified != nil && !k.c.verifyManifest(k.name, k.unverified) {
+		return "", true
+	}
+	renewed, changed := k.End()
+	if changed != "" {
+		return changed, false
+	}
+	c := k.c
 	if renewed {
-		c.keepManifest(m)
+		c.keepManifest(&k.manifest)
 	}
 	c.stats.Add(stats.HeadersChecked, 1)
 	on(c.trace.keys, func(l *slog.Logger) {
-		l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(start))
+		l.Debug("headers unchanged", "manifest", k.name.Dir(), "files", len(k.unit.Files), "took", time.Since(k.began))
 	})
-	return nil, ""
+	return "", false
 }
 
 // headerContents returns the contents of the header files of a recipe that the

@@ -18,8 +18,8 @@ const mostProcessors = 8
 // that, if only for microseconds.
 var useProcessors = sync.OnceFunc(func() { time.AfterFunc(firstProgram, useProcessorsNow) })
 
-// useProcessorsNow is for a program that is not there: its header files, which may be a
-// thousand, are looked through before it is compiled.
+// useProcessorsNow is for a program that reads header files, which may be a thousand to be
+// looked at, and for one that is not there.
 var useProcessorsNow = sync.OnceFunc(func() {
 	if _, decided := syscall.Getenv("GOMAXPROCS"); !decided { // by the user
 		goruntime.GOMAXPROCS(min(goruntime.NumCPU(), mostProcessors))

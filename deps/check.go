@@ -22,50 +22,86 @@ func (m *Manifest) check(s system, u key.Unit) (tracked key.Unit, renewed bool, 
 	if unitDigest(u) != m.Unit {
 		return key.Unit{}, false, "the source"
 	}
-	w := s.walk()
-	defer w.close()
-	if changed := m.checkProbes(w); changed != "" {
+	c := m.begin(s)
+	defer c.Close()
+	renewed, changed = c.End()
+	if changed != "" {
 		return key.Unit{}, false, changed
 	}
-	renewals := make(map[int]seen)
-	for i, was := range m.reads {
-		now, same := was.again(s, w, m.files[was.file].Digest)
-		if !same {
-			return key.Unit{}, false, was.path
+	return m.unit(u), renewed, ""
+}
+
+// Checking is a Check that goes on while its caller does something else, where there are
+// processors for that.
+type Checking struct {
+	m  *Manifest
+	s  system
+	at time.Time
+	v  *survey
+}
+
+// Begin begins a Check of the unit u; nil: m is of another one. What u reads if nothing
+// changed is told by [Manifest.Before].
+func (m *Manifest) Begin(u key.Unit) *Checking {
+	if unitDigest(u) != m.Unit {
+		return nil
+	}
+	return m.begin(osSystem)
+}
+
+func (m *Manifest) begin(s system) *Checking {
+	return &Checking{m: m, s: s, at: time.Now(), v: m.newSurvey(s)}
+}
+
+// Close ends a Checking that nobody wants to know the end of; else it does nothing.
+func (c *Checking) Close() { c.v.cancel() }
+
+// End returns what Check does. It is called once.
+func (c *Checking) End() (renewed bool, changed string) {
+	c.v.end(c.s)
+	w := c.s.walk()
+	defer w.close()
+	if changed := c.m.checkProbes(w, c.v); changed != "" {
+		return false, changed
+	}
+	var renewals map[int]seen
+	for i := range c.m.reads {
+		if c.v.read(i) {
+			continue
 		}
-		if now != was {
+		was := &c.m.reads[i]
+		now, same := was.again(c.s, w, c.m.files[was.file].Digest, c.at)
+		if !same {
+			return false, was.path
+		}
+		if now != *was {
+			if renewals == nil {
+				renewals = make(map[int]seen)
+			}
 			renewals[i] = now
 		}
 	}
 	if len(renewals) > 0 {
-		if changed := m.renew(renewals); changed != "" {
-			return key.Unit{}, false, changed
+		if changed := c.m.renew(renewals); changed != "" {
+			return false, changed
 		}
 	}
-	return m.unit(u), len(renewals) > 0, ""
+	return len(renewals) > 0, ""
 }
 
 // checkProbes returns the first path that leads elsewhere than it did.
-func (m *Manifest) checkProbes(w looker) string {
-	for _, p := range m.probes {
-		var k kind
-		var err error
-		if p.kind == realDirectory {
-			k, err = w.lookAt(p.path)
-		} else {
-			k, _, err = w.look(p.path)
-		}
-		if err != nil || k != p.kind {
+func (m *Manifest) checkProbes(w looker, v *survey) string {
+	for i, p := range m.probes {
+		if !v.probe(i) && !p.holds(w) {
 			return p.path
 		}
 	}
 	return ""
 }
 
-// again looks at the file anew. same says that its content is still what the
-// digest is of.
-func (r seen) again(s system, w looker, digest key.Digest) (now seen, same bool) {
-	at := time.Now()
+// again looks at the file anew, not before the time at. same says that its content is
+// still what the digest is of.
+func (r seen) again(s system, w looker, digest key.Digest, at time.Time) (now seen, same bool) {
 	k, st, err := w.look(r.path)
 	if err != nil || k != regular {
 		return r, false
@@ -115,13 +151,20 @@ func (m *Manifest) renew(renewals map[int]seen) (changed string) {
 func (m *Manifest) Changed() string { return m.changed(osSystem) }
 
 func (m *Manifest) changed(s system) string {
+	at, v := time.Now(), m.newSurvey(s)
+	defer v.cancel()
+	v.end(s)
 	w := s.walk()
 	defer w.close()
-	if changed := m.checkProbes(w); changed != "" {
+	if changed := m.checkProbes(w, v); changed != "" {
 		return changed
 	}
-	for _, r := range m.reads {
-		now, same := r.again(s, w, m.files[r.file].Digest)
+	for i := range m.reads {
+		if v.read(i) {
+			continue
+		}
+		r := &m.reads[i]
+		now, same := r.again(s, w, m.files[r.file].Digest, at)
 		if !same || now.stamp != r.stamp {
 			return r.path
 		}

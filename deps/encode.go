@@ -83,20 +83,38 @@ func appendIncludes(b []byte, list []key.Include) []byte {
 // ParseManifest reads what Append wrote under the name, and nothing else; an error
 // wraps [ErrManifest]. The manifest's texts lie in b, which must not be changed.
 func ParseManifest(b []byte, name key.Digest) (*Manifest, error) {
-	m, err := parseManifest(b, name)
+	if err := VerifyManifest(b, name); err != nil {
+		return nil, err
+	}
+	return ReadManifest(b)
+}
+
+// VerifyManifest says whether b has the digest that Append gave it under the name.
+func VerifyManifest(b []byte, name key.Digest) error {
+	end := len(b) - sha256.Size
+	if end < 0 || len(b) > maxManifest {
+		return fmt.Errorf("parse manifest: %w: %d bytes", ErrManifest, len(b))
+	}
+	if sum := namedSum(b[:end], name); !bytes.Equal(sum[:], b[end:]) {
+		return fmt.Errorf("parse manifest: %w: its digest is wrong", ErrManifest)
+	}
+	return nil
+}
+
+// ReadManifest is ParseManifest without [VerifyManifest]: a caller may begin to check the
+// files of what may still turn out to be damaged, but must not believe what comes of it.
+func ReadManifest(b []byte) (*Manifest, error) {
+	m, err := readManifest(b)
 	if err != nil {
 		return nil, fmt.Errorf("parse manifest: %w: %w", ErrManifest, err)
 	}
 	return m, nil
 }
 
-func parseManifest(b []byte, name key.Digest) (*Manifest, error) {
+func readManifest(b []byte) (*Manifest, error) {
 	end := len(b) - sha256.Size
 	if end < 0 || len(b) > maxManifest {
 		return nil, fmt.Errorf("%d bytes", len(b))
-	}
-	if sum := namedSum(b[:end], name); !bytes.Equal(sum[:], b[end:]) {
-		return nil, errors.New("its digest is wrong")
 	}
 	// A copy would be as much memory again, at each first hit of a process.
 	r := &parser{text: unsafe.String(unsafe.SliceData(b), end)}

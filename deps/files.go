@@ -42,9 +42,11 @@ type system struct {
 	// beneath says that these are the functions of the operating system, so that a look
 	// may start from an open directory.
 	beneath bool
+	// atOnce says that several goroutines may look at the same time.
+	atOnce bool
 }
 
-var osSystem = system{look: look, lookAt: lookAt, read: read, memory: new(memory), beneath: true}
+var osSystem = system{look: look, lookAt: lookAt, read: read, memory: new(memory), beneath: true, atOnce: true}
 
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {

@@ -17,18 +17,18 @@ import (
 // errLibraries is wrapped where the files that compile cannot be told.
 var errLibraries = errors.New("the libraries that compile are not known")
 
-// identify finds the libraries that take part in a compile.
-func (l *Library) identify() (key.Device, error) {
+// identify finds the libraries that take part in a compile, of those that are loaded.
+func (l *Library) identify(loaded elfid.Mappings) (key.Device, error) {
 	if l.path == "" {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, errLibraries)
 	}
 	paths := []string{l.path}
-	late, err := l.opensLate()
+	late, loaded, err := l.opensLate(loaded)
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
 	}
 	paths = append(paths, late...)
-	libraries, err := elfid.Loaded().Closure(paths, compilers)
+	libraries, err := loaded.Closure(paths, compilers)
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
 	}
@@ -53,35 +53,36 @@ func compilers(soname string) bool {
 }
 
 // opensLate returns the library that l opens by name at its first compile: where
-// it is loaded already, that; else where the dynamic linker will look.
-func (l *Library) opensLate() ([]string, error) {
+// it is loaded already, that; else where the dynamic linker will look. It may be loaded
+// for that, so what is loaded is returned, too.
+func (l *Library) opensLate(m elfid.Mappings) ([]string, elfid.Mappings, error) {
 	sonames := l.late()
 	own := filepath.Dir(l.path)
-	m := elfid.Loaded()
 	for _, soname := range sonames {
 		found := named(m, soname)
 		if len(found) == 1 {
-			return found, nil
+			return found, m, nil
 		}
 		for _, path := range found {
 			if filepath.Dir(path) == own {
-				return []string{path}, nil
+				return []string{path}, m, nil
 			}
 		}
 		if len(found) > 1 {
-			return nil, fmt.Errorf("%w: %s is loaded from %s", errLibraries, soname, strings.Join(found, " and "))
+			return nil, m, fmt.Errorf("%w: %s is loaded from %s", errLibraries, soname, strings.Join(found, " and "))
 		}
 	}
 	for _, soname := range sonames {
 		if path := filepath.Join(own, soname); isFile(path) {
-			return []string{path}, onSearchPath(path)
+			return []string{path}, m, onSearchPath(path)
 		}
 		// Nothing else opens it but l, which will get the same.
 		if _, err := dl.Open(soname); err == nil {
-			return named(elfid.Loaded(), soname), nil
+			m = elfid.Loaded()
+			return named(m, soname), m, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
+	return nil, m, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
 }
 
 // onSearchPath says whether the dynamic linker may find another library of a file's name in

@@ -115,7 +115,7 @@ func New(api API, symbol func(name string) uintptr) (*Library, error) {
 	if at, ok := elfid.Loaded().Find(uintptr(l.fn.compile)); ok {
 		l.path = at.Path
 	}
-	l.identity = sync.OnceValues(l.identify)
+	l.identity = sync.OnceValues(func() (key.Device, error) { return l.identify(elfid.Loaded()) })
 	l.supports = sync.OnceValues(l.supportedArchs)
 	return l, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
+	"github.com/kernstash/kernstash/key"
 )
 
 // Loaded returns the Library that somebody else has loaded and calls: the one that
@@ -18,10 +19,11 @@ func Loaded(api API, compile uintptr, major, minor int) (*Library, error) {
 	}
 	l := &Library{api: api, d: d, major: major, minor: minor}
 	l.fn.compile = dl.Func(compile)
-	if at, ok := elfid.Loaded().Find(compile); ok {
+	m := elfid.Loaded()
+	if at, ok := m.Find(compile); ok {
 		l.path = at.Path
 	}
-	l.identity = sync.OnceValues(l.identify)
+	l.identity = sync.OnceValues(func() (key.Device, error) { return l.identify(m) }) // which is asked for at once
 	l.supports = func() ([]int, error) { return nil, fmt.Errorf("supported architectures: %w", ErrMissing) }
 	return l, nil
 }

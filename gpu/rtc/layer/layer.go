@@ -15,16 +15,17 @@ type Layer struct {
 	guest   *guest.Guest
 	pools   pools
 	tickets guest.Tickets[Ticket]
-	missed  func() // see Options
+	many    func() // see Options
 }
 
 // Options configure Open.
 type Options struct {
 	Cache kernstash.Options // Lenient is set
 
-	// Missed is called when a program is not there, before its header files are looked
-	// for and it is compiled; may be nil.
-	Missed func()
+	// Many is called when there may be much to do at the same time: before the header
+	// files of a program are looked at, which may be a thousand, and when a program is not
+	// there; may be nil.
+	Many func()
 }
 
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
@@ -34,7 +35,7 @@ func Open(o Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{guest: g, missed: o.Missed}, nil
+	return &Layer{guest: g, many: o.Many}, nil
 }
 
 // Cache returns the cache, for its statistics.
@@ -77,6 +78,9 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if err != nil {
 		return nil, pass(l.door(r.API), stats.PassedOther, err.Error()), true
 	}
+	if request.Image.IncludesFiles() {
+		l.busy()
+	}
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		if o, err := p.Output(found[0].Artifact); err == nil {
 			p.core.Restored(found[0], time.Since(begun))
@@ -84,15 +88,20 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		} // else the core finds that out, too
 	}
 	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
-	if l.missed != nil {
-		l.missed()
-	}
+	l.busy()
 	if !l.tickets.Add(t, &t.id) {
 		return nil, pass(p.door, stats.PassedBusy, "too many programs at once"), true
 	}
 	t.ask()
 	reply, ok := t.wait(atOnce)
 	return t, reply, ok
+}
+
+// busy says that there may be much to do.
+func (l *Layer) busy() {
+	if l.many != nil {
+		l.many()
+	}
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.
