@@ -35,7 +35,7 @@ func ksr_go_open(arg unsafe.Pointer) {
 		}
 	}()
 	collectOften()
-	if l, err := layer.Open(layer.Options{Many: useProcessorsNow}); err == nil {
+	if l, err := layer.Open(layer.Options{Many: useProcessorsNow, Missed: collectRarely}); err == nil {
 		compilers, c.open = l, 1
 	}
 }

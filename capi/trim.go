@@ -8,6 +8,7 @@ import "C"
 import (
 	goruntime "runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -25,12 +26,51 @@ const often = 25
 // needed for the last time: the kernel maps some around each that is touched, on newer
 // systems hundreds. It collects at once, while the compiler is busy or all is quiet: the next
 // who asks for memory would have to wait for it, who is the host that stores what it built.
-func collectOften() {
-	time.AfterFunc(firstProgram, func() {
-		debug.SetGCPercent(often)
-		goruntime.GC()
-		C.ks_let_pages_go()
-	})
+func collectOften() { time.AfterFunc(firstProgram, collectNow) }
+
+func collectNow() {
+	collecting.Lock()
+	if collecting.searches > 0 { // which the compiler waits for
+		collecting.Unlock()
+		collectOften()
+		return
+	}
+	collecting.often = true
+	debug.SetGCPercent(often)
+	collecting.Unlock()
+	goruntime.GC()
+	C.ks_let_pages_go()
+}
+
+// rarely is while header files are read and scanned, most of which stay until they are
+// written: a thousand are thirty megabytes, and a collector that came sixteen times meanwhile
+// took a fifth of the time.
+const rarely = 1500
+
+var collecting struct {
+	sync.Mutex
+	often    bool // it has begun with that
+	searches int
+}
+
+// collectRarely has Go collect its garbage rarely until what it returns is called, by all
+// who called it. It is called once.
+func collectRarely() (over func()) {
+	collecting.Lock()
+	defer collecting.Unlock()
+	if collecting.searches++; collecting.searches == 1 {
+		debug.SetGCPercent(rarely)
+	}
+	return func() {
+		collecting.Lock()
+		defer collecting.Unlock()
+		if collecting.searches--; collecting.searches > 0 {
+			return
+		}
+		if collecting.often {
+			debug.SetGCPercent(often)
+		} // else it begins with that soon
+	}
 }
 
 const firstProgram = 20 * time.Millisecond

@@ -21,6 +21,7 @@ type fetcher struct {
 	kind   traces   // what tells how a file is scanned
 	until  time.Time
 	stop   atomic.Bool
+	spots  spots
 
 	mu      sync.Mutex
 	queue   []hint
@@ -41,9 +42,9 @@ type hint struct {
 const mostFetchers = 7
 
 // newFetcher returns one for a tracker whose directories are set; nil where nothing is
-// remembered.
+// remembered, or no other processor is there.
 func newFetcher(t *tracker) *fetcher {
-	if t.disk.memory == nil {
+	if t.disk.memory == nil || runtime.GOMAXPROCS(0) == 1 {
 		return nil
 	}
 	return &fetcher{
@@ -132,18 +133,17 @@ func (f *fetcher) fetch(h hint) {
 		f.stop.Store(true) // the tracker would read all of it again
 	}
 	if src != nil {
-		f.follow(parent(path.Clean(at)), src)
+		f.follow(parent(at), src)
 	}
 }
 
 // find looks for a header in the order of the search; nil where it is not found.
 func (f *fetcher) find(h hint) (at string, s *spot) {
 	if strings.HasPrefix(h.name, "/") {
-		return h.name, f.look(h.name)
+		return f.in("", h.name[1:])
 	}
 	if h.home != "" {
-		at = h.home + "/" + h.name
-		if s = f.look(at); s != nil {
+		if at, s = f.in(h.home, h.name); s != nil {
 			return at, s
 		}
 	}
@@ -152,20 +152,42 @@ func (f *fetcher) find(h hint) (at string, s *spot) {
 		start = f.quotes
 	}
 	for _, dir := range f.path[start:] {
-		at = dir + "/" + h.name
-		if s = f.look(at); s != nil {
+		if at, s = f.in(dir, h.name); s != nil {
 			return at, s
 		}
 	}
 	return "", nil
 }
 
-// look returns what is at a path if it is a file that may be remembered.
-func (f *fetcher) look(path string) *spot {
-	now := time.Now()
-	k, st, err := f.sys.look(path)
-	if err != nil || k != regular {
-		return nil
+// in looks for a header in a directory, but not where a directory on the way is missing,
+// which the tracker wants to know as well. It takes ".." for the directory above, as it
+// mostly is; where that is wrong, the tracker finds another file.
+func (f *fetcher) in(dir, name string) (at string, s *spot) {
+	if dir != "" && f.at(dir).kind == nothing {
+		return "", nil
 	}
-	return &spot{kind: k, stamp: st, settled: st.settledAt(now)}
+	at = dir + "/" + name
+	if strings.Contains(at, "/.") || strings.Contains(at, "//") {
+		at = path.Clean(at)
+	} else {
+		for i := len(dir) + 1; i < len(at); i++ {
+			if at[i] == '/' && f.at(at[:i]).kind == nothing {
+				return "", nil
+			}
+		}
+	}
+	if found := f.at(at); found.err == nil && found.kind == regular {
+		return at, &found
+	}
+	return "", nil
+}
+
+// at looks at a path, once for all.
+func (f *fetcher) at(path string) spot {
+	found, ok := f.spots.get(path)
+	if !ok {
+		found = f.sys.spot(path)
+		f.spots.put(path, found)
+	}
+	return found
 }

@@ -51,6 +51,7 @@ var osSystem = system{look: look, lookAt: lookAt, read: read, memory: new(memory
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {
 	system
+	ahead  *fetcher // nil: nobody looks ahead
 	spots  map[string]*spot
 	files  map[inode]*file
 	probes map[probe]bool // what has to be as it was, besides the files read
@@ -106,14 +107,25 @@ func (d *disk) inTimeStill() error {
 // at looks at a path.
 func (d *disk) at(path string) *spot {
 	s := d.spots[path]
-	if s == nil {
-		s = new(spot)
-		now := time.Now()
-		s.kind, s.stamp, s.err = d.look(path)
-		s.settled = s.stamp.settledAt(now)
-		d.spots[path] = s
+	if s != nil {
+		return s
+	}
+	s = new(spot)
+	d.spots[path] = s
+	if d.ahead != nil {
+		*s = d.ahead.at(path)
+	} else {
+		*s = d.spot(path)
 	}
 	return s
+}
+
+// spot looks at a path.
+func (s system) spot(path string) (found spot) {
+	now := time.Now()
+	found.kind, found.stamp, found.err = s.look(path)
+	found.settled = found.stamp.settledAt(now)
+	return found
 }
 
 // find looks for a header file of a name in a directory. It returns its path,

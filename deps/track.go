@@ -166,6 +166,7 @@ func (t *tracker) prepare() error {
 	}
 	t.names.options(t.words)
 	t.ahead = newFetcher(t)
+	t.disk.ahead = t.ahead
 	main := &node{place: place{at: nowhere}, src: scan(t.unit.Code, &t.traces)}
 	t.add(main)
 	return main.src.reason.error()

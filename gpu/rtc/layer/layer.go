@@ -2,6 +2,7 @@ package layer
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash"
@@ -15,7 +16,7 @@ type Layer struct {
 	guest   *guest.Guest
 	pools   pools
 	tickets guest.Tickets[Ticket]
-	many    func() // see Options
+	options Options
 }
 
 // Options configure Open.
@@ -26,6 +27,10 @@ type Options struct {
 	// files of a program are looked at, which may be a thousand, and when a program is not
 	// there; may be nil.
 	Many func()
+
+	// Missed is called when a program is not there, and what it returns when the compiler
+	// may begin, or need not: meanwhile header files are read and scanned. May be nil.
+	Missed func() (over func())
 }
 
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
@@ -35,7 +40,7 @@ func Open(o Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{guest: g, many: o.Many}, nil
+	return &Layer{guest: g, options: o}, nil
 }
 
 // Cache returns the cache, for its statistics.
@@ -89,7 +94,11 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
 	l.busy()
+	if l.options.Missed != nil {
+		t.searched = sync.OnceFunc(l.options.Missed())
+	}
 	if !l.tickets.Add(t, &t.id) {
+		t.over()
 		return nil, pass(p.door, stats.PassedBusy, "too many programs at once"), true
 	}
 	t.ask()
@@ -99,8 +108,8 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 
 // busy says that there may be much to do.
 func (l *Layer) busy() {
-	if l.many != nil {
-		l.many()
+	if l.options.Many != nil {
+		l.options.Many()
 	}
 }
 

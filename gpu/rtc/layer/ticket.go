@@ -14,12 +14,13 @@ import (
 // Ticket is a request under way. Its methods may be called from any goroutine, one at a
 // time, but End, which may be called at any time.
 type Ticket struct {
-	l       *Layer
-	id      uint64
-	pool    *pool
-	request kernstash.Request
-	core    *guest.Rendezvous[struct{}, compiled] // a step is a compile
-	served  *rtc.Output                           // what the core found, or another thread had compiled; to be read when it is through
+	l        *Layer
+	id       uint64
+	pool     *pool
+	request  kernstash.Request
+	core     *guest.Rendezvous[struct{}, compiled] // a step is a compile
+	searched func()                                // see Options.Missed; may be nil
+	served   *rtc.Output                           // what the core found, or another thread had compiled; to be read when it is through
 }
 
 // compiled is what came of a compile.
@@ -67,6 +68,7 @@ func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
 func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 	switch _, said := t.core.Wait(d); said {
 	case guest.Wanted:
+		t.over()
 		return Reply{Action: Build}, true
 	case guest.Through:
 		t.End()
@@ -113,6 +115,14 @@ func (t *Ticket) done(o *Outcome) {
 // End ends the ticket. Where Done did not come before, nothing is known of the compile,
 // and those who wait for it go on.
 func (t *Ticket) End() {
+	t.over()
 	t.l.tickets.Remove(t.id)
 	t.core.End()
+}
+
+// over says that nothing is searched for any more.
+func (t *Ticket) over() {
+	if t.searched != nil {
+		t.searched()
+	}
 }
