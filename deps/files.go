@@ -134,12 +134,12 @@ func (d *disk) find(dir, name string) (string, error) {
 	if err := d.inTimeStill(); err != nil {
 		return "", err
 	}
+	path := dir + "/" + name
 	if dir != "/" {
 		// As long as a directory on the way is missing, nothing else has to be
 		// looked at.
-		missing := dir
 		if k := d.at(dir).kind; k == nothing {
-			return "", d.absent(missing, k)
+			return "", d.absent(dir, k)
 		}
 		for i := range name {
 			if name[i] != '/' || i == 0 {
@@ -149,13 +149,13 @@ func (d *disk) find(dir, name string) (string, error) {
 			if strings.HasSuffix(step, "..") || strings.HasSuffix(step, "/") {
 				break
 			}
-			missing = dir + "/" + step
+			missing := path[:len(dir)+1+i]
 			if k := d.at(missing).kind; k == nothing {
 				return "", d.absent(missing, k)
 			}
 		}
 	}
-	path, err := d.plain(dir + "/" + name)
+	path, err := d.plain(path)
 	if err != nil {
 		return "", err
 	}

@@ -9,9 +9,41 @@ import "bytes"
 // line or a literal.
 func logical(src []byte) (text []byte, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
-	if bytes.HasSuffix(src, []byte{'\n'}) && isPlain(src) {
-		return src, false
+	for _, c := range []byte(rare) {
+		if bytes.IndexByte(src, c) >= 0 {
+			return logicalSlowly(src)
+		}
 	}
+	doubtful = bytes.Contains(src, []byte("??/")) || bytes.Contains(src, []byte("??'"))
+	plain := 0 // what is behind it is not in text yet
+	for i := 0; ; i++ {
+		next := bytes.IndexByte(src[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+		end, blanks := lineEnd(src, i+1)
+		if end == 0 {
+			continue
+		}
+		if text == nil {
+			text = make([]byte, 0, len(src)+1)
+		}
+		text = append(text, src[plain:i]...)
+		doubtful = doubtful || blanks
+		plain, i = end, end-1
+	}
+	if text == nil && bytes.HasSuffix(src, []byte{'\n'}) {
+		return src, doubtful // most headers: nothing is copied
+	}
+	return append(append(text, src[plain:]...), '\n'), doubtful
+}
+
+// rare are the characters that are other ones to a compiler.
+const rare = "\r\x00\f\v"
+
+// logicalSlowly is logical for any source.
+func logicalSlowly(src []byte) (text []byte, doubtful bool) {
 	text = make([]byte, 0, len(src)+1)
 	for i := 0; i < len(src); i++ {
 		plain := i
@@ -47,17 +79,7 @@ func logical(src []byte) (text []byte, doubtful bool) {
 	return append(text, '\n'), doubtful
 }
 
-// isPlain says whether there is nothing unusual in src, so that it need not be copied.
-func isPlain(src []byte) bool {
-	for _, c := range src {
-		if unusual[c] {
-			return false
-		}
-	}
-	return true
-}
-
-// unusual are the characters that logical looks at.
+// unusual are the characters that logicalSlowly looks at.
 var unusual = [256]bool{'\r': true, 0: true, '\f': true, '\v': true, '\\': true, '?': true}
 
 // lineEnd returns the index behind the line end that follows i, or 0 where

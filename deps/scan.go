@@ -236,7 +236,7 @@ func (s *scanner) dot(text []byte) {
 	}
 	before := bytes.TrimRight(s.text[:s.i], " \t\v")
 	behind := len(before) > 0 && (isWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
-	if !behind || bytes.HasPrefix(bytes.ToLower(text[:min(4, len(text))]), []byte(".inc")) {
+	if !behind || bytes.EqualFold(text[:min(4, len(text))], []byte(".inc")) {
 		s.traces.assembler.dot(text, ",)#%", true)
 	}
 }
@@ -252,7 +252,10 @@ func (s *scanner) identifier(first bool) {
 	}
 	switch name[0] {
 	case '_':
-		s.reserved(string(name))
+		// Most names of a library begin so: only those of these beginnings cost more.
+		if len(name) > 6 && (name[1] == '_' && (name[2] == 'D' || name[2] == 'T' || name[2] == 'h') || name[1] == 'P') {
+			s.reserved(string(name))
+		}
 	case 'R', 'L', 'u', 'U':
 		switch string(name) {
 		case "R", "LR", "uR", "UR", "u8R":

@@ -4,8 +4,6 @@ package deps
 
 import (
 	"errors"
-	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,8 +57,7 @@ func read(path string, limit int64) ([]byte, stamp, error) {
 	if err != nil {
 		return nil, stamp{}, err
 	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
+	defer func() { _ = unix.Close(fd) }()
 	before, err := lookOpen(fd)
 	if err != nil {
 		return nil, stamp{}, err
@@ -69,8 +66,16 @@ func read(path string, limit int64) ([]byte, stamp, error) {
 		return nil, stamp{}, errTooMuch
 	}
 	content := make([]byte, before.size)
-	if _, err := io.ReadFull(f, content); err != nil {
-		return nil, stamp{}, errChanging
+	for done := 0; done < len(content); {
+		n := 0
+		err := retry(func() (err error) {
+			n, err = unix.Read(fd, content[done:])
+			return err
+		})
+		if err != nil || n <= 0 {
+			return nil, stamp{}, errChanging
+		}
+		done += n
 	}
 	if after, err := lookOpen(fd); err != nil || after != before {
 		return nil, stamp{}, errChanging
