@@ -2,6 +2,8 @@ package runlog
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -35,20 +37,64 @@ type line struct {
 	Bytes    int64    `json:"bytes,omitempty"`
 }
 
+// append appends the line as JSON, without encoding/json: what that makes ready for a type
+// takes a tenth of a program's first hit.
+func (l line) append(b []byte) []byte {
+	b = appendText(append(b, `{"event":`...), string(l.Event))
+	b = strconv.AppendInt(append(b, `,"pid":`...), int64(l.PID), 10)
+	for _, f := range []struct{ name, text string }{
+		{"door", l.Door},
+		{"exe", l.Exe},
+		{"key", l.Key},
+		{"label", l.Label},
+		{"outcome", string(l.Outcome)},
+		{"reason", l.Reason},
+		{"nearest", l.Nearest},
+		{"observed", string(l.Observed)},
+	} {
+		if f.text != "" {
+			b = appendText(append(append(append(b, ',', '"'), f.name...), '"', ':'), f.text)
+		}
+	}
+	if l.SpentMS != 0 {
+		b = strconv.AppendFloat(append(b, `,"spent_ms":`...), l.SpentMS, 'g', -1, 64)
+	}
+	if l.SavedMS != 0 {
+		b = strconv.AppendFloat(append(b, `,"saved_ms":`...), l.SavedMS, 'g', -1, 64)
+	}
+	if l.Bytes != 0 {
+		b = strconv.AppendInt(append(b, `,"bytes":`...), l.Bytes, 10)
+	}
+	return append(b, '}')
+}
+
+// appendText appends a string of JSON. What is no text in s becomes U+FFFD.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < ' ' || r == 0x7f:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}
+
 // encode returns the event as a line with its line feed.
-func encode(e Event) ([]byte, error) {
+func encode(e Event) []byte {
 	for n := maxText; ; n /= 2 {
-		b, err := json.Marshal(line{
+		b := line{
 			Event: e.Kind, PID: e.PID,
 			Door: cut(e.Door, n), Exe: cut(e.Exe, n), Key: cut(e.Key, n), Label: cut(e.Label, maxLabel*n),
 			Outcome: e.Outcome, Reason: cut(e.Reason, n), Nearest: cut(e.Nearest, n), Observed: e.Observed,
 			SpentMS: millis(e.Spent), SavedMS: millis(e.Saved), Bytes: e.Bytes,
-		})
-		if err != nil {
-			return nil, err
-		}
+		}.append(make([]byte, 0, 512))
 		if len(b) < MaxLine {
-			return append(b, '\n'), nil
+			return append(b, '\n')
 		}
 	}
 }

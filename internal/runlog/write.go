@@ -51,10 +51,7 @@ func (l *Log) Write(e Event) error {
 	if e.PID == 0 {
 		e.PID = os.Getpid()
 	}
-	b, err := encode(e)
-	if err != nil {
-		return fmt.Errorf("report %s: %w", l.path, err)
-	}
+	b := encode(e)
 	f, err := openAppend(l.path)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

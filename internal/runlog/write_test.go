@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -48,9 +49,9 @@ func TestLinesFit(t *testing.T) {
 	t.Parallel()
 	e := worst()
 	e.PID = 1<<31 - 1
-	b, err := encode(e)
-	if err != nil || len(b) > MaxLine || len(b) < MaxLine/2 {
-		t.Errorf("%d bytes, %v", len(b), err)
+	b := encode(e)
+	if len(b) > MaxLine || len(b) < MaxLine/2 {
+		t.Errorf("%d bytes", len(b))
 	}
 	if _, ok := decode(b[:len(b)-1]); !ok {
 		t.Error("it does not read back")
@@ -63,13 +64,30 @@ func TestWriteReadsBack(t *testing.T) {
 		Kind: Asked, PID: 5, Door: "opencl-layer", Exe: "/bin/x", Key: "ab12", Label: `k "1" é`, Outcome: Compiled,
 		Reason: "r", Nearest: "n", Observed: Equal, Spent: 1500 * time.Microsecond, Saved: -time.Second, Bytes: 9,
 	}
-	b, err := encode(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := encode(want)
 	got, ok := decode(b[:len(b)-1])
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Error(ok, diff)
+	}
+}
+
+// What is written is what encoding/json would write, to whoever reads it.
+func TestTextsAreJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "a", "\x00\x1f\x7f", "\\\"/", "<&>", "é\u2028\U0001f600", "\xff\xc3", "\t\n\r",
+	} {
+		var got, want string
+		standard, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(standard, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(appendText(nil, text), &got); err != nil || got != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
 	}
 }
 
