@@ -75,7 +75,7 @@ func (t *tracker) questions(n *node, l line) ([]wanted, error) {
 // mayAsk says whether a macro that asks for files is named in text.
 func (t *tracker) mayAsk(text []byte) bool {
 	for name := range t.asking {
-		if bytes.Contains(text, []byte(name)) {
+		if contains(text, name) {
 			return true
 		}
 	}

@@ -93,7 +93,7 @@ func scan(src []byte, t *traces) *source {
 	if doubtful {
 		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
-	t.renames = t.renames || bytes.Contains(text, []byte("include_alias"))
+	t.renames = t.renames || contains(text, "include_alias")
 	s.scan()
 	for _, l := range s.found.lines {
 		s.found.nests = s.found.nests || l.kind == include && l.form != '<'

@@ -1,0 +1,43 @@
+package deps
+
+import (
+	"bytes"
+	"strings"
+)
+
+// contains is bytes.Contains for names in source code, where many begin alike, and with a
+// character that half of all lines have in them: it looks for the rarest one.
+func contains(text []byte, name string) bool {
+	if name == "" {
+		return true
+	}
+	rarest := 0
+	for i := range name {
+		if rarity[name[i]] > rarity[name[rarest]] {
+			rarest = i
+		}
+	}
+	for from := rarest; from < len(text); from++ {
+		n := bytes.IndexByte(text[from:], name[rarest])
+		if n < 0 {
+			return false
+		}
+		from += n
+		if at := from - rarest; len(text)-at >= len(name) && string(text[at:at+len(name)]) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// rarity orders characters by how rare they are in headers of C++. Any order is right.
+var rarity = func() (t [256]uint8) {
+	const common = "_etinosarlcdupmfhgybvwxkqjz"
+	for c := range t {
+		t[c] = uint8(len(common)) // capitals, digits
+		if i := strings.IndexByte(common, byte(c)); i >= 0 {
+			t[c] = uint8(i)
+		}
+	}
+	return t
+}()
