@@ -110,6 +110,7 @@ type recipeReport struct {
 	Constants key.Constants    `json:"constants,omitempty"`
 	Options   key.BuildOptions `json:"options"`
 	Program   *programReport   `json:"program,omitempty"` // of NVRTC and HIPRTC
+	Lookup    *lookupReport    `json:"lookup,omitempty"`  // of the C library
 }
 
 // programReport is what NVRTC or HIPRTC were asked for besides the code.
@@ -217,7 +218,7 @@ func (a *app) show(ctx context.Context, prefix string, source bool) (err error) 
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
-	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options}
+	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options, Lookup: lookupOf(r)}
 	if q, err := rtc.FromRecipe(r); err == nil && isRTC(r.Device) {
 		out.Program = &programReport{q.Name, append([]string{}, q.Options...), q.Expressions}
 	}
@@ -340,6 +341,9 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 		if u.Dir != "" {
 			line("in", "%s, since its code depends on paths", u.Dir)
 		}
+	}
+	if l := lookupOf(r); l != nil {
+		writeLookup(line, l)
 	}
 	q, err := rtc.FromRecipe(r)
 	switch {
