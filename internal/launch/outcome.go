@@ -19,7 +19,8 @@ type Outcome struct {
 	Preload  string `json:"preload,omitempty"` // likewise, of what stands before other compilers
 	Loader   string `json:"opencl_loader,omitempty"`
 	Disabled bool   `json:"disabled"`
-	Note     string `json:"note,omitempty"` // why nothing was asked for
+	Note     string `json:"note,omitempty"`    // why nothing was asked for
+	Warning  string `json:"warning,omitempty"` // why what was compiled may not be kept
 
 	Processes int             `json:"processes"` // that used, or could have used, OpenCL
 	Doors     []runlog.Count  `json:"doors"`

@@ -37,6 +37,9 @@ func (o *Outcome) write(w io.Writer, full bool) {
 	if o.Note != "" {
 		fmt.Fprintf(w, "  %s\n", human.Printable(o.Note, false))
 	}
+	if o.Warning != "" {
+		fmt.Fprintf(w, "  warning: %s\n", human.Printable(o.Warning, false))
+	}
 	if s.WouldHit > 0 {
 		fmt.Fprintf(w, "  observed: %d would have been found; %d built to the same bytes, %d to others\n", s.WouldHit, s.Equal, s.Different)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/internal/supervise"
 )
 
@@ -189,6 +190,7 @@ func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
 	if out.Note == "" {
 		out.Note = out.why(r.target)
 	}
+	out.Warning = r.warning()
 	if r.json != nil {
 		if err := writeJSON(r.json, out); err != nil {
 			say(fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
@@ -200,6 +202,18 @@ func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
 		say(string(b))
 	}
 	r.startWorker()
+}
+
+// warning says why what was compiled may not be kept, "" if it may.
+func (r *runner) warning() string {
+	if r.outcome.Programs.Compiled == 0 {
+		return ""
+	}
+	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
+	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" || !full(in.Dir) {
+		return ""
+	}
+	return fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", in.Dir)
 }
 
 type textBuffer []byte

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package launch
+
+func full(string) bool { return false }
