@@ -72,3 +72,15 @@ func TestDriverThat(t *testing.T) {
 		})
 	}
 }
+
+// Of a log that ended unseen nothing is said of the next one at its address.
+func TestLogsThatEndUnseen(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	env := append(s.shimmed(t, filepath.Join(built, "fake.so")), "FAKE_DRIVER=warns")
+	data := filepath.Join(built, "data")
+	s.mustRun(t, env, "host", "loop-1", data) // which stores what the driver says
+	if r := s.mustRun(t, env, "host", "tables", data); r.out != "at the same address 1, wrong 0\n" {
+		t.Error(r.out)
+	}
+}

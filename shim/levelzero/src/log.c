@@ -91,18 +91,23 @@ ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_
 	return b->zeModuleBuildLogGetString == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleBuildLogGetString(log, size, text);
 }
 
+void lz_log_forget(ze_module_build_log_handle_t log)
+{
+	if (atomic_load(&count) == 0)
+		return;
+	pthread_mutex_lock(&lock);
+	struct said **at = find(log), *s = *at;
+	if (s != NULL) {
+		*at = s->next;
+		atomic_fetch_sub(&count, 1);
+		free(s);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 ze_result_t ks_zeModuleBuildLogDestroy(ze_module_build_log_handle_t log)
 {
 	const struct behind *b = lz_behind();
-	if (atomic_load(&count) > 0) {
-		pthread_mutex_lock(&lock);
-		struct said **at = find(log), *s = *at;
-		if (s != NULL) {
-			*at = s->next;
-			atomic_fetch_sub(&count, 1);
-			free(s);
-		}
-		pthread_mutex_unlock(&lock);
-	}
+	lz_log_forget(log);
 	return b->zeModuleBuildLogDestroy == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleBuildLogDestroy(log);
 }

@@ -17,13 +17,27 @@ struct wanted {
 	const char *flags;                 /* of the native code */
 };
 
+/* Has the driver make a module. What is known of a module and a log that were at the same
+ * addresses is void: they may have ended unseen, by the loader's tables of functions. */
+static ze_result_t create(const struct wanted *w, const ze_module_desc_t *desc, ze_module_handle_t *module,
+	ze_module_build_log_handle_t *log)
+{
+	ze_result_t r = lz_behind()->zeModuleCreate(w->context, w->device, desc, module, log);
+	bool built = r == ZE_RESULT_SUCCESS;
+	if (built && module != NULL)
+		lz_unknown_forget(*module);
+	if ((built || r == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE || r == ZE_RESULT_ERROR_MODULE_LINK_FAILURE) && log != NULL)
+		lz_log_forget(*log);
+	return r;
+}
+
 static ze_result_t pass(const struct wanted *w)
 {
 	const struct behind *b = lz_behind();
 	if (b->zeModuleCreate == NULL)
 		return ZE_RESULT_ERROR_UNINITIALIZED;
 	library_compiles(true);
-	ze_result_t r = b->zeModuleCreate(w->context, w->device, w->desc, w->module, w->log);
+	ze_result_t r = create(w, w->desc, w->module, w->log);
 	library_compiles(false);
 	return r;
 }
@@ -171,7 +185,7 @@ static void restore(const struct wanted *w, const ksz_reply *reply, ksz_outcome 
 		.inputSize = reply->native.size, .pInputModule = reply->native.data, .pBuildFlags = w->flags,
 	};
 	make_room(reply->native.size);
-	ze_result_t r = b->zeModuleCreate(w->context, w->device, &desc, &module, w->log == NULL ? NULL : &log);
+	ze_result_t r = create(w, &desc, &module, w->log == NULL ? NULL : &log);
 	if (r != ZE_RESULT_SUCCESS) {
 		outcome->result = out_of_memory(r) ? KSZ_ABANDONED : KSZ_REFUSED;
 		outcome->code = (int32_t)r;
@@ -222,7 +236,7 @@ static ze_result_t build(const struct wanted *w, ksz_outcome *outcome, struct ta
 	ze_module_build_log_handle_t log = NULL;
 	uint64_t start = now();
 	library_compiles(true);
-	ze_result_t r = b->zeModuleCreate(w->context, w->device, w->desc, w->module, &log);
+	ze_result_t r = create(w, w->desc, w->module, &log);
 	library_compiles(false);
 	outcome->nanoseconds = now() - start;
 	outcome->code = (int32_t)r;

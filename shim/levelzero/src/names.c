@@ -90,18 +90,23 @@ ze_result_t ks_zeModuleGetFunctionPointer(ze_module_handle_t module, const char 
 	return translate(module, b->zeModuleGetFunctionPointer(module, name, at), true);
 }
 
+void lz_unknown_forget(ze_module_handle_t module)
+{
+	if (atomic_load(&count) == 0)
+		return;
+	pthread_mutex_lock(&lock);
+	struct renamed **at = find(module), *r = *at;
+	if (r != NULL) {
+		*at = r->next;
+		atomic_fetch_sub(&count, 1);
+		free(r);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 ze_result_t ks_zeModuleDestroy(ze_module_handle_t module)
 {
 	const struct behind *b = lz_behind();
-	if (atomic_load(&count) > 0) {
-		pthread_mutex_lock(&lock);
-		struct renamed **at = find(module), *r = *at;
-		if (r != NULL) {
-			*at = r->next;
-			atomic_fetch_sub(&count, 1);
-			free(r);
-		}
-		pthread_mutex_unlock(&lock);
-	}
+	lz_unknown_forget(module);
 	return b->zeModuleDestroy == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleDestroy(module);
 }

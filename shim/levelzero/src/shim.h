@@ -79,6 +79,7 @@ struct lz_unknown lz_unknown_of(ze_module_handle_t module);
 
 /* Has a module refuse them so from now on. False: no memory. */
 bool lz_unknown_becomes(ze_module_handle_t module, struct lz_unknown was);
+void lz_unknown_forget(ze_module_handle_t module); /* until now */
 
 /* ---- Build logs (log.c) ------------------------------------------------ */
 
@@ -89,5 +90,6 @@ char *lz_log_text(ze_module_build_log_handle_t log, size_t *size);
 /* Has a log say something else from now on, unless it says so by itself. False: no
  * memory. */
 bool lz_log_says(ze_module_build_log_handle_t log, const void *text, size_t size);
+void lz_log_forget(ze_module_build_log_handle_t log); /* until now */
 
 #endif
