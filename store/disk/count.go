@@ -41,9 +41,15 @@ type books struct {
 }
 
 func (s *Store) openBooks(m *meta) *books {
-	b := &books{s: s, m: m}
-	b.read()
+	b := new(books)
+	b.open(s, m)
 	return b
+}
+
+func (b *books) open(s *Store, m *meta) {
+	b.s, b.m, b.unreadable = s, m, nil
+	b.l = ledger{} // what cannot be read is not known
+	b.read()
 }
 
 // lookBooks returns the books for who changes nothing.

@@ -28,6 +28,7 @@ type evictor struct {
 	rest    time.Time     // no run before, since the last one was futile
 	busy    time.Duration // the pause after it was last found that another process evicts
 	done    sync.WaitGroup
+	books   *books // of the one run at a time: 16 KiB that are not garbage after each
 }
 
 // A store whose entries cannot be evicted, since they are in use, or whose
@@ -120,7 +121,11 @@ func (s *Store) evictRun() (futile, busy bool) {
 	if err == nil && t.known && !stale(t.counted, s.nowNanos()/1e9) && !(limited && t.bytes > s.highWater(t.entries)) {
 		return false, false // others were here
 	}
-	b := s.openBooks(m)
+	if s.evict.books == nil {
+		s.evict.books = new(books)
+	}
+	b := s.evict.books
+	b.open(s, m)
 	h := &shrink{
 		s: s, r: r, b: b, ctx: ctx, count: s.evict.count,
 		above: s.highWater(b.l.total().entries), down: s.o.MaxSize / 3 * 2,
