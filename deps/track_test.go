@@ -424,8 +424,10 @@ func TestTrackBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"200.h\"\n#include \"201.h\"\n#include \"202.h\"\n")}, nil, s); !strings.Contains(r.Detail, "too many") &&
-		!(raceEnabled && strings.Contains(r.Detail, "too long")) { // the time is up first
+	begun := time.Now()
+	_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"200.h\"\n#include \"201.h\"\n#include \"202.h\"\n")}, nil, s)
+	late := time.Since(begun) > maxTime // a machine with much else to do
+	if !strings.Contains(r.Detail, "too many") && !(late && strings.Contains(r.Detail, "too long")) {
 		t.Errorf("96 MiB: %v", r)
 	}
 }
