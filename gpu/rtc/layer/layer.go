@@ -28,8 +28,9 @@ type Options struct {
 	// there; may be nil.
 	Many func()
 
-	// Missed is called when a program is not there, and what it returns when the compiler
-	// may begin, or need not: meanwhile header files are read and scanned. May be nil.
+	// Missed is called when a program is not there that reads header files, and what it
+	// returns when the compiler may begin, or need not: meanwhile they are read and
+	// scanned. May be nil.
 	Missed func() (over func())
 }
 
@@ -94,7 +95,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
 	l.busy()
-	if l.options.Missed != nil {
+	if l.options.Missed != nil && request.Image.IncludesFiles() {
 		t.searched = sync.OnceFunc(l.options.Missed())
 	}
 	if !l.tickets.Add(t, &t.id) {

@@ -3,7 +3,9 @@
 package layer_test
 
 import (
+	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,8 +27,14 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
+	return newHostWith(t, layer.Options{})
+}
+
+func newHostWith(t *testing.T, o layer.Options) *host {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cache")
-	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: dir}})
+	o.Cache = kernstash.Options{Dir: dir}
+	l, err := layer.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,4 +200,49 @@ func TestPassed(t *testing.T) {
 	if n := h.Cache().Stats().Get(stats.PassedOther); n != 3 {
 		t.Errorf("%d counted", n)
 	}
+}
+
+// What is called where there may be much to do: before header files are looked at, and
+// from a miss until the compiler may begin.
+func TestBusyAndMissed(t *testing.T) {
+	t.Parallel()
+	var many, missed, over atomic.Int32
+	h := newHostWith(t, layer.Options{
+		Many: func() { many.Add(1) },
+		Missed: func() func() {
+			missed.Add(1)
+			return func() { over.Add(1) }
+		},
+	})
+	check := func(when string, wantMany, wantMissed, wantOver int32) {
+		t.Helper()
+		if many.Load() != wantMany || missed.Load() != wantMissed || over.Load() != wantOver {
+			t.Fatalf("%s: %d, %d, %d", when, many.Load(), missed.Load(), over.Load())
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.h"), []byte("#define A 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := h.request("A")
+	r.Program.Source = append([]byte("#include <a.h>\n"), r.Program.Source...)
+	r.Program.Options = []string{"-I" + dir}
+	ticket, reply := h.begin(t, r)
+	if reply.Action != layer.Build {
+		t.Fatalf("cold: %+v", reply)
+	}
+	check("before the compile", 2, 1, 1)
+	h.build(t, ticket, r)
+	check("behind it", 2, 1, 1)
+	if _, reply = h.begin(t, r); reply.Action != layer.Serve {
+		t.Fatalf("warm: %+v", reply)
+	}
+	check("warm", 3, 1, 1)
+	ticket, _ = h.begin(t, h.request("2"))
+	check("without header files", 4, 1, 1)
+	ticket.End()
+	r.Program.Source = append([]byte("// changed\n"), r.Program.Source...)
+	ticket, _ = h.begin(t, r)
+	ticket.End()
+	check("ended", 6, 2, 2)
 }
