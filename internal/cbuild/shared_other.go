@@ -3,3 +3,5 @@
 package cbuild
 
 func shared(string, string) error { return errAlone }
+
+func sharedShim(string, string, string, string) error { return errAlone }

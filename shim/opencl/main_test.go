@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,40 +67,55 @@ func compile() error {
 			return fmt.Errorf("no %s: %w", pattern, err)
 		}
 	}
-	if err := command("make", "-s", "-j2", "OUT="+built, "all", "asan", "tsan"); err != nil {
+	if err := cbuild.Shim("opencl", shim, built); err != nil {
 		return err
 	}
+	// A shim opens the library beside it. The fake driver is not linked to by its name, so
+	// that no real loader is taken for it.
+	var libraries, programs []compilation
 	for _, s := range sanitizers {
 		dir := filepath.Join(built, s.name)
 		library := append([]string{"-shared", "-fPIC", "-fvisibility=hidden"}, s.flags...)
-		// The shim opens the library beside it. The fake driver is not linked to by
-		// its name, so that no real loader is taken for it.
-		if err := program("fake_library", filepath.Join(dir, "libkernstash.so.1"), library...); err != nil {
-			return err
-		}
 		driver := filepath.Join(dir, "libfakecl.so")
-		if err := program("fake_driver", driver, library...); err != nil {
-			return err
-		}
+		libraries = append(libraries,
+			compilation{"fake_library", filepath.Join(dir, "libkernstash.so.1"), library},
+			compilation{"fake_driver", driver, library})
 		stress := append([]string{filepath.Join(dir, shim), driver, "-Wl,-rpath," + dir}, s.flags...)
-		if err := program("stress", filepath.Join(dir, "stress"), stress...); err != nil {
-			return err
-		}
+		programs = append(programs, compilation{"stress", filepath.Join(dir, "stress"), stress})
 	}
 	for _, name := range []string{"host", "loader"} {
-		if err := program(name, filepath.Join(built, name), "-ldl"); err != nil {
-			return err
-		}
+		programs = append(programs, compilation{name, filepath.Join(built, name), []string{"-ldl"}})
 	}
-	if err := program("plugin", filepath.Join(built, "host-plugin.so"), "-shared", "-fPIC", "-lOpenCL"); err != nil {
+	programs = append(programs, compilation{"plugin", filepath.Join(built, "host-plugin.so"), []string{"-shared", "-fPIC", "-lOpenCL"}})
+	for _, name := range []string{"observe", "file", "units"} {
+		programs = append(programs, compilation{name, filepath.Join(built, name), []string{"-lOpenCL"}})
+	}
+	if err := all(libraries); err != nil {
 		return err
 	}
-	for _, name := range []string{"observe", "file", "units"} {
-		if err := program(name, filepath.Join(built, name), "-lOpenCL"); err != nil {
-			return err
-		}
+	return all(programs)
+}
+
+// compilation is what program does.
+type compilation struct {
+	source, to string
+	flags      []string
+}
+
+// all does compilations at the same time.
+func all(compilations []compilation) error {
+	errs := make([]error, len(compilations))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, c := range compilations {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = program(c.source, c.to, c.flags...)
+		})
 	}
-	return nil
+	wait.Wait()
+	return errors.Join(errs...)
 }
 
 // program compiles one C program of testdata.

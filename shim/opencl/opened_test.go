@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // Applications that open an OpenCL library by themselves, and look its functions up, where
@@ -23,7 +25,7 @@ const interposer = "libkernstash_preload.so"
 // that knows no layers: this machine's, which is to look at another variable. It returns
 // the folder of that.
 var interposers = sync.OnceValues(func() (old string, err error) {
-	if err := command("make", "-s", "-j2", "-C", "../preload", "OUT="+built, "all", "asan", "tsan"); err != nil {
+	if err := cbuild.Shim("preload", interposer, built); err != nil {
 		return "", err
 	}
 	b, err := os.ReadFile("/usr/lib/x86_64-linux-gnu/libOpenCL.so.1")
@@ -38,21 +40,17 @@ var interposers = sync.OnceValues(func() (old string, err error) {
 	if err := os.WriteFile(filepath.Join(old, "libOpenCL.so.1"), b, 0o700); err != nil {
 		return "", err
 	}
+	var programs []compilation
 	for _, name := range []string{"observe", "file"} {
-		if err := program(name, filepath.Join(built, name+"-opened"), "-include", "testdata/opened.h"); err != nil {
-			return "", err
-		}
+		programs = append(programs, compilation{name, filepath.Join(built, name+"-opened"), []string{"-include", "testdata/opened.h"}})
 	}
-	if err := program("observe", filepath.Join(built, "observe-both"), "-include", "testdata/opened.h", "-Wl,--no-as-needed", "-lOpenCL"); err != nil {
-		return "", err
-	}
+	both := []string{"-include", "testdata/opened.h", "-Wl,--no-as-needed", "-lOpenCL"}
+	programs = append(programs, compilation{"observe", filepath.Join(built, "observe-both"), both})
 	for _, s := range sanitizers {
-		to := filepath.Join(built, s.name, "stress-opened")
-		if err := program("stress", to, append([]string{"testdata/counts.c", "-include", "testdata/opened.h"}, s.flags...)...); err != nil {
-			return "", err
-		}
+		stress := append([]string{"testdata/counts.c", "-include", "testdata/opened.h"}, s.flags...)
+		programs = append(programs, compilation{"stress", filepath.Join(built, s.name, "stress-opened"), stress})
 	}
-	return old, nil
+	return old, all(programs)
 })
 
 // preloaded is the environment of `kernstash run` where it has chosen a door.

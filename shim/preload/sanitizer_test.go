@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
 // The library itself, watched by sanitizers, with threads and on every odd way.
@@ -16,8 +18,8 @@ func TestSanitizers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	out := t.TempDir()
-	if b, err := exec.Command("make", "-s", "OUT="+out, "asan", "tsan").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, b)
+	if err := cbuild.Shim("preload", "libkernstash_preload.so", out); err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, flag, runtime, options string }{
 		{"asan", "-fsanitize=address,undefined", "libasan.so", "ASAN_OPTIONS=detect_leaks=0"},

@@ -1,0 +1,37 @@
+package cbuild
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// sanitizers are the targets of the shims' Makefiles that build into folders of their
+// names.
+var sanitizers = []string{"asan", "tsan"}
+
+// Shim puts three builds of shim/SHIM, whose file is called name, into the folder out: the
+// one that is installed, and below out in the folders asan and tsan those with sanitizers.
+// As Library does it compiles once for all packages where nothing has changed.
+func Shim(shim, name, out string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	err = sharedShim(root, shim, name, out)
+	if errors.Is(err, errAlone) {
+		err = makeShim(root, shim, out, append([]string{"all"}, sanitizers...)...)
+	}
+	return err
+}
+
+// makeShim makes targets of a shim. The compiler is each one's own, so that the machine's
+// processors are used.
+func makeShim(root, shim, out string, targets ...string) error {
+	args := append([]string{"-s", "-j2", "-C", filepath.Join(root, "shim", shim), "OUT=" + out}, targets...)
+	if log, err := exec.Command("make", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the shim %s: %w\n%s", shim, err, log)
+	}
+	return nil
+}
