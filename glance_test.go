@@ -107,7 +107,7 @@ func TestGlanceFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(e.Artifact.Binaries[1:], rest); d != "" {
+	if d := cmp.Diff(e.Artifact.Binaries[1:], rest, cmp.Comparer(bytes.Equal)); d != "" {
 		t.Errorf("the rest (-want +got):\n%s", d)
 	}
 	x.Restored(first[0], time.Millisecond)

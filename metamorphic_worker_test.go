@@ -254,7 +254,7 @@ type metaProcess struct {
 func startMeta(t *testing.T) *metaProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), metaVariable+"=1")
+	cmd.Env = append(os.Environ(), metaVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

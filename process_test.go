@@ -84,7 +84,8 @@ func startChild(t *testing.T, root, program string, env ...string) (*exec.Cmd, *
 	t.Helper()
 	var out strings.Builder
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+program, "CHILD_ROOT="+root, "CHILD_CONFIG="+emptyConfig(t))
+	// Else each sleeps a second at its end under the race detector.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", childVariable+"="+program, "CHILD_ROOT="+root, "CHILD_CONFIG="+emptyConfig(t))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

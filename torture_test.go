@@ -166,7 +166,7 @@ type torturer struct {
 
 func (k *torturer) start(env ...string) (*exec.Cmd, io.ReadCloser, error) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), tortureVariable+"="+k.root, tortureConfig+"="+k.config,
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", tortureVariable+"="+k.root, tortureConfig+"="+k.config,
 		tortureSeed+"="+strconv.FormatUint(k.seed.Add(1), 10))
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()

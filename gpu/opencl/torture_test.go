@@ -124,7 +124,7 @@ func (k *torturer) run(kill time.Duration, each func(), env ...string) (wrong st
 	}
 	defer os.RemoveAll(own)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childVariable+"=tortured", rootVariable+"="+k.root, "POCL_CACHE_DIR="+own,
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", childVariable+"=tortured", rootVariable+"="+k.root, "POCL_CACHE_DIR="+own,
 		"KERNSTASH_DIR=", "KERNSTASH_MAX_SIZE="+strconv.Itoa(tortureLimit))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = own

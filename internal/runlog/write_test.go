@@ -109,7 +109,7 @@ func TestManyWriters(t *testing.T) {
 	for range processes {
 		all.Go(func() {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), Variable+"="+path, "RUNLOG_WRITER="+strconv.Itoa(lines))
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", Variable+"="+path, "RUNLOG_WRITER="+strconv.Itoa(lines))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
