@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,17 @@ import (
 
 	"github.com/kernstash/kernstash/internal/cbuild"
 )
+
+// wholeCommand builds the command that the small one stands before, once.
+var wholeCommand = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(tree), "kernstash-full")
+	build := exec.Command("go", "build", "-ldflags", "-E kernstash_start", "-o", path, "../kernstash")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the whole command: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // built makes what `make build lib pages` would, in a directory of its own.
 func built(t *testing.T) (dir, source string) {
@@ -26,9 +39,11 @@ func built(t *testing.T) (dir, source string) {
 	if err := errors.Join(os.CopyFS(bin, os.DirFS(filepath.Join(tree, "bin"))), os.CopyFS(filepath.Join(dir, "lib"), regular(b.Dir))); err != nil {
 		t.Fatal(err)
 	}
-	whole := exec.Command("go", "build", "-ldflags", "-E kernstash_start", "-o", filepath.Join(bin, "kernstash-full"), "../kernstash")
-	whole.Env = append(os.Environ(), "CGO_ENABLED=0")
-	do(t, whole)
+	whole, err := wholeCommand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, exec.Command("cp", whole, filepath.Join(bin, "kernstash-full")))
 	do(t, exec.Command(filepath.Join(bin, "kernstash"), "man", filepath.Join(dir, "share", "man")))
 	for shell, file := range map[string]string{"bash": "kernstash", "zsh": "_kernstash", "fish": "kernstash.fish"} {
 		text := do(t, exec.Command(filepath.Join(bin, "kernstash"), "completion", shell))
