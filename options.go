@@ -28,7 +28,8 @@ type Options struct {
 	// NoDisk and NoMemory switch a tier off.
 	NoDisk, NoMemory bool
 
-	// MaxSize limits the bytes on disk; default 5 GiB, negative: no limit.
+	// MaxSize limits the bytes on disk; default 5 GiB, negative: no limit. It and
+	// Eviction are not for another directory than Dir that the environment says.
 	MaxSize int64
 
 	// Eviction is what goes first over the limit: "cost" (the default: least
@@ -94,7 +95,15 @@ func (o Options) texts() map[string]string {
 	return m
 }
 
-// load returns the settings in force.
+// load returns the settings in force. Where somebody else said which directory, the
+// program's limit, which was meant for its own, is not for that one.
 func (o Options) load() (*settings.Settings, error) {
-	return settings.Load(settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient})
+	in := settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient}
+	s, err := settings.Load(in)
+	if o.Dir == "" || s.Origin("dir").Source <= settings.Program {
+		return s, err
+	}
+	delete(in.Program, "max-size")
+	delete(in.Program, "eviction")
+	return settings.Load(in)
 }
