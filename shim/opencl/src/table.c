@@ -28,6 +28,7 @@ unsigned state_generation(void) { return generation; }
 static void in_child(void)
 {
 	generation++;
+	pthread_cond_init(&changed, NULL); /* others may have waited, who would be waited for */
 	pthread_mutex_unlock(&lock);
 	library_child();
 }

@@ -458,18 +458,52 @@ static void *ask_for_binaries(void *argument)
 	return NULL;
 }
 
-/* Threads that ask for a binary which the driver has to build the program for. */
-static void asked_together(void)
+static void all_ask(cl_program p)
 {
-	cl_program p = make(4);
 	pthread_t ids[4];
-	CHECK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
 	for (int i = 0; i < 4; i++)
 		CHECK(pthread_create(&ids[i], NULL, ask_for_binaries, p) == 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(ids[i], NULL);
+}
+
+/* Threads that ask for a binary which the driver has to build the program for. */
+static void asked_together(void)
+{
+	cl_program p = make(4);
+	CHECK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+	all_ask(p);
 	use(p);
 	clReleaseProgram(p);
+}
+
+/* The same in a child of a process in which threads wait for each other. */
+static void asked_in_a_child(void)
+{
+	cl_program all[4];
+	pthread_t ids[2];
+	for (int i = 0; i < 4; i++) {
+		all[i] = make(4);
+		CHECK(clBuildProgram(all[i], 0, NULL, NULL, NULL, NULL) == CL_SUCCESS);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&ids[i], NULL, ask_for_binaries, all[0]) == 0);
+	usleep(30000);
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20);
+		for (int i = 1; i < 4; i++)
+			all_ask(all[i]);
+		_exit(0);
+	}
+	int how = 77;
+	CHECK(waitpid(child, &how, 0) == child);
+	CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(ids[i], NULL);
+	for (int i = 0; i < 4; i++)
+		clReleaseProgram(all[i]);
 }
 
 /* A thread that is cancelled ends, and nobody else waits for it: it was about to build,
@@ -528,7 +562,7 @@ int main(int argc, char **argv)
 	} parts[] = {{"first", first}, {"loop", loop}, {"threads", threads}, {"same", same}, {"small", small},
 		{"callbacks", callbacks}, {"lifetimes", lifetimes}, {"rebuilds", rebuilds}, {"forked", forked},
 		{"forked-with", forked_with}, {"aside", aside}, {"answers", answers},
-		{"asked-together", asked_together}, {"cancelled", cancelled},
+		{"asked-together", asked_together}, {"asked-in-a-child", asked_in_a_child}, {"cancelled", cancelled},
 		{"forked-during", forked_during}, {"separately", separately}, {"together", together}};
 	cl_platform_id platform;
 	CHECK(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS);
