@@ -133,7 +133,7 @@ const quotes = "\"'\\"
 // quoted says whether w defines or undefines a macro whose name only those
 // drivers see that take quotes away.
 func quoted(w string) bool {
-	return strings.ContainsAny(macroName(w), quotes) && startsSo(unquote.Replace(w), macroOptions)
+	return strings.ContainsAny(macroName(w), quotes) && startsSo(unquoted(w), macroOptions)
 }
 
 // macroName returns what stands before a macro's value.

@@ -83,7 +83,7 @@ func lazyWords(list string) func() []string {
 func ScanOptions(options []string) (reason Reason, readsPath bool) {
 	var s optionScanner
 	for _, o := range options {
-		for _, w := range strings.FieldsFunc(unquote.Replace(o), func(c rune) bool { return c <= ' ' }) {
+		for _, w := range strings.FieldsFunc(unquoted(o), func(c rune) bool { return c <= ' ' }) {
 			if r := s.word(w); !r.None() {
 				return r, s.readsPath
 			}
@@ -92,7 +92,19 @@ func ScanOptions(options []string) (reason Reason, readsPath bool) {
 	return Reason{}, s.readsPath
 }
 
-var unquote = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
+// unquoted returns a word without quotes and backslashes.
+func unquoted(w string) string {
+	if !strings.ContainsAny(w, quotes) {
+		return w
+	}
+	b := make([]byte, 0, len(w))
+	for i := range len(w) {
+		if strings.IndexByte(quotes, w[i]) < 0 {
+			b = append(b, w[i])
+		}
+	}
+	return string(b)
+}
 
 type optionScanner struct {
 	before    string // the option that the words now are behind

@@ -24,7 +24,7 @@ func (t *traces) keepsPaths(words []string) bool {
 		}
 	}
 	for _, w := range words {
-		w = unquote.Replace(w)
+		w = unquoted(w)
 		switch w {
 		case "-g0":
 			continue

@@ -126,7 +126,7 @@ func plainDirectory(dir string) bool {
 // namesDirectory says whether some driver may find an option in w that names a
 // directory.
 func namesDirectory(w string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(unquote.Replace(w), func(c rune) bool { return c <= ' ' }),
+	return slices.ContainsFunc(strings.FieldsFunc(unquoted(w), func(c rune) bool { return c <= ' ' }),
 		func(piece string) bool { return startsSo(piece, readsDir) })
 }
 

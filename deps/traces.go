@@ -132,7 +132,7 @@ const (
 // are known.
 func (t *traces) reasonWith(options []string) Reason {
 	for _, w := range options {
-		t.assembler.option(unquote.Replace(w))
+		t.assembler.option(unquoted(w))
 		if !mayDefine(w) {
 			continue
 		}

@@ -33,13 +33,13 @@ func Drivers() ([]*Driver, error) {
 	if err := ze.Init(); err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
-	ids, err := ze.Loader.Drivers()
+	ids, err := ze.Loader().Drivers()
 	if err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
 	all := make([]*Driver, len(ids))
 	for i, id := range ids {
-		all[i] = newDriver(id, ze.Loader, environments{environAtLoad(), os.Environ})
+		all[i] = newDriver(id, ze.Loader(), environments{environAtLoad(), os.Environ})
 	}
 	return all, nil
 }

@@ -42,6 +42,8 @@ const (
 	intel
 	nvidia
 	amd
+
+	vendors
 )
 
 // vendor tells platforms apart by CL_PLATFORM_ICD_SUFFIX_KHR, and by name where

@@ -29,7 +29,7 @@ type dialect struct {
 	sonames  []string
 }
 
-var dialects = map[API]dialect{
+var dialects = [...]dialect{
 	NVRTC: {
 		name: "nvrtc", platform: "NVRTC", kind: key.CUDACpp, prefix: "nvrtc",
 		sonames: []string{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so.11.1", "libnvrtc.so.11.0"},
@@ -43,7 +43,18 @@ var dialects = map[API]dialect{
 	},
 }
 
-func (a API) String() string { return dialects[a].name }
+// dialectOf returns what is particular to an API; false where there is no such API.
+func dialectOf(a API) (dialect, bool) {
+	if int(a) >= len(dialects) || dialects[a].name == "" {
+		return dialect{}, false
+	}
+	return dialects[a], true
+}
+
+func (a API) String() string {
+	d, _ := dialectOf(a)
+	return d.name
+}
 
 // ErrNoLibrary is wrapped where no library can be opened.
 var ErrNoLibrary = dl.ErrNoLibrary
@@ -74,7 +85,7 @@ type Library struct {
 // the newest. The error wraps ErrNoLibrary, or ErrMissing where what was opened
 // has not what a compile takes.
 func Open(api API, path string) (*Library, error) {
-	d, ok := dialects[api]
+	d, ok := dialectOf(api)
 	if !ok {
 		return nil, fmt.Errorf("open compiler: %w: %d", ErrAPI, api)
 	}
@@ -99,7 +110,7 @@ func Open(api API, path string) (*Library, error) {
 // New returns the Library whose functions symbol finds by their names, 0 where it
 // has none: for those who have opened it themselves.
 func New(api API, symbol func(name string) uintptr) (*Library, error) {
-	d, ok := dialects[api]
+	d, ok := dialectOf(api)
 	if !ok {
 		return nil, fmt.Errorf("compiler: %w: %d", ErrAPI, api)
 	}

@@ -13,7 +13,7 @@ import (
 // the function at compile, its CompileProgram, is in. It says what the library is
 // and makes requests of the core's for it; it cannot compile.
 func Loaded(api API, compile uintptr, major, minor int) (*Library, error) {
-	d, ok := dialects[api]
+	d, ok := dialectOf(api)
 	if !ok {
 		return nil, fmt.Errorf("compiler: %w: %d", ErrAPI, api)
 	}

@@ -9,7 +9,7 @@ import (
 
 // variables are the beginnings of the names of environment variables that a
 // library obeys. What is not known to change nothing is in.
-var variables = map[API][]string{
+var variables = [...][]string{
 	// Those that libnvrtc 11.8 and 13.0 ask for: NVRTC_APPEND_FLAGS,
 	// NVRTC_PREPEND_FLAGS, LLVM_OVERRIDE_PRODUCER, NVRTCWIZ, EDG_BASE.
 	NVRTC: {"NVRTC", "NVVM_", "LLVM_OVERRIDE_", "EDG_"},

@@ -2,6 +2,7 @@ package ze
 
 import (
 	"bytes"
+	"sync"
 	"unsafe"
 )
 
@@ -66,8 +67,8 @@ func At(addrs [len(QueryNames)]uintptr) *Queries {
 	return &Queries{e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9]}
 }
 
-// Loader asks through the loader.
-var Loader = At([len(QueryNames)]uintptr{})
+// Loader returns queries that ask through the loader.
+var Loader = sync.OnceValue(func() *Queries { return At([len(QueryNames)]uintptr{}) })
 
 // DriverProperties is ze_driver_properties_t.
 type DriverProperties struct {
