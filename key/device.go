@@ -36,10 +36,15 @@ func (d Device) String() string {
 	return strings.Join([]string{d.Platform, d.Name, d.Version, d.Driver}, " / ")
 }
 
+// deviceSize is what the encoding of most devices takes. To find it by and by takes memory
+// of six sizes, which a process's first program waits for.
+const deviceSize = 2 << 10
+
 // Digest returns the device component of a key. Traits and Compiler count as
 // sets: their order does not matter.
 func (d Device) Digest() Digest {
-	return sha256.Sum256(d.append([]byte(tagDevice)))
+	b := make([]byte, 0, deviceSize)
+	return sha256.Sum256(d.append(append(b, tagDevice...)))
 }
 
 // normal returns d with its sets sorted; it does not change d.

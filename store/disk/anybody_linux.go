@@ -24,9 +24,6 @@ var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
 	if err != nil || mapsAll(users) {
 		return 0, false // also without /proc, or user namespaces
 	}
-	if mapsAll(string(users)) {
-		return 0, false
-	}
 	uid = 65534
 	if text, err := readProc("/proc/sys/kernel/overflowuid"); err == nil {
 		if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32); err == nil {
