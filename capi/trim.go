@@ -17,8 +17,8 @@ import (
 // built its programs, so what was garbage by then is given back to the system, and pages of code with it.
 
 // often has Go collect its garbage when a quarter of what is in use has come to
-// it, and at a megabyte: an application that did not ask for us is to lose little
-// memory, and artifacts come one by one.
+// it, and at half a megabyte (a quarter of what build sets): an application that did not ask
+// for us is to lose little memory, and artifacts come one by one.
 const often = 25
 
 // collectOften begins with that a little later: the first program leaves a megabyte
@@ -45,7 +45,7 @@ func collectNow() {
 // rarely is while header files are read and scanned, most of which stay until they are
 // written: a thousand are thirty megabytes, and a collector that came sixteen times meanwhile
 // took a fifth of the time.
-const rarely = 1500
+const rarely = 3000
 
 var collecting struct {
 	sync.Mutex

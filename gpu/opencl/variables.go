@@ -14,8 +14,6 @@ import (
 // variables is the table. What is not known not to change code is in: a
 // variable too many costs a miss, one too few gives wrong code.
 var variables = [vendors]*drivers.Rules{
-	unknown: {},
-
 	// The names that libpocl.so.2.10.0 (3.1) holds. Left out are those that
 	// change where things are kept, what is printed, or how work is spread
 	// (PoCL's documentation, "Tunable parameters via environment variables"):

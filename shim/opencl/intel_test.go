@@ -348,6 +348,11 @@ func heavySource(kernels, steps int) string {
 // cache of binaries, which it keeps in a folder cl_cache where there is one: 0.06 ms more
 // for a one-line kernel, 1.1 times as long for a heavy program. What counts there are the
 // pages that the C library gives back and gets anew for each program (see shadow_new).
+//
+// The first hit takes at most 2 ms more, of which a runtime of Go that does nothing at all
+// takes 1.3; a heavy one is read and digested besides, which is not to be hidden. And
+// the library adds at most 8 MiB: with a heavy program what the driver makes of a binary
+// counts, too, and what we remember of it for half a second.
 // The two take turns, and the machine is other people's too: one round of five has to be
 // as quiet as that.
 func TestTimingOfIntelHits(t *testing.T) {
@@ -358,9 +363,11 @@ func TestTimingOfIntelHits(t *testing.T) {
 		name, source string
 		rounds       string
 		bar          func(driver float64) float64 // microseconds
+		first        float64                      // microseconds more, of the first in a process
+		resident     int                          // KiB more
 	}{
-		{"one line", oneLine(1), "400", func(driver float64) float64 { return driver + 60 }},
-		{"heavy", heavySource(12, 18), "80", func(driver float64) float64 { return 1.1 * driver }},
+		{"one line", oneLine(1), "80", func(driver float64) float64 { return driver + 60 }, 2000, 8 << 10},
+		{"heavy", heavySource(12, 18), "80", func(driver float64) float64 { return 1.1 * driver }, 5000, 9 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := b.source(t, c.source)
@@ -378,11 +385,12 @@ func TestTimingOfIntelHits(t *testing.T) {
 					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
 					byHand.median, driver.first, ours.first, driver.resident, ours.resident,
 					driver.faults, ours.faults, byHand.faults)
-				if ours.median <= c.bar(driver.median) {
+				first, resident := ours.first-driver.first, ours.resident-driver.resident
+				if ours.median <= c.bar(driver.median) && first <= c.first && resident <= c.resident {
 					return
 				}
 				if round == 4 {
-					t.Errorf("want at most %.1f µs", c.bar(driver.median))
+					t.Errorf("want at most %.1f µs, %.0f µs more for the first, %d KiB more", c.bar(driver.median), c.first, c.resident)
 				}
 			}
 		})
