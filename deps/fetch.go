@@ -106,12 +106,34 @@ func (f *fetcher) run() {
 func (f *fetcher) next() (h hint, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queue) == 0 || f.stop.Load() || f.bytes > maxBytes || time.Now().After(f.until) {
+	if h, ok = f.take(); !ok {
 		f.running--
+	}
+	return h, ok
+}
+
+// take takes what is to be fetched from the queue; the caller holds the lock.
+func (f *fetcher) take() (h hint, ok bool) {
+	if len(f.queue) == 0 || f.stop.Load() || f.bytes > maxBytes || time.Now().After(f.until) {
 		return hint{}, false
 	}
 	h, f.queue = f.queue[0], f.queue[1:]
 	return h, true
+}
+
+// help fetches one file, for the tracker that would only wait for another; false: there is
+// none to be fetched.
+func (f *fetcher) help() bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	h, ok := f.take()
+	f.mu.Unlock()
+	if ok {
+		f.fetch(h)
+	}
+	return ok
 }
 
 func (f *fetcher) fetch(h hint) {

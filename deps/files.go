@@ -243,7 +243,7 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	if err := d.inTime(); err != nil {
 		return nil, err
 	}
-	f, done := d.memory.get(s, t)
+	f, done := d.memory.get(s, t, d.ahead.help)
 	if done != nil {
 		defer done()
 	}

@@ -37,15 +37,16 @@ type remembered struct {
 
 // get returns a file that is there, or is being fetched, and adds what its scan noted to
 // t. Where there is none the caller reads it, and ends with done, which may be nil:
-// nobody else reads it meanwhile.
-func (m *memory) get(s *spot, t *traces) (f *file, done func()) {
+// nobody else reads it meanwhile. While another reads it, help is called until there is no
+// more to be done.
+func (m *memory) get(s *spot, t *traces, help func() bool) (f *file, done func()) {
 	if m == nil || !s.settled {
 		return nil, nil
 	}
 	k := memoryKey{s.stamp, t.raw}
 	r, done, busy := m.claim(k)
 	if busy != nil {
-		<-busy
+		wait(busy, help)
 		r, done, _ = m.claim(k)
 	}
 	if r == nil {
@@ -53,6 +54,21 @@ func (m *memory) get(s *spot, t *traces) (f *file, done func()) {
 	}
 	t.add(&r.traces)
 	return r.file, nil
+}
+
+// wait waits until a channel is closed, and helps meanwhile.
+func wait(closed chan struct{}, help func() bool) {
+	for {
+		select {
+		case <-closed:
+			return
+		default:
+		}
+		if !help() {
+			<-closed
+			return
+		}
+	}
 }
 
 // claim returns a file that is there, or who is reading it; else the caller is, until it
