@@ -95,12 +95,12 @@ func (o Options) texts() map[string]string {
 	return m
 }
 
-// load returns the settings in force. Where somebody else said which directory, the
+// load returns the settings in force. Where the environment says which directory, the
 // program's limit, which was meant for its own, is not for that one.
 func (o Options) load() (*settings.Settings, error) {
 	in := settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient}
 	s, err := settings.Load(in)
-	if o.Dir == "" || s.Origin("dir").Source <= settings.Program {
+	if o.Dir == "" || s.Origin("dir").Source != settings.Environment {
 		return s, err
 	}
 	delete(in.Program, "max-size")

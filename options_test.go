@@ -17,7 +17,7 @@ func TestLimitOfAnotherDirectory(t *testing.T) {
 		{"the program's", Options{Dir: "/own", MaxSize: 1 << 20, Eviction: "lru"}, "", "", 1 << 20, "lru"},
 		{"the operator's", Options{Dir: "/own", MaxSize: 1 << 20, Eviction: "lru"}, "/shared", "", 5 << 30, "cost"},
 		{"the operator's, with a limit", Options{Dir: "/own", MaxSize: 1 << 20}, "/shared", "7GiB", 7 << 30, "cost"},
-		{"a flag's", Options{Dir: "/own", MaxSize: 1 << 20, Flags: map[string]string{"dir": "/shared"}}, "", "", 5 << 30, "cost"},
+		{"the program's, whatever the operator says", Options{Dir: "/own", MaxSize: 1 << 20, Flags: map[string]string{"dir": "/own"}}, "/shared", "", 1 << 20, "cost"},
 		{"the program leaves it open", Options{MaxSize: 1 << 20}, "/shared", "", 1 << 20, "cost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
