@@ -227,8 +227,9 @@ func heavySource(kernels, steps int) string {
 
 // From the second in a process, a hit takes at most 0.06 ms more than one of the driver's
 // own cache, which it keeps in a folder l0_cache where there is one; for a heavy module at
-// most 1.1 times as long. The two take turns, and the machine is other people's too: one
-// round of five has to be as quiet as that.
+// most 1.1 times as long. The first brings no other compiler into the process: it takes a few
+// milliseconds more, and 8 MB or a little more of memory. The two take turns, and the machine is
+// other people's too: one round of five has to be as quiet as that.
 func TestTimingOfHits(t *testing.T) {
 	timing.Only(t)
 	s := newStage(t)
@@ -264,11 +265,12 @@ func TestTimingOfHits(t *testing.T) {
 				t.Logf("%d bytes: driver's own %.1f µs, ours %.1f µs (%.2f ×, %+.1f µs), native code by hand %.1f µs; first in a process %.0f and %.0f µs; resident %d and %d KiB",
 					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
 					byHand.median, driver.first, ours.first, driver.resident, ours.resident)
-				if ours.median <= c.bar(driver.median) {
+				most := driver.resident + 10<<10
+				if ours.median <= c.bar(driver.median) && ours.first <= driver.first+10_000 && ours.resident <= most {
 					return
 				}
 				if round == 4 {
-					t.Errorf("want at most %.1f µs", c.bar(driver.median))
+					t.Errorf("want at most %.1f µs, 10 ms more for the first, and %d KiB", c.bar(driver.median), most)
 				}
 			}
 		})
