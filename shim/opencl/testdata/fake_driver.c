@@ -469,6 +469,7 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 	case CL_PROGRAM_BINARIES:
 		if (to != NULL && p->n == 1 && ((char **)to)[0] == NULL)
 			abort(); /* so ends NVIDIA's */
+		pthread_mutex_lock(&lock);
 		for (cl_uint i = 0; to != NULL && i < p->n; i++) {
 			char *at = ((char **)to)[i];
 			if (at != NULL) {
@@ -476,6 +477,7 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 				memcpy(at + 3, p->code, p->size);
 			}
 		}
+		pthread_mutex_unlock(&lock);
 		if (ret != NULL)
 			*ret = p->n * sizeof(char *);
 		return CL_SUCCESS;
@@ -488,11 +490,12 @@ EXPORT cl_int clGetProgramBuildInfo(cl_program p, cl_device_id d, cl_program_bui
 	check(p != NULL && p->magic == PROGRAM, "query of a dead build");
 	pthread_mutex_lock(&lock);
 	cl_build_status status = p->status[d->number];
+	bool object = p->object;
 	pthread_mutex_unlock(&lock);
 	if (what == CL_PROGRAM_BUILD_STATUS)
 		return give(&status, sizeof(status), room, to, ret);
 	if (what == CL_PROGRAM_BINARY_TYPE) {
-		cl_program_binary_type type = p->object && (p->from_binary || status == CL_BUILD_SUCCESS)
+		cl_program_binary_type type = object && (p->from_binary || status == CL_BUILD_SUCCESS)
 			? CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT
 			: status == CL_BUILD_SUCCESS ? CL_PROGRAM_BINARY_TYPE_EXECUTABLE
 										 : CL_PROGRAM_BINARY_TYPE_NONE;
