@@ -194,14 +194,15 @@ func (m *meta) files(suffix string, change func(path string) error) (i int, foun
 	return i, len(list) > 0
 }
 
-// flip returns a change of one byte.
-func (m *meta) flip(at func(n int) int) func(path string) error {
+// spoil returns a change of one byte. It only ever adds a little: a bit flipped twice
+// would make the file whole again, behind the model's back.
+func (m *meta) spoil(at func(n int) int) func(path string) error {
 	return func(path string) error {
 		b, err := os.ReadFile(path)
 		if err != nil || len(b) == 0 {
 			return err
 		}
-		b[at(len(b))] ^= 1 << m.rnd.IntN(8)
+		b[at(len(b))] += byte(1 + m.rnd.IntN(8))
 		return os.WriteFile(path, b, 0o600)
 	}
 }
@@ -235,16 +236,16 @@ func (m *meta) step() {
 			m.forget(i)
 		}
 	case n < 79:
-		if i, found := m.files(".bin", m.flip(m.rnd.IntN)); found {
+		if i, found := m.files(".bin", m.spoil(m.rnd.IntN)); found {
 			m.note("damage %d", i)
 			m.forget(i)
 		}
 	case n < 81:
-		if i, found := m.files(".src", m.flip(func(n int) int { return 16 + m.rnd.IntN(n-16) })); found {
+		if i, found := m.files(".src", m.spoil(func(n int) int { return 16 + m.rnd.IntN(n-16) })); found {
 			m.note("damage the recipe of %d", i)
 		}
 	case n < 84:
-		if i, found := m.files(".bin", m.flip(func(int) int { return 9 })); found { // a version that is not ours
+		if i, found := m.files(".bin", m.spoil(func(int) int { return 9 })); found { // a version that is not ours
 			m.note("another version of %d", i)
 			m.forget(i)
 		}
