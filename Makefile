@@ -44,7 +44,7 @@ test: drivers-test ## everything that must hold, within ten minutes
 	+$(MAKE) --no-print-directory -j2 test-go test-beside
 
 # go starts the tests of packages in this order. The longest come first.
-LONGEST = ./shim/opencl ./cmd/... ./gpu/opencl/... ./shim/preload ./store/disk ./worker/build ./deps
+LONGEST = ./shim/opencl/... ./cmd/... ./gpu/opencl/... ./shim/preload ./store/disk ./worker/build ./deps
 
 test-go:
 	env -u MAKEFLAGS -u MFLAGS $(GO) test -race -timeout 8m $(LONGEST) ./...

@@ -39,7 +39,7 @@ var dir atomic.Pointer[string]
 var programs sync.Map
 
 var build = sync.OnceValues(func() (*Built, error) {
-	root, err := moduleRoot()
+	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func script(root, out string) error {
 	return nil
 }
 
-// moduleRoot returns the nearest folder above the working directory that holds
+// Root returns the nearest folder above the working directory that holds
 // go.mod.
-func moduleRoot() (string, error) {
+func Root() (string, error) {
 	at, err := os.Getwd()
 	if err != nil {
 		return "", err

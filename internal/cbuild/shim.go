@@ -15,7 +15,7 @@ var sanitizers = []string{"asan", "tsan"}
 // one that is installed, and below out in the folders asan and tsan those with sanitizers.
 // As Library does it compiles once for all packages where nothing has changed.
 func Shim(shim, name, out string) error {
-	root, err := moduleRoot()
+	root, err := Root()
 	if err != nil {
 		return err
 	}

@@ -1,28 +1,18 @@
 //go:build linux
 
-package opencl_layer_test
+package intel_test
 
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
-
-// delays builds testdata/delay.c and testdata/stopwatch.c.
-var delays = sync.OnceValues(func() (string, error) {
-	to := filepath.Join(built, "delay")
-	if err := program("stopwatch", filepath.Join(built, "stopwatch.so"), "-shared", "-fPIC"); err != nil {
-		return "", err
-	}
-	return to, program("delay", to, "-lOpenCL", "-ldl")
-})
 
 // cold is a build of a program that nobody has built before, and a launch of it.
 type cold struct{ took, driver time.Duration }
@@ -32,18 +22,18 @@ func (c cold) delay() time.Duration { return c.took - c.driver }
 
 // coldBuilds makes builds in a process of its own with empty caches, under the layer or
 // without.
-func coldBuilds(t *testing.T, d driver, source string, builds int, layered bool) (all []cold) {
+func coldBuilds(t *testing.T, d stage.Driver, source string, builds int, layered bool) (all []cold) {
 	t.Helper()
-	s := newStage(t, d)
-	stopwatch := filepath.Join(built, "stopwatch.so")
+	s := stage.New(t, d)
+	stopwatch := stage.Program(t, "stopwatch.so")
 	env := []string{"OPENCL_LAYERS=" + stopwatch}
 	if layered {
 		// The first in the list is next to the driver.
-		env = append(s.realLibrary(t), "OPENCL_LAYERS="+stopwatch+":"+filepath.Join(built, shim),
+		env = append(s.WithLibrary(t), "OPENCL_LAYERS="+stopwatch+":"+stage.Built(stage.Shim),
 			"KERNSTASH_TRACE=", "KERNSTASH_TRACE_FILE=", "KERNSTASH_REPORT=")
 	}
-	r := s.mustRun(t, env, "delay", source, "k0", stopwatch, fmt.Sprint(builds))
-	for line := range strings.Lines(r.out) {
+	r := s.MustRun(t, env, "delay", source, "k0", stopwatch, fmt.Sprint(builds))
+	for line := range strings.Lines(r.Out) {
 		var took, driver float64
 		if _, err := fmt.Sscan(line, &took, &driver); err != nil {
 			t.Fatalf("%q: %v", line, err)
@@ -51,7 +41,7 @@ func coldBuilds(t *testing.T, d driver, source string, builds int, layered bool)
 		all = append(all, cold{time.Duration(took * 1e3), time.Duration(driver * 1e3)})
 	}
 	if len(all) != builds {
-		t.Fatalf("%d builds: %q", len(all), r.out)
+		t.Fatalf("%d builds: %q", len(all), r.Out)
 	}
 	return all
 }
@@ -81,11 +71,8 @@ func medianError(d []time.Duration) time.Duration {
 // the layer, in turn, must not differ by more than they may, as far as can be told.
 func TestTimingOfColdBuilds(t *testing.T) {
 	timing.Only(t)
-	if _, err := delays(); err != nil {
-		t.Fatal(err)
-	}
 	b := newBuilder(t)
-	for _, d := range drivers {
+	for _, d := range stage.Drivers {
 		for _, c := range []struct {
 			name, source   string
 			builds, rounds int
@@ -93,7 +80,7 @@ func TestTimingOfColdBuilds(t *testing.T) {
 			{"one line", "kernel void k0(global float *a, global const float *b, int n) { a[get_global_id(0)] = b[n]; }\n", 8, 5},
 			{"heavy", heavySource(6, 18), 5, 5},
 		} {
-			t.Run(d.name+" "+c.name, func(t *testing.T) {
+			t.Run(d.Name+" "+c.name, func(t *testing.T) {
 				source := b.source(t, c.source)
 				// One attempt of some has to be as quiet as that.
 				const attempts = 3
@@ -141,7 +128,7 @@ func (m *coldTimes) wrong() string {
 	return ""
 }
 
-func measureCold(t *testing.T, d driver, source string, builds, rounds int) coldTimes {
+func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int) coldTimes {
 	t.Helper()
 	var first, firstDriver, later, driver, alone, under []time.Duration
 	for range rounds {

@@ -1,23 +1,23 @@
 //go:build linux
 
-package opencl_layer_test
+package fakes_test
 
 import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
 // Where the library stays out, the application runs as without the shim, and the
 // reason is reported, once for each process.
 func TestStaysOut(t *testing.T) {
 	t.Parallel()
-	stress := filepath.Join(built, "stress")
+	stress := stage.Program(t, "stress")
 	library := cbuild.Library(t).Library
 	for _, c := range []struct {
 		name   string
@@ -35,13 +35,13 @@ func TestStaysOut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, fake)
-			r := s.mustRun(t, c.env, c.args[0], c.args[1:]...)
-			if want := `"reason":"` + c.reason + `"}` + "\n"; strings.Count(r.report, want) != 1 || count(r.report, `{"event":"out"`) != 1 {
-				t.Errorf("report:\n%s\nwant one line with %s", r.report, want)
+			s := stage.New(t, stage.Fake)
+			r := s.MustRun(t, c.env, c.args[0], c.args[1:]...)
+			if want := `"reason":"` + c.reason + `"}` + "\n"; strings.Count(r.Report, want) != 1 || stage.Count(r.Report, `{"event":"out"`) != 1 {
+				t.Errorf("report:\n%s\nwant one line with %s", r.Report, want)
 			}
-			if c.name != "disabled" && strings.Count(r.report, `"door":"opencl-preload"`) != 1 {
-				t.Errorf("report: %s", r.report)
+			if c.name != "disabled" && strings.Count(r.Report, `"door":"opencl-preload"`) != 1 {
+				t.Errorf("report: %s", r.Report)
 			}
 		})
 	}
@@ -51,17 +51,17 @@ func TestStaysOut(t *testing.T) {
 // does not pay for it, and a child of a parent that has built nothing may cache.
 func TestOpenedByTheFirstBuild(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, drivers[0])
-	if r := s.mustRun(t, s.layered(), "observe", "nothing"); r.log != "" || !strings.Contains(r.report, `"door":"opencl-layer"`) {
-		t.Errorf("log %q, report %q", r.log, r.report)
+	s := stage.New(t, stage.PoCL)
+	if r := s.MustRun(t, s.Layered(), "observe", "nothing"); r.Log != "" || !strings.Contains(r.Report, `"door":"opencl-layer"`) {
+		t.Errorf("log %q, report %q", r.Log, r.Report)
 	}
-	s = newStage(t, fake)
-	if r := s.mustRun(t, nil, "stress", "forked"); count(r.log, "opened") != 1 || count(r.log, "built") != 3 {
-		t.Errorf("child: %s", r.log)
+	s = stage.New(t, stage.Fake)
+	if r := s.MustRun(t, nil, "stress", "forked"); stage.Count(r.Log, "opened") != 1 || stage.Count(r.Log, "built") != 3 {
+		t.Errorf("child: %s", r.Log)
 	}
 	// A thread that is a cache itself is let through.
-	if r := s.mustRun(t, nil, "stress", "aside"); r.log != "" {
-		t.Errorf("aside: %s", r.log)
+	if r := s.MustRun(t, nil, "stress", "aside"); r.Log != "" {
+		t.Errorf("aside: %s", r.Log)
 	}
 }
 
@@ -73,22 +73,22 @@ func TestUnderValgrind(t *testing.T) {
 	if err != nil {
 		t.Skip("NOT RUN: no valgrind: apt-get install valgrind")
 	}
-	s := newStage(t, fake)
-	r := s.mustRun(t, nil, valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
-		filepath.Join(built, "stress"), "first", "rebuilds", "callbacks", "lifetimes")
-	if r.err != "" || !strings.Contains(r.report, `"reason":"valgrind"`) || r.log != "" {
-		t.Errorf("%s\n%s\n%s", r.err, r.report, r.log)
+	s := stage.New(t, stage.Fake)
+	r := s.MustRun(t, nil, valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
+		stage.Program(t, "stress"), "first", "rebuilds", "callbacks", "lifetimes")
+	if r.Err != "" || !strings.Contains(r.Report, `"reason":"valgrind"`) || r.Log != "" {
+		t.Errorf("%s\n%s\n%s", r.Err, r.Report, r.Log)
 	}
 }
 
 // A loader of OpenCL 1.0 has a short table; the driver may lack arg infos.
 func TestShortTable(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, driver{"short", nil})
-	args := []string{filepath.Join(built, shim), filepath.Join(built, "libfakecl.so")}
-	r := s.mustRun(t, nil, "loader", args...)
-	if count(r.log, "built") != 1 || count(r.log, "restored") != 1 || count(r.report, `{"event":"loaded"`) != 1 {
-		t.Errorf("%s\n%s", r.log, r.report)
+	s := stage.New(t, stage.Driver{Name: "short"})
+	args := []string{stage.Built(stage.Shim), stage.Program(t, "libfakecl.so")}
+	r := s.MustRun(t, nil, "loader", args...)
+	if stage.Count(r.Log, "built") != 1 || stage.Count(r.Log, "restored") != 1 || stage.Count(r.Report, `{"event":"loaded"`) != 1 {
+		t.Errorf("%s\n%s", r.Log, r.Report)
 	}
 }
 
@@ -96,18 +96,18 @@ func TestShortTable(t *testing.T) {
 // which may lead anywhere.
 func TestReportIsNotMade(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, drivers[0])
-	gone, link, behind := s.path("gone"), s.path("link"), s.path("behind")
+	s := stage.New(t, stage.PoCL)
+	gone, link, behind := s.Path("gone"), s.Path("link"), s.Path("behind")
 	if err := errors.Join(os.WriteFile(behind, nil, 0o600), os.Symlink(behind, link)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{gone, link} {
-		s.mustRun(t, append(s.layered(), "KERNSTASH_REPORT="+path), "observe", "nothing")
+		s.MustRun(t, append(s.Layered(), "KERNSTASH_REPORT="+path), "observe", "nothing")
 	}
 	if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it was made: %v", err)
 	}
-	if text := s.text(t, "behind"); text != "" {
+	if text := s.Text(t, "behind"); text != "" {
 		t.Errorf("written through a link: %s", text)
 	}
 }

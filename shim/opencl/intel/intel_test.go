@@ -1,6 +1,6 @@
 //go:build linux
 
-package opencl_layer_test
+package intel_test
 
 import (
 	"bytes"
@@ -14,18 +14,13 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
 // Intel's driver with the layer and the library. What goes wrong with its own cache of
 // binaries (NEO 26.27, measured) must not with ours.
 
-// hits builds a program again and again; see testdata/hits.c.
-var hits = sync.OnceValues(func() (string, error) {
-	to := filepath.Join(built, "hits")
-	return to, program("hits", to, "-lOpenCL")
-})
-
-// made is what hits prints.
+// made is what testdata/hits.c, which builds a program again and again, prints.
 type made struct {
 	first, median, least   float64 // microseconds
 	sum                    string  // of the binary
@@ -35,19 +30,15 @@ type made struct {
 
 // builder runs hits in processes of their own, on Intel's driver.
 type builder struct {
-	*stage
+	*stage.Stage
 	program string
 	layer   []string
 }
 
 func newBuilder(t *testing.T) *builder {
 	t.Helper()
-	program, err := hits()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newStage(t, drivers[1])
-	return &builder{s, program, s.realLibrary(t)}
+	s := stage.New(t, stage.Intel)
+	return &builder{s, stage.Program(t, "hits"), s.WithLibrary(t)}
 }
 
 // process runs hits with an environment, which comes last, in a folder of its own for
@@ -64,7 +55,7 @@ func (b *builder) processIn(t *testing.T, dir string, environ []string, args ...
 	}
 	cmd := exec.Command(b.program, args...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home")}, b.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.Path("home")}, b.Env...)
 	cmd.Env = append(append(cmd.Env, "KERNSTASH_REPORT="+filepath.Join(dir, "report")), environ...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -117,7 +108,7 @@ func (b *builder) source(t *testing.T, text string) string {
 // entries are the files of the stored artifacts.
 func (b *builder) entries(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(b.path("cache/*/*/*/*/*.bin"))
+	found, err := filepath.Glob(b.Path("cache/*/*/*/*/*.bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +176,7 @@ func TestIntelDamagedEntries(t *testing.T) {
 // for a folder cl_cache in the working directory.
 func (b *builder) ownCache(t *testing.T) string {
 	t.Helper()
-	own := b.path("work")
+	own := b.Path("work")
 	if err := os.Mkdir(filepath.Join(own, "cl_cache"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -283,11 +274,11 @@ func TestIntelHeaderChanges(t *testing.T) {
 func TestIntelNoCacheDirectory(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
-	environ := []string{"KERNSTASH_DIR=", "XDG_CACHE_HOME=" + b.path("home/of/caches")}
+	environ := []string{"KERNSTASH_DIR=", "XDG_CACHE_HOME=" + b.Path("home/of/caches")}
 	right := b.plain(t, oneLine(1)).sum
 	b.build(t, oneLine(1), environ...).expect(t, "cold", "compiled", right)
 	b.build(t, oneLine(1), environ...).expect(t, "warm", "disk", right)
-	if _, err := os.Stat(b.path("home/of/caches/kernstash")); err != nil {
+	if _, err := os.Stat(b.Path("home/of/caches/kernstash")); err != nil {
 		t.Error(err)
 	}
 }

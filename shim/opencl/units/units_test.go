@@ -1,6 +1,6 @@
 //go:build linux
 
-package opencl_layer_test
+package units_test
 
 import (
 	"encoding/json"
@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
 // units is the program of units.c in a directory of its own, with the library.
 type units struct {
-	*stage
+	*stage.Stage
 	t          *testing.T
 	env, plain []string // with the layer, and without
 }
@@ -32,14 +34,14 @@ var unitFiles = map[string]string{
 	"lib/value.h": "#define VALUE 1\n",
 }
 
-func newUnits(t *testing.T, d driver) *units {
+func newUnits(t *testing.T, d stage.Driver) *units {
 	t.Helper()
-	u := &units{stage: newStage(t, d), t: t}
+	u := &units{Stage: stage.New(t, d), t: t}
 	u.plain = []string{"UNITS_OPTIONS=-I inc -I lib"}
-	if d.name != "pocl" {
+	if d.Name != "pocl" {
 		u.plain = append(u.plain, "UNITS_COMPILE_ONLY=1")
 	}
-	u.env = append(u.realLibrary(t), u.plain...)
+	u.env = append(u.WithLibrary(t), u.plain...)
 	for name, text := range unitFiles {
 		u.write(name, text)
 	}
@@ -48,7 +50,7 @@ func newUnits(t *testing.T, d driver) *units {
 
 func (u *units) write(name, text string) {
 	u.t.Helper()
-	path := filepath.Join(u.path("work"), name)
+	path := filepath.Join(u.Path("work"), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		u.t.Fatal(err)
 	}
@@ -60,15 +62,15 @@ func (u *units) write(name, text string) {
 // do runs the steps and holds what it says against want; ended is how the requests
 // to the cache ended, in the order of the steps, and behind them those that no unit
 // has a name for.
-func (u *units) do(what, steps, want string, ended ...string) (r result) {
+func (u *units) do(what, steps, want string, ended ...string) (r stage.Result) {
 	u.t.Helper()
-	r = u.mustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", arguments(steps)...)
-	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
+	r = u.MustRun(u.t, append(u.env, fmt.Sprintf("UNITS_ASKED=%d", len(ended))), "units", arguments(steps)...)
+	if got := strings.ReplaceAll(strings.TrimSpace(r.Out), "\n", "; "); got != want {
 		u.t.Errorf("%s: it says %q, want %q", what, got, want)
 	}
 	labels := u.labels(steps)
 	var got []string
-	for line := range strings.Lines(r.report) {
+	for line := range strings.Lines(r.Report) {
 		var e struct{ Event, Label, Outcome, Reason string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			u.t.Fatalf("%s: %v", line, err)
@@ -86,7 +88,7 @@ func (u *units) do(what, steps, want string, ended ...string) (r result) {
 	slices.Sort(got)
 	slices.Sort(ended)
 	if len(ended) > 0 && !slices.Equal(got, ended) {
-		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.report)
+		u.t.Errorf("%s: requests ended %q, want %q:\n%s", what, got, ended, r.Report)
 	}
 	return r
 }
@@ -140,11 +142,7 @@ func (u *units) labels(steps string) map[string]string {
 // work has the worker do what was left for it.
 func (u *units) work() {
 	u.t.Helper()
-	program, err := commandBuilt()
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	cmd := exec.Command(program, "--dir", u.path("cache"), "worker", "run", "--once", "--normal-priority", "--on-battery")
+	cmd := exec.Command(stage.Command(u.t), "--dir", u.Path("cache"), "worker", "run", "--once", "--normal-priority", "--on-battery")
 	cmd.Env = append(os.Environ(), "KERNSTASH_WORKER=")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 dropped, 0 not possible here") {
 		u.t.Fatalf("worker: %v\n%s", err, out)
@@ -161,14 +159,14 @@ const (
 // after the worker has been there on a driver that makes code at launches.
 func TestUnitsThatReadHeaders(t *testing.T) {
 	t.Parallel()
-	for _, d := range drivers {
-		t.Run(d.name, func(t *testing.T) {
+	for _, d := range stage.Drivers {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			u := newUnits(t, d)
-			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.name]
+			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.Name]
 			all := "a 0; b 0; " + made
 			u.do("cold", "c a; c b; l a,b", all, compiled, compiled, compiled)
-			if d.name == "pocl" {
+			if d.Name == "pocl" {
 				u.work()
 			}
 			u.do("warm", "c a; c b; l a,b", all, disk, disk, disk)
@@ -182,7 +180,7 @@ func TestUnitsThatReadHeaders(t *testing.T) {
 // the search path, is noticed.
 func TestHeadersOfUnitsChange(t *testing.T) {
 	t.Parallel()
-	u := newUnits(t, drivers[0])
+	u := newUnits(t, stage.PoCL)
 	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
 	u.work()
 	u.do("warm", "c a; c b; l a,b", "a 0; b 0; made 101", disk, disk, disk)
@@ -193,7 +191,7 @@ func TestHeadersOfUnitsChange(t *testing.T) {
 	u.work()
 	u.do("warm with it", "c a; c b; l a,b", "a 0; b 0; made 303", disk, disk, disk)
 	u.write("lib/value.h", "#define VALUE 1\n")
-	if err := os.Remove(filepath.Join(u.path("work"), "inc/value.h")); err != nil {
+	if err := os.Remove(filepath.Join(u.Path("work"), "inc/value.h")); err != nil {
 		t.Fatal(err)
 	}
 	u.do("as at first", "c a; c b; l a,b", "a 0; b 0; made 101", disk, disk, disk)
@@ -204,14 +202,14 @@ func TestHeadersOfUnitsChange(t *testing.T) {
 func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
 	t.Parallel()
 	const rewrite = "c a; w lib/value.h #define VALUE 2; c b; l a,b; w lib/value.h #define VALUE 1"
-	u := newUnits(t, drivers[0])
+	u := newUnits(t, stage.PoCL)
 	u.do("cold", rewrite, "a 0; b 0; made 102", compiled, compiled, compiled)
 	u.do("again, of a header without a line's end", rewrite, "a 0; b 0; made 102", compiled, disk, compiled)
 	u.do("again", rewrite, "a 0; b 0; made 102", disk, disk, compiled)
 	u.do("the same units of other files", "c a; c b; l a,b", "a 0; b 0; made 101")
 	u.do("the other way round", "w lib/value.h #define VALUE 2; c a; w lib/value.h #define VALUE 1; c b; l a,b", "a 0; b 0; made 201")
 	u.do("both, and the link after that", "c a; c b; w lib/value.h #define VALUE 7; c a; c b; w lib/value.h #define VALUE 1; l a,b", "a 0; b 0; a 0; b 0; made 707")
-	u = newUnits(t, drivers[0])
+	u = newUnits(t, stage.PoCL)
 	u.do("cold", "c a; c b; l a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
 	u.work()
 	u.do("known, and linked from the cache when its header is another one",
@@ -221,11 +219,11 @@ func TestHeadersOfUnitsChangeBeforeTheLink(t *testing.T) {
 
 // same is do where the program says without the layer what it says with it, starting
 // from the same header.
-func (u *units) same(header, what, steps, want string, ended ...string) result {
+func (u *units) same(header, what, steps, want string, ended ...string) stage.Result {
 	u.t.Helper()
 	u.write("lib/value.h", header)
-	r := u.mustRun(u.t, u.plain, "units", arguments(steps)...)
-	if got := strings.ReplaceAll(strings.TrimSpace(r.out), "\n", "; "); got != want {
+	r := u.MustRun(u.t, u.plain, "units", arguments(steps)...)
+	if got := strings.ReplaceAll(strings.TrimSpace(r.Out), "\n", "; "); got != want {
 		u.t.Errorf("%s, without the layer: it says %q, want %q", what, got, want)
 	}
 	u.write("lib/value.h", header)
@@ -237,12 +235,12 @@ func (u *units) same(header, what, steps, want string, ended ...string) result {
 func TestCompilationsThatComeLate(t *testing.T) {
 	t.Parallel()
 	const one, other = "#define VALUE 1\n", "w lib/value.h #define VALUE 2"
-	for _, d := range drivers {
-		t.Run(d.name, func(t *testing.T) {
+	for _, d := range stage.Drivers {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			u := newUnits(t, d)
 			made := func(pocl string) string {
-				if d.name == "pocl" {
+				if d.Name == "pocl" {
 					return "made " + pocl
 				}
 				return "made 0"
@@ -250,7 +248,7 @@ func TestCompilationsThatComeLate(t *testing.T) {
 			u.same(one, "cold", "c a; c b; l a,b", "a 0; b 0; "+made("101"), compiled, compiled, compiled)
 			u.same(one, "asked for", "c a; q a; c c; l a,c", "a 0; binary 0 there; c 0; "+made("-1"), disk, compiled, compiled)
 			// On PoCL the link is not stored: no worker was there.
-			stored := map[string]string{"pocl": compiled, "intel": disk}[d.name]
+			stored := map[string]string{"pocl": compiled, "intel": disk}[d.Name]
 			u.same(one, "changed before the link", "c a; c c; "+other+"; l a,c", "a 0; c 0; "+made("-1"), disk, disk, stored)
 			u.same(one, "linked in a child, changed", "c a; c b; "+other+"; f a,b", "a 0; b 0; "+made("101"), disk, disk, passed)
 			if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
@@ -271,15 +269,15 @@ func TestCompilationsThatComeLate(t *testing.T) {
 func TestLinksThatPass(t *testing.T) {
 	t.Parallel()
 	const one = "#define VALUE 1\n"
-	tested := drivers
+	tested := stage.Drivers
 	if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
 		tested = tested[1:]
 	}
 	for _, d := range tested {
-		t.Run(d.name, func(t *testing.T) {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			u := newUnits(t, d)
-			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.name]
+			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.Name]
 			for _, round := range []string{compiled, disk} {
 				for reason, c := range map[string]struct{ steps, want string }{
 					"units with different options": {"c a; o -I inc -I lib -D OTHER; c b; l a,b", "a 0; b 0; " + made},
@@ -287,10 +285,10 @@ func TestLinksThatPass(t *testing.T) {
 					"link of unknown inputs":       {"c a; y a; o -I inc -I lib -D THIRD; c b; l y,b", "a 0; library 1; b 0; " + made},
 				} {
 					r := u.same(one, round+", "+reason, c.steps, c.want)
-					if strings.Count(r.report, `"outcome":"passed","reason":"`+reason+`"`) != 1 {
-						t.Errorf("%s, %s: the report is\n%s", round, reason, r.report)
+					if strings.Count(r.Report, `"outcome":"passed","reason":"`+reason+`"`) != 1 {
+						t.Errorf("%s, %s: the report is\n%s", round, reason, r.Report)
 					}
-					if n := strings.Count(r.report, `"outcome":"disk"`); round == disk && n != 2 {
+					if n := strings.Count(r.Report, `"outcome":"disk"`); round == disk && n != 2 {
 						t.Errorf("%s: %d units known, want 2", reason, n)
 					}
 				}
@@ -302,10 +300,10 @@ func TestLinksThatPass(t *testing.T) {
 // A launch that is recorded in a command buffer is one.
 func TestCommandBuffers(t *testing.T) {
 	t.Parallel()
-	u := newUnits(t, drivers[0])
+	u := newUnits(t, stage.PoCL)
 	r := u.do("cold", "c a; c b; b a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
-	if !strings.Contains(r.report, `"event":"job"`) || !strings.Contains(r.report, `"label":"k"}`) {
-		t.Errorf("the launch was not told:\n%s", r.report)
+	if !strings.Contains(r.Report, `"event":"job"`) || !strings.Contains(r.Report, `"label":"k"}`) {
+		t.Errorf("the launch was not told:\n%s", r.Report)
 	}
 	u.work()
 	u.do("warm", "c a; c b; b a,b", "a 0; b 0; made 101", disk, disk, disk)
@@ -314,12 +312,12 @@ func TestCommandBuffers(t *testing.T) {
 // A compiled unit answers as without the layer, compiled or not.
 func TestCompiledUnitsAnswer(t *testing.T) {
 	t.Parallel()
-	for _, d := range drivers {
-		t.Run(d.name, func(t *testing.T) {
+	for _, d := range stage.Drivers {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			u := newUnits(t, d)
 			plain := func(steps string) string {
-				return strings.ReplaceAll(strings.TrimSpace(u.mustRun(t, u.plain, "units", arguments(steps)...).out), "\n", "; ")
+				return strings.ReplaceAll(strings.TrimSpace(u.MustRun(t, u.plain, "units", arguments(steps)...).Out), "\n", "; ")
 			}
 			for _, steps := range []string{"c b; k b", "c b; q b; k b", "c d; c b; q b; k b; k d"} {
 				want := plain(steps)
@@ -338,7 +336,7 @@ func TestCompiledUnitsAnswer(t *testing.T) {
 // both is the driver's: it may prefer either.
 func TestUnitsWithHeadersInMemory(t *testing.T) {
 	t.Parallel()
-	u := newUnits(t, drivers[0])
+	u := newUnits(t, stage.PoCL)
 	u.env = append(u.env, "UNITS_OPTIONS=")
 	const beside = "c d; h given.h #define GIVEN 7; c n; l n,d"
 	u.do("cold", beside, "d 0; n 0; made 701", compiled, compiled, compiled)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package opencl_layer_test
+package intel_test
 
 import (
 	"bytes"

@@ -1,18 +1,23 @@
 //go:build linux
 
-package opencl_layer_test
+package fakes_test
 
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
 // numbers are what a run of stress ends with.
-func numbers(t *testing.T, r result) (built, restored int) {
+func numbers(t *testing.T, r stage.Result) (built, restored int) {
 	t.Helper()
-	if _, err := fmt.Sscanf(r.out, "built %d restored %d", &built, &restored); err != nil {
-		t.Fatalf("%v in %q", err, r.out)
+	if _, err := fmt.Sscanf(r.Out, "built %d restored %d", &built, &restored); err != nil {
+		t.Fatalf("%v in %q", err, r.Out)
 	}
 	return built, restored
 }
@@ -70,30 +75,67 @@ func TestStress(t *testing.T) {
 		{"callbacks", []string{"FAKE_KIND=1"}, 5, 1},
 	}
 	long := os.Getenv("KERNSTASH_TEST_LONG") == "1"
-	for _, s := range sanitizers {
+	for _, s := range stage.Sanitizers {
 		for _, sc := range scenarios {
 			// Thousands of builds that the library refuses, or serves for some devices,
 			// are slow under sanitizers: what they do there, shorter scenarios do.
-			if !long && s.name != "." && sc.name == "loop" && sc.env != nil && sc.warm >= 1000 {
+			if !long && s != "." && sc.name == "loop" && sc.env != nil && sc.warm >= 1000 {
 				continue
 			}
 			// ThreadSanitizer takes the parent's threads for the child's.
-			if s.name == "tsan" && sc.name == "asked-in-a-child" {
+			if s == "tsan" && sc.name == "asked-in-a-child" {
 				continue
 			}
-			t.Run(fmt.Sprint(s.name, sc.name, sc.env), func(t *testing.T) {
+			t.Run(fmt.Sprint(s, sc.name, sc.env), func(t *testing.T) {
 				t.Parallel()
-				stage := newStage(t, fake)
+				on := stage.New(t, stage.Fake)
 				for _, round := range []struct {
 					name string
 					want int
 				}{{"cold", sc.cold}, {"warm", sc.warm}} {
-					r := stage.mustRun(t, sc.env, built+"/"+s.name+"/stress", sc.name)
+					r := on.MustRun(t, sc.env, s+"/stress", sc.name)
 					if n, _ := numbers(t, r); round.want >= 0 && n != round.want {
-						t.Errorf("%s: %d built by the driver, want %d\n%s", round.name, n, round.want, tail(r.log))
+						t.Errorf("%s: %d built by the driver, want %d\n%s", round.name, n, round.want, stage.Tail(r.Log))
 					}
-					if r.err != "" {
-						t.Errorf("%s: %s", round.name, r.err)
+					if r.Err != "" {
+						t.Errorf("%s: %s", round.name, r.Err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Three builds of the shim and of the interposer, of which two look for errors of memory
+// and of threads, before a driver without a loader.
+func TestStressOpened(t *testing.T) {
+	t.Parallel()
+	stage.Interposers(t)
+	for _, s := range stage.Sanitizers {
+		for _, scenario := range []string{"first", "threads", "same", "callbacks", "lifetimes", "rebuilds", "forked-with", "together"} {
+			t.Run(s+"/"+scenario, func(t *testing.T) {
+				t.Parallel()
+				dir := stage.Built(s)
+				on := stage.New(t, stage.Driver{Name: "fake", Env: stage.Opened(stage.Program(t, s+"/libfakecl.so"), "local")})
+				preload := filepath.Join(dir, stage.Interposer)
+				if s != "." {
+					out, err := exec.Command("cc", "-print-file-name=lib"+s+".so").Output()
+					if err != nil {
+						t.Fatal(err)
+					}
+					preload = strings.TrimSpace(string(out)) + ":" + preload
+				}
+				env := []string{
+					"LD_PRELOAD=" + preload, "KERNSTASH_OPENCL_DOOR=layer", "ASAN_OPTIONS=detect_leaks=0",
+					"TSAN_OPTIONS=die_after_fork=0",
+				}
+				for range 2 {
+					r := on.MustRun(t, env, s+"/stress-opened", scenario)
+					if strings.Contains(r.Err, "Sanitizer") || strings.Contains(r.Err, "runtime error") {
+						t.Error(stage.Tail(r.Err))
+					}
+					if stage.Count(r.Log, "begin") == 0 || !strings.Contains(r.Report, `"door":"opencl-preload"`) {
+						t.Errorf("not served: %s\n%s", r.Report, r.Log)
 					}
 				}
 			})

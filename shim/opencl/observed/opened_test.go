@@ -1,0 +1,90 @@
+//go:build linux
+
+package observed_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
+)
+
+// Applications that open an OpenCL library by themselves, and look its functions up, where
+// the library knows no layers: as CUDA's loader, or a driver without one.
+
+// All that can be observed is the same, by whichever way a program reaches its library,
+// and one door is open, if any.
+func TestOpened(t *testing.T) {
+	t.Parallel()
+	old := stage.Interposers(t)
+	const soname, layer, preload = "libOpenCL.so.1", "opencl-layer", "opencl-preload"
+	path := filepath.Join(old, soname)
+	s := stage.New(t, stage.PoCL)
+	parts := "rebuild,lifetimes"
+	first := []string{"LD_LIBRARY_PATH=" + old} // the loader that knows no layers is found by its name
+	want := stage.Normal(s.MustRun(t, nil, "observe", parts).Out)
+	for _, c := range []struct {
+		name, program string
+		env           []string
+		door          string // which `kernstash run` would choose
+		served        string // by which; "" for none
+	}{
+		{"linked", "observe", first, "preload", preload},
+		{"by its name", "observe-opened", append(stage.Opened(soname, "local"), first...), "preload", preload},
+		{"for all", "observe-opened", append(stage.Opened(soname, "global"), first...), "preload", preload},
+		{"by a wrapper", "observe-opened", append(stage.Opened(soname, "wrapped"), first...), "preload", preload},
+		{"by its path", "observe-opened", stage.Opened(path, "local"), "preload", preload},
+		{"by its path, another one found", "observe-opened", stage.Opened(path, "local"), "layer", preload},
+		{"by its path, for all, another one found", "observe-opened", stage.Opened(path, "global"), "layer", preload},
+		{"linked and by its name", "observe-both", append(stage.Opened(soname, "local"), first...), "preload", preload},
+		{"linked and by its name, not preloaded", "observe-both", append(stage.Opened(soname, "local"), first...), "layer", ""},
+		{"one that knows layers", "observe-opened", stage.Opened(soname, "local"), "layer", layer},
+		{"one that knows layers, for all", "observe-opened", stage.Opened(soname, "global"), "layer", layer},
+		{"one that knows layers, linked", "observe", nil, "layer", layer},
+		{"by version", "observe-opened", append(stage.Opened(soname, "version"), first...), "preload", ""},
+		{"in a namespace", "observe-opened", append(stage.Opened(soname, "space"), first...), "preload", ""},
+	} {
+		r := s.MustRun(t, append(stage.Preloaded(c.door), c.env...), c.program, parts)
+		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {
+			t.Errorf("%s:\n%s", c.name, diff)
+		}
+		for _, door := range []string{layer, preload} {
+			if n := strings.Count(r.Report, `"door":"`+door+`"`); (n == 1) != (c.served == door) || n > 1 {
+				t.Errorf("%s: served by %s %d times:\n%s", c.name, door, n, r.Report)
+			}
+		}
+		if n := stage.Count(r.Log, "restored"); (n == 0) != (c.served == "") || r.Out == "" {
+			t.Errorf("%s: %d restored", c.name, n)
+		}
+	}
+}
+
+// The same with Intel's driver, and what keeps out keeps this door shut.
+func TestOpenedOnIntel(t *testing.T) {
+	t.Parallel()
+	old := stage.Interposers(t)
+	s := stage.New(t, stage.Intel)
+	env := append(stage.Opened(filepath.Join(old, "libOpenCL.so.1"), "local"), stage.Preloaded("layer")...)
+	want := stage.Normal(s.MustRun(t, nil, "observe", "rebuild").Out)
+	for _, c := range []struct {
+		name, variable string
+		restored       bool
+	}{
+		{"cold", "X=", false},
+		{"warm", "X=", true},
+		{"off", "KERNSTASH_DISABLE=1", false},
+		{"no interposer", "LD_PRELOAD=", false},
+		{"nothing said", "KERNSTASH_OPENCL_DOOR=", false},
+	} {
+		r := s.MustRun(t, append(env, c.variable), "observe-opened", "rebuild")
+		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {
+			t.Errorf("%s:\n%s", c.name, diff)
+		}
+		if n := stage.Count(r.Log, "restored"); c.restored && n == 0 || c.variable != "X=" && r.Log != "" {
+			t.Errorf("%s: %d restored\n%s", c.name, n, r.Log)
+		}
+	}
+}
