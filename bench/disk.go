@@ -80,7 +80,7 @@ func diskRows(s *setting) ([]row, error) {
 			return nil, err
 		}
 	}
-	next, nextBare := hotEntries, 0
+	next, nextBare, nextSame := hotEntries, 0, 0
 	fresh := make(map[int]*store.Entry)
 	var codes [][]byte       // for peers
 	prepare := func(n int) { // making an entry is not part of putting it
@@ -123,6 +123,25 @@ func diskRows(s *setting) ([]row, error) {
 		},
 		bar: bar{factor: 3.5}, fixed: 6, more: 5,
 	}
+	// What a file system takes for a new directory, and for the first file in it, is not
+	// the same in two places or at two moments: here both sides have as many.
+	same := row{
+		name:    "disk put, 50 KB / the same new directories, temporaries and renames",
+		prepare: prepare,
+		ours:    put.ours,
+		theirs: func(n int) {
+			for range n {
+				dir := filepath.Join(bare, fmt.Sprint("d", nextSame), "constants", "options")
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					panic(err)
+				}
+				writeRename(dir, "0.src", src)
+				writeRename(dir, "0.bin", whole)
+				nextSame++
+			}
+		},
+		bar: bar{factor: 2}, fixed: 6, more: 5,
+	}
 	for _, p := range peers {
 		for i := range hotEntries {
 			p.put(digest(i), code(i, artifactSize))
@@ -142,7 +161,7 @@ func diskRows(s *setting) ([]row, error) {
 			}
 		}})
 	}
-	return []row{hit, put, callerRow(s)}, nil
+	return []row{hit, put, same, callerRow(s)}, nil
 }
 
 // digest is the i-th of many keys of 32 bytes.
