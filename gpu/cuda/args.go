@@ -1,13 +1,12 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
-	"reflect"
 	"runtime"
 	"sync"
 	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/kernelarg"
 )
 
 // frame holds the arguments of one launch, until the driver has copied them.
@@ -67,43 +66,20 @@ func (f *frame) done() {
 
 const maxFrame = 64 << 10
 
-// appendArg appends the bytes of an argument, as the device reads them.
-//
-// Integers and floats are as wide as their Go types; int and uint are refused,
-// since C's int has 32 bits. Bytes are taken as they are. Arrays and structures of
-// numbers are encoded field by field without padding: write blank fields where
-// the device's structure has it.
+// appendArg appends the bytes of an argument, as kernelarg.Append does; of memory the
+// device's address, and of nil a null pointer.
 func appendArg(b []byte, arg any) ([]byte, error) {
-	order := binary.NativeEndian
 	switch v := arg.(type) {
+	case nil:
+		return kernelarg.Pointer(b, 0), nil
 	case *Memory:
 		if v == nil {
-			return order.AppendUint64(b, 0), nil
+			return kernelarg.Pointer(b, 0), nil
 		}
 		h, err := v.get()
-		return order.AppendUint64(b, uint64(h)), err
+		return kernelarg.Pointer(b, uintptr(h)), err
 	case Pointer:
-		return order.AppendUint64(b, uint64(v)), nil
-	case int32:
-		return order.AppendUint32(b, uint32(v)), nil
-	case uint32:
-		return order.AppendUint32(b, v), nil
-	case float32:
-		return order.AppendUint32(b, math.Float32bits(v)), nil
-	case int64:
-		return order.AppendUint64(b, uint64(v)), nil
-	case uint64:
-		return order.AppendUint64(b, v), nil
-	case float64:
-		return order.AppendUint64(b, math.Float64bits(v)), nil
-	case []byte:
-		return append(b, v...), nil
+		return kernelarg.Pointer(b, uintptr(v)), nil
 	}
-	switch t := reflect.TypeOf(arg); {
-	case t == nil:
-		return order.AppendUint64(b, 0), nil // a null pointer
-	case binary.Size(arg) < 0 || t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer:
-		return b, fmt.Errorf("%w: %v has no fixed size, pass int32, float32, []byte, an array, a structure of such, Pointer or *Memory", ErrArgument, t)
-	}
-	return binary.Append(b, order, arg)
+	return kernelarg.Append(b, arg, ErrArgument, "Pointer or *Memory")
 }

@@ -1,12 +1,12 @@
 package levelzero
 
 import (
-	"encoding/binary"
 	"fmt"
 	"reflect"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"github.com/kernstash/kernstash/internal/kernelarg"
 )
 
 // Local is an argument in local memory: its size in bytes.
@@ -34,26 +34,15 @@ func (k *Kernel) setArg(id ze.KernelID, i int, arg any) error {
 	return ze.KernelSetArgumentValue(id, i, len(b), unsafe.Pointer(&b[0]))
 }
 
-// appendArg appends the bytes of an argument, as the device reads them.
-//
-// Integers and floats are as wide as their Go types; int and uint are refused, since
-// OpenCL C's int has 32 bits. Bytes are taken as they are. Arrays and structures of
-// numbers are encoded field by field without padding: write blank fields where the
-// device's structure has it.
+// appendArg appends the bytes of an argument, as kernelarg.Append does; of a buffer the
+// device's address.
 func appendArg(b []byte, arg any) ([]byte, error) {
-	order := binary.NativeEndian
-	switch v := arg.(type) {
-	case *Buffer:
+	if v, ok := arg.(*Buffer); ok {
 		at, err := v.get()
-		return order.AppendUint64(b, uint64(at)), err
-	case []byte:
-		return append(b, v...), nil
+		return kernelarg.Pointer(b, uintptr(at)), err
 	}
-	switch t := reflect.TypeOf(arg); {
-	case t.Kind() == reflect.Bool:
+	if reflect.TypeOf(arg).Kind() == reflect.Bool {
 		return b, fmt.Errorf("%w: bool cannot be a kernel's argument, pass int32 or uint8", ErrArgument)
-	case binary.Size(arg) < 0 || t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer:
-		return b, fmt.Errorf("%w: %v has no fixed size, pass int32, float32, []byte, an array, a structure of such, Local or *Buffer", ErrArgument, t)
 	}
-	return binary.Append(b, order, arg)
+	return kernelarg.Append(b, arg, ErrArgument, "Local or *Buffer")
 }
