@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/pty"
 )
 
 // tree holds an installation: the command, and libraries that do nothing.
@@ -362,27 +363,15 @@ func state(pid int) string {
 	return string(fields[0])
 }
 
-// terminalPair returns both ends of a pseudo-terminal.
-func terminalPair(t *testing.T) (ours, theirs *os.File) {
+// terminalPair returns both ends of a pseudo-terminal: a person's, and a program's.
+func terminalPair(t *testing.T) (person, program *os.File) {
 	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	person, program, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ours.Close() })
-	fd := int(ours.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ours, theirs
+	t.Cleanup(func() { person.Close() })
+	return person, program
 }
 
 // TestTerminalInterrupt: what a terminal sends comes once, not twice.

@@ -5,12 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/kernstash/kernstash/internal/pty"
 )
 
 // TestSourceOnATerminal: the source goes as it is into a pipe, and without
@@ -36,28 +35,15 @@ func TestSourceOnATerminal(t *testing.T) {
 	}
 }
 
-// terminalPair returns both ends of a pseudo-terminal.
-func terminalPair(t *testing.T) (ours, theirs *os.File) {
+// terminalPair returns both ends of a pseudo-terminal: a person's, and a program's.
+func terminalPair(t *testing.T) (person, program *os.File) {
 	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	person, program, err := pty.Open()
 	if err != nil {
 		t.Skip("NOT RUN: no terminals here:", err)
 	}
-	t.Cleanup(func() { ours.Close() })
-	_ = ours.SetReadDeadline(time.Now().Add(20 * time.Second))
-	fd := int(ours.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ours, theirs
+	t.Cleanup(func() { person.Close() })
+	return person, program
 }
 
 // TestInterruptedQuestion: an interrupt ends a question that nobody answers.
