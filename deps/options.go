@@ -168,7 +168,7 @@ func (s *optionScanner) define(macro string) Reason {
 	if !s.started {
 		_, value, s.started = strings.Cut(macro, "=")
 	}
-	for _, name := range strings.FieldsFunc(value, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
+	for _, name := range strings.FieldsFunc(value, splitsWords) {
 		switch {
 		case slices.Contains(assemblers, name):
 			return Reason{stats.NotCacheableFile, "option " + s.before + ": assembler"}

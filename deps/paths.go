@@ -36,7 +36,7 @@ func (t *traces) keepsPaths(words []string) bool {
 		if strings.HasPrefix(w, "-g") || slices.ContainsFunc(pathNames, func(n string) bool { return strings.Contains(w, n) }) {
 			return true
 		}
-		if t.pastes && slices.ContainsFunc(strings.FieldsFunc(w, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }), isPathPiece) {
+		if t.pastes && slices.ContainsFunc(strings.FieldsFunc(w, splitsWords), isPathPiece) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package deps
 import (
 	"bytes"
 	"strings"
+	"unicode"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -317,7 +318,14 @@ func (s *scanner) reserved(name string) {
 // the line depends.
 func (s *scanner) number() {
 	separated := false
+	start, ascii := s.i, byte(0)
+	defer func() {
+		if ascii >= 0x80 {
+			s.doubtSpaces(s.text[start:s.i])
+		}
+	}()
 	for s.i++; s.i < len(s.text); s.i++ {
+		ascii |= s.text[s.i]
 		switch c := s.text[s.i]; {
 		case c == '\'' && s.i+1 < len(s.text) && isWord(s.text[s.i+1]):
 			separated = true
@@ -359,12 +367,26 @@ func (s *scanner) plainRest() bool {
 
 func (s *scanner) word() []byte {
 	text, i := s.text, s.i
+	ascii := byte(0)
 	for i < len(text) && isWord(text[i]) {
+		ascii |= text[i]
 		i++
 	}
 	start := s.i
 	s.i = i
+	if ascii >= 0x80 {
+		s.doubtSpaces(text[start:i])
+	}
 	return text[start:i]
+}
+
+// doubtSpaces doubts white space that is not of ASCII, as a no-break space that was
+// copied from a page: clang takes it for white space while it compiles (and not under
+// -E), other compilers do not.
+func (s *scanner) doubtSpaces(word []byte) {
+	if bytes.ContainsFunc(word, isRareSpace) {
+		s.doubt("white space that compilers read differently")
+	}
 }
 
 // blanks passes over white space and comments within a line.
@@ -380,6 +402,11 @@ func (s *scanner) blanks() {
 		}
 	}
 }
+
+func isRareSpace(c rune) bool { return c == '\u180e' || c >= 0x80 && unicode.IsSpace(c) }
+
+// splitsWords says whether a character of an option is part of no identifier.
+func splitsWords(c rune) bool { return c < 0x80 && !isWord(byte(c)) || isRareSpace(c) }
 
 func isBlank(c byte) bool { return classes[c] == blank }
 

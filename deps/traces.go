@@ -136,7 +136,7 @@ func (t *traces) reasonWith(options []string) Reason {
 		if !mayDefine(w) {
 			continue
 		}
-		for _, name := range strings.FieldsFunc(w, func(c rune) bool { return c < 0x80 && !isWord(byte(c)) }) {
+		for _, name := range strings.FieldsFunc(w, splitsWords) {
 			t.piece([]byte(name))
 		}
 	}
