@@ -98,6 +98,8 @@ func (s *Store) accountAdd(m *meta, part int, u usage) {
 func (m *meta) accountBegin(before *ledger, now int64) {
 	if t := before.total(); t.known && t.entries == 0 && t.bytes == before[sharedSlot].bytes {
 		return
+	} else if t.bytes > before[sharedSlot].bytes {
+		time.Sleep(inFlight) // who just removed the last entries has yet to say so
 	}
 	_ = m.account.ChangeAll(func(i int, c []int64) {
 		if c[accountChurn] == before[i].churn && (i < shards || c[accountBytes] == 0) {

@@ -54,6 +54,7 @@ func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b be
 		Recorder: &f.counted, Now: f.clock.now,
 	}.WithFiles(b)
 	o.hooks.offFor = time.Nanosecond
+	o.hooks.order = 2
 	f.s = New(o)
 	return f
 }
@@ -166,7 +167,8 @@ func (f *faulty) play() {
 	}
 	f.damage(c)
 	f.storedIsThere()
-	for i := range 6 { // beyond the limit
+	f.ahead()
+	for i := range 10 { // beyond the limit, and by the order
 		f.put(f.entry(fmt.Sprint("more", i), true))
 		settled(s)
 	}
@@ -204,6 +206,22 @@ func (f *faulty) damage(e *store.Entry) {
 	f.get(e)
 	f.put(e)
 	f.get(e)
+}
+
+// ahead makes ready and forgoes, once for nothing, once beside who puts, once too late.
+func (f *faulty) ahead() {
+	f.t.Helper()
+	e := f.entry("ahead", true)
+	for _, put := range []bool{false, true} {
+		f.s.Ready(bg, e.Recipe, false)
+		f.s.Ready(bg, e.Recipe, true)
+		if put {
+			f.put(e)
+		}
+		f.s.Forgo(bg, e.Recipe)
+		f.get(e)
+	}
+	f.storedIsThere()
 }
 
 // storedIsThere: what a put said is stored hits, in another process too.

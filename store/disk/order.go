@@ -38,6 +38,9 @@ const maxOrder = 16 << 10
 // mostAppended is how many times as many as the walk found may be appended.
 const mostAppended = 8
 
+// length is how long an order may be that is no longer appended to.
+func (h *orderHeader) length() int64 { return orderHead + (1+mostAppended)*h.last*orderRecord }
+
 // orderHeader is the head of an order.
 type orderHeader struct {
 	last   int64 // so many records are in order; more follow only if it is open
@@ -66,7 +69,7 @@ func parseOrder(b []byte) (h orderHeader, ok bool) {
 		last: int64(binary.LittleEndian.Uint64(b[16:])), made: int64(binary.LittleEndian.Uint64(b[24:])),
 		policy: Policy(b[32]), open: b[33] == 1,
 	}
-	return h, h.last >= 0
+	return h, h.last >= 0 && h.last <= maxOrder
 }
 
 func (v *victim) put(b []byte) {
@@ -166,7 +169,8 @@ func (o *order) take(ctx context.Context, m *meta, most int) ([]victim, error) {
 		return nil, err
 	}
 	at, last := int64(binary.LittleEndian.Uint64(next[:])), o.last
-	if there := (info.Size - orderHead) / orderRecord; o.open || last > there {
+	// Nobody makes it longer: else one with a hole would keep us for hours.
+	if there := (min(info.Size, o.length()) - orderHead) / orderRecord; o.open || last > there {
 		last = there
 	}
 	n := min(int64(most), last-at)
@@ -247,7 +251,7 @@ func (s *Store) appendOrder(m *meta, names leafNames, n uint32, mtime int64) {
 			return
 		}
 	}
-	if !a.o.open || !s.usable(&a.o) || info.Size > orderHead+(1+mostAppended)*a.o.last*orderRecord {
+	if !a.o.open || !s.usable(&a.o) || info.Size > a.o.length() {
 		return
 	}
 	v := victim{n: n, mtime: mtime}

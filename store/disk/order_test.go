@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +152,15 @@ func TestOrderIsBelievedInNothing(t *testing.T) {
 		"no names": func(_ *testing.T, _ *Store, _ string, b []byte) {
 			copy(b[orderHead:], bytes.Repeat([]byte("../"), len(b)/3))
 		},
+		"a hole of terabytes": func(t *testing.T, _ *Store, path string, _ []byte) {
+			must(t, os.Truncate(path, orderHead))
+			must(t, os.Truncate(path, 1<<42))
+		},
+		"a FIFO": func(t *testing.T, _ *Store, path string, _ []byte) {
+			must(t, os.Remove(path))
+			must(t, syscall.Mkfifo(path, 0o600))
+		},
+		"of another user": func(t *testing.T, _ *Store, path string, _ []byte) { giveAway(t, path) },
 		"a directory": func(t *testing.T, _ *Store, path string, _ []byte) {
 			must(t, os.Remove(path))
 			must(t, os.Mkdir(path, 0o700))

@@ -3,10 +3,13 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,6 +151,47 @@ func TestReadyOfTheKilled(t *testing.T) {
 		}
 	}
 	wantAccount(t, s, 0, 0)
+}
+
+// Of many who make ready, put, forgo and delete the same nobody takes away what another
+// one uses, and the account is exact.
+func TestReadyOfMany(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	put(t, s, storetest.New(t, "stays", 100), store.Stored) // else who opens an empty root counts
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			one := New(s.o)
+			defer one.Close()
+			rnd := rand.New(rand.NewPCG(uint64(i), 7))
+			for range 150 {
+				e := storetest.New(t, fmt.Sprint("e", rnd.IntN(3)), 100)
+				one.Ready(bg, e.Recipe, rnd.IntN(4) > 0)
+				switch rnd.IntN(4) {
+				case 0:
+					one.Forgo(bg, e.Recipe)
+				case 1:
+					if res, err := one.Put(bg, e); err != nil {
+						t.Errorf("put: %d, %v", res, err)
+					}
+					one.Forgo(bg, e.Recipe) // too late
+				case 2:
+					if err := one.Delete(bg, e.Key); err != nil {
+						t.Errorf("delete: %v", err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range 3 {
+		s.Forgo(bg, storetest.New(t, fmt.Sprint("e", i), 100).Recipe)
+	}
+	r := wantClean(t, s)
+	if st := s.Status(); st.Bytes != r.Bytes || st.Entries != r.Entries || r.LostRecipes > 0 {
+		t.Errorf("the account has %+v, there are %+v", st, r)
+	}
 }
 
 // Where nothing can be made, or is to be, nothing is.
