@@ -146,4 +146,3 @@ func orderEnds(t *testing.T, s *Store) {
 		t.Errorf("left behind: %q", tree.Strange)
 	}
 }
-
