@@ -106,10 +106,10 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	return r
 }
 
-// watch calls stop when somebody wants the worker to end.
+// watch calls stop when somebody wants the worker to end, or has removed the cache.
 func (w *worker) watch(ctx context.Context, stop func()) {
 	for sleep(ctx, lookEvery) == nil {
-		if w.asked() {
+		if w.asked() || w.ground.gone() {
 			stop()
 			return
 		}

@@ -58,7 +58,6 @@ func Run(ctx context.Context, o Options) (Status, error) {
 			return w.status, err
 		}
 		err = w.run()
-		w.tell()
 		unlock()
 		// Who added a job a moment ago saw a worker, and started none.
 		if err != nil || w.status.End != endIdle || !w.more() {
@@ -76,12 +75,14 @@ const (
 	endBattery = "on battery"
 	endAsked   = "asked to"
 	endBudget  = "its budget of processor time is spent"
+	endGone    = "its cache was removed"
 )
 
 type worker struct {
 	o      Options
 	ctx    context.Context
 	dir    string // in which builders work
+	ground ground // the same
 	host   string // this machine, as far as jobs are concerned
 	status Status
 	tried  map[string]bool // jobs that this worker leaves alone
@@ -94,6 +95,10 @@ func (w *worker) run() error {
 	if w.dir, err = w.o.Store.WorkDir(w.ctx); err != nil {
 		return err
 	}
+	if w.ground, err = stand(w.dir); err != nil {
+		return err
+	}
+	defer w.ground.leave()
 	w.clean()
 	defer w.clean()
 	if w.status.Started.IsZero() {
@@ -102,7 +107,10 @@ func (w *worker) run() error {
 		w.status = Status{PID: os.Getpid(), Host: w.host, Started: time.Now(), Aged: last.Aged, Last: last.Last}
 	}
 	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
-	defer func() { w.status.Running, w.status.Ended = false, time.Now() }()
+	defer func() {
+		w.status.Running, w.status.Ended = false, time.Now()
+		w.tell()
+	}()
 	w.since = time.Now()
 	w.tell()
 	for {
@@ -144,6 +152,8 @@ func (w *worker) run() error {
 // end says why the worker must end, "" if it need not.
 func (w *worker) end() string {
 	switch {
+	case w.ground.gone():
+		return endGone
 	case w.asked():
 		return endAsked
 	case w.o.Battery():
@@ -209,6 +219,9 @@ func (w *worker) more() bool {
 
 // clean removes what builders left, of workers that were killed too.
 func (w *worker) clean() {
+	if w.ground.gone() {
+		return
+	}
 	names, err := os.ReadDir(w.dir)
 	if err != nil {
 		return
@@ -218,10 +231,11 @@ func (w *worker) clean() {
 	}
 }
 
-// The states in which a job ends that are not those of its builder.
+// States in which a job ends: those of package build.
 const (
 	stateFailed  = "failed" // and it is tried again
 	stateRefused = "refused"
+	stateVoid    = "void" // there is nothing to do any more
 )
 
 // one does a job, or decides that it will not be done.
@@ -263,8 +277,8 @@ func (w *worker) one(e *spool.Entry) {
 	w.status.Building, w.status.Since = "", time.Time{}
 	w.status.CPU += r.cpu
 	switch {
-	case r.interrupted:
-		return // the job stays as it is
+	case r.interrupted, w.ground.gone():
+		return // the job stays as it is; that of a cache that was removed went with it
 	case r.crash != "":
 		tries.Failed++
 		if tries.Failed >= maxFailed {
@@ -273,6 +287,18 @@ func (w *worker) one(e *spool.Entry) {
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
 		w.ended(e, begin, stateFailed, r.crash)
+	case r.outcome.State == stateFailed:
+		tries.Failed++
+		if tries.Failed >= maxFailed {
+			w.refuse(e, j, begin, "twice: "+r.outcome.Reason)
+			return
+		}
+		_ = spool.WriteTries(ctx, s, e, tries)
+		w.ended(e, begin, stateFailed, r.outcome.Reason)
+		w.leave(e) // what is the matter may not be, later
+	case r.outcome.State == stateVoid:
+		w.remove(e)
+		w.ended(e, begin, stateVoid, r.outcome.Reason)
 	case r.outcome.State == "stored", r.outcome.State == "there":
 		w.removed(e, spool.Left(w.ctx, w.o.Store, e, j, r.outcome.Left))
 		w.status.Done++
@@ -306,7 +332,7 @@ func (w *worker) removed(e *spool.Entry, err error) {
 
 // refuse drops a job, and those that are equal for a while.
 func (w *worker) refuse(e *spool.Entry, j *spool.Job, begin time.Time, reason string) {
-	w.removed(e, spool.Refuse(w.ctx, w.o.Store, e, j))
+	w.removed(e, spool.Refuse(w.ctx, w.o.Store, e, j, reason))
 	w.refused(e, begin, reason)
 }
 
@@ -340,6 +366,9 @@ func (w *worker) tell() {
 	st := w.status
 	st.Last = slices.Clone(st.Last)
 	w.o.Progress(st)
+	if w.ground.gone() {
+		return
+	}
 	b, err := json.Marshal(st)
 	if err == nil {
 		err = w.o.Store.PutNote(context.WithoutCancel(w.ctx), disk.WorkerNote, b)

@@ -168,14 +168,15 @@ func (r *runner) supervise(o *Options) error {
 		}
 		return err
 	}
-	r.tell(o, end, time.Since(start))
+	r.tell(o, end, start)
 	end.Exit()
 	return nil
 }
 
 // tell says how the run ended. Whatever happens here, the process ends as the
 // command did.
-func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
+func (r *runner) tell(o *Options, end supervise.End, start time.Time) {
+	took := time.Since(start)
 	defer func() {
 		if v := recover(); v != nil {
 			say(fmt.Sprintf("kernstash: no report: %v\n", v))
@@ -186,11 +187,18 @@ func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
 	if sig := end.Signal(); sig != 0 {
 		out.Signal = sig.String()
 	}
-	out.fill(takeReport(r.report, r.outer))
+	s := takeReport(r.report, r.outer)
+	dir := r.written(s)
+	if dir != "" {
+		explain(s, dir, start)
+	}
+	out.fill(s)
 	if out.Note == "" {
 		out.Note = out.why(r.target)
 	}
-	out.Warning = r.warning()
+	if dir != "" && full(dir) {
+		out.Warning = fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", dir)
+	}
 	if r.json != nil {
 		if err := writeJSON(r.json, out); err != nil {
 			say(fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
@@ -204,16 +212,17 @@ func (r *runner) tell(o *Options, end supervise.End, took time.Duration) {
 	r.startWorker()
 }
 
-// warning says why what was compiled may not be kept, "" if it may.
-func (r *runner) warning() string {
-	if r.outcome.Programs.Compiled == 0 {
+// written returns the directory in which programs were to be kept that were compiled, ""
+// where none were.
+func (r *runner) written(s *runlog.Summary) string {
+	if s.Outcomes.Compiled == 0 {
 		return ""
 	}
 	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
-	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" || !full(in.Dir) {
+	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly {
 		return ""
 	}
-	return fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", in.Dir)
+	return in.Dir
 }
 
 type textBuffer []byte

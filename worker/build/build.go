@@ -165,7 +165,7 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 	var diagnostic *kernstash.BuildError
 	switch {
 	case errors.As(err, &diagnostic):
-		return Refused, fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
+		return b.mistaken(), fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
 	case errors.Is(err, kernstash.ErrOutOfResources):
 		return Elsewhere, err
 	case err != nil:
@@ -185,12 +185,24 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 	return b.put(a)
 }
 
+// mistaken is how a job ends that the compiler refuses. What an application had built
+// has no mistakes: a full disk, or a file that went, has the compiler say so too.
+func (b *builder) mistaken() State {
+	if b.job.Kind == spool.Capture {
+		return Failed
+	}
+	return Refused
+}
+
 var errDiagnostic = errors.New("it has mistakes")
 
 // put stores an artifact under the job's key, with the job's recipe.
 func (b *builder) put(a *store.Artifact) (State, error) {
 	if b.job.HasLog {
 		a.Log = b.job.Log
+	}
+	if _, err := os.Stat(b.dir); err != nil {
+		return Elsewhere, fmt.Errorf("the cache was removed: %w", err)
 	}
 	a.Created = time.Now()
 	res, err := b.store.Put(b.ctx, &store.Entry{Key: b.job.Key(), Recipe: b.job.Recipe, Artifact: a})

@@ -314,7 +314,7 @@ func TestRefusedJobs(t *testing.T) {
 			"launches of a kernel that is not there", func(j *spool.Job) { j.Variants = []string{"other/64-1-1-goffs0-smallgrid"} },
 			"refused", "the driver gave no code for it",
 		},
-		{"nothing to finish", func(j *spool.Job) { j.Kind = spool.Finish }, "refused", "the entry to finish is gone"},
+		{"nothing to finish", func(j *spool.Job) { j.Kind = spool.Finish }, "void", "the entry to finish is gone"},
 		{
 			"no such driver", func(j *spool.Job) { j.Environment.Variables = []key.Pair{{Name: "OCL_ICD_VENDORS", Value: "/nowhere"}} },
 			"elsewhere", "no ",

@@ -11,7 +11,7 @@ import (
 // finish makes machine code of the intermediate code that is stored.
 func (b *builder) finish(rt *opencl.Runtime, stored *store.Artifact) (State, error) {
 	if stored == nil {
-		return Refused, errors.New("the entry to finish is gone")
+		return Void, errors.New("the entry to finish is gone")
 	}
 	finished, err := rt.Finish(b.ctx, kernstash.Job{Devices: []int{0}, Recipe: b.job.Recipe}, stored)
 	switch {

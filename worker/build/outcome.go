@@ -8,6 +8,8 @@ const (
 	Stored    State = "stored"    // the cache has the artifact
 	There     State = "there"     // it had one as good before
 	Refused   State = "refused"   // it will not be done: Reason says why
+	Failed    State = "failed"    // it was not done, though it was once: it is tried again, later
+	Void      State = "void"      // there is nothing to do any more
 	Elsewhere State = "elsewhere" // it cannot be done here, but may be elsewhere, or later
 )
 

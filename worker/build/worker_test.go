@@ -57,6 +57,9 @@ var roles = map[string]func(args []string) int{
 	},
 	"hang":   func([]string) int { select {} },
 	"silent": func([]string) int { return 0 },
+	"late builder": func(args []string) int {
+		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Second)
+	},
 	"long": func(args []string) int {
 		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
 		time.AfterFunc(time.Minute, func() { os.Exit(3) })

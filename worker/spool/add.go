@@ -72,7 +72,7 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 	refused := false
 	whole := func() (bool, error) {
 		made, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) {
-			if refused = wasRefused(ctx, s, dir, name, j.Variants); refused {
+			if refused = wasRefused(ctx, s, dir, name, &j); refused {
 				return nil, errRefused
 			}
 			s.PutHeaders(ctx, j.Headers)

@@ -61,6 +61,10 @@ type Job struct {
 	Log    string
 	HasLog bool
 
+	// Stored says that the cache has an artifact, and the job is for launches that this
+	// is not ready for. It is for Add; Read does not know it.
+	Stored bool
+
 	Cost    time.Duration // what the application's build took
 	Created time.Time     // when the job was added; zero: now
 }

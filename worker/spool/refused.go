@@ -15,31 +15,49 @@ var errRefused = errors.New("a worker refused it")
 // maxRefused bounds the file of what was refused of a job.
 const maxRefused = 1 << 20
 
-// Refuse removes a job for good, with the launches that it has: who adds them again
-// within two weeks adds nothing, since it would end in the same way. The key of a job
-// says by which driver and compiler it is built, so with others it is another job.
-func Refuse(ctx context.Context, s *disk.Store, e *Entry, j *Job) error {
-	return refuse(ctx, s, e, nil, j.Variants, true)
+// Refuse removes a job for good, with the launches that it has, and keeps the reason:
+// who adds them again within two weeks adds nothing, since it would end in the same way.
+// The key of a job says by which driver and compiler it is built, so with others it is
+// another job.
+func Refuse(ctx context.Context, s *disk.Store, e *Entry, j *Job, reason string) error {
+	return refuse(ctx, s, e, nil, append([]string{reasonMark + oneLine(reason)}, j.Variants...))
 }
 
 // Left removes a job that was done but for some of its launches, which are refused.
 func Left(ctx context.Context, s *disk.Store, e *Entry, j *Job, launches []string) error {
-	return refuse(ctx, s, e, j.Variants, launches, false)
+	return refuse(ctx, s, e, j.Variants, launches)
 }
 
-// refuse notes launches, and forgets those that are done.
-func refuse(ctx context.Context, s *disk.Store, e *Entry, done, launches []string, all bool) error {
+// reasonMark begins the line of the reason, which only a job has that was refused as a
+// whole. No launch begins so: versions that know no reasons take it for one that never
+// comes.
+const reasonMark = "# "
+
+// maxReason bounds a reason.
+const maxReason = 2 << 10
+
+func oneLine(reason string) string {
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
+	return strings.Join(strings.Fields(reason), " ")
+}
+
+// refuse notes launches, and forgets those that are done and why it was refused before.
+func refuse(ctx context.Context, s *disk.Store, e *Entry, done, lines []string) error {
 	name := e.Name + "." + refusedWord
 	known, _, err := s.SpoolRead(ctx, e.Environment, name, maxRefused)
 	if err := Remove(ctx, s, e); err != nil {
 		return err
 	}
 	if err == nil && len(known) > 0 {
-		earlier := slices.DeleteFunc(strings.Split(string(known), "\n"), func(v string) bool { return slices.Contains(done, v) })
-		launches = append(earlier, launches...)
+		earlier := slices.DeleteFunc(strings.Split(string(known), "\n"), func(v string) bool {
+			return strings.HasPrefix(v, reasonMark) || slices.Contains(done, v)
+		})
+		lines = append(earlier, lines...)
 	}
-	launches = slices.Compact(slices.Sorted(slices.Values(launches)))
-	if len(launches) == 0 && !all {
+	lines = slices.Compact(slices.Sorted(slices.Values(lines))) // the reason comes first
+	if len(lines) == 0 {
 		return nil
 	}
 	if _, old, err := s.SpoolRead(ctx, e.Environment, name, maxRefused); err == nil {
@@ -47,7 +65,7 @@ func refuse(ctx context.Context, s *disk.Store, e *Entry, done, launches []strin
 			return err
 		}
 	}
-	_, err = s.SpoolPut(ctx, e.Environment, name, func() ([]byte, error) { return []byte(strings.Join(launches, "\n")), nil })
+	_, err = s.SpoolPut(ctx, e.Environment, name, func() ([]byte, error) { return []byte(strings.Join(lines, "\n")), nil })
 	return err
 }
 
@@ -55,12 +73,14 @@ func refuse(ctx context.Context, s *disk.Store, e *Entry, done, launches []strin
 // somebody calls GC, which removes the file then.
 const refusedAge = 14 * 24 * time.Hour
 
-// wasRefused says whether a job was refused for all of these launches.
-func wasRefused(ctx context.Context, s *disk.Store, dir, job string, launches []string) bool {
+// wasRefused says whether a job was refused for all of these launches. One that was done
+// but for some launches is refused only where there is an artifact to do without them: it
+// may have been evicted.
+func wasRefused(ctx context.Context, s *disk.Store, dir, job string, j *Job) bool {
 	b, f, err := s.SpoolRead(ctx, dir, job+"."+refusedWord, maxRefused)
-	if err != nil || time.Since(f.Modified) > refusedAge {
+	if err != nil || time.Since(f.Modified) > refusedAge || !j.Stored && !strings.HasPrefix(string(b), reasonMark) {
 		return false
 	}
 	known := strings.Split(string(b), "\n")
-	return !slices.ContainsFunc(launches, func(v string) bool { return !slices.Contains(known, v) })
+	return !slices.ContainsFunc(j.Variants, func(v string) bool { return !slices.Contains(known, v) })
 }

@@ -445,7 +445,7 @@ func TestRefused(t *testing.T) {
 	code := "kernel void k() {}"
 	add(t, s, job(t, code, "k/1-1-1", "k/2-1-1"), spool.Added)
 	e, j := only(t, s)
-	must(t, spool.Refuse(bg, s, &e, j))
+	must(t, spool.Refuse(bg, s, &e, j, "the driver\ngave no code for it"))
 	if left := list(t, s); len(left) != 0 {
 		t.Fatalf("left: %v", left)
 	}
@@ -459,8 +459,13 @@ func TestRefused(t *testing.T) {
 	// One launch is done, the other one cannot be.
 	must(t, spool.Left(bg, s, &e, j, []string{"k/3-1-1"}))
 	for _, v := range []string{"k/2-1-1", "k/3-1-1"} {
-		add(t, s, job(t, code, v), spool.Refused)
+		more := job(t, code, v)
+		more.Stored = true
+		add(t, s, more, spool.Refused)
 	}
+	add(t, s, job(t, code, "k/3-1-1"), spool.Added) // what it was done without is gone
+	e, j = only(t, s)
+	must(t, spool.Left(bg, s, &e, j, []string{"k/3-1-1"}))
 	add(t, s, job(t, code, "k/1-1-1"), spool.Added) // its artifact may have been evicted
 	e, j = only(t, s)
 	must(t, spool.Left(bg, s, &e, j, nil))
@@ -487,7 +492,7 @@ func TestRefusedForTwoWeeks(t *testing.T) {
 	j := job(t, "kernel void k() {}", "k/1-1-1")
 	add(t, s, j, spool.Added)
 	e, read := only(t, s)
-	must(t, spool.Refuse(bg, s, &e, read))
+	must(t, spool.Refuse(bg, s, &e, read, "the driver gave no code for it"))
 	files, err := filepath.Glob(filepath.Join(root, ".meta", "spool", "*", "*.refused"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)

@@ -68,7 +68,7 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	}
 	job := spool.Job{
 		Kind: kind, Recipe: p.recipe, Variants: variants,
-		Log: p.log, HasLog: true, Cost: p.cost,
+		Log: p.log, HasLog: true, Cost: p.cost, Stored: p.there && kind == spool.Capture,
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

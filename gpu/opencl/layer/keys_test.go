@@ -19,6 +19,8 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker/spool"
 )
 
 func init() { children["intel"] = intelChild }
@@ -221,14 +223,32 @@ func TestArtifactOfTheLibraryOnPoCL(t *testing.T) {
 	}
 	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{32})
 	jobs := spooled(t, l, root, 1)
-	want := []string{"put30/32-1-1-goffs0-smallgrid", "put30/64-1-1-goffs0-smallgrid"}
+	want := []string{"put30/32-1-1-goffs0-smallgrid"}
 	if len(jobs) != 1 || fmt.Sprint(jobs[0].Variants) != fmt.Sprint(want) {
 		t.Fatalf("jobs %v, want one with %v", jobs, want)
 	}
 	l.Released(p.number)
 	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{16})
-	if jobs := spooled(t, l, root, 1); len(jobs[0].Variants) != 2 {
+	if jobs := spooled(t, l, root, 1); len(jobs[0].Variants) != 1 {
 		t.Errorf("a launch of a program that was given up is noted: %v", jobs[0].Variants)
+	}
+
+	// A worker that did the job without the launch is not asked again, by the next process.
+	s := disk.New(disk.Options{Dir: root})
+	defer s.Close()
+	waiting, err := spool.List(t.Context(), s)
+	if err != nil || len(waiting) != 1 {
+		t.Fatal(waiting, err)
+	}
+	if err := spool.Left(t.Context(), s, &waiting[0], jobs[0], want); err != nil {
+		t.Fatal(err)
+	}
+	l = openLayer(t, root)
+	p = newHost(t, l, d).build(source(30), &none)
+	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{64})
+	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{32})
+	if jobs := spooled(t, l, root, 0); len(jobs) != 0 {
+		t.Errorf("the next process: %v", jobs[0].Variants)
 	}
 }
 

@@ -100,12 +100,13 @@ func (p *launches) know(steps []*step) {
 
 // tell leaves a job for launches that the artifact is not ready for, and for a
 // program that has none, though it was not launched yet: many are asked for
-// their work-group sizes only. The caller holds the lock.
+// their work-group sizes only. Launches that it is ready for are no part of the job, or
+// it would never be the one that a worker refused. The caller holds the lock.
 func (p *launches) tell() {
 	for _, part := range p.parts {
-		fresh := slices.ContainsFunc(p.seen, func(v string) bool { return !slices.Contains(part.ready, v) })
-		if fresh || !part.there {
-			p.jobs.add(part, spool.Capture, append(slices.Clone(p.seen), part.ready...))
+		fresh := slices.DeleteFunc(slices.Clone(p.seen), func(v string) bool { return slices.Contains(part.ready, v) })
+		if len(fresh) > 0 || !part.there {
+			p.jobs.add(part, spool.Capture, fresh)
 		}
 	}
 }

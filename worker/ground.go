@@ -1,0 +1,26 @@
+package worker
+
+import "os"
+
+// ground is the directory in which a worker's builders work, held open, so that no
+// other has its number. Who removes a cache removes it too, while the lock is still
+// held, on a file that nobody finds any more: what is at the path by then is another
+// cache, which may have a worker of its own.
+type ground struct{ dir *os.File }
+
+func stand(path string) (ground, error) {
+	f, err := os.Open(path)
+	return ground{f}, err
+}
+
+// gone says whether the directory is no longer where it was.
+func (g ground) gone() bool {
+	held, err := g.dir.Stat()
+	if err != nil {
+		return true
+	}
+	now, err := os.Lstat(g.dir.Name())
+	return err != nil || !os.SameFile(held, now)
+}
+
+func (g ground) leave() { _ = g.dir.Close() }
