@@ -294,6 +294,7 @@ func (w *worker) one(e *spool.Entry) {
 			return
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
+		w.status.Kept++
 		w.ended(e, begin, stateFailed, r.outcome.Reason)
 		w.leave(e) // what is the matter may not be, later
 	case r.outcome.State == stateVoid:

@@ -36,6 +36,10 @@ type Status struct {
 	// Last are the jobs that ended last, the newest first: of earlier workers, too.
 	Last []Ended `json:"last,omitempty"`
 
+	// GivenUp are the jobs that no worker does again for two weeks, the newest first. It
+	// is what the spool says, for who asks.
+	GivenUp []spool.Refusal `json:"given_up,omitempty"`
+
 	// Waiting is how many jobs there are, the one that is being done included.
 	Waiting int `json:"waiting"`
 }
@@ -73,7 +77,8 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 		st.Building, st.Since = "", time.Time{}
 	}
 	st.Waiting = len(jobs)
-	return st, nil
+	st.GivenUp, err = spool.Refusals(ctx, s, maxLast)
+	return st, err
 }
 
 // last returns what the last worker said of itself.

@@ -58,8 +58,8 @@ func (a *app) workerStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Say whether a worker runs, what waits for it, and what it did last",
-		Long: `Say whether a worker runs for this cache, how many jobs wait, and what became of
-the last ones, with the reason of each that was not done.
+		Long: `Say whether a worker runs for this cache, how many jobs wait, which ones were given
+up, and what became of the last ones, with the reason of each that was not done.
 
 EXIT STATUS
   0  said
@@ -314,6 +314,7 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet, rebuild bo
 	}
 	st.Running = false
 	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
+	st.GivenUp = nil // those of this run are among the last
 	return a.writeWorker(st, s)
 }
 
@@ -365,6 +366,19 @@ func (a *app) writeWorker(st worker.Status, s *settings.Settings) error {
 		a.printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
 	}
 	a.printf(", in %s\n", printable(s.Dir, false))
+	if len(st.GivenUp) > 0 {
+		a.printf("given up, for two weeks or until 'kernstash clear':\n")
+	}
+	for _, g := range st.GivenUp {
+		a.printf("  %s  %-9s %s", clock(g.At, time.Now()), "given up", g.Job)
+		if g.Reason != "" {
+			a.printf(": %s", strings.TrimSpace(printable(g.Reason, false)))
+		}
+		a.printf("\n")
+	}
+	if len(st.GivenUp) > 0 && len(st.Last) > 0 {
+		a.printf("the last ones:\n")
+	}
 	for _, e := range st.Last {
 		a.printf("  %s  %-9s %s", clock(e.At, time.Now()), e.State, e.Job)
 		if e.Reason != "" {

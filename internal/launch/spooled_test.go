@@ -62,8 +62,11 @@ func TestExplain(t *testing.T) {
 		t.Error(diff)
 	}
 	counts := []runlog.Count{
-		{What: "nothing near it", N: 3}, {What: "a worker gave it up: twice: signal: killed", N: 2},
-		{What: "a worker gave it up", N: 1}, {What: "it waits for a worker", N: 1}, {What: "miss.digest", N: 1},
+		{What: "nothing near it", N: 3},
+		{What: "a worker gave it up: twice: signal: killed", N: 2},
+		{What: "a worker gave it up", N: 1},
+		{What: "it waits for a worker", N: 1},
+		{What: "miss.digest", N: 1},
 	}
 	if diff := cmp.Diff(counts, s.Compiles); diff != "" {
 		t.Error(diff)

@@ -17,7 +17,13 @@
 //
 //	go run ./applications -bin ../bin/kernstash            all that are installed
 //	go run ./applications -bin ../bin/kernstash clinfo     some
-//	go run ./applications -write ../docs                   also docs/APPLICATIONS.md's tables
+//	go run ./applications -write ../docs                   also docs/APPLICATIONS.md's table
+//	go run ./applications -write ../docs -on=false hashcat these rows of it alone
+//
+// A row goes into the table when it is measured, so that a run that was ended can be
+// taken up with the applications that are left. Where something is wrong, the reports,
+// the row's cache, and what `kernstash worker status` and the others say of it are kept,
+// and the reason of each program that was compiled is printed.
 //
 // What is not installed is said, and fails where -need names it.
 package main

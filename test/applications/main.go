@@ -26,8 +26,9 @@ func show(ctx context.Context) error {
 	bin := flag.String("bin", "../bin/kernstash", "the `command`, with its libraries beside it")
 	need := flag.String("need", "", "applications that must be installed, separated by `,`; \"all\"")
 	off := flag.Bool("off", true, "also with PoCL's own cache off")
+	on := flag.Bool("on", true, "also with PoCL's own cache on")
 	asJSON := flag.Bool("json", false, "print JSON")
-	write := flag.String("write", "", "write the table into APPLICATIONS.md in this `directory`")
+	write := flag.String("write", "", "write each row, when it is measured, into the table of APPLICATIONS.md in this `directory`; rows that are not measured stay")
 	flag.Parse()
 	command, err := filepath.Abs(*bin)
 	if err != nil {
@@ -44,7 +45,12 @@ func show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	kept := false
+	defer func() {
+		if !kept {
+			_ = os.RemoveAll(scratch)
+		}
+	}()
 	var results []result
 	failed := false
 	for _, a := range applications(testdata) {
@@ -57,11 +63,11 @@ func show(ctx context.Context) error {
 			failed = failed || needed
 			continue
 		}
-		for _, on := range []bool{true, false} {
-			if !on && !*off {
+		for _, cache := range []bool{true, false} {
+			if cache && !*on || !cache && !*off {
 				continue
 			}
-			r, err := measure(ctx, scratch, command, &a, on)
+			r, err := measure(ctx, scratch, command, &a, cache)
 			if err != nil {
 				return err
 			}
@@ -73,15 +79,21 @@ func show(ctx context.Context) error {
 				failed = true
 				fmt.Fprintf(os.Stderr, "%s: WRONG: %s\n", a.name, w)
 			}
+			switch {
+			case r.Kept != "":
+				kept = true
+				fmt.Fprintf(os.Stderr, "%s: its cache, and what it said, are kept in %s\n", a.name, r.Kept)
+			case *write != "" && len(r.Wrong) == 0:
+				if err := writeRow(filepath.Join(*write, "APPLICATIONS.md"), &r); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if *asJSON {
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")
 		err = e.Encode(results)
-	}
-	if *write != "" && !failed {
-		err = errors.Join(err, writeTable(filepath.Join(*write, "APPLICATIONS.md"), results))
 	}
 	if failed {
 		err = errors.Join(err, errors.New("not all is as it must be"))

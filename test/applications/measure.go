@@ -24,26 +24,41 @@ type result struct {
 
 	SavedMS float64 // as the warm run reports it
 	Wrong   []string
+	Kept    string `json:",omitempty"` // where that lies which tells why it is wrong
 }
 
 // warmRuns is how often the warm start is measured; the median counts.
 const warmRuns = 3
 
 // measure runs an application in all ways.
-func measure(ctx context.Context, scratch, kernstash string, a *application, poclCache bool) (result, error) {
-	r := result{App: a.name, PoCLCache: poclCache}
-	root := filepath.Join(scratch, "root")
-	filled := filepath.Join(scratch, "pocl")
-	for _, d := range []string{root, filled} {
-		if err := os.RemoveAll(d); err != nil {
-			return r, err
-		}
+func measure(ctx context.Context, scratch, kernstash string, a *application, poclCache bool) (r result, err error) {
+	r = result{App: a.name, PoCLCache: poclCache}
+	// A cache of its own: a worker of the row before may still be about.
+	place, err := os.MkdirTemp(scratch, "row")
+	if err != nil {
+		return r, err
 	}
-	s := stage{scratch: scratch, app: a, poclCache: poclCache, root: root}
+	filled, notes := filepath.Join(place, "pocl"), filepath.Join(place, "notes")
+	if err := os.Mkdir(notes, 0o700); err != nil {
+		return r, err
+	}
+	s := stage{scratch: scratch, app: a, poclCache: poclCache, root: filepath.Join(place, "root"), kernstash: kernstash, notes: notes}
+	defer func() {
+		s.stopWorker(ctx)
+		if len(r.Wrong) == 0 {
+			_ = os.RemoveAll(place)
+			return
+		}
+		s.note(ctx)
+		r.Kept = place
+		if why, err := s.missed(); err == nil {
+			r.Wrong = append(r.Wrong, why...)
+		}
+	}()
 	control := func(dir string) (run, error) {
 		s := s
-		s.poclDir = dir
-		return s.run(ctx)
+		s.poclDir, s.kernstash = dir, ""
+		return s.run(ctx, "")
 	}
 	first, err := control(filled)
 	if err != nil {
@@ -64,8 +79,7 @@ func measure(ctx context.Context, scratch, kernstash string, a *application, poc
 		}
 		r.PoCL = again.took
 	}
-	s.kernstash = kernstash
-	cold, err := s.run(ctx)
+	cold, err := s.run(ctx, "cold")
 	if err != nil {
 		return r, err
 	}
@@ -75,8 +89,8 @@ func measure(ctx context.Context, scratch, kernstash string, a *application, poc
 		return r, err
 	}
 	var warm []run
-	for range warmRuns {
-		w, err := s.run(ctx)
+	for i := range warmRuns {
+		w, err := s.run(ctx, fmt.Sprint("warm-", i+1))
 		if err != nil {
 			return r, err
 		}

@@ -54,9 +54,11 @@ type stage struct {
 	poclCache bool   // PoCL's cache is on
 	poclDir   string // "" for a fresh one
 	root      string // ours
+	notes     string // where reports are kept
 }
 
-func (s stage) run(ctx context.Context) (run, error) {
+// run runs the application. What it is called is the name of its report.
+func (s stage) run(ctx context.Context, called string) (run, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	dir, err := os.MkdirTemp(s.scratch, "run")
@@ -85,9 +87,9 @@ func (s stage) run(ctx context.Context) (run, error) {
 		return run{}, err
 	}
 	command := s.app.command
-	report := filepath.Join(dir, "report.json")
+	report := filepath.Join(s.notes, called+".json")
 	if s.kernstash != "" {
-		command = append([]string{s.kernstash, "run", "--quiet=false", "--json", report, "--"}, command...)
+		command = append([]string{s.kernstash, "run", "--report", "--json", report, "--"}, command...)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = work
@@ -116,6 +118,9 @@ func (s stage) run(ctx context.Context) (run, error) {
 	}
 	r.output = s.app.normal(out.Bytes())
 	if s.kernstash != "" {
+		if err := os.WriteFile(filepath.Join(s.notes, called+".stderr"), errs.Bytes(), 0o600); err != nil {
+			return r, err
+		}
 		b, err := os.ReadFile(report)
 		if err != nil {
 			return r, err
@@ -131,12 +136,29 @@ func (s stage) run(ctx context.Context) (run, error) {
 func (s stage) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, s.kernstash, "--dir", s.root, "worker", "run", "--once")
-	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(s.scratch, "home")}
-	if out, err := c.CombinedOutput(); err != nil {
+	out, err := s.command(ctx, "worker", "run", "--once").CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("worker run: %w\n%s", err, tail(out))
 	}
-	return nil
+	return os.WriteFile(filepath.Join(s.notes, "worker-after-cold"), out, 0o600)
+}
+
+// command is kernstash itself, for this row's cache.
+func (s stage) command(ctx context.Context, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, s.kernstash, append([]string{"--dir", s.root}, args...)...)
+	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(s.scratch, "home")}
+	return c
+}
+
+// stopWorker ends a worker that a warm run has left something to do, so that it is not
+// in the next row's way.
+func (s stage) stopWorker(ctx context.Context) {
+	if _, err := os.Stat(s.root); err != nil {
+		return
+	}
+	if out, err := s.command(ctx, "worker", "stop", "--timeout", "1m").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "worker stop: %v\n%s", err, tail(out))
+	}
 }
 
 func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,27 +33,54 @@ const (
 	tableEnds   = "<!-- end of table -->"
 )
 
-// writeTable puts the results in the place of the table in a document.
-func writeTable(path string, results []result) error {
+const tableHead = "| application | PoCL's cache | without the layer | PoCL's cache filled | layer, cold | layer, warm | programs | found | compiled | outputs |\n" +
+	"|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
+
+// begin returns how the row of a result begins: no other row does.
+func (r *result) begin() string { return fmt.Sprintf("| %s | %s |", r.App, onOff(r.PoCLCache)) }
+
+// row is a result as a row of the table.
+func (r *result) row() string {
+	pocl := "–"
+	if r.PoCL > 0 {
+		pocl = seconds(r.PoCL)
+	}
+	return fmt.Sprintf("%s %s | %s | %s | **%s** | %d | %d | %d | equal |\n", r.begin(),
+		seconds(r.Without), pocl, seconds(r.Cold), strings.TrimSpace(seconds(r.Warm)), r.ColdAsked, r.WarmDisk, r.WarmCompiled)
+}
+
+// writeRow puts a result into the table of a document.
+func writeRow(path string, r *result) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	before, rest, ok := strings.Cut(string(text), tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
+	table, after, ends := strings.Cut(rest, tableEnds)
 	if !ok || !ends {
 		return fmt.Errorf("%s: there is no %q … %q to write the table between", path, tableBegins, tableEnds)
 	}
-	var b strings.Builder
-	b.WriteString("| application | PoCL's cache | without the layer | PoCL's cache filled | layer, cold | layer, warm | programs | found | compiled | outputs |\n")
-	b.WriteString("|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n")
-	for _, r := range results {
-		pocl := "–"
-		if r.PoCL > 0 {
-			pocl = seconds(r.PoCL)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | **%s** | %d | %d | %d | equal |\n",
-			r.App, onOff(r.PoCLCache), seconds(r.Without), pocl, seconds(r.Cold), strings.TrimSpace(seconds(r.Warm)), r.ColdAsked, r.WarmDisk, r.WarmCompiled)
+	table = withRow(strings.TrimPrefix(table, "\n"), r)
+	return os.WriteFile(path, []byte(before+tableBegins+"\n"+table+tableEnds+after), 0o644)
+}
+
+// withRow returns a table in which a result has the place of its earlier row, else the
+// one below the rows of its application, else the last.
+func withRow(table string, r *result) string {
+	var rows []string
+	if old, ok := strings.CutPrefix(table, tableHead); ok {
+		rows = strings.SplitAfter(strings.TrimSuffix(old, "\n"), "\n")
 	}
-	return os.WriteFile(path, []byte(before+tableBegins+"\n"+b.String()+tableEnds+after), 0o644)
+	at, replaced := len(rows), 0
+	for i, row := range rows {
+		rows[i] = strings.TrimSuffix(row, "\n") + "\n"
+		switch {
+		case strings.HasPrefix(row, r.begin()):
+			at, replaced = i, 1
+		case replaced == 0 && strings.HasPrefix(row, fmt.Sprintf("| %s |", r.App)):
+			at = i + 1
+		}
+	}
+	rows = slices.Replace(rows, at, at+replaced, r.row())
+	return tableHead + strings.Join(rows, "")
 }

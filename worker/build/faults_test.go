@@ -343,6 +343,33 @@ func TestRefusedJobs(t *testing.T) {
 	}
 }
 
+// TestCompilerThatRefuses: what an application had built is tried again, by another
+// worker, before it is given up, with the reason.
+func TestCompilerThatRefuses(t *testing.T) {
+	t.Parallel()
+	s := newRoot(t)
+	j := handMade(t, "kernel void k( {", "k/64-1-1-goffs0-smallgrid")
+	add(t, s, j)
+	const reason = "the compiler refused it"
+	st := work(t, options(t, s, "builder"))
+	if len(st.Last) != 1 || st.Last[0].State != "failed" || !strings.HasPrefix(st.Last[0].Reason, reason) || st.Waiting != 1 {
+		t.Errorf("the first time: %+v", st)
+	}
+	add(t, s, j)
+	st = work(t, options(t, s, "builder"))
+	if len(st.Last) != 2 || st.Last[0].State != "refused" || !strings.HasPrefix(st.Last[0].Reason, "twice: "+reason) || st.Waiting != 0 {
+		t.Errorf("the second time: %+v", st)
+	}
+	if res, err := spool.Add(bg, s, j, nil); err != nil || res != spool.Refused {
+		t.Errorf("the third time: %v, %v", res, err)
+	}
+	st, err := worker.Ask(bg, s)
+	must(t, err)
+	if len(st.GivenUp) != 1 || st.GivenUp[0].Job != j.Name() || !strings.HasPrefix(st.GivenUp[0].Reason, "twice: "+reason) {
+		t.Errorf("who asks is told %+v", st.GivenUp)
+	}
+}
+
 // TestJobsThatAreNeverDoneGo: where workers are killed each time.
 func TestJobsThatAreNeverDoneGo(t *testing.T) {
 	t.Parallel()

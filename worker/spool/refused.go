@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -83,4 +84,38 @@ func wasRefused(ctx context.Context, s *disk.Store, dir, job string, j *Job) boo
 	}
 	known := strings.Split(string(b), "\n")
 	return !slices.ContainsFunc(j.Variants, func(v string) bool { return !slices.Contains(known, v) })
+}
+
+// Refusal is a job that was refused as a whole, and is not added again for a while.
+type Refusal struct {
+	Job    string    `json:"job"` // its name
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Refusals returns the latest jobs that were refused, the newest first, at most most.
+func Refusals(ctx context.Context, s *disk.Store, most int) ([]Refusal, error) {
+	files, err := s.SpoolFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(files, func(a, b disk.SpoolFile) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))
+	})
+	var all []Refusal
+	for _, f := range files {
+		if len(all) >= most || time.Since(f.Modified) > refusedAge {
+			break
+		}
+		if !strings.HasSuffix(f.Name, "."+refusedWord) {
+			continue
+		}
+		b, _, err := s.SpoolRead(ctx, f.Dir, f.Name, maxRefused)
+		line, _, _ := strings.Cut(string(b), "\n")
+		if reason, is := strings.CutPrefix(line, reasonMark); err == nil && is {
+			name, _ := f.Job()
+			all = append(all, Refusal{name, reason, f.Modified})
+		}
+	}
+	return all, nil
 }
