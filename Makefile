@@ -56,13 +56,30 @@ modules:
 	cd test && $(GO) vet ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
 
-test-full: drivers-test ## the longer process tests and fuzzing, after make test
-	KERNSTASH_TEST_LONG=1 $(GO) test -race -timeout 20m -count=1 ./...
-	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 ./deps
-	KERNSTASH_TEST_LONG=1 $(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
+# Each step is a target, and they run one after the other (no -j): with -k all do, whatever
+# fails before them.
+FULL = full-race full-plain full-crowd full-fuzz full-bench full-million full-applications
+.PHONY: $(FULL)
+
+test-full: $(FULL) ## the longer process tests and fuzzing, after make test
+$(FULL): drivers-test
+
+full-race: export KERNSTASH_TEST_LONG = 1
+full-race:
+	$(GO) test -race -timeout 20m -count=1 $(LONGEST) ./...
+full-plain: export KERNSTASH_TEST_LONG = 1
+full-plain:
+	$(GO) test -timeout 10m -count=1 ./deps
+full-crowd: export KERNSTASH_TEST_LONG = 1
+full-crowd:
+	$(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
+full-fuzz:
 	$(MAKE) fuzz FUZZTIME=15s
-	cd bench && $(GO) build -o ../bin/bench . && TMPDIR="$(STEADY)" ../bin/bench -check && ../bin/bench -check -only 'the same new directories'
+full-bench:
+	cd bench && $(GO) build -o ../bin/bench . && TMPDIR="$(STEADY)" ../bin/bench -check
+full-million:
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
+full-applications:
 	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all -off=false'
 
 # Where the bars of make bench are checked: in memory, if there is room. What a new directory costs

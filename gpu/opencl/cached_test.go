@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -85,7 +86,11 @@ type application struct {
 	Stats stats.Snapshot
 }
 
-func TestSecondProcessStartsWarm(t *testing.T) {
+func TestSecondProcessStartsWarm(t *testing.T) { threeProcesses(t) }
+
+// threeProcesses starts an application with an empty cache, and twice after that.
+func threeProcesses(t *testing.T) (cold, warm, again application) {
+	t.Helper()
 	root := t.TempDir()
 	if err := os.Chmod(root, 0o700); err != nil {
 		t.Fatal(err)
@@ -97,14 +102,14 @@ func TestSecondProcessStartsWarm(t *testing.T) {
 		}
 		return a
 	}
-	cold := run()
+	cold = run()
 	if n := cold.Stats.Get(stats.Builds); n != 1 {
 		t.Errorf("first process: %d builds", n)
 	}
 	if n := cold.Stats.Get(stats.Captures); n != 1 {
 		t.Errorf("first process: %d captures", n)
 	}
-	warm, again := run(), run()
+	warm, again = run(), run()
 	for _, a := range []application{warm, again} {
 		if builds, hits := a.Stats.Get(stats.Builds), a.Stats.Get(stats.DiskHits); builds != 0 || hits != 1 {
 			t.Errorf("later process: %d builds, %d disk hits", builds, hits)
@@ -113,6 +118,13 @@ func TestSecondProcessStartsWarm(t *testing.T) {
 			t.Errorf("later process: %d captures of what is stored", n)
 		}
 	}
+	return cold, warm, again
+}
+
+// A warm start takes a tenth of a cold one, at most.
+func TestTimingOfSecondProcess(t *testing.T) {
+	timing.Only(t)
+	cold, warm, again := threeProcesses(t)
 	took := min(warm.Took, again.Took)
 	t.Logf("cold %v, warm %v", cold.Took, took)
 	if took > cold.Took/10 {

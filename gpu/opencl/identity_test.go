@@ -16,6 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -262,9 +263,10 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// TestIdentifyIsQuick holds the warm start's share of finding out who compiles
-// to some milliseconds, on a busy machine too; BenchmarkIdentify has the figure.
-func TestIdentifyIsQuick(t *testing.T) {
+// TestTimingOfIdentify holds the warm start's share of finding out who compiles
+// to some milliseconds; BenchmarkIdentify has the figure.
+func TestTimingOfIdentify(t *testing.T) {
+	timing.Only(t)
 	d := device(t)
 	if _, err := d.Identify(); err != nil {
 		t.Fatal(err)
