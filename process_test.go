@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,10 @@ func child() int {
 		Device: key.Device{API: "test", Name: "slow"},
 		Compile: func(_ context.Context, r *key.Recipe) ([]byte, error) {
 			source := expand(string(r.Image.Units()[0].Code), "", includeDirs(r.Options.CompileString()))
+			if path := os.Getenv("CHILD_BUILDING"); path != "" {
+				_ = os.WriteFile(path, nil, 0o600)
+				time.Sleep(time.Hour) // until it is killed
+			}
 			time.Sleep(500 * time.Millisecond)
 			return []byte("binary of " + source), nil
 		},
@@ -162,8 +167,9 @@ func TestProcessesTogetherOnHeaders(t *testing.T) {
 func TestKilledBuilderLocksNothing(t *testing.T) {
 	t.Parallel()
 	root := newRoot(t)
-	killed, _ := startChild(t, root, "program")
-	time.Sleep(250 * time.Millisecond) // in the middle of its build
+	building := filepath.Join(t.TempDir(), "building")
+	killed, _ := startChild(t, root, "program", "CHILD_BUILDING="+building)
+	waitFor(t, "a build", func() bool { _, err := os.Stat(building); return err == nil })
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +179,7 @@ func TestKilledBuilderLocksNothing(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if d := time.Since(start); d > 10*time.Second || !strings.HasPrefix(out.String(), "compiled") {
+	if d := time.Since(start); d > 30*time.Second || !strings.HasPrefix(out.String(), "compiled") {
 		t.Errorf("after %v: %s", d, out)
 	}
 }

@@ -31,7 +31,8 @@ func TestLeaseIsAnError(t *testing.T) {
 	if _, _, err := d.Open("f"); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("open: %v, want EAGAIN", err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	// A lease is broken by force after 45 s.
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

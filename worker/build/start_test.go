@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 	add(t, s, j)
 	st.Start()
 	var ask worker.Status
-	for range 200 {
+	for range 3000 {
 		if ask, err = worker.Ask(bg, s); err != nil || ask.Running {
 			break
 		}
