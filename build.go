@@ -156,7 +156,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !u.key.IsZero() {
+	if !u.key.IsZero() && !x.delegates(u.job) { // whose headers are stored with the recipe
 		c.keepHeaders(u.tracked)
 	}
 	if explain {

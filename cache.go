@@ -115,12 +115,15 @@ func (c *Cache) Stats() stats.Snapshot {
 // stored, at most for timeout. False: something was still under way. Captures
 // wait for a pause in the launches, so Flush may too.
 func (c *Cache) Flush(timeout time.Duration) bool {
-	deadline := time.Now().Add(timeout)
+	return c.flush(time.Now().Add(timeout), c.storer.flush)
+}
+
+func (c *Cache) flush(deadline time.Time, stored func(time.Time) bool) bool {
 	captured := true
 	for _, x := range c.openContexts() {
 		captured = x.flush(deadline) && captured
 	}
-	return c.storer.flush(deadline) && captured
+	return stored(deadline) && captured
 }
 
 func (c *Cache) openContexts() []contextCloser {

@@ -3,6 +3,7 @@ package kernstash
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
@@ -22,6 +23,12 @@ func (c *Cache) KeepStats() {
 	if c.writes() {
 		c.keepStats()
 	}
+}
+
+// FlushArtifacts is Flush, but for the contents of header files: an artifact is good
+// without them.
+func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
+	return c.flush(time.Now().Add(timeout), c.storer.flushArtifacts)
 }
 
 // Writes says whether there is a disk tier that may be written, so that artifacts

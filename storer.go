@@ -46,17 +46,32 @@ func (w *storing) size() int64 {
 	return n
 }
 
+// ofHeaders says whether there is nothing to it but contents of header files.
+func (w *storing) ofHeaders() bool {
+	return w.entry == nil && w.manifest == nil && w.ahead == nil
+}
+
+// ofArtifact says whether an artifact is stored, or got ready for.
+func (w *storing) ofArtifact() bool { return w.entry != nil || w.ahead != nil }
+
 // storer writes artifacts in the background, so that nobody who asked for a
 // program waits for the disk. Its goroutine lives only while there is work.
+//
+// Contents of header files come last, a few at a time: of a library they are a thousand
+// files, which may take longer than to compile, and a process that ends then is to have
+// stored its artifact. That is good without them.
 type storer struct {
 	c *Cache
 
-	mu      sync.Mutex
-	queue   []storing
-	bytes   int64
-	running bool
-	closed  bool
-	idle    *sync.Cond
+	mu        sync.Mutex
+	queue     []storing
+	later     []storing // of header files
+	bytes     int64     // of both
+	artifacts int       // queued or being written, with what is done ahead of them
+	prompt    bool      // something is being written that is not of header files
+	running   bool
+	closed    bool
+	idle      *sync.Cond // nothing is left, or nothing but header files
 }
 
 func newStorer(c *Cache) *storer {
@@ -73,10 +88,24 @@ func (s *storer) add(w storing) {
 		s.drop(w)
 		return
 	}
-	s.queue = append(s.queue, w)
 	s.bytes += w.size()
-	for s.bytes > maxPending && len(s.queue) > 1 {
-		s.drop(s.pop())
+	if w.ofHeaders() {
+		s.later = append(s.later, w)
+	} else {
+		s.queue = append(s.queue, w)
+	}
+	if w.ofArtifact() {
+		s.artifacts++
+	}
+	for s.bytes > maxPending && len(s.later)+len(s.queue) > 1 {
+		if len(s.later) > 0 {
+			s.bytes -= s.later[0].size()
+			s.later = s.later[1:]
+			continue
+		}
+		old := s.pop()
+		s.drop(old)
+		s.through(old)
 	}
 	if !s.running {
 		s.running = true
@@ -87,7 +116,7 @@ func (s *storer) add(w storing) {
 // addIfIdle queues what is of use only if it is done at once, and says whether it did.
 func (s *storer) addIfIdle(w storing) bool {
 	s.mu.Lock()
-	idle := !s.running
+	idle := s.artifacts == 0
 	s.mu.Unlock()
 	if idle {
 		s.add(w)
@@ -103,6 +132,38 @@ func (s *storer) pop() storing {
 	return w
 }
 
+// through counts an artifact that is written, or was dropped.
+func (s *storer) through(w storing) {
+	if w.ofArtifact() {
+		s.artifacts--
+	}
+}
+
+// headersAtOnce is how many header files are written before it is looked whether
+// something else is to be.
+const headersAtOnce = 8
+
+// popHeaders returns a few header files.
+func (s *storer) popHeaders() storing {
+	first := &s.later[0]
+	if len(first.headers) <= headersAtOnce {
+		w := *first
+		s.later = s.later[1:]
+		s.bytes -= w.size()
+		return w
+	}
+	few := storing{headers: make(map[key.Digest][]byte, headersAtOnce)}
+	for d, content := range first.headers {
+		if len(few.headers) == headersAtOnce {
+			break
+		}
+		few.headers[d] = content
+		delete(first.headers, d)
+	}
+	s.bytes -= few.size()
+	return few
+}
+
 func (s *storer) drop(w storing) {
 	if w.entry != nil && w.entry.Artifact != nil {
 		s.c.stats.Add(stats.DiskPutsDropped, 1)
@@ -115,11 +176,21 @@ func (s *storer) drop(w storing) {
 
 func (s *storer) run() {
 	s.mu.Lock()
-	for len(s.queue) > 0 {
-		w := s.pop()
+	for len(s.queue)+len(s.later) > 0 {
+		s.prompt = len(s.queue) > 0
+		var w storing
+		if s.prompt {
+			w = s.pop()
+		} else {
+			w = s.popHeaders()
+		}
 		s.mu.Unlock()
 		s.store(w)
 		s.mu.Lock()
+		s.through(w)
+		if s.prompt = false; len(s.queue) == 0 {
+			s.idle.Broadcast()
+		}
 	}
 	s.running = false
 	s.idle.Broadcast()
@@ -201,8 +272,18 @@ func (s *storer) nearest(ctx context.Context, w storing) (disk.Difference, error
 	return s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
 }
 
-// flush waits until the queue is empty or deadline; true: it is empty.
+// flush waits until nothing is left or deadline; true: nothing is.
 func (s *storer) flush(deadline time.Time) bool {
+	return s.await(deadline, func() bool { return !s.running })
+}
+
+// flushArtifacts is flush for all but header files.
+func (s *storer) flushArtifacts(deadline time.Time) bool {
+	return s.await(deadline, func() bool { return len(s.queue) == 0 && !s.prompt })
+}
+
+// await waits until there is no more, or deadline, and returns which.
+func (s *storer) await(deadline time.Time, done func() bool) bool {
 	timer := time.AfterFunc(time.Until(deadline), func() {
 		s.mu.Lock() // else the signal may come between a waiter's look and its wait
 		defer s.mu.Unlock()
@@ -211,10 +292,10 @@ func (s *storer) flush(deadline time.Time) bool {
 	defer timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.running && time.Now().Before(deadline) {
+	for !done() && time.Now().Before(deadline) {
 		s.idle.Wait()
 	}
-	return !s.running
+	return done()
 }
 
 // close writes what is queued until deadline, and returns how many artifacts
@@ -226,11 +307,13 @@ func (s *storer) close(deadline time.Time) (dropped int) {
 	s.closed = true
 	for len(s.queue) > 0 {
 		w := s.pop()
+		s.through(w)
 		if s.drop(w); w.entry != nil && w.entry.Artifact != nil {
 			dropped++
 		}
 	}
-	if s.running {
+	s.later = nil
+	if s.prompt {
 		dropped++ // one is being written still
 	}
 	return dropped

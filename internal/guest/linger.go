@@ -12,6 +12,10 @@ const (
 	lingerFirst = 20 * time.Millisecond  // in the life of a process, whatever its builds took
 	lingerShare = 50                     // and by one part in so many of what they took
 	lingerMost  = 100 * time.Millisecond // at once
+
+	// lingerHeaders is for contents of header files, once all else is stored. They are
+	// written while the compiler is busy, and only building again needs them.
+	lingerHeaders = 5 * time.Millisecond
 )
 
 // allowance is what a process may still be delayed by.
@@ -56,11 +60,12 @@ func (g *Guest) Linger(took time.Duration, through <-chan struct{}, then func())
 		defer close(stored)
 		<-through
 		_ = g.Guard(func() error {
-			g.Cache.Flush(lingerMost)
+			g.Cache.FlushArtifacts(lingerMost)
 			if then != nil {
 				then()
 			}
 			g.Cache.KeepStats()
+			g.Cache.Flush(lingerHeaders)
 			return nil
 		})
 	}()
