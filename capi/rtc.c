@@ -19,19 +19,20 @@ void ksr_go_passed(void *call);
 static uint32_t begin(const ksr_request *request, ksr_reply *reply)
 {
 	struct ksr_begin_call c = {.request = request, .reply = reply};
-	struct timespec pause = {0, 500000};
+	struct timespec pause = {0, 100000};
 
 	if (!reply)
 		return KSR_PASS;
 	memset(reply, 0, sizeof *reply);
 	if (!request || !ks_enter(ksr_go_begin, &c))
 		return KSR_PASS;
-	/* It waits here, since signals of the host are held back in Go: for another thread,
-	 * or another process, to have compiled the same. */
+	/* It waits here, since signals of the host are held back in Go: for header files to
+	 * be scanned, or for another thread, or another process, to have compiled the same.
+	 * What comes of the last pause delays the host, so it is a small part of them all. */
 	while (c.pending) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 10000000)
-			pause.tv_nsec += pause.tv_nsec / 2;
+			pause.tv_nsec += pause.tv_nsec / 24;
 		if (!ks_enter(ksr_go_wait, &c))
 			return KSR_PASS;
 	}
