@@ -1,4 +1,3 @@
-// Package pty opens pseudo-terminals, for tests of what people see and send.
 package pty
 
 import (
