@@ -76,7 +76,9 @@ full-crowd:
 full-fuzz:
 	$(MAKE) fuzz FUZZTIME=15s
 full-bench:
-	cd bench && $(GO) build -o ../bin/bench . && TMPDIR="$(STEADY)" ../bin/bench -check
+	cd bench && $(GO) build -o ../bin/bench .
+	cd bench && TMPDIR="$(STEADY)" ../bin/bench -check
+	cd bench && ../bin/bench -check -only 'the same new directories'
 full-million:
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
 full-applications:
