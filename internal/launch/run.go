@@ -188,16 +188,14 @@ func (r *runner) tell(o *Options, end supervise.End, start time.Time) {
 		out.Signal = sig.String()
 	}
 	s := takeReport(r.report, r.outer)
-	dir := r.written(s)
-	if dir != "" {
-		explain(s, dir, start)
+	kept := r.written(s)
+	if kept != nil {
+		explain(s, kept.Dir, start)
+		out.Warning = warning(kept, s)
 	}
 	out.fill(s)
 	if out.Note == "" {
 		out.Note = out.why(r.target)
-	}
-	if dir != "" && full(dir) {
-		out.Warning = fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", dir)
 	}
 	if r.json != nil {
 		if err := writeJSON(r.json, out); err != nil {
@@ -212,17 +210,34 @@ func (r *runner) tell(o *Options, end supervise.End, start time.Time) {
 	r.startWorker()
 }
 
-// written returns the directory in which programs were to be kept that were compiled, ""
+// written returns the settings by which programs were to be kept that were compiled, nil
 // where none were.
-func (r *runner) written(s *runlog.Summary) string {
+func (r *runner) written(s *runlog.Summary) *settings.Settings {
 	if s.Outcomes.Compiled == 0 {
-		return ""
+		return nil
 	}
 	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
-	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly {
-		return ""
+	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" {
+		return nil
 	}
-	return in.Dir
+	return in
+}
+
+// warning says why what was compiled may not be kept, "" if it may.
+func warning(in *settings.Settings, s *runlog.Summary) string {
+	if full(in.Dir) {
+		return fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", in.Dir)
+	}
+	quick := 0
+	for _, p := range s.Programs {
+		if p.Outcome == runlog.Compiled && p.Spent < time.Duration(p.Requests)*in.MinBuildTime {
+			quick += p.Requests
+		}
+	}
+	if quick > 0 {
+		return fmt.Sprintf("%d of what was compiled took less than the setting min-build-time says, %v: it may not have been kept", quick, in.MinBuildTime)
+	}
+	return ""
 }
 
 type textBuffer []byte

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"cmp"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,13 +25,21 @@ const (
 	refusedFor   = 14 * 24 * time.Hour     // as long as a job is not taken again
 	gaveUp       = "a worker gave it up"   // and the reason
 	notYet       = "it waits for a worker" // since an earlier run
+	notDone      = "a worker has not done it yet"
+	maxNote      = 256 << 10
 )
 
 // explain replaces the reason of programs that were compiled because the worker, whose
 // work they are, has not done it. begun is when the run began: what was left to the
 // worker since is no reason for it.
 func explain(s *runlog.Summary, root string, begun time.Time) {
-	why := spooled(filepath.Join(root, ".meta", "spool"), begun)
+	meta := filepath.Join(root, ".meta")
+	why := spooled(filepath.Join(meta, "spool"), begun)
+	for key, reason := range failed(filepath.Join(meta, "worker")) {
+		if why[key] == notYet {
+			why[key] = notDone + ": " + reason
+		}
+	}
 	if len(why) == 0 {
 		return
 	}
@@ -81,6 +91,33 @@ func spooled(dir string, begun time.Time) map[string]string {
 					why[key] = strings.TrimSuffix(gaveUp+": "+reason, ": ")
 				}
 			}
+		}
+	}
+	return why
+}
+
+// failed says, by the short form of keys, why the last workers did not do a job that they
+// kept: what they said of themselves, the latest first.
+func failed(note string) map[string]string {
+	f, err := os.Open(note)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var said struct {
+		Last []struct{ Job, State, Reason string } `json:"last"`
+	}
+	if json.NewDecoder(io.LimitReader(f, maxNote)).Decode(&said) != nil {
+		return nil
+	}
+	why, seen := make(map[string]string), make(map[string]bool)
+	for _, e := range said.Last {
+		if len(e.Job) < spoolDigits || seen[e.Job] {
+			continue
+		}
+		seen[e.Job] = true
+		if e.Reason != "" && (e.State == "failed" || e.State == "elsewhere") {
+			why[e.Job[:shortDigits]] = e.Reason
 		}
 	}
 	return why

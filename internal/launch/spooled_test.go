@@ -38,8 +38,16 @@ func TestExplain(t *testing.T) {
 	file("6", ".capture.refused", "# ", before)
 	file("7", ".capture.refused", "# it was built by another driver since", before)
 
-	s := &runlog.Summary{Compiles: []runlog.Count{{What: "nothing near it", N: 7}, {What: "miss.digest", N: 1}}}
-	for _, digit := range strings.Split("1 2 3 4 5 6", " ") {
+	file("8", ".capture", "", before)
+	note := `{"last":[{"job":"` + strings.Repeat("8", 32) + `.capture","state":"elsewhere","reason":"no such device here"},` +
+		`{"job":"` + strings.Repeat("8", 32) + `.capture","state":"failed","reason":"an earlier one"},` +
+		`{"job":"` + strings.Repeat("1", 32) + `.capture","state":"failed","reason":"signal: killed"},{"job":"x","state":"failed","reason":"x"}]}`
+	if err := os.WriteFile(filepath.Join(root, ".meta/worker"), []byte(note), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	s := &runlog.Summary{Compiles: []runlog.Count{{What: "nothing near it", N: 8}, {What: "miss.digest", N: 1}}}
+	for _, digit := range strings.Split("1 2 3 4 5 6 8", " ") {
 		s.Programs = append(s.Programs, runlog.Program{
 			Key: strings.Repeat(digit, 12), Outcome: runlog.Compiled, Reason: "miss.absent", Nearest: "nothing near it", Requests: 1,
 		})
@@ -56,7 +64,7 @@ func TestExplain(t *testing.T) {
 	}
 	want := []string{
 		"a worker gave it up: twice: signal: killed", "nothing near it", "it waits for a worker", "nothing near it",
-		"nothing near it", "a worker gave it up", "", "",
+		"nothing near it", "a worker gave it up", "a worker has not done it yet: no such device here", "", "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -65,6 +73,7 @@ func TestExplain(t *testing.T) {
 		{What: "nothing near it", N: 3},
 		{What: "a worker gave it up: twice: signal: killed", N: 2},
 		{What: "a worker gave it up", N: 1},
+		{What: "a worker has not done it yet: no such device here", N: 1},
 		{What: "it waits for a worker", N: 1},
 		{What: "miss.digest", N: 1},
 	}
