@@ -130,7 +130,7 @@ bench: ## what the cache costs, as ratios in one run, beside other caches; ≤ 3
 
 APPS ?=
 APPFLAGS ?= -write ../docs
-applications: build lib ## unchanged applications: the same output, and a warm second start; ≤ 20 minutes
+applications: build lib ## unchanged applications: the same output, and a warm second start; ≤ 25 minutes
 	cd test && $(GO) run ./applications -bin ../$(BIN) $(APPFLAGS) $(APPS)
 
 replay: ## what each eviction policy saves, on recorded and made-up traces of requests

@@ -27,6 +27,14 @@ type application struct {
 	// rates, names of temporary files.
 	varies []change
 
+	// warmRuns is how often its warm start is measured, 0: warmRuns. long says that it
+	// is run only where that is asked for.
+	warmRuns int
+	long     bool
+
+	// uncacheable is how many of its programs the cache does not keep, with the reason.
+	uncacheable int
+
 	// builds says that it builds programs; else what is shown is that it is
 	// not disturbed.
 	builds bool
@@ -44,8 +52,9 @@ func (a *application) normal(output []byte) string {
 	return text
 }
 
+const python = "/usr/bin/python3" // Debian's packages are for Debian's
+
 func applications(testdata string) []application {
-	python := "/usr/bin/python3" // Debian's packages are for Debian's
 	return []application{
 		{
 			name: "clinfo", debian: "clinfo", needs: []string{"/usr/bin/clinfo"},
@@ -71,6 +80,8 @@ func applications(testdata string) []application {
 			command: []string{python, filepath.Join(testdata, "arrays.py")},
 			env:     []string{"PYOPENCL_NO_CACHE=1"}, // its own cache keeps binaries
 		},
+		pyopenclTests("pyopencl's tests", false, "wrapper", "enqueue_copy", "arrays_in_structs", "clrandom"),
+		pyopenclTests("pyopencl's long tests", true, "clmath", "algorithm", "array"),
 		{
 			name: "ffmpeg, three filters", debian: "ffmpeg", needs: []string{"/usr/bin/ffmpeg"}, builds: true,
 			command: []string{

@@ -27,6 +27,7 @@ func show(ctx context.Context) error {
 	need := flag.String("need", "", "applications that must be installed, separated by `,`; \"all\"")
 	off := flag.Bool("off", true, "also with PoCL's own cache off")
 	on := flag.Bool("on", true, "also with PoCL's own cache on")
+	long := flag.Bool("long", false, "also those that take many minutes")
 	asJSON := flag.Bool("json", false, "print JSON")
 	write := flag.String("write", "", "write each row, when it is measured, into the table of APPLICATIONS.md in this `directory`; rows that are not measured stay")
 	flag.Parse()
@@ -55,6 +56,9 @@ func show(ctx context.Context) error {
 	failed := false
 	for _, a := range applications(testdata) {
 		if flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(s string) bool { return strings.Contains(a.name, s) }) {
+			continue
+		}
+		if a.long && !*long {
 			continue
 		}
 		if at := missing(a.needs); at != "" {
