@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -22,11 +23,11 @@ func newTracer(set *settings.Settings, to *slog.Logger) (tracer, io.Closer) {
 	}
 	var file io.Closer
 	if to == nil {
-		out := io.Writer(os.Stderr)
+		out := io.Writer(standardError{})
 		if set.TraceFile != "" {
 			f, err := openTrace(set.TraceFile)
 			if err != nil {
-				fmt.Fprintf(os.Stderr, "kernstash: trace goes to standard error: %v\n", err)
+				fmt.Fprintf(standardError{}, "kernstash: trace goes to standard error: %v\n", err)
 			} else {
 				out, file = f, f
 			}
@@ -45,6 +46,19 @@ func newTracer(set *settings.Settings, to *slog.Logger) (tracer, io.Closer) {
 		t.keys = to.With("tier", "keys")
 	}
 	return t, file
+}
+
+// standardError is where the trace goes if no file is named. A write of os.Stderr ends the
+// program, or the host, where nobody reads any more.
+type standardError struct{}
+
+func (standardError) Write(b []byte) (int, error) {
+	for {
+		n, err := syscall.Write(syscall.Stderr, b)
+		if err != syscall.EINTR {
+			return max(n, 0), err
+		}
+	}
 }
 
 // warn tells of something that is not as it should be, if anything is traced.

@@ -138,6 +138,28 @@ struct call {
 	void *arg;
 };
 
+/* What a write of ours sends to the thread that writes: a file is at the limit of the
+ * process (RLIMIT_FSIZE), or nobody reads a pipe any more. The host would be ended by it,
+ * and has written nothing. */
+static void drop_own(const sigset_t *mask)
+{
+	static const int own[] = {SIGXFSZ, SIGPIPE};
+	const struct timespec now = {0, 0};
+	sigset_t pending;
+
+	if (sigpending(&pending) != 0)
+		return;
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+		sigset_t one;
+		/* What the host holds back may have been pending before. */
+		if (sigismember(&pending, own[i]) != 1 || sigismember(mask, own[i]) != 0)
+			continue;
+		sigemptyset(&one);
+		sigaddset(&one, own[i]);
+		sigtimedwait(&one, NULL, &now);
+	}
+}
+
 static void *on_thread(void *p)
 {
 	struct call *c = p;
@@ -174,6 +196,7 @@ bool ks_enter(void (*go)(void *), void *arg)
 		go(arg);
 	else
 		done = elsewhere(go, arg);
+	drop_own(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	pthread_setcancelstate(cancel, NULL);
 	return done;

@@ -73,6 +73,18 @@ func TestHostPipes(t *testing.T) {
 	}
 }
 
+// What the library writes for people ends nobody: neither at the limit of a file's length,
+// nor where nobody reads standard error.
+func TestHostWrites(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	report := filepath.Join(h.dir, "report")
+	if err := os.WriteFile(report, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.run("writes", "KERNSTASH_REPORT="+report, "KERNSTASH_TRACE=all")
+}
+
 // The host's handlers, without a stack of their own, never run on a stack of Go
 // code; what it blocks stays as it was.
 func TestHostSignals(t *testing.T) {

@@ -144,6 +144,42 @@ void pipes(void)
 	CHECK(write(ends[1], "x", 1) < 0);
 }
 
+/* What the library writes for people meets a limit, or a reader that has gone: that is no
+ * reason to end the process. A signal that the host holds back stays for it. */
+void writes(void)
+{
+	struct rlimit none = {0, 0};
+	kernstash_cache *cache = open_cache();
+	kernstash_device *device = open_device(cache);
+	kernstash_lookup *l;
+	sigset_t pipe_alone, pending;
+	int ends[2];
+
+	CHECK(pipe(ends) == 0 && close(ends[0]) == 0 && dup2(ends[1], 2) == 2);
+	CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
+	for (int i = 0; i < 3; i++) {
+		l = open_lookup(device, "program");
+		OK(kernstash_lookup_int(l, i));
+		if (!kernstash_lookup_found(l)) {
+			OK(kernstash_lookup_set(l, "x", 1));
+			kernstash_lookup_populate(l);
+		}
+		kernstash_lookup_close(l);
+		l = open_lookup(device, "built");
+		OK(kernstash_lookup_int(l, i));
+		OK(kernstash_lookup_get_or_build(l, quick, NULL));
+		kernstash_lookup_close(l);
+	}
+	sigemptyset(&pipe_alone);
+	sigaddset(&pipe_alone, SIGPIPE);
+	CHECK(pthread_sigmask(SIG_BLOCK, &pipe_alone, NULL) == 0);
+	CHECK(write(ends[1], "x", 1) < 0);
+	counter(cache, "disk.hits");
+	CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1);
+	kernstash_device_close(device);
+	OK(kernstash_close(cache));
+}
+
 /* Handlers of the host's, set before and after the library came, without a stack of
  * their own: they never run on the small stacks of Go code. */
 static atomic_long on_ours, elsewhere;
