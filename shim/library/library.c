@@ -44,7 +44,9 @@ void report(const char *event, const char *name, const char *value)
 	/* Whoever made the file removes it when nobody is to write any more. */
 	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
 	struct stat is;
-	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode))) {
+	struct rlimit most; /* a write beyond it ends the process */
+	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || getrlimit(RLIMIT_FSIZE, &most) != 0 ||
+			(rlim_t)is.st_size + (rlim_t)n > most.rlim_cur)) {
 		close(fd);
 		fd = -1;
 	}

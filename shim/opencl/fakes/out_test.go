@@ -47,6 +47,20 @@ func TestStaysOut(t *testing.T) {
 	}
 }
 
+// A report that has reached what the process may write is not written to: the write would end
+// the process.
+func TestReportAtTheLimit(t *testing.T) {
+	t.Parallel()
+	stress := stage.Program(t, "stress")
+	for _, library := range []string{"/nonexistent/libkernstash.so.1", cbuild.Library(t).Library} {
+		s := stage.New(t, stage.Fake)
+		r := s.MustRun(t, []string{"KERNSTASH_LIBRARY=" + library}, "/bin/sh", "-c", "ulimit -f 0; exec "+stress+" first")
+		if r.Report != "" {
+			t.Errorf("report: %s", r.Report)
+		}
+	}
+}
+
 // The library is opened by the first build: an application that builds nothing
 // does not pay for it, and a child of a parent that has built nothing may cache.
 func TestOpenedByTheFirstBuild(t *testing.T) {
