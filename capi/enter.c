@@ -92,6 +92,7 @@ __attribute__((constructor(101))) static void before_go(void)
 			loaded_fallback = 0; /* better of no use than a child that hangs */
 	}
 	set_held();
+	ks_note_main();
 	pthread_sigmask(SIG_BLOCK, &held, &mask_of_host);
 	ks_look_for_room();
 }
@@ -122,6 +123,7 @@ static bool has_stack(void)
 		void *low;
 		size_t size;
 		stack.low = 1;
+		ks_note_main();
 		if (pthread_getattr_np(pthread_self(), &a) == 0) {
 			if (pthread_attr_getstack(&a, &low, &size) == 0) {
 				stack.low = (uintptr_t)low;

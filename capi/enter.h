@@ -28,4 +28,9 @@ bool ks_enter(void (*go)(void *), void *arg);
  * not be told so. */
 bool ks_first_stack(uintptr_t *low, uintptr_t *high);
 
+/* Notes a thread of Go's runtime that begins (1) or ends (-1), and the main thread, if this
+ * is it: see last_thread.c. */
+void ks_go_thread(int more);
+void ks_note_main(void);
+
 #endif

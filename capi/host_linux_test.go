@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
 )
@@ -70,6 +71,19 @@ func TestHostPipes(t *testing.T) {
 	h := newHost(t, cbuild.Library(t).Compile(t, parts))
 	if out, err := h.command("pipes").CombinedOutput(); signalOf(err) != syscall.SIGPIPE {
 		t.Errorf("%v, want SIGPIPE: %q", err, out)
+	}
+}
+
+// A process whose main thread ends by pthread_exit ends with its last thread, although Go's
+// never end.
+func TestHostMainEnds(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	cmd := h.command("main_ends")
+	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "last\n" {
+		t.Errorf("%v: %q", err, out)
 	}
 }
 

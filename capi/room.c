@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "enter.h"
 #include "kernstash.h"
 
 /* What Go's runtime writes to, and the stacks of its threads, take by far less. */
@@ -121,6 +122,8 @@ void __wrap_x_cgo_sys_thread_create(void *(*function)(void *), void *argument)
 		return;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	no_room = pthread_create(&thread, &attributes, function, argument) != 0;
+	if (!no_room)
+		ks_go_thread(1);
 	pthread_attr_destroy(&attributes);
 }
 

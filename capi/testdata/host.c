@@ -144,6 +144,30 @@ void pipes(void)
 	CHECK(write(ends[1], "x", 1) < 0);
 }
 
+/* The main thread ends alone; the process ends with its last thread. */
+static void *outlives(void *device)
+{
+	struct timespec t = {0, 100000000};
+	nanosleep(&t, NULL);
+	kernstash_lookup *l = open_lookup(device, "program");
+	CHECK(kernstash_lookup_found(l));
+	kernstash_lookup_close(l);
+	printf("last\n");
+	return NULL;
+}
+
+void main_ends(void)
+{
+	kernstash_device *device = open_device(open_cache());
+	kernstash_lookup *l = open_lookup(device, "program");
+	pthread_t t;
+
+	populate(l, "x");
+	kernstash_lookup_close(l);
+	CHECK(pthread_create(&t, NULL, outlives, device) == 0);
+	pthread_exit(NULL);
+}
+
 /* What the library writes for people meets a limit, or a reader that has gone: that is no
  * reason to end the process. A signal that the host holds back stays for it. */
 void writes(void)

@@ -1,0 +1,79 @@
+//go:build linux && cgo
+
+#define _GNU_SOURCE
+#include "enter.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A process whose main thread ends by pthread_exit ends with its last thread. Go's threads
+ * never end, and hold back the signals that could end the process. So when the main thread
+ * ends that way, a thread is made that ends the process when only Go's are left. */
+
+static atomic_int gos; /* threads of Go's runtime */
+
+void ks_go_thread(int more)
+{
+	atomic_fetch_add(&gos, more);
+}
+
+/* How many threads there are, the main one included, though it has ended; 0: nobody knows. */
+static int threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	if (d == NULL)
+		return 0;
+	while ((e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+static void *watch(void *unused)
+{
+	struct timespec pause = {0, 10 * 1000000};
+	int n;
+
+	(void)unused;
+	while ((n = threads()) > 0 && n != atomic_load(&gos) + 2) { /* the main thread and this one */
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 500 * 1000000)
+			pause.tv_nsec += pause.tv_nsec / 8;
+	}
+	if (n > 0)
+		exit(0); /* as the C library does in the last thread */
+	return NULL;
+}
+
+static void main_ends(void *unused)
+{
+	pthread_attr_t a;
+	pthread_t t;
+
+	(void)unused;
+	if (!ks_usable() || pthread_attr_init(&a) != 0)
+		return;
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_create(&t, &a, watch, NULL);
+	pthread_attr_destroy(&a);
+}
+
+void ks_note_main(void)
+{
+	static pthread_key_t key;
+	static bool made; /* by the main thread, of which there is one */
+
+	if (syscall(SYS_gettid) != getpid() || made)
+		return;
+	made = pthread_key_create(&key, main_ends) == 0;
+	if (made)
+		pthread_setspecific(key, &key);
+}
