@@ -72,8 +72,12 @@ func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
 	return c.disk, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
 }
 
-// Forget lets go of the artifacts that Glance keeps, for a process that is quiet.
-func (c *Cache) Forget() { c.recent.clear() }
+// Forget lets go of the artifacts that Glance keeps, and of the images that are kept to be
+// compared with, for a process that is quiet.
+func (c *Cache) Forget() {
+	c.recent.clear()
+	scanned.forget()
+}
 
 // Warn tells the trace of something that is not as it should be.
 func (c *Cache) Warn(msg string, args ...any) { c.trace.warn(msg, args...) }

@@ -54,7 +54,7 @@ func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error)
 // NewImageSet returns the image of several units that are compiled each and
 // linked together, in any order.
 func NewImageSet(units ...key.Unit) (*Image, error) {
-	img, err := key.NewImageSet(units...)
+	img, err := scanned.image(units)
 	if err != nil {
 		return nil, err
 	}

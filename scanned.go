@@ -1,6 +1,7 @@
 package kernstash
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/kernstash/kernstash/deps"
@@ -13,8 +14,10 @@ import (
 var scanned scans
 
 type scans struct {
-	mu  sync.Mutex
-	all map[key.Digest]finding
+	mu     sync.Mutex
+	all    map[key.Digest]finding
+	images [imagesKept]*key.Image // the last ones of one unit without headers
+	next   int                    // the oldest of them
 }
 
 type finding struct {
@@ -23,9 +26,54 @@ type finding struct {
 }
 
 const (
-	scansKept = 64
-	scanLeast = 2 << 10 // bytes of code; less is scanned as fast
+	scansKept  = 64
+	scanLeast  = 2 << 10  // bytes of code; less is scanned, and hashed, as fast
+	imagesKept = 4        // for some time
+	imageMost  = 64 << 10 // bytes of code in one of them
 )
+
+// image is key.NewImageSet. For the code of one of the last images it returns that very
+// image: comparing takes a twentieth of copying and hashing.
+func (s *scans) image(units []key.Unit) (*key.Image, error) {
+	keep := len(units) == 1 && len(units[0].Headers) == 0 &&
+		len(units[0].Code) >= scanLeast && len(units[0].Code) <= imageMost
+	if keep {
+		if img := s.keptImage(&units[0]); img != nil {
+			return img, nil
+		}
+	}
+	img, err := key.NewImageSet(units...)
+	if err == nil && keep {
+		s.mu.Lock()
+		s.images[s.next] = img
+		s.next = (s.next + 1) % imagesKept
+		s.mu.Unlock()
+	}
+	return img, err
+}
+
+// keptImage returns the image that is kept of a unit; nil: none is.
+func (s *scans) keptImage(u *key.Unit) *key.Image {
+	s.mu.Lock()
+	images := s.images
+	s.mu.Unlock()
+	for _, img := range images {
+		if img == nil {
+			continue
+		}
+		if of := &img.Units()[0]; of.Kind == u.Kind && bytes.Equal(of.Code, u.Code) {
+			return img
+		}
+	}
+	return nil
+}
+
+// forget lets the images go.
+func (s *scans) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.images = [imagesKept]*key.Image{}
+}
 
 // unit is deps.ScanUnit of the i-th unit.
 func (s *scans) unit(img *key.Image, i int) finding {
