@@ -12,12 +12,8 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// native is what the core holds for a live program: what whoever asks for the same
-// program at the same time is served with.
-type native struct {
-	job      kernstash.Job
-	artifact *store.Artifact // nil: there is none
-}
+// native is what the core holds for a live program.
+type native = guest.Native
 
 // core is the core's context of a device.
 type core = guest.Core[*native]
@@ -90,7 +86,7 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
-	return &native{job, a}, nil
+	return &native{Job: job, Artifact: a}, nil
 }
 
 // Build has the program built.
@@ -103,5 +99,5 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	return &native{job, a}, a, nil
+	return &native{Job: job, Artifact: a}, a, nil
 }

@@ -53,13 +53,13 @@ func (t *Ticket) share(ctx context.Context, p *kernstash.Program[*native, struct
 	if err != nil {
 		return err
 	}
-	if n.artifact == nil {
+	if n.Artifact == nil {
 		return fmt.Errorf("%w: another thread built it for itself", kernstash.ErrNotCacheable)
 	}
-	if err := t.restore(ctx, n.artifact); err != nil {
+	if err := t.restore(ctx, n.Artifact); err != nil {
 		return err
 	}
-	t.l.door.Shared(n.job, n.artifact)
+	t.l.door.Shared(n.Job, n.Artifact)
 	return nil
 }
 

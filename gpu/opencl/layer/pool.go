@@ -15,12 +15,8 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// native is what the core holds for a live program: what whoever asks for the
-// same program at the same time is served with.
-type native struct {
-	job      kernstash.Job
-	artifact *store.Artifact // nil: there is none, or not yet
-}
+// native is what the core holds for a live program.
+type native = guest.Native
 
 // core is the core's context of a set of devices.
 type core = guest.Core[*native]
@@ -156,7 +152,7 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 	if built != nil {
 		a = built // it was built after all
 	}
-	return &native{job, a}, nil
+	return &native{Job: job, Artifact: a}, nil
 }
 
 // Build has the program built. Where nothing is stored of that here nobody else is
@@ -173,11 +169,11 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 		if err := t.stepAlone(job); err != nil {
 			return nil, nil, fmt.Errorf("build program: %w", err)
 		}
-		return &native{job, nil}, nil, nil
+		return &native{Job: job}, nil, nil
 	}
 	a, err := t.step(ctx, job, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	return &native{job, a}, a, nil
+	return &native{Job: job, Artifact: a}, a, nil
 }

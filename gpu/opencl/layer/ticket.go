@@ -185,7 +185,7 @@ func (t *Ticket) missing(p *kernstash.Program[*native, struct{}]) map[*native]bo
 	defer t.mu.Unlock()
 	units := make(map[*native]bool)
 	for d := range t.pool.devices {
-		if n, err := p.Native(d); err == nil && !t.stepped[n.job.Devices[0]] {
+		if n, err := p.Native(d); err == nil && !t.stepped[n.Job.Devices[0]] {
 			units[n] = true
 		}
 	}
@@ -198,7 +198,7 @@ func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 	for n := range units {
 		go func() {
 			errs <- t.l.door.Guard(func() error {
-				_, err := t.step(ctx, n.job, n.artifact)
+				_, err := t.step(ctx, n.Job, n.Artifact)
 				return err
 			})
 		}()
@@ -211,8 +211,8 @@ func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 		return all
 	}
 	for n := range units {
-		if n.artifact != nil { // else it was built
-			t.l.door.Shared(n.job, n.artifact)
+		if n.Artifact != nil { // else it was built
+			t.l.door.Shared(n.Job, n.Artifact)
 		}
 	}
 	return nil

@@ -13,13 +13,8 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// native is what the core holds for a live program: what whoever asks for the same
-// program at the same time is served with.
-type native struct {
-	job      kernstash.Job
-	artifact *store.Artifact // nil: there is none
-	output   *rtc.Output
-}
+// native is what the core holds for a live program.
+type native = guest.Native
 
 // pool is a library with a directory of programs' names, the core's context of it,
 // and its Runtime. It lives as long as the process.

@@ -44,10 +44,11 @@ func (t *Ticket) ask() {
 		if err != nil || t.core.Stepped() {
 			return err
 		}
-		if n.output == nil {
+		output, _ := n.Output.(*rtc.Output)
+		if output == nil {
 			return fmt.Errorf("%w: another thread compiled it for itself", kernstash.ErrNotCacheable)
 		}
-		t.served = n.output
+		t.served = output
 		return nil
 	})
 }
