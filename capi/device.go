@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -25,7 +26,7 @@ type device struct {
 	door     *door
 	identity key.Device
 	asked    *opencl.Device // nil: the identity was given
-	context  *kernstash.Context[*C.ks_blob, struct{}]
+	context  *kernstash.Context[*guest.Native, struct{}]
 	handle   cgo.Handle
 }
 
@@ -96,10 +97,10 @@ func pairs(first *C.kernstash_pair, n C.size_t) []key.Pair {
 }
 
 // runtime makes a device's builds those of C: what is live is a binary in C's
-// memory, and the builder is whoever holds the ticket.
+// memory, a *C.ks_blob, and the builder is whoever holds the ticket.
 type runtime struct{ device *device }
 
-var _ kernstash.Runtime[*C.ks_blob, struct{}] = runtime{}
+var _ kernstash.Runtime[*guest.Native, struct{}] = runtime{}
 
 func (runtime) Devices() int { return 1 }
 
@@ -112,18 +113,26 @@ func (r runtime) Variables(int) ([]key.Pair, error) {
 	return r.device.asked.SteadyVariables()
 }
 
-func (r runtime) Build(ctx context.Context, _ kernstash.Job) (*C.ks_blob, *store.Artifact, error) {
+func (r runtime) Build(ctx context.Context, _ kernstash.Job) (*guest.Native, *store.Artifact, error) {
 	t, ok := ctx.Value(ticketKey{}).(*ticket)
 	if !ok {
 		return nil, nil, fmt.Errorf("build: no thread to build on: %w", dl.ErrUnsupported)
 	}
-	return t.build(ctx)
+	b, a, err := t.build(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &guest.Native{Output: b}, a, nil
 }
 
-func (runtime) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*C.ks_blob, error) {
-	return newBlob(a)
+func (runtime) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*guest.Native, error) {
+	b, err := newBlob(a)
+	if err != nil {
+		return nil, err
+	}
+	return &guest.Native{Output: b}, nil
 }
 
-func (runtime) Kernel(*C.ks_blob, string) (struct{}, error) { return struct{}{}, nil }
-func (runtime) ReleaseProgram(b *C.ks_blob)                 { C.ks_blob_unuse(b) }
-func (runtime) ReleaseKernel(struct{})                      {}
+func (runtime) Kernel(*guest.Native, string) (struct{}, error) { return struct{}{}, nil }
+func (runtime) ReleaseProgram(n *guest.Native)                 { C.ks_blob_unuse(n.Output.(*C.ks_blob)) }
+func (runtime) ReleaseKernel(struct{})                         {}

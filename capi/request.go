@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -170,12 +171,13 @@ func live(q *request) (*C.ks_blob, error) {
 }
 
 // take gives the caller a use of a program's binary for one of the program.
-func take(p *kernstash.Program[*C.ks_blob, struct{}]) (*C.ks_blob, error) {
+func take(p *kernstash.Program[*guest.Native, struct{}]) (*C.ks_blob, error) {
 	defer p.Release()
-	b, err := p.Native(0)
+	n, err := p.Native(0)
 	if err != nil {
 		return nil, err
 	}
+	b := n.Output.(*C.ks_blob)
 	use(b)
 	return b, nil
 }
