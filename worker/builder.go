@@ -75,6 +75,13 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
 	cmd.Dir = filepath.Join(dir, treeDir)
 	alone(cmd)
+	var queued time.Duration
+	if kill := cmd.Cancel; kill != nil {
+		cmd.Cancel = func() error {
+			queued = queuedFor(cmd.Process.Pid)
+			return kill()
+		}
+	}
 	said, printed := &tail{most: maxOutcome}, &tail{most: maxSaid}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.WaitDelay = time.Second
@@ -98,6 +105,10 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	switch {
 	case w.ctx.Err() != nil:
 		r.interrupted = true
+	case ctx.Err() != nil && queued > w.o.Limit/2:
+		// It goes when nobody else wants the processor, and somebody did: that is no
+		// fault of the compiler's.
+		r.outcome = outcome{State: "elsewhere", Reason: fmt.Sprintf("others had the processor for %v of %v", queued.Round(time.Millisecond), w.o.Limit)}
 	case ctx.Err() != nil:
 		r.crash = fmt.Sprintf("the build took longer than %v", w.o.Limit)
 	default:

@@ -56,7 +56,12 @@ var roles = map[string]func(args []string) int{
 		_ = killMyself()
 		select {}
 	},
-	"hang":   func([]string) int { select {} },
+	"hang": func([]string) int { select {} },
+	"spin": func([]string) int {
+		for n := 0; ; n++ {
+			_ = n
+		}
+	},
 	"silent": func([]string) int { return 0 },
 	"late builder": func(args []string) int {
 		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Second)
