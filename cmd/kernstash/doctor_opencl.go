@@ -37,14 +37,15 @@ func checkOpenCL(ctx context.Context, r *doctorReport, quick bool) bool {
 		for _, d := range devices {
 			subject := fmt.Sprintf("device %d, %s", index, deviceTitle(d))
 			r.add(subject, verdictInfo, "", "%s, driver %s, %s, %d compute units", d.Type, d.Driver, d.Version, d.Limits.ComputeUnits)
-			r.add(subject, verdictInfo, "", "%s", describeKind(d.Kind()))
+			r.add(subject, verdictInfo, "", "%s", describeKind(d))
 			r.checkPoCLCache(subject, platform)
+			aside := r.checkLeftAlone(subject, d)
 			identity, err := d.Identify()
 			ok := r.addIdentity(subject, identity, err, d.Variables())
-			if ok && !quick {
+			if ok && !quick && !aside {
 				ok = r.addProbe(subject, probeDevice(ctx, openclDevice{d}))
 			}
-			works = works || ok
+			works = works || ok && !aside
 			index++
 		}
 	}
@@ -55,14 +56,28 @@ func checkOpenCL(ctx context.Context, r *doctorReport, quick bool) bool {
 	return works
 }
 
-func describeKind(k opencl.Kind) string {
-	switch k {
-	case opencl.Deferred:
+func describeKind(d *opencl.Device) string {
+	switch k := d.Kind(); {
+	case k == opencl.Deferred:
 		return "makes code when a kernel is launched: it is captured after the launch"
-	case opencl.Intermediate:
+	case k == opencl.Intermediate:
 		return "gives out intermediate code"
+	case d.Platform().Suffix == "MESA":
+		return "gives out SPIR-V when the build ends; machine code is made of it later, and kept by Mesa's own cache (MESA_SHADER_CACHE_DIR)"
+	case !d.Platform().IsKnown():
+		return "a driver that kernstash does not know: what it gives out when the build ends is kept"
 	}
 	return "gives out machine code when the build ends"
+}
+
+// checkLeftAlone says why the programs of a device are all compiled, if they are. Of
+// PoCL's cache checkPoCLCache has said so.
+func (r *doctorReport) checkLeftAlone(subject string, d *opencl.Device) bool {
+	_, err := d.SteadyVariables()
+	if _, _, pocl := d.Platform().PoCLCache(os.Environ()); err != nil && pocl == nil {
+		r.add(subject, verdictWarn, "", "programs are compiled as without the cache: %v", err)
+	}
+	return err != nil
 }
 
 // checkPoCLCache says whether PoCL's own cache is on, and so which cache answers.

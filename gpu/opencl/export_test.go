@@ -14,7 +14,7 @@ var AppendArg = appendArg
 // ObeysIn returns the variables of an environment that the platform's compiler
 // obeys.
 func (p *Platform) ObeysIn(environ []string) (names []string) {
-	for _, pair := range variables[p.vendor()].Of(environ) {
+	for _, pair := range p.rules().Of(environ) {
 		names = append(names, pair.Name+"="+pair.Value)
 	}
 	return names

@@ -236,9 +236,15 @@ func TestVariablesOfOtherDrivers(t *testing.T) {
 			[]string{"LP_NATIVE_VECTOR_WIDTH=128", "RUSTICL_FEATURES=fp64"},
 		},
 		{"clvk", []string{"CLVK_CLSPV_OPTIONS=-O0", "CLVK_CACHE_DIR=/x", "CLVK_LOG=3", "VK_ICD_FILENAMES=/x"}, []string{"CLVK_CLSPV_OPTIONS=-O0"}},
+		{"MESA", []string{"RUSTICL_ENABLE=llvmpipe", "LP_NUM_THREADS=2"}, nil},
 		{"OTHER", []string{"IGC_EnableX=1", "POCL_X=1"}, nil},
+		// Nobody has looked at what they obey: what has a name of theirs counts, and what
+		// any compiler may obey; what the loader and the layers obey does not.
+		{"OTHER", []string{"OTHER_OPTIONS=-O0", "CL_CONFIG_X=1", "LLVM_X=1", "OTHERWISE=1"}, []string{"CL_CONFIG_X=1", "LLVM_X=1", "OTHERWISE=1", "OTHER_OPTIONS=-O0"}},
+		{"", []string{"ACME_X=1", "VENDOR_X=1", "OCL_ICD_VENDORS=/x", "OPENCL_LAYERS=/x", "HOME=/"}, []string{"ACME_X=1", "VENDOR_X=1"}},
+		{"oclg", []string{"OCLGRIND_BUILD_OPTIONS=-DX", "CL_X=1"}, []string{"OCLGRIND_BUILD_OPTIONS=-DX"}},
 	} {
-		p := &opencl.Platform{Suffix: c.suffix}
+		p := &opencl.Platform{Name: "Acme Compute(R)", Vendor: "Vendor, Inc.", Suffix: c.suffix}
 		if diff := cmp.Diff(c.want, p.ObeysIn(c.environ)); diff != "" {
 			t.Errorf("%s: %s", c.suffix, diff)
 		}

@@ -42,6 +42,8 @@ const (
 	intel
 	nvidia
 	amd
+	mesa
+	oclgrind
 
 	vendors
 )
@@ -58,9 +60,17 @@ func (p *Platform) vendor() vendor {
 		return nvidia
 	case p.Suffix == "AMD" || strings.HasPrefix(p.Name, "AMD Accelerated"):
 		return amd
+	case p.Suffix == "MESA" || p.Name == "rusticl":
+		return mesa
+	case p.Suffix == "oclg" || p.Name == "Oclgrind":
+		return oclgrind
 	}
 	return unknown
 }
+
+// IsKnown says whether the platform's driver is one of which this package knows when its code is
+// complete. Others are taken to be Final.
+func (p *Platform) IsKnown() bool { return p.vendor() != unknown }
 
 // TellsNoOptions says whether the driver may make another program of no options
 // at all (C's NULL) than of empty ones. PoCL 3.1 does: arguments' names are there

@@ -51,7 +51,7 @@ func newPlatform(id cl.PlatformID, ask *cl.Queries, env environments) *Platform 
 		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)),
 		id: id, ask: ask, env: env,
 	}
-	p.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables[p.vendor()].Of(env.loaded) })
+	p.variablesAtLoad = sync.OnceValue(func() []key.Pair { return p.rules().Of(env.loaded) })
 	return p
 }
 

@@ -50,25 +50,36 @@ var variables = [vendors]*drivers.Rules{
 		Except:   []string{"AMD_COMGR_CACHE", "AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_REDIRECT_LOGS", "GPU_DEVICE_ORDINAL"},
 	},
 
-	// Those of Mesa's drivers (its documentation, "Environment Variables": rusticl, the
-	// compiler in front of it and those behind it) and of clvk ("Configuration"). Left out
-	// is where caches and logs are.
+	// It is left alone (SteadyVariables); this is what it obeys.
+	oclgrind: {Prefixes: []string{"OCLGRIND_"}},
+
+	// Mesa's documentation, "Environment Variables": rusticl, the compiler in front of it and
+	// those behind it. Left out is where caches and logs are, and which devices there are.
+	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept},
+
+	// What any driver may obey, Mesa's, and clvk's ("Configuration"). Left out is also what
+	// loaders obey. rules adds what a driver's name says.
 	unknown: {
-		Prefixes: []string{
-			"RUSTICL_", "CLC_", "MESA_", "NIR_", "GALLIUM_", "GALLIVM_", "LP_", "AMD_DEBUG", "RADEON_", "R600_", "INTEL_DEBUG",
-			"NOUVEAU_", "NVK_", "PAN_", "ZINK_", "CLVK_",
-		},
-		Except: []string{
-			"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_", "MESA_LOG", "GALLIUM_HUD", "GALLIUM_TRACE",
-			"GALLIUM_LOG", "CLVK_CACHE_DIR", "CLVK_LOG",
-		},
+		Prefixes: append([]string{"CLVK_", "CL_", "OCL_", "OPENCL_", "LLVM_", "CLANG_"}, mesaPrefixes...),
+		Except:   append([]string{"CLVK_CACHE_DIR", "CLVK_LOG", "OCL_ICD_", "OPENCL_LAYER", "OPENCL_VENDOR_PATH"}, mesaExcept...),
 	},
 }
+
+var (
+	mesaPrefixes = []string{
+		"RUSTICL_", "CLC_", "MESA_", "NIR_", "GALLIUM_", "GALLIVM_", "LP_", "AMD_DEBUG", "RADEON_", "R600_", "INTEL_DEBUG",
+		"NOUVEAU_", "NVK_", "PAN_", "ZINK_",
+	}
+	mesaExcept = []string{
+		"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_", "MESA_LOG", "GALLIUM_HUD", "GALLIUM_TRACE",
+		"GALLIUM_LOG", "RUSTICL_ENABLE", "LP_NUM_THREADS",
+	}
+)
 
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
-	return variables[d.platform.vendor()].Of(d.platform.env.now())
+	return d.platform.rules().Of(d.platform.env.now())
 }
 
 // environments are those of a process that matter to a driver: what it was when
@@ -88,22 +99,31 @@ var environAtLoad = sync.OnceValue(os.Environ)
 var errVariables = errors.New("environment variables of the compiler changed since the driver was loaded")
 
 // changed says of which vendors' drivers they did.
-var changed [amd + 1]atomic.Bool
+var changed [vendors]atomic.Bool
 
 // errObeyed is wrapped where there are files of settings that the compiler may have read.
 var errObeyed = errors.New("the compiler obeys a file of debug settings")
 
 // obeyed says of which vendors' drivers there were.
-var obeyed [amd + 1]atomic.Bool
+var obeyed [vendors]atomic.Bool
+
+// errOclgrind is why a simulator's programs are all compiled: in what it says of a program's
+// errors it quotes the source, which one that is restored does not have.
+var errOclgrind = errors.New("Oclgrind quotes the source of programs, which restored ones do not have")
 
 // SteadyVariables is Variables, with an error if they are not, or once were not,
 // those that the process had when the driver was loaded. Drivers read some
 // variables once and others at each build (PoCL 3.1 keeps POCL_EXTRA_BUILD_FLAGS
 // of its first build), so which values hold is not known then. It is an error, too,
-// if the driver obeys a file of settings, or if programs of PoCL cannot be restored safely.
+// if the driver obeys a file of settings, or if programs cannot be restored safely (PoCL,
+// sometimes) or not so that nobody sees it (Oclgrind).
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	v, environ := d.platform.vendor(), d.platform.env.now()
-	now := variables[v].Of(environ)
+	rules := d.platform.rules()
+	now := rules.Of(environ)
+	if v == oclgrind {
+		return now, errOclgrind
+	}
 	if !slices.Equal(now, d.platform.variablesAtLoad()) {
 		changed[v].Store(true)
 	}
@@ -111,7 +131,7 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 		return now, errVariables
 	}
 	// The driver has read it by the next build, if it goes until then.
-	if variables[v].Obeyed(environ) != "" {
+	if rules.Obeyed(environ) != "" {
 		obeyed[v].Store(true)
 	}
 	if obeyed[v].Load() {

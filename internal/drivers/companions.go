@@ -27,7 +27,8 @@ var (
 	intelFrontEnd = companion{prefix: "libigdfcl.so", open: []string{"libigdfcl.so.2", "libigdfcl.so.1"}}
 )
 
-// companions of a driver, by the beginning of the driver's file name.
+// companions of a driver, by the beginning of the driver's file name. Who is here is known:
+// what else compiles for it is among compilers.
 var companions = map[string][]companion{
 	// Device back ends, opened when platforms are listed.
 	"libpocl.so": {{prefix: "libpocl-devices-"}},
@@ -41,6 +42,11 @@ var companions = map[string][]companion{
 		{prefix: "libnvidia-ptxjitcompiler", beside: true},
 		{prefix: "libcuda", beside: true},
 	},
+
+	// Mesa's: rusticl has all in one library (22.3), or is linked with libgallium; Clover
+	// opens what is for a device when devices are listed.
+	"libRusticlOpenCL.so": nil,
+	"libMesaOpenCL.so":    {{prefix: "pipe_"}},
 
 	"libamdocl64.so": {{prefix: "libamd_comgr.so", open: []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}}},
 }

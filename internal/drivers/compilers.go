@@ -1,6 +1,9 @@
 package drivers
 
 import (
+	"path/filepath"
+	"strings"
+
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
@@ -10,14 +13,21 @@ import (
 // linked with. m is what the process has loaded. Finding out takes some 0.5 ms: what
 // is loaded runs until the process ends, whatever becomes of its file, so once is
 // enough.
+//
+// Of a driver that is not known here nobody has looked at which of the libraries that
+// it is linked with compile: all count but those of the system.
 func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	var paths []string
+	follow := isCompiler
 	for _, driver := range drivers {
 		var more []string
 		more, m = companionsOf(driver, m)
 		paths = append(append(paths, more...), driver)
+		if !isKnown(driver) {
+			follow = mayCompile
+		}
 	}
-	libraries, err := m.Closure(paths, isCompiler)
+	libraries, err := m.Closure(paths, follow)
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +36,27 @@ func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
 	}
 	return pairs, nil
+}
+
+// isKnown says whether somebody has looked at what the driver at a path is linked with.
+func isKnown(driver string) bool {
+	base := filepath.Base(driver)
+	for prefix := range companions {
+		if strings.HasPrefix(base, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayCompile says whether a library may decide what a driver makes: whether it is none of
+// the system's, which all programs use.
+func mayCompile(soname string) bool { return !beginsWith(system, soname) }
+
+var system = []string{
+	"ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so",
+	"libz.so", "libzstd.so", "liblzma.so", "libelf.so", "libexpat.so", "libtinfo.so", "libncurses", "libreadline.so",
+	"libdrm", "libudev.so", "libX", "libxcb", "libwayland", "libOpenCL.so",
 }
 
 // isCompiler says whether a library that a driver is linked with decides what it

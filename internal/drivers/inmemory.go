@@ -39,7 +39,7 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 	}
 	all := objects(Objects(object, prefixes))
 	driver := slices.IndexFunc(all, func(o Object) bool { return o.Driver })
-	if driver < 0 {
+	if driver < 0 || !isKnown(all[driver].Path) {
 		return nil, false
 	}
 	left := []Object{all[driver]}
