@@ -115,6 +115,44 @@ static bool kernel_adopt(cl_kernel handle, struct program *p, struct shadow *s)
 	return kernel_add(handle, p, s, name);
 }
 
+/* Whether the driver lists the kernels of what it was given as it did after the build. */
+static bool listed_alike(const struct shadow *s, const ksl_artifact *a)
+{
+	size_t size;
+	char *names = program_text(s->handle, CL_PROGRAM_KERNEL_NAMES, &size);
+	const char *at = names;
+	bool alike = names != NULL;
+	for (uint32_t i = 0; alike && i < a->nkernels; i++) {
+		const ksl_bytes *name = &a->kernels[i].name;
+		alike = strncmp(at, name->data, name->size) == 0 && at[name->size] == (i + 1 < a->nkernels ? ';' : 0);
+		at += name->size + 1;
+	}
+	free(names);
+	return alike;
+}
+
+/* Puts the kernels of a restored program in the order in which the build gave them: Mesa's
+ * rusticl has another one each time. */
+static void kernels_sort(const struct shadow *s, cl_uint n, cl_kernel *handles)
+{
+	const ksl_artifact *a = &s->artifacts[0];
+	if (a->nkernels != n || n < 2 || listed_alike(s, a))
+		return;
+	for (cl_uint i = 0; i < n; i++) {
+		const ksl_bytes *wanted = &a->kernels[i].name;
+		for (cl_uint j = i; j < n; j++) {
+			char name[4096] = "";
+			next.clGetKernelInfo(handles[j], CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
+			if (strlen(name) != wanted->size || memcmp(name, wanted->data, wanted->size) != 0)
+				continue;
+			cl_kernel found = handles[j];
+			handles[j] = handles[i];
+			handles[i] = found;
+			break;
+		}
+	}
+}
+
 cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel *handles, cl_uint *n_ret)
 {
 	struct program *p = program_get(program);
@@ -126,6 +164,8 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	bool none = s != NULL && s->is_object && device_is_pocl(s->devices[0]);
 	cl_int code = none ? CL_SUCCESS : next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);
 	if (code == CL_SUCCESS) {
+		if (s != NULL && handles != NULL)
+			kernels_sort(s, n, handles);
 		for (cl_uint i = 0; handles != NULL && i < n; i++)
 			kernel_adopt(handles[i], p, s);
 		if (n_ret != NULL)

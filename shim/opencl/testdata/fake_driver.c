@@ -419,10 +419,16 @@ EXPORT cl_program clLinkProgram(cl_context c, cl_uint n, const cl_device_id *lis
 	return p;
 }
 
-/* The nth kernel's name. */
+/* The nth kernel's name. Those of a program that is made of a binary come in another order:
+ * Mesa's rusticl has a random one for them. */
 static bool kernel_name(cl_program p, size_t number, char *name)
 {
 	const char *at = p->code;
+	size_t count = 0;
+	for (const char *k = at; p->from_binary && (k = strstr(k, "kernel void ")) != NULL; k++)
+		count++;
+	if (number < count)
+		number = count - 1 - number;
 	for (size_t i = 0; (at = strstr(at, "kernel void ")) != NULL; i++) {
 		at += strlen("kernel void ");
 		if (i == number)

@@ -83,6 +83,7 @@ static void use(cl_program p)
 		CHECK(clEnqueueNDRangeKernel(queue, one, 2, NULL, global, NULL, 0, NULL, NULL) == CL_SUCCESS);
 	}
 	CHECK(clCreateKernelsInProgram(p, 4, k, &n) == CL_SUCCESS && n == 2);
+	CHECK(clGetKernelInfo(k[0], CL_KERNEL_FUNCTION_NAME, sizeof(text), text, NULL) == CL_SUCCESS && strcmp(text, "first") == 0);
 	CHECK(references(p) == before + 3);
 	CHECK(clRetainKernel(k[0]) == CL_SUCCESS && clReleaseKernel(k[0]) == CL_SUCCESS);
 	CHECK(clReleaseKernel(k[0]) == CL_SUCCESS && clReleaseKernel(k[1]) == CL_SUCCESS);
