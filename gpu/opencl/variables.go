@@ -109,7 +109,7 @@ var obeyed [vendors]atomic.Bool
 
 // errOclgrind is why a simulator's programs are all compiled: in what it says of a program's
 // errors it quotes the source, which one that is restored does not have.
-var errOclgrind = errors.New("Oclgrind quotes the source of programs, which restored ones do not have")
+var errOclgrind = errors.New("a simulator, Oclgrind, quotes the source of programs, which restored ones do not have")
 
 // SteadyVariables is Variables, with an error if they are not, or once were not,
 // those that the process had when the driver was loaded. Drivers read some
