@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -382,9 +383,9 @@ func (s *scanner) word() []byte {
 
 // doubtSpaces doubts white space that is not of ASCII, as a no-break space that was
 // copied from a page: clang takes it for white space while it compiles (and not under
-// -E), other compilers do not.
+// -E), other compilers do not. So may one of them what is not of UTF-8.
 func (s *scanner) doubtSpaces(word []byte) {
-	if bytes.ContainsFunc(word, isRareSpace) {
+	if bytes.ContainsFunc(word, isRareSpace) || !utf8.Valid(word) {
 		s.doubt("white space that compilers read differently")
 	}
 }
