@@ -86,6 +86,7 @@ func (s *stage) run(with bool, env []string, name string, args ...string) outcom
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "KERNSTASH_DIR=" + filepath.Join(s.dir, "cache"),
 		"KERNSTASH_REPORT=" + report.Name(), "HOME=" + s.dir,
+		"KERNSTASH_TRACE=disk", "KERNSTASH_TRACE_FILE=" + report.Name() + ".trace", // see settle.h
 	}, env...)
 	if with {
 		cmd.Env = append(cmd.Env, "LD_PRELOAD="+s.preload)

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../testdata/settle.h"
+
 #define FIND(name) __typeof__(&name) own_##name = (__typeof__(&name))dlsym(loader, #name)
 
 int main(int argc, char **argv)
@@ -66,6 +68,6 @@ int main(int argc, char **argv)
 	n = 0;
 	own_zeModuleGetKernelNames(module, &n, NULL);
 	printf("%u kernels, log of %zu\n", n, length);
-	usleep(150000); /* what is stored and told in the background is */
+	settle(0, 150); /* what is stored and told in the background is */
 	return 0;
 }

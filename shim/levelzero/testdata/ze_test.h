@@ -8,12 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../testdata/settle.h"
+
 static ze_driver_handle_t driver;
 static ze_device_handle_t device;
 static ze_context_handle_t context;
 
 /* What is stored and told in the background is, when this returns. */
-static inline void rest(void) { usleep(150000); }
+static inline void rest(void) { settle(0, 150); }
 
 static inline void check(ze_result_t r, const char *what)
 {

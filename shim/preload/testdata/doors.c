@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,10 +47,16 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
 		pthread_t thread;
-		int status;
+		int status, opening[2];
+		char text[16];
+		if (pipe(opening) != 0)
+			return 1;
+		snprintf(text, sizeof(text), "%d", opening[1]);
+		setenv("SLOW_LIBRARY", text, 1);
 		pthread_atfork(NULL, NULL, in_child);
 		pthread_create(&thread, NULL, open_first, NULL);
-		usleep(200000);
+		if (read(opening[0], text, 1) != 1)
+			return 1;
 		pid_t child = fork();
 		if (child == 0) {
 			alarm(20);

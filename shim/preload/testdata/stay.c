@@ -2,10 +2,11 @@
  * busy machine the last of what it compiled is stored then. (What of that is left where it
  * does not, shim/last tests.) */
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "../../testdata/settle.h"
 
 __attribute__((destructor)) static void stay(void)
 {
 	if (getenv("LD_PRELOAD") != NULL)
-		usleep(300000);
+		settle(0, 300);
 }
