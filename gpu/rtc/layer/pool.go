@@ -85,7 +85,7 @@ func (p *pool) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*n
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
-	return &native{job, a, o}, nil
+	return &native{Job: job, Artifact: a, Output: o}, nil
 }
 
 // Build has the program compiled.
@@ -99,11 +99,11 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
 	if c.output == nil || p.Library.Confirm() != nil {
-		return &native{job, nil, c.output}, nil, nil
+		return &native{Job: job, Output: c.output}, nil, nil
 	}
 	a := c.output.Artifact()
 	a.Cost = c.took
-	return &native{job, a, c.output}, a, nil
+	return &native{Job: job, Artifact: a, Output: c.output}, a, nil
 }
 
 // Kernel is not called: kernels are the application's.
