@@ -55,7 +55,9 @@ var variables = [vendors]*drivers.Rules{
 
 	// Mesa's documentation, "Environment Variables": rusticl, the compiler in front of it and
 	// those behind it. Left out is where caches and logs are, and which devices there are.
-	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept},
+	// clang's declarations of what is built in come first from the working directory (rusticl
+	// 22.3.6 with LLVM 15, by its system calls).
+	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept, Files: []drivers.File{{Path: "opencl-c-base.h"}}},
 
 	// What any driver may obey, Mesa's, and clvk's ("Configuration"). Left out is also what
 	// loaders obey. rules adds what a driver's name says.
@@ -102,7 +104,7 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 var changed [vendors]atomic.Bool
 
 // errObeyed is wrapped where there are files of settings that the compiler may have read.
-var errObeyed = errors.New("the compiler obeys a file of debug settings")
+var errObeyed = errors.New("the compiler obeys a file of settings")
 
 // obeyed says of which vendors' drivers there were.
 var obeyed [vendors]atomic.Bool
