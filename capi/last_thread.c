@@ -15,7 +15,9 @@
  * never end, and hold back the signals that could end the process. So when the main thread
  * ends that way, a thread is made that ends the process when only Go's are left. */
 
-static atomic_int gos; /* threads of Go's runtime */
+/* Threads of Go's runtime. Each counts itself, while it is there: so there are never fewer
+ * than this, and the host has a thread left wherever the numbers differ. */
+static atomic_int gos;
 
 void ks_go_thread(int more)
 {
@@ -40,16 +42,17 @@ static int threads(void)
 static void *watch(void *unused)
 {
 	struct timespec pause = {0, 10 * 1000000};
-	int n;
+	int n, alone = 0;
 
 	(void)unused;
-	while ((n = threads()) > 0 && n != atomic_load(&gos) + 2) { /* the main thread and this one */
+	while ((n = threads()) > 0) {
+		alone = n == atomic_load(&gos) + 2 ? alone + 1 : 0; /* the main thread and this one */
+		if (alone == 2) /* a list that is read while threads end may lack one */
+			exit(0); /* as the C library does in the last thread */
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 500 * 1000000)
 			pause.tv_nsec += pause.tv_nsec / 8;
 	}
-	if (n > 0)
-		exit(0); /* as the C library does in the last thread */
 	return NULL;
 }
 

@@ -76,6 +76,7 @@ static void *run(void *argument)
 	struct go_start start = *(struct go_start *)argument;
 
 	leave(argument);
+	ks_go_thread(1);
 	crosscall1(start.function, set_g, start.g);
 	ks_go_thread(-1);
 	return NULL;
@@ -100,7 +101,6 @@ void __wrap_x_cgo_thread_start(struct go_start *start)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_getstacksize(&attributes, &size);
 	start->g->high = size; /* Go makes bounds of that */
-	ks_go_thread(1);
 	int code = _cgo_try_pthread_create(&thread, &attributes, run, at);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
