@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,13 @@ func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
 		return key.Device{}, errors.New("unidentifiable")
 	}
 	return f.devices[d], nil
+}
+
+func (f *fakeRuntime) AgainstOptions(_ int, words []string) error {
+	if slices.Contains(words, "-unsure") {
+		return errors.New("the fake is not sure of -unsure")
+	}
+	return nil
 }
 
 func (f *fakeRuntime) Variables(int) ([]key.Pair, error) { return f.variables, f.variablesErr }

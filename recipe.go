@@ -28,9 +28,12 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		Constants: constants,
 		Options:   x.buildOptions(r),
 	}
-	var unsure error
+	var unsure, judged error
 	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
-	if err := cmp.Or(id.err, unsure); err != nil {
+	if judge, ok := any(x.rt).(OptionsJudge); ok && id.err == nil {
+		judged = judge.AgainstOptions(devices[0], rec.Options.Compile)
+	}
+	if err := cmp.Or(id.err, unsure, judged); err != nil {
 		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: err.Error()}, nil
 	}
 	reason := against(x.cache.settings, r.Image, rec.Options)

@@ -74,6 +74,14 @@ type Capturer[P any] interface {
 	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
 }
 
+// OptionsJudge is a Runtime whose compiler may read files that nobody can know of, because
+// of what the options say.
+type OptionsJudge interface {
+	// AgainstOptions returns an error where the words of compile options make what the
+	// compiler of a device builds uncacheable.
+	AgainstOptions(device int, words []string) error
+}
+
 // Delegator is a Runtime some of whose artifacts are made by another process,
 // from the recipe (see Cache.AddJob). Its Build of such a job need not build: it
 // returns at once, so that nobody waits for it, and who builds counts that.

@@ -91,6 +91,7 @@ func TestNotCacheable(t *testing.T) {
 			name: "cheaper than the least", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableCheap,
 			change: func(o *Options) { o.MinBuildTime = time.Hour },
 		},
+		{name: "options that the runtime is not sure of", r: Request{Image: image(t, src(1)), CompileOptions: "-unsure"}, want: stats.NotCacheableRuntime},
 		{
 			name: "a device that cannot be identified", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableRuntime,
 			fake: func(f *fakeRuntime) { f.devices[0].API = "" },

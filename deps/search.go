@@ -61,6 +61,16 @@ func SplitSearch(words []string) (rest, search []string) {
 	return rest, search
 }
 
+// Directories returns the directories to search for headers that the words of compile
+// options name; sure is false where a word may name one and nobody knows which.
+func Directories(words []string) (dirs []string, sure bool) {
+	rest, _, named, doubt := splitSearch(words)
+	for _, d := range named {
+		dirs = append(dirs, d.path)
+	}
+	return dirs, doubt == "" && !slices.ContainsFunc(rest, namesDirectory)
+}
+
 // splitSearch also returns the directories, and the word that compilers may
 // read differently: "" for none.
 func splitSearch(words []string) (rest, search []string, dirs []directory, doubt string) {

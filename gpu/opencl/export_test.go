@@ -20,6 +20,11 @@ func (p *Platform) ObeysIn(environ []string) (names []string) {
 	return names
 }
 
+// Against is Device.AgainstOptions of a device of the platform.
+func (p *Platform) Against(words ...string) error {
+	return (&Device{platform: p}).AgainstOptions(words)
+}
+
 // ParseProcessor is parseProcessor.
 var ParseProcessor = parseProcessor
 

@@ -251,6 +251,34 @@ func TestVariablesOfOtherDrivers(t *testing.T) {
 	}
 }
 
+// TestHeadersUnasked: clang without its own declarations of what is built in takes them from
+// the directories of -I first.
+func TestHeadersUnasked(t *testing.T) {
+	t.Parallel()
+	with, without := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(with, "opencl-c-base.h"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		suffix  string
+		words   []string
+		against bool
+	}{
+		{"MESA", []string{"-DN=1", "-I", without}, false},
+		{"MESA", []string{"-I", without, "-I" + with}, true},
+		{"MESA", []string{"-isystem", with}, true},
+		{"OTHER", []string{"-I" + with}, true},
+		{"OTHER", []string{"-I" + without}, false},
+		{"INTEL", []string{"-I" + with}, false},
+		{"MESA", []string{"-I"}, true}, // of what?
+	} {
+		p := &opencl.Platform{Suffix: c.suffix}
+		if err := p.Against(c.words...); (err != nil) != c.against {
+			t.Errorf("%s %q: %v", c.suffix, c.words, err)
+		}
+	}
+}
+
 func TestProcessor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, model, flags string }{

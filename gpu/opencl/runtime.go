@@ -57,6 +57,7 @@ var (
 	_ kernstash.Runtime[*Program, *Kernel] = (*Runtime)(nil)
 	_ kernstash.Capturer[*Program]         = (*Runtime)(nil)
 	_ kernstash.HeaderSearcher             = (*Runtime)(nil)
+	_ kernstash.OptionsJudge               = (*Runtime)(nil)
 )
 
 // NewRuntime returns the Runtime of a context, which the caller releases after
@@ -81,6 +82,11 @@ func (r *Runtime) Identify(_ context.Context, device int) (key.Device, error) {
 // with an error if they changed since the driver was loaded.
 func (r *Runtime) Variables(device int) ([]key.Pair, error) {
 	return r.context.devices[device].SteadyVariables()
+}
+
+// AgainstOptions is Device.AgainstOptions of one of the context's devices.
+func (r *Runtime) AgainstOptions(device int, words []string) error {
+	return r.context.devices[device].AgainstOptions(words)
 }
 
 // Defers says whether a job's code is made at launches.

@@ -2,11 +2,13 @@ package opencl
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
@@ -55,15 +57,16 @@ var variables = [vendors]*drivers.Rules{
 
 	// Mesa's documentation, "Environment Variables": rusticl, the compiler in front of it and
 	// those behind it. Left out is where caches and logs are, and which devices there are.
-	// clang's declarations of what is built in come first from the working directory (rusticl
-	// 22.3.6 with LLVM 15, by its system calls).
-	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept, Files: []drivers.File{{Path: "opencl-c-base.h"}}},
+	// clang's declarations of what is built in come first from the working directory, and then
+	// from those of the options (rusticl 22.3.6 with LLVM 15, by its system calls).
+	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept, Files: clangFiles, Included: clangHeaders},
 
 	// What any driver may obey, Mesa's, and clvk's ("Configuration"). Left out is also what
 	// loaders obey. rules adds what a driver's name says.
 	unknown: {
 		Prefixes: append([]string{"CLVK_", "CL_", "OCL_", "OPENCL_", "LLVM_", "CLANG_"}, mesaPrefixes...),
 		Except:   append([]string{"CLVK_CACHE_DIR", "CLVK_LOG", "OCL_ICD_", "OPENCL_LAYER", "OPENCL_VENDOR_PATH"}, mesaExcept...),
+		Files:    clangFiles, Included: clangHeaders, // most compilers are clang
 	},
 }
 
@@ -77,6 +80,28 @@ var (
 		"GALLIUM_LOG", "RUSTICL_ENABLE", "LP_NUM_THREADS",
 	}
 )
+
+// clangHeaders declare what is built into OpenCL C, where clang has none of its own at hand.
+var (
+	clangHeaders = []string{"opencl-c-base.h", "opencl-c.h"}
+	clangFiles   = []drivers.File{{Path: clangHeaders[0]}, {Path: clangHeaders[1]}}
+)
+
+// AgainstOptions returns an error where the words of compile options name a directory from
+// which the device's compiler would take what nobody asked it for.
+func (d *Device) AgainstOptions(words []string) error {
+	rules := d.platform.rules()
+	if len(rules.Included) == 0 {
+		return nil
+	}
+	dirs, sure := deps.Directories(words)
+	if path := rules.IncludedFrom(dirs); path != "" {
+		return fmt.Errorf("%w: %s", errObeyed, path)
+	} else if !sure {
+		return fmt.Errorf("%w, in a directory that is not clear from the options", errObeyed)
+	}
+	return nil
+}
 
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.

@@ -17,6 +17,7 @@ type Rules struct {
 	SwitchOn string                                  // the variable whose non-zero value is Also's switchedOn
 	Files    []File                                  // of settings, which it obeys where they are there
 	Reads    []string                                // variables with which it reads files, unless they are 0
+	Included []string                                // headers that it reads unasked, from directories to search first
 }
 
 // Of returns the variables of an environment, as os.Environ has it, that the rules

@@ -33,6 +33,7 @@ type pool struct {
 var (
 	_ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
 	_ kernstash.HeaderSearcher             = (*pool)(nil)
+	_ kernstash.OptionsJudge               = (*pool)(nil)
 	_ kernstash.Delegator                  = (*pool)(nil)
 )
 
@@ -120,6 +121,11 @@ func (p *pool) Variables(device int) ([]key.Pair, error) {
 // HeaderSearch returns where the device's compiler looks for header files.
 func (p *pool) HeaderSearch(device int, dir string) (deps.Search, error) {
 	return p.devices[device].HeaderSearch(dir)
+}
+
+// AgainstOptions says what in the options has the compiler read what nobody asked it for.
+func (p *pool) AgainstOptions(device int, words []string) error {
+	return p.devices[device].AgainstOptions(words)
 }
 
 // Delegates says whether a worker makes the job's artifact: where code is made at
