@@ -99,7 +99,7 @@ func spooled(dir string, begun time.Time) map[string]string {
 // failed says, by the short form of keys, why the last workers did not do a job that they
 // kept: what they said of themselves, the latest first.
 func failed(note string) map[string]string {
-	f, err := os.Open(note)
+	f, err := openRegular(note)
 	if err != nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func failed(note string) map[string]string {
 // refusal returns the reason in the file of a refused job; is is false where only
 // launches were refused.
 func refusal(path string) (reason string, is bool) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return "", false
 	}
