@@ -124,7 +124,7 @@ func TestHostsOpened(t *testing.T) {
 			want := s.Run(t, nil, "host", name)
 			env := append(s.WithLibrary(t), "OPENCL_LAYERS=", "LD_LIBRARY_PATH="+old)
 			for _, door := range []string{"preload", "layer"} {
-				r := s.Run(t, append(env, stage.Preloaded(door)...), "host", name)
+				r := s.Run(t, append(env, stage.Preloaded(t, door)...), "host", name)
 				if r.Code != want.Code || r.Out != want.Out {
 					t.Errorf("%s: exit %d, without the cache %d\n%s\n%s", door, r.Code, want.Code, r.Out, r.Err)
 				}

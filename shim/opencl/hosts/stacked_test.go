@@ -60,7 +60,7 @@ func TestDoorsStackedOpened(t *testing.T) {
 	if err := os.WriteFile(source, []byte("kernel void thrice(global int *a) { a[get_global_id(0)] *= 3; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(append(s.WithLibrary(t), "OPENCL_LAYERS=", "LD_LIBRARY_PATH="+old), stage.Preloaded("layer")...)
+	env := append(append(s.WithLibrary(t), "OPENCL_LAYERS=", "LD_LIBRARY_PATH="+old), stage.Preloaded(t, "layer")...)
 	for _, want := range []string{"1 built", "1 was there"} {
 		r := s.MustRun(t, env, kernstash, "build", "--local-size", "64", source)
 		if !strings.Contains(r.Out, want) {

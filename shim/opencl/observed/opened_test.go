@@ -47,7 +47,7 @@ func TestOpened(t *testing.T) {
 		{"by version", "observe-opened", append(stage.Opened(soname, "version"), first...), "preload", ""},
 		{"in a namespace", "observe-opened", append(stage.Opened(soname, "space"), first...), "preload", ""},
 	} {
-		r := s.MustRun(t, append(stage.Preloaded(c.door), c.env...), c.program, parts)
+		r := s.MustRun(t, append(stage.Preloaded(t, c.door), c.env...), c.program, parts)
 		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
@@ -67,7 +67,7 @@ func TestOpenedOnIntel(t *testing.T) {
 	t.Parallel()
 	old := stage.Interposers(t)
 	s := stage.New(t, stage.Intel)
-	env := append(stage.Opened(filepath.Join(old, "libOpenCL.so.1"), "local"), stage.Preloaded("layer")...)
+	env := append(stage.Opened(filepath.Join(old, "libOpenCL.so.1"), "local"), stage.Preloaded(t, "layer")...)
 	want := stage.Normal(s.MustRun(t, nil, "observe", "rebuild").Out)
 	for _, c := range []struct {
 		name, variable string

@@ -39,9 +39,11 @@ func Interposers(t testing.TB) (old string) {
 	return old
 }
 
-// Preloaded is the environment of `kernstash run` where it has chosen a door. It needs
-// Interposers.
-func Preloaded(door string) []string {
+// Preloaded is the environment of `kernstash run` where it has chosen a door, with the fake
+// library unless WithLibrary names another. It needs Interposers.
+func Preloaded(t testing.TB, door string) []string {
+	t.Helper()
+	Program(t, "libkernstash.so.1")
 	env := []string{"KERNSTASH_OPENCL_DOOR=" + door}
 	if door == "preload" {
 		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer))
