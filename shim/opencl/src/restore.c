@@ -65,6 +65,10 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		status[i] = CL_SUCCESS;
 		outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
 	}
+	size_t all = 0;
+	for (cl_uint i = 0; i < n; i++)
+		all += sizes[i];
+	void *heap = heap_begin(all);
 	uint64_t start = nanoseconds();
 	if (complete)
 		program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
@@ -86,6 +90,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 			good = good && status[i] == CL_SUCCESS;
 		good = good && same_kernels(program, &artifacts[0]);
 	}
+	heap_end(heap);
 	uint64_t took = nanoseconds() - start;
 	bool blamed = false;
 	for (cl_uint i = 0; i < n; i++)

@@ -123,6 +123,12 @@ int shadow_device(const struct shadow *s, cl_device_id device);
 bool shadow_asks(struct shadow *s, uint64_t id);
 const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
 
+/* heap.c */
+
+/* A program of so many bytes of binaries is about to be restored; it has been. */
+void *heap_begin(size_t binaries);
+void heap_end(void *begun);
+
 /* contexts.c */
 
 cl_uint context_references(cl_context context);
