@@ -60,7 +60,7 @@ func TestKilledByTheOrder(t *testing.T) {
 	t.Parallel()
 	step, lanes := 29, 3
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
-		step = lanes
+		step = 3 * lanes
 	}
 	var kills atomic.Int64
 	var all sync.WaitGroup
