@@ -53,9 +53,9 @@ func roleOrder(s *Store, dies int) error {
 	return nil
 }
 
-// TestKilledByTheOrder: a process is killed at each of its system calls while it evicts by
-// the order. Entries are good, the next one evicts, a count makes the account right, and
-// nothing is left behind.
+// TestKilledByTheOrder: a process is killed at its system calls, at every third of them in
+// the long form, while it evicts by the order. Entries are good, the next one evicts, a count
+// makes the account right, and nothing is left behind.
 func TestKilledByTheOrder(t *testing.T) {
 	t.Parallel()
 	step, lanes := 29, 3
