@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/internal/wrote"
 )
 
 // tracer writes what KERNSTASH_TRACE asks for. The zero tracer is silent, and
@@ -56,6 +57,7 @@ func (standardError) Write(b []byte) (int, error) {
 	for {
 		n, err := syscall.Write(syscall.Stderr, b)
 		if err != syscall.EINTR {
+			wrote.Look(err)
 			return max(n, 0), err
 		}
 	}

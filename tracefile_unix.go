@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"github.com/kernstash/kernstash/internal/wrote"
 )
 
 // openTrace opens the file that the trace is appended to. In a directory that
@@ -52,7 +54,9 @@ func (t *traceFile) Write(b []byte) (int, error) {
 	if err := t.own(); err != nil {
 		return 0, err
 	}
-	return t.f.Write(b)
+	n, err := t.f.Write(b)
+	wrote.Look(err)
+	return n, err
 }
 
 func (t *traceFile) Close() error {

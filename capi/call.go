@@ -2,6 +2,7 @@
 
 package main
 
+// #include "enter.h"
 // #include "internal.h"
 // #include <stdlib.h>
 // extern char **environ;
@@ -19,6 +20,7 @@ import (
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/internal/wrote"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -26,6 +28,7 @@ func init() {
 	dl.SetEnviron(uintptr(unsafe.Pointer(C.environ_at())))
 	settings.Process = dl.Environ // the host may have changed its own
 	runlog.Getenv = getenv
+	wrote.Failed = func() { C.ks_write_failed() }
 }
 
 // getenv is os.Getenv of C's environment; that makes a table of all of it first.

@@ -143,6 +143,13 @@ struct call {
 /* What a write of ours sends to the thread that writes: a file is at the limit of the
  * process (RLIMIT_FSIZE), or nobody reads a pipe any more. The host would be ended by it,
  * and has written nothing. */
+static atomic_bool failed; /* a write of ours, at some time */
+
+void ks_write_failed(void)
+{
+	atomic_store(&failed, true);
+}
+
 static void drop_own(const sigset_t *mask)
 {
 	static const int own[] = {SIGXFSZ, SIGPIPE};
@@ -198,7 +205,8 @@ bool ks_enter(void (*go)(void *), void *arg)
 		go(arg);
 	else
 		done = elsewhere(go, arg);
-	drop_own(&mask);
+	if (atomic_load_explicit(&failed, memory_order_relaxed)) /* by this thread, or long ago */
+		drop_own(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	pthread_setcancelstate(cancel, NULL);
 	return done;

@@ -28,6 +28,10 @@ bool ks_enter(void (*go)(void *), void *arg);
  * not be told so. */
 bool ks_first_stack(uintptr_t *low, uintptr_t *high);
 
+/* Says that a write failed which may have sent a signal to the thread that is in Go: the
+ * host is not to have it. */
+void ks_write_failed(void);
+
 /* Notes a thread of Go's runtime that begins (1) or ends (-1), and the main thread, if this
  * is it: see last_thread.c. */
 void ks_go_thread(int more);

@@ -17,6 +17,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/wrote"
 )
 
 // ErrUnsupported is wrapped by every error on systems without this package.
@@ -87,6 +89,7 @@ func pathError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
+	wrote.Look(err)
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/kernstash/kernstash/internal/elevated"
+	"github.com/kernstash/kernstash/internal/wrote"
 )
 
 // Variable names the file in the environment.
@@ -65,6 +66,7 @@ func (l *Log) Write(e Event) error {
 		err = errFull
 	case err == nil:
 		_, err = f.Write(b)
+		wrote.Look(err)
 	}
 	if err != nil {
 		return fmt.Errorf("report %s: %w", l.path, err)
