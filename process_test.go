@@ -179,7 +179,7 @@ func TestKilledBuilderLocksNothing(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if d := time.Since(start); d > 30*time.Second || !strings.HasPrefix(out.String(), "compiled") {
+	if d := time.Since(start); d > 10*time.Second || !strings.HasPrefix(out.String(), "compiled") {
 		t.Errorf("after %v: %s", d, out)
 	}
 }

@@ -85,8 +85,12 @@ func TestTrackGivesUpOnSlowFiles(t *testing.T) {
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte(numbered(1000, "#include \"a%d.h\"\n"))}
 	tr := newTracker(slow, u, nil, Search{Dir: dir, Main: dir})
 	tr.disk.until = time.Now().Add(100 * time.Millisecond)
+	start := time.Now()
 	if _, err := tr.track(); err == nil || !strings.Contains(err.Error(), errSlow.Error()) {
 		t.Errorf("error %v, want %v", err, errSlow)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 	if n := looks.Load(); n > 100 { // of a thousand; they take 10 ms, and 100 ms are allowed
 		t.Errorf("%d looks", n)

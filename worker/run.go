@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +51,15 @@ func Run(ctx context.Context, o Options) (Status, error) {
 	if o.Environ == nil {
 		w.o.Environ = os.Environ()
 	}
+	// The jobs, and what became of them, are those of the cache that is locked.
+	held, err := o.Store.Hold()
+	if err != nil {
+		return Status{}, err
+	}
+	defer held.Close()
+	w.o.Store = held
 	for {
-		unlock, err := o.Store.LockWorker(ctx)
+		unlock, err := held.LockWorker(ctx)
 		if err != nil {
 			return w.status, err
 		}
@@ -99,8 +105,12 @@ func (w *worker) run() error {
 		return err
 	}
 	defer w.ground.leave()
-	w.clean()
-	defer w.clean()
+	// It fails where the cache was removed, and the ground is that of another at its path.
+	if _, err = w.o.Store.WorkDir(w.ctx); err != nil {
+		return err
+	}
+	w.ground.clear() // of what builders left, of workers that were killed too
+	defer w.ground.clear()
 	if w.status.Started.IsZero() {
 		w.host, _ = os.Hostname()
 		last := w.last()
@@ -123,6 +133,8 @@ func (w *worker) run() error {
 		}
 		e, soon, err := w.next()
 		switch {
+		case err != nil && w.ground.gone():
+			continue // end says so
 		case err != nil:
 			w.status.End = err.Error()
 			return err
@@ -215,20 +227,6 @@ func (w *worker) settle(e *spool.Entry, age time.Duration) time.Duration {
 func (w *worker) more() bool {
 	e, soon, err := w.next()
 	return err == nil && (e != nil || soon)
-}
-
-// clean removes what builders left, of workers that were killed too.
-func (w *worker) clean() {
-	if w.ground.gone() {
-		return
-	}
-	names, err := os.ReadDir(w.dir)
-	if err != nil {
-		return
-	}
-	for _, n := range names {
-		_ = os.RemoveAll(filepath.Join(w.dir, n.Name()))
-	}
 }
 
 // States in which a job ends: those of package build.
@@ -367,9 +365,6 @@ func (w *worker) tell() {
 	st := w.status
 	st.Last = slices.Clone(st.Last)
 	w.o.Progress(st)
-	if w.ground.gone() {
-		return
-	}
 	b, err := json.Marshal(st)
 	if err == nil {
 		err = w.o.Store.PutNote(context.WithoutCancel(w.ctx), disk.WorkerNote, b)

@@ -72,9 +72,11 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	case !errors.Is(err, os.ErrNotExist):
 		return st, err
 	}
-	st.Running = s.HasWorker()
-	if !st.Running {
-		st.Building, st.Since = "", time.Time{}
+	switch running := s.HasWorker(); {
+	case !running:
+		st.Running, st.Building, st.Since = false, "", time.Time{}
+	case !st.Running: // it has not said anything yet: that is of the one before it
+		st = Status{Running: true, Aged: st.Aged, Last: st.Last}
 	}
 	st.Waiting = len(jobs)
 	st.GivenUp, err = spool.Refusals(ctx, s, maxLast)

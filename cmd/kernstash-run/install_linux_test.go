@@ -192,7 +192,7 @@ func purged(t *testing.T, command, script string) {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 1200 {
+	for range 200 {
 		if strings.HasPrefix(do(t, here(command, "worker", "status")), "a worker runs") {
 			break
 		}

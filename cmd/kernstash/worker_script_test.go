@@ -45,7 +45,7 @@ func stashJob(args []string) error {
 func waitsForWorker(ts *testscript.TestScript, neg bool, args []string) {
 	d := disk.New(disk.Options{Dir: ts.Getenv("KERNSTASH_DIR")})
 	defer d.Close()
-	for range 1200 {
+	for range 200 {
 		if d.HasWorker() {
 			return
 		}

@@ -29,7 +29,7 @@ func TestFIFODoesNotBlock(t *testing.T) {
 			}()
 			select {
 			case <-done:
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Second):
 				t.Fatal("open waits for a writer")
 			}
 		})

@@ -110,6 +110,7 @@ type Store struct {
 	closed atomic.Bool
 	off    error     // why the root could not be opened the last time
 	offAt  time.Time // when that was
+	held   bool      // no other root is opened, see Hold
 
 	evict evictor
 }

@@ -53,14 +53,14 @@ func roleOrder(s *Store, dies int) error {
 	return nil
 }
 
-// TestKilledByTheOrder: a process is killed at its system calls, at every third of them in
-// the long form, while it evicts by the order. Entries are good, the next one evicts, a count
+// TestKilledByTheOrder: a process is killed at its system calls, at each of them in the
+// long form, while it evicts by the order. Entries are good, the next one evicts, a count
 // makes the account right, and nothing is left behind.
 func TestKilledByTheOrder(t *testing.T) {
 	t.Parallel()
 	step, lanes := 29, 3
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
-		step = 3 * lanes
+		step = lanes
 	}
 	var kills atomic.Int64
 	var all sync.WaitGroup

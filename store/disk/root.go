@@ -49,6 +49,9 @@ func (s *Store) acquire(create bool) (*root, error) {
 	if r := s.root.Load(); r != nil && r.retain() {
 		return r, nil
 	}
+	if s.held {
+		return nil, offError(s.o.Dir, errGone)
+	}
 	keep := retryOff
 	if s.o.hooks.offFor != 0 {
 		keep = s.o.hooks.offFor

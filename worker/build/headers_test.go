@@ -52,7 +52,7 @@ func TestRecordedHeaders(t *testing.T) {
 	}
 	write(t, project, files)
 	q.Spool = false
-	isWarm(t, startIn(t, project, q), a)
+	isWarm(t, a, 3, func() answer { return startIn(t, project, q) })
 }
 
 // TestHeadersByPath: where the source names a path the user's files are read, if

@@ -75,7 +75,7 @@ func TestAfterADriverUpdate(t *testing.T) {
 		t.Errorf("the old entry: %v", err)
 	}
 	q.Spool = false
-	isWarm(t, start(t, q), cold)
+	isWarm(t, cold, 4, func() answer { return start(t, q) })
 	if st := work(t, rebuilder(t, s, "builder")); st.Done+st.Refused+st.Kept != 0 {
 		t.Errorf("again: %+v", st)
 	}

