@@ -206,6 +206,22 @@ func (k *torturer) read(out io.Reader, started, each func()) (wrong string) {
 	}
 }
 
+// watch ends the test where nothing happens any more, until ended is closed.
+func (k *torturer) watch(ended <-chan struct{}) {
+	for last, begin := int64(-1), time.Now(); ; {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Second):
+		}
+		if n := k.builds.Load() + k.hits.Load() + k.kills.Load(); n != last {
+			last, begin = n, time.Now()
+		} else if time.Since(begin) > time.Minute {
+			panic("the torture does not go on: something is locked")
+		}
+	}
+}
+
 // loop starts a process again and again, and kills it at a random moment.
 func (k *torturer) loop() {
 	for k.builds.Load() < k.want && !k.t.Failed() {
@@ -240,9 +256,10 @@ func TestTortureByKill(t *testing.T) {
 	for range 8 {
 		all.Go(k.loop)
 	}
-	stuck := time.AfterFunc(5*time.Minute, func() { panic("the torture does not come to its end: something is locked") })
+	ended := make(chan struct{})
+	go k.watch(ended)
 	all.Wait()
-	stuck.Stop()
+	close(ended)
 	t.Logf("%d builds, %d hits, %d processes killed in %v", k.builds.Load(), k.hits.Load(), k.kills.Load(), time.Since(start).Round(time.Millisecond))
 	if k.kills.Load() < 8 || k.hits.Load() == 0 {
 		t.Error("a mild torture")

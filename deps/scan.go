@@ -96,6 +96,7 @@ func scan(src []byte, t *traces) *source {
 		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
 	t.renames = t.renames || contains(text, "include_alias")
+	s.skims = t.alone && isSkimmed(text)
 	s.scan()
 	for _, l := range s.found.lines {
 		s.found.nests = s.found.nests || l.kind == include && l.form != '<'
@@ -115,6 +116,7 @@ type scanner struct {
 	condition int  // its index in the lines
 	found     *source
 	traces    *traces
+	skims     bool            // see skim
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
 }
@@ -127,6 +129,11 @@ func (s *scanner) doubt(detail string) {
 
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
+		if s.skims && !s.started {
+			if s.skim(); s.i == len(s.text) {
+				break
+			}
+		}
 		c := s.text[s.i]
 		switch classes[c] {
 		case letter:
