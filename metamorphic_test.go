@@ -4,6 +4,7 @@ package kernstash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -269,7 +271,11 @@ func (m *meta) step() {
 		m.forgetAll()
 	case n < 96:
 		m.note("remove the root")
-		if err := os.RemoveAll(m.root); err != nil {
+		err := os.RemoveAll(m.root)
+		for errors.Is(err, syscall.ENOTEMPTY) { // an evictor has put something there meanwhile
+			err = os.RemoveAll(m.root)
+		}
+		if err != nil {
 			m.errorf("%v", err)
 		}
 		m.forgetAll()
