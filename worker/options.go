@@ -55,7 +55,13 @@ type Options struct {
 	Refill func(context.Context) bool
 
 	Recorder stats.Recorder // counts; nil for none
-	Trace    *slog.Logger   // a line for what becomes of each job; may be nil
+
+	// Keep, which may be nil, is called when the worker ends, and before another may begin:
+	// with the cache that it worked on, of which nothing is made anew if it was removed. What
+	// was counted is kept there. It may be called more than once.
+	Keep func(*disk.Store)
+
+	Trace *slog.Logger // a line for what becomes of each job; may be nil
 
 	// Progress, which may be nil, is called when something changed.
 	Progress func(Status)
@@ -88,6 +94,9 @@ func (o *Options) fill() {
 	}
 	if o.Trace == nil {
 		o.Trace = slog.New(slog.DiscardHandler)
+	}
+	if o.Keep == nil {
+		o.Keep = func(*disk.Store) {}
 	}
 	if o.Progress == nil {
 		o.Progress = func(Status) {}

@@ -64,6 +64,7 @@ func Run(ctx context.Context, o Options) (Status, error) {
 			return w.status, err
 		}
 		err = w.run()
+		w.o.Keep(held) // who waits for the end may remove the cache then
 		unlock()
 		// Who added a job a moment ago saw a worker, and started none.
 		if err != nil || w.status.End != endIdle || !w.more() {

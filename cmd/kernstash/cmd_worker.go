@@ -273,6 +273,12 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet, rebuild bo
 	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
 	counts := new(stats.Counters)
 	o.Recorder = counts
+	var kept stats.Snapshot
+	o.Keep = func(held *disk.Store) {
+		now := counts.Snapshot()
+		_ = held.AddStats(now.Sub(kept))
+		kept = now
+	}
 	if rebuild {
 		r, err := newRebuilds(ctx, d, counts)
 		if err != nil {
@@ -300,7 +306,6 @@ func (a *app) workerRun(ctx context.Context, o worker.Options, quiet, rebuild bo
 		}
 	}
 	p.done()
-	_ = d.AddStats(counts.Snapshot())
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		if !quiet {
@@ -350,6 +355,8 @@ func (a *app) writeWorker(st worker.Status, s *settings.Settings) error {
 		return a.writeJSON(st)
 	}
 	switch {
+	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
+		a.printf("a worker runs\n")
 	case st.Running && st.Building != "":
 		a.printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
 	case st.Running:

@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -41,12 +42,13 @@ func stashJob(args []string) error {
 	return err
 }
 
-// waitsForWorker waits until a worker runs for the cache that the script has set.
+// waitsForWorker waits until a worker runs, and has said so, for the cache that the script
+// has set.
 func waitsForWorker(ts *testscript.TestScript, neg bool, args []string) {
 	d := disk.New(disk.Options{Dir: ts.Getenv("KERNSTASH_DIR")})
 	defer d.Close()
 	for range 200 {
-		if d.HasWorker() {
+		if st, err := worker.Ask(context.Background(), d); err == nil && st.Running && !st.Started.IsZero() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -65,11 +65,16 @@ func TestStart(t *testing.T) {
 		if ask, err = worker.Ask(bg, s); err != nil || ask.PID != 0 { // a moment after it runs it says so
 			break
 		}
+		young(t, s)
 		time.Sleep(20 * time.Millisecond)
 	}
 	if !ask.Running || ask.PID == 0 {
 		t.Fatalf("%+v, %v", ask, err)
 	}
+	st.Start() // there is one
+	// A launch that comes a moment later is built with the first one.
+	j.Variants = []string{"k/32-1-1-goffs0-smallgrid"}
+	add(t, s, j)
 	at := fmt.Sprintf("/proc/%d", ask.PID)
 	environ, err := os.ReadFile(at + "/environ")
 	must(t, err)
@@ -95,14 +100,25 @@ func TestStart(t *testing.T) {
 	if fields := strings.Fields(string(stat)); fields[5] != fmt.Sprint(ask.PID) {
 		t.Errorf("its session is %s", fields[5])
 	}
-	st.Start() // there is one
-	// A launch that comes a moment later is built with the first one.
-	j.Variants = []string{"k/32-1-1-goffs0-smallgrid"}
-	add(t, s, j)
 	await(t, s, j.Key())
+	// What is asked to end before it has heard of its builder's success leaves the job.
+	if st, err := worker.Wait(bg, s, nil, nil); err != nil || st.Waiting != 0 {
+		t.Errorf("what it leaves: %+v, %v", st, err)
+	}
 	stop(t, s)
 	if ask, err := worker.Ask(bg, s); err != nil || ask.Done != 1 || ask.Waiting != 0 {
 		t.Errorf("it did not do both launches at once: %+v, %v", ask, err)
+	}
+}
+
+// young makes the jobs of a spool as young as if they had been added now: a worker leaves
+// them alone for a while.
+func young(t testing.TB, s *disk.Store) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.Dir(), ".meta/spool/*/*.capture*"))
+	must(t, err)
+	for _, file := range files {
+		must(t, os.Chtimes(file, time.Time{}, time.Now()))
 	}
 }
 

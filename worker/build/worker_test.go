@@ -62,8 +62,13 @@ var roles = map[string]func(args []string) int{
 		}
 	},
 	"silent": func([]string) int { return 0 },
-	"late builder": func(args []string) int {
-		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Second)
+	"late builder": func(args []string) int { // begins when the files of its job are gone
+		dir, err := os.Getwd()
+		for err == nil {
+			time.Sleep(time.Millisecond)
+			_, err = os.Stat(dir)
+		}
+		return build.Main(disk.New(disk.Options{Dir: args[0]}))
 	},
 	"long": func(args []string) int {
 		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
