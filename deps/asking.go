@@ -13,6 +13,9 @@ import (
 const (
 	hasInclude = "__has_include"
 	maxAsking  = 100 // macros that may ask for files
+
+	// macrosInTime is how many macros there are between two looks at the clock.
+	macrosInTime = 1 << 10
 )
 
 // findAsking finds the macros that may ask for files: those that have
@@ -27,7 +30,12 @@ func (t *tracker) findAsking() error {
 			if err := t.names.spend(len(n.src.macros)/4 + 1); err != nil {
 				return err
 			}
-			for _, d := range n.src.macros {
+			for i, d := range n.src.macros {
+				if i%macrosInTime == 0 {
+					if err := t.disk.inTime(); err != nil {
+						return err
+					}
+				}
 				if !t.asking[d.name] && bytes.Contains(n.src.text[d.at:d.end], []byte(look[0])) {
 					t.asking[d.name] = true
 					look = append(look, d.name)
@@ -46,7 +54,7 @@ func (t *tracker) questions(n *node, l line) ([]wanted, error) {
 	if err := t.names.spend(len(t.asking)); err != nil {
 		return nil, err
 	}
-	if !t.mayAsk(n.src.text[l.at:l.end]) {
+	if !n.asks || !t.mayAsk(n.src.text[l.at:l.end]) {
 		return nil, nil
 	}
 	list := lex(n.src.text, l.at)
@@ -56,7 +64,7 @@ func (t *tracker) questions(n *node, l line) ([]wanted, error) {
 			continue
 		}
 		use := call(list[i:])
-		if len(use) == 1 && slices.ContainsFunc(t.names.defs[tok.text], func(m *macro) bool { m.parse(); return m.call }) {
+		if len(use) == 1 && slices.ContainsFunc(t.names.defs(tok.text), func(m *macro) bool { m.parse(); return m.call }) {
 			return nil, fmt.Errorf("a condition with %s: %w", tok.text, errUnknown)
 		}
 		err := t.names.expandAll(use, func(out []token) error { return asked(out, found) })
@@ -137,23 +145,48 @@ func (t *tracker) askedInCode() error {
 	if len(t.asking) == 0 {
 		return nil
 	}
+	return t.each(t.order, func(n *node) error {
+		if !n.asks {
+			return nil
+		}
+		s := scanner{text: n.src.text, traces: new(traces), found: new(source), watch: t.asking}
+		if s.scan(); s.watched != "" {
+			return fmt.Errorf("%s, which asks for files, in code", s.watched)
+		}
+		return nil
+	})
+}
+
+// findNaming finds the sources that name a macro that asks for files. With more sources
+// these macros do not become fewer, so as many are the same ones.
+func (t *tracker) findNaming() error {
+	return t.each(t.order, func(n *node) error {
+		if n.asked != len(t.asking) {
+			n.asked, n.asks = len(t.asking), t.mayAsk(n.src.text)
+		}
+		return nil
+	})
+}
+
+// each calls look for each node of a list, by idle processors as well.
+func (t *tracker) each(list []*node, look func(*node) error) error {
 	// Some at a time, so that an idle processor takes what a busy one leaves.
 	const some = 16
 	var next atomic.Int64
 	var all sync.WaitGroup
-	errs := make([]error, min(runtime.GOMAXPROCS(0), mostFetchers, len(t.order)/some+1))
+	errs := make([]error, min(runtime.GOMAXPROCS(0), mostFetchers, len(list)/some+1))
 	for i := range errs {
-		look := func() {
+		run := func() {
 			for errs[i] == nil {
 				from := int(next.Add(some)) - some
-				if from >= len(t.order) {
+				if from >= len(list) {
 					return
 				}
-				errs[i] = t.askedInCodeOf(t.order[from:min(from+some, len(t.order))])
+				errs[i] = t.eachOf(list[from:min(from+some, len(list))], look)
 			}
 		}
 		if i == len(errs)-1 {
-			look()
+			run()
 		} else {
 			all.Go(func() {
 				defer func() {
@@ -161,7 +194,7 @@ func (t *tracker) askedInCode() error {
 						errs[i] = fmt.Errorf("panic: %v", v)
 					}
 				}()
-				look()
+				run()
 			})
 		}
 	}
@@ -174,17 +207,13 @@ func (t *tracker) askedInCode() error {
 	return nil
 }
 
-func (t *tracker) askedInCodeOf(list []*node) error {
+func (t *tracker) eachOf(list []*node, look func(*node) error) error {
 	for _, n := range list {
 		if err := t.disk.inTime(); err != nil {
 			return err
 		}
-		if !t.mayAsk(n.src.text) {
-			continue
-		}
-		s := scanner{text: n.src.text, traces: new(traces), found: new(source), watch: t.asking}
-		if s.scan(); s.watched != "" {
-			return fmt.Errorf("%s, which asks for files, in code", s.watched)
+		if err := look(n); err != nil {
+			return err
 		}
 	}
 	return nil

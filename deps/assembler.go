@@ -58,7 +58,9 @@ func (a *assembler) identifier(name []byte) {
 	a.continuation(strings.ToLower(string(name)), false)
 }
 
-func isReaderLetter(c byte) bool { return strings.IndexByte("includebINCLUDEB", c) >= 0 }
+const readerLetters = "includebINCLUDEB"
+
+func isReaderLetter(c byte) bool { return strings.IndexByte(readerLetters, c) >= 0 }
 
 // continuation notes text that may go on with a directive; open says that more
 // than the directive may follow in it.

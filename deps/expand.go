@@ -92,10 +92,10 @@ func (x *expander) definition(name string) (*macro, error) {
 		}
 		x.chosen[name] = is
 	}
-	if is == len(x.names.defs[name]) {
+	if is == len(x.names.defs(name)) {
 		return nil, nil
 	}
-	m := x.names.defs[name][is]
+	m := x.names.defs(name)[is]
 	if m.parse(); m.bad {
 		return nil, errUnknown
 	}

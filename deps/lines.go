@@ -27,7 +27,7 @@ func logical(src []byte) (text []byte, doubtful bool) {
 			continue
 		}
 		if text == nil {
-			text = make([]byte, 0, len(src)+1)
+			text = rooms.take(len(src) + 1)[:0]
 		}
 		text = append(text, src[plain:i]...)
 		doubtful = doubtful || blanks

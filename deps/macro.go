@@ -67,13 +67,18 @@ func (m *macro) param(t token) int {
 
 // names holds every definition that a macro may have where it is used.
 type names struct {
-	defs map[string][]*macro
-	// free are names that may also be undefined where they are used: all that
-	// a source defines, since that may come later or be skipped.
-	free map[string]bool
+	all map[string]*name
 	// blind says that the macros of the options are not known.
 	blind bool
 	left  int // work that may still be done to expand, in tokens
+}
+
+// name is what is known of one.
+type name struct {
+	defs []*macro
+	// free says that it may also be undefined where it is used, as all that a
+	// source defines, since that may come later or be skipped.
+	free bool
 }
 
 // spend takes some of the work that may be done for one unit.
@@ -85,10 +90,28 @@ func (n *names) spend(work int) error {
 }
 
 func newNames() *names {
-	return &names{defs: make(map[string][]*macro), free: make(map[string]bool), left: maxWork}
+	return &names{all: make(map[string]*name), left: maxWork}
 }
 
-func (n *names) define(name string, m *macro) { n.defs[name] = append(n.defs[name], m) }
+// of returns what is known of a name, to be added to.
+func (n *names) of(s string) *name {
+	known := n.all[s]
+	if known == nil {
+		known = new(name)
+		n.all[s] = known
+	}
+	return known
+}
+
+// defs returns the definitions of a name.
+func (n *names) defs(s string) []*macro {
+	if known := n.all[s]; known != nil {
+		return known.defs
+	}
+	return nil
+}
+
+func (n *name) define(m *macro) { n.defs = append(n.defs, m) }
 
 // options takes the macros that the words of options define. What is quoted is
 // read differently by drivers, so it stands for any text.
@@ -118,7 +141,7 @@ func (n *names) options(words []string) {
 			n.blind = n.blind || !settled(rest) || strings.ContainsAny(macroName(rest), quotes)
 		}
 		if strings.HasSuffix(w, "U") || strings.HasPrefix(w, "--un") {
-			n.free[rest] = true
+			n.of(rest).free = true
 			continue
 		}
 		n.option(rest)
@@ -160,17 +183,22 @@ func (n *names) option(d string) {
 		// No comment where the compiler takes the value apart itself.
 		m.parsed, m.bad = true, true
 	}
-	n.define(name, m)
+	known := n.of(name)
+	known.define(m)
 	if compilers(name) {
-		n.free[name] = true // the compiler's own may come behind it
+		known.free = true // the compiler's own may come behind it
 	}
 }
 
 // choices returns in how many ways name may be defined; of these, the last may
 // be that it is not.
 func (n *names) choices(name string) int {
-	c := len(n.defs[name])
-	if c > 0 && n.free[name] {
+	known := n.all[name]
+	if known == nil {
+		return 0
+	}
+	c := len(known.defs)
+	if c > 0 && known.free {
 		c++
 	}
 	return c
@@ -179,7 +207,7 @@ func (n *names) choices(name string) int {
 // unsure says whether a name that is not defined by a source or an option, as
 // far as is known, may be defined by the compiler.
 func (n *names) unsure(name string) bool {
-	if len(n.defs[name]) > 0 {
+	if len(n.defs(name)) > 0 {
 		return compilers(name)
 	}
 	return predefined(name)

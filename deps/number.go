@@ -44,6 +44,15 @@ func (t *tracker) result() (*Tracking, error) {
 type numbering struct {
 	index map[*file]int
 	files []key.File
+	room  []key.Include // of check
+}
+
+// leads returns how many targets the lines of n have.
+func (n *node) leads() (count int) {
+	for _, targets := range n.targets {
+		count += len(targets)
+	}
+	return count
 }
 
 // visit numbers what n leads to and returns its lines.
@@ -52,6 +61,9 @@ func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
 		return nil, fmt.Errorf("header files more than %d deep", maxDepth)
 	}
 	var list []key.Include
+	if most := n.leads(); most > 0 {
+		list = make([]key.Include, 0, most)
+	}
 	for _, targets := range n.targets {
 		for _, g := range targets {
 			if g.node == nil {
@@ -91,7 +103,8 @@ func (num *numbering) check(n *node, paths bool) error {
 	if !ok {
 		return fmt.Errorf("%s: its place is unsure", n.path)
 	}
-	var list []key.Include
+	list := num.room[:0]
+	defer func() { num.room = list }()
 	for _, targets := range n.targets {
 		for _, g := range targets {
 			if g.node == nil {

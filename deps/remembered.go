@@ -160,6 +160,7 @@ func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files, m.bytes = nil, 0
+	rooms.leave()
 }
 
 // add adds what another scan noted.

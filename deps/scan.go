@@ -130,9 +130,10 @@ func (s *scanner) doubt(detail string) {
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
 		if s.skims && !s.started {
-			if s.skim(); s.i == len(s.text) {
-				break
-			}
+			s.skim()
+		}
+		if s.plain(); s.i == len(s.text) {
+			break
 		}
 		c := s.text[s.i]
 		switch classes[c] {
@@ -140,13 +141,6 @@ func (s *scanner) scan() {
 			first := !s.started
 			s.started = true
 			s.identifier(first)
-			continue
-		case blank:
-			s.i++
-			continue
-		case inert:
-			s.started = true
-			s.i++
 			continue
 		case digit:
 			s.started = true
@@ -183,6 +177,36 @@ func (s *scanner) scan() {
 		}
 	}
 	s.endDirective()
+}
+
+// plain passes over what means nothing: most of a text. It is scan without its calls.
+func (s *scanner) plain() {
+	text, i, started := s.text, s.i, s.started
+	names := len(s.watch) == 0
+loop:
+	for i < len(text) {
+		switch classes[text[i]] {
+		case blank:
+			i++
+		case inert:
+			started = true
+			i++
+		case letter:
+			end, ascii := i+1, text[i]
+			for end < len(text) && isWord(text[end]) {
+				ascii |= text[end]
+				end++
+			}
+			if !names || ascii >= 0x80 || mayMatter(text[i:end], s.traces) {
+				break loop
+			}
+			started = true
+			i = end
+		default:
+			break loop
+		}
+	}
+	s.i, s.started = i, started
 }
 
 // endDirective notes where a directive ends that is looked at again.
@@ -305,6 +329,43 @@ func (s *scanner) raw() bool {
 	return true
 }
 
+// mayMatter says whether [scanner.identifier] may do something about a name of ASCII, with
+// what was found before: told by its first three characters.
+func mayMatter(name []byte, t *traces) bool {
+	if len(name) == 1 {
+		return !t.seen(name[0])
+	}
+	return starts.has(name[0], name[1]) && (len(name) == 2 || middles.has(name[1], name[2]))
+}
+
+// couples holds which two characters of ASCII follow one another.
+type couples [128][2]uint64
+
+func (p *couples) has(a, b byte) bool { return p[a&127][b&127/64]&(1<<(b%64)) != 0 }
+
+func (p *couples) add(a, b byte) { p[a&127][b&127/64] |= 1 << (b % 64) }
+
+// starts holds the first two characters of the names that matter, and middles the second
+// with the third.
+var starts, middles = func() (first, second couples) {
+	for i := range len(counting) - 1 {
+		first.add(counting[i], counting[i+1])
+	}
+	for _, a := range []byte(readerLetters) {
+		for _, b := range []byte(readerLetters) {
+			first.add(a, b)
+		}
+	}
+	second = first
+	for _, name := range []string{"__", "_P", "LR", "uR", "UR", "u8", "im"} {
+		first.add(name[0], name[1])
+	}
+	for _, rest := range []string{"_D", "_T", "_h", "Pr", "8R", "mp"} {
+		second.add(rest[0], rest[1])
+	}
+	return first, second
+}()
+
 // reserved looks at a name that starts with an underscore.
 func (s *scanner) reserved(name string) {
 	switch {
@@ -325,13 +386,15 @@ func (s *scanner) reserved(name string) {
 // C++14 and C23, and opens a character literal elsewhere: of which only the rest of
 // the line depends.
 func (s *scanner) number() {
+	start := s.i
+	if ascii := s.digits(); ascii >= 0x80 {
+		s.doubtSpaces(s.text[start:s.i])
+	}
+}
+
+// digits passes over them; ascii is below 0x80 if all that it looked at is ASCII.
+func (s *scanner) digits() (ascii byte) {
 	separated := false
-	start, ascii := s.i, byte(0)
-	defer func() {
-		if ascii >= 0x80 {
-			s.doubtSpaces(s.text[start:s.i])
-		}
-	}()
 	for s.i++; s.i < len(s.text); s.i++ {
 		ascii |= s.text[s.i]
 		switch c := s.text[s.i]; {
@@ -339,14 +402,15 @@ func (s *scanner) number() {
 			separated = true
 		case c == '\'':
 			s.doubt("a quote behind a number")
-			return
+			return ascii
 		case !isWord(c) && c != '.':
 			if separated && !s.plainRest() {
 				s.doubt("a quote behind a number")
 			}
-			return
+			return ascii
 		}
 	}
+	return ascii
 }
 
 // plainRest says whether the rest of the line is made of the same tokens, but for names

@@ -65,7 +65,7 @@ func read(path string, limit int64) ([]byte, stamp, error) {
 	if before.size > limit {
 		return nil, stamp{}, errTooMuch
 	}
-	content := make([]byte, before.size)
+	content := rooms.take(int(before.size))
 	for done := 0; done < len(content); {
 		n := 0
 		err := retry(func() (err error) {

@@ -68,7 +68,8 @@ type tracker struct {
 	traces traces
 	names  *names
 	nodes  map[place]*node
-	order  []*node // as they were found
+	order  []*node             // as they were found
+	angled map[string][]target // what names between <> lead to
 
 	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
@@ -76,7 +77,7 @@ type tracker struct {
 }
 
 func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
-	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node)}
+	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node), angled: make(map[string][]target)}
 	t.traces.of(u.Kind, words)
 	return t
 }
@@ -98,6 +99,8 @@ type node struct {
 	file    *file // nil: the main source
 	src     *source
 	targets [][]target // for each line of src
+	asks    bool       // it names a macro that asks for files
+	asked   int        // of so many
 }
 
 // target is what a line leads to.
@@ -111,7 +114,10 @@ func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
 	defer t.disk.memory.used()
-	defer func() { t.ahead.end() }()
+	defer func() {
+		t.ahead.end()
+		rooms.leave()
+	}()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -129,6 +135,9 @@ func (t *tracker) track() (*Tracking, error) {
 		// again once there are more sources.
 		t.expanded = len(t.order)
 		if err := t.findAsking(); err != nil {
+			return nil, err
+		}
+		if err := t.findNaming(); err != nil {
 			return nil, err
 		}
 		for _, n := range t.order[:t.expanded] {
@@ -228,12 +237,15 @@ func (t *tracker) add(n *node) {
 	t.nodes[n.place] = n
 	t.order = append(t.order, n)
 	t.ahead.follow(t.home(n), n.src)
-	for _, d := range n.src.macros {
-		t.names.free[d.name] = true
-		t.names.define(d.name, &macro{text: n.src.text, at: d.at})
+	macros := make([]macro, len(n.src.macros))
+	for i, d := range n.src.macros {
+		macros[i] = macro{text: n.src.text, at: d.at}
+		known := t.names.of(d.name)
+		known.free = true
+		known.define(&macros[i])
 	}
 	for _, name := range n.src.undefs {
-		t.names.free[name] = true
+		t.names.of(name).free = true
 	}
 }
 
@@ -247,12 +259,20 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if err := cmp.Or(t.names.spend(1), t.disk.inTimeStill()); err != nil {
 			return err
 		}
+		if l.form != 0 {
+			targets, err := t.lookup(n, wanted{l.form, l.name, l.next})
+			if err != nil {
+				return err
+			}
+			n.targets[i] = targets
+			continue
+		}
 		names, err := t.expand(n, l)
 		if err != nil {
 			return err
 		}
 		n.targets[i] = n.targets[i][:0]
-		found := l.form != 0 || l.kind != include
+		found := l.kind != include
 		for _, name := range names {
 			targets, err := t.lookup(n, name)
 			if err != nil {
@@ -286,10 +306,7 @@ func (w wanted) String() string {
 // expand returns the names that a line may ask for: one, unless macros are in
 // it.
 func (t *tracker) expand(n *node, l line) ([]wanted, error) {
-	switch {
-	case l.form != 0:
-		return []wanted{{l.form, l.name, l.next}}, nil
-	case l.kind == condition:
+	if l.kind == condition {
 		return t.questions(n, l)
 	}
 	list := lex(n.src.text, l.at)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package deps
+
+func populate([]byte) {}
