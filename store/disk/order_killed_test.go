@@ -3,9 +3,12 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,12 +18,13 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
 func init() { roles["order"] = roleOrder }
 
-const orderLimit = 40 * each
+const orderLimit = 16 * each
 
 // orderOptions are of a store that has an order though it is small.
 func orderOptions(o Options) Options {
@@ -28,8 +32,9 @@ func orderOptions(o Options) Options {
 	return o
 }
 
-// roleOrder evicts by the order, appends to it, makes ready and forgoes, and kills itself
-// before the system call of a number; 0: it says how many there are.
+// roleOrder evicts, by the order if it finds one, appends to it, makes ready and
+// forgoes, and kills itself before the system call of a number; 0: it says how many
+// there are.
 func roleOrder(s *Store, dies int) error {
 	var calls atomic.Int64
 	o := orderOptions(s.o)
@@ -42,10 +47,10 @@ func roleOrder(s *Store, dies int) error {
 	}}
 	limited := New(o)
 	defer limited.Close()
-	for i := range 6 {
-		_, _ = limited.Put(bg, storetest.New(noTest{}, fmt.Sprintf("%d.%d", dies, i), 100)) // some are dropped
+	for i := range 3 {
+		_, _ = limited.Put(bg, storetest.New(noTest{}, fmt.Sprint("child.", i), 100)) // some are dropped
 		settled(limited)
-		e := storetest.New(noTest{}, fmt.Sprintf("%d.ready.%d", dies, i), 100)
+		e := storetest.New(noTest{}, fmt.Sprint("child.ready.", i), 100)
 		limited.Ready(bg, e.Recipe, true)
 		limited.Forgo(bg, e.Recipe)
 	}
@@ -53,8 +58,65 @@ func roleOrder(s *Store, dies int) error {
 	return nil
 }
 
+// orderStates make what a process finds that is about to evict.
+var orderStates = map[string]func(t *testing.T, s *Store){
+	"an order": nextEvicts,
+	"an order of which all is taken": func(t *testing.T, s *Store) {
+		nextEvicts(t, s)
+		r, err := s.acquire(false)
+		must(t, err)
+		defer r.release()
+		m, err := r.meta(false)
+		must(t, err)
+		o, ok := s.openOrder(m)
+		if !ok {
+			t.Fatal("the order cannot be used")
+		}
+		defer o.f.Close()
+		for {
+			victims, err := o.take(bg, m, 100)
+			must(t, err)
+			if len(victims) == 0 {
+				return
+			}
+		}
+	},
+	"no order": func(t *testing.T, s *Store) {
+		nextEvicts(t, s)
+		must(t, os.Remove(orderPath(s)))
+	},
+	"an order, and the limit is passed": func(t *testing.T, s *Store) {
+		nextEvicts(t, s)
+		readyUntilFull(t, s)
+	},
+	full: func(t *testing.T, s *Store) {
+		fillOrder(t, s, "few", 3)
+		must(t, os.WriteFile(orderPath(s), nil, 0o600))
+		readyUntilFull(t, s)
+	},
+}
+
+// full is the state of a root without room for an hour: what is made ready is no victim.
+const full = "full of what was made ready"
+
+func readyUntilFull(t *testing.T, s *Store) {
+	for i := 0; s.Status().Bytes <= orderLimit; i++ {
+		s.Ready(bg, storetest.New(t, fmt.Sprint("ready.", i), 100).Recipe, true)
+	}
+}
+
+// nextEvicts puts until there is an order, and the next put evicts.
+func nextEvicts(t *testing.T, s *Store) {
+	fillOrder(t, s, "first", 20)
+	if !exists(orderPath(s)) {
+		t.Fatal("there is no order")
+	}
+	topUp(t, s, "top")
+}
+
 // TestKilledByTheOrder: a process is killed at its system calls, at each of them in the
-// long form, while it evicts by the order. Entries are good, the next one evicts, a count
+// long form, while it evicts by the order, or finds that it has to walk the root. Each
+// begins with a copy of the same root. Entries are good, the next one evicts, a count
 // makes the account right, and nothing is left behind.
 func TestKilledByTheOrder(t *testing.T) {
 	t.Parallel()
@@ -62,36 +124,98 @@ func TestKilledByTheOrder(t *testing.T) {
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
 		step = lanes
 	}
-	var kills atomic.Int64
-	var all sync.WaitGroup
-	for lane := range lanes {
-		all.Go(func() {
-			s := New(orderOptions(Options{Dir: t.TempDir() + "/root"}))
-			defer s.Close()
-			fillOrder(t, s, "first")
-			if !exists(orderPath(s)) {
-				t.Error("there is no order")
-				return
+	for state := range orderStates {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			prepared := orderRoot(t, state)
+			var kills atomic.Int64
+			var all sync.WaitGroup
+			for lane := range lanes {
+				dir := filepath.Join(t.TempDir(), "root")
+				all.Go(func() {
+					for n := 1 + lane*step/lanes; orderKill(t, prepared, dir, state, n); n += step {
+						kills.Add(1)
+					}
+				})
 			}
-			for n := 1 + lane*step/lanes; orderChild(t, s, n, &kills); n += step {
-				if r, err := s.Verify(bg, false, nil); err != nil || len(r.Problems) > 0 {
-					t.Errorf("killed at call %d: %v, %v", n, err, r.Problems)
-				}
-				fillOrder(t, s, fmt.Sprint("after", n))
+			all.Wait()
+			t.Logf("%d processes killed", kills.Load())
+			if kills.Load() < 10 {
+				t.Errorf("only %d processes were killed", kills.Load())
 			}
-			orderEnds(t, s)
 		})
 	}
-	all.Wait()
-	t.Logf("%d processes killed", kills.Load())
-	if kills.Load() < 20 {
-		t.Errorf("only %d processes were killed", kills.Load())
+}
+
+// orderRoot makes a root in a state.
+func orderRoot(t *testing.T, state string) (dir string) {
+	t.Helper()
+	s := New(orderOptions(Options{Dir: filepath.Join(t.TempDir(), "root")}))
+	defer s.Close()
+	orderStates[state](t, s)
+	return s.o.Dir
+}
+
+// topUp puts until the next put evicts.
+func topUp(t *testing.T, s *Store, name string) {
+	for i := 0; s.Status().Bytes+each <= orderLimit; i++ {
+		fillOrder(t, s, fmt.Sprint(name, ".", i), 1)
+	}
+}
+
+// orderKill has a process die in a copy of a root, and looks at what it leaves. false:
+// the process came to its end before.
+func orderKill(t *testing.T, prepared, dir, state string, n int) bool {
+	if err := errors.Join(os.RemoveAll(dir), copyRoot(dir, prepared)); err != nil {
+		t.Error(err)
+		return false
+	}
+	if !orderChild(t, dir, n) {
+		return false
+	}
+	s := New(orderOptions(Options{Dir: dir}))
+	defer s.Close()
+	orderIsGood(t, s, n)
+	if state == full {
+		o := s.o
+		o.Now = later
+		s = New(o)
+		defer s.Close()
+	}
+	fillOrder(t, s, "after", 6)
+	orderEnds(t, s)
+	return !t.Failed()
+}
+
+// TestKilledByTheOrderAgain: what processes leave that are killed one after another in
+// one root is no other than what one leaves.
+func TestKilledByTheOrderAgain(t *testing.T) {
+	t.Parallel()
+	s := New(orderOptions(Options{Dir: orderRoot(t, "an order")}))
+	defer s.Close()
+	kills := 0
+	for n := 1; orderChild(t, s.o.Dir, n); n += 17 {
+		kills++
+		orderIsGood(t, s, n)
+		fillOrder(t, s, fmt.Sprint("after", n), 6)
+		topUp(t, s, fmt.Sprint("top", n))
+	}
+	orderEnds(t, s)
+	if t.Logf("%d processes killed", kills); kills < 10 {
+		t.Errorf("only %d processes were killed", kills)
+	}
+}
+
+// orderIsGood looks at entries after a process was killed.
+func orderIsGood(t *testing.T, s *Store, n int) {
+	if r, err := s.Verify(bg, false, nil); err != nil || len(r.Problems) > 0 {
+		t.Errorf("killed at call %d: %v, %v", n, err, r.Problems)
 	}
 }
 
 // orderChild has a process die at a call; false: it came to its end before.
-func orderChild(t *testing.T, s *Store, n int, kills *atomic.Int64) bool {
-	c := child(t, "order", s.o.Dir, n)
+func orderChild(t *testing.T, dir string, n int) bool {
+	c := child(t, "order", dir, n)
 	out, err := c.Output()
 	if err == nil {
 		if calls, err := strconv.Atoi(strings.TrimSpace(string(out))); err != nil || calls >= n {
@@ -104,22 +228,19 @@ func orderChild(t *testing.T, s *Store, n int, kills *atomic.Int64) bool {
 		t.Errorf("at call %d: %v", n, err)
 		return false
 	}
-	kills.Add(1)
 	return true
 }
 
-// fillOrder puts until the limit was passed, so that somebody evicts.
-func fillOrder(t *testing.T, s *Store, name string) {
-	for i := range 45 {
-		if i > 8 && name != "first" {
-			break
-		}
+// fillOrder puts so many; who passes the limit evicts.
+func fillOrder(t *testing.T, s *Store, name string, n int) {
+	for i := range n {
 		for try := 0; ; try++ {
-			if _, err := s.Put(bg, storetest.New(t, fmt.Sprint(name, ".", i), 100)); err == nil {
+			res, err := s.Put(bg, storetest.New(t, fmt.Sprint(name, ".", i), 100))
+			if err == nil && res == store.Stored {
 				break
 			}
 			if try == 1000 {
-				t.Errorf("%s: nothing can be put any more: %+v", name, s.Status())
+				t.Errorf("%s: nothing can be put any more: %d, %v, %+v", name, res, err, s.Status())
 				return
 			}
 			settled(s)
@@ -129,20 +250,49 @@ func fillOrder(t *testing.T, s *Store, name string) {
 	}
 }
 
+// later is when what killed processes left is old.
+func later() time.Time { return time.Now().Add(2 * time.Hour) }
+
 // orderEnds looks at what is left in the end.
 func orderEnds(t *testing.T, s *Store) {
 	o := s.o
-	o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) } // what was left behind is old
-	later := New(o)
-	defer later.Close()
-	if _, err := later.GC(bg, GCOptions{}, nil); err != nil {
+	o.Now = later
+	s = New(o)
+	defer s.Close()
+	if _, err := s.GC(bg, GCOptions{}, nil); err != nil {
 		t.Error(err)
 	}
-	st, tree := later.Status(), storetest.Look(t, s.o.Dir)
+	st, tree := s.Status(), storetest.Look(t, s.o.Dir)
 	if !st.Counted || st.Entries != tree.Entries || st.Bytes != tree.Bytes || st.Bytes > orderLimit || tree.Entries == 0 {
 		t.Errorf("after gc: %+v; there are %d entries, %d bytes", st, tree.Entries, tree.Bytes)
 	}
 	if len(tree.Strange) > 0 {
 		t.Errorf("left behind: %q", tree.Strange)
 	}
+}
+
+// copyRoot copies a root, with the times of its files: the order knows entries by them.
+func copyRoot(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		there := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.Mkdir(there, info.Mode().Perm())
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(there, b, info.Mode().Perm()), os.Chtimes(there, info.ModTime(), info.ModTime()))
+	})
 }
