@@ -24,6 +24,16 @@ import (
 
 func init() { roles["order"] = roleOrder }
 
+// nowVar has the nanoseconds since 1970 at which the clock of a child begins.
+const nowVar = "KERNSTASH_TEST_NOW"
+
+// ticking is a clock that goes on by a microsecond whenever it is asked: an order is no
+// older for the last process that finds a copy of it than for the first.
+func ticking(from time.Time) func() time.Time {
+	var asked atomic.Int64
+	return func() time.Time { return from.Add(time.Duration(asked.Add(1)) * time.Microsecond) }
+}
+
 const orderLimit = 16 * each
 
 // orderOptions are of a store that has an order though it is small.
@@ -38,6 +48,13 @@ func orderOptions(o Options) Options {
 func roleOrder(s *Store, dies int) error {
 	var calls atomic.Int64
 	o := orderOptions(s.o)
+	if from := os.Getenv(nowVar); from != "" {
+		ns, err := strconv.ParseInt(from, 10, 64)
+		if err != nil {
+			return err
+		}
+		o.Now = ticking(time.Unix(0, ns))
+	}
 	o.hooks.beneath.Hook = &beneath.Hook{Before: func(_ beneath.Op, size int) (int, error) {
 		if calls.Add(1) == int64(dies) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -127,13 +144,14 @@ func TestKilledByTheOrder(t *testing.T) {
 	for state := range orderStates {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			prepared := orderRoot(t, state)
+			start := time.Now()
+			prepared := orderRoot(t, state, ticking(start))
 			var kills atomic.Int64
 			var all sync.WaitGroup
 			for lane := range lanes {
 				dir := filepath.Join(t.TempDir(), "root")
 				all.Go(func() {
-					for n := 1 + lane*step/lanes; orderKill(t, prepared, dir, state, n); n += step {
+					for n := 1 + lane*step/lanes; orderKill(t, prepared, dir, state, start.Add(time.Second), n); n += step {
 						kills.Add(1)
 					}
 				})
@@ -148,9 +166,9 @@ func TestKilledByTheOrder(t *testing.T) {
 }
 
 // orderRoot makes a root in a state.
-func orderRoot(t *testing.T, state string) (dir string) {
+func orderRoot(t *testing.T, state string, now func() time.Time) (dir string) {
 	t.Helper()
-	s := New(orderOptions(Options{Dir: filepath.Join(t.TempDir(), "root")}))
+	s := New(orderOptions(Options{Dir: filepath.Join(t.TempDir(), "root"), Now: now}))
 	defer s.Close()
 	orderStates[state](t, s)
 	return s.o.Dir
@@ -165,21 +183,19 @@ func topUp(t *testing.T, s *Store, name string) {
 
 // orderKill has a process die in a copy of a root, and looks at what it leaves. false:
 // the process came to its end before.
-func orderKill(t *testing.T, prepared, dir, state string, n int) bool {
+func orderKill(t *testing.T, prepared, dir, state string, now time.Time, n int) bool {
 	if err := errors.Join(os.RemoveAll(dir), copyRoot(dir, prepared)); err != nil {
 		t.Error(err)
 		return false
 	}
-	if !orderChild(t, dir, n) {
+	if !orderChild(t, dir, n, fmt.Sprint(nowVar, "=", now.UnixNano())) {
 		return false
 	}
-	s := New(orderOptions(Options{Dir: dir}))
+	s := New(orderOptions(Options{Dir: dir, Now: ticking(now.Add(time.Second))}))
 	defer s.Close()
 	orderIsGood(t, s, n)
 	if state == full {
-		o := s.o
-		o.Now = later
-		s = New(o)
+		s = laterThan(s)
 		defer s.Close()
 	}
 	fillOrder(t, s, "after", 6)
@@ -191,7 +207,7 @@ func orderKill(t *testing.T, prepared, dir, state string, n int) bool {
 // one root is no other than what one leaves.
 func TestKilledByTheOrderAgain(t *testing.T) {
 	t.Parallel()
-	s := New(orderOptions(Options{Dir: orderRoot(t, "an order")}))
+	s := New(orderOptions(Options{Dir: orderRoot(t, "an order", time.Now)}))
 	defer s.Close()
 	kills := 0
 	for n := 1; orderChild(t, s.o.Dir, n); n += 17 {
@@ -214,8 +230,9 @@ func orderIsGood(t *testing.T, s *Store, n int) {
 }
 
 // orderChild has a process die at a call; false: it came to its end before.
-func orderChild(t *testing.T, dir string, n int) bool {
+func orderChild(t *testing.T, dir string, n int, env ...string) bool {
 	c := child(t, "order", dir, n)
+	c.Env = append(c.Env, env...)
 	out, err := c.Output()
 	if err == nil {
 		if calls, err := strconv.Atoi(strings.TrimSpace(string(out))); err != nil || calls >= n {
@@ -250,14 +267,17 @@ func fillOrder(t *testing.T, s *Store, name string, n int) {
 	}
 }
 
-// later is when what killed processes left is old.
-func later() time.Time { return time.Now().Add(2 * time.Hour) }
+// laterThan returns a store of the same root for which all that killed processes left is
+// old.
+func laterThan(s *Store) *Store {
+	o := s.o
+	o.Now = func() time.Time { return s.o.Now().Add(2 * time.Hour) }
+	return New(o)
+}
 
 // orderEnds looks at what is left in the end.
 func orderEnds(t *testing.T, s *Store) {
-	o := s.o
-	o.Now = later
-	s = New(o)
+	s = laterThan(s)
 	defer s.Close()
 	if _, err := s.GC(bg, GCOptions{}, nil); err != nil {
 		t.Error(err)
