@@ -66,10 +66,11 @@ $(FULL): drivers-test
 
 full-race: export KERNSTASH_TEST_LONG = 1
 full-race:
-	$(GO) test -race -timeout 35m -count=1 $(LONGEST) ./...
+	$(GO) test -race -timeout 20m -count=1 $(LONGEST) ./...
 full-plain: export KERNSTASH_TEST_LONG = 1
 full-plain:
 	$(GO) test -timeout 10m -count=1 ./deps
+	$(GO) test -timeout 15m -count=1 -run EveryFault ./store/disk
 full-crowd: export KERNSTASH_TEST_LONG = 1
 full-crowd:
 	$(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
