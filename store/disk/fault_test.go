@@ -317,13 +317,10 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			f := newFaulty(t, "no fault", faultfs.New(), false, o)
-			again := f.noteAgain()
+			noted := f.noteAgain()
 			f.play()
 			f.end()
-			calls := f.plan.Calls()
-			if len(*again) != len(calls) {
-				t.Fatalf("%d calls were noted of %d", len(*again), len(calls))
-			}
+			calls, again := f.plan.Calls(), noted()
 			if f.counted.Snapshot()[stats.DiskEvictions] == 0 || len(calls) < 300 {
 				t.Fatalf("the scenario is poor: %d calls", len(calls))
 			}
@@ -332,7 +329,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 			hit := make(map[string]bool)
 			var mu sync.Mutex
 			for i, op := range calls {
-				if long && raceEnabled && (*again)[i] {
+				if long && raceEnabled && again[i] {
 					continue
 				}
 				kinds := slices.DeleteFunc(faultfs.Kinds(), func(k faultfs.Kind) bool {
@@ -372,22 +369,26 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 }
 
 // noteAgain notes of each call from now on whether one was made with the same stack before.
-func (f *faulty) noteAgain() (again *[]bool) {
-	again = new([]bool)
+func (f *faulty) noteAgain() (noted func() []bool) {
 	hook := f.s.o.hooks.beneath.Hook
 	before := hook.Before
 	seen := make(map[[64]uintptr]bool)
+	var again []bool
 	var mu sync.Mutex
 	hook.Before = func(op beneath.Op, size int) (int, error) {
 		mu.Lock() // the plan counts them in the same order
 		defer mu.Unlock()
 		var stack [64]uintptr
 		runtime.Callers(2, stack[:])
-		*again = append(*again, seen[stack])
+		again = append(again, seen[stack])
 		seen[stack] = true
 		return before(op, size)
 	}
-	return again
+	return func() []bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(again)
+	}
 }
 
 // stickyOps keeps a fault that stays to the calls that can meet it.

@@ -137,7 +137,7 @@ func nextEvicts(t *testing.T, s *Store) {
 // makes the account right, and nothing is left behind.
 func TestKilledByTheOrder(t *testing.T) {
 	t.Parallel()
-	step, lanes := 29, 3
+	step, lanes := 97, 3
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
 		step = lanes
 	}
