@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 var errGone = errors.New("the cache that was held was removed")
@@ -11,6 +12,9 @@ var errGone = errors.New("the cache that was held was removed")
 // once that root or its .meta is removed, nothing more is written, even where another
 // cache is at the path by then. The caller closes it; s stays as it is.
 func (s *Store) Hold() (*Store, error) {
+	if s.o.ReadOnly {
+		return nil, fmt.Errorf("hold %s: a read-only layer: %w", s.o.Dir, fs.ErrPermission)
+	}
 	r, err := s.acquire(true)
 	if err != nil {
 		return nil, err

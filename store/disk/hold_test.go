@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,6 +52,18 @@ func TestHoldNeverLeavesItsRoot(t *testing.T) {
 				put(t, s, storetest.New(t, "e", 100), store.Stored)
 			})
 		}
+	}
+}
+
+// TestHoldOfALayer: nothing is made there.
+func TestHoldOfALayer(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *Options) { o.ReadOnly = true })
+	if _, err := s.Hold(); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+	if exists(s.o.Dir) {
+		t.Error("it was made")
 	}
 }
 
