@@ -120,7 +120,9 @@ func (s *signals) stop(child int, sig syscall.Signal) {
 	case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
 		// The kernel lets these stop nobody whom no shell would continue.
 		_ = setDefault(sig)
-		_ = unix.Kill(os.Getpid(), sig)
+		// To this thread, which has stopped before the call returns: another one might take
+		// what is sent to the process after the handler is back.
+		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), sig)
 		_ = s.install(sig)
 	default:
 		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
