@@ -179,36 +179,6 @@ func (s *scanner) scan() {
 	s.endDirective()
 }
 
-// plain passes over what means nothing: most of a text. It is scan without its calls.
-func (s *scanner) plain() {
-	text, i, started := s.text, s.i, s.started
-	names := len(s.watch) == 0
-loop:
-	for i < len(text) {
-		switch classes[text[i]] {
-		case blank:
-			i++
-		case inert:
-			started = true
-			i++
-		case letter:
-			end, ascii := i+1, text[i]
-			for end < len(text) && isWord(text[end]) {
-				ascii |= text[end]
-				end++
-			}
-			if !names || ascii >= 0x80 || mayMatter(text[i:end], s.traces) {
-				break loop
-			}
-			started = true
-			i = end
-		default:
-			break loop
-		}
-	}
-	s.i, s.started = i, started
-}
-
 // endDirective notes where a directive ends that is looked at again.
 func (s *scanner) endDirective() {
 	switch {
