@@ -100,8 +100,6 @@ __attribute__((constructor(101))) static void before_go(void)
 __attribute__((constructor)) static void before_host(void)
 {
 	pthread_sigmask(SIG_SETMASK, &mask_of_host, NULL);
-	if (!ks_has_no_room())
-		ks_spare_threads();
 }
 
 bool ks_usable(void)

@@ -37,7 +37,4 @@ void ks_write_failed(void);
 void ks_go_thread(int more);
 void ks_note_main(void);
 
-/* Makes some threads that Go's runtime will want, while that begins on another one. */
-void ks_spare_threads(void);
-
 #endif
