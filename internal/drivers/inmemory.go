@@ -3,6 +3,7 @@ package drivers
 import (
 	"cmp"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,7 +27,8 @@ type Object struct {
 var Objects func(object uintptr, prefixes []string) []Object
 
 // InMemory is Compilers of the one driver that an ICD object belongs to, as Objects tells of
-// it: within some 10 µs. It is not ok where that does not tell all.
+// it: within some 10 µs, and as many for each companion that lies beside the driver, whose
+// file is read. It is not ok where that does not tell all.
 func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 	if Objects == nil {
 		return nil, false
@@ -43,13 +45,26 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 		return nil, false
 	}
 	left := []Object{all[driver]}
+	file := "" // the driver's, where companions lie beside it
 	for prefix, cs := range companions {
 		if !strings.HasPrefix(path.Base(all[driver].Path), prefix) {
 			continue
 		}
 		for _, c := range cs {
 			if c.beside {
-				return nil, false
+				if file == "" {
+					if file, ok = all[driver].file(); !ok {
+						return nil, false
+					}
+				}
+				for _, path := range c.besides(file) {
+					l, err := elfid.Inspect(path)
+					if err != nil {
+						return nil, false
+					}
+					left = append(left, Object{Library: *l, Path: path})
+				}
+				continue
 			}
 			found := all.named(c)
 			if len(found) == 0 && len(c.open) > 0 {
@@ -89,6 +104,20 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 		pairs = append(pairs, key.Pair{Name: o.Soname, Value: o.ID})
 	}
 	return pairs, true
+}
+
+// file returns the path of the file that the object was loaded from, links followed. It is
+// not ok where something else lies there by now.
+func (o Object) file() (string, bool) {
+	if !filepath.IsAbs(o.Path) {
+		return "", false
+	}
+	path, err := filepath.EvalSymlinks(o.Path)
+	if err != nil {
+		return "", false
+	}
+	l, err := elfid.Inspect(path)
+	return path, err == nil && l.ID == o.ID
 }
 
 type objects []Object
