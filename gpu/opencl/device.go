@@ -62,34 +62,42 @@ type Limits struct {
 	ClockMegahertz int
 }
 
+// newDevice asks a device what it is, and what it can hold.
 func newDevice(id cl.DeviceID, p *Platform) *Device {
-	str := func(param uint32) string { return text(p.ask.Device(id, param)) }
-	num := func(param uint32) uint64 {
-		n, _ := number(p.ask.Device(id, param))
-		return n
-	}
-	d := &Device{
-		Name: str(cl.DeviceNameInfo), Vendor: str(cl.DeviceVendor), Version: str(cl.DeviceVersion),
-		Driver: str(cl.DriverVersion), CVersion: str(cl.DeviceOpenCLCVersion),
-		Type: DeviceType(num(cl.DeviceTypeInfo)), Extensions: strings.Fields(str(cl.DeviceExtensions)),
-		Limits: Limits{
-			ComputeUnits: int(num(cl.DeviceMaxComputeUnits)), WorkGroup: int(num(cl.DeviceMaxWorkGroupSize)),
-			AddressBits: int(num(cl.DeviceAddressBits)), GlobalMemory: num(cl.DeviceGlobalMemSize),
-			LocalMemory: num(cl.DeviceLocalMemSize), Allocation: num(cl.DeviceMaxMemAllocSize),
-			Images: num(cl.DeviceImageSupport) != 0, ImageWidth: int(num(cl.DeviceImage2DMaxWidth)),
-			ImageHeight: int(num(cl.DeviceImage2DMaxHeight)), ClockMegahertz: int(num(cl.DeviceMaxClockFrequency)),
-		},
-		platform: p,
-	}
+	d := newNamed(id, p)
+	num := d.number
+	d.Limits.ComputeUnits, d.Limits.WorkGroup = int(num(cl.DeviceMaxComputeUnits)), int(num(cl.DeviceMaxWorkGroupSize))
+	d.Limits.GlobalMemory, d.Limits.LocalMemory = num(cl.DeviceGlobalMemSize), num(cl.DeviceLocalMemSize)
+	d.Limits.Allocation, d.Limits.Images = num(cl.DeviceMaxMemAllocSize), num(cl.DeviceImageSupport) != 0
+	d.Limits.ImageWidth, d.Limits.ImageHeight = int(num(cl.DeviceImage2DMaxWidth)), int(num(cl.DeviceImage2DMaxHeight))
+	d.Limits.ClockMegahertz = int(num(cl.DeviceMaxClockFrequency))
 	for i, n := range numbers(p.ask.Device(id, cl.DeviceMaxWorkItemSizes)) {
 		if i < len(d.Limits.WorkItems) {
 			d.Limits.WorkItems[i] = int(n)
 		}
 	}
+	return d
+}
+
+// newNamed asks a device what it is. Of its limits it asks only what decides how code is
+// made for it: some drivers ask the hardware for others.
+func newNamed(id cl.DeviceID, p *Platform) *Device {
+	d := &Device{platform: p}
+	d.object.set("device", uintptr(id))
+	str := func(param uint32) string { return text(p.ask.Device(id, param)) }
+	d.Name, d.Vendor, d.Version = str(cl.DeviceNameInfo), str(cl.DeviceVendor), str(cl.DeviceVersion)
+	d.Driver, d.CVersion = str(cl.DriverVersion), str(cl.DeviceOpenCLCVersion)
+	d.Type, d.Extensions = DeviceType(d.number(cl.DeviceTypeInfo)), strings.Fields(str(cl.DeviceExtensions))
+	d.Limits.AddressBits = int(d.number(cl.DeviceAddressBits))
 	// The parameter exists from OpenCL 2.1 on, and with cl_khr_il_program.
 	d.ILVersion = str(cl.DeviceILVersion)
-	d.object.set("device", uintptr(id))
 	return d
+}
+
+// number returns a parameter of the device's that is one; 0 where it tells none.
+func (d *Device) number(param uint32) uint64 {
+	n, _ := number(d.platform.ask.Device(d.id(), param))
+	return n
 }
 
 // Platform returns the device's platform.

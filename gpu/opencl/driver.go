@@ -58,5 +58,6 @@ func (d *Driver) Root(device uintptr) (uintptr, error) {
 	return 0, fmt.Errorf("root of a device: %w: it has no end of parents", ErrArgument)
 }
 
-// Device asks what the root device of a handle is.
-func (d *Driver) Device(root uintptr) *Device { return newDevice(cl.DeviceID(root), d.platform) }
+// Device asks what the root device of a handle is. Of its limits only the bits of an
+// address are asked for.
+func (d *Driver) Device(root uintptr) *Device { return newNamed(cl.DeviceID(root), d.platform) }

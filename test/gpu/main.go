@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -94,9 +95,15 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 			way{name: "CUDA's loader by dlopen, driver's cache off", door: "preload", loader: cuda, opened: soname},
 			way{name: "CUDA's loader by dlopen of its path, driver's cache off", door: "layer", loader: loader, opened: filepath.Join(cuda, soname)})
 	}
-	for _, size := range []struct{ name, args string }{{"one-line kernel", "1 1"}, {"heavy program", "60 120"}} {
+	for _, size := range []struct {
+		name, args string
+		small      []int // how many small programs the process has built before
+	}{
+		{"one-line kernel", "1 1", []int{0}},
+		{"heavy program", "60 120", []int{0, 1}},
+	} {
 		b.args, b.binaries, b.roots, b.caches = size.args, make(map[string]string), make(map[string]string), make(map[string]string)
-		if err := b.measure(size.name, ways); err != nil {
+		if err := b.measure(size.name, size.small, ways); err != nil {
 			return err
 		}
 	}
@@ -114,14 +121,14 @@ type started struct {
 type prepared struct {
 	way
 	dir, cache, root string
-	all              []started
+	all              map[int][]started // by the number of small programs before
 }
 
 // coldest is how many processes compile: that takes ten seconds, and a median needs no more.
 const coldest = 2
 
 // measure starts all ways in turns, since these machines' pace changes, and shows medians.
-func (b *bench) measure(size string, ways []way) error {
+func (b *bench) measure(size string, small []int, ways []way) error {
 	var all []*prepared
 	for _, w := range ways {
 		p, err := b.prepare(w)
@@ -132,24 +139,31 @@ func (b *bench) measure(size string, ways []way) error {
 	}
 	for i := range b.times {
 		for _, p := range all {
-			if p.door == "" && !p.warm && i >= coldest {
-				continue
-			}
-			if err := b.again(p, i); err != nil {
-				return err
+			for _, n := range small {
+				if p.compiles() && i >= coldest {
+					continue
+				}
+				if err := b.again(p, fmt.Sprint(i, "-", n), n); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	fmt.Printf("\n| %s | build call, ms | to the first result, ms |\n|---|--:|--:|\n", size)
-	for _, p := range all {
-		median := func(f func(started) float64) float64 {
-			slices.SortFunc(p.all, func(x, y started) int { return int(1e6 * (f(x) - f(y))) })
-			return f(p.all[(len(p.all)-1)/2])
+	for _, n := range small {
+		fmt.Printf("\n| %s, the process's program %d | build call, ms | to the first result, ms |\n|---|--:|--:|\n", size, n+1)
+		for _, p := range all {
+			median := func(f func(started) float64) float64 {
+				slices.SortFunc(p.all[n], func(x, y started) int { return int(1e6 * (f(x) - f(y))) })
+				return f(p.all[n][(len(p.all[n])-1)/2])
+			}
+			fmt.Printf("| %s | %.2f | %.2f |\n", p.name, median(func(s started) float64 { return s.build }), median(func(s started) float64 { return s.first }))
 		}
-		fmt.Printf("| %s | %.2f | %.2f |\n", p.name, median(func(s started) float64 { return s.build }), median(func(s started) float64 { return s.first }))
 	}
 	return nil
 }
+
+// compiles says whether each start of the way does: with nothing that has the program.
+func (w way) compiles() bool { return w.door == "" && !w.warm }
 
 // prepare warms the driver's own cache, one for each loader, and a cache of ours, one for
 // each door, with all that the worker has to do there.
@@ -158,7 +172,7 @@ func (b *bench) prepare(w way) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{way: w, dir: dir, cache: filepath.Join(dir, "driver")}
+	p := &prepared{way: w, dir: dir, cache: filepath.Join(dir, "driver"), all: make(map[int][]started)}
 	if p.warm {
 		if p.cache, err = b.warmed(w); err != nil {
 			return nil, err
@@ -170,7 +184,7 @@ func (b *bench) prepare(w way) (*prepared, error) {
 	door := fmt.Sprint(w.door, w.loader, w.opened)
 	if b.roots[door] == "" {
 		p.root = filepath.Join(dir, "root")
-		if _, err := b.start(w, p.cache, p.root); err != nil {
+		if _, err := b.start(w, p.cache, p.root, 1); err != nil {
 			return nil, err
 		}
 		out, err := exec.Command(b.kernstash, "--dir", p.root, "worker", "run", "--once").CombinedOutput()
@@ -191,7 +205,7 @@ func (b *bench) warmed(w way) (string, error) {
 			return "", err
 		}
 		w.door, w.cached = "", true
-		if _, err := b.start(w, dir, ""); err != nil {
+		if _, err := b.start(w, dir, "", 1); err != nil {
 			return "", err
 		}
 		b.caches[w.loader] = dir
@@ -199,20 +213,20 @@ func (b *bench) warmed(w way) (string, error) {
 	return b.caches[w.loader], nil
 }
 
-// again is the i-th start of a way.
-func (b *bench) again(p *prepared, i int) error {
+// again is one more start of a way, of a name of its own, with as many small programs first.
+func (b *bench) again(p *prepared, name string, small int) error {
 	cache := p.cache
 	if p.cached && !p.warm {
-		cache = filepath.Join(p.dir, fmt.Sprint("driver", i))
+		cache = filepath.Join(p.dir, "driver"+name)
 	}
-	s, err := b.start(p.way, cache, p.root)
+	s, err := b.start(p.way, cache, p.root, small)
 	if err != nil {
 		return err
 	}
 	if p.door != "" && !strings.Contains(s.report, "on disk") {
 		return fmt.Errorf("%s: not served: %s", p.name, s.report)
 	}
-	p.all = append(p.all, s)
+	p.all[small] = append(p.all[small], s)
 	return nil
 }
 
@@ -226,7 +240,7 @@ func (b *bench) compareBinary(w way, cache, root string) error {
 		if err != nil {
 			return err
 		}
-		s, err := b.start(plain, warm, root, "HEAVY_BINARY=1")
+		s, err := b.start(plain, warm, root, 0, "HEAVY_BINARY=1")
 		if err != nil {
 			return err
 		}
@@ -235,22 +249,22 @@ func (b *bench) compareBinary(w way, cache, root string) error {
 	if w.door == "" {
 		return nil
 	}
-	s, err := b.start(w, cache, root, "HEAVY_BINARY=1")
+	s, err := b.start(w, cache, root, 0, "HEAVY_BINARY=1")
 	if want := b.binaries[w.loader]; err == nil && s.binary != want {
 		err = fmt.Errorf("%s: the binary has the sum %s, not %s", w.name, s.binary, want)
 	}
 	return err
 }
 
-// start runs the program once.
-func (b *bench) start(w way, cache, root string, environ ...string) (s started, err error) {
+// start runs the program once, after as many small ones in its process.
+func (b *bench) start(w way, cache, root string, small int, environ ...string) (s started, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	program := b.heavy
 	if w.opened != "" {
 		program = b.opened
 	}
-	command := append([]string{program}, strings.Fields(b.args)...)
+	command := append([]string{program}, append(strings.Fields(b.args), strconv.Itoa(small))...)
 	if w.door != "" {
 		command = append([]string{b.kernstash, "run", "--door", w.door, "--report", "--"}, command...)
 	}

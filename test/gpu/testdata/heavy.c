@@ -3,8 +3,9 @@
  * program of KERNELS kernels, each of STEPS steps that no compiler can shorten,
  * runs the last one, and checks what it computed.
  *
- *     heavy [kernels [steps]]
+ *     heavy [kernels [steps [small]]]
  *
+ * As many small programs are built before it, one after the other.
  * It prints, in milliseconds: the build call, and from there to the first result;
  * with HEAVY_BINARY set, also the size of the program's binary, and a sum of it.
  */
@@ -74,6 +75,16 @@ int main(int argc, char **argv)
 	check(code, "clCreateContext");
 	cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
 	check(code, "clCreateCommandQueue");
+	int small = argc > 3 ? atoi(argv[3]) : 0;
+	for (int i = 0; i < small; i++) {
+		char *text = source(1, i + 1);
+		const char *strings = text;
+		cl_program program = clCreateProgramWithSource(context, 1, &strings, NULL, &code);
+		check(code, "clCreateProgramWithSource");
+		check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+		check(clReleaseProgram(program), "clReleaseProgram");
+		free(text);
+	}
 	char *text = source(kernels, steps);
 	const char *strings = text;
 
