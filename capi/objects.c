@@ -59,7 +59,10 @@ static bool is_asked_for(const struct list *l, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *base = slash == NULL ? path : slash + 1;
 	for (const char *p = l->prefixes; *p != 0; p += strlen(p) + 1) {
-		if (strncmp(base, p, strlen(p)) == 0)
+		const char *b = base;
+		for (; *p != 0 && *p == *b; p++)
+			b++;
+		if (*p == 0)
 			return true;
 	}
 	return false;

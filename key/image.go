@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/pages"
 )
 
 // Kind says what the code of a device image is.
@@ -67,7 +69,7 @@ func NewImageSet(units ...Unit) (*Image, error) {
 		if len(u.Code) == 0 {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, ErrEmpty)
 		}
-		own[i] = Unit{Kind: u.Kind, Code: bytes.Clone(u.Code), Headers: make([]Header, len(u.Headers))}
+		own[i] = Unit{Kind: u.Kind, Code: pages.Clone(u.Code), Headers: make([]Header, len(u.Headers))}
 		for j, h := range u.Headers {
 			own[i].Headers[j] = Header{h.Name, bytes.Clone(h.Content)}
 		}

@@ -32,6 +32,7 @@ var floors = map[string]int{
 
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
+	"key":             {"internal/pages"}, // for copies of images
 	"deps":            {"key", "stats"},
 	"internal":        {"key", "stats", "store", "internal"},
 	"store/disk":      {"store"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/pages"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -71,7 +72,7 @@ func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Hea
 			size = h.FirstBytes()
 		}
 	}
-	b := make([]byte, size)
+	b := pages.Make(int(size))
 	if err := readFull(f, b); err != nil {
 		return nil, nil, err
 	}

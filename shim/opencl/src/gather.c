@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { large_text = 128 << 10 }; /* what the C library maps anew each time */
+
 void *program_text(cl_program program, cl_program_info what, size_t *size)
 {
 	size_t n = 0;
@@ -12,6 +14,8 @@ void *program_text(cl_program program, cl_program_info what, size_t *size)
 	char *text = malloc(n + 1);
 	if (text == NULL)
 		return NULL;
+	if (n >= large_text)
+		make_pages(text, n);
 	if (n > 0 && next.clGetProgramInfo(program, what, n, text, NULL) != CL_SUCCESS) {
 		free(text);
 		return NULL;

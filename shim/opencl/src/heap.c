@@ -30,11 +30,10 @@ static struct {
 	unsigned failed; /* times that it was of no use */
 } heap;
 
-/* Makes the pages of some of a piece. */
-static bool make(unsigned char *from, unsigned char *to)
+bool make_pages(void *start, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1), last = (uintptr_t)to & ~(page - 1);
+	uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1), last = ((uintptr_t)start + size) & ~(page - 1);
 	return first >= last || madvise((void *)first, last - first, MADV_POPULATE_WRITE) == 0;
 }
 
@@ -55,7 +54,7 @@ static bool grow(size_t want)
 		}
 		if (from < end)
 			from = end;
-		good = make(from, to);
+		good = make_pages(from, (size_t)(to - from));
 		made += (size_t)(to - from);
 	}
 	while (n > 0)

@@ -129,6 +129,10 @@ const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
 void *heap_begin(size_t binaries);
 void heap_end(void *begun);
 
+/* Has the kernel make all pages of some memory at once, which is about to be written: false
+ * where it does not do that. */
+bool make_pages(void *start, size_t size);
+
 /* contexts.c */
 
 cl_uint context_references(cl_context context);
