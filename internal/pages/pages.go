@@ -1,6 +1,7 @@
 // Package pages makes large buffers whose memory is there at once. The system makes a page
-// where it is touched first, one after the other, which takes longer than to fill it: for a
-// megabyte 0.45 ms against 0.1 ms in one go, on a virtual machine (docs/RATIONALE.md).
+// where it is touched first, one after the other: to read a megabyte of a file that is in
+// memory into new pages takes 0.28 ms on a virtual machine, and 0.17 ms where they are made in
+// one go.
 package pages
 
 // least is the size from which on it is worth a system call.
