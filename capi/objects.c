@@ -58,6 +58,7 @@ static bool holds(const struct dl_phdr_info *o, uintptr_t at)
 static bool is_asked_for(const struct list *l, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *base = slash == NULL ? path : slash + 1;
+	/* Asked of each library for thirty prefixes: one pass, instead of three by strlen and strncmp. */
 	for (const char *p = l->prefixes; *p != 0; p += strlen(p) + 1) {
 		const char *b = base;
 		for (; *p != 0 && *p == *b; p++)

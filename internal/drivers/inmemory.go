@@ -44,37 +44,32 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 	if driver < 0 || !isKnown(all[driver].Path) {
 		return nil, false
 	}
-	left := []Object{all[driver]}
-	file := "" // the driver's, where companions lie beside it
+	own := all[driver]
+	left := []Object{own}
 	for prefix, cs := range companions {
-		if !strings.HasPrefix(path.Base(all[driver].Path), prefix) {
+		if !strings.HasPrefix(path.Base(own.Path), prefix) {
 			continue
 		}
 		for _, c := range cs {
 			if c.beside {
-				if file == "" {
-					if file, ok = all[driver].file(); !ok {
-						return nil, false
-					}
-				}
-				for _, path := range c.besides(file) {
-					l, err := elfid.Inspect(path)
-					if err != nil {
-						return nil, false
-					}
-					left = append(left, Object{Library: *l, Path: path})
-				}
 				continue
 			}
 			found := all.named(c)
 			if len(found) == 0 && len(c.open) > 0 {
 				if _, err := dl.Open(c.open...); err == nil {
-					all = Objects(object, prefixes)
+					if all = Objects(object, prefixes); len(all) == 0 {
+						return nil, false
+					}
 					found = all.named(c)
 				}
 			}
 			left = append(left, found...)
 		}
+		beside, ok := own.beside(prefix, cs)
+		if !ok {
+			return nil, false
+		}
+		left = append(left, beside...)
 	}
 	var closed []Object
 	for ; len(left) > 0; left = left[1:] {
@@ -104,6 +99,31 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 		pairs = append(pairs, key.Pair{Name: o.Soname, Value: o.ID})
 	}
 	return pairs, true
+}
+
+// beside returns those of a driver's companions that lie beside its file, which begins with
+// prefix as its name in memory does. It is not ok where that cannot be told.
+func (o Object) beside(prefix string, cs []companion) (found []Object, ok bool) {
+	if !slices.ContainsFunc(cs, func(c companion) bool { return c.beside }) {
+		return nil, true
+	}
+	file, ok := o.file()
+	if !ok || !strings.HasPrefix(filepath.Base(file), prefix) {
+		return nil, false
+	}
+	for _, c := range cs {
+		if !c.beside {
+			continue
+		}
+		for _, path := range c.besides(file) {
+			l, err := elfid.Inspect(path)
+			if err != nil {
+				return nil, false
+			}
+			found = append(found, Object{Library: *l, Path: path})
+		}
+	}
+	return found, true
 }
 
 // file returns the path of the file that the object was loaded from, links followed. It is

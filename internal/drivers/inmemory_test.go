@@ -3,6 +3,7 @@
 package drivers_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +66,15 @@ func TestInMemoryWithCompanionsBeside(t *testing.T) {
 		t.Error(diff)
 	}
 
-	if err := os.Remove(driver); err != nil {
+	// By that name nobody knows it, nor what lies beside it.
+	renamed := filepath.Join(dir, "vendor.so.580.1")
+	if err := errors.Join(os.Rename(driver, renamed), os.Remove(link), os.Symlink(renamed, link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := drivers.InMemory(0); ok {
+		t.Error("an answer although the driver's file has another name")
+	}
+	if err := errors.Join(os.Remove(renamed), os.Remove(link), os.Symlink(driver, link)); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := drivers.InMemory(0); ok {

@@ -4,6 +4,8 @@
 // one go.
 package pages
 
+import "bytes"
+
 // least is the size from which on it is worth a system call.
 const least = 64 << 10
 
@@ -18,8 +20,8 @@ func Make(n int) []byte {
 
 // Clone returns a copy of b; nil for nil.
 func Clone(b []byte) []byte {
-	if b == nil {
-		return nil
+	if len(b) < least {
+		return bytes.Clone(b)
 	}
 	own := Make(len(b))
 	copy(own, b)

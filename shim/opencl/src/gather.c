@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { large_text = 128 << 10 }; /* what the C library maps anew each time */
+enum { large_text = 128 << 10 }; /* what the C library maps anew, at first */
 
 void *program_text(cl_program program, cl_program_info what, size_t *size)
 {

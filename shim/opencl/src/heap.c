@@ -8,6 +8,7 @@
  */
 #include "shim.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +35,10 @@ bool make_pages(void *start, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1), last = ((uintptr_t)start + size) & ~(page - 1);
-	return first >= last || madvise((void *)first, last - first, MADV_POPULATE_WRITE) == 0;
+	int saved = errno;
+	bool made = first >= last || madvise((void *)first, last - first, MADV_POPULATE_WRITE) == 0;
+	errno = saved;
+	return made;
 }
 
 /* Has the heap grow by some bytes, with pages: false where that was of no use. */

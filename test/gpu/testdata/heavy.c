@@ -5,7 +5,7 @@
  *
  *     heavy [kernels [steps [small]]]
  *
- * As many small programs are built before it, one after the other.
+ * SMALL programs of one kernel are built before it, one after the other.
  * It prints, in milliseconds: the build call, and from there to the first result;
  * with HEAVY_BINARY set, also the size of the program's binary, and a sum of it.
  */
