@@ -40,7 +40,7 @@ lib: ## build libkernstash.so, and the layers, into lib/
 
 # Many tests wait for processes and for files: what only computes takes what they leave of
 # the processors, and all of them afterwards.
-test: drivers-test ## everything that must hold, within ten minutes
+test: drivers-test ## everything that must hold here, within ten minutes
 	+$(MAKE) --no-print-directory -j2 test-go test-beside
 
 # go starts the tests of packages in this order. The longest come first.
@@ -50,7 +50,7 @@ test-go:
 	env -u MAKEFLAGS -u MFLAGS $(GO) test -race -timeout 8m $(LONGEST) ./...
 
 test-beside:
-	+nice -n 19 $(MAKE) --no-print-directory lint cross modules
+	+nice -n 19 $(MAKE) --no-print-directory lint modules
 
 modules:
 	cd test && $(GO) vet ./...
