@@ -66,10 +66,11 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	}
 	defer os.RemoveAll(dir)
 
-	ctx, cancel := context.WithTimeout(w.ctx, w.o.Limit)
+	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	asked := make(chan struct{})
-	go w.watch(ctx, func() { close(asked); cancel() })
+	waits := new(queue)
+	go w.watch(ctx, waits, func() { close(asked); cancel() })
 
 	cmd := exec.CommandContext(ctx, w.o.Command[0], w.o.Command[1:]...)
 	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
@@ -78,7 +79,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	var queued time.Duration
 	if kill := cmd.Cancel; kill != nil {
 		cmd.Cancel = func() error {
-			queued = queuedFor(cmd.Process.Pid)
+			queued = waits.look()
 			return kill()
 		}
 	}
@@ -88,6 +89,10 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	if err := w.talk(cmd, b, said); err != nil {
 		return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
 	}
+	// The limit is the compiler's: how long a machine takes to start a process that goes
+	// when nobody else wants to is none of its doing.
+	waits.watch(cmd.Process.Pid)
+	defer time.AfterFunc(w.o.Limit, cancel).Stop()
 	err = cmd.Wait()
 	end(cmd) // whatever it started
 	if cmd.ProcessState != nil {
@@ -117,9 +122,11 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	return r
 }
 
-// watch calls stop when somebody wants the worker to end, or has removed the cache.
-func (w *worker) watch(ctx context.Context, stop func()) {
+// watch calls stop when somebody wants the worker to end, or has removed the cache; and
+// looks at how the builder waits.
+func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
 	for sleep(ctx, lookEvery) == nil {
+		waits.look()
 		if w.asked() || w.ground.gone() {
 			stop()
 			return

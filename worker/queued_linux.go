@@ -1,25 +1,78 @@
 package worker
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
-// queuedFor returns for how long the threads of a process were ready to run while others
-// had the processor, of the one that waited longest; 0 where the system does not tell.
-func queuedFor(pid int) (longest time.Duration) {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	for _, t := range threads {
-		b, err := os.ReadFile(t)
+// queue is for how long the threads of a builder were ready to run while others had the
+// processor. It is safe for use by several goroutines.
+type queue struct {
+	mu    sync.Mutex
+	pid   int
+	turns map[string]turn // of the threads that were ready when they were last looked at
+}
+
+// turn is what a thread had had when it was looked at.
+type turn struct {
+	ran, queued, turns int64 // nanoseconds, and how often it was given a processor
+	since              time.Time
+}
+
+// watch tells which process it is about.
+func (q *queue) watch(pid int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pid = pid
+}
+
+// look returns for how long the thread that waited longest has waited; 0 where the system
+// does not tell, or there is no process yet.
+//
+// The system adds a wait up when it ends, and the one in which a builder is given up has
+// not: a thread that is ready, and has had no turn since it was last looked at, has waited
+// since. So somebody looks now and then.
+func (q *queue) look() (longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.pid == 0 {
+		return 0
+	}
+	now, turns := time.Now(), make(map[string]turn)
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", q.pid))
+	for _, thread := range threads {
+		b, err := os.ReadFile(filepath.Join(thread, "schedstat"))
 		if err != nil {
 			continue
 		}
-		var ran, queued time.Duration // nanoseconds
-		if n, _ := fmt.Sscan(string(b), &ran, &queued); n == 2 {
-			longest = max(longest, queued)
+		t := turn{since: now}
+		if n, _ := fmt.Sscan(string(b), &t.ran, &t.queued, &t.turns); n != 3 {
+			continue
 		}
+		waited := time.Duration(t.queued)
+		if ready(thread) {
+			if last := q.turns[thread]; last.ran == t.ran && last.queued == t.queued && last.turns == t.turns && !last.since.IsZero() {
+				t.since = last.since
+			}
+			turns[thread] = t
+			waited += now.Sub(t.since)
+		}
+		longest = max(longest, waited)
 	}
+	q.turns = turns
 	return longest
+}
+
+// ready says whether a thread runs, or would.
+func ready(thread string) bool {
+	b, err := os.ReadFile(filepath.Join(thread, "stat"))
+	if err != nil {
+		return false
+	}
+	_, state, ok := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(") "))
+	return ok && bytes.HasPrefix(state, []byte("R"))
 }

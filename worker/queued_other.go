@@ -4,5 +4,8 @@ package worker
 
 import "time"
 
-// queuedFor is not known here.
-func queuedFor(int) time.Duration { return 0 }
+// queue is not known here.
+type queue struct{}
+
+func (queue) watch(int)           {}
+func (queue) look() time.Duration { return 0 }

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A wait that has not ended counts: the system adds it up when it has. The process that
+// waits shares one processor with one that is never in the mood to go.
+func TestQueueCountsTheWaitUnderWay(t *testing.T) {
+	t.Parallel()
+	spin := func(command ...string) int {
+		cmd := exec.Command(command[0], command[1:]...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	const loop = "while :; do :; done"
+	var self unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &self); err != nil {
+		t.Fatal(err)
+	}
+	var one unix.CPUSet
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if self.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	waits := spin("chrt", "-i", "0", "/bin/sh", "-c", loop)
+	for _, pid := range []int{waits, spin("/bin/sh", "-c", loop)} {
+		if err := unix.SchedSetaffinity(pid, &one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := new(queue)
+	if got := q.look(); got != 0 {
+		t.Errorf("without a process: %v", got)
+	}
+	q.watch(waits)
+	start := time.Now()
+	q.look()
+	for end := start.Add(20 * time.Second); ; {
+		time.Sleep(50 * time.Millisecond)
+		took := time.Since(start)
+		if got := q.look(); got > took/2 && took > 2*time.Second {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("it waited for %v of %v", got, took)
+		}
+	}
+
+	rests := new(queue)
+	rests.watch(spin("/bin/sleep", "60"))
+	rests.look()
+	time.Sleep(2 * time.Second)
+	if got := rests.look(); got > time.Second {
+		t.Errorf("one that sleeps waited for %v", got)
+	}
+}
