@@ -5,7 +5,7 @@ TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test test-go test-beside modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean drivers drivers-test
+.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean drivers drivers-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -38,19 +38,14 @@ endif
 lib: ## build libkernstash.so, and the layers, into lib/
 	capi/build lib
 
-# Many tests wait for processes and for files: what only computes takes what they leave of
-# the processors, and all of them afterwards.
-test: drivers-test ## everything that must hold here, within ten minutes
-	+$(MAKE) --no-print-directory -j2 test-go test-beside
-
 # go starts the tests of packages in this order. The longest come first.
 LONGEST = ./shim/opencl/... ./cmd/... ./gpu/opencl/... ./shim/preload ./store/disk ./worker/build ./deps
 
-test-go:
-	env -u MAKEFLAGS -u MFLAGS $(GO) test -race -timeout 8m $(LONGEST) ./...
+# What vet finds make check tells.
+test: drivers-test ## what must hold here, within ten minutes
+	$(GO) test -race -vet=off -timeout 8m $(LONGEST) ./...
 
-test-beside:
-	+nice -n 19 $(MAKE) --no-print-directory lint modules
+check: lint modules cross ## formatting, vet, staticcheck, the modules of bench and test, what must build elsewhere
 
 modules:
 	cd test && $(GO) vet ./...

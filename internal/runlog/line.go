@@ -2,7 +2,6 @@ package runlog
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -68,6 +67,8 @@ func (l line) append(b []byte) []byte {
 	return append(b, '}')
 }
 
+const hex = "0123456789abcdef"
+
 // appendText appends a string of JSON. What is no text in s becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
@@ -76,7 +77,7 @@ func appendText(b []byte, s string) []byte {
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))
 		case r < ' ' || r == 0x7f:
-			b = fmt.Appendf(b, `\u%04x`, r)
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
 		default:
 			b = utf8.AppendRune(b, r)
 		}
