@@ -186,8 +186,14 @@ func (x *Context[P, K]) Limits() (bytes int64, programs int) {
 	return x.maxBytes, x.maxCount
 }
 
-// ErrLimit is wrapped when a limit is negative.
-var ErrLimit = fmt.Errorf("%w: negative limit", ErrInvalid)
+// ErrLimit is wrapped when a limit is negative. It wraps ErrInvalid.
+var ErrLimit error = limitError{}
+
+// limitError is made without fmt, which a process would need for nothing else at its start.
+type limitError struct{}
+
+func (limitError) Error() string { return ErrInvalid.Error() + ": negative limit" }
+func (limitError) Unwrap() error { return ErrInvalid }
 
 // SetLimits changes the limits of the memory tier and evicts what is over
 // them. Bytes: 0 is no limit; programs: 0 clears the tier and retains nothing

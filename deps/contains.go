@@ -2,7 +2,6 @@ package deps
 
 import (
 	"bytes"
-	"strings"
 )
 
 // contains is bytes.Contains for names in source code, where many begin alike, and with a
@@ -31,13 +30,14 @@ func contains(text []byte, name string) bool {
 }
 
 // rarity orders characters by how rare they are in headers of C++. Any order is right.
-var rarity = func() (t [256]uint8) {
+var rarity [256]uint8
+
+func init() {
 	const common = "_etinosarlcdupmfhgybvwxkqjz"
-	for c := range t {
-		t[c] = uint8(len(common)) // capitals, digits
-		if i := strings.IndexByte(common, byte(c)); i >= 0 {
-			t[c] = uint8(i)
-		}
+	for c := range rarity {
+		rarity[c] = uint8(len(common)) // capitals, digits
 	}
-	return t
-}()
+	for i := range len(common) {
+		rarity[common[i]] = uint8(i)
+	}
+}

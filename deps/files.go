@@ -46,7 +46,9 @@ type system struct {
 	atOnce bool
 }
 
-var osSystem = system{look: look, lookAt: lookAt, read: read, memory: new(memory), beneath: true, atOnce: true}
+var osSystem = system{look: look, lookAt: lookAt, read: read, memory: &ofProcess, beneath: true, atOnce: true}
+
+var ofProcess memory
 
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {

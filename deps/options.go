@@ -3,7 +3,6 @@ package deps
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/kernstash/kernstash/stats"
 )
@@ -22,7 +21,7 @@ var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idiraft
 var defines = []string{"-D", "--define-macro", "-define-macro"}
 
 // plain are options that read and write nothing.
-var plain = lazyWords(`
+var plain = words{list: `
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
 	-create-library -enable-link-options -library-compilation -vc-codegen -arch --gpu-architecture
@@ -33,7 +32,7 @@ var plain = lazyWords(`
 	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
 	-display-error-number --display-error-number -no-display-error-number --no-display-error-number
 	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
-	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`)
+	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`}
 
 // valued are the starts of options that read and write nothing whatever
 // follows.
@@ -49,27 +48,21 @@ var valued = []string{
 }
 
 // features are what -f and -fno- switch without reading or writing anything.
-var features = lazyWords(`
+var features = words{list: `
 	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
 	honor-nans honor-infinities unsafe-math-optimizations approx-func fp-contract fp-model ffp-contract denormal-fp-math
 	unroll-loops unroll-all-loops vectorize tree-vectorize slp-vectorize tree-slp-vectorize
 	inline inline-functions strict-aliasing strict-overflow wrapv builtin common exceptions rtti declspec
 	omit-frame-pointer function-sections data-sections visibility PIC pic PIE pie short-enums signed-char unsigned-char
 	gpu-rdc gpu-flush-denormals-to-zero cuda-flush-denormals-to-zero cuda-approx-transcendentals
-	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`)
+	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`}
 
 // takesNext are options whose argument may be the next word, which then is
-// nothing to be linked.
-var takesNext = append([]string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}, readsDir...)
+// nothing to be linked; and so are those of readsDir.
+var takesNext = []string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}
 
 // linked are ends of names of files that a bare word makes a linker read.
 var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fatbin", ".cubin"}
-
-// lazyWords returns what splits a list when it is first needed: a process that knows its
-// programs needs few of them.
-func lazyWords(list string) func() []string {
-	return sync.OnceValue(func() []string { return strings.Fields(list) })
-}
 
 // ScanOptions looks through the words of build options (see key.Tokens) for
 // what reads or writes files, and for macros that depend on time. Options that
@@ -131,7 +124,7 @@ func (s *optionScanner) word(w string) Reason {
 		return s.define(w[2:])
 	case startsSo(w, readsDir):
 		s.readsPath = true
-	case slices.Contains(plain(), w), startsSo(w, valued), isFeature(w), isWarning(w):
+	case slices.Contains(plain.get(), w), startsSo(w, valued), isFeature(w), isWarning(w):
 	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
 		return Reason{stats.NotCacheableFile, "option " + w}
 	default:
@@ -146,7 +139,7 @@ func (s *optionScanner) bare(w string) Reason {
 	switch {
 	case startsSo(s.before, defines):
 		return s.define(w)
-	case slices.Contains(takesNext, s.before):
+	case slices.Contains(takesNext, s.before), slices.Contains(readsDir, s.before):
 		s.before = ""
 	case slices.ContainsFunc(linked, func(end string) bool { return strings.HasSuffix(strings.ToLower(w), end) }):
 		return Reason{stats.NotCacheableFile, "option " + w}
@@ -170,9 +163,9 @@ func (s *optionScanner) define(macro string) Reason {
 	}
 	for _, name := range strings.FieldsFunc(value, splitsWords) {
 		switch {
-		case slices.Contains(assemblers, name):
+		case slices.Contains(assemblers.get(), name):
 			return Reason{stats.NotCacheableFile, "option " + s.before + ": assembler"}
-		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(allForbidden, name):
+		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(forbiddenNames, name):
 			return Reason{stats.NotCacheableHeaders, "option " + s.before + ": " + name + " may be pasted"}
 		}
 	}
@@ -184,7 +177,7 @@ func (s *optionScanner) define(macro string) Reason {
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
-	return ok && slices.Contains(features(), name)
+	return ok && slices.Contains(features.get(), name)
 }
 
 // isWarning says whether w is about warnings. A comma makes it one of those

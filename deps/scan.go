@@ -317,24 +317,25 @@ func (p *couples) add(a, b byte) { p[a&127][b&127/64] |= 1 << (b % 64) }
 
 // starts holds the first two characters of the names that matter, and middles the second
 // with the third.
-var starts, middles = func() (first, second couples) {
+var starts, middles couples
+
+func init() {
 	for i := range len(counting) - 1 {
-		first.add(counting[i], counting[i+1])
+		starts.add(counting[i], counting[i+1])
 	}
-	for _, a := range []byte(readerLetters) {
-		for _, b := range []byte(readerLetters) {
-			first.add(a, b)
+	for i := range len(readerLetters) {
+		for j := range len(readerLetters) {
+			starts.add(readerLetters[i], readerLetters[j])
 		}
 	}
-	second = first
-	for _, name := range []string{"__", "_P", "LR", "uR", "UR", "u8", "im"} {
-		first.add(name[0], name[1])
+	middles = starts
+	for _, name := range [...]string{"__", "_P", "LR", "uR", "UR", "u8", "im"} {
+		starts.add(name[0], name[1])
 	}
-	for _, rest := range []string{"_D", "_T", "_h", "Pr", "8R", "mp"} {
-		second.add(rest[0], rest[1])
+	for _, rest := range [...]string{"_D", "_T", "_h", "Pr", "8R", "mp"} {
+		middles.add(rest[0], rest[1])
 	}
-	return first, second
-}()
+}
 
 // reserved looks at a name that starts with an underscore.
 func (s *scanner) reserved(name string) {
@@ -467,18 +468,21 @@ const (
 	letter
 )
 
-var classes = func() (t [256]class) {
-	for c := range t {
+var classes [256]class
+
+func init() {
+	for c := range classes {
 		switch b := byte(c); {
 		case b == '_' || b == '$' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80:
-			t[c] = letter
+			classes[c] = letter
 		case b >= '0' && b <= '9':
-			t[c] = digit
-		case strings.IndexByte("()[]{};,=+-*<>&|^!~:", b) >= 0:
-			t[c] = inert
+			classes[c] = digit
 		case b == ' ' || b == '\t' || b == '\v':
-			t[c] = blank
+			classes[c] = blank
 		}
 	}
-	return t
-}()
+	const operators = "()[]{};,=+-*<>&|^!~:"
+	for i := range len(operators) {
+		classes[operators[i]] = inert
+	}
+}

@@ -10,15 +10,15 @@ import (
 )
 
 // forbidden are the names that a source must not make by pasting tokens.
-var forbidden = []string{
-	"__DATE__", "__TIME__", "__TIMESTAMP__", "__has_include", "__has_include_next", "__has_include__",
-	"__has_include_next__", "__has_embed",
-}
+var forbidden = words{list: forbiddenNames}
+
+const forbiddenNames = "__DATE__ __TIME__ __TIMESTAMP__ __has_include __has_include_next __has_include__" +
+	" __has_include_next__ __has_embed"
 
 // assemblers introduce inline assembly.
-var assemblers = []string{"asm", "__asm", "__asm__"}
+var assemblers = words{list: assemblerNames}
 
-var allForbidden = strings.Join(forbidden, " ")
+const assemblerNames = "asm __asm __asm__"
 
 // longest is the length of the longest name that counts.
 const longest = len("__builtin_source_location")
@@ -52,16 +52,17 @@ func (t *traces) of(k key.Kind, words []string) {
 
 // counting are all names that count, one after the other, with a character between
 // them that no identifier has in it.
-var counting = " " + strings.Join(slices.Concat(forbidden, assemblers, pathNames), " ") + " "
+const counting = " " + forbiddenNames + " " + assemblerNames + " " + namesOfPaths + " "
 
 // pairs holds which two characters follow one another in them, so that the
 // many identifiers that are in none cost one look.
-var pairs = func() (p [256][256 / 64]uint64) {
+var pairs couples
+
+func init() {
 	for i := range len(counting) - 1 {
-		p[counting[i]][counting[i+1]/64] |= 1 << (counting[i+1] % 64)
+		pairs.add(counting[i], counting[i+1])
 	}
-	return p
-}()
+}
 
 // counts says whether an identifier is a part of a name that counts.
 func counts(name []byte) bool {
@@ -69,7 +70,7 @@ func counts(name []byte) bool {
 		return false
 	}
 	for i := 1; i < len(name); i++ {
-		if pairs[name[i-1]][name[i]/64]&(1<<(name[i]%64)) == 0 {
+		if !pairs.has(name[i-1], name[i]) {
 			return false
 		}
 	}
@@ -108,7 +109,7 @@ func (t *traces) piece(name []byte) {
 
 // reason says what the traces amount to, beside options that are not known.
 func (t *traces) reason() Reason {
-	if text := t.assembler.beginning(); text != "" && !t.ptx && t.makes(assemblers, anyPieces) != "" {
+	if text := t.assembler.beginning(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
 		return Reason{stats.NotCacheableFile, "assembler text " + text}
 	}
 	if t.pastes {
@@ -141,7 +142,7 @@ func (t *traces) reasonWith(options []string) Reason {
 			t.piece([]byte(name))
 		}
 	}
-	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers, anyPieces) != "" {
+	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
 		return Reason{stats.NotCacheableFile, "assembler text " + text}
 	}
 	return t.names(fewPieces)
@@ -162,7 +163,7 @@ func (t *traces) names(most int) Reason {
 	if !t.pastes {
 		return Reason{}
 	}
-	if name := t.makes(forbidden, most); name != "" {
+	if name := t.makes(forbidden.get(), most); name != "" {
 		return Reason{stats.NotCacheableHeaders, "pieces of " + name + " beside ##"}
 	}
 	return Reason{}
@@ -171,7 +172,7 @@ func (t *traces) names(most int) Reason {
 // telling says whether a piece is good for little but a forbidden name, so that
 // it counts even if the other pieces come from elsewhere, as from options.
 func telling(piece string) bool {
-	for _, name := range forbidden {
+	for _, name := range forbidden.get() {
 		if len(piece) < len(name) && (len(piece) >= 2 && strings.HasPrefix(name, piece) ||
 			len(piece) >= 3 && strings.HasSuffix(piece, "__") && strings.HasSuffix(name, piece)) {
 			return true
@@ -184,7 +185,7 @@ func telling(piece string) bool {
 // together from so many of them; else "".
 func (t *traces) makes(names []string, most int) string {
 	for _, name := range names {
-		if t.pieces[name] && !slices.Contains(forbidden, name) || t.pastes && t.covers(name, most) {
+		if t.pieces[name] && !slices.Contains(forbidden.get(), name) || t.pastes && t.covers(name, most) {
 			return name
 		}
 	}
@@ -196,7 +197,7 @@ func (t *traces) covers(name string, most int) bool {
 	need := make([]int, len(name)+1) // pieces for the name up to here; 0: impossible
 	for end := 1; end <= len(name); end++ {
 		for start := range end {
-			if piece := name[start:end]; slices.Contains(forbidden, piece) || !t.pieces[piece] {
+			if piece := name[start:end]; slices.Contains(forbidden.get(), piece) || !t.pieces[piece] {
 				continue // a forbidden name counts by itself
 			}
 			if n := need[start] + 1; (start == 0 || n > 1) && (need[end] == 0 || n < need[end]) {

@@ -24,14 +24,14 @@ const (
 	Opaque  Kind = 6 // input of the caller's own compiler
 )
 
-var kindNames = map[Kind]string{
+var kindNames = [...]string{
 	OpenCLC: "OpenCL C", SPIRV: "SPIR-V", CUDACpp: "CUDA C++",
 	PTX: "PTX", HIPCpp: "HIP C++", Opaque: "opaque",
 }
 
 func (k Kind) String() string {
-	if s, ok := kindNames[k]; ok {
-		return s
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -124,7 +124,13 @@ func (m *Rendezvous[S, R]) Step(ctx context.Context, step S) (r R, err error) {
 	}
 }
 
-var errEnded = fmt.Errorf("%w: the ticket has ended", kernstash.ErrAbandoned)
+var errEnded error = endedError{}
+
+// endedError is made without fmt, which a process would need for nothing else at its start.
+type endedError struct{}
+
+func (endedError) Error() string { return kernstash.ErrAbandoned.Error() + ": the ticket has ended" }
+func (endedError) Unwrap() error { return kernstash.ErrAbandoned }
 
 // Said is what Wait has to say.
 type Said int
