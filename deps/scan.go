@@ -309,6 +309,9 @@ func mayMatter(name []byte, t *traces) bool {
 }
 
 // couples holds which two characters of ASCII follow one another.
+//
+// A table is cleared before it is filled: to write to a page that was only read yet costs a
+// second fault, and the other processors' word that they know.
 type couples [128][2]uint64
 
 func (p *couples) has(a, b byte) bool { return p[a&127][b&127/64]&(1<<(b%64)) != 0 }
@@ -320,6 +323,7 @@ func (p *couples) add(a, b byte) { p[a&127][b&127/64] |= 1 << (b % 64) }
 var starts, middles couples
 
 func init() {
+	clear(starts[:])
 	for i := range len(counting) - 1 {
 		starts.add(counting[i], counting[i+1])
 	}

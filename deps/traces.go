@@ -59,6 +59,7 @@ const counting = " " + forbiddenNames + " " + assemblerNames + " " + namesOfPath
 var pairs couples
 
 func init() {
+	clear(pairs[:])
 	for i := range len(counting) - 1 {
 		pairs.add(counting[i], counting[i+1])
 	}
