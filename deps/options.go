@@ -57,9 +57,12 @@ var features = words{list: `
 	gpu-rdc gpu-flush-denormals-to-zero cuda-flush-denormals-to-zero cuda-approx-transcendentals
 	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`}
 
-// takesNext are options whose argument may be the next word, which then is
-// nothing to be linked; and so are those of readsDir.
-var takesNext = []string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}
+// apart are options whose argument may be the next word; see takesNext.
+var apart = []string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}
+
+// takesNext says whether an option's argument may be the next word, which then is
+// nothing to be linked.
+func takesNext(w string) bool { return slices.Contains(apart, w) || slices.Contains(readsDir, w) }
 
 // linked are ends of names of files that a bare word makes a linker read.
 var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fatbin", ".cubin"}
@@ -139,7 +142,7 @@ func (s *optionScanner) bare(w string) Reason {
 	switch {
 	case startsSo(s.before, defines):
 		return s.define(w)
-	case slices.Contains(takesNext, s.before), slices.Contains(readsDir, s.before):
+	case takesNext(s.before):
 		s.before = ""
 	case slices.ContainsFunc(linked, func(end string) bool { return strings.HasSuffix(strings.ToLower(w), end) }):
 		return Reason{stats.NotCacheableFile, "option " + w}

@@ -142,7 +142,7 @@ func namesDirectory(w string) bool {
 
 // takesArgument says whether the word behind w may belong to w.
 func takesArgument(w string) bool {
-	return slices.Contains(takesNext, w) || slices.Contains(readsDir, w) || slices.Contains(defines, w) || w == "--undefine-macro" ||
+	return takesNext(w) || slices.Contains(defines, w) || w == "--undefine-macro" ||
 		w == "-maxrregcount" || w == "--maxrregcount" || w == "-opt-level" || w == "-march" || w == "-mcpu"
 }
 

@@ -104,7 +104,7 @@ func TestCut(t *testing.T) {
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t)
-	const processes, lines = 4, 100
+	const processes, lines = 4, 300
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() {
