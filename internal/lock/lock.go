@@ -36,13 +36,15 @@ const (
 	lastPause  = 10 * time.Millisecond
 )
 
-// maxIdle is how many descriptions are kept open for the next lock.
+// maxIdle is how many descriptions are kept open for the next lock, and how
+// many attempts are under way at once.
 const maxIdle = 16
 
 // Pool hands out locks on the bytes of one file. It is safe for concurrent
 // use.
 type Pool struct {
-	open func() (beneath.File, error)
+	open   func() (beneath.File, error)
+	trying chan struct{} // holds one for each attempt under way
 
 	mu     sync.Mutex
 	idle   []beneath.File
@@ -51,7 +53,9 @@ type Pool struct {
 
 // New returns a pool that opens its file with open: for reading and writing,
 // a new description each time. Nothing is opened before the first lock.
-func New(open func() (beneath.File, error)) *Pool { return &Pool{open: open} }
+func New(open func() (beneath.File, error)) *Pool {
+	return &Pool{open: open, trying: make(chan struct{}, maxIdle)}
+}
 
 // Lock takes the byte at offset, waiting at most wait (zero or less: one
 // attempt) and no longer than ctx. ErrBusy: the wait ended; an error of ctx:
@@ -63,7 +67,13 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		select {
+		case p.trying <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		f, err := p.try(offset)
+		<-p.trying
 		if err == nil {
 			return sync.OnceFunc(func() { p.unlock(f, offset) }), nil
 		}
@@ -87,7 +97,8 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 }
 
 // try makes one attempt. While somebody else holds the byte it keeps no
-// descriptor, so a crowd of waiters does not exhaust them.
+// descriptor, and a crowd's attempts take turns: waiters have maxIdle
+// descriptors at most, however many they are and however slow the system is.
 func (p *Pool) try(offset int64) (beneath.File, error) {
 	for range 8 {
 		f, err := p.take()
