@@ -229,6 +229,8 @@ static const void *open_library(struct library_door *d)
 	*(void **)&get = dlsym(handle, d->symbol);
 	if (get != NULL)
 		own_is(*(void **)&get); /* its runtime is here now, whatever it answers */
+	if (get != NULL && d->meanwhile != NULL)
+		d->meanwhile(); /* not before: who opens a library waits for who opens another */
 	const struct head *found = get == NULL ? NULL : get(d->abi);
 	if (found == NULL || found->abi != d->abi || found->size < d->size)
 		return stay_out(d, "library of another release, or off");

@@ -4,7 +4,7 @@
  *
  * A shim has one door for each table of functions that it asks the library for:
  *
- *	static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api);
+ *	static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api, NULL);
  *	const ksl_api *api = library_open(&door);
  *
  * Each table begins with its own size and ABI, uint32_t both. library_forked is to
@@ -20,12 +20,13 @@
 struct library_door {
 	const char *symbol; /* the library's function that returns the table, by ABI */
 	uint32_t abi, size;
+	void (*meanwhile)(void); /* called by who opens the library while its runtime starts; may be NULL */
 	const void *functions; /* set before state says that it is open */
 	atomic_int state;
 	atomic_int opener;     /* the process that opened it */
 };
 
-#define LIBRARY_DOOR(symbol, abi, type) {symbol, abi, sizeof(type), NULL, 0, 0}
+#define LIBRARY_DOOR(symbol, abi, type, meanwhile) {symbol, abi, sizeof(type), meanwhile, NULL, 0, 0}
 
 /* The library's functions; the library is opened at the first call. NULL: it stays
  * out of this process, and the reason has been reported. From all threads. */

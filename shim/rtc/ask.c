@@ -3,7 +3,7 @@
  */
 #include "rtc.h"
 
-static struct library_door door = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api);
+static struct library_door door = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api, NULL);
 
 static _Thread_local int aside;
 

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-static struct library_door door = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api);
+static struct library_door door = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api, NULL);
 
 static void in_child(void) { library_forked(&door); }
 

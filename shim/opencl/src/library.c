@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api);
+static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api, compiler_open);
 
 const ksl_api *library(void) { return library_open(&door); }
 

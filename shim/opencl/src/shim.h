@@ -287,6 +287,14 @@ enum pocl_cache pocl_cache(void);
  * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
 unsigned char *pocl_unshared(ksl_bytes binary);
 
+/* nvidia.c: between the first and the last the thread may open the library: then the
+ * device's compiler is opened in another thread meanwhile, where the driver would open it
+ * in any case. */
+
+void compiler_wanted(cl_device_id device);
+void compiler_open(void);
+void compiler_opened(void); /* it waits for that */
+
 /* restore.c */
 
 /* Makes a program of binaries and builds it. Results, one for each device, say

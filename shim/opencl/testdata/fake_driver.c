@@ -4,7 +4,8 @@
  * and calls back from another thread (FAKE_DRIVER=async), or compiles for a while (slow). One platform with four
  * devices; a program's binary is "bin" and its source; kernels are what follows
  * "kernel void ". With FAKE_DRIVER=crashes, or crashes-async, its compiler crashes, and
- * recovers where nobody else handles that, as IGC 2 does.
+ * recovers where nobody else handles that, as IGC 2 does. With
+ * FAKE_DRIVER=nvidia its platform has the name of NVIDIA's.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -142,7 +143,7 @@ EXPORT cl_int clGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint n, c
 EXPORT cl_int clGetPlatformInfo(cl_platform_id p, cl_platform_info what, size_t room, void *to, size_t *ret)
 {
 	(void)p, (void)what;
-	return give("Fake", 5, room, to, ret);
+	return fault("nvidia") ? give("NVIDIA CUDA", 12, room, to, ret) : give("Fake", 5, room, to, ret);
 }
 
 EXPORT cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *ret)

@@ -16,8 +16,8 @@
 #include "../../../capi/kernstash_rtc.h"
 #include "../../library/library.h"
 
-static struct library_door first = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api);
-static struct library_door second = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api);
+static struct library_door first = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api, NULL);
+static struct library_door second = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api, NULL);
 
 static const char *whose(void)
 {

@@ -83,10 +83,16 @@ type target struct {
 
 var (
 	shared  = []string{"-shared", "-fPIC", "-fvisibility=hidden"}
-	linked  = []string{"$DIR/" + Shim, "$DIR/libfakecl.so", "-Wl,-rpath,$DIR"}
+	linked  = linkedWith("libfakecl.so")
 	fakes   = []string{"libkernstash.so.1", "libfakecl.so"}
+	nvidias = "libnvidia-opencl.so."
 	opening = []string{"-include", "$DATA/opened.h"}
 )
+
+// linkedWith are the flags of a program with a driver behind the shim.
+func linkedWith(driver string) []string {
+	return []string{"$DIR/" + Shim, "$DIR/" + driver, "-Wl,-rpath,$DIR"}
+}
 
 var targets = map[string]target{
 	// A shim opens the library beside it. The fake driver is not linked to by its name, so
@@ -95,7 +101,16 @@ var targets = map[string]target{
 	"libfakecl.so":      {"fake_driver", shared, nil},
 	"stress":            {"stress", linked, fakes},
 	"crashes":           {"crashes", linked, fakes},
-	"loader":            {"loader", []string{"-ldl"}, fakes},
+
+	// The same driver by the name of NVIDIA's, and one that has its own path to look for
+	// libraries.
+	nvidias + "1":         {"fake_driver", shared, nil},
+	nvidias + "own":       {"fake_driver", append([]string{"-Wl,-rpath,/nonexistent"}, shared...), nil},
+	"libnvidia-nvvm.so.4": {"fake_compiler", shared, nil},
+	"stress-nvidia":       {"stress", linkedWith(nvidias + "1"), []string{"libkernstash.so.1", nvidias + "1"}},
+	"stress-nvidia-own":   {"stress", linkedWith(nvidias + "own"), []string{"libkernstash.so.1", nvidias + "own"}},
+
+	"loader": {"loader", []string{"-ldl"}, fakes},
 
 	"host":           {"host", []string{"-ldl"}, []string{"host-plugin.so"}},
 	"host-plugin.so": {"plugin", []string{"-shared", "-fPIC", "-lOpenCL"}, nil},
