@@ -39,7 +39,7 @@ type bench struct {
 	kernstash, heavy, args string
 	opened                 string // heavy that opens its library, "" where it is not there
 	scratch                string
-	times                  int
+	times, compiled        int
 	binaries               map[string]string // their sums without kernstash, by loader
 	caches                 map[string]string // warm ones of the driver's, by loader
 	roots                  map[string]string // caches of ours, by door
@@ -51,20 +51,22 @@ func main() {
 	cuda := flag.String("cuda", "", "`directory` of CUDA's libOpenCL.so.1, to measure LD_PRELOAD")
 	loader := flag.String("loader", "", "`directory` of an OpenCL loader that knows layers, where the usual one knows none")
 	times := flag.Int("n", 5, "processes of each kind")
+	compiled := flag.Int("compiled", 2, "processes of each kind that compile, which takes ten seconds; of two the faster one is shown")
+	only := flag.String("only", "", "measure the program whose name has this `text`: one-line, heavy")
 	flag.Parse()
-	if err := show(*kernstash, *heavy, *cuda, *loader, *times); err != nil {
+	if err := show(*kernstash, *heavy, *cuda, *loader, *only, *times, *compiled); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
 		os.Exit(1)
 	}
 }
 
-func show(kernstash, heavy, cuda, loader string, times int) error {
+func show(kernstash, heavy, cuda, loader, only string, times, compiled int) error {
 	scratch, err := os.MkdirTemp("", "kernstash-gpu")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	b := &bench{scratch: scratch, times: times}
+	b := &bench{scratch: scratch, times: times, compiled: compiled}
 	for _, p := range []struct {
 		to   *string
 		path string
@@ -102,6 +104,9 @@ func show(kernstash, heavy, cuda, loader string, times int) error {
 		{"one-line kernel", "1 1", []int{0}},
 		{"heavy program", "60 120", []int{0, 1}},
 	} {
+		if !strings.Contains(size.name, only) {
+			continue
+		}
 		b.args, b.binaries, b.roots, b.caches = size.args, make(map[string]string), make(map[string]string), make(map[string]string)
 		if err := b.measure(size.name, size.small, ways); err != nil {
 			return err
@@ -124,10 +129,6 @@ type prepared struct {
 	all              map[int][]started // by the number of small programs before
 }
 
-// coldest is how many processes compile, of each kind: that takes ten seconds. Of two the
-// faster one is shown.
-const coldest = 2
-
 // measure starts all ways in turns, since these machines' pace changes, and shows medians.
 func (b *bench) measure(size string, small []int, ways []way) error {
 	var all []*prepared
@@ -141,7 +142,7 @@ func (b *bench) measure(size string, small []int, ways []way) error {
 	for i := range b.times {
 		for _, p := range all {
 			for _, n := range small {
-				if p.compiles() && i >= coldest {
+				if p.compiles() && i >= b.compiled {
 					continue
 				}
 				if err := b.again(p, fmt.Sprint(i, "-", n), n); err != nil {
