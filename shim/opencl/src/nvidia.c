@@ -54,11 +54,12 @@ static int opens_as_we_do(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;
 }
 
-/* It stays open: the driver opens it, too, and in as strong a way as it likes. */
+/* As the driver opens it (535.309.01, by its code), so that it is bound to the same; where
+ * it does not open, nothing has happened. It stays open, as the driver's does. */
 static void *open_compiler(void *unused)
 {
 	if (dl_iterate_phdr(opens_as_we_do, NULL) != 0)
-		dlopen(compiler, RTLD_LAZY | RTLD_LOCAL);
+		dlopen(compiler, RTLD_NOW | RTLD_LOCAL);
 	return unused;
 }
 
