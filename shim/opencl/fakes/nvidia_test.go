@@ -4,14 +4,14 @@ package fakes_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
 // NVIDIA's driver opens its compiler at a process's first program in any case: it is opened
-// in another thread while the library starts, once, and nowhere else.
+// in another thread while the library starts, once, and nowhere else. Sanitizers look at where
+// it is.
 func TestNVIDIAsCompilerIsOpenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	const opened = "compiler: opened by another thread, signals held\n"
@@ -30,12 +30,15 @@ func TestNVIDIAsCompilerIsOpenedMeanwhile(t *testing.T) {
 			{"disabled", "stress-nvidia", []string{"FAKE_DRIVER=nvidia", "KERNSTASH_DISABLE=1"}, ""},
 			{"no library", "stress-nvidia", []string{"FAKE_DRIVER=nvidia", "KERNSTASH_LIBRARY=/nonexistent/libkernstash.so.1"}, ""},
 		} {
+			if sanitizer != "." && c.want == "" {
+				continue
+			}
 			t.Run(filepath.Join(sanitizer, c.name), func(t *testing.T) {
 				t.Parallel()
 				s := stage.New(t, stage.Fake)
 				program := stage.Program(t, filepath.Join(sanitizer, c.program))
 				r := s.MustRun(t, append([]string{"LD_LIBRARY_PATH=" + folder}, c.env...), program, "first", "loop", "threads")
-				if strings.ReplaceAll(r.Err, opened, "") != "" || r.Err != c.want {
+				if r.Err != c.want {
 					t.Errorf("%q, want %q", r.Err, c.want)
 				}
 			})
