@@ -32,17 +32,16 @@ static void write_text(struct list *l, const char *text)
 	write_bytes(l, text, strlen(text) + 1);
 }
 
-/* Whether n bytes at an address are of a segment that can be read. */
-static bool is_mapped(const struct dl_phdr_info *o, uintptr_t at, size_t n)
+/* How many bytes from an address on are of a segment that can be read. */
+static size_t mapped(const struct dl_phdr_info *o, uintptr_t at)
 {
 	for (int i = 0; i < o->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
 		uintptr_t from = o->dlpi_addr + p->p_vaddr;
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_R) != 0 && at >= from && at - from < p->p_filesz &&
-			n <= p->p_filesz - (at - from))
-			return true;
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_R) != 0 && at >= from && at - from < p->p_filesz)
+			return p->p_filesz - (at - from);
 	}
-	return false;
+	return 0;
 }
 
 static bool holds(const struct dl_phdr_info *o, uintptr_t at)
@@ -78,7 +77,7 @@ static void write_build_id(struct list *l, const struct dl_phdr_info *o)
 		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
 		size_t pad = p->p_align == 8 ? 7 : 3, left = p->p_filesz;
 		const char *at = (const char *)(o->dlpi_addr + p->p_vaddr);
-		if (p->p_type != PT_NOTE || !is_mapped(o, (uintptr_t)at, left))
+		if (p->p_type != PT_NOTE || mapped(o, (uintptr_t)at) < left)
 			continue;
 		while (left >= sizeof(ElfW(Nhdr))) {
 			ElfW(Nhdr) note;
@@ -105,36 +104,34 @@ static void write_build_id(struct list *l, const struct dl_phdr_info *o)
 /* A string of the object's; "" where it is none. */
 static const char *string_at(const struct dl_phdr_info *o, uintptr_t at)
 {
-	for (size_t n = 1; n < 256 && is_mapped(o, at, n); n++) {
-		if (((const char *)at)[n - 1] == 0)
-			return (const char *)at;
-	}
-	return "";
+	size_t n = mapped(o, at);
+	return n > 0 && memchr((const char *)at, 0, n < 256 ? n : 256) != NULL ? (const char *)at : "";
 }
 
 static void write_dynamic(struct list *l, const struct dl_phdr_info *o)
 {
-	const ElfW(Dyn) *first = NULL;
+	const ElfW(Dyn) *first = NULL, *end = NULL;
 	uintptr_t strings = 0, soname = 0;
 	for (int i = 0; i < o->dlpi_phnum; i++) {
 		if (o->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			first = (const ElfW(Dyn) *)(o->dlpi_addr + o->dlpi_phdr[i].p_vaddr);
 	}
 	if (first != NULL) {
-		for (const ElfW(Dyn) *d = first; is_mapped(o, (uintptr_t)d, sizeof(*d)) && d->d_tag != DT_NULL; d++) {
+		end = first + mapped(o, (uintptr_t)first) / sizeof(*first);
+		for (const ElfW(Dyn) *d = first; d < end && d->d_tag != DT_NULL; d++) {
 			if (d->d_tag == DT_STRTAB)
 				strings = d->d_un.d_ptr;
 			else if (d->d_tag == DT_SONAME)
 				soname = d->d_un.d_val;
 		}
 		/* Some dynamic linkers write the address, others leave it to be added. */
-		if (!is_mapped(o, strings, 1))
+		if (mapped(o, strings) == 0)
 			strings += o->dlpi_addr;
 	}
 	write_text(l, soname == 0 ? "" : string_at(o, strings + soname));
 	write_build_id(l, o);
 	if (first != NULL) {
-		for (const ElfW(Dyn) *d = first; is_mapped(o, (uintptr_t)d, sizeof(*d)) && d->d_tag != DT_NULL; d++) {
+		for (const ElfW(Dyn) *d = first; d < end && d->d_tag != DT_NULL; d++) {
 			const char *name = d->d_tag == DT_NEEDED ? string_at(o, strings + d->d_un.d_val) : "";
 			if (*name != 0)
 				write_text(l, name);
