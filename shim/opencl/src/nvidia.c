@@ -25,16 +25,6 @@ static _Thread_local struct {
 	pid_t process; /* a child has no such thread */
 } opening;
 
-static bool device_is_nvidia(cl_device_id device)
-{
-	char name[64] = "";
-	cl_platform_id platform = NULL;
-	return next.clGetPlatformInfo != NULL &&
-		next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) == CL_SUCCESS &&
-		next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) == CL_SUCCESS &&
-		strcmp(name, "NVIDIA CUDA") == 0;
-}
-
 /* Whether it is the driver, and opens libraries as we do: it has no path of its own to look
  * for them, so by that name it gets what we get. */
 static int opens_as_we_do(struct dl_phdr_info *info, size_t size, void *unused)
@@ -65,7 +55,7 @@ static void *open_compiler(void *unused)
 
 void compiler_wanted(cl_device_id device)
 {
-	opening.wanted = library_if_open() == NULL && device_is_nvidia(device);
+	opening.wanted = library_if_open() == NULL && platform_is(device, "NVIDIA CUDA");
 }
 
 void compiler_open(void)

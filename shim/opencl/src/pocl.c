@@ -41,15 +41,7 @@ enum pocl_cache pocl_cache(void)
 	return now == at_load ? now : POCL_CACHE_UNKNOWN;
 }
 
-bool device_is_pocl(cl_device_id device)
-{
-	char name[64] = "";
-	cl_platform_id platform = NULL;
-	return next.clGetPlatformInfo != NULL &&
-		next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) == CL_SUCCESS &&
-		next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) == CL_SUCCESS &&
-		strcmp(name, "Portable Computing Language") == 0;
-}
+bool device_is_pocl(cl_device_id device) { return platform_is(device, "Portable Computing Language"); }
 
 /* Whether the bytes are a directory of a binary: "XX/" and 37 letters, or a random
  * name, and zeros. */

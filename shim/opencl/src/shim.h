@@ -277,6 +277,10 @@ bool reply_is_sound(const ksl_reply *reply, cl_uint n);
 /* Whether the driver would take the arguments of a build: the set of devices, or 0. */
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
 
+/* platform.c */
+
+bool platform_is(cl_device_id device, const char *name);
+
 /* pocl.c */
 
 bool device_is_pocl(cl_device_id device);
