@@ -54,6 +54,10 @@ func main() {
 	compiled := flag.Int("compiled", 2, "processes of each kind that compile, which takes ten seconds; of two the faster one is shown")
 	only := flag.String("only", "", "measure the program whose name has this `text`: one-line, heavy")
 	flag.Parse()
+	if *times < 1 || *compiled < 1 {
+		fmt.Fprintln(os.Stderr, "gpu: -n and -compiled: at least 1")
+		os.Exit(2)
+	}
 	if err := show(*kernstash, *heavy, *cuda, *loader, *only, *times, *compiled); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
 		os.Exit(1)
