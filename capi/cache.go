@@ -72,6 +72,7 @@ func later(c *C.ks_cache_call, f func() error) {
 		answer(&c.call, f)
 		C.ks_post(c.ticket, C.ks_act_done)
 	}()
+	handOver()
 }
 
 //export ks_go_close

@@ -25,3 +25,12 @@ var useProcessorsNow = sync.OnceFunc(func() {
 		goruntime.GOMAXPROCS(min(goruntime.NumCPU(), mostProcessors))
 	}
 })
+
+// handOver is for a call that goes back to C to wait there for what it began or woke: that
+// runs first. A thread in C keeps its processor until Go's monitor takes it away, which
+// begins late (overlay/monitor.go.txt). Of several processors another one has it by then.
+func handOver() {
+	if goruntime.GOMAXPROCS(0) == 1 {
+		goruntime.Gosched()
+	}
+}

@@ -77,6 +77,7 @@ func ks_go_begin(arg unsafe.Pointer) {
 		t.handle = cgo.NewHandle(t)
 		t.c._go = C.uintptr_t(t.handle)
 		go t.run(context.WithValue(outer, ticketKey{}, t), q)
+		handOver()
 		return nil
 	})
 }
@@ -157,6 +158,7 @@ func ks_go_finish(arg unsafe.Pointer) {
 			o.err = &brokenError{int(c.code)}
 		}
 		t.ended <- o
+		handOver()
 		return nil
 	})
 }
