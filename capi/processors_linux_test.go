@@ -11,7 +11,7 @@ import (
 	"github.com/kernstash/kernstash/internal/cbuild"
 )
 
-// Threads of the library run where the host's may.
+// Threads of the library run where the host's may, whichever of the host's had them made.
 func TestThreadsRunWhereTheHostMay(t *testing.T) {
 	t.Parallel()
 	status, err := os.ReadFile("/proc/thread-self/status")
@@ -25,8 +25,10 @@ func TestThreadsRunWhereTheHostMay(t *testing.T) {
 		}
 	}
 	h := newHost(t, cbuild.Library(t).Compile(t, []string{"testdata/processors.c"}))
-	if out := h.run(""); out != string(want) {
-		t.Errorf("threads: %q, the host: %q", out, want)
+	for _, by := range []string{"any", "pinned"} {
+		if out := h.run(by); out != string(want) {
+			t.Errorf("%s: threads: %q, the host: %q", by, out, want)
+		}
 	}
 }
 

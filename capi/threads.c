@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The threads of Go's runtime begin here (-Wl,--wrap), not in runtime/cgo, which takes
  * memory of the C library on one thread and gives it back on the new one. For that the C
@@ -36,12 +38,15 @@ void crosscall1(void (*function)(void), void (*set_g)(void *), void *g);
 
 static void (*set_g)(void *);
 
+static pid_t first; /* Go's first thread, which never ends */
+
 /* What Go calls once, on the first thread that it has. */
 void __wrap_x_cgo_init(struct go_stack *g, void (*set)(void *), void **tls, void **base)
 {
 	(void)tls; /* Android's */
 	(void)base;
 	set_g = set;
+	first = (pid_t)syscall(SYS_gettid);
 	_cgo_set_stacklo(g, NULL);
 }
 
@@ -71,11 +76,23 @@ static void leave(struct go_start *at)
 	free(at);
 }
 
+/* A thread begins on the processors of who made it, and that may be a host's thread which
+ * has some of its own. Go's threads run where its first one does. */
+static void run_where_go_does(void)
+{
+	unsigned long own[1024 / sizeof(long)], its[1024 / sizeof(long)]; /* 8192 processors */
+	long n = syscall(SYS_sched_getaffinity, 0, sizeof own, own);
+
+	if (n > 0 && syscall(SYS_sched_getaffinity, first, sizeof its, its) == n && memcmp(own, its, (size_t)n) != 0)
+		syscall(SYS_sched_setaffinity, 0, n, its);
+}
+
 static void *run(void *argument)
 {
 	struct go_start start = *(struct go_start *)argument;
 
 	leave(argument);
+	run_where_go_does();
 	ks_go_thread(1);
 	crosscall1(start.function, set_g, start.g);
 	ks_go_thread(-1);

@@ -1,21 +1,46 @@
 /*
- * processors.c: prints on which processors each thread of a process that has opened the
- * library may run, once for all that are alike.
+ * processors.c: prints on which processors each thread of a process that has built a program
+ * through the library may run, once for all that are alike. With "pinned" it was a thread
+ * that may run on one of them.
  */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
+#include "check.h"
+
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
-#include "kernstash.h"
+static int build(void *user, kernstash_lookup *l)
+{
+	(void)user;
+	return kernstash_lookup_set(l, "built", 5);
+}
 
-int main(void)
+static void *use(void *pinned)
+{
+	cpu_set_t one;
+	int processor = sched_getcpu();
+	CPU_ZERO(&one);
+	CPU_SET((size_t)processor, &one);
+	if (pinned != NULL)
+		CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+	kernstash_cache *cache = open_cache();
+	kernstash_device *device = open_device(cache);
+	kernstash_lookup *l = open_lookup(device, "program");
+	OK(kernstash_lookup_get_or_build(l, build, NULL));
+	kernstash_lookup_close(l);
+	kernstash_device_close(device);
+	return cache;
+}
+
+int main(int n, char **arguments)
 {
 	char known[1024] = "";
-	kernstash_cache *cache = NULL;
-	if (kernstash_open(NULL, &cache) != KERNSTASH_OK)
-		return 1;
+	pthread_t user;
+	void *cache;
+	CHECK(pthread_create(&user, NULL, use, n > 1 && strcmp(arguments[1], "pinned") == 0 ? &user : NULL) == 0);
+	CHECK(pthread_join(user, &cache) == 0);
 	usleep(200000);
 	DIR *all = opendir("/proc/self/task");
 	int threads = 0;
