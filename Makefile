@@ -3,9 +3,10 @@
 GO     ?= go
 TOOL    = $(GO) tool -modfile=tools/go.mod
 BIN     = bin/kernstash
+COMPILE = scripts/progress compiling
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results clean drivers drivers-test
+.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -17,33 +18,38 @@ demo: drivers build ## build real OpenCL kernels in one process, start warm in t
 
 bin/saxpy: examples/c/saxpy.c # an OpenCL program that knows nothing of kernstash
 	@mkdir -p bin
-	$(CC) -O2 -o $@ $< -lOpenCL || $(CC) -O2 -o $@ $< -l:libOpenCL.so.1 || echo "without the example: no OpenCL headers here"
+	$(CC) -O2 -o $@ $< -l:libOpenCL.so.1 || echo "without the example: no OpenCL headers here"
 
-# On Linux a small static program stands before the whole command, since
-# `kernstash run` is to start fast. Its entry notes what the Go runtime changes
-# before any Go code runs (internal/supervise).
-FRONT  := $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH))
-ENTRY   = -trimpath -ldflags '-s -w -E kernstash_start $(COMMIT)'
+# On Linux the launcher, which is C, stands before the whole command: it runs commands as
+# time(1) does (shim/launcher). Without a C compiler the whole command runs them itself.
+LAUNCHER := $(and $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)),$(shell command -v $(CC)))
+WHOLE     = CGO_ENABLED=0 $(COMPILE) $(GO) build -v -trimpath -ldflags '-s -w $(COMMIT)'
 # What 'kernstash version' says it was built from, where git knows.
 COMMIT := $(addprefix -X main.commit=,$(shell git describe --always --abbrev=40 --dirty --exclude '*' 2>/dev/null))
 
 build: ## build the command into bin/
-ifneq ($(FRONT),)
-	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN)-full ./cmd/kernstash
-	CGO_ENABLED=0 $(GO) build $(ENTRY) -o $(BIN) ./cmd/kernstash-run
+ifneq ($(LAUNCHER),)
+	$(WHOLE) -o $(BIN)-full ./cmd/kernstash
+	$(MAKE) -s -C shim/launcher OUT=$(CURDIR)/bin
 else
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(COMMIT)' -o $(BIN) ./cmd/kernstash
+	$(WHOLE) -o $(BIN) ./cmd/kernstash
 endif
 
 lib: ## build libkernstash.so, and the layers, into lib/
-	capi/build lib
+	$(COMPILE) capi/build lib -v
 
 # go starts the tests of packages in this order. The longest come first.
-LONGEST = ./shim/opencl/... ./cmd/... ./gpu/opencl/... ./shim/preload ./store/disk ./worker/build ./deps
+LONGEST = ./shim/... ./cmd/... ./worker/build ./gpu/opencl/... ./store/disk ./capi ./deps
 
-# What vet finds make check tells.
-test: drivers-test ## what must hold here, within ten minutes
-	$(GO) test -race -vet=off -timeout 8m $(LONGEST) ./...
+# With SKIPS, a directory, each run of tests notes there what it skipped (scripts/skips).
+TEST = $(if $(SKIPS),$(GO) run ./scripts/skips run $(SKIPS) )$(GO) test
+
+# What vet finds make check tells, what the race detector finds test-full. All is compiled
+# before the first test runs; -timeout is there for a test that hangs, however slow the machine is.
+# Files are written in memory, if there is room; test-full writes them to the disk.
+test: drivers-test ## what must hold here
+	@$(COMPILE) sh -c '$(GO) list -v -export -test -deps ./... >/dev/null'
+	TMPDIR="$$(scripts/steady)" $(TEST) -vet=off -timeout 30m $(LONGEST) ./...
 
 check: lint modules cross ## formatting, vet, staticcheck, the modules of bench and test, what must build elsewhere
 
@@ -61,33 +67,34 @@ $(FULL): drivers-test
 
 full-race: export KERNSTASH_TEST_LONG = 1
 full-race:
-	$(GO) test -race -timeout 20m -count=1 $(LONGEST) ./...
+	$(TEST) -race -timeout 40m -count=1 $(LONGEST) ./...
+# What repeats one thread's work many times, which the race detector only slows down: there it
+# takes its short form.
 full-plain: export KERNSTASH_TEST_LONG = 1
 full-plain:
-	$(GO) test -timeout 10m -count=1 ./deps
-	$(GO) test -timeout 15m -count=1 -run EveryFault ./store/disk
+	$(TEST) -timeout 10m -count=1 ./deps
+	$(TEST) -timeout 20m -count=1 -run 'Fault|Metamorphic' .
+	$(TEST) -timeout 20m -count=1 -run 'Fault|ManyEntries' ./store/disk
 full-crowd: export KERNSTASH_TEST_LONG = 1
 full-crowd:
-	$(GO) test -timeout 10m -count=1 -run Crowd ./store/disk
+	$(TEST) -timeout 10m -count=1 -run Crowd ./store/disk
 full-fuzz:
 	$(MAKE) fuzz FUZZTIME=15s
+# The bars are checked in memory, if there is room. What a new directory costs on a disk after the
+# tests depends on what they deleted (docs/RESULTS.md); a put on the disk itself is checked against
+# as many new directories.
 full-bench:
 	cd bench && $(GO) build -o ../bin/bench .
-	cd bench && TMPDIR="$(STEADY)" ../bin/bench -check
+	cd bench && TMPDIR="$$(../scripts/steady)" ../bin/bench -check
 	cd bench && ../bin/bench -check -only 'the same new directories'
 full-million:
 	$(MAKE) bench-million MILLION=50000 MILLIONFLAGS=-check
 full-applications:
-	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all -off=false'
-
-# Where the bars of make bench are checked: in memory, if there is room. What a new directory costs
-# on a disk after the tests depends on what they deleted (docs/RESULTS.md); a put on the disk itself is
-# checked against as many new directories.
-STEADY = $$(avail=$$(df --output=avail /dev/shm 2>/dev/null | tail -1); [ "$${avail:-0}" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all'
 
 # Tests that compare times run one at a time, without the race detector.
 test-timing: drivers-test ## the tests that compare times, with nothing beside them
-	KERNSTASH_TEST_TIMING=1 $(GO) test -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
+	KERNSTASH_TEST_TIMING=1 $(TEST) -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
 		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
@@ -102,10 +109,6 @@ fmt: ## format all Go files
 
 cross: ## what must build elsewhere: static without runtimes, without cgo, other systems
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/kernstash
-	for arch in amd64 arm64; do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build $(ENTRY) -o bin/kernstash-run-$$arch ./cmd/kernstash-run || exit 1; \
-		! LC_ALL=C readelf -lW bin/kernstash-run-$$arch | grep -q INTERP || { echo "bin/kernstash-run-$$arch is not static"; exit 1; }; \
-	done
 	CGO_ENABLED=0 $(GO) build -tags nogpu -o bin/kernstash-nogpu ./cmd/kernstash
 	@! ldd bin/kernstash-nogpu >/dev/null 2>&1 || { echo "bin/kernstash-nogpu is not static"; exit 1; }
 	$(GO) vet -tags nogpu ./...
@@ -135,6 +138,9 @@ replay: ## what each eviction policy saves, on recorded and made-up traces of re
 results: ## measure all of docs/RESULTS.md and write its tables and plots; ≤ 6 minutes
 	cd bench && $(GO) run . -write ../docs
 	cd bench && $(GO) run ./replay -write ../docs
+
+figures: ## measure the code itself for docs/ARCHITECTURE.md
+	$(GO) test ./internal/layering -count=1 -run FiguresOfArchitecture -write
 
 drivers: ## make sure that there is an OpenCL device (installs PoCL through apt as root)
 	scripts/drivers demo

@@ -17,21 +17,21 @@ func TestWorkAhead(t *testing.T) {
 	f := newFake(t)
 	x := fakeContextOn(c, f)
 	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=4"})
-	if !c.Flush(time.Minute) {
+	if !c.Flush(3 * time.Minute) {
 		t.Fatal("not stored")
 	}
 
 	built := false
 	f.build = func(context.Context, Job) error {
 		built = true
-		if !c.Flush(time.Minute) {
+		if !c.Flush(3 * time.Minute) {
 			t.Error("the work ahead does not end")
 		}
 		_, err := c.disk.Clear(context.Background(), nil) // nothing is near any more
 		return err
 	}
 	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=8"})
-	c.Flush(time.Minute)
+	c.Flush(3 * time.Minute)
 	if s := c.Stats(); !built || s[stats.NearestOptions] != 1 || s[stats.NearestNothing] != 1 || s[stats.DiskPuts] != 2 {
 		t.Errorf("built %t; %v", built, s)
 	}
@@ -45,7 +45,7 @@ func TestWorkAheadOfAFailure(t *testing.T) {
 	f := newFake(t)
 	x := fakeContextOn(c, f)
 	f.build = func(context.Context, Job) error {
-		c.Flush(time.Minute)
+		c.Flush(3 * time.Minute)
 		if made, err := filepath.Glob(filepath.Join(root, "*/*/*/*/0.src")); err != nil || len(made) != 1 {
 			t.Errorf("made ready: %v, %v", made, err)
 		}
@@ -54,7 +54,7 @@ func TestWorkAheadOfAFailure(t *testing.T) {
 	if _, err := x.Program(t.Context(), Request{Image: image(t, src(1))}); err == nil {
 		t.Fatal("built")
 	}
-	c.Flush(time.Minute)
+	c.Flush(3 * time.Minute)
 	if s := c.Stats(); s[stats.NearestNothing] != 0 {
 		t.Errorf("explained: %v", s)
 	}

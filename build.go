@@ -60,7 +60,7 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 		c.countMiss(reason)
 		return x.compile(ctx, u, r, nil, reason == stats.MissAbsent)
 	}
-	unlock, waited := c.lockBuild(ctx, u.key)
+	unlock, waited := c.lockBuild(ctx, u.key, recipe)
 	defer func() {
 		if unlock != nil {
 			unlock()
@@ -163,11 +163,16 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 		u.workAhead(!x.delegates(u.job) && !x.captures.possible(u.job))
 		defer u.forgo()
 	}
+	u.tracked.watch()
 	start := time.Now()
 	native, artifact, err := x.callBuild(ctx, u)
 	took := time.Since(start)
 	if errors.Is(err, ErrAbandoned) {
 		return err
+	}
+	var unfit *UnfitError
+	if errors.As(err, &unfit) {
+		artifact, err = nil, nil
 	}
 	if err == nil && artifact == nil && x.delegates(u.job) {
 		x.delegated(u, native, explain, unlock)
@@ -178,6 +183,8 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	c.stats.Add(stats.BuildTime, int64(took))
 	if changed := u.tracked.changed(); changed != "" {
 		x.disown(u, r.Image, changed)
+	} else if unfit != nil {
+		x.notStored(u, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: unfit.Why})
 	}
 	if err != nil {
 		x.count(stats.BuildFailures)
@@ -229,10 +236,15 @@ func (x *Context[P, K]) delegated(u *unit[P, K], native P, explain bool, unlock 
 // disown notes that nobody knows which header files a unit was built from: it is
 // not stored, and its image's alone.
 func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
-	u.key, u.owner = key.Key{}, m.serial
-	u.against = deps.Reason{Counter: stats.NotCacheableChanged, Detail: changed}
-	x.count(u.against.Counter)
-	on(x.cache.trace.disk, func(l *slog.Logger) { l.Info(u.against.String()) })
+	u.owner = m.serial
+	x.notStored(u, deps.Reason{Counter: stats.NotCacheableChanged, Detail: changed})
+}
+
+// notStored notes, after the build, why a unit is not stored.
+func (x *Context[P, K]) notStored(u *unit[P, K], why deps.Reason) {
+	u.key, u.against = key.Key{}, why
+	x.count(why.Counter)
+	on(x.cache.trace.disk, func(l *slog.Logger) { l.Info(why.String()) })
 }
 
 // storing returns an entry of the unit on its way to disk.

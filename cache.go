@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
@@ -25,7 +26,6 @@ type Cache struct {
 	worker    starting
 	trace     tracer
 	manifests manifests // of header files
-	recent    recent
 	traceTo   io.Closer
 
 	counters stats.Counters
@@ -34,6 +34,10 @@ type Cache struct {
 	// awaiting counts the build locks that are held for programs which wait
 	// for the application to launch them; see Cache.lockBuild.
 	awaiting atomic.Int64
+
+	// distrustUntil is until when, in nanoseconds since 1970, waits for other
+	// processes are short: one of them ran out.
+	distrustUntil atomic.Int64
 
 	refreshed sync.Map // keys of jobs in mode refresh
 
@@ -56,7 +60,9 @@ type contextCloser interface {
 // Open returns a Cache. It touches neither disk nor driver: each tier is
 // opened when it is first needed, and one that cannot be opened is off, with a
 // reason that `kernstash doctor` and the trace show. The only error is a
-// setting that makes no sense; it names the variable and the value.
+// setting that makes no sense; it names the variable and the value. A name in the
+// environment that is likely to be a setting's, misspelt, is said once on standard
+// error, and has the meaning that Options.Lenient describes.
 func Open(o Options) (*Cache, error) {
 	set, err := o.load()
 	if err != nil {
@@ -67,9 +73,15 @@ func Open(o Options) (*Cache, error) {
 	if o.Recorder != nil {
 		c.stats = stats.Tee(&c.counters, o.Recorder)
 	}
+	if o.Ahead {
+		c.stats = unsaved{c.stats}
+	}
 	c.trace, c.traceTo = newTracer(set, o.Logger)
 	for _, w := range set.Warnings {
-		c.trace.warn("setting ignored", "warning", w.Error())
+		c.trace.warn("setting cannot be used", "warning", w.Error())
+	}
+	for _, w := range set.Unsaid() {
+		say(w.Error())
 	}
 	if set.Persistent && !set.Disable {
 		c.openStores()
@@ -77,6 +89,15 @@ func Open(o Options) (*Cache, error) {
 	c.storer = newStorer(c)
 	c.keptAt.Store(time.Now().Unix())
 	return c, nil
+}
+
+// unsaved is a Recorder that forgets time saved.
+type unsaved struct{ stats.Recorder }
+
+func (r unsaved) Add(c stats.Counter, n int64) {
+	if c != stats.SavedTime {
+		r.Recorder.Add(c, n)
+	}
 }
 
 func (c *Cache) openStores() {
@@ -90,13 +111,14 @@ func (c *Cache) openStores() {
 			ReadOnly: c.settings.Mode == settings.ModeReadOnly,
 			Recorder: c.stats, Trace: c.trace.disk,
 		})
+		contents.Share(c.disk, c.settings.Mode != settings.ModeReadOnly)
 	} else {
 		c.trace.warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
 	}
 	for _, dir := range c.settings.Layers {
-		c.layers = append(c.layers, disk.New(disk.Options{
-			Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.trace.disk,
-		}))
+		layer := disk.New(disk.Options{Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.trace.disk})
+		contents.Share(layer, false)
+		c.layers = append(c.layers, layer)
 	}
 }
 
@@ -177,6 +199,9 @@ func (c *Cache) end() error {
 	if c.writes() {
 		c.keepStats()
 	}
+	for _, s := range append(c.layers, c.disk) {
+		contents.Unshare(s)
+	}
 	if c.disk != nil {
 		if err := c.disk.Close(); err != nil {
 			c.trace.warn("close disk tier", "error", err.Error())
@@ -216,7 +241,9 @@ func (c *Cache) keepStats() {
 	}
 	if err := c.disk.AddStats(delta); err != nil {
 		c.trace.warn("statistics not kept", "error", err.Error())
+		return
 	}
+	contents.Save()
 }
 
 // register adds a context; false when the cache is closed.

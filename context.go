@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -328,9 +329,17 @@ type identity struct {
 	err    error
 }
 
+// errDisabled is why no device is identified where the cache is off: to find out which compilers
+// a driver has, and what is in them, takes half a second.
+var errDisabled = errors.New("the cache is off")
+
 func (x *Context[P, K]) identify() []identity {
 	all := make([]identity, x.rt.Devices())
 	for i := range all {
+		if x.cache.settings.Disable {
+			all[i].err = errDisabled
+			continue
+		}
 		all[i].device, all[i].err = x.rt.Identify(context.Background(), i)
 		if all[i].err != nil {
 			x.cache.trace.warn("device cannot be identified, its programs are not cached",

@@ -35,6 +35,9 @@ func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
 // are of use.
 func (c *Cache) Writes() bool { return c.writes() }
 
+// Observes reports whether what is built is compared with what is stored, and nothing served.
+func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
+
 // Reads says whether there is a disk tier, or a read-only layer, to restore from.
 func (c *Cache) Reads() bool { return len(c.stores()) > 0 }
 
@@ -70,13 +73,6 @@ func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
 		return nil, settings.WorkerOff, nil
 	}
 	return c.disk, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
-}
-
-// Forget lets go of the artifacts that Glance keeps, and of the images that are kept to be
-// compared with, for a process that is quiet.
-func (c *Cache) Forget() {
-	c.recent.clear()
-	scanned.forget()
 }
 
 // Warn tells the trace of something that is not as it should be.

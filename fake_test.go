@@ -22,6 +22,7 @@ type fakeProgram struct {
 	code    string
 	loaded  bool
 	devices []int
+	dir     string // where it was built, where that counts
 }
 
 type fakeKernel struct {
@@ -118,11 +119,15 @@ func (f *fakeRuntime) Build(ctx context.Context, job Job) (*fakeProgram, *store.
 	f.mu.Unlock()
 	time.Sleep(f.took)
 	if f.build != nil {
-		if err := f.build(ctx, job); err != nil {
+		err := f.build(ctx, job)
+		if unfit := new(UnfitError); errors.As(err, &unfit) {
+			return f.add(&fakeProgram{rt: f, code: src, devices: job.Devices, dir: job.Recipe.Image.Units()[0].Dir}), nil, err
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
-	p := f.add(&fakeProgram{rt: f, code: src, devices: job.Devices})
+	p := f.add(&fakeProgram{rt: f, code: src, devices: job.Devices, dir: job.Recipe.Image.Units()[0].Dir})
 	if f.deferred || f.noBinary {
 		return p, nil, nil
 	}
@@ -165,7 +170,7 @@ func (f *fakeRuntime) Load(ctx context.Context, job Job, a *store.Artifact) (*fa
 	if got := string(a.Binaries[0].Data[:len(src)]); got != src {
 		f.t.Errorf("wrong binary: %q for %q", got, src)
 	}
-	return f.add(&fakeProgram{rt: f, code: src, loaded: true, devices: job.Devices}), nil
+	return f.add(&fakeProgram{rt: f, code: src, loaded: true, devices: job.Devices, dir: job.Recipe.Image.Units()[0].Dir}), nil
 }
 
 func (f *fakeRuntime) add(p *fakeProgram) *fakeProgram {
@@ -262,10 +267,11 @@ func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
 	return c
 }
 
-// emptyConfig keeps the settings file of whoever runs the tests out.
+// emptyConfig keeps the settings file of whoever runs the tests out. Close has time enough
+// on a machine with other work.
 func emptyConfig(t testing.TB) string {
 	t.Helper()
-	return writeFile(t, filepath.Join(t.TempDir(), "config.json"), "{}")
+	return writeFile(t, filepath.Join(t.TempDir(), "config.json"), `{"close-timeout": "3m"}`)
 }
 
 func newRoot(t testing.TB) string { return filepath.Join(t.TempDir(), "root") }

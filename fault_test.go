@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -159,11 +160,15 @@ func openBelow(t *testing.T, dir string) (open []string) {
 
 var faultyWays = map[string]beneath.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
 
+// long reports whether tests that repeat one thread's life with each fault, or with many seeds,
+// take their long forms. The race detector finds nothing more in those than in the short forms.
+func long() bool { return timing.IsLong() && !raceEnabled }
+
 // TestNoFaultFailsABuild: whichever call of the disk tier fails, and how,
 // every program builds, none is another's, and each miss has a reason.
 func TestNoFaultFailsABuild(t *testing.T) {
 	t.Parallel()
-	long := os.Getenv("KERNSTASH_TEST_LONG") != ""
+	long := long()
 	for way, o := range faultyWays {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +210,7 @@ func TestNoFaultFailsABuild(t *testing.T) {
 func TestNoRandomFaultFailsABuild(t *testing.T) {
 	t.Parallel()
 	seeds := 10
-	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+	if long() {
 		seeds = 150
 	}
 	for seed := range seeds {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -26,6 +27,9 @@ func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, con
 	for i, s := range c.stores() {
 		entry, err := get(s, ctx, k)
 		if err == nil {
+			if s == c.disk {
+				contents.SaveSoon()
+			}
 			return entry, s, 0
 		}
 		var miss *store.MissError
@@ -55,9 +59,32 @@ func (c *Cache) countMiss(reason stats.Counter) {
 	}
 }
 
-// waitForBuild bounds the wait for another process's build. What that build
-// costs is not known: where it were, there would be an entry.
-const waitForBuild = 60 * time.Second
+// The wait for other processes' builds of one program is bounded in all. What a
+// build costs is not known: where it were, there would be an entry. So the bound
+// follows the size of the source: a process that is stopped while it builds a small
+// program must not stop others for as long as a large one may take.
+const (
+	shortestWait = 15 * time.Second
+	longestWait  = 60 * time.Second
+	waitPerByte  = time.Millisecond
+
+	// After a wait that ran out, this process has no patience for a while: what
+	// stopped one builder may have stopped more.
+	distrustFor  = 5 * time.Minute
+	distrustWait = time.Second
+)
+
+// waitFor bounds the wait for another process's build of a recipe.
+func (c *Cache) waitFor(r *key.Recipe) time.Duration {
+	if time.Now().UnixNano() < c.distrustUntil.Load() {
+		return distrustWait
+	}
+	size := r.Image.Size()
+	if r.Image.ReadsFiles() || size >= int64((longestWait-shortestWait)/waitPerByte) {
+		return longestWait
+	}
+	return shortestWait + time.Duration(size)*waitPerByte
+}
 
 // lockBuild makes this process the one that builds k, or waits for the one that
 // does. A nil unlock means: no lock was to be had, build without. waited says
@@ -66,7 +93,7 @@ const waitForBuild = 60 * time.Second
 // Who holds locks for programs that wait for the application's launch does not
 // wait for others: two such processes would wait for each other, and neither's
 // application could go on.
-func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited bool) {
+func (c *Cache) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unlock func(), waited bool) {
 	if !c.writes() {
 		return nil, false
 	}
@@ -81,18 +108,21 @@ func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited
 	if c.awaiting.Load() > 0 {
 		return nil, false
 	}
+	bound := c.waitFor(r)
+	begin := time.Now()
 	c.stats.Add(stats.DiskWaits, 1)
-	on(c.trace.disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", waitForBuild) })
-	unlock, err = c.lockUnlessAwaiting(ctx, k, waitForBuild)
+	on(c.trace.disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", bound) })
+	unlock, err = c.lockUnlessAwaiting(ctx, k, begin.Add(bound*2/3))
 	if errors.Is(err, errAwaiting) {
 		return nil, true
 	}
 	if errors.Is(err, store.ErrLocked) {
 		// Its builder hangs. Those who gave up on it queue behind one another
-		// rather than all compile at once.
+		// rather than all compile at once, for what is left of the time.
+		c.distrustUntil.Store(time.Now().Add(distrustFor).UnixNano())
 		c.stats.Add(stats.DiskWaitsGivenUp, 1)
-		on(c.trace.disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "bound", waitForBuild) })
-		unlock, err = c.lockUnlessAwaiting(ctx, overtime(k), waitForBuild)
+		on(c.trace.disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "waited", time.Since(begin)) })
+		unlock, err = c.lockUnlessAwaiting(ctx, overtime(k), begin.Add(bound))
 	}
 	if err != nil {
 		return nil, true
@@ -104,13 +134,13 @@ func (c *Cache) lockBuild(ctx context.Context, k key.Key) (unlock func(), waited
 // wait for the application's launch.
 var errAwaiting = errors.New("a program of ours awaits its launch")
 
-// lockUnlessAwaiting is Lock in slices, between which it looks whether this
-// process may still wait for others.
-func (c *Cache) lockUnlessAwaiting(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+// lockUnlessAwaiting is Lock until a deadline in slices, between which it looks
+// whether this process may still wait for others.
+func (c *Cache) lockUnlessAwaiting(ctx context.Context, k key.Key, deadline time.Time) (unlock func(), err error) {
 	const slice = 25 * time.Millisecond
-	for deadline := time.Now().Add(wait); ; {
+	for {
 		unlock, err = c.disk.Lock(ctx, k, min(slice, time.Until(deadline)))
-		if !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+		if !errors.Is(err, store.ErrLocked) || !time.Now().Before(deadline) {
 			return unlock, err
 		}
 		if c.awaiting.Load() > 0 {

@@ -82,10 +82,6 @@ func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Fou
 			return nil
 		}
 		job := Job{Devices: devices, Recipe: recipe, Key: recipe.Key()}
-		if a := c.recent.take(job.Key, first); a != nil {
-			all = append(all, Found{job, a})
-			continue
-		}
 		entry, _, _ := c.findBy(ctx, job.Key, get)
 		if entry == nil {
 			return nil
@@ -100,9 +96,6 @@ func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Fou
 func (x *Context[P, K]) Restored(f Found, took time.Duration) {
 	c, a := x.cache, f.Artifact
 	defer c.keepStatsNowAndThen()
-	if c.settings.InMemory {
-		c.recent.put(f.Job.Key, a)
-	}
 	x.count(stats.MemoryMisses)
 	x.count(stats.DiskHits)
 	c.stats.Add(stats.LoadTime, int64(took))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
@@ -588,7 +589,7 @@ func TestHeadersAreKeptDuringTheBuild(t *testing.T) {
 		d := disk.New(disk.Options{Dir: root})
 		defer d.Close()
 		for _, file := range job.Recipe.Image.Units()[0].Files {
-			for until := time.Now().Add(20 * time.Second); !d.HasHeader(file.Digest, file.Size); time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(3 * time.Minute); !d.HasHeader(file.Digest, file.Size); time.Sleep(time.Millisecond) {
 				if time.Now().After(until) {
 					t.Errorf("%s is not kept", file.Path)
 					return nil
@@ -718,23 +719,28 @@ func TestHitsOfHeadersDoNotAllocate(t *testing.T) {
 // Who gives up while files are looked at does not wait for them.
 func TestResolvingCanBeCancelled(t *testing.T) {
 	t.Parallel()
-	f := newReader(t)
-	wait := make(chan struct{})
-	f.identifying = func() { <-wait }
-	x := fakeContextOn(openCache(t, ""), f)
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := x.Program(ctx, deepRequest(t, deepTree(t))); !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v", err)
-	}
-	close(wait)
-	use(t, x, deepRequest(t, deepTree(t)))
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Program(t.Context(), deepRequest(t, deepTree(t))); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
+	bubble(t, func(t *testing.T, c *Cache) {
+		f := newReader(t)
+		wait := make(chan struct{})
+		f.identifying = func() { <-wait }
+		x := fakeContextOn(c, f)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			synctest.Wait() // the request waits
+			cancel()
+		}()
+		if _, err := x.Program(ctx, deepRequest(t, deepTree(t))); !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v", err)
+		}
+		close(wait)
+		use(t, x, deepRequest(t, deepTree(t)))
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Program(t.Context(), deepRequest(t, deepTree(t))); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
 }
 
 // The root goes while it is in use.

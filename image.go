@@ -24,6 +24,8 @@ type Image struct {
 	// itself; they come before those of a request. Set them before first use.
 	CompileOptions, LinkOptions string
 
+	checkFiles func(contents [][]byte) error // see CheckFiles; nil: nothing is checked
+
 	against deps.Reason // why it cannot be cached
 	serial  uint64      // tells images apart; never reused, that would be a wrong hit
 	files   *imageFiles // nil: it reads no header files
@@ -52,12 +54,30 @@ func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error)
 }
 
 // NewImageSet returns the image of several units that are compiled each and
-// linked together, in any order.
+// linked together, in an order that is always the same for the same units. Where the
+// order means something, see NewImageSequence.
 func NewImageSet(units ...key.Unit) (*Image, error) {
-	img, err := scanned.image(units)
+	img, err := key.NewImageSet(units...)
 	if err != nil {
 		return nil, err
 	}
+	return newImage(img), nil
+}
+
+// NewImageSequence returns the image of several units, or of one, that are compiled
+// each and linked in this order: of two definitions of a name the order may tell which
+// one counts, and of a unit that is linked alone a compiler may make other code than of
+// one that is built in one step. What the OpenCL layer keeps of clLinkProgram are such.
+func NewImageSequence(units ...key.Unit) (*Image, error) {
+	img, err := key.NewImageSequence(units...)
+	if err != nil {
+		return nil, err
+	}
+	return newImage(img), nil
+}
+
+// newImage scans the code of an image.
+func newImage(img *key.Image) *Image {
 	m := &Image{Image: img, serial: imageSerials.Add(1)}
 	reads := make([]bool, len(img.Units()))
 	some := false
@@ -65,20 +85,25 @@ func NewImageSet(units ...key.Unit) (*Image, error) {
 		found := scanned.unit(img, i)
 		if !found.against.None() {
 			m.against = found.against
-			return m, nil
+			return m
 		}
-		reads[i] = found.reads
+		reads[i] = found.reads || found.named
 		some = some || reads[i]
 	}
 	if some {
 		m.files = &imageFiles{reads: reads}
 	}
-	return m, nil
+	return m
 }
 
 // IncludesFiles says whether the code may include header files, so that what it
-// means changes with them.
+// means changes with them, or names where files are, as __FILE__.
 func (m *Image) IncludesFiles() bool { return m.files != nil }
+
+// CheckFiles has the contents of the header files that the image is found to read checked
+// before a program of it is served or stored. An error of check makes it uncacheable. Call it
+// before first use; check may be called from any goroutine.
+func (m *Image) CheckFiles(check func(contents [][]byte) error) { m.checkFiles = check }
 
 // isOpaque says whether all code is input of a compiler of the caller's own.
 func (m *Image) isOpaque() bool {

@@ -27,9 +27,14 @@ func writeFile(t testing.TB, path, text string) string {
 // without a disk tier.
 func bubble(t *testing.T, f func(t *testing.T, c *Cache)) {
 	t.Helper()
-	config := emptyConfig(t)
+	bubbleOn(t, Options{NoDisk: true}, f)
+}
+
+func bubbleOn(t *testing.T, o Options, f func(t *testing.T, c *Cache)) {
+	t.Helper()
+	o.ConfigFile = emptyConfig(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, err := Open(Options{NoDisk: true, ConfigFile: config})
+		c, err := Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -436,7 +437,7 @@ func (m *meta) end() {
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	seeds, steps := 12, 60
-	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+	if long() {
 		seeds, steps = 300, 150
 	}
 	processes := []*metaProcess{startMeta(t), startMeta(t)}
@@ -453,7 +454,7 @@ func TestMetamorphic(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, seeds = n, 1
-	} else if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+	} else if timing.IsLong() {
 		from = uint64(time.Now().UnixNano()) // others each time: a failure names its own
 	}
 	for i := range uint64(seeds) {

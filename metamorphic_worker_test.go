@@ -157,7 +157,7 @@ func (w *metaWorker) do(cmd metaDo) (done metaDone) {
 		for _, i := range cmd.Programs {
 			done.Results = append(done.Results, w.request(metaProgramAt(i)))
 		}
-		if !w.c.Flush(20 * time.Second) {
+		if !w.c.Flush(3 * time.Minute) {
 			done.Err = "flush: not done in time"
 		}
 	}

@@ -52,6 +52,10 @@ type Options struct {
 	// under way; default 5 s.
 	CloseTimeout time.Duration
 
+	// Ahead says that programs are built before anybody needs them: finding one saves
+	// nobody's time, and none is counted as saved.
+	Ahead bool
+
 	// Recorder takes what is counted, besides Cache.Stats; may be nil.
 	Recorder stats.Recorder
 
@@ -62,9 +66,10 @@ type Options struct {
 	// ConfigFile is read instead of the user's settings file.
 	ConfigFile string
 
-	// Lenient makes settings that make no sense warnings in the trace: Open uses
-	// the others, and does not fail. It is for an application that did not ask
-	// for the cache.
+	// Lenient has Open not fail for settings that make no sense. Each is said once on
+	// standard error. The cache is off if such a setting could have meant that, and
+	// does not write if it could have meant that. It is for an application that did
+	// not ask for the cache.
 	Lenient bool
 
 	// Flags are settings by their names ("max-size": "1GiB") that win over the

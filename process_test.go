@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // Tests start themselves anew as the processes of an application.
@@ -52,7 +53,8 @@ func child() int {
 	if dir := os.Getenv("CHILD_INCLUDE"); dir != "" {
 		kind, options = key.OpenCLC, "-I"+dir
 	}
-	img, err := NewImage(kind, []byte(os.Getenv(childVariable)))
+	// Others wait the longer for a large source: these have to, however busy the machine is.
+	img, err := NewImage(kind, []byte(os.Getenv(childVariable)+strings.Repeat("\n", 50_000)))
 	if err != nil {
 		return fail(err)
 	}
@@ -75,6 +77,9 @@ func child() int {
 	all.Wait()
 	if err := c.Close(); err != nil {
 		return fail(err)
+	}
+	if n := c.Stats()[stats.DiskWaitsGivenUp]; n > 0 {
+		return fail(fmt.Errorf("%d waits for a lock were given up", n))
 	}
 	for _, o := range origins[1:] {
 		if o != origins[0] {
@@ -174,12 +179,11 @@ func TestKilledBuilderLocksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = killed.Wait()
-	start := time.Now()
 	cmd, out := startChild(t, root, "program")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if d := time.Since(start); d > 10*time.Second || !strings.HasPrefix(out.String(), "compiled") {
-		t.Errorf("after %v: %s", d, out)
+	if !strings.HasPrefix(out.String(), "compiled") {
+		t.Errorf("the next one: %s", out)
 	}
 }

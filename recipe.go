@@ -2,16 +2,22 @@ package kernstash
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
+
+var errArithmetic = errors.New("arithmetic in a mode that is not the default, in which a compiler folds constants")
 
 // recipe works out what a request means for a group of devices, and what
 // speaks against storing it. t is what the image reads there, nil as long as
@@ -29,25 +35,116 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		Options:   x.buildOptions(r),
 	}
 	var unsure, judged error
+	if _, ok := any(x.rt).(Placer); ok {
+		rec.Options.Link, rec.Options.Search = placed(rec.Options.Link, t)
+	}
 	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
 	if judge, ok := any(x.rt).(OptionsJudge); ok && id.err == nil {
 		judged = judge.AgainstOptions(devices[0], rec.Options.Compile)
+	}
+	if !r.Image.isOpaque() && !arithmetic.Default() {
+		unsure = cmp.Or(unsure, errArithmetic)
+	}
+	if errors.Is(id.err, errDisabled) {
+		reason := against(x.cache.settings, r.Image, rec.Options)
+		if reason.None() {
+			reason = deps.Reason{Counter: stats.MissTierOff, Detail: errDisabled.Error()}
+		}
+		return rec, reason, nil
 	}
 	if err := cmp.Or(id.err, unsure, judged); err != nil {
 		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: err.Error()}, nil
 	}
 	reason := against(x.cache.settings, r.Image, rec.Options)
+	if reason.None() && r.Image.hasHeaders() {
+		reason = x.hides(devices[0], r.Image)
+	}
+	if reason.None() && r.Image.files == nil {
+		reason, err = x.alone(rec)
+	}
 	if !reason.None() || t == nil {
-		return rec, reason, nil
+		return rec, reason, err
 	}
 	if !t.against.None() {
 		return rec, t.against, nil
 	}
+	if check := r.Image.checkFiles; check != nil {
+		if reason := t.check(check); !reason.None() {
+			return rec, reason, nil
+		}
+	}
 	rec.Image = t.image
 	if !t.located {
-		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(rec.Options.Compile)
+		var search []string
+		rec.Options.Compile, search = deps.SplitSearch(rec.Options.Compile)
+		rec.Options.Search = append(search, rec.Options.Search...)
 	}
 	return rec, deps.Reason{}, nil
+}
+
+// placed returns what of the link words is in the key, and what is not, by how what is
+// built depends on the directory of the main source; t is as for recipe. Of an image that
+// reads no files the door knew that when it made them.
+func placed(words []string, t *tracked) (link, search []string) {
+	rest, place, parent := deps.SplitPlace(words)
+	switch {
+	case t == nil || t.placing == deps.Called && len(parent) > 0:
+		return append(rest, parent...), place
+	case t.placing == deps.Unplaced:
+		return rest, place
+	default:
+		return append(rest, place...), nil
+	}
+}
+
+// hides says whether a file of the name of a header in memory is where the compiler may look
+// before it takes that header: in PoCL's cache directory, where it has the source.
+func (x *Context[P, K]) hides(device int, m *Image) deps.Reason {
+	dir, err := os.Getwd()
+	if err != nil {
+		return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+	}
+	s, err := x.headerSearch(device, dir)
+	if err != nil {
+		return deps.Reason{} // the working directory was looked at when the image was made
+	}
+	dirs := slices.Concat([]string{s.Main, dir}, s.First, s.Last, s.System)
+	for _, u := range m.Units() {
+		if u.Kind != key.OpenCLC {
+			continue // compilers at run time take headers in memory first
+		}
+		for _, h := range u.Headers {
+			for _, d := range dirs {
+				if _, err := os.Lstat(filepath.Join(d, h.Name)); d != "" && err == nil {
+					return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", h.Name, d)}
+				}
+			}
+		}
+	}
+	return deps.Reason{}
+}
+
+// alone makes of the recipe of an image that reads no file what it means: where it
+// searches for files does not count then, and where it is built only if the options say so.
+func (x *Context[P, K]) alone(rec *key.Recipe) (deps.Reason, error) {
+	units := rec.Image.Units()
+	if !slices.ContainsFunc(units, func(u key.Unit) bool { return u.Kind == key.OpenCLC }) {
+		return deps.Reason{}, nil // doors of other sources know what their compilers do
+	}
+	words := rec.Options.Compile
+	if w := deps.NamedPath(words); w != "" {
+		return deps.Reason{Counter: stats.NotCacheableOptions, Detail: w}, nil
+	}
+	if !deps.KeepPaths(words) {
+		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(words)
+		return deps.Reason{}, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil || len(units) > 1 || rec.Image.IsSequence() {
+		return deps.Reason{Counter: stats.NotCacheableOptions, Detail: "debug information of what is linked"}, nil
+	}
+	rec.Image, err = rec.Image.Tracked([]key.Unit{{Kind: units[0].Kind, Code: units[0].Code, Headers: units[0].Headers, Dir: dir}})
+	return deps.Reason{}, err
 }
 
 // buildOptions returns the options of a request in this context.
@@ -58,6 +155,7 @@ func (x *Context[P, K]) buildOptions(r Request) key.BuildOptions {
 	}
 	o := buildOptions(set, r)
 	o.Absent = r.NoOptions && len(o.Compile) == 0
+	o.LinkAbsent = r.NoLinkOptions && len(o.Link) == 0
 	return o
 }
 

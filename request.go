@@ -7,8 +7,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -29,6 +32,10 @@ type Request struct {
 	// some drivers tell from an empty string: to PoCL they are two programs. It
 	// means nothing where there are any, from whatever source.
 	NoOptions bool
+
+	// NoLinkOptions says the same of the link options. Where nothing is linked it means
+	// nothing, and must not be set.
+	NoLinkOptions bool
 
 	// Devices are ordinals of the context's devices; none means all of them.
 	Devices []int
@@ -64,10 +71,15 @@ func (r *Request) id(n int) (programID, error) {
 	b = appendString(b, r.Image.LinkOptions)
 	b = appendString(b, r.CompileOptions)
 	b = appendString(b, r.LinkOptions)
-	if r.NoOptions {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
+	for _, no := range []bool{r.NoOptions, r.NoLinkOptions} {
+		if no {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	if dir := r.located(); dir != "" {
+		b = appendString(b, dir)
 	}
 	sorted := r.Constants
 	if !slices.IsSortedFunc(sorted, compareConstants) {
@@ -83,6 +95,32 @@ func (r *Request) id(n int) (programID, error) {
 		b = append(b, c.Value...)
 	}
 	return programID{sha256.Sum256(b), devices}, nil
+}
+
+// located returns the working directory where options say that it is in what is built; ""
+// where they do not.
+func (r *Request) located() string {
+	for _, o := range [...]string{r.Image.CompileOptions, r.CompileOptions} {
+		if mayLocate(o) && deps.KeepPaths(key.Tokens(o)) {
+			dir, _ := os.Getwd()
+			return dir
+		}
+	}
+	return ""
+}
+
+// mayLocate reports whether options may have one that begins with -g and is not about an
+// architecture. Unlike [key.Tokens] it allocates nothing.
+func mayLocate(options string) bool {
+	for rest := options; ; {
+		i := strings.Index(rest, "-g")
+		if i < 0 {
+			return false
+		}
+		if rest = rest[i+len("-g"):]; !strings.HasPrefix(rest, "pu-") {
+			return true
+		}
+	}
 }
 
 // deviceSet returns the devices as bits.

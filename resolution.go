@@ -1,7 +1,9 @@
 package kernstash
 
 import (
+	"context"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -99,4 +101,83 @@ func (t *resolutions) add(res *resolution) {
 		res.next = first
 	}
 	bucket.Store(res)
+}
+
+// resolved returns what a request was found to mean; nil: it was not asked yet.
+func (x *Context[P, K]) resolved(id *programID, m *Image) *resolution {
+	scope := x.scoped.Load()
+	if scope == nil {
+		return nil
+	}
+	return m.files.resolutions.load(scope, id)
+}
+
+// scope tells contexts apart whose requests may mean different files. It asks
+// the runtime.
+func (x *Context[P, K]) scope() *key.Digest {
+	if s := x.scoped.Load(); s != nil {
+		return s
+	}
+	b := []byte("kernstash scope\x00")
+	for d, id := range x.identities() {
+		digest := id.device.Digest()
+		b = append(b, digest[:]...)
+		s, err := x.headerSearch(d, "/")
+		b = fmt.Appendf(b, "%#v %v %v\n", s, err, id.err)
+	}
+	s := key.Digest(sha256.Sum256(b))
+	x.scoped.Store(&s)
+	return &s
+}
+
+// resolve finds what a request means, and remembers it with the image. The
+// files are looked at in a goroutine: whoever gives up need not wait for a file
+// system.
+func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*resolution, error) {
+	type answer struct {
+		res *resolution
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		if !x.enter() {
+			answers <- answer{nil, ErrClosed}
+			return
+		}
+		defer x.building.Done()
+		a.err = guard(func() (err error) {
+			a.res, err = x.resolveNow(id, r, false)
+			return err
+		})
+		answers <- a
+	}()
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// resolveNow is resolve in the caller's goroutine; known says that nothing is to be
+// scanned: nil then where the manifests do not tell.
+func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolution, error) {
+	scope, all := x.scope(), &r.Image.files.resolutions
+	all.adding.Lock()
+	defer all.adding.Unlock()
+	if res := all.load(scope, &id); res != nil {
+		return res, nil
+	}
+	var groups []*tracked
+	for _, g := range x.groups(id.devices) {
+		t, err := x.track(g, r, known)
+		if t == nil || err != nil {
+			return nil, err
+		}
+		groups = append(groups, t)
+	}
+	res := newResolution(*scope, id, groups, r.Image.serial)
+	all.add(res)
+	return res, nil
 }

@@ -40,7 +40,8 @@ type Runtime[P, K any] interface {
 	// *BuildError; ErrOutOfResources is wrapped when the context has run out.
 	// The artifact is nil where the driver makes it later (see Capturer) or
 	// where it cannot be had; its Cost and Created may be left zero. P serves
-	// all of the job's devices, and the compiler runs once for all of them.
+	// all of the job's devices, and the compiler runs once for all of them. With an
+	// *UnfitError there is a P, and no artifact: what was built is not stored.
 	Build(ctx context.Context, job Job) (P, *store.Artifact, error)
 
 	// Load makes a live program from an artifact of the same key. An error is
@@ -82,6 +83,14 @@ type OptionsJudge interface {
 	AgainstOptions(device int, words []string) error
 }
 
+// Placer is a Runtime whose requests have link options that no compiler is given: the words
+// of deps.PlaceWord and deps.ParentWord. The core decides which of them are in the key.
+// With any other Runtime they are options like all others.
+type Placer interface {
+	// TakesPlaces does nothing. It marks the Runtime.
+	TakesPlaces()
+}
+
 // Delegator is a Runtime some of whose artifacts are made by another process,
 // from the recipe (see Cache.AddJob). Its Build of such a job need not build: it
 // returns at once, so that nobody waits for it, and who builds counts that.
@@ -111,6 +120,15 @@ func (e *BuildError) Error() string {
 }
 
 func (e *BuildError) Unwrap() error { return e.Err }
+
+// UnfitError is returned by a Runtime's Build, beside the program, where what was built
+// turned out not to be fit for others.
+type UnfitError struct{ Why string }
+
+func (e *UnfitError) Error() string { return ErrNotCacheable.Error() + ": " + e.Why }
+
+// Unwrap returns ErrNotCacheable.
+func (e *UnfitError) Unwrap() error { return ErrNotCacheable }
 
 // ErrOutOfResources is wrapped by a Runtime's errors when device or host ran
 // out of memory or of another resource. The memory tier of the context is

@@ -1,7 +1,6 @@
 package kernstash
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -33,62 +32,5 @@ func TestScanned(t *testing.T) {
 				t.Errorf("%s, %s: reads %v, against %v", c.name, when, got.reads, got.against)
 			}
 		}
-	}
-}
-
-// The image that is kept is that of the same code and kind, and has a copy of the code.
-func TestImagesAreKept(t *testing.T) {
-	t.Parallel()
-	var s scans
-	image := func(kind key.Kind, code []byte, headers ...key.Header) *key.Image {
-		t.Helper()
-		img, err := s.image([]key.Unit{{Kind: kind, Code: code, Headers: headers}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, err := key.NewImageSet(key.Unit{Kind: kind, Code: code, Headers: headers}); err != nil || img.Digest() != want.Digest() {
-			t.Errorf("the digest is another one: %v", err)
-		}
-		if got := img.Units()[0]; got.Kind != kind || !bytes.Equal(got.Code, code) || len(got.Headers) != len(headers) {
-			t.Errorf("%v: the image of something else", kind)
-		}
-		return img
-	}
-	code := bytes.Repeat([]byte("// nothing\n"), scanLeast/8)
-	first := image(key.OpenCLC, code)
-	if image(key.OpenCLC, bytes.Clone(code)) != first {
-		t.Error("made again")
-	}
-	if image(key.SPIRV, code) == first {
-		t.Error("kept for another kind")
-	}
-	if image(key.OpenCLC, code, key.Header{Name: "a.h"}) == first {
-		t.Error("kept for code with a header")
-	}
-	before := bytes.Clone(code)
-	code[len(code)-2] = '!' // the host's memory has something else in it
-	if image(key.OpenCLC, code) == first {
-		t.Error("kept for other code")
-	}
-	if image(key.OpenCLC, before) != first {
-		t.Error("made again after other code")
-	}
-	s.forget()
-	if image(key.OpenCLC, before) == first {
-		t.Error("not forgotten")
-	}
-	for _, size := range []int{scanLeast - 1, imageMost + 1} {
-		code := bytes.Repeat([]byte(" "), size)
-		once := image(key.OpenCLC, code)
-		if image(key.OpenCLC, code) == once {
-			t.Errorf("one of %d bytes is kept", size)
-		}
-	}
-	first = image(key.OpenCLC, before)
-	for i := range imagesKept {
-		image(key.OpenCLC, append(bytes.Clone(before), byte('0'+i)))
-	}
-	if image(key.OpenCLC, before) == first {
-		t.Error("the oldest is kept")
 	}
 }

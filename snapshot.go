@@ -67,14 +67,14 @@ func (s *Snapshot) Changed() string {
 	return ""
 }
 
-// NewCompiledImage returns the image of units that are linked, some of which were
-// compiled before: these mean the header files that they read then, whatever is on
-// disk now. compiled returns them for a device of the context that is asked, as a
-// Snapshot has them; it is called for each request, and keeps what it returns. units
-// are all of them, as for NewImageSet. For a device where the two do not fit the
-// image is uncacheable.
+// NewCompiledImage returns the image of units that are compiled each and linked in
+// this order, as for NewImageSequence, some of which were compiled before: these mean
+// the header files that they read then, whatever is on disk now. compiled returns them
+// for a device of the context that is asked, as a Snapshot has them, in the same order;
+// it is called for each request, and keeps what it returns. For a device where the two
+// do not fit the image is uncacheable.
 func NewCompiledImage(compiled func(device int) []key.Unit, units ...key.Unit) (*Image, error) {
-	m, err := NewImageSet(units...)
+	m, err := NewImageSequence(units...)
 	if err == nil && m.files != nil {
 		m.files.fixed = compiled
 	}
@@ -105,7 +105,7 @@ func (m *Image) trackedThen(device int) *tracked {
 		t.located = t.located || u.Dir != ""
 	}
 	var err error
-	if t.image, err = key.NewTrackedImage(units); err != nil {
+	if t.image, err = m.Image.Tracked(units); err != nil {
 		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}
 	}
 	return t

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -199,9 +200,13 @@ func (s *storer) run() {
 
 // store writes one artifact. Whatever goes wrong is counted by the store.
 func (s *storer) store(w storing) {
-	if w.unlock != nil {
-		defer w.unlock()
+	unlock := func() {
+		if w.unlock != nil {
+			w.unlock()
+			w.unlock = nil
+		}
 	}
+	defer unlock()
 	ctx := context.Background()
 	if w.entry == nil && w.ahead != nil {
 		s.workAhead(ctx, w)
@@ -230,6 +235,9 @@ func (s *storer) store(w storing) {
 	result, err := s.put(ctx, w.entry)
 	if err != nil {
 		s.forgo(ctx, w.ahead)
+	} else {
+		unlock() // nobody who waits for the entry needs what follows
+		contents.Save()
 	}
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		if err != nil {
@@ -303,18 +311,18 @@ func (s *storer) await(deadline time.Time, done func() bool) bool {
 func (s *storer) close(deadline time.Time) (dropped int) {
 	s.flush(deadline)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed = true
-	for len(s.queue) > 0 {
-		w := s.pop()
-		s.through(w)
+	left := s.queue
+	s.queue, s.later, s.bytes, s.artifacts = nil, nil, 0, 0
+	if s.prompt {
+		dropped++ // one is being written still
+		s.artifacts++
+	}
+	s.mu.Unlock()
+	for _, w := range left {
 		if s.drop(w); w.entry != nil && w.entry.Artifact != nil {
 			dropped++
 		}
-	}
-	s.later = nil
-	if s.prompt {
-		dropped++ // one is being written still
 	}
 	return dropped
 }

@@ -60,10 +60,10 @@ func TestHeaderFilesComeLast(t *testing.T) {
 		t.Error("what was not begun is through")
 	}
 	go s.run()
-	if !c.FlushArtifacts(time.Minute) || len(written(t, root, "manifests")) != 1 {
+	if !c.FlushArtifacts(3*time.Minute) || len(written(t, root, "manifests")) != 1 {
 		t.Fatal("not written")
 	}
-	if !c.Flush(time.Minute) {
+	if !c.Flush(3 * time.Minute) {
 		t.Fatal("not through")
 	}
 	headers := written(t, root, "headers")

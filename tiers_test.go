@@ -206,7 +206,7 @@ func TestRootDeletedInUse(t *testing.T) {
 
 func flush(t *testing.T, c *Cache) {
 	t.Helper()
-	if !c.Flush(10 * time.Second) {
+	if !c.Flush(3 * time.Minute) {
 		t.Fatal("artifacts are still being stored")
 	}
 }
@@ -370,11 +370,13 @@ func TestLayers(t *testing.T) {
 	f.wantBuilds(0)
 }
 
-// KERNSTASH_DISABLE is tested with the settings; here what it does.
+// KERNSTASH_DISABLE is tested with the settings; here what it does. Devices are not identified, which
+// may take as long as a build.
 func TestDisabled(t *testing.T) {
 	t.Parallel()
 	root := newRoot(t)
 	f := newFake(t)
+	f.identifying = func() { t.Error("a device is identified") }
 	r := Request{Image: image(t, src(1))}
 	run(t, root, f, func(o *Options) { o.Flags = map[string]string{"disable": "1"} }, r, r)
 	f.wantBuilds(2)

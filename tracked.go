@@ -2,7 +2,6 @@ package kernstash
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,15 +35,22 @@ type tracked struct {
 	against   deps.Reason // why that cannot be known; then there is nothing else
 	image     *key.Image  // with the files that its units read
 	located   bool        // paths are in the key
-	what      key.Digest  // the request's, and the files'
-	manifests []manifest  // of the units that read files
-	dir       string      // the working directory
-	was       key.Digest  // of the image by manifests that do not hold any more; zero: none
-	fixed     bool        // as of when its units were compiled; see NewCompiledImage
+	placing   deps.Placing
+	what      key.Digest // the request's, and the files'
+	manifests []manifest // of the units that read files
+	dir       string     // the working directory
+	was       key.Digest // of the image by manifests that do not hold any more; zero: none
+	fixed     bool       // as of when its units were compiled; see NewCompiledImage
+
+	checked sync.Once   // by Image.CheckFiles
+	unfit   deps.Reason // what came of it
 
 	// contents of the files, until somebody takes them; nil where they were not
 	// read.
 	contents atomic.Pointer[map[key.Digest][]byte]
+
+	// ways to what is read, from before the first build on.
+	ways atomic.Pointer[[]*deps.Ways]
 
 	// kept are those that somebody took to keep them while the program is built.
 	kept atomic.Pointer[map[key.Digest]bool]
@@ -54,6 +61,27 @@ type manifest struct {
 	name key.Digest
 	unit key.Unit
 	m    *deps.Manifest
+}
+
+// check has the contents of the files checked, once: what is tracked is one image's.
+func (t *tracked) check(check func(contents [][]byte) error) deps.Reason {
+	t.checked.Do(func() {
+		var contents [][]byte
+		for _, u := range t.image.Units() {
+			for _, f := range u.Files {
+				content, err := readHeader(f)
+				if err != nil {
+					t.unfit = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+					return
+				}
+				contents = append(contents, content)
+			}
+		}
+		if err := check(contents); err != nil {
+			t.unfit = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+		}
+	})
+	return t.unfit
 }
 
 // changed names what is not as it was when the program was tracked, "" if
@@ -70,7 +98,26 @@ func (t *tracked) changed() string {
 			return changed
 		}
 	}
+	if ways := t.ways.Load(); ways != nil {
+		for _, w := range *ways {
+			if changed := w.Changed(); changed != "" {
+				return changed
+			}
+		}
+	}
 	return ""
+}
+
+// watch notes the ways to what is read, before it is built.
+func (t *tracked) watch() {
+	if t == nil || t.image == nil || t.fixed || t.ways.Load() != nil {
+		return
+	}
+	ways := make([]*deps.Ways, len(t.manifests))
+	for i, m := range t.manifests {
+		ways[i] = m.m.Ways()
+	}
+	t.ways.CompareAndSwap(nil, &ways)
 }
 
 // take returns the contents that are at hand, once.
@@ -163,13 +210,14 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 		}
 		units[i] = m.unit
 		t.located = t.located || m.unit.Dir != ""
+		t.placing = max(t.placing, m.m.Placing())
 		t.manifests = append(t.manifests, m)
 	}
-	if t.image, err = key.NewTrackedImage(units); err != nil {
+	if t.image, err = r.Image.Image.Tracked(units); err != nil {
 		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
 	if stale {
-		if img, err := key.NewTrackedImage(was); err == nil {
+		if img, err := r.Image.Image.Tracked(was); err == nil {
 			t.was = img.Digest()
 		}
 	}
@@ -202,8 +250,9 @@ func (x *Context[P, K]) trackKnown(t *tracked, rec *key.Recipe, img *Image, s de
 		checks = append(checks, c)
 		units[i] = c.unit
 		t.located = t.located || c.unit.Dir != ""
+		t.placing = max(t.placing, c.manifest.m.Placing())
 	}
-	image, err := key.NewTrackedImage(units)
+	image, err := img.Image.Tracked(units)
 	for _, c := range checks {
 		if changed, damaged := c.end(); damaged || changed != "" {
 			return nil, nil
@@ -372,15 +421,15 @@ const maxHeaderRead = 64 << 20
 
 // readHeader reads a header file that was read before.
 func readHeader(f key.File) ([]byte, error) {
-	info, err := os.Stat(f.Path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size || f.Size > maxHeaderRead {
-		return nil, cmp.Or(err, errHeader) // a FIFO would make us wait
-	}
-	file, err := os.Open(f.Path)
+	file, err := os.OpenFile(f.Path, os.O_RDONLY|noWait, 0) // it may be a FIFO by now
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size || f.Size > maxHeaderRead {
+		return nil, fmt.Errorf("%s: %w", f.Path, cmp.Or(err, errHeader))
+	}
 	b := make([]byte, f.Size)
 	if _, err := io.ReadFull(file, b); err != nil {
 		return nil, err
@@ -389,83 +438,4 @@ func readHeader(f key.File) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", f.Path, errHeader)
 	}
 	return b, nil
-}
-
-// resolved returns what a request was found to mean; nil: it was not asked yet.
-func (x *Context[P, K]) resolved(id *programID, m *Image) *resolution {
-	scope := x.scoped.Load()
-	if scope == nil {
-		return nil
-	}
-	return m.files.resolutions.load(scope, id)
-}
-
-// scope tells contexts apart whose requests may mean different files. It asks
-// the runtime.
-func (x *Context[P, K]) scope() *key.Digest {
-	if s := x.scoped.Load(); s != nil {
-		return s
-	}
-	b := []byte("kernstash scope\x00")
-	for d, id := range x.identities() {
-		digest := id.device.Digest()
-		b = append(b, digest[:]...)
-		s, err := x.headerSearch(d, "/")
-		b = fmt.Appendf(b, "%q %v %v\n", s, err, id.err)
-	}
-	s := key.Digest(sha256.Sum256(b))
-	x.scoped.Store(&s)
-	return &s
-}
-
-// resolve finds what a request means, and remembers it with the image. The
-// files are looked at in a goroutine: whoever gives up need not wait for a file
-// system.
-func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*resolution, error) {
-	type answer struct {
-		res *resolution
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		var a answer
-		if !x.enter() {
-			answers <- answer{nil, ErrClosed}
-			return
-		}
-		defer x.building.Done()
-		a.err = guard(func() (err error) {
-			a.res, err = x.resolveNow(id, r, false)
-			return err
-		})
-		answers <- a
-	}()
-	select {
-	case a := <-answers:
-		return a.res, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// resolveNow is resolve in the caller's goroutine; known says that nothing is to be
-// scanned: nil then where the manifests do not tell.
-func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolution, error) {
-	scope, all := x.scope(), &r.Image.files.resolutions
-	all.adding.Lock()
-	defer all.adding.Unlock()
-	if res := all.load(scope, &id); res != nil {
-		return res, nil
-	}
-	var groups []*tracked
-	for _, g := range x.groups(id.devices) {
-		t, err := x.track(g, r, known)
-		if t == nil || err != nil {
-			return nil, err
-		}
-		groups = append(groups, t)
-	}
-	res := newResolution(*scope, id, groups, r.Image.serial)
-	all.add(res)
-	return res, nil
 }

@@ -3,7 +3,7 @@
 package main
 
 // #include <stdlib.h>
-// #include "internal.h"
+// #include "start.h"
 import "C"
 
 import (

@@ -2,7 +2,7 @@
 
 package main
 
-// #include "internal.h"
+// #include "start.h"
 import "C"
 
 import (
@@ -37,8 +37,7 @@ type door struct {
 // programs for ever. What is forgotten is worked out again.
 const maxSources = 4096
 
-//export ks_go_open
-func ks_go_open(arg unsafe.Pointer) {
+func cacheOpen(arg unsafe.Pointer) {
 	c := (*C.ks_open_call)(arg)
 	answer(&c.call, func() error {
 		o := kernstash.Options{
@@ -72,11 +71,9 @@ func later(c *C.ks_cache_call, f func() error) {
 		answer(&c.call, f)
 		C.ks_post(c.ticket, C.ks_act_done)
 	}()
-	handOver()
 }
 
-//export ks_go_close
-func ks_go_close(arg unsafe.Pointer) {
+func cacheClose(arg unsafe.Pointer) {
 	c := (*C.ks_cache_call)(arg)
 	answer(&c.call, func() error {
 		d := object[*door](c.cache)
@@ -92,8 +89,7 @@ func ks_go_close(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_release
-func ks_go_release(arg unsafe.Pointer) {
+func cacheRelease(arg unsafe.Pointer) {
 	c := (*C.ks_cache_call)(arg)
 	answer(&c.call, func() error {
 		d := object[*door](c.cache)
@@ -107,8 +103,7 @@ func ks_go_release(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_flush
-func ks_go_flush(arg unsafe.Pointer) {
+func cacheFlush(arg unsafe.Pointer) {
 	c := (*C.ks_cache_call)(arg)
 	answer(&c.call, func() error {
 		d := object[*door](c.cache)
@@ -123,8 +118,7 @@ func ks_go_flush(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_stats
-func ks_go_stats(arg unsafe.Pointer) {
+func cacheStats(arg unsafe.Pointer) {
 	c := (*C.ks_cache_call)(arg)
 	answer(&c.call, func() error {
 		n := object[*door](c.cache).cache.Stats()
@@ -154,8 +148,7 @@ func ks_go_stats(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_counter
-func ks_go_counter(arg unsafe.Pointer) {
+func cacheCounter(arg unsafe.Pointer) {
 	c := (*C.ks_cache_call)(arg)
 	answer(&c.call, func() error {
 		name := text(c.name)

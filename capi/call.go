@@ -2,8 +2,7 @@
 
 package main
 
-// #include "enter.h"
-// #include "internal.h"
+// #include "start.h"
 // #include <stdlib.h>
 // extern char **environ;
 // static char ***environ_at(void) { return &environ; }

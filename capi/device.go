@@ -2,7 +2,7 @@
 
 package main
 
-// #include "internal.h"
+// #include "start.h"
 import "C"
 
 import (
@@ -30,8 +30,7 @@ type device struct {
 	handle   cgo.Handle
 }
 
-//export ks_go_device
-func ks_go_device(arg unsafe.Pointer) {
+func deviceOpen(arg unsafe.Pointer) {
 	c := (*C.ks_device_call)(arg)
 	answer(&c.call, func() error {
 		d := object[*door](c.cache)

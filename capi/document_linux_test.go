@@ -46,6 +46,7 @@ func installed(t *testing.T) string {
 	for path, content := range map[string]string{
 		"include/kernstash.h":                              header,
 		"lib/libkernstash.so.1":                            read(lib.Library),
+		"lib/libkernstash-go.so.1":                         read(lib.Go),
 		"lib/pkgconfig/kernstash.pc":                       fill(read("kernstash.pc.in")),
 		"lib/cmake/kernstash/kernstashConfig.cmake":        read("cmake/kernstashConfig.cmake"),
 		"lib/cmake/kernstash/kernstashConfigVersion.cmake": fill(read("cmake/kernstashConfigVersion.cmake.in")),

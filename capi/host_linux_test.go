@@ -80,7 +80,7 @@ func TestHostMainEnds(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, cbuild.Library(t).Compile(t, parts))
 	cmd := h.command("main_ends")
-	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "last\n" {
 		t.Errorf("%v: %q", err, out)

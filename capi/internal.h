@@ -22,21 +22,7 @@ typedef struct ks_blob {
 	kernstash_artifact artifact;
 } ks_blob;
 
-/* Copies what an artifact points to; one use. NULL: no memory. */
-ks_blob *ks_blob_new(const kernstash_artifact *a);
-ks_blob *ks_blob_with(kernstash_artifact *a, void *data); /* with other data than a says */
-ks_blob *ks_blob_use(ks_blob *b);
-void ks_blob_unuse(ks_blob *b); /* NULL: nothing */
-
-/* Gives the pages of the library's code back, which most of the time nobody needs. */
-void ks_let_pages_go(void);
-
-/* ---- Errors ------------------------------------------------------------ */
-
 enum { ks_detail_size = 512 };
-
-/* Makes a text this thread's detail, and returns status. */
-int ks_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Calls into Go ----------------------------------------------------- */
 
@@ -45,10 +31,6 @@ typedef struct ks_call {
 	int status;
 	char detail[ks_detail_size];
 } ks_call;
-
-/* Calls go with call, and makes an error of it the thread's. UNAVAILABLE where Go
- * cannot be entered. */
-int ks_go(void (*go)(void *), ks_call *call);
 
 typedef struct ks_open_call {
 	ks_call call;
@@ -138,15 +120,5 @@ typedef struct ks_finish_call {
 	int code;        /* else */
 	const char *log; /* refused */
 } ks_finish_call;
-
-/* Called by Go when it has something for the thread. The ticket may be gone when it
- * returns. */
-void ks_post(ks_ticket *t, uint32_t action);
-
-/* Waits for the next action. */
-uint32_t ks_await(ks_ticket *t);
-
-/* Says whether this thread is in a build callback. */
-bool ks_in_build(void);
 
 #endif

@@ -50,13 +50,13 @@
  * application; on the application's threads signals wait while a call is inside,
  * which is microseconds: what waits long waits outside.
  *
- * FORK, EXIT. In a child that was forked after the library was loaded everything is a
+ * FORK, EXIT. In a child that was forked after the library was first called everything is a
  * miss, at once. Nothing of the library runs at exit: close the cache (or
  * kernstash_flush) before, else the last builds may not be stored. dlclose does not
- * unload it. Where limits of the process leave too little for the Go runtime when
- * the library is loaded (RLIMIT_AS less than KERNSTASH_ADDRESS_SPACE, RLIMIT_DATA less
+ * unload it. Where limits of the process leave too little for the Go runtime at
+ * the first call (RLIMIT_AS less than KERNSTASH_ADDRESS_SPACE, RLIMIT_DATA less
  * than 512 MiB, RLIMIT_NPROC less than a dozen threads), it is not started, and
- * everything is KERNSTASH_UNAVAILABLE. Limits of control groups are not looked at.
+ * everything is KERNSTASH_UNAVAILABLE.
  *
  * ABI. Every symbol has the version KERNSTASH_1. What is there stays as it is for
  * as long as the library is called libkernstash.so.1; structures grow at their

@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define KSL_ABI 4u
+#define KSL_ABI 5u
 
 /* A string or a piece of code, not terminated. data == NULL: there is none,
  * which is not the same as an empty one. */
@@ -90,7 +90,7 @@ typedef struct ksl_unit { /* what one program object was made of */
  * not known: KSL_BUILT needs the log, and a binary unless the hole is deferred.
  *
  * Passed through: links of units with different options or constants, and of
- * libraries. Equal sets of units in any order are equal links.
+ * libraries. The order of units counts: equal units in another order are another link.
  *
  * A unit that reads header files means them as they were when it was compiled. DONE
  * of KSL_COMPILE calls it something then (reply.program), which stands for it in
@@ -121,7 +121,15 @@ typedef struct ksl_request {
 	 * values hold in the driver, and nothing is cached. NULL: not known; then it
 	 * is compared with that of the process's start. */
 	const char *const *environment;
+
+	/* What the shim saw of the directories that the process worked in, of which
+	 * drivers read files when they are loaded: KSL_SETTINGS, KSL_MOVED. */
+	uint32_t directories;
 } ksl_request;
+
+/* One of the files of settings of Intel's driver was in one of them; they were not all the
+ * same. */
+enum { KSL_SETTINGS = 1, KSL_MOVED = 2 };
 
 enum { KSL_PASS = 0, KSL_SERVE = 1, KSL_DONE = 2 }; /* actions */
 
@@ -161,6 +169,7 @@ typedef struct ksl_reply {
 	const ksl_artifact *artifacts; /* SERVE: in the request's order */
 	uint64_t ticket;               /* SERVE: for next and end; else 0 */
 	uint64_t program;              /* DONE: for launched, answer and released, of KSL_COMPILE for links; 0: nobody wants to know */
+	uint64_t saved;                /* DONE of KSL_COMPILE: nanoseconds that were counted as saved; for compiled_late */
 	const char *reason;            /* PASS: why, for traces; else NULL */
 } ksl_reply;
 
@@ -209,6 +218,14 @@ typedef struct ksl_api {
 	/* Counts something that the shim passed through by itself, by the name of
 	 * the reason: "binary", "link of unknown inputs", "side effects", ... */
 	void (*passed)(const char *reason);
+
+	/* The driver's compiler is about to be called, whether or not the library was asked:
+	 * it may keep what it reads of the environment now. */
+	void (*compiles)(void);
+
+	/* The driver has compiled a unit after all whose compilation had been found and
+	 * skipped; it took so long, and so much (reply.saved) was not saved. */
+	void (*compiled_late)(uint64_t nanoseconds, uint64_t saved);
 } ksl_api;
 
 /* The only symbol that a shim looks up. NULL: another ABI, or the library stays

@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-#define KSZ_ABI 2u
+#define KSZ_ABI 3u
 
 typedef struct ksz_bytes { /* not terminated; data == NULL: none */
 	const void *data;
@@ -76,7 +76,15 @@ typedef struct ksz_request {
 	 * then it is compared with that of the process's start. */
 	const char *const *environment;
 	uint32_t nconstants;
+
+	/* What the shim saw of the directories that the process worked in, of which
+	 * drivers read files when they are loaded: KSZ_SETTINGS, KSZ_MOVED. */
+	uint32_t directories;
 } ksz_request;
+
+/* One of the files of settings of Intel's driver was in one of them; they were not all the
+ * same. */
+enum { KSZ_SETTINGS = 1, KSZ_MOVED = 2 };
 
 enum { KSZ_PASS = 0, KSZ_SERVE = 1, KSZ_BUILD = 2, KSZ_DONE = 3 }; /* actions */
 

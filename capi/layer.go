@@ -5,12 +5,14 @@ package main
 // #include <stdlib.h>
 // #include "layer_calls.h"
 // #include "spawn.h"
+// #include "start.h"
 import "C"
 
 import (
 	"fmt"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
@@ -23,8 +25,7 @@ import (
 // anybody gets the functions.
 var theLayer *layer.Layer
 
-//export ksl_go_open
-func ksl_go_open(arg unsafe.Pointer) {
+func layerOpen(arg unsafe.Pointer) {
 	used()
 	c := (*C.struct_ksl_open_call)(arg)
 	defer func() {
@@ -42,10 +43,7 @@ func ksl_go_open(arg unsafe.Pointer) {
 // layerWorker sees that somebody does the jobs that are left.
 var layerWorker = sync.OnceValue(func() *worker.Starter {
 	s, policy, shared := theLayer.Cache().Worker()
-	o := worker.StartOptions{Store: s, Policy: policy, Settings: shared, Environ: dl.Environ(), Spawn: spawnDetached}
-	if path := C.ks_own_path(); path != nil {
-		o.Library = C.GoString(path)
-	}
+	o := worker.StartOptions{Store: s, Policy: policy, Settings: shared, Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path())}
 	return worker.NewStarter(o)
 })
 
@@ -90,8 +88,7 @@ func guardLayer(reply *C.ksl_reply, f func()) {
 	f()
 }
 
-//export ksl_go_begin
-func ksl_go_begin(arg unsafe.Pointer) {
+func layerBegin(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_ticket_call)(arg)
 	c.pending = 0
 	guardLayer(c.reply, func() {
@@ -111,8 +108,7 @@ func ksl_go_begin(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_next
-func ksl_go_next(arg unsafe.Pointer) {
+func layerNext(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_ticket_call)(arg)
 	c.pending = 0
 	guardLayer(c.reply, func() {
@@ -131,8 +127,7 @@ func ksl_go_next(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_wait
-func ksl_go_wait(arg unsafe.Pointer) {
+func layerWait(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_ticket_call)(arg)
 	c.pending = 0
 	guardLayer(c.reply, func() {
@@ -145,8 +140,7 @@ func ksl_go_wait(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_end
-func ksl_go_end(arg unsafe.Pointer) {
+func layerEnd(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_number_call)(arg)
 	guardLayer(nil, func() {
 		if t := theLayer.Ticket(uint64(c.number)); t != nil {
@@ -156,8 +150,7 @@ func ksl_go_end(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_launched
-func ksl_go_launched(arg unsafe.Pointer) {
+func layerLaunched(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_launch_call)(arg)
 	guardLayer(nil, func() {
 		theLayer.Launched(uint64(c.program), C.GoString(c.kernel),
@@ -165,8 +158,7 @@ func ksl_go_launched(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_answer
-func ksl_go_answer(arg unsafe.Pointer) {
+func layerAnswer(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_answer_call)(arg)
 	c.written = 0
 	guardLayer(nil, func() {
@@ -179,16 +171,21 @@ func ksl_go_answer(arg unsafe.Pointer) {
 	})
 }
 
-//export ksl_go_released
-func ksl_go_released(arg unsafe.Pointer) {
+func layerReleased(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_number_call)(arg)
 	guardLayer(nil, func() { theLayer.Released(uint64(c.number)) })
 }
 
-//export ksl_go_passed
-func ksl_go_passed(arg unsafe.Pointer) {
+func layerPassed(arg unsafe.Pointer) {
 	c := (*C.struct_ksl_passed_call)(arg)
 	guardLayer(nil, func() { theLayer.Passed(C.GoString(c.reason)) })
+}
+
+func layerCompiles(unsafe.Pointer) { guardLayer(nil, func() { theLayer.Compiles() }) }
+
+func layerCompiledLate(arg unsafe.Pointer) {
+	c := (*C.struct_ksl_late_call)(arg)
+	guardLayer(nil, func() { theLayer.CompiledLate(time.Duration(c.nanoseconds), time.Duration(c.saved)) })
 }
 
 // replyTo writes a reply, or that there is none yet.
@@ -197,7 +194,7 @@ func replyTo(c *C.struct_ksl_ticket_call, t *layer.Ticket, r layer.Reply, ok boo
 		c.pending = 1
 		return
 	}
-	*c.reply = C.ksl_reply{action: C.uint32_t(r.Action), program: C.uint64_t(r.Program)}
+	*c.reply = C.ksl_reply{action: C.uint32_t(r.Action), program: C.uint64_t(r.Program), saved: C.uint64_t(max(r.Saved, 0))}
 	switch {
 	case r.Action == layer.Serve:
 		c.reply.ticket = C.uint64_t(t.ID())

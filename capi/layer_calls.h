@@ -34,6 +34,10 @@ struct ksl_answer_call {
 	uint32_t written; /* whether it was */
 };
 
+struct ksl_late_call {
+	uint64_t nanoseconds, saved;
+};
+
 struct ksl_passed_call {
 	const char *reason;
 };

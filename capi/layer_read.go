@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -93,6 +94,9 @@ func readLayerRequest(c *C.ksl_request) (r *layer.Request, ok bool) {
 	if c.size >= least+C.uint32_t(unsafe.Sizeof(c.environment)) && c.environment != nil {
 		first := c.environment
 		r.Environ = func() []string { return layerEnvironment(first) }
+	}
+	if c.size >= C.uint32_t(unsafe.Offsetof(c.directories)+unsafe.Sizeof(c.directories)) {
+		drivers.IntelSettings.Saw(c.directories&C.KSL_SETTINGS != 0, c.directories&C.KSL_MOVED != 0)
 	}
 	return r, true
 }

@@ -12,6 +12,7 @@ import (
 
 	gpu "github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -19,8 +20,7 @@ import (
 // gets the functions.
 var levelzero *layer.Layer
 
-//export ksz_go_open
-func ksz_go_open(arg unsafe.Pointer) {
+func levelZeroOpen(arg unsafe.Pointer) {
 	used()
 	c := (*C.struct_ksz_open_call)(arg)
 	defer func() {
@@ -48,8 +48,7 @@ func guardLevelZero(reply *C.ksz_reply, f func()) {
 	f()
 }
 
-//export ksz_go_begin
-func ksz_go_begin(arg unsafe.Pointer) {
+func levelZeroBegin(arg unsafe.Pointer) {
 	c := (*C.struct_ksz_ticket_call)(arg)
 	c.pending = 0
 	guardLevelZero(c.reply, func() {
@@ -71,8 +70,7 @@ func ksz_go_begin(arg unsafe.Pointer) {
 	})
 }
 
-//export ksz_go_next
-func ksz_go_next(arg unsafe.Pointer) {
+func levelZeroNext(arg unsafe.Pointer) {
 	c := (*C.struct_ksz_ticket_call)(arg)
 	c.pending = 0
 	guardLevelZero(c.reply, func() {
@@ -91,8 +89,7 @@ func ksz_go_next(arg unsafe.Pointer) {
 	})
 }
 
-//export ksz_go_wait
-func ksz_go_wait(arg unsafe.Pointer) {
+func levelZeroWait(arg unsafe.Pointer) {
 	c := (*C.struct_ksz_ticket_call)(arg)
 	c.pending = 0
 	guardLevelZero(c.reply, func() {
@@ -108,8 +105,7 @@ func ksz_go_wait(arg unsafe.Pointer) {
 	})
 }
 
-//export ksz_go_end
-func ksz_go_end(arg unsafe.Pointer) {
+func levelZeroEnd(arg unsafe.Pointer) {
 	c := (*C.struct_ksz_number_call)(arg)
 	guardLevelZero(nil, func() {
 		if t := levelzero.Ticket(uint64(c.number)); t != nil {
@@ -119,8 +115,7 @@ func ksz_go_end(arg unsafe.Pointer) {
 	})
 }
 
-//export ksz_go_passed
-func ksz_go_passed(arg unsafe.Pointer) {
+func levelZeroPassed(arg unsafe.Pointer) {
 	c := (*C.struct_ksz_passed_call)(arg)
 	guardLevelZero(nil, func() { levelzero.Passed(C.GoString(c.reason)) })
 }
@@ -163,6 +158,7 @@ func readModule(c *C.ksz_request) (r *layer.Request, ok bool) {
 	for i := range ids {
 		r.Constants = append(r.Constants, layer.Constant{ID: uint32(ids[i]), At: uintptr(values[i])})
 	}
+	drivers.IntelSettings.Saw(c.directories&C.KSZ_SETTINGS != 0, c.directories&C.KSZ_MOVED != 0)
 	if c.environment != nil {
 		r.Environ = func() []string { return layerEnvironment(c.environment) }
 	}

@@ -60,7 +60,7 @@ func TestLimitOfThreads(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, from := range map[string]string{
-		"libkernstash.so.1": lib.Library, "program": lib.Compile(t, []string{"testdata/limits.c"}),
+		"libkernstash.so.1": lib.Library, "libkernstash-go.so.1": lib.Go, "program": lib.Compile(t, []string{"testdata/limits.c"}),
 	} {
 		b, err := os.ReadFile(from)
 		if err == nil {

@@ -1,13 +1,9 @@
-// Command capi is libkernstash.so.1, the C door of kernstash: kernstash.h says
-// what it promises, docs/C.md how to use it. It is built by
+// Command capi is libkernstash-go.so.1, which libkernstash.so.1 opens at its first call
+// (entries.h). The script build makes both. kernstash.h says what they promise, docs/C.md how to use
+// them.
 //
-//	go build -buildmode=c-shared
-//
-// with the flags that internal/cbuild and the Makefile's target lib share.
-//
-// What the host calls is C (*.c here): it refuses what makes no sense, keeps
-// out of forked children, and holds what must outlive a call. Go decides, and is
-// entered through ks_enter alone.
+// libkernstash.so.1 is C, in front: it refuses what makes no sense, keeps out of forked children,
+// and holds what must outlive a call. Go decides, and is entered through front/enter.c alone.
 package main
 
 func main() {}

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 // parts are the C files of the test program.
 var parts = []string{
-	"testdata/main.c", "testdata/lookup.c", "testdata/refuse.c", "testdata/build.c", "testdata/host.c",
+	"testdata/main.c", "testdata/lookup.c", "testdata/refuse.c", "testdata/build.c", "testdata/host.c", "testdata/faults.c",
 }
 
 // sanitizers are the flags under which every part runs.

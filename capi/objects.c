@@ -32,6 +32,25 @@ static void write_text(struct list *l, const char *text)
 	write_bytes(l, text, strlen(text) + 1);
 }
 
+static const char digits[] = "0123456789abcdef";
+
+static void write_address(struct list *l, uintptr_t at)
+{
+	for (int shift = 8 * (int)sizeof(at) - 4; shift >= 0; shift -= 4)
+		write_bytes(l, &digits[(at >> shift) & 15], 1);
+	write_text(l, "");
+}
+
+/* Where the first segment begins, which is mapped from the file; 0 without any. */
+static uintptr_t first_segment(const struct dl_phdr_info *o)
+{
+	for (int i = 0; i < o->dlpi_phnum; i++) {
+		if (o->dlpi_phdr[i].p_type == PT_LOAD)
+			return o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+	}
+	return 0;
+}
+
 /* How many bytes from an address on are of a segment that can be read. */
 static size_t mapped(const struct dl_phdr_info *o, uintptr_t at)
 {
@@ -72,7 +91,6 @@ static bool is_asked_for(const struct list *l, const char *path)
  * name and descriptor, each padded to 4 bytes, or to 8 in segments that are so aligned. */
 static void write_build_id(struct list *l, const struct dl_phdr_info *o)
 {
-	static const char digits[] = "0123456789abcdef";
 	for (int i = 0; i < o->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
 		size_t pad = p->p_align == 8 ? 7 : 3, left = p->p_filesz;
@@ -149,6 +167,7 @@ static int add(struct dl_phdr_info *o, size_t size, void *argument)
 		return 0;
 	write_text(l, driver ? "d" : "-");
 	write_text(l, o->dlpi_name);
+	write_address(l, first_segment(o));
 	write_dynamic(l, o);
 	return 0;
 }

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -40,10 +41,12 @@ func objectsInMemory(object uintptr, prefixes []string) []drivers.Object {
 	var all []drivers.Object
 	for text != "" {
 		o := drivers.Object{Driver: next() == "d", Path: next()}
-		o.Library = elfid.Library{Soname: next()}
-		if id := next(); id != "" {
-			o.ID = "build-id:" + id
+		at, err := strconv.ParseUint(next(), 16, 64)
+		if err != nil || at == 0 {
+			return nil
 		}
+		o.At = uintptr(at)
+		o.Library = elfid.Library{Soname: next(), ID: next()}
 		for name := next(); name != ""; name = next() {
 			o.Needed = append(o.Needed, name)
 		}

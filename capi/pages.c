@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
 #define _GNU_SOURCE
-#include "internal.h"
+#include "start.h"
 
 #include <elf.h>
 #include <link.h>

@@ -128,8 +128,7 @@ func (q *request) cacheable() error {
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }
 
-//export ks_go_find
-func ks_go_find(arg unsafe.Pointer) {
+func lookupFind(arg unsafe.Pointer) {
 	c := (*C.ks_lookup_call)(arg)
 	answer(&c.call, func() error {
 		q, err := requested(c.request, &c.key)
@@ -187,8 +186,7 @@ func use(b *C.ks_blob) { atomic.AddInt64((*int64)(unsafe.Pointer(&b.uses)), 1) }
 
 var _ [8]byte = [unsafe.Sizeof(C.ks_blob{}.uses)]byte{}
 
-//export ks_go_populate
-func ks_go_populate(arg unsafe.Pointer) {
+func lookupPopulate(arg unsafe.Pointer) {
 	c := (*C.ks_lookup_call)(arg)
 	answer(&c.call, func() error {
 		q, err := requested(c.request, &c.key)
@@ -214,8 +212,7 @@ func ks_go_populate(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_refuse
-func ks_go_refuse(arg unsafe.Pointer) {
+func lookupRefuse(arg unsafe.Pointer) {
 	c := (*C.ks_lookup_call)(arg)
 	answer(&c.call, func() error {
 		q, err := requested(c.request, &c.key)
@@ -230,8 +227,7 @@ func ks_go_refuse(arg unsafe.Pointer) {
 	})
 }
 
-//export ks_go_forget
-func ks_go_forget(arg unsafe.Pointer) {
+func lookupForget(arg unsafe.Pointer) {
 	c := (*C.ks_lookup_call)(arg)
 	answer(&c.call, func() error {
 		cgo.Handle(c.key).Delete()

@@ -25,8 +25,7 @@ import (
 // gets the functions.
 var compilers *layer.Layer
 
-//export ksr_go_open
-func ksr_go_open(arg unsafe.Pointer) {
+func rtcOpen(arg unsafe.Pointer) {
 	used()
 	c := (*C.struct_ksr_open_call)(arg)
 	defer func() {
@@ -35,7 +34,7 @@ func ksr_go_open(arg unsafe.Pointer) {
 		}
 	}()
 	collectOften()
-	if l, err := layer.Open(layer.Options{Many: useProcessorsNow, Missed: collectRarely}); err == nil {
+	if l, err := layer.Open(layer.Options{Missed: collectRarely}); err == nil {
 		compilers, c.open = l, 1
 	}
 }
@@ -54,8 +53,7 @@ func guardRTC(reply *C.ksr_reply, f func()) {
 	f()
 }
 
-//export ksr_go_begin
-func ksr_go_begin(arg unsafe.Pointer) {
+func rtcBegin(arg unsafe.Pointer) {
 	c := (*C.struct_ksr_begin_call)(arg)
 	c.pending = 0
 	guardRTC(c.reply, func() {
@@ -74,8 +72,7 @@ func ksr_go_begin(arg unsafe.Pointer) {
 	})
 }
 
-//export ksr_go_wait
-func ksr_go_wait(arg unsafe.Pointer) {
+func rtcWait(arg unsafe.Pointer) {
 	c := (*C.struct_ksr_begin_call)(arg)
 	c.pending = 0
 	guardRTC(c.reply, func() {
@@ -88,8 +85,7 @@ func ksr_go_wait(arg unsafe.Pointer) {
 	})
 }
 
-//export ksr_go_done
-func ksr_go_done(arg unsafe.Pointer) {
+func rtcDone(arg unsafe.Pointer) {
 	c := (*C.struct_ksr_done_call)(arg)
 	guardRTC(nil, func() {
 		if uint64(c.ticket)&servedTicket != 0 {
@@ -113,8 +109,7 @@ func ksr_go_done(arg unsafe.Pointer) {
 	})
 }
 
-//export ksr_go_passed
-func ksr_go_passed(arg unsafe.Pointer) {
+func rtcPassed(arg unsafe.Pointer) {
 	c := (*C.struct_ksr_passed_call)(arg)
 	guardRTC(nil, func() { compilers.Passed(C.GoString(c.reason), rtc.API(c.api).String()) })
 }

@@ -14,8 +14,4 @@
  * others go on. No handlers of pthread_atfork run. Returns 0, or an errno. */
 int ks_spawn_detached(const char *path, char *const argv[], char *const envp[]);
 
-/* The path of the file that this library was loaded from; NULL where that is not
- * known. The text lives as long as the library. */
-const char *ks_own_path(void);
-
 #endif

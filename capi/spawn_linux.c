@@ -3,12 +3,10 @@
 #define _GNU_SOURCE
 #include "spawn.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -118,14 +116,4 @@ int ks_spawn_detached(const char *path, char *const argv[], char *const envp[])
 	munmap(stacks, 2 * stack_size);
 	errno = before;
 	return s.error;
-}
-
-const char *ks_own_path(void)
-{
-	Dl_info info;
-
-	/* Of a function of ours, whatever else has that name. */
-	if (dladdr((void *)(uintptr_t)first, &info) == 0 || info.dli_fname == NULL || info.dli_fname[0] == '\0')
-		return NULL;
-	return info.dli_fname;
 }

@@ -38,7 +38,7 @@ func TestSpawnDetached(t *testing.T) {
 				t.Fatalf("%v\n%s", err, said)
 			}
 			for _, want := range []string{
-				"rc 0 errno 7 missing 1\n", "wait -1 ECHILD told 0\n", "all -1 ECHILD\n", "path " + program + "\n",
+				"rc 0 errno 7 missing 1\n", "wait -1 ECHILD told 0\n", "all -1 ECHILD\n",
 			} {
 				if !strings.Contains(string(said), want) {
 					t.Errorf("the host says %q, want %q", said, want)
@@ -46,7 +46,7 @@ func TestSpawnDetached(t *testing.T) {
 			}
 			t.Log(strings.SplitN(string(said), "\n", 2)[0], "ms")
 			var b []byte
-			for range 100 {
+			for range 3600 {
 				if b, err = os.ReadFile(out + ".done"); err == nil {
 					break
 				}

@@ -3,7 +3,7 @@
 package main
 
 // #include <stdlib.h>
-// #include "internal.h"
+// #include "start.h"
 import "C"
 
 import (
@@ -46,8 +46,7 @@ func (e *brokenError) Error() string {
 	return fmt.Sprintf("the build returned %d", e.code)
 }
 
-//export ks_go_begin
-func ks_go_begin(arg unsafe.Pointer) {
+func buildBegin(arg unsafe.Pointer) {
 	c := (*C.ks_begin_call)(arg)
 	answer(&c.call, func() error {
 		q, err := requested(c.request, &c.key)
@@ -77,7 +76,6 @@ func ks_go_begin(arg unsafe.Pointer) {
 		t.handle = cgo.NewHandle(t)
 		t.c._go = C.uintptr_t(t.handle)
 		go t.run(context.WithValue(outer, ticketKey{}, t), q)
-		handOver()
 		return nil
 	})
 }
@@ -143,8 +141,7 @@ func (t *ticket) build(ctx context.Context) (*C.ks_blob, *store.Artifact, error)
 	return o.blob, artifact(o.blob, true), nil
 }
 
-//export ks_go_finish
-func ks_go_finish(arg unsafe.Pointer) {
+func buildFinish(arg unsafe.Pointer) {
 	c := (*C.ks_finish_call)(arg)
 	answer(&c.call, func() error {
 		t := object[*ticket](c.ticket)
@@ -158,7 +155,6 @@ func ks_go_finish(arg unsafe.Pointer) {
 			o.err = &brokenError{int(c.code)}
 		}
 		t.ended <- o
-		handOver()
 		return nil
 	})
 }

@@ -2,7 +2,7 @@
 
 package main
 
-// #include "internal.h"
+// #include "start.h"
 import "C"
 
 import (
@@ -17,8 +17,8 @@ import (
 // built its programs, so what was garbage by then is given back to the system, and pages of code with it.
 
 // often has Go collect its garbage when a quarter of what is in use has come to
-// it, and at half a megabyte (a quarter of what build sets): an application that did not ask
-// for us is to lose little memory, and artifacts come one by one.
+// it, and at a megabyte: an application that did not ask for us is to lose little memory, and
+// artifacts come one by one.
 const often = 25
 
 // collectOften begins with that a little later: the first program leaves a megabyte
@@ -85,7 +85,6 @@ var (
 
 // used notes a call that left garbage, and sees that it goes when all is quiet.
 func used() {
-	useProcessors()
 	lastUse.Store(time.Now().UnixNano())
 	if trimming.CompareAndSwap(false, true) {
 		time.AfterFunc(quiet, trim)
@@ -98,12 +97,6 @@ func trim() {
 		return
 	}
 	trimming.Store(false) // a use from now on starts anew
-	if theLayer != nil {
-		theLayer.Cache().Forget()
-	}
-	if compilers != nil {
-		compilers.Cache().Forget()
-	}
 	debug.FreeOSMemory()
 	C.ks_let_pages_go()
 }

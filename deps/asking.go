@@ -2,6 +2,8 @@ package deps
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -19,13 +21,19 @@ const (
 )
 
 // findAsking finds the macros that may ask for files: those that have
-// __has_include in them, and those that have one of these in them.
+// __has_include in them, and those, of the options too, that have one of these in them.
 func (t *tracker) findAsking() error {
 	t.asking = make(map[string]bool)
 	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.asks }) {
 		return nil
 	}
 	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
+		for _, m := range t.names.given {
+			if name := string(m.text[:m.at]); !t.asking[name] && bytes.Contains(m.text[m.at:], []byte(look[0])) {
+				t.asking[name] = true
+				look = append(look, name)
+			}
+		}
 		for _, n := range t.order {
 			if err := t.names.spend(len(n.src.macros)/4 + 1); err != nil {
 				return err
@@ -149,12 +157,31 @@ func (t *tracker) askedInCode() error {
 		if !n.asks {
 			return nil
 		}
-		s := scanner{text: n.src.text, traces: new(traces), found: new(source), watch: t.asking}
-		if s.scan(); s.watched != "" {
-			return fmt.Errorf("%s, which asks for files, in code", s.watched)
+		if name := n.src.uses(t.asking, &t.traces); name != "" {
+			return fmt.Errorf("%s, which asks for files, in code", name)
 		}
 		return nil
 	})
+}
+
+// askedByPasting refuses a macro that asks for files whose name can be pasted: a condition
+// that does so does not show it.
+func (t *tracker) askedByPasting() error {
+	if len(t.asking) > 0 && t.traces.pastes && t.pastesAny(t.asking) {
+		return errors.New("a macro that asks for files, whose name may be pasted")
+	}
+	return nil
+}
+
+// uses returns a name of watch that stands in the code, or what makes that unsure; "" for
+// neither. t is of the kind that the source was scanned as.
+func (s *source) uses(watch map[string]bool, t *traces) string {
+	again := scanner{
+		text: s.text, joined: s.joined, traces: &traces{ptx: t.ptx, raw: t.raw},
+		found: new(source), watch: watch,
+	}
+	again.scan()
+	return cmp.Or(again.watched, again.found.reason.Detail)
 }
 
 // findNaming finds the sources that name a macro that asks for files. With more sources

@@ -11,14 +11,17 @@ import (
 type assembler struct {
 	whole  string    // text that has such a directive in it, or may have
 	starts [8]string // text that ends behind so many letters of one, the dot not counted
-	goesOn [2][8]bool
+	goesOn [6][8]bool
 }
 
-// readers are the directives that read files. assembler.goesOn says for each,
-// and for each number of its letters, whether there is text that goes on behind
-// these letters: by two letters or more, or to the end. Nobody spells them in
-// single letters unawares, and there are too many of these.
-var readers = [2]string{"include", "incbin"}
+// readers are the directives that read files, and those that make directives of
+// others' arguments. assembler.goesOn says for each, and for each number of its letters,
+// whether there is text that goes on behind these letters: by two letters or more, or to
+// the end. Nobody spells them in single letters unawares, and there are too many of these.
+var readers = [6]string{"include", "incbin", "macro", "irp", "irpc", "altmacro"}
+
+// maxReader is the length of the longest one.
+const maxReader = len("altmacro")
 
 // beginning returns text that has a directive in it, or the beginning of one;
 // "" for none.
@@ -38,8 +41,10 @@ func (a *assembler) directive() string {
 		return a.whole
 	}
 	for n, text := range a.starts {
-		if text != "" && (a.goesOn[0][n] || a.goesOn[1][n]) {
-			return text
+		for i := range readers {
+			if text != "" && a.goesOn[i][n] {
+				return text
+			}
 		}
 	}
 	return ""
@@ -47,7 +52,7 @@ func (a *assembler) directive() string {
 
 // identifier notes a name of code, which a macro may make a string of.
 func (a *assembler) identifier(name []byte) {
-	if len(name) < 3 || len(name) > len(readers[0]) {
+	if len(name) < 3 || len(name) > maxReader {
 		return
 	}
 	for _, c := range name {
@@ -58,7 +63,8 @@ func (a *assembler) identifier(name []byte) {
 	a.continuation(strings.ToLower(string(name)), false)
 }
 
-const readerLetters = "includebINCLUDEB"
+// readerLetters are those of readers.
+const readerLetters = "includebmaroptINCLUDEBMAROPT"
 
 func isReaderLetter(c byte) bool { return strings.IndexByte(readerLetters, c) >= 0 }
 
@@ -87,7 +93,7 @@ func (a *assembler) literal(text []byte) {
 			return
 		}
 	}
-	if len(text) > 0 && isReaderLetter(text[0]) {
+	if len(text) > 0 && isLetter(text[0]) {
 		a.continuation(strings.ToLower(string(text[:min(len(text), 16)])), true)
 	}
 	a.dots(text)
@@ -165,10 +171,10 @@ func unescape(text []byte) []byte {
 // "v.increment()". code says that it is not in a literal.
 func (a *assembler) dot(text []byte, on string, code bool) {
 	n := 1
-	for n < len(text) && n <= len(" include") && (isWord(text[n]) || text[n] == '.') {
+	for n < len(text) && n <= len(" altmacro") && (isWord(text[n]) || text[n] == '.') {
 		n++
 	}
-	if n > len(" include") {
+	if n > len(" altmacro") {
 		return
 	}
 	word := strings.ToLower(string(text[1:n]))

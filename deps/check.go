@@ -116,7 +116,7 @@ func (r seen) again(s system, w looker, digest key.Digest, at time.Time) (now se
 	if err != nil || read != st || sha256.Sum256(content) != digest {
 		return r, false
 	}
-	r.stamp, r.settled = st, st.settledAt(at)
+	r.stamp, r.settled = st, s.settled(r.path, st, at)
 	return r, true
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -28,20 +29,9 @@ func clang(t testing.TB) string {
 	t.Helper()
 	path := findClang()
 	if path == "" {
-		missing(t, "there is no clang", "clang-15")
+		needs.Missing(t, "there is no clang", "clang-15")
 	}
 	return path
-}
-
-// missing skips a test, or fails it in CI, where all that tests need is to be
-// installed.
-func missing(t testing.TB, what, pkg string) {
-	t.Helper()
-	text := "NOT TESTED: " + what + ": as root, apt-get install " + pkg
-	if os.Getenv("CI") != "" {
-		t.Fatal(text)
-	}
-	t.Skip(text)
 }
 
 // clangFiles returns the files that clang reads besides the source, by their

@@ -20,6 +20,9 @@ const (
 	maxManifest = 64 << 20
 )
 
+// placings are by their numbers in the encoding.
+var placings = [...]Placing{Unplaced, Placed, Called}
+
 // ErrManifest is wrapped when bytes are no manifest of this version.
 var ErrManifest = errors.New("not a manifest of this version")
 
@@ -30,7 +33,7 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	start := len(b)
 	b = append(b, manifestMagic...)
 	b = appendU32(b, manifestVersion)
-	b = appendU32(b, 0)
+	b = appendU32(b, slices.Index(placings[:], m.placing))
 	b = append(b, m.Unit[:]...)
 	b = appendText(b, m.dir)
 	b = appendIncludes(b, m.includes)
@@ -144,10 +147,14 @@ func readManifest(b []byte) (*Manifest, error) {
 	}
 	// A copy would be as much memory again, at each first hit of a process.
 	r := &parser{text: unsafe.String(unsafe.SliceData(b), end)}
-	if r.bytes(len(manifestMagic)) != manifestMagic || r.u32() != manifestVersion || r.u32() != 0 {
+	if r.bytes(len(manifestMagic)) != manifestMagic || r.u32() != manifestVersion {
 		return nil, errors.New("another magic or version")
 	}
-	m := &Manifest{Unit: r.digest(), dir: r.string()}
+	placing := r.u32()
+	if r.check(placing >= 0 && placing < len(placings), "an unknown placing"); r.err != nil {
+		return nil, r.err
+	}
+	m := &Manifest{placing: placings[placing], Unit: r.digest(), dir: r.string()}
 	m.includes = r.includes()
 	m.files = make([]key.File, r.count(32+8+4+4))
 	for i := range m.files {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/ctime"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -37,7 +38,9 @@ type system struct {
 	look   func(path string) (kind, stamp, error)
 	lookAt func(path string) (kind, error)
 	read   func(path string, limit int64) ([]byte, stamp, error)
-	memory *memory // nil: nothing is remembered
+	// trusted says whether a file's change time says that it changed; see package ctime.
+	trusted func(path string, device uint64) bool
+	memory  *memory // nil: nothing is remembered
 
 	// beneath says that these are the functions of the operating system, so that a look
 	// may start from an open directory.
@@ -46,7 +49,7 @@ type system struct {
 	atOnce bool
 }
 
-var osSystem = system{look: look, lookAt: lookAt, read: read, memory: &ofProcess, beneath: true, atOnce: true}
+var osSystem = system{look: look, lookAt: lookAt, read: read, trusted: ctime.Trusted, memory: &ofProcess, beneath: true, atOnce: true}
 
 var ofProcess memory
 
@@ -126,8 +129,14 @@ func (d *disk) at(path string) *spot {
 func (s system) spot(path string) (found spot) {
 	now := time.Now()
 	found.kind, found.stamp, found.err = s.look(path)
-	found.settled = found.stamp.settledAt(now)
+	found.settled = found.kind == regular && s.settled(path, found.stamp, now)
 	return found
+}
+
+// settled says whether a change of the file at path after the time now would show in its
+// stamp.
+func (s system) settled(path string, st stamp, now time.Time) bool {
+	return st.settledAt(now) && s.trusted(path, st.device)
 }
 
 // find looks for a header file of a name in a directory. It returns its path,

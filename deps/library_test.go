@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/needs"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -114,11 +116,12 @@ func each(list []string, oneIn int, f func(string)) {
 
 // hashcat's kernels include by macros that an option completes.
 func TestTrackHashcat(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	const dir = "/usr/share/hashcat/OpenCL"
 	clang(t)
 	if _, err := os.Stat(dir); err != nil {
-		missing(t, "there is no "+dir, "hashcat-data")
+		needs.Missing(t, "there is no "+dir, "hashcat-data")
 	}
 	words := []string{"-D", "INCLUDE_PATH=" + dir, "-D", "XM2S(x)=#x", "-D", "M2S(x)=XM2S(x)", "-DVENDOR_ID=64", "-D", "LOCAL_MEM_TYPE=1", "-D", "VECT_SIZE=4", "-D", "DEVICE_TYPE=2", "-D", "DGST_R0=0", "-D", "DGST_R1=1", "-D", "DGST_R2=2", "-D", "DGST_R3=3", "-D", "DGST_ELEM=4", "-D", "KERNEL_STATIC", "-D", "KERN_TYPE=1", "-D", "ATTACK_MODE=3", "-D", "HAS_VPERM=0", "-w"}
 	system := clangSystem(t, "-x", "cl")
@@ -135,11 +138,12 @@ func TestTrackHashcat(t *testing.T) {
 
 // Each of Thrust's headers as a unit, for a host.
 func TestTrackThrust(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	const dir = "/usr/include/thrust"
 	clang(t)
 	if _, err := os.Stat(dir); err != nil {
-		missing(t, "there is no "+dir, "libthrust-dev")
+		needs.Missing(t, "there is no "+dir, "libthrust-dev")
 	}
 	flags := []string{"-x", "c++", "-std=c++17"}
 	system := clangSystem(t, flags...)

@@ -6,8 +6,9 @@ import "bytes"
 // kind of line end, no byte order mark, one kind of rare white space (NUL is
 // some), and continued lines joined. doubtful says that compilers disagree about
 // it: a backslash before blanks at the end of a line, or a trigraph that may end a
-// line or a literal.
-func logical(src []byte) (text []byte, doubtful bool) {
+// line or a literal. joined are the places in text where lines were joined, which
+// compilers take apart again within raw strings.
+func logical(src []byte) (text []byte, joined []int, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	for _, c := range []byte(rare) {
 		if bytes.IndexByte(src, c) >= 0 {
@@ -30,20 +31,21 @@ func logical(src []byte) (text []byte, doubtful bool) {
 			text = rooms.take(len(src) + 1)[:0]
 		}
 		text = append(text, src[plain:i]...)
+		joined = append(joined, len(text))
 		doubtful = doubtful || blanks
 		plain, i = end, end-1
 	}
 	if text == nil && bytes.HasSuffix(src, []byte{'\n'}) {
-		return src, doubtful // most headers: nothing is copied
+		return src, nil, doubtful // most headers: nothing is copied
 	}
-	return append(append(text, src[plain:]...), '\n'), doubtful
+	return append(append(text, src[plain:]...), '\n'), joined, doubtful
 }
 
 // rare are the characters that are other ones to a compiler.
 const rare = "\r\x00\f\v"
 
 // logicalSlowly is logical for any source.
-func logicalSlowly(src []byte) (text []byte, doubtful bool) {
+func logicalSlowly(src []byte) (text []byte, joined []int, doubtful bool) {
 	text = make([]byte, 0, len(src)+1)
 	for i := 0; i < len(src); i++ {
 		plain := i
@@ -67,6 +69,7 @@ func logicalSlowly(src []byte) (text []byte, doubtful bool) {
 				text = append(text, c)
 				continue
 			}
+			joined = append(joined, len(text))
 			doubtful = doubtful || blanks
 			i = end - 1
 		case '?':
@@ -76,7 +79,7 @@ func logicalSlowly(src []byte) (text []byte, doubtful bool) {
 			text = append(text, c)
 		}
 	}
-	return append(text, '\n'), doubtful
+	return append(text, '\n'), joined, doubtful
 }
 
 // unusual are the characters that logicalSlowly looks at.

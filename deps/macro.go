@@ -9,6 +9,7 @@ import (
 type macro struct {
 	text []byte // logical text, in which the definition begins at
 	at   int    // behind the name
+	end  int    // of the directive
 
 	parsed   bool
 	call     bool // it takes arguments
@@ -70,7 +71,8 @@ type names struct {
 	all map[string]*name
 	// blind says that the macros of the options are not known.
 	blind bool
-	left  int // work that may still be done to expand, in tokens
+	given []*macro // of the options, whose text begins with the name
+	left  int      // work that may still be done, to expand above all, in tokens
 }
 
 // name is what is known of one.
@@ -176,6 +178,8 @@ func (n *names) option(d string) {
 		name = head[:i]
 	}
 	m := &macro{text: []byte(head + " " + value + "\n"), at: len(name)}
+	m.end = len(m.text)
+	n.given = append(n.given, m)
 	if strings.ContainsAny(d, "\"'\\\n\r\t") || strings.Contains(d, "/*") || strings.Contains(d, "??") {
 		m.parsed, m.bad = true, true
 	}

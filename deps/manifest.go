@@ -13,6 +13,7 @@ type Manifest struct {
 	Unit key.Digest // of the unit without its header files
 
 	dir      string
+	placing  Placing
 	includes []key.Include
 	files    []key.File
 	reads    []seen  // by path
@@ -37,6 +38,9 @@ func compareSeen(a, b seen) int { return cmp.Compare(a.path, b.path) }
 func compareProbes(a, b probe) int {
 	return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
 }
+
+// Placing returns what the [Tracking] said.
+func (m *Manifest) Placing() Placing { return m.placing }
 
 // unit returns u with what it reads.
 func (m *Manifest) unit(u key.Unit) key.Unit {

@@ -1,10 +1,12 @@
 package deps
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // result numbers the files and writes down what was looked at.
@@ -16,6 +18,9 @@ func (t *tracker) result() (*Tracking, error) {
 		return nil, err
 	}
 	u.Files = num.files
+	if name := cmp.Or(t.traces.namesPath(), NamedPath(t.words)); name != "" && t.from.Unnamed {
+		return nil, Reason{stats.NotCacheableFile, name + ", which is another each time"}.error()
+	}
 	if t.traces.keepsPaths(t.words) {
 		u.Dir = t.from.Dir
 	}
@@ -25,6 +30,9 @@ func (t *tracker) result() (*Tracking, error) {
 		}
 	}
 	m := &Manifest{Unit: unitDigest(u), dir: u.Dir, includes: u.Includes, files: slices.Clone(u.Files)}
+	if u.Kind == key.CUDACpp {
+		m.placing = t.placing()
+	}
 	contents := make(map[key.Digest][]byte, len(num.index))
 	for path, s := range t.disk.spots {
 		if s.file != nil {
@@ -36,7 +44,7 @@ func (t *tracker) result() (*Tracking, error) {
 		m.probes = append(m.probes, p)
 	}
 	m.sort()
-	return &Tracking{Unit: u, Contents: contents, Manifest: m}, nil
+	return &Tracking{Unit: u, Contents: contents, Manifest: m, Placing: m.placing}, nil
 }
 
 // numbering gives each file, whatever paths lead to it, its number: in the

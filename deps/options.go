@@ -47,6 +47,32 @@ var valued = []string{
 	"-diag-suppress=", "--diag-suppress=", "-diag-error=", "--diag-error=", "-diag-warn=", "--diag-warn=",
 }
 
+// nested are the options that hand words on to ptxas.
+var nested = []string{"-Xptxas", "-ptxas-options", "--ptxas-options"}
+
+// nestedPlain are words, and nestedValued beginnings of words, for ptxas that read and
+// write nothing.
+var (
+	nestedPlain = words{list: `
+	-v --verbose -O0 -O1 -O2 -O3 -w --disable-warnings --warn-on-spills -warn-spills --warn-on-local-memory-usage -warn-lmem-usage
+	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants`}
+	nestedValued = []string{
+		"--register-usage-level=", "-register-usage-level=", "--maxrregcount=", "-maxrregcount=", "--opt-level=", "-O=",
+		"--def-load-cache=", "-dlcm=", "--def-store-cache=", "-dscm=", "--fmad=", "-fmad=", "--allow-expensive-optimizations=",
+		"--force-load-cache=", "-flcm=", "--force-store-cache=", "-fscm=",
+	}
+)
+
+// nestedWord looks at words for ptxas, which commas separate.
+func nestedWord(o, list string) Reason {
+	for _, w := range strings.Split(list, ",") {
+		if !slices.Contains(nestedPlain.get(), w) && !startsSo(w, nestedValued) {
+			return Reason{stats.NotCacheableOptions, "option " + o + " " + w}
+		}
+	}
+	return Reason{}
+}
+
 // features are what -f and -fno- switch without reading or writing anything.
 var features = words{list: `
 	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
@@ -114,10 +140,23 @@ func (s *optionScanner) word(w string) Reason {
 		return Reason{stats.NotCacheableTime, "option " + w}
 	case strings.Contains(w, "__has_include"), strings.Contains(w, "__has_embed"), w[0] == '@', hashLen([]byte(w)) > 0:
 		return Reason{stats.NotCacheableHeaders, "option " + w}
+	case slices.Contains(nested, s.before):
+		o := s.before
+		s.before = ""
+		return nestedWord(o, w)
 	case w[0] != '-' || isNumber(w[1:]):
 		return s.bare(w)
 	}
 	s.before, s.started = w, false
+	if name, list, ok := strings.Cut(w, "="); slices.Contains(nested, name) {
+		if ok {
+			return nestedWord(name, list)
+		}
+		return Reason{}
+	}
+	if slices.Contains(plain.get(), w) {
+		return Reason{}
+	}
 	switch {
 	case w == "--include-path", strings.HasPrefix(w, "--include-path="):
 		s.readsPath = true

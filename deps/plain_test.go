@@ -11,7 +11,7 @@ import (
 // one that counts.
 func TestNamesThatMatter(t *testing.T) {
 	t.Parallel()
-	names := []string{"R", "LR", "uR", "UR", "u8R", "import", "_Pragma", "__has_include_next__", "__has_embed", "__TIME__", "__DATE__", "inc", "BIN", "Include", "DE", "lude"}
+	names := []string{"R", "LR", "uR", "UR", "u8R", "import", "_Pragma", "__has_include_next__", "__has_embed", "__TIME__", "__DATE__", "inc", "BIN", "Include", "DE", "lude", "mAcR", "Ltm"}
 	names = append(names, strings.Fields(counting)...)
 	for _, name := range strings.Fields(counting) {
 		for from := range name {

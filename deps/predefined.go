@@ -28,7 +28,7 @@ func isReserved(name string) bool {
 }
 
 var (
-	openCL   = words{list: "cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL"}
+	openCL   = words{list: "cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_"}
 	systems  = words{list: "linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF"}
 	reserved = words{list: `__OPENCL __CL __clang __CLANG __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_ __GLIBCXX_TYPE __CUDA
 		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION

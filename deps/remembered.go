@@ -26,8 +26,10 @@ const (
 // memoryKey is a file as it was, and how it was read.
 type memoryKey struct {
 	stamp
-	raw bool // see traces
+	ptx, raw bool // see traces
 }
+
+func newMemoryKey(s *spot, t *traces) memoryKey { return memoryKey{s.stamp, t.ptx, t.raw} }
 
 // remembered is a file, and what its scan noted of it. Neither changes.
 type remembered struct {
@@ -43,7 +45,7 @@ func (m *memory) get(s *spot, t *traces, help func() bool) (f *file, done func()
 	if m == nil || !s.settled {
 		return nil, nil
 	}
-	k := memoryKey{s.stamp, t.raw}
+	k := newMemoryKey(s, t)
 	r, done, busy := m.claim(k)
 	if busy != nil {
 		wait(busy, help)
@@ -102,7 +104,7 @@ func (m *memory) fetch(s *spot, kind *traces, read func() *file) (src *source, o
 	if !s.settled {
 		return nil, true
 	}
-	r, done, _ := m.claim(memoryKey{s.stamp, kind.raw})
+	r, done, _ := m.claim(newMemoryKey(s, kind))
 	switch {
 	case r != nil:
 		return r.src, true
@@ -132,7 +134,7 @@ func (m *memory) put(s *spot, f *file, noted *traces) bool {
 	if m.files == nil {
 		m.files = make(map[memoryKey]*remembered)
 	}
-	k := memoryKey{s.stamp, noted.raw}
+	k := newMemoryKey(s, noted)
 	if m.files[k] == nil {
 		m.files[k] = &remembered{f, *noted}
 		m.bytes += size

@@ -44,7 +44,11 @@ func TestRemembered(t *testing.T) {
 	track := func(k key.Kind) (*Tracking, string) {
 		t.Helper()
 		u := key.Unit{Kind: k, Code: []byte("#include \"a.h\"\nint __h, _include;\n")}
-		tr, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track()
+		var words []string
+		if k == key.CUDACpp {
+			words = []string{"-std=c++17"} // by default NVRTC 11 has no raw strings
+		}
+		tr, err := newTracker(sys, u, words, Search{Dir: dir, Main: dir}).track()
 		if err != nil {
 			return nil, err.Error()
 		}
@@ -78,9 +82,22 @@ func TestRemembered(t *testing.T) {
 	if reads != 4 {
 		t.Errorf("read %d times, want once as each kind", reads)
 	}
+	// NVRTC knows no #pragma GCC dependency.
+	write("_Pragma(\"GCC dependency \\\"none.h\\\"\")\n", 3*time.Minute)
+	for range 2 {
+		if _, why := track(key.CUDACpp); why != "" {
+			t.Errorf("dependency beside _Pragma, of NVRTC: %s", why)
+		}
+		if _, why := track(key.HIPCpp); why == "" {
+			t.Error("clang knows dependency beside _Pragma")
+		}
+	}
+	if reads != 6 {
+		t.Errorf("read %d times, want once as each kind", reads)
+	}
 	sys.memory.forget()
-	if _, why := track(key.CUDACpp); why != "" || reads != 5 {
-		t.Errorf("%q after %d reads, want 5", why, reads)
+	if _, why := track(key.CUDACpp); why != "" || reads != 7 {
+		t.Errorf("%q after %d reads, want 7", why, reads)
 	}
 }
 

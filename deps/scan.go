@@ -12,6 +12,7 @@ import (
 // source is what a scan of one source, or header file, found.
 type source struct {
 	text    []byte // logical text, which lines and macros point into
+	joined  []int  // where its lines were joined
 	lines   []line
 	macros  []definition
 	undefs  []string
@@ -90,12 +91,13 @@ func (s *source) show(l line) string {
 // scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
 // depend on more than the source. It leaves to t what several sources add up to.
 func scan(src []byte, t *traces) *source {
-	text, doubtful := logical(src)
-	s := scanner{text: text, traces: t, found: &source{text: text}}
+	text, joined, doubtful := logical(src)
+	s := scanner{text: text, joined: joined, traces: t, found: &source{text: text, joined: joined}}
 	if doubtful {
 		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
-	t.renames = t.renames || contains(text, "include_alias")
+	// NVRTC's front end knows no #pragma GCC dependency; clang looks at the file that it names.
+	t.renames = t.renames || contains(text, "include_alias") || !t.ptx && contains(text, "dependency")
 	s.skims = t.alone && isSkimmed(text)
 	s.scan()
 	for _, l := range s.found.lines {
@@ -107,6 +109,7 @@ func scan(src []byte, t *traces) *source {
 // scanner goes through logical text, telling code from comments and literals.
 type scanner struct {
 	text      []byte
+	joined    []int // where lines were joined
 	i         int
 	started   bool // something but white space stood on this line already
 	defining  bool // the line defines a macro
@@ -114,6 +117,7 @@ type scanner struct {
 	message   bool // the line is text for people
 	decides   bool // the line is a condition, which is looked at for itself
 	condition int  // its index in the lines
+	odd       bool // a raw string had no certain end
 	found     *source
 	traces    *traces
 	skims     bool            // see skim
@@ -239,7 +243,8 @@ func (s *scanner) dot(text []byte) {
 	}
 	before := bytes.TrimRight(s.text[:s.i], " \t\v")
 	behind := len(before) > 0 && (isWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
-	if !behind || bytes.EqualFold(text[:min(4, len(text))], []byte(".inc")) {
+	start := strings.ToLower(string(text[:min(4, len(text))]))
+	if !behind || start == ".inc" || start == ".mac" || start == ".irp" || start == ".alt" {
 		s.traces.assembler.dot(text, ",)#%", true)
 	}
 }
@@ -278,27 +283,6 @@ func (s *scanner) identifier(first bool) {
 	}
 }
 
-// raw passes over a raw string, from its quote on; false: it is none here, or it
-// stands in a directive, where compilers differ.
-func (s *scanner) raw() bool {
-	if !s.traces.raw || s.defining || s.testing || s.message || s.decides {
-		return false
-	}
-	rest := s.text[s.i+1:]
-	open := bytes.IndexByte(rest[:min(len(rest), 17)], '(')
-	if open < 0 || bytes.ContainsAny(rest[:open], " )\\\t\v\n\"") {
-		return false
-	}
-	end := append(append([]byte{')'}, rest[:open]...), '"')
-	n := bytes.Index(rest[open+1:], end)
-	if n < 0 {
-		return false
-	}
-	s.traces.assembler.literal(rest[open+1 : open+1+n])
-	s.i += 1 + open + 1 + n + len(end)
-	return true
-}
-
 // mayMatter says whether [scanner.identifier] may do something about a name of ASCII, with
 // what was found before: told by its first three characters.
 func mayMatter(name []byte, t *traces) bool {
@@ -327,9 +311,12 @@ func init() {
 	for i := range len(counting) - 1 {
 		starts.add(counting[i], counting[i+1])
 	}
-	for i := range len(readerLetters) {
-		for j := range len(readerLetters) {
-			starts.add(readerLetters[i], readerLetters[j])
+	for _, name := range readers {
+		for i := range len(name) - 1 {
+			a, b := name[i], name[i+1]
+			for _, pair := range [...][2]byte{{a, b}, {a - 0x20, b}, {a, b - 0x20}, {a - 0x20, b - 0x20}} { // capitals, too
+				starts.add(pair[0], pair[1])
+			}
 		}
 	}
 	middles = starts

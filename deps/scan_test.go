@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -98,6 +99,15 @@ func TestScan(t *testing.T) {
 		{"incbin by numbers", "asm(\"\\x2eincbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
 		{"incbin as a string of code", "#define S(x) #x\nasm(S(.incbin \"x\"));", nil, stats.NotCacheableFile},
 		{"incbin through a macro of the assembler", "asm(\".macro m x\\n.\\\\x \\\"f\\\"\\n.endm\\nm incbin\");", nil, stats.NotCacheableFile},
+		{"incbin by the name of an argument", "asm(\".altmacro\\n.macro m d\\n.d \\\"f\\\"\\n.endm\\nm incbin\");", nil, stats.NotCacheableFile},
+		{"incbin by an argument", "asm(\".macro m d\\n\\\\d \\\"f\\\"\\n.endm\\nm .inc\" \"bin\");", nil, stats.NotCacheableFile},
+		{"a macro of the assembler", "asm(\"nop\\n\\t.MACRO m\\n.endm\");", nil, stats.NotCacheableFile},
+		{"a macro of the assembler, joined", "asm(\".ma\" \"cro m d\");", nil, stats.NotCacheableFile},
+		{"a macro of the assembler, joined at the dot", "asm(\".\" \"altmacro\");", nil, stats.NotCacheableFile},
+		{"repeated by the assembler", "asm(\".irp d, incbin\\n\\\\d\\n.endr\");", nil, stats.NotCacheableFile},
+		{"repeated for each letter", "asm(\".irpc d, ab\\n.endr\");", nil, stats.NotCacheableFile},
+		{"a macro of the assembler as a string of code", "#define S(x) #x\nasm(S(.macro m d));", nil, stats.NotCacheableFile},
+		{"alignment by the assembler", "asm(\".align 4\\n.type x, @function\\n.att_syntax\\n.irons\"); f(\"macro.\", \"max.\");", nil, none},
 		{"incbin behind an operand", "asm(\"%c0.incbin \\\"x\\\"\" :: \"i\"(0));", nil, stats.NotCacheableFile},
 		{"asm is pasted", "#define C(a, b) a##b\nC(as, m)(\".incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
 		{"ordinary assembler", "asm volatile(\"atom.inc.u32 %0, [%1], %2;\\n\\tadd.s32 %0, %0, 1;\" : \"=r\"(r) : \"l\"(p)); a.index = v.x + .5f; f(\"...\");", nil, none},
@@ -117,6 +127,8 @@ func TestScan(t *testing.T) {
 		{"pragma that saves a macro", "#pragma push_macro(\"dllimport\")\n# pragma pop_macro( \"dllimport\" )", nil, none},
 		{"pragma that saves and imports", "#pragma push_macro(\"a\") import(\"b\")", nil, stats.NotCacheableHeaders},
 		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
+		{"_Pragma that looks at a file", "_Pragma(\"GCC dependency \\\"a.h\\\"\")", nil, stats.NotCacheableHeaders},
+		{"_Pragma by a macro that does", "#define P(x) _Pragma(#x)\n#define D dependency\nP(GCC D \"a.h\")", nil, stats.NotCacheableHeaders},
 		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
 		{"ends in a backslash", "int a; \\", nil, none},
@@ -226,7 +238,16 @@ func TestScanOptions(t *testing.T) {
 		{"--optix-ir --gpu-architecture=sm_90 --split-compile=0 -minimal --device-int128 -ewp", 0, false},
 		{"--time=x", stats.NotCacheableOptions, false},
 		{"--fdevice-time-trace=x", stats.NotCacheableOptions, false},
-		{"--ptxas-options=-v", stats.NotCacheableOptions, false},
+		{"--ptxas-options=-v", 0, false},
+		{"--ptxas-options=--register-usage-level=10 -Xptxas -O3,-v -Xptxas=-dlcm=cg", 0, false},
+		{"--ptxas-options=--options-file=x", stats.NotCacheableOptions, false},
+		{"--ptxas-options=-v,-optf=x", stats.NotCacheableOptions, false},
+		{"-Xptxas x", stats.NotCacheableOptions, false},
+		{"-Xptxas -o", stats.NotCacheableOptions, false},
+		{"--ptxas-options -v -o", stats.NotCacheableOptions, false},
+		{"--pch", stats.NotCacheableHeaders, false}, // NVRTC 13.0 takes one that is out of date
+		{"--pch-dir=.", stats.NotCacheableHeaders, false},
+		{"--use-pch=a.pch", stats.NotCacheableHeaders, false},
 		{"--no-source-include", stats.NotCacheableOptions, false},
 		{"-DN=4 -cl-fast-relaxed-math -cl-std=CL1.2 -O2 -g", 0, false},
 		{"-I /usr/include -DX", 0, true},
@@ -321,4 +342,27 @@ func inComment(src string) bool {
 		}
 	}
 	return false
+}
+
+// Raw strings take time that grows with the source alone, whether lines are joined between
+// them or they have no end.
+func TestManyRawStrings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want stats.Counter
+	}{
+		"between joined lines": {strings.Repeat("R\"(x)\" \\\n\"\";\n", 200_000), 0},
+		"without an end":       {strings.Repeat("R\"x(\n", 400_000), stats.NotCacheableHeaders},
+		"over joined lines":    {strings.Repeat("R\"x(\\\n\n", 400_000) + ")x\"", stats.NotCacheableHeaders},
+	} {
+		start := time.Now()
+		found := scan([]byte(c.text), &traces{raw: true})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+		if found.reason.Counter != c.want {
+			t.Errorf("%s: %v, want %q", name, found.reason, c.want)
+		}
+	}
 }

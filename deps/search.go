@@ -17,6 +17,10 @@ type Search struct {
 	// makes a unit uncacheable.
 	Main string
 
+	// Unnamed says that the compiler gives the main source another name each time, so
+	// that code that its name gets into is not cacheable.
+	Unnamed bool
+
 	First, Last []string // searched before and behind those of -I, as if by -I
 	System      []string // searched behind all but those of -idirafter
 }

@@ -27,7 +27,7 @@ func TestSkimTellsTheSame(t *testing.T) {
 		for x := seed*2654435761 + 1; b.Len() < 60; x = x*1664525 + 1013904223 {
 			b.WriteString(parts[x>>8%uint32(len(parts))])
 		}
-		text, _ := logical([]byte(b.String()))
+		text, _, _ := logical([]byte(b.String()))
 		if isSkimmed(text) {
 			skimmed++
 		}
@@ -52,7 +52,7 @@ func TestSkimTellsTheSameOfLibraries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, _ := logical(code); isSkimmed(text) {
+			if text, _, _ := logical(code); isSkimmed(text) {
 				skimmed++
 			}
 			all++

@@ -22,7 +22,8 @@ type stamp struct {
 	mtime, ctime int64 // nanoseconds since 1970
 }
 
-// settledAt says whether a change after the time now would show in the stamp.
+// settledAt says whether a change after the time now would show in the stamp, on a file
+// system whose change times can be trusted.
 func (s stamp) settledAt(now time.Time) bool {
 	limit := now.Add(-grain).UnixNano()
 	return s.mtime <= limit && s.ctime <= limit
@@ -38,4 +39,5 @@ const (
 	realDirectory             // likewise, and not through a symbolic link
 	regular
 	special // a FIFO, a device, a socket
+	aLink   // a symbolic link, where it is not followed
 )

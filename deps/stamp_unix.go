@@ -4,6 +4,7 @@ package deps
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +23,23 @@ func lookAt(path string) (kind, error) {
 		k = realDirectory
 	}
 	return k, err
+}
+
+// lookWay looks at a path without following it if it is a link.
+func lookWay(path string) way {
+	var st unix.Stat_t
+	k, s, err := looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
+	w := way{kind: k, stamp: s}
+	switch {
+	case err != nil:
+		w.kind = nothing
+	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		w.kind = aLink
+		w.target, _ = os.Readlink(path)
+	case k == aDirectory:
+		w.kind = realDirectory
+	}
+	return w
 }
 
 func looked(st *unix.Stat_t, err error) (kind, stamp, error) {

@@ -30,7 +30,7 @@ type traces struct {
 	pieces    map[string]bool // identifiers that are in names that count
 	letters   [4]uint64       // identifiers of one letter that were looked at
 	pragmas   bool            // _Pragma
-	renames   bool            // include_alias, as text
+	renames   bool            // include_alias or dependency, as text
 	assembler assembler
 
 	ptx   bool // inline assembly is PTX, which has no directive that reads a file
@@ -41,13 +41,34 @@ type traces struct {
 // of sets what depends on the kind of code, and on the words of its options.
 func (t *traces) of(k key.Kind, words []string) {
 	t.ptx = k == key.CUDACpp
-	t.raw = k == key.CUDACpp || k == key.HIPCpp
-	for _, w := range words {
-		// -std=c++03, gnu++98, or the option's argument alone; or another language.
-		if strings.Contains(w, "++03") || strings.Contains(w, "++98") || strings.HasPrefix(w, "-x") {
+	// HIPRTC's default is C++14; NVRTC's is C++03 in 11, and later C++17.
+	t.raw = k == key.HIPCpp
+	for i, w := range words {
+		w = unquoted(w)
+		std := w
+		if _, value, ok := strings.Cut(w, "="); ok && (strings.HasPrefix(w, "-std=") || strings.HasPrefix(w, "--std=")) {
+			std = value
+		} else if i == 0 || words[i-1] != "-std" && words[i-1] != "--std" {
+			std = ""
+		}
+		switch {
+		case strings.HasPrefix(w, "-x"):
+			t.raw = false // another language
+			return
+		case std == "":
+		case isOldStandard(std):
 			t.raw = false
+			return
+		case k == key.CUDACpp:
+			t.raw = true
 		}
 	}
+}
+
+// isOldStandard says whether a standard may be one without raw strings.
+func isOldStandard(std string) bool {
+	_, year, ok := strings.Cut(std, "++")
+	return !ok || !slices.Contains([]string{"0x", "11", "1y", "14", "1z", "17", "2a", "20", "2b", "23"}, year)
 }
 
 // counting are all names that count, one after the other, with a character between
@@ -134,7 +155,16 @@ const (
 // reasonWith says what the traces of all sources amount to, beside options that
 // are known.
 func (t *traces) reasonWith(options []string) Reason {
-	for _, w := range options {
+	t.options(options)
+	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
+		return Reason{stats.NotCacheableFile, "assembler text " + text}
+	}
+	return t.names(fewPieces)
+}
+
+// options notes what the words of options are pieces of.
+func (t *traces) options(words []string) {
+	for _, w := range words {
 		t.assembler.option(unquoted(w))
 		if !mayDefine(w) {
 			continue
@@ -143,10 +173,6 @@ func (t *traces) reasonWith(options []string) Reason {
 			t.piece([]byte(name))
 		}
 	}
-	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
-		return Reason{stats.NotCacheableFile, "assembler text " + text}
-	}
-	return t.names(fewPieces)
 }
 
 // mayDefine says whether a word of the options may be, or hold, the definition of a
@@ -159,7 +185,7 @@ func mayDefine(w string) bool {
 // most.
 func (t *traces) names(most int) Reason {
 	if t.pragmas && t.renames {
-		return Reason{stats.NotCacheableHeaders, "include_alias beside _Pragma"}
+		return Reason{stats.NotCacheableHeaders, "include_alias or dependency beside _Pragma"}
 	}
 	if !t.pastes {
 		return Reason{}

@@ -18,6 +18,9 @@ type Tracking struct {
 	Unit     key.Unit              // the unit with Includes and Files, and Dir where paths matter
 	Contents map[key.Digest][]byte // of the header files, by digest
 	Manifest *Manifest             // what has to be the same for Unit to be still right
+
+	// Placing says how what is built may depend on the directory of the main source.
+	Placing Placing
 }
 
 // Track finds the header files that a unit reads, and the names that it looks
@@ -146,7 +149,7 @@ func (t *tracker) track() (*Tracking, error) {
 			}
 		}
 	}
-	if err := cmp.Or(t.askedInCode(), t.traces.reasonWith(t.words).error()); err != nil {
+	if err := cmp.Or(t.askedInCode(), t.askedByPasting(), t.traces.reasonWith(t.words).error()); err != nil {
 		return nil, err
 	}
 	return t.result()
@@ -239,7 +242,7 @@ func (t *tracker) add(n *node) {
 	t.ahead.follow(t.home(n), n.src)
 	macros := make([]macro, len(n.src.macros))
 	for i, d := range n.src.macros {
-		macros[i] = macro{text: n.src.text, at: d.at}
+		macros[i] = macro{text: n.src.text, at: d.at, end: d.end}
 		known := t.names.of(d.name)
 		known.free = true
 		known.define(&macros[i])

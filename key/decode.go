@@ -10,6 +10,9 @@ import (
 // encoding.
 var ErrEncoding = errors.New("not a canonical encoding")
 
+// ErrSchema is wrapped, too, where the encoding says that it is of another [Schema].
+var ErrSchema = errors.New("another key schema")
+
 // reader decodes the canonical encoding. The first failure sticks, and every
 // later read returns a zero value, so a caller checks err once. Nothing is
 // allocated on the word of a length alone: each is bounded by what is left.

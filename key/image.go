@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/kernstash/kernstash/internal/pages"
 )
 
 // Kind says what the code of a device image is.
@@ -39,12 +37,14 @@ func (k Kind) String() string {
 // MarshalText writes the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Image is the device image of a build: one unit, or several that are compiled
-// and linked together, in any order. It is a snapshot: code and headers are
-// copied when it is made. Make it with [NewImage] or [NewImageSet].
+// Image is the device image of a build: one unit, a set of units that are
+// built together, in any order, or a sequence of units that are compiled each
+// and linked in that order. It is a snapshot: code and headers are copied when
+// it is made. Make it with [NewImage], [NewImageSet] or [NewImageSequence].
 type Image struct {
-	units  []Unit
-	digest Digest
+	units    []Unit
+	sequence bool
+	digest   Digest
 }
 
 // ErrEmpty is wrapped when there is no code where code is required.
@@ -59,8 +59,16 @@ func NewImage(kind Kind, code []byte, headers ...Header) (*Image, error) {
 // NewImageSet returns the image of units that are linked together. Equal units
 // in another order make an equal image, and the image always presents them in
 // the same order, so what is built does not depend on the order either. It
-// takes code and headers; see [NewTrackedImage] for the rest of a unit.
-func NewImageSet(units ...Unit) (*Image, error) {
+// takes code and headers; see [Image.Tracked] for the rest of a unit.
+func NewImageSet(units ...Unit) (*Image, error) { return newUntracked(units, false) }
+
+// NewImageSequence returns the image of units that are compiled each and linked
+// in this order, which counts. One unit that is compiled and linked is another
+// image than the same unit built in one step: a compiler may make other code of
+// it. Like [NewImageSet] it takes code and headers.
+func NewImageSequence(units ...Unit) (*Image, error) { return newUntracked(units, true) }
+
+func newUntracked(units []Unit, sequence bool) (*Image, error) {
 	if len(units) == 0 {
 		return nil, fmt.Errorf("device image: %w", ErrEmpty)
 	}
@@ -69,7 +77,7 @@ func NewImageSet(units ...Unit) (*Image, error) {
 		if len(u.Code) == 0 {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, ErrEmpty)
 		}
-		own[i] = Unit{Kind: u.Kind, Code: pages.Clone(u.Code), Headers: make([]Header, len(u.Headers))}
+		own[i] = Unit{Kind: u.Kind, Code: bytes.Clone(u.Code), Headers: make([]Header, len(u.Headers))}
 		for j, h := range u.Headers {
 			own[i].Headers[j] = Header{h.Name, bytes.Clone(h.Content)}
 		}
@@ -80,14 +88,21 @@ func NewImageSet(units ...Unit) (*Image, error) {
 			}
 		}
 	}
-	return newImage(own), nil
+	return newImage(own, sequence), nil
 }
 
-// NewTrackedImage returns the image of units that were found to read header
-// files. It takes the units over, which must be those of an image with
+// NewTrackedImage returns the image of a set of units that were found to read
+// header files. It shares what the units hold with the caller, who must not change
+// it; the slice itself is copied. The units must be those of an image with
 // Includes, Files and Dir set; units that do not number their files as [Unit]
 // says are an error.
-func NewTrackedImage(units []Unit) (*Image, error) {
+func NewTrackedImage(units []Unit) (*Image, error) { return newTracked(units, false) }
+
+// Tracked returns m with units that were found to read header files: its own in
+// its own order, as for [NewTrackedImage].
+func (m *Image) Tracked(units []Unit) (*Image, error) { return newTracked(units, m.sequence) }
+
+func newTracked(units []Unit, sequence bool) (*Image, error) {
 	if len(units) == 0 {
 		return nil, fmt.Errorf("device image: %w", ErrEmpty)
 	}
@@ -96,11 +111,11 @@ func NewTrackedImage(units []Unit) (*Image, error) {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, err)
 		}
 	}
-	return newImage(units), nil
+	return newImage(slices.Clone(units), sequence), nil // newImage writes to its slice
 }
 
-// newImage takes units over. It sorts them by digest.
-func newImage(units []Unit) *Image {
+// newImage takes units over. It sorts those of a set by digest.
+func newImage(units []Unit, sequence bool) *Image {
 	type digested struct {
 		Unit
 		Digest
@@ -109,19 +124,25 @@ func newImage(units []Unit) *Image {
 	for i, u := range units {
 		all[i] = digested{u, u.Digest()}
 	}
-	slices.SortFunc(all, func(a, b digested) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
+	if !sequence {
+		slices.SortFunc(all, func(a, b digested) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
+	}
 	var buf [256]byte
-	b := appendCount(append(buf[:0], tagImage...), len(units))
+	b := appendBool(append(buf[:0], tagImage...), sequence)
+	b = appendCount(b, len(units))
 	for i, u := range all {
 		units[i] = u.Unit
 		b = append(b, u.Digest[:]...)
 	}
-	return &Image{units, sha256.Sum256(b)}
+	return &Image{units, sequence, sha256.Sum256(b)}
 }
 
-// Units returns the units in the image's own order. The caller must not change
-// what they hold.
+// Units returns the units in the image's own order: the given one of a sequence. The
+// caller must not change what they hold.
 func (m *Image) Units() []Unit { return m.units }
+
+// IsSequence reports whether the units are compiled each and linked in their order.
+func (m *Image) IsSequence() bool { return m.sequence }
 
 // Digest returns the image component of a key.
 func (m *Image) Digest() Digest { return m.digest }
@@ -141,6 +162,7 @@ func (m *Image) ReadsFiles() bool {
 }
 
 func (m *Image) append(b []byte) []byte {
+	b = appendBool(b, m.sequence)
 	b = appendCount(b, len(m.units))
 	for _, u := range m.units {
 		b = u.append(b)
@@ -149,6 +171,7 @@ func (m *Image) append(b []byte) []byte {
 }
 
 func (r *reader) image() *Image {
+	sequence := r.bool()
 	units := make([]Unit, r.count(unitBytes))
 	var before Digest
 	for i := range units {
@@ -157,7 +180,7 @@ func (r *reader) image() *Image {
 			return nil
 		}
 		d := u.Digest()
-		if i > 0 && bytes.Compare(before[:], d[:]) > 0 {
+		if i > 0 && !sequence && bytes.Compare(before[:], d[:]) > 0 {
 			r.fail(fmt.Errorf("unit %d is out of order", i))
 			return nil
 		}
@@ -167,5 +190,5 @@ func (r *reader) image() *Image {
 		r.fail(fmt.Errorf("device image: %w", ErrEmpty))
 		return nil
 	}
-	return newImage(units)
+	return newImage(units, sequence)
 }

@@ -8,7 +8,7 @@ import (
 
 // Schema is the version of the canonical encoding. It is part of every key, so
 // entries of another schema are never found.
-const Schema = 2
+const Schema = 3
 
 // Digest is a SHA-256 value.
 type Digest [sha256.Size]byte

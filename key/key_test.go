@@ -1,6 +1,7 @@
 package key
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,27 @@ func fullRecipe(t testing.TB) *Recipe {
 	}
 }
 
+// sequenceOf returns the image of units that are linked in this order.
+func sequenceOf(t testing.TB, units ...Unit) *Image {
+	t.Helper()
+	m, err := NewImageSequence(units...)
+	if err == nil {
+		m, err = m.Tracked(units)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// sequenceRecipe is fullRecipe of units that are compiled each and linked in order.
+func sequenceRecipe(t testing.TB) *Recipe {
+	t.Helper()
+	r := fullRecipe(t)
+	r.Image = sequenceOf(t, fullUnits()...)
+	return r
+}
+
 func smallRecipe(t testing.TB) *Recipe {
 	t.Helper()
 	img, err := NewImage(Opaque, []byte("x"))
@@ -86,17 +108,24 @@ func TestGoldenKeys(t *testing.T) {
 	}{
 		{"every field", fullRecipe(t), [5]string{
 			"4d4018b275d3ed096cd53c431f0df290a4615d7db83c9f0c8c19beb0bc4eadc3",
-			"3b59981a1de0bb217d630f832614847c8172920c714b67a56137ad5b869b9d17",
+			"f298c1028c64ebd7ee9bcb8ee257cc023d5252fd9a0bd110a0cfd6766c3cc49c",
 			"b8f2ffcb3419cc728249ea3ff0509458012877959ff8ebfa0d3d5d49ed7f3a86",
-			"2727a756f86a8cdd10f63053a795f0777be5ba925dff5dc7341641ad00e8ade8",
-			"bd8f11146f93548131df119c18fde7cf3a139fd687ea003e9d6b49bc4611265f",
+			"927cc328394d895fd1d1b8b55a06dfdcbc52951ec2c5241acae26d07501b452c",
+			"162f10b08124f4425afa60b81d76b153126d2dca99ad947893d4bd32ef16737e",
+		}},
+		{"a sequence", sequenceRecipe(t), [5]string{
+			"4d4018b275d3ed096cd53c431f0df290a4615d7db83c9f0c8c19beb0bc4eadc3",
+			"ebc6aae1916ff92d8a9ce8af78eef21b6453d046570a15c108703a0be91c6653",
+			"b8f2ffcb3419cc728249ea3ff0509458012877959ff8ebfa0d3d5d49ed7f3a86",
+			"927cc328394d895fd1d1b8b55a06dfdcbc52951ec2c5241acae26d07501b452c",
+			"12273d99cedb3b54d016968de2eb2a181da50250d9afc0dbf5b844773b43be2f",
 		}},
 		{"almost nothing", smallRecipe(t), [5]string{
 			"4221c28e85fdf731cc6b9023057db9957c1d43f39df6c56e4be6148aff7b1321",
-			"6bc5caf662d1a4bac2ecdc5c2a4bb9c4d6d5a9a33301b83f2b30318332db061d",
+			"0b44e40c39a60c8593dad7fff2851ad6640045cb438c57cde8dffb3613462652",
 			"d6a5190a29139c4e98e7266a5d61f1913882f3711c6d08ec80ea6468e36b1e18",
-			"40b72d12a71de8e8ece147c8fa7354a9123b5950d6857b46142fd95c748e0de6",
-			"d1ab399d7f2cb331b7c9be0e6b8d0659882f88cc80cf54830a5c299206949257",
+			"489e9e79ca28ae14da0ec452ccc73f3a77fcc27602e0ef3bac84a234104daba5",
+			"3991ecc1a85030d5cbad315f28098929754d8c31224a65960e381bf77a6c1eae",
 		}},
 	}
 	for _, tt := range tests {
@@ -171,6 +200,10 @@ func TestEveryInputCounts(t *testing.T) {
 		{"working directory where it counts", image(with(located, func(u *Unit) { u.Dir = "/src2" })...), "image"},
 		{"paths that begin to count", image(with(tracked, func(u *Unit) { u.Dir = "/src" })...), "image"},
 		{"unit left out", image(u[:3]...), "image"},
+		{"units that are linked in order", func(r *Recipe) { r.Image = sequenceOf(t, u...) }, "image"},
+		{"another order of those", func(r *Recipe) { r.Image = sequenceOf(t, u[1], u[0], u[2], u[3]) }, "image"},
+		{"one unit", image(u[0]), "image"},
+		{"one unit that is linked", func(r *Recipe) { r.Image = sequenceOf(t, u[0]) }, "image"},
 		{"unit twice", image(append(fullUnits(), u[1])...), "image"},
 		{"constant value", func(r *Recipe) { r.Constants[1].Value = []byte{2, 0, 0, 0} }, "constants"},
 		{"constant width", func(r *Recipe) { r.Constants[1].Value = append(r.Constants[1].Value, 0) }, "constants"},
@@ -180,13 +213,16 @@ func TestEveryInputCounts(t *testing.T) {
 		{"order of options", func(r *Recipe) {
 			c := r.Options.Compile
 			c[0], c[1] = c[1], c[0]
+			r.Options.Compile = append([]string{"-DN=3"}, c...)
 		}, "options"},
+		{"order of definitions of one macro", func(r *Recipe) { r.Options.Compile = append(r.Options.Compile, "-DN=3") }, "options"},
 		{"two options as one", func(r *Recipe) { r.Options.Compile = []string{r.Options.CompileString()} }, "options"},
 		{"compile option as link option", func(r *Recipe) {
 			r.Options.Link = append([]string{r.Options.Compile[1]}, r.Options.Link...)
 			r.Options.Compile = r.Options.Compile[:1]
 		}, "options"},
 		{"none given", func(r *Recipe) { r.Options.Absent = true }, "options"},
+		{"no link options given", func(r *Recipe) { r.Options.LinkAbsent = true }, "options"},
 		{"variable", func(r *Recipe) { r.Options.Variables[0].Value = "2" }, "options"},
 		{"variable unset", func(r *Recipe) { r.Options.Variables = r.Options.Variables[:1] }, "options"},
 	}
@@ -304,13 +340,28 @@ func TestFilesAreNumberedAsReached(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		r := smallRecipe(t)
-		r.Image = newImage(units)
+		r.Image = newImage(units, false)
 		if _, err := ParseRecipe(r.Append(nil)); (err == nil) != tt.ok {
 			t.Errorf("%s, read back: %v", tt.name, err)
 		}
 	}
 	if _, err := NewTrackedImage(nil); !errors.Is(err, ErrEmpty) {
 		t.Errorf("no units: %v", err)
+	}
+}
+
+// TestTrackedImageCopiesTheSlice: an image sorts its units, and what it was given stays in order.
+func TestTrackedImageCopiesTheSlice(t *testing.T) {
+	t.Parallel()
+	a, b := Unit{Kind: OpenCLC, Code: []byte("a")}, Unit{Kind: OpenCLC, Code: []byte("b")}
+	for _, given := range [][]Unit{{a, b}, {b, a}} {
+		want := slices.Clone(given)
+		if _, err := NewTrackedImage(given); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, given); d != "" {
+			t.Errorf("the caller's units changed:\n%s", d)
+		}
 	}
 }
 
@@ -321,7 +372,16 @@ func TestRecipeRoundTrip(t *testing.T) {
 	nul.Device.Name = "a\x00b"
 	nul.Options.Compile = []string{"\x00", ""}
 	nul.Constants = Constants{{1, []byte{0, 0}}}
-	for name, r := range map[string]*Recipe{"full": fullRecipe(t), "small": smallRecipe(t), "NUL": nul} {
+	turned := sequenceRecipe(t)
+	u := fullUnits()
+	slices.Reverse(u)
+	turned.Image = sequenceOf(t, u...)
+	if got := turned.Image.Units(); !turned.Image.IsSequence() || !bytes.Equal(got[0].Code, u[0].Code) || !bytes.Equal(got[3].Code, u[3].Code) {
+		t.Errorf("a sequence has its units in another order: %s", got[0].Code)
+	}
+	for name, r := range map[string]*Recipe{
+		"full": fullRecipe(t), "small": smallRecipe(t), "NUL": nul, "sequence": sequenceRecipe(t), "turned": turned,
+	} {
 		got, err := ParseRecipe(r.Append(nil))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -455,7 +515,7 @@ func TestImageIsASnapshot(t *testing.T) {
 	}
 	before := m.Digest()
 	code[0], header[0] = 'x', 'x'
-	if again := newImage(m.Units()).Digest(); again != before {
+	if again := newImage(m.Units(), false).Digest(); again != before {
 		t.Error("the image changed with the caller's bytes")
 	}
 	for name, test := range map[string]struct {

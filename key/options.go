@@ -16,6 +16,9 @@ type BuildOptions struct {
 	// C), which some drivers answer otherwise than an empty string.
 	Absent bool `json:"absent,omitempty"`
 
+	// LinkAbsent says the same of the link options.
+	LinkAbsent bool `json:"linkAbsent,omitempty"`
+
 	// Variables are environment variables and their values, by name.
 	Variables []Pair `json:"variables,omitempty"`
 
@@ -59,6 +62,7 @@ func (o BuildOptions) append(b []byte) []byte {
 	b = appendWords(b, o.Compile)
 	b = appendWords(b, o.Link)
 	b = appendBool(b, o.Absent)
+	b = appendBool(b, o.LinkAbsent)
 	return appendPairs(b, o.Variables)
 }
 
@@ -66,6 +70,7 @@ func (r *reader) options() (o BuildOptions) {
 	o.Compile = r.words()
 	o.Link = r.words()
 	o.Absent = r.bool()
+	o.LinkAbsent = r.bool()
 	o.Variables = r.pairs()
 	return o
 }

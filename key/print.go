@@ -39,9 +39,10 @@ func (m *Image) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(struct {
-		Digest Digest        `json:"digest"`
-		Units  []unitSummary `json:"units"`
-	}{m.digest, units})
+		Digest   Digest        `json:"digest"`
+		Sequence bool          `json:"sequence,omitempty"` // the units are linked in their order
+		Units    []unitSummary `json:"units"`
+	}{m.digest, m.sequence, units})
 }
 
 // MarshalJSON writes the recipe's components, without code.
@@ -69,8 +70,12 @@ func (r *Recipe) String() string {
 	for _, p := range d.Compiler {
 		line("  compiler", "%s %s", p.Name, p.Value)
 	}
+	linked := ""
+	if r.Image.sequence {
+		linked = ", compiled and linked in this order"
+	}
 	for _, u := range r.Image.units {
-		line("image", "%s, %d bytes", u.Kind, len(u.Code))
+		line("image", "%s, %d bytes%s", u.Kind, len(u.Code), linked)
 		for _, h := range u.Headers {
 			line("  header", "%s, %d bytes", h.Name, len(h.Content))
 		}
@@ -90,6 +95,9 @@ func (r *Recipe) String() string {
 		line("options", "(none given)")
 	default:
 		line("options", "%q", o.CompileString())
+	}
+	if o.LinkAbsent {
+		line("  link", "(none given)")
 	}
 	if len(o.Link) > 0 {
 		line("  link", "%q", o.LinkString())

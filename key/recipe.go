@@ -15,7 +15,16 @@ type Recipe struct {
 // Key returns the recipe's key. It hashes the device, the constants and the
 // options; the image's digest was made with the image.
 func (r *Recipe) Key() Key {
-	return New(r.Device.Digest(), r.Image.Digest(), r.Constants.Digest(), r.Options.Digest())
+	return New(r.Device.Digest(), r.Image.Digest(), r.Constants.Digest(), r.options().Digest())
+}
+
+// options returns the options as they are in the key.
+func (r *Recipe) options() BuildOptions {
+	o := r.Options
+	if r.Device.API == "opencl" {
+		o.Compile = canonical(o.Compile)
+	}
+	return o
 }
 
 // Append appends the recipe's canonical encoding to b.
@@ -30,13 +39,14 @@ func (r *Recipe) Append(b []byte) []byte {
 }
 
 // ParseRecipe reads what [Recipe.Append] wrote, and nothing else: bytes that
-// no Append can have written are an error that wraps [ErrEncoding]. The recipe
+// no Append can have written are an error that wraps [ErrEncoding], those of a
+// version with another [Schema] one that wraps [ErrSchema] as well. The recipe
 // shares memory with b.
 func ParseRecipe(b []byte) (*Recipe, error) {
 	r := reader{rest: b}
 	r.literal(tagRecipe)
 	if v := r.uint(1 << 31); r.err == nil && v != Schema {
-		r.fail(fmt.Errorf("schema %d, this is %d", v, Schema))
+		r.fail(fmt.Errorf("%w: %d, this is %d", ErrSchema, v, Schema))
 	}
 	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
 	out.Options.Search = r.words()

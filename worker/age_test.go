@@ -45,7 +45,6 @@ func TestAge(t *testing.T) {
 		t.Helper()
 		st, err := Run(t.Context(), Options{
 			Store: s, Command: []string{"/nonexistent"}, Once: once, Idle: time.Millisecond, MaxAge: maxAge,
-			Battery: func() bool { return false },
 		})
 		must(t, err)
 		return st

@@ -29,6 +29,7 @@ type result struct {
 	outcome     outcome
 	crash       string // it said nothing at its end; this is what is known
 	interrupted bool   // we ended it, and that says nothing of the job
+	full        bool   // the disk was, and that says nothing of the job either
 	cpu         time.Duration
 }
 
@@ -58,7 +59,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	if err != nil {
 		return result{outcome: outcome{State: stateRefused, Reason: err.Error()}}
 	}
-	dir := filepath.Join(w.dir, e.Name)
+	dir := filepath.Join(w.dir.Name(), e.Name)
 	for _, d := range []string{treeDir, cacheDir, tmpDir} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
@@ -99,6 +100,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 		r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	if json.Unmarshal(said.wait(), &r.outcome) == nil && r.outcome.State != "" {
+		r.short(dir, r.outcome.Reason)
 		return r
 	}
 	select {
@@ -118,6 +120,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 		r.crash = fmt.Sprintf("the build took longer than %v", w.o.Limit)
 	default:
 		r.crash = crash(err, printed.text())
+		r.short(dir, printed.text())
 	}
 	return r
 }
@@ -127,7 +130,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
 	for sleep(ctx, lookEvery) == nil {
 		waits.look()
-		if w.asked() || w.ground.gone() {
+		if w.asked() || moved(w.dir) {
 			stop()
 			return
 		}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/worker/spool"
@@ -38,7 +39,7 @@ func builderEnviron(environ []string, e spool.Environment, dir string) []string 
 		if starts(text, never) || sets(ours, v.Name) {
 			continue
 		}
-		out = without(out, v.Name)
+		out = slices.DeleteFunc(out, func(o string) bool { return strings.HasPrefix(o, v.Name+"=") })
 		out = append(out, text)
 	}
 	return append(out, ours...)
@@ -60,12 +61,7 @@ func Environ(environ []string, root string, settings []string) []string {
 }
 
 func starts(v string, with []string) bool {
-	for _, w := range with {
-		if strings.HasPrefix(v, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(v, w) })
 }
 
 func sets(environ []string, name string) bool { return starts(name+"=", names(environ)) }
@@ -76,14 +72,4 @@ func names(environ []string) (all []string) {
 		all = append(all, name+"=")
 	}
 	return all
-}
-
-func without(environ []string, name string) []string {
-	out := environ[:0]
-	for _, v := range environ {
-		if !strings.HasPrefix(v, name+"=") {
-			out = append(out, v)
-		}
-	}
-	return out
 }

@@ -42,14 +42,6 @@ type Options struct {
 	// when nobody else wants the processor.
 	NormalPriority bool
 
-	// Battery says whether the machine runs on battery; nil: Linux is asked.
-	// Then nothing is built.
-	Battery func() bool
-
-	// Crowded says why nothing is to be built beside the processes that run already,
-	// "" if it may be; nil: the function of that name is asked.
-	Crowded func() string
-
 	// Refill, which may be nil, is asked for more where there is no job: it adds one, or
 	// says that it has none. It is called at the priority of builds.
 	Refill func(context.Context) bool
@@ -82,12 +74,6 @@ func (o *Options) fill() {
 	}
 	if o.Budget == 0 {
 		o.Budget = time.Hour
-	}
-	if o.Battery == nil {
-		o.Battery = OnBattery
-	}
-	if o.Crowded == nil {
-		o.Crowded = Crowded
 	}
 	if o.Recorder == nil {
 		o.Recorder = stats.Noop{}

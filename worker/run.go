@@ -22,7 +22,7 @@ const (
 	maxFailed = 2
 
 	// maxBegun is how often a job may be begun before it is dropped: by workers
-	// that were killed, be it by what it needed, and where there was no room.
+	// that were killed, be it by what it needed, and where memory was short.
 	maxBegun = 20
 
 	// missingFor is for how long a machine that has not what a job needs, its device
@@ -78,19 +78,17 @@ const clockStep = 20 * time.Millisecond
 
 // Why a worker ends.
 const (
-	endIdle    = "nothing to do"
-	endBattery = "on battery"
-	endAsked   = "asked to"
-	endBudget  = "its budget of processor time is spent"
-	endGone    = "its cache was removed"
+	endIdle   = "nothing to do"
+	endAsked  = "asked to"
+	endBudget = "its budget of processor time is spent"
+	endGone   = "its cache was removed"
 )
 
 type worker struct {
 	o      Options
 	ctx    context.Context
-	dir    string // in which builders work
-	ground ground // the same
-	host   string // this machine, as far as jobs are concerned
+	dir    *os.Root // in which builders work
+	host   string   // this machine, as far as jobs are concerned
 	status Status
 	tried  map[string]bool // jobs that this worker leaves alone
 	since  time.Time       // since when it has had nothing to do
@@ -98,20 +96,20 @@ type worker struct {
 }
 
 func (w *worker) run() error {
-	var err error
-	if w.dir, err = w.o.Store.WorkDir(w.ctx); err != nil {
+	path, err := w.o.Store.WorkDir(w.ctx)
+	if err != nil {
 		return err
 	}
-	if w.ground, err = stand(w.dir); err != nil {
+	if w.dir, err = os.OpenRoot(path); err != nil {
 		return err
 	}
-	defer w.ground.leave()
-	// It fails where the cache was removed, and the ground is that of another at its path.
+	defer w.dir.Close()
+	// It fails where the cache was removed, and the directory is that of another at its path.
 	if _, err = w.o.Store.WorkDir(w.ctx); err != nil {
 		return err
 	}
-	w.ground.clear() // of what builders left, of workers that were killed too
-	defer w.ground.clear()
+	empty(w.dir) // of what builders left, of workers that were killed too
+	defer empty(w.dir)
 	if w.status.Started.IsZero() {
 		w.host, _ = os.Hostname()
 		last := w.last()
@@ -134,13 +132,13 @@ func (w *worker) run() error {
 		}
 		e, soon, err := w.next()
 		switch {
-		case err != nil && w.ground.gone():
+		case err != nil && moved(w.dir):
 			continue // end says so
 		case err != nil:
 			w.status.End = err.Error()
 			return err
 		case e != nil:
-			if w.status.End = w.o.Crowded(); w.status.End != "" {
+			if w.status.End = full(w.dir.Name()); w.status.End != "" && !moved(w.dir) {
 				return nil
 			}
 			w.one(e)
@@ -165,12 +163,10 @@ func (w *worker) run() error {
 // end says why the worker must end, "" if it need not.
 func (w *worker) end() string {
 	switch {
-	case w.ground.gone():
+	case moved(w.dir):
 		return endGone
 	case w.asked():
 		return endAsked
-	case w.o.Battery():
-		return endBattery
 	case w.status.CPU > w.o.Budget:
 		return endBudget
 	}
@@ -235,6 +231,8 @@ const (
 	stateFailed  = "failed" // and it is tried again
 	stateRefused = "refused"
 	stateVoid    = "void" // there is nothing to do any more
+
+	stateElsewhere = "elsewhere" // and it stays
 )
 
 // one does a job, or decides that it will not be done.
@@ -246,6 +244,11 @@ func (w *worker) one(e *spool.Entry) {
 	case errors.Is(err, spool.ErrInvalid):
 		w.remove(e)
 		w.refused(e, begin, err.Error())
+		return
+	case errors.Is(err, spool.ErrVersion): // its own worker does it, or gc removes it
+		w.status.Kept++
+		w.ended(e, begin, stateElsewhere, err.Error())
+		w.leave(e)
 		return
 	case err != nil: // it went, or cannot be read now
 		w.leave(e)
@@ -276,7 +279,7 @@ func (w *worker) one(e *spool.Entry) {
 	w.status.Building, w.status.Since = "", time.Time{}
 	w.status.CPU += r.cpu
 	switch {
-	case r.interrupted, w.ground.gone():
+	case r.interrupted, moved(w.dir):
 		return // the job stays as it is; that of a cache that was removed went with it
 	case r.crash != "":
 		tries.Failed++
@@ -304,9 +307,13 @@ func (w *worker) one(e *spool.Entry) {
 		w.status.Done++
 		w.o.Recorder.Add(stats.JobsDone, 1)
 		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
-	case r.outcome.State == "elsewhere":
+	case r.outcome.State == stateElsewhere:
 		if r.outcome.Missing {
 			tries.Missing(w.host, begin)
+			_ = spool.WriteTries(ctx, s, e, tries)
+		}
+		if r.full {
+			tries.Begun--
 			_ = spool.WriteTries(ctx, s, e, tries)
 		}
 		w.status.Kept++

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -89,12 +88,6 @@ func (s *Starter) StartNow() error {
 }
 
 func (s *Starter) start() error {
-	if OnBattery() {
-		return errors.New(endBattery)
-	}
-	if reason := Crowded(); reason != "" {
-		return errors.New(reason)
-	}
 	if s.o.Store.HasWorker() {
 		return nil
 	}

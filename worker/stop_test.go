@@ -23,7 +23,7 @@ func TestStopAtOnce(t *testing.T) {
 		var kept atomic.Int32
 		go func() {
 			st, err := Run(t.Context(), Options{
-				Store: s, Command: []string{"/nonexistent"}, Idle: time.Minute, Battery: func() bool { return false },
+				Store: s, Command: []string{"/nonexistent"}, Idle: time.Minute,
 				Keep: func(*disk.Store) { time.Sleep(time.Millisecond); kept.Add(1) },
 			})
 			if err != nil {
@@ -34,7 +34,7 @@ func TestStopAtOnce(t *testing.T) {
 		for !s.HasWorker() {
 			time.Sleep(100 * time.Microsecond)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		if _, err := Stop(ctx, s); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,45 +17,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestOnBattery(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		supplies []string // type, status or online, scope
-		want     bool
-	}{
-		"nothing":                  {nil, false},
-		"mains":                    {[]string{"Mains/1/"}, false},
-		"a battery":                {[]string{"Battery/Discharging/System"}, true},
-		"full, mains gone":         {[]string{"Battery/Discharging/", "Mains/0/"}, true},
-		"mains and a battery":      {[]string{"Battery/Charging/", "Mains/1/"}, false},
-		"mains too weak":           {[]string{"Battery/Discharging/", "Mains/1/"}, false},
-		"by USB":                   {[]string{"Battery/Discharging/", "USB/1/"}, false},
-		"a mouse":                  {[]string{"Battery/Discharging/Device", "Mains/0/"}, false},
-		"a mouse, and no battery":  {[]string{"Battery/Discharging/Device"}, false},
-		"two, of which one is low": {[]string{"Battery/Full/", "Battery/Discharging/"}, true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			for i, s := range tt.supplies {
-				f := strings.Split(s, "/")
-				at := filepath.Join(dir, string(rune('A'+i)))
-				must(t, os.Mkdir(at, 0o700))
-				for name, value := range map[string]string{"type": f[0], "status": f[1], "online": f[1], "scope": f[2]} {
-					must(t, os.WriteFile(filepath.Join(at, name), []byte(value+"\n"), 0o600))
-				}
-			}
-			if got := onBattery(dir); got != tt.want {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
-		})
-	}
-	if onBattery(filepath.Join(t.TempDir(), "none")) {
-		t.Error("without a directory of supplies")
 	}
 }
 

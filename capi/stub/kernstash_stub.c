@@ -9,7 +9,7 @@
  *   - of programs with rights beyond their user's (set-user-id and the like);
  *   - where the limit of the address space (RLIMIT_AS) leaves less than
  *     KERNSTASH_ADDRESS_SPACE: the Go runtime in it would end the process;
- *   - where KERNSTASH_DISABLE is 1.
+ *   - where KERNSTASH_DISABLE is 1, true, yes or on.
  * kernstash_detail says which. A process that forks before its first call can use
  * the library in its children.
  *
@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -128,17 +129,29 @@ static int has_room(void)
 	return pages > 0 && limit.rlim_cur >= used && limit.rlim_cur - used >= KERNSTASH_ADDRESS_SPACE;
 }
 
+/* Says whether KERNSTASH_DISABLE is one of the words that mean it. The library tells of
+ * one that makes no sense. */
+static int switched_off(void)
+{
+	static const char *const words[] = {"1", "true", "yes", "on"};
+	const char *off = getenv("KERNSTASH_DISABLE");
+
+	for (size_t i = 0; off != NULL && i < sizeof words / sizeof *words; i++)
+		if (strcasecmp(off, words[i]) == 0)
+			return 1;
+	return 0;
+}
+
 static void load(void)
 {
-	const char *off = getenv("KERNSTASH_DISABLE");
 	void *handle;
 
 	if (getauxval(AT_SECURE) != 0) {
 		strcpy(reason, "the program has rights beyond its user's");
 		return;
 	}
-	if (off != NULL && strcmp(off, "1") == 0) {
-		strcpy(reason, "KERNSTASH_DISABLE is 1");
+	if (switched_off()) {
+		strcpy(reason, "KERNSTASH_DISABLE switches the cache off");
 		return;
 	}
 	if (!has_room()) {

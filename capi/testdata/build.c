@@ -67,7 +67,8 @@ void threads(void)
 	CHECK(origin(l) == KERNSTASH_FROM_MEMORY);
 	OK(kernstash_flush(cache, 10000));
 	OK(kernstash_stats(cache, &s));
-	CHECK(s.builds == 1 && s.stored == 1 && s.memory_hits == 1 && s.memory_waits == thread_count - 1);
+	/* A thread that came when it was built already has not waited. */
+	CHECK(s.builds == 1 && s.stored == 1 && s.memory_hits >= 1 && s.memory_hits + s.memory_waits == thread_count);
 	CHECK(s.build_time >= 200 * 1000000ll);
 	kernstash_device_close(device);
 	OK(kernstash_close(cache));

@@ -14,5 +14,7 @@ part refuses, panics, bad_setting, late_setting, disabled;
 part threads, process, nests, failures, alone, cancel, leaks;
 /* host.c */
 part forks, secure, crash, pipes, writes, main_ends, signals, handlers, small_stacks, own_stacks, costs;
+/* faults.c */
+part many;
 
 #endif

@@ -62,7 +62,6 @@ int main(int argc, char **argv)
 	errno = 0;
 	rc = waitpid(-1, NULL, WNOHANG | __WALL);
 	printf("all %d %s\n", rc, errno == ECHILD ? "ECHILD" : strerror(errno));
-	printf("path %s\n", ks_own_path());
 	free(ballast);
 	return 0;
 }

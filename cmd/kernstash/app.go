@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -82,7 +83,16 @@ func (a *app) run(args []string) int {
 // command that does not exist.
 func isCobraUsage(err error) bool { return strings.HasPrefix(err.Error(), "unknown command ") }
 
+// noCommand refuses what is no command.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
 func (a *app) command() *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "kernstash",
 		Short: "One cache for everything that a GPU runtime compiles at run time",
@@ -95,17 +105,28 @@ EXIT STATUS
   2  the command line makes no sense`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return a.writeVersion()
+			}
+			return cmd.Help()
+		},
 
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := launch.CheckFlags(cmd.Flags()); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON, for machines")
 	flags.StringVar(&a.dir, "dir", "", "root of the cache (setting dir)")
 	flags.StringVar(&a.config, "config", "", "settings file to read instead of the user's")
 	flags.StringArrayVar(&a.set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(unknownFlag)
+	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.AddCommand(
 		a.runCommand(), a.envCommand(), a.enableCommand(), a.disableCommand(),
 		a.demoCommand(), a.demoChildCommand(), a.buildCommand(), a.buildPartCommand(),
@@ -120,7 +141,7 @@ EXIT STATUS
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() { // completion, which says what shells there are
-			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Args, cmd.RunE = noCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			cmd.Example = "  kernstash completion bash > /etc/bash_completion.d/kernstash"
 			cmd.Long = strings.TrimSpace(cmd.Long) + "\n\nEXIT STATUS\n  0  written\n  2  there is no such shell"
 		}
@@ -130,7 +151,7 @@ EXIT STATUS
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {
-					return &usageError{err}
+					return &usageError{takesNone(cmd, args, err)}
 				}
 				return nil
 			}
@@ -149,24 +170,15 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
+				if meant := meantCommand(cmd.Root(), args[0]); meant != "" && len(args) == 1 {
+					return usagef("help: there is no command %q; is it %q?", args[0], meant)
+				}
 				return usagef("help: there is no command %q", strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
 	}
-}
-
-// refuseEmpty wants a text for flags that, when empty, would silently mean what
-// they mean when they are not there: clear --dir "$UNSET" must not clear the
-// user's cache.
-func refuseEmpty(cmd *cobra.Command) error {
-	for _, name := range []string{"dir", "config", "max-size", "max-age"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return usagef("--%s: the value is empty", name)
-		}
-	}
-	return nil
 }
 
 // flagTexts returns what the command line says about settings.

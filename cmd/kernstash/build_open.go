@@ -5,7 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/opencl"
 )
 
@@ -38,44 +40,33 @@ func findLevelZero(o buildOptions) (builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	titles := make([]string, len(devices))
-	for i, d := range devices {
-		titles[i] = d.Name
-	}
-	i, err := chooseDevice(titles, o.device)
+	d, err := pickDevice(devices, func(d *levelzero.Device) string { return d.Name }, o.device)
 	if err != nil {
 		return nil, err
 	}
-	return openLevelZeroBuilder(o, devices[i])
+	return openLevelZeroBuilder(o, d)
 }
 
 // findSPIRV opens what SPIR-V can be built for: a device of Level Zero, else one of
 // OpenCL that takes it.
 func findSPIRV(o buildOptions) (builder, string, error) {
-	b, levelzero := findLevelZero(o)
-	if levelzero == nil {
+	b, without := findLevelZero(o)
+	if without == nil {
 		return b, buildLevelZero, nil
 	}
 	all, err := allDevices()
 	if err == nil {
-		var devices []*opencl.Device
-		var titles []string
-		for _, d := range all {
-			if d.ILVersion != "" {
-				devices, titles = append(devices, d), append(titles, deviceTitle(d))
-			}
-		}
-		i := 0
-		if len(devices) == 0 {
+		all = slices.DeleteFunc(all, func(d *opencl.Device) bool { return d.ILVersion == "" })
+		var d *opencl.Device
+		if len(all) == 0 {
 			err = errors.New("no OpenCL device here takes SPIR-V")
-		} else if i, err = chooseDevice(titles, o.device); err == nil {
-			b, err := openOpenCLBuilder(o, devices[i])
+		} else if d, err = pickDevice(all, deviceTitle, o.device); err == nil {
+			b, err := openOpenCLBuilder(o, d)
 			return b, buildOpenCL, err
 		}
 	}
-	var usage *usageError
-	if errors.As(err, &usage) {
+	if isUsage(err) {
 		return nil, buildOpenCL, err
 	}
-	return nil, buildSPIRV, fmt.Errorf("no device for SPIR-V: %w; or: %w", levelzero, err)
+	return nil, buildSPIRV, fmt.Errorf("no device for SPIR-V: %w; or: %w", without, err)
 }

@@ -83,7 +83,7 @@ func (b *rtcBuilder) build(ctx context.Context, t buildTask, r *buildResult) err
 		return nil
 	}
 	got, err := throughCache(b.of.cache, func(cache *kernstash.Cache, got *built) error {
-		x, err := rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context(rtc.NameDir(q.Name))
+		x, err := rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context(rtc.SearchDir(q))
 		if err != nil {
 			return err
 		}

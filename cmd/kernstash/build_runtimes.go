@@ -73,6 +73,40 @@ func buildTasks(files []string, o buildOptions) ([]buildTask, error) {
 	return tasks, nil
 }
 
+// checkUsed refuses flags that say nothing about any file: who gives them takes the file
+// for another kind. A process of our own has a part of the files, and all flags.
+func (o buildOptions) checkUsed(tasks []buildTask) error {
+	if o.report != "" {
+		return nil
+	}
+	is := func(runtimes ...string) bool {
+		return slices.ContainsFunc(tasks, func(t buildTask) bool { return slices.Contains(runtimes, t.runtime) })
+	}
+	for _, arch := range o.archs {
+		if runtime := archRuntime(arch); !is(runtime) {
+			return usagef("--arch %s: no file is for %s; OpenCL C and SPIR-V are built for a device (--device)", arch, runtime)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+		used  bool
+		want  string
+	}{
+		{"name-expression", len(o.expressions) > 0, is(buildNVRTC, buildHIPRTC), "CUDA C++ or HIP C++"},
+		{"program-name", o.programName != nil, is(buildNVRTC, buildHIPRTC), "CUDA C++ or HIP C++"},
+		{"device", o.device != "", is(buildOpenCL, buildLevelZero, buildSPIRV), "a device; --arch says for what CUDA C++ and HIP C++ are built"},
+		{"local-size", len(o.localSizes) > 0, is(buildOpenCL, buildLevelZero, buildSPIRV), "a driver that makes code for local sizes"},
+		{"no-options", o.noOptions, is(buildOpenCL, buildLevelZero, buildSPIRV), "a driver that tells no options from empty ones"},
+		{"runtime " + o.runtime, o.runtime != "", is(o.runtime), "it, as their names say"},
+	} {
+		if f.given && !f.used {
+			return usagef("--%s: no file is for %s", f.name, f.want)
+		}
+	}
+	return nil
+}
+
 // archRuntime returns the runtime that an architecture is one of.
 func archRuntime(arch string) string {
 	switch {
@@ -102,8 +136,7 @@ func openBuilders(tasks []buildTask, o buildOptions) (builders []builder, err er
 			if b.err == nil {
 				builders = append(builders, b.builder)
 			}
-			var usage *usageError
-			if errors.As(b.err, &usage) {
+			if isUsage(b.err) {
 				return builders, b.err
 			}
 		}

@@ -51,6 +51,42 @@ func TestRuntimeOf(t *testing.T) {
 	}
 }
 
+// TestUnusedFlags: a flag that says nothing about any file is a mistake.
+func TestUnusedFlags(t *testing.T) {
+	t.Parallel()
+	name := ""
+	for _, tt := range []struct {
+		name    string
+		files   []string
+		o       buildOptions
+		refused bool
+	}{
+		{"arch, OpenCL C", []string{"a.cl"}, buildOptions{archs: []string{"sm_90"}}, true},
+		{"arch, SPIR-V", []string{"a.spv"}, buildOptions{archs: []string{"gfx90a"}}, true},
+		{"arch of another compiler", []string{"a.cu"}, buildOptions{archs: []string{"gfx90a"}}, true},
+		{"arch, mixed", []string{"a.cl", "b.cu"}, buildOptions{archs: []string{"sm_90"}}, false},
+		{"expressions, OpenCL C", []string{"a.cl"}, buildOptions{expressions: []string{"f"}}, true},
+		{"program's name, OpenCL C", []string{"a.cl"}, buildOptions{programName: &name}, true},
+		{"program's name", []string{"a.hip"}, buildOptions{programName: &name}, false},
+		{"device, CUDA", []string{"a.cu"}, buildOptions{device: "0"}, true},
+		{"device, SPIR-V", []string{"a.spv"}, buildOptions{device: "0"}, false},
+		{"local size, CUDA", []string{"a.cu"}, buildOptions{localSizes: [][3]int{{1, 1, 1}}}, true},
+		{"no options, CUDA", []string{"a.cu"}, buildOptions{noOptions: true}, true},
+		{"no options", []string{"a.cl"}, buildOptions{noOptions: true}, false},
+		{"runtime of no file", []string{"a.cl"}, buildOptions{runtime: "nvrtc"}, true},
+		{"runtime", []string{"a.cl", "b.cpp"}, buildOptions{runtime: "nvrtc"}, false},
+		{"a part of the files", []string{"a.cl"}, buildOptions{archs: []string{"sm_90"}, report: "/x"}, false},
+	} {
+		tasks, err := buildTasks(tt.files, tt.o)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if err := tt.o.checkUsed(tasks); isUsage(err) != tt.refused {
+			t.Errorf("%s: %v, refused: want %v", tt.name, err, tt.refused)
+		}
+	}
+}
+
 // TestBuildArgs: a process of our own gets the flags that we got.
 func TestBuildArgs(t *testing.T) {
 	t.Parallel()

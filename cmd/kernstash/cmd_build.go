@@ -65,6 +65,9 @@ EXIT STATUS
   kernstash build --runtime levelzero --options "-ze-opt-level=2" scale.spv`,
 		Args: atLeast(1, "build: which files?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Contains(args, "") {
+				return usagef("build: the name of a file is empty")
+			}
 			for _, s := range localSizes {
 				size, err := parseLocalSize(s)
 				if err != nil {
@@ -191,7 +194,7 @@ func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkWords(tasks); err != nil {
+	if err := errors.Join(o.checkWords(tasks), o.checkUsed(tasks)); err != nil {
 		return err
 	}
 	if o.noOptions && o.compileOptions() != "" {
@@ -209,13 +212,13 @@ func (a *app) build(ctx context.Context, files []string, o buildOptions) error {
 	case !s.Persistent:
 		return fmt.Errorf("build: persistent=0 (%v) switches the disk tier off; unset it", s.Origin("persistent"))
 	case s.Dir == "":
-		return errors.New("build: there is no cache directory: set KERNSTASH_DIR, or give --dir")
+		return fmt.Errorf("build: %w", errNoDirectory)
 	}
 	flags, err := a.flagTexts()
 	if err != nil {
 		return err
 	}
-	o.cache = kernstash.Options{ConfigFile: a.config, Flags: flags}
+	o.cache = kernstash.Options{ConfigFile: a.config, Flags: flags, Ahead: true}
 	o.disk, o.layers = diskOptions(s), s.Layers
 	p := a.newProgress()
 	var report buildReport

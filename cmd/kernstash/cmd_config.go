@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/internal/settings"
@@ -16,7 +18,8 @@ func (a *app) configCommand() *cobra.Command {
 A setting comes from the last of these that has it: its default, the settings
 file ($XDG_CONFIG_HOME/kernstash/config.json, else ~/.config/kernstash/config.json),
 the program that uses the library, the environment (KERNSTASH_…), a flag.
-KERNSTASH_DISABLE=1 in the environment stands above all.
+KERNSTASH_DISABLE=1 in the environment stands above all. A switch takes 1, true, yes or
+on, and 0, false, no or off.
 
 The settings file is a JSON object of names and values:
   {"max-size": "10GiB", "eviction": "lru", "layers": ["/opt/kernels"]}
@@ -54,21 +57,33 @@ func (a *app) showConfig(explain bool) error {
 		}
 		return a.writeJSON(report)
 	}
-	head := []string{"SETTING", "VALUE", "ORIGIN"}
-	if explain {
-		head = append(head, "MEANING", "ACCEPTS")
-	}
-	t := newTable(head...)
+	t := newTable("SETTING", "VALUE", "ORIGIN")
 	for _, item := range s.All() {
 		value := printable(item.Value, false)
 		if value == "" {
 			value = "–"
 		}
-		row := []string{item.Variable, value, item.Origin.String()}
 		if explain {
-			row = append(row, item.Description, item.Accepts)
+			a.explain(item, value)
+			continue
 		}
-		t.add(row...)
+		t.add(item.Variable, value, item.Origin.String())
+	}
+	if explain {
+		return nil
 	}
 	return t.write(a.out)
+}
+
+// explain prints all of a setting.
+func (a *app) explain(item settings.Item, value string) {
+	t := a.terminal()
+	line := func(name, text string) {
+		const indent = 14
+		a.printf("%s", wrapBehind(fmt.Sprintf("    %-*s", indent-4, name), printable(text, false), indent, t.width))
+	}
+	a.printf("%s\n", t.paint(bold, fmt.Sprintf("%s (%s)", item.Variable, item.Name)))
+	line("value", fmt.Sprintf("%s, %v", value, item.Origin))
+	line("meaning", item.Description)
+	line("accepts", item.Accepts)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernstash/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/internal/settings"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -21,32 +22,25 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Compile real kernels in one process and start warm in the next",
-		Long: `Build and run a handful of different kernels, and check the numbers that they
-compute, in processes of their own:
+		Long: `Build and run six kernels, and check the numbers that they compute, in processes
+of their own:
 
   cold    kernstash and the driver's own cache are both empty: it compiles
-  driver  without kernstash, the driver's own cache filled by another process
+  driver  kernstash off, the driver's own cache filled by another process
   disk    with kernstash filled by the cold process, the driver's cache EMPTY
   memory  the same program asked for again in that process
 
 The time of each is from the start of the build to the first result on the
-host. The cold process starts the compiler with another kernel first, so that
-what a compiler needs once in a process is not counted for any of ours; the
-others are not helped like that. Driver and disk are medians over several
-processes (--runs), taken in turn.
+host; driver and disk are medians over several processes (--runs).
 
 Then, with OpenCL, where the libraries of 'kernstash run' are there, applications that know
 nothing of kernstash: the example of the sources, which 'make demo' compiles, and
 clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
 cold and warm. With --app another command is measured so, and nothing else.
 
-The kernels are in OpenCL C, in CUDA C++ for NVRTC, and in SPIR-V for Level Zero:
---runtime says which. Without it OpenCL is taken if it has a device, else the first
-runtime that has one; the report names it. For CUDA "driver" is called "alone":
-NVRTC has no cache of its own for what it makes.
-
-The cache of the demonstration is a directory of its own, which is removed in
-the end unless --keep is given. Settings files and KERNSTASH_ variables have no
+Without --runtime OpenCL is taken if it has a device, else the first runtime that
+has one. The cache of the demonstration is a directory of its own, which is removed
+in the end unless --keep is given. Settings files and KERNSTASH_ variables have no
 part in it.
 
 EXIT STATUS
@@ -73,8 +67,8 @@ EXIT STATUS
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.runtime, "runtime", "", "runtime: "+strings.Join(demoRuntimeNames(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(demoRuntimeNames(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.runtime, "runtime", "", "runtime: "+strings.Join(machineNames, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(machineNames, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&o.device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.runs, "runs", o.runs, "processes that each warm time is the median of")
 	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
@@ -82,20 +76,27 @@ EXIT STATUS
 	return cmd
 }
 
+// demoOptions are what the demonstration needs.
+type demoOptions struct {
+	runtime  string // "": the first that has a device
+	device   string
+	apps     [][]string // nil: those that are here
+	runs     int
+	work     string
+	progress *progress
+}
+
 func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
+	if err := checkRuntime(o.runtime); err != nil {
+		return err
+	}
 	switch {
 	case o.runs < 1:
 		return usagef("--runs %d: want 1 or more", o.runs)
 	case !hasRuntimes:
 		return errNoRuntimes
-	case o.runtime != "":
-		if _, err := findDemoRuntime(o.runtime); err != nil {
-			return err
-		}
-	}
-	switch {
-	case os.Getenv("KERNSTASH_DISABLE") == "1":
-		return errors.New("demo: KERNSTASH_DISABLE=1 switches the cache off, so there is nothing to show; unset it")
+	case settings.SwitchedOff(os.Getenv("KERNSTASH_DISABLE")):
+		return errors.New("demo: KERNSTASH_DISABLE switches the cache off, so there is nothing to show; unset it")
 	}
 	if o.work, err = os.MkdirTemp("", "kernstash-demo-"); err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -124,7 +125,7 @@ func (a *app) demo(ctx context.Context, o demoOptions, keep bool) (err error) {
 
 // all measures programs and applications; of the latter alone those that are
 // named, where any are.
-func (o demoOptions) all(ctx context.Context) (report *demoReport, err error) {
+func (o *demoOptions) all(ctx context.Context) (report *demoReport, err error) {
 	apps := o.apps
 	if apps == nil {
 		if report, err = o.measure(ctx); err != nil {
@@ -155,27 +156,20 @@ var errNoRuntimes = errors.New("this kernstash was built without runtimes (-tags
 
 // demoChildCommand is how the demonstration runs itself in a fresh process.
 func (a *app) demoChildCommand() *cobra.Command {
-	var c demoChild
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:    "demo-child",
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := c.run(cmd.Context(), demo.All())
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var c demoChild
+			if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+				return err
+			}
+			report, err := c.run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return answerTo(c.report, report)
+			return answerTo(c.Report, report)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&c.runtime, "runtime", "", "")
-	flags.StringVar(&c.device, "device", "", "")
-	flags.StringVar(&c.report, "report", "", "")
-	flags.StringVar(&c.root, "root", "", "")
-	flags.StringVar(&c.config, "settings", "", "")
-	flags.BoolVar(&c.stash, "stash", false, "")
-	flags.BoolVar(&c.warmUp, "warm-up", false, "")
-	flags.IntVar(&c.memory, "memory", 0, "")
-	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -13,14 +14,14 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor [-- COMMAND [ARG...]]",
 		Short: "Find out whether caching works here, and why not",
 		Long: `Look at everything that caching needs: the settings, the root with its owner,
-permissions and file system, the read-only layers, what limits a worker (battery,
-control groups), what brings the cache into unchanged applications here, and each
-runtime with its platforms, devices, drivers, their own caches, and compiler
-libraries.
+permissions and file system, the read-only layers, what brings the cache into
+unchanged applications here, and each runtime with its platforms, devices, drivers,
+their own caches, and compiler libraries.
 
-It does not only look. It stores an entry in the root, reads it again, and
-removes it; and for each device it compiles a small program, stores it in a
-directory of its own, and starts it from there.
+The first line says whether caching works. It does not only look. It stores an entry
+in the root, reads it again, and removes it (where there is no root yet, in a
+temporary directory where it would be made); and for each device it compiles a
+small program, stores it in a directory of its own, and starts it from there.
 
 With a command it runs that, without the cache, and names the run-time compilers
 that it and all that it starts really load: those that 'kernstash run' serves, and
@@ -30,7 +31,7 @@ goes to standard error.
 
 EXIT STATUS
   0  caching works; the command was run
-  1  something is wrong; the report says what, and what to do`,
+  1  something is wrong, or there is no device; the report says what, and what to do`,
 		Example: `  kernstash doctor
   kernstash doctor --quick
   kernstash doctor --dir /mnt/shared/stash --json
@@ -74,7 +75,10 @@ type finding struct {
 // doctorReport is what `doctor --json` writes.
 type doctorReport struct {
 	OK       bool      `json:"ok"`
+	Verdict  string    `json:"verdict"` // in one line
 	Findings []finding `json:"findings"`
+
+	devices bool // there is one
 }
 
 func (r *doctorReport) add(subject string, v verdict, advice, format string, args ...any) {
@@ -91,7 +95,6 @@ func (a *app) doctor(ctx context.Context, quick bool) error {
 		r.checkSettings(s)
 		r.checkRoot(ctx, s)
 		r.checkLayers(ctx, s)
-		r.checkWorkerRoom(s)
 	}
 	r.checkEntry()
 	p := a.newProgress()
@@ -100,10 +103,11 @@ func (a *app) doctor(ctx context.Context, quick bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // what was found of late may come of that
 	}
+	r.Verdict = r.inOneLine()
 	if a.json {
 		err = a.writeJSON(r)
 	} else {
-		err = a.writeFindings(r)
+		a.writeFindings(r)
 	}
 	if err == nil && !r.OK {
 		return errFound
@@ -111,8 +115,37 @@ func (a *app) doctor(ctx context.Context, quick bool) error {
 	return err
 }
 
-func (a *app) writeFindings(r *doctorReport) error {
+// inOneLine says whether caching works, and what is to be done first.
+func (r *doctorReport) inOneLine() string {
+	var wrong, warnings []finding
+	for _, f := range r.Findings {
+		switch f.Verdict {
+		case verdictFail:
+			wrong = append(wrong, f)
+		case verdictWarn:
+			warnings = append(warnings, f)
+		}
+	}
+	switch {
+	case len(wrong) == 1:
+		return fmt.Sprintf("caching does not work: %s", wrong[0].Subject)
+	case len(wrong) > 1:
+		return fmt.Sprintf("caching does not work: %s, and %d more", wrong[0].Subject, len(wrong)-1)
+	case !r.OK:
+		return "caching does not work"
+	case len(warnings) > 0:
+		return fmt.Sprintf("caching works, with %s: %s", plural(len(warnings), "warning"), warnings[0].Subject)
+	}
+	return "caching works"
+}
+
+func (a *app) writeFindings(r *doctorReport) {
 	t := a.terminal()
+	color := green
+	if !r.OK {
+		color = red
+	}
+	a.printf("%s\n\n", t.paint(color, printable(r.Verdict, false)))
 	colors := map[verdict]string{verdictOK: green, verdictInfo: "", verdictWarn: yellow, verdictFail: red}
 	subject := ""
 	for _, f := range r.Findings {
@@ -124,10 +157,10 @@ func (a *app) writeFindings(r *doctorReport) error {
 		if color := colors[f.Verdict]; color != "" {
 			mark = t.paint(color, mark)
 		}
-		a.printf("  %s %s\n", mark, printable(f.Text, false))
+		const indent = 11
+		a.printf("%s", wrapBehind("  "+mark+" ", printable(f.Text, false), indent, t.width))
 		if f.Advice != "" {
-			a.printf("           %s\n", printable(f.Advice, false))
+			a.printf("%s", wrapBehind(strings.Repeat(" ", indent), printable(f.Advice, false), indent, t.width))
 		}
 	}
-	return nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/launch"
-	"github.com/kernstash/kernstash/internal/supervise"
 )
 
 func (a *app) enableCommand() *cobra.Command {
@@ -66,7 +66,8 @@ are empty. What is in the cache stays.
 
 EXIT STATUS
   0  it is not there any more
-  1  it could not be removed, or is not of 'kernstash enable'
+  1  it could not be removed, or is not of 'kernstash enable'; or, with --app, the
+     session has the cache, and so the application
   2  a flag makes no sense`,
 		Example: `  kernstash disable
   kernstash disable --app darktable`,
@@ -80,21 +81,43 @@ EXIT STATUS
 				return err
 			}
 			removed, err := ownFile(path).remove()
-			switch {
-			case err != nil:
+			if err != nil {
 				return fmt.Errorf("disable: %w", err)
+			}
+			session := ""
+			if program != "" {
+				session = enabledSession()
+			}
+			switch {
 			case a.json:
-				return a.writeJSON(switchReport{Path: path, Changed: removed})
+				err = a.writeJSON(switchReport{Path: path, Enabled: session != "", Changed: removed})
 			case removed:
 				a.printf("removed %s\n", path)
 			default:
 				a.printf("there is no %s\n", path)
 			}
-			return nil
+			if err != nil || session == "" {
+				return err
+			}
+			fmt.Fprintf(a.err, "kernstash: %s has the cache all the same: it is on for the whole session (%s); "+
+				"'kernstash disable' switches that off, 'kernstash run --no-cache -- %[1]s' does without once\n", program, session)
+			return errFound
 		},
 	}
 	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
 	return cmd
+}
+
+// enabledSession returns the file that switches the cache on for the session, "" for none.
+func enabledSession() string {
+	path, err := sessionFile()
+	if err != nil {
+		return ""
+	}
+	if _, is, err := ownFile(path).read(); err != nil || !is {
+		return ""
+	}
+	return path
 }
 
 // sessionFile is where systemd reads variables of the user's session.
@@ -125,6 +148,12 @@ func (a *app) enableSession(cmd *cobra.Command, o *launch.Options) error {
 		return err
 	}
 	o.NoPreload = true // nothing is to be preloaded into every program
+	if o.Door == launch.DoorAuto {
+		o.Door = launch.DoorLayer
+		if loader := openclLoaderFile(); loader != "" && !launch.KnowsLayers(loader) {
+			o.Door = launch.DoorPreload
+		}
+	}
 	all, err := a.variables(cmd, o, nil)
 	if err != nil {
 		return err
@@ -142,6 +171,24 @@ func (a *app) enableSession(cmd *cobra.Command, o *launch.Options) error {
 		fmt.Fprintf(&b, "%s=%s\n", v.Name, value)
 	}
 	return a.writeOwn(path, "", b.String(), 0o644, "from the next login")
+}
+
+// openclLoaderFile returns the file of the OpenCL loader that programs find here, "" for none.
+func openclLoaderFile() string {
+	const soname = "libOpenCL.so.1"
+	if _, err := dl.Open(soname); err != nil { // it loads no driver
+		return ""
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(maps)) {
+		if at := strings.IndexByte(line, '/'); at >= 0 && strings.HasPrefix(filepath.Base(line), "libOpenCL.so") {
+			return strings.TrimSpace(line[at:])
+		}
+	}
+	return ""
 }
 
 // escapeEnvironmentD writes a value as environment.d(5) reads it.
@@ -209,7 +256,7 @@ func sameDir(a, b string) bool {
 // start itself for ever.
 func findOther(program string, dirs []string) (string, error) {
 	for {
-		found, err := supervise.Find(program, strings.Join(dirs, string(filepath.ListSeparator)))
+		found, err := launch.FindCommand(program, strings.Join(dirs, string(filepath.ListSeparator)))
 		if err != nil {
 			return "", err
 		}
@@ -244,7 +291,7 @@ func (a *app) runFlags(o *launch.Options) (string, error) {
 		}
 	}
 	if o.Door != launch.DoorAuto {
-		if _, err := (launch.Target{}).Door(o.Door); err != nil {
+		if err := launch.CheckDoor(o.Door); err != nil {
 			return "", &usageError{err}
 		}
 		b.WriteString(" --door " + o.Door)
@@ -266,6 +313,6 @@ func (a *app) writeOwn(path, before, text string, mode os.FileMode, note string)
 // switchReport is what `enable --json` and `disable --json` write.
 type switchReport struct {
 	Path    string `json:"path"`    // the file that switches it on
-	Enabled bool   `json:"enabled"` // it is there now
+	Enabled bool   `json:"enabled"` // it is there now; of an application: or that of the session is
 	Changed bool   `json:"changed"` // it was written, or removed
 }

@@ -21,7 +21,9 @@ type shell struct {
 }
 
 var shells = []shell{
-	{"sh", true, func(v launch.Variable) string { return "export " + v.Name + "=" + quoteShell(v.Value) }},
+	{"sh", true, exportShell},
+	{"bash", true, exportShell},
+	{"zsh", true, exportShell},
 	{"fish", true, func(v launch.Variable) string { return "set -gx " + v.Name + " " + quoteFish(v.Value) }},
 	{"systemd", false, func(v launch.Variable) string {
 		return "Environment=" + strconv.Quote(strings.ReplaceAll(v.Name+"="+v.Value, "%", "%%"))
@@ -33,6 +35,15 @@ var shells = []shell{
 		return "- name: " + v.Name + "\n  value: " + strconv.Quote(v.Value)
 	}},
 }
+
+// systemdCache gives a service a cache directory: one of the system has no HOME. For one of
+// a user it is the user's own.
+const systemdCache = `CacheDirectory=kernstash
+CacheDirectoryMode=0700
+Environment="KERNSTASH_DIR=%C/kernstash"
+`
+
+func exportShell(v launch.Variable) string { return "export " + v.Name + "=" + quoteShell(v.Value) }
 
 // quoteShell quotes a text for POSIX shells.
 func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
@@ -50,10 +61,11 @@ func (a *app) envCommand() *cobra.Command {
 		Long: `Print the variables that bring the cache into programs, for those who set them
 themselves:
 
-  sh, fish  commands for a shell; what its variables hold already is kept
-  systemd   lines for the [Service] section of a unit
-  docker    lines for a Dockerfile
-  k8s       entries for the env list of a container
+  sh, bash, zsh, fish  commands for a shell; what its variables hold already is kept
+  systemd              lines for the [Service] section of a unit, with a cache
+                       directory unless --dir names one
+  docker               lines for a Dockerfile
+  k8s                  entries for the env list of a container
 
 In containers the paths are those inside: put the libraries there, or give
 KERNSTASH_LIBDIR, and mount a cache directory.
@@ -70,7 +82,7 @@ EXIT STATUS
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			i := slices.IndexFunc(shells, func(s shell) bool { return s.name == name })
 			if i < 0 {
-				return usagef("--shell %s: want sh, fish, systemd, docker or k8s", name)
+				return usagef("--shell %s: want sh, bash, zsh, fish, systemd, docker or k8s", name)
 			}
 			var env []string
 			if shells[i].here {
@@ -86,10 +98,13 @@ EXIT STATUS
 			for _, v := range all {
 				a.printf("%s\n", shells[i].write(v))
 			}
+			if name == "systemd" && !o.NoCache && !slices.ContainsFunc(all, func(v launch.Variable) bool { return v.Name == "KERNSTASH_DIR" }) {
+				a.printf("%s", systemdCache)
+			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&name, "shell", "sh", "sh, fish, systemd, docker or k8s")
+	cmd.Flags().StringVar(&name, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
 	names := make([]string, len(shells))
 	for i, s := range shells {
 		names[i] = s.name
@@ -114,9 +129,7 @@ func (a *app) variables(cmd *cobra.Command, o *launch.Options, env []string) ([]
 	if o.NoCache {
 		return all, nil
 	}
-	// What a program finds that says nothing of its own.
-	door, err := launch.Look("/bin/sh", env).Door(o.Door)
-	if err != nil {
+	if err := launch.CheckDoor(o.Door); err != nil {
 		return nil, &usageError{err}
 	}
 	self, err := os.Executable()
@@ -134,7 +147,7 @@ func (a *app) variables(cmd *cobra.Command, o *launch.Options, env []string) ([]
 	if cannot != nil {
 		fmt.Fprintf(a.err, "kernstash: warning: %s\n", printable(cannot.Error(), false))
 	}
-	entry, err := launch.Variables(env, libraries, door)
+	entry, err := launch.Variables(env, libraries, o.Door)
 	return append(all, entry...), err
 }
 

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -93,11 +96,11 @@ func deviceText(d key.Device) string {
 
 // sortings are the orders of ls, what matters most first: what decides, as a
 // number or a text.
-var sortings = map[string]func(info store.Info) sortedRow{
-	"size": func(info store.Info) sortedRow { return sortedRow{number: -info.Size} },
-	"age":  func(info store.Info) sortedRow { return sortedRow{number: info.Accessed.UnixNano()} },
-	"cost": func(info store.Info) sortedRow { return sortedRow{number: -int64(info.Cost)} },
-	"name": func(info store.Info) sortedRow { return sortedRow{text: entryName(info)} },
+var sortings = map[string]func(info store.Info) (int64, string){
+	"size": func(info store.Info) (int64, string) { return -info.Size, "" },
+	"age":  func(info store.Info) (int64, string) { return info.Accessed.UnixNano(), "" },
+	"cost": func(info store.Info) (int64, string) { return -int64(info.Cost), "" },
+	"name": func(info store.Info) (int64, string) { return 0, entryName(info) },
 }
 
 // entryName is what people know a program by: its kernels.
@@ -107,7 +110,7 @@ func entryName(info store.Info) string {
 	}
 	names := make([]string, len(info.Kernels))
 	for i, name := range info.Kernels {
-		names[i] = demangle(name)
+		names[i] = kernelName(name)
 	}
 	return printable(human.Names(names), false)
 }
@@ -123,7 +126,7 @@ func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {
 	}
 	defer closeDisk(d, &err)
 
-	w := entryWriter{a: a, long: long, now: time.Now()}
+	w := entryWriter{a: a, long: long, now: time.Now(), width: a.terminal().lines}
 	if order != nil {
 		return a.lsSorted(ctx, d, &w, order)
 	}
@@ -143,23 +146,27 @@ func (a *app) ls(ctx context.Context, long bool, sort string) (err error) {
 }
 
 // lsSorted lists entries in an order. Nothing can be shown before all were found.
-func (a *app) lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(store.Info) sortedRow) error {
-	rows := newSortedRows()
+func (a *app) lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(store.Info) (int64, string)) error {
+	// A million keys are most of the memory: no garbage of the same size beside them.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	var rows sortedRows
 	defer rows.close()
 	p := a.newProgress()
-	progress := p.counting("listed", d.Status().Entries)
+	expected := d.Status().Entries
+	rows.keys = make([]rowKey, 0, max(0, min(expected, 1<<20)))
+	progress := p.counting("listed", expected)
 	defer p.done()
 	found := int64(0)
 	for info, err := range d.List(ctx) {
 		if err != nil {
 			return err
 		}
-		row := order(info)
-		row.place = info.Location
-		if row.row, err = w.row(info); err != nil {
-			return err
+		row, err := w.row(info)
+		if err == nil {
+			number, text := order(info)
+			err = rows.add(number, text, info.Location, row)
 		}
-		if err := rows.add(row); err != nil {
+		if err != nil {
 			return err
 		}
 		found++
@@ -178,6 +185,7 @@ type entryWriter struct {
 	a       *app
 	long    bool
 	now     time.Time
+	width   int // 0: any
 	buf     bytes.Buffer
 	n       int // rows that were made
 	size    int64
@@ -198,22 +206,51 @@ func (w *entryWriter) row(info store.Info) ([]byte, error) {
 	if info.Key.IsZero() {
 		short, cost = "–", "–"
 	}
-	printf("%-12s  %9s  %9s  %-14s  %s\n", short, humanSize(info.Size), cost,
-		humanAge(info.Accessed, w.now), entryName(info))
+	const indent = 14 // below the size
+	line := func(head, text string, indent int) {
+		if w.width == 0 {
+			printf("%s%s\n", head, text)
+			return
+		}
+		w.buf.WriteString(wrapBehind(head, text, indent, w.width))
+	}
+	blank := strings.Repeat(" ", indent)
+	head := fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, humanSize(info.Size), cost, humanAge(info.Accessed, w.now))
+	line(head, entryName(info), utf8.RuneCountInString(head))
 	if info.Bad != nil {
-		printf("              cannot hit: %s\n", printable(info.Bad.Error(), false))
+		line(blank, "cannot hit: "+printable(info.Bad.Error(), false), indent)
 	}
 	if w.long {
 		if name := deviceName(info); name != "" {
-			printf("              device   %s\n", printable(name, false))
+			line(blank+"device   ", printable(name, false), indent+9)
 		}
 		if !info.Created.IsZero() {
-			printf("              created  %s\n", info.Created.Local().Format(time.DateTime))
+			line(blank+"created  ", info.Created.Local().Format(time.DateTime), indent+9)
 		}
-		printf("              used     %s\n", info.Accessed.Local().Format(time.DateTime))
-		printf("              place    %s\n", info.Location)
+		line(blank+"used     ", info.Accessed.Local().Format(time.DateTime), indent+9)
+		place := info.Location
+		if w.width > 0 {
+			place = foldPath(place, w.width-indent-9)
+		}
+		line(blank+"place    ", place, indent+9)
 	}
 	return w.buf.Bytes(), nil
+}
+
+// foldPath puts a space behind some slashes, where a path may be wrapped.
+func foldPath(path string, width int) string {
+	var b strings.Builder
+	used := 0
+	for part := range strings.SplitAfterSeq(path, "/") {
+		n := utf8.RuneCountInString(part)
+		if used > 0 && used+n > width {
+			b.WriteByte(' ')
+			used = 0
+		}
+		b.WriteString(part)
+		used += n
+	}
+	return b.String()
 }
 
 // write writes a row. The first ones can be seen at once, the others in larger

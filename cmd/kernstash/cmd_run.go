@@ -21,15 +21,15 @@ the rest is compiled and kept. The command need not know of it.
 Signals, the terminal, file descriptors and the exit status are the command's, as
 if it had been started without us. In the end a short table on standard error says
 what was asked for, what was found, what was compiled and why, and the time that
-was saved; or why nothing was asked for. --quiet says nothing: then the command
-takes our process over.
+was saved; or why nothing was asked for. --report adds each program, --json makes it
+one JSON object, --report-file writes that into a file. --quiet says nothing: then,
+without --report-file, the command takes our process over.
 
-The layer gets into a program through the OpenCL loader (OPENCL_LAYERS). Where the
-loader that the command would find knows no layers, as the one that CUDA brings,
-it is preloaded (LD_PRELOAD). --door decides that by hand. For NVRTC, HIPRTC and
-Level Zero, which have no layers, and for OpenCL libraries that know none and that a
-program opens by itself, a small library is always preloaded; not with
---no-preload. 'kernstash doctor -- COMMAND' says what a command compiles with.
+The layer gets into a program through the OpenCL loader (OPENCL_LAYERS) and is
+preloaded (LD_PRELOAD), for loaders that know no layers, as the one that CUDA brings,
+and drivers without one; the first to come serves. --door leaves one of them out. For
+NVRTC, HIPRTC and Level Zero, which have no layers, and for OpenCL libraries that a
+program opens by itself, a small library is preloaded, too; not with --no-preload. 'kernstash doctor -- COMMAND' says what a command compiles with.
 
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
@@ -43,7 +43,7 @@ EXIT STATUS
 		Example: `  kernstash run -- clinfo
   kernstash run --report -- hashcat -b -m 0
   kernstash run -- python3 train.py
-  kernstash run --observe --json canary.json -- ./solver input.dat
+  kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -55,7 +55,7 @@ EXIT STATUS
 			if err := o.Check(cmd.Flags()); err != nil {
 				return &usageError{err}
 			}
-			o.Dir, o.Config, o.Set = a.dir, a.config, a.set
+			o.Dir, o.Config, o.Set, o.JSON = a.dir, a.config, a.set, a.json
 			status, err := launch.Run(&o, args)
 			if errors.Is(err, launch.ErrUsage) {
 				return &usageError{err}

@@ -371,7 +371,7 @@ func (a *app) writeKernel(line func(string, string, ...any), k store.Kernel, tel
 	for i, arg := range k.Args {
 		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
 	}
-	text := demangle(k.Name)
+	text := kernelName(k.Name)
 	if len(args) > 0 || tells {
 		text += "(" + strings.Join(args, ", ") + ")"
 	}

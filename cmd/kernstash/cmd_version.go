@@ -40,17 +40,21 @@ never served; 'kernstash gc' removes them.
 
 EXIT STATUS
   0  always`,
-		Example: "  kernstash version\n  kernstash version --json",
+		Example: "  kernstash version\n  kernstash --version\n  kernstash version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := version()
-			if a.json {
-				return a.writeJSON(v)
-			}
-			a.printf("%s\n", v)
-			return nil
+			return a.writeVersion()
 		},
 	}
+}
+
+func (a *app) writeVersion() error {
+	v := version()
+	if a.json {
+		return a.writeJSON(v)
+	}
+	a.printf("%s\n", v)
+	return nil
 }
 
 func (v versionReport) String() string {

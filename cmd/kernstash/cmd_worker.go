@@ -37,7 +37,7 @@ EXIT STATUS
 		Example: `  kernstash worker status
   kernstash worker wait
   kernstash worker run --once`,
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.workerStatusCommand(), a.workerWaitCommand(), a.workerStopCommand(), a.workerRunCommand(), a.workerBuildCommand())
@@ -46,7 +46,7 @@ EXIT STATUS
 		check := sub.Args
 		sub.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return &usageError{err}
+				return &usageError{takesNone(cmd, args, err)}
 			}
 			return nil
 		}
@@ -203,7 +203,7 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 
 func (a *app) workerRunCommand() *cobra.Command {
 	var o worker.Options
-	var quiet, onBattery, rebuild bool
+	var quiet, rebuild bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Be the worker",
@@ -229,9 +229,6 @@ EXIT STATUS
   kernstash worker run --once --rebuild --budget 10m`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if onBattery {
-				o.Battery = func() bool { return false }
-			}
 			for name, d := range map[string]time.Duration{"idle": o.Idle, "limit": o.Limit, "budget": o.Budget} {
 				if d < 0 {
 					return usagef("--%s %v: it is negative", name, d)
@@ -246,7 +243,6 @@ EXIT STATUS
 	flags.DurationVar(&o.Limit, "limit", 10*time.Minute, "a build that takes longer is ended")
 	flags.DurationVar(&o.Budget, "budget", time.Hour, "end when builds took so much processor time")
 	flags.BoolVar(&o.NormalPriority, "normal-priority", false, "build at the priority of this process")
-	flags.BoolVar(&onBattery, "on-battery", false, "build on battery too")
 	flags.BoolVar(&rebuild, "rebuild", false, "build anew what an earlier driver or compiler built")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing")
 	return cmd

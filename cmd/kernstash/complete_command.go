@@ -41,3 +41,8 @@ func completeDoor(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("door", cobra.FixedCompletions(
 		[]string{launch.DoorAuto, launch.DoorLayer, launch.DoorPreload}, cobra.ShellCompDirectiveNoFileComp))
 }
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}

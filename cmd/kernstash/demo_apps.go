@@ -45,34 +45,26 @@ func knownApps() (apps [][]string) {
 	return apps
 }
 
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-}
-
 // warmApps is how many warm runs a time is the median of.
 const warmApps = 3
 
-// measureApps runs each application alone and with the cache. A reason is why
-// none could be.
-func (o demoOptions) measureApps(ctx context.Context, apps [][]string) (all []demoApp, reason string, err error) {
+// measureApps runs each application alone and with the cache. A reason is why none
+// could be.
+func (o *demoOptions) measureApps(ctx context.Context, apps [][]string) (all []demoApp, reason string, err error) {
 	if len(apps) == 0 {
 		return nil, "", nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	if _, err := launch.Find(os.Environ(), self); err != nil {
-		return nil, err.Error(), nil
 	}
 	command, err := commandPath()
 	if err != nil {
 		return nil, "", err
 	}
+	if self, err := os.Executable(); err != nil {
+		return nil, "", err
+	} else if _, err := launch.Find(os.Environ(), self); err != nil {
+		return nil, err.Error(), nil
+	}
 	for i, args := range apps {
-		a := appRun{options: o, number: i, kernstash: command, args: args}
-		app, err := a.measure(ctx)
+		app, err := (&appRun{options: o, number: i, kernstash: command, args: args}).measure(ctx)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 		}
@@ -83,57 +75,50 @@ func (o demoOptions) measureApps(ctx context.Context, apps [][]string) (all []de
 
 // appRun measures one application.
 type appRun struct {
-	options   demoOptions
+	options   *demoOptions
 	number    int
 	kernstash string
 	args      []string
-
-	caches int // of the driver, made so far
-	texts  []string
+	caches    int // of the driver, made so far
+	texts     []string
+	report    launch.Outcome // of the last run with kernstash
 }
 
 func (a *appRun) measure(ctx context.Context) (app demoApp, err error) {
 	app = demoApp{Command: a.args}
-	name := filepath.Base(a.args[0])
-	say := func(what string) { a.options.progress.say("%s %s", name, what) }
-
-	say("alone")
+	// run does one step, unless one before failed; an empty driverCache is a new one.
+	run := func(what, driverCache string, cached bool) (ms float64) {
+		if err == nil {
+			a.options.progress.say("%s %s", filepath.Base(a.args[0]), what)
+			ms, err = a.run(ctx, driverCache, cached)
+		}
+		return ms
+	}
 	filled := a.driverCache()
-	if app.AloneMS, err = a.run(ctx, filled, nil); err != nil {
+	app.AloneMS = run("alone", filled, false)
+	app.AgainMS = run("alone", filled, false)
+	app.ColdMS = run("with kernstash: compiling", a.driverCache(), true)
+	if err != nil {
 		return app, err
 	}
-	if app.AgainMS, err = a.run(ctx, filled, nil); err != nil {
-		return app, err
+	if a.report.Note != "" {
+		app.Problems = append(app.Problems, a.report.Note)
 	}
-	say("with kernstash: compiling")
-	var report launch.Outcome
-	if app.ColdMS, err = a.run(ctx, a.driverCache(), &report); err != nil {
-		return app, err
-	}
-	if note := report.Note; note != "" {
-		app.Problems = append(app.Problems, note)
-	}
-	say("with kernstash: finishing in the background")
+	a.options.progress.say("%s with kernstash: finishing in the background", filepath.Base(a.args[0]))
 	defer a.worker(context.WithoutCancel(ctx), "stop")
 	a.worker(ctx, "wait")
 	var warm []time.Duration
 	for range warmApps {
-		say("with kernstash: warm")
-		report = launch.Outcome{}
-		ms, err := a.run(ctx, a.driverCache(), &report)
-		if err != nil {
-			return app, err
-		}
-		warm = append(warm, time.Duration(ms*float64(time.Millisecond)))
+		warm = append(warm, time.Duration(run("with kernstash: warm", a.driverCache(), true)*float64(time.Millisecond)))
 	}
 	app.WarmMS = millis(median(warm))
 	app.Ratio = app.AloneMS / app.WarmMS
-	app.OnDisk, app.Compiled = report.Programs.Disk, report.Programs.Compiled
+	app.OnDisk, app.Compiled = a.report.Programs.Disk, a.report.Programs.Compiled
 	app.Same = len(slices.Compact(a.texts)) == 1
 	if app.Compiled > 0 || app.OnDisk == 0 && len(app.Problems) == 0 {
 		app.Problems = append(app.Problems, fmt.Sprintf("a second start found %s and compiled %d", plural(app.OnDisk, "program"), app.Compiled))
 	}
-	return app, nil
+	return app, err
 }
 
 // driverCache returns a name for an empty one.
@@ -148,20 +133,17 @@ func (a *appRun) environ(driverCache string) []string {
 		"XDG_CONFIG_HOME="+a.options.work) // the user's settings have no part in it
 }
 
-// run runs the application, with the cache where a report is wanted, and returns
-// what it took.
-func (a *appRun) run(ctx context.Context, driverCache string, report *launch.Outcome) (ms float64, err error) {
+// run runs the application and returns what it took.
+func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (ms float64, err error) {
 	if err := os.MkdirAll(driverCache, 0o700); err != nil {
 		return 0, err
 	}
-	args := a.args
-	said := driverCache + ".json"
-	if report != nil {
-		args = append([]string{a.kernstash, "run", "--quiet", "--json", said, "--"}, args...)
+	args, said := a.args, driverCache+".json"
+	if cached {
+		args = append([]string{a.kernstash, "run", "--quiet", "--report-file", said, "--"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = a.environ(driverCache)
-	cmd.Dir = a.options.work
+	cmd.Env, cmd.Dir = a.environ(driverCache), a.options.work
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	var out, log bytes.Buffer
@@ -169,21 +151,22 @@ func (a *appRun) run(ctx context.Context, driverCache string, report *launch.Out
 	start := time.Now()
 	err = cmd.Run()
 	took := time.Since(start)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return 0, ctx.Err()
-	}
-	if err != nil {
+	case err != nil:
 		return 0, errors.Join(err, errors.New(strings.TrimSpace(log.String())))
 	}
 	a.texts = append(a.texts, out.String())
-	if report == nil {
+	if !cached {
 		return millis(took), nil
 	}
 	b, err := os.ReadFile(said)
 	if err != nil {
 		return 0, err
 	}
-	return millis(took), json.Unmarshal(b, report)
+	a.report = launch.Outcome{}
+	return millis(took), json.Unmarshal(b, &a.report)
 }
 
 // worker waits for the worker of the demonstration, or stops it. What goes wrong
@@ -194,32 +177,4 @@ func (a *appRun) worker(ctx context.Context, what string) {
 	cmd := exec.CommandContext(ctx, a.kernstash, "worker", what)
 	cmd.Env = a.environ(a.options.work)
 	_ = cmd.Run()
-}
-
-// writeApps writes the table of applications.
-func (r *demoReport) writeApps(b *strings.Builder, t terminal) error {
-	if r.NoApps != "" {
-		fmt.Fprintf(b, "No unchanged application was run: %s\n", printable(r.NoApps, false))
-	}
-	if len(r.Apps) == 0 {
-		return nil
-	}
-	fmt.Fprintf(b, "Applications that know nothing of kernstash, from start to end, in ms:\n\n")
-	rows := newTable("APPLICATION", ">ALONE", ">AGAIN", ">COLD", ">WARM", ">ALONE/WARM")
-	for _, a := range r.Apps {
-		words := append([]string{filepath.Base(a.Command[0])}, a.Command[1:]...)
-		rows.add(printable(strings.Join(words, " "), false), figures(a.AloneMS), figures(a.AgainMS),
-			figures(a.ColdMS), figures(a.WarmMS), fmt.Sprintf("%.1f x", a.Ratio))
-	}
-	if err := rows.write(b); err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "\nAlone: without kernstash, the driver's own cache empty; again: filled by the first. "+
-		"Cold and warm:\nunder 'kernstash run', the driver's cache empty; warm: the median of %s.\n", plural(warmApps, "run"))
-	for _, a := range r.Apps {
-		for _, text := range a.Problems {
-			fmt.Fprintf(b, "%s %s: %s\n", t.paint(red, "WRONG"), filepath.Base(a.Command[0]), printable(text, false))
-		}
-	}
-	return nil
 }

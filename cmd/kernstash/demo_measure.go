@@ -2,149 +2,175 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/demo"
 )
+
+// demoChild is one process of the demonstration.
+type demoChild struct {
+	Runtime, Device string
+	Root, Settings  string
+	Report          string // where the answer goes
+	Stash           bool   // kernstash is on
+	WarmUp          bool   // start the compiler before the clock does
+	Memory          int    // ask so often again
+}
+
+// childReport is what a process answers.
+type childReport struct {
+	Runtime, Device string
+	WarmUp          time.Duration
+	Programs        []childProgram
+}
+
+type childProgram struct {
+	Total            time.Duration
+	Wrong            string
+	From, MemoryFrom origin
+	Memory           []time.Duration
+}
+
+// on does f on a machine whose cache is on or off.
+func (c demoChild) on(d machineDevice, stash bool, f func(*kernstash.Cache, *machine) error) error {
+	cache, err := kernstash.Open(kernstash.Options{
+		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)},
+	})
+	if err != nil {
+		return err
+	}
+	m, err := d.open(cache)
+	if err != nil {
+		return errors.Join(err, cache.Close())
+	}
+	return errors.Join(f(cache, m), m.close(), cache.Close())
+}
+
+func (c demoChild) run(ctx context.Context) (r childReport, err error) {
+	rt, device, err := findDevice(c.Runtime, c.Device)
+	if err != nil {
+		return r, err
+	}
+	r.Runtime, r.Device = rt.name, device.title
+	if c.WarmUp { // what a compiler needs once in a process is done then
+		err := c.on(device, false, func(_ *kernstash.Cache, m *machine) error {
+			start := time.Now()
+			_, err := runOnce(ctx, demo.Warm(), m)
+			r.WarmUp = time.Since(start)
+			return err
+		})
+		if err != nil {
+			return r, fmt.Errorf("start the compiler: %w", err)
+		}
+	}
+	err = c.on(device, c.Stash, func(cache *kernstash.Cache, m *machine) error {
+		for _, p := range demo.All() {
+			got, err := c.measure(ctx, p, m, cache)
+			if err != nil {
+				return err
+			}
+			r.Programs = append(r.Programs, got)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// measure runs a program, and again as often as is wanted.
+func (c demoChild) measure(ctx context.Context, p demo.Program, m *machine, cache *kernstash.Cache) (childProgram, error) {
+	before := cache.Stats()
+	got, err := runOnce(ctx, p, m)
+	if err != nil {
+		return got, err
+	}
+	got.From = answeredFrom(cache.Stats().Sub(before))
+	if c.Stash && got.From == fromCompiler {
+		// Else the capture would be under way while the next program is
+		// compiled, and make that look slower than it is.
+		if err := awaitCapture(ctx, cache, before); err != nil {
+			return got, fmt.Errorf("demo %s: %w", p.Name, err)
+		}
+	}
+	for range c.Memory {
+		before := cache.Stats()
+		again, err := runOnce(ctx, p, m)
+		if err != nil {
+			return got, err
+		}
+		got.Memory = append(got.Memory, again.Total)
+		if from := answeredFrom(cache.Stats().Sub(before)); got.MemoryFrom == "" || from != fromMemory {
+			got.MemoryFrom = from
+		}
+		if got.Wrong == "" {
+			got.Wrong = again.Wrong
+		}
+	}
+	return got, nil
+}
+
+// runOnce runs a program and checks it. A wrong number is not an error: it is
+// what the demonstration reports.
+func runOnce(ctx context.Context, p demo.Program, m demo.Machine) (r childProgram, err error) {
+	got, err := p.Run(ctx, m)
+	r.Total = got.Total
+	if errors.Is(err, demo.ErrWrong) {
+		r.Wrong, err = err.Error(), nil
+	}
+	return r, err
+}
 
 // demoRoot is the cache of the demonstration, within its directory.
 const demoRoot = "stash"
 
-// demoMemory is how often a program is asked for again in a warm process.
-const demoMemory = 9
-
-// demoOptions are what the parent of the demonstration needs.
-type demoOptions struct {
-	runtime  string // "": the first that has a device
-	device   string
-	apps     [][]string // nil: those that are here
-	runs     int
-	work     string
-	progress *progress
-}
-
 // measure runs the processes of the demonstration.
-func (o demoOptions) measure(ctx context.Context) (*demoReport, error) {
-	if err := os.WriteFile(o.settingsFile(), []byte("{}\n"), 0o600); err != nil {
+func (o *demoOptions) measure(ctx context.Context) (*demoReport, error) {
+	file := filepath.Join(o.work, "settings.json")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}
-	steps := 2 + 2*o.runs
 	at := 0
-	step := func(what string, c demoChild, driverCache string) (childReport, error) {
+	step := func(what, driverCache string, c demoChild) (r childReport, err error) {
 		at++
-		o.progress.say("%d/%d %s", at, steps, what)
-		return o.child(ctx, c, driverCache)
+		o.progress.say("%d/%d %s", at, 2+2*o.runs, what)
+		dir := filepath.Join(o.work, driverCache)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return r, err
+		}
+		c.Runtime, c.Device, c.Root, c.Settings = o.runtime, o.device, filepath.Join(o.work, demoRoot), file
+		c.Report = filepath.Join(dir, "kernstash-demo.json")
+		b, err := json.Marshal(c)
+		if err != nil {
+			return r, err
+		}
+		err = selfCall{report: c.Report, env: childEnviron(os.Environ(), dir), args: []string{"demo-child", string(b)}}.run(ctx, &r)
+		return r, err
 	}
-	cold, err := step("cold: compiling every program", demoChild{stash: true, warmUp: true}, "driver-cold")
+	cold, err := step("cold: compiling every program", "driver-cold", demoChild{Stash: true, WarmUp: true})
 	if err != nil {
 		return nil, err
 	}
 	o.runtime = cold.Runtime
-	const filled = "driver-filled"
-	fill, err := step("driver: filling its own cache", demoChild{warmUp: true}, filled)
+	fill, err := step("driver: filling its own cache", "driver-filled", demoChild{WarmUp: true})
 	if err != nil {
 		return nil, err
 	}
-	var warm, peer []childReport
+	disk, driver := make([]childReport, o.runs), make([]childReport, o.runs)
 	for i := range o.runs {
-		r, err := step("disk: a fresh process", demoChild{stash: true, memory: demoMemory}, fmt.Sprintf("driver-fresh-%d", i))
-		if err != nil {
+		if disk[i], err = step("disk: a fresh process", fmt.Sprintf("driver-fresh-%d", i), demoChild{Stash: true, Memory: 9}); err != nil {
 			return nil, err
 		}
-		warm = append(warm, r)
-		if r, err = step("driver: a fresh process", demoChild{}, filled); err != nil {
+		if driver[i], err = step("driver: a fresh process", "driver-filled", demoChild{}); err != nil {
 			return nil, err
 		}
-		peer = append(peer, r)
 	}
-	return newDemoReport(cold, fill, warm, peer), nil
-}
-
-func (o demoOptions) settingsFile() string { return filepath.Join(o.work, "settings.json") }
-
-// child runs one process with a driver's cache of a name.
-func (o demoOptions) child(ctx context.Context, c demoChild, driverCache string) (childReport, error) {
-	var report childReport
-	dir := filepath.Join(o.work, driverCache)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return report, err
-	}
-	answer := filepath.Join(dir, "kernstash-demo.json")
-	err := selfCall{report: answer, env: childEnviron(os.Environ(), dir), args: []string{
-		"demo-child", "--runtime=" + o.runtime, "--device=" + o.device, "--report=" + answer,
-		"--root=" + filepath.Join(o.work, demoRoot), "--settings=" + o.settingsFile(),
-		fmt.Sprintf("--stash=%t", c.stash), fmt.Sprintf("--warm-up=%t", c.warmUp), fmt.Sprintf("--memory=%d", c.memory),
-	}}.run(ctx, &report)
-	return report, err
-}
-
-// driverCaches are the variables that say where drivers keep what they have
-// compiled.
-var driverCaches = []string{"POCL_CACHE_DIR", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "MESA_SHADER_CACHE_DIR"}
-
-// childEnviron returns the environment of a process: ours without settings of
-// the cache, traces apart, and with the driver's caches in dir.
-func childEnviron(env []string, dir string) []string {
-	env = slices.Clone(env)
-	env = slices.DeleteFunc(env, func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(driverCaches, name) || name == "POCL_KERNEL_CACHE" ||
-			strings.HasPrefix(name, "KERNSTASH_") && !strings.HasPrefix(name, "KERNSTASH_TRACE")
-	})
-	for _, name := range driverCaches {
-		env = append(env, name+"="+dir)
-	}
-	return env
-}
-
-// newDemoReport puts together what the processes measured.
-func newDemoReport(cold, fill childReport, warm, peer []childReport) *demoReport {
-	r := &demoReport{Runtime: cold.Runtime, Device: cold.Device, Runs: len(warm), CompilerStartMS: millis(cold.WarmUp), OK: true}
-	for i, p := range demo.All() {
-		row := demoRow{Name: p.Name, Title: p.Title}
-		first := cold.Programs[i]
-		row.ColdMS, row.ColdFrom = millis(first.Total), first.From
-		row.check(first.Wrong, first.From, fromCompiler)
-		row.BareColdMS = millis(fill.Programs[i].Total)
-		row.check(fill.Programs[i].Wrong, "", "")
-		var disk, memory, driver []time.Duration
-		for _, w := range warm {
-			got := w.Programs[i]
-			disk = append(disk, got.Total)
-			memory = append(memory, got.Memory...)
-			row.DiskFrom, row.MemoryFrom = worse(row.DiskFrom, got.From), worse(row.MemoryFrom, got.MemoryFrom)
-			row.check(got.Wrong, got.From, fromDisk)
-			row.check("", got.MemoryFrom, fromMemory)
-		}
-		for _, w := range peer {
-			driver = append(driver, w.Programs[i].Total)
-			row.check(w.Programs[i].Wrong, "", "")
-		}
-		row.DiskMS, row.MemoryMS, row.DriverMS = millis(median(disk)), millis(median(memory)), millis(median(driver))
-		row.ratios()
-		r.OK = r.OK && len(row.Problems) == 0
-		r.Programs = append(r.Programs, row)
-		r.Total.ColdMS += row.ColdMS
-		r.Total.DriverMS += row.DriverMS
-		r.Total.DiskMS += row.DiskMS
-		r.Total.MemoryMS += row.MemoryMS
-	}
-	r.Total.ratios()
-	return r
-}
-
-// worse returns the answer that came from farther away.
-func worse(a, b origin) origin {
-	order := []origin{"", fromMemory, fromDisk, fromCompiler}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
+	return newDemoReport(cold, fill, disk, driver), nil
 }
 
 func median(d []time.Duration) time.Duration {
@@ -152,8 +178,5 @@ func median(d []time.Duration) time.Duration {
 		return 0
 	}
 	d = slices.Sorted(slices.Values(d))
-	if n := len(d); n%2 == 0 {
-		return (d[n/2-1] + d[n/2]) / 2
-	}
-	return d[len(d)/2]
+	return (d[(len(d)-1)/2] + d[len(d)/2]) / 2
 }

@@ -14,8 +14,8 @@ import (
 // reportOf makes what a child would report if each program took d.
 func reportOf(d time.Duration, from origin, memory bool) childReport {
 	r := childReport{Runtime: "opencl", Device: "device"}
-	for _, p := range demo.All() {
-		c := childProgram{Name: p.Name, Total: d, From: from}
+	for range demo.All() {
+		c := childProgram{Total: d, From: from}
 		if memory {
 			c.Memory, c.MemoryFrom = []time.Duration{d / 10}, fromMemory
 		}

@@ -33,6 +33,19 @@ func chooseDevice(titles []string, choice string) (int, error) {
 	return 0, usagef("--device %s: more than one is called so; %s", choice, listed(titles))
 }
 
+// pickDevice returns the device of all that a choice means.
+func pickDevice[D any](all []D, title func(D) string, choice string) (d D, err error) {
+	titles := make([]string, len(all))
+	for i, d := range all {
+		titles[i] = title(d)
+	}
+	i, err := chooseDevice(titles, choice)
+	if err != nil {
+		return d, err
+	}
+	return all[i], nil
+}
+
 func listed(titles []string) string {
 	var b strings.Builder
 	b.WriteString("here are:")

@@ -19,7 +19,7 @@ func allDevices() ([]*opencl.Device, error) {
 			"on Debian or Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd", err)
 	}
 	if len(devices) == 0 {
-		return nil, errors.New("OpenCL is here but has no device; install a driver, " +
+		return nil, errors.New("OpenCL is here but has no device (PoCL has none where it cannot write its cache, POCL_CACHE_DIR); install a driver, " +
 			"on Debian or Ubuntu: apt-get install pocl-opencl-icd")
 	}
 	return devices, nil
@@ -35,13 +35,5 @@ func openDevice(choice string) (*opencl.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	titles := make([]string, len(devices))
-	for i, d := range devices {
-		titles[i] = deviceTitle(d)
-	}
-	i, err := chooseDevice(titles, choice)
-	if err != nil {
-		return nil, err
-	}
-	return devices[i], nil
+	return pickDevice(devices, deviceTitle, choice)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/launch"
@@ -20,10 +21,36 @@ func (a *app) doctorOf(ctx context.Context, command []string) error {
 	if err := r.watch(ctx, command, a.json); err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
+	r.Verdict = r.servedInOneLine()
 	if a.json {
 		return a.writeJSON(r)
 	}
-	return a.writeFindings(r)
+	a.writeFindings(r)
+	return nil
+}
+
+// servedInOneLine names the compilers that 'kernstash run' serves, and those that it does
+// not.
+func (r *doctorReport) servedInOneLine() string {
+	var served, others []string
+	for _, f := range r.Findings {
+		switch {
+		case strings.HasPrefix(f.Subject, "command "):
+		case f.Verdict == verdictOK && !slices.Contains(served, f.Subject):
+			served = append(served, f.Subject)
+		case f.Verdict != verdictOK && !slices.Contains(others, f.Subject):
+			others = append(others, f.Subject)
+		}
+	}
+	switch {
+	case len(served)+len(others) == 0:
+		return "nothing for 'kernstash run' to serve was loaded"
+	case len(others) == 0:
+		return "'kernstash run' serves all that was loaded: " + strings.Join(served, ", ")
+	case len(served) == 0:
+		return "'kernstash run' serves nothing of what was loaded: " + strings.Join(others, ", ")
+	}
+	return "'kernstash run' serves " + strings.Join(served, ", ") + "; not " + strings.Join(others, ", ")
 }
 
 // watch runs a command with our descriptors. aside keeps standard output for us:
@@ -61,7 +88,7 @@ func (r *doctorReport) watch(ctx context.Context, command []string, aside bool) 
 		return err
 	}
 	if len(got.Programs) == 0 {
-		r.add(subject, verdictWarn, "the cache cannot get into such a program", "%s", launch.Look(file, os.Environ()).Unseen())
+		r.add(subject, verdictWarn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
 		return nil
 	}
 	found := false

@@ -31,6 +31,7 @@ func checkCUDA(ctx context.Context, r *doctorReport, quick bool) bool {
 	nvrtc, noNVRTC := rtc.Open(rtc.NVRTC, "")
 	works := false
 	for i, d := range devices {
+		r.devices = true
 		subject := fmt.Sprintf("CUDA device %d, %s", i, d.Name)
 		r.add(subject, verdictInfo, "", "compute capability %v, %d multiprocessors, PCI %s", d.Capability, d.Limits.Multiprocessors, d.PCI)
 		identity, err := d.Identify()
@@ -40,7 +41,7 @@ func checkCUDA(ctx context.Context, r *doctorReport, quick bool) bool {
 			r.add(subject, verdictInfo, nvrtcAdvice, "without NVRTC no CUDA C++ is compiled; what programs bring as PTX is")
 		case !quick:
 			r.add(subject, verdictInfo, "", "CUDA C++ is compiled for %s", d.Arch(nvrtc))
-			ok = ok && r.addProbe(subject, probeDevice(ctx, cudaDevice{d}))
+			ok = ok && r.addProbe(subject, probeDevice(ctx, cudaMachine, d))
 		}
 		works = works || ok
 	}

@@ -26,6 +26,7 @@ func checkLevelZero(ctx context.Context, r *doctorReport, quick bool) bool {
 	}
 	works := false
 	for i, d := range devices {
+		r.devices = true
 		subject := fmt.Sprintf("Level Zero device %d, %s", i, d.Name)
 		r.add(subject, verdictInfo, "", "%v, driver %s, Level Zero %s, %d compute units", d.Type, d.Driver().Version, d.Driver().APIVersion, d.Limits.ComputeUnits)
 		identity, err := d.Identify()
@@ -35,7 +36,7 @@ func checkLevelZero(ctx context.Context, r *doctorReport, quick bool) bool {
 			r.add(subject, verdictInfo, "", "takes no SPIR-V, so nothing is compiled for it")
 			ok = false
 		case ok && !quick:
-			ok = r.addProbe(subject, probeDevice(ctx, levelzeroDevice{d}))
+			ok = r.addProbe(subject, probeDevice(ctx, levelzeroMachine, d))
 		}
 		works = works || ok
 	}

@@ -35,6 +35,7 @@ func checkOpenCL(ctx context.Context, r *doctorReport, quick bool) bool {
 			continue
 		}
 		for _, d := range devices {
+			r.devices = true
 			subject := fmt.Sprintf("device %d, %s", index, deviceTitle(d))
 			r.add(subject, verdictInfo, "", "%s, driver %s, %s, %d compute units", d.Type, d.Driver, d.Version, d.Limits.ComputeUnits)
 			r.add(subject, verdictInfo, "", "%s", describeKind(d))
@@ -43,7 +44,7 @@ func checkOpenCL(ctx context.Context, r *doctorReport, quick bool) bool {
 			identity, err := d.Identify()
 			ok := r.addIdentity(subject, identity, err, d.Variables())
 			if ok && !quick && !aside {
-				ok = r.addProbe(subject, probeDevice(ctx, openclDevice{d}))
+				ok = r.addProbe(subject, probeDevice(ctx, openclMachine, d))
 			}
 			works = works || ok && !aside
 			index++
@@ -65,7 +66,7 @@ func describeKind(d *opencl.Device) string {
 	case d.Platform().Suffix == "MESA":
 		return "gives out SPIR-V when the build ends; machine code is made of it later, and kept by Mesa's own cache (MESA_SHADER_CACHE_DIR)"
 	case !d.Platform().IsKnown():
-		return "a driver that kernstash does not know: what it gives out when the build ends is kept"
+		return "a driver that kernstash does not know: unchanged applications are left alone; the Go library keeps what it gives out when the build ends"
 	}
 	return "gives out machine code when the build ends"
 }

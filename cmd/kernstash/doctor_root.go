@@ -40,7 +40,8 @@ func (r *doctorReport) checkSettings(s *settings.Settings) {
 	}
 }
 
-// checkRoot looks at the root, and stores, reads and removes an entry.
+// checkRoot looks at the root, and stores, reads and removes an entry. Where there is no root it
+// does so in a temporary directory where the root would be made, and leaves nothing behind.
 func (r *doctorReport) checkRoot(ctx context.Context, s *settings.Settings) {
 	if s.Dir == "" {
 		r.add("root", verdictFail, "set KERNSTASH_DIR", "neither a directory nor a home directory is set: the disk tier is off")
@@ -58,7 +59,15 @@ func (r *doctorReport) checkRoot(ctx context.Context, s *settings.Settings) {
 		r.add(subject, verdictInfo, "", "%s", describeMode(info))
 	}
 	r.checkFileSystem(subject, s.Dir)
-	d := disk.New(diskOptions(s))
+	o := diskOptions(s)
+	if info == nil {
+		if o.Dir, err = os.MkdirTemp(existing(s.Dir), ".kernstash-doctor-"); err != nil {
+			r.add(subject, verdictFail, adviceFor(err), "it cannot be made: %v", err)
+			return
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	d := disk.New(o)
 	defer d.Close()
 	if err := probeStore(ctx, d); err != nil {
 		r.add(subject, verdictFail, adviceFor(err), "an entry cannot be stored and read again: %v", err)

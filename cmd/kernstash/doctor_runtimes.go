@@ -32,6 +32,7 @@ const anyAdvice = "install one: a driver for your device, or one for the CPU (on
 // runtimeReport is what a process that looks at one runtime answers.
 type runtimeReport struct {
 	Works    bool      `json:"works"`
+	Devices  bool      `json:"devices"` // there is one, whether caching works for it or not
 	Findings []finding `json:"findings"`
 }
 
@@ -53,7 +54,7 @@ func (r *doctorReport) checkRuntimes(ctx context.Context, quick bool, p *progres
 	for _, name := range driverCaches {
 		env = append(env, name+"="+dir)
 	}
-	works, wrong := false, false
+	works, runs, wrong := false, false, false
 	for _, rt := range doctorRuntimes {
 		if !quick {
 			p.say("%s: compiling and storing a probe", rt.title)
@@ -70,10 +71,16 @@ func (r *doctorReport) checkRuntimes(ctx context.Context, quick bool, p *progres
 			wrong = wrong || f.Verdict == verdictFail
 		}
 		works = works || of.Works
+		runs = runs || of.Devices
 	}
 	r.OK = r.OK && !wrong
-	if !works && !wrong {
-		r.add("runtimes", verdictFail, anyAdvice, "none works: nothing can be compiled")
+	switch {
+	case wrong || runs:
+	case works:
+		r.add("devices", verdictFail, anyAdvice+". Building ahead of time needs none",
+			"there is none: what is compiled here cannot run here")
+	default:
+		r.add("devices", verdictFail, anyAdvice, "no runtime works: nothing can be compiled")
 	}
 }
 
@@ -90,7 +97,7 @@ func (a *app) doctorRuntimeCommand() *cobra.Command {
 				if rt.name == name {
 					var r doctorReport
 					works := rt.check(cmd.Context(), &r, quick)
-					return answerTo(report, runtimeReport{works, r.Findings})
+					return answerTo(report, runtimeReport{works, r.devices, r.Findings})
 				}
 			}
 			return usagef("--runtime %s: there is none", name)
@@ -163,13 +170,13 @@ func checkFrom(s stats.Snapshot, want origin) error {
 }
 
 // probeDevice runs a program of the demonstration on a device.
-func probeDevice(ctx context.Context, d demoDevice) func(dir string, want origin) (time.Duration, error) {
+func probeDevice[D any](ctx context.Context, open func(*kernstash.Cache, D) (*machine, error), d D) func(dir string, want origin) (time.Duration, error) {
 	return func(dir string, want origin) (took time.Duration, err error) {
 		cache, err := kernstash.Open(probeOptions(dir))
 		if err != nil {
 			return 0, err
 		}
-		m, err := d.cached(cache)
+		m, err := open(cache, d)
 		if err != nil {
 			return 0, errors.Join(err, cache.Close())
 		}

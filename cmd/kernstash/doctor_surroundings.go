@@ -3,23 +3,19 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/internal/cgroup"
 	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/internal/supervise"
-	"github.com/kernstash/kernstash/worker"
 )
 
 // checkEntry says how the cache comes into programs that know nothing of it: by the
 // libraries of 'kernstash run', and by what the session and this environment have.
 func (r *doctorReport) checkEntry() {
-	if !supervise.Supported {
+	if !launch.Supported {
 		return
 	}
 	const subject = "unchanged applications"
@@ -62,7 +58,7 @@ func (r *doctorReport) checkSession(path string) {
 	switch {
 	case err != nil:
 		r.add(subject, verdictWarn, "", "%s cannot be read: %v", path, err)
-	case values["KERNSTASH_DISABLE"] == "1":
+	case settings.SwitchedOff(values["KERNSTASH_DISABLE"]):
 		r.add(subject, verdictInfo, "'kernstash disable' removes it, 'kernstash enable' switches the cache on", "%s switches the cache off for the session", path)
 	case len(libraries) == 0:
 		r.add(subject, verdictWarn, "run 'kernstash enable' again", "%s names no library of ours", path)
@@ -122,44 +118,4 @@ func readEnvironmentD(path string) (map[string]string, error) {
 		values[name] = value.String()
 	}
 	return values, s.Err()
-}
-
-// checkWorkerRoom says what keeps a worker from working, or makes it costly: battery,
-// and limits of containers, units and jobs.
-func (r *doctorReport) checkWorkerRoom(s *settings.Settings) {
-	const subject = "worker"
-	if worker.OnBattery() {
-		r.add(subject, verdictInfo, "'kernstash worker run --once --on-battery' works all the same",
-			"this machine runs on battery: no worker works until it does not")
-	}
-	r.addLimits(cgroup.Read(), s.Worker != settings.WorkerOff)
-}
-
-func (r *doctorReport) addLimits(l cgroup.Limits, auto bool) {
-	const subject = "control group"
-	if !l.Any() {
-		return
-	}
-	var all []string
-	if l.CPUs > 0 {
-		all = append(all, "the time of "+figures(l.CPUs)+" processors")
-	}
-	if l.Memory > 0 {
-		all = append(all, fmt.Sprintf("%s of memory, of which %s are left", humanSize(l.Memory), humanSize(l.MemoryLeft)))
-	}
-	if l.Processes > 0 {
-		all = append(all, fmt.Sprintf("%d processes and threads", l.Processes))
-	}
-	r.add(subject, verdictInfo, "", "at most %s", strings.Join(all, ", "))
-	const apart = "set KERNSTASH_WORKER=off here, and let 'kernstash worker run --once' do the jobs at the end, or in a group of its own"
-	if l.CPUs > 0 && auto {
-		r.add(subject, verdictInfo, apart, "what a worker takes of the processors' time is taken from this group's, idle priority or not")
-	}
-	if l.OneEnds && auto {
-		r.add(subject, verdictWarn, apart, "if its memory runs out, all of its processes end at once (memory.oom.group): no worker works with less than 256 MiB left")
-	}
-	const few = 64
-	if l.Processes > 0 && l.Processes < few {
-		r.add(subject, verdictWarn, "raise pids.max (TasksMax= of systemd)", "%d processes and threads are few: where there is none left, programs that start threads fail", l.Processes)
-	}
 }

@@ -7,47 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/kernstash/kernstash/internal/cgroup"
 )
-
-func TestLimitsAreTold(t *testing.T) {
-	t.Parallel()
-	const GiB = 1 << 30
-	for name, tt := range map[string]struct {
-		limits cgroup.Limits
-		off    bool
-		want   []string // verdict, and the beginning of the text
-	}{
-		"none": {},
-		"a container": {
-			limits: cgroup.Limits{CPUs: 0.5, Memory: GiB, MemoryLeft: GiB / 2},
-			want: []string{
-				"info at most the time of 0.50 processors, 1.00 GiB of memory, of which 512 MiB are left",
-				"info what a worker takes",
-			},
-		},
-		"one of Kubernetes": {
-			limits: cgroup.Limits{Memory: GiB, MemoryLeft: GiB / 2, OneEnds: true, Processes: 1000},
-			want: []string{
-				"info at most 1.00 GiB of memory, of which 512 MiB are left, 1000 processes and threads",
-				"warning if its memory runs out",
-			},
-		},
-		"without a worker": {
-			limits: cgroup.Limits{CPUs: 2, Memory: GiB, OneEnds: true}, off: true,
-			want: []string{"info at most the time of 2.00 processors, 1.00 GiB of memory, of which 0 B are left"},
-		},
-		"few processes": {
-			limits: cgroup.Limits{Processes: 10},
-			want:   []string{"info at most 10 processes and threads", "warning 10 processes and threads are few"},
-		},
-	} {
-		r := &doctorReport{OK: true}
-		r.addLimits(tt.limits, !tt.off)
-		compareFindings(t, name, r, tt.want)
-	}
-}
 
 // compareFindings wants findings of these verdicts that begin so.
 func compareFindings(t *testing.T, name string, r *doctorReport, want []string) {

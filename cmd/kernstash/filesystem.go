@@ -13,15 +13,19 @@ type fileSystem struct {
 	free    int64  // bytes that we may use
 }
 
-// checkFileSystem says what holds a directory, or would.
-func (r *doctorReport) checkFileSystem(subject, dir string) {
+// existing returns dir, or the nearest directory above it that is there.
+func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			break
+			return dir
 		}
 		dir = filepath.Dir(dir)
 	}
-	f, err := fileSystemOf(dir)
+}
+
+// checkFileSystem says what holds a directory, or would.
+func (r *doctorReport) checkFileSystem(subject, dir string) {
+	f, err := fileSystemOf(existing(dir))
 	if err != nil || f.kind == "" {
 		r.add(subject, verdictInfo, "", "the type of the file system cannot be told")
 		return

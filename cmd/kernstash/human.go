@@ -11,6 +11,9 @@ var (
 	printable = human.Printable
 	isControl = human.IsControl
 	figures   = human.Figures
+
+	wrapBehind = human.WrapBehind
+	wrapLines  = human.WrapLines
 )
 
 func plural[N int | int64](n N, noun string) string { return human.Plural(n, noun) }

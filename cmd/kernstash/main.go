@@ -10,10 +10,8 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "run" {
-		if status, ours := launch.Main(os.Args[2:]); ours {
-			os.Exit(status)
-		}
+	if status, ours := launch.Step(os.Args[1:]); ours {
+		os.Exit(status)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -3,26 +3,35 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
 // openDisk returns the disk tier that the settings name, and the settings. The
-// caller closes it.
+// caller closes it. A directory that the command line names has to be there.
 func (a *app) openDisk() (*disk.Store, *settings.Settings, error) {
 	s, err := a.settings()
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.Dir == "" {
-		return nil, nil, errors.New("there is no cache directory: set KERNSTASH_DIR, or give --dir")
+		return nil, nil, errNoDirectory
+	}
+	if s.Origin("dir").Source == settings.Flag {
+		if _, err := os.Lstat(s.Dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("there is no cache: %s does not exist", s.Dir)
+		}
 	}
 	return disk.New(diskOptions(s)), s, nil
 }
 
+var errNoDirectory = errors.New("there is no cache directory: set KERNSTASH_DIR or HOME, or give --dir")
+
 func diskOptions(s *settings.Settings) disk.Options {
-	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost}
+	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost, KeepAccess: true}
 	if s.Eviction == settings.EvictLRU {
 		o.Policy = disk.LRU
 	}

@@ -64,7 +64,7 @@ func TestInterruptedQuestion(t *testing.T) {
 		if err == nil || err.Error() != "interrupted" {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Error("still asking")
 	}
 }

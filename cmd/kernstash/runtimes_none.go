@@ -7,11 +7,10 @@ const hasRuntimes = false
 
 // What reaches them is not linked.
 
-var doctorRuntimes []doctorRuntime
-
-func openclDevices() ([]demoDevice, error)        { return nil, errNoRuntimes }
-func cudaDevices() ([]demoDevice, error)          { return nil, errNoRuntimes }
-func levelzeroDemoDevices() ([]demoDevice, error) { return nil, errNoRuntimes }
+var (
+	doctorRuntimes  []doctorRuntime
+	machineRuntimes []machineRuntime
+)
 
 func openBuilder(runtime string, _ buildOptions) (builder, string, error) {
 	return nil, runtime, errNoRuntimes

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -108,4 +109,22 @@ func (l *limited) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// driverCaches are the variables that say where drivers keep what they have
+// compiled.
+var driverCaches = []string{"POCL_CACHE_DIR", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "MESA_SHADER_CACHE_DIR"}
+
+// childEnviron returns the environment of a process: ours without settings of
+// the cache, traces apart, and with the driver's caches in dir.
+func childEnviron(env []string, dir string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(driverCaches, name) || name == "POCL_KERNEL_CACHE" ||
+			strings.HasPrefix(name, "KERNSTASH_") && !strings.HasPrefix(name, "KERNSTASH_TRACE")
+	})
+	for _, name := range driverCaches {
+		env = append(env, name+"="+dir)
+	}
+	return env
 }

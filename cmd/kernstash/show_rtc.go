@@ -19,7 +19,7 @@ func rtcOutput(d key.Device, a *store.Artifact) *rtc.Output {
 	if !isRTC(d) {
 		return nil
 	}
-	o, err := rtc.FromArtifact(a)
+	o, err := rtc.FromArtifact(a, "")
 	if err != nil {
 		return nil
 	}

@@ -1,173 +1,108 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/binary"
+	"hash/fnv"
 	"io"
 	"os"
 	"slices"
-	"strings"
 )
 
-// sortedRows are rows of output that are put in order. What does not fit into
-// memory is written to a temporary file, as runs that are in order each, and
-// merged at the end: the rows of a million entries take 400 MB.
+// sortedRows are rows of output that are put in order. What decides the order stays in
+// memory, 24 bytes a row and its text; the rows themselves go to a temporary file when
+// there are many.
 type sortedRows struct {
-	most  int // bytes of rows that are kept in memory
-	rows  []sortedRow
-	bytes int
-	file  *os.File
-	runs  []int64 // where each run of the file ends
+	keys  []rowKey
+	texts []byte   // of rows that are ordered by a text, each with a zero behind it
+	last  []byte   // rows that are not in the file
+	from  int64    // where these begin
+	file  *os.File // nil: there are few rows
+	read  []byte
 }
 
-// sortedRow is a row, and what decides where it goes: a number, a text, and
-// where the entry is, so that the order is always the same.
-type sortedRow struct {
-	number int64
-	text   string
-	place  string
-	row    []byte
+// rowKey is what decides where a row goes, and where the row is.
+type rowKey struct {
+	number int64 // or where its text begins
+	at     int64
+	place  uint32 // a hash of where the entry is, for a stable order of equal ones
+	size   uint32
 }
 
-func (r *sortedRow) size() int { return len(r.text) + len(r.place) + len(r.row) + 100 }
+// mostRows is how many bytes of rows are kept in memory.
+const mostRows = 1 << 20
 
-func compareRows(a, b sortedRow) int {
-	return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.text, b.text), strings.Compare(a.place, b.place))
-}
-
-// newSortedRows returns no rows yet. Close must be called.
-func newSortedRows() *sortedRows { return &sortedRows{most: 8 << 20} }
-
-// add takes a row, whose bytes are copied.
-func (s *sortedRows) add(r sortedRow) error {
-	r.row = bytes.Clone(r.row)
-	s.rows = append(s.rows, r)
-	s.bytes += r.size()
-	if s.bytes < s.most {
+// add takes a row, which is copied. It is ordered by text, which contains no zero byte, if
+// that is not empty, else by number; all rows are ordered by the same.
+func (s *sortedRows) add(number int64, text, place string, row []byte) error {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, place)
+	if text != "" {
+		number = int64(len(s.texts))
+		s.texts = append(append(s.texts, text...), 0)
+	}
+	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum32(), size: uint32(len(row))})
+	if s.last = append(s.last, row...); len(s.last) < mostRows {
 		return nil
 	}
-	return s.spill()
-}
-
-// spill writes the rows that are in memory as a run.
-func (s *sortedRows) spill() error {
 	if s.file == nil {
 		f, err := os.CreateTemp("", "kernstash-ls-")
 		if err != nil {
 			return err
 		}
 		s.file = f
-		_ = os.Remove(f.Name()) // where that cannot be, Close does it
+		_ = os.Remove(f.Name()) // where an open file cannot be removed, close does it
 	}
-	slices.SortFunc(s.rows, compareRows)
-	w := bufio.NewWriterSize(s.file, 64<<10)
-	for i := range s.rows {
-		if err := s.rows[i].write(w); err != nil {
-			return err
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	end, err := s.file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err
-	}
-	s.runs = append(s.runs, end)
-	clear(s.rows)
-	s.rows, s.bytes = s.rows[:0], 0
-	return nil
-}
-
-func (r *sortedRow) write(w *bufio.Writer) error {
-	b := binary.AppendVarint(w.AvailableBuffer(), r.number)
-	for _, part := range []string{r.text, r.place, string(r.row)} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	_, err := w.Write(b)
+	_, err := s.file.Write(s.last)
+	s.from, s.last = s.from+int64(len(s.last)), s.last[:0]
 	return err
 }
 
-func (r *sortedRow) read(from *bufio.Reader) (err error) {
-	if r.number, err = binary.ReadVarint(from); err != nil {
-		return err
+// row returns a row, which is valid until the next call.
+func (s *sortedRows) row(k rowKey) ([]byte, error) {
+	if k.at >= s.from {
+		return s.last[k.at-s.from:][:k.size], nil
 	}
-	var parts [3][]byte
-	for i := range parts {
-		n, err := binary.ReadUvarint(from)
-		if err != nil {
-			return err
-		}
-		parts[i] = make([]byte, n)
-		if _, err := io.ReadFull(from, parts[i]); err != nil {
-			return err
-		}
-	}
-	r.text, r.place, r.row = string(parts[0]), string(parts[1]), parts[2]
-	return nil
+	s.read = slices.Grow(s.read[:0], int(k.size))[:k.size]
+	_, err := s.file.ReadAt(s.read, k.at)
+	return s.read, err
 }
 
 // each calls f with every row, in order.
 func (s *sortedRows) each(f func(row []byte) error) error {
-	slices.SortFunc(s.rows, compareRows)
-	if s.file == nil {
-		for i := range s.rows {
-			if err := f(s.rows[i].row); err != nil {
-				return err
-			}
+	slices.SortFunc(s.keys, s.compare)
+	for _, k := range s.keys {
+		row, err := s.row(k)
+		if err == nil {
+			err = f(row)
 		}
-		return nil
-	}
-	if err := s.spill(); err != nil {
-		return err
-	}
-	return s.merge(f)
-}
-
-// merge reads all runs side by side. There are few: each is megabytes long.
-func (s *sortedRows) merge(f func(row []byte) error) error {
-	var heads []sortedRow
-	var readers []*bufio.Reader
-	next := func(i int) error {
-		err := heads[i].read(readers[i])
-		if err == io.EOF {
-			heads, readers = slices.Delete(heads, i, i+1), slices.Delete(readers, i, i+1)
-			return nil
-		}
-		return err
-	}
-	from := int64(0)
-	for _, end := range s.runs {
-		if end > from {
-			readers = append(readers, bufio.NewReaderSize(io.NewSectionReader(s.file, from, end-from), 64<<10))
-			heads = append(heads, sortedRow{})
-			if err := next(len(heads) - 1); err != nil {
-				return err
-			}
-		}
-		from = end
-	}
-	for len(heads) > 0 {
-		first := 0
-		for i := range heads {
-			if compareRows(heads[i], heads[first]) < 0 {
-				first = i
-			}
-		}
-		if err := f(heads[first].row); err != nil {
-			return err
-		}
-		if err := next(first); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// close gives the temporary file back.
+func (s *sortedRows) compare(a, b rowKey) int {
+	order := cmp.Compare(a.number, b.number)
+	if len(s.texts) > 0 {
+		order = bytes.Compare(s.text(a), s.text(b))
+	}
+	if order = cmp.Or(order, cmp.Compare(a.place, b.place)); order != 0 || a.at == b.at {
+		return order
+	}
+	x, _ := s.row(a)
+	x = bytes.Clone(x)
+	y, _ := s.row(b)
+	return bytes.Compare(x, y)
+}
+
+func (s *sortedRows) text(k rowKey) []byte {
+	text, _, _ := bytes.Cut(s.texts[k.number:], []byte{0})
+	return text
+}
+
+// close removes the temporary file.
 func (s *sortedRows) close() {
 	if s.file != nil {
 		s.file.Close()

@@ -47,7 +47,7 @@ func stashJob(args []string) error {
 func waitsForWorker(ts *testscript.TestScript, neg bool, args []string) {
 	d := disk.New(disk.Options{Dir: ts.Getenv("KERNSTASH_DIR")})
 	defer d.Close()
-	for range 200 {
+	for range 3600 {
 		if st, err := worker.Ask(context.Background(), d); err == nil && st.Running && !st.Started.IsZero() {
 			return
 		}

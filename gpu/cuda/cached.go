@@ -217,7 +217,7 @@ func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, er
 		return nil, r, err
 	}
 	if !namesArch(r.CompileOptions) && !namesArch(r.Image.CompileOptions) {
-		r.CompileOptions = strings.TrimLeft(r.CompileOptions+" "+archOption+x.device.Arch(l), " ")
+		r.CompileOptions = strings.TrimRight(archOption+x.device.Arch(l)+" "+r.CompileOptions, " ")
 	}
 	c, err := x.compiler(l, directoryOf(r))
 	return c, r, err
@@ -247,8 +247,8 @@ func kindOf(m *kernstash.Image) (key.Kind, error) {
 // nameOption begins the word that names the program, in package rtc's requests.
 const nameOption = "name="
 
-// directoryOf returns the directory part of the name that a request gives its
-// program.
+// directoryOf returns the directory in which the program of a request looks for files
+// beside itself.
 func directoryOf(r kernstash.Request) string {
 	if !strings.Contains(r.LinkOptions, nameOption) && !strings.Contains(r.Image.LinkOptions, nameOption) {
 		return ""
@@ -258,7 +258,7 @@ func directoryOf(r kernstash.Request) string {
 	if err != nil {
 		return "" // the compiler will say so
 	}
-	return rtc.NameDir(q.Name)
+	return rtc.SearchDir(q)
 }
 
 // compiler returns the memory tier of CUDA C++ programs whose names have a

@@ -484,7 +484,7 @@ type application struct {
 
 // cachedChild is an application.
 func cachedChild() error {
-	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 30 * time.Second})
+	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 3 * time.Minute})
 	if err != nil {
 		return err
 	}

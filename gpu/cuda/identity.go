@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
@@ -63,6 +65,8 @@ var compilers = sync.OnceValues(func() ([]key.Pair, error) {
 			paths = append(paths, p)
 		}
 	}
+	read := contents.Readings()
+	m := elfid.Loaded()
 	pairs := make([]key.Pair, len(paths))
 	for i, p := range paths {
 		l, err := elfid.Inspect(p)
@@ -70,6 +74,14 @@ var compilers = sync.OnceValues(func() ([]key.Pair, error) {
 			return nil, err
 		}
 		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
+	}
+	if contents.Readings() != read {
+		if err := m.Check(paths...); err != nil {
+			return nil, err
+		}
+	}
+	if now, err := cu.Path(); err != nil || now != driver.Library {
+		return nil, fmt.Errorf("%w: %s was replaced", errCompiler, driver.Library)
 	}
 	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
 	return pairs, nil

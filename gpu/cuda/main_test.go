@@ -196,7 +196,7 @@ func nvrtc(t testing.TB) *rtc.Library {
 // openCached returns a cached context over a root; done ends both.
 func openCached(t testing.TB, root string, o cuda.CachedOptions) (cache *kernstash.Cache, x *cuda.Cached, done func()) {
 	t.Helper()
-	cache, err := kernstash.Open(kernstash.Options{Dir: root, CloseTimeout: 30 * time.Second})
+	cache, err := kernstash.Open(kernstash.Options{Dir: root, CloseTimeout: 3 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -363,7 +363,7 @@ func startWith(open func(*cuda.Device) (*cuda.Context, error), f func(*cuda.Cont
 
 // startChild is an application of this package.
 func startChild() error {
-	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 30 * time.Second})
+	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 3 * time.Minute})
 	if err != nil {
 		return err
 	}

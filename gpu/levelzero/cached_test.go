@@ -208,7 +208,7 @@ func TestCachedFailure(t *testing.T) {
 			t.Fatalf("err = %v", err)
 		}
 	}
-	cache.Flush(time.Second)
+	cache.Flush(3 * time.Minute)
 	if found, _ := filepath.Glob(filepath.Join(dir, "*/*/*/*/*.bin")); len(found) != 0 {
 		t.Errorf("stored: %q", found)
 	}

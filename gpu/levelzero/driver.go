@@ -30,6 +30,7 @@ type Driver struct {
 // loader, or no driver that finds a device.
 func Drivers() ([]*Driver, error) {
 	environAtLoad()
+	drivers.IntelSettings.Loads()
 	if err := ze.Init(); err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
@@ -154,6 +155,6 @@ func holds(ask *ze.Queries, devices []ze.DeviceID, handle ze.DeviceID, depth int
 // for which it compiles otherwise.
 var variables = func() drivers.Rules {
 	r := drivers.Intel
-	r.Prefixes = append(slices.Clone(r.Prefixes), "ZET_ENABLE_PROGRAM_DEBUGGING")
+	r.Prefixes = append(slices.Clone(r.Prefixes), "ZET_ENABLE_PROGRAM_")
 	return r
 }()

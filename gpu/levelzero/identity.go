@@ -3,8 +3,6 @@ package levelzero
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,9 +27,13 @@ func (d *Device) Identify() (key.Device, error) {
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
 	}
+	stepping, err := d.stepping()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+	}
 	return key.Device{
 		API: "levelzero", Platform: "Level Zero", Name: d.Name, Version: d.driver.APIVersion, Driver: d.driver.Version,
-		Traits: d.traits(), Compiler: compiler,
+		Traits: append(d.traits(), key.Pair{Name: "stepping", Value: stepping}), Compiler: compiler,
 	}, nil
 }
 
@@ -62,35 +64,24 @@ func (d *Device) traits() []key.Pair {
 	if d.driver.Has(extensionIPVersion) {
 		if v, err := d.driver.ask.IPVersion(d.id); err == nil {
 			add("IP version", hex(v))
-			return t
 		}
-	}
-	if r := d.revision(); r != "" {
-		add("PCI revision", r)
 	}
 	return t
 }
 
-// revision returns the stepping of a device whose driver does not tell, as the kernel
-// has it; "" where there is no such hardware.
-func (d *Device) revision() string {
-	if !d.driver.Has(extensionPCI) {
-		return ""
+// stepping returns what devices of one id and one version differ in. It is an error, too, if
+// the driver compiles for a debugger.
+func (d *Device) stepping() (string, error) {
+	if err := drivers.NotDebugged(); err != nil {
+		return "", err
 	}
-	p, err := d.driver.ask.PCI(d.id)
-	if err != nil {
-		return ""
+	var address string
+	if d.driver.Has(extensionPCI) {
+		if p, err := d.driver.ask.PCI(d.id); err == nil {
+			address = fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
+		}
 	}
-	name := fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
-	read := func(file string) string {
-		b, _ := os.ReadFile(filepath.Join("/sys/bus/pci/devices", name, file))
-		return strings.TrimSpace(string(b))
-	}
-	// The driver may say of a device that is not there that it is in some place.
-	if id, err := strconv.ParseUint(read("device"), 0, 32); err != nil || uint32(id) != d.DeviceID {
-		return ""
-	}
-	return read("revision")
+	return drivers.Stepping(d.properties.DeviceID, address, d.driver.env.loaded)
 }
 
 // errLibraries is wrapped when no driver's library can be found in this process's

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -29,11 +30,9 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 // changed says that they did, in this process.
 var changed atomic.Bool
 
-// errObeyed is wrapped where there are files of settings that the compiler may have read.
-var errObeyed = errors.New("the compiler obeys a file of debug settings")
-
-// obeyed says that there were, in this process.
-var obeyed atomic.Bool
+// obeyed says that there were files of settings that the compiler may have read, in this
+// process; nil: there were none.
+var obeyed atomic.Pointer[error]
 
 // Variables returns the environment variables that the device's compiler obeys in
 // this process, sorted by name.
@@ -45,18 +44,18 @@ func (d *Device) Variables() []key.Pair { return variables.Of(d.driver.env.now()
 // if the driver obeys a file of settings.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	now := d.Variables()
-	if !slices.Equal(now, d.driver.variablesAtLoad()) {
+	if steady := drivers.SteadySwitches(d.driver.env.now()); !steady || !slices.Equal(now, d.driver.variablesAtLoad()) {
 		changed.Store(true)
 	}
 	if changed.Load() {
 		return now, errVariables
 	}
 	// The driver has read it by the next build, if it goes until then.
-	if variables.Obeyed(d.driver.env.now()) != "" {
-		obeyed.Store(true)
+	if err := variables.Obeyed(d.driver.env.now()); err != nil {
+		obeyed.CompareAndSwap(nil, &err)
 	}
-	if obeyed.Load() {
-		return now, errObeyed
+	if err := obeyed.Load(); err != nil {
+		return now, *err
 	}
 	return now, nil
 }

@@ -24,7 +24,7 @@ func init() { children["cached"] = cachedChild }
 // openCached returns a cached context on PoCL and a queue, over a root; done
 // ends all of them.
 func openCached(root string, d *opencl.Device) (cache *kernstash.Cache, c *opencl.Cached, q *opencl.Queue, done func() error, err error) {
-	if cache, err = kernstash.Open(kernstash.Options{Dir: root, CloseTimeout: 30 * time.Second}); err != nil {
+	if cache, err = kernstash.Open(kernstash.Options{Dir: root, CloseTimeout: 3 * time.Minute}); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	if c, err = opencl.NewContext(cache, d); err != nil {
@@ -38,13 +38,16 @@ func openCached(root string, d *opencl.Device) (cache *kernstash.Cache, c *openc
 	}, nil
 }
 
-const rootVariable = "KERNSTASH_TEST_ROOT"
+const (
+	rootVariable   = "KERNSTASH_TEST_ROOT"
+	deviceVariable = "KERNSTASH_TEST_DEVICE" // a part of its name
+)
 
 // cachedChild is an application: it asks for a kernel, launches it, checks the
 // result, and writes what the cache counted.
 func cachedChild() error {
 	ctx := context.Background()
-	d, err := firstDevice("POCL")
+	d, err := deviceNamed("POCL", os.Getenv(deviceVariable))
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -254,6 +255,7 @@ func uncachedTwinChild() error {
 }
 
 func TestTwinWithoutPoCLsCacheIsNotStored(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	child(t, "uncached twin", "POCL_KERNEL_CACHE=0", "POCL_CACHE_DIR="+t.TempDir())
 }

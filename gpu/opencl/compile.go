@@ -19,10 +19,11 @@ type compilation struct {
 
 // run returns the built program and its log. One unit without headers and link
 // options is built in one call, as most applications do; drivers are at their
-// best there. Everything else is compiled unit by unit, and linked.
+// best there. Everything else is compiled unit by unit, and linked; so is a
+// sequence of one unit, of which some drivers make other code.
 func (b *compilation) run() (cl.ProgramID, string, error) {
-	units, o := b.recipe.Image.Units(), b.recipe.Options
-	if len(units) == 1 && len(units[0].Headers) == 0 && len(o.Link) == 0 {
+	units := b.recipe.Image.Units()
+	if b.isBuild() {
 		p, err := b.create(units[0])
 		if err != nil {
 			return 0, "", err
@@ -31,6 +32,12 @@ func (b *compilation) run() (cl.ProgramID, string, error) {
 		return b.finish(p, err)
 	}
 	return b.compileAndLink(units)
+}
+
+// isBuild reports whether clBuildProgram makes the program, of one source.
+func (b *compilation) isBuild() bool {
+	units := b.recipe.Image.Units()
+	return len(units) == 1 && len(units[0].Headers) == 0 && len(b.recipe.Options.Link) == 0 && !b.recipe.Image.IsSequence()
 }
 
 // finish reads the log, always, and releases a program that failed.
@@ -90,8 +97,12 @@ func (b *compilation) compileAndLink(units []key.Unit) (cl.ProgramID, string, er
 		}
 		compiled = append(compiled, p)
 	}
-	link := b.recipe.Options.LinkString()
-	p, err := cl.LinkProgram(b.context, b.devices, &link, compiled)
+	var link *string // C's NULL, where the caller gave none at all
+	if o := b.recipe.Options; !o.LinkAbsent || len(o.Link) > 0 {
+		s := o.LinkString()
+		link = &s
+	}
+	p, err := cl.LinkProgram(b.context, b.devices, link, compiled)
 	if p == 0 {
 		return 0, logs, diagnose(err, logs)
 	}

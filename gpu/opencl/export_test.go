@@ -2,6 +2,8 @@
 
 package opencl
 
+import "github.com/kernstash/kernstash/key"
+
 // Noting is Launch; it returns the name of the variant that the launch is the
 // first of, else "".
 func (k *Kernel) Noting(q *Queue, r Range, args ...any) (string, error) {
@@ -40,3 +42,25 @@ func CountLaunch() { deferredLaunches.launches.Add(1) }
 
 // Unshared is unshared.
 var Unshared = unshared
+
+// PoCLFiles returns the digest of what a PoCL compiles with whose library is at a path, in an
+// environment, and a function that says whether that is still so, in another environment.
+func PoCLFiles(library string, environ []string) (pairs []key.Pair, steady func(environ []string) error, err error) {
+	f := new(poclFiles)
+	pairs, err = f.find(library, environ)
+	return pairs, f.steady, err
+}
+
+// ReadsIn returns an error that names what has the platform's compiler read files, in an
+// environment.
+func (p *Platform) ReadsIn(environ []string) error { return p.rules().Obeyed(environ) }
+
+// AgainstRandomName is Device.Repeatable of a device of the platform whose driver has a version,
+// for its error.
+func (p *Platform) AgainstRandomName(code []byte, driver string) error {
+	_, _, err := (&Device{platform: p, Driver: driver}).Repeatable(code, nil)
+	return err
+}
+
+// Words returns the words of options.
+var Words = key.Tokens

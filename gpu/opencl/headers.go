@@ -37,14 +37,14 @@ var searches = []struct {
 	driver string // beginning of the driver's version
 	of     func(dir string, env environments) (deps.Search, error)
 }{
-	// PoCL writes the source to a file in its cache directory, and puts -I. in
+	// PoCL writes the source to a file of a random name in its cache directory, and puts -I. in
 	// front of the options.
 	{pocl, "3.1", func(dir string, env environments) (deps.Search, error) {
 		main, now := poclCache(env.loaded), poclCache(env.now())
 		if main != now || !filepath.IsAbs(main) {
 			return deps.Search{}, fmt.Errorf("PoCL's cache directory is %q or %q: %w", main, now, errHeaders)
 		}
-		return deps.Search{Main: main, First: []string{dir}}, nil
+		return deps.Search{Main: main, Unnamed: true, First: []string{dir}}, nil
 	}},
 	// Intel's front end gives the source a name without a directory, puts the
 	// working directory behind those of the options, and leaves clang's own:

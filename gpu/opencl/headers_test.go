@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -184,7 +185,7 @@ func headersChild() error {
 	if err != nil {
 		return err
 	}
-	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 30 * time.Second})
+	cache, err := kernstash.Open(kernstash.Options{Dir: os.Getenv(rootVariable), CloseTimeout: 3 * time.Minute})
 	if err != nil {
 		return err
 	}
@@ -263,6 +264,7 @@ func TestHeadersThroughTheCache(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			against := ""
 			run := func(what string, value int32, kernel string, builds int64) headersApplication {
 				t.Helper()
 				_, out, _ := strings.Cut(child(t, "headers", append(slices.Clone(env), rootVariable+"="+root, treeVariable+"="+tree, "KERNSTASH_DIR=")...), resultMark)
@@ -273,7 +275,7 @@ func TestHeadersThroughTheCache(t *testing.T) {
 				if platform == "POCL" && a.Value != value || len(a.Kernels) != 1 || a.Kernels[0] != kernel {
 					t.Errorf("%s: %d by %q, want %d by %s", what, a.Value, a.Kernels, value, kernel)
 				}
-				if n := a.Stats[stats.Builds]; n != builds || a.Against != "" {
+				if n := a.Stats[stats.Builds]; n != builds || a.Against != against {
 					t.Errorf("%s: %d builds, want %d; against it: %q", what, n, builds, a.Against)
 				}
 				t.Logf("%s: %v", what, a.Took)
@@ -297,6 +299,9 @@ func TestHeadersThroughTheCache(t *testing.T) {
 			}
 			put("late/c.h", "#define VALUE 1\n")
 			run("as in the beginning", 1, "first", 0)
+			if platform == "POCL" && !timing.IsLong() {
+				return // how paths count is the long form's
+			}
 			moved := t.TempDir()
 			if err := os.CopyFS(moved, os.DirFS(tree)); err != nil {
 				t.Fatal(err)
@@ -304,8 +309,13 @@ func TestHeadersThroughTheCache(t *testing.T) {
 			tree = moved
 			run("the same elsewhere", 1, "first", 0)
 			put("late/b.h", "#include \"c.h\"\n#define NAME first\nconstant char file[] = __FILE__;\n")
+			same := int64(0)
+			if platform == "POCL" {
+				// The source's own file has another name each time.
+				same, against = 1, "not cacheable: reads a file (__FILE__, which is another each time)"
+			}
 			run("paths begin to count", 1, "first", 1)
-			run("paths that are the same", 1, "first", 0)
+			run("paths that are the same", 1, "first", same)
 			moved = t.TempDir()
 			if err := os.CopyFS(moved, os.DirFS(tree)); err != nil {
 				t.Fatal(err)

@@ -1,8 +1,10 @@
 package opencl
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -26,9 +28,24 @@ func (d *Device) Identify() (key.Device, error) {
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
 	}
+	traits := d.traits()
+	if d.platform.vendor() == intel && d.Type&GPU != 0 {
+		stepping, err := d.stepping()
+		if err != nil {
+			return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+		}
+		traits = append(traits, key.Pair{Name: "stepping", Value: stepping})
+	}
+	if d.platform.vendor() == pocl {
+		more, err := ofPoCL.compilesWith(d.platform)
+		if err != nil {
+			return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+		}
+		compiler = append(slices.Clone(compiler), more...)
+	}
 	return key.Device{
 		API: "opencl", Platform: d.platform.Name, Name: d.Name, Version: d.Version, Driver: d.Driver,
-		Traits: d.traits(), Compiler: compiler,
+		Traits: traits, Compiler: compiler,
 	}, nil
 }
 
@@ -73,6 +90,27 @@ func (d *Device) traits() []key.Pair {
 		add("processor flags", flags)
 	}
 	return t
+}
+
+// stepping returns what Intel's devices of one id and one version differ in. It is an error,
+// too, if the driver compiles for a debugger.
+func (d *Device) stepping() (string, error) {
+	id, ok := number(d.platform.ask.Device(d.id(), cl.DeviceIDIntel))
+	if !ok {
+		return "", drivers.ErrStepping
+	}
+	if err := drivers.NotDebugged(); err != nil {
+		return "", err
+	}
+	var address string
+	if d.Has("cl_khr_pci_bus_info") {
+		// cl_device_pci_bus_info_khr: domain, bus, device, function.
+		if b, err := d.platform.ask.Device(d.id(), cl.DevicePCIBusInfo); err == nil && len(b) == 16 {
+			n := func(i int) uint32 { return binary.NativeEndian.Uint32(b[4*i:]) }
+			address = fmt.Sprintf("%04x:%02x:%02x.%x", n(0), n(1), n(2), n(3))
+		}
+	}
+	return drivers.Stepping(uint32(id), address, d.platform.env.loaded)
 }
 
 // errLibraries is wrapped when the driver's own library cannot be found in this

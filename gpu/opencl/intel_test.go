@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,10 +19,15 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
 
-func init() { children["intel"] = intelChild }
+func init() {
+	children["intel"] = intelChild
+	children["intel debugged"] = intelDebuggedChild
+	children["intel own cache"] = intelOwnCacheChild
+}
 
 // intelICD is where Debian's intel-opencl-icd registers itself.
 const intelICD = "/etc/OpenCL/vendors/intel.icd"
@@ -185,7 +191,7 @@ func TestIntelIdentity(t *testing.T) {
 			t.Errorf("%s is not among the compilers: %v", want, r.Device.Compiler)
 		}
 	}
-	for _, want := range []string{"device id", "IP version"} {
+	for _, want := range []string{"device id", "IP version", "stepping"} {
 		if !hasPair(r.Device.Traits, want) {
 			t.Errorf("%q is not among the traits: %v", want, r.Device.Traits)
 		}
@@ -201,4 +207,95 @@ func TestIntelIdentity(t *testing.T) {
 	if other.Builds["5"].Key == r.Builds["5"].Key {
 		t.Error("two products have one key")
 	}
+}
+
+// debuggerCode is the interface of libigfxdbgxchg64.so, as far as NEO 22.43 needs it to take a
+// debugger for active.
+const debuggerCode = `
+int init(void *data) { return 0; }
+int isDebuggerActive(void) { return ACTIVE; }
+int notifyNewDevice(void *data) { return 0; }
+int notifySourceCode(void *data) { return 0; }
+int getDebuggerOption(void *data) { return 0; }
+int notifyKernelDebugData(void *data) { return 0; }
+int notifyDeviceDestruction(void *data) { return 0; }
+`
+
+// While a debugger is active Intel's driver makes a debug build of everything.
+func TestIntelsDriverUnderADebuggerIsNotCached(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "debugger.c")
+	put(t, source, debuggerCode)
+	for _, c := range []struct{ active, want string }{{"1", "the driver compiles for a debugger"}, {"0", "<nil>"}} {
+		own := filepath.Join(dir, c.active)
+		put(t, filepath.Join(own, "note"), "")
+		out, err := exec.Command("cc", "-shared", "-fPIC", "-DACTIVE="+c.active, "-o", filepath.Join(own, "libigfxdbgxchg64.so"), source).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got := child(t, "intel debugged", "LD_LIBRARY_PATH="+own, "OCL_ICD_VENDORS="+intelICD, "NEOReadDebugKeys=1",
+			"SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp")
+		if !strings.Contains(got, c.want) {
+			t.Errorf("active %s: %q, want %q", c.active, got, c.want)
+		}
+	}
+}
+
+func intelDebuggedChild() error {
+	d, err := firstDevice("INTEL")
+	if err != nil {
+		return err
+	}
+	_, err = d.Identify()
+	fmt.Print(err)
+	return nil
+}
+
+// What Intel's driver answers out of a cache of its own, which knows nothing of "#  include", is
+// not stored: neither what an older header made, nor a binary without its intermediate code.
+func TestAnswersOfIntelsOwnCacheAreNotStored(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cl_cache")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := func(root, want string) {
+		t.Helper()
+		got := child(t, "intel own cache", rootVariable+"="+root, "OCL_ICD_VENDORS="+intelICD, "NEOReadDebugKeys=1", "SetCommandStreamReceiver=1",
+			"ProductFamilyOverride=tgllp", "cl_cache_dir="+dir)
+		if _, got, _ = strings.Cut(got, resultMark); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	first := filepath.Join(t.TempDir(), "root")
+	want(first, "0 found, 1 stored") // and the driver's cache has it, too
+	want(first, "1 found, 0 stored")
+	want(filepath.Join(t.TempDir(), "root"), "0 found, 0 stored")
+}
+
+func intelOwnCacheChild() error {
+	d, err := firstDevice("INTEL")
+	if err != nil {
+		return err
+	}
+	cache, c, _, done, err := openCached(os.Getenv(rootVariable), d)
+	if err != nil {
+		return err
+	}
+	image, err := kernstash.NewImage(key.OpenCLC, []byte(addSource))
+	if err != nil {
+		return err
+	}
+	p, err := c.Program(context.Background(), kernstash.Request{Image: image})
+	if err != nil {
+		return err
+	}
+	p.Release()
+	if err := done(); err != nil {
+		return err
+	}
+	s := cache.Stats()
+	fmt.Print(resultMark, s.Get(stats.DiskHits), " found, ", s.Get(stats.DiskPuts), " stored")
+	return nil
 }

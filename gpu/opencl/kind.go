@@ -68,8 +68,8 @@ func (p *Platform) vendor() vendor {
 	return unknown
 }
 
-// IsKnown says whether the platform's driver is one of which this package knows when its code is
-// complete. Others are taken to be Final.
+// IsKnown reports whether the platform's driver is one of which this package knows when its code
+// is complete. Others are taken to be Final, and the layer leaves them alone.
 func (p *Platform) IsKnown() bool { return p.vendor() != unknown }
 
 // TellsNoOptions says whether the driver may make another program of no options

@@ -104,17 +104,20 @@ func device(t testing.TB) *opencl.Device {
 	return d
 }
 
-func firstDevice(suffix string) (*opencl.Device, error) {
+func firstDevice(suffix string) (*opencl.Device, error) { return deviceNamed(suffix, "") }
+
+// deviceNamed returns the first device of a platform whose name has part in it.
+func deviceNamed(suffix, part string) (*opencl.Device, error) {
 	devices, err := opencl.Devices(opencl.AnyType)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range devices {
-		if d.Platform().Suffix == suffix {
+		if d.Platform().Suffix == suffix && strings.Contains(d.Name, part) {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("no device of platform %s among %d", suffix, len(devices))
+	return nil, fmt.Errorf("no device %q of platform %s among %d", part, suffix, len(devices))
 }
 
 // open returns a context on PoCL's device, released at the end.

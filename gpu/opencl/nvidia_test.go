@@ -22,7 +22,7 @@ const nvidiaVariable = "KERNSTASH_TEST_NVIDIA"
 
 func TestNVIDIA(t *testing.T) {
 	if os.Getenv(nvidiaVariable) != "1" {
-		t.Skipf("needs NVIDIA hardware; set %s=1 there", nvidiaVariable)
+		t.Skipf("NOT TESTED HERE: needs NVIDIA hardware; set %s=1 there", nvidiaVariable)
 	}
 	d, err := firstDevice("NV")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestNVIDIA(t *testing.T) {
 // program computes the same.
 func TestNVIDIAFinish(t *testing.T) {
 	if os.Getenv(nvidiaVariable) != "1" {
-		t.Skipf("needs NVIDIA hardware; set %s=1 there", nvidiaVariable)
+		t.Skipf("NOT TESTED HERE: needs NVIDIA hardware; set %s=1 there", nvidiaVariable)
 	}
 	d, err := firstDevice("NV")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -28,6 +29,7 @@ type Platform struct {
 // milliseconds the first time.
 func Platforms() ([]*Platform, error) {
 	environAtLoad()
+	drivers.IntelSettings.Loads()
 	ids, err := cl.GetPlatformIDs()
 	if err != nil {
 		return nil, fmt.Errorf("list platforms: %w", err)

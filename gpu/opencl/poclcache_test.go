@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -69,6 +70,7 @@ func TestUnshared(t *testing.T) {
 // Processes that restore one program at the same time without PoCL's own cache do not
 // take its files from one another.
 func TestProcessesTogetherWithoutPoCLsCache(t *testing.T) {
+	timing.Long(t)
 	dir := t.TempDir()
 	start := func() (a application) {
 		out := child(t, "cached", rootVariable+"="+filepath.Join(dir, "root"), "POCL_CACHE_DIR="+filepath.Join(dir, "pocl"), "POCL_KERNEL_CACHE=0", "KERNSTASH_DIR=")

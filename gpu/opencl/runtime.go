@@ -36,7 +36,8 @@ type RuntimeOptions struct {
 	// CaptureUnlaunched takes the binary of such a driver at the build, though
 	// nothing was launched: the artifact saves the front end's work, its
 	// Variants are empty. PoCL compiles each kernel once more for that, for any
-	// local size, which can take longer than the build.
+	// local size, which can take longer than the build. Beside SpecializeVariants it
+	// says what is to be done where the driver makes code for none of them.
 	CaptureUnlaunched bool
 }
 
@@ -109,7 +110,11 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case !p.deferred:
 		return p, r.artifact(p, job), nil
 	case len(r.options.SpecializeVariants) > 0:
-		return p, r.specializeVariants(p), nil
+		a := r.specializeVariants(p)
+		if a == nil && r.options.CaptureUnlaunched {
+			a = r.unlaunched(p)
+		}
+		return p, a, nil
 	case len(r.options.SpecializeLocalSizes) > 0:
 		return p, r.specialize(p), nil
 	case r.options.CaptureUnlaunched:
@@ -159,6 +164,9 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
 	binary, err := p.binary()
 	if err != nil || len(binary) == 0 {
+		return nil
+	}
+	if c := (compilation{recipe: job.Recipe}); c.isBuild() && FromDriversCache(job.Recipe, binary) {
 		return nil
 	}
 	kernels, err := p.describe()

@@ -24,14 +24,22 @@ var variables = [vendors]*drivers.Rules{
 	// to a binary and changes none. POCL_MAX_WORK_GROUP_SIZE, POCL_DEVICES,
 	// POCL_WORK_GROUP_METHOD, POCL_WORK_GROUP_SPECIALIZATION,
 	// POCL_EXTRA_BUILD_FLAGS, POCL_KERNELLIB_NAME, POCL_LLVM_CPU_NAME and the
-	// loop parameters stay in.
+	// loop parameters stay in. With POCL_BUILDING set PoCL compiles with what lies where it was
+	// built, which is in no identity. clang, which it links with, obeys COMPILER_PATH and
+	// LIBRARY_PATH, and the linker that clang runs obeys LDEMULATION and others; which linker
+	// that is stands in the identity, see poclFiles.
 	pocl: {
 		Prefixes: []string{"POCL_"},
+		// Which devices there are; the device's name, which is in the key, says which of
+		// them it is.
+		Sets:  []string{"POCL_DEVICES"},
+		Names: []string{"LIBRARY_PATH", "LDEMULATION", "GNUTARGET", "LD_RUN_PATH", "LLVM_OVERRIDE_PRODUCER"},
+		Reads: []string{"POCL_BUILDING", "COMPILER_PATH"},
 		Except: []string{
 			"POCL_CACHE_DIR", "POCL_KERNEL_CACHE", "POCL_DEBUG", "POCL_TRACING", "POCL_BINARY_SPECIALIZE_WG",
 			"POCL_AFFINITY", "POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES", "POCL_MEMORY_LIMIT",
 			"POCL_SIGFPE_HANDLER", "POCL_SIGUSR2_HANDLER", "POCL_STARTUP_DELAY", "POCL_VECTORIZER_REMARKS",
-			"POCL_OFFLINE_COMPILE", "POCL_ENABLE_UNINIT", "POCL_BUILDING", "POCL_CPU_LOCAL_MEM_SIZE",
+			"POCL_OFFLINE_COMPILE", "POCL_ENABLE_UNINIT", "POCL_CPU_LOCAL_MEM_SIZE",
 			"POCL_PTHREAD_MIN_THREADS", "POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT",
 		},
 	},
@@ -59,14 +67,14 @@ var variables = [vendors]*drivers.Rules{
 	// those behind it. Left out is where caches and logs are, and which devices there are.
 	// clang's declarations of what is built in come first from the working directory, and then
 	// from those of the options (rusticl 22.3.6 with LLVM 15, by its system calls).
-	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept, Files: clangFiles, Included: clangHeaders},
+	mesa: {Prefixes: mesaPrefixes, Except: mesaExcept, Files: clangHeaders, Included: clangHeaders},
 
 	// What any driver may obey, Mesa's, and clvk's ("Configuration"). Left out is also what
 	// loaders obey. rules adds what a driver's name says.
 	unknown: {
 		Prefixes: append([]string{"CLVK_", "CL_", "OCL_", "OPENCL_", "LLVM_", "CLANG_"}, mesaPrefixes...),
 		Except:   append([]string{"CLVK_CACHE_DIR", "CLVK_LOG", "OCL_ICD_", "OPENCL_LAYER", "OPENCL_VENDOR_PATH"}, mesaExcept...),
-		Files:    clangFiles, Included: clangHeaders, // most compilers are clang
+		Files:    clangHeaders, Included: clangHeaders, // most compilers are clang
 	},
 }
 
@@ -82,10 +90,7 @@ var (
 )
 
 // clangHeaders declare what is built into OpenCL C, where clang has none of its own at hand.
-var (
-	clangHeaders = []string{"opencl-c-base.h", "opencl-c.h"}
-	clangFiles   = []drivers.File{{Path: clangHeaders[0]}, {Path: clangHeaders[1]}}
-)
+var clangHeaders = []string{"opencl-c-base.h", "opencl-c.h"}
 
 // AgainstOptions returns an error where the words of compile options name a directory from
 // which the device's compiler would take what nobody asked it for.
@@ -96,9 +101,9 @@ func (d *Device) AgainstOptions(words []string) error {
 	}
 	dirs, sure := deps.Directories(words)
 	if path := rules.IncludedFrom(dirs); path != "" {
-		return fmt.Errorf("%w: %s", errObeyed, path)
+		return fmt.Errorf("%w: %s", drivers.ErrSettings, path)
 	} else if !sure {
-		return fmt.Errorf("%w, in a directory that is not clear from the options", errObeyed)
+		return fmt.Errorf("%w, in a directory that is not clear from the options", drivers.ErrSettings)
 	}
 	return nil
 }
@@ -128,11 +133,24 @@ var errVariables = errors.New("environment variables of the compiler changed sin
 // changed says of which vendors' drivers they did.
 var changed [vendors]atomic.Bool
 
-// errObeyed is wrapped where there are files of settings that the compiler may have read.
-var errObeyed = errors.New("the compiler obeys a file of settings")
+// obeyed says of which vendors' drivers there were files of settings that the compiler may
+// have read; nil: there were none.
+var obeyed [vendors]atomic.Pointer[error]
 
-// obeyed says of which vendors' drivers there were.
-var obeyed [vendors]atomic.Bool
+// lookForSettings returns an error where there is, or was, such a file for a vendor's driver,
+// whose rules are given. environ is as os.Environ has it. The driver has read the file by the
+// next build, if it goes until then.
+func (v vendor) lookForSettings(rules *drivers.Rules, environ []string) error {
+	if obeyed[v].Load() == nil {
+		if err := rules.Obeyed(environ); err != nil {
+			obeyed[v].CompareAndSwap(nil, &err)
+		}
+	}
+	if err := obeyed[v].Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // errOclgrind is why a simulator's programs are all compiled: in what it says of a program's
 // errors it quotes the source, which one that is restored does not have.
@@ -151,18 +169,20 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	if v == oclgrind {
 		return now, errOclgrind
 	}
-	if !slices.Equal(now, d.platform.variablesAtLoad()) {
+	steady := v != intel || drivers.SteadySwitches(environ)
+	if !steady || !slices.Equal(now, d.platform.variablesAtLoad()) {
 		changed[v].Store(true)
 	}
 	if changed[v].Load() {
 		return now, errVariables
 	}
-	// The driver has read it by the next build, if it goes until then.
-	if rules.Obeyed(environ) != "" {
-		obeyed[v].Store(true)
+	if err := v.lookForSettings(rules, environ); err != nil {
+		return now, err
 	}
-	if obeyed[v].Load() {
-		return now, errObeyed
+	if v == pocl {
+		if err := ofPoCL.steady(environ); err != nil {
+			return now, err
+		}
 	}
 	if _, err := d.platform.poclCacheOff(environ); err != nil {
 		return now, err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/arithmetic"
 )
 
 // Compiler compiles through a cache. It is safe for concurrent use.
@@ -38,10 +39,10 @@ const maxContexts = 256
 // never the cache's.
 func (c *Compiler) Compile(ctx context.Context, r Request) (*Output, error) {
 	q, err := c.library.Core(r)
-	if err != nil {
+	if err != nil || !arithmetic.Default() { // here, and not in a program that others ask for
 		return c.library.Compile(r)
 	}
-	x, err := c.Context(NameDir(r.Name))
+	x, err := c.Context(SearchDir(r))
 	if errors.Is(err, kernstash.ErrClosed) {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*Output, error) {
 
 var errDirectories = errors.New("too many directories in names of programs")
 
-// Context returns the core's context for programs whose names have a directory
-// part; see NameDir. It is the Compiler's to close.
+// Context returns the core's context for programs that look for files in a directory;
+// see SearchDir. It is the Compiler's to close.
 func (c *Compiler) Context(dir string) (*kernstash.Context[*Output, struct{}], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

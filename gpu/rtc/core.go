@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -36,12 +38,20 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	if empty {
 		source = []byte{'\n'}
 	}
-	image, err := kernstash.NewImage(l.d.kind, source, r.Headers...)
+	said := deps.LookAtExpressions(r.Expressions, source)
+	if said.Unknown != "" {
+		return kernstash.Request{}, fmt.Errorf("request: %w: %q", errExpression, said.Unknown)
+	}
+	image, err := kernstash.NewImage(l.d.kind, source, l.included(source, r.Headers)...)
 	if err != nil {
 		return kernstash.Request{}, fmt.Errorf("request: %w", err)
 	}
 	options := separate(r.Options)
-	if len(r.Headers) > 0 && !image.IncludesFiles() {
+	more := l.moreOptions()
+	if l.api == NVRTC && !more {
+		options = canonical(options)
+	}
+	if len(r.Headers) > 0 && !more && !image.IncludesFiles() {
 		// Every include is of a header in memory, which goes before all files.
 		options = withoutSearch(options)
 	}
@@ -53,13 +63,23 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	if empty {
 		link = append(link, emptyWord)
 	}
-	if r.Name != "" {
-		link = append(link, nameWord+escape(r.Name))
+	dir, parent, name := l.splitName(r, image, options, compile)
+	if dir != "" && (more || said.Path || said.Foreign && image.IncludesFiles()) {
+		dir, parent, name = "", "", r.Name
 	}
-	for _, e := range r.Expressions {
+	for _, w := range [][2]string{{nameWord, name}, {deps.PlaceWord, dir}, {deps.ParentWord, parent}} {
+		if w[1] != "" {
+			link = append(link, w[0]+escape(w[1]))
+		}
+	}
+	expressions := r.Expressions
+	if !counts(r) && !(said.Foreign && image.IncludesFiles()) {
+		expressions = slices.Sorted(slices.Values(expressions)) // each is answered for by itself
+	}
+	for _, e := range expressions {
 		link = append(link, expressionWord+escape(e))
 	}
-	if keepsDirectory(options) {
+	if more || keepsDirectory(options) {
 		dir, err := os.Getwd()
 		if err != nil {
 			return kernstash.Request{}, fmt.Errorf("request: %w", err)
@@ -81,12 +101,14 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 		return Request{}, errRecipe
 	}
 	q := Request{Source: units[0].Code, Headers: units[0].Headers}
-	for _, words := range [][]string{r.Options.Search, r.Options.Compile} {
+	search, dir, _ := deps.SplitPlace(r.Options.Search)
+	link, more, _ := deps.SplitPlace(r.Options.Link)
+	for _, words := range [][]string{search, r.Options.Compile} {
 		for _, w := range words {
 			q.Options = append(q.Options, option(w))
 		}
 	}
-	for _, w := range r.Options.Link {
+	for _, w := range link {
 		ok := false
 		if text, is := strings.CutPrefix(w, nameWord); is {
 			q.Name, ok = unescape(text)
@@ -103,6 +125,13 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 		if !ok {
 			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)
 		}
+	}
+	for _, w := range append(dir, more...) {
+		text, ok := unescape(strings.TrimPrefix(w, deps.PlaceWord))
+		if !ok {
+			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)
+		}
+		q.Name = text + q.Name
 	}
 	return q, nil
 }

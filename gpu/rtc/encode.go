@@ -1,23 +1,31 @@
 package rtc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
 // What is stored of an output is one binary:
 //
-//	"kernstash rtc\x00\x01"
+//	"kernstash rtc\x00\x01"; \x02 where there is a program's name at the end
 //	log                 an answer
 //	number of forms     u32; then, in order, each form's number (u32) and answer
 //	number of names     u32; then each expression, code (u32), name
+//	the program's name  with its directory, where the log has it
 //
 // An answer is asked (u32, 0 or 1), code (u32), and bytes; bytes and texts have
 // their length (u64) in front. All numbers are little-endian.
-const magic = "kernstash rtc\x00\x01"
+const (
+	magic      = "kernstash rtc\x00\x01"
+	magicNamed = "kernstash rtc\x00\x02"
+)
 
 // errEncoding is wrapped by Decode.
 var errEncoding = errors.New("not an output of a run-time compiler")
@@ -27,14 +35,18 @@ const maxNames = 1 << 20
 
 // Encode returns the output as one piece of bytes.
 func (o *Output) Encode() []byte {
-	size := len(magic) + 64
+	begin, name := magic, ""
+	if o.isNamed() {
+		begin, name = magicNamed, o.name
+	}
+	size := len(magic) + 64 + len(name)
 	for _, a := range o.forms {
 		size += 32 + len(a.Data)
 	}
 	for _, l := range o.lowered {
 		size += 32 + len(l.Expression) + len(l.Name)
 	}
-	b := append(make([]byte, 0, size+len(o.log.Data)), magic...)
+	b := append(make([]byte, 0, size+len(o.log.Data)), begin...)
 	b = appendAnswer(b, o.log)
 	n := 0
 	for _, a := range o.forms {
@@ -54,7 +66,16 @@ func (o *Output) Encode() []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(l.Code))
 		b = appendBytes(b, []byte(l.Name))
 	}
+	if name != "" {
+		b = appendBytes(b, []byte(name))
+	}
 	return b
+}
+
+// isNamed reports whether the log has the name in it that the program was compiled under,
+// and the name a directory, which another program of the same key may not have.
+func (o *Output) isNamed() bool {
+	return NameDir(o.name) != "" && bytes.Contains(o.log.Data, []byte(o.name))
 }
 
 func appendAnswer(b []byte, a Answer) []byte {
@@ -73,9 +94,10 @@ func appendBytes(b, data []byte) []byte {
 
 // Decode returns the output that b holds, whose bytes it shares.
 func Decode(b []byte) (*Output, error) {
-	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+	if len(b) < len(magic) || string(b[:len(magic)]) != magic && string(b[:len(magic)]) != magicNamed {
 		return nil, errEncoding
 	}
+	named := string(b[:len(magic)]) == magicNamed
 	r := reader{b: b[len(magic):]}
 	o := &Output{log: r.answer()}
 	last := -1
@@ -93,7 +115,10 @@ func Decode(b []byte) (*Output, error) {
 	for ; n > 0 && !r.bad; n-- {
 		o.lowered = append(o.lowered, Lowered{Expression: string(r.bytes()), Code: int(int32(r.number())), Name: string(r.bytes())})
 	}
-	if r.bad || len(r.b) > 0 {
+	if named {
+		o.name = string(r.bytes())
+	}
+	if r.bad || len(r.b) > 0 || named != o.isNamed() {
 		return nil, errEncoding
 	}
 	return o, nil
@@ -138,8 +163,21 @@ func (r *reader) answer() Answer {
 	return Answer{Asked: asked == 1, Code: int(int32(r.number())), Data: r.bytes()}
 }
 
-// Artifact returns the output as what a store keeps.
-func (o *Output) Artifact() *store.Artifact {
+// Artifact returns the output of a recipe's program as what a store keeps. An error is a
+// *kernstash.UnfitError: others of the recipe's key must not have the output.
+func (o *Output) Artifact(r *key.Recipe) (*store.Artifact, error) {
+	name := NameOf(r)
+	if _, _, parent := deps.SplitPlace(r.Options.Link); parent != nil && o.shows(name) {
+		return nil, &kernstash.UnfitError{Why: "a header file puts the directory of the program's name, " + NameDir(name) + ", into its code"}
+	}
+	return o.artifact(name), nil
+}
+
+// artifact is Artifact of a program of a name.
+func (o *Output) artifact(name string) *store.Artifact {
+	named := *o
+	named.name = name
+	o = &named
 	a := &store.Artifact{
 		Binaries: []store.Binary{{Form: store.FormFinal, Data: o.Encode()}},
 		Log:      o.Log(),
@@ -150,10 +188,19 @@ func (o *Output) Artifact() *store.Artifact {
 	return a
 }
 
-// FromArtifact returns the output that Artifact made one of.
-func FromArtifact(a *store.Artifact) (*Output, error) {
+// FromArtifact returns the output that Artifact made one of, as that of a program of a
+// name, which may differ from the other by its directory: that is what messages have.
+func FromArtifact(a *store.Artifact, name string) (*Output, error) {
 	if len(a.Binaries) != 1 {
 		return nil, errEncoding
 	}
-	return Decode(a.Binaries[0].Data)
+	o, err := Decode(a.Binaries[0].Data)
+	if err != nil {
+		return nil, err
+	}
+	if o.name != "" && name != "" {
+		o.log.Data = rename(o.log.Data, o.name, name)
+		o.name = name
+	}
+	return o, nil
 }

@@ -56,7 +56,10 @@ func (f *functions) find(prefix string, symbol func(name string) uintptr) error 
 	return nil
 }
 
-// call returns the code of a function of C, which is an int.
+// call returns the code of a function of C, which is an int. As for [dl.Func.Call],
+// a Go pointer is converted in the argument list.
+//
+//go:uintptrescapes
 func call(f dl.Func, args ...uintptr) int { return int(int32(f.Call(args...))) }
 
 // Error is an error code of a library.

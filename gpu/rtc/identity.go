@@ -27,6 +27,9 @@ func (l *Library) identify(loaded elfid.Mappings) (key.Device, error) {
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
 	}
+	if at, _ := loaded.Find(uintptr(l.fn.compile)); at.Path != l.path {
+		return key.Device{}, fmt.Errorf("identify %s: %w: %s was replaced", l.d.platform, errLibraries, l.path)
+	}
 	paths = append(paths, late...)
 	libraries, err := loaded.Closure(paths, compilers)
 	if err != nil {

@@ -55,7 +55,7 @@ func outcome(t testing.TB, l *rtc.Library, dir string, r rtc.Request) (o *rtc.Ou
 	t.Helper()
 	c, cache := compiler(t, l, dir)
 	o = compile(t, c, r)
-	if !cache.Flush(time.Minute) {
+	if !cache.Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
 	n := cache.Stats()

@@ -10,15 +10,18 @@ import (
 var searches = []string{"--include-path", "-I"}
 
 // separable are the options whose argument may stand in one string with them,
-// behind a blank.
-var separable = append([]string{"-D", "--define-macro", "-U", "--undefine-macro", "-arch", "--gpu-architecture", "-std", "--std"}, searches...)
+// behind a blank. NVRTC 11.8 refuses others that are written so.
+var separable = []string{"-D", "-U", "-I"}
+
+// arguable are the options whose argument may be the next string.
+var arguable = append([]string{"-D", "--define-macro", "-U", "--undefine-macro", "-arch", "--gpu-architecture", "-std", "--std"}, searches...)
 
 // separate returns options with those that hold a blank before their argument
 // split in two, and -I=dir as -Idir: so all ways to write a directory look alike.
 func separate(options []string) []string {
 	out := make([]string, 0, len(options))
 	for i, o := range options {
-		if i > 0 && slices.Contains(separable, options[i-1]) {
+		if i > 0 && slices.Contains(arguable, options[i-1]) {
 			out = append(out, o) // an argument, whatever it looks like
 			continue
 		}
@@ -42,7 +45,7 @@ func withoutSearch(options []string) []string {
 	for i := 0; i < len(options); i++ {
 		o := options[i]
 		switch {
-		case slices.Contains(separable, o) && !slices.Contains(searches, o) && i+1 < len(options):
+		case slices.Contains(arguable, o) && !slices.Contains(searches, o) && i+1 < len(options):
 			out = append(out, o, options[i+1])
 			i++
 		case slices.Contains(searches, o) && i+1 < len(options):
@@ -68,4 +71,119 @@ func keepsDirectory(options []string) bool {
 	return slices.ContainsFunc(options, func(o string) bool {
 		return o != "-g0" && slices.ContainsFunc(located, func(l string) bool { return strings.HasPrefix(o, l) })
 	})
+}
+
+// pieces returns options with those together that are an option and its argument.
+func pieces(options []string) (all [][]string) {
+	for i := 0; i < len(options); i++ {
+		n := 1
+		if slices.Contains(withArgument, options[i]) && i+1 < len(options) {
+			n = 2
+		}
+		all = append(all, options[i:i+n])
+		i += n - 1
+	}
+	return all
+}
+
+// withArgument are options of NVRTC whose argument may be the next string.
+var withArgument = []string{
+	"-D", "--define-macro", "-U", "--undefine-macro", "-I", "--include-path", "-arch", "--gpu-architecture",
+	"-maxrregcount", "--maxrregcount", "-Xptxas", "-ptxas-options", "--ptxas-options",
+	"-ftz", "--ftz", "-fmad", "--fmad", "-prec-div", "--prec-div", "-prec-sqrt", "--prec-sqrt",
+}
+
+// canonical returns separated options of NVRTC's as others that mean the same are
+// returned, too: an architecture that is named once comes first, then macros, by name,
+// unless the order of their options may matter; each is spelled in one way. What is
+// compiled is not told the difference: it was not there in NVRTC 11.8.
+func canonical(options []string) []string {
+	var arch, macros, rest []string
+	names := make(map[string]bool)
+	for _, p := range pieces(options) {
+		if value, ok := argument(p, "-arch", "--gpu-architecture"); ok && len(value) > 0 && strings.Trim(value, letters) == "" {
+			arch = append(arch, "--gpu-architecture="+value)
+			continue
+		}
+		if value, ok := definition(p); ok {
+			name, _, _ := strings.Cut(value, "=")
+			if names[name] {
+				return options
+			}
+			names[name] = true
+			macros = append(macros, "-D"+value)
+			continue
+		}
+		if !movable(p) {
+			return options
+		}
+		if o := p[0]; strings.HasPrefix(o, "-D") || strings.HasPrefix(o, "--def") || strings.HasPrefix(o, "-U") || strings.HasPrefix(o, "--undef") {
+			return options
+		}
+		rest = append(rest, p...)
+	}
+	if len(arch) > 1 {
+		return options
+	}
+	slices.SortFunc(macros, func(a, b string) int { return strings.Compare(macroName(a), macroName(b)) })
+	return slices.Concat(arch, macros, rest)
+}
+
+// movable reports whether an option, with its argument, is certain to be one: others may go
+// before it, or behind it. NVRTC refuses, or reads otherwise, what is between an option and
+// its argument.
+func movable(piece []string) bool {
+	o := piece[0]
+	switch {
+	case !strings.HasPrefix(o, "-"), strings.HasPrefix(o, "-arch"), strings.HasPrefix(o, "--gpu-arch"):
+		return false
+	case len(piece) > 1:
+		return !strings.HasPrefix(piece[1], "-")
+	}
+	return strings.Contains(o, "=") || slices.Contains(nameless, o) || slices.Contains(flags, o) ||
+		strings.HasPrefix(o, "-I") && o != "-I"
+}
+
+// flags are more options of NVRTC 11.8 that take no argument.
+var flags = []string{
+	"-G", "--device-debug", "-lineinfo", "--generate-line-info", "-dlto", "--dlink-time-opt",
+	"-dc", "--device-c", "-dw", "--device-w", "-ewp", "--extensible-whole-program",
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz_0123456789"
+
+func macroName(o string) string {
+	name, _, _ := strings.Cut(o, "=")
+	return name
+}
+
+// argument returns the argument of an option of one of these names, behind "=" or as the
+// next string.
+func argument(piece []string, names ...string) (string, bool) {
+	if len(piece) == 2 && slices.Contains(names, piece[0]) {
+		return piece[1], true
+	}
+	name, value, ok := strings.Cut(piece[0], "=")
+	return value, ok && len(piece) == 1 && slices.Contains(names, name)
+}
+
+// definition returns the macro that an option defines, as NAME or NAME=VALUE, where its
+// name is plain.
+func definition(piece []string) (string, bool) {
+	value, ok := argument(piece, "--define-macro")
+	if !ok {
+		switch {
+		case len(piece) == 2 && piece[0] == "-D":
+			value = piece[1]
+		case len(piece) == 1 && strings.HasPrefix(piece[0], "-D"):
+			value = piece[0][len("-D"):]
+		default:
+			return "", false
+		}
+	}
+	name := macroName(value)
+	if name == "" || strings.Trim(strings.ToLower(name), letters) != "" || strings.HasPrefix(value, "-") {
+		return "", false
+	}
+	return value, true
 }

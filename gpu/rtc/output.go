@@ -42,6 +42,7 @@ type Output struct {
 	forms   [numForms]Answer
 	log     Answer
 	lowered []Lowered
+	name    string // of the program, where it is known
 }
 
 // Lowered is what a name expression is lowered to.
@@ -90,6 +91,6 @@ func (o *Output) Lowered(expression string) (string, bool) {
 	return "", false
 }
 
-// LoweredNames returns the answers for all expressions of the request, in its
-// order. The caller must not change them.
+// LoweredNames returns the answers for all expressions of the request, in an order of
+// its own. The caller must not change them.
 func (o *Output) LoweredNames() []Lowered { return o.lowered }

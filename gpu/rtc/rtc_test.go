@@ -3,11 +3,14 @@ package rtc_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -49,6 +52,28 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := open(t, rtc.HIPRTC).SupportedArchs(); !errors.Is(err, rtc.ErrMissing) {
 		t.Errorf("HIPRTC's architectures: %v", err)
+	}
+}
+
+// A library that was replaced since it was loaded is not what lies at its name now.
+func TestIdentityOfAReplacedLibrary(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "libnvrtc.so.11.2")
+	if out, err := exec.Command("cp", open(t, rtc.NVRTC).Path(), path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l, err := rtc.Open(rtc.NVRTC, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := l.Identify(); err == nil {
+		t.Errorf("it is identified as %v", id.Compiler)
 	}
 }
 
@@ -98,8 +123,12 @@ func TestForms(t *testing.T) {
 		if !ok || !bytes.Contains(ptx, []byte(".entry "+name+"(")) {
 			t.Errorf("%q: lowered to %q", c.options, name)
 		}
-		if kernels := o.Artifact().Kernels; len(kernels) != 1 || kernels[0].Name != name {
-			t.Errorf("%v", kernels)
+		a, err := o.Artifact(&key.Recipe{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a.Kernels) != 1 || a.Kernels[0].Name != name {
+			t.Errorf("%v", a.Kernels)
 		}
 	}
 }
@@ -166,13 +195,18 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 	t.Parallel()
 	l := open(t, rtc.NVRTC)
 	for _, r := range []rtc.Request{
-		{Options: []string{"-DA=1", "", `-DB="x y"`, `-DC='\'`, "-D", "E= f\t", "bare"}},
-		{Name: "dir/a b%.cu", Expressions: []string{"k<float, -1>", "&a::b", `k<'\''>`, "@x", "#y"}},
+		{Options: []string{"-DA=1", `-DB="x y"`, `-DC='\'`, "-DE= f\t", "", "bare"}},
+		{Name: "dir/a b%.cu", Expressions: []string{"%y", "&a::b", "@x", `k<'\''>`, "k<float, -1>"}},
+		{Name: "/dir/a b%.cu", Options: []string{"-w"}},
+		{Name: "/dir/a b%.cu", Options: []string{"-G"}},
 		{Options: []string{"-I", "/a b", "-I/c", "--include-path=/d"}},
-		{Headers: []key.Header{{Name: "a.h", Content: []byte("int a;")}}},
+		{Headers: []key.Header{{Name: "a.h", Content: []byte("typedef int a;")}}},
 		{Name: "empty.cu", Options: []string{"-DA"}},
 	} {
-		if r.Name != "empty.cu" {
+		switch {
+		case len(r.Headers) > 0:
+			r.Source = []byte("#include \"a.h\"\nint x;")
+		case r.Name != "empty.cu":
 			r.Source = []byte("int x;")
 		}
 		q, err := l.Core(r)
@@ -188,7 +222,7 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 			t.Errorf("%+v: %s", r, diff)
 		}
 	}
-	for _, c := range [][2]string{{"-I dir", "-I,dir"}, {"-I=dir", "-Idir"}, {"-D A=1", "-D,A=1"}} {
+	for _, c := range [][2]string{{"-I dir", "-I,dir"}, {"-I=dir", "-Idir"}, {"-D A=1", "-DA=1"}, {"-U A", "-U,A"}, {"-arch sm_80", "-arch\\,sm_80"}} {
 		q, err := l.Core(rtc.Request{Source: []byte("int x;"), Options: []string{c[0]}})
 		if want := strings.ReplaceAll(c[1], ",", " "); err != nil || q.CompileOptions != want {
 			t.Errorf("%q is %q, %v", c[0], q.CompileOptions, err)
@@ -244,14 +278,34 @@ func TestWhatIsInTheKey(t *testing.T) {
 		{"name", func(r *rtc.Request) { r.Name = "b.cu" }},
 		{"no name", func(r *rtc.Request) { r.Name = "" }},
 		{"option", func(r *rtc.Request) { r.Options = []string{"-arch=compute_75"} }},
-		{"order", func(r *rtc.Request) { r.Options = []string{"-DA", "-arch=compute_80"} }},
-		{"order, again", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA"} }},
+		{"order", func(r *rtc.Request) { r.Options = []string{"-DA", "-UA"} }},
+		{"order, again", func(r *rtc.Request) { r.Options = []string{"-UA", "-DA"} }},
+		{"order of one name's", func(r *rtc.Request) { r.Options = []string{"-DA=1", "-DA=2"} }},
+		{"order of one name's, again", func(r *rtc.Request) { r.Options = []string{"-DA=2", "-DA=1"} }},
 		{"one word", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA=b c"} }},
 		{"another word", func(r *rtc.Request) { r.Options = []string{"-arch=compute_80", "-DA=b  c"} }},
 		{"expression", func(r *rtc.Request) { r.Expressions = []string{"k"} }},
-		{"header", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "h.h", Content: []byte("int a;")}} }},
-		{"header's content", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "h.h", Content: []byte("int b;")}} }},
-		{"header's name", func(r *rtc.Request) { r.Headers = []key.Header{{Name: "i.h", Content: []byte("int b;")}} }},
+		{"header", func(r *rtc.Request) { includes(r, "h.h", "h.h", "typedef int a;") }},
+		{"order of expressions", func(r *rtc.Request) {
+			r.Source, r.Expressions = []byte("template <int> __global__ void t() {}\n"), []string{"t<__LINE__>", "t<5 + __LINE__>"}
+		}},
+		{"order of expressions, again", func(r *rtc.Request) {
+			r.Source, r.Expressions = []byte("template <int> __global__ void t() {}\n"), []string{"t<5 + __LINE__>", "t<__LINE__>"}
+		}},
+		{"an option between another and its argument", func(r *rtc.Request) { r.Options = []string{"-rdc", "true", "-DX=1"} }},
+		{"an option before another and its argument", func(r *rtc.Request) { r.Options = []string{"-DX=1", "-rdc", "true"} }},
+		{"a header of the compiler's", func(r *rtc.Request) {
+			r.Source, r.Expressions = []byte("template <int> __global__ void t() {}\n"), []string{"t<6>"}
+			r.Headers = []key.Header{{Name: "__nv_name_map", Content: []byte("\n")}}
+		}},
+		{"its content", func(r *rtc.Request) {
+			r.Source, r.Expressions = []byte("template <int> __global__ void t() {}\n"), []string{"t<6>"}
+			r.Headers = []key.Header{{Name: "__nv_name_map", Content: []byte("// another\n")}}
+		}},
+		{"header's content", func(r *rtc.Request) { includes(r, "h.h", "h.h", "typedef int b;") }},
+		{"header's name", func(r *rtc.Request) { includes(r, "i.h", "i.h", "typedef int b;") }},
+		{"a header that a header includes", func(r *rtc.Request) { includes(r, "h.h", "h.h", "#include \"i.h\"", "i.h", "typedef int a;") }},
+		{"its content", func(r *rtc.Request) { includes(r, "h.h", "h.h", "#include \"i.h\"", "i.h", "typedef int b;") }},
 	} {
 		r := base
 		c.change(&r)
@@ -260,6 +314,104 @@ func TestWhatIsInTheKey(t *testing.T) {
 		}
 		if _, hit := outcome(t, l, dir, r); !hit {
 			t.Errorf("%s: no hit the second time", c.name)
+		}
+	}
+}
+
+// includes has a request include a header, and gives it headers: names and contents.
+func includes(r *rtc.Request, name string, headers ...string) {
+	r.Source = append([]byte("#include \""+name+"\"\n"), r.Source...)
+	for i := 0; i < len(headers); i += 2 {
+		r.Headers = append(r.Headers, key.Header{Name: headers[i], Content: []byte(headers[i+1] + "\n")})
+	}
+}
+
+// What is the same to the compiler is one request; and what is served is what it makes.
+func TestTheSameToTheCompiler(t *testing.T) {
+	t.Parallel()
+	l := open(t, rtc.NVRTC)
+	source := []byte("template <class T> __global__ void t(T *p) { *p = A + B; }\n" + kernel)
+	unused := key.Header{Name: "unused.h", Content: []byte("#error unused\n")}
+	all := []rtc.Request{
+		{Options: []string{"-arch=sm_80", "-DA=1", "-DB=2", "-DN=3", "-w"}, Expressions: []string{"t<int>", "t<float>"}},
+		{Options: []string{"-DN=3", "-w", "-DB=2", "--gpu-architecture=sm_80", "-DA=1"}, Expressions: []string{"t<float>", "t<int>"}},
+		{
+			Options:     []string{"-D", "A=1", "--define-macro=B=2", "-arch", "sm_80", "-D N=3", "-w"},
+			Expressions: []string{"t<int>", "t<float>"}, Headers: []key.Header{unused},
+		},
+		{
+			Options:     []string{"--gpu-architecture", "sm_80", "--define-macro", "A=1", "-D  B=2", "-DN=3", "-w"},
+			Expressions: []string{"t<int>", "t<float>"}, Headers: []key.Header{unused, {Name: "b/unused.h"}},
+		},
+	}
+	dir := cacheDir(t)
+	for i, r := range all {
+		r.Source = source
+		got, hit := outcome(t, l, dir, r)
+		if hit != (i > 0) {
+			t.Errorf("request %d: hit is %v", i, hit)
+		}
+		want, err := l.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameOutput(got, want) {
+			t.Errorf("request %d: not what the compiler makes of it", i)
+		}
+		for _, e := range r.Expressions {
+			a, _ := got.Lowered(e)
+			if b, ok := want.Lowered(e); !ok || a != b {
+				t.Errorf("request %d: %s is %q, not %q", i, e, a, b)
+			}
+		}
+	}
+}
+
+// What NVRTC refuses is not what it takes in other words.
+func TestRefusedSpellings(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.NVRTC), cacheDir(t)
+	for _, o := range []string{"-arch compute_80", "--gpu-architecture compute_80", "--define-macro A", "--undefine-macro A", "--include-path /usr"} {
+		r := rtc.Request{Source: []byte("__global__ void k() {}"), Options: strings.Fields(o)}
+		outcome(t, l, dir, r)
+		r.Options = []string{o}
+		c, _ := compiler(t, l, dir)
+		got, err := c.Compile(t.Context(), r)
+		_, real := l.Compile(r)
+		if (err == nil) != (real == nil) {
+			t.Errorf("%q: %v, %v; the compiler says %v", o, got, err, real)
+		}
+	}
+}
+
+// What DeepGEMM passes: words for ptxas. With --pch, where NVRTC knows it, nothing is kept:
+// NVRTC 13.0 takes a precompiled header for current if the file was changed in the same second.
+func TestOptionsOfDeepGEMM(t *testing.T) {
+	t.Parallel()
+	l, dir, include := open(t, rtc.NVRTC), cacheDir(t), t.TempDir()
+	r := rtc.Request{
+		Source:  []byte("#include <n.h>\n" + kernel),
+		Options: []string{"-I" + include, "--std=c++17", "-arch=sm_80", "--ptxas-options=--register-usage-level=10"},
+	}
+	write(t, filepath.Join(include, "n.h"), "#define N 41\n")
+	with := r
+	with.Options = append(slices.Clone(r.Options), "--pch", "--pch-verbose=true")
+	if _, err := l.Compile(with); err == nil {
+		for range 2 {
+			if _, hit := outcome(t, l, dir, with); hit {
+				t.Error("a hit with --pch")
+			}
+		}
+	}
+	for i, c := range []struct {
+		number string
+		hit    bool
+	}{{"41", false}, {"41", true}, {"42", false}, {"42", true}, {"41", true}} {
+		write(t, filepath.Join(include, "n.h"), "#define N "+c.number+"\n")
+		o, hit := outcome(t, l, dir, r)
+		ptx, _ := o.Get(rtc.PTX)
+		if hit != c.hit || !bytes.Contains(ptx, []byte(", "+c.number+";")) {
+			t.Errorf("%d: hit is %v, with %s: %v\n%s", i, hit, c.number, bytes.Contains(ptx, []byte(", "+c.number+";")), o.Log())
 		}
 	}
 }
@@ -333,6 +485,8 @@ func TestNotCacheable(t *testing.T) {
 		{"time", rtc.NVRTC, rtc.Request{Source: []byte("__device__ const char t[] = __TIME__;\n#define N 1\n" + kernel)}},
 		{"a file of its own", rtc.NVRTC, rtc.Request{Source: []byte(kernel), Options: []string{"--pre-include=" + header}}},
 		{"no architecture", rtc.HIPRTC, rtc.Request{Source: []byte("#define N 1\n" + kernel)}},
+		{"an expression with an include", rtc.NVRTC, rtc.Request{Source: []byte("#define N 1\n" + kernel), Expressions: []string{"k\n#include \"" + header + "\"\n"}}},
+		{"an expression with a time", rtc.NVRTC, rtc.Request{Source: []byte("template <int> __global__ void k() {}"), Expressions: []string{"k<sizeof(__TIME__)>"}}},
 	} {
 		l, dir := open(t, c.api), cacheDir(t)
 		for range 2 {
@@ -346,6 +500,72 @@ func TestNotCacheable(t *testing.T) {
 			t.Errorf("%s: %q", c.name, entries)
 		}
 	}
+}
+
+// An option of NVRTC's and its argument are not taken apart: what it refuses is not what it
+// takes in another order.
+func TestOrdersOfOptions(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.NVRTC), cacheDir(t)
+	for _, c := range []struct{ good, bad []string }{
+		{[]string{"-DX=1", "-rdc", "true"}, []string{"-rdc", "-DX=1", "true"}},
+		{[]string{"-DX=1", "-diag-suppress", "177"}, []string{"-diag-suppress", "-DX=1", "177"}},
+		{[]string{"-DX=1", "-dopt", "on"}, []string{"-dopt", "-DX=1", "on"}},
+		{[]string{"-arch=compute_80", "-w"}, []string{"-arch=COMPUTE_80", "-arch=compute_80", "-w"}},
+	} {
+		r := rtc.Request{Source: []byte("__global__ void k() {}"), Options: c.good}
+		outcome(t, l, dir, r)
+		r.Options = c.bad
+		x, _ := compiler(t, l, dir)
+		if _, err := x.Compile(t.Context(), r); err == nil {
+			t.Errorf("%q is served; the compiler refuses it", c.bad)
+		}
+	}
+}
+
+// HIPRTC includes a header of its own, whose place one in memory takes, without an include
+// in the source.
+func TestHeadersThatHIPRTCIncludes(t *testing.T) {
+	t.Parallel()
+	l, dir := open(t, rtc.HIPRTC), cacheDir(t)
+	r := rtc.Request{Source: []byte("__attribute__((global)) void k(int *p) { *p = N; }"), Options: []string{"--offload-arch=gfx90a"}}
+	for _, content := range []string{"#define N 1\n", "#define N 2\n"} {
+		r.Headers = []key.Header{{Name: "hiprtc_runtime.h", Content: []byte(content)}}
+		got, hit := outcome(t, l, dir, r)
+		want, err := l.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hit || !sameOutput(got, want) {
+			t.Errorf("%q: hit is %v", content, hit)
+		}
+	}
+}
+
+// What a program with many headers costs grows as they do, not as their square.
+func TestManyHeaders(t *testing.T) {
+	l := open(t, rtc.NVRTC)
+	cost := func(n int) time.Duration {
+		r := rtc.Request{Source: []byte("#include \"0.h\"\n" + kernel)}
+		for i := range n {
+			text := fmt.Sprintf("#include \"%d.h\"\n", (i+1)%n)
+			r.Headers = append(r.Headers, key.Header{Name: fmt.Sprintf("%d.h", i), Content: []byte(text)})
+		}
+		began := time.Now()
+		if _, err := l.Core(r); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	const times = 16
+	var few, many time.Duration
+	for range 5 { // other processes may take the processor
+		few, many = cost(500), cost(times*500)
+		if many < 3*times*few {
+			return
+		}
+	}
+	t.Errorf("%v and %v", few, many)
 }
 
 func TestHIP(t *testing.T) {

@@ -4,24 +4,27 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
 // Runtime makes a Library a kernstash.Runtime whose programs are outputs. The
 // directory in which a compiler looks for #include "…" is that of the program's
-// name, so there is one Runtime for each such directory; see Compiler.
+// name, so there is one Runtime for each such directory; see SearchDir and Compiler.
 type Runtime struct {
 	Library *Library
-	Dir     string // the directory part of the programs' names; "" for none
+	Dir     string // the SearchDir of the programs; "" for none
 }
 
 var (
 	_ kernstash.Runtime[*Output, struct{}] = Runtime{}
 	_ kernstash.HeaderSearcher             = Runtime{}
+	_ kernstash.Placer                     = Runtime{}
 )
 
 // Devices returns 1.
@@ -39,25 +42,32 @@ func (r Runtime) HeaderSearch(_ int, dir string) (deps.Search, error) {
 	return r.Library.HeaderSearch(dir, r.Dir)
 }
 
+// TakesPlaces does nothing. It says that requests are those of [Library.Core].
+func (Runtime) TakesPlaces() {}
+
 // Build compiles.
 func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Artifact, error) {
 	q, err := FromRecipe(job.Recipe)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build: %w", err)
 	}
+	runtime.LockOSThread() // whose arithmetic the library folds constants with
+	defer runtime.UnlockOSThread()
+	plain := arithmetic.Default()
 	o, err := r.Library.Compile(q)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.Library.Confirm() != nil {
+	if !plain || r.Library.Confirm() != nil {
 		return o, nil, nil
 	}
-	return o, o.Artifact(), nil
+	a, err := o.Artifact(job.Recipe)
+	return o, a, err
 }
 
 // Load returns the output of an artifact.
-func (r Runtime) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*Output, error) {
-	return FromArtifact(a)
+func (r Runtime) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*Output, error) {
+	return FromArtifact(a, NameOf(job.Recipe))
 }
 
 // Kernel returns nothing: outputs are bytes.

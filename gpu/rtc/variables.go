@@ -1,6 +1,8 @@
 package rtc
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/dl"
@@ -17,6 +19,19 @@ var variables = [...][]string{
 		"HIPRTC_", "AMD_COMGR_", "HIP_", "HSA_", "ROCM_", "LLVM_", "DEVICE_LIB_PATH", "CPATH", "C_INCLUDE_PATH",
 		"CPLUS_INCLUDE_PATH", "OBJC", "CCC_", "COMPILER_PATH", "LLD_", // LLD_VERSION is in the code
 	},
+}
+
+// optionLike is in the values of variables that may hold options: not in paths, or in lists
+// of devices.
+var optionLike = regexp.MustCompile(`(^|[^\w./-])[-@]`)
+
+// moreOptions reports whether the library may have options of its variables. NVRTC 11.8 has,
+// with NVRTCWIZ; what the others do to it is not known.
+func (l *Library) moreOptions() bool {
+	all, err := l.Variables()
+	return err != nil || slices.ContainsFunc(all, func(v key.Pair) bool {
+		return v.Value != "" && (l.api == NVRTC || optionLike.MatchString(v.Value))
+	})
 }
 
 // Variables returns the environment variables that the library obeys, as C sees

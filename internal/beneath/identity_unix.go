@@ -3,6 +3,8 @@
 package beneath
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -10,8 +12,16 @@ func identityOf(st *unix.Stat_t) identity { return identity{uint64(st.Dev), st.I
 
 // holds says whether a descriptor is still what it was opened as.
 func (id identity) holds(fd int) bool {
+	if id == (identity{}) {
+		return true
+	}
 	var st unix.Stat_t
-	return id == (identity{}) || unix.Fstat(fd, &st) == nil && identityOf(&st) == id
+	for {
+		// A signal interrupts it on FUSE, which says nothing about the descriptor.
+		if err := unix.Fstat(fd, &st); !errors.Is(err, unix.EINTR) {
+			return err == nil && identityOf(&st) == id
+		}
+	}
 }
 
 // errForeign is that of a descriptor which somebody else has closed, and which may be

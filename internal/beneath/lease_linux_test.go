@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +26,8 @@ func TestLeaseIsAnError(t *testing.T) {
 	if _, err := unix.FcntlInt(holder.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
 		t.Skip("NOT RUN: no leases here:", err)
 	}
-	start := time.Now()
+	// One that waits succeeds when the lease is broken by force, after 45 s.
 	if _, _, err := d.Open("f"); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("open: %v, want EAGAIN", err)
-	}
-	// A lease is broken by force after 45 s.
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }

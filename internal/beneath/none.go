@@ -49,6 +49,9 @@ func (d Dir) Write(name string, _ int64, _ ...[]byte) error {
 func (f File) Close() error        { return nil }
 func (f File) Stat() (Info, error) { return Info{}, pathError("stat", "file", ErrUnsupported) }
 
+// Own says whether the descriptor is still ours.
+func (f File) Own() error { return pathError("use", "file", ErrUnsupported) }
+
 func (f File) SetMtime(int64) error { return pathError("set time of", "file", ErrUnsupported) }
 
 func (f File) WriteAt([]byte, int64) error { return pathError("write", "file", ErrUnsupported) }

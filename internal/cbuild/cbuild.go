@@ -28,6 +28,7 @@ type Built struct {
 	Root    string // of the module
 	Dir     string // the folder of the libraries
 	Library string // libkernstash.so.1
+	Go      string // libkernstash-go.so.1, which that opens
 	Layer   string // libkernstash_opencl_layer.so; "" where there are no sources of it
 	Include string // the folder of kernstash.h
 	Stub    string // kernstash_stub.c, the folder of which holds kernstash_stub.h
@@ -43,6 +44,7 @@ var build = sync.OnceValues(func() (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	dependOn(filepath.Join(root, "capi"), filepath.Join(root, "shim"))
 	out, err := os.MkdirTemp("", "kernstash-lib-")
 	if err != nil {
 		return nil, err
@@ -58,6 +60,7 @@ var build = sync.OnceValues(func() (*Built, error) {
 	b := &Built{
 		Root: root, Dir: out,
 		Library: filepath.Join(out, "libkernstash.so.1"),
+		Go:      filepath.Join(out, "libkernstash-go.so.1"),
 		Layer:   filepath.Join(out, "libkernstash_opencl_layer.so"),
 		Include: filepath.Join(root, "capi"),
 		Stub:    filepath.Join(root, "capi", "stub", "kernstash_stub.c"),
@@ -79,6 +82,15 @@ func script(root, out string) error {
 		return fmt.Errorf("build the C library: %w\n%s", err, log)
 	}
 	return nil
+}
+
+// dependOn reads the folders below some. The go command takes a test's result from its cache
+// only where the folders that the test has read are as they were, with the files in them; what
+// compilers read it does not see.
+func dependOn(folders ...string) {
+	for _, folder := range folders {
+		_ = filepath.WalkDir(folder, func(_ string, _ os.DirEntry, err error) error { return err })
+	}
 }
 
 // Root returns the nearest folder above the working directory that holds

@@ -5,23 +5,32 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
-// sanitizers are the targets of the shims' Makefiles that build into folders of their
-// names.
-var sanitizers = []string{"asan", "tsan"}
+// sanitizers returns the targets of the shims' Makefiles that build into folders of their
+// names. As the race detector they are for the long tests.
+func sanitizers() []string {
+	if !timing.IsLong() {
+		return nil
+	}
+	return []string{"asan", "tsan"}
+}
 
-// Shim puts three builds of shim/SHIM, whose file is called name, into the folder out: the
-// one that is installed, and below out in the folders asan and tsan those with sanitizers.
+// Shim puts builds of shim/SHIM, whose file is called name, into the folder out: the one
+// that is installed, and for long tests (package timing), below out in the folders asan and
+// tsan, those with sanitizers.
 // As Library does it compiles once for all packages where nothing has changed.
 func Shim(shim, name, out string) error {
 	root, err := Root()
 	if err != nil {
 		return err
 	}
+	dependOn(filepath.Join(root, "shim"))
 	err = sharedShim(root, shim, name, out)
 	if errors.Is(err, errAlone) {
-		err = makeShim(root, shim, out, append([]string{"all"}, sanitizers...)...)
+		err = makeShim(root, shim, out, append([]string{"all"}, sanitizers()...)...)
 	}
 	return err
 }

@@ -23,7 +23,10 @@ func (f Func) Call(args ...uintptr) uintptr {
 	return r
 }
 
+// open keeps its thread: what dlerror says is of the thread that called dlopen.
 func open(name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
@@ -34,6 +37,8 @@ func loaded(name string) (uintptr, error) {
 	if runtime.GOOS != "linux" {
 		return 0, ErrUnsupported
 	}
+	runtime.LockOSThread() // as in open
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_LAZY|noLoad)
 }
 

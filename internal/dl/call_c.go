@@ -38,6 +38,7 @@ import "C"
 
 import (
 	"errors"
+	"runtime"
 	"unsafe"
 )
 
@@ -59,7 +60,11 @@ func (f Func) Call(args ...uintptr) uintptr {
 	return uintptr(C.call(C.word(f), (*C.word)(unsafe.Pointer(&all[0])), C.size_t(len(args))))
 }
 
+// openMode keeps its thread: what dlerror says is of the thread that called dlopen, and is
+// freed by that thread's next call.
 func openMode(name string, mode C.int) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
 	var text *C.char

@@ -28,9 +28,10 @@ type Library struct {
 
 // Open opens the first library of names that the dynamic loader can find and
 // load, with its symbols kept local. Names are sonames or paths. The error
-// wraps ErrUnsupported or ErrNoLibrary and says what the loader said of each.
+// wraps ErrUnsupported or ErrNoLibrary and says what the loader said.
 func Open(names ...string) (*Library, error) {
 	var said []string
+	absent := 0
 	for _, name := range names {
 		h, err := open(name)
 		if err == nil {
@@ -39,9 +40,31 @@ func Open(names ...string) (*Library, error) {
 		if errors.Is(err, ErrUnsupported) {
 			return nil, fmt.Errorf("open library %s: %w", name, err)
 		}
+		// What one loader says of a file that is not there is worth no line a name.
+		if isAbsent(err.Error(), name) {
+			absent++
+			continue
+		}
 		said = append(said, err.Error())
 	}
-	return nil, fmt.Errorf("open library %s: %w: %s", strings.Join(names, ", "), ErrNoLibrary, strings.Join(said, "; "))
+	if absent > 0 {
+		said = append(said, "No such file or directory")
+	}
+	return nil, fmt.Errorf("open library %s: %w: %s", shortList(names), ErrNoLibrary, strings.Join(said, "; "))
+}
+
+// isAbsent reports whether the loader says that the library itself is nowhere, and not
+// one that it needs.
+func isAbsent(said, name string) bool {
+	return strings.HasPrefix(said, name+": ") && strings.Contains(said, "No such file or directory")
+}
+
+// shortList names the first of the names, and how many there are besides.
+func shortList(names []string) string {
+	if len(names) < 3 {
+		return strings.Join(names, " or ")
+	}
+	return fmt.Sprintf("%s, or one of %d other names", names[0], len(names)-1)
 }
 
 // Loaded returns the library of a soname if the process has it loaded already,

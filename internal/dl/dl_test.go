@@ -34,6 +34,16 @@ func TestOpenTriesNamesInTurn(t *testing.T) {
 	}
 }
 
+// Six names that are nowhere are one thing to say.
+func TestOpenIsBrief(t *testing.T) {
+	names := []string{"libkernstash-none.so.6", "libkernstash-none.so.5", "libkernstash-none.so.4", "libkernstash-none.so.3"}
+	_, err := dl.Open(names...)
+	const want = "open library libkernstash-none.so.6, or one of 3 other names: cannot be opened: No such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestOpenSaysWhatTheLoaderSaid(t *testing.T) {
 	_, err := dl.Open("libkernstash-none.so.1", "libkernstash-none.so")
 	if !errors.Is(err, dl.ErrNoLibrary) {
@@ -55,14 +65,26 @@ func TestCStringEndsAtTheFirstNUL(t *testing.T) {
 // TestSetenvReachesC shows what the OpenCL adapter relies on: os.Setenv is
 // seen by getenv in C, with cgo and without.
 func TestSetenvReachesC(t *testing.T) {
+	l, err := dl.Open("libc.so.6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	getenv, _ := l.Symbol("getenv")
+	length, _ := l.Symbol("strlen")
 	const name = "KERNSTASH_TEST_SETENV"
+	c := dl.CString(name)
+	get := func() uintptr { return getenv.Call(uintptr(unsafe.Pointer(&c[0]))) }
 	t.Setenv(name, "seen by C")
-	if got, set, err := dl.Getenv(name); err != nil || !set || got != "seen by C" {
-		t.Errorf("Getenv = %q, %v, %v", got, set, err)
+	at := get()
+	if at == 0 {
+		t.Fatal("not seen by C")
+	}
+	if got := string(dl.Bytes(at, int(length.Call(at)))); got != "seen by C" {
+		t.Errorf("C sees %q", got)
 	}
 	os.Unsetenv(name)
-	if got, set, err := dl.Getenv(name); err != nil || set {
-		t.Errorf("after Unsetenv: Getenv = %q, %v, %v", got, set, err)
+	if get() != 0 {
+		t.Error("seen by C after Unsetenv")
 	}
 }
 

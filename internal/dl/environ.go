@@ -1,30 +1,79 @@
 package dl
 
 import (
-	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
 var libc = sync.OnceValues(func() (*Library, error) { return Open("libc.so.6", "libSystem.B.dylib", "libc.so") })
 
-// Getenv returns what C code in this process sees as an environment variable,
-// and whether it is set. It differs from os.Getenv only where C code has
-// changed its environment.
-func Getenv(name string) (string, bool, error) {
+// Environ is os.Environ as C code in this process sees it. Where Go code is a
+// library in a host of C, os.Environ is what it was when the library was loaded.
+// As with getenv, C code must not change the environment meanwhile.
+func Environ() []string {
+	if at := environ.Load(); at != 0 {
+		return environAt(at)
+	}
 	l, err := libc()
 	if err != nil {
-		return "", false, fmt.Errorf("getenv %s: %w", name, err)
+		return os.Environ()
 	}
-	get, ok := l.Symbol("getenv")
-	length, ok2 := l.Symbol("strlen")
-	if !ok || !ok2 {
-		return "", false, fmt.Errorf("getenv %s: %w", name, ErrUnsupported)
+	// An executable that uses the variable has a copy of it, and that counts.
+	at, ok := symbol(anywhere, "environ")
+	if !ok {
+		at, ok = symbol(l.handle, "environ")
 	}
-	c := CString(name)
-	addr := get.Call(uintptr(unsafe.Pointer(&c[0])))
-	if addr == 0 {
-		return "", false, nil
+	if !ok {
+		return os.Environ()
 	}
-	return string(Bytes(addr, int(length.Call(addr)))), true, nil
+	return environAt(at)
+}
+
+var environ atomic.Uintptr
+
+// SetEnviron says where C's variable environ is, for a library that is written in C,
+// too: it is not looked up then. Looking takes the dynamic linker's lock, which is
+// held as long as constructors run of a library that is being loaded; one that
+// waits for another thread of ours waited for ever.
+func SetEnviron(at uintptr) { environ.Store(at) }
+
+func environAt(at uintptr) []string {
+	list := Word(at)
+	if list == 0 {
+		return nil
+	}
+	return stringsAt(list)
+}
+
+// stringsAt returns copies of the strings of a list of C, which ends with a zero
+// word. They share one piece of memory. Each word is read once: of a list that C code
+// changes meanwhile some strings may be old ones, and no word is taken for another.
+func stringsAt(list uintptr) []string {
+	ends, text := make([]int, 0, 64), make([]byte, 0, 4<<10)
+	for at := list; ; at += unsafe.Sizeof(at) {
+		s := Word(at)
+		if s == 0 {
+			break
+		}
+		text = append(text, Bytes(s, length(s))...)
+		ends = append(ends, len(text))
+	}
+	all, from := make([]string, len(ends)), 0
+	for i, end := range ends {
+		all[i] = unsafe.String(unsafe.SliceData(text[from:]), end-from)
+		from = end
+	}
+	return all
+}
+
+// length is strlen. It looks at one byte after the other: what is behind the last
+// one may not be there.
+func length(addr uintptr) int {
+	for n := 0; ; n++ {
+		if *(*byte)(pointer(addr + uintptr(n))) == 0 {
+			return n
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
@@ -18,7 +19,8 @@ import (
 // it is linked with compile: all count but those of the system.
 func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	var paths []string
-	follow := isCompiler
+	read := contents.Readings()
+	follow, first := isCompiler, m
 	for _, driver := range drivers {
 		var more []string
 		more, m = companionsOf(driver, m)
@@ -30,6 +32,12 @@ func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	libraries, err := m.Closure(paths, follow)
 	if err != nil {
 		return nil, err
+	}
+	if contents.Readings() != read {
+		// The drivers' paths are those of the caller's m; companionsOf may have taken another.
+		if err := first.Check(drivers...); err != nil {
+			return nil, err
+		}
 	}
 	pairs := make([]key.Pair, len(libraries))
 	for i, l := range libraries {

@@ -2,17 +2,11 @@ package drivers
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
-
-// File is a file of settings that a driver obeys while it compiles. It is for those who
-// work on the driver: where it is there nobody knows what the driver makes of a program.
-type File struct {
-	Path       string // one that is not absolute is in the working directory
-	SwitchedOn bool   // it is obeyed where the rules' switch is on
-}
 
 // IncludedFrom returns the path of a header in one of the directories that the driver would
 // read unasked; "" where there is none.
@@ -28,22 +22,27 @@ func (r Rules) IncludedFrom(dirs []string) string {
 	return ""
 }
 
-// Obeyed returns what the rules know of that the driver reads while it compiles, a file's
-// path or a variable that has it read some; "" where there is no such thing. The
-// environment is as os.Environ has it.
-func (r Rules) Obeyed(environ []string) string {
-	for _, f := range r.Files {
-		if f.SwitchedOn && !isOn(environ, r.SwitchOn) {
-			continue
-		}
-		if _, err := os.Lstat(f.Path); err == nil {
-			return f.Path
+// Obeyed returns an error that names what the rules know of that the driver reads while it
+// compiles, or has read when it was loaded: a file, or a variable that has it read some. Such
+// files are for those who work on the driver: where one is there nobody knows what the driver
+// makes of a program. A path that is not absolute is in the working directory. The environment
+// is as os.Environ has it.
+func (r Rules) Obeyed(environ []string) error {
+	for _, path := range r.Files {
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%w: %s", ErrSettings, path)
 		}
 	}
 	for _, name := range r.Reads {
 		if isOn(environ, name) {
-			return name
+			return fmt.Errorf("%w: %s is set", ErrSettings, name)
 		}
 	}
-	return ""
+	if r.AtLoad == nil {
+		return nil
+	}
+	return r.AtLoad.obeyed(isOn(environ, r.SwitchOn))
 }
+
+// ErrSettings is wrapped where a compiler obeys, or may obey, a file of settings.
+var ErrSettings = errors.New("the compiler obeys a file of settings")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
@@ -14,10 +15,11 @@ import (
 
 // Object is a library as it lies in the process's memory.
 type Object struct {
-	elfid.Library // ID is empty where it has no build id; Soname, where it has none
+	elfid.Library // ID is the build id alone, empty where it has none; Soname, where it has none
 
-	Path   string // as it was opened
-	Driver bool   // it holds what an object of the driver's leads to
+	Path   string  // as it was opened
+	At     uintptr // an address that is mapped from its file
+	Driver bool    // it holds what an object of the driver's leads to
 }
 
 // Objects, where it is set, asks the dynamic linker what the process has loaded, of
@@ -27,8 +29,8 @@ type Object struct {
 var Objects func(object uintptr, prefixes []string) []Object
 
 // InMemory is Compilers of the one driver that an ICD object belongs to, as Objects tells of
-// it: within some 10 µs, and as many for each companion that lies beside the driver, whose
-// file is read. It is not ok where that does not tell all.
+// it: within some 10 µs, a stat for each library, and some 10 µs for each companion that lies
+// beside the driver, whose file is read. It is not ok where that does not tell all.
 func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 	if Objects == nil {
 		return nil, false
@@ -92,6 +94,9 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 			left = append(left, all[i])
 		}
 	}
+	if !withContent(closed) {
+		return nil, false
+	}
 	slices.SortFunc(closed, func(a, b Object) int {
 		return cmp.Or(strings.Compare(a.Soname, b.Soname), strings.Compare(a.ID, b.ID))
 	})
@@ -99,6 +104,30 @@ func InMemory(object uintptr) (pairs []key.Pair, ok bool) {
 		pairs = append(pairs, key.Pair{Name: o.Soname, Value: o.ID})
 	}
 	return pairs, true
+}
+
+// withContent makes the objects' ids those of elfid, and reports whether it could. The
+// kernel says which files they were loaded from: by the names that they were opened with
+// others may be reached by now.
+func withContent(all []Object) bool {
+	addrs := make([]uintptr, len(all))
+	for i, o := range all {
+		addrs[i] = o.At
+	}
+	read := contents.Readings()
+	files := elfid.Files(addrs)
+	for i, path := range files {
+		if all[i].At == 0 { // it is not loaded, and was inspected
+			continue
+		}
+		content, err := contents.Digest(path)
+		if err != nil {
+			return false
+		}
+		all[i].ID = elfid.Name(all[i].ID, content)
+	}
+	// A file that was replaced while others were read is not what runs.
+	return contents.Readings() == read || slices.Equal(files, elfid.Files(addrs))
 }
 
 // beside returns those of a driver's companions that lie beside its file, which begins with
@@ -137,7 +166,7 @@ func (o Object) file() (string, bool) {
 		return "", false
 	}
 	l, err := elfid.Inspect(path)
-	return path, err == nil && l.ID == o.ID
+	return path, err == nil && strings.HasPrefix(l.ID, elfid.Name(o.ID, ""))
 }
 
 type objects []Object

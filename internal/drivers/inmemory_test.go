@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/elfid"
 )
@@ -44,10 +46,21 @@ func TestInMemoryWithCompanionsBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := dl.Open(driver); err != nil {
+		t.Fatal(err)
+	}
+	var at uintptr
+	for _, m := range elfid.Loaded() {
+		if m.Path == driver && at == 0 {
+			at = m.Start
+		}
+	}
+	inMemory := *l
+	inMemory.ID, _, _ = strings.Cut(strings.TrimPrefix(l.ID, "build-id:"), " ")
 	before := drivers.Objects
 	t.Cleanup(func() { drivers.Objects = before })
 	drivers.Objects = func(uintptr, []string) []drivers.Object {
-		return []drivers.Object{{Library: *l, Path: link, Driver: true}}
+		return []drivers.Object{{Library: inMemory, Path: link, At: at, Driver: true}}
 	}
 
 	want, err := drivers.Compilers(elfid.Loaded(), driver)

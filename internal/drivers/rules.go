@@ -3,7 +3,6 @@ package drivers
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/kernstash/kernstash/key"
 )
@@ -15,9 +14,11 @@ type Rules struct {
 	Except   []string                                // but none that starts so
 	Also     func(name string, switchedOn bool) bool // and what this says; may be nil
 	SwitchOn string                                  // the variable whose non-zero value is Also's switchedOn
-	Files    []File                                  // of settings, which it obeys where they are there
+	Files    []string                                // of settings, which it obeys where they are there when it compiles
+	AtLoad   *Directory                              // of settings that it reads when it is loaded; nil: there are none
 	Reads    []string                                // variables with which it reads files, unless they are 0
 	Included []string                                // headers that it reads unasked, from directories to search first
+	Sets     []string                                // variables that hold words whose order decides nothing
 }
 
 // Of returns the variables of an environment, as os.Environ has it, that the rules
@@ -27,6 +28,9 @@ func (r Rules) Of(environ []string) []key.Pair {
 	var pairs []key.Pair
 	for _, e := range environ {
 		if name, value, _ := strings.Cut(e, "="); r.obeys(name, on) {
+			if slices.Contains(r.Sets, name) {
+				value = strings.Join(slices.Sorted(slices.Values(strings.Fields(value))), " ")
+			}
 			pairs = append(pairs, key.Pair{Name: name, Value: value})
 		}
 	}
@@ -62,28 +66,17 @@ func beginsWith(prefixes []string, name string) bool {
 // (ProductFamilyOverride, ForceDeviceId, …) when NEOReadDebugKeys is not 0; newer
 // releases read them with a prefix ("NEO_", "NEO_OCL_", "NEO_L0_") too. Their names
 // begin with a capital and go on in small letters, so with the switch on everything
-// that looks so counts; UseKmdMigration and the like are in with it, at the price of
-// a miss.
+// counts that looks so and that the library has as a text; UseKmdMigration and the like are
+// in with it, at the price of a miss.
 //
 // IGC reads its switches from a file of a fixed name, too, for programs that the file
-// names; and NEO, with its debug keys on, reads them from a file in the working directory
-// when it is loaded, instead of the variables (22.43).
+// names. NEO reads a file in the working directory when it is loaded, see IntelSettings.
 var Intel = Rules{
 	Prefixes: []string{"IGC_", "CL_CONFIG_", "NEO_", "NEOReadDebugKeys", "OverrideDefaultFP64Settings"},
 	Except:   []string{"NEO_CACHE_", "NEO_OCL_CACHE_", "NEO_L0_CACHE_", "CL_CONFIG_CPU_TARGET_DUMP", "IGC_ShaderDump", "IGC_DumpToC"},
 	Also:     func(name string, on bool) bool { return on && debugKey(name) },
 	SwitchOn: "NEOReadDebugKeys",
-	Files:    []File{{Path: "/tmp/IntelIGC/debugFlags/Options.txt"}, {Path: "igdrcl.config", SwitchedOn: true}},
+	Files:    []string{"/tmp/IntelIGC/debugFlags/Options.txt"},
+	AtLoad:   IntelSettings,
 	Reads:    []string{"IGC_ShaderOverride"},
 }
-
-// debugKey says whether a name looks like one of NEO's debug keys, and is none
-// of those that only print, dump or wait.
-func debugKey(name string) bool {
-	if beginsWith(printing, name) || strings.Contains(name, "_") || name == "" {
-		return false
-	}
-	return unicode.IsUpper(rune(name[0])) && strings.ContainsFunc(name, unicode.IsLower)
-}
-
-var printing = []string{"Print", "Dump", "Log", "AUBDump"}

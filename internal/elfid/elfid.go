@@ -1,22 +1,24 @@
-// Package elfid identifies shared libraries by what is in them: the build id
-// that the linker left, or a digest of the content. Neither depends on where a
-// library lies, when it was installed, or what its package calls itself.
+// Package elfid identifies shared libraries by what is in them: the build id that the
+// linker left, and a digest of the content, since a library may be changed under its build
+// id. Neither depends on where a library lies, when it was installed, or what its package
+// calls itself.
 package elfid
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/kernstash/kernstash/internal/contents"
 )
 
 // Library is what a shared library says of itself.
 type Library struct {
-	// ID is "build-id:" and the ELF build id in hexadecimal, or "sha256:" and
-	// the digest of the content where there is no build id.
+	// ID is the ELF build id in hexadecimal and the digest of the content, as [Name] has
+	// them.
 	ID string
 
 	// Soname is its name among libraries; the base name of the file where it
@@ -27,19 +29,30 @@ type Library struct {
 	Needed []string
 }
 
-// Inspect returns what the library at path says of itself, links followed. The
-// answer is kept for the life of the process under path, device, inode, size
-// and change time, so that asking again costs one stat. The caller must not
-// change it. Safe for concurrent use.
+// Name returns what a library of a build id, which may be empty, and a content is called in
+// keys: "build-id:" and "content:", each with its value.
+func Name(buildID, content string) string {
+	if buildID == "" {
+		return "content:" + content
+	}
+	return "build-id:" + buildID + " content:" + content
+}
+
+// Inspect returns what the library at path says of itself, links followed. The answer is
+// kept for the life of the process under path, device, inode, size and times, so that
+// asking again costs one stat, unless the file was changed in the last seconds: it is read
+// again then, since another change may not show in its times. The caller must not change
+// the answer. Safe for concurrent use.
 func Inspect(path string) (*Library, error) {
-	st, err := os.Stat(path)
+	stamp, err := contents.Look(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect library: %w", err)
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("inspect library %s: not a regular file", path)
+	content, err := contents.Stamped(path, stamp)
+	if err != nil {
+		return nil, fmt.Errorf("inspect library %s: %w", path, err)
 	}
-	k := stampOf(path, st)
+	k := state{path, stamp, content}
 	if l, ok := known.Load(k); ok {
 		return l.(*Library), nil
 	}
@@ -48,36 +61,54 @@ func Inspect(path string) (*Library, error) {
 		return nil, fmt.Errorf("inspect library: %w", err)
 	}
 	defer f.Close()
-	l, err := read(f)
-	if err != nil {
-		return nil, fmt.Errorf("inspect library %s: %w", path, err)
+	l, id := read(f)
+	if after, err := contents.Look(path); err != nil || after != stamp {
+		return nil, fmt.Errorf("inspect library %s: %w", path, errReplaced)
 	}
-	if l.Soname == "" {
+	if l.ID = Name(id, content); l.Soname == "" {
 		l.Soname = filepath.Base(path)
 	}
 	known.Store(k, l)
 	return l, nil
 }
 
-// known holds stamp → *Library.
+// errReplaced is wrapped for files that others replace while they are looked at.
+var errReplaced = errors.New("it is being replaced")
+
+// state is a file as it was.
+type state struct {
+	path string
+	contents.Stamp
+	content string
+}
+
+// known holds state → *Library.
 var known sync.Map
 
-// read takes what a file that is no ELF file, or a damaged one, still has: its
-// content.
-func read(r io.ReaderAt) (*Library, error) {
-	l, id := &Library{}, []byte(nil)
-	if f, err := parse(r); err == nil {
-		id = f.buildID()
-		l.Soname, l.Needed = f.dynamic()
+// sonameOf returns the name of the library at path among libraries; "" where it has none,
+// or cannot be read. It does not read the content.
+func sonameOf(path string) string {
+	r, err := openLibrary(path)
+	if err != nil {
+		return ""
 	}
-	if id != nil {
-		l.ID = "build-id:" + hex.EncodeToString(id)
-		return l, nil
+	defer r.Close()
+	f, err := parse(r)
+	if err != nil {
+		return ""
 	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(r, 0, 1<<62)); err != nil {
-		return nil, err
+	soname, _ := f.dynamic()
+	return soname
+}
+
+// read returns what an ELF file says, and its build id: nothing of what is no such file, or
+// a damaged one.
+func read(r io.ReaderAt) (*Library, string) {
+	l := &Library{}
+	f, err := parse(r)
+	if err != nil {
+		return l, ""
 	}
-	l.ID = "sha256:" + hex.EncodeToString(h.Sum(nil))
-	return l, nil
+	l.Soname, l.Needed = f.dynamic()
+	return l, hex.EncodeToString(f.buildID())
 }

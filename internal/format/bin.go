@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -31,7 +33,8 @@ func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
 		b = le.AppendUint32(b, uint32(bin.Form))
 		b = le.AppendUint32(b, 0)
 		b = le.AppendUint64(b, uint64(len(bin.Data)))
-		digest := sha256.Sum256(bin.Data)
+		sum, digest := sumOf(bin.Data), sha256.Sum256(bin.Data)
+		b = append(b, sum[:]...)
 		b = append(b, digest[:]...)
 		payload += int64(len(bin.Data))
 	}
@@ -107,8 +110,12 @@ func Check(a *store.Artifact) error {
 	return nil
 }
 
-// DecodeBin reads a whole .bin and checks all digests. The artifact's code
-// shares memory with b.
+// sumOf is the digest of a binary's code that is checked whenever it is read. It is against
+// damage, and takes as long as reading memory; SHA-256 takes 0.6 ms a megabyte.
+func sumOf(code []byte) [sumBytes]byte { return xxh3.Hash128(code).Bytes() }
+
+// DecodeBin reads a whole .bin. It checks the digests of header and build log, and the XXH3-128
+// of each binary. The artifact's code shares memory with b.
 func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
 	h, err := ParseHeader(b, int64(len(b)))
 	if err != nil {
@@ -117,6 +124,20 @@ func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
 	a, err := h.artifact(b, len(h.Binaries))
 	if err != nil {
 		return nil, nil, err
+	}
+	return h, a, nil
+}
+
+// VerifyBin is DecodeBin, and checks the SHA-256 of each binary, too.
+func VerifyBin(b []byte) (*Header, *store.Artifact, error) {
+	h, a, err := DecodeBin(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range a.Binaries {
+		if sha256.Sum256(a.Binaries[i].Data) != h.Binaries[i].Digest {
+			return nil, nil, ErrDigest
+		}
 	}
 	return h, a, nil
 }
@@ -160,7 +181,7 @@ func (h *Header) artifact(b []byte, n int) (*store.Artifact, error) {
 			continue
 		}
 		a.Binaries[i] = store.Binary{Form: bin.Form, Data: b[:bin.Size:bin.Size]}
-		if sha256.Sum256(a.Binaries[i].Data) != bin.Digest {
+		if sumOf(a.Binaries[i].Data) != bin.Sum {
 			return nil, ErrDigest
 		}
 		b = b[bin.Size:]

@@ -134,6 +134,32 @@ func TestBinEveryByteIsChecked(t *testing.T) {
 	}
 }
 
+// TestVerifyBin: code that was changed together with the digest that is checked at each load is
+// found by the other one.
+func TestVerifyBin(t *testing.T) {
+	t.Parallel()
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	if _, _, err := VerifyBin(whole); err != nil {
+		t.Fatal(err)
+	}
+	b := bytes.Clone(whole)
+	b[len(b)-1] ^= 1 // the second binary's only byte
+	sum := sumOf(b[len(b)-1:])
+	copy(b[FixedBytes+binaryBytes+16:], sum[:])
+	h, err := ParseFixed(b, int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := sha256.Sum256(b[:h.HeaderBytes-digestBytes])
+	copy(b[h.HeaderBytes-digestBytes:], header[:])
+	if _, _, err := DecodeBin(b); err != nil {
+		t.Errorf("decode: %v", err)
+	}
+	if _, _, err := VerifyBin(b); !errors.Is(err, ErrDigest) {
+		t.Errorf("verify: %v, want ErrDigest", err)
+	}
+}
+
 // TestListsAreStrict: also where digests are right, a changed list is refused,
 // or is the one encoding of another artifact.
 func TestListsAreStrict(t *testing.T) {
@@ -145,7 +171,7 @@ func TestListsAreStrict(t *testing.T) {
 			b := bytes.Clone(whole)
 			b[i] ^= flip
 			reseal(b)
-			h, a, err := DecodeBin(b)
+			h, a, err := VerifyBin(b)
 			if err != nil {
 				refused++
 				continue

@@ -15,7 +15,7 @@ import (
 
 // Version is the format version of both files that this package writes and
 // reads.
-const Version = 3
+const Version = 4
 
 // MaxSize is the largest file, in bytes.
 const MaxSize = 4 << 30
@@ -24,7 +24,7 @@ const MaxSize = 4 << 30
 var (
 	ErrTruncated = errors.New("shorter or longer than its header says")
 	ErrForeign   = errors.New("not a kernstash file")
-	ErrVersion   = errors.New("another format version")
+	ErrVersion   = errors.New("of another version of kernstash")
 	ErrDigest    = errors.New("bytes differ from their digest")
 	ErrMalformed = errors.New("malformed")
 )

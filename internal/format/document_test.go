@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"os"
 	"sort"
 	"strings"
@@ -43,6 +44,9 @@ func sha(b ...[]byte) []byte {
 	return s[:]
 }
 
+// xxh128 is what xxhsum -H2 says of testArtifact's binaries.
+var xxh128 = map[string]string{"code\x00": "8bf8efd8c11558e6d669f36e0a0cbf5c", "\x00": "a6cd5e9392000f6ac44bdff4074eecdb"}
+
 func TestDocumentDescribesBin(t *testing.T) {
 	t.Parallel()
 	k, want := testRecipe(t).Key(), testArtifact()
@@ -56,7 +60,7 @@ func TestDocumentDescribesBin(t *testing.T) {
 	created, cost, p := int64(c.u64()), int64(c.u64()), c.u64()
 	logSum := c.take(32)
 	l, binaries, variants, kernels, zero := c.u32(), c.u32(), c.u32(), c.u32(), c.u64()
-	if version != 3 || zero != 0 || uint64(len(file)) != h+p {
+	if version != 4 || zero != 0 || uint64(len(file)) != h+p {
 		t.Errorf("version %d, zero %d, %d bytes of header, %d of payload, %d of file", version, zero, h, p, len(file))
 	}
 	if !bytes.Equal(keys, bytes.Join([][]byte{k.Device[:], k.Image[:], k.Constants[:], k.Options[:], k.Sum[:]}, nil)) {
@@ -75,6 +79,9 @@ func TestDocumentDescribesBin(t *testing.T) {
 		form, pad, n := c.u32(), c.u32(), c.u64()
 		if pad != 0 {
 			t.Error("the second number of a binary is not 0")
+		}
+		if sum := hex.EncodeToString(c.take(16)); sum != xxh128[string(code[:n])] {
+			t.Errorf("XXH3-128 of a binary: %s", sum)
 		}
 		if !bytes.Equal(c.take(32), sha(code[:n])) {
 			t.Error("the digest of a binary is not over its code")
@@ -169,18 +176,19 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 		t.Errorf("magic %q", m)
 	}
 	version, header, r, sum := c.u32(), c.u32(), c.u64(), c.take(32)
-	if version != 3 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
+	if version != 4 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
 		t.Errorf("version %d, header %d, recipe %d, file %d", version, header, r, len(file))
 	}
 	tag := "kernstash recipe\x00"
 	if got := string(c.take(uint64(len(tag)))); got != tag {
 		t.Errorf("tag %q", got)
 	}
-	if schema, _, _ := c.value('u'); schema != 2 {
+	if schema, _, _ := c.value('u'); schema != 3 {
 		t.Errorf("schema %d", schema)
 	}
 	device := sha([]byte("kernstash device\x00"), c.skip("ttttt"), c.list("tt"), c.list("tt"))
 
+	sequence, _, rawSequence := c.value('u')
 	units, _, rawCount := c.value('n')
 	var unitSums []string
 	for range units {
@@ -212,16 +220,16 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 		}
 		unitSums = append(unitSums, string(sha(unit)))
 	}
-	if units != 4 || !sort.StringsAreSorted(unitSums) {
+	if units != 4 || sequence != 0 || !sort.StringsAreSorted(unitSums) {
 		t.Errorf("%d units, sorted: %v", units, sort.StringsAreSorted(unitSums))
 	}
-	image := sha([]byte("kernstash image\x00"), rawCount, []byte(strings.Join(unitSums, "")))
+	image := sha([]byte("kernstash image\x00"), rawSequence, rawCount, []byte(strings.Join(unitSums, "")))
 	constants := sha([]byte("kernstash constants\x00"), c.list("ub"))
-	options := sha([]byte("kernstash options\x00"), c.list("t"), c.list("t"), c.skip("u"), c.list("tt"))
+	options := sha([]byte("kernstash options\x00"), c.list("t"), c.list("t"), c.skip("uu"), c.list("tt"))
 	if c.list("t"); len(c.b) != 0 {
 		t.Errorf("%d bytes are left", len(c.b))
 	}
-	all := sha([]byte("kernstash key\x00"), []byte{2, 0, 0, 0}, device, image, constants, options)
+	all := sha([]byte("kernstash key\x00"), []byte{3, 0, 0, 0}, device, image, constants, options)
 	k := rec.Key()
 	for name, pair := range map[string][2][]byte{
 		"device": {device, k.Device[:]}, "image": {image, k.Image[:]}, "constants": {constants, k.Constants[:]},
@@ -250,7 +258,7 @@ func TestDocumentNamesTheConstants(t *testing.T) {
 			t.Errorf("docs/FORMAT.md does not say %q", want)
 		}
 	}
-	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 3 || key.Schema != 2 {
+	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 4 || key.Schema != 3 {
 		t.Error("docs/FORMAT.md says other bounds")
 	}
 }

@@ -16,17 +16,21 @@ func reseal(b []byte) {
 		return
 	}
 	code := b[f.HeaderBytes:]
-	seal := func(at, size int64) {
+	seal := func(at, size int64, binary bool) {
 		if size < 0 || size > int64(len(code)) || at > f.HeaderBytes-2*digestBytes {
 			return
 		}
-		sum := sha256.Sum256(code[:size])
-		copy(b[at:], sum[:])
+		if binary {
+			sum := sumOf(code[:size])
+			copy(b[at-sumBytes:], sum[:])
+		}
+		digest := sha256.Sum256(code[:size])
+		copy(b[at:], digest[:])
 		code = code[size:]
 	}
-	seal(200, f.LogBytes)
+	seal(200, f.LogBytes, false)
 	for at := int64(FixedBytes); at < FixedBytes+binaryBytes*int64(f.Binaries) && at+binaryBytes <= f.HeaderBytes; at += binaryBytes {
-		seal(at+16, int64(binary.LittleEndian.Uint64(b[at+8:])))
+		seal(at+16+sumBytes, int64(binary.LittleEndian.Uint64(b[at+8:])), true)
 	}
 	header := sha256.Sum256(b[:f.HeaderBytes-digestBytes])
 	copy(b[f.HeaderBytes-digestBytes:], header[:])

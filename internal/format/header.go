@@ -20,7 +20,8 @@ const (
 	FixedBytes = 256
 
 	digestBytes = sha256.Size
-	binaryBytes = 16 + digestBytes
+	sumBytes    = 16
+	binaryBytes = 16 + sumBytes + digestBytes
 	minHeader   = FixedBytes + digestBytes
 
 	// MaxHeader bounds the header with its lists.
@@ -45,8 +46,9 @@ type Header struct {
 // BinaryInfo is a binary without its code.
 type BinaryInfo struct {
 	Form   store.Form
-	Size   int64      // over 0
-	Digest key.Digest // SHA-256 of its code
+	Size   int64          // over 0
+	Sum    [sumBytes]byte // XXH3-128 of its code
+	Digest key.Digest     // SHA-256 of its code
 }
 
 // Fixed is what the fixed part of a header tells, before its digest can be
@@ -148,12 +150,12 @@ func (h *Header) parseLists(b []byte, f Fixed) error {
 	h.Binaries = make([]BinaryInfo, r.count(f.Binaries, binaryBytes))
 	for i := range h.Binaries {
 		form, zero, n := r.u32(), r.u32(), r.u64()
-		digest := r.digest()
+		sum, digest := r.sum(), r.digest()
 		if form < uint32(store.FormIntermediate) || form > uint32(store.FormFinal) || zero != 0 || n == 0 || n > MaxSize {
 			r.fail("binary %d", i)
 		}
 		code += n
-		h.Binaries[i] = BinaryInfo{store.Form(form), int64(n), digest}
+		h.Binaries[i] = BinaryInfo{store.Form(form), int64(n), sum, digest}
 	}
 	if n := r.count(f.Variants, 4); n > 0 {
 		h.Variants = make([]string, n)

@@ -94,8 +94,8 @@ func DecodeJob(b []byte) (head []byte, r *key.Recipe, err error) {
 	if rest[n] != '\n' {
 		return nil, nil, malformed("no line end behind the head")
 	}
-	if r, err = key.ParseRecipe(rest[n+1:]); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	if r, err = parseRecipe(rest[n+1:]); err != nil {
+		return nil, nil, err
 	}
 	return rest[:n:n], r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -77,8 +78,16 @@ func DecodeSrc(b []byte) (*key.Recipe, error) {
 	if sha256.Sum256(body) != [digestBytes]byte(b[24:SrcHeaderBytes]) {
 		return nil, ErrDigest
 	}
-	r, err := key.ParseRecipe(body)
-	if err != nil {
+	return parseRecipe(body)
+}
+
+// parseRecipe reads a recipe. One of another key schema is of another version.
+func parseRecipe(b []byte) (*key.Recipe, error) {
+	r, err := key.ParseRecipe(b)
+	switch {
+	case errors.Is(err, key.ErrSchema):
+		return nil, fmt.Errorf("%w: %w", ErrVersion, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return r, nil

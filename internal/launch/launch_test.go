@@ -66,9 +66,33 @@ garbage`))
 	var o Outcome
 	o.fill(s)
 	var b strings.Builder
-	o.write(&b, true)
-	if strings.ContainsAny(b.String(), "\x1b\x07") || strings.Count(b.String(), "\n") != 5 {
+	o.write(&b, true, 0)
+	if strings.ContainsAny(b.String(), "\x1b\x07") || strings.Count(b.String(), "\n") != 6 {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// TestReportFits: long names of kernels and reasons fit the terminal, and nothing is lost.
+func TestReportFits(t *testing.T) {
+	t.Parallel()
+	kernel := strings.Repeat("kernel_", 4)
+	s, err := runlog.Read(strings.NewReader(fmt.Sprintf(
+		`{"event":"asked","pid":1,"key":"ab12","label":"%[1]s1, %[1]s2, %[1]s3","outcome":"compiled","reason":"%[2]s","spent_ms":1500}`+"\n",
+		kernel, strings.Repeat("word ", 30))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o Outcome
+	o.fill(s)
+	var b strings.Builder
+	o.write(&b, true, 80)
+	for line := range strings.Lines(b.String()) {
+		if n := len(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if n := strings.Count(b.String(), "word"); n != 60 || !strings.Contains(b.String(), kernel+"3") {
+		t.Errorf("something is lost (%d words):\n%s", n, b.String())
 	}
 }
 
@@ -131,8 +155,8 @@ func TestManyKernels(t *testing.T) {
 		t.Errorf("JSON has %d bytes of %d: %s", len(o.Requests[0].Label), len(whole), o.Requests[0].Label)
 	}
 	var b strings.Builder
-	o.write(&b, true)
-	if want := strings.Join(kernels[:3], ", ") + " and 57 more  –\n"; !strings.Contains(b.String(), want) {
+	o.write(&b, true, 0)
+	if want := strings.Join(kernels[:3], ", ") + " and 57 more\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("want %q in\n%s", want, b.String())
 	}
 	for label, want := range map[string]string{

@@ -25,7 +25,8 @@ type Options struct {
 
 	Quiet  bool
 	Report bool   // in full
-	JSON   string // file
+	JSON   bool   // what is said is JSON
+	File   string // gets all of the report, as JSON
 }
 
 // BindSettings adds the flags that choose what the cache does.
@@ -43,7 +44,7 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")
 	fs.BoolVar(&o.Report, "report", false, "say in full what was asked for")
-	fs.StringVar(&o.JSON, "json", "", "write what would be said, and more, into `FILE`")
+	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
 }
 
 // BindGlobal adds the flags that the whole command has for all its commands.
@@ -51,6 +52,7 @@ func (o *Options) BindGlobal(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Dir, "dir", "", "root of the cache (setting dir)")
 	fs.StringVar(&o.Config, "config", "", "settings file to read instead of the user's")
 	fs.StringArrayVar(&o.Set, "set", nil, "a setting, as NAME=VALUE")
+	fs.BoolVar(&o.JSON, "json", false, "write JSON, for machines")
 }
 
 // ErrUsage is wrapped where a command line makes no sense.

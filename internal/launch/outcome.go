@@ -6,18 +6,17 @@ import (
 	"github.com/kernstash/kernstash/internal/runlog"
 )
 
-// Outcome is a run that has ended: what --json writes, and what people are told
-// of.
+// Outcome is a run that has ended: what --json and --report-file write, and what people
+// are told of.
 type Outcome struct {
 	Command []string `json:"command"`
 	Status  int      `json:"exit_status"`      // as shells give it
 	Signal  string   `json:"signal,omitempty"` // that the command died by
 	Millis  float64  `json:"elapsed_ms"`
 
-	Door     string `json:"door"`              // layer, preload, or none
+	Door     string `json:"door"`              // auto, layer, preload, or none
 	Layer    string `json:"layer,omitempty"`   // the file
 	Preload  string `json:"preload,omitempty"` // likewise, of what stands before other compilers
-	Loader   string `json:"opencl_loader,omitempty"`
 	Disabled bool   `json:"disabled"`
 	Note     string `json:"note,omitempty"`    // why nothing was asked for
 	Warning  string `json:"warning,omitempty"` // why what was compiled may not be kept

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,8 +16,18 @@ import (
 // maxReasons is how many reasons the short table names.
 const maxReasons = 4
 
-// write writes the table; full adds every program.
-func (o *Outcome) write(w io.Writer, full bool) {
+// write writes the table; full adds every program. Lines fit the width, 0 is any.
+func (o *Outcome) write(w io.Writer, full bool, width int) {
+	var b bytes.Buffer
+	o.writeTable(&b, full, width)
+	text := b.String()
+	if width > 0 {
+		text = human.WrapLines(text, 4, width)
+	}
+	_, _ = io.WriteString(w, text)
+}
+
+func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Programs.Asked == 0 {
 		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n", human.Printable(o.Note, false))
 		return
@@ -53,7 +64,7 @@ func (o *Outcome) write(w io.Writer, full bool) {
 		if len(s.Doors) > 0 {
 			fmt.Fprintf(w, "  came into processes by: %s\n", reasons(s.Doors))
 		}
-		o.writePrograms(w)
+		o.writePrograms(w, width)
 	}
 	if o.Cut || o.Garbage > 0 {
 		fmt.Fprintf(w, "  not all was understood (%d lines; cut off: %v)\n", o.Garbage, o.Cut)
@@ -107,10 +118,19 @@ func reasons(all []runlog.Count) string {
 	return b.String()
 }
 
-func (o *Outcome) writePrograms(w io.Writer) {
+func (o *Outcome) writePrograms(w io.Writer, width int) {
 	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KEY\tTIMES\tOUTCOME\tSPENT\tSAVED\tPROGRAM\tWHY")
+	// Kernels' names may be long, so they stand at the end, and reasons below.
+	const row = "%-12s  %5s  %-8s  %-7s  %-7s  "
+	const indent = 12 + 2 + 5 + 2 + 8 + 2 + 7 + 2 + 7 + 2
+	fmt.Fprintf(&b, row+"PROGRAM\n", "KEY", "TIMES", "OUTCOME", "SPENT", "SAVED")
+	line := func(head, text string) {
+		if width == 0 {
+			fmt.Fprintf(&b, "%s%s\n", head, text)
+			return
+		}
+		b.WriteString(human.WrapBehind(head, text, indent, width))
+	}
 	text := func(s string) string {
 		if s = human.Printable(s, false); s == "" {
 			return "–"
@@ -125,10 +145,12 @@ func (o *Outcome) writePrograms(w io.Writer) {
 		if p.Observed != "" {
 			why = "would have been found: " + string(p.Observed)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", text(p.Key), p.Requests, p.Outcome,
-			human.Time(p.Spent), human.Time(p.Saved), text(shortLabel(p.Label)), text(why))
+		line(fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), human.Time(p.Saved)),
+			text(shortLabel(p.Label)))
+		if why != "" {
+			line(strings.Repeat(" ", indent), text(why))
+		}
 	}
-	_ = t.Flush()
 	_, _ = w.Write(b.Bytes())
 	if o.More > 0 {
 		fmt.Fprintf(w, "and %d more\n", o.More)

@@ -1,17 +1,18 @@
 package launch
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/internal/supervise"
 )
 
 // What `kernstash run` itself ends with, as env(1) does.
@@ -20,87 +21,65 @@ const (
 	statusUsage  = 2
 )
 
-// Run runs a command as the options say and ends this process as the command
-// ends. It returns only where it has not come to that: an ErrUsage, or any other
-// error, and the status to end with.
-func Run(o *Options, command []string) (status int, err error) {
-	if len(command) == 0 {
-		return statusUsage, usagef("run: which command?")
-	}
-	if !supervise.Supported {
-		return statusFailed, fmt.Errorf("run: %w", supervise.ErrUnsupported)
-	}
-	r, err := o.prepare(command)
-	if err != nil {
-		var start *supervise.StartError
-		switch {
-		case errors.Is(err, ErrUsage):
-			return statusUsage, err
-		case errors.As(err, &start):
-			return start.Status(), fmt.Errorf("run: %w", err)
-		}
-		return statusFailed, fmt.Errorf("run: %w", err)
-	}
-	if r.report == nil {
-		err = supervise.Exec(r.command)
-	} else {
-		err = r.supervise(o)
-	}
-	var start *supervise.StartError
-	if errors.As(err, &start) {
-		return start.Status(), fmt.Errorf("run: %w", err)
-	}
-	return statusFailed, fmt.Errorf("run: %w", err)
-}
-
-// runner is a run that is about to begin.
+// runner is a run that is about to begin, or has ended.
 type runner struct {
-	command supervise.Command
-	env     environ // with the settings that were chosen, without what brings us in
-	target  Target
-	outcome Outcome
-	report  *os.File // nil: nobody wants to know
-	json    *os.File // nil: likewise
-	outer   string   // the report of the run around us
-	warned  bool     // that there is no cache: that says all
+	options   *Options
+	path      string     // of the command
+	env       environ    // with the settings that were chosen, without what brings us in
+	variables []Variable // all that are to be set for the command
+	warnings  []string
+	target    Target
+	outcome   Outcome
+	warned    bool // that there is no cache: that says all
 }
 
+// prepare works out what a command is to run with. It changes nothing.
 func (o *Options) prepare(command []string) (*runner, error) {
 	env := environ(os.Environ())
-	settings, err := o.Variables()
+	variables, err := o.Variables()
 	if err != nil {
 		return nil, err
 	}
-	file, err := supervise.Find(command[0], searchPath(env))
-	if err != nil {
+	if err := CheckDoor(o.Door); err != nil {
 		return nil, err
 	}
-	r := &runner{outer: env.get(runlog.Variable)}
+	r := &runner{options: o}
+	if r.path, err = FindCommand(command[0], searchPath(env)); err != nil {
+		return nil, err
+	}
 	r.outcome = Outcome{Command: command, Door: "none"}
-	env = env.with(settings)
-	r.env = env
-	r.outcome.Disabled = env.get("KERNSTASH_DISABLE") == "1"
+	if i := slices.IndexFunc(variables, func(v Variable) bool { return v.Name == "KERNSTASH_DISABLE" }); i >= 0 {
+		if settings.SwitchedOff(env.get("KERNSTASH_DISABLE")) { // which no flag replaces
+			variables = slices.Delete(variables, i, i+1)
+		}
+	}
+	env = env.with(variables)
+	set := load(env)
+	for _, w := range set.Unsaid() {
+		r.warn(w)
+	}
+	if said := set.SaidValue(); said != "" {
+		variables = append(variables, Variable{settings.Said, said})
+		env = env.with(variables)
+	}
+	r.env, r.variables = env, variables
+	r.target = Look(r.path)
+	r.outcome.Disabled = set.Disable
 	if !r.outcome.Disabled {
-		r.target = Look(file, env)
-		if env, err = r.enter(env, o); err != nil {
-			return nil, err
-		}
+		r.enter()
 	}
-	if o.JSON != "" {
-		if r.json, err = os.OpenFile(o.JSON, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
-			return nil, err
-		}
-	}
-	if !o.Quiet || r.json != nil {
-		if r.report, err = newReport(env); err != nil {
-			// A system with nowhere to write is no reason not to run.
-			say(fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
-		} else {
-			env = env.with([]Variable{{runlog.Variable, r.report.Name()}})
-		}
-	}
-	r.command = supervise.Command{Path: file, Args: command, Env: env}
 	return r, nil
+}
+
+func (r *runner) warn(err error) {
+	r.warnings = append(r.warnings, human.Printable(err.Error(), false))
+}
+
+// load returns the settings that an environment gives to programs. It does not fail:
+// what cannot be used is among the warnings.
+func load(env environ) *settings.Settings {
+	s, _ := settings.Load(settings.Inputs{Environ: env, Lenient: true})
+	return s
 }
 
 // searchPath is where execvp(3) searches.
@@ -116,98 +95,108 @@ func searchPath(env environ) string {
 
 // enter adds what brings the layer in. Without libraries the command runs
 // without a cache: it is not to suffer for an installation that is not whole.
-func (r *runner) enter(env environ, o *Options) (environ, error) {
-	door, err := r.target.Door(o.Door)
-	if err != nil {
-		return nil, err
-	}
-	r.outcome.Loader = r.target.Loader
+func (r *runner) enter() {
+	door := r.options.Door
 	self, err := os.Executable()
 	var libraries Libraries
 	if err == nil {
-		libraries, err = Find(env, self)
+		libraries, err = Find(r.env, self)
 	}
-	if !r.target.Preloads() {
+	if !r.target.preloads() {
 		door = DoorLayer // which does no harm where it does nothing
 	}
-	if o.NoPreload || !r.target.Preloads() {
+	if r.options.NoPreload || !r.target.preloads() {
 		libraries.Preload = ""
 	}
 	libraries, cannot := libraries.Preloadable()
 	if cannot != nil {
-		say(fmt.Sprintf("kernstash: warning: %s\n", human.Printable(cannot.Error(), false)))
+		r.warn(cannot)
 	}
 	var variables []Variable
 	if err == nil {
-		variables, err = Variables(env, libraries, door)
+		variables, err = Variables(r.env, libraries, door)
 	}
 	if err != nil {
-		say(fmt.Sprintf("kernstash: warning: the command runs without the cache: %v\n", err))
+		r.warn(fmt.Errorf("the command runs without the cache: %w", err))
 		r.outcome.Note, r.warned = err.Error(), true
-		return env, nil
+		return
 	}
-	r.outcome.Door, r.outcome.Layer, r.outcome.Preload = door, libraries.Layer, libraries.Preload
-	return env.with(variables), nil
+	r.outcome.Door, r.outcome.Layer, r.outcome.Preload = variables[0].Value, libraries.Layer, libraries.Preload
+	r.variables = append(r.variables, variables...)
 }
 
-// supervise runs the command, says what is to be said, and ends the process. It
-// returns only if the command could not be started.
-func (r *runner) supervise(o *Options) error {
-	start := time.Now()
-	ended := make(chan struct{})
-	go cleanReports(r.report.Name(), ended)
-	end, err := supervise.Run(r.command)
-	close(ended)
-	if err != nil {
-		_ = r.report.Close()
-		_ = os.Remove(r.report.Name())
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			// There are no descriptors for us: then without us.
-			r.command.Env = environ(r.command.Env).with([]Variable{{runlog.Variable, r.outer}})
-			return supervise.Exec(r.command)
-		}
-		return err
+// create makes the file that gets the report, or empties it.
+func (o *Options) create() error {
+	if o.File == "" {
+		return nil
 	}
-	r.tell(o, end, start)
-	end.Exit()
-	return nil
+	return os.WriteFile(o.File, nil, 0o666)
 }
 
-// tell says how the run ended. Whatever happens here, the process ends as the
-// command did.
-func (r *runner) tell(o *Options, end supervise.End, start time.Time) {
-	took := time.Since(start)
+// tell says how the run ended, on a descriptor. report is what the processes under it
+// appended. Whatever happens here, the process ends as the command did.
+func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
-			say(fmt.Sprintf("kernstash: no report: %v\n", v))
+			say(to, fmt.Sprintf("kernstash: no report: %v\n", v))
 		}
 	}()
 	out := &r.outcome
-	out.Status, out.Millis = end.Status(), millis(took)
-	if sig := end.Signal(); sig != 0 {
-		out.Signal = sig.String()
+	out.Status, out.Millis = statusOf(end), millis(took)
+	if end.Signaled() {
+		out.Signal = end.Signal().String()
 	}
-	s := takeReport(r.report, r.outer)
+	s := takeReport(report, r.env.get(runlog.Variable))
 	kept := r.written(s)
 	if kept != nil {
-		explain(s, kept.Dir, start)
+		explain(s, kept.Dir, time.Now().Add(-took))
 		out.Warning = warning(kept, s)
 	}
 	out.fill(s)
 	if out.Note == "" {
 		out.Note = out.why(r.target)
 	}
-	if r.json != nil {
-		if err := writeJSON(r.json, out); err != nil {
-			say(fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
+	if r.options.File != "" {
+		var b bytes.Buffer
+		err := writeJSON(&b, out)
+		if err == nil {
+			err = os.WriteFile(r.options.File, b.Bytes(), 0o666)
+		}
+		if err != nil {
+			say(to, fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
 		}
 	}
-	if !o.Quiet && !r.warned {
-		var b textBuffer
-		out.write(&b, o.Report)
-		say(string(b))
+	var b bytes.Buffer
+	switch {
+	case r.options.Quiet:
+	case r.options.JSON:
+		_ = writeJSON(&b, out) // to memory
+	case !r.warned:
+		out.write(&b, r.options.Report, width(r.env, to))
 	}
+	say(to, b.String())
 	r.startWorker()
+}
+
+// statusOf is the exit status, as shells give it: 128 and the signal's number for a
+// command that died by one.
+func statusOf(end syscall.WaitStatus) int {
+	if end.Signaled() {
+		return 128 + int(end.Signal())
+	}
+	return end.ExitStatus()
+}
+
+// takeReport reads what processes have reported; outer is the file of a run that this
+// one runs in, which is told everything too.
+func takeReport(report io.ReadSeeker, outer string) *runlog.Summary {
+	_, _ = report.Seek(0, io.SeekStart)
+	if outer != "" {
+		_ = runlog.At(outer).Copy(report) // nobody is there to be told of an error
+		_, _ = report.Seek(0, io.SeekStart)
+	}
+	s, _ := runlog.Read(report) // what was read before an error is better than nothing
+	return s
 }
 
 // written returns the settings by which programs were to be kept that were compiled, nil
@@ -216,8 +205,8 @@ func (r *runner) written(s *runlog.Summary) *settings.Settings {
 	if s.Outcomes.Compiled == 0 {
 		return nil
 	}
-	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
-	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" {
+	in := load(r.env)
+	if in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" {
 		return nil
 	}
 	return in
@@ -240,20 +229,9 @@ func warning(in *settings.Settings, s *runlog.Summary) string {
 	return ""
 }
 
-type textBuffer []byte
-
-func (b *textBuffer) Write(p []byte) (int, error) {
-	*b = append(*b, p...)
-	return len(p), nil
-}
-
-func writeJSON(f *os.File, v any) error {
-	enc := json.NewEncoder(f)
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return enc.Encode(v)
 }

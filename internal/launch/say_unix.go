@@ -12,18 +12,18 @@ import (
 // has ended, and did not wait either.
 const sayWait = time.Second
 
-// say writes to standard error, past Go's own way, in which a pipe that nobody
+// say writes to a descriptor, past Go's own way, in which a pipe that nobody
 // reads ends the process.
-func say(text string) {
+func say(to int, text string) {
 	const whole = 4096 // a pipe that can be written takes so much at once
 	for len(text) > 0 {
-		fds := []unix.PollFd{{Fd: 2, Events: unix.POLLOUT}}
+		fds := []unix.PollFd{{Fd: int32(to), Events: unix.POLLOUT}}
 		if n, err := unix.Poll(fds, int(sayWait/time.Millisecond)); err == unix.EINTR {
 			continue
 		} else if err != nil || n == 0 || fds[0].Revents&unix.POLLOUT == 0 {
 			return
 		}
-		n, err := unix.Write(2, []byte(text[:min(len(text), whole)]))
+		n, err := unix.Write(to, []byte(text[:min(len(text), whole)]))
 		if err == unix.EINTR {
 			continue
 		}
@@ -32,4 +32,13 @@ func say(text string) {
 		}
 		text = text[n:]
 	}
+}
+
+// terminalWidth returns how wide the terminal is that a descriptor is, 0 for none.
+func terminalWidth(of int) int {
+	size, err := unix.IoctlGetWinsize(of, unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }

@@ -2,4 +2,6 @@ package launch
 
 import "os"
 
-func say(text string) { _, _ = os.Stderr.WriteString(text) }
+func say(_ int, text string) { _, _ = os.Stderr.WriteString(text) }
+
+func terminalWidth(int) int { return 0 }

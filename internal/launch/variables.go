@@ -5,18 +5,23 @@ import (
 	"strings"
 )
 
-// DoorVariable tells the layer which of the two doors is ours.
+// DoorVariable tells the layer which of the ways in are ours.
 const DoorVariable = "KERNSTASH_OPENCL_DOOR"
 
 // Variables returns what brings the libraries into programs, the OpenCL layer by a
-// door, beside what an environment has already.
+// door, beside what an environment has already. With DoorAuto and a path that cannot be
+// preloaded the door is DoorLayer.
 func Variables(env []string, l Libraries, door string) ([]Variable, error) {
 	e := environ(env)
+	if door == DoorAuto && !preloadable(l.Layer) {
+		door = DoorLayer
+	}
 	all := []Variable{{DoorVariable, door}}
 	var preload []string
-	if door == DoorPreload {
+	if door != DoorLayer {
 		preload = append(preload, l.Layer)
-	} else {
+	}
+	if door != DoorPreload {
 		if strings.ContainsRune(l.Layer, ':') {
 			return nil, fmt.Errorf("%s: OPENCL_LAYERS takes no path with a colon", l.Layer)
 		}

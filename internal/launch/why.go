@@ -34,8 +34,8 @@ func (o *Outcome) why(t Target) string {
 		return fmt.Sprintf("the cache was loaded in %s, which built no program", processes(n))
 	}
 	text := "the layer was not loaded: " + o.notLoaded(t)
-	if o.Preload != "" && t.Program != nil && !t.Program.Static {
-		text += "; and nothing called NVRTC, HIPRTC or Level Zero"
+	if o.Preload != "" && t.program != nil && !t.program.static {
+		text += "; and no other compiler that the cache serves was called"
 	}
 	return text
 }
@@ -63,7 +63,7 @@ func (t Target) Unseen() string {
 	switch {
 	case t.SetID:
 		return name + " runs with rights that you have not (set-user-id, or file capabilities)"
-	case t.Program != nil && t.Program.Static:
+	case t.program != nil && t.program.static:
 		return name + " is linked statically: it loads nothing, and nothing can be loaded into it"
 	}
 	return "the dynamic linker of " + name + " did not report what it loads: it is not glibc's"
@@ -78,23 +78,16 @@ func (o *Outcome) notLoaded(t Target) string {
 	switch {
 	case t.SetID:
 		return of + " runs with rights that you have not (set-user-id, or file capabilities)"
-	case t.Program == nil:
+	case t.program == nil:
 		return of + " started no program that compiles for a GPU"
 	case !t.fits():
-		return fmt.Sprintf("%s is %s, the layer is not for that", of, kindOf(t.Program))
-	case t.Program.Static:
+		return fmt.Sprintf("%s is %s, the layer is not for that", of, kindOf(t.program))
+	case t.program.static:
 		return of + " is linked statically: nothing can be loaded into it"
-	case o.Door == DoorPreload:
-		text := of + " made no OpenCL program, nor did what it started"
-		if o.Preload == "" {
-			text += "; where nothing stands before dlsym, a library that a program opens itself goes without the cache"
-		}
-		return text
-	case t.Loader == "":
-		return of + " mapped no OpenCL loader, and there is none where it would look (libOpenCL.so.1)"
-	case !t.Layers:
-		return fmt.Sprintf("the OpenCL loader that %s finds, %s, knows no layers; try --door preload", of, t.Loader)
 	}
-	return fmt.Sprintf("%s, and what it started, used no OpenCL through %s; if it brings a loader of its own, "+
-		"or is linked with a driver, try --door preload", of, t.Loader)
+	text := of + " made no OpenCL program, nor did what it started"
+	if o.Preload == "" {
+		text += "; where nothing stands before dlsym, a library that a program opens itself goes without the cache"
+	}
+	return text
 }

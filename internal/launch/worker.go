@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/internal/supervise"
 )
 
 // startWorker starts a worker if jobs are left. Whoever leaves a job does so too,
@@ -18,8 +17,8 @@ func (r *runner) startWorker() {
 	if s == nil || s.Jobs+s.Outcomes.Compiled == 0 {
 		return // nothing was left; what waits may wait for another machine
 	}
-	in, err := settings.Load(settings.Inputs{Environ: r.env, Lenient: true})
-	if err != nil || in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Worker == settings.WorkerOff || !jobsIn(in.Dir) {
+	in := load(r.env)
+	if in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Worker == settings.WorkerOff || !jobsIn(in.Dir) {
 		return
 	}
 	self, err := os.Executable()
@@ -27,7 +26,7 @@ func (r *runner) startWorker() {
 		return
 	}
 	// What becomes of it is nobody's concern: jobs wait.
-	_ = supervise.Detach(supervise.Command{Path: self, Args: []string{"kernstash", "worker", "run", "--quiet"}, Env: r.env.forWorker()})
+	_ = detach(self, []string{"kernstash", "worker", "run", "--quiet"}, r.env.forWorker())
 }
 
 // jobsIn says whether jobs wait in a root. It looks at names alone: the worker

@@ -1,3 +1,4 @@
-// Package layering holds the test that enforces the floors of the house: each
-// package imports only what is below it.
+// Package layering holds the tests of the house's rules: what imports what, how
+// large packages and their cycles of files are, where runtimes are named. Its
+// figures stand in docs/ARCHITECTURE.md.
 package layering

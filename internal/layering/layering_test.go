@@ -28,12 +28,12 @@ var floors = map[string]int{
 	"cmd":            4,
 	"capi":           4,
 	"shim":           4,
+	"scripts":        4,
 }
 
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
-	"key":             {"internal/pages"}, // for copies of images
-	"deps":            {"key", "stats"},
+	"deps":            {"key", "stats", "internal/ctime"},
 	"internal":        {"key", "stats", "store", "internal"},
 	"store/disk":      {"store"},
 	"worker/spool":    {"store"},

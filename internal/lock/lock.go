@@ -2,13 +2,17 @@
 // locks as there are offsets, and none of them has a file of its own that a
 // crash could leave behind or a cleaner remove.
 //
-// The locks are open-file-description locks. They exclude processes from each
-// other and also goroutines of one process, since every holder has a
-// description of its own. They are released by asking, not by closing, so a
-// forked child that inherited the descriptor does not keep them. They end with
-// the process, however it ends; but a child that it forked, and that neither
-// ended nor called exec, shares the descriptions, and a lock that the process
-// held when it was killed ends with the last such child.
+// The locks are open-file-description locks. All locks of a Pool belong to one
+// description, and so take one descriptor, however many they are. They exclude
+// other processes; a table excludes the goroutines of this one. They are
+// released by asking, not by closing, so a forked child that inherited the
+// descriptor does not keep them. They end with the process, however it ends;
+// but a child that it forked, and that neither ended nor called exec, shares
+// the description, and a lock that the process held when it was killed ends
+// with the last such child.
+//
+// A host may close the descriptor, and with it the locks are lost to other
+// processes. A Pool notices at the next lock and opens the file again.
 package lock
 
 import (
@@ -29,16 +33,16 @@ var ErrBusy = errors.New("locked")
 // of this kind.
 var ErrUnsupported = errors.New("file locks do not work here")
 
-// The pause between two attempts grows from the first to the last. Waiting in
-// the kernel instead could be ended neither by a context nor by a bound.
+// The pause between two attempts, while another process holds the byte, grows
+// from the first to the last. A wait in the kernel ends neither with a context
+// nor at a bound.
 const (
 	firstPause = 300 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
 )
 
-// maxIdle is how many descriptions are kept open for the next lock, and how
-// many attempts are under way at once.
-const maxIdle = 16
+// maxTrying is how many attempts are under way at once.
+const maxTrying = 16
 
 // Pool hands out locks on the bytes of one file. It is safe for concurrent
 // use.
@@ -46,15 +50,30 @@ type Pool struct {
 	open   func() (beneath.File, error)
 	trying chan struct{} // holds one for each attempt under way
 
-	mu     sync.Mutex
-	idle   []beneath.File
-	closed bool
+	mu      sync.Mutex
+	current *description
+	table   map[int64]*holder
+	closed  bool
+}
+
+// description is what the kernel's locks belong to. It is closed when it is
+// retired and nobody uses it.
+type description struct {
+	f       beneath.File
+	users   int // holders, and attempts under way
+	retired bool
+}
+
+// holder is the goroutine that holds a byte, or tries to.
+type holder struct {
+	d     *description
+	freed chan struct{} // is closed when a lock ends; nil: an attempt
 }
 
 // New returns a pool that opens its file with open: for reading and writing,
 // a new description each time. Nothing is opened before the first lock.
 func New(open func() (beneath.File, error)) *Pool {
-	return &Pool{open: open, trying: make(chan struct{}, maxIdle)}
+	return &Pool{open: open, trying: make(chan struct{}, maxTrying), table: make(map[int64]*holder)}
 }
 
 // Lock takes the byte at offset, waiting at most wait (zero or less: one
@@ -72,10 +91,10 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		f, err := p.try(offset)
+		freed, err := p.try(offset)
 		<-p.trying
 		if err == nil {
-			return sync.OnceFunc(func() { p.unlock(f, offset) }), nil
+			return sync.OnceFunc(func() { p.unlock(offset) }), nil
 		}
 		if !errors.Is(err, ErrBusy) || wait <= 0 {
 			return nil, err
@@ -88,83 +107,141 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		if left <= 0 {
 			return nil, err
 		}
-		// Jitter, so that a crowd does not come back all at once.
-		if err := sleep(ctx, min(left, pause/2+rand.N(pause))); err != nil {
+		if freed != nil { // one of this process holds it, who tells when it is free
+			pause = firstPause
+		} else {
+			// Jitter, so that a crowd does not come back all at once.
+			left = min(left, pause/2+rand.N(pause))
+			pause = min(2*pause, lastPause)
+		}
+		if err := sleep(ctx, left, freed); err != nil {
 			return nil, err
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 
-// try makes one attempt. While somebody else holds the byte it keeps no
-// descriptor, and a crowd's attempts take turns: waiters have maxIdle
-// descriptors at most, however many they are and however slow the system is.
-func (p *Pool) try(offset int64) (beneath.File, error) {
-	for range 8 {
-		f, err := p.take()
-		if err != nil {
-			return beneath.File{}, fmt.Errorf("open lock file: %w", err)
-		}
-		if err := Try(f, offset, 1); err != nil {
-			p.put(f)
-			return beneath.File{}, err
-		}
-		// A lock file that was removed locks nobody out any more.
-		if info, err := f.Stat(); err == nil && info.Links > 0 {
-			return f, nil
-		}
-		f.Close()
-	}
-	return beneath.File{}, fmt.Errorf("lock file is removed again and again: %w", ErrUnsupported)
-}
-
-func (p *Pool) unlock(f beneath.File, offset int64) {
-	if Release(f, offset, 1) != nil {
-		f.Close()
-		return
-	}
-	p.put(f)
-}
-
-func (p *Pool) take() (beneath.File, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		f := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return f, nil
-	}
-	p.mu.Unlock()
-	return p.open()
-}
-
-func (p *Pool) put(f beneath.File) {
+// try makes one attempt. Where the byte is held in this process, freed is
+// closed when it is free.
+func (p *Pool) try(offset int64) (freed <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= maxIdle {
-		f.Close()
-		return
+	if other := p.table[offset]; other != nil {
+		return other.freed, ErrBusy
 	}
-	p.idle = append(p.idle, f)
+	h := &holder{}
+	p.table[offset] = h
+	p.mu.Unlock()
+	d, err := p.attempt(offset)
+	p.mu.Lock()
+	if err != nil {
+		delete(p.table, offset)
+		return nil, err
+	}
+	h.d, h.freed = d, make(chan struct{})
+	return nil, nil
 }
 
-// Close ends the descriptions that nobody uses; locks that are held stay, and
-// theirs end with unlock.
+// attempt takes the byte for a description that excludes others.
+func (p *Pool) attempt(offset int64) (*description, error) {
+	for range 8 {
+		d, err := p.acquire()
+		if err != nil {
+			return nil, fmt.Errorf("open lock file: %w", err)
+		}
+		err = Try(d.f, offset, 1)
+		if err == nil {
+			// A lock file that was removed locks nobody out any more.
+			if info, err := d.f.Stat(); err == nil && info.Links > 0 {
+				return d, nil
+			}
+			_ = Release(d.f, offset, 1)
+		} else if errors.Is(err, ErrBusy) || d.f.Own() == nil {
+			p.release(d, false)
+			return nil, err
+		}
+		p.release(d, true)
+	}
+	return nil, fmt.Errorf("lock file is removed again and again: %w", ErrUnsupported)
+}
+
+// acquire returns the description for new locks, for one more user.
+func (p *Pool) acquire() (*description, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil {
+		p.mu.Unlock()
+		f, err := p.open()
+		p.mu.Lock()
+		switch {
+		case err != nil:
+			return nil, err
+		case p.current != nil: // another goroutine was faster
+			f.Close()
+		default:
+			p.current = &description{f: f}
+		}
+	}
+	p.current.users++
+	return p.current, nil
+}
+
+// release ends a use of a description, which serves for no new lock if it is
+// spoilt. Locks that others hold on it stay.
+func (p *Pool) release(d *description, spoilt bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.users--
+	if spoilt || p.closed {
+		p.retire(d)
+	}
+	if d.retired && d.users == 0 {
+		d.f.Close()
+	}
+}
+
+// retire is called with p.mu held.
+func (p *Pool) retire(d *description) {
+	d.retired = true
+	if p.current == d {
+		p.current = nil
+	}
+}
+
+func (p *Pool) unlock(offset int64) {
+	p.mu.Lock()
+	h := p.table[offset]
+	p.mu.Unlock()
+	// A byte that cannot be unlocked is free when the description is closed.
+	spoilt := Release(h.d.f, offset, 1) != nil
+	p.mu.Lock()
+	delete(p.table, offset)
+	close(h.freed)
+	p.mu.Unlock()
+	p.release(h.d, spoilt)
+}
+
+// Close ends the description when nobody uses it any more: locks that are held
+// stay.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, f := range p.idle {
-		f.Close()
+	if d := p.current; d != nil {
+		p.retire(d)
+		if d.users == 0 {
+			d.f.Close()
+		}
 	}
-	p.idle = nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or until freed is closed.
+func sleep(ctx context.Context, d time.Duration, freed <-chan struct{}) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return nil
+	case <-freed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -39,6 +39,15 @@ const (
 // it had kept itself.
 const ReasonBinary = "binary"
 
+// ReasonAtOnce is the Reason of a program that several threads asked for at once, for all
+// but the first: each has its own built where what the build gives is not what is stored.
+const ReasonAtOnce = "another thread was building it"
+
+// ReasonWanted is the Reason of a compiled unit that was found, and that the driver had to
+// compile nevertheless: the application links libraries of its units, asks what is in them,
+// or links them in a way that is not cached.
+const ReasonWanted = "found, but wanted by itself: for a library, say"
+
 // Event is one line.
 type Event struct {
 	Kind Kind
@@ -54,6 +63,6 @@ type Event struct {
 
 	Observed Observed      // in mode observe
 	Spent    time.Duration // on this request: compiling, or looking up and loading
-	Saved    time.Duration // recorded cost of the build less Spent; 0 if compiled
+	Saved    time.Duration // recorded cost of the build less Spent; 0 if compiled, below if it was found before
 	Bytes    int64         // of the artifact
 }

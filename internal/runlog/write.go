@@ -12,6 +12,10 @@ import (
 // Variable names the file in the environment.
 const Variable = "KERNSTASH_REPORT"
 
+// MemoryName is the name of the memory that a run has its report in, and that Variable leads to
+// by the descriptor of the process that waits.
+const MemoryName = "kernstash-report"
+
 // MaxSize is the length of a file beyond which nothing is appended: a program
 // that builds for ever fills no disk with what is told of it.
 const MaxSize = 64 << 20

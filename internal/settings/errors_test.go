@@ -12,12 +12,16 @@ func TestErrorTexts(t *testing.T) {
 		want string
 	}{
 		{
-			Error{"max-size", "-5", Origin{File, "/c.json"}, "a size"},
+			Error{Name: "max-size", Value: "-5", Origin: Origin{File, "/c.json"}, Want: "a size"},
 			`setting max-size="-5" (file /c.json): want a size`,
+		},
+		{
+			Error{Name: "disabel", Origin: Origin{Source: Flag}, Meant: "disable", Effect: "the cache is off"},
+			"setting disabel (flag): there is no such setting, is it disable?; the cache is off",
 		},
 		{Error{Name: "x", Origin: Origin{Source: Flag}}, "setting x (flag): there is no such setting"},
 		{
-			Error{"a", strings.Repeat("y", 100), Origin{Source: Program}, "b"},
+			Error{Name: "a", Value: strings.Repeat("y", 100), Origin: Origin{Source: Program}, Want: "b"},
 			`setting a="` + strings.Repeat("y", 80) + `"… (100 bytes) (program): want b`,
 		},
 	} {

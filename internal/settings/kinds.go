@@ -22,7 +22,7 @@ type kind[T any] struct {
 }
 
 var (
-	boolKind = kind[bool]{"0 or 1", parseBool, formatBool, false}
+	boolKind = kind[bool]{"1, true, yes or on, or 0, false, no or off", parseBool, formatBool, false}
 	sizeKind = kind[int64]{
 		"a size in bytes such as 1000000, 512MiB or 5GiB", ParseSize, FormatSize, false,
 	}
@@ -33,7 +33,7 @@ var (
 	timeKind = kind[time.Duration]{
 		"0 or a time with its unit such as 250ms or 5s", parseTime, formatTime, false,
 	}
-	modeKind     = kind[string]{"on, read-only, refresh or observe", parseMode, asIs, false}
+	modeKind     = kind[string]{"on, read-only, refresh, observe or off", parseMode, asIs, false}
 	evictionKind = kind[string]{"cost or lru", parseEviction, asIs, false}
 	workerKind   = kind[string]{"off, inline or auto", parseWorker, asIs, false}
 	traceKind    = kind[TraceMask]{
@@ -50,13 +50,20 @@ var (
 func asIs(s string) string { return s }
 
 func parseBool(text string) (bool, error) {
-	switch text {
-	case "0":
+	switch strings.ToLower(text) {
+	case "0", "false", "no", "off":
 		return false, nil
-	case "1":
+	case "1", "true", "yes", "on":
 		return true, nil
 	}
 	return false, errMalformed
+}
+
+// SwitchedOff reports whether a value of KERNSTASH_DISABLE switches the cache off: it says
+// so, or it makes no sense and may have been meant to.
+func SwitchedOff(value string) bool {
+	off, err := parseBool(value)
+	return value != "" && (err != nil || off)
 }
 
 func formatBool(v bool) string {

@@ -8,12 +8,21 @@ const (
 	ModeReadOnly = "read-only" // read, never written
 	ModeRefresh  = "refresh"   // never read: everything is built, and replaces what is there
 	ModeObserve  = "observe"   // nothing is served: everything is built, and compared with what is there
+	ModeOff      = "off"       // the same as the setting disable
 )
 
 func parseMode(text string) (string, error) {
 	switch text = strings.ToLower(text); text {
-	case ModeOn, ModeReadOnly, ModeRefresh, ModeObserve:
+	case ModeReadOnly, ModeRefresh, ModeObserve:
 		return text, nil
 	}
-	return "", errMalformed
+	// The other modes are those of a switch.
+	on, err := parseBool(text)
+	switch {
+	case err != nil:
+		return "", err
+	case on:
+		return ModeOn, nil
+	}
+	return ModeOff, nil
 }

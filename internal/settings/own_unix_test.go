@@ -55,7 +55,7 @@ func TestFoundFileIsLookedAt(t *testing.T) {
 			if err := test.make(t, path); err != nil {
 				t.Fatal(err)
 			}
-			done := time.AfterFunc(20*time.Second, func() { panic("it hangs: " + t.Name()) })
+			done := time.AfterFunc(3*time.Minute, func() { panic("it hangs: " + t.Name()) })
 			defer done.Stop()
 			s, err := Load(Inputs{Environ: []string{"HOME=" + home}})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kernstash/kernstash/internal/elevated"
 )
@@ -26,8 +27,9 @@ type Inputs struct {
 	// Program and Flags hold texts by the setting's name (max-size).
 	Program, Flags map[string]string
 
-	// Lenient makes a warning of each error, and leaves the setting as it was.
-	// It is for an application that did not ask for us.
+	// Lenient makes a warning of each error. What cannot be used has the most
+	// cautious meaning that it may have had: see Error.Effect. It is for an
+	// application that did not ask for us.
 	Lenient bool
 }
 
@@ -43,10 +45,12 @@ type Settings struct {
 	File string
 
 	// Warnings tell what was passed over: in lenient mode every error, and
-	// always variables that look like a setting and are none.
+	// always variables that look like a setting and are none. Those that Loud
+	// reports change what the cache does.
 	Warnings []error
 
 	origins map[string]Origin
+	said    string // the value of Said
 }
 
 // Item is a setting for people.
@@ -73,6 +77,7 @@ func Load(in Inputs) (*Settings, error) {
 		}
 	}
 	env := l.env
+	l.s.said = env.get(Said)
 	for _, row := range table {
 		if row.deflt != "" {
 			_ = row.set(&l.s.Values, row.deflt) // tested: every default parses
@@ -84,14 +89,23 @@ func Load(in Inputs) (*Settings, error) {
 	l.texts(Origin{Source: Program}, in.Program)
 	l.environment()
 	l.texts(Origin{Source: Flag}, in.Flags)
-	if v, _ := env.lookup(prefix + "DISABLE"); v == "1" {
-		l.apply(byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
+	if v, _ := env.lookup(prefix + "DISABLE"); v != "" {
+		if off, err := parseBool(v); err == nil && off {
+			l.apply(byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
+		}
 	}
 	l.window()
+	if l.s.Mode == ModeOff {
+		l.s.off(l.s.origins["mode"])
+	}
+	l.restrict()
 
 	if in.Lenient {
 		l.s.Warnings = append(l.errs, l.s.Warnings...)
 		return l.s, nil
+	}
+	for _, err := range l.errs {
+		forgetEffect(err) // it is the caller's to decide
 	}
 	return l.s, errors.Join(l.errs...)
 }
@@ -126,9 +140,11 @@ func (s *Settings) All() []Item {
 
 // loader applies one source after the other.
 type loader struct {
-	s    *Settings
-	env  environment
-	errs []error
+	s       *Settings
+	env     environment
+	errs    []error
+	bad     []bad
+	badFile *FileError // the file, if it is there and cannot be used
 }
 
 func (l *loader) apply(row *setting, name, text string, from Origin) {
@@ -136,10 +152,13 @@ func (l *loader) apply(row *setting, name, text string, from Origin) {
 		return // set but empty: not set, as for every XDG variable
 	}
 	if err := row.set(&l.s.Values, text); err != nil {
-		l.errs = append(l.errs, &Error{Name: name, Value: text, Origin: from, Want: row.accepts})
+		bad := &Error{Name: name, Value: text, Origin: from, Want: row.accepts}
+		l.errs = append(l.errs, bad)
+		l.refuse(row, bad)
 		return
 	}
 	l.s.origins[row.name] = from
+	l.replaced(row)
 }
 
 // texts applies a source that uses the settings' own names.
@@ -153,30 +172,43 @@ func (l *loader) texts(from Origin, texts map[string]string) {
 		if row := byName(name); row != nil {
 			l.apply(row, name, texts[name], from)
 		} else {
-			l.errs = append(l.errs, &Error{Name: name, Value: texts[name], Origin: from})
+			l.errs = append(l.errs, l.unknown(name, texts[name], from))
 		}
 	}
 }
 
 func (l *loader) environment() {
 	from := Origin{Source: Environment}
-	known := make(map[string]bool, len(table)+len(others))
-	for _, name := range others {
-		known[name] = true
-	}
 	for i := range table {
 		row := &table[i]
-		known[row.env] = true
 		if text, ok := l.env.lookup(row.env); ok {
 			l.apply(row, row.env, text, from)
 		}
 	}
 	for _, kv := range l.env {
 		name, text, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, prefix) && !known[name] {
-			l.s.Warnings = append(l.s.Warnings, &Error{Name: name, Value: text, Origin: from})
+		if strings.HasPrefix(name, prefix) && !known(name) {
+			l.s.Warnings = append(l.s.Warnings, l.unknown(name, text, from))
 		}
 	}
+}
+
+// unknown returns the error for a name that does not exist. If it is likely to mean
+// a setting, then that has a value that cannot be used.
+func (l *loader) unknown(name, text string, from Origin) *Error {
+	err := &Error{Name: name, Value: text, Origin: from}
+	row := likely(name)
+	switch {
+	case row == nil && from.Source != Environment:
+		l.refuse(nil, err)
+	case row != nil && text != "":
+		err.Meant = row.name
+		if from.Source == Environment {
+			err.Meant = row.env
+		}
+		l.refuse(row, err)
+	}
+	return err
 }
 
 func (l *loader) file(path string) {
@@ -193,11 +225,17 @@ func (l *loader) file(path string) {
 	case optional && errors.Is(err, fs.ErrNotExist):
 		return
 	case optional && errors.As(err, &unopened):
-		// A home that cannot be entered must stop no application.
-		l.s.Warnings = append(l.s.Warnings, fileError(path, err))
+		// A home that cannot be entered must stop no application. Where there is a
+		// file, it may switch the cache off.
+		bad := fileError(path, err)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+			l.badFile = bad
+		}
+		l.s.Warnings = append(l.s.Warnings, bad)
 		return
 	case err != nil:
-		l.errs = append(l.errs, fileError(path, err))
+		l.badFile = fileError(path, err)
+		l.errs = append(l.errs, l.badFile)
 		return
 	}
 	l.s.File = path
@@ -209,7 +247,7 @@ func fileError(path string, err error) *FileError {
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
 	}
-	return &FileError{path, err}
+	return &FileError{Path: path, Err: err}
 }
 
 // window refuses a pair of limits between which nothing fits.
@@ -224,10 +262,12 @@ func (l *loader) window() {
 	if from.Source == Environment {
 		name = row.env
 	}
-	l.errs = append(l.errs, &Error{
+	bad := &Error{
 		Name: name, Value: row.get(v), Origin: from,
 		Want: "at most max-device-image-size, which is " + FormatSize(v.MaxDeviceImageSize),
-	})
+	}
+	l.errs = append(l.errs, bad)
+	l.refuse(row, bad)
 	_ = row.set(v, row.deflt)
 	delete(l.s.origins, row.name)
 }

@@ -110,6 +110,19 @@ func TestLoad(t *testing.T) {
 				"eviction": {Source: Program}, "threshold": {Source: Environment}, "dir": {Source: Flag},
 			},
 		},
+		"the operator's word stands above a flag": {
+			in: Inputs{
+				Environ: []string{home, "KERNSTASH_DISABLE=Yes"},
+				Flags:   map[string]string{"disable": "no"},
+			},
+			want: func(v *Values) { v.Disable = true },
+			from: map[string]Origin{"disable": {Source: Environment}},
+		},
+		"the mode switches off": {
+			in:   Inputs{Environ: []string{home, "KERNSTASH_MODE=off"}},
+			want: func(v *Values) { v.Disable, v.Mode = true, ModeOff },
+			from: map[string]Origin{"disable": {Source: Environment}},
+		},
 		"the operator's 1 stands above a flag": {
 			in: Inputs{
 				Environ: []string{home, "KERNSTASH_DISABLE=1"},
@@ -155,24 +168,109 @@ func TestLoad(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	env := Origin{Source: Environment}
+	const off, unwritten, ignored = "the cache is off", "the cache is read, and not written", "it is ignored"
+	same := func(*Values) {}
+	disabled := func(v *Values) { v.Disable = true }
+	readOnly := func(v *Values) { v.Mode = ModeReadOnly }
 	tests := map[string]struct {
-		in   Inputs
-		want Error
+		in      Inputs
+		want    Error
+		effect  string
+		lenient func(*Values)
 	}{
-		"negative size":   {Inputs{Environ: []string{"KERNSTASH_MAX_SIZE=-5"}}, Error{"KERNSTASH_MAX_SIZE", "-5", env, sizeKind.accepts}},
-		"size in words":   {Inputs{Environ: []string{"KERNSTASH_MAX_SIZE=much"}}, Error{"KERNSTASH_MAX_SIZE", "much", env, sizeKind.accepts}},
-		"bool":            {Inputs{Environ: []string{"KERNSTASH_PERSISTENT=yes"}}, Error{"KERNSTASH_PERSISTENT", "yes", env, boolKind.accepts}},
-		"disable":         {Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}}, Error{"KERNSTASH_DISABLE", "2", env, boolKind.accepts}},
-		"negative days":   {Inputs{Environ: []string{"KERNSTASH_THRESHOLD=-1"}}, Error{"KERNSTASH_THRESHOLD", "-1", env, daysKind.accepts}},
-		"unknown policy":  {Inputs{Environ: []string{"KERNSTASH_EVICTION=fifo"}}, Error{"KERNSTASH_EVICTION", "fifo", env, evictionKind.accepts}},
-		"time, no unit":   {Inputs{Environ: []string{"KERNSTASH_MIN_BUILD_TIME=5"}}, Error{"KERNSTASH_MIN_BUILD_TIME", "5", env, timeKind.accepts}},
-		"negative count":  {Inputs{Environ: []string{"KERNSTASH_IN_MEM_CAPACITY=-1"}}, Error{"KERNSTASH_IN_MEM_CAPACITY", "-1", env, countKind.accepts}},
-		"trace":           {Inputs{Environ: []string{"KERNSTASH_TRACE=8"}}, Error{"KERNSTASH_TRACE", "8", env, traceKind.accepts}},
-		"flag":            {Inputs{Flags: map[string]string{"max-size": "x"}}, Error{"max-size", "x", Origin{Source: Flag}, sizeKind.accepts}},
-		"program, no row": {Inputs{Program: map[string]string{"maxsize": "1"}}, Error{"maxsize", "1", Origin{Source: Program}, ""}},
+		"negative size": {
+			Inputs{Environ: []string{"KERNSTASH_MAX_SIZE=-5"}},
+			Error{Name: "KERNSTASH_MAX_SIZE", Value: "-5", Origin: env, Want: sizeKind.accepts},
+			unwritten, readOnly,
+		},
+		"size in words": {
+			Inputs{Environ: []string{"KERNSTASH_MAX_SIZE=much"}},
+			Error{Name: "KERNSTASH_MAX_SIZE", Value: "much", Origin: env, Want: sizeKind.accepts},
+			unwritten, readOnly,
+		},
+		"bool": {
+			Inputs{Environ: []string{"KERNSTASH_PERSISTENT=maybe"}},
+			Error{Name: "KERNSTASH_PERSISTENT", Value: "maybe", Origin: env, Want: boolKind.accepts},
+			"the disk tier is off", func(v *Values) { v.Persistent = false },
+		},
+		"disable": {
+			Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}},
+			Error{Name: "KERNSTASH_DISABLE", Value: "2", Origin: env, Want: boolKind.accepts},
+			off, disabled,
+		},
+		"disable, and a flag": {
+			Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}, Flags: map[string]string{"disable": "0"}},
+			Error{Name: "KERNSTASH_DISABLE", Value: "2", Origin: env, Want: boolKind.accepts},
+			off, disabled,
+		},
+		"mode": {
+			Inputs{Environ: []string{"KERNSTASH_MODE=readonly"}},
+			Error{Name: "KERNSTASH_MODE", Value: "readonly", Origin: env, Want: modeKind.accepts},
+			unwritten, readOnly,
+		},
+		"mode that may be any": {
+			Inputs{Environ: []string{"KERNSTASH_MODE=obsrve"}},
+			Error{Name: "KERNSTASH_MODE", Value: "obsrve", Origin: env, Want: modeKind.accepts},
+			off, disabled,
+		},
+		"nothing left of a mode": {
+			Inputs{Environ: []string{"KERNSTASH_MODE=refresh", "KERNSTASH_MIN_BUILD_TIME=5"}},
+			Error{Name: "KERNSTASH_MIN_BUILD_TIME", Value: "5", Origin: env, Want: timeKind.accepts},
+			off,
+			func(v *Values) { v.Disable, v.Mode = true, ModeRefresh },
+		},
+		"negative days": {
+			Inputs{Environ: []string{"KERNSTASH_THRESHOLD=-1"}},
+			Error{Name: "KERNSTASH_THRESHOLD", Value: "-1", Origin: env, Want: daysKind.accepts},
+			"no entry is removed for its age", func(v *Values) { v.Threshold = 0 },
+		},
+		"unknown policy": {
+			Inputs{Environ: []string{"KERNSTASH_EVICTION=fifo"}},
+			Error{Name: "KERNSTASH_EVICTION", Value: "fifo", Origin: env, Want: evictionKind.accepts},
+			ignored, same,
+		},
+		"time, no unit": {
+			Inputs{Environ: []string{"KERNSTASH_MIN_BUILD_TIME=5"}},
+			Error{Name: "KERNSTASH_MIN_BUILD_TIME", Value: "5", Origin: env, Want: timeKind.accepts},
+			unwritten, readOnly,
+		},
+		"negative count": {
+			Inputs{Environ: []string{"KERNSTASH_IN_MEM_CAPACITY=-1"}},
+			Error{Name: "KERNSTASH_IN_MEM_CAPACITY", Value: "-1", Origin: env, Want: countKind.accepts},
+			"the memory tier is off", func(v *Values) { v.InMemory = false },
+		},
+		"worker": {
+			Inputs{Environ: []string{"KERNSTASH_WORKER=never"}},
+			Error{Name: "KERNSTASH_WORKER", Value: "never", Origin: env, Want: workerKind.accepts},
+			"no worker is started", func(v *Values) { v.Worker = WorkerOff },
+		},
+		"trace": {
+			Inputs{Environ: []string{"KERNSTASH_TRACE=8"}},
+			Error{Name: "KERNSTASH_TRACE", Value: "8", Origin: env, Want: traceKind.accepts},
+			ignored, same,
+		},
+		"flag": {
+			Inputs{Flags: map[string]string{"max-size": "x"}},
+			Error{Name: "max-size", Value: "x", Origin: Origin{Source: Flag}, Want: sizeKind.accepts},
+			unwritten, readOnly,
+		},
+		"program, no row": {
+			Inputs{Program: map[string]string{"frobnicate": "1"}},
+			Error{Name: "frobnicate", Value: "1", Origin: Origin{Source: Program}},
+			ignored, same,
+		},
+		"program, misspelt": {
+			Inputs{Program: map[string]string{"maxsize": "1"}},
+			Error{Name: "maxsize", Value: "1", Origin: Origin{Source: Program}, Meant: "max-size"},
+			unwritten, readOnly,
+		},
 		"window": {
 			Inputs{Environ: []string{"KERNSTASH_MIN_DEVICE_IMAGE_SIZE=2k", "KERNSTASH_MAX_DEVICE_IMAGE_SIZE=1k"}},
-			Error{"KERNSTASH_MIN_DEVICE_IMAGE_SIZE", "2KiB", env, "at most max-device-image-size, which is 1KiB"},
+			Error{
+				Name: "KERNSTASH_MIN_DEVICE_IMAGE_SIZE", Value: "2KiB", Origin: env,
+				Want: "at most max-device-image-size, which is 1KiB",
+			},
+			unwritten, readOnly,
 		},
 	}
 	for name, tt := range tests {
@@ -194,10 +292,12 @@ func TestLoadRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatalf("lenient: %v", err)
 			}
+			tt.want.Effect = tt.effect
 			if len(s.Warnings) == 0 || !errors.As(s.Warnings[0], &got) || *got != tt.want {
 				t.Errorf("lenient: warnings %v, want %v", s.Warnings, &tt.want)
 			}
 			want := defaults()
+			tt.lenient(&want)
 			want.MaxDeviceImageSize = s.MaxDeviceImageSize // the window's test sets one side rightly
 			if diff := cmp.Diff(want, s.Values); diff != "" {
 				t.Errorf("lenient: values (-want +got):\n%s", diff)
@@ -220,13 +320,85 @@ func TestLoadReportsEveryError(t *testing.T) {
 
 func TestUnknownVariableIsAWarning(t *testing.T) {
 	t.Parallel()
-	s, err := Load(Inputs{Environ: []string{"KERNSTASH_MAXSIZE=1"}})
-	if err != nil {
-		t.Fatal(err)
+	env := Origin{Source: Environment}
+	for name, want := range map[string]Error{
+		"KERNSTASH_FROBNICATE": {},
+		"KERNSTASH_MAXSIZE":    {Meant: "KERNSTASH_MAX_SIZE", Effect: "the cache is read, and not written"},
+		"KERNSTASH_DISABLED":   {Meant: "KERNSTASH_DISABLE", Effect: "the cache is off"},
+		"KERNSTASH_DISABEL":    {Meant: "KERNSTASH_DISABLE", Effect: "the cache is off"},
+		"KERNSTASH_NO_CACHE":   {Meant: "KERNSTASH_DISABLE", Effect: "the cache is off"},
+		"KERNSTASH_READ_ONLY":  {Meant: "KERNSTASH_MODE", Effect: "the cache is read, and not written"},
+		"KERNSTASH_OBSERVE":    {Meant: "KERNSTASH_MODE", Effect: "the cache is off"},
+		"KERNSTASH_TRACES":     {Meant: "KERNSTASH_TRACE", Effect: "it is ignored"},
+	} {
+		s, err := Load(Inputs{Environ: []string{name + "=1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Name, want.Value, want.Origin = name, "1", env
+		if diff := cmp.Diff([]error{&want}, s.Warnings); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", name, diff)
+		}
+		if off := want.Effect == "the cache is off"; off != s.Disable {
+			t.Errorf("%s: off %v", name, s.Disable)
+		}
+		if unwritten := want.Effect == "the cache is read, and not written"; unwritten != (s.Mode == ModeReadOnly) {
+			t.Errorf("%s: mode %s", name, s.Mode)
+		}
 	}
-	want := []error{&Error{Name: "KERNSTASH_MAXSIZE", Value: "1", Origin: Origin{Source: Environment}}}
-	if diff := cmp.Diff(want, s.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+}
+
+// TestReplaced: what a later source decides, an earlier one's mistake does not.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Inputs{
+		Environ:    []string{"HOME=/home/u", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=on"},
+		ConfigFile: writeFile(t, `{"max-size": "lots", "mode": "sometimes"}`), Lenient: true,
+	})
+	if err != nil || s.Disable || s.Mode != ModeOn || len(s.Warnings) != 2 || len(s.Unsaid()) != 0 {
+		t.Errorf("%v: off %v, mode %s, warnings %v, said %v", err, s.Disable, s.Mode, s.Warnings, s.Unsaid())
+	}
+}
+
+// TestSaid: what a process has said, those that it starts do not say.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	env := []string{"KERNSTASH_MODE=x"}
+	s, _ := Load(Inputs{Environ: env, Lenient: true})
+	if len(s.Unsaid()) != 1 {
+		t.Fatalf("to say: %v", s.Unsaid())
+	}
+	env = append(env, Said+"="+s.SaidValue())
+	if s, _ = Load(Inputs{Environ: env, Lenient: true}); len(s.Unsaid()) != 0 || !s.Disable {
+		t.Errorf("again: %v, off %v", s.Unsaid(), s.Disable)
+	}
+	if s, _ = Load(Inputs{Environ: append(env, "KERNSTASH_WORKER=x"), Lenient: true}); len(s.Unsaid()) != 2 {
+		t.Errorf("with another: %v", s.Unsaid())
+	}
+}
+
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1": "on", "true": "on", "YES": "on", "On": "on", "0": "off", "False": "off", "no": "off", "OFF": "off",
+		"2": "error", "y": "error", "enabled": "error", " 1": "error", "truе": "error",
+	} {
+		got := "off"
+		switch on, err := parseBool(text); {
+		case err != nil:
+			got = "error"
+		case on:
+			got = "on"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		if off := SwitchedOff(text); off != (want != "off") {
+			t.Errorf("KERNSTASH_DISABLE=%q: off %v", text, off)
+		}
+	}
+	if SwitchedOff("") {
+		t.Error("empty is not unset")
 	}
 }
 
@@ -254,25 +426,51 @@ func TestDefaultFile(t *testing.T) {
 	}
 }
 
+// A default file that cannot be reached may switch the cache off, but for one in a home that
+// is not the process's to enter.
+func TestDefaultFileOutOfReach(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".config", "kernstash")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("config.json", filepath.Join(dir, "config.json")); err != nil { // to itself
+		t.Fatal(err)
+	}
+	s, err := Load(Inputs{Environ: []string{"HOME=" + home}, Lenient: true})
+	if err != nil || !s.Disable || len(s.Warnings) != 1 {
+		t.Errorf("%v, disabled %v, warnings %v", err, s.Disable, s.Warnings)
+	}
+}
+
 func TestBadFile(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"unknown name": `{"maxsize": 1}`,
-		"bad value":    `{"max-size": "huge"}`,
-		"negative":     `{"max-size": -1}`,
-		"object":       `{"dir": {}}`,
-		"no object":    `[]`,
-		"twice":        `{"dir": "/a", "dir": "/b"}`,
-		"cut":          `{"dir": "/a"`,
-		"empty":        ``,
-		"more":         `{} {}`,
-		"no JSON":      `dir = /a`,
-		"list":         `{"layers": [1]}`,
+	same := func(*Values) {}
+	disabled := func(v *Values) { v.Disable = true }
+	readOnly := func(v *Values) { v.Mode = ModeReadOnly }
+	tests := map[string]struct {
+		content string
+		lenient func(*Values)
+	}{
+		"unknown name":     {`{"frobnicate": 1}`, same},
+		"misspelt":         {`{"maxsize": 1}`, readOnly},
+		"misspelt disable": {`{"disabled": true}`, disabled},
+		"bad value":        {`{"max-size": "huge"}`, readOnly},
+		"negative":         {`{"max-size": -1}`, readOnly},
+		"object":           {`{"dir": {}}`, disabled},
+		"no object":        {`[]`, disabled},
+		"twice":            {`{"dir": "/a", "dir": "/b"}`, disabled},
+		"cut":              {`{"dir": "/a"`, disabled},
+		"empty":            {``, disabled},
+		"more":             {`{} {}`, disabled},
+		"no JSON":          {`dir = /a`, disabled},
+		"list":             {`{"layers": [1]}`, disabled},
 	}
-	for name, content := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := writeFile(t, content)
+			path := writeFile(t, tt.content)
 			_, err := Load(Inputs{Environ: []string{"HOME=/home/u"}, ConfigFile: path})
 			var fileErr *FileError
 			var valueErr *Error
@@ -292,7 +490,9 @@ func TestBadFile(t *testing.T) {
 			if err != nil || len(s.Warnings) != 1 {
 				t.Errorf("lenient: %v, warnings %v", err, s.Warnings)
 			}
-			if diff := cmp.Diff(defaults(), s.Values); diff != "" {
+			want := defaults()
+			tt.lenient(&want)
+			if diff := cmp.Diff(want, s.Values); diff != "" {
 				t.Errorf("lenient (-want +got):\n%s", diff)
 			}
 		})
@@ -342,7 +542,7 @@ func TestAll(t *testing.T) {
 func TestErrorNamesVariableAndValue(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Inputs{Environ: []string{"KERNSTASH_PERSISTENT=maybe"}})
-	const want = `setting KERNSTASH_PERSISTENT="maybe" (environment): want 0 or 1`
+	const want = `setting KERNSTASH_PERSISTENT="maybe" (environment): want 1, true, yes or on, or 0, false, no or off`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,7 +43,7 @@ const (
 
 // others are variables of ours that are no settings: they join a program and
 // `kernstash run`, or say where our libraries are.
-var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY"}
+var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY", Said}
 
 // table holds every setting, in the order in which they are shown.
 var table = []setting{
@@ -50,7 +51,7 @@ var table = []setting{
 		func(v *Values) *bool { return &v.Disable }),
 	row(nameDir, "", "root of the cache on disk", pathKind,
 		func(v *Values) *string { return &v.Dir }),
-	row("mode", ModeOn, "what the disk tier is for: on, read-only, refresh (builds and replaces all), observe (builds all and compares)",
+	row("mode", ModeOn, "what the disk tier is for: on, read-only, refresh (builds and replaces all), observe (builds all and compares), off",
 		modeKind, func(v *Values) *string { return &v.Mode }),
 	row("persistent", "1", "the disk tier is on", boolKind,
 		func(v *Values) *bool { return &v.Persistent }),
@@ -102,4 +103,10 @@ func byName(name string) *setting {
 		}
 	}
 	return nil
+}
+
+// known reports whether a variable is a setting, or another one of ours.
+func known(variable string) bool {
+	return slices.Contains(others, variable) ||
+		slices.ContainsFunc(table, func(row setting) bool { return row.env == variable })
 }

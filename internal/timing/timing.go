@@ -1,5 +1,5 @@
-// Package timing keeps tests that measure time apart from those that do not:
-// beside other tests they would measure these.
+// Package timing keeps tests that measure time, and those that take long, apart from the
+// others: beside other tests the first would measure these, and nobody waits for the second.
 package timing
 
 import (
@@ -17,3 +17,15 @@ func Only(t testing.TB) {
 		t.Skip("compares times, which needs the machine for itself: make test-timing runs it")
 	}
 }
+
+// Long skips a test that takes many seconds, unless KERNSTASH_TEST_LONG is set, as
+// `make test-full` does.
+func Long(t testing.TB) {
+	t.Helper()
+	if !IsLong() {
+		t.Skip("takes long: make test-full runs it, as does KERNSTASH_TEST_LONG=1")
+	}
+}
+
+// IsLong reports whether KERNSTASH_TEST_LONG is set: tests take their long forms.
+func IsLong() bool { return os.Getenv("KERNSTASH_TEST_LONG") != "" }

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package last_test runs processes that end right after a build, on the real drivers and
-// compilers of a busy machine: what they built is there for the next. apt-get install
+// compilers: what they built is there for the next. apt-get install
 // pocl-opencl-icd intel-opencl-icd libze1 libze-dev libnvrtc11.2.
 package last_test
 
@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // busyVariable has this binary keep a processor busy, and do nothing else.
@@ -105,7 +107,7 @@ func (h *host) run(t *testing.T, number int, end string) (outcome string) {
 			return o
 		}
 	}
-	return "nothing"
+	return "nothing: " + string(b)
 }
 
 // left counts what processes have left for the next.
@@ -118,16 +120,17 @@ func left(t *testing.T, pattern string) int {
 	return len(found)
 }
 
-// A process may end in any way right after a build, while the machine is busy. It is not
-// delayed for long, so a build may be lost now and then: one of ten at the most.
+// A process may end in any way right after a build, while the machine is busy: in the long
+// form it is kept so, else by what tests run beside this one. The end is not delayed for long,
+// so a build may be lost now and then: one of ten at the most.
 func TestLastBuildIsStored(t *testing.T) {
 	rounds := 1
-	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
-		rounds = 10
-	}
 	lib := cbuild.Library(t)
+	if timing.IsLong() {
+		rounds = 10
+		busy(t)
+	}
 	all, lost := 0, 0
-	busy(t)
 	for _, d := range doors {
 		root := filepath.Join(t.TempDir(), "cache")
 		h := &host{
@@ -143,10 +146,15 @@ func TestLastBuildIsStored(t *testing.T) {
 			end := []string{"return", "exit", "_exit"}[number%3]
 			before := left(t, pattern)
 			outcome := h.run(t, number, end)
+			all++
+			if strings.HasPrefix(outcome, "nothing") { // nor was it told of
+				lost++
+				t.Logf("%s: program %d of a process that ended by %s: %s", d.name, number, end, outcome)
+				continue
+			}
 			if outcome != "compiled" {
 				t.Fatalf("%s: %s of program %d", d.name, outcome, number)
 			}
-			all++
 			if left(t, pattern) == before {
 				lost++
 				t.Logf("%s: program %d of a process that ended by %s is lost", d.name, number, end)

@@ -228,7 +228,8 @@ func heavySource(kernels, steps int) string {
 // From the second in a process, a hit takes at most 0.06 ms more than one of the driver's
 // own cache, which it keeps in a folder l0_cache where there is one; for a heavy module at
 // most 1.1 times as long. The first brings no other compiler into the process: it takes a few
-// milliseconds more, and 8 MB or a little more of memory. The two take turns, and the machine is
+// milliseconds more, and 12 MB of memory; at its peak, which is what is measured here, 2 MB more, of the
+// library's file. The two take turns, and the machine is
 // other people's too: one round of five has to be as quiet as that.
 func TestTimingOfHits(t *testing.T) {
 	timing.Only(t)
@@ -265,7 +266,7 @@ func TestTimingOfHits(t *testing.T) {
 				t.Logf("%d bytes: driver's own %.1f µs, ours %.1f µs (%.2f ×, %+.1f µs), native code by hand %.1f µs; first in a process %.0f and %.0f µs; resident %d and %d KiB",
 					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
 					byHand.median, driver.first, ours.first, driver.resident, ours.resident)
-				most := driver.resident + 10<<10
+				most := driver.resident + 14<<10
 				if ours.median <= c.bar(driver.median) && ours.first <= driver.first+10_000 && ours.resident <= most {
 					return
 				}

@@ -170,7 +170,7 @@ func (s *stage) runIn(t *testing.T, dir string, env []string, name string, args 
 		t.Fatal(err)
 	}
 	// A process that waits for itself is killed, and shows where.
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	err := cmd.Wait()
 	timer.Stop()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {

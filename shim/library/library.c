@@ -10,16 +10,102 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CLOSED, OPENING, OPEN, OUT, FORKED };
+
+/* The bits of the control registers that say how is calculated, where there are such
+ * registers: of x87, rounding and precision, whose default is no 0; of SSE, rounding, and
+ * denormals flushed or taken for zero; of ARM, AHP, DN, FZ, RMode, FZ16; NEP, AH, FIZ. */
+static const struct arithmetic bits = {0x0f00, 0xe040, UINT64_C(0x7c80000) | 7}, normal = {0x0300, 0, 0};
+
+static struct arithmetic mode(void)
+{
+	struct arithmetic a = normal;
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("fnstcw %0" : "=m"(a.x87));
+#endif
+#if defined(__x86_64__) || defined(__SSE__)
+	__asm__ volatile("stmxcsr %0" : "=m"(a.sse));
+#elif defined(__aarch64__)
+	__asm__ volatile("mrs %0, fpcr" : "=r"(a.fpcr));
+#endif
+	return a;
+}
+
+/* Sets those bits, and no others. */
+static void set_mode(const struct arithmetic *to)
+{
+	struct arithmetic a = mode();
+	a.x87 = (uint16_t)((a.x87 & ~bits.x87) | (to->x87 & bits.x87));
+	a.sse = (a.sse & ~bits.sse) | (to->sse & bits.sse);
+	a.fpcr = (a.fpcr & ~bits.fpcr) | (to->fpcr & bits.fpcr);
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("fldcw %0" : : "m"(a.x87));
+#endif
+#if defined(__x86_64__) || defined(__SSE__)
+	__asm__ volatile("ldmxcsr %0" : : "m"(a.sse));
+#elif defined(__aarch64__)
+	__asm__ volatile("msr fpcr, %0" : : "r"(a.fpcr));
+#endif
+}
+
+const char *library_arithmetic(void)
+{
+	struct arithmetic a = mode();
+	if ((a.x87 & bits.x87) != normal.x87 || (a.sse & bits.sse) != normal.sse || (a.fpcr & bits.fpcr) != normal.fpcr)
+		return "arithmetic in a mode that is not the default";
+	return NULL;
+}
+
+void library_default_arithmetic(struct arithmetic *before)
+{
+	*before = mode();
+	if (library_arithmetic() != NULL)
+		set_mode(&normal);
+}
+
+void library_arithmetic_back(const struct arithmetic *before)
+{
+	set_mode(before);
+}
+
+static struct stat start; /* the working directory when the shim was loaded */
+static bool started;
+
+uint32_t library_look(void)
+{
+	static _Atomic uint32_t found;
+	static const char *const settings[] = {"igdrcl.config", "neo.config"};
+	struct stat is;
+	uint32_t seen = 0;
+	int saved = errno;
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
+		if (lstat(settings[i], &is) == 0 || errno != ENOENT)
+			seen |= LIBRARY_SETTINGS;
+	if (!started || stat(".", &is) != 0 || is.st_dev != start.st_dev || is.st_ino != start.st_ino)
+		seen |= LIBRARY_MOVED;
+	errno = saved;
+	return atomic_fetch_or(&found, seen) | seen;
+}
+
+__attribute__((constructor)) static void look_at_start(void)
+{
+	int saved = errno;
+	started = stat(".", &start) == 0;
+	library_look();
+	errno = saved;
+}
 
 /* What would end a string of JSON, or is no text, is written as '?'. */
 static void plain(char *to, size_t size, const char *text)
@@ -41,8 +127,13 @@ void report(const char *event, const char *name, const char *value)
 	if (n < 0 || (size_t)n >= sizeof(line))
 		return;
 	int saved = errno;
-	/* Whoever made the file removes it when nobody is to write any more. */
-	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	/* Whoever made the file removes it when nobody is to write any more. No link is followed but one of /proc to the memory
+	 * of a run: who outlives a run finds another process there, or none. */
+	static const char memory[] = "/memfd:kernstash-report";
+	char target[sizeof(memory) - 1];
+	bool linked = strncmp(file, "/proc/", 6) == 0 && readlink(file, target, sizeof(target)) == (ssize_t)sizeof(target) &&
+		memcmp(target, memory, sizeof(target)) == 0;
+	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (linked ? 0 : O_NOFOLLOW));
 	struct stat is;
 	struct rlimit most; /* a write beyond it ends the process */
 	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || getrlimit(RLIMIT_FSIZE, &most) != 0 ||
@@ -59,15 +150,25 @@ void report(const char *event, const char *name, const char *value)
 	errno = saved;
 }
 
+/* The words that mean it. One that makes no sense is the library's to tell of, which then
+ * stays out. */
+static bool switched_off(void)
+{
+	static const char *const words[] = {"1", "true", "yes", "on"};
+	const char *off = getenv("KERNSTASH_DISABLE");
+	for (size_t i = 0; off != NULL && i < sizeof(words) / sizeof(*words); i++)
+		if (strcasecmp(off, words[i]) == 0)
+			return true;
+	return false;
+}
+
 bool library_unwanted(const char **reason)
 {
-	const char *off;
 	if (getauxval(AT_SECURE) != 0 || getuid() != geteuid() || getgid() != getegid()) {
 		*reason = "set-uid";
 		return true;
 	}
-	off = getenv("KERNSTASH_DISABLE");
-	if (off != NULL && strcmp(off, "1") == 0) {
+	if (switched_off()) {
 		*reason = "KERNSTASH_DISABLE";
 		return true;
 	}
@@ -132,9 +233,12 @@ static bool is_nobodys(const struct sigaction *a)
  * a second door of this one they have been noted. */
 static void note_crashes(const char *path)
 {
+	char runtime[PATH_MAX + sizeof("libkernstash-go.so.1")] = "";
 	if (atomic_load(&own) != NULL)
 		return;
-	void *open = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	if (realpath(path, runtime) != NULL && strrchr(runtime, '/') != NULL)
+		strcpy(strrchr(runtime, '/') + 1, "libkernstash-go.so.1"); /* beside the library */
+	void *open = dlopen(runtime, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	struct sigaction now;
 	for (int i = 0; i < CRASHES; i++)
 		nobodys[i] = open == NULL && sigaction(crashes[i], NULL, &now) == 0 && is_nobodys(&now);
@@ -225,10 +329,13 @@ static const void *open_library(struct library_door *d)
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
-	const void *(*get)(uint32_t);
+	const void *(*get)(uint32_t), *(*runtime)(void), *at = NULL;
 	*(void **)&get = dlsym(handle, d->symbol);
-	if (get != NULL)
-		own_is(*(void **)&get); /* its runtime is here now, whatever it answers */
+	*(void **)&runtime = dlsym(handle, "kernstash_runtime");
+	if (runtime != NULL && (at = runtime()) == NULL)
+		return stay_out(d, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it");
+	if (at != NULL)
+		own_is(at); /* it is here now, whatever get answers */
 	if (get != NULL && d->meanwhile != NULL)
 		d->meanwhile(); /* not before: who opens a library waits for who opens another */
 	const struct head *found = get == NULL ? NULL : get(d->abi);
@@ -240,7 +347,11 @@ static const void *open_library(struct library_door *d)
 	return found;
 }
 
+/* For how long a thread waits for another one that opens the library, which takes milliseconds. */
+enum { OPENING_SECONDS = 2 };
+
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool overdue; /* one has waited so long */
 static atomic_int opens; /* the process that has a thread at it; 0: none */
 
 void library_forked(struct library_door *d)
@@ -289,7 +400,14 @@ static const void *open_or_wait(struct library_door *d)
 	int by = atomic_load(&opens);
 	if (by != 0 && by != (int)getpid())
 		return stay_out(d, "forked after the library was opened");
-	pthread_mutex_lock(&opening);
+	/* Who opens it waits for the dynamic linker, which may wait for this thread: it may be in a constructor. */
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += atomic_load(&overdue) ? 0 : OPENING_SECONDS;
+	if (pthread_mutex_clocklock(&opening, CLOCK_MONOTONIC, &until) != 0) {
+		atomic_store(&overdue, true); /* nobody waits for that again */
+		return NULL;
+	}
 	atomic_store(&opens, (int)getpid());
 	int expected = CLOSED;
 	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING)) {

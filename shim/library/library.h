@@ -49,6 +49,27 @@ void library_cancelled(int before);
  * crashes. From all threads; calls of several overlap. */
 void library_compiles(bool begins);
 
+/* Why what a compiler makes in this thread now is not to be kept, nor anything served in
+ * its place: compilers fold constants with the processor's arithmetic, which is not in the
+ * mode that a thread has from the start. NULL: it is. */
+const char *library_arithmetic(void);
+
+/* From the one to the other the thread's arithmetic is in that mode: what was served is
+ * compiled after all. */
+struct arithmetic {
+	uint16_t x87; /* what the processor has of them */
+	uint32_t sse;
+	uint64_t fpcr;
+};
+void library_default_arithmetic(struct arithmetic *before);
+void library_arithmetic_back(const struct arithmetic *before);
+
+/* Looks whether one of the files that Intel's driver reads when it is loaded is in the
+ * directory that the process works in now, and returns what was found at any look: the
+ * first is made when the shim is loaded. errno stays what it was. From all threads. */
+enum { LIBRARY_SETTINGS = 1, LIBRARY_MOVED = 2 }; /* such a file; another directory than the first */
+uint32_t library_look(void);
+
 /* Whether a shim is to do nothing at all in this process, and why. */
 bool library_unwanted(const char **reason);
 

@@ -2,10 +2,15 @@
 
 package preload_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/timing"
+)
 
 // Children that look functions up do not wait for threads which they do not have.
 func TestForkWhileLookingUp(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	s := newStage(t)
 	got := s.mustRun(true, nil, s.program("fork_lookup"), nvrtc, "2000")

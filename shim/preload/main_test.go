@@ -97,7 +97,7 @@ func (s *stage) run(with bool, env []string, name string, args ...string) outcom
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	err = cmd.Wait()
 	timer.Stop()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {

@@ -4,6 +4,7 @@ package preload_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +39,11 @@ func TestWhatNewerOnesHave(t *testing.T) {
 		{"cold", map[string]int{"compiled": 3, "disk": 1, "failed": 4}},
 		{"warm", map[string]int{"disk": 4, "failed": 4}},
 	} {
-		got := s.mustRun(true, env, program, library)
+		with := env
+		if old {
+			with = append(slices.Clone(env), "NEWER_ASKED=8")
+		}
+		got := s.mustRun(true, with, program, library)
 		if diff := cmp.Diff(want, got.out); diff != "" {
 			t.Errorf("%s (-without +with the cache):\n%s", c.run, diff)
 		}

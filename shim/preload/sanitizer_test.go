@@ -11,10 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // The library itself, watched by sanitizers, with threads and on every odd way.
 func TestSanitizers(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	s := newStage(t)
 	out := t.TempDir()

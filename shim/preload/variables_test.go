@@ -2,11 +2,16 @@
 
 package preload_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kernstash/kernstash/internal/timing"
+)
 
 // HIPRTC's compiler finds header files by variables that name no option: what is in them
 // counts, whatever was compiled before.
 func TestHeaderFilesByVariable(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	s := newStage(t)
 	compile := s.program("compile")

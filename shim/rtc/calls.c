@@ -40,7 +40,10 @@ static void settle(struct rtc_program *p)
 	p->served = false;
 	p->compiled = true;
 	rtc_passed(p->library->api, "asked for what is not stored");
+	struct arithmetic before;
+	library_default_arithmetic(&before); /* as it was when it was served */
 	real_compile(p, p->noptions, (const char *const *)p->options);
+	library_arithmetic_back(&before);
 }
 
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
@@ -175,8 +178,10 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	bool again = p->served || p->compiled;
 	settle(p);
 	p->compiled = true;
-	if (again || p->unknown != NULL || !are_options(n, options)) {
-		rtc_passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown : "options that make no sense");
+	const char *mode = library_arithmetic();
+	if (again || p->unknown != NULL || mode != NULL || !are_options(n, options)) {
+		rtc_passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown
+				: mode != NULL ? mode : "options that make no sense");
 		return real_compile(p, (unsigned)n, options);
 	}
 	version(p->library, &r);

@@ -32,7 +32,7 @@ static inline long settle_lines(const char *path, const char *one, const char *t
 /* Returns when as many requests were told of as were asked at least, when what this process
  * compiled is stored, or is not to be, and when nothing has changed for so many
  * milliseconds; where what was compiled is not seen to be stored, for two seconds. After
- * half a minute in any case. */
+ * three minutes in any case. */
 static inline void settle(long asked, int quiet)
 {
 	enum { PAUSE = 10, ENOUGH = 2000 };
@@ -43,7 +43,7 @@ static inline void settle(long asked, int quiet)
 	int still = 0;
 	snprintf(told_by, sizeof(told_by), "\"pid\":%ld,", (long)getpid());
 	snprintf(traced_by, sizeof(traced_by), " pid=%ld", (long)getpid());
-	for (int i = 0; i < 30000 / PAUSE; i++) {
+	for (int i = 0; i < 180000 / PAUSE; i++) {
 		long length = 0;
 		long told = settle_lines(report, "\"event\":\"asked\"", "", &length);
 		long compiled = settle_lines(report, "\"outcome\":\"compiled\"", told_by, &length);

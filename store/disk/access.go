@@ -35,7 +35,7 @@ func (t *accessTable) due(k *key.Key, now time.Time) bool {
 // recordUse notes that the entry behind f was used: its modification time is
 // our record. Access times are off or coarse on many systems.
 func (s *Store) recordUse(f beneath.File, k *key.Key) {
-	if s.o.ReadOnly {
+	if s.o.ReadOnly || s.o.KeepAccess {
 		return
 	}
 	if now := s.o.Now(); s.access.due(k, now) {

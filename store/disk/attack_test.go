@@ -50,7 +50,7 @@ var hostile = map[string]func(t *testing.T, path, victim string){
 
 func makeSocket(t *testing.T, path, _ string) {
 	// A socket's path is short, and the test's is not.
-	dir, err := os.MkdirTemp("/tmp", "ks-")
+	dir, err := os.MkdirTemp("", "ks-")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	l, err := net.Listen("unix", dir+"/s")
@@ -91,7 +91,7 @@ func TestHostilePlaces(t *testing.T) {
 		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
 		metaDir + "/" + accountFile, metaDir + "/" + statsFile, metaDir + "/" + tmpDir + "/put.1.0",
 		metaDir + "/" + spoolDir, metaDir + "/" + spoolDir + "/" + spoolDirName, spoolPath(spoolDirName, spoolName),
-		metaDir + "/" + string(WorkerNote), metaDir + "/" + string(StopNote), metaDir + "/" + workDir,
+		metaDir + "/" + string(WorkerNote), metaDir + "/" + string(StopNote), metaDir + "/" + string(FilesNote), metaDir + "/" + workDir,
 		leafPrefix(names, 1), leafPrefix(names, 4), names.file(binName(0)), names.file(srcName(0)), names.file(binName(1)),
 	}
 	for kind, make := range hostile {
@@ -118,6 +118,7 @@ func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testin
 	_, err := s.SpoolPut(bg, spoolDirName, spoolName, func() ([]byte, error) { return []byte("job"), nil })
 	must(t, err)
 	must(t, s.PutNote(bg, WorkerNote, []byte("note")))
+	must(t, s.WriteDigests([]byte("digests")))
 	_, err = s.WorkDir(bg)
 	must(t, err)
 	must(t, s.Close())
@@ -132,7 +133,7 @@ func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testin
 	must(t, os.RemoveAll(at))
 	make(t, at, victim)
 
-	done := time.AfterFunc(30*time.Second, func() { panic("an operation hangs: " + t.Name()) })
+	done := time.AfterFunc(3*time.Minute, func() { panic("an operation hangs: " + t.Name()) })
 	defer done.Stop()
 	for _, readOnly := range []bool{true, false} {
 		o := s.o

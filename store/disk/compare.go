@@ -137,6 +137,11 @@ func compareOptions(now, was key.BuildOptions) (stats.Counter, []string) {
 			true: "no options (NULL), where there was an empty string", false: "an empty string, where there was NULL",
 		}[now.Absent])
 	}
+	if now.LinkAbsent != was.LinkAbsent {
+		changes = append(changes, map[bool]string{
+			true: "no link options (NULL), where there was an empty string", false: "empty link options, where there was NULL",
+		}[now.LinkAbsent])
+	}
 	if len(changes) == 0 {
 		return stats.NearestVariable, comparePairs("variable", now.Variables, was.Variables)
 	}

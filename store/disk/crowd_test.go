@@ -254,7 +254,7 @@ func TestNoPutWaitsForTheEvictor(t *testing.T) {
 	if got.Dropped < c.Entries-100-c.Processes || got.Stored < 90 {
 		t.Errorf("%d stored, %d dropped of %d under a limit of 100", got.Stored, got.Dropped, c.Entries)
 	}
-	if got.Longest > 5*time.Second { // a wait would be for ever
+	if got.Longest > 2*time.Minute { // a wait would be for ever
 		t.Errorf("a put took %v", got.Longest)
 	}
 }

@@ -61,6 +61,10 @@ type Options struct {
 	// Policy says what is evicted first.
 	Policy Policy
 
+	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
+	// reader is no application.
+	KeepAccess bool
+
 	// Recorder takes the counts of puts, evictions, bytes and damage; nil
 	// takes none. Hits and misses are the caller's to count, who may ask
 	// several stores.
@@ -111,6 +115,8 @@ type Store struct {
 	off    error     // why the root could not be opened the last time
 	offAt  time.Time // when that was
 	held   bool      // no other root is opened, see Hold
+
+	buildLocks atomic.Int64 // that are held
 
 	evict evictor
 }

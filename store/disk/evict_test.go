@@ -177,7 +177,7 @@ func TestFullStoreDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 2*time.Minute { // a wait would be for ever
 		t.Errorf("ten puts took %v: they waited", took)
 	}
 	settled(s)
@@ -202,7 +202,7 @@ func TestTinyLimitUnderLoad(t *testing.T) {
 	for _, policy := range []Policy{LRU, Cost} {
 		const limit, size, threads = 20 * each, 1000, 40
 		s := open(t, func(o *Options) { o.MaxSize, o.Policy = limit, policy })
-		ctx, cancel := context.WithTimeout(bg, time.Minute)
+		ctx, cancel := context.WithTimeout(bg, 3*time.Minute)
 		defer cancel()
 		// So many that the bound could be passed several times over.
 		entries := make([]*store.Entry, 400)

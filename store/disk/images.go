@@ -33,12 +33,16 @@ func (w *walker) images(root beneath.Dir, order []int, most int) (l *images, fit
 		wanted[shard] = true
 	}
 	var stop error
+	if w.filled == nil {
+		w.filled = make(map[string]bool)
+	}
 	err = root.Each(func(device string) bool {
 		if !isDirName(device) {
 			return true
 		}
 		l.devices = append(l.devices, device)
 		stop = w.device(root, device, func(name string) {
+			w.filled[device] = true
 			img := image{device: uint32(len(l.devices) - 1)}
 			if _, err := hex.Decode(img.name[:], []byte(name)); err != nil || !wanted[int(img.name[0])] {
 				return

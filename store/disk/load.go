@@ -9,7 +9,6 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
-	"github.com/kernstash/kernstash/internal/pages"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -34,8 +33,9 @@ const headStart = 4096
 type part uint8
 
 const (
-	first part = 1 << iota // no binaries behind the first, where that saves something
-	peek                   // somebody looks again where nothing is found
+	first    part = 1 << iota // no binaries behind the first, where that saves something
+	peek                      // somebody looks again where nothing is found
+	verified                  // the SHA-256 of the code is checked, too
 
 	whole part = 0
 )
@@ -72,11 +72,14 @@ func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Hea
 			size = h.FirstBytes()
 		}
 	}
-	b := pages.Make(int(size))
+	b := make([]byte, size)
 	if err := readFull(f, b); err != nil {
 		return nil, nil, err
 	}
 	decode := format.DecodeBin
+	if p&verified != 0 {
+		decode = format.VerifyBin
+	}
 	if size < info.Size {
 		decode = func(b []byte) (*format.Header, *store.Artifact, error) { return format.DecodeFirst(b, info.Size) }
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/lock"
@@ -12,14 +13,27 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
+// maxBuildLocks bounds the build locks of one Store. The kernel keeps the locks
+// of a file in a list, which every other lock of it is compared with: ten
+// thousand make each take a millisecond, for all processes.
+const maxBuildLocks = 1024
+
 // Lock takes the build lock of k among all goroutines and processes that share
-// the root; see [store.Locker].
+// the root; see [store.Locker]. A process that holds very many gets no more.
 func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
-	unlock, err = s.lockOffset(ctx, buildOffset(k), wait)
+	free, err := s.lockOffset(ctx, buildOffset(k), wait)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", k.Short(), err)
 	}
-	return unlock, nil
+	if s.buildLocks.Add(1) > maxBuildLocks {
+		s.buildLocks.Add(-1)
+		free()
+		return nil, fmt.Errorf("lock %s: %d are held: %w", k.Short(), maxBuildLocks, lock.ErrUnsupported)
+	}
+	return sync.OnceFunc(func() {
+		free()
+		s.buildLocks.Add(-1)
+	}), nil
 }
 
 func (s *Store) lockOffset(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {

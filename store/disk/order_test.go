@@ -248,7 +248,7 @@ func TestDocumentDescribesOrder(t *testing.T) {
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
 	u64 := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
 	records := (len(b) - 64) / 76
-	if string(b[:8]) != "kstorder" || u32(8) != 1<<16|3 || u32(12) != 76 || u64(16) != int64(records-1) ||
+	if string(b[:8]) != "kstorder" || u32(8) != 1<<16|4 || u32(12) != 76 || u64(16) != int64(records-1) ||
 		u64(24) != s.o.Now().UnixNano() || b[32] != 0 || b[33] != 1 || u64(40) != 0 {
 		t.Errorf("header % x of %d records", b[:64], records)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -114,7 +116,7 @@ func otherBinary(t *testing.T) string {
 	dir := t.TempDir()
 	replace := make(map[string]string)
 	for file, change := range map[string][2]string{
-		"../../internal/format/doc.go":  {"const Version = 3\n", "const Version = 77\n"},
+		"../../internal/format/doc.go":  {fmt.Sprintf("const Version = %d\n", format.Version), "const Version = 77\n"},
 		"../../internal/tally/tally.go": {"version     = 1\n", "version     = 77\n"},
 	} {
 		path, err := filepath.Abs(file)
@@ -142,6 +144,7 @@ func otherBinary(t *testing.T) string {
 // and collect on one root at once, for the same keys. Neither hits, replaces,
 // removes or damages what is the other's; only gc by age and clear do.
 func TestTwoVersionsShareARoot(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	binaries := map[string]string{"ours": os.Args[0], "other": otherBinary(t)}
 	s := open(t)

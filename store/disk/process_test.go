@@ -235,7 +235,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	}
 	must(t, c.Process.Kill())
 	_ = c.Wait() // killed
-	unlock, err := s.Lock(bg, k, 10*time.Second)
+	unlock, err := s.Lock(bg, k, 3*time.Minute)
 	if err != nil {
 		t.Fatalf("lock after the holder was killed: %v", err)
 	}

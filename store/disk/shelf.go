@@ -106,7 +106,8 @@ func withDir(d beneath.Dir, name string, f func(beneath.Dir) error) error {
 }
 
 // eachOnShelf calls f for every file on a shelf that is named as ours are, and
-// then removes the directories that are empty, if prune is set.
+// then removes the directories that are empty, if prune is set; not those that a
+// writer has just made.
 func eachOnShelf(r *root, sh shelf, prune bool, f func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error) error {
 	top, err := r.dir.OpenDir(metaDir + "/" + string(sh))
 	if err != nil {
@@ -125,14 +126,17 @@ func eachOnShelf(r *root, sh shelf, prune bool, f func(dir beneath.Dir, location
 		if err != nil {
 			continue // not ours, or gone
 		}
+		found := false
 		err = eachInDir(dir, dirName, func(name string, d key.Digest, info beneath.Info) error {
+			found = true
 			return f(dir, metaDir+"/"+string(sh)+"/"+dirName+"/"+name, d, info)
 		})
+		made := !found && justMade(dir.Stat())
 		dir.Close()
 		if err != nil {
 			return err
 		}
-		if prune {
+		if prune && !made {
 			_ = top.Rmdir(dirName) // fails where something is left
 		}
 	}

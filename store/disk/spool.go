@@ -258,7 +258,8 @@ func spoolFile(dir, name string, info beneath.Info) SpoolFile {
 }
 
 // eachSpoolDir calls f for every directory of the spool with the names in it
-// that may be ours, and then removes it if it is empty, if prune is set.
+// that may be ours, and then removes it if it is empty, if prune is set; not one
+// that a writer has just made.
 func eachSpoolDir(r *root, prune bool, f func(dirName string, d beneath.Dir, names []string) error) error {
 	top, err := r.dir.OpenDir(metaDir + "/" + spoolDir)
 	if err != nil {
@@ -278,6 +279,7 @@ func eachSpoolDir(r *root, prune bool, f func(dirName string, d beneath.Dir, nam
 			continue // not ours, or gone
 		}
 		names, err := listNames(d)
+		made := len(names) == 0 && justMade(d.Stat())
 		if err == nil {
 			ours := names[:0]
 			for _, name := range names {
@@ -291,7 +293,7 @@ func eachSpoolDir(r *root, prune bool, f func(dirName string, d beneath.Dir, nam
 		if err != nil {
 			return err
 		}
-		if prune {
+		if prune && !made {
 			_ = top.Rmdir(dirName) // fails where something is left
 		}
 	}
@@ -334,8 +336,18 @@ func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// HasWorker says whether a process has the lock of the worker.
+// HasWorker reports whether a process has the lock of the worker. It makes nothing where there
+// is no cache.
 func (s *Store) HasWorker() bool {
+	r, err := s.acquire(false)
+	if err != nil {
+		return false
+	}
+	_, err = r.lookMeta(s.o.hooks.noLocks)
+	r.release()
+	if err != nil {
+		return false
+	}
 	unlock, err := s.lockOffset(context.Background(), workerByte, 0)
 	if err == nil {
 		unlock()
@@ -361,8 +373,12 @@ func (h *headerUses) headersOfJobs(s *Store, r *root) error {
 		if err := readFull(f, b); err != nil {
 			return nil
 		}
-		if _, rec, err := format.DecodeJob(b); err == nil {
+		_, rec, err := format.DecodeJob(b)
+		switch {
+		case err == nil:
 			h.names(rec)
+		case errors.Is(err, format.ErrVersion):
+			h.unsure = true
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -10,14 +11,15 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// A Note is a small file in .meta that a worker and who asks about it leave for
-// each other. No account is kept of notes.
+// A Note is a small file in .meta that processes leave for each other. No account is kept
+// of notes.
 type Note string
 
 // The notes.
 const (
 	WorkerNote Note = "worker"      // how the worker is, or was last
 	StopNote   Note = "worker-stop" // the worker is asked to end
+	FilesNote  Note = "files"       // digests of compilers and of what they read, see internal/contents
 )
 
 const maxNote = 256 << 10
@@ -97,3 +99,17 @@ func (s *Store) WorkDir(ctx context.Context) (string, error) {
 
 // Dir returns the root, absolute.
 func (s *Store) Dir() string { return s.o.Dir }
+
+// ReadDigests implements contents.Shared.
+func (s *Store) ReadDigests() ([]byte, error) {
+	b, _, err := s.ReadNote(FilesNote)
+	return b, err
+}
+
+// WriteDigests implements contents.Shared.
+func (s *Store) WriteDigests(b []byte) error {
+	if s.o.ReadOnly {
+		return fmt.Errorf("write note %s: %w", FilesNote, fs.ErrPermission)
+	}
+	return s.PutNote(context.Background(), FilesNote, b)
+}

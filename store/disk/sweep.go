@@ -100,6 +100,9 @@ func (w *sweep) walk(walk *walker) error {
 	}
 	if walk.rmdir != nil {
 		for _, d := range devices {
+			if !walk.filled[d] && justMade(w.r.dir.Lstat(d)) {
+				continue
+			}
 			_ = walk.rmdir(w.r.dir, leafNames{d}, 0)
 		}
 	}

@@ -64,7 +64,7 @@ func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if h == nil || h.unsure {
 		return nil
 	}
-	if err := h.headersOfJobs(w.s, w.r); err != nil {
+	if err := h.headersOfJobs(w.s, w.r); err != nil || h.unsure {
 		return err
 	}
 	return eachOnShelf(w.r, headerShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {

@@ -4,13 +4,17 @@ package disk
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -150,7 +154,11 @@ func TestGCRemovesWhatIsLeftBehind(t *testing.T) {
 		setMtime(t, filepath.Join(tmp, name), long)
 	}
 	must(t, os.WriteFile(filepath.Join(tmp, "put.3.4"), nil, 0o600))
-	must(t, os.MkdirAll(filepath.Join(s.o.Dir, collide(bad.Key)[0], collide(bad.Key)[0]), 0o700))
+	empty := filepath.Join(s.o.Dir, collide(bad.Key)[0])
+	must(t, os.MkdirAll(filepath.Join(empty, collide(bad.Key)[0]), 0o700))
+	setMtime(t, filepath.Join(empty, collide(bad.Key)[0]), long)
+	justNow := filepath.Join(s.o.Dir, strings.Repeat("0", dirDigits))
+	must(t, os.Mkdir(justNow, 0o700))
 
 	for _, dry := range []bool{true, false} {
 		r, err := s.GC(bg, GCOptions{MaxAge: time.Hour, DryRun: dry}, nil)
@@ -163,7 +171,7 @@ func TestGCRemovesWhatIsLeftBehind(t *testing.T) {
 		binPath(s, bad.Key): false, srcPath(s, bad.Key): false, srcPath(s, orphan.Key): false,
 		binPath(s, other.Key): false, srcPath(s, young.Key): true,
 		filepath.Join(tmp, "put.1.2"): false, filepath.Join(tmp, "later-version"): false, filepath.Join(tmp, "put.3.4"): true,
-		filepath.Join(s.o.Dir, collide(bad.Key)[0]): false,
+		empty: false, justNow: true,
 	} {
 		if exists(path) != want {
 			t.Errorf("%s: there %v, want %v", path, !want, want)
@@ -213,6 +221,45 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 	must(t, err)
 	if st := s.Status(); st.Bytes != r.Bytes || st.Entries != 3 {
 		t.Errorf("account %+v, there are %+v", st, r)
+	}
+}
+
+// TestSweepsLeaveWritersTheirDirectories: a put finds the directories that it made,
+// however often sweeps run while it makes them.
+func TestSweepsLeaveWritersTheirDirectories(t *testing.T) {
+	t.Parallel()
+	for name, sweep := range map[string]func(s *Store) (Report, error){
+		"gc":    func(s *Store) (Report, error) { return s.GC(bg, GCOptions{MaxAge: time.Hour}, nil) },
+		"clear": func(s *Store) (Report, error) { return s.Clear(bg, func(store.Info) bool { return false }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var other *Store
+			made := 0
+			s := open(t, func(o *Options) {
+				other = New(*o)
+				o.hooks.beneath.Hook = &beneath.Hook{Before: func(op beneath.Op, size int) (int, error) {
+					if op == beneath.OpCreate || op == beneath.OpTmpfile || op == beneath.OpMkdir || op == beneath.OpOpenat2 {
+						made++
+						if _, err := sweep(other); err != nil {
+							t.Error(err)
+						}
+					}
+					return size, nil
+				}}
+			})
+			defer other.Close()
+			e := storetest.New(t, "e", 100)
+			e.Headers = map[key.Digest][]byte{sha256.Sum256([]byte("header")): []byte("header")}
+			put(t, s, e, store.Stored)
+			must(t, s.PutManifest(bg, e.Key.Sum, []byte("manifest")))
+			_, err := s.SpoolPut(bg, strings.Repeat("0", 32), strings.Repeat("1", 32)+".job", func() ([]byte, error) { return []byte("job"), nil })
+			must(t, err)
+			if made == 0 {
+				t.Error("no sweep ran")
+			}
+			wantHit(t, s, e)
+		})
 	}
 }
 

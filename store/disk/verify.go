@@ -69,7 +69,7 @@ func (s *Store) checkEntry(leaf beneath.Dir, names leafNames, n uint32) error {
 		return err
 	}
 	defer f.Close()
-	h, _, err := readBin(f, info, nil, whole)
+	h, _, err := readBin(f, info, nil, verified)
 	if err == nil && s.names(h.Key) != names {
 		err = errMisplaced
 	}
@@ -79,7 +79,11 @@ func (s *Store) checkEntry(leaf beneath.Dir, names leafNames, n uint32) error {
 // verifyRecipe checks the recipe of a good entry.
 func (w *sweep) verifyRecipe(leaf beneath.Dir, names leafNames, n uint32, repair bool) {
 	err := w.s.checkRecipe(leaf, n)
-	if err == nil || errors.Is(err, format.ErrVersion) {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, format.ErrVersion):
+		w.report.OtherVersions++
 		return
 	}
 	w.report.LostRecipes++

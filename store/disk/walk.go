@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 )
@@ -45,7 +46,8 @@ type walker struct {
 
 	// rmdir, if not nil, is asked to remove each directory of ours after it
 	// was walked and nothing was seen to be left in it. Level is that of its
-	// name: 0 is a device.
+	// name: 0 is a device. A directory that was made a moment ago and has had
+	// nothing in it yet is a writer's, and stays.
 	rmdir func(parent beneath.Dir, names leafNames, level int) error
 
 	// passed, if not nil, is told what is in the place of a directory and is
@@ -55,6 +57,9 @@ type walker struct {
 	// alone says, while visit runs, of each directory below the image whether it
 	// was all there is in the one above.
 	alone [4]bool
+
+	// filled are the devices that had an image when they were listed.
+	filled map[string]bool
 
 	// partial is set where the medium failed: what was visited is not all.
 	partial bool
@@ -66,7 +71,8 @@ func (w *walker) walk(d beneath.Dir) error {
 }
 
 // level walks a directory, whose names each lists. full says that something is
-// left in it. It looks one name ahead, to know whether a name is alone.
+// left in it, or that it is a writer's. It looks one name ahead, to know whether a
+// name is alone.
 func (w *walker) level(each func(func(name string) bool) error, d beneath.Dir, names leafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
@@ -97,6 +103,9 @@ func (w *walker) level(each func(func(name string) bool) error, d beneath.Dir, n
 	}
 	if stop == nil {
 		stop = w.ctx.Err()
+	}
+	if ahead == "" && !foreign && w.rmdir != nil {
+		full = justMade(d.Stat())
 	}
 	return full || foreign, errors.Join(stop, ignoreGone(err))
 }
@@ -165,11 +174,21 @@ func (w *walker) leaf(leaf beneath.Dir, names leafNames) (full bool, err error) 
 	if err := w.visit(leaf, names, items); err != nil {
 		return true, err
 	}
-	if w.rmdir == nil {
+	if w.rmdir == nil || len(items) == 0 && justMade(leaf.Stat()) {
 		return true, nil
 	}
 	err = leaf.Each(func(string) bool { full = true; return false })
 	return full, ignoreGone(err)
+}
+
+// writerAge is how long a directory is taken for one that a writer has just made and
+// is about to fill: whoever removes it sends the writer back to the start.
+const writerAge = 10 * time.Second
+
+// justMade reports whether an empty directory was made, or became empty, within
+// writerAge. The file system's clock counts, not that of the store.
+func justMade(empty beneath.Info, err error) bool {
+	return err == nil && time.Since(time.Unix(0, empty.Mtime)).Abs() < writerAge
 }
 
 // listItems lists a leaf that was just opened.

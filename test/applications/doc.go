@@ -1,28 +1,27 @@
 // Command applications runs programs that nobody changed under `kernstash run`
 // and shows that they print the same, and how much sooner.
 //
-// Each application runs several times, each time as a process of its own with an
-// empty home directory, with PoCL's kernel cache on and off:
+// Each application runs as its user runs it, with its own settings and its own caches where they
+// are by default, several times:
 //
-//   - twice without the layer, as control: what differs between these two is not
-//     the application's output, and the normaliser must have removed it
-//   - once without the layer, with the kernel cache that PoCL filled before: what
-//     the driver does by itself
-//   - cold: under the layer, with an empty cache of kernstash
-//   - warm: under the layer, after the worker is done; PoCL's cache directory is
-//     empty again, so that it is not PoCL that answers
+//   - without the layer, in an empty home, and again in that home: what the application and its
+//     driver do by themselves. Once more in another empty home, as control: what differs then is
+//     not the application's output, and the normaliser must have removed it
+//   - under the layer, in an empty home, and again in that home, after the worker is done
+//   - under the layer, in a home of which nothing but kernstash's cache is left: so it is for
+//     another user, or in a new container. All own caches are empty, the driver's too
 //
-// All outputs must be equal, and the warm run must have compiled nothing. With
-// PoCL's cache off there is nothing that the driver does by itself.
+// All outputs must be equal to those without the layer, and no start but the first may have
+// compiled anything that is cacheable.
 //
 //	go run ./applications -bin ../bin/kernstash            all that are installed
 //	go run ./applications -bin ../bin/kernstash clinfo     some
 //	go run ./applications -write ../docs                   also docs/APPLICATIONS.md's table
-//	go run ./applications -write ../docs -on=false hashcat these rows of it alone
+//	go run ./applications -set POCL_KERNEL_CACHE=0         with a variable: rows of their own
 //
 // A row goes into the table when it is measured, so that a run that was ended can be
 // taken up with the applications that are left. Where something is wrong, the reports,
-// the row's cache, and what `kernstash worker status` and the others say of it are kept,
+// the row's home, and what `kernstash worker status` and the others say of it are kept,
 // and the reason of each program that was compiled is printed.
 //
 // What is not installed is said, and fails where -need names it.

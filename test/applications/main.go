@@ -25,8 +25,7 @@ func main() {
 func show(ctx context.Context) error {
 	bin := flag.String("bin", "../bin/kernstash", "the `command`, with its libraries beside it")
 	need := flag.String("need", "", "applications that must be installed, separated by `,`; \"all\"")
-	off := flag.Bool("off", true, "also with PoCL's own cache off")
-	on := flag.Bool("on", true, "also with PoCL's own cache on")
+	set := flag.String("set", "", "also set these `variables`, NAME=VALUE, separated by blanks: they stand in the row")
 	long := flag.Bool("long", false, "also those that take many minutes")
 	asJSON := flag.Bool("json", false, "print JSON")
 	write := flag.String("write", "", "write each row, when it is measured, into the table of APPLICATIONS.md in this `directory`; rows that are not measured stay")
@@ -67,30 +66,26 @@ func show(ctx context.Context) error {
 			failed = failed || needed
 			continue
 		}
-		for _, cache := range []bool{true, false} {
-			if cache && !*on || !cache && !*off {
-				continue
-			}
-			r, err := measure(ctx, scratch, command, &a, cache)
-			if err != nil {
+		a.env = slices.Sorted(slices.Values(append(strings.Fields(*set), a.env...)))
+		r, err := measure(ctx, scratch, command, &a)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+		if !*asJSON {
+			fmt.Println(r.line())
+		}
+		for _, w := range r.Wrong {
+			failed = true
+			fmt.Fprintf(os.Stderr, "%s: WRONG: %s\n", a.name, w)
+		}
+		switch {
+		case r.Kept != "":
+			kept = true
+			fmt.Fprintf(os.Stderr, "%s: its cache, and what it said, are kept in %s\n", a.name, r.Kept)
+		case *write != "" && len(r.Wrong) == 0:
+			if err := writeRow(filepath.Join(*write, "APPLICATIONS.md"), &r); err != nil {
 				return err
-			}
-			results = append(results, r)
-			if !*asJSON {
-				fmt.Println(r.line())
-			}
-			for _, w := range r.Wrong {
-				failed = true
-				fmt.Fprintf(os.Stderr, "%s: WRONG: %s\n", a.name, w)
-			}
-			switch {
-			case r.Kept != "":
-				kept = true
-				fmt.Fprintf(os.Stderr, "%s: its cache, and what it said, are kept in %s\n", a.name, r.Kept)
-			case *write != "" && len(r.Wrong) == 0:
-				if err := writeRow(filepath.Join(*write, "APPLICATIONS.md"), &r); err != nil {
-					return err
-				}
 			}
 		}
 	}

@@ -11,39 +11,45 @@ import (
 	"time"
 )
 
-// result is what one application showed with PoCL's cache on or off.
+// result is what one application showed.
 type result struct {
 	App       string
-	PoCLCache bool
+	Variables []string // besides those that every application has, sorted
 
-	Without time.Duration // the first run without the layer, PoCL's cache empty
-	PoCL    time.Duration // one without the layer, PoCL's cache filled; 0: it is off
-	Cold    time.Duration // under the layer, both empty
-	Warm    time.Duration // ours filled, PoCL's empty
+	First time.Duration // without the layer, in an empty home
+	Again time.Duration // without the layer, in the home of the first
 
-	ColdAsked, WarmDisk, WarmCompiled, WarmPassed, WarmFailed int
+	LayerFirst time.Duration // under the layer, in an empty home
+	LayerAgain time.Duration // under the layer, in the home of that
+	LayerWiped time.Duration // under the layer, of which home nothing but our cache is left
 
-	SavedMS float64 // as the warm run reports it
-	Wrong   []string
-	Kept    string `json:",omitempty"` // where that lies which tells why it is wrong
+	Asked       int     // programs, by the first under the layer
+	AgainCounts count3  // of the median
+	WipedCounts count3  // of the median
+	SavedMS     float64 // as the median of the wiped ones reports it
+	Wrong       []string
+	Kept        string `json:",omitempty"` // where that lies which tells why it is wrong
 }
 
-// warmRuns is how often the warm start is measured; the median counts.
+// count3 is how many programs one start found, compiled and passed through.
+type count3 struct{ Found, Compiled, Passed int }
+
+// warmRuns is how often the warm starts are measured; the median counts.
 const warmRuns = 3
 
 // measure runs an application in all ways.
-func measure(ctx context.Context, scratch, kernstash string, a *application, poclCache bool) (r result, err error) {
-	r = result{App: a.name, PoCLCache: poclCache}
-	// A cache of its own: a worker of the row before may still be about.
+func measure(ctx context.Context, scratch, kernstash string, a *application) (r result, err error) {
+	r = result{App: a.name, Variables: a.env}
+	// A home of its own: a worker of the row before may still be about.
 	place, err := os.MkdirTemp(scratch, "row")
 	if err != nil {
 		return r, err
 	}
-	filled, notes := filepath.Join(place, "pocl"), filepath.Join(place, "notes")
+	notes := filepath.Join(place, "notes")
 	if err := os.Mkdir(notes, 0o700); err != nil {
 		return r, err
 	}
-	s := stage{scratch: scratch, app: a, poclCache: poclCache, root: filepath.Join(place, "root"), kernstash: kernstash, notes: notes}
+	s := stage{scratch: scratch, app: a, home: filepath.Join(place, "home"), kernstash: kernstash, notes: notes}
 	defer func() {
 		s.stopWorker(ctx)
 		if len(r.Wrong) == 0 {
@@ -56,57 +62,77 @@ func measure(ctx context.Context, scratch, kernstash string, a *application, poc
 			r.Wrong = append(r.Wrong, why...)
 		}
 	}()
-	control := func(dir string) (run, error) {
-		s := s
-		s.poclDir, s.kernstash = dir, ""
-		return s.run(ctx, "")
-	}
-	first, err := control(filled)
+	first, again, err := s.without(ctx, place)
 	if err != nil {
 		return r, err
 	}
-	r.Without = first.took
-	second, err := control("")
-	if err != nil {
-		return r, err
-	}
-	if second.output != first.output {
-		return r, fmt.Errorf("%s: two runs without the layer differ, so nothing can be told:\n%s", a.name, difference(first.output, second.output))
-	}
-	if poclCache {
-		again, err := control(filled)
-		if err != nil {
-			return r, err
-		}
-		r.PoCL = again.took
-	}
+	r.First, r.Again = first.took, again.took
+
 	cold, err := s.run(ctx, "cold")
 	if err != nil {
 		return r, err
 	}
-	r.Cold, r.ColdAsked = cold.took, cold.account.Programs.Asked
-	r.compare("cold", first, cold)
+	r.LayerFirst, r.Asked = cold.took, cold.account.Programs.Asked
+	r.compare("first", first, cold)
 	if err := s.settled(ctx); err != nil {
 		return r, err
 	}
-	var warm []run
-	for i := range cmp.Or(a.warmRuns, warmRuns) {
-		w, err := s.run(ctx, fmt.Sprint("warm-", i+1))
-		if err != nil {
-			return r, err
+	warm := func(called string, right run, prepare func() error) (run, error) {
+		var runs []run
+		for i := range cmp.Or(a.warmRuns, warmRuns) {
+			if err := prepare(); err != nil {
+				return run{}, err
+			}
+			w, err := s.run(ctx, fmt.Sprint(called, "-", i+1))
+			if err != nil {
+				return run{}, err
+			}
+			r.compare(called, right, w)
+			r.check(a, called, w)
+			runs = append(runs, w)
 		}
-		r.compare("warm", first, w)
-		warm = append(warm, w)
+		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.took, b.took) })
+		return runs[len(runs)/2], nil
 	}
-	slices.SortFunc(warm, func(a, b run) int { return int(a.took - b.took) })
-	median := warm[len(warm)/2]
-	p := median.account.Programs
-	r.Warm, r.SavedMS = median.took, median.account.SavedMS
-	r.WarmDisk, r.WarmCompiled, r.WarmPassed, r.WarmFailed = p.Disk+p.Memory, p.Compiled, p.Passed, p.Failed
-	for _, w := range warm {
-		r.check(a, w)
+	w, err := warm("again", again, func() error { return nil })
+	if err != nil {
+		return r, err
 	}
+	r.LayerAgain, r.AgainCounts = w.took, w.counts()
+	if w, err = warm("wiped", first, s.wipe); err != nil {
+		return r, err
+	}
+	r.LayerWiped, r.WipedCounts, r.SavedMS = w.took, w.counts(), w.account.SavedMS
 	return r, nil
+}
+
+// without runs the application without the layer: in an empty home, once more there, and in
+// another empty home, as control.
+func (s stage) without(ctx context.Context, place string) (first, again run, err error) {
+	s.kernstash = ""
+	for i, home := range []string{"one", "one", "two"} {
+		s.home = filepath.Join(place, home)
+		r, err := s.run(ctx, "")
+		if err != nil {
+			return first, again, err
+		}
+		switch i {
+		case 0:
+			first = r
+		case 1:
+			again = r
+		case 2:
+			if r.output != first.output {
+				return first, again, fmt.Errorf("%s: two runs without the layer differ, so nothing can be told:\n%s", s.app.name, difference(first.output, r.output))
+			}
+		}
+	}
+	return first, again, nil
+}
+
+func (r run) counts() count3 {
+	p := r.account.Programs
+	return count3{p.Disk + p.Memory, p.Compiled, p.Passed}
 }
 
 // compare notes where an output differs from what is right.
@@ -117,22 +143,22 @@ func (r *result) compare(what string, right, got run) {
 }
 
 // check notes what a warm run must not do.
-func (r *result) check(a *application, w run) {
+func (r *result) check(a *application, called string, w run) {
 	p := w.account.Programs
 	switch {
 	case p.Compiled > uncacheable(w.account.CompiledBecause, a.uncacheable):
-		r.Wrong = append(r.Wrong, fmt.Sprintf("a warm run compiled %d of %d: %v", p.Compiled, p.Asked, w.account.CompiledBecause))
-	case a.builds && p.Disk+p.Memory == 0:
-		r.Wrong = append(r.Wrong, fmt.Sprintf("a warm run found nothing: door %q, %s, passed %v", w.account.Door, w.account.Note, w.account.PassedBecause))
+		r.Wrong = append(r.Wrong, fmt.Sprintf("a start (%s) compiled %d of %d: %v", called, p.Compiled, p.Asked, w.account.CompiledBecause))
+	case a.builds && called == "wiped" && p.Disk+p.Memory == 0:
+		r.Wrong = append(r.Wrong, fmt.Sprintf("a start (%s) found nothing: door %q, %s, passed %v", called, w.account.Door, w.account.Note, w.account.PassedBecause))
 	}
 }
 
-// uncacheable counts the programs that were compiled because they are not cacheable, at
-// most most.
+// uncacheable counts the programs that were compiled because they are not cacheable, or are
+// linked with one that is not, at most most.
 func uncacheable(because []count, most int) int {
 	n := 0
 	for _, c := range because {
-		if strings.HasPrefix(c.What, "not cacheable") {
+		if strings.HasPrefix(c.What, "not cacheable") || strings.HasPrefix(c.What, "found, but wanted by itself") {
 			n += c.N
 		}
 	}

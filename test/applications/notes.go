@@ -21,13 +21,13 @@ func (s stage) note(ctx context.Context) {
 	}
 }
 
-// missed says, of each program that the first warm run compiled, what its report gives as
+// missed says, of each program that the first start in a wiped home compiled, what its report gives as
 // the reason, and what the cache has under its key and what the worker says of it.
 func (s stage) missed() ([]string, error) {
 	var report struct {
 		Requests []struct{ Key, Label, Outcome, Reason, Nearest string }
 	}
-	b, err := os.ReadFile(filepath.Join(s.notes, "warm-1.json"))
+	b, err := os.ReadFile(filepath.Join(s.notes, "wiped-1.json"))
 	if err == nil {
 		err = json.Unmarshal(b, &report)
 	}
@@ -40,7 +40,7 @@ func (s stage) missed() ([]string, error) {
 			continue
 		}
 		text := fmt.Sprintf("%s (%.60s): %s, %s", r.Key, r.Label, r.Reason, r.Nearest)
-		spooled, _ := filepath.Glob(filepath.Join(s.root, ".meta/spool/*", r.Key+"*"))
+		spooled, _ := filepath.Glob(filepath.Join(s.root(), ".meta/spool/*", r.Key+"*"))
 		for _, path := range spooled {
 			content, _ := os.ReadFile(path)
 			text += fmt.Sprintf("\n  in the spool: %s, %.200q", filepath.Base(path), content)

@@ -22,7 +22,7 @@ type run struct {
 	account account
 }
 
-// account is what `kernstash run --json` says of it.
+// account is what `kernstash run --report-file` says of it.
 type account struct {
 	Door     string  `json:"door"`
 	Note     string  `json:"note"`
@@ -45,66 +45,63 @@ type count struct {
 	N    int    `json:"n"`
 }
 
-// stage is where an application runs: a home and a working directory of its own
-// each time, PoCL's kernel cache, and ours.
+// stage is where an application runs: a working directory of its own each time, and a home,
+// with the caches of the application, of the driver, and ours, each where it is by default.
 type stage struct {
 	scratch   string
 	kernstash string // the command; "" runs without it
 	app       *application
-	poclCache bool   // PoCL's cache is on
-	poclDir   string // "" for a fresh one
-	root      string // ours
+	home      string
 	notes     string // where reports are kept
+}
+
+// common are the variables that every application has. The caches are where they are without
+// the last two, but for hashcat's, which asks the user database for the home directory.
+func (s stage) common() []string {
+	return []string{
+		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + s.home, "OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd",
+		"XDG_CACHE_HOME=" + filepath.Join(s.home, ".cache"), "XDG_DATA_HOME=" + filepath.Join(s.home, ".local/share"),
+	}
+}
+
+// root is where our cache is by default.
+func (s stage) root() string { return filepath.Join(s.home, ".cache/kernstash") }
+
+// wipe removes all of the home but our cache, as it is for another user, or in a new container.
+func (s stage) wipe() error {
+	keep := filepath.Join(s.scratch, "kept")
+	return errors.Join(
+		os.Rename(s.root(), keep), os.RemoveAll(s.home),
+		os.MkdirAll(filepath.Dir(s.root()), 0o700), os.Rename(keep, s.root()),
+	)
 }
 
 // run runs the application. What it is called is the name of its report.
 func (s stage) run(ctx context.Context, called string) (run, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	dir, err := os.MkdirTemp(s.scratch, "run")
-	if err != nil {
-		return run{}, err
-	}
-	defer os.RemoveAll(dir)
 	// The directory's name has no part in what is built: hashcat's options name it.
 	work := filepath.Join(s.scratch, "work")
-	home := filepath.Join(s.scratch, "home")
-	for _, d := range []string{work, home} {
-		if err := errors.Join(os.RemoveAll(d), os.Mkdir(d, 0o700)); err != nil {
-			return run{}, err
-		}
+	if err := errors.Join(os.RemoveAll(work), os.Mkdir(work, 0o700), os.MkdirAll(s.home, 0o700)); err != nil {
+		return run{}, err
 	}
 	if s.app.make != nil {
 		if err := s.app.make(work); err != nil {
 			return run{}, err
 		}
 	}
-	pocl := s.poclDir
-	if pocl == "" {
-		pocl = filepath.Join(dir, "pocl")
-	}
-	if err := os.MkdirAll(pocl, 0o700); err != nil {
-		return run{}, err
-	}
 	command := s.app.command
 	report := filepath.Join(s.notes, called+".json")
 	if s.kernstash != "" {
-		command = append([]string{s.kernstash, "run", "--report", "--json", report, "--"}, command...)
+		command = append([]string{s.kernstash, "run", "--report", "--report-file", report, "--"}, command...)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = work
-	c.Env = append([]string{
-		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + dir,
-		// hashcat asks the user database for the home directory.
-		"XDG_CACHE_HOME=" + home + "/.cache", "XDG_DATA_HOME=" + home + "/.local/share",
-		"POCL_CACHE_DIR=" + pocl, "POCL_KERNEL_CACHE=" + map[bool]string{true: "1", false: "0"}[s.poclCache],
-		"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd",
-		"KERNSTASH_DIR=" + s.root,
-	}, s.app.env...)
+	c.Env = append(s.common(), s.app.env...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	start := time.Now()
-	err = c.Run()
+	err := c.Run()
 	r := run{took: time.Since(start)}
 	if err != nil {
 		return r, fmt.Errorf("%s: %w\n%s%s", s.app.name, err, tail(out.Bytes()), tail(errs.Bytes()))
@@ -145,15 +142,15 @@ func (s stage) settled(ctx context.Context) error {
 
 // command is kernstash itself, for this row's cache.
 func (s stage) command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, s.kernstash, append([]string{"--dir", s.root}, args...)...)
-	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(s.scratch, "home")}
+	c := exec.CommandContext(ctx, s.kernstash, append([]string{"--dir", s.root()}, args...)...)
+	c.Env = s.common()
 	return c
 }
 
 // stopWorker ends a worker that a warm run has left something to do, so that it is not
 // in the next row's way.
 func (s stage) stopWorker(ctx context.Context) {
-	if _, err := os.Stat(s.root); err != nil {
+	if _, err := os.Stat(s.root()); err != nil {
 		return
 	}
 	if out, err := s.command(ctx, "worker", "stop", "--timeout", "1m").CombinedOutput(); err != nil {

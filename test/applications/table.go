@@ -10,22 +10,12 @@ import (
 
 // line is a result for a terminal.
 func (r *result) line() string {
-	pocl := "      –"
-	if r.PoCL > 0 {
-		pocl = seconds(r.PoCL)
-	}
-	return fmt.Sprintf("%-22s PoCL's cache %-3s  without %s  PoCL warm %s  cold %s  warm %s  %3d programs, warm: %d found, %d compiled, %d passed",
-		r.App, onOff(r.PoCLCache), seconds(r.Without), pocl, seconds(r.Cold), seconds(r.Warm), r.ColdAsked, r.WarmDisk, r.WarmCompiled, r.WarmPassed)
+	return fmt.Sprintf("%-22s %-22s first %s  again %s  layer: first %s  again %s  wiped %s  %3d programs; again: %d found, %d compiled, %d passed; wiped: %d found, %d compiled, %d passed",
+		r.App, strings.Join(r.Variables, " "), seconds(r.First), seconds(r.Again), seconds(r.LayerFirst), seconds(r.LayerAgain), seconds(r.LayerWiped), r.Asked,
+		r.AgainCounts.Found, r.AgainCounts.Compiled, r.AgainCounts.Passed, r.WipedCounts.Found, r.WipedCounts.Compiled, r.WipedCounts.Passed)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%6.2f s", d.Seconds()) }
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
 
 // The table stands between these lines in the document.
 const (
@@ -33,21 +23,26 @@ const (
 	tableEnds   = "<!-- end of table -->"
 )
 
-const tableHead = "| application | PoCL's cache | without the layer | PoCL's cache filled | layer, cold | layer, warm | programs | found | compiled | outputs |\n" +
-	"|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
+const tableHead = "| application | variables | first | again | layer, first | layer, again | found, compiled, passed | layer, wiped | found, compiled, passed | programs | outputs |\n" +
+	"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
 
 // begin returns how the row of a result begins: no other row does.
-func (r *result) begin() string { return fmt.Sprintf("| %s | %s |", r.App, onOff(r.PoCLCache)) }
+func (r *result) begin() string {
+	variables := "–"
+	if len(r.Variables) > 0 {
+		variables = "`" + strings.Join(r.Variables, "` `") + "`"
+	}
+	return fmt.Sprintf("| %s | %s |", r.App, variables)
+}
 
 // row is a result as a row of the table.
 func (r *result) row() string {
-	pocl := "–"
-	if r.PoCL > 0 {
-		pocl = seconds(r.PoCL)
-	}
-	return fmt.Sprintf("%s %s | %s | %s | **%s** | %d | %d | %d | equal |\n", r.begin(),
-		seconds(r.Without), pocl, seconds(r.Cold), strings.TrimSpace(seconds(r.Warm)), r.ColdAsked, r.WarmDisk, r.WarmCompiled)
+	bold := func(d time.Duration) string { return "**" + strings.TrimSpace(seconds(d)) + "**" }
+	return fmt.Sprintf("%s %s | %s | %s | %s | %v | %s | %v | %d | equal |\n", r.begin(),
+		seconds(r.First), seconds(r.Again), seconds(r.LayerFirst), bold(r.LayerAgain), r.AgainCounts, bold(r.LayerWiped), r.WipedCounts, r.Asked)
 }
+
+func (c count3) String() string { return fmt.Sprintf("%d, %d, %d", c.Found, c.Compiled, c.Passed) }
 
 // writeRow puts a result into the table of a document.
 func writeRow(path string, r *result) error {

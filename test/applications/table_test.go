@@ -10,13 +10,16 @@ import (
 // application's; the others stay as they are.
 func TestWithRow(t *testing.T) {
 	t.Parallel()
-	row := func(app string, cache bool, warm time.Duration) *result {
-		return &result{App: app, PoCLCache: cache, Without: time.Second, Cold: time.Second, Warm: warm, ColdAsked: 3, WarmDisk: 3}
+	row := func(app string, wiped time.Duration, variables ...string) *result {
+		return &result{
+			App: app, Variables: variables, First: time.Second, Again: time.Second, LayerFirst: time.Second, LayerAgain: time.Second,
+			LayerWiped: wiped, Asked: 3, AgainCounts: count3{Passed: 3}, WipedCounts: count3{Found: 3},
+		}
 	}
 	table := ""
 	for _, r := range []*result{
-		row("a", true, time.Second), row("b", true, time.Second), row("a", false, time.Second),
-		row("a", true, 2*time.Second), row("a b", true, time.Second), row("b", true, 3*time.Second),
+		row("a", time.Second), row("b", time.Second), row("a", time.Second, "X=0", "Y=1"),
+		row("a", 2*time.Second), row("a b", time.Second), row("b", 3*time.Second),
 	} {
 		table = withRow(table, r)
 	}
@@ -24,10 +27,10 @@ func TestWithRow(t *testing.T) {
 	if !ok {
 		t.Fatal(table)
 	}
-	want := "| a | on |   1.00 s | – |   1.00 s | **2.00 s** | 3 | 3 | 0 | equal |\n" +
-		"| a | off |   1.00 s | – |   1.00 s | **1.00 s** | 3 | 3 | 0 | equal |\n" +
-		"| b | on |   1.00 s | – |   1.00 s | **3.00 s** | 3 | 3 | 0 | equal |\n" +
-		"| a b | on |   1.00 s | – |   1.00 s | **1.00 s** | 3 | 3 | 0 | equal |\n"
+	want := "| a | – |   1.00 s |   1.00 s |   1.00 s | **1.00 s** | 0, 0, 3 | **2.00 s** | 3, 0, 0 | 3 | equal |\n" +
+		"| a | `X=0` `Y=1` |   1.00 s |   1.00 s |   1.00 s | **1.00 s** | 0, 0, 3 | **1.00 s** | 3, 0, 0 | 3 | equal |\n" +
+		"| b | – |   1.00 s |   1.00 s |   1.00 s | **1.00 s** | 0, 0, 3 | **3.00 s** | 3, 0, 0 | 3 | equal |\n" +
+		"| a b | – |   1.00 s |   1.00 s |   1.00 s | **1.00 s** | 0, 0, 3 | **1.00 s** | 3, 0, 0 | 3 | equal |\n"
 	if rest != want {
 		t.Errorf("got\n%swant\n%s", rest, want)
 	}

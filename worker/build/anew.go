@@ -14,6 +14,7 @@ import (
 type anew struct {
 	recipe    *key.Recipe
 	manifests []*deps.Manifest
+	ways      []*deps.Ways // to the files of these
 }
 
 // changed names a header file that is not as it was when the key was worked out,
@@ -21,6 +22,11 @@ type anew struct {
 func (a *anew) changed() string {
 	for _, m := range a.manifests {
 		if c := m.Changed(); c != "" {
+			return c
+		}
+	}
+	for _, w := range a.ways {
+		if c := w.Changed(); c != "" {
 			return c
 		}
 	}
@@ -41,7 +47,7 @@ func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew
 	}
 	r.Options.Search = p.search
 	out := &anew{recipe: r}
-	if !r.Image.ReadsFiles() {
+	if !keepsPlace(r.Image) {
 		return out, nil
 	}
 	search, err := rt.HeaderSearch(0, p.dir)
@@ -52,7 +58,7 @@ func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew
 	words := slices.Concat(p.search, r.Options.Compile)
 	units := slices.Clone(r.Image.Units())
 	for i, u := range units {
-		if len(u.Includes) == 0 {
+		if len(u.Includes) == 0 && u.Dir == "" {
 			continue
 		}
 		bare := key.Unit{Kind: u.Kind, Code: u.Code, Headers: u.Headers}
@@ -62,8 +68,9 @@ func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew
 		}
 		units[i] = tracking.Unit
 		out.manifests = append(out.manifests, tracking.Manifest)
+		out.ways = append(out.ways, tracking.Manifest.Ways())
 	}
-	if r.Image, err = key.NewTrackedImage(units); err != nil {
+	if r.Image, err = r.Image.Tracked(units); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -82,7 +82,7 @@ func (b *builder) run() (State, error) {
 	if stored != nil && covers(stored, b.job, d.Kind()) {
 		return There, nil
 	}
-	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants, CaptureUnlaunched: len(variants) == 0})
+	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants, CaptureUnlaunched: true})
 	fresh, err := workOut(rt, d, b.job, p)
 	if err != nil {
 		return Refused, err

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -81,7 +82,7 @@ func TestCrashingCompiler(t *testing.T) {
 			s := newRoot(t)
 			add(t, s, handMade(t, small, smallVariant))
 			o := options(t, s, role)
-			o.Limit = time.Minute
+			o.Limit = 3 * time.Minute
 			if role == "hang" { // and takes next to no processor time to begin
 				o = shell(t, o, "exec sleep 60\n")
 				o.Limit = 300 * time.Millisecond
@@ -122,6 +123,7 @@ func TestCrashingCompiler(t *testing.T) {
 // TestKilledWorker: a worker is killed at any moment. Its job stays, its lock and
 // its builder go, and what is stored is whole.
 func TestKilledWorker(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	times := 5
 	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
@@ -149,7 +151,7 @@ func TestKilledWorker(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		// A builder that was being started has it until it sees that the worker has ended.
-		for range 200 {
+		for range 9000 {
 			if !s.HasWorker() {
 				break
 			}
@@ -204,7 +206,7 @@ func TestBuilderEndsWithItsWorker(t *testing.T) {
 	must(t, cmd.Start())
 	pids := filepath.Join(s.Dir(), ".meta/work/*/tree/pid")
 	pid := 0
-	for range 200 {
+	for range 9000 {
 		if found, _ := filepath.Glob(pids); len(found) == 1 {
 			if b, err := os.ReadFile(found[0]); err == nil {
 				if _, err := fmt.Sscan(string(b), &pid); err == nil {
@@ -219,7 +221,7 @@ func TestBuilderEndsWithItsWorker(t *testing.T) {
 	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	for range 250 {
+	for range 9000 {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || zombie(pid) {
 			return
 		}
@@ -286,7 +288,7 @@ func TestStop(t *testing.T) {
 		ended <- st
 	}()
 	<-building
-	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	ctx, cancel := context.WithTimeout(bg, 3*time.Minute)
 	defer cancel()
 	if was, err := worker.Stop(ctx, open(t, s.Dir())); !was || err != nil {
 		t.Fatalf("stop: %v, %v", was, err)
@@ -329,10 +331,6 @@ func TestRefusedJobs(t *testing.T) {
 			j.Recipe.Device.Compiler = append(slices.Clone(j.Recipe.Device.Compiler), key.Pair{Name: "libx", Value: "1"})
 		}, "elsewhere", "no such device here, though"},
 		{"another API", func(j *spool.Job) { j.Recipe.Device.API = "cuda" }, "elsewhere", `there is no builder for "cuda"`},
-		{
-			"launches of a kernel that is not there", func(j *spool.Job) { j.Variants = []string{"other/64-1-1-goffs0-smallgrid"} },
-			"refused", "the driver gave no code for it",
-		},
 		{"nothing to finish", func(j *spool.Job) { j.Kind = spool.Finish }, "void", "the entry to finish is gone"},
 		{
 			"no such driver", func(j *spool.Job) { j.Environment.Variables = []key.Pair{{Name: "OCL_ICD_VENDORS", Value: "/nowhere"}} },
@@ -461,6 +459,7 @@ func TestHostileSpool(t *testing.T) {
 
 // TestEqualJobs: some processes note the same; one job is done.
 func TestEqualJobs(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	processes := 4
 	if os.Getenv("KERNSTASH_TEST_LONG") == "1" {
@@ -484,23 +483,13 @@ func TestEqualJobs(t *testing.T) {
 	}
 }
 
-// TestBudgetAndBattery: nothing is begun when either says no.
-func TestBudgetAndBattery(t *testing.T) {
+// TestBudget: nothing more is begun when the processor time is spent.
+func TestBudget(t *testing.T) {
 	t.Parallel()
 	s := newRoot(t)
 	add(t, s, handMade(t, small, smallVariant))
-	o := options(t, s, "builder")
-	o.Battery = func() bool { return true }
-	if st := work(t, o); st.End != "on battery" || st.Waiting+st.Done > 1 {
-		t.Errorf("on battery: %+v", st)
-	}
 	add(t, s, handMade(t, small+"\n", smallVariant))
-	o = options(t, s, "builder")
-	o.Crowded = func() string { return "no room" }
-	if st := work(t, o); st.Done != 0 || st.Waiting == 0 || st.End != "no room" {
-		t.Errorf("without room: %+v", st)
-	}
-	o = options(t, s, "builder")
+	o := options(t, s, "builder")
 	o.Budget = time.Millisecond
 	if st := work(t, o); st.Done != 1 || st.Waiting != 1 || st.CPU < o.Budget {
 		t.Errorf("a millisecond: %+v", st)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
@@ -31,7 +32,7 @@ var errOurs = errors.New("not possible with recorded header files")
 // then the user's own files must do, if they are still the same. In both cases the
 // key that follows decides.
 func findPlace(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
-	if !j.Recipe.Image.ReadsFiles() {
+	if !keepsPlace(j.Recipe.Image) {
 		return place{dir: root, search: j.Recipe.Options.Search}, nil
 	}
 	p, err := mirror(ctx, s, j, root)
@@ -46,6 +47,12 @@ func findPlace(ctx context.Context, s *disk.Store, j *spool.Job, root string) (p
 	return place{}, err
 }
 
+// keepsPlace reports whether what is built of an image depends on files, or on where it is
+// built.
+func keepsPlace(m *key.Image) bool {
+	return m.ReadsFiles() || slices.ContainsFunc(m.Units(), func(u key.Unit) bool { return u.Dir != "" })
+}
+
 func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
 	p := place{dir: filepath.Join(root, j.Environment.Dir), ours: true}
 	if !plain(root) {
@@ -58,6 +65,15 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return p, err
 	}
+	from, _ := deps.Directories(j.Recipe.Options.Search)
+	for i, dir := range from {
+		if from[i] = absolute(j.Environment.Dir, dir); goesUp(dir) {
+			if err := makePassed(root, j.Environment.Dir, dir); err != nil {
+				return p, err
+			}
+		}
+	}
+	from = append(from, j.Environment.Dir)
 	for _, u := range j.Recipe.Image.Units() {
 		if u.Dir != "" {
 			return p, fmt.Errorf("%w: its code depends on paths", errOurs)
@@ -77,9 +93,63 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 			if err := writeBelow(root, f.Path, content); err != nil {
 				return p, err
 			}
+			if err := makeOnTheWay(root, u.Files, f.Includes, append([]string{filepath.Dir(f.Path)}, from...)); err != nil {
+				return p, err
+			}
+		}
+		if err := makeOnTheWay(root, u.Files, u.Includes, from); err != nil {
+			return p, err
 		}
 	}
 	return p, nil
+}
+
+// makeOnTheWay makes the directories below root that the names of included files pass by
+// "..", in those of the directories that lead to the files.
+func makeOnTheWay(root string, files []key.File, includes []key.Include, from []string) error {
+	for _, inc := range includes {
+		name := strings.Trim(inc.Name, `"<>`)
+		if inc.File < 0 || !goesUp(name) {
+			continue
+		}
+		for _, dir := range from {
+			if filepath.Join(dir, name) != filepath.Clean(files[inc.File].Path) {
+				continue
+			}
+			if err := makePassed(root, dir, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// goesUp reports whether a path has ".." in it.
+func goesUp(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
+
+// makePassed makes the directories below root that the path from a directory passes.
+func makePassed(root, dir, path string) error {
+	if filepath.IsAbs(path) {
+		dir = "/"
+	}
+	var at []string
+	for part := range strings.SplitSeq(path, "/") {
+		if part == ".." {
+			if err := os.MkdirAll(filepath.Join(root, filepath.Join("/", dir, filepath.Join(at...))), 0o700); err != nil {
+				return err
+			}
+		}
+		at = append(at, part)
+	}
+	return nil
+}
+
+// absolute returns the path that leads from a directory.
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // relative refuses includes of files by absolute paths.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -21,21 +22,24 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-const withHeaders = "#include \"own.h\"\n#include <common/math.h>\n" + source
+const withHeaders = "#include \"own.h\"\n#include <common/math.h>\n#include \"passed/./../up.h\"\n" +
+	"#include <../beside.h>\n#include <by/../three.h>\n" + source
 
 // TestRecordedHeaders: what was recorded is built, not what the user's files are
 // by now, or that they are gone.
 func TestRecordedHeaders(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	project := t.TempDir()
 	files := map[string]string{
 		"own.h": "#define OWN 1\n", "inc/common/math.h": "#include \"../other/more.h\"\n", "inc/other/more.h": "#define MORE 2\n",
-		"abs/x.h": "",
+		"abs/x.h": "", "passed/no.txt": "", "up.h": "#define UP 1\n", "hollow/no.txt": "", "beside.h": "#define BESIDE 1\n",
+		"gone/no.txt": "", "late/three.h": "#define THREE 3\n", "late/by/no.txt": "",
 	}
 	write(t, project, files)
 	q := request{
 		Root: filepath.Join(t.TempDir(), "root"), Source: withHeaders, Local: 64, Global: 256, Spool: true,
-		Options: "-Iinc -I " + project + "/abs -DN=2",
+		Options: "-Iinc -I " + project + "/abs -DN=2 -Ihollow -Igone/../late",
 	}
 	a := startIn(t, project, q)
 	for name := range files {
@@ -52,7 +56,7 @@ func TestRecordedHeaders(t *testing.T) {
 	}
 	write(t, project, files)
 	q.Spool = false
-	isWarm(t, a, 3, func() answer { return startIn(t, project, q) })
+	isWarm(t, a, startIn(t, project, q))
 }
 
 // TestHeadersByPath: where the source names a path the user's files are read, if
@@ -62,22 +66,27 @@ func TestHeadersByPath(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		source string
+		option string
 		change string
 		state  string
 		reason string
 	}{
-		{"as it was", "#include \"DIR/own.h\"\n", "", "stored", ""},
-		{"by a macro", "#define S(x) #x\n#define E(x) S(x)\n#include E(PLACE/own.h)\n", "", "stored", ""},
-		{"paths in the code", "#include \"own.h\"\nconstant char where[] = __FILE__;\n", "", "stored", ""},
-		{"changed", "#include \"DIR/own.h\"\n", "#define OWN 2\n", "refused", "here it has another key: its source or a header file differs"},
+		{"as it was", "#include \"DIR/own.h\"\n", "", "", "stored", ""},
+		{"by a macro", "#define S(x) #x\n#define E(x) S(x)\n#include E(PLACE/own.h)\n", "", "", "stored", ""},
+		{"paths in debug information", "#include \"own.h\"\n", "-g ", "", "stored", ""},
+		{"the directory in debug information", "", "-g ", "", "stored", ""},
+		{"changed", "#include \"DIR/own.h\"\n", "", "#define OWN 2\n", "refused", "here it has another key: its source or a header file differs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if tt.name == "by a macro" || tt.name == "paths in debug information" {
+				timing.Long(t)
+			}
 			project := t.TempDir()
 			write(t, project, map[string]string{"own.h": "#define OWN 1\n"})
 			q := request{
 				Root: filepath.Join(t.TempDir(), "root"), Source: strings.ReplaceAll(tt.source, "DIR", project) + source,
-				Local: 64, Global: 256, Spool: true, Options: "-DPLACE=" + project,
+				Local: 64, Global: 256, Spool: true, Options: tt.option + "-DPLACE=" + project,
 			}
 			a := startIn(t, project, q)
 			if tt.change != "" {

@@ -75,7 +75,7 @@ func TestAfterADriverUpdate(t *testing.T) {
 		t.Errorf("the old entry: %v", err)
 	}
 	q.Spool = false
-	isWarm(t, cold, 4, func() answer { return start(t, q) })
+	isWarm(t, cold, start(t, q))
 	if st := work(t, rebuilder(t, s, "builder")); st.Done+st.Refused+st.Kept != 0 {
 		t.Errorf("again: %+v", st)
 	}
@@ -117,11 +117,6 @@ func TestRebuildsInOrder(t *testing.T) {
 	}
 	if _, err := s.Get(bg, cheap); err == nil {
 		t.Error("what saves less is there already")
-	}
-	o = rebuilder(t, s, "builder")
-	o.Battery = func() bool { return true }
-	if st := work(t, o); st.Done != 0 || st.End != "on battery" {
-		t.Errorf("on battery: %+v", st)
 	}
 	st := work(t, rebuilder(t, s, "builder"))
 	if diff := cmp.Diff([]int{1, 0, 0}, []int{st.Done, st.Refused, st.Kept}); diff != "" {

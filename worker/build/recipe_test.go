@@ -20,10 +20,15 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 	}
 	r := &key.Recipe{Device: id, Image: image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.Options), Variables: d.Variables()}}
 	units := append([]key.Unit(nil), image.Units()...)
-	reads := false
 	located := false
 	for i, u := range units {
 		if line, _ := deps.ScanUnit(u); line == "" {
+			if deps.KeepPaths(r.Options.Compile) {
+				if units[i].Dir, err = os.Getwd(); err != nil {
+					return nil, err
+				}
+				located = true
+			}
 			continue
 		}
 		c, err := opencl.Open(d)
@@ -43,10 +48,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 		if !against.None() {
 			return nil, errReason(against.String())
 		}
-		units[i], reads, located = t.Unit, true, located || t.Unit.Dir != ""
-	}
-	if !reads {
-		return r, nil
+		units[i], located = t.Unit, located || t.Unit.Dir != ""
 	}
 	if r.Image, err = key.NewTrackedImage(units); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func workerRole(args []string) int {
 		worker.CloseInherited(3)
 		o.Store = disk.New(disk.Options{Dir: os.Getenv("KERNSTASH_DIR")})
 		o.Command = worker.BuilderCommand(self, o.Store, nil)
-		o.Idle = 10 * time.Second
+		o.Idle = time.Minute
 	} else {
 		o.Store = disk.New(disk.Options{Dir: args[0]})
 		o.Command, o.Once = []string{self, args[1], args[0]}, true

@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 	add(t, s, j)
 	st.Start()
 	var ask worker.Status
-	for range 200 {
+	for range 9000 {
 		if ask, err = worker.Ask(bg, s); err != nil || ask.PID != 0 { // a moment after it runs it says so
 			break
 		}
@@ -124,7 +124,7 @@ func young(t testing.TB, s *disk.Store) {
 
 func stop(t testing.TB, s *disk.Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	ctx, cancel := context.WithTimeout(bg, 3*time.Minute)
 	defer cancel()
 	_, err := worker.Stop(ctx, s)
 	must(t, err)
@@ -177,7 +177,7 @@ func TestDroppedCaptureIsLeft(t *testing.T) {
 	await(t, s, cold.Key)
 	stop(t, s)
 	q.Close = false
-	isWarm(t, cold, 4, func() answer { return startIn(t, project, q) })
+	isWarm(t, cold, startIn(t, project, q))
 }
 
 // TestJobOfAKilledWorker: it is done by the worker of the next application that

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -72,8 +73,8 @@ var roles = map[string]func(args []string) int{
 	},
 	"long": func(args []string) int {
 		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
-		time.AfterFunc(time.Minute, func() { os.Exit(3) })
-		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), time.Minute)
+		time.AfterFunc(10*time.Minute, func() { os.Exit(3) })
+		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), 10*time.Minute)
 	},
 	"report":      reportRole,
 	"application": application,
@@ -269,21 +270,13 @@ func compiled() (n int) {
 	return n
 }
 
-// isWarm looks at starts after a cold one: PoCL unpacks what is in the binary, and makes
-// nothing besides, so the fastest takes a small part of the time. Others run beside it.
-func isWarm(t testing.TB, cold answer, times time.Duration, start func() answer) {
+// isWarm looks at a start after a cold one: PoCL unpacks what is in the binary, and makes
+// nothing besides.
+func isWarm(t testing.TB, cold, warm answer) {
 	t.Helper()
-	var took []time.Duration
-	for range 5 {
-		warm := start()
-		if warm.Origin != kernstash.Disk || warm.Compiled != 0 || cold.Compiled == 0 {
-			t.Errorf("origin %v, the driver made %d work-group functions; the cold start: %v, %d", warm.Origin, warm.Compiled, cold.Origin, cold.Compiled)
-		}
-		if took = append(took, warm.Took); warm.Took <= cold.Took/times {
-			return
-		}
+	if warm.Origin != kernstash.Disk || warm.Compiled != 0 || cold.Compiled == 0 {
+		t.Errorf("origin %v, the driver made %d work-group functions; the cold start: %v, %d", warm.Origin, warm.Compiled, cold.Origin, cold.Compiled)
 	}
-	t.Errorf("the warm starts took %v, the cold one %v", took, cold.Took)
 }
 
 // start runs an application in a directory of its own.
@@ -339,13 +332,34 @@ func work(t testing.TB, o worker.Options) worker.Status {
 	return st
 }
 
+// TestTimingWarmStart: a start from what a worker built takes a fifth of the cold one's
+// time, the fastest of five.
+func TestTimingWarmStart(t *testing.T) {
+	timing.Only(t)
+	q := request{Source: source, Options: "-DA=1", Local: 64, Global: 256, Root: filepath.Join(t.TempDir(), "root"), Spool: true}
+	cold := start(t, q)
+	work(t, options(t, open(t, q.Root), "builder"))
+	q.Spool = false
+	var took []time.Duration
+	for range 5 {
+		took = append(took, start(t, q).Took)
+	}
+	if slices.Min(took) > cold.Took/5 {
+		t.Errorf("the warm starts took %v, the cold one %v", took, cold.Took)
+	}
+}
+
 // TestSecondStartIsWarm: what an application launched and nobody captured, a
-// worker builds; then the same application compiles nothing.
+// worker builds; then the same application compiles nothing. The short form has the launch of
+// which the driver chooses the local size; the other one is TestAfterADriverUpdate's.
 func TestSecondStartIsWarm(t *testing.T) {
 	for _, q := range []request{
 		{Source: source, Options: "-DA=1", Local: 64, Global: 256},
 		{Source: source, Global: 1000},
 	} {
+		if q.Local > 0 && !timing.IsLong() {
+			continue
+		}
 		q.Root = filepath.Join(t.TempDir(), "root")
 		q.Spool = true
 		cold := start(t, q)
@@ -363,11 +377,9 @@ func TestSecondStartIsWarm(t *testing.T) {
 			t.Errorf("form %v, log %q, variants %v", a.Binaries[0].Form, a.Log, a.Variants)
 		}
 		q.Spool = false
-		isWarm(t, cold, 5, func() answer {
-			warm := start(t, q)
-			t.Logf("%s: cold %v (first launch %v), warm %v (%v)", cold.Variant, cold.Took, cold.Launch, warm.Took, warm.Launch)
-			return warm
-		})
+		warm := start(t, q)
+		t.Logf("%s: cold %v (first launch %v), warm %v (%v)", cold.Variant, cold.Took, cold.Launch, warm.Took, warm.Launch)
+		isWarm(t, cold, warm)
 		r, err := s.Verify(bg, false, nil)
 		must(t, err)
 		if len(r.Problems) > 0 {
@@ -410,9 +422,33 @@ func TestWithoutLaunches(t *testing.T) {
 	}
 }
 
+// TestLaunchesWithoutCode: a program of whose launches the driver makes code for none is
+// stored as one that was not launched, and the same launches ask for nothing more.
+func TestLaunchesWithoutCode(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{"other/64-1-1-goffs0-smallgrid", "sum/auto-0-1-1-goffs0-smallgrid"} {
+		s := newRoot(t)
+		j := handMade(t, small, v)
+		add(t, s, j)
+		if st := work(t, options(t, s, "builder")); st.Done != 1 || st.Refused+st.Kept != 0 {
+			t.Errorf("%s: worker: %+v", v, st)
+		}
+		e, err := s.Get(bg, j.Key())
+		must(t, err)
+		if a := e.Artifact; a.Binaries[0].Form != store.FormDeferred || len(a.Variants) != 0 || len(a.Kernels) != 1 {
+			t.Errorf("%s: form %v, variants %v, kernels %v", v, a.Binaries[0].Form, a.Variants, a.Kernels)
+		}
+		j.Stored = true // as the application finds it from then on
+		if res, err := spool.Add(bg, s, j, nil); err != nil || res != spool.Refused {
+			t.Errorf("%s, again: %v, %v", v, res, err)
+		}
+	}
+}
+
 // TestUnionOfLaunches: a later job adds to what is stored, and one that asks for
 // nothing new does nothing.
 func TestUnionOfLaunches(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	q := request{Root: filepath.Join(t.TempDir(), "root"), Source: source, Local: 64, Global: 256, Spool: true}
 	a := start(t, q)

@@ -78,6 +78,9 @@ const maxText = 64 << 10
 // ErrInvalid is wrapped for a job that cannot be kept, or is none.
 var ErrInvalid = errors.New("not a job")
 
+// ErrVersion is wrapped for a job that a worker of another version of kernstash can read.
+var ErrVersion = errors.New("of another version of kernstash")
+
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
@@ -104,7 +107,8 @@ type head struct {
 // are left out, as are launches over MaxVariants.
 func (j *Job) Encode() ([]byte, error) { return j.encode() }
 
-// Parse reads what Encode wrote. What is no job is an error that wraps ErrInvalid.
+// Parse reads what Encode wrote. What is no job is an error that wraps ErrInvalid, and
+// what is of another version one that wraps ErrVersion.
 func Parse(b []byte) (*Job, error) { return parse(b) }
 
 // encode returns the job's file.
@@ -165,6 +169,9 @@ func isVariant(v string) bool {
 // parse reads what encode wrote. Headers are not there.
 func parse(b []byte) (*Job, error) {
 	text, recipe, err := format.DecodeJob(b)
+	if errors.Is(err, format.ErrVersion) {
+		return nil, ErrVersion
+	}
 	if err != nil {
 		return nil, invalid("%w", err)
 	}

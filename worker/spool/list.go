@@ -57,7 +57,8 @@ func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
 }
 
 // Read returns a job with its launches, sorted. A file that is no job is an
-// error that wraps ErrInvalid; any other says that it cannot be read now.
+// error that wraps ErrInvalid, a job of another version one that wraps ErrVersion;
+// any other says that it cannot be read now.
 func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
 	b, file, err := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
 	if tooLarge(err) {

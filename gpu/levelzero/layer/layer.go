@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
@@ -100,8 +102,11 @@ func whyPassed(err error) stats.Counter {
 // Ticket returns the open ticket of a number; nil: there is none.
 func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
-// pass counts a request that is passed through.
+// pass counts a request that is passed through. The driver compiles it, unless it is a binary.
 func (l *Layer) pass(counter stats.Counter, reason string) Reply {
+	if counter != stats.PassedBinary {
+		drivers.SteadySwitches(dl.Environ())
+	}
 	return Reply{Action: Pass, Reason: l.door.Pass(counter, reason)}
 }
 

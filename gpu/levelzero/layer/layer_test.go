@@ -113,7 +113,7 @@ func TestKeysAreTheAdapters(t *testing.T) {
 			t.Errorf("%s: the adapter stores nothing: %s", c.name, against)
 		}
 		p.Release()
-		if !cache.Flush(time.Minute) {
+		if !cache.Flush(3 * time.Minute) {
 			t.Errorf("%s: not stored in a minute", c.name)
 		}
 		ticket, reply := h.begin(t, r)
@@ -147,7 +147,7 @@ func TestRefusedIsBuiltAnewAndReplaced(t *testing.T) {
 	}
 	ticket.End()
 	h.Settle()
-	h.Cache().Flush(time.Minute)
+	h.Cache().Flush(3 * time.Minute)
 	if action, _ := h.make(t, r); action != layer.Serve {
 		t.Errorf("%d", action)
 	}
@@ -180,7 +180,7 @@ func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 		t.Errorf("after its end: %+v", reply)
 	}
 	h.Settle()
-	h.Cache().Flush(time.Minute)
+	h.Cache().Flush(3 * time.Minute)
 	if found := h.entries(t); len(found) != 0 {
 		t.Errorf("%q", found)
 	}

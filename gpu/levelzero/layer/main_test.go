@@ -125,8 +125,8 @@ func (h *host) begin(t testing.TB, r *layer.Request) (*layer.Ticket, layer.Reply
 func (h *host) await(t testing.TB, ticket *layer.Ticket, reply layer.Reply, ok bool) layer.Reply {
 	t.Helper()
 	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			t.Fatal("nothing to say for a minute")
+		if time.Since(start) > 3*time.Minute {
+			t.Fatal("nothing to say")
 		}
 	}
 	return reply
@@ -192,7 +192,7 @@ func (h *host) make(t testing.TB, r *layer.Request) (layer.Action, []byte) {
 	}
 	ticket.End()
 	h.Settle()
-	if !h.Cache().Flush(time.Minute) {
+	if !h.Cache().Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
 	return first, o.Native

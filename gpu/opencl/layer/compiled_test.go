@@ -126,7 +126,7 @@ func TestLinkOfUnitsThatReadFiles(t *testing.T) {
 	}
 	settle := func() {
 		l.Settle()
-		l.Cache().Flush(10 * time.Second)
+		l.Cache().Flush(3 * time.Minute)
 	}
 	expect := func(what, got, want string) {
 		t.Helper()

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,6 +27,9 @@ type drivers struct {
 // maxKnown bounds what is remembered: nobody has so many drivers, or devices.
 const maxKnown = 4096
 
+// errUnknown is returned for drivers that the layer leaves alone.
+var errUnknown = errors.New("a driver that kernstash does not know")
+
 // find returns the root device that a device is a part of.
 func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
 	d.mu.Lock()
@@ -36,6 +40,9 @@ func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
 	driver, err := d.driver(r)
 	if err != nil {
 		return nil, err
+	}
+	if !driver.Platform().IsKnown() {
+		return nil, errUnknown // it gets no call that the application did not make
 	}
 	// A part is not remembered: when it is released another may get its handle.
 	root, err := driver.Root(handle)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/guest"
 )
 
 // What the disk tier has for all devices, and at once, is served without asking
@@ -71,11 +72,17 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 		t.l.door.GivenUp()
 		return Reply{Action: Done}, true
 	}
-	took := time.Since(t.begun)
+	r, took := Reply{Action: Done}, time.Since(t.begun)
 	for _, f := range found {
+		if t.pool.compile && built {
+			t.l.compiledAnyway(f.Job.Key, guest.Label(nil, f.Job.Recipe.Image.Size()), took, 0)
+			continue
+		}
 		t.pool.core.Restored(f, took)
+		if t.pool.compile {
+			r.Saved += f.Artifact.Cost - took
+		}
 	}
-	r := Reply{Action: Done}
 	if t.pool.compile {
 		r.Program = t.nameUnit(built)
 	} else if r.Program = t.follow(); r.Program == 0 {

@@ -62,6 +62,7 @@ func (l *Layer) Close() error {
 		t.End()
 	}
 	l.settle()
+	l.nearest.flush()
 	return l.door.Close()
 }
 

@@ -177,14 +177,13 @@ func lockedChild() error {
 		if what == layer.Compile {
 			r.Units[0].Options = &none
 		}
-		begin := time.Now()
+		waits := l.Cache().Stats()[stats.DiskWaitsGivenUp]
 		ticket, reply, ok := l.Begin(r)
 		for !ok {
 			reply, ok = ticket.Wait(time.Second)
 		}
-		took := time.Since(begin)
 		ticket.End()
-		fmt.Printf("action %d, %d devices, kind %v, soon %v; ", reply.Action, len(reply.Artifacts), reply.Artifacts[1].Kind, took < time.Second)
+		fmt.Printf("action %d, %d devices, kind %v, soon %v; ", reply.Action, len(reply.Artifacts), reply.Artifacts[1].Kind, l.Cache().Stats()[stats.DiskWaitsGivenUp] == waits)
 	}
 	return l.Close()
 }

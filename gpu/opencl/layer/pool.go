@@ -24,10 +24,11 @@ type core = guest.Core[*native]
 // pool is the core's context of a set of root devices, and its Runtime.
 type pool struct {
 	guest.HostsOwn[*native]
-	devices []*device
-	compile bool // asked only what they compile
-	core    *core
-	units   func() int // groups of equal devices, each of which is a unit; asked once
+	devices  []*device
+	compile  bool // asked only what they compile
+	observes bool // what is built is compared with what is stored
+	core     *core
+	units    func() int // groups of equal devices, each of which is a unit; asked once
 }
 
 var (
@@ -73,7 +74,7 @@ func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, e
 	if len(p.all) >= maxKnown {
 		return nil, nil, fmt.Errorf("%w: more than %d sets of devices", errRequest, maxKnown)
 	}
-	own := &pool{devices: set, compile: compile}
+	own := &pool{devices: set, compile: compile, observes: l.door.Cache.Observes()}
 	own.units = sync.OnceValue(own.countUnits)
 	var err error
 	own.core, err = guest.NewCore(l.door, own, func(d kernstash.Decision) { l.decided(own, d) })

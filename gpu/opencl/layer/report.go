@@ -40,44 +40,95 @@ func (l *Layer) builtElsewhere(s *step, outcomes []*Outcome, err error) {
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Key: s.job.Key.Short(), Spent: took,
 		Label: guest.Label(nil, s.job.Recipe.Image.Size()),
 	}
-	if d, ok := l.nearest.take(s.job.Key); ok {
+	counter := stats.Delegated
+	if failed {
+		counter = stats.BuildFailures
+	}
+	l.door.Cache.Count(counter, 1)
+	l.door.Counted()
+	report := func(d kernstash.Decision) {
 		e.Reason, e.Nearest = d.Reason, d.Nearest
 		if d.Observed != "" {
 			e.Observed = runlog.Unknown
 		}
+		if failed {
+			e.Outcome, e.Reason, e.Nearest = runlog.Failed, "the compiler refused it", ""
+		}
+		l.door.Report(e)
 	}
-	if failed {
-		l.door.Cache.Count(stats.BuildFailures, 1)
-		e.Outcome, e.Reason, e.Nearest = runlog.Failed, "the compiler refused it", ""
-	} else {
-		l.door.Cache.Count(stats.Delegated, 1)
+	if s.shared {
+		report(kernstash.Decision{Reason: runlog.ReasonAtOnce})
+		return
 	}
-	l.door.Report(e)
-	l.door.Counted()
+	l.nearest.take(s.job.Key, report)
 }
 
-// nearest holds decisions of the core until what they are of is built.
+// nearest brings decisions of the core and the builds that they are of together: either may
+// come first. Of one key there may be several, as a thread may ask for what another one
+// has built, and nobody has stored.
 type nearest struct {
-	mu  sync.Mutex
-	all map[key.Key]kernstash.Decision
+	mu      sync.Mutex
+	n       int // decisions that wait for their builds
+	all     map[key.Key][]kernstash.Decision
+	waiting map[key.Key][]func(kernstash.Decision)
 }
 
-// maxNearest bounds them: a build may be given up.
+// maxNearest bounds the decisions: a build may be given up.
 const maxNearest = 256
 
+// put hands a decision to the build that waits for it, or keeps it for one.
 func (n *nearest) put(d kernstash.Decision) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.all == nil || len(n.all) >= maxNearest {
-		n.all = make(map[key.Key]kernstash.Decision)
+	if report := n.keep(d); report != nil {
+		report(d)
 	}
-	n.all[d.Key] = d
 }
 
-func (n *nearest) take(k key.Key) (kernstash.Decision, bool) {
+func (n *nearest) keep(d kernstash.Decision) (waits func(kernstash.Decision)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	d, ok := n.all[k]
-	delete(n.all, k)
-	return d, ok
+	if w := n.waiting[d.Key]; len(w) > 0 {
+		if n.waiting[d.Key] = w[1:]; len(w) == 1 {
+			delete(n.waiting, d.Key)
+		}
+		return w[0]
+	}
+	if n.all == nil || n.n >= maxNearest {
+		n.n, n.all = 0, make(map[key.Key][]kernstash.Decision)
+	}
+	n.n++
+	n.all[d.Key] = append(n.all[d.Key], d)
+	return nil
+}
+
+// take calls report with the decision for a build, now or when it comes.
+func (n *nearest) take(k key.Key, report func(kernstash.Decision)) {
+	n.mu.Lock()
+	of := n.all[k]
+	if len(of) == 0 {
+		if n.waiting == nil {
+			n.waiting = make(map[key.Key][]func(kernstash.Decision))
+		}
+		n.waiting[k] = append(n.waiting[k], report)
+		n.mu.Unlock()
+		return
+	}
+	n.n--
+	if n.all[k] = of[1:]; len(of) == 1 {
+		delete(n.all, k)
+	}
+	n.mu.Unlock()
+	report(of[0])
+}
+
+// flush reports the builds that still wait: their decisions were given up.
+func (n *nearest) flush() {
+	n.mu.Lock()
+	waiting := n.waiting
+	n.waiting = nil
+	n.mu.Unlock()
+	for _, of := range waiting {
+		for _, report := range of {
+			report(kernstash.Decision{})
+		}
+	}
 }

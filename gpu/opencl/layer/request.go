@@ -67,6 +67,8 @@ type Reply struct {
 	Artifacts []Artifact // of Serve: one for each device of the request
 	Program   uint64     // of Done: for Launched and Released, or Unit.Compiled; 0: nobody wants to know
 	Reason    string     // of Pass
+
+	Saved time.Duration // of Done, of a Compile: what was counted as saved, for CompiledLate
 }
 
 // Artifact is one device's part of a program.
@@ -156,15 +158,45 @@ func (r *Request) core(tells bool, known []*compiled, on *pool) (kernstash.Reque
 		return r.coreOfUnits(tells, known, on)
 	}
 	u := &r.Units[0]
-	image, err := kernstash.NewImage(u.Kind, u.code(), u.Headers...)
+	code, checkFiles, err := on.repeatable(u, text(r.Options))
 	if err != nil {
 		return kernstash.Request{}, err
 	}
+	image, err := kernstash.NewImage(u.Kind, code, u.Headers...)
+	if err != nil {
+		return kernstash.Request{}, err
+	}
+	image.CheckFiles(checkFiles)
 	return kernstash.Request{
 		Image: image, Constants: constants(u.Constants),
 		CompileOptions: text(r.Options), NoOptions: r.Options == nil && tells,
 	}, nil
 }
+
+// repeatable returns the code of a unit that is built with options, without what is random in
+// it and means nothing; checkFiles, which may be nil, checks that of the files that it includes.
+// It is an error where that may mean something: then nothing is kept of the program, which
+// nobody asks for again.
+func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func([][]byte) error, err error) {
+	code = u.code()
+	if u.Kind != key.OpenCLC || !opencl.EndsWithRandomName(code) {
+		return code, nil, nil
+	}
+	var rest []byte
+	for i, d := range p.devices {
+		if rest, checkFiles, err = d.Repeatable(code, key.Tokens(options)); err != nil {
+			return nil, nil, err
+		}
+		if p.observes && p.kind(kernstash.Job{Devices: []int{i}}) == opencl.Final {
+			return nil, nil, errObserved
+		}
+	}
+	return rest, checkFiles, nil
+}
+
+// errObserved is why a program with a constant of a random name is not compared: the name
+// stands in Intel's binaries, beside the code.
+var errObserved = errors.New("the source ends with a constant of a random name, which makes each binary another one")
 
 func constants(c []key.SpecConstant) []key.SpecConstant {
 	own := make([]key.SpecConstant, len(c))

@@ -24,6 +24,7 @@ type step struct {
 	kind     opencl.Kind
 	done     chan stepResult // takes one
 
+	shared    bool // another ticket asked for it first
 	delegated bool // nobody but the ticket's own waits for what is built, or counts it
 
 	log  string        // of the build
@@ -40,7 +41,10 @@ var errRefused = errors.New("the driver refused it")
 
 // step has the layer do a step, and waits for how it ended.
 func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
-	s := t.newStep(job, a)
+	return t.do(ctx, t.newStep(job, a))
+}
+
+func (t *Ticket) do(ctx context.Context, s *step) (*store.Artifact, error) {
 	if err := t.offer(s); err != nil {
 		return nil, err
 	}
@@ -144,6 +148,9 @@ func (s *step) taken(o *Outcome) *store.Artifact {
 		binary = compiles
 	}
 	if len(binary) == 0 || s.kind == opencl.Deferred || !s.wanted {
+		return nil
+	}
+	if !s.compile && opencl.FromDriversCache(s.job.Recipe, binary) {
 		return nil
 	}
 	form := store.FormFinal

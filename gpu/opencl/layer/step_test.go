@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -24,6 +25,10 @@ func TestOutcomesOfAStep(t *testing.T) {
 		}
 	}
 	built := Outcome{Result: Built, Took: 5, Artifact: code}
+	image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name     string
 		step     step
@@ -51,6 +56,7 @@ func TestOutcomesOfAStep(t *testing.T) {
 		{"no outcome", step{artifact: stored}, nil, nil, kernstash.ErrAbandoned},
 		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, kernstash.ErrAbandoned},
 	} {
+		c.step.job.Recipe = &key.Recipe{Image: image}
 		var outcomes []*Outcome
 		for i := range c.outcomes {
 			outcomes = append(outcomes, &c.outcomes[i])
@@ -73,7 +79,13 @@ func TestOutcomesOfAStep(t *testing.T) {
 func TestArtifactIsCopied(t *testing.T) {
 	t.Parallel()
 	binary := []byte("code")
-	r := (&step{wanted: true}).result([]*Outcome{{Result: Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
+	image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := step{wanted: true}
+	s.job.Recipe = &key.Recipe{Image: image}
+	r := s.result([]*Outcome{{Result: Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
 	binary[0] = 'X'
 	if got := string(r.built.Binaries[0].Data); got != "code" {
 		t.Errorf("the artifact is %q", got)

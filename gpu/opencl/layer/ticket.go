@@ -198,7 +198,9 @@ func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
 	for n := range units {
 		go func() {
 			errs <- t.l.door.Guard(func() error {
-				_, err := t.step(ctx, n.Job, n.Artifact)
+				s := t.newStep(n.Job, n.Artifact)
+				s.shared = true
+				_, err := t.do(ctx, s)
 				return err
 			})
 		}()
@@ -411,15 +413,18 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	return r, t.over
 }
 
-// linger waits a little for what was built to be stored, or left to the worker.
+// linger waits a little for what was built to be stored, or left to the worker, and for
+// what was found after a look at header files to be told.
 func (t *Ticket) linger(outcomes []Outcome) {
 	var took time.Duration
+	found := false
 	for i := range outcomes {
 		if o := &outcomes[i]; o.Result == Built {
 			took += o.Took
 		}
+		found = found || outcomes[i].Result == Restored
 	}
-	if took > 0 && t.asking() {
+	if (took > 0 || found && t.request.Image.IncludesFiles()) && t.asking() {
 		t.l.door.Linger(took, t.through, t.l.jobs.wait)
 	}
 }

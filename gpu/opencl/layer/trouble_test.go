@@ -159,12 +159,12 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if jobs := spooled(t, l, root, 1); len(jobs[0].Variants) != 0 {
 		t.Errorf("launches %v before there is one", jobs[0].Variants)
 	}
-	begin := time.Now()
-	if again := newHost(t, openLayer(t, root), device(t, "POCL")).build(code, &options); again.String() != "built" {
+	other := openLayer(t, root)
+	if again := newHost(t, other, device(t, "POCL")).build(code, &options); again.String() != "built" {
 		t.Errorf("another door: %v", again)
 	}
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("it waited: %v", took)
+	if s := other.Cache().Stats(); s[stats.DiskWaits]+s[stats.PassedBusy] != 0 {
+		t.Errorf("it waited: %v", s)
 	}
 	for range 3 {
 		l.Launched(p.number, "k", nil, []uintptr{1024}, []uintptr{64})
@@ -185,7 +185,7 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("header files %v", files)
 	}
-	l.Cache().Flush(10 * time.Second)
+	l.Cache().Flush(3 * time.Minute)
 	if found := headerFiles(t, root, files[0].Digest.Dir()); !found {
 		t.Error("the header file's content is not kept")
 	}
@@ -241,7 +241,7 @@ func TestBuildsAtOnceOnPoCL(t *testing.T) {
 	first, _ := begun(t, h, h.request(source(1), &none))
 	second, _ := begun(t, h, h.request(source(1), &none))
 	third, _ := begun(t, h, h.request(source(1), &none))
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 2*time.Minute { // none of them ends
 		t.Errorf("they waited %v", took)
 	}
 	built := []layer.Outcome{{Result: layer.Built, Took: time.Second}}
@@ -333,9 +333,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	idle := runtime.NumGoroutine()
 	rest := func() (goroutines, descriptors int, heap uint64) {
 		l.Settle()
-		l.Cache().Flush(10 * time.Second)
+		l.Cache().Flush(3 * time.Minute)
 		l.Cache().KeepStats() // which opens a file
-		for begin := time.Now(); time.Since(begin) < 5*time.Second && runtime.NumGoroutine() > idle; {
+		for begin := time.Now(); time.Since(begin) < time.Minute && runtime.NumGoroutine() > idle; {
 			time.Sleep(10 * time.Millisecond)
 		}
 		fds, err := os.ReadDir("/proc/self/fd")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -21,6 +22,8 @@ var (
 	errFiles = errors.New("units that read header files, and were compiled nobody knows how")
 
 	errLibraryOption = errors.New("options that make a library")
+
+	errRandomUnit = errors.New("a unit that ends with a constant of a random name, which what it is linked with could mean")
 )
 
 // coreOfUnits returns a request to link units, or to compile one, on a pool.
@@ -31,7 +34,7 @@ func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (kernstas
 		NoOptions: first.Options == nil && tells,
 	}
 	if r.What == Link {
-		out.LinkOptions = text(r.Options)
+		out.LinkOptions, out.NoLinkOptions = text(r.Options), r.Options == nil && tells
 	}
 	for _, w := range key.Tokens(out.LinkOptions) {
 		if w == "-create-library" || w == "-enable-link-options" {
@@ -48,6 +51,9 @@ func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (kernstas
 			return out, fmt.Errorf("%w: constants", errMixed)
 		}
 		units[i] = key.Unit{Kind: u.Kind, Code: u.code(), Headers: u.Headers}
+		if u.Kind == key.OpenCLC && opencl.EndsWithRandomName(units[i].Code) {
+			return out, errRandomUnit
+		}
 	}
 	var err error
 	if r.What == Compile {

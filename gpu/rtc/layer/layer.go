@@ -23,11 +23,6 @@ type Layer struct {
 type Options struct {
 	Cache kernstash.Options // Lenient is set
 
-	// Many is called when there may be much to do at the same time: before the header
-	// files of a program are looked at, which may be a thousand, and when a program is not
-	// there; may be nil.
-	Many func()
-
 	// Missed is called when a program is not there that reads header files, and what it
 	// returns when the compiler may begin, or need not: meanwhile they are read and
 	// scanned. May be nil.
@@ -84,17 +79,13 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if err != nil {
 		return nil, pass(l.door(r.API), stats.PassedOther, err.Error()), true
 	}
-	if request.Image.IncludesFiles() {
-		l.busy()
-	}
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
-		if o, err := p.Output(found[0].Artifact); err == nil {
+		if o, err := rtc.FromArtifact(found[0].Artifact, r.Program.Name); err == nil {
 			p.core.Restored(found[0], time.Since(begun))
 			return nil, Reply{Action: Serve, Output: o}, true
 		} // else the core finds that out, too
 	}
 	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
-	l.busy()
 	if l.options.Missed != nil && request.Image.IncludesFiles() {
 		t.searched = sync.OnceFunc(l.options.Missed())
 	}
@@ -105,13 +96,6 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	t.ask()
 	reply, ok := t.wait(atOnce)
 	return t, reply, ok
-}
-
-// busy says that there may be much to do.
-func (l *Layer) busy() {
-	if l.options.Many != nil {
-		l.options.Many()
-	}
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.

@@ -45,7 +45,7 @@ const maxPools = 1024
 var errPools = errors.New("too many directories in names of programs")
 
 func (p *pools) find(l *Layer, r *Request) (*pool, error) {
-	id := poolID{r.API, r.Compile, rtc.NameDir(r.Program.Name)}
+	id := poolID{r.API, r.Compile, rtc.SearchDir(r.Program)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.all[id]; known != nil {
@@ -76,12 +76,9 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	return own, nil
 }
 
-// Output returns what an artifact holds.
-func (p *pool) Output(a *store.Artifact) (*rtc.Output, error) { return rtc.FromArtifact(a) }
-
 // Load reads the artifact.
 func (p *pool) Load(_ context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
-	o, err := p.Output(a)
+	o, err := rtc.FromArtifact(a, rtc.NameOf(job.Recipe))
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
@@ -101,7 +98,10 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 	if c.output == nil || p.Library.Confirm() != nil {
 		return &native{Job: job, Output: c.output}, nil, nil
 	}
-	a := c.output.Artifact()
+	a, err := c.output.Artifact(job.Recipe)
+	if err != nil {
+		return &native{Job: job, Output: c.output}, nil, err
+	}
 	a.Cost = c.took
 	return &native{Job: job, Artifact: a, Output: c.output}, a, nil
 }

@@ -28,6 +28,7 @@ static void *begin(bool drivers)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	lz_environment_note();
+	library_look();
 	pthread_once(&once, tell);
 	return atomic_load(&behind[drivers]);
 }

@@ -303,6 +303,8 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 	if (lz_stepped_aside() || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
 		return pass(&w);
 	const char *reason = describe(desc, &request, modules);
+	if (reason == NULL)
+		reason = library_arithmetic();
 	if (reason == NULL && is_validated())
 		reason = "validation layer";
 	if (reason != NULL) {
@@ -315,6 +317,7 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 		return pass(&w);
 	request.queries = &lz_behind()->queries;
 	request.environment = lz_environment_noted();
+	request.directories = library_look();
 	w.flags = request.flags;
 	int cancel = library_uncancelled();
 	ze_result_t r = serve(a, &w, &request);

@@ -42,7 +42,7 @@ static void in_child(void)
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0) {
-		alarm(60); /* one that waits for itself ends */
+		alarm(240); /* one that waits for itself ends */
 		printf("child %llx\n", make(kernels, nkernels, NULL));
 		fflush(stdout);
 		rest();

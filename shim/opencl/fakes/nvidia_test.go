@@ -10,12 +10,12 @@ import (
 )
 
 // NVIDIA's driver opens its compiler at a process's first program in any case: it is opened
-// in another thread while the library starts, once, and nowhere else. Sanitizers look at where
-// it is.
+// in another thread while the library starts, once, and nowhere else. In the long form
+// sanitizers look at where it is.
 func TestNVIDIAsCompilerIsOpenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	const opened = "compiler: opened by another thread, signals held\n"
-	for _, sanitizer := range stage.Sanitizers {
+	for _, sanitizer := range stage.Sanitizers() {
 		folder := filepath.Dir(stage.Program(t, filepath.Join(sanitizer, "libnvidia-nvvm.so.4")))
 		for _, c := range []struct {
 			name, program string

@@ -5,11 +5,11 @@ package fakes_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
@@ -30,7 +30,7 @@ func TestStaysOut(t *testing.T) {
 		{"no library, only a file", []string{"KERNSTASH_LIBRARY=/etc/passwd"}, []string{stress, "first"}, "library not loadable"},
 		{"another release", []string{"FAKE=abi"}, []string{stress, "first"}, "library of another release, or off"},
 		{"address space", nil, []string{"/bin/sh", "-c", "ulimit -v 3000000; exec " + stress + " first"}, "address-space limit"},
-		{"data space", []string{"KERNSTASH_LIBRARY=" + library}, []string{"/bin/sh", "-c", "ulimit -d 100000; exec " + stress + " first"}, "library of another release, or off"},
+		{"data space", []string{"KERNSTASH_LIBRARY=" + library}, []string{"/bin/sh", "-c", "ulimit -d 100000; exec " + stress + " first"}, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it"},
 		{"forked", nil, []string{stress, "first", "forked"}, "forked after the library was opened"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,10 +83,7 @@ func TestOpenedByTheFirstBuild(t *testing.T) {
 // the shim itself is clean.
 func TestUnderValgrind(t *testing.T) {
 	t.Parallel()
-	valgrind, err := exec.LookPath("valgrind")
-	if err != nil {
-		t.Skip("NOT RUN: no valgrind: apt-get install valgrind")
-	}
+	valgrind := needs.Tool(t, "valgrind", "valgrind")
 	s := stage.New(t, stage.Fake)
 	r := s.MustRun(t, nil, valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
 		stage.Program(t, "stress"), "first", "rebuilds", "callbacks", "lifetimes")
@@ -123,5 +120,31 @@ func TestReportIsNotMade(t *testing.T) {
 	}
 	if text := s.Text(t, "behind"); text != "" {
 		t.Errorf("written through a link: %s", text)
+	}
+}
+
+// Who stands between the shim and the driver, and may build with other options, is not taken
+// for the driver that it is linked to.
+func TestBetweenTheShimAndTheDriver(t *testing.T) {
+	t.Parallel()
+	s := stage.New(t, stage.Fake)
+	r := s.MustRun(t, nil, "stress-between", "first")
+	if r.Log != "" || !strings.Contains(r.Report, `"reason":"another layer stands between this one and the driver"`) {
+		t.Errorf("%s\n%s", r.Log, r.Report)
+	}
+}
+
+// A driver is served that is loaded where something else was, which was closed.
+func TestLibraryReplaced(t *testing.T) {
+	t.Parallel()
+	stage.Interposers(t)
+	s := stage.New(t, stage.Fake)
+	args := []string{stage.Program(t, "libnodriver.so"), stage.Program(t, "libfakecl.so")}
+	r := s.MustRun(t, stage.Preloaded(t, "layer"), "replaced", args...)
+	if r.Out == "elsewhere\n" {
+		t.Skip("NOT RUN: the dynamic linker put the second library elsewhere")
+	}
+	if stage.Count(r.Log, "begin build") != 1 || stage.Count(r.Report, `{"event":"out"`) != 1 {
+		t.Errorf("%s\n%s\n%s", r.Out, r.Log, r.Report)
 	}
 }

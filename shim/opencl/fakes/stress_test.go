@@ -4,7 +4,6 @@ package fakes_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,8 +21,8 @@ func numbers(t *testing.T, r stage.Result) (built, restored int) {
 	return built, restored
 }
 
-// An application cannot tell the difference, in many ways of building, in three
-// builds of the shim, of which two look for errors of memory and of threads.
+// An application cannot tell the difference, in many ways of building; the long form has
+// three builds of the shim, of which two look for errors of memory and of threads.
 // The program itself compares; here the numbers of real builds are looked at:
 // each scenario has those of wrong calls, too.
 func TestStress(t *testing.T) {
@@ -51,6 +50,8 @@ func TestStress(t *testing.T) {
 		{"separately", []string{"FAKE=unlinked"}, -1, -1},
 		{"separately", []string{"FAKE=pass"}, -1, -1},
 		{"separately", []string{"FAKE_KIND=2"}, -1, -1},
+		// What is served is refused, the compiled units too.
+		{"separately", []string{"FAKE=stubborn"}, -1, -1},
 		{"together", nil, -1, -1},
 		{"together", []string{"FAKE=unlinked"}, -1, -1},
 		{"forked-during", []string{"FAKE=slow"}, 2, 0},
@@ -74,14 +75,8 @@ func TestStress(t *testing.T) {
 		{"loop", []string{"FAKE_KIND=2"}, 2000, 2000},
 		{"callbacks", []string{"FAKE_KIND=1"}, 5, 1},
 	}
-	long := os.Getenv("KERNSTASH_TEST_LONG") == "1"
-	for _, s := range stage.Sanitizers {
+	for _, s := range stage.Sanitizers() {
 		for _, sc := range scenarios {
-			// Thousands of builds that the library refuses, or serves for some devices,
-			// are slow under sanitizers: what they do there, shorter scenarios do.
-			if !long && s != "." && sc.name == "loop" && sc.env != nil && sc.warm >= 1000 {
-				continue
-			}
 			// ThreadSanitizer takes the parent's threads for the child's.
 			if s == "tsan" && sc.name == "asked-in-a-child" {
 				continue
@@ -106,12 +101,12 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// Three builds of the shim and of the interposer, of which two look for errors of memory
-// and of threads, before a driver without a loader.
+// The shim and the interposer before a driver without a loader; the long form has three
+// builds of both, of which two look for errors of memory and of threads.
 func TestStressOpened(t *testing.T) {
 	t.Parallel()
 	stage.Interposers(t)
-	for _, s := range stage.Sanitizers {
+	for _, s := range stage.Sanitizers() {
 		for _, scenario := range []string{"first", "threads", "same", "callbacks", "lifetimes", "rebuilds", "forked-with", "together"} {
 			t.Run(s+"/"+scenario, func(t *testing.T) {
 				t.Parallel()

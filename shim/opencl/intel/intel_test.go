@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func (b *builder) processIn(t *testing.T, dir string, environ []string, args ...
 	cmd.Env = append(append(cmd.Env, "KERNSTASH_REPORT="+filepath.Join(dir, "report")), environ...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out, err := cmd.Output()
 	if err != nil {
@@ -335,17 +336,15 @@ func heavySource(kernels, steps int) string {
 	return s.String()
 }
 
-// From the second in a process, a hit takes little more than one of the driver's own
-// cache of binaries, which it keeps in a folder cl_cache where there is one: 0.06 ms more
-// for a one-line kernel, 1.1 times as long for a heavy program. What counts there are the
-// pages that the C library gives back and gets anew for each program (see shadow_new).
+// From the second in a process, a hit takes little more than one of the driver's own cache of binaries,
+// which it keeps in a folder cl_cache where there is one: 0.06 ms more for a one-line kernel that is asked
+// for again and again, 1.7 times as long for heavy programs, each of which is another one. What counts there
+// are the pages that the C library gives back and gets anew for each program (see shadow_new).
 //
-// The first hit in a process is to take at most 2 ms more, of which a runtime of Go that
-// does nothing at all takes 1.3. A heavy one is read and digested besides. And the library adds
-// at most 8 MiB: with a heavy program what the driver makes of a binary counts, too, and
-// what we remember of it for half a second.
+// The first hit in a process is to take at most 4 ms and half as much again as the driver takes, in
+// which Go's runtime starts, and the library adds at most 12 MB.
 // The two take turns, and the machine is other people's too: one round of five has to be
-// as quiet as that.
+// as quiet as that. Of the first hits, one a process, the lower quartiles of forty are compared.
 func TestTimingOfIntelHits(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
@@ -353,21 +352,21 @@ func TestTimingOfIntelHits(t *testing.T) {
 	for _, c := range []struct {
 		name, source string
 		rounds       string
+		environ      []string                     // HITS_DISTINCT=1: each round has another program
 		bar          func(driver float64) float64 // microseconds
-		first        float64                      // microseconds more, of the first in a process
-		resident     int                          // KiB more
 	}{
-		{"one line", oneLine(1), "80", func(driver float64) float64 { return driver + 60 }, 2000, 8 << 10},
-		{"heavy", heavySource(12, 18), "80", func(driver float64) float64 { return 1.1 * driver }, 5000, 9 << 10},
+		{"one line", oneLine(1), "80", nil, func(driver float64) float64 { return driver + 60 }},
+		{"heavy", heavySource(12, 18), "9", []string{"HITS_DISTINCT=1"}, func(driver float64) float64 { return 1.7 * driver }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := b.source(t, c.source)
-			b.process(t, b.layer, source, "", "1")
-			if m := b.process(t, b.layer, source, "", "1"); m.outcome != "disk" {
+			layer := append(b.layer[:len(b.layer):len(b.layer)], c.environ...)
+			b.process(t, layer, source, "", c.rounds)
+			if m := b.process(t, layer, source, "", c.rounds); m.outcome != "disk" {
 				t.Fatalf("warm: %s", m.outcome)
 			}
-			layer := b.silent()
-			inOwn := func() made { return b.processIn(t, own, nil, source, "", c.rounds) }
+			layer = append(b.silent(), c.environ...)
+			inOwn := func() made { return b.processIn(t, own, c.environ, source, "", c.rounds) }
 			inOwn()
 			for round := range 5 {
 				driver, ours := inOwn(), b.process(t, layer, source, "", c.rounds)
@@ -376,12 +375,21 @@ func TestTimingOfIntelHits(t *testing.T) {
 					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
 					byHand.median, driver.first, ours.first, driver.resident, ours.resident,
 					driver.faults, ours.faults, byHand.faults)
-				first, resident := ours.first-driver.first, ours.resident-driver.resident
-				if ours.median <= c.bar(driver.median) && first <= c.first && resident <= c.resident {
+				var alone, under []float64
+				for range 40 {
+					alone = append(alone, b.processIn(t, own, c.environ, source, "", "2").first)
+					under = append(under, b.process(t, layer, source, "", "2").first)
+				}
+				slices.Sort(alone)
+				slices.Sort(under)
+				first, resident := alone[10]+4000+1.5*alone[10], driver.resident+12e6>>10
+				t.Logf("first in a process, least, lower quartile, median of 40: %.0f, %.0f, %.0f and %.0f, %.0f, %.0f µs: %+.0f µs",
+					alone[0], alone[10], alone[20], under[0], under[10], under[20], under[10]-alone[10])
+				if ours.median <= c.bar(driver.median) && under[10] <= first && ours.resident <= resident {
 					return
 				}
 				if round == 4 {
-					t.Errorf("want at most %.1f µs, %.0f µs more for the first, %d KiB more", c.bar(driver.median), c.first, c.resident)
+					t.Errorf("want at most %.1f µs, %.0f µs for the first, %d KiB", c.bar(driver.median), first, resident)
 				}
 				time.Sleep(3 * time.Second) // what was freed before this test is being given back
 			}

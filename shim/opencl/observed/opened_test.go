@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
@@ -44,9 +45,19 @@ func TestOpened(t *testing.T) {
 		{"one that knows layers", "observe-opened", stage.Opened(soname, "local"), "layer", layer},
 		{"one that knows layers, for all", "observe-opened", stage.Opened(soname, "global"), "layer", layer},
 		{"one that knows layers, linked", "observe", nil, "layer", layer},
+		{"both: linked, no layers", "observe", first, "auto", preload},
+		{"both: linked, layers", "observe", nil, "auto", layer},
+		{"both: by its name, no layers", "observe-opened", append(stage.Opened(soname, "local"), first...), "auto", preload},
+		{"both: by its name, layers", "observe-opened", stage.Opened(soname, "local"), "auto", layer},
+		{"both: by its path, another one found", "observe-opened", stage.Opened(path, "local"), "auto", preload},
+		{"both: linked and by its name, no layers", "observe-both", append(stage.Opened(soname, "local"), first...), "auto", preload},
+		{"both: linked and by its name, layers", "observe-both", stage.Opened(soname, "local"), "auto", layer},
 		{"by version", "observe-opened", append(stage.Opened(soname, "version"), first...), "preload", ""},
 		{"in a namespace", "observe-opened", append(stage.Opened(soname, "space"), first...), "preload", ""},
 	} {
+		if strings.Contains(c.name, "for all") && !timing.IsLong() {
+			continue
+		}
 		r := s.MustRun(t, append(stage.Preloaded(t, c.door), c.env...), c.program, parts)
 		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
 
@@ -16,6 +17,7 @@ import (
 // is known is restored. PoCL keeps the files of a program in a directory then, which
 // goes with it: as many are left as without the layer.
 func TestPoCLWithoutItsCache(t *testing.T) {
+	timing.Long(t)
 	t.Parallel()
 	off := "POCL_KERNEL_CACHE=0"
 	left := func(s *stage.Stage) int {
@@ -53,11 +55,15 @@ func TestPoCLWithoutItsCacheInManyProcesses(t *testing.T) {
 	}
 	first := stage.New(t, stage.PoCL)
 	want := first.MustRun(t, env(first, first), "observe", "run").Out
+	rounds := 2
+	if timing.IsLong() {
+		rounds = 6
+	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			s := stage.New(t, stage.PoCL)
-			for range 6 {
+			for range rounds {
 				if r := s.Run(t, env(s, first), "observe", "run"); r.Code != 0 || r.Out != want || stage.Count(r.Log, "restored") == 0 {
 					t.Errorf("exit %d\n%s%s\n%s", r.Code, r.Out, stage.Tail(r.Err), r.Log)
 				}

@@ -17,10 +17,14 @@ static ksl_constant *constants_of(const struct program *p, uint32_t *n)
 {
 	size_t most = 0;
 	*n = 0;
-	for (const struct constant *c = p->constants; c != NULL; c = c->link)
+	/* What another thread sets meanwhile comes before the head, and the rest stays. */
+	state_lock();
+	const struct constant *head = p->constants;
+	state_unlock();
+	for (const struct constant *c = head; c != NULL; c = c->link)
 		most++;
 	ksl_constant *out = calloc(most + 1, sizeof(*out));
-	for (const struct constant *c = p->constants; out != NULL && c != NULL; c = c->link) {
+	for (const struct constant *c = head; out != NULL && c != NULL; c = c->link) {
 		uint32_t i = 0;
 		while (i < *n && out[i].id != c->id)
 			i++;
@@ -80,7 +84,7 @@ const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const 
 	driver.platform = platform;
 	ksl_request request = {.size = sizeof(request), .what = what, .driver = &driver, .ndevices = n,
 		.devices = (void *const *)devices, .nunits = nunits, .units = units,
-		.options = {options, options == NULL ? 0 : strlen(options)}};
+		.options = {options, options == NULL ? 0 : strlen(options)}, .directories = library_look()};
 	memset(reply, 0, sizeof(*reply));
 	if (library_begin(api, &request, reply) != KSL_SERVE)
 		return NULL;

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct behind behind[LIBRARIES];
@@ -109,13 +110,50 @@ static bool is_whole(const cl_icd_dispatch *d)
 	return d->clBuildProgram != NULL && d->clGetProgramInfo != NULL && d->clGetProgramBuildInfo != NULL && d->clGetDeviceInfo != NULL;
 }
 
+/* Whether OPENCL_LAYERS names a layer that is not ours. */
+static bool names_others(const char *layers)
+{
+	static const char ours[] = "/libkernstash_opencl_layer.so";
+	while (layers != NULL && *layers != 0) {
+		size_t n = strcspn(layers, ":"), own = sizeof(ours) - 1;
+		if (n > 0 && (n < own || strncmp(layers + n - own, ours, own) != 0))
+			return true;
+		layers += n + (layers[n] == ':');
+	}
+	return false;
+}
+
+/* Loaders make NUL bytes of the colons. */
+static bool others_at_load;
+
+__attribute__((constructor)) static void look(void) { others_at_load = names_others(getenv("OPENCL_LAYERS")); }
+
+/* Whether nobody stands between us and the driver who may change what is built: an
+ * interposer behind us, or a layer of a loader. */
+static bool is_last(struct behind *b)
+{
+	const cl_icd_dispatch *d = &b->own;
+	const void *build = (const void *)(uintptr_t)d->clBuildProgram;
+	if (atomic_load(&b->other) == 0) {
+		/* A loader that knows layers makes us one before a program is made. */
+		bool layer = door_wanted() == DOOR_AUTO && knows_layers(build);
+		bool last = !layer && nobody_between(d, build) && (is_driver_of(build) || is_loader(build)) &&
+			!((others_at_load || names_others(getenv("OPENCL_LAYERS"))) && knows_layers(build));
+		atomic_store(&b->other, last ? 1 : 2);
+		static atomic_flag said = ATOMIC_FLAG_INIT;
+		if (!last && !layer && !atomic_flag_test_and_set(&said))
+			report("out", "reason", "another layer stands between this one and the driver");
+	}
+	return atomic_load(&b->other) == 1;
+}
+
 static void serve(struct behind *b)
 {
 	static atomic_int decided; /* 1: a thread is at it, 2: it is */
 	int no = 0;
 	const char *reason = NULL;
 	enum door wanted = door_wanted();
-	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own))
+	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !is_last(b))
 		return;
 	if (!atomic_compare_exchange_strong(&decided, &no, 1)) {
 		/* Threads that begin at once are all served. Not for ever: a child of a fork
@@ -171,7 +209,8 @@ static struct behind *library_of(size_t function, void *real)
 	if (b != NULL)
 		return b;
 	/* Of one program all calls are ours, or none. */
-	if (door_wanted() == DOOR_LAYER && (knows_layers(real) || somebody_is_linked(real)))
+	enum door wanted = door_wanted();
+	if ((wanted == DOOR_LAYER || wanted == DOOR_AUTO) && (knows_layers(real) || (wanted == DOOR_LAYER && somebody_is_linked(real))))
 		return NULL;
 	void *object = object_of(real);
 	if (object == NULL)
@@ -195,6 +234,9 @@ static struct behind *library_of(size_t function, void *real)
 			memcpy((void *)&b->own, (const void *)&found, sizeof(found));
 			atomic_store(&b->called, &b->own);
 		}
+		/* Another library may be at the place of one that is gone. */
+		if (b->removals != now)
+			atomic_store(&b->other, 0);
 		b->removals = now;
 	}
 	state_unlock();
@@ -202,6 +244,10 @@ static struct behind *library_of(size_t function, void *real)
 		share(b);
 	return b;
 }
+
+/* Drivers may just have been loaded. */
+EXPORT void kernstash_layer_looks(void);
+EXPORT void kernstash_layer_looks(void) { library_look(); }
 
 /* What an application gets that has looked a function up by its name (shim/preload); real
  * is what there is, in this library too where that is preloaded. NULL: it is not there,
@@ -214,11 +260,12 @@ EXPORT void *kernstash_layer_take(const char *name, void *real)
 		i++;
 	if (i == FUNCTIONS || door_wanted() == DOOR_NONE)
 		return real;
+	library_look(); /* real may be of a driver that was just loaded */
 	void *exported = stand_in(LINKED, i), *linked = dlsym(RTLD_NEXT, name);
 	if (real == exported)
 		return linked == NULL ? NULL : real; /* without us there would be none */
 	/* A linked program's function has one address. */
-	if (real == linked && door_wanted() == DOOR_PRELOAD)
+	if (real == linked && door_wanted() != DOOR_LAYER)
 		return exported;
 	const struct behind *b = library_of(i, real);
 	return b == NULL ? real : stand_in((unsigned)(b - behind), i);

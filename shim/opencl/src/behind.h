@@ -17,6 +17,7 @@ enum { LINKED, LIBRARIES = 4 };
 struct behind {
 	cl_icd_dispatch own;                     /* its functions */
 	_Atomic(const cl_icd_dispatch *) called; /* NULL: not known yet; its own, or ours before them */
+	atomic_int other;                        /* what it is: 0 not known yet, 1 a loader or a driver, 2 something else */
 	unsigned long long removals;             /* of libraries from the process, when it was looked at */
 };
 
@@ -42,6 +43,9 @@ void *stand_in(unsigned library, size_t function);
 /* Whether the library that a function is of looks at OPENCL_LAYERS; also where it cannot
  * be told. */
 bool knows_layers(const void *function);
+/* Whether the library that a function is of is a loader of drivers; also where it cannot be
+ * told. */
+bool is_loader(const void *function);
 /* Whether an object of the process is linked to it: its calls reach us only where we are
  * preloaded ourselves. */
 bool somebody_is_linked(const void *function);

@@ -249,9 +249,7 @@ uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notif
 	return list == NULL ? program_set(p, p->ndevices, p->devices) : program_set(p, n, list);
 }
 
-/* Where the program has been built for other devices, with other options maybe,
- * the driver is to have all of it. */
-static bool is_piecemeal(struct program *p, uint64_t set)
+bool settle_others(struct program *p, uint64_t set)
 {
 	struct shadow *s = program_shadow(p);
 	uint64_t before = program_built(p) | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
@@ -304,7 +302,10 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	if (set == 0 || kernels)
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	const char *reason = p->unknown;
-	if (reason == NULL && is_piecemeal(p, set))
+	if (reason == NULL)
+		reason = library_arithmetic();
+	bool others = settle_others(p, set); /* with other options, maybe: the driver is to have all of it */
+	if (others && reason == NULL)
 		reason = "build for one device after another";
 	program_compile(p, true);
 	if (reason == NULL && has_log(p))

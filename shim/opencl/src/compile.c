@@ -6,6 +6,7 @@
  */
 #include "driver.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,17 +117,19 @@ static void set_built(struct program *p, uint64_t set)
 	state_unlock();
 }
 
-/* A skipped compilation that is compiled over: the driver is to have its log,
- * which may show in the next. */
-static void compile_over(struct program *p)
+/* A skipped compilation that is compiled over, for a set of devices: the driver is to have
+ * its log, which may show in the next, and what it makes for other devices. */
+static void compile_over(struct program *p, uint64_t set)
 {
+	struct compiled *c = compiled_use(p);
 	state_lock();
-	const struct compiled *c = p->compiled;
-	bool logged = false;
-	for (cl_uint i = 0; c != NULL && c->pending && i < c->n; i++)
+	bool pending = c != NULL && c->pending, logged = false;
+	for (cl_uint i = 0; pending && i < c->n; i++)
 		logged = logged || c->known[i].log.size > 0;
 	state_unlock();
-	if (logged)
+	bool others = pending && (program_set(p, c->n, c->devices) & ~set) != 0;
+	compiled_unuse(c);
+	if (logged || others)
 		program_compile(p, true);
 	else
 		set_compiled(p, NULL);
@@ -145,9 +148,12 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 		names[i] = c->headers[i].name.data;
 		headers[i] = next.clCreateProgramWithSource(program_context(p), 1, &text, &size, &code);
 	}
+	struct arithmetic before;
+	library_default_arithmetic(&before); /* as it was when it was skipped */
 	if (code == CL_SUCCESS)
 		code = driver_compile(handle_of(p), c->n, c->devices, c->options, c->nheaders, c->nheaders == 0 ? NULL : headers,
 			c->nheaders == 0 ? NULL : names, NULL, NULL);
+	library_arithmetic_back(&before);
 	for (uint32_t i = 0; headers != NULL && i < c->nheaders; i++) {
 		if (headers[i] != NULL)
 			next.clReleaseProgram(headers[i]);
@@ -157,47 +163,45 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 	return code;
 }
 
-/* Makes a shadow of what the compiler made: which header files the unit reads by
- * now makes no difference. */
-static cl_int restore_object(struct program *p, struct compiled *c)
-{
-	size_t sizes[64];
-	const unsigned char *binaries[64];
-	cl_int status[64], code = CL_SUCCESS;
-	cl_context context = program_context(p);
-	bool count = context != NULL && context_needs_count();
-	cl_uint before = count ? context_references(context) : 0;
+/* How many compilations that were skipped had to be done later. */
+static atomic_uint late;
 
-	if (context == NULL)
-		return CL_OUT_OF_HOST_MEMORY;
-	for (cl_uint i = 0; i < c->n; i++) {
-		sizes[i] = c->known[i].binary.size;
-		binaries[i] = c->known[i].binary.data;
-		status[i] = CL_SUCCESS;
-		c->known[i].answer = c->known[i].binary; /* the application may ask for it */
+unsigned compilations_late(void) { return atomic_load(&late); }
+
+/* Whether that was for links that are not cached, as of libraries: this application wants
+ * its units themselves, and nothing is gained by skipping more of them. */
+static atomic_bool units_wanted;
+
+void units_are_wanted(void) { atomic_store(&units_wanted, true); }
+
+/* After the driver refused what the compiler made: whether the compiler would read the same
+ * files as then, for all that the library knows. It is told, too. */
+static bool would_be_the_same(struct program *p, const struct compiled *c)
+{
+	struct unit_text text;
+	ksl_unit unit;
+	ksl_reply reply;
+	if (!unit_of(p, &text, &unit))
+		return false;
+	unit.headers = c->headers;
+	unit.nheaders = c->nheaders;
+	unit.options = (ksl_bytes){c->options, c->options == NULL ? 0 : strlen(c->options)};
+	const ksl_api *api = ask(KSL_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
+	unit_free(&text);
+	if (api == NULL)
+		return false;
+	uint64_t ticket = reply.ticket;
+	ksl_outcome outcomes[64]; /* no program has more devices */
+	bool same = true;
+	for (cl_uint i = 0; i < c->n && same; i++) {
+		ksl_bytes now = reply.artifacts[i].binary, then = c->known[i].binary;
+		same = now.data != NULL && now.size == then.size && memcmp(now.data, then.data, now.size) == 0;
+		outcomes[i] = (ksl_outcome){.result = KSL_REFUSED, .code = CL_INVALID_BINARY};
 	}
-	cl_program handle = next.clCreateProgramWithBinary(context, c->n, c->devices, sizes, binaries, status, &code);
-	if (handle == NULL)
-		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
-	bool good = code == CL_SUCCESS;
-	for (cl_uint i = 0; i < c->n; i++)
-		good = good && status[i] == CL_SUCCESS;
-	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options) : NULL;
-	if (s == NULL) {
-		next.clReleaseProgram(handle);
-		return CL_OUT_OF_HOST_MEMORY;
-	}
-	if (count)
-		context_counts(before, context_references(context));
-	s->is_object = true;
-	s->context = context;
-	context_add(context, 1);
-	program_set_shadow(p, s, 0);
-	for (cl_uint i = 0; i < c->n; i++) { /* the shadow has them */
-		free((void *)c->known[i].binary.data);
-		c->known[i].binary = c->known[i].answer = (ksl_bytes){NULL, 0};
-	}
-	return CL_SUCCESS;
+	if (same)
+		library_next(api, ticket, c->n, outcomes, &reply);
+	library_end(api, ticket);
+	return same;
 }
 
 cl_int program_compile(struct program *p, bool forget)
@@ -220,10 +224,19 @@ cl_int program_compile(struct program *p, bool forget)
 	if (!pending)
 		return CL_SUCCESS;
 	/* What is forgotten is compiled for its log alone. */
-	if (c->id != 0 && !forget) {
+	bool restored = c->id != 0 && !forget;
+	if (restored) {
 		code = restore_object(p, c);
-	} else {
+		if (blames_binary(code) && would_be_the_same(p, c)) {
+			restored = false;
+			code = CL_SUCCESS;
+		}
+	}
+	if (!restored) {
+		uint64_t start = nanoseconds();
 		compile_now(p, c);
+		atomic_fetch_add(&late, 1);
+		library_compiled_late(nanoseconds() - start, c->saved);
 		set_built(p, program_set(p, c->n, c->devices));
 	}
 	state_lock();
@@ -287,14 +300,31 @@ static ksl_bytes copy_of(ksl_bytes b)
 	return (ksl_bytes){copy, b.size};
 }
 
+static bool are_found(const ksl_reply *reply, cl_uint n)
+{
+	for (cl_uint i = 0; i < n; i++) {
+		if (reply->artifacts[i].binary.data == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the library knows what the compiler made: of a unit that reads files. */
+static bool are_objects(const ksl_reply *reply, cl_uint n)
+{
+	for (cl_uint i = 0; i < n; i++) {
+		if (reply->artifacts[i].binary.size <= 1)
+			return false;
+	}
+	return true;
+}
+
 /* Takes a compilation as done where the library knows it to succeed. objects says
  * whether it also knows what the compiler made. */
 static bool skip(struct compiled *c, const ksl_reply *reply, bool *objects)
 {
-	for (cl_uint i = 0; i < c->n; i++) {
-		if (reply->artifacts[i].binary.data == NULL)
-			return false;
-	}
+	if (!are_found(reply, c->n))
+		return false;
 	*objects = true;
 	for (cl_uint i = 0; i < c->n; i++) {
 		c->known[i].log = copy_of(reply->artifacts[i].log);
@@ -344,6 +374,12 @@ static void compilation_outcomes(struct program *p, const struct compiled *c, co
 	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, false, gathered, outcomes);
 }
 
+/* Whether the driver would take the headers of a compilation. */
+static bool are_headers(cl_uint n, const cl_program *headers, const char **names)
+{
+	return (n == 0) == (headers == NULL) && (n == 0) == (names == NULL);
+}
+
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,
 	cl_uint nheaders, const cl_program *headers, const char **names, notify_fn notify, void *user_data)
 {
@@ -361,18 +397,22 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	ksl_outcome *outcomes = calloc(c->n, sizeof(*outcomes));
 	struct gathered *gathered = calloc(c->n, sizeof(*gathered));
 	bool telling = api != NULL && outcomes != NULL && gathered != NULL;
-	bool objects = false, skipped = telling && skip(c, &reply, &objects);
+	/* Of several devices some may be compiled for again, and the others need what the driver
+	 * made; it is not made later of files that may be others by then. */
+	bool wanted = atomic_load(&units_wanted) || (telling && p->ndevices > 1 && are_objects(&reply, c->n));
+	bool objects = false, skipped = telling && !wanted && skip(c, &reply, &objects);
 	cl_int code = CL_SUCCESS;
 	uint64_t ticket = api == NULL ? 0 : reply.ticket, start = nanoseconds();
 	if (skipped) {
 		for (cl_uint i = 0; i < c->n; i++)
 			outcomes[i].result = KSL_RESTORED;
 		/* Without an answer it is not known whether it reads files; without what was
-		 * made of them it could not be done later. */
+		 * made of them it could not be done later; nor for one of several devices. */
 		uint64_t id = library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE ? reply.program : 0;
-		skipped = reply.action == KSL_DONE && (id == 0 || objects);
+		skipped = reply.action == KSL_DONE && (id == 0 || (objects && p->ndevices == 1));
 		telling = false;
 		c->pending = skipped;
+		c->saved = reply.saved;
 		if (skipped)
 			c->id = id;
 		else if (id != 0)
@@ -383,7 +423,12 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 		set_built(p, program_set(p, c->n, c->devices));
 		code = driver_compile(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
 	}
-	if (telling && !skipped && notify == NULL) {
+	if (telling && !skipped && notify == NULL && wanted && are_found(&reply, c->n)) {
+		/* It was there, and was compiled nevertheless: nothing is to be stored. */
+		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
+		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+			c->id = reply.program;
+	} else if (telling && !skipped && notify == NULL) {
 		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
 		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
 			c->id = reply.program;
@@ -409,7 +454,11 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	struct program *p = program_get(handle);
 	if (p == NULL)
 		return driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
-	uint64_t set = arguments(p, n, list, notify, user_data);
+	/* Where the arguments are wrong, or a program is not one of code, nothing is compiled,
+	 * and what there is stays. */
+	uint64_t set = are_headers(nheaders, headers, names) ? arguments(p, n, list, notify, user_data) : 0;
+	if (p->origin != FROM_SOURCE && p->origin != FROM_IL)
+		set = 0;
 	struct shadow *s = program_shadow(p);
 	state_lock();
 	bool kernels = p->kernels > 0;
@@ -425,19 +474,26 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	}
 	shadow_put(s);
 	if (set != 0) {
+		settle_others(p, set);
 		program_set_shadow(p, NULL, 0);
-		compile_over(p);
+		compile_over(p, set);
 	}
 	uint64_t before = program_built(p);
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
-	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && !stepped_aside() && library() != NULL)
+	bool open = !stepped_aside() && library() != NULL;
+	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && open && library_arithmetic() == NULL)
 		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)
 		set_built(p, set);
 	int cancel = library_uncancelled();
 	code = c != NULL ? compile(p, c, n, list, options, nheaders, headers, names, notify, user_data)
 					 : driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
+	/* Wrong in our eyes, and right in the driver's. */
+	if (set == 0 && (code == CL_SUCCESS || refused_by_the_compiler(code))) {
+		program_taken_over(p);
+		set_compiled(p, NULL);
+	}
 	program_put(p);
 	library_cancelled(cancel);
 	return code;

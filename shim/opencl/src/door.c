@@ -4,6 +4,7 @@
  */
 #include "shim.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ enum door door_wanted(void)
 		return DOOR_NONE;
 	if (strcmp(door, "layer") == 0)
 		return DOOR_LAYER;
+	if (strcmp(door, "auto") == 0)
+		return DOOR_AUTO;
 	return strcmp(door, "preload") == 0 ? DOOR_PRELOAD : DOOR_NONE;
 }
 
@@ -34,6 +37,42 @@ bool door_claim(enum door d)
 	static atomic_int claimed;
 	int nobody = DOOR_NONE;
 	return atomic_compare_exchange_strong(&claimed, &nobody, (int)d);
+}
+
+/* The functions that make programs, and that are asked what they and their devices are. */
+#define EACH_THAT_DECIDES(F) \
+	F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clCreateProgramWithIL) F(clBuildProgram) F(clCompileProgram) \
+	F(clLinkProgram) F(clSetProgramSpecializationConstant) F(clGetProgramInfo) F(clGetProgramBuildInfo) F(clGetDeviceInfo) \
+	F(clGetPlatformInfo)
+
+/* Loaders find drivers by this function. It has to be the library's own: what is linked to
+ * a driver has the driver's. */
+bool is_driver_of(const void *function)
+{
+	Dl_info at, its;
+	void *object = dladdr(function, &at) == 0 ? NULL : dlopen(at.dli_fname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void *found = object == NULL ? NULL : dlsym(object, "clIcdGetPlatformIDsKHR");
+	bool is = found != NULL && dladdr(found, &its) != 0 && its.dli_fbase == at.dli_fbase;
+	if (object != NULL)
+		dlclose(object);
+	return is;
+}
+
+static bool is_own(const void *function, const void *loader)
+{
+	Dl_info at, its;
+	if (function == NULL)
+		return true;
+	if (dladdr(function, &at) == 0 || dladdr(loader, &its) == 0)
+		return false;
+	return at.dli_fbase == its.dli_fbase || is_driver_of(function);
+}
+
+bool nobody_between(const cl_icd_dispatch *target, const void *loader)
+{
+#define IS_OWN(name) &&is_own((const void *)(uintptr_t)target->name, loader)
+	return true EACH_THAT_DECIDES(IS_OWN);
+#undef IS_OWN
 }
 
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target)
@@ -74,6 +113,7 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	memcpy((void *)d, (const void *)target_dispatch, n * sizeof(void *));
 	*num_entries_ret = n;
 	*layer_dispatch_ret = d;
+	library_look(); /* the loader loads the drivers in this call, too */
 	if (initialised || door_wanted() == DOOR_PRELOAD || !door_claim(DOOR_LAYER))
 		return CL_SUCCESS;
 	initialised = true;
@@ -85,6 +125,10 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	memcpy((void *)&next, (const void *)d, n * sizeof(void *));
 	if (next.clGetProgramInfo == NULL || next.clGetProgramBuildInfo == NULL || next.clGetDeviceInfo == NULL)
 		return CL_SUCCESS;
+	if (!nobody_between(&next, __builtin_return_address(0))) {
+		report("out", "reason", "another layer stands between this one and the driver");
+		return CL_SUCCESS;
+	}
 	state_guard_fork();
 	dispatch_fill(d, &next);
 	report("loaded", "door", "opencl-layer");

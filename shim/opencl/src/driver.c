@@ -35,10 +35,12 @@ static void CL_CALLBACK watched(cl_program program, void *argument)
 	notify(program, user_data);
 }
 
-/* Begins a compilation. Where the driver is to call back, it is to call us. NULL: it
+/* Begins a compilation. Compilers keep variables of their first one (IGC), whoever asked
+ * for it: the library is to look at them. Where the driver is to call back, it is to call us. NULL: it
  * is not, or there is no memory; then it is taken to be through when it returns. */
 static struct watch *begin(notify_fn *notify, void **user_data)
 {
+	library_is_to_look();
 	struct watch *w = *notify == NULL ? NULL : malloc(sizeof(*w));
 	if (w != NULL) {
 		w->notify = *notify;

@@ -170,8 +170,11 @@ bool gather(cl_program program, cl_uint n, const cl_device_id *devices, bool bin
 		gathered_free(n, out);
 		return false;
 	}
-	uint32_t count;
-	out[0].kernels = gather_kernels(program, &count);
+	/* A driver makes kernels of what nobody stores for the application alone: some say
+	 * on standard error what is wrong with one (Oclgrind). */
+	uint32_t count = 0;
+	if (binaries)
+		out[0].kernels = gather_kernels(program, &count);
 	for (cl_uint i = 0; i < n; i++) {
 		gather_log(program, devices[i], &out[i]);
 		out[i].artifact.kernels = out[0].kernels;

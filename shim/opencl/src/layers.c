@@ -1,6 +1,9 @@
 /*
  * layers.c: what is to be known of a library before we stand before it.
  *
+ * Whether it is a loader, or something that stands before one: loaders know the folder in
+ * which drivers are listed.
+ *
  * Whether it knows layers, which we then come in by: its name and functions do not say
  * so, the variable's name among its constants does. Whether somebody is linked to it.
  */
@@ -36,12 +39,13 @@ BARE static bool holds(const char *at, size_t n, const char *what, size_t size)
 
 struct look {
 	uintptr_t at;
+	const char *text;
+	size_t size; /* of the text */
 	bool is_here, knows;
 };
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
 {
-	static const char variable[] = "OPENCL_LAYERS"; /* with its NUL */
 	struct look *l = argument;
 	size_t left = MOST;
 	(void)size;
@@ -55,15 +59,23 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
 			continue;
 		size_t n = p->p_filesz < left ? p->p_filesz : left;
 		left -= n;
-		l->knows = holds((const char *)(info->dlpi_addr + p->p_vaddr), n, variable, sizeof(variable));
+		l->knows = holds((const char *)(info->dlpi_addr + p->p_vaddr), n, l->text, l->size);
 	}
 	return l->is_here;
 }
 
 bool knows_layers(const void *function)
 {
-	struct look l = {.at = (uintptr_t)function};
+	static const char variable[] = "OPENCL_LAYERS"; /* with its NUL */
+	struct look l = {.at = (uintptr_t)function, .text = variable, .size = sizeof(variable)};
 	return dl_iterate_phdr(look_at, &l) == 0 || l.knows; /* 0: it is in another namespace */
+}
+
+bool is_loader(const void *function)
+{
+	static const char folder[] = "/OpenCL/vendors"; /* without its NUL: a slash may follow */
+	struct look l = {.at = (uintptr_t)function, .text = folder, .size = sizeof(folder) - 1};
+	return dl_iterate_phdr(look_at, &l) == 0 || l.knows;
 }
 
 static int count(struct dl_phdr_info *info, size_t size, void *argument)

@@ -17,7 +17,7 @@ void library_child(void) { library_forked(&door); }
 
 struct call {
 	const ksl_api *api;
-	enum { BEGIN, NEXT, END, LAUNCHED, ANSWER, RELEASED, PASSED } what;
+	enum { BEGIN, NEXT, END, LAUNCHED, ANSWER, RELEASED, PASSED, COMPILES, COMPILED_LATE } what;
 	const ksl_request *request;
 	ksl_reply *reply;
 	uint64_t number; /* ticket or program */
@@ -54,6 +54,12 @@ static void make(void *argument)
 		break;
 	case PASSED:
 		c->api->passed(c->text);
+		break;
+	case COMPILES:
+		c->api->compiles();
+		break;
+	case COMPILED_LATE:
+		c->api->compiled_late(c->number, c->size);
 		break;
 	}
 }
@@ -113,6 +119,21 @@ void library_released(uint64_t program)
 void library_passed(const char *reason)
 {
 	struct call c = {.api = library(), .what = PASSED, .text = reason};
+	if (c.api != NULL)
+		call(&c);
+}
+
+void library_is_to_look(void)
+{
+	/* Who builds what is ours to know has opened it. */
+	struct call c = {.api = stepped_aside() ? NULL : library_if_open(), .what = COMPILES};
+	if (c.api != NULL)
+		call(&c);
+}
+
+void library_compiled_late(uint64_t nanoseconds, uint64_t saved)
+{
+	struct call c = {.api = library_if_open(), .what = COMPILED_LATE, .number = nanoseconds, .size = saved};
 	if (c.api != NULL)
 		call(&c);
 }

@@ -66,6 +66,7 @@ struct link {
 	const char *options;
 	const cl_program *inputs;
 	cl_int code;
+	uint64_t took; /* the driver, for the link alone */
 };
 
 /* The driver's link, of inputs that it has compiled by now. */
@@ -90,9 +91,11 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 		objects[i] = s;
 		program_put(p);
 	}
+	uint64_t start = nanoseconds();
 	if (l->code == CL_SUCCESS)
 		handle = driver_link(l->context, l->n, l->list, l->options, l->ninputs, l->inputs == NULL ? NULL : inputs, notify,
 			user_data, &l->code);
+	l->took = nanoseconds() - start;
 	for (cl_uint i = 0; objects != NULL && i < n; i++)
 		shadow_put(objects[i]);
 	free(inputs);
@@ -132,9 +135,8 @@ static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
 			if (done)
 				linked(handle, l, reply->artifacts, 0);
 		} else {
-			uint64_t start = nanoseconds();
 			handle = link_now(l, NULL, NULL);
-			outcomes_of(handle, l->ndevices, l->devices, reply->artifacts, l->code, nanoseconds() - start,
+			outcomes_of(handle, l->ndevices, l->devices, reply->artifacts, l->code, l->took,
 				reply->artifacts[0].kind != KSL_DEFERRED, gathered, outcomes);
 			done = true;
 			if (handle != NULL)
@@ -195,6 +197,8 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	if (stepped_aside() || library() == NULL || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
 		(notify == NULL && user_data != NULL))
 		reason = "";
+	else if ((reason = library_arithmetic()) != NULL)
+		;
 	else if (notify != NULL)
 		reason = "link that calls back";
 	else if (options != NULL && strstr(options, "-create-library") != NULL)
@@ -209,7 +213,10 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	} else {
 		if (reason != NULL && *reason != 0)
 			library_passed(reason);
+		unsigned before = compilations_late();
 		handle = link_now(&l, notify, user_data);
+		if (reason != NULL && *reason != 0 && compilations_late() != before)
+			units_are_wanted();
 		if (handle != NULL && !stepped_aside())
 			program_add(handle, FROM_LINK, 0, "link");
 	}

@@ -241,7 +241,10 @@ bool program_settle(struct program *p)
 		good = s->settled_well;
 	state_unlock();
 	if (needed) {
+		struct arithmetic before;
+		library_default_arithmetic(&before); /* as it was when it was restored */
 		good = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
+		library_arithmetic_back(&before);
 		uint64_t set = program_set(p, s->ndevices, s->devices);
 		state_lock();
 		p->built |= set;
@@ -253,6 +256,21 @@ bool program_settle(struct program *p)
 	}
 	shadow_put(s);
 	return good;
+}
+
+void program_never_settle(struct program *p)
+{
+	state_lock();
+	struct shadow *s = p->shadow;
+	while (s != NULL && s->settling == state_generation()) { /* by another thread */
+		state_wait();
+		s = p->shadow;
+	}
+	if (s != NULL && !s->settled) {
+		s->settled = true;
+		s->settled_well = false;
+	}
+	state_unlock();
 }
 
 void program_begin_build(struct program *p)
@@ -362,12 +380,23 @@ cl_int CL_API_CALL ks_clReleaseProgram(cl_program handle)
 
 cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_uint id, size_t size, const void *value)
 {
-	cl_int code = next.clSetProgramSpecializationConstant(handle, id, size, value);
-	struct program *p = code == CL_SUCCESS && value != NULL ? program_get(handle) : NULL;
+	struct program *p = value == NULL ? NULL : program_get(handle);
 	if (p == NULL)
+		return next.clSetProgramSpecializationConstant(handle, id, size, value);
+	/* What was compiled, or built, is of the values before. */
+	int cancel = library_uncancelled();
+	program_compile(p, false);
+	if (program_devices(p) && p->ndevices > 1)
+		program_settle(p); /* a part of it may be built again */
+	cl_int code = next.clSetProgramSpecializationConstant(handle, id, size, value);
+	library_cancelled(cancel);
+	if (code != CL_SUCCESS) {
+		program_put(p);
 		return code;
+	}
 	/* What is compiled from now on is another unit. */
 	program_compile(p, true);
+	program_never_settle(p);
 	struct constant *c = malloc(sizeof(*c) + size);
 	state_lock();
 	if (c == NULL) {

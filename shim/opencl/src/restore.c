@@ -39,8 +39,7 @@ static bool same_kernels(cl_program program, const ksl_artifact *a)
 	return same;
 }
 
-/* Codes that say something of the binary, and not of the arguments or the moment. */
-static bool blames_binary(cl_int code)
+bool blames_binary(cl_int code)
 {
 	return code == CL_INVALID_BINARY || code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_PROGRAM ||
 		code == CL_INVALID_BUILD_OPTIONS || code == CL_INVALID_OPERATION || code == CL_COMPILER_NOT_AVAILABLE;
@@ -110,4 +109,45 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		program = NULL;
 	}
 	return program;
+}
+
+cl_int restore_object(struct program *p, struct compiled *c)
+{
+	size_t sizes[64];
+	const unsigned char *binaries[64];
+	cl_int status[64], code = CL_SUCCESS;
+	cl_context context = program_context(p);
+	bool count = context != NULL && context_needs_count();
+	cl_uint before = count ? context_references(context) : 0;
+
+	if (context == NULL)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < c->n; i++) {
+		sizes[i] = c->known[i].binary.size;
+		binaries[i] = c->known[i].binary.data;
+		status[i] = CL_SUCCESS;
+		c->known[i].answer = c->known[i].binary; /* the application may ask for it */
+	}
+	cl_program handle = next.clCreateProgramWithBinary(context, c->n, c->devices, sizes, binaries, status, &code);
+	if (handle == NULL)
+		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
+	bool good = code == CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++)
+		good = good && status[i] == CL_SUCCESS;
+	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options) : NULL;
+	if (s == NULL) {
+		next.clReleaseProgram(handle);
+		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
+	}
+	if (count)
+		context_counts(before, context_references(context));
+	s->is_object = true;
+	s->context = context;
+	context_add(context, 1);
+	program_set_shadow(p, s, 0);
+	for (cl_uint i = 0; i < c->n; i++) { /* the shadow has them */
+		free((void *)c->known[i].binary.data);
+		c->known[i].binary = c->known[i].answer = (ksl_bytes){NULL, 0};
+	}
+	return CL_SUCCESS;
 }

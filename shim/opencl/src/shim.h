@@ -73,6 +73,11 @@ const ksl_api *library(void);
 /* The library if it is open and usable in this process; opens nothing. */
 const ksl_api *library_if_open(void);
 void library_passed(const char *reason);
+/* The driver's compiler is about to be called: the library looks at the environment. */
+void library_is_to_look(void);
+/* What had been found, and skipped, the driver has compiled after all; so much of it had
+ * been counted as saved. */
+void library_compiled_late(uint64_t nanoseconds, uint64_t saved);
 void library_child(void); /* in the child of a fork */
 
 /* Calls of the library, on a stack that is large enough for it. */
@@ -88,10 +93,16 @@ void library_launched(const ksl_api *api, uint64_t program, const char *kernel, 
 
 /* door.c: which way in. */
 
-enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD };
+enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD, DOOR_AUTO };
 enum door door_wanted(void);      /* by the environment; NONE: nothing was said */
 bool door_claim(enum door d);     /* the first who asks is the one: false for all others */
 bool stepped_aside(void);         /* this thread's calls are the library's own */
+/* Whether whatever decides what a program is made of, and is asked about it, is the loader's
+ * or a driver's: another layer between, or an interposer, may change options and sources,
+ * of which we know nothing. */
+/* Whether a function is of a library that is a driver. */
+bool is_driver_of(const void *function);
+bool nobody_between(const cl_icd_dispatch *target, const void *loader);
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 
 /* artifact.c: pieces of artifacts, kept. */
@@ -166,6 +177,7 @@ struct compiled {
 	ksl_header *headers;
 	uint64_t id;         /* the library's name for what it read of files; 0: it reads none, or unknown */
 	bool pending;        /* known to succeed, and not done */
+	uint64_t saved;      /* pending: nanoseconds that count as saved by that */
 	unsigned doing;      /* by a thread of this generation, which others wait for; 0: by none */
 	ksl_artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
 };
@@ -217,6 +229,8 @@ void program_kernel_gone(struct program *p, bool restored);
 /* Makes the driver build what the program was restored from, once: false if it would not.
  * Who comes while another thread is at it waits for that. */
 bool program_settle(struct program *p);
+/* The driver would build another program from now on: what was not settled never is. */
+void program_never_settle(struct program *p);
 void program_begin_build(struct program *p); /* waits for another build of it */
 void program_end_build(struct program *p);
 
@@ -228,6 +242,10 @@ void compiled_unuse(struct compiled *c);          /* NULL: nothing */
  * the program has a shadow for it, which is_object. With forget what was compiled is
  * void. An error: the driver has no resources for it. */
 cl_int program_compile(struct program *p, bool forget);
+/* How many compilations that had been skipped were done later in this process. */
+unsigned compilations_late(void);
+/* From now on none is skipped. */
+void units_are_wanted(void);
 /* Answers for a skipped compilation: false where the driver has to be asked,
  * which has done it by then. */
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
@@ -242,8 +260,8 @@ struct gathered {
 	ksl_kernel *kernels; /* shared by the devices of one program */
 };
 
-/* Fills in out for n devices of the program. binaries: ask for them. false: the
- * driver does not answer; then nothing is to be freed. */
+/* Fills in out for n devices of the program. binaries: ask for them, and for the kernels.
+ * false: the driver does not answer; then nothing is to be freed. */
 bool gather(cl_program program, cl_uint n, const cl_device_id *devices, bool binaries, struct gathered *out);
 void gather_log(cl_program program, cl_device_id device, struct gathered *out);
 void gathered_free(cl_uint n, struct gathered *g);
@@ -274,8 +292,13 @@ const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const 
 	const char *options, ksl_reply *reply);
 bool reply_is_sound(const ksl_reply *reply, cl_uint n);
 
+/* build.c */
+
 /* Whether the driver would take the arguments of a build: the set of devices, or 0. */
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
+/* Has the driver itself build for the devices that the program was built for and that are
+ * not in the set, which is built for next. Says whether there are any. */
+bool settle_others(struct program *p, uint64_t set);
 
 /* platform.c */
 
@@ -305,6 +328,11 @@ void compiler_opened(void); /* it waits for that */
  * how it ended. NULL: not restored. */
 cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
 	const char *options, ksl_outcome *outcomes);
+/* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
+ * now makes no difference. */
+cl_int restore_object(struct program *p, struct compiled *c);
+/* Codes that say something of the binary, and not of the arguments or the moment. */
+bool blames_binary(cl_int code);
 
 uint64_t nanoseconds(void);
 

@@ -3,7 +3,7 @@
  * can be made to do: it counts its objects, aborts when it is given a dead one,
  * and calls back from another thread (FAKE_DRIVER=async), or compiles for a while (slow). One platform with four
  * devices; a program's binary is "bin" and its source; kernels are what follows
- * "kernel void ". With FAKE_DRIVER=crashes, or crashes-async, its compiler crashes, and
+ * "kernel void ". With FAKE_COMPILES it tells what each compilation is of. With FAKE_DRIVER=crashes, or crashes-async, its compiler crashes, and
  * recovers where nobody else handles that, as IGC 2 does. With
  * FAKE_DRIVER=nvidia its platform has the name of NVIDIA's.
  */
@@ -34,6 +34,8 @@ struct _cl_program {
 	int magic, references, kernels;
 	bool from_binary;
 	bool object; /* compiled, not linked */
+	bool il;
+	int constant; /* the last one set */
 	char *code, *options;
 	size_t size;
 	cl_build_status status[DEVICES];
@@ -62,6 +64,13 @@ static void check(bool good, const char *what)
 		return;
 	fprintf(stderr, "fake driver: %s\n", what);
 	abort();
+}
+
+/* With FAKE_CALLS each call that makes or gives something is told of; with "all" each that asks what a device is, too. */
+static void call(const char *name)
+{
+	if (getenv("FAKE_CALLS") != NULL)
+		fprintf(stderr, "call %s\n", name);
 }
 
 static bool fault(const char *name)
@@ -99,6 +108,16 @@ static void compiler(const char *what)
 	pthread_mutex_unlock(&one);
 }
 
+/* With FAKE_COMPILES each compilation of code tells what it is made of. */
+static void tell(const char *what, cl_program p, cl_uint n)
+{
+	if (getenv("FAKE_COMPILES") == NULL)
+		return;
+	volatile double one = 1, little = 1e-30;
+	printf("%s for %u of %u, constant %d, %s arithmetic\n", what, n == 0 ? p->n : n, p->n, p->constant,
+		one + little == one ? "default" : "another");
+}
+
 static cl_int give(const void *value, size_t size, size_t room, void *to, size_t *ret)
 {
 	if (to != NULL && room < size)
@@ -130,6 +149,10 @@ EXPORT cl_int clGetPlatformIDs(cl_uint n, cl_platform_id *to, cl_uint *ret)
 	return CL_SUCCESS;
 }
 
+/* What loaders find drivers by. */
+EXPORT cl_int clIcdGetPlatformIDsKHR(cl_uint n, cl_platform_id *to, cl_uint *ret);
+EXPORT cl_int clIcdGetPlatformIDsKHR(cl_uint n, cl_platform_id *to, cl_uint *ret) { return clGetPlatformIDs(n, to, ret); }
+
 EXPORT cl_int clGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint n, cl_device_id *to, cl_uint *ret)
 {
 	(void)p, (void)type;
@@ -143,7 +166,8 @@ EXPORT cl_int clGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint n, c
 EXPORT cl_int clGetPlatformInfo(cl_platform_id p, cl_platform_info what, size_t room, void *to, size_t *ret)
 {
 	(void)p, (void)what;
-	return fault("nvidia") ? give("NVIDIA CUDA", 12, room, to, ret) : give("Fake", 5, room, to, ret);
+	const char *name = fault("nvidia") ? "NVIDIA CUDA" : fault("oclgrind") ? "Oclgrind" : "Fake";
+	return give(name, strlen(name) + 1, room, to, ret);
 }
 
 EXPORT cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, void *to, size_t *ret)
@@ -151,7 +175,9 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t room, 
 	cl_platform_id p = &platform;
 	char name[16];
 	if (what == CL_DEVICE_PLATFORM)
-		return give(&p, sizeof(p), room, to, ret);
+		return give(&p, sizeof(p), room, to, ret); /* by which it is told that the driver is not known */
+	if (getenv("FAKE_CALLS") != NULL && strcmp(getenv("FAKE_CALLS"), "all") == 0)
+		call("clGetDeviceInfo");
 	snprintf(name, sizeof(name), "device %d", d->number);
 	return give(name, strlen(name) + 1, room, to, ret);
 }
@@ -209,6 +235,7 @@ static cl_program add(const void *code, size_t size, bool from_binary, cl_uint n
 
 EXPORT cl_program clCreateProgramWithSource(cl_context c, cl_uint count, const char **strings, const size_t *lengths, cl_int *code)
 {
+	call("clCreateProgramWithSource");
 	cl_device_id all[DEVICES] = {&devices[0], &devices[1], &devices[2], &devices[3]};
 	const char *number = getenv("FAKE_DEVICES");
 	(void)c;
@@ -219,9 +246,30 @@ EXPORT cl_program clCreateProgramWithSource(cl_context c, cl_uint count, const c
 							number == NULL ? 1 : (cl_uint)atoi(number), all);
 }
 
+EXPORT cl_program clCreateProgramWithIL(cl_context c, const void *il, size_t size, cl_int *code)
+{
+	cl_program p = clCreateProgramWithSource(c, 1, (const char **)&il, &size, code);
+	p->il = true;
+	return p;
+}
+
+EXPORT cl_int clSetProgramSpecializationConstant(cl_program p, cl_uint id, size_t size, const void *value)
+{
+	(void)id;
+	if (!p->il)
+		return CL_INVALID_PROGRAM;
+	if (size != sizeof(p->constant))
+		return CL_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	memcpy(&p->constant, value, size);
+	pthread_mutex_unlock(&lock);
+	return CL_SUCCESS;
+}
+
 EXPORT cl_program clCreateProgramWithBinary(cl_context c, cl_uint n, const cl_device_id *list, const size_t *lengths,
 	const unsigned char **binaries, cl_int *status, cl_int *code)
 {
+	call("clCreateProgramWithBinary");
 	cl_int result = CL_SUCCESS;
 	(void)c;
 	for (cl_uint i = 0; i < n; i++) {
@@ -291,6 +339,19 @@ static void set_status(cl_program p, cl_build_status status)
 	pthread_mutex_unlock(&lock);
 }
 
+static void set_status_of(cl_program p, cl_uint n, const cl_device_id *list, cl_build_status status)
+{
+	pthread_mutex_lock(&lock);
+	for (cl_uint i = 0; i < p->n; i++) {
+		bool wanted = list == NULL;
+		for (cl_uint j = 0; j < n; j++)
+			wanted = wanted || list[j] == p->devices[i];
+		if (wanted)
+			p->status[p->devices[i]->number] = status;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 static void *later(void *argument)
 {
 	struct later l = *(struct later *)argument;
@@ -305,6 +366,7 @@ static void *later(void *argument)
 EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options,
 	void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
+	call("clBuildProgram");
 	if (p == NULL)
 		return CL_INVALID_PROGRAM;
 	check(p->magic == PROGRAM, "build of a dead program");
@@ -331,21 +393,15 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 		pthread_detach(thread);
 		return CL_SUCCESS;
 	}
-	if (!p->from_binary)
+	if (!p->from_binary) {
 		compiler("build");
+		tell("build", p, n);
+	}
 	if (!p->from_binary && fault("slow")) {
 		set_status(p, CL_BUILD_IN_PROGRESS);
 		usleep(100000);
 	}
-	pthread_mutex_lock(&lock);
-	for (cl_uint i = 0; i < p->n; i++) {
-		bool wanted = list == NULL;
-		for (cl_uint j = 0; j < n; j++)
-			wanted = wanted || list[j] == p->devices[i];
-		if (wanted)
-			p->status[p->devices[i]->number] = status;
-	}
-	pthread_mutex_unlock(&lock);
+	set_status_of(p, n, list, status);
 	if (notify != NULL)
 		notify(p, data);
 	return bad ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
@@ -354,6 +410,7 @@ EXPORT cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *list, 
 EXPORT cl_int clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list, const char *options, cl_uint nheaders,
 	const cl_program *headers, const char **names, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
+	call("clCompileProgram");
 	if (p == NULL)
 		return CL_INVALID_PROGRAM;
 	check(p->magic == PROGRAM, "compilation of a dead program");
@@ -374,8 +431,9 @@ EXPORT cl_int clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list
 	if (kernels)
 		return CL_INVALID_OPERATION;
 	compiler("compilation");
+	tell("compilation", p, n);
 	bool bad = strstr(p->code, "#error") != NULL;
-	set_status(p, bad ? CL_BUILD_ERROR : CL_BUILD_SUCCESS);
+	set_status_of(p, n, list, bad ? CL_BUILD_ERROR : CL_BUILD_SUCCESS);
 	if (notify != NULL)
 		notify(p, data);
 	return bad ? CL_COMPILE_PROGRAM_FAILURE : CL_SUCCESS;
@@ -384,6 +442,7 @@ EXPORT cl_int clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list
 EXPORT cl_program clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
 	const cl_program *inputs, void(CL_CALLBACK *notify)(cl_program, void *), void *data, cl_int *code)
 {
+	call("clLinkProgram");
 	cl_int unused;
 	char text[1 << 16] = "";
 	if (code == NULL)
@@ -461,6 +520,8 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 		return give(p->devices, p->n * sizeof(p->devices[0]), room, to, ret);
 	case CL_PROGRAM_CONTEXT:
 		return give(&c, sizeof(c), room, to, ret);
+	case CL_PROGRAM_IL:
+		return give(p->code, p->il ? p->size : 0, room, to, ret);
 	case CL_PROGRAM_SOURCE:
 		return give(p->from_binary ? "" : p->code, p->from_binary ? 1 : p->size + 1, room, to, ret);
 	case CL_PROGRAM_NUM_KERNELS:
@@ -468,6 +529,7 @@ EXPORT cl_int clGetProgramInfo(cl_program p, cl_program_info what, size_t room, 
 	case CL_PROGRAM_KERNEL_NAMES:
 		return give(names, strlen(names) + 1, room, to, ret);
 	case CL_PROGRAM_BINARY_SIZES:
+		call("clGetProgramInfo of binaries");
 		pthread_mutex_lock(&lock);
 		for (cl_uint i = 0; i < p->n; i++)
 			sizes[i] = p->status[p->devices[i]->number] == CL_BUILD_SUCCESS || (p->object && p->from_binary) ? p->size + 3 : 0;
@@ -529,6 +591,7 @@ static cl_kernel add_kernel(cl_program p, const char *name)
 
 EXPORT cl_kernel clCreateKernel(cl_program p, const char *name, cl_int *code)
 {
+	call("clCreateKernel");
 	char found[64];
 	check(p != NULL && p->magic == PROGRAM, "kernel of a dead program");
 	pthread_mutex_lock(&lock);
@@ -548,6 +611,7 @@ EXPORT cl_kernel clCreateKernel(cl_program p, const char *name, cl_int *code)
 
 EXPORT cl_int clCreateKernelsInProgram(cl_program p, cl_uint room, cl_kernel *to, cl_uint *ret)
 {
+	call("clCreateKernelsInProgram");
 	char name[64];
 	cl_uint n = 0;
 	for (; kernel_name(p, n, name); n++) {

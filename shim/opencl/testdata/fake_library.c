@@ -359,9 +359,18 @@ static void released(uint64_t program)
 
 static void passed(const char *reason) { say("passed %s\n", reason); }
 
+static void compiles(void) {}
+
+static void compiled_late(uint64_t nanoseconds, uint64_t saved)
+{
+	(void)nanoseconds, (void)saved;
+	say("compiled late\n");
+}
+
 __attribute__((visibility("default"))) const ksl_api *kernstash_layer_api(uint32_t abi)
 {
-	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, answer_of, released, passed};
+	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, answer_of, released, passed, compiles,
+		compiled_late};
 	say("opened\n");
 	if (mode("abi"))
 		return NULL;

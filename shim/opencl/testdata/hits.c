@@ -1,5 +1,5 @@
 /*
- * hits.c: builds one program again and again.
+ * hits.c: builds one program again and again, or, with HITS_DISTINCT=1, another one each time.
  *
  *     hits SOURCE OPTIONS ROUNDS [restore]
  *
@@ -8,7 +8,9 @@
  * the binary (asking for it changes how the heap lies, and with that the times); and what
  * memory the builds took, in KiB. With "restore" the others are made of the
  * first one's binary, by hand. With HITS_GUARDED=1 the memory that the binary is written to
- * is guarded, as a garbage collector guards what it wants to know of writes to.
+ * is guarded, as a garbage collector guards what it wants to know of writes to. With
+ * HITS_LOADS_IN=DIR the driver is loaded while the process works in DIR, and HITS_BUILDS_IN is
+ * where it works afterwards.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -52,6 +54,13 @@ static char *contents(const char *path, size_t *size)
 	text[*size] = 0;
 	fclose(f);
 	return text;
+}
+
+static void work_in(const char *variable)
+{
+	const char *dir = getenv(variable);
+	if (dir != NULL && chdir(dir) != 0)
+		exit(3);
 }
 
 static long resident(void)
@@ -116,14 +125,16 @@ int main(int argc, char **argv)
 	if (text == NULL)
 		return 2;
 	const char *options = strcmp(argv[2], "NULL") == 0 ? NULL : argv[2];
-	int rounds = atoi(argv[3]), restore = argc > 4;
+	int rounds = atoi(argv[3]), restore = argc > 4, distinct = getenv("HITS_DISTINCT") != NULL && atoi(getenv("HITS_DISTINCT")) != 0;
 	cl_platform_id platform;
 	cl_device_id device;
 	cl_int code;
 	const struct sigaction open = {.sa_sigaction = opened, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 	if (getenv("HITS_GUARDED") != NULL)
 		sigaction(SIGSEGV, &open, NULL);
+	work_in("HITS_LOADS_IN");
 	check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+	work_in("HITS_BUILDS_IN");
 	check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
 	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
 	check(code, "clCreateContext");
@@ -138,8 +149,10 @@ int main(int argc, char **argv)
 			const unsigned char *b = made;
 			program = clCreateProgramWithBinary(context, 1, &device, &size, &b, NULL, &code);
 		} else {
-			const char *strings = text;
-			program = clCreateProgramWithSource(context, 1, &strings, &length, &code);
+			char number[32];
+			const char *strings[] = {text, number};
+			size_t lengths[] = {length, (size_t)snprintf(number, sizeof(number), "\n// %d\n", i)};
+			program = clCreateProgramWithSource(context, distinct ? 2 : 1, strings, lengths, &code);
 			start = now();
 		}
 		check(code, "clCreateProgram");
@@ -161,7 +174,8 @@ int main(int argc, char **argv)
 		rounds > 1 ? took[1] : 0, (unsigned long long)sum, size,
 		rounds > 1 ? touched / (rounds - 1) : 0, resident() - before);
 	fflush(stdout);
-	if (rounds == 1 && getenv("KERNSTASH_TRACE_FILE") != NULL) /* under the layer */
-		settle(1, 0); /* what was built is stored a moment later */
+	const char *trace = getenv("KERNSTASH_TRACE_FILE");
+	if ((rounds == 1 || distinct) && trace != NULL && *trace != 0) /* under the layer */
+		settle(1, distinct ? 500 : 0); /* what was built is stored a moment later */
 	_exit(0);
 }

@@ -159,13 +159,14 @@ static void loop(int n)
 	for (int i = 0; i < n; i++)
 		build(i % 5);
 	/* What is written in the background may be under way on a busy machine. */
-	for (int i = 0; i < 100 && count_in("/proc/self/fd") > files; i++)
+	for (int i = 0; i < 3600 && count_in("/proc/self/fd") > files; i++)
 		usleep(50000);
 	printf("bytes %ld files %d threads %d\n", (long)mallinfo2().uordblks - (long)before, count_in("/proc/self/fd") - files,
 		count_in("/proc/self/task") - threads);
 }
 
 static void loop_10(void) { loop(10); }
+static void loop_50(void) { loop(50); }
 static void loop_1000(void) { loop(1000); }
 
 /* A child that builds, of a parent that has or has not; it exits by exit, so
@@ -226,7 +227,7 @@ static void *call_urgently(void *to)
 	for (int said = 1; !atomic_load(&built); said++) {
 		CHECK(pthread_kill(*(pthread_t *)to, SIGURG) == 0);
 		for (int i = 0; atomic_load(&urgent) < said; i++) {
-			CHECK(i < 100000 + 50000); /* five seconds */
+			CHECK(i < 100000 + 1800000); /* three minutes */
 			if (i >= 100000)
 				usleep(100);
 		}
@@ -260,6 +261,30 @@ static void loading(void)
 	CHECK(n > 0);
 	strcpy(path + n, "-plugin.so");
 	CHECK(dlopen(path, RTLD_NOW) != NULL);
+}
+
+static void *load(void *unused)
+{
+	loading();
+	return unused;
+}
+
+/* Builds while another thread is in such a constructor, which has the dynamic linker's lock: whoever
+ * waits for that must not have what the constructor's build needs. */
+static void loading_beside(void)
+{
+	const char *source = "kernel void k(global int *a) { a[0] = 3; }";
+	pthread_t other;
+	cl_int code;
+	CHECK(setenv("PLUGIN_PAUSE", "500000", 1) == 0);
+	start();
+	__typeof__(clBuildProgram) *build_program = CL(clBuildProgram); /* dlsym waits for the linker, too */
+	cl_program p = CL(clCreateProgramWithSource)(context, 1, &source, NULL, &code);
+	CHECK(p != NULL);
+	CHECK(pthread_create(&other, NULL, load, NULL) == 0);
+	usleep(100000);
+	CHECK(build_program(p, 1, &device, NULL, NULL, NULL) == CL_SUCCESS);
+	pthread_join(other, NULL);
 }
 
 enum { VICTIMS = 32, VICTIM = 8192 };
@@ -314,9 +339,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*of)(void);
 	} parts[] = {{"signals-before", signals_before}, {"signals-after", signals_after}, {"closing", closing}, {"loop-10", loop_10},
-		{"loop-1000", loop_1000},
+		{"loop-50", loop_50}, {"loop-1000", loop_1000},
 		{"fork-before", fork_before}, {"fork-after", fork_after}, {"threads", threads}, {"exiting", exiting},
-		{"urgently", urgently}, {"loading", loading}, {"closing-all", closing_all}};
+		{"urgently", urgently}, {"loading", loading}, {"loading-beside", loading_beside}, {"closing-all", closing_all}};
 	for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (strcmp(argv[1], parts[i].name) == 0) {
 			parts[i].of();

@@ -4,6 +4,8 @@
 #include <CL/cl.h>
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static void build(const char *source)
 {
@@ -23,6 +25,8 @@ static void build(const char *source)
 
 __attribute__((constructor)) static void load(void)
 {
+	if (getenv("PLUGIN_PAUSE") != NULL)
+		usleep((useconds_t)atoi(getenv("PLUGIN_PAUSE")));
 	build("kernel void k(global int *a) { a[0] = 1; }");
 	build("kernel void k(global int *a) { a[0] = 2; }");
 	build("kernel void k(global int *a) { a[0] = 1; }");

@@ -14,6 +14,15 @@
  *     k UNIT          asks the compiled unit everything else
  *     f UNIT,UNIT     as i, but it is a child that links, forked for that
  *     r UNIT          releases it
+ *     n UNIT,UNIT     links, and says which kernels there are, in their order
+ *     d UNIT,UNIT     links, and says a digest of the binary
+ *     v NAME VALUE    sets a variable of the environment
+ *     x NAME          unsets it
+ *     p UNIT          builds it in one step of a source that ends in a NUL byte
+ *     O OPTIONS       what is linked from then on is linked with these
+ *     a UNIT,UNIT     links, and says the name of the first argument of the kernel k
+ *     g UNIT          builds it in one step, and runs the kernel k
+ *     e UNIT          builds it in one step, and says a digest of the binary
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -58,14 +67,20 @@ static cl_program create(const char *text)
 	return p;
 }
 
-static void compile(const char *name)
+/* The program of a unit's source, unbuilt. */
+static cl_program source(const char *name)
 {
 	char path[64], text[4096] = "";
 	snprintf(path, sizeof(path), "%s.cl", name);
 	FILE *f = fopen(path, "r");
 	CHECK(f != NULL && fread(text, 1, sizeof(text) - 1, f) > 0);
 	fclose(f);
-	cl_program p = units[(unsigned)*name & 127] = create(text);
+	return create(text);
+}
+
+static void compile(const char *name)
+{
+	cl_program p = units[(unsigned)*name & 127] = source(name);
 	printf("%s %d\n", name, clCompileProgram(p, 1, &device, compile_options, nheaders, nheaders == 0 ? NULL : headers,
 		nheaders == 0 ? NULL : names, NULL, NULL));
 }
@@ -237,6 +252,35 @@ static void ask(const char *name)
 	printf("all %d\n", code);
 }
 
+static void list_kernels(cl_program p)
+{
+	cl_kernel all[MOST];
+	cl_uint n = 0;
+	char name[64];
+	CHECK(p != NULL && clCreateKernelsInProgram(p, MOST, all, &n) == CL_SUCCESS);
+	printf("kernels");
+	for (cl_uint i = 0; i < n; i++) {
+		CHECK(clGetKernelInfo(all[i], CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL) == CL_SUCCESS);
+		printf(" %s", name);
+		clReleaseKernel(all[i]);
+	}
+	printf("\n");
+	clReleaseProgram(p);
+}
+
+static void digest(cl_program p)
+{
+	size_t size;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	CHECK(p != NULL);
+	unsigned char *binary = binary_of(p, &size);
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ binary[i]) * UINT64_C(0x100000001b3);
+	printf("binary of %zu bytes, %llx\n", size, (unsigned long long)h);
+	free(binary);
+	clReleaseProgram(p);
+}
+
 int main(int argc, char **argv)
 {
 	cl_platform_id platform;
@@ -294,6 +338,58 @@ int main(int argc, char **argv)
 		case 'k':
 			ask(a);
 			break;
+		case 'n':
+			list_kernels(link_units(a));
+			break;
+		case 'd':
+			digest(link_units(a));
+			break;
+		case 'O':
+			link_options = a;
+			break;
+		case 'a': {
+			cl_program p = link_units(a);
+			char name[64] = "";
+			CHECK(p != NULL);
+			cl_kernel k = clCreateKernel(p, "k", &code);
+			CHECK(code == CL_SUCCESS);
+			code = clGetKernelArgInfo(k, 0, CL_KERNEL_ARG_NAME, sizeof(name), name, NULL);
+			printf("argument %d %s\n", code, name);
+			clReleaseKernel(k);
+			clReleaseProgram(p);
+			break;
+		}
+		case 'g': {
+			cl_program p = source(a);
+			CHECK(clBuildProgram(p, 1, &device, compile_options, NULL, NULL) == CL_SUCCESS);
+			run(p);
+			break;
+		}
+		case 'e': {
+			cl_program p = source(a);
+			CHECK(clBuildProgram(p, 1, &device, compile_options, NULL, NULL) == CL_SUCCESS);
+			digest(p);
+			break;
+		}
+		case 'v':
+			CHECK(i + 2 < argc && setenv(a, argv[i + 2], 1) == 0);
+			i++;
+			break;
+		case 'x':
+			CHECK(unsetenv(a) == 0);
+			break;
+		case 'p': {
+			char path[64], text[4096] = "";
+			const char *at = text;
+			snprintf(path, sizeof(path), "%s.cl", a);
+			FILE *f = fopen(path, "r");
+			CHECK(f != NULL);
+			size_t size = fread(text, 1, sizeof(text) - 2, f) + 1;
+			fclose(f);
+			cl_program p = clCreateProgramWithSource(context, 1, &at, &size, &code);
+			CHECK(p != NULL && clBuildProgram(p, 1, &device, compile_options, NULL, NULL) == CL_SUCCESS);
+			break;
+		}
 		case 'r':
 			clReleaseProgram(units[(unsigned)*a & 127]);
 			break;

@@ -71,7 +71,11 @@ static void *take(size_t name, void *real)
 	return f == NULL ? real : f(names[name], real);
 }
 
-/* Whether it is a library of OpenCL: it exports such names itself. */
+/* The layer's, too. */
+extern void kernstash_layer_looks(void) __attribute__((weak, visibility("default")));
+
+/* Whether it is a library of OpenCL: it exports such names itself. A loader that asks has
+ * just loaded a driver. */
 static bool spares(const void *caller)
 {
 	static const char *const its[] = {"clBuildProgram", "clGetExtensionFunctionAddress", "clIcdGetPlatformIDsKHR", "clInitLayer"};
@@ -80,6 +84,8 @@ static bool spares(const void *caller)
 	Dl_info from, of;
 	if (dladdr(caller, &from) == 0)
 		return false;
+	if (kernstash_layer_looks != NULL)
+		kernstash_layer_looks();
 	preload_beside(caller, its, N, found);
 	for (int i = 0; i < N; i++)
 		if (found[i] != NULL && dladdr(found[i], &of) != 0 && of.dli_fbase == from.dli_fbase)

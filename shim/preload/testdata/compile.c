@@ -3,6 +3,9 @@
  * digest of what was made.
  *
  *	compile nvrtc|hiprtc LIBRARY FILE [OPTION...]
+ *
+ * With COMPILE_MXCSR=HEX the compiler is called with that in the register. With
+ * COMPILE_ASK_MXCSR it is asked for the name of an expression with that, first.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -56,8 +59,29 @@ int main(int argc, char **argv)
 	find("CompileProgram", &compile);
 	find("DestroyProgram", &destroy);
 	printf("create: %d\n", create(&p, source, argv[3], 0, NULL, NULL));
+#if defined(__x86_64__)
+	unsigned before = __builtin_ia32_stmxcsr();
+	const char *mode = getenv("COMPILE_MXCSR");
+	if (mode != NULL)
+		__builtin_ia32_ldmxcsr((unsigned)strtoul(mode, NULL, 16));
+#endif
 	int code = compile(p, argc - 4, (const char *const *)argv + 4);
+#if defined(__x86_64__)
+	__builtin_ia32_ldmxcsr(before);
+#endif
 	printf("compile: %d\n%s\n", code, ask("GetProgramLog", p, &n));
+#if defined(__x86_64__)
+	if ((mode = getenv("COMPILE_ASK_MXCSR")) != NULL) {
+		__builtin_ia32_ldmxcsr((unsigned)strtoul(mode, NULL, 16));
+		int (*lowered)(void *, const char *, const char **);
+		const char *name = NULL;
+		find("GetLoweredName", &lowered);
+		printf("name: %d\n", lowered(p, "none", &name));
+		mode = __builtin_ia32_stmxcsr() >> 6 == strtoul(mode, NULL, 16) >> 6 ? "kept" : "changed";
+		__builtin_ia32_ldmxcsr(before);
+		printf("mode: %s\n", mode);
+	}
+#endif
 	if (code == 0) {
 		char *b = ask(*prefix == 'n' ? "GetPTX" : "GetCode", p, &n);
 		unsigned long long h = 14695981039346656037ull;

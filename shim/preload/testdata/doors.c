@@ -47,11 +47,11 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
 		pthread_t thread;
-		int status, opening[2];
-		char text[16];
-		if (pipe(opening) != 0)
+		int status, opening[2], opened[2];
+		char text[32];
+		if (pipe(opening) != 0 || pipe(opened) != 0)
 			return 1;
-		snprintf(text, sizeof(text), "%d", opening[1]);
+		snprintf(text, sizeof(text), "%d %d", opening[1], opened[0]);
 		setenv("SLOW_LIBRARY", text, 1);
 		pthread_atfork(NULL, NULL, in_child);
 		pthread_create(&thread, NULL, open_first, NULL);
@@ -59,12 +59,14 @@ int main(int argc, char **argv)
 			return 1;
 		pid_t child = fork();
 		if (child == 0) {
-			alarm(20);
+			alarm(240);
 			printf("%s\n", library_open(&second) == NULL ? "it stays out" : "it is open");
 			fflush(stdout);
 			_exit(0);
 		}
 		waitpid(child, &status, 0);
+		if (write(opened[1], "", 1) != 1)
+			return 1;
 		printf("status %x\n", (unsigned)status);
 		pthread_join(thread, NULL);
 		return 0;

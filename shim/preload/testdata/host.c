@@ -118,7 +118,7 @@ static void child(const char *when, const struct api *a, const char *source)
 	fflush(stdout);
 	pid_t pid = fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(240);
 		printf("%s: %zu bytes\n", when, run(a, source));
 		exit(0); /* what it compiled is to be stored */
 	}
@@ -144,7 +144,7 @@ static int forks(const char *name)
 	fflush(stdout);
 	pid_t pid = fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(240);
 		a.size(p, &n);
 		char *b = malloc(n);
 		printf("its program: %d, %zu bytes\n", a.get(p, b), n);

@@ -26,11 +26,11 @@ import (
 	"sync"
 )
 
-// app is a program, and how it is kept from caches of its own.
+// app is a program, and how what its own caches have is kept from it.
 type app struct {
 	name    string
 	command []string
-	without []string // variables for no cache of its own
+	without []string // variables for nothing of its own; %s is a folder of each process's own
 	own     []string // variables for its own cache, in the folder %s; none: it has none
 }
 
@@ -40,6 +40,7 @@ type run struct {
 	kernel, all float64 // milliseconds
 	compiled    int     // -1: nobody counted
 	disk        int
+	report      string
 }
 
 type bench struct {
@@ -73,8 +74,9 @@ func main() {
 			app{
 				"CuPy",
 				[]string{*python, filepath.Join(dir, "cupy_kernels.py")},
-				[]string{"CUPY_CACHE_IN_MEMORY=1"},
-				[]string{"CUPY_CACHE_IN_MEMORY=0", "CUPY_CACHE_DIR=%s"},
+				// As a user starts it. Its cache is on, in HOME, and wiped each time.
+				[]string{"HOME=%s"},
+				[]string{"HOME=%s"},
 			},
 			app{
 				"PyTorch jiterator",
@@ -118,6 +120,8 @@ func (b *bench) show(apps []app) (err error) {
 
 // folder returns the path of a new one.
 func (b *bench) folder() string {
+	mu.Lock()
+	defer mu.Unlock()
 	b.next++
 	dir := filepath.Join(b.scratch, strconv.Itoa(b.next))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -159,7 +163,7 @@ func (b *bench) measure(a app) error {
 	warm, err := b.row("kernstash, warm", b.times, func() (run, error) {
 		r, err := b.run(a, a.without, root)
 		if err == nil && (r.compiled > 0 || r.disk == 0) {
-			err = fmt.Errorf("a warm start compiled %d, found %d", r.compiled, r.disk)
+			err = fmt.Errorf("a warm start compiled %d, found %d: %.3000s", r.compiled, r.disk, r.report)
 		}
 		return r, err
 	})
@@ -245,14 +249,17 @@ func (b *bench) run(a app, env []string, root string) (run, error) {
 	r := run{compiled: -1}
 	command, report := a.command, ""
 	if root != "" {
-		mu.Lock()
 		report = filepath.Join(b.folder(), "report.json")
-		mu.Unlock()
-		command = append([]string{b.kernstash, "run", "--quiet", "--json", report, "--dir", root, "--"}, command...)
+		command = append([]string{b.kernstash, "run", "--quiet", "--report-file", report, "--dir", root, "--"}, command...)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	// The driver's cache keeps what it makes of PTX: nothing here makes any.
-	cmd.Env = append(append(os.Environ(), "CUDA_CACHE_DISABLE=1", "KERNSTASH_WORKER=off"), env...)
+	cmd.Env = os.Environ()
+	for _, v := range env {
+		if strings.Contains(v, "%s") {
+			v = strings.ReplaceAll(v, "%s", b.folder())
+		}
+		cmd.Env = append(cmd.Env, v)
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -283,6 +290,6 @@ func (b *bench) run(a app, env []string, root string) (run, error) {
 	if said.Programs.Passed+said.Programs.Failed > 0 || said.Note != "" {
 		fmt.Fprintf(os.Stderr, "%s: %d passed, %d failed; %s\n", a.name, said.Programs.Passed, said.Programs.Failed, said.Note)
 	}
-	r.compiled, r.disk = said.Programs.Compiled, said.Programs.Disk
+	r.compiled, r.disk, r.report = said.Programs.Compiled, said.Programs.Disk, string(text)
 	return r, nil
 }

@@ -19,7 +19,6 @@ func onlyNVIDIA(t *testing.T) {
 
 // TestNumbersAreThoseOfTheHeader compares this package's numbers with cuda.h.
 func TestNumbersAreThoseOfTheHeader(t *testing.T) {
-	onlyNVIDIA(t)
 	var header []byte
 	for _, dir := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda", "/usr"} {
 		if b, err := os.ReadFile(dir + "/include/cuda.h"); err == nil && header == nil {
@@ -27,7 +26,7 @@ func TestNumbersAreThoseOfTheHeader(t *testing.T) {
 		}
 	}
 	if header == nil {
-		t.Skip("NOT TESTED HERE: there is no cuda.h")
+		t.Skip("NOT TESTED HERE: there is no cuda.h (nvidia-cuda-dev, 2.8 GB; or CUDA_HOME says where)")
 	}
 	numbers := make(map[string]int)
 	for _, m := range regexp.MustCompile(`(?m)^\s*(CUDA_[A-Z0-9_]+|CU_[A-Z0-9_]+)\s*=\s*(0x[0-9a-fA-F]+|[0-9]+)\b`).FindAllSubmatch(header, -1) {

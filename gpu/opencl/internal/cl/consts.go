@@ -39,6 +39,7 @@ const (
 	DeviceComputeCapabilityMinorNV = 0x4001
 	DeviceBoardNameAMD             = 0x4038
 	DeviceIPVersionIntel           = 0x4250
+	DevicePCIBusInfo               = 0x410F
 	DeviceIDIntel                  = 0x4251
 
 	DevicePartitionEqually       = 0x1086

@@ -15,6 +15,7 @@ package cl
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -26,7 +27,11 @@ var ErrMissing = errors.New("the OpenCL loader does not have it")
 
 // Load opens the OpenCL loader. Calling it is not needed.
 var Load = sync.OnceValues(func() (*dl.Library, error) {
-	lib, err := dl.Open("libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL")
+	names := []string{"libOpenCL.so.1", "libOpenCL.so"}
+	if runtime.GOOS == "darwin" {
+		names = []string{"/System/Library/Frameworks/OpenCL.framework/OpenCL"}
+	}
+	lib, err := dl.Open(names...)
 	if err != nil {
 		return nil, fmt.Errorf("load OpenCL: %w", err)
 	}

@@ -17,7 +17,6 @@ var (
 	clGetDeviceIDs     = entry{name: "clGetDeviceIDs"}
 	clGetDeviceInfo    = entry{name: "clGetDeviceInfo"}
 	clCreateSubDevices = entry{name: "clCreateSubDevices"}
-	clRetainDevice     = entry{name: "clRetainDevice"}
 	clReleaseDevice    = entry{name: "clReleaseDevice"}
 )
 
@@ -72,9 +71,6 @@ func CreateSubDevices(d DeviceID, properties []uintptr) ([]DeviceID, error) {
 		return clCreateSubDevices.status(uintptr(d), uintptr(addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
-
-// RetainDevice counts one more user; it does nothing to a root device.
-func RetainDevice(d DeviceID) error { return clRetainDevice.status(uintptr(d)) }
 
 // ReleaseDevice counts one user less; it does nothing to a root device.
 func ReleaseDevice(d DeviceID) error { return clReleaseDevice.status(uintptr(d)) }

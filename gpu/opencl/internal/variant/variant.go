@@ -4,6 +4,7 @@ package variant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,11 +39,14 @@ type Launches struct {
 
 // Note returns the name of a launch's variant the first time, else "". Local is
 // nil where the driver chooses, offset nil for zero; dimensions that are not used
-// have size one, and offset zero. Names
+// have size one, and offset zero. A launch without work-items has none. Names
 // are those of the directories in which PoCL keeps code:
 // "kernel/16-16-1-goffs0-smallgrid"; where the driver chose the local size,
 // "kernel/auto-1024-1-1-goffs0-smallgrid" with the global size.
 func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string {
+	if slices.Contains(global[:], 0) || local != nil && slices.Contains(local[:], 0) {
+		return "" // nothing is executed, or the driver refuses it
+	}
 	l := launch{small: max(global[0], global[1], global[2]) <= smallGrid}
 	if local != nil {
 		l.local = *local

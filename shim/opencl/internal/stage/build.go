@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // The names of the libraries that Main builds.
@@ -23,9 +24,15 @@ const (
 // built is the folder of all that is built, of one process of tests; root is the module's.
 var built, root string
 
-// Sanitizers are the folders of the three builds of the shim, and of the programs that are
-// linked with it: as it is installed, and two that look for errors of memory and of threads.
-var Sanitizers = []string{".", "asan", "tsan"}
+// Sanitizers returns the folders of the builds of the shim, and of the programs that are
+// linked with it: as it is installed, and in the long tests two that look for errors of memory
+// and of threads.
+func Sanitizers() []string {
+	if !timing.IsLong() {
+		return []string{"."}
+	}
+	return []string{".", "asan", "tsan"}
+}
 
 var sanitizers = map[string][]string{
 	"asan": {"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"},
@@ -102,6 +109,16 @@ var targets = map[string]target{
 	"stress":            {"stress", linked, fakes},
 	"crashes":           {"crashes", linked, fakes},
 
+	// What stands between the shim and the driver, and is linked to the driver.
+	"libbetween.so":  {"between", append([]string{"-Wl,--no-as-needed,-rpath,$DIR", "$DIR/libfakecl.so"}, shared...), fakes},
+	"stress-between": {"stress", append([]string{"-Wl,--no-as-needed", "$DIR/" + Shim, "$DIR/libbetween.so"}, linked[1:]...), []string{"libbetween.so"}},
+
+	// The fake driver as no driver, of the same size; what opens both.
+	"libnodriver.so": {"fake_driver", append([]string{"-DclIcdGetPlatformIDsKHR=clIcdGetPlatformIDsNNN"}, shared...), nil},
+	"replaced":       {"replaced", []string{"-ldl"}, append([]string{"libnodriver.so"}, fakes...)},
+
+	"late": {"late", append([]string{"-lm"}, linked...), fakes},
+
 	// The same driver by the name of NVIDIA's, and one that has its own path to look for
 	// libraries.
 	nvidias + "1":         {"fake_driver", shared, nil},
@@ -116,9 +133,11 @@ var targets = map[string]target{
 	"host-plugin.so": {"plugin", []string{"-shared", "-fPIC", "-lOpenCL"}, nil},
 	"observe":        {"observe", []string{"-lOpenCL"}, nil},
 	"file":           {"file", []string{"-lOpenCL"}, nil},
+	"threads":        {"threads", []string{"-lOpenCL"}, nil},
 	"units":          {"units", []string{"-lOpenCL"}, nil},
 	"hits":           {"hits", []string{"-lOpenCL"}, nil},
 	"delay":          {"delay", []string{"-lOpenCL", "-ldl"}, []string{"stopwatch.so"}},
+	"appends.so":     {"appends", []string{"-shared", "-fPIC"}, nil},
 	"stopwatch.so":   {"stopwatch", []string{"-shared", "-fPIC"}, nil},
 
 	// They open a library by themselves; see testdata/opened.h.

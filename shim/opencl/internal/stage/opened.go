@@ -45,8 +45,11 @@ func Preloaded(t testing.TB, door string) []string {
 	t.Helper()
 	Program(t, "libkernstash.so.1")
 	env := []string{"KERNSTASH_OPENCL_DOOR=" + door}
-	if door == "preload" {
+	switch door {
+	case "preload":
 		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer))
+	case "auto":
+		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer), "OPENCL_LAYERS="+Built(Shim))
 	}
 	return append(env, "LD_PRELOAD="+Built(Interposer), "OPENCL_LAYERS="+Built(Shim))
 }

@@ -1,0 +1,54 @@
+//go:build linux
+
+package main
+
+// #include "entries.h"
+import "C"
+
+import "unsafe"
+
+// asked are the functions that libkernstash.so.1 calls, in the thread of its caller. Each
+// gets a pointer to the structure that entries.h says.
+var asked = [C.ks_entries]func(unsafe.Pointer){
+	C.ks_go_open:     cacheOpen,
+	C.ks_go_close:    cacheClose,
+	C.ks_go_release:  cacheRelease,
+	C.ks_go_flush:    cacheFlush,
+	C.ks_go_stats:    cacheStats,
+	C.ks_go_counter:  cacheCounter,
+	C.ks_go_device:   deviceOpen,
+	C.ks_go_find:     lookupFind,
+	C.ks_go_populate: lookupPopulate,
+	C.ks_go_refuse:   lookupRefuse,
+	C.ks_go_forget:   lookupForget,
+	C.ks_go_begin:    buildBegin,
+	C.ks_go_finish:   buildFinish,
+
+	C.ksl_go_open:          layerOpen,
+	C.ksl_go_begin:         layerBegin,
+	C.ksl_go_next:          layerNext,
+	C.ksl_go_wait:          layerWait,
+	C.ksl_go_end:           layerEnd,
+	C.ksl_go_launched:      layerLaunched,
+	C.ksl_go_answer:        layerAnswer,
+	C.ksl_go_released:      layerReleased,
+	C.ksl_go_passed:        layerPassed,
+	C.ksl_go_compiles:      layerCompiles,
+	C.ksl_go_compiled_late: layerCompiledLate,
+
+	C.ksz_go_open:   levelZeroOpen,
+	C.ksz_go_begin:  levelZeroBegin,
+	C.ksz_go_next:   levelZeroNext,
+	C.ksz_go_wait:   levelZeroWait,
+	C.ksz_go_end:    levelZeroEnd,
+	C.ksz_go_passed: levelZeroPassed,
+
+	C.ksr_go_open:   rtcOpen,
+	C.ksr_go_begin:  rtcBegin,
+	C.ksr_go_wait:   rtcWait,
+	C.ksr_go_done:   rtcDone,
+	C.ksr_go_passed: rtcPassed,
+}
+
+//export ks_go_call
+func ks_go_call(entry C.int, argument unsafe.Pointer) { asked[entry](argument) }

@@ -1,0 +1,31 @@
+/*
+ * calls.h: how a function of kernstash.h asks Go, and what it asks with.
+ */
+#ifndef KS_CALLS_H
+#define KS_CALLS_H
+
+#include "enter.h"
+
+/* Makes a text this thread's detail, and returns status. */
+int ks_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Has Go do an entry, and makes an error of it the thread's. UNAVAILABLE where Go cannot be
+ * used. */
+int ks_ask(enum ks_entry entry, ks_call *call);
+
+/* Copies what an artifact points to; one use. NULL: no memory. */
+ks_blob *ks_blob_new(const kernstash_artifact *a);
+ks_blob *ks_blob_use(ks_blob *b);
+void ks_blob_unuse(ks_blob *b); /* NULL: nothing */
+
+/* Called by Go when it has something for the thread. The ticket may be gone when it
+ * returns. */
+void ks_post(ks_ticket *t, uint32_t action);
+
+/* Waits for the next action. */
+uint32_t ks_await(ks_ticket *t);
+
+/* Says whether this thread is in a build callback. */
+bool ks_in_build(void);
+
+#endif

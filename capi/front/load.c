@@ -1,0 +1,183 @@
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "room.h"
+
+/* Of the same release, and never unloaded, since Go's threads run in it. */
+static const char name[] = "libkernstash-go.so.1";
+
+/* The process that this library was loaded in, or that loads Go: another one's where a child of
+ * vfork(2) looks, whose threads would end with it. The page is zero in children, however they were
+ * forked (MADV_WIPEONFORK, Linux 4.14); where the kernel does not know that, pthread_atfork does it for
+ * those that fork(3) made. Go's threads are gone there, and a call would hang. What fork(3) made before
+ * may load Go itself, if its parent had no other thread, which may have held a lock of the dynamic
+ * linker's. */
+static volatile pid_t *here;
+static volatile pid_t fallback;
+static volatile bool forked_alone;
+static char path[PATH_MAX]; /* of this library, found out before anybody changes the directory */
+
+static void before_fork(void)
+{
+	int saved = errno;
+	struct stat tasks;
+
+	forked_alone = stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3; /* . and .. */
+	errno = saved;
+}
+
+static void in_parent(void)
+{
+	forked_alone = false; /* in what is forked without handlers */
+}
+
+static void in_child(void)
+{
+	fallback = 0;
+}
+
+__attribute__((constructor)) static void note_process(void)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	pid_t *page = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	Dl_info self;
+
+	if (dladdr((const void *)name, &self) == 0 || self.dli_fname == NULL || realpath(self.dli_fname, path) == NULL)
+		path[0] = '\0';
+	if (pthread_atfork(before_fork, in_parent, in_child) != 0)
+		return; /* better of no use than a child that hangs */
+	here = &fallback;
+	if (page != MAP_FAILED && madvise(page, (size_t)size, MADV_WIPEONFORK) == 0)
+		here = page;
+	*here = getpid();
+	ks_note_main();
+}
+
+static atomic_bool begun, ended; /* to load Go */
+static pthread_mutex_t publishing = PTHREAD_MUTEX_INITIALIZER;
+static struct ks_go go; /* call is NULL where Go cannot be used */
+static char why_not[512] = "a child that was forked after the library was loaded";
+
+static struct ks_front front = {
+	.post = ks_post,
+	.blob_new = ks_blob_new,
+	.blob_use = ks_blob_use,
+	.blob_unuse = ks_blob_unuse,
+	.write_failed = ks_write_failed,
+};
+
+/* What one thread found. */
+struct found {
+	struct ks_go go;
+	char why_not[sizeof why_not];
+};
+
+static void open_go(struct found *f)
+{
+	char file[PATH_MAX + sizeof name];
+	ks_go_start_fn *start;
+	void *library;
+
+	if (path[0] == '\0') {
+		snprintf(f->why_not, sizeof f->why_not, "where libkernstash.so.1 is cannot be told");
+		return;
+	}
+	front.path = path;
+	snprintf(file, sizeof file, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL) {
+		const char *error = dlerror();
+		snprintf(f->why_not, sizeof f->why_not, "%.500s", error != NULL ? error : name);
+		return;
+	}
+	*(void **)&start = dlsym(library, "ks_go_start");
+	if (start == NULL || !start(ks_private, &front, &f->go)) {
+		f->go.call = NULL;
+		snprintf(f->why_not, sizeof f->why_not, "%s beside libkernstash.so.1 is of another release", name);
+	}
+}
+
+/* A thread begins on the processors of the one that made it, and this may be a thread of the
+ * host's that has some of its own. Go's run where the process's first thread does. */
+static void open_go_everywhere(struct found *f)
+{
+	unsigned long first[1024 / sizeof(long)], own[1024 / sizeof(long)]; /* 8192 processors */
+	bool moved = false;
+
+	memset(first, 0, sizeof first);
+	memset(own, 0, sizeof own);
+	if (sched_getaffinity(getpid(), sizeof first, (cpu_set_t *)first) == 0 &&
+		sched_getaffinity(0, sizeof own, (cpu_set_t *)own) == 0 && memcmp(first, own, sizeof own) != 0)
+		moved = sched_setaffinity(0, sizeof first, (cpu_set_t *)first) == 0;
+	open_go(f);
+	if (moved)
+		sched_setaffinity(0, sizeof own, (cpu_set_t *)own);
+}
+
+/* All who come meanwhile do this, and what the first one found counts: a thread that waited here for
+ * one that waits for the dynamic linker could be in a constructor, for which the linker waits. */
+static void load(void)
+{
+	struct found f = {0};
+
+	if (getauxval(AT_SECURE) != 0)
+		snprintf(f.why_not, sizeof f.why_not, "the program has rights beyond its user's");
+	else if (!ks_has_room())
+		snprintf(f.why_not, sizeof f.why_not, "%s", ks_why_no_room());
+	else
+		open_go_everywhere(&f);
+	pthread_mutex_lock(&publishing);
+	if (!atomic_load(&ended)) {
+		go = f.go;
+		memcpy(why_not, f.why_not, sizeof why_not);
+		atomic_store(&ended, true);
+	}
+	pthread_mutex_unlock(&publishing);
+	ks_watch_threads();
+}
+
+const struct ks_go *ks_loaded(void)
+{
+	return atomic_load_explicit(&ended, memory_order_acquire) && *here != 0 && go.call != NULL ? &go : NULL;
+}
+
+const struct ks_go *ks_load(void)
+{
+	if (!ks_usable())
+		return NULL;
+	if (!atomic_load_explicit(&ended, memory_order_acquire)) {
+		*here = getpid();
+		atomic_store(&begun, true);
+		load();
+	}
+	return ks_loaded();
+}
+
+bool ks_usable(void)
+{
+	if (here == NULL)
+		return false; /* before our constructor */
+	if (atomic_load_explicit(&ended, memory_order_acquire))
+		return ks_loaded() != NULL;
+	return *here != 0 ? *here == getpid() : forked_alone && !atomic_load(&begun);
+}
+
+const char *ks_why_not_loaded(void)
+{
+	return go.call != NULL ? "a child that was forked after the library was loaded" : why_not;
+}

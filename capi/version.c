@@ -1,8 +1,0 @@
-//go:build linux && cgo
-
-#include "kernstash.h"
-
-const char *kernstash_version(void)
-{
-	return KERNSTASH_VERSION_TEXT;
-}

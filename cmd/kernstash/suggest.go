@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kernstash/kernstash/internal/human"
+)
+
+// otherWords are what people call commands that have other names here.
+var otherWords = map[string]string{
+	"list": "ls", "dir": "ls", "info": "show", "inspect": "show", "cat": "show", "get": "show", "explain": "show",
+	"status": "stat", "statistics": "stat", "usage": "stat", "size": "stat",
+	"check": "verify", "fsck": "verify", "validate": "verify",
+	"prune": "gc", "trim": "gc", "evict": "gc", "cleanup": "gc",
+	"clean": "clear", "purge": "clear", "wipe": "clear", "rm": "clear", "delete": "clear", "remove": "clear", "reset": "clear",
+	"exec": "run", "start": "run", "compile": "build", "add": "build", "make": "build", "warm": "build",
+	"settings": "config", "set": "config", "diagnose": "doctor", "diag": "doctor", "test": "doctor",
+	"on": "enable", "off": "disable", "install": "enable", "uninstall": "disable",
+	"daemon": "worker", "jobs": "worker", "benchmark": "demo", "bench": "demo", "completions": "completion", "pages": "man",
+}
+
+// unknownCommand is the error for a command that does not exist, with the one that is
+// likely to be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
+	if meant := meantCommand(cmd, name); meant != "" {
+		text += fmt.Sprintf("; is it '%s %s'?", cmd.CommandPath(), meant)
+	}
+	return &usageError{errors.New(text)}
+}
+
+func meantCommand(cmd *cobra.Command, name string) string {
+	name = strings.ToLower(name)
+	if other := otherWords[name]; other != "" && !cmd.HasParent() {
+		return other
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return nearest(name, names)
+}
+
+// unknownFlag adds to the error for a flag that does not exist the one that is likely to
+// be meant.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says nothing to people
+		return &usageError{errors.New(text)}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if meant := nearest(missing.GetSpecifiedName(), names); meant != "" {
+		err = fmt.Errorf("%w; is it --%s?", err, meant)
+	}
+	return &usageError{err}
+}
+
+// nearest returns the name that differs least from what was typed, "" if all differ by
+// more than a third, or more than two characters.
+func nearest(typed string, names []string) (best string) {
+	const most = 2
+	least := most + 1
+	for _, name := range names {
+		if strings.HasPrefix(name, typed) && len(typed) > 1 {
+			return name
+		}
+		if d := human.Distance(typed, name); d < least && 3*d <= max(len(typed), len(name))+1 {
+			best, least = name, d
+		}
+	}
+	return best
+}

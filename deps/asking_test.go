@@ -1,0 +1,30 @@
+//go:build linux || darwin
+
+package deps
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// A macro that leads to a header's, which asks for a file, asks for it: one of the options,
+// and one that pastes its name.
+func TestMacrosThatAsk(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"h.h": "#define THERE __has_include(<x.h>)\n"})
+	for _, c := range []struct{ source, option string }{
+		{"#include <h.h>\n#if ASK\n#endif\n", "-DASK=THERE"},
+		{"#include <h.h>\n#define ASKS ASK\n#if ASKS\n#endif\n", "-DASK=THERE"},
+		{"#include <h.h>\n#if ASK(THERE)\n#endif\n", "-DASK(x)=x"},
+		{"#include <h.h>\n#define CAT(a, b) a##b\n#if CAT(THE, RE)\n#endif\n", "-DN"},
+	} {
+		for _, kind := range []key.Kind{key.CUDACpp, key.OpenCLC} {
+			got, r := Track(key.Unit{Kind: kind, Code: []byte(c.source)}, []string{c.option, "-I" + dir}, Search{Dir: dir, Main: dir})
+			if r.None() && !slices.Contains(got.Manifest.probes, probe{dir + "/x.h", nothing}) {
+				t.Errorf("%q %s: tracked without %s/x.h", c.source, c.option, dir)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package deps
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// typeWords are of the language: no header file makes macros of them.
+var typeWords = words{list: "bool char short int long unsigned signed float double void const true false"}
+
+// NameExpressions is what [LookAtExpressions] finds.
+type NameExpressions struct {
+	Unknown string // one that may be a directive, or a name that depends on time; "": there is none
+	Path    bool   // one names a path, or a part of such a name
+	Foreign bool   // one has a name that the source does not have: a header may make anything of it
+}
+
+// LookAtExpressions looks at name expressions, which a run-time compiler takes for text of
+// the program behind its source.
+func LookAtExpressions(expressions []string, source []byte) (found NameExpressions) {
+	met := make(map[string]bool)
+	for _, text := range expressions {
+		if strings.ContainsAny(text, "#\n\r\v\f\x00") || strings.HasSuffix(text, "\\") ||
+			slices.ContainsFunc([]string{"%:", "??", "\\u", "\\U"}, func(s string) bool { return strings.Contains(text, s) }) {
+			found.Unknown = text
+		}
+		for name := range identifiers([]byte(text)) {
+			if met[name] {
+				continue
+			}
+			met[name] = true
+			if (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(forbiddenNames, name) || name == "_Pragma" {
+				found.Unknown = text
+			}
+			found.Path = found.Path || slices.Contains(pathNames.get(), name) || isPathPiece(name)
+			found.Foreign = found.Foreign || !slices.Contains(typeWords.get(), name) && !hasName(source, name)
+		}
+	}
+	return found
+}
+
+// hasName reports whether a text has a name in it, as a whole.
+func hasName(text []byte, name string) bool {
+	for {
+		i := bytes.Index(text, []byte(name))
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if (i == 0 || !isWord(text[i-1])) && (end == len(text) || !isWord(text[end])) {
+			return true
+		}
+		text = text[end:]
+	}
+}

@@ -1,0 +1,53 @@
+package contents
+
+import (
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernstash/kernstash/internal/ctime"
+)
+
+// isBelieved reports whether a file's stamp changes whenever the file does.
+//
+// A container sees an overlay, and not what it lies on; to read all compilers in each
+// process there takes longer than most of them compile. What lies on an image (squashfs,
+// erofs, iso9660) has a change time in whole seconds that is the time of modification; what
+// was written to a file system has one of its own, with nanoseconds.
+func isBelieved(path string, s Stamp) bool {
+	if ctime.Trusted(path, s.Device) {
+		return true
+	}
+	var fs unix.Statfs_t
+	return s.Ctime != s.Mtime && s.Ctime%1e9 != 0 &&
+		unix.Statfs(path, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+}
+
+// imageOf returns the name of the mount that an open file lies on, see mountOf, if that is an
+// image: a file system that nobody writes to, so that its files stay as they are until it is
+// unmounted, whatever their stamps are. Otherwise, and on kernels without unique mount ids
+// (before Linux 6.8), it is "": the plain ids are given to later mounts again.
+func imageOf(f *os.File) string {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &fs) != nil {
+		return ""
+	}
+	switch uint32(fs.Type) { // a signed number on some systems
+	case unix.SQUASHFS_MAGIC, unix.EROFS_SUPER_MAGIC_V1, unix.ISOFS_SUPER_MAGIC:
+	default:
+		return ""
+	}
+	var st unix.Statx_t
+	if unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID_UNIQUE, &st) != nil || st.Mask&unix.STATX_MNT_ID_UNIQUE == 0 {
+		return ""
+	}
+	return mountOf(bootID(), st.Mnt_id)
+}
+
+// bootID returns the id of this boot of the machine; "" if it is not known.
+var bootID = sync.OnceValue(func() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+})

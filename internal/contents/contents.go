@@ -1,0 +1,144 @@
+package contents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stamp tells one state of one file from the others. It is comparable.
+type Stamp struct {
+	Device, Inode uint64
+	Size          int64
+	Mtime, Ctime  int64 // nanoseconds since 1970
+}
+
+// grain is how long after its last change a file may change again without its stamp
+// showing it.
+const grain = 3 * time.Second
+
+// settled reports whether a change after the time now would show in the stamp.
+func (s Stamp) settled(now time.Time) bool {
+	limit := now.Add(-grain).UnixNano()
+	return s.Mtime <= limit && s.Ctime <= limit
+}
+
+// errRegular is returned for directories, FIFOs and the like.
+var errRegular = errors.New("not a regular file")
+
+// errChanging is returned for a file that is written while it is read.
+var errChanging = errors.New("it is being changed")
+
+// Look returns the stamp of the file that path leads to, by one stat.
+func Look(path string) (Stamp, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return Stamp{}, err
+	}
+	if !st.Mode().IsRegular() {
+		return Stamp{}, fmt.Errorf("%s: %w", path, errRegular)
+	}
+	return stampOf(st), nil
+}
+
+// Digest returns a digest of the content of the file that path leads to, 32 hexadecimal
+// digits of its SHA-256. A file that the process has read is not read again while its stamp
+// stays; one that another process has read, where the file system's stamps can be believed,
+// or while an image stays mounted.
+// Safe for concurrent use.
+func Digest(path string) (string, error) {
+	s, err := Look(path)
+	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	return Stamped(path, s)
+}
+
+// Stamped is Digest for a file that the caller has just looked at.
+func Stamped(path string, s Stamp) (string, error) {
+	k := place{path, s}
+	if d, ok := known.own(k); ok {
+		return d, nil
+	}
+	mount, share := "", isBelieved(path, s)
+	if !share {
+		mount = imageAt(path)
+		share = mount != ""
+	}
+	if share {
+		if d, ok := known.shared(k, mount); ok {
+			return d, nil
+		}
+	}
+	// One reader at a time: of two that ask for one file the second finds it read.
+	reading.Lock()
+	defer reading.Unlock()
+	if d, ok := known.own(k); ok {
+		return d, nil
+	}
+	// A change while it is read, which may take long, may not show in the stamp either.
+	now := time.Now()
+	d, err := read(path, s, mount)
+	readings.Add(1)
+	if err != nil {
+		return "", fmt.Errorf("digest %s: %w", path, err)
+	}
+	if s.settled(now) {
+		known.put(k, digest{text: d, mount: mount, share: share, fresh: share})
+		if share {
+			unsaved.Store(true)
+		}
+	}
+	return d, nil
+}
+
+var reading sync.Mutex
+
+// readings counts the files that were read to their end.
+var readings atomic.Int64
+
+// Readings returns how many files the process has read so far. While one is read, which may
+// take long, others may be replaced: whoever has looked at something before looks again if
+// the number is another one.
+func Readings() int64 { return readings.Load() }
+
+// imageAt returns what imageOf does, of the file that path leads to.
+func imageAt(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return imageOf(f)
+}
+
+// piece is what is read at once.
+const piece = 256 << 10
+
+// read returns the digest of a file that has the stamp s and, unless mount is empty, lies on
+// that mount of an image: another one may be mounted over it meanwhile.
+func read(path string, s Stamp, mount string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, piece)); err != nil {
+		return "", err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if stampOf(st) != s || mount != "" && imageOf(f) != mount {
+		return "", errChanging
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}

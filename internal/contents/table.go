@@ -1,0 +1,274 @@
+package contents
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Shared is where processes keep the table of digests for each other. What it returns may
+// be damaged. Its methods are safe for concurrent use.
+type Shared interface {
+	ReadDigests() ([]byte, error)
+	WriteDigests([]byte) error
+}
+
+// place is a file as it was.
+type place struct {
+	path string
+	Stamp
+}
+
+// digest is what a file holds.
+type digest struct {
+	text  string
+	mount string // it holds for this mount of an image only, see imageOf; "": wherever the stamp is the same
+	share bool   // it may be used by other processes, or comes from one
+	fresh bool   // it is in nobody's table
+}
+
+// onMount is a file as it was, on a mount as digest has it: nodes that share a table may have
+// one image each.
+type onMount struct {
+	place
+	mount string
+}
+
+// table holds digests by place.
+type table struct {
+	mu      sync.Mutex
+	digests map[place]digest   // what the process has read or used
+	others  map[onMount]digest // what other processes have read
+	unread  []Shared           // whose tables were not needed so far
+	to      Shared             // gets what is new; nil: nobody
+}
+
+var known table
+
+// Share has the process use the table of s, and, where write is set, add to it. The table
+// is read when a digest is first asked for that the process does not know.
+func Share(s Shared, write bool) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	known.unread = append(known.unread, s)
+	if write {
+		known.to = s
+	}
+}
+
+// Unshare has the process use the table of s no longer. What it has read stays. It waits for
+// what is being written to s.
+func Unshare(s Shared) {
+	saving.Lock()
+	defer saving.Unlock()
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	known.unread = slices.DeleteFunc(known.unread, func(o Shared) bool { return o == s })
+	if known.to == s {
+		known.to = nil
+	}
+}
+
+// own returns what the process knows itself.
+func (t *table) own(k place) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, ok := t.digests[k]
+	return d.text, ok
+}
+
+// shared returns what another process knows of a file on this mount.
+func (t *table) shared(k place, mount string) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, ok := t.others[onMount{k, mount}]
+	for !ok && len(t.unread) > 0 {
+		t.add(readTable(t.unread[0]))
+		t.unread = t.unread[1:]
+		d, ok = t.others[onMount{k, mount}]
+	}
+	if !ok {
+		return "", false
+	}
+	t.set(k, d)
+	return d.text, true
+}
+
+func (t *table) put(k place, d digest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.set(k, d)
+}
+
+func (t *table) set(k place, d digest) {
+	if t.digests == nil {
+		t.digests = make(map[place]digest)
+	}
+	t.digests[k] = d
+}
+
+// readTable returns what the table of s holds.
+func readTable(s Shared) map[onMount]digest {
+	b, err := s.ReadDigests()
+	if err != nil {
+		return nil
+	}
+	all := make(map[onMount]digest)
+	parse(b, func(k place, d digest) { all[onMount{k, d.mount}] = d })
+	return all
+}
+
+// add adds to what others know.
+func (t *table) add(all map[onMount]digest) {
+	if t.others == nil {
+		t.others = make(map[onMount]digest)
+	}
+	maps.Copy(t.others, all)
+}
+
+// unsaved says that the process has read what no table holds.
+var unsaved atomic.Bool
+
+// SaveSoon is Save in the background, and only where there is something new. It costs next
+// to nothing where there is not: it is for those who found something in the shared place,
+// and may never store anything there.
+func SaveSoon() {
+	if unsaved.CompareAndSwap(true, false) {
+		go Save()
+	}
+}
+
+// Save writes what the process has read to the table that it shares. It is for whoever
+// stores something there: it makes the place if need be. Nobody who asks for a digest waits
+// for it.
+func Save() {
+	saving.Lock()
+	defer saving.Unlock()
+	to, fresh := known.fresh()
+	if to == nil || len(fresh) == 0 {
+		return
+	}
+	// What others have written meanwhile stays. Of two that write at once one is lost, and
+	// what it knew is read again.
+	others := readTable(to)
+	known.mu.Lock()
+	known.add(others)
+	text := known.text()
+	known.mu.Unlock()
+	if to.WriteDigests(text) != nil {
+		return
+	}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	for _, k := range fresh {
+		if d, ok := known.digests[k]; ok {
+			d.fresh = false
+			known.digests[k] = d
+		}
+	}
+}
+
+// saving is held while a table is written; it is locked before the table's mu.
+var saving sync.Mutex
+
+// fresh returns who gets what is new, and what that is.
+func (t *table) fresh() (to Shared, all []place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, d := range t.digests {
+		if d.fresh {
+			all = append(all, k)
+		}
+	}
+	return t.to, all
+}
+
+// The table as text: a line a file, and a last one by which damage shows.
+const (
+	format   = "%s %s %d %d %d %d %d %s\n" // digest, mount, device, inode, size, mtime, ctime, path
+	noMount  = "-"
+	lastLine = "sha256 "
+	maxLines = 512
+	maxOfOne = 8 // lines of one path: those who share a home may have a /usr of their own each
+)
+
+// text returns what may be shared, and no more than maxLines files, maxOfOne of them at one
+// path; what the process itself knows comes first.
+func (t *table) text() []byte {
+	all := make(map[onMount]string) // lines
+	ofOne := make(map[string]int)   // by path
+	add := func(k place, d digest) {
+		at := onMount{k, d.mount}
+		if all[at] == "" && ofOne[k.path] < maxOfOne && len(all) < maxLines && !strings.Contains(k.path, "\n") {
+			all[at] = fmt.Sprintf(format, d.text, cmp.Or(d.mount, noMount), k.Device, k.Inode, k.Size, k.Mtime, k.Ctime, k.path)
+			ofOne[k.path]++
+		}
+	}
+	for k, d := range t.digests {
+		if d.share {
+			add(k, d)
+		}
+	}
+	for k, d := range t.others {
+		add(k.place, d)
+	}
+	b := []byte(strings.Join(slices.Sorted(maps.Values(all)), ""))
+	sum := sha256.Sum256(b)
+	return append(b, lastLine+hex.EncodeToString(sum[:])+"\n"...)
+}
+
+// parse calls add for each file of a table, unless the table is damaged.
+func parse(b []byte, add func(place, digest)) {
+	at := max(bytes.LastIndex(b, []byte(lastLine)), 0)
+	sum := sha256.Sum256(b[:at])
+	if string(b[at:]) != lastLine+hex.EncodeToString(sum[:])+"\n" {
+		return
+	}
+	for line := range strings.Lines(string(b[:at])) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 8)
+		if len(fields) != 8 || fields[1] != noMount && !isMount(fields[1]) {
+			continue
+		}
+		var err error
+		number := func(i int) uint64 {
+			n, e := strconv.ParseUint(fields[i], 10, 64)
+			err = errors.Join(err, e)
+			return n
+		}
+		k := place{fields[7], Stamp{number(2), number(3), int64(number(4)), int64(number(5)), int64(number(6))}}
+		d := digest{text: fields[0], share: true}
+		if fields[1] != noMount {
+			d.mount = fields[1]
+		}
+		if err == nil {
+			add(k, d)
+		}
+	}
+}
+
+// mountOf returns the name of a mount: "<boot id>/<unique mount id>"; "" if it is not known.
+// The kernel gives each boot and each mount in it an id that no other gets.
+func mountOf(boot string, id uint64) string {
+	if len(boot) != bootLength || strings.Trim(boot, "0123456789abcdef-") != "" || id == 0 {
+		return ""
+	}
+	return boot + "/" + strconv.FormatUint(id, 10)
+}
+
+const bootLength = 36 // of a UUID
+
+// isMount reports whether mountOf returns s for some mount.
+func isMount(s string) bool {
+	boot, number, _ := strings.Cut(s, "/")
+	id, err := strconv.ParseUint(number, 10, 64)
+	return err == nil && mountOf(boot, id) == s
+}

@@ -1,0 +1,55 @@
+// Package ctime says where a file's change time can be believed.
+//
+// Whoever remembers what a file holds by its stamp (size, times, device, inode) relies on
+// a change time that only a change sets, to the time of the change. The file systems that
+// people write to locally keep one. An image that is made elsewhere (squashfs, erofs,
+// iso9660, any file system that is mounted read-only) holds the times that its maker put
+// there; vfat, FUSE, NFS, 9p and others show a time that an application or a server sets.
+// There a file has to be read.
+package ctime
+
+import (
+	"sync"
+	"time"
+)
+
+// Trusted reports whether the file that path leads to, which has the device number device
+// (of stat), is on a file system whose change times nobody can set. Where that is not
+// known it reports false. It looks at a device number at most once a second: another file
+// system may get the number of one that was unmounted. Safe for concurrent use.
+func Trusted(path string, device uint64) bool { return ofProcess.trusted(path, device, time.Now()) }
+
+var ofProcess cache
+
+// again is how long an answer holds.
+const again = time.Second
+
+// cache holds the answers by device number.
+type cache struct {
+	mu      sync.Mutex
+	devices map[uint64]answer
+	ask     func(path string, device uint64) bool // nil: the system; tests count the calls
+}
+
+type answer struct {
+	trusted bool
+	at      time.Time
+}
+
+func (c *cache) trusted(path string, device uint64, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a, ok := c.devices[device]; ok && now.Sub(a.at) < again {
+		return a.trusted
+	}
+	ask := c.ask
+	if ask == nil {
+		ask = system
+	}
+	if c.devices == nil {
+		c.devices = make(map[uint64]answer)
+	}
+	trusted := ask(path, device)
+	c.devices[device] = answer{trusted, now}
+	return trusted
+}

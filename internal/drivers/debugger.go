@@ -1,0 +1,33 @@
+package drivers
+
+import (
+	"errors"
+
+	"github.com/kernstash/kernstash/internal/dl"
+)
+
+// debugger is a library that Intel's driver opens by name when it is loaded, and keeps open
+// where that says that a debugger is active. All is compiled for debugging then.
+const debugger = "libigfxdbgxchg64.so"
+
+// ErrDebugger says that Intel's driver compiles for a debugger.
+var ErrDebugger = errors.New("the driver compiles for a debugger that is active: " + debugger)
+
+// NotDebugged returns ErrDebugger where a debugger of Intel's driver was active when the driver
+// was loaded.
+func NotDebugged() error {
+	if isLoaded(debugger) {
+		return ErrDebugger
+	}
+	return nil
+}
+
+// isLoaded reports whether the process has loaded a library. To ask the dynamic linker for one
+// that is not there makes it search the file system.
+func isLoaded(name string) bool {
+	if Objects == nil {
+		_, ok := dl.Loaded(name)
+		return ok
+	}
+	return len(Objects(0, []string{name})) > 0
+}

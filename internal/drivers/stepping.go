@@ -1,0 +1,89 @@
+package drivers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrStepping says that nobody knows the stepping of an Intel GPU.
+var ErrStepping = errors.New("the GPU's stepping is not known")
+
+// Stepping returns the stepping of an Intel GPU, for which its compiler makes different code
+// under one name, device id and version: the revision of the PCI device of an id, at an address
+// as 0000:03:00.0 where that is known, else of the only one, or of all that there are.
+//
+// A driver whose switches say that there is no hardware takes a stepping from a table of its
+// own, or from another switch: that is told, since the driver's libraries and switches are in the
+// key. environ is what the driver found when it was loaded.
+func Stepping(id uint32, address string, environ []string) (string, error) {
+	return stepping("/sys/bus/pci/devices", id, address, environ)
+}
+
+func stepping(root string, id uint32, address string, environ []string) (string, error) {
+	if withoutHardware(environ) {
+		return "of the driver's switches", nil
+	}
+	if address != "" {
+		if r := revision(filepath.Join(root, address), id); r != "" {
+			return r, nil
+		}
+	}
+	all, err := os.ReadDir(root)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrStepping, err)
+	}
+	var found []string
+	for _, d := range all {
+		if r := revision(filepath.Join(root, d.Name()), id); r != "" {
+			found = append(found, r)
+		}
+	}
+	slices.Sort(found)
+	if found = slices.Compact(found); len(found) != 1 {
+		return "", fmt.Errorf("%w: %d revisions of device 0x%x", ErrStepping, len(found), id)
+	}
+	return found[0], nil
+}
+
+// revision returns the revision of the PCI device at a directory; "" where that is no device
+// of Intel's with the id: a driver may say of a device that is not there that it is in some place.
+func revision(dir string, id uint32) string {
+	read := func(file string) (uint64, bool) {
+		b, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 0, 32)
+		return n, err == nil
+	}
+	if n, ok := read("device"); !ok || uint32(n) != id {
+		return ""
+	}
+	if n, ok := read("vendor"); !ok || n != 0x8086 {
+		return ""
+	}
+	if n, ok := read("revision"); ok {
+		return "0x" + strconv.FormatUint(n, 16)
+	}
+	return ""
+}
+
+// withoutHardware reports whether a driver writes what it would do to a file (1), or gives it
+// to a simulator (2, 4), and so takes what its hardware is from a table.
+func withoutHardware(environ []string) bool {
+	if !isOn(environ, Intel.SwitchOn) {
+		return false
+	}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if name == "SetCommandStreamReceiver" && (value == "1" || value == "2" || value == "4") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+package launch
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// program is an executable file as far as the dynamic linker is concerned.
+type program struct {
+	static  bool   // there is no dynamic linker in it
+	linker  string // the dynamic linker that it wants; "" for none
+	class   elf.Class
+	machine elf.Machine
+	needed  []string // libraries that it is linked with
+}
+
+// Target is what is to be known of a command before it runs.
+type Target struct {
+	File    string // of the command
+	Script  string // what interprets it, if it is a script; the program is that one
+	SetID   bool   // it runs with rights that the user has not
+	program *program
+}
+
+// maxScripts bounds how many interpreters of interpreters are looked at.
+const maxScripts = 4
+
+// Look finds out about a command. Whatever it cannot find out stays open.
+func Look(file string) Target {
+	t := Target{File: file, SetID: setID(file)}
+	at := file
+	for range maxScripts {
+		p, interpreter, err := inspect(at)
+		if err != nil {
+			return t
+		}
+		if interpreter == "" {
+			t.program = p
+			return t
+		}
+		at, t.Script = interpreter, interpreter
+		t.SetID = setID(at) // a script has no rights of its own
+	}
+	return t
+}
+
+// maxLinker bounds the path of a dynamic linker.
+const maxLinker = 4096
+
+// inspect reads what the file of a program says; of a script it returns the interpreter.
+func inspect(path string) (p *program, interpreter string, err error) {
+	b, err := openRegular(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer b.Close()
+	head := make([]byte, 256) // what the kernel reads
+	n, _ := b.ReadAt(head, 0)
+	if line, ok := bytes.CutPrefix(head[:n], []byte("#!")); ok {
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		if words := strings.Fields(string(line)); len(words) > 0 {
+			return nil, words[0], nil
+		}
+	}
+	f, err := elf.NewFile(b)
+	if err != nil {
+		return nil, "", err
+	}
+	p = &program{static: true, class: f.Class, machine: f.Machine}
+	for _, prog := range f.Progs {
+		if prog.Type == elf.PT_INTERP {
+			name := make([]byte, min(prog.Filesz, maxLinker))
+			n, _ := prog.ReadAt(name, 0)
+			p.static, p.linker = false, string(bytes.TrimRight(name[:n], "\x00"))
+		}
+	}
+	if !p.static {
+		p.needed, err = f.ImportedLibraries()
+	}
+	return p, "", err
+}
+
+// fits reports whether our libraries are for the machine that the command is for.
+func (t Target) fits() bool {
+	if t.program == nil {
+		return true
+	}
+	machine, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	return !known || t.program.class == elf.ELFCLASS64 && t.program.machine == machine
+}
+
+// preloads reports whether something may be preloaded into the command: the dynamic
+// linker of a program for another machine would complain on standard error, and
+// musl's refuses to start, as do programs with an address sanitizer that is not the
+// first library of all.
+func (t Target) preloads() bool {
+	return t.fits() && (t.program == nil ||
+		!strings.Contains(filepath.Base(t.program.linker), "musl") && !slices.ContainsFunc(t.program.needed, comesFirst))
+}
+
+// comesFirst reports whether a library ends the process where another stands before it.
+func comesFirst(library string) bool {
+	return strings.HasPrefix(library, "libasan.so") || strings.HasPrefix(library, "libclang_rt.asan")
+}
+
+// kindOf names a program's machine for people.
+func kindOf(p *program) string {
+	bits := 64
+	if p.class == elf.ELFCLASS32 {
+		bits = 32
+	}
+	return fmt.Sprintf("a %d-bit program (%s)", bits, strings.TrimPrefix(p.machine.String(), "EM_"))
+}
+
+// KnowsLayers reports whether an OpenCL loader looks at OPENCL_LAYERS. CUDA's own does not.
+func KnowsLayers(loader string) bool {
+	const maxLoader = 16 << 20
+	info, err := os.Stat(loader)
+	if err != nil || info.Size() > maxLoader {
+		return false
+	}
+	b, err := os.ReadFile(loader)
+	return err == nil && bytes.Contains(b, []byte("OPENCL_LAYERS\x00"))
+}

@@ -1,0 +1,142 @@
+package layering
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxPackageLines = 3000
+	maxCycle        = 8
+	maxPlaces       = 3
+)
+
+// order is the house from the top to the ground. Imports go down, or stay in
+// one row. The longest prefix of a package's path decides.
+var order = [][]string{
+	{"cmd"},
+	{"capi"},
+	{"shim"},
+	{"worker"},
+	{"gpu"},
+	{""}, // the root: the public API
+	{"internal/live"},
+	{"internal/engine"},
+	{"internal/inprocess", "internal/guest"},
+	{"store/disk", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
+	{"spool", "worker/spool"},
+	{"store"},
+	{"internal/include", "deps"},
+	{"key"},
+	{"reason", "stats"},
+	{"internal"},
+}
+
+// A rule finds what breaks it.
+type rule struct {
+	name   string
+	atMost int // what breaks it today: to be lowered with each step, to 0
+	broken func(h *house) []string
+}
+
+// rules are those of the house that is being built. Until it stands, a rule
+// fails only where it is broken more often than before.
+var rules = []rule{
+	{"imports go down the floors", 7, (*house).upwards},
+	{"no package over 3,000 lines without tests", 6, (*house).large},
+	{"no more than 8 files in one cycle", 168, (*house).cycles},
+	{"nothing below cmd links os/exec but the worker", 9, (*house).starters},
+	{"no mutable package-level hooks", 4, (*house).hooks},
+	{"a runtime is named outside its own folders in at most 3 files", 127, (*house).named},
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	h := theHouse(t)
+	for _, r := range rules {
+		t.Run(strings.ReplaceAll(r.name, " ", "_"), func(t *testing.T) {
+			broken := r.broken(h)
+			t.Logf("%d, at most %d today, 0 is the aim:\n%s", len(broken), r.atMost, strings.Join(broken, "\n"))
+			switch {
+			case len(broken) > r.atMost:
+				t.Errorf("%s: broken in %d places, in %d before (go test -v lists them)", r.name, len(broken), r.atMost)
+			case len(broken) < r.atMost:
+				t.Logf("fewer than before: lower the number of this rule to %d", len(broken))
+			}
+		})
+	}
+}
+
+func (h *house) upwards() []string {
+	row := func(path string) int {
+		best, length := -1, -1
+		for i, dirs := range order {
+			for _, dir := range dirs {
+				if (dir == "" && path == "" || dir != "" && under(path, dir)) && len(dir) > length {
+					best, length = i, len(dir)
+				}
+			}
+		}
+		return best
+	}
+	found := make(map[string]bool)
+	for _, p := range h.packages {
+		for _, imported := range p.types.Imports() {
+			if to, ours := within(imported.Path()); ours && row(to) < row(p.path) {
+				found[fmt.Sprintf("%s imports %s", p.path, to)] = true
+			}
+		}
+	}
+	return sorted(found)
+}
+
+func (h *house) large() []string {
+	found := make(map[string]bool)
+	for path, n := range h.packageLines() {
+		if n > maxPackageLines {
+			found[fmt.Sprintf("%s: %d lines", path, n)] = true
+		}
+	}
+	return sorted(found)
+}
+
+// cycles returns each file of a package's largest cycle, where that is too large.
+func (h *house) cycles() []string {
+	var found []string
+	for _, p := range h.packages {
+		if files := h.cycle(p); len(files) > maxCycle {
+			for _, f := range files {
+				found = append(found, filepath.Join(p.path, f))
+			}
+		}
+	}
+	return found
+}
+
+// starters returns the packages that link os/exec. The library of capi links
+// the worker's starter.
+func (h *house) starters() []string {
+	var found []string
+	for _, p := range h.packages {
+		may := under(p.path, "cmd") || under(p.path, "worker") || under(p.path, "capi")
+		if !may && slices.Contains(p.deps, "os/exec") {
+			found = append(found, p.path)
+		}
+	}
+	return found
+}
+
+func (h *house) named() []string {
+	var found []string
+	for _, r := range runtimes {
+		if places := h.places(r); len(places) > maxPlaces {
+			for _, p := range places {
+				found = append(found, r.name+": "+p)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,142 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/human"
+)
+
+// bad is a value that cannot be used, and that no later source has replaced.
+type bad struct {
+	row *setting // that it is for, or is likely to be for; nil for none
+	err *Error
+}
+
+// refuse notes that a value of a setting cannot be used.
+func (l *loader) refuse(row *setting, err *Error) {
+	l.bad = append(l.bad, bad{row, err})
+}
+
+// replaced forgets unusable values of a setting that a later source decides. One of
+// KERNSTASH_DISABLE stays: it may have meant 1, which stands above all.
+func (l *loader) replaced(row *setting) {
+	l.bad = slices.DeleteFunc(l.bad, func(b bad) bool {
+		return b.row == row && (row.name != nameDisable || b.err.Origin.Source != Environment)
+	})
+}
+
+// restrict gives each value that cannot be used the most cautious meaning that it
+// may have had: the cache is off where it could have meant that, and nothing is
+// written where it could have meant that. Each error says what follows.
+func (l *loader) restrict() {
+	if l.badFile != nil {
+		l.badFile.Effect = l.s.off(Origin{File, l.badFile.Path})
+	}
+	for _, b := range l.bad {
+		if b.row == nil {
+			b.err.Effect = ignored
+			continue
+		}
+		b.err.Effect = l.s.restrict(b.row.name, b.err)
+	}
+}
+
+const ignored = "it is ignored"
+
+func (s *Settings) restrict(name string, err *Error) (effect string) {
+	v := &s.Values
+	switch name {
+	case "mode":
+		if mayMeanReadOnly(err.Name) || mayMeanReadOnly(err.Value) {
+			return s.writeNothing(err.Origin)
+		}
+		return s.off(err.Origin)
+	case nameDisable, "compile-options", "link-options", "append-compile-options", "append-link-options":
+		return s.off(err.Origin)
+	case "max-size", "min-device-image-size", "max-device-image-size", "min-build-time":
+		return s.writeNothing(err.Origin)
+	case nameDir, "persistent":
+		v.Persistent = false
+		return "the disk tier is off"
+	case "in-mem", "in-mem-eviction-threshold", "in-mem-capacity":
+		v.InMemory = false
+		return "the memory tier is off"
+	case "worker":
+		v.Worker = WorkerOff
+		return "no worker is started"
+	case "threshold":
+		v.Threshold = 0
+		return "no entry is removed for its age"
+	}
+	return ignored
+}
+
+func (s *Settings) off(from Origin) (effect string) {
+	s.Disable = true
+	s.origins[nameDisable] = from
+	return "the cache is off"
+}
+
+func (s *Settings) writeNothing(from Origin) (effect string) {
+	switch s.Mode {
+	case ModeRefresh, ModeObserve: // without writing there is nothing left of them
+		return s.off(from)
+	}
+	s.Mode = ModeReadOnly
+	s.origins["mode"] = from
+	return "the cache is read, and not written"
+}
+
+// mayMeanReadOnly reports whether a name or a mode is likely to be about reading alone.
+func mayMeanReadOnly(text string) bool {
+	text = plain(text)
+	return text == "ro" || strings.HasPrefix(text, "read")
+}
+
+// plain returns a name in small letters, without prefix and punctuation.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '-', '_', ' ', '.':
+			return -1
+		}
+		return r
+	}, strings.ToLower(strings.TrimPrefix(name, prefix)))
+}
+
+// synonym returns the setting that people mean by a name which is not near its own, ""
+// for none.
+func synonym(name string) string {
+	switch name {
+	case "off", "enable", "enabled", "on", "cache", "nocache":
+		return nameDisable
+	case "readonly", "ro", "refresh", "observe":
+		return "mode"
+	case "cachedir", "directory", "root":
+		return nameDir
+	}
+	return ""
+}
+
+// likely returns the setting that a name which does not exist is likely to mean, nil
+// for none.
+func likely(name string) *setting {
+	name = plain(name)
+	if row := byName(synonym(name)); row != nil {
+		return row
+	}
+	var best *setting
+	least := 3
+	for i := range table {
+		of := plain(table[i].name)
+		most := min(least-1, len(of)/3)
+		if max(len(name)-len(of), len(of)-len(name)) > most {
+			continue // they are at least as far apart as their lengths
+		}
+		if d := human.Distance(name, of); d <= most {
+			best, least = &table[i], d
+		}
+	}
+	return best
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+// Package scripts_test runs the scripts that README's two commands go through.
+package scripts_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestProgress: a command that takes long says what it is at, what it writes otherwise is
+// not seen, and its status is that of the script.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	said := filepath.Join(t.TempDir(), "said")
+	f, err := os.Create(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// It ends when the line of progress is there.
+	cmd := exec.Command("./progress", "compiling", "sh", "-c", `echo first; echo second; until grep -q '^compiling: .* s, second$' "$0"; do sleep 0.05; done`, said)
+	cmd.Stdout = f
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(said); err != nil || strings.Contains(string(b), "first") {
+		t.Errorf("%v, it says:\n%s", err, b)
+	}
+
+	out, err := exec.Command("./progress", "compiling", "true").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("a command that is soon done: %v, %q", err, out)
+	}
+	cmd = exec.Command("./progress", "compiling", "sh", "-c", "echo out; echo err >&2; exit 3")
+	out, err = cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 3 || string(out) != "out\nerr\n" {
+		t.Errorf("one that fails: %v, %q", err, out)
+	}
+}
+
+// TestSteady: it prints TMPDIR, or a folder where programs can run.
+func TestSteady(t *testing.T) {
+	t.Parallel()
+	steady := func(tmpdir string) string {
+		cmd := exec.Command("./steady")
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmpdir)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(string(out), "\n")
+	}
+	if got := steady("/of/the user's"); got != "/of/the user's" {
+		t.Errorf("TMPDIR is set: %q", got)
+	}
+	dir, err := os.MkdirTemp(steady(""), "kernstash-steady-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command(program).Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBareRunsOnlyREADME: scripts/bare runs what README says, nothing else.
+func TestBareRunsOnlyREADME(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("./bare", "make", "nothing")
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "README's two commands have no line: make nothing") {
+		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), out)
+	}
+	ci, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Two commands\n")
+	_, block, _ := strings.Cut(section, "```sh\n")
+	block, _, _ = strings.Cut(block, "```")
+	for line := range strings.Lines(block) {
+		command, _, _ := strings.Cut(line, "#")
+		command = strings.TrimSpace(command)
+		if !regexp.MustCompile(`(?m)^step scripts/bare (-s \w+ )?` + regexp.QuoteMeta(command) + `$`).Match(ci) {
+			t.Errorf("CI does not run %q on a bare machine", command)
+		}
+	}
+}
