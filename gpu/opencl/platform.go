@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/internal/drivers"
@@ -22,6 +23,7 @@ type Platform struct {
 	env environments
 
 	variablesAtLoad func() []key.Pair // those of env.loaded that the compiler obeys
+	obeyed          atomic.Pointer[obeyedVariables]
 }
 
 // Platforms returns the platforms that the OpenCL loader finds; none is not an

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/drivers"
@@ -111,7 +112,24 @@ func (d *Device) AgainstOptions(words []string) error {
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
-	return d.platform.rules().Of(d.platform.env.now())
+	return d.platform.variables(d.platform.env.now())
+}
+
+// obeyedVariables are those of an environment that a platform's compilers obey.
+type obeyedVariables struct {
+	environ []string
+	pairs   []key.Pair
+}
+
+// variables returns those of an environment that the compilers obey, sorted by name. In C's processes the
+// environment is the same slice from build to build (see dl.Environ), and is not searched again.
+func (p *Platform) variables(environ []string) []key.Pair {
+	if o := p.obeyed.Load(); o != nil && len(o.environ) == len(environ) && unsafe.SliceData(o.environ) == unsafe.SliceData(environ) {
+		return o.pairs
+	}
+	o := &obeyedVariables{environ, p.rules().Of(environ)}
+	p.obeyed.Store(o)
+	return o.pairs
 }
 
 // environments are those of a process that matter to a driver: what it was when
@@ -165,7 +183,7 @@ var errOclgrind = errors.New("a simulator, Oclgrind, quotes the source of progra
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	v, environ := d.platform.vendor(), d.platform.env.now()
 	rules := d.platform.rules()
-	now := rules.Of(environ)
+	now := d.platform.variables(environ)
 	if v == oclgrind {
 		return now, errOclgrind
 	}

@@ -1,7 +1,6 @@
 package rtc
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,16 +20,27 @@ var variables = [...][]string{
 	},
 }
 
-// optionLike is in the values of variables that may hold options: not in paths, or in lists
-// of devices.
-var optionLike = regexp.MustCompile(`(^|[^\w./-])[-@]`)
+// mayHoldOptions reports whether a - or an @ begins something in the value of a variable: it does not in paths,
+// and in lists of devices.
+func mayHoldOptions(value string) bool {
+	for i, c := range value {
+		if (c == '-' || c == '@') && (i == 0 || !inWord(value[i-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+func inWord(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || strings.IndexByte("_./-", c) >= 0
+}
 
 // moreOptions reports whether the library may have options of its variables. NVRTC 11.8 has,
 // with NVRTCWIZ; what the others do to it is not known.
 func (l *Library) moreOptions() bool {
 	all, err := l.Variables()
 	return err != nil || slices.ContainsFunc(all, func(v key.Pair) bool {
-		return v.Value != "" && (l.api == NVRTC || optionLike.MatchString(v.Value))
+		return v.Value != "" && (l.api == NVRTC || mayHoldOptions(v.Value))
 	})
 }
 

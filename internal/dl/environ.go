@@ -11,7 +11,8 @@ var libc = sync.OnceValues(func() (*Library, error) { return Open("libc.so.6", "
 
 // Environ is os.Environ as C code in this process sees it. Where Go code is a
 // library in a host of C, os.Environ is what it was when the library was loaded.
-// As with getenv, C code must not change the environment meanwhile.
+// As with getenv, C code must not change the environment meanwhile. The slice is the same one as
+// long as nothing has changed: callers must not write to it.
 func Environ() []string {
 	if at := environ.Load(); at != 0 {
 		return environAt(at)
@@ -47,10 +48,16 @@ func environAt(at uintptr) []string {
 	return stringsAt(list)
 }
 
+// last is what stringsAt returned last.
+var last atomic.Pointer[[]string]
+
 // stringsAt returns copies of the strings of a list of C, which ends with a zero
 // word. They share one piece of memory. Each word is read once: of a list that C code
 // changes meanwhile some strings may be old ones, and no word is taken for another.
 func stringsAt(list uintptr) []string {
+	if all := last.Load(); all != nil && areAt(list, *all) {
+		return *all
+	}
 	ends, text := make([]int, 0, 64), make([]byte, 0, 4<<10)
 	for at := list; ; at += unsafe.Sizeof(at) {
 		s := Word(at)
@@ -65,7 +72,30 @@ func stringsAt(list uintptr) []string {
 		all[i] = unsafe.String(unsafe.SliceData(text[from:]), end-from)
 		from = end
 	}
+	last.Store(&all)
 	return all
+}
+
+// areAt reports whether the strings of a list of C are these.
+func areAt(list uintptr, all []string) bool {
+	for _, s := range all {
+		at := Word(list)
+		if at == 0 || !isAt(at, s) {
+			return false
+		}
+		list += unsafe.Sizeof(list)
+	}
+	return Word(list) == 0
+}
+
+// isAt reports whether the string of C at an address is s. Like length, it looks at no byte behind the last one.
+func isAt(addr uintptr, s string) bool {
+	for i := range len(s) {
+		if *(*byte)(pointer(addr + uintptr(i))) != s[i] {
+			return false
+		}
+	}
+	return *(*byte)(pointer(addr + uintptr(len(s)))) == 0
 }
 
 // length is strlen. It looks at one byte after the other: what is behind the last

@@ -10,7 +10,7 @@ import (
 
 // IncludedFrom returns the path of a header in one of the directories that the driver would
 // read unasked; "" where there is none.
-func (r Rules) IncludedFrom(dirs []string) string {
+func (r *Rules) IncludedFrom(dirs []string) string {
 	for _, dir := range dirs {
 		for _, name := range r.Included {
 			path := filepath.Join(dir, name)
@@ -27,7 +27,7 @@ func (r Rules) IncludedFrom(dirs []string) string {
 // files are for those who work on the driver: where one is there nobody knows what the driver
 // makes of a program. A path that is not absolute is in the working directory. The environment
 // is as os.Environ has it.
-func (r Rules) Obeyed(environ []string) error {
+func (r *Rules) Obeyed(environ []string) error {
 	for _, path := range r.Files {
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("%w: %s", ErrSettings, path)

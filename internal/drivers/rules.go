@@ -23,7 +23,7 @@ type Rules struct {
 
 // Of returns the variables of an environment, as os.Environ has it, that the rules
 // name, sorted by name.
-func (r Rules) Of(environ []string) []key.Pair {
+func (r *Rules) Of(environ []string) []key.Pair {
 	on := isOn(environ, r.SwitchOn)
 	var pairs []key.Pair
 	for _, e := range environ {
@@ -48,7 +48,7 @@ func isOn(environ []string, variable string) (on bool) {
 	return on
 }
 
-func (r Rules) obeys(name string, on bool) bool {
+func (r *Rules) obeys(name string, on bool) bool {
 	if beginsWith(r.Except, name) {
 		return false
 	}

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"math"
 	"runtime"
@@ -144,8 +145,7 @@ func TestVerifyBin(t *testing.T) {
 	}
 	b := bytes.Clone(whole)
 	b[len(b)-1] ^= 1 // the second binary's only byte
-	sum := sumOf(b[len(b)-1:])
-	copy(b[FixedBytes+binaryBytes+16:], sum[:])
+	binary.LittleEndian.PutUint64(b[FixedBytes+binaryBytes+16:], sumOf(b[len(b)-1:]))
 	h, err := ParseFixed(b, int64(len(b)))
 	if err != nil {
 		t.Fatal(err)

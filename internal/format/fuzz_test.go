@@ -16,13 +16,12 @@ func reseal(b []byte) {
 		return
 	}
 	code := b[f.HeaderBytes:]
-	seal := func(at, size int64, binary bool) {
+	seal := func(at, size int64, isBinary bool) {
 		if size < 0 || size > int64(len(code)) || at > f.HeaderBytes-2*digestBytes {
 			return
 		}
-		if binary {
-			sum := sumOf(code[:size])
-			copy(b[at-sumBytes:], sum[:])
+		if isBinary {
+			binary.LittleEndian.PutUint64(b[at-sumBytes:], sumOf(code[:size]))
 		}
 		digest := sha256.Sum256(code[:size])
 		copy(b[at:], digest[:])

@@ -20,7 +20,7 @@ const (
 	FixedBytes = 256
 
 	digestBytes = sha256.Size
-	sumBytes    = 16
+	sumBytes    = 8
 	binaryBytes = 16 + sumBytes + digestBytes
 	minHeader   = FixedBytes + digestBytes
 
@@ -46,9 +46,9 @@ type Header struct {
 // BinaryInfo is a binary without its code.
 type BinaryInfo struct {
 	Form   store.Form
-	Size   int64          // over 0
-	Sum    [sumBytes]byte // XXH3-128 of its code
-	Digest key.Digest     // SHA-256 of its code
+	Size   int64      // over 0
+	Sum    uint64     // XXH64 of its code
+	Digest key.Digest // SHA-256 of its code
 }
 
 // Fixed is what the fixed part of a header tells, before its digest can be
@@ -150,7 +150,7 @@ func (h *Header) parseLists(b []byte, f Fixed) error {
 	h.Binaries = make([]BinaryInfo, r.count(f.Binaries, binaryBytes))
 	for i := range h.Binaries {
 		form, zero, n := r.u32(), r.u32(), r.u64()
-		sum, digest := r.sum(), r.digest()
+		sum, digest := r.u64(), r.digest()
 		if form < uint32(store.FormIntermediate) || form > uint32(store.FormFinal) || zero != 0 || n == 0 || n > MaxSize {
 			r.fail("binary %d", i)
 		}

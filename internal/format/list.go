@@ -47,11 +47,6 @@ func (r *listReader) u64() uint64 {
 	return 0
 }
 
-func (r *listReader) sum() (d [sumBytes]byte) {
-	copy(d[:], r.take(sumBytes))
-	return d
-}
-
 func (r *listReader) digest() (d key.Digest) {
 	copy(d[:], r.take(digestBytes))
 	return d
