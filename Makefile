@@ -30,7 +30,7 @@ COMMIT := $(addprefix -X main.commit=,$(shell git describe --always --abbrev=40 
 build: ## build the command into bin/
 ifneq ($(LAUNCHER),)
 	$(WHOLE) -o $(BIN)-full ./cmd/kernstash
-	$(MAKE) -s -C shim/launcher OUT=$(CURDIR)/bin
+	$(MAKE) -s -C shim/launcher OUT=$(abspath $(dir $(BIN)))
 else
 	$(WHOLE) -o $(BIN) ./cmd/kernstash
 endif
