@@ -89,7 +89,7 @@ func TestTimingOfColdBuilds(t *testing.T) {
 			t.Run(d.Name+" "+c.name, func(t *testing.T) {
 				source := b.source(t, c.source)
 				// One attempt of some has to be as quiet as that.
-				const attempts = 3
+				const attempts = 8
 				for attempt := 1; ; attempt++ {
 					m := measureCold(t, d, source, c.builds, c.rounds)
 					wrong := m.wrong()
