@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -32,7 +33,7 @@ func TestWorkAhead(t *testing.T) {
 	}
 	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=8"})
 	c.Flush(3 * time.Minute)
-	if s := c.Stats(); !built || s[stats.NearestOptions] != 1 || s[stats.NearestNothing] != 1 || s[stats.DiskPuts] != 2 {
+	if s := c.Stats(); !built || s[stats.Of(reason.NearestOptions)] != 1 || s[stats.Of(reason.NearestNothing)] != 1 || s[stats.DiskPuts] != 2 {
 		t.Errorf("built %t; %v", built, s)
 	}
 }
@@ -55,7 +56,7 @@ func TestWorkAheadOfAFailure(t *testing.T) {
 		t.Fatal("built")
 	}
 	c.Flush(3 * time.Minute)
-	if s := c.Stats(); s[stats.NearestNothing] != 0 {
+	if s := c.Stats(); s[stats.Of(reason.NearestNothing)] != 0 {
 		t.Errorf("explained: %v", s)
 	}
 	if left, err := filepath.Glob(filepath.Join(root, "[0-9a-f]*")); err != nil || len(left) != 0 {

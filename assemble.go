@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // assemble makes a program of units: one for each distinct identity among its
@@ -76,7 +76,7 @@ func (x *Context[P, K]) assemble(ctx context.Context, p *Program[P, K], r Reques
 func (x *Context[P, K]) private(groups [][]int, r Request, res *resolution) bool {
 	for i, g := range groups {
 		_, against, err := x.recipe(g, r, res.group(i))
-		if err == nil && !against.None() && against.Counter != stats.NotCacheableSize {
+		if err == nil && !against.None() && against.Code != reason.NotCacheableSize {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -36,7 +37,7 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	u.job = Job{Devices: u.devices, Recipe: recipe}
 	if !against.None() {
 		u.against = against
-		x.count(against.Counter)
+		x.count(stats.Of(against.Code))
 		on(c.trace.disk, func(l *slog.Logger) { l.Info(against.String()) })
 		return x.compile(ctx, u, r, nil, false)
 	}
@@ -44,21 +45,21 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	u.job.Key = u.key
 	c.traceKey(u.key, recipe)
 	if len(c.stores()) == 0 {
-		u.missed = stats.MissTierOff
+		u.missed = reason.MissTierOff
 		c.countMiss(u.missed)
 		return x.compile(ctx, u, r, nil, false)
 	}
 	if !x.serves(ctx, u) {
 		return x.compile(ctx, u, r, nil, false)
 	}
-	loaded, reason, err := x.load(ctx, u)
+	loaded, why, err := x.load(ctx, u)
 	if loaded || err != nil {
 		return err
 	}
 	if x.delegates(u.job) { // nothing will be there for having waited
-		u.missed = reason
-		c.countMiss(reason)
-		return x.compile(ctx, u, r, nil, reason == stats.MissAbsent)
+		u.missed = why
+		c.countMiss(why)
+		return x.compile(ctx, u, r, nil, why == reason.MissAbsent)
 	}
 	unlock, waited := c.lockBuild(ctx, u.key, recipe)
 	defer func() {
@@ -66,31 +67,31 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 			unlock()
 		}
 	}()
-	if waited || unlock != nil && reason == stats.MissAbsent {
+	if waited || unlock != nil && why == reason.MissAbsent {
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
-		again := reason
+		again := why
 		if loaded, again, err = x.load(ctx, u); loaded || err != nil {
 			return err
 		}
-		if again != stats.MissAbsent {
-			reason = again // else it was there before, and bad
+		if again != reason.MissAbsent {
+			why = again // else it was there before, and bad
 		}
 	}
-	u.missed = reason
-	c.countMiss(reason)
+	u.missed = why
+	c.countMiss(why)
 	hand := unlock
 	unlock = nil // compile takes it over
-	return x.compile(ctx, u, r, hand, reason == stats.MissAbsent)
+	return x.compile(ctx, u, r, hand, why == reason.MissAbsent)
 }
 
 // load makes the live program from an artifact of the stores. An artifact that
 // the driver refuses is a miss, and goes.
-func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, reason stats.Counter, err error) {
+func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, why reason.Reason, err error) {
 	c := x.cache
-	entry, from, reason := c.find(ctx, u.key)
+	entry, from, why := c.find(ctx, u.key)
 	if entry == nil {
-		return false, reason, nil
+		return false, why, nil
 	}
 	start := time.Now()
 	native, err := x.callLoad(ctx, u, entry.Artifact)
@@ -104,7 +105,7 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K]) (loaded bool, r
 	if err != nil {
 		c.trace.warn("artifact refused by the driver", "key", u.key.Short(), "error", err.Error())
 		c.discard(ctx, from, u.key)
-		return false, stats.MissRefused, nil
+		return false, reason.MissRefused, nil
 	}
 	c.stats.Add(stats.DiskHits, 1)
 	c.stats.Add(stats.LoadTime, int64(took))
@@ -184,7 +185,7 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	if changed := u.tracked.changed(); changed != "" {
 		x.disown(u, r.Image, changed)
 	} else if unfit != nil {
-		x.notStored(u, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: unfit.Why})
+		x.notStored(u, deps.Reason{Code: reason.NotCacheableRuntime, Detail: unfit.Why})
 	}
 	if err != nil {
 		x.count(stats.BuildFailures)
@@ -203,14 +204,14 @@ func (x *Context[P, K]) compile(ctx context.Context, u *unit[P, K], r Request, u
 	case u.key.IsZero() || !c.writes():
 		return nil // counted before
 	case took < c.settings.MinBuildTime:
-		x.count(stats.NotCacheableCheap)
+		x.count(stats.Of(reason.NotCacheableCheap))
 		return nil
 	case artifact == nil && x.captures.possible(u.job):
 		x.captures.await(u, unlock, explain, took)
 		unlock = nil
 		return nil
 	case artifact == nil || len(artifact.Binaries) == 0:
-		x.count(stats.NotCacheableRuntime)
+		x.count(stats.Of(reason.NotCacheableRuntime))
 		return nil
 	}
 	x.keep(u, newEntry(u.key, u.job.Recipe, artifact, took), explain, unlock)
@@ -237,13 +238,13 @@ func (x *Context[P, K]) delegated(u *unit[P, K], native P, explain bool, unlock 
 // not stored, and its image's alone.
 func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
 	u.owner = m.serial
-	x.notStored(u, deps.Reason{Counter: stats.NotCacheableChanged, Detail: changed})
+	x.notStored(u, deps.Reason{Code: reason.NotCacheableChanged, Detail: changed})
 }
 
 // notStored notes, after the build, why a unit is not stored.
 func (x *Context[P, K]) notStored(u *unit[P, K], why deps.Reason) {
 	u.key, u.against = key.Key{}, why
-	x.count(why.Counter)
+	x.count(stats.Of(why.Code))
 	on(x.cache.trace.disk, func(l *slog.Logger) { l.Info(why.String()) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -239,7 +240,7 @@ func TestCancelledLoadKeepsTheEntry(t *testing.T) {
 		t.Errorf("Program: %v", err)
 	}
 	x.building.Wait()
-	wantStats(t, c, map[stats.Counter]int64{stats.MissRefused: 0, stats.Corrupt: 0})
+	wantStats(t, c, map[stats.Counter]int64{stats.Of(reason.MissRefused): 0, stats.Corrupt: 0})
 	f.loading = nil
 	if from := use(t, x, r); from != Disk {
 		t.Errorf("after a cancelled load: %v", from)
@@ -254,7 +255,7 @@ func TestFinalDriverWithoutBinary(t *testing.T) {
 	f.noBinary = true
 	c := openCache(t, newRoot(t))
 	use(t, fakeContextOn(c, f), Request{Image: image(t, src(1))})
-	wantStats(t, c, map[stats.Counter]int64{stats.NotCacheableRuntime: 1, stats.CapturesDropped: 0})
+	wantStats(t, c, map[stats.Counter]int64{stats.Of(reason.NotCacheableRuntime): 1, stats.CapturesDropped: 0})
 }
 
 // Two processes that each hold the lock of a program which was not launched,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -44,7 +45,7 @@ func TestCompilerWithHeaders(t *testing.T) {
 		}
 		return string(out), c.Stats()
 	}
-	if _, s := run(false); s[stats.NotCacheableHeaders] != 1 || s[stats.DiskPuts] != 0 {
+	if _, s := run(false); s[stats.Of(reason.NotCacheableHeaders)] != 1 || s[stats.DiskPuts] != 0 {
 		t.Errorf("not known: %v", s)
 	}
 	first, _ := run(true)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/worker/spool"
@@ -122,9 +123,9 @@ func TestGivenUp(t *testing.T) {
 	f.load = nil
 	use(t, x, Request{Image: image(t, src(1))})
 	s := c.Stats()
-	if s[stats.Builds] != 1 || s[stats.BuildFailures] != 0 || s[stats.DiskHits] != 1 || s[stats.MissRefused] != 0 {
+	if s[stats.Builds] != 1 || s[stats.BuildFailures] != 0 || s[stats.DiskHits] != 1 || s[stats.Of(reason.MissRefused)] != 0 {
 		t.Errorf("builds %d, failures %d, hits %d, refused %d; want 1, 0, 1, 0",
-			s[stats.Builds], s[stats.BuildFailures], s[stats.DiskHits], s[stats.MissRefused])
+			s[stats.Builds], s[stats.BuildFailures], s[stats.DiskHits], s[stats.Of(reason.MissRefused)])
 	}
 }
 
@@ -164,9 +165,9 @@ func TestDelegatedArtifact(t *testing.T) {
 		unlock()
 	}
 	s := c.Stats()
-	if s[stats.Builds] != 0 || s[stats.NotCacheableRuntime] != 0 || s[stats.DiskPuts] != 0 || s[stats.NearestNothing] != 1 {
+	if s[stats.Builds] != 0 || s[stats.Of(reason.NotCacheableRuntime)] != 0 || s[stats.DiskPuts] != 0 || s[stats.Of(reason.NearestNothing)] != 1 {
 		t.Errorf("builds %d, uncacheable %d, puts %d, explained %d; want 0, 0, 0, 1",
-			s[stats.Builds], s[stats.NotCacheableRuntime], s[stats.DiskPuts], s[stats.NearestNothing])
+			s[stats.Builds], s[stats.Of(reason.NotCacheableRuntime)], s[stats.DiskPuts], s[stats.Of(reason.NearestNothing)])
 	}
 }
 
@@ -188,7 +189,7 @@ func TestUnfit(t *testing.T) {
 		t.Error("something is still to be stored")
 	}
 	wantStats(t, c, map[stats.Counter]int64{
-		stats.Builds: 1, stats.BuildFailures: 0, stats.NotCacheableRuntime: 1, stats.DiskPuts: 0, stats.DiskMisses: 1,
+		stats.Builds: 1, stats.BuildFailures: 0, stats.Of(reason.NotCacheableRuntime): 1, stats.DiskPuts: 0, stats.DiskMisses: 1,
 	})
 }
 

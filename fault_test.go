@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -106,8 +107,8 @@ func (l *faultyLife) start(deferred bool, sources ...int) {
 func (l *faultyLife) reasons(s stats.Snapshot, requests, builds int64) {
 	l.t.Helper()
 	var reasons int64
-	for c := stats.MissAbsent; c <= stats.MissRefused; c++ {
-		reasons += s[c]
+	for r := reason.MissAbsent; r <= reason.MissRefused; r++ {
+		reasons += s[stats.Of(r)]
 	}
 	if s[stats.DiskHits]+s[stats.DiskMisses] != requests || reasons != s[stats.DiskMisses] || builds != s[stats.DiskMisses] {
 		l.errorf("%d requests: %d hits, %d misses with %d reasons, %d builds", requests, s[stats.DiskHits], s[stats.DiskMisses], reasons, builds)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -15,15 +16,15 @@ import (
 
 // find asks the disk tier, then its layers. A nil entry is a miss, for the
 // reason that is returned with it.
-func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from *disk.Store, reason stats.Counter) {
+func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from *disk.Store, why reason.Reason) {
 	return c.findBy(ctx, k, (*disk.Store).Get)
 }
 
 // findBy is find with the method that gets the entry.
 func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, context.Context, key.Key) (*store.Entry, error)) (
-	e *store.Entry, from *disk.Store, reason stats.Counter,
+	e *store.Entry, from *disk.Store, why reason.Reason,
 ) {
-	reason = stats.MissTierOff
+	why = reason.MissTierOff
 	for i, s := range c.stores() {
 		entry, err := get(s, ctx, k)
 		if err == nil {
@@ -34,11 +35,11 @@ func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, con
 		}
 		var miss *store.MissError
 		if i == 0 && errors.As(err, &miss) {
-			reason = miss.Reason // that of the writable root says most
+			why = miss.Reason // that of the writable root says most
 		}
 		on(c.trace.disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
 	}
-	return nil, nil, reason
+	return nil, nil, why
 }
 
 // stores returns the disk tier and its layers.
@@ -51,10 +52,10 @@ func (c *Cache) stores() []*disk.Store {
 
 // countMiss counts a miss with its reason. What the store found damaged, it
 // counted itself.
-func (c *Cache) countMiss(reason stats.Counter) {
+func (c *Cache) countMiss(why reason.Reason) {
 	c.stats.Add(stats.DiskMisses, 1)
-	c.stats.Add(reason, 1)
-	if reason == stats.MissRefused {
+	c.stats.Add(stats.Of(why), 1)
+	if why == reason.MissRefused {
 		c.stats.Add(stats.Corrupt, 1)
 	}
 }

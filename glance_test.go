@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -47,7 +48,7 @@ func TestGlance(t *testing.T) {
 			t.Errorf("%s: %d found, want %d", c.name, len(found), c.want)
 			continue
 		}
-		if s := cache.Stats(); s[stats.DiskHits] != 0 || s[stats.DiskMisses] != 0 || s[stats.ObserveHits] != 0 {
+		if s := cache.Stats(); s[stats.DiskHits] != 0 || s[stats.DiskMisses] != 0 || s[stats.Of(reason.ObserveHits)] != 0 {
 			t.Errorf("%s: counted: %v", c.name, s)
 		}
 		for _, f := range found {

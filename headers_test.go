@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -142,7 +143,7 @@ func TestNeverStale(t *testing.T) {
 		name   string
 		change func(t *testing.T, dir string, f *fakeRuntime, r *Request)
 		hit    bool
-		want   stats.Counter
+		want   reason.Reason
 		text   string // DIR for the directory
 	}{
 		{"nothing", func(*testing.T, string, *fakeRuntime, *Request) {}, true, 0, ""},
@@ -154,42 +155,42 @@ func TestNeverStale(t *testing.T) {
 		}, true, 0, ""},
 		{"written again", write("late/b.h", "b\n#include <c.h>\n"), true, 0, ""},
 		{"a header that nobody includes", write("late/other.h", "O\n"), true, 0, ""},
-		{"three levels deep", write("late/c.h", "C\n"), false, stats.NearestHeader, `header "c.h" (DIR/late/c.h) differs`},
-		{"appears earlier on the path", write("early/c.h", "early\n"), false, stats.NearestHeader, `include of "c.h" leads to DIR/early/c.h, not DIR/late/c.h`},
+		{"three levels deep", write("late/c.h", "C\n"), false, reason.NearestHeader, `header "c.h" (DIR/late/c.h) differs`},
+		{"appears earlier on the path", write("early/c.h", "early\n"), false, reason.NearestHeader, `include of "c.h" leads to DIR/early/c.h, not DIR/late/c.h`},
 		{"disappears", func(t *testing.T, dir string, _ *fakeRuntime, _ *Request) {
 			removeFile(t, dir+"/late/c.h")
-		}, false, stats.NearestHeader, `header "c.h" (DIR/late/c.h) is gone`},
+		}, false, reason.NearestHeader, `header "c.h" (DIR/late/c.h) is gone`},
 		{"the first one disappears", func(t *testing.T, dir string, _ *fakeRuntime, _ *Request) {
 			removeFile(t, dir+"/late/a.h")
-		}, false, stats.NearestHeader, `header "a.h" (DIR/late/a.h) is gone`},
+		}, false, reason.NearestHeader, `header "a.h" (DIR/late/a.h) is gone`},
 		{"the other way round", func(_ *testing.T, dir string, _ *fakeRuntime, r *Request) {
 			r.CompileOptions = "-DN=4 -I" + dir + "/late -I" + dir + "/early"
 		}, true, 0, ""},
 		{"another directory of equal names", func(t *testing.T, dir string, _ *fakeRuntime, r *Request) {
 			putFile(t, dir+"/third/a.h", "other a\n")
 			r.CompileOptions = "-DN=4 -I" + dir + "/third -I" + dir + "/late"
-		}, false, stats.NearestHeader, `include of "a.h" leads to DIR/third/a.h, not DIR/late/a.h`},
+		}, false, reason.NearestHeader, `include of "a.h" leads to DIR/third/a.h, not DIR/late/a.h`},
 		{"the same tree elsewhere", func(t *testing.T, dir string, _ *fakeRuntime, r *Request) {
 			r.CompileOptions = deepRequest(t, deepTree(t)).CompileOptions
 		}, true, 0, ""},
 		{"the source", func(t *testing.T, _ string, _ *fakeRuntime, r *Request) {
 			r.Image = image(t, deep+"// and more\n")
-		}, false, stats.NearestImage, "code differs from line 3 on"},
+		}, false, reason.NearestImage, "code differs from line 3 on"},
 		{"an option", func(_ *testing.T, _ string, _ *fakeRuntime, r *Request) {
 			r.CompileOptions = strings.Replace(r.CompileOptions, "N=4", "N=8", 1)
-		}, false, stats.NearestOptions, `option "-DN=8" was "-DN=4"`},
+		}, false, reason.NearestOptions, `option "-DN=8" was "-DN=4"`},
 		{"a constant", func(_ *testing.T, _ string, _ *fakeRuntime, r *Request) {
 			r.Constants = []key.SpecConstant{key.Uint32(7, 2)}
-		}, false, stats.NearestConstants, "constant 7: 0x02 was 0x01"},
+		}, false, reason.NearestConstants, "constant 7: 0x02 was 0x01"},
 		{"the driver", func(_ *testing.T, _ string, f *fakeRuntime, _ *Request) {
 			f.devices[0].Driver = "2"
-		}, false, stats.NearestDriver, `driver "2" was "1"`},
+		}, false, reason.NearestDriver, `driver "2" was "1"`},
 		{"a library of the compiler", func(_ *testing.T, _ string, f *fakeRuntime, _ *Request) {
 			f.devices[0].Compiler = []key.Pair{{Name: "libc.so", Value: "2"}}
-		}, false, stats.NearestCompiler, `compiler libc.so="2" is new`},
+		}, false, reason.NearestCompiler, `compiler libc.so="2" is new`},
 		{"a variable", func(_ *testing.T, _ string, f *fakeRuntime, _ *Request) {
 			f.variables = []key.Pair{{Name: "POCL_X", Value: "1"}}
-		}, false, stats.NearestVariable, `variable POCL_X="1" is new`},
+		}, false, reason.NearestVariable, `variable POCL_X="1" is new`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestNeverStale(t *testing.T) {
 				return
 			}
 			f.wantBuilds(1)
-			if s[tt.want] != 1 {
+			if s[stats.Of(tt.want)] != 1 {
 				t.Errorf("counted %v, want %v", s, tt.want)
 			}
 			if want := strings.ReplaceAll(tt.text, "DIR", dir); explained != want {
@@ -335,7 +336,7 @@ func TestHeadersEditedDuringTheBuild(t *testing.T) {
 			p.Release()
 		}
 		flush(t, c)
-		if s := c.Stats(); s[stats.NotCacheableChanged] != 1 || s[stats.DiskPuts] != 0 {
+		if s := c.Stats(); s[stats.Of(reason.NotCacheableChanged)] != 1 || s[stats.DiskPuts] != 0 {
 			t.Errorf("counted %v", s)
 		}
 		// The file is what it was: an image of now must not get that program, nor
@@ -378,7 +379,7 @@ func TestOldImageBuiltAgain(t *testing.T) {
 	code(t, x, a)
 	flush(t, c)
 	f.wantBuilds(2)
-	if s := c.Stats(); s[stats.NotCacheableChanged] != 1 || s[stats.DiskPuts] != 1 {
+	if s := c.Stats(); s[stats.Of(reason.NotCacheableChanged)] != 1 || s[stats.DiskPuts] != 1 {
 		t.Errorf("counted %v", s)
 	}
 }
@@ -615,28 +616,28 @@ func TestHeadersThatCannotBeKnown(t *testing.T) {
 		name   string
 		r      func() Request
 		change func(*fakeRuntime, *Options)
-		want   stats.Counter
+		want   reason.Reason
 	}{
 		{"time in a header", func() Request {
 			putFile(t, dir+"/late/time.h", "__TIME__\n")
 			return Request{Image: image(t, "#include <time.h>\n"), CompileOptions: "-I" + dir + "/late"}
-		}, nil, stats.NotCacheableTime},
+		}, nil, reason.NotCacheableTime},
 		{
 			"the runtime does not say", func() Request { return deepRequest(t, dir) },
-			func(f *fakeRuntime, _ *Options) { f.search[0] = nil }, stats.NotCacheableHeaders,
+			func(f *fakeRuntime, _ *Options) { f.search[0] = nil }, reason.NotCacheableHeaders,
 		},
 		{
 			"options in a variable", func() Request { return deepRequest(t, dir) },
-			func(f *fakeRuntime, _ *Options) { f.variables = []key.Pair{{Name: "X_FLAGS", Value: "1 -DA"}} }, stats.NotCacheableHeaders,
+			func(f *fakeRuntime, _ *Options) { f.variables = []key.Pair{{Name: "X_FLAGS", Value: "1 -DA"}} }, reason.NotCacheableHeaders,
 		},
 		{"directories in link options", func() Request {
 			r := deepRequest(t, dir)
 			r.LinkOptions = "-I" + dir
 			return r
-		}, nil, stats.NotCacheableHeaders},
+		}, nil, reason.NotCacheableHeaders},
 		{
 			"the cache is off", func() Request { return deepRequest(t, dir) },
-			func(_ *fakeRuntime, o *Options) { o.Flags = map[string]string{"disable": "1"} }, stats.NotCacheableHeaders,
+			func(_ *fakeRuntime, o *Options) { o.Flags = map[string]string{"disable": "1"} }, reason.NotCacheableHeaders,
 		},
 	}
 	for _, tt := range tests {
@@ -656,7 +657,7 @@ func TestHeadersThatCannotBeKnown(t *testing.T) {
 				f.wantBuilds(1)
 			}
 			use(t, x, tt.r())
-			if s := c.Stats(); s[tt.want] != s[stats.Builds] || s[stats.DiskPuts] != 0 {
+			if s := c.Stats(); s[stats.Of(tt.want)] != s[stats.Builds] || s[stats.DiskPuts] != 0 {
 				t.Errorf("counted %v", s)
 			}
 		})
@@ -845,7 +846,7 @@ func TestChangedHeaderInACrowd(t *testing.T) {
 	b := deepRequest(t, dir)
 	use(t, x, b)
 	flush(t, c)
-	if s := c.Stats(); s[stats.NearestHeader] != 1 {
+	if s := c.Stats(); s[stats.Of(reason.NearestHeader)] != 1 {
 		t.Errorf("counted %v", s)
 	}
 	putFile(t, dir+"/late/c.h", "c\n")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -58,7 +59,7 @@ func TestSourcesThatReadNothing(t *testing.T) { // not parallel: it changes the 
 				if n := counted[stats.Builds]; n != int64(s.builds) {
 					t.Errorf("step %d: %d builds, want %d", i, n, s.builds)
 				}
-				if against := counted[stats.NotCacheableFile] + counted[stats.NotCacheableOptions]; (against > 0) != tt.against {
+				if against := counted[stats.Of(reason.NotCacheableFile)] + counted[stats.Of(reason.NotCacheableOptions)]; (against > 0) != tt.against {
 					t.Errorf("step %d: counted %v", i, counted)
 				}
 				p, err := inProcess.Program(t.Context(), r)
@@ -98,7 +99,7 @@ func TestFilesThatHideHeadersInMemory(t *testing.T) {
 			putFile(t, dir+"/"+place+"/sub/given.h", "int b;\n")
 			hidden = 1
 		}
-		if _, s := once(t, newRoot(t), f, request()); s[stats.NotCacheableHeaders] != hidden || s[stats.DiskMisses] != 1-hidden {
+		if _, s := once(t, newRoot(t), f, request()); s[stats.Of(reason.NotCacheableHeaders)] != hidden || s[stats.DiskMisses] != 1-hidden {
 			t.Errorf("in %q: counted %v", place, s)
 		}
 	}
@@ -124,7 +125,7 @@ func TestALinkThatIsSwitchedDuringTheBuild(t *testing.T) {
 			return errors.Join(to("v2"), to("v1"))
 		}
 		_, s := once(t, newRoot(t), f, Request{Image: image(t, "#include <a.h>\n"), CompileOptions: "-I" + dir + "/current"})
-		if changed := s[stats.NotCacheableChanged] > 0; changed != switched {
+		if changed := s[stats.Of(reason.NotCacheableChanged)] > 0; changed != switched {
 			t.Errorf("switched %v: counted %v", switched, s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -57,19 +58,19 @@ func (x *Context[P, K]) stored(ctx context.Context, r Request, device int) (*sto
 		return nil, err
 	}
 	if c.settings.Mode == settings.ModeRefresh {
-		c.countMiss(stats.MissRefresh)
-		return nil, missed(stats.MissRefresh)
+		c.countMiss(reason.MissRefresh)
+		return nil, missed(reason.MissRefresh)
 	}
 	start := time.Now()
-	entry, _, reason := c.find(ctx, k)
+	entry, _, why := c.find(ctx, k)
 	took := time.Since(start)
 	if entry == nil {
-		c.countMiss(reason)
-		return nil, missed(reason)
+		c.countMiss(why)
+		return nil, missed(why)
 	}
 	if c.settings.Mode == settings.ModeObserve {
-		c.stats.Add(stats.ObserveHits, 1)
-		return nil, missed(stats.MissAbsent)
+		c.stats.Add(stats.Of(reason.ObserveHits), 1)
+		return nil, missed(reason.MissAbsent)
 	}
 	a := entry.Artifact
 	c.stats.Add(stats.DiskHits, 1)
@@ -81,7 +82,7 @@ func (x *Context[P, K]) stored(ctx context.Context, r Request, device int) (*sto
 	return a, nil
 }
 
-func missed(reason stats.Counter) error { return &store.MissError{Reason: reason} }
+func missed(why reason.Reason) error { return &store.MissError{Reason: why} }
 
 // Store keeps an artifact that the caller built of a request for one device, and
 // returns when it is stored. As good an artifact that is there stays; see
@@ -110,16 +111,16 @@ func (x *Context[P, K]) store(ctx context.Context, r Request, device int, a *sto
 		return store.Failed, errReadOnly
 	}
 	if a.Cost < c.settings.MinBuildTime {
-		x.count(stats.NotCacheableCheap)
+		x.count(stats.Of(reason.NotCacheableCheap))
 		return store.Failed, fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
 	}
 	e := newEntry(k, recipe, a, a.Cost)
-	there, _, reason := c.find(ctx, k)
+	there, _, why := c.find(ctx, k)
 	if there != nil && c.settings.Mode == settings.ModeObserve {
 		x.observe(k, compare(a, there.Artifact))
 		return store.Existing, nil
 	}
-	if reason == stats.MissAbsent {
+	if why == reason.MissAbsent {
 		c.storer.explain(ctx, storing{entry: e})
 	}
 	return c.storer.put(ctx, e)
@@ -172,10 +173,10 @@ func (x *Context[P, K]) cacheable(r Request, device int) (*key.Recipe, key.Key, 
 	case err != nil:
 		return nil, key.Key{}, err
 	case !against.None():
-		x.count(against.Counter)
+		x.count(stats.Of(against.Code))
 		return nil, key.Key{}, fmt.Errorf("%w: %s", ErrNotCacheable, against)
 	case r.Image.files != nil:
-		x.count(stats.NotCacheableHeaders)
+		x.count(stats.Of(reason.NotCacheableHeaders))
 		return nil, key.Key{}, fmt.Errorf("%w: it reads header files", ErrNotCacheable)
 	}
 	k := recipe.Key()

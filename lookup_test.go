@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -72,8 +73,8 @@ func TestStoreAndStored(t *testing.T) {
 	p.Release()
 	f.wantBuilds(0)
 	wantStats(t, c, map[stats.Counter]int64{
-		stats.DiskMisses: 1, stats.MissAbsent: 1, stats.DiskPuts: 1, stats.DiskPutsBettered: 2,
-		stats.DiskPutsExisting: 2, stats.NearestNothing: 1, stats.MemoryHits: 1,
+		stats.DiskMisses: 1, stats.Of(reason.MissAbsent): 1, stats.DiskPuts: 1, stats.DiskPutsBettered: 2,
+		stats.DiskPutsExisting: 2, stats.Of(reason.NearestNothing): 1, stats.MemoryHits: 1,
 	})
 }
 
@@ -160,8 +161,8 @@ func TestStoreInModes(t *testing.T) {
 	}{
 		{"on", "old", store.Existing, "old", map[stats.Counter]int64{stats.DiskHits: 1}},
 		{"read-only", "old", store.Failed, "old", map[stats.Counter]int64{stats.DiskHits: 1}},
-		{"refresh", "", store.Stored, "new", map[stats.Counter]int64{stats.MissRefresh: 1}},
-		{"observe", "", store.Existing, "old", map[stats.Counter]int64{stats.ObserveHits: 1, stats.ObserveDifferent: 1}},
+		{"refresh", "", store.Stored, "new", map[stats.Counter]int64{stats.Of(reason.MissRefresh): 1}},
+		{"observe", "", store.Existing, "old", map[stats.Counter]int64{stats.Of(reason.ObserveHits): 1, stats.ObserveDifferent: 1}},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			t.Parallel()

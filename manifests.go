@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -122,7 +123,7 @@ func (c *Cache) manifestDamaged(name key.Digest, err error) {
 
 func isAbsent(err error) bool {
 	var miss *store.MissError
-	return errors.As(err, &miss) && miss.Reason == stats.MissAbsent
+	return errors.As(err, &miss) && miss.Reason == reason.MissAbsent
 }
 
 // keepManifest remembers a manifest, and has it written off the caller's path.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -91,19 +92,19 @@ func (m *meta) shut(p *metaPlayer) {
 		m.errorf("close: %s", done.Err)
 	}
 	s := done.Stats
-	sum := func(from, to stats.Counter) (n int64) {
-		for c := from; c <= to; c++ {
-			n += s[c]
+	sum := func(from, to reason.Reason) (n int64) {
+		for r := from; r <= to; r++ {
+			n += s[stats.Of(r)]
 		}
 		return n
 	}
-	if reasons := sum(stats.MissAbsent, stats.MissRefused); reasons != s[stats.DiskMisses] || s[stats.Builds] != done.Builds {
+	if reasons := sum(reason.MissAbsent, reason.MissRefused); reasons != s[stats.DiskMisses] || s[stats.Builds] != done.Builds {
 		m.errorf("%d misses with %d reasons, %d builds counted %d", s[stats.DiskMisses], reasons, done.Builds, s[stats.Builds])
 	}
 	ends := s[stats.DiskPuts] + s[stats.DiskPutsBettered] + s[stats.DiskPutsExisting] + s[stats.DiskPutsDropped] +
 		s[stats.DiskPutFailures] + s[stats.CapturesDropped]
 	// What is not cacheable may have failed to build as well.
-	built, not := done.Builds-s[stats.BuildFailures], sum(stats.NotCacheableHeaders, stats.NotCacheableRuntime)
+	built, not := done.Builds-s[stats.BuildFailures], sum(reason.NotCacheableHeaders, reason.NotCacheableRuntime)
 	if !p.o.NoDisk && (ends > built || ends+not < built) {
 		m.errorf("%d programs built, %d not cacheable, %d ends are counted: %v", built, not, ends, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -20,18 +21,18 @@ func (x *Context[P, K]) serves(ctx context.Context, u *unit[P, K]) bool {
 	c := x.cache
 	switch c.settings.Mode {
 	case settings.ModeRefresh:
-		u.missed = stats.MissRefresh
+		u.missed = reason.MissRefresh
 		c.countMiss(u.missed)
 		return false
 	case settings.ModeObserve:
-		entry, _, reason := c.find(ctx, u.key)
+		entry, _, why := c.find(ctx, u.key)
 		if entry == nil {
-			u.missed = reason
-			c.countMiss(reason)
+			u.missed = why
+			c.countMiss(why)
 			return false
 		}
-		u.missed = stats.ObserveHits
-		c.stats.Add(stats.ObserveHits, 1)
+		u.missed = reason.ObserveHits
+		c.stats.Add(stats.Of(reason.ObserveHits), 1)
 		on(c.trace.disk, func(l *slog.Logger) { l.Debug("would have hit", "key", u.key.Short()) })
 		u.observed = &observed{stored: entry.Artifact}
 		return false

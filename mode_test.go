@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -53,15 +54,15 @@ func TestModes(t *testing.T) {
 	}{
 		{"on", 1, map[stats.Counter]int64{stats.DiskHits: 1, stats.DiskMisses: 1, stats.DiskPuts: 1}, true},
 		{"read-only", 1, map[stats.Counter]int64{
-			stats.DiskHits: 1, stats.DiskMisses: 1, stats.MissAbsent: 1,
+			stats.DiskHits: 1, stats.DiskMisses: 1, stats.Of(reason.MissAbsent): 1,
 			stats.DiskPuts: 0, stats.DiskPutsDropped: 0, stats.DiskPutFailures: 0,
 		}, false},
 		{"refresh", 2, map[stats.Counter]int64{
-			stats.DiskHits: 0, stats.DiskMisses: 2, stats.MissRefresh: 2, stats.DiskPuts: 2, stats.DiskBytesRead: 0,
+			stats.DiskHits: 0, stats.DiskMisses: 2, stats.Of(reason.MissRefresh): 2, stats.DiskPuts: 2, stats.DiskBytesRead: 0,
 		}, true},
 		{"observe", 2, map[stats.Counter]int64{
-			stats.DiskHits: 0, stats.DiskMisses: 1, stats.MissAbsent: 1, stats.DiskPuts: 1,
-			stats.ObserveHits: 1, stats.ObserveEqual: 1, stats.ObserveDifferent: 0,
+			stats.DiskHits: 0, stats.DiskMisses: 1, stats.Of(reason.MissAbsent): 1, stats.DiskPuts: 1,
+			stats.Of(reason.ObserveHits): 1, stats.ObserveEqual: 1, stats.ObserveDifferent: 0,
 		}, true},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestObserveFindsDifferences(t *testing.T) {
 	longer := newFake(t)
 	longer.size = 200
 	s := run(t, root, longer, inMode("observe"), r)
-	if s[stats.ObserveHits] != 1 || s[stats.ObserveDifferent] != 1 || s[stats.ObserveEqual] != 0 || s[stats.DiskPuts] != 0 {
+	if s[stats.Of(reason.ObserveHits)] != 1 || s[stats.ObserveDifferent] != 1 || s[stats.ObserveEqual] != 0 || s[stats.DiskPuts] != 0 {
 		t.Errorf("counted %v", s)
 	}
 	if after := entries(t, root); cmp.Diff(before, after) != "" {
@@ -167,7 +168,7 @@ func TestObserveOfADeferringDriver(t *testing.T) {
 		}
 		f.wantBuilds(1)
 		wantStats(t, c, map[stats.Counter]int64{
-			stats.ObserveHits: 1, stats.ObserveEqual: tt.equal, stats.ObserveDifferent: 0,
+			stats.Of(reason.ObserveHits): 1, stats.ObserveEqual: tt.equal, stats.ObserveDifferent: 0,
 			stats.Captures: 2, stats.DiskPuts: 0, stats.DiskPutsBettered: 0,
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 var errArithmetic = errors.New("arithmetic in a mode that is not the default, in which a compiler folds constants")
@@ -46,31 +46,31 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		unsure = cmp.Or(unsure, errArithmetic)
 	}
 	if errors.Is(id.err, errDisabled) {
-		reason := against(x.cache.settings, r.Image, rec.Options)
-		if reason.None() {
-			reason = deps.Reason{Counter: stats.MissTierOff, Detail: errDisabled.Error()}
+		why := against(x.cache.settings, r.Image, rec.Options)
+		if why.None() {
+			why = deps.Reason{Code: reason.MissTierOff, Detail: errDisabled.Error()}
 		}
-		return rec, reason, nil
+		return rec, why, nil
 	}
 	if err := cmp.Or(id.err, unsure, judged); err != nil {
-		return rec, deps.Reason{Counter: stats.NotCacheableRuntime, Detail: err.Error()}, nil
+		return rec, deps.Reason{Code: reason.NotCacheableRuntime, Detail: err.Error()}, nil
 	}
-	reason := against(x.cache.settings, r.Image, rec.Options)
-	if reason.None() && r.Image.hasHeaders() {
-		reason = x.hides(devices[0], r.Image)
+	why := against(x.cache.settings, r.Image, rec.Options)
+	if why.None() && r.Image.hasHeaders() {
+		why = x.hides(devices[0], r.Image)
 	}
-	if reason.None() && r.Image.files == nil {
-		reason, err = x.alone(rec)
+	if why.None() && r.Image.files == nil {
+		why, err = x.alone(rec)
 	}
-	if !reason.None() || t == nil {
-		return rec, reason, err
+	if !why.None() || t == nil {
+		return rec, why, err
 	}
 	if !t.against.None() {
 		return rec, t.against, nil
 	}
 	if check := r.Image.checkFiles; check != nil {
-		if reason := t.check(check); !reason.None() {
-			return rec, reason, nil
+		if why := t.check(check); !why.None() {
+			return rec, why, nil
 		}
 	}
 	rec.Image = t.image
@@ -102,7 +102,7 @@ func placed(words []string, t *tracked) (link, search []string) {
 func (x *Context[P, K]) hides(device int, m *Image) deps.Reason {
 	dir, err := os.Getwd()
 	if err != nil {
-		return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 	}
 	s, err := x.headerSearch(device, dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *Context[P, K]) hides(device int, m *Image) deps.Reason {
 		for _, h := range u.Headers {
 			for _, d := range dirs {
 				if _, err := os.Lstat(filepath.Join(d, h.Name)); d != "" && err == nil {
-					return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", h.Name, d)}
+					return deps.Reason{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", h.Name, d)}
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func (x *Context[P, K]) alone(rec *key.Recipe) (deps.Reason, error) {
 	}
 	words := rec.Options.Compile
 	if w := deps.NamedPath(words); w != "" {
-		return deps.Reason{Counter: stats.NotCacheableOptions, Detail: w}, nil
+		return deps.Reason{Code: reason.NotCacheableOptions, Detail: w}, nil
 	}
 	if !deps.KeepPaths(words) {
 		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(words)
@@ -141,7 +141,7 @@ func (x *Context[P, K]) alone(rec *key.Recipe) (deps.Reason, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil || len(units) > 1 || rec.Image.IsSequence() {
-		return deps.Reason{Counter: stats.NotCacheableOptions, Detail: "debug information of what is linked"}, nil
+		return deps.Reason{Code: reason.NotCacheableOptions, Detail: "debug information of what is linked"}, nil
 	}
 	rec.Image, err = rec.Image.Tracked([]key.Unit{{Kind: units[0].Kind, Code: units[0].Code, Headers: units[0].Headers, Dir: dir}})
 	return deps.Reason{}, err
@@ -185,13 +185,13 @@ func against(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
 		return m.against
 	}
 	if m.files != nil && set.Disable {
-		return deps.Reason{Counter: stats.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
+		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
 	}
-	if reason := againstOptions(m, o); !reason.None() {
-		return reason
+	if why := againstOptions(m, o); !why.None() {
+		return why
 	}
 	if n := m.Size(); n < set.MinDeviceImageSize || set.MaxDeviceImageSize > 0 && n > set.MaxDeviceImageSize {
-		return deps.Reason{Counter: stats.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
+		return deps.Reason{Code: reason.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
 	}
 	return deps.Reason{}
 }
@@ -207,27 +207,27 @@ func againstOptions(m *Image, o key.BuildOptions) deps.Reason {
 		words := key.Tokens(v.Value) // some hold options
 		if m.files != nil && slices.ContainsFunc(words, isOption) {
 			return deps.Reason{
-				Counter: stats.NotCacheableHeaders,
-				Detail:  "header files, and options in the variable " + v.Name,
+				Code:   reason.NotCacheableHeaders,
+				Detail: "header files, and options in the variable " + v.Name,
 			}
 		}
 		all = append(all, words)
 	}
 	for i, words := range all {
-		reason, readsPath := deps.ScanOptions(words)
-		if !reason.None() {
-			return reason
+		why, readsPath := deps.ScanOptions(words)
+		if !why.None() {
+			return why
 		}
 		if readsPath && m.files != nil && i > 0 {
 			return deps.Reason{
-				Counter: stats.NotCacheableHeaders,
-				Detail:  "header files, and directories to search that are no compile options",
+				Code:   reason.NotCacheableHeaders,
+				Detail: "header files, and directories to search that are no compile options",
 			}
 		}
 		if readsPath && m.hasHeaders() {
 			return deps.Reason{
-				Counter: stats.NotCacheableHeaders,
-				Detail:  "headers in memory beside directories to search",
+				Code:   reason.NotCacheableHeaders,
+				Detail: "headers in memory beside directories to search",
 			}
 		}
 	}

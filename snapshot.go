@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Snapshot is what the units of one request read, as it was when the request was
@@ -93,7 +93,7 @@ func (m *Image) trackedThen(device int) *tracked {
 		if m.files.reads[i] {
 			at := indexOfUnit(compiled, used, u)
 			if at < 0 {
-				return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: errUnits}}
+				return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: errUnits}}
 			}
 			used[at] = true
 			u = compiled[at]
@@ -106,7 +106,7 @@ func (m *Image) trackedThen(device int) *tracked {
 	}
 	var err error
 	if t.image, err = m.Image.Tracked(units); err != nil {
-		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}
+		return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}}
 	}
 	return t
 }

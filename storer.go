@@ -265,7 +265,7 @@ func (s *storer) explain(ctx context.Context, w storing) string {
 	if err != nil {
 		return "" // no reason is better than a wrong one
 	}
-	s.c.stats.Add(near.Counter, 1)
+	s.c.stats.Add(stats.Of(near.Reason), 1)
 	on(s.c.trace.disk, func(l *slog.Logger) {
 		l.Info("miss explained", "key", w.entry.Key.Short(), "nearest", near.Key.Short(), "why", near.Text)
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -44,7 +45,7 @@ func TestSecondRunBuildsNothing(t *testing.T) {
 	first := newFake(t)
 	s := run(t, root, first, nil, requests...)
 	first.wantBuilds(3)
-	if s[stats.DiskMisses] != 3 || s[stats.MissAbsent] != 3 || s[stats.DiskPuts] != 3 {
+	if s[stats.DiskMisses] != 3 || s[stats.Of(reason.MissAbsent)] != 3 || s[stats.DiskPuts] != 3 {
 		t.Errorf("first run: %v", s)
 	}
 	second := newFake(t)
@@ -69,31 +70,31 @@ func TestNotCacheable(t *testing.T) {
 		r      Request
 		change func(*Options)
 		fake   func(*fakeRuntime)
-		want   stats.Counter
+		want   reason.Reason
 		stored bool
 	}{
 		{name: "plain source", r: Request{Image: image(t, src(1))}, stored: true},
 		{name: "a header in memory", r: Request{Image: withHeader}, stored: true},
-		{name: "a header file", r: Request{Image: image(t, "#include <a.h>")}, want: stats.NotCacheableHeaders},
-		{name: "a header in memory and a search path", r: Request{Image: withHeader, CompileOptions: "-I."}, want: stats.NotCacheableHeaders},
-		{name: "time", r: Request{Image: image(t, "char *s = __TIME__;")}, want: stats.NotCacheableTime},
-		{name: "incbin", r: Request{Image: image(t, "asm(\".incbin \\\"x\\\"\");")}, want: stats.NotCacheableFile},
-		{name: "side effects", r: Request{Image: image(t, src(1)), CompileOptions: "-save-temps"}, want: stats.NotCacheableOptions},
+		{name: "a header file", r: Request{Image: image(t, "#include <a.h>")}, want: reason.NotCacheableHeaders},
+		{name: "a header in memory and a search path", r: Request{Image: withHeader, CompileOptions: "-I."}, want: reason.NotCacheableHeaders},
+		{name: "time", r: Request{Image: image(t, "char *s = __TIME__;")}, want: reason.NotCacheableTime},
+		{name: "incbin", r: Request{Image: image(t, "asm(\".incbin \\\"x\\\"\");")}, want: reason.NotCacheableFile},
+		{name: "side effects", r: Request{Image: image(t, src(1)), CompileOptions: "-save-temps"}, want: reason.NotCacheableOptions},
 		{
-			name: "smaller than the window", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableSize,
+			name: "smaller than the window", r: Request{Image: image(t, src(1))}, want: reason.NotCacheableSize,
 			change: func(o *Options) { o.Flags = map[string]string{"min-device-image-size": "1KiB"} },
 		},
 		{
-			name: "larger than the window", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableSize,
+			name: "larger than the window", r: Request{Image: image(t, src(1))}, want: reason.NotCacheableSize,
 			change: func(o *Options) { o.Flags = map[string]string{"max-device-image-size": "10"} },
 		},
 		{
-			name: "cheaper than the least", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableCheap,
+			name: "cheaper than the least", r: Request{Image: image(t, src(1))}, want: reason.NotCacheableCheap,
 			change: func(o *Options) { o.MinBuildTime = time.Hour },
 		},
-		{name: "options that the runtime is not sure of", r: Request{Image: image(t, src(1)), CompileOptions: "-unsure"}, want: stats.NotCacheableRuntime},
+		{name: "options that the runtime is not sure of", r: Request{Image: image(t, src(1)), CompileOptions: "-unsure"}, want: reason.NotCacheableRuntime},
 		{
-			name: "a device that cannot be identified", r: Request{Image: image(t, src(1))}, want: stats.NotCacheableRuntime,
+			name: "a device that cannot be identified", r: Request{Image: image(t, src(1))}, want: reason.NotCacheableRuntime,
 			fake: func(f *fakeRuntime) { f.devices[0].API = "" },
 		},
 	}
@@ -112,7 +113,7 @@ func TestNotCacheable(t *testing.T) {
 					continue
 				}
 				f.wantBuilds(1)
-				if s[tt.want] != 1 || s[stats.DiskPuts] != 0 {
+				if s[stats.Of(tt.want)] != 1 || s[stats.DiskPuts] != 0 {
 					t.Errorf("run %d: %v", i, s)
 				}
 			}
@@ -164,7 +165,7 @@ func TestBadRoots(t *testing.T) {
 			f := newFake(t)
 			s := run(t, root, f, nil, Request{Image: image(t, src(1))})
 			f.wantBuilds(1)
-			if s[stats.DiskMisses] != 1 || s[stats.MissTierOff] != 1 || s[stats.DiskPuts] != 0 {
+			if s[stats.DiskMisses] != 1 || s[stats.Of(reason.MissTierOff)] != 1 || s[stats.DiskPuts] != 0 {
 				t.Errorf("counted %v", s)
 			}
 		})
@@ -235,16 +236,16 @@ func TestDamage(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, bin string, b []byte)
-		reason stats.Counter
+		why    reason.Reason
 	}{
-		{"truncated", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, b[:len(b)-1]) }, stats.MissTruncated},
-		{"zero length", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, nil) }, stats.MissTruncated},
-		{"half", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, b[:len(b)/2]) }, stats.MissTruncated},
-		{"a byte too many", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, append(b, 0)) }, stats.MissTruncated},
-		{"last bit flipped", func(t *testing.T, bin string, b []byte) { b[len(b)-1] ^= 1; overwrite(t, bin, b) }, stats.MissDigest},
+		{"truncated", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, b[:len(b)-1]) }, reason.MissTruncated},
+		{"zero length", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, nil) }, reason.MissTruncated},
+		{"half", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, b[:len(b)/2]) }, reason.MissTruncated},
+		{"a byte too many", func(t *testing.T, bin string, b []byte) { overwrite(t, bin, append(b, 0)) }, reason.MissTruncated},
+		{"last bit flipped", func(t *testing.T, bin string, b []byte) { b[len(b)-1] ^= 1; overwrite(t, bin, b) }, reason.MissDigest},
 		{"foreign", func(t *testing.T, bin string, b []byte) {
 			overwrite(t, bin, []byte(strings.Repeat("\x7fELF", 500)))
-		}, stats.MissForeign},
+		}, reason.MissForeign},
 		{"swapped with another program's", func(t *testing.T, bin string, b []byte) {
 			root := filepath.Dir(bin)
 			for range 4 {
@@ -259,27 +260,27 @@ func TestDamage(t *testing.T) {
 					overwrite(t, bin, other)
 				}
 			}
-		}, stats.MissCollision},
+		}, reason.MissCollision},
 		{"a symbolic link", func(t *testing.T, bin string, b []byte) {
 			overwrite(t, bin+".real", b)
 			replace(t, bin, func() error { return os.Symlink(bin+".real", bin) })
-		}, stats.MissIrregular},
+		}, reason.MissIrregular},
 		{"a directory", func(t *testing.T, bin string, b []byte) {
 			replace(t, bin, func() error { return os.Mkdir(bin, 0o700) })
-		}, stats.MissIrregular},
+		}, reason.MissIrregular},
 		{"a FIFO", func(t *testing.T, bin string, b []byte) {
 			replace(t, bin, func() error { return mkfifo(bin) })
-		}, stats.MissIrregular},
+		}, reason.MissIrregular},
 		{"another owner's", func(t *testing.T, bin string, b []byte) {
 			if err := os.Chown(bin, 12345, 12345); err != nil {
 				t.Fatal(err)
 			}
-		}, stats.MissIrregular},
+		}, reason.MissIrregular},
 		{"gone", func(t *testing.T, bin string, b []byte) {
 			if err := os.Remove(bin); err != nil {
 				t.Fatal(err)
 			}
-		}, stats.MissAbsent},
+		}, reason.MissAbsent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,8 +302,8 @@ func TestDamage(t *testing.T) {
 			if f.loads != 0 {
 				t.Error("the driver was given something")
 			}
-			if s[tt.reason] != 1 || s[stats.DiskMisses] != 1 {
-				t.Errorf("counted %v, want %v", s, tt.reason)
+			if s[stats.Of(tt.why)] != 1 || s[stats.DiskMisses] != 1 {
+				t.Errorf("counted %v, want %v", s, tt.why)
 			}
 			f = newFake(t)
 			run(t, root, f, nil, r, other)
@@ -338,7 +339,7 @@ func TestRefusedArtifact(t *testing.T) {
 	f.load = func(Job, *store.Artifact) error { return errors.New("CL_INVALID_BINARY") }
 	s := run(t, root, f, nil, r)
 	f.wantBuilds(1)
-	if s[stats.MissRefused] != 1 || s[stats.Corrupt] != 1 || s[stats.DiskHits] != 0 || s[stats.DiskPuts] != 1 {
+	if s[stats.Of(reason.MissRefused)] != 1 || s[stats.Corrupt] != 1 || s[stats.DiskHits] != 0 || s[stats.DiskPuts] != 1 {
 		t.Errorf("counted %v", s)
 	}
 	f = newFake(t)
@@ -424,22 +425,22 @@ func TestMissesAreExplained(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*fakeRuntime, *Request)
-		want   stats.Counter
+		want   reason.Reason
 	}{
-		{"an option", func(_ *fakeRuntime, r *Request) { r.CompileOptions = "-DN=8" }, stats.NearestOptions},
-		{"a constant", func(_ *fakeRuntime, r *Request) { r.Constants = []key.SpecConstant{key.Uint32(7, 2)} }, stats.NearestConstants},
-		{"the driver", func(f *fakeRuntime, _ *Request) { f.devices[0].Driver = "2" }, stats.NearestDriver},
-		{"the device", func(f *fakeRuntime, _ *Request) { f.devices[0].Name = "M" }, stats.NearestDevice},
+		{"an option", func(_ *fakeRuntime, r *Request) { r.CompileOptions = "-DN=8" }, reason.NearestOptions},
+		{"a constant", func(_ *fakeRuntime, r *Request) { r.Constants = []key.SpecConstant{key.Uint32(7, 2)} }, reason.NearestConstants},
+		{"the driver", func(f *fakeRuntime, _ *Request) { f.devices[0].Driver = "2" }, reason.NearestDriver},
+		{"the device", func(f *fakeRuntime, _ *Request) { f.devices[0].Name = "M" }, reason.NearestDevice},
 		{"the compiler", func(f *fakeRuntime, _ *Request) {
 			f.devices[0].Compiler = []key.Pair{{Name: "libc.so", Value: "2"}}
-		}, stats.NearestCompiler},
+		}, reason.NearestCompiler},
 		{"a variable", func(f *fakeRuntime, _ *Request) {
 			f.variables = []key.Pair{{Name: "POCL_X", Value: "1"}}
-		}, stats.NearestVariable},
-		{"the image", func(_ *fakeRuntime, r *Request) { r.Image = image(t, src(9)) }, stats.NearestImage},
+		}, reason.NearestVariable},
+		{"the image", func(_ *fakeRuntime, r *Request) { r.Image = image(t, src(9)) }, reason.NearestImage},
 		{"everything", func(f *fakeRuntime, r *Request) {
 			r.Image, f.devices[0].Name = image(t, src(9)), "M"
-		}, stats.NearestNothing},
+		}, reason.NearestNothing},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -450,7 +451,7 @@ func TestMissesAreExplained(t *testing.T) {
 			tt.change(f, &r)
 			s := run(t, root, f, nil, r)
 			f.wantBuilds(1)
-			if s[tt.want] != 1 {
+			if s[stats.Of(tt.want)] != 1 {
 				t.Errorf("counted %v, want %v", s, tt.want)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -71,14 +72,14 @@ func (t *tracked) check(check func(contents [][]byte) error) deps.Reason {
 			for _, f := range u.Files {
 				content, err := readHeader(f)
 				if err != nil {
-					t.unfit = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+					t.unfit = deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 					return
 				}
 				contents = append(contents, content)
 			}
 		}
 		if err := check(contents); err != nil {
-			t.unfit = deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}
+			t.unfit = deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 		}
 	})
 	return t.unfit
@@ -183,7 +184,7 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 		s, err = x.headerSearch(devices[0], dir)
 	}
 	if err != nil {
-		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+		return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
 	t := &tracked{dir: dir}
 	if known {
@@ -214,7 +215,7 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 		t.manifests = append(t.manifests, m)
 	}
 	if t.image, err = r.Image.Image.Tracked(units); err != nil {
-		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+		return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
 	if stale {
 		if img, err := r.Image.Image.Tracked(was); err == nil {
@@ -260,7 +261,7 @@ func (x *Context[P, K]) trackKnown(t *tracked, rec *key.Recipe, img *Image, s de
 		t.manifests = append(t.manifests, c.manifest)
 	}
 	if err != nil {
-		return &tracked{against: deps.Reason{Counter: stats.NotCacheableHeaders, Detail: err.Error()}}, nil
+		return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}}, nil
 	}
 	t.image = image
 	return t, nil
@@ -302,14 +303,14 @@ func (c *Cache) trackUnit(m *manifest, words []string, s deps.Search, contents m
 	}
 	c.stats.Add(stats.HeadersScanned, 1)
 	start := time.Now()
-	tr, reason := deps.Track(m.unit, words, s)
+	tr, refused := deps.Track(m.unit, words, s)
 	on(c.trace.keys, func(l *slog.Logger) {
-		l.Debug("headers scanned", "manifest", m.name.Dir(), "why", why, "took", time.Since(start), "against", reason.Detail)
+		l.Debug("headers scanned", "manifest", m.name.Dir(), "why", why, "took", time.Since(start), "against", refused.Detail)
 	})
-	if !reason.None() {
-		*against = reason
+	if !refused.None() {
+		*against = refused
 		if mine != nil {
-			mine.against = reason
+			mine.against = refused
 		}
 		return nil
 	}

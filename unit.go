@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -37,7 +38,7 @@ type unit[P, K any] struct {
 	against deps.Reason // what speaks against storing it
 	tracked *tracked    // what it reads; nil: nothing
 
-	missed   stats.Counter // why it was not on disk; of those that are compiled
+	missed   reason.Reason // why it was not on disk; of those that are compiled
 	ahead    *ahead        // what is done while it is compiled; nil: nothing
 	decision *decision     // not told yet
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -80,7 +81,7 @@ func guardLayer(reply *C.ksl_reply, f func()) {
 		if recover() == nil {
 			return
 		}
-		theLayer.Cache().Count(stats.Panics, 1)
+		theLayer.Cache().Count(stats.Of(reason.PassedPanic), 1)
 		if reply != nil {
 			*reply = C.ksl_reply{reason: layerReason("internal error")}
 		}

@@ -13,6 +13,7 @@ import (
 	gpu "github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -40,7 +41,7 @@ func guardLevelZero(reply *C.ksz_reply, f func()) {
 		if recover() == nil {
 			return
 		}
-		levelzero.Cache().Count(stats.Panics, 1)
+		levelzero.Cache().Count(stats.Of(reason.PassedPanic), 1)
 		if reply != nil {
 			*reply = C.ksz_reply{reason: layerReason("internal error")}
 		}

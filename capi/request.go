@@ -20,6 +20,7 @@ import (
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -80,10 +81,10 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 		if kind != 's' {
 			continue
 		}
-		line, reason := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
+		line, why := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
 		switch {
-		case !reason.None() && (reason.Counter != stats.NotCacheableHeaders || !versioned):
-			against = reason.String()
+		case !why.None() && (why.Code != reason.NotCacheableHeaders || !versioned):
+			against = why.String()
 		case line != "" && !versioned:
 			against = "a source reads other files (" + line + "), and no library version is given"
 		}
@@ -123,7 +124,7 @@ func (q *request) cacheable() error {
 	if q.against == "" {
 		return nil
 	}
-	q.device.door.cache.Count(stats.NotCacheableHeaders, 1)
+	q.device.door.cache.Count(stats.Of(reason.NotCacheableHeaders), 1)
 	q.device.door.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }
@@ -202,7 +203,7 @@ func lookupPopulate(arg unsafe.Pointer) {
 		result, err := q.device.context.Store(context.Background(), q.what, 0, a)
 		if result == store.Stored {
 			q.device.door.report(runlog.Event{
-				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: stats.MissAbsent.String(), Spent: a.Cost,
+				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
 			})
 		}
 		if errors.Is(err, kernstash.ErrClosed) {

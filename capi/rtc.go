@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -45,7 +46,7 @@ func guardRTC(reply *C.ksr_reply, f func()) {
 		if recover() == nil {
 			return
 		}
-		compilers.Cache().Count(stats.Panics, 1)
+		compilers.Cache().Count(stats.Of(reason.PassedPanic), 1)
 		if reply != nil {
 			*reply = C.ksr_reply{reason: layerReason("internal error")}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // result numbers the files and writes down what was looked at.
@@ -19,7 +19,7 @@ func (t *tracker) result() (*Tracking, error) {
 	}
 	u.Files = num.files
 	if name := cmp.Or(t.traces.namesPath(), NamedPath(t.words)); name != "" && t.from.Unnamed {
-		return nil, Reason{stats.NotCacheableFile, name + ", which is another each time"}.error()
+		return nil, Reason{reason.NotCacheableFile, name + ", which is another each time"}.error()
 	}
 	if t.traces.keepsPaths(t.words) {
 		u.Dir = t.from.Dir

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // readsFile are the starts of options that name a file to read. They would be
@@ -67,7 +67,7 @@ var (
 func nestedWord(o, list string) Reason {
 	for _, w := range strings.Split(list, ",") {
 		if !slices.Contains(nestedPlain.get(), w) && !startsSo(w, nestedValued) {
-			return Reason{stats.NotCacheableOptions, "option " + o + " " + w}
+			return Reason{reason.NotCacheableOptions, "option " + o + " " + w}
 		}
 	}
 	return Reason{}
@@ -102,7 +102,7 @@ var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fat
 // Drivers differ in how they split a string and what they do with quotes and
 // backslashes, so what is looked at is split at all white space and has none of
 // them.
-func ScanOptions(options []string) (reason Reason, readsPath bool) {
+func ScanOptions(options []string) (why Reason, readsPath bool) {
 	var s optionScanner
 	for _, o := range options {
 		for _, w := range strings.FieldsFunc(unquoted(o), func(c rune) bool { return c <= ' ' }) {
@@ -137,9 +137,9 @@ type optionScanner struct {
 func (s *optionScanner) word(w string) Reason {
 	switch {
 	case strings.Contains(w, "__DATE__"), strings.Contains(w, "__TIME"):
-		return Reason{stats.NotCacheableTime, "option " + w}
+		return Reason{reason.NotCacheableTime, "option " + w}
 	case strings.Contains(w, "__has_include"), strings.Contains(w, "__has_embed"), w[0] == '@', hashLen([]byte(w)) > 0:
-		return Reason{stats.NotCacheableHeaders, "option " + w}
+		return Reason{reason.NotCacheableHeaders, "option " + w}
 	case slices.Contains(nested, s.before):
 		o := s.before
 		s.before = ""
@@ -161,16 +161,16 @@ func (s *optionScanner) word(w string) Reason {
 	case w == "--include-path", strings.HasPrefix(w, "--include-path="):
 		s.readsPath = true
 	case startsSo(w, readsFile):
-		return Reason{stats.NotCacheableHeaders, "option " + w}
+		return Reason{reason.NotCacheableHeaders, "option " + w}
 	case startsSo(w, defines):
 		return s.define(w[2:])
 	case startsSo(w, readsDir):
 		s.readsPath = true
 	case slices.Contains(plain.get(), w), startsSo(w, valued), isFeature(w), isWarning(w):
 	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
-		return Reason{stats.NotCacheableFile, "option " + w}
+		return Reason{reason.NotCacheableFile, "option " + w}
 	default:
-		return Reason{stats.NotCacheableOptions, "option " + w}
+		return Reason{reason.NotCacheableOptions, "option " + w}
 	}
 	return Reason{}
 }
@@ -184,7 +184,7 @@ func (s *optionScanner) bare(w string) Reason {
 	case takesNext(s.before):
 		s.before = ""
 	case slices.ContainsFunc(linked, func(end string) bool { return strings.HasSuffix(strings.ToLower(w), end) }):
-		return Reason{stats.NotCacheableFile, "option " + w}
+		return Reason{reason.NotCacheableFile, "option " + w}
 	}
 	return Reason{}
 }
@@ -196,7 +196,7 @@ func (s *optionScanner) bare(w string) Reason {
 func (s *optionScanner) define(macro string) Reason {
 	for _, paste := range []string{"##", "%:%:", "??="} {
 		if strings.Contains(macro, paste) {
-			return Reason{stats.NotCacheableHeaders, "option " + s.before + ": pastes tokens"}
+			return Reason{reason.NotCacheableHeaders, "option " + s.before + ": pastes tokens"}
 		}
 	}
 	value := macro
@@ -206,9 +206,9 @@ func (s *optionScanner) define(macro string) Reason {
 	for _, name := range strings.FieldsFunc(value, splitsWords) {
 		switch {
 		case slices.Contains(assemblers.get(), name):
-			return Reason{stats.NotCacheableFile, "option " + s.before + ": assembler"}
+			return Reason{reason.NotCacheableFile, "option " + s.before + ": assembler"}
 		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(forbiddenNames, name):
-			return Reason{stats.NotCacheableHeaders, "option " + s.before + ": " + name + " may be pasted"}
+			return Reason{reason.NotCacheableHeaders, "option " + s.before + ": " + name + " may be pasted"}
 		}
 	}
 	return Reason{}

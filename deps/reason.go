@@ -1,15 +1,16 @@
 package deps
 
 import (
+	"cmp"
 	"fmt"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Reason says why a build cannot be cached. The zero Reason is none.
 type Reason struct {
-	Counter stats.Counter // one of stats.NotCacheable…
-	Detail  string        // what was found
+	Code   reason.Reason // one of reason.NotCacheable…
+	Detail string        // what was found
 }
 
 // None reports whether there is nothing against caching.
@@ -20,24 +21,5 @@ func (r Reason) String() string {
 	if r.None() {
 		return "cacheable"
 	}
-	kind := "other"
-	switch r.Counter {
-	case stats.NotCacheableHeaders:
-		kind = "headers"
-	case stats.NotCacheableChanged:
-		kind = "headers changed during the build"
-	case stats.NotCacheableTime:
-		kind = "date or time"
-	case stats.NotCacheableFile:
-		kind = "reads a file"
-	case stats.NotCacheableOptions:
-		kind = "options with side effects"
-	case stats.NotCacheableSize:
-		kind = "size of the device image"
-	case stats.NotCacheableCheap:
-		kind = "cheap to build"
-	case stats.NotCacheableRuntime:
-		kind = "the runtime"
-	}
-	return fmt.Sprintf("not cacheable: %s (%s)", kind, r.Detail)
+	return fmt.Sprintf("not cacheable: %s (%s)", cmp.Or(r.Code.Short(), "other"), r.Detail)
 }

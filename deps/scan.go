@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // source is what a scan of one source, or header file, found.
@@ -127,7 +127,7 @@ type scanner struct {
 
 func (s *scanner) doubt(detail string) {
 	if s.found.reason.None() {
-		s.found.reason = Reason{stats.NotCacheableHeaders, detail}
+		s.found.reason = Reason{reason.NotCacheableHeaders, detail}
 	}
 }
 
@@ -333,7 +333,7 @@ func (s *scanner) reserved(name string) {
 	switch {
 	case name == "__DATE__" || name == "__TIME__" || name == "__TIMESTAMP__":
 		if s.found.reason.None() {
-			s.found.reason = Reason{stats.NotCacheableTime, name}
+			s.found.reason = Reason{reason.NotCacheableTime, name}
 		}
 	case strings.HasPrefix(name, "__has_embed"):
 		s.doubt(name)

@@ -13,16 +13,16 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 func TestScan(t *testing.T) {
 	t.Parallel()
-	const none = stats.Counter(0)
+	const none = reason.Reason(0)
 	tests := []struct {
 		name, src string
 		includes  []string
-		reason    stats.Counter
+		why       reason.Reason
 	}{
 		{"nothing", "kernel void k() {}", nil, none},
 		{"quoted", `#include "a.h"`, []string{"a.h"}, none},
@@ -43,14 +43,14 @@ func TestScan(t *testing.T) {
 		{"apostrophe in text", "#error don't\n#include \"a.h\"", []string{"a.h"}, none},
 		{"quote in a character", "char c = '\"';\n#include \"a.h\"", []string{"a.h"}, none},
 		{"escaped quote", "char *s = \"\\\"/*\";\n#include \"a.h\"", []string{"a.h"}, none},
-		{"digit separator", "int n = 1'0; /*\n*/\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
+		{"digit separator", "int n = 1'0; /*\n*/\n#include \"a.h\"", []string{"a.h"}, reason.NotCacheableHeaders},
 		{"digit separators on a line of their own", "long n = 0x7FFF'FFFF'FFFF'FFFF + 1'0; // ten\n#include \"a.h\"", []string{"a.h"}, none},
-		{"digit separator before a string", "f(1'0, \"\");\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
-		{"digit separator before a character", "f(1'0, 'a');", nil, stats.NotCacheableHeaders},
-		{"digit separator before a quote in a comment", "int n = 1'0; // don't /*\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
-		{"quote behind a number that separates no digits", "int n = 1';\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
-		{"time behind a digit separator", "int n = 1'0; char *s = __TIME__;", nil, stats.NotCacheableTime},
-		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", nil, stats.NotCacheableHeaders},
+		{"digit separator before a string", "f(1'0, \"\");\n#include \"a.h\"", []string{"a.h"}, reason.NotCacheableHeaders},
+		{"digit separator before a character", "f(1'0, 'a');", nil, reason.NotCacheableHeaders},
+		{"digit separator before a quote in a comment", "int n = 1'0; // don't /*\n#include \"a.h\"", []string{"a.h"}, reason.NotCacheableHeaders},
+		{"quote behind a number that separates no digits", "int n = 1';\n#include \"a.h\"", []string{"a.h"}, reason.NotCacheableHeaders},
+		{"time behind a digit separator", "int n = 1'0; char *s = __TIME__;", nil, reason.NotCacheableTime},
+		{"a quote that is none in C", "#define Z 1'a'\"'/*\"\n#include \"a.h\"\n//*/", nil, reason.NotCacheableHeaders},
 		{"not at the start of a line", "x #include \"a.h\"", nil, none},
 		{"stringised", "#define S(x) #x", nil, none},
 		{"in a string", "char *s = \"#include\";", nil, none},
@@ -58,83 +58,83 @@ func TestScan(t *testing.T) {
 		{"computed with a call", "#include M2S(INCLUDE_PATH/inc_vendor.h)", []string{"M2S(INCLUDE_PATH/inc_vendor.h)"}, none},
 		{"include_next", "#include_next <a.h>", []string{"a.h"}, none},
 		{"import", "#import \"a.h\"", []string{"a.h"}, none},
-		{"embed", "#embed \"a.bin\"", nil, stats.NotCacheableHeaders},
-		{"empty name", "#include \"\"", nil, stats.NotCacheableHeaders},
-		{"unterminated name", "#include \"a.h\n", nil, stats.NotCacheableHeaders},
+		{"embed", "#embed \"a.bin\"", nil, reason.NotCacheableHeaders},
+		{"empty name", "#include \"\"", nil, reason.NotCacheableHeaders},
+		{"unterminated name", "#include \"a.h\n", nil, reason.NotCacheableHeaders},
 		{"has_include", "#if __has_include(<a.h>)\n#endif", []string{"a.h"}, none},
 		{"has_include in a definition", "#define H(x) __has_include(x)", nil, none},
 		{"has_include asked for", "#ifdef __has_include\n#if defined(__has_include) && defined __has_include\n#endif\n#endif", nil, none},
-		{"has_include without an argument", "#if F(__has_include, <a.h>)\n#endif", nil, stats.NotCacheableHeaders},
+		{"has_include without an argument", "#if F(__has_include, <a.h>)\n#endif", nil, reason.NotCacheableHeaders},
 		{"has_include in two lines", "#if __has_include( /*\n*/ <a.h> )\n#endif", []string{"a.h"}, none},
-		{"has_include of two", "#if __has_include(<a.h> <b.h>)\n#endif", []string{"a.h"}, stats.NotCacheableHeaders},
+		{"has_include of two", "#if __has_include(<a.h> <b.h>)\n#endif", []string{"a.h"}, reason.NotCacheableHeaders},
 		{"has_include computed", "#if __has_include(M(a))\n#endif", []string{"M(a))"}, none},
-		{"has_embed", "#if __has_embed(\"a.bin\")\n#endif", nil, stats.NotCacheableHeaders},
-		{"header unit", "import <a.h>;", nil, stats.NotCacheableHeaders},
+		{"has_embed", "#if __has_embed(\"a.bin\")\n#endif", nil, reason.NotCacheableHeaders},
+		{"header unit", "import <a.h>;", nil, reason.NotCacheableHeaders},
 		{"a variable called import", "import = 1; x = import;", nil, none},
-		{"form feed in a name", "#include \"a\fh\"", nil, stats.NotCacheableHeaders},
-		{"NUL in a name", "#include \"a\x00h\"", nil, stats.NotCacheableHeaders},
-		{"backslash in a name", "#include \"a\\b.h\"", nil, stats.NotCacheableHeaders},
+		{"form feed in a name", "#include \"a\fh\"", nil, reason.NotCacheableHeaders},
+		{"NUL in a name", "#include \"a\x00h\"", nil, reason.NotCacheableHeaders},
+		{"backslash in a name", "#include \"a\\b.h\"", nil, reason.NotCacheableHeaders},
 		{"open comment behind include", "#include /*", []string{""}, none},
-		{"raw string", "auto s = R\"(\n*/ /* )\";\n#include \"a.h\"", nil, stats.NotCacheableHeaders},
-		{"raw string alone", "auto s = R\"(x)\";\n", nil, stats.NotCacheableHeaders},
-		{"raw string that hides a comment", "auto s = R\"(\" /* )\";\n/* */ #include \"x.h\"\n", nil, stats.NotCacheableHeaders},
-		{"raw string before a hash", "auto s = u8R\"(\n\" /* )\"; \n# /**/ include \"x.h\"\n// */\n", []string{"x.h"}, stats.NotCacheableHeaders},
+		{"raw string", "auto s = R\"(\n*/ /* )\";\n#include \"a.h\"", nil, reason.NotCacheableHeaders},
+		{"raw string alone", "auto s = R\"(x)\";\n", nil, reason.NotCacheableHeaders},
+		{"raw string that hides a comment", "auto s = R\"(\" /* )\";\n/* */ #include \"x.h\"\n", nil, reason.NotCacheableHeaders},
+		{"raw string before a hash", "auto s = u8R\"(\n\" /* )\"; \n# /**/ include \"x.h\"\n// */\n", []string{"x.h"}, reason.NotCacheableHeaders},
 		{"an identifier that ends in R", "auto s = FLOOR\"x\";\n", nil, none},
-		{"trigraph continuation", "// ??/\n#include \"a.h\"", []string{"a.h"}, stats.NotCacheableHeaders},
-		{"blanks after a backslash", "// \\ \n#include \"a.h\"", nil, stats.NotCacheableHeaders},
-		{"pragma dependency", "#pragma GCC dependency \"a.h\"", nil, stats.NotCacheableHeaders},
+		{"trigraph continuation", "// ??/\n#include \"a.h\"", []string{"a.h"}, reason.NotCacheableHeaders},
+		{"blanks after a backslash", "// \\ \n#include \"a.h\"", nil, reason.NotCacheableHeaders},
+		{"pragma dependency", "#pragma GCC dependency \"a.h\"", nil, reason.NotCacheableHeaders},
 		{"pragma unroll", "#pragma unroll 4", nil, none},
-		{"date", "char *d = __DATE__;", nil, stats.NotCacheableTime},
-		{"time behind a define", "#define T __TIME__", nil, stats.NotCacheableTime},
-		{"timestamp", "__TIMESTAMP__", nil, stats.NotCacheableTime},
+		{"date", "char *d = __DATE__;", nil, reason.NotCacheableTime},
+		{"time behind a define", "#define T __TIME__", nil, reason.NotCacheableTime},
+		{"timestamp", "__TIMESTAMP__", nil, reason.NotCacheableTime},
 		{"date in a comment", "// __DATE__", nil, none},
 		{"a longer name", "int my__DATE__x;", nil, none},
-		{"incbin", "asm(\".incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin in capitals", "__asm(\".INCBIN \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"include by the assembler", "void f() { __asm__ volatile(\".include \\\"x.s\\\"\"); }", nil, stats.NotCacheableFile},
-		{"incbin behind a tab", "asm(\"nop\\n\\t.incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin joined", "asm(\".inc\" \"bin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin joined at the dot", "asm(\"nop; .\" \"incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin joined by a macro", "#define I \".i\"\nasm(I \"ncbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin by numbers", "asm(\"\\x2eincbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
-		{"incbin as a string of code", "#define S(x) #x\nasm(S(.incbin \"x\"));", nil, stats.NotCacheableFile},
-		{"incbin through a macro of the assembler", "asm(\".macro m x\\n.\\\\x \\\"f\\\"\\n.endm\\nm incbin\");", nil, stats.NotCacheableFile},
-		{"incbin by the name of an argument", "asm(\".altmacro\\n.macro m d\\n.d \\\"f\\\"\\n.endm\\nm incbin\");", nil, stats.NotCacheableFile},
-		{"incbin by an argument", "asm(\".macro m d\\n\\\\d \\\"f\\\"\\n.endm\\nm .inc\" \"bin\");", nil, stats.NotCacheableFile},
-		{"a macro of the assembler", "asm(\"nop\\n\\t.MACRO m\\n.endm\");", nil, stats.NotCacheableFile},
-		{"a macro of the assembler, joined", "asm(\".ma\" \"cro m d\");", nil, stats.NotCacheableFile},
-		{"a macro of the assembler, joined at the dot", "asm(\".\" \"altmacro\");", nil, stats.NotCacheableFile},
-		{"repeated by the assembler", "asm(\".irp d, incbin\\n\\\\d\\n.endr\");", nil, stats.NotCacheableFile},
-		{"repeated for each letter", "asm(\".irpc d, ab\\n.endr\");", nil, stats.NotCacheableFile},
-		{"a macro of the assembler as a string of code", "#define S(x) #x\nasm(S(.macro m d));", nil, stats.NotCacheableFile},
+		{"incbin", "asm(\".incbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin in capitals", "__asm(\".INCBIN \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"include by the assembler", "void f() { __asm__ volatile(\".include \\\"x.s\\\"\"); }", nil, reason.NotCacheableFile},
+		{"incbin behind a tab", "asm(\"nop\\n\\t.incbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin joined", "asm(\".inc\" \"bin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin joined at the dot", "asm(\"nop; .\" \"incbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin joined by a macro", "#define I \".i\"\nasm(I \"ncbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin by numbers", "asm(\"\\x2eincbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
+		{"incbin as a string of code", "#define S(x) #x\nasm(S(.incbin \"x\"));", nil, reason.NotCacheableFile},
+		{"incbin through a macro of the assembler", "asm(\".macro m x\\n.\\\\x \\\"f\\\"\\n.endm\\nm incbin\");", nil, reason.NotCacheableFile},
+		{"incbin by the name of an argument", "asm(\".altmacro\\n.macro m d\\n.d \\\"f\\\"\\n.endm\\nm incbin\");", nil, reason.NotCacheableFile},
+		{"incbin by an argument", "asm(\".macro m d\\n\\\\d \\\"f\\\"\\n.endm\\nm .inc\" \"bin\");", nil, reason.NotCacheableFile},
+		{"a macro of the assembler", "asm(\"nop\\n\\t.MACRO m\\n.endm\");", nil, reason.NotCacheableFile},
+		{"a macro of the assembler, joined", "asm(\".ma\" \"cro m d\");", nil, reason.NotCacheableFile},
+		{"a macro of the assembler, joined at the dot", "asm(\".\" \"altmacro\");", nil, reason.NotCacheableFile},
+		{"repeated by the assembler", "asm(\".irp d, incbin\\n\\\\d\\n.endr\");", nil, reason.NotCacheableFile},
+		{"repeated for each letter", "asm(\".irpc d, ab\\n.endr\");", nil, reason.NotCacheableFile},
+		{"a macro of the assembler as a string of code", "#define S(x) #x\nasm(S(.macro m d));", nil, reason.NotCacheableFile},
 		{"alignment by the assembler", "asm(\".align 4\\n.type x, @function\\n.att_syntax\\n.irons\"); f(\"macro.\", \"max.\");", nil, none},
-		{"incbin behind an operand", "asm(\"%c0.incbin \\\"x\\\"\" :: \"i\"(0));", nil, stats.NotCacheableFile},
-		{"asm is pasted", "#define C(a, b) a##b\nC(as, m)(\".incbin \\\"x\\\"\");", nil, stats.NotCacheableFile},
+		{"incbin behind an operand", "asm(\"%c0.incbin \\\"x\\\"\" :: \"i\"(0));", nil, reason.NotCacheableFile},
+		{"asm is pasted", "#define C(a, b) a##b\nC(as, m)(\".incbin \\\"x\\\"\");", nil, reason.NotCacheableFile},
 		{"ordinary assembler", "asm volatile(\"atom.inc.u32 %0, [%1], %2;\\n\\tadd.s32 %0, %0, 1;\" : \"=r\"(r) : \"l\"(p)); a.index = v.x + .5f; f(\"...\");", nil, none},
 		{"assembler put together", "#define OP(t) asm(\"add.\" #t \" %0, %1, %2;\" : \"=r\"(r) : \"r\"(a))", nil, none},
 		{"no assembler", "p.include = q.inc; printf(\".include\");", nil, none},
 
-		{"time is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\nconstant char s[] = C(__TI,ME__);", nil, stats.NotCacheableHeaders},
-		{"has_include is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\n#if C(__has_,include)(<x.h>)\n#endif", nil, stats.NotCacheableHeaders},
-		{"time is pasted of many", "#define C(a,b,c,d,e) a %:%: b##c##d##e\nC(_,_T,I,M,E__)", nil, stats.NotCacheableHeaders},
-		{"date is pasted with trigraphs", "#define C(a,b) a??=??=b\nC(_,_DATE__)", nil, stats.NotCacheableHeaders},
-		{"the beginning alone is here", "#define C(a,b) a##b\nC(__TI, REST)", nil, stats.NotCacheableHeaders},
-		{"the end alone is here", "#define C(a,b) a##b\nC(FIRST, ME__)", nil, stats.NotCacheableHeaders},
+		{"time is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\nconstant char s[] = C(__TI,ME__);", nil, reason.NotCacheableHeaders},
+		{"has_include is pasted", "#define C_(a,b) a##b\n#define C(a,b) C_(a,b)\n#if C(__has_,include)(<x.h>)\n#endif", nil, reason.NotCacheableHeaders},
+		{"time is pasted of many", "#define C(a,b,c,d,e) a %:%: b##c##d##e\nC(_,_T,I,M,E__)", nil, reason.NotCacheableHeaders},
+		{"date is pasted with trigraphs", "#define C(a,b) a??=??=b\nC(_,_DATE__)", nil, reason.NotCacheableHeaders},
+		{"the beginning alone is here", "#define C(a,b) a##b\nC(__TI, REST)", nil, reason.NotCacheableHeaders},
+		{"the end alone is here", "#define C(a,b) a##b\nC(FIRST, ME__)", nil, reason.NotCacheableHeaders},
 		{"pieces without pasting", "int __TI, ME__;", nil, none},
 		{"names are pasted", "#define CAT(a,b) a##b\n#define NAME(f, T) f##_##T\nkernel void CAT(add, float)(int next, int e, int T, int include) {}", nil, none},
 		{"arguments are pasted", "#define P(...) printf(__VA_ARGS__, ##__VA_ARGS__)", nil, none},
 		{"has_include as GCC writes it", "#if __has_include__(<a.h>)\n#endif", []string{"a.h"}, none},
 		{"pragma that saves a macro", "#pragma push_macro(\"dllimport\")\n# pragma pop_macro( \"dllimport\" )", nil, none},
-		{"pragma that saves and imports", "#pragma push_macro(\"a\") import(\"b\")", nil, stats.NotCacheableHeaders},
+		{"pragma that saves and imports", "#pragma push_macro(\"a\") import(\"b\")", nil, reason.NotCacheableHeaders},
 		{"_Pragma", "_Pragma(\"unroll 4\") for (;;) important();", nil, none},
-		{"_Pragma that looks at a file", "_Pragma(\"GCC dependency \\\"a.h\\\"\")", nil, stats.NotCacheableHeaders},
-		{"_Pragma by a macro that does", "#define P(x) _Pragma(#x)\n#define D dependency\nP(GCC D \"a.h\")", nil, stats.NotCacheableHeaders},
-		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, stats.NotCacheableHeaders},
+		{"_Pragma that looks at a file", "_Pragma(\"GCC dependency \\\"a.h\\\"\")", nil, reason.NotCacheableHeaders},
+		{"_Pragma by a macro that does", "#define P(x) _Pragma(#x)\n#define D dependency\nP(GCC D \"a.h\")", nil, reason.NotCacheableHeaders},
+		{"_Pragma that renames", "_Pragma(\"include_alias(<a.h>, <b.h>)\")", nil, reason.NotCacheableHeaders},
 		{"unterminated comment", "/* #include \"a.h\"", nil, none},
 		{"ends in a backslash", "int a; \\", nil, none},
 		{"ends in a quote", "char c = '", nil, none},
 		{"ends in a hash", "#", nil, none},
-		{"ends in a digit quote", "1'", nil, stats.NotCacheableHeaders},
+		{"ends in a digit quote", "1'", nil, reason.NotCacheableHeaders},
 		{"empty", "", nil, none},
 	}
 	for _, tt := range tests {
@@ -144,8 +144,8 @@ func TestScan(t *testing.T) {
 			if diff := gocmp.Diff(tt.includes, named(got)); diff != "" {
 				t.Errorf("includes (-want +got):\n%s", diff)
 			}
-			if got.reason.Counter != tt.reason {
-				t.Errorf("reason %v, want %v", got.reason, tt.reason)
+			if got.reason.Code != tt.why {
+				t.Errorf("reason %v, want %v", got.reason, tt.why)
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestScanUnit(t *testing.T) {
 	tests := []struct {
 		name  string
 		unit  key.Unit
-		want  stats.Counter
+		want  reason.Reason
 		reads bool
 	}{
 		{"SPIR-V is not looked at", key.Unit{Kind: key.SPIRV, Code: []byte("#include <a.h>")}, 0, false},
@@ -199,28 +199,28 @@ func TestScanUnit(t *testing.T) {
 		{"a given header reads a file", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#include \"c.h\"")}},
-		}, stats.NotCacheableHeaders, true},
+		}, reason.NotCacheableHeaders, true},
 		{"a given header tells the time", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("__TIME__")}},
-		}, stats.NotCacheableTime, false},
+		}, reason.NotCacheableTime, false},
 		{"pasted with a header's help", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nC(_, _TIME__)"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#define C(a,b) a##b")}},
-		}, stats.NotCacheableHeaders, false},
+		}, reason.NotCacheableHeaders, false},
 		{"assembled with a header's help", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nA(\".incbin \\\"x\\\"\");"),
 			Headers: []key.Header{{Name: "a.h", Content: []byte("#define A asm")}},
-		}, stats.NotCacheableFile, false},
+		}, reason.NotCacheableFile, false},
 		{"a file of that name is here", key.Unit{
 			Kind: key.OpenCLC, Code: []byte("#include \"scan.go\""),
 			Headers: []key.Header{{Name: "scan.go", Content: []byte("int b;")}},
-		}, stats.NotCacheableHeaders, false},
+		}, reason.NotCacheableHeaders, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if reads, got := ScanUnit(tt.unit); got.Counter != tt.want || (reads != "") != tt.reads {
+			if reads, got := ScanUnit(tt.unit); got.Code != tt.want || (reads != "") != tt.reads {
 				t.Errorf("ScanUnit = %q, %v; want %v, %v", reads, got, tt.reads, tt.want)
 			}
 		})
@@ -231,58 +231,58 @@ func TestScanOptions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		options string
-		want    stats.Counter
+		want    reason.Reason
 		path    bool
 	}{
 		{"", 0, false},
 		{"--optix-ir --gpu-architecture=sm_90 --split-compile=0 -minimal --device-int128 -ewp", 0, false},
-		{"--time=x", stats.NotCacheableOptions, false},
-		{"--fdevice-time-trace=x", stats.NotCacheableOptions, false},
+		{"--time=x", reason.NotCacheableOptions, false},
+		{"--fdevice-time-trace=x", reason.NotCacheableOptions, false},
 		{"--ptxas-options=-v", 0, false},
 		{"--ptxas-options=--register-usage-level=10 -Xptxas -O3,-v -Xptxas=-dlcm=cg", 0, false},
-		{"--ptxas-options=--options-file=x", stats.NotCacheableOptions, false},
-		{"--ptxas-options=-v,-optf=x", stats.NotCacheableOptions, false},
-		{"-Xptxas x", stats.NotCacheableOptions, false},
-		{"-Xptxas -o", stats.NotCacheableOptions, false},
-		{"--ptxas-options -v -o", stats.NotCacheableOptions, false},
-		{"--pch", stats.NotCacheableHeaders, false}, // NVRTC 13.0 takes one that is out of date
-		{"--pch-dir=.", stats.NotCacheableHeaders, false},
-		{"--use-pch=a.pch", stats.NotCacheableHeaders, false},
-		{"--no-source-include", stats.NotCacheableOptions, false},
+		{"--ptxas-options=--options-file=x", reason.NotCacheableOptions, false},
+		{"--ptxas-options=-v,-optf=x", reason.NotCacheableOptions, false},
+		{"-Xptxas x", reason.NotCacheableOptions, false},
+		{"-Xptxas -o", reason.NotCacheableOptions, false},
+		{"--ptxas-options -v -o", reason.NotCacheableOptions, false},
+		{"--pch", reason.NotCacheableHeaders, false}, // NVRTC 13.0 takes one that is out of date
+		{"--pch-dir=.", reason.NotCacheableHeaders, false},
+		{"--use-pch=a.pch", reason.NotCacheableHeaders, false},
+		{"--no-source-include", reason.NotCacheableOptions, false},
 		{"-DN=4 -cl-fast-relaxed-math -cl-std=CL1.2 -O2 -g", 0, false},
 		{"-I /usr/include -DX", 0, true},
 		{"-I/usr/include", 0, true},
-		{"--create-pch=a.pch", stats.NotCacheableHeaders, false},
-		{"-create-pch=a.pch", stats.NotCacheableHeaders, false},
-		{"-include a.h", stats.NotCacheableHeaders, false},
-		{`"-include" a.h`, stats.NotCacheableHeaders, false},
-		{"@file", stats.NotCacheableHeaders, false},
-		{"-DNOW=__TIME__", stats.NotCacheableTime, false},
-		{"-save-temps=/tmp/x", stats.NotCacheableOptions, false},
-		{"-MD", stats.NotCacheableOptions, false},
+		{"--create-pch=a.pch", reason.NotCacheableHeaders, false},
+		{"-create-pch=a.pch", reason.NotCacheableHeaders, false},
+		{"-include a.h", reason.NotCacheableHeaders, false},
+		{`"-include" a.h`, reason.NotCacheableHeaders, false},
+		{"@file", reason.NotCacheableHeaders, false},
+		{"-DNOW=__TIME__", reason.NotCacheableTime, false},
+		{"-save-temps=/tmp/x", reason.NotCacheableOptions, false},
+		{"-MD", reason.NotCacheableOptions, false},
 		{"-cl-opt-disable -optimize", 0, false},
-		{"-DX\t-include\ta.h", stats.NotCacheableHeaders, false},
-		{"\\-include a.h", stats.NotCacheableHeaders, false},
-		{`-inc"lude" a.h`, stats.NotCacheableHeaders, false},
-		{"-DA=1\n-include a.h", stats.NotCacheableHeaders, false},
-		{"-D'NOW=__TI''ME__'", stats.NotCacheableTime, false},
-		{"-D NOW=__TI", stats.NotCacheableHeaders, false},
-		{"-DEND=ME__ -DN=4", stats.NotCacheableHeaders, false},
-		{"-DC(a,b)=a##b", stats.NotCacheableHeaders, false},
-		{"-DH=__has_include(<x.h>)", stats.NotCacheableHeaders, false},
-		{"-DA=asm", stats.NotCacheableFile, false},
-		{"-Wp,-include,a.h", stats.NotCacheableOptions, false},
-		{"-gsplit-dwarf", stats.NotCacheableOptions, false},
-		{"-Xclang -load", stats.NotCacheableOptions, false},
-		{"-fplugin=x.so", stats.NotCacheableOptions, false},
-		{"-fno-such-thing", stats.NotCacheableOptions, false},
-		{"-mllvm -x=f", stats.NotCacheableOptions, false},
-		{"-mlink-builtin-bitcode f", stats.NotCacheableOptions, false},
-		{"-isysroot dir", stats.NotCacheableOptions, false},
-		{"-lm", stats.NotCacheableFile, false},
-		{"-L dir", stats.NotCacheableFile, false},
-		{"x.o", stats.NotCacheableFile, false},
-		{"dir/x.BC", stats.NotCacheableFile, false},
+		{"-DX\t-include\ta.h", reason.NotCacheableHeaders, false},
+		{"\\-include a.h", reason.NotCacheableHeaders, false},
+		{`-inc"lude" a.h`, reason.NotCacheableHeaders, false},
+		{"-DA=1\n-include a.h", reason.NotCacheableHeaders, false},
+		{"-D'NOW=__TI''ME__'", reason.NotCacheableTime, false},
+		{"-D NOW=__TI", reason.NotCacheableHeaders, false},
+		{"-DEND=ME__ -DN=4", reason.NotCacheableHeaders, false},
+		{"-DC(a,b)=a##b", reason.NotCacheableHeaders, false},
+		{"-DH=__has_include(<x.h>)", reason.NotCacheableHeaders, false},
+		{"-DA=asm", reason.NotCacheableFile, false},
+		{"-Wp,-include,a.h", reason.NotCacheableOptions, false},
+		{"-gsplit-dwarf", reason.NotCacheableOptions, false},
+		{"-Xclang -load", reason.NotCacheableOptions, false},
+		{"-fplugin=x.so", reason.NotCacheableOptions, false},
+		{"-fno-such-thing", reason.NotCacheableOptions, false},
+		{"-mllvm -x=f", reason.NotCacheableOptions, false},
+		{"-mlink-builtin-bitcode f", reason.NotCacheableOptions, false},
+		{"-isysroot dir", reason.NotCacheableOptions, false},
+		{"-lm", reason.NotCacheableFile, false},
+		{"-L dir", reason.NotCacheableFile, false},
+		{"x.o", reason.NotCacheableFile, false},
+		{"dir/x.BC", reason.NotCacheableFile, false},
 		{"-D X -U Y -D Z=float -x spir -spir-std=1.2", 0, false},
 		{"-D T=d -DNAME(a)=f_a -DN=1024u", 0, false},
 		{`-DTEXT="a b" -D"SUM=(a + b)"`, 0, false},
@@ -296,7 +296,7 @@ func TestScanOptions(t *testing.T) {
 		t.Run(tt.options, func(t *testing.T) {
 			t.Parallel()
 			got, path := ScanOptions(key.Tokens(tt.options))
-			if got.Counter != tt.want || path != tt.path {
+			if got.Code != tt.want || path != tt.path {
 				t.Errorf("ScanOptions = %v, %v; want %v, %v", got, path, tt.want, tt.path)
 			}
 		})
@@ -350,18 +350,18 @@ func TestManyRawStrings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
-		want stats.Counter
+		want reason.Reason
 	}{
 		"between joined lines": {strings.Repeat("R\"(x)\" \\\n\"\";\n", 200_000), 0},
-		"without an end":       {strings.Repeat("R\"x(\n", 400_000), stats.NotCacheableHeaders},
-		"over joined lines":    {strings.Repeat("R\"x(\\\n\n", 400_000) + ")x\"", stats.NotCacheableHeaders},
+		"without an end":       {strings.Repeat("R\"x(\n", 400_000), reason.NotCacheableHeaders},
+		"over joined lines":    {strings.Repeat("R\"x(\\\n\n", 400_000) + ")x\"", reason.NotCacheableHeaders},
 	} {
 		start := time.Now()
 		found := scan([]byte(c.text), &traces{raw: true})
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
-		if found.reason.Counter != c.want {
+		if found.reason.Code != c.want {
 			t.Errorf("%s: %v, want %q", name, found.reason, c.want)
 		}
 	}

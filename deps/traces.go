@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // forbidden are the names that a source must not make by pasting tokens.
@@ -132,12 +132,12 @@ func (t *traces) piece(name []byte) {
 // reason says what the traces amount to, beside options that are not known.
 func (t *traces) reason() Reason {
 	if text := t.assembler.beginning(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
-		return Reason{stats.NotCacheableFile, "assembler text " + text}
+		return Reason{reason.NotCacheableFile, "assembler text " + text}
 	}
 	if t.pastes {
 		for _, piece := range slices.Sorted(maps.Keys(t.pieces)) {
 			if telling(piece) {
-				return Reason{stats.NotCacheableHeaders, piece + " beside ##"}
+				return Reason{reason.NotCacheableHeaders, piece + " beside ##"}
 			}
 		}
 	}
@@ -157,7 +157,7 @@ const (
 func (t *traces) reasonWith(options []string) Reason {
 	t.options(options)
 	if text := t.assembler.directive(); text != "" && !t.ptx && t.makes(assemblers.get(), anyPieces) != "" {
-		return Reason{stats.NotCacheableFile, "assembler text " + text}
+		return Reason{reason.NotCacheableFile, "assembler text " + text}
 	}
 	return t.names(fewPieces)
 }
@@ -185,13 +185,13 @@ func mayDefine(w string) bool {
 // most.
 func (t *traces) names(most int) Reason {
 	if t.pragmas && t.renames {
-		return Reason{stats.NotCacheableHeaders, "include_alias or dependency beside _Pragma"}
+		return Reason{reason.NotCacheableHeaders, "include_alias or dependency beside _Pragma"}
 	}
 	if !t.pastes {
 		return Reason{}
 	}
 	if name := t.makes(forbidden.get(), most); name != "" {
-		return Reason{stats.NotCacheableHeaders, "pieces of " + name + " beside ##"}
+		return Reason{reason.NotCacheableHeaders, "pieces of " + name + " beside ##"}
 	}
 	return Reason{}
 }

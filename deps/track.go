@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Tracking is what a translation unit reads, as it was when it was tracked.
@@ -32,7 +32,7 @@ type Tracking struct {
 // Reason says that not everything can be found; then there is no Tracking.
 func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	if !isSource(u.Kind) {
-		return nil, Reason{stats.NotCacheableHeaders, "no source"}
+		return nil, Reason{reason.NotCacheableHeaders, "no source"}
 	}
 	t := newTracker(osSystem, u, words, s)
 	tracking, err := t.track()
@@ -43,7 +43,7 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	case errors.As(err, &r):
 		return nil, r.Reason
 	}
-	return nil, Reason{stats.NotCacheableHeaders, err.Error()}
+	return nil, Reason{reason.NotCacheableHeaders, err.Error()}
 }
 
 // reasonError carries a Reason.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // show writes down what a unit reads: names with the number of their file,
@@ -349,7 +349,7 @@ func TestTrackSpecialFiles(t *testing.T) {
 	}
 	for name, want := range map[string]string{"fifo.h": "not a regular file", "zero.h": "not a regular file", "big.h": "too many", strings.Repeat("x", 300): "name too long"} {
 		_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"" + name + "\"\n")}, nil, Search{Dir: dir, Main: dir})
-		if r.Counter != stats.NotCacheableHeaders || !strings.Contains(r.Detail, want) {
+		if r.Code != reason.NotCacheableHeaders || !strings.Contains(r.Detail, want) {
 			t.Errorf("%s: %v, want %q", name, r, want)
 		}
 	}
@@ -401,7 +401,7 @@ func TestTrackPathsOfLinks(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.h": "__FILE__", "b.h": "-> a.h"})
 	_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n#include \"b.h\"\n")}, nil, Search{Dir: dir, Main: dir})
-	if r.Counter != stats.NotCacheableHeaders {
+	if r.Code != reason.NotCacheableHeaders {
 		t.Error(r)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // ScanUnit says what speaks against caching a translation unit whatever its
@@ -41,11 +41,11 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 		}
 		reads = cmp.Or(reads, also)
 		if _, err := os.Lstat(h.Name); err == nil {
-			return reads, Reason{stats.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
+			return reads, Reason{reason.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
 		}
 	}
 	if reads != "" && len(u.Headers) > 0 {
-		return reads, Reason{stats.NotCacheableHeaders, "headers in memory beside " + reads}
+		return reads, Reason{reason.NotCacheableHeaders, "headers in memory beside " + reads}
 	}
 	if reads != "" {
 		return reads, Reason{} // which Track asks for, with all that is read

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kernstash/kernstash/reason"
 )
 
 func TestNamesAreUnique(t *testing.T) {
@@ -27,15 +29,30 @@ func TestNumbersAreFixed(t *testing.T) {
 	t.Parallel()
 	for c, want := range map[Counter]int{
 		MemoryHits: 0, DiskHits: 4, DiskMisses: 5, DiskPuts: 8, Corrupt: 17, Builds: 18, SavedTime: 22,
-		NotCacheableHeaders: 26, MissAbsent: 33, MissRefused: 42, NearestNothing: 43, NearestVariable: 50,
-		NearestHeader: 51, NotCacheableChanged: 52, HeadersChecked: 53, HeadersScanned: 54,
-		MissRefresh: 55, ObserveHits: 56, ObserveEqual: 57, ObserveDifferent: 58,
+		Of(reason.NotCacheableHeaders): 26, Of(reason.MissAbsent): 33, Of(reason.MissRefused): 42, Of(reason.NearestNothing): 43, Of(reason.NearestVariable): 50,
+		Of(reason.NearestHeader): 51, Of(reason.NotCacheableChanged): 52, HeadersChecked: 53, HeadersScanned: 54,
+		Of(reason.MissRefresh): 55, Of(reason.ObserveHits): 56, ObserveEqual: 57, ObserveDifferent: 58,
 		JobsAdded: 59, JobsMerged: 60, JobsDropped: 61, JobsDone: 62, JobsRefused: 63,
-		Delegated: 64, PassedBinary: 65, PassedInputs: 66, PassedOptions: 67, PassedBusy: 68, PassedOther: 69, Panics: 70,
+		Delegated: 64, Of(reason.PassedBinary): 65, Of(reason.PassedInputs): 66, Of(reason.PassedOptions): 67, Of(reason.PassedBusy): 68, Of(reason.PassedOther): 69, Of(reason.PassedPanic): 70,
 	} {
 		if int(c) != want {
 			t.Errorf("%v is number %d, was %d", c, c, want)
 		}
+	}
+}
+
+// Each reason is counted, by its name, and none by no counter.
+func TestReasonsAreCounted(t *testing.T) {
+	t.Parallel()
+	for r := reason.MissAbsent; r <= reason.PassedPanic; r++ {
+		if c := Of(r); c < 0 || c.String() != r.String() {
+			t.Errorf("%v is counted by %d, %v", r, c, c)
+		}
+	}
+	var k Counters
+	k.Add(Of(0), 1)
+	if k.Snapshot() != (Snapshot{}) {
+		t.Error("no reason is counted")
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 func TestBetter(t *testing.T) {
@@ -40,12 +40,12 @@ func TestBetter(t *testing.T) {
 
 func TestMissError(t *testing.T) {
 	t.Parallel()
-	var err error = &MissError{Reason: stats.MissUnreadable, Cause: fs.ErrPermission}
+	var err error = &MissError{Reason: reason.MissUnreadable, Cause: fs.ErrPermission}
 	var miss *MissError
 	if !errors.Is(err, ErrNotFound) || !errors.Is(err, fs.ErrPermission) || !errors.As(err, &miss) {
 		t.Errorf("%v wraps not what it should", err)
 	}
-	if !strings.Contains(err.Error(), "not in the cache") || !strings.Contains((&MissError{Reason: stats.MissAbsent}).Error(), "miss.absent") {
+	if !strings.Contains(err.Error(), "not in the cache") || !strings.Contains((&MissError{Reason: reason.MissAbsent}).Error(), "miss.absent") {
 		t.Errorf("texts: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Store keeps artifacts. Implementations are safe for concurrent use by many
@@ -69,7 +69,7 @@ var ErrInvalid = errors.New("invalid entry")
 
 // MissError says why Get found nothing. It wraps ErrNotFound.
 type MissError struct {
-	Reason stats.Counter // one of stats.Miss…
+	Reason reason.Reason // one of reason.Miss…
 	Cause  error         // may be nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -44,7 +45,7 @@ func TestJudge(t *testing.T) {
 		"there":    {counts: map[stats.Counter]int64{stats.DiskHits: 1}, state: stateThere},
 		"race":     {counts: map[stats.Counter]int64{stats.Builds: 1, stats.DiskPutsExisting: 1}, state: stateBuilt},
 		"headers":  {against: "includes a.h", state: stateNotCacheable, reason: "includes a.h"},
-		"size":     {counts: map[stats.Counter]int64{stats.NotCacheableSize: 1}, state: stateNotCacheable, reason: "its size is outside the limits"},
+		"size":     {counts: map[stats.Counter]int64{stats.Of(reason.NotCacheableSize): 1}, state: stateNotCacheable, reason: "its size is outside the limits"},
 		"deferred": {waits: "launch", state: stateNotStored, reason: "launch"},
 		"full": {
 			counts: map[stats.Counter]int64{stats.DiskPutsDropped: 1}, state: stateNotStored,

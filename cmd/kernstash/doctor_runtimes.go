@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -200,9 +201,9 @@ func probeDevice[D any](ctx context.Context, open func(*kernstash.Cache, D) (*ma
 
 // whyNot says why the disk did not answer, as far as that was counted.
 func whyNot(s stats.Snapshot) string {
-	for c := stats.MissAbsent; c <= stats.MissRefused; c++ {
-		if s[c] > 0 {
-			return fmt.Sprintf(" (%v)", c)
+	for r := reason.MissAbsent; r <= reason.MissRefused; r++ {
+		if s[stats.Of(r)] > 0 {
+			return fmt.Sprintf(" (%v)", r)
 		}
 	}
 	return ""

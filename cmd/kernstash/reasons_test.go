@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -19,7 +20,7 @@ func TestEveryReasonIsShown(t *testing.T) {
 			shown[r.counter] = true
 		}
 	}
-	for c := stats.NotCacheableHeaders; c < stats.Counter(stats.NumCounters); c++ {
+	for c := stats.Of(reason.NotCacheableHeaders); c < stats.NumCounters; c++ {
 		if !shown[c] {
 			t.Errorf("%v is never shown", c)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/cuda"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -44,7 +45,7 @@ type counted struct{ Builds, Hits, Refused, NotCacheable int64 }
 
 func countsOf(c *kernstash.Cache) counted {
 	s := c.Stats()
-	return counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.MissRefused), s.Get(stats.NotCacheableRuntime)}
+	return counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.Of(reason.MissRefused)), s.Get(stats.Of(reason.NotCacheableRuntime))}
 }
 
 func TestRealArchitectureIsOneEntry(t *testing.T) {
@@ -560,7 +561,7 @@ func TestDriverThatDoesNotLink(t *testing.T) {
 			for i, want := range []counted{{Builds: 2, NotCacheable: 1}, {Builds: 1, Hits: 1, NotCacheable: 1}} {
 				a := start(t, "cached", append(env, rootVariable+"="+root, "KERNSTASH_DIR=")...)
 				s := a.Stats
-				got := counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.MissRefused), s.Get(stats.NotCacheableRuntime)}
+				got := counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.Of(reason.MissRefused)), s.Get(stats.Of(reason.NotCacheableRuntime))}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("process %d (-want +got):\n%s", i, diff)
 				}

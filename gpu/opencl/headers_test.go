@@ -21,6 +21,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -289,7 +290,7 @@ func TestHeadersThroughTheCache(t *testing.T) {
 				t.Errorf("warm: %v", a.Stats)
 			}
 			put("late/c.h", "#define VALUE 2\n")
-			if a := run("three levels deep", 2, "first", 1); a.Stats[stats.NearestHeader] != 1 {
+			if a := run("three levels deep", 2, "first", 1); a.Stats[stats.Of(reason.NearestHeader)] != 1 {
 				t.Errorf("not explained: %v", a.Stats)
 			}
 			put("early/a.h", "#define VALUE 3\n#define NAME second\n")

@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -209,8 +210,8 @@ func changedVariablesChild() error {
 	if err := done(); err != nil {
 		return err
 	}
-	if s := cache.Stats(); s.Get(stats.NotCacheableRuntime) != 1 || s.Get(stats.Captures)+s.Get(stats.DiskPuts) != 0 {
-		return fmt.Errorf("not cacheable %d, captures %d", s.Get(stats.NotCacheableRuntime), s.Get(stats.Captures))
+	if s := cache.Stats(); s.Get(stats.Of(reason.NotCacheableRuntime)) != 1 || s.Get(stats.Captures)+s.Get(stats.DiskPuts) != 0 {
+		return fmt.Errorf("not cacheable %d, captures %d", s.Get(stats.Of(reason.NotCacheableRuntime)), s.Get(stats.Captures))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -102,7 +103,7 @@ func TestPoCLsCacheUnknown(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Stats.Get(stats.NotCacheableRuntime) != 1 || a.Stats.Get(stats.DiskMisses) != 0 {
+	if a.Stats.Get(stats.Of(reason.NotCacheableRuntime)) != 1 || a.Stats.Get(stats.DiskMisses) != 0 {
 		t.Errorf("%v", a.Stats)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -33,27 +34,27 @@ func (d Door) Report(e runlog.Event) {
 	_ = d.log.Write(e) // nobody's concern
 }
 
-// Pass counts a request that is passed through, and returns the reason.
-func (d Door) Pass(counter stats.Counter, reason string) string {
-	d.Cache.Count(counter, 1)
-	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: reason})
+// Pass counts a request that is passed through, and returns what to say of it.
+func (d Door) Pass(why reason.Reason, detail string) string {
+	d.Cache.Count(stats.Of(why), 1)
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail})
 	d.Counted()
-	return reason
+	return detail
 }
 
 // PassFailed is Pass for what the core, or Guard, says.
-func (d Door) PassFailed(err error) (reason string) {
+func (d Door) PassFailed(err error) (detail string) {
 	var diagnostic *kernstash.BuildError
 	switch {
 	case err == nil:
-		return d.Pass(stats.PassedOther, "nothing to do")
+		return d.Pass(reason.PassedOther, "nothing to do")
 	case errors.Is(err, ErrPanic) || flight.IsPanic(err):
-		return d.Pass(stats.Panics, err.Error())
+		return d.Pass(reason.PassedPanic, err.Error())
 	case errors.As(err, &diagnostic):
 		// The host is to see the compiler's own failure.
-		return d.Pass(stats.PassedOther, "the compiler refused it a moment ago")
+		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
 	}
-	return d.Pass(stats.PassedOther, err.Error())
+	return d.Pass(reason.PassedOther, err.Error())
 }
 
 // GivenUp tells of a request that was given up.

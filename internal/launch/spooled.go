@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // What package worker/spool writes: the name of a job's file is the program's key, 32
@@ -46,7 +46,7 @@ func explain(s *runlog.Summary, root string, begun time.Time) {
 	for i := range s.Programs {
 		p := &s.Programs[i]
 		text := why[p.Key]
-		if text == "" || p.Outcome != runlog.Compiled || p.Reason != stats.MissAbsent.String() {
+		if text == "" || p.Outcome != runlog.Compiled || p.Reason != reason.MissAbsent.String() {
 			continue
 		}
 		recount(s, cmp.Or(p.Nearest, p.Reason), text, p.Requests)

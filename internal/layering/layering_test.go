@@ -16,7 +16,7 @@ const module = "github.com/kernstash/kernstash"
 // of a package's path decides. A package imports packages of lower floors, and
 // those of its own floor that stand under "beside".
 var floors = map[string]int{
-	"key": 0, "deps": 0, "stats": 0, "internal": 0,
+	"reason": 0, "key": 0, "deps": 0, "stats": 0, "internal": 0,
 	"store":          1,
 	"":               2, // the root: the public API
 	"gpu":            3,
@@ -33,8 +33,9 @@ var floors = map[string]int{
 
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
-	"deps":            {"key", "stats", "internal/ctime"},
-	"internal":        {"key", "stats", "store", "internal"},
+	"stats":           {"reason"},
+	"deps":            {"key", "reason", "internal/ctime"},
+	"internal":        {"key", "reason", "store", "internal"},
 	"store/disk":      {"store"},
 	"worker/spool":    {"store"},
 	"worker":          {"worker", "store"},

@@ -31,8 +31,9 @@ var order = [][]string{
 	{"store"},
 	{"internal/include", "deps"},
 	{"key"},
-	{"reason", "stats"},
+	{"stats"},
 	{"internal"},
+	{"reason"},
 }
 
 // A rule finds what breaks it.

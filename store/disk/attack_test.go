@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -265,11 +265,11 @@ func TestRootIsSwapped(t *testing.T) {
 	put(t, s, e, store.Stored)
 	must(t, os.Rename(s.o.Dir, s.o.Dir+".old"))
 	must(t, os.Rename(theirs.o.Dir, s.o.Dir))
-	wantMiss(t, s, forged.Key, stats.MissAbsent)
+	wantMiss(t, s, forged.Key, reason.MissAbsent)
 	wantHit(t, s, e)
 	again := New(Options{Dir: s.o.Dir})
 	defer again.Close()
-	wantMiss(t, again, forged.Key, stats.MissTierOff)
+	wantMiss(t, again, forged.Key, reason.MissTierOff)
 	if _, err := again.Put(bg, e); !errors.Is(err, ErrOff) {
 		t.Errorf("put: %v, want ErrOff", err)
 	}
@@ -336,7 +336,7 @@ func TestAccessControlLists(t *testing.T) {
 			}
 			e := storetest.New(t, "e", 100)
 			if test.off {
-				wantMiss(t, s, e.Key, stats.MissTierOff)
+				wantMiss(t, s, e.Key, reason.MissTierOff)
 				return
 			}
 			put(t, s, e, store.Stored)

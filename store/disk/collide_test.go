@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -23,7 +23,7 @@ func TestCollisionsNeverStopAtAGap(t *testing.T) {
 		e = append(e, storetest.New(t, fmt.Sprint(i), 100+i))
 		put(t, s, e[i], store.Stored)
 	}
-	wantMiss(t, s, storetest.New(t, "other", 1).Key, stats.MissCollision)
+	wantMiss(t, s, storetest.New(t, "other", 1).Key, reason.MissCollision)
 	leaf := filepath.Dir(binPath(s, e[0].Key))
 	for _, gone := range []int{0, 2} {
 		must(t, s.Delete(bg, e[gone].Key))
@@ -33,7 +33,7 @@ func TestCollisionsNeverStopAtAGap(t *testing.T) {
 	}
 	for i, entry := range e {
 		if i == 0 || i == 2 {
-			wantMiss(t, s, entry.Key, stats.MissCollision)
+			wantMiss(t, s, entry.Key, reason.MissCollision)
 			continue
 		}
 		wantHit(t, s, entry)
@@ -62,7 +62,7 @@ func TestDamageBesideCollisions(t *testing.T) {
 	put(t, s, a, store.Stored)
 	put(t, s, b, store.Stored)
 	must(t, os.Truncate(filepath.Join(filepath.Dir(binPath(s, b.Key)), "1.bin"), 33))
-	wantMiss(t, s, b.Key, stats.MissTruncated)
+	wantMiss(t, s, b.Key, reason.MissTruncated)
 	wantHit(t, s, a)
 	put(t, s, b, store.Bettered)
 	wantHit(t, s, a)
@@ -79,8 +79,8 @@ func TestMisplacedEntryNeverHits(t *testing.T) {
 	put(t, s, a, store.Stored)
 	put(t, s, b, store.Stored)
 	must(t, os.Rename(binPath(s, a.Key), binPath(s, b.Key)))
-	wantMiss(t, s, b.Key, stats.MissCollision)
-	wantMiss(t, s, a.Key, stats.MissAbsent)
+	wantMiss(t, s, b.Key, reason.MissCollision)
+	wantMiss(t, s, a.Key, reason.MissAbsent)
 	r, err := s.Verify(bg, true, nil)
 	if err != nil || r.Damaged != 1 || r.Removed != 1 {
 		t.Errorf("verify: %+v, %v; want the misplaced entry removed", r, err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // maxChanges bounds how many changes a difference names.
@@ -23,22 +23,22 @@ func compare(now, was *key.Recipe) (d Difference, near bool) {
 	differ := 0
 	if a.Device != b.Device {
 		differ++
-		d.Counter, changes = compareDevices(now.Device, was.Device)
+		d.Reason, changes = compareDevices(now.Device, was.Device)
 		near = now.Device.API == was.Device.API
 	}
 	if a.Image != b.Image {
 		differ++
-		d.Counter, changes, near = compareImages(now.Image, was.Image)
+		d.Reason, changes, near = compareImages(now.Image, was.Image)
 	}
 	if a.Constants != b.Constants {
 		differ++
-		d.Counter, near = stats.NearestConstants, true
+		d.Reason, near = reason.NearestConstants, true
 		changes = compareConstants(now.Constants, was.Constants)
 	}
 	if a.Options != b.Options {
 		differ++
 		near = true
-		d.Counter, changes = compareOptions(now.Options, was.Options)
+		d.Reason, changes = compareOptions(now.Options, was.Options)
 	}
 	if len(changes) > maxChanges {
 		changes = append(changes[:maxChanges], fmt.Sprintf("and %d more", len(changes)-maxChanges))
@@ -47,7 +47,7 @@ func compare(now, was *key.Recipe) (d Difference, near bool) {
 	return d, near && differ == 1
 }
 
-func compareDevices(now, was key.Device) (stats.Counter, []string) {
+func compareDevices(now, was key.Device) (reason.Reason, []string) {
 	var changes []string
 	text := func(name, now, was string) bool {
 		if now != was {
@@ -60,7 +60,7 @@ func compareDevices(now, was key.Device) (stats.Counter, []string) {
 	text("device", now.Name, was.Name)
 	text("device version", now.Version, was.Version)
 	changes = append(changes, comparePairs("trait", now.Traits, was.Traits)...)
-	counter := stats.NearestDevice
+	what := reason.NearestDevice
 	device := len(changes) > 0
 	driver := text("driver", now.Driver, was.Driver)
 	compiler := comparePairs("compiler", now.Compiler, was.Compiler)
@@ -68,11 +68,11 @@ func compareDevices(now, was key.Device) (stats.Counter, []string) {
 	switch {
 	case device:
 	case driver: // which brings a compiler of its own
-		counter = stats.NearestDriver
+		what = reason.NearestDriver
 	case len(compiler) > 0:
-		counter = stats.NearestCompiler
+		what = reason.NearestCompiler
 	}
-	return counter, changes
+	return what, changes
 }
 
 // comparePairs compares two sets of names and values.
@@ -129,7 +129,7 @@ func number(le []byte) string {
 	return "0x" + hex.EncodeToString(be)
 }
 
-func compareOptions(now, was key.BuildOptions) (stats.Counter, []string) {
+func compareOptions(now, was key.BuildOptions) (reason.Reason, []string) {
 	changes := compareWords("option", now.Compile, was.Compile)
 	changes = append(changes, compareWords("link option", now.Link, was.Link)...)
 	if now.Absent != was.Absent {
@@ -143,9 +143,9 @@ func compareOptions(now, was key.BuildOptions) (stats.Counter, []string) {
 		}[now.LinkAbsent])
 	}
 	if len(changes) == 0 {
-		return stats.NearestVariable, comparePairs("variable", now.Variables, was.Variables)
+		return reason.NearestVariable, comparePairs("variable", now.Variables, was.Variables)
 	}
-	return stats.NearestOptions, append(changes, comparePairs("variable", now.Variables, was.Variables)...)
+	return reason.NearestOptions, append(changes, comparePairs("variable", now.Variables, was.Variables)...)
 }
 
 // compareWords compares lists whose order matters. What is the same at both

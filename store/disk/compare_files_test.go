@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -86,8 +86,8 @@ func TestNearestNamesHeaders(t *testing.T) {
 			for _, hint := range []key.Digest{{}, was.Image.Digest(), {1}} {
 				d, err := s.Nearest(bg, now, hint)
 				must(t, err)
-				if d.Counter != stats.NearestHeader || d.Text != test.text || d.Key != was.Key() {
-					t.Errorf("%v: %s\nwant %s", d.Counter, d.Text, test.text)
+				if d.Reason != reason.NearestHeader || d.Text != test.text || d.Key != was.Key() {
+					t.Errorf("%v: %s\nwant %s", d.Reason, d.Text, test.text)
 				}
 			}
 		})
@@ -112,7 +112,7 @@ func TestNearestIsFoundInACrowd(t *testing.T) {
 	was := recipe("code", "1")
 	put(t, s, storetest.Entry(was, "e", 100), store.Stored)
 	d, err := s.Nearest(bg, recipe("code", "2"), was.Image.Digest())
-	if err != nil || d.Counter != stats.NearestHeader || d.Key != was.Key() {
+	if err != nil || d.Reason != reason.NearestHeader || d.Key != was.Key() {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -6,23 +6,23 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // compareImages says what changed between two images. They are near if they
 // have as many units, only one of which differs, and that in its headers or in
 // less than half of its code.
-func compareImages(now, was *key.Image) (counter stats.Counter, changes []string, near bool) {
+func compareImages(now, was *key.Image) (what reason.Reason, changes []string, near bool) {
 	a, b := unmatched(now.Units(), was.Units()), unmatched(was.Units(), now.Units())
 	if len(a) != 1 || len(b) != 1 || a[0].Kind != b[0].Kind {
-		return stats.NearestImage, nil, false
+		return reason.NearestImage, nil, false
 	}
-	counter = stats.NearestHeader
+	what = reason.NearestHeader
 	if !bytes.Equal(a[0].Code, b[0].Code) {
-		counter = stats.NearestImage
+		what = reason.NearestImage
 		same := commonBytes(a[0].Code, b[0].Code)
 		if 2*same <= max(len(a[0].Code), len(b[0].Code)) {
-			return counter, nil, false
+			return what, nil, false
 		}
 		changes = append(changes, codeChange(a[0].Code, b[0].Code))
 	}
@@ -30,7 +30,7 @@ func compareImages(now, was *key.Image) (counter stats.Counter, changes []string
 	if a[0].Dir != b[0].Dir {
 		changes = append(changes, dirChange(a[0].Dir, b[0].Dir))
 	}
-	return counter, append(changes, compareFiles(&a[0], &b[0])...), true
+	return what, append(changes, compareFiles(&a[0], &b[0])...), true
 }
 
 // unmatched returns the units that others does not have.

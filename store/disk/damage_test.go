@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -40,14 +41,14 @@ func TestDamageIsAMissAndIsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		damage func(t *testing.T, path string)
-		want   stats.Counter
+		want   reason.Reason
 	}{
-		"removed, only .src present": {replaceBy(func(string) error { return nil }), stats.MissAbsent},
-		"empty":                      {func(t *testing.T, p string) { must(t, os.Truncate(p, 0)) }, stats.MissTruncated},
-		"cut in the header":          {func(t *testing.T, p string) { must(t, os.Truncate(p, 100)) }, stats.MissTruncated},
-		"cut in the code":            {func(t *testing.T, p string) { must(t, os.Truncate(p, 20_000)) }, stats.MissTruncated},
-		"longer":                     {func(t *testing.T, p string) { must(t, os.Truncate(p, 60_000)) }, stats.MissTruncated},
-		"sparse and huge":            {func(t *testing.T, p string) { must(t, os.Truncate(p, 3<<30)) }, stats.MissTruncated},
+		"removed, only .src present": {replaceBy(func(string) error { return nil }), reason.MissAbsent},
+		"empty":                      {func(t *testing.T, p string) { must(t, os.Truncate(p, 0)) }, reason.MissTruncated},
+		"cut in the header":          {func(t *testing.T, p string) { must(t, os.Truncate(p, 100)) }, reason.MissTruncated},
+		"cut in the code":            {func(t *testing.T, p string) { must(t, os.Truncate(p, 20_000)) }, reason.MissTruncated},
+		"longer":                     {func(t *testing.T, p string) { must(t, os.Truncate(p, 60_000)) }, reason.MissTruncated},
+		"sparse and huge":            {func(t *testing.T, p string) { must(t, os.Truncate(p, 3<<30)) }, reason.MissTruncated},
 		"a hole of 3 GiB": {replaceBy(func(p string) error {
 			f, err := os.Create(p)
 			if err == nil {
@@ -55,17 +56,17 @@ func TestDamageIsAMissAndIsRepaired(t *testing.T) {
 				f.Close()
 			}
 			return err
-		}), stats.MissForeign},
-		"key":             {flip(20), stats.MissDigest},
-		"header digest":   {flip(280), stats.MissDigest},
-		"code":            {flip(-1), stats.MissDigest},
-		"magic":           {flip(0), stats.MissForeign},
-		"text":            {replaceBy(func(p string) error { return os.WriteFile(p, []byte("hello"), 0o600) }), stats.MissForeign},
-		"symbolic link":   {replaceBy(func(p string) error { return os.Symlink("/etc/hostname", p) }), stats.MissIrregular},
-		"dangling link":   {replaceBy(func(p string) error { return os.Symlink("nowhere", p) }), stats.MissIrregular},
-		"FIFO":            {replaceBy(func(p string) error { return syscall.Mkfifo(p, 0o600) }), stats.MissIrregular},
-		"owner":           {func(t *testing.T, p string) { giveAway(t, p) }, stats.MissIrregular},
-		"group may write": {func(t *testing.T, p string) { must(t, os.Chmod(p, 0o620)) }, stats.MissIrregular},
+		}), reason.MissForeign},
+		"key":             {flip(20), reason.MissDigest},
+		"header digest":   {flip(280), reason.MissDigest},
+		"code":            {flip(-1), reason.MissDigest},
+		"magic":           {flip(0), reason.MissForeign},
+		"text":            {replaceBy(func(p string) error { return os.WriteFile(p, []byte("hello"), 0o600) }), reason.MissForeign},
+		"symbolic link":   {replaceBy(func(p string) error { return os.Symlink("/etc/hostname", p) }), reason.MissIrregular},
+		"dangling link":   {replaceBy(func(p string) error { return os.Symlink("nowhere", p) }), reason.MissIrregular},
+		"FIFO":            {replaceBy(func(p string) error { return syscall.Mkfifo(p, 0o600) }), reason.MissIrregular},
+		"owner":           {func(t *testing.T, p string) { giveAway(t, p) }, reason.MissIrregular},
+		"group may write": {func(t *testing.T, p string) { must(t, os.Chmod(p, 0o620)) }, reason.MissIrregular},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +78,7 @@ func TestDamageIsAMissAndIsRepaired(t *testing.T) {
 			test.damage(t, path)
 			wantMiss(t, s, e.Key, test.want)
 			want := store.Bettered
-			if test.want == stats.MissAbsent {
+			if test.want == reason.MissAbsent {
 				want = store.Stored
 			}
 			put(t, s, e, want)
@@ -88,7 +89,7 @@ func TestDamageIsAMissAndIsRepaired(t *testing.T) {
 			if r := wantClean(t, s); r.Entries != 1 {
 				t.Errorf("%d entries", r.Entries)
 			}
-			corrupt := map[stats.Counter]bool{stats.MissTruncated: true, stats.MissForeign: true, stats.MissDigest: true}
+			corrupt := map[reason.Reason]bool{reason.MissTruncated: true, reason.MissForeign: true, reason.MissDigest: true}
 			if got := counts.Snapshot().Get(stats.Corrupt); (got > 0) != corrupt[test.want] {
 				t.Errorf("%d counted as corrupt", got)
 			}
@@ -106,7 +107,7 @@ func TestDirectoryInPlaceOfEntry(t *testing.T) {
 	path := binPath(s, e.Key)
 	must(t, os.Remove(path))
 	must(t, os.MkdirAll(filepath.Join(path, "inside"), 0o700))
-	wantMiss(t, s, e.Key, stats.MissIrregular)
+	wantMiss(t, s, e.Key, reason.MissIrregular)
 	put(t, s, e, store.Stored)
 	wantHit(t, s, e)
 	must(t, s.Delete(bg, e.Key))
@@ -159,7 +160,7 @@ func TestUnreadableIsReplaced(t *testing.T) {
 		e := storetest.New(t, "e", 100)
 		put(t, s, e, store.Stored)
 		must(t, os.Chmod(binPath(s, e.Key), 0))
-		wantMiss(t, s, e.Key, stats.MissUnreadable)
+		wantMiss(t, s, e.Key, reason.MissUnreadable)
 		put(t, s, e, store.Bettered)
 		wantHit(t, s, e)
 		must(t, os.Chmod(srcPath(s, e.Key), 0))
@@ -182,7 +183,7 @@ func TestUnknownVersionIsNotTouched(t *testing.T) {
 		must(t, os.WriteFile(path, b, 0o600))
 		other[path] = b
 	}
-	wantMiss(t, s, e.Key, stats.MissVersion)
+	wantMiss(t, s, e.Key, reason.MissVersion)
 	put(t, s, e, store.Stored)
 	wantHit(t, s, e)
 	put(t, s, e, store.Existing)
@@ -214,7 +215,7 @@ func TestEntryBeingWrittenIsAMiss(t *testing.T) {
 	put(t, s, e, store.Stored)
 	must(t, os.Remove(binPath(s, e.Key)))
 	must(t, os.WriteFile(filepath.Join(s.o.Dir, ".meta/tmp/put.1.0"), []byte("half"), 0o600))
-	wantMiss(t, s, e.Key, stats.MissAbsent)
+	wantMiss(t, s, e.Key, reason.MissAbsent)
 	for range mustList(t, s) {
 		t.Error("a half-written entry is listed")
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -45,8 +46,8 @@ func TestLRUKeepsWhatWasRead(t *testing.T) {
 	last := sized(t, s, "last", 1000)
 	put(t, s, last, store.Stored)
 	settled(s)
-	wantMiss(t, s, e[1].Key, stats.MissAbsent)
-	wantMiss(t, s, e[2].Key, stats.MissAbsent)
+	wantMiss(t, s, e[1].Key, reason.MissAbsent)
+	wantMiss(t, s, e[2].Key, reason.MissAbsent)
 	wantHit(t, s, e[0])
 	wantHit(t, s, last)
 }
@@ -61,7 +62,7 @@ func TestTwoOldestOfSixGo(t *testing.T) {
 	e := putAged(t, s, c, 1000, 7)
 	for i, entry := range e {
 		if i < 3 {
-			wantMiss(t, s, entry.Key, stats.MissAbsent)
+			wantMiss(t, s, entry.Key, reason.MissAbsent)
 		} else {
 			wantHit(t, s, entry)
 		}
@@ -129,7 +130,7 @@ func TestUsedSinceTheCensusIsSpared(t *testing.T) {
 	must(t, s.evictThese(victims))
 	wantHit(t, s, e[0])
 	wantHit(t, s, e[1])
-	wantMiss(t, s, e[2].Key, stats.MissAbsent)
+	wantMiss(t, s, e[2].Key, reason.MissAbsent)
 }
 
 // TestTooLarge: larger than the limit is refused early, and nothing is evicted
@@ -320,7 +321,7 @@ func TestEvictionUnderAReader(t *testing.T) {
 				}
 				_, err := s.Get(bg, e.Key)
 				var m *store.MissError
-				if err != nil && (!errors.As(err, &m) || m.Reason != stats.MissAbsent) {
+				if err != nil && (!errors.As(err, &m) || m.Reason != reason.MissAbsent) {
 					t.Errorf("get: %v, want a hit or absence", err)
 				}
 			}

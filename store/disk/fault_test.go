@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -101,7 +102,7 @@ func (f *faulty) get(e *store.Entry) {
 		f.right(e.Key, got)
 	case !errors.As(err, &miss):
 		f.errorf("get: %v is no miss", err)
-	case there == nil && !f.absence && miss.Reason == stats.MissAbsent && exists(binPath(f.s, e.Key)):
+	case there == nil && !f.absence && miss.Reason == reason.MissAbsent && exists(binPath(f.s, e.Key)):
 		f.errorf("get: %v, but it is there", err)
 	}
 }

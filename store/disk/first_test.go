@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -75,7 +76,7 @@ func TestGetFirstOfDamaged(t *testing.T) {
 	if _, err := s.GetFirst(bg, e.Key); err != nil {
 		t.Fatalf("the first binary is as it was: %v", err)
 	}
-	wantMissOf := func(when string, err error, want stats.Counter) {
+	wantMissOf := func(when string, err error, want reason.Reason) {
 		t.Helper()
 		var m *store.MissError
 		if !errors.As(err, &m) || m.Reason != want {
@@ -83,14 +84,14 @@ func TestGetFirstOfDamaged(t *testing.T) {
 		}
 	}
 	_, err = s.GetRest(bg, e.Key, got.Artifact)
-	wantMissOf("damaged", err, stats.MissDigest)
+	wantMissOf("damaged", err, reason.MissDigest)
 	_, err = s.GetRest(bg, e.Key, got.Artifact)
-	wantMissOf("gone", err, stats.MissAbsent)
+	wantMissOf("gone", err, reason.MissAbsent)
 
 	put(t, s, e, store.Stored)
 	flip(int64(restLeast)/2)(t, path)
 	_, err = s.GetFirst(bg, e.Key)
-	wantMissOf("the first is damaged", err, stats.MissDigest)
+	wantMissOf("the first is damaged", err, reason.MissDigest)
 
 	must(t, s.Delete(bg, e.Key))
 	other := withRest(t, "e", restLeast)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -43,15 +43,15 @@ func wantHit(t testing.TB, s *Store, e *store.Entry) {
 	}
 }
 
-func wantMiss(t testing.TB, s *Store, k key.Key, reason stats.Counter) {
+func wantMiss(t testing.TB, s *Store, k key.Key, why reason.Reason) {
 	t.Helper()
 	_, err := s.Get(bg, k)
 	var m *store.MissError
 	if !errors.As(err, &m) {
 		t.Fatalf("get: %v, want a miss", err)
 	}
-	if m.Reason != reason {
-		t.Fatalf("miss: %v (%v), want %v", m.Reason, err, reason)
+	if m.Reason != why {
+		t.Fatalf("miss: %v (%v), want %v", m.Reason, err, why)
 	}
 }
 

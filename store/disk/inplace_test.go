@@ -15,7 +15,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/lock"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -112,7 +112,7 @@ func TestRecipeWithAHole(t *testing.T) {
 	_, err = s.Recipe(bg, e.Key)
 	runtime.ReadMemStats(&after)
 	var m *store.MissError
-	if !errors.As(err, &m) || m.Reason != stats.MissDigest {
+	if !errors.As(err, &m) || m.Reason != reason.MissDigest {
 		t.Errorf("recipe: %v, want a wrong digest", err)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {

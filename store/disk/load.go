@@ -10,7 +10,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -118,27 +118,27 @@ func readFull(f beneath.File, b []byte) error {
 }
 
 // missReason maps what went wrong with a file to what is counted.
-func missReason(err error) stats.Counter {
+func missReason(err error) reason.Reason {
 	switch {
 	case errors.Is(err, errCollision), errors.Is(err, errMisplaced):
-		return stats.MissCollision
+		return reason.MissCollision
 	case errors.Is(err, ErrOff):
-		return stats.MissTierOff
+		return reason.MissTierOff
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESTALE):
-		return stats.MissAbsent
+		return reason.MissAbsent
 	case errors.Is(err, errIrregular), errors.Is(err, syscall.ELOOP),
 		errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
-		return stats.MissIrregular
+		return reason.MissIrregular
 	case errors.Is(err, format.ErrTruncated):
-		return stats.MissTruncated
+		return reason.MissTruncated
 	case errors.Is(err, format.ErrForeign):
-		return stats.MissForeign
+		return reason.MissForeign
 	case errors.Is(err, format.ErrVersion):
-		return stats.MissVersion
+		return reason.MissVersion
 	case errors.Is(err, format.ErrDigest), errors.Is(err, format.ErrMalformed):
-		return stats.MissDigest
+		return reason.MissDigest
 	}
-	return stats.MissUnreadable
+	return reason.MissUnreadable
 }
 
 // damaged says whether the file that gave err can hit nowhere, so that it may
@@ -146,18 +146,18 @@ func missReason(err error) stats.Counter {
 // running out of descriptors or memory says nothing about a file.
 func damaged(err error) bool {
 	switch missReason(err) {
-	case stats.MissTruncated, stats.MissForeign, stats.MissDigest, stats.MissIrregular:
+	case reason.MissTruncated, reason.MissForeign, reason.MissDigest, reason.MissIrregular:
 		return true
-	case stats.MissUnreadable:
+	case reason.MissUnreadable:
 		return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO)
 	}
 	return false
 }
 
 // tellingOrder ranks reasons: a miss for several is told with the first.
-var tellingOrder = []stats.Counter{
-	stats.MissDigest, stats.MissTruncated, stats.MissForeign, stats.MissUnreadable,
-	stats.MissIrregular, stats.MissVersion, stats.MissCollision, stats.MissAbsent,
+var tellingOrder = []reason.Reason{
+	reason.MissDigest, reason.MissTruncated, reason.MissForeign, reason.MissUnreadable,
+	reason.MissIrregular, reason.MissVersion, reason.MissCollision, reason.MissAbsent,
 }
 
 // moreTelling returns the error that says more about a miss.

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/ownmounts"
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -327,7 +328,7 @@ func TestClockJumps(t *testing.T) {
 	if _, err := s.GC(bg, GCOptions{MaxAge: 30 * 24 * time.Hour}, nil); err != nil {
 		t.Error(err)
 	}
-	wantMiss(t, s, all[3].Key, stats.MissAbsent)
+	wantMiss(t, s, all[3].Key, reason.MissAbsent)
 }
 
 // TestManyEntriesThenGC: 200,000 entries, and gc to a part of them.

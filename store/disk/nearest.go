@@ -8,14 +8,14 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Difference is what keeps a request from the nearest entry.
 type Difference struct {
-	Counter stats.Counter // one of stats.Nearest…
-	Key     key.Key       // of the nearest entry; zero with NearestNothing
-	Text    string        // for people: driver "3.1" was "3.0"
+	Reason reason.Reason // one of reason.Nearest…
+	Key    key.Key       // of the nearest entry; zero with NearestNothing
+	Text   string        // for people: driver "3.1" was "3.0"
 }
 
 // A search for the nearest entry looks at no more than this: it explains a
@@ -32,7 +32,7 @@ const (
 // of its code is the same. was, unless zero, is the digest that the image had
 // before header files changed: an entry of it is looked at first.
 func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, was key.Digest) (Difference, error) {
-	none := Difference{Counter: stats.NearestNothing, Text: "nothing near it"}
+	none := Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
 	r, err := s.acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

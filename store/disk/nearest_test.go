@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -36,40 +36,40 @@ func TestNearest(t *testing.T) {
 	base.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "0"}}
 	for name, test := range map[string]struct {
 		change func(r *key.Recipe)
-		want   stats.Counter
+		want   reason.Reason
 		text   string
 	}{
-		"option":     {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-DN=4"} }, stats.NearestOptions, `option "-DN=4" was "-DN=8"`},
-		"new option": {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-g", "-DN=8"} }, stats.NearestOptions, `option "-g" is new`},
+		"option":     {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-DN=4"} }, reason.NearestOptions, `option "-DN=4" was "-DN=8"`},
+		"new option": {func(r *key.Recipe) { r.Options.Compile = []string{"-O2", "-g", "-DN=8"} }, reason.NearestOptions, `option "-g" is new`},
 		"no options": {
-			func(r *key.Recipe) { r.Options.Compile, r.Options.Absent = nil, true }, stats.NearestOptions,
+			func(r *key.Recipe) { r.Options.Compile, r.Options.Absent = nil, true }, reason.NearestOptions,
 			`option "-O2" is gone; option "-DN=8" is gone; no options (NULL), where there was an empty string`,
 		},
-		"variable": {func(r *key.Recipe) { r.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "1"}} }, stats.NearestVariable, `variable IGC_X="1" was "0"`},
-		"constant": {func(r *key.Recipe) { r.Constants = consts(key.Uint32(3, 1), key.Uint32(7, 16)) }, stats.NearestConstants, `constant 7: 0x10 was 0x08`},
+		"variable": {func(r *key.Recipe) { r.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "1"}} }, reason.NearestVariable, `variable IGC_X="1" was "0"`},
+		"constant": {func(r *key.Recipe) { r.Constants = consts(key.Uint32(3, 1), key.Uint32(7, 16)) }, reason.NearestConstants, `constant 7: 0x10 was 0x08`},
 		"constants": {
-			func(r *key.Recipe) { r.Constants = consts(key.Uint32(4, 0x1234)) }, stats.NearestConstants,
+			func(r *key.Recipe) { r.Constants = consts(key.Uint32(4, 0x1234)) }, reason.NearestConstants,
 			`constant 3: 0x01 is gone; constant 4: 0x1234 is new; constant 7: 0x08 is gone`,
 		},
-		"driver": {func(r *key.Recipe) { r.Device.Driver = "3.1" }, stats.NearestDriver, `driver "3.1" was "3.0"`},
+		"driver": {func(r *key.Recipe) { r.Device.Driver = "3.1" }, reason.NearestDriver, `driver "3.1" was "3.0"`},
 		"compiler": {func(r *key.Recipe) {
 			r.Device.Compiler = []key.Pair{{Name: "libtest", Value: "build-id-2"}}
-		}, stats.NearestCompiler, `compiler libtest="build-id-2" was "build-id-1"`},
-		"device": {func(r *key.Recipe) { r.Device.Name = "Other" }, stats.NearestDevice, `device "Other" was "Test Device"`},
+		}, reason.NearestCompiler, `compiler libtest="build-id-2" was "build-id-1"`},
+		"device": {func(r *key.Recipe) { r.Device.Name = "Other" }, reason.NearestDevice, `device "Other" was "Test Device"`},
 		"header": {func(r *key.Recipe) {
 			r.Image = image(code, key.Header{Name: "a.h", Content: []byte("1")}, key.Header{Name: "b.h", Content: []byte("3")})
-		}, stats.NearestHeader, `header "b.h" differs`},
+		}, reason.NearestHeader, `header "b.h" differs`},
 		"code": {func(r *key.Recipe) {
 			r.Image = image(strings.Replace(code, "three", "3", 1), base.Image.Units()[0].Headers...)
-		}, stats.NearestImage, `code differs from line 3 on`},
-		"other code":     {func(r *key.Recipe) { r.Image = image("something else\n") }, stats.NearestNothing, "nothing near it"},
-		"two components": {func(r *key.Recipe) { r.Device.Driver, r.Options.Compile = "3.1", nil }, stats.NearestNothing, "nothing near it"},
-		"other API":      {func(r *key.Recipe) { r.Device.API = "cuda" }, stats.NearestNothing, "nothing near it"},
+		}, reason.NearestImage, `code differs from line 3 on`},
+		"other code":     {func(r *key.Recipe) { r.Image = image("something else\n") }, reason.NearestNothing, "nothing near it"},
+		"two components": {func(r *key.Recipe) { r.Device.Driver, r.Options.Compile = "3.1", nil }, reason.NearestNothing, "nothing near it"},
+		"other API":      {func(r *key.Recipe) { r.Device.API = "cuda" }, reason.NearestNothing, "nothing near it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			if d, err := s.Nearest(bg, &base, key.Digest{}); err != nil || d.Counter != stats.NearestNothing {
+			if d, err := s.Nearest(bg, &base, key.Digest{}); err != nil || d.Reason != reason.NearestNothing {
 				t.Errorf("no root: %+v, %v", d, err)
 			}
 			there := base
@@ -78,10 +78,10 @@ func TestNearest(t *testing.T) {
 			test.change(&r)
 			d, err := s.Nearest(bg, &r, key.Digest{})
 			must(t, err)
-			if d.Counter != test.want || d.Text != test.text {
-				t.Errorf("%v: %s\nwant %v: %s", d.Counter, d.Text, test.want, test.text)
+			if d.Reason != test.want || d.Text != test.text {
+				t.Errorf("%v: %s\nwant %v: %s", d.Reason, d.Text, test.want, test.text)
 			}
-			if (d.Key == base.Key()) != (test.want != stats.NearestNothing) {
+			if (d.Key == base.Key()) != (test.want != reason.NearestNothing) {
 				t.Errorf("key %s", d.Key.Short())
 			}
 		})
@@ -100,7 +100,7 @@ func TestNearestIsBounded(t *testing.T) {
 		put(t, s, storetest.Entry(&r, "x", 100), store.Stored)
 	}
 	d, err := s.Nearest(bg, e.Recipe, key.Digest{})
-	if err != nil || d.Counter != stats.NearestOptions {
+	if err != nil || d.Reason != reason.NearestOptions {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

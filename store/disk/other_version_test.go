@@ -16,7 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/timing"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -62,7 +62,7 @@ func roleVersion(s *Store, arg int) error {
 			return fmt.Errorf("version %s: a wrong binary", task.Name)
 		case err == nil:
 			hits++
-		case !errors.As(err, &m) || m.Reason != stats.MissAbsent && m.Reason != stats.MissVersion:
+		case !errors.As(err, &m) || m.Reason != reason.MissAbsent && m.Reason != reason.MissVersion:
 			return fmt.Errorf("version %s: %w", task.Name, err)
 		}
 		return nil

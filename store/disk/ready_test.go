@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -69,7 +69,7 @@ func TestReady(t *testing.T) {
 		if d := cmp.Diff([]string{"0.src"}, namesIn(t, leaf)); d != "" {
 			t.Errorf("of the program (-want +got):\n%s", d)
 		}
-		wantMiss(t, s, e.Key, stats.MissAbsent)
+		wantMiss(t, s, e.Key, reason.MissAbsent)
 		wantAccount(t, s, 3*block, 0)
 		s.Forgo(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -28,7 +28,7 @@ func TestRootDeletedWhileInUse(t *testing.T) {
 			must(t, err)
 			unlock()
 		},
-		"get": func(t *testing.T, s *Store, e *store.Entry) { wantMiss(t, s, e.Key, stats.MissAbsent) },
+		"get": func(t *testing.T, s *Store, e *store.Entry) { wantMiss(t, s, e.Key, reason.MissAbsent) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +105,7 @@ func TestClosedStore(t *testing.T) {
 	must(t, err)
 	must(t, s.Close())
 	must(t, s.Close())
-	wantMiss(t, s, e.Key, stats.MissTierOff)
+	wantMiss(t, s, e.Key, reason.MissTierOff)
 	if _, err := s.Put(bg, e); !errors.Is(err, ErrOff) {
 		t.Errorf("put: %v, want ErrOff", err)
 	}
@@ -185,11 +185,11 @@ func TestUnwritableRoot(t *testing.T) {
 		s := New(Options{Dir: filepath.Join(top, "root")})
 		defer s.Close()
 		e := storetest.New(t, "e", 100)
-		wantMiss(t, s, e.Key, stats.MissAbsent)
+		wantMiss(t, s, e.Key, reason.MissAbsent)
 		if _, err := s.Put(bg, e); !errors.Is(err, ErrOff) || !errors.Is(err, os.ErrPermission) {
 			t.Errorf("put: %v", err)
 		}
-		wantMiss(t, s, e.Key, stats.MissTierOff)
+		wantMiss(t, s, e.Key, reason.MissTierOff)
 		must(t, os.Chmod(top, 0o700))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -48,7 +49,7 @@ func TestUntrustedRootTurnsTheTierOff(t *testing.T) {
 			s := New(Options{Dir: dir})
 			defer s.Close()
 			e := storetest.New(t, "e", 100)
-			wantMiss(t, s, e.Key, stats.MissTierOff)
+			wantMiss(t, s, e.Key, reason.MissTierOff)
 			if _, err := s.Put(bg, e); !errors.Is(err, ErrOff) {
 				t.Errorf("put: %v, want ErrOff", err)
 			}
@@ -69,7 +70,7 @@ func TestNoDirectorySetIsOff(t *testing.T) {
 	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
-	wantMiss(t, s, storetest.New(t, "e", 1).Key, stats.MissTierOff)
+	wantMiss(t, s, storetest.New(t, "e", 1).Key, reason.MissTierOff)
 	if st := s.Status(); st.On || st.Reason == "" {
 		t.Errorf("status %+v", st)
 	}
@@ -80,7 +81,7 @@ func TestNoDirectorySetIsOff(t *testing.T) {
 func TestSetUserID(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(o *Options) { o.hooks.setID = true })
-	wantMiss(t, s, storetest.New(t, "e", 1).Key, stats.MissTierOff)
+	wantMiss(t, s, storetest.New(t, "e", 1).Key, reason.MissTierOff)
 	if st := s.Status(); st.On || !strings.Contains(st.Reason, "set-user-id") {
 		t.Errorf("status %+v", st)
 	}
@@ -95,7 +96,7 @@ func TestTierComesBack(t *testing.T) {
 	s := New(Options{Dir: dir, hooks: hooks{offFor: time.Nanosecond}})
 	defer s.Close()
 	e := storetest.New(t, "e", 100)
-	wantMiss(t, s, e.Key, stats.MissTierOff)
+	wantMiss(t, s, e.Key, reason.MissTierOff)
 	must(t, os.Chmod(dir, 0o700))
 	put(t, s, e, store.Stored)
 	wantHit(t, s, e)
@@ -109,7 +110,7 @@ func TestMadeDirectoriesArePrivate(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(top, "a", "b", "root")})
 	defer s.Close()
 	e := storetest.New(t, "e", 100)
-	wantMiss(t, s, e.Key, stats.MissAbsent)
+	wantMiss(t, s, e.Key, reason.MissAbsent)
 	if exists(filepath.Join(top, "a")) {
 		t.Error("a get made the root")
 	}
@@ -146,7 +147,7 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 		away := filepath.Join(t.TempDir(), "away")
 		must(t, os.Rename(path, away))
 		must(t, os.Symlink(away, path))
-		wantMiss(t, s, e.Key, stats.MissIrregular)
+		wantMiss(t, s, e.Key, reason.MissIrregular)
 		if _, err := s.Put(bg, e); err == nil {
 			t.Errorf("level %d: a put followed a link", level)
 		}
@@ -180,7 +181,7 @@ func TestReadOnlyLayer(t *testing.T) {
 	s := New(Options{Dir: w.o.Dir, ReadOnly: true})
 	defer s.Close()
 	wantHit(t, s, e)
-	wantMiss(t, s, storetest.New(t, "other", 1).Key, stats.MissAbsent)
+	wantMiss(t, s, storetest.New(t, "other", 1).Key, reason.MissAbsent)
 	if n := len(mustList(t, s)); n != 1 {
 		t.Errorf("%d entries listed", n)
 	}
@@ -209,7 +210,7 @@ func TestReadOnlyLayer(t *testing.T) {
 	must(t, os.Chmod(w.o.Dir, 0o775))
 	open := New(Options{Dir: w.o.Dir, ReadOnly: true})
 	defer open.Close()
-	wantMiss(t, open, e.Key, stats.MissTierOff)
+	wantMiss(t, open, e.Key, reason.MissTierOff)
 }
 
 // layerVar names the layer to the process that uses it.
@@ -235,7 +236,7 @@ func TestLayerOfRoot(t *testing.T) {
 		wantHit(t, layer, e)
 		root := New(Options{Dir: dir})
 		defer root.Close()
-		wantMiss(t, root, e.Key, stats.MissTierOff)
+		wantMiss(t, root, e.Key, reason.MissTierOff)
 	}, layerVar+"="+dir)
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -52,12 +52,12 @@ func wantHeader(t testing.TB, s *Store, content string) {
 	}
 }
 
-func wantNoHeader(t testing.TB, s *Store, content string, reason stats.Counter) {
+func wantNoHeader(t testing.TB, s *Store, content string, why reason.Reason) {
 	t.Helper()
 	b, err := s.Header(bg, digestOf(content))
 	var m *store.MissError
-	if !errors.As(err, &m) || m.Reason != reason {
-		t.Errorf("header %q: %q, %v; want a miss for %v", content, b, err, reason)
+	if !errors.As(err, &m) || m.Reason != why {
+		t.Errorf("header %q: %q, %v; want a miss for %v", content, b, err, why)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestHeadersAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	a, b := withFiles(t, "a", "one", "two"), withFiles(t, "b", "two", "")
-	wantNoHeader(t, s, "one", stats.MissAbsent)
+	wantNoHeader(t, s, "one", reason.MissAbsent)
 	put(t, s, a, store.Stored)
 	before, err := os.Stat(shelfPath(s, headerShelf, digestOf("two")))
 	must(t, err)
@@ -96,33 +96,33 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 	tests := []struct {
 		name     string
 		damage   func(t *testing.T, path string)
-		reason   stats.Counter
+		why      reason.Reason
 		repaired bool
 	}{
-		{"gone", func(t *testing.T, path string) { must(t, os.Remove(path)) }, stats.MissAbsent, true},
-		{"longer", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("one!"), 0o600)) }, stats.MissDigest, true},
-		{"empty", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o600)) }, stats.MissDigest, true},
-		{"flipped", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("onE"), 0o600)) }, stats.MissDigest, false},
-		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, maxHeaderFile)) }, stats.MissDigest, true},
-		{"a large hole", func(t *testing.T, path string) { must(t, os.Truncate(path, 1<<40)) }, stats.MissUnreadable, false},
-		{"writable by others", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o666)) }, stats.MissIrregular, true},
+		{"gone", func(t *testing.T, path string) { must(t, os.Remove(path)) }, reason.MissAbsent, true},
+		{"longer", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("one!"), 0o600)) }, reason.MissDigest, true},
+		{"empty", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o600)) }, reason.MissDigest, true},
+		{"flipped", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("onE"), 0o600)) }, reason.MissDigest, false},
+		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, maxHeaderFile)) }, reason.MissDigest, true},
+		{"a large hole", func(t *testing.T, path string) { must(t, os.Truncate(path, 1<<40)) }, reason.MissUnreadable, false},
+		{"writable by others", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o666)) }, reason.MissIrregular, true},
 		{"a link", func(t *testing.T, path string) {
 			must(t, os.Rename(path, path+"x"))
 			must(t, os.Symlink(path+"x", path))
-		}, stats.MissIrregular, true},
+		}, reason.MissIrregular, true},
 		{"a FIFO", func(t *testing.T, path string) {
 			must(t, os.Remove(path))
 			must(t, syscall.Mkfifo(path, 0o600))
-		}, stats.MissIrregular, true},
+		}, reason.MissIrregular, true},
 		{"a directory", func(t *testing.T, path string) {
 			must(t, os.Remove(path))
 			must(t, os.Mkdir(path, 0o700))
-		}, stats.MissIrregular, false},
+		}, reason.MissIrregular, false},
 		{"the shelf is a file", func(t *testing.T, path string) {
 			shelf := filepath.Dir(filepath.Dir(path))
 			must(t, os.RemoveAll(shelf))
 			must(t, os.WriteFile(shelf, nil, 0o600))
-		}, stats.MissIrregular, false},
+		}, reason.MissIrregular, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 			e := withFiles(t, "a", "one")
 			put(t, s, e, store.Stored)
 			tt.damage(t, shelfPath(s, headerShelf, digestOf("one")))
-			wantNoHeader(t, s, "one", tt.reason)
+			wantNoHeader(t, s, "one", tt.why)
 			wantHit(t, s, e)
 			other := withFiles(t, "b", "one")
 			put(t, s, other, store.Stored)
@@ -150,7 +150,7 @@ func TestWrongContentIsNotKept(t *testing.T) {
 	e := withFiles(t, "a", "one")
 	e.Headers[digestOf("one")] = []byte("two")
 	put(t, s, e, store.Stored)
-	wantNoHeader(t, s, "one", stats.MissAbsent)
+	wantNoHeader(t, s, "one", reason.MissAbsent)
 }
 
 // TestGCCollectsHeaders: with the last recipe that names them, and not before
@@ -175,7 +175,7 @@ func TestGCCollectsHeaders(t *testing.T) {
 	gc(GCOptions{DryRun: true}, 1)
 	wantHeader(t, s, "one")
 	gc(GCOptions{}, 1)
-	wantNoHeader(t, s, "one", stats.MissAbsent)
+	wantNoHeader(t, s, "one", reason.MissAbsent)
 	wantHeader(t, s, "two")
 	wantHeader(t, s, "three")
 
@@ -213,7 +213,7 @@ func TestVerifyReadsHeaders(t *testing.T) {
 			t.Errorf("verify: %+v, %v", r, err)
 		}
 	}
-	wantNoHeader(t, s, "one", stats.MissAbsent)
+	wantNoHeader(t, s, "one", reason.MissAbsent)
 	wantHeader(t, s, "two")
 	wantClean(t, s)
 }
@@ -229,7 +229,7 @@ func TestClearRemovesHeadersAndManifests(t *testing.T) {
 	if r, err := s.Clear(bg, nil); err != nil || r.Headers != 1 || r.Manifests != 1 || r.RemovedBytes != r.Bytes {
 		t.Errorf("clear of all: %+v, %v", r, err)
 	}
-	wantNoHeader(t, s, "one", stats.MissAbsent)
+	wantNoHeader(t, s, "one", reason.MissAbsent)
 }
 
 func TestManifests(t *testing.T) {
@@ -243,15 +243,15 @@ func TestManifests(t *testing.T) {
 			t.Errorf("manifest %q, %v; want %q", b, err, text)
 		}
 	}
-	missing := func(reason stats.Counter) {
+	missing := func(why reason.Reason) {
 		t.Helper()
 		_, err := s.Manifest(bg, name)
 		var m *store.MissError
-		if !errors.As(err, &m) || m.Reason != reason {
-			t.Errorf("manifest: %v, want a miss for %v", err, reason)
+		if !errors.As(err, &m) || m.Reason != why {
+			t.Errorf("manifest: %v, want a miss for %v", err, why)
 		}
 	}
-	missing(stats.MissAbsent)
+	missing(reason.MissAbsent)
 	must(t, s.PutManifest(bg, name, []byte("one")))
 	want("one")
 	must(t, s.PutManifest(bg, name, []byte("two")))
@@ -264,7 +264,7 @@ func TestManifests(t *testing.T) {
 	path := shelfPath(s, manifestShelf, name)
 	must(t, os.Remove(path))
 	must(t, syscall.Mkfifo(path, 0o600))
-	missing(stats.MissIrregular)
+	missing(reason.MissIrregular)
 	must(t, s.PutManifest(bg, name, []byte("three")))
 	want("three")
 
@@ -282,7 +282,7 @@ func TestManifests(t *testing.T) {
 	gc(48*time.Hour, 0)
 	c.add(9 * time.Hour)
 	gc(48*time.Hour, 1)
-	missing(stats.MissAbsent)
+	missing(reason.MissAbsent)
 
 	must(t, os.RemoveAll(s.o.Dir))
 	must(t, s.PutManifest(bg, name, []byte("four")))

@@ -15,7 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -68,7 +68,7 @@ func TestSweepsTouchOnlyWhatIsOurs(t *testing.T) {
 			if name == "verify" {
 				wantHit(t, s, e)
 			} else {
-				wantMiss(t, s, e.Key, stats.MissAbsent)
+				wantMiss(t, s, e.Key, reason.MissAbsent)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestGCRemovesByAge(t *testing.T) {
 	if r.Removed != 1 || r.EmptyDirs != 3 || last != 5 {
 		t.Errorf("%+v, progress %d; want one entry and its three directories removed", r, last)
 	}
-	wantMiss(t, s, e[1].Key, stats.MissAbsent)
+	wantMiss(t, s, e[1].Key, reason.MissAbsent)
 	for _, i := range []int{0, 2, 3, 4} {
 		wantHit(t, s, e[i])
 	}
@@ -117,7 +117,7 @@ func TestGCRemovesBySize(t *testing.T) {
 	}
 	for i, entry := range e {
 		if i < 3 {
-			wantMiss(t, s, entry.Key, stats.MissAbsent)
+			wantMiss(t, s, entry.Key, reason.MissAbsent)
 		} else {
 			wantHit(t, s, entry)
 		}
@@ -214,7 +214,7 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 		}
 	}
 	wantHit(t, s, e[0])
-	wantMiss(t, s, e[1].Key, stats.MissAbsent)
+	wantMiss(t, s, e[1].Key, reason.MissAbsent)
 	wantHit(t, s, e[2])
 	wantHit(t, s, e[3])
 	r, err := s.Verify(bg, false, nil)
@@ -277,7 +277,7 @@ func TestClearWithAFilter(t *testing.T) {
 		t.Errorf("clear: %+v, %v", r, err)
 	}
 	wantHit(t, s, keep)
-	wantMiss(t, s, drop.Key, stats.MissAbsent)
+	wantMiss(t, s, drop.Key, reason.MissAbsent)
 	if st := s.Status(); st.Entries != 1 {
 		t.Errorf("account %+v", st)
 	}

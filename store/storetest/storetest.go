@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -142,8 +142,8 @@ func notFound(t *testing.T, s store.Store) {
 	mustMiss(t, s, New(t, "two", 100).Key)
 	var m *store.MissError
 	if _, err := s.Get(context.Background(), New(t, "two", 100).Key); !errors.As(err, &m) ||
-		m.Reason != stats.MissAbsent && m.Reason != stats.MissCollision {
-		t.Errorf("reason %v, want %v", m, stats.MissAbsent)
+		m.Reason != reason.MissAbsent && m.Reason != reason.MissCollision {
+		t.Errorf("reason %v, want %v", m, reason.MissAbsent)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -60,7 +60,7 @@ func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return nil, l.pass(stats.Panics, err.Error()), true
+		return nil, l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return t, reply, ok
 }
@@ -76,11 +76,11 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	p, err := l.pools.find(l, r)
 	if err != nil {
-		return nil, l.pass(stats.PassedOther, err.Error()), true
+		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
 	t := &Ticket{l: l, pool: p, request: request, begun: time.Now(), core: guest.NewRendezvous[step, *store.Artifact](l.door)}
 	if !l.tickets.Add(t, &t.id) {
-		return nil, l.pass(stats.PassedBusy, "too many modules at once"), true
+		return nil, l.pass(reason.PassedBusy, "too many modules at once"), true
 	}
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		t.found = &found[0]
@@ -91,33 +91,33 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	return t, reply, ok
 }
 
-// whyPassed returns what counts a request that the core is not asked about.
-func whyPassed(err error) stats.Counter {
+// whyPassed returns why the core is not asked about a request.
+func whyPassed(err error) reason.Reason {
 	if errors.Is(err, errUnknown) {
-		return stats.PassedInputs
+		return reason.PassedInputs
 	}
-	return stats.PassedOther
+	return reason.PassedOther
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.
 func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
 // pass counts a request that is passed through. The driver compiles it, unless it is a binary.
-func (l *Layer) pass(counter stats.Counter, reason string) Reply {
-	if counter != stats.PassedBinary {
+func (l *Layer) pass(why reason.Reason, detail string) Reply {
+	if why != reason.PassedBinary {
 		drivers.SteadySwitches(dl.Environ())
 	}
-	return Reply{Action: Pass, Reason: l.door.Pass(counter, reason)}
+	return Reply{Action: Pass, Reason: l.door.Pass(why, detail)}
 }
 
 // Passed counts what an interposer passed through by itself, for a reason.
-func (l *Layer) Passed(reason string) {
+func (l *Layer) Passed(detail string) {
 	_ = l.door.Guard(func() error {
-		counter := stats.PassedOther
-		if reason == runlog.ReasonBinary {
-			counter = stats.PassedBinary
+		why := reason.PassedOther
+		if detail == runlog.ReasonBinary {
+			why = reason.PassedBinary
 		}
-		l.pass(counter, reason)
+		l.pass(why, detail)
 		return nil
 	})
 }

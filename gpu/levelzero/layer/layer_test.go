@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -244,10 +245,10 @@ func TestPassed(t *testing.T) {
 		}
 	}
 	h.Passed("native")
-	if n := h.Cache().Stats().Get(stats.PassedOther); n != 6 {
+	if n := h.Cache().Stats().Get(stats.Of(reason.PassedOther)); n != 6 {
 		t.Errorf("%d counted", n)
 	}
-	if n := h.Cache().Stats().Get(stats.PassedInputs); n != 1 {
+	if n := h.Cache().Stats().Get(stats.Of(reason.PassedInputs)); n != 1 {
 		t.Errorf("%d counted", n)
 	}
 }

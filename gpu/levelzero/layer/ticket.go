@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/guest"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -89,7 +89,7 @@ func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return t.l.pass(stats.Panics, err.Error()), true
+		return t.l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return r, ok
 }
@@ -104,7 +104,7 @@ func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 	case guest.Through:
 		return Reply{Action: Pass, Reason: t.l.door.PassFailed(t.core.Err())}, true
 	case guest.Late:
-		return t.l.pass(stats.PassedBusy, "waited too long"), true
+		return t.l.pass(reason.PassedBusy, "waited too long"), true
 	case guest.Over:
 		return Reply{Action: Pass, Reason: "there is nothing to wait for"}, true
 	default:
@@ -126,7 +126,7 @@ func (t *Ticket) Next(o *Outcome) (r Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return t.l.pass(stats.Panics, err.Error()), true
+		return t.l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return r, ok
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -177,7 +178,7 @@ func TestLinkOfUnitsThatReadFiles(t *testing.T) {
 	}
 	how, _ = h.linkUnit(t, u)
 	expect("link of it", how, "passed")
-	if n := l.Cache().Stats()[stats.PassedInputs]; n != 1 {
+	if n := l.Cache().Stats()[stats.Of(reason.PassedInputs)]; n != 1 {
 		t.Errorf("%d are counted", n)
 	}
 

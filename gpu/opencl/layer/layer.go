@@ -9,7 +9,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Layer answers for one process. It is safe for concurrent use.
@@ -80,7 +80,7 @@ func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return nil, l.pass(stats.Panics, err.Error()), true
+		return nil, l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return t, reply, ok
 }
@@ -91,22 +91,22 @@ const atOnce = 5 * time.Millisecond
 
 func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if err := r.check(); err != nil {
-		return nil, l.pass(stats.PassedOther, err.Error()), true
+		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
 	if l.tickets.busy(r.Thread) {
-		return nil, l.pass(stats.PassedBusy, "the thread builds another program"), true
+		return nil, l.pass(reason.PassedBusy, "the thread builds another program"), true
 	}
 	devices := make([]*device, len(r.Devices))
 	for i, handle := range r.Devices {
 		d, err := l.drivers.find(r, handle)
 		if err != nil {
-			return nil, l.pass(stats.PassedOther, err.Error()), true
+			return nil, l.pass(reason.PassedOther, err.Error()), true
 		}
 		devices[i] = d
 	}
 	pool, ordinals, err := l.pools.find(l, devices, r.What == Compile)
 	if err != nil {
-		return nil, l.pass(stats.PassedOther, err.Error()), true
+		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
 	known := l.knownUnits(r)
 	request, err := r.core(devices[0].TellsNoOptions(), known, pool)
@@ -123,7 +123,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	if !l.tickets.add(t) {
 		cancel()
-		return nil, l.pass(stats.PassedBusy, "too many programs at once"), true
+		return nil, l.pass(reason.PassedBusy, "too many programs at once"), true
 	}
 	t.ask = func() {
 		l.door.Go(func() { t.run(guest.With(ctx, t), request) })
@@ -136,15 +136,15 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	return t, reply, ok
 }
 
-// whyPassed returns what counts a request that the core is not asked about.
-func whyPassed(err error) stats.Counter {
+// whyPassed returns why the core is not asked about a request.
+func whyPassed(err error) reason.Reason {
 	switch {
 	case errors.Is(err, errMixed), errors.Is(err, errFiles):
-		return stats.PassedInputs
+		return reason.PassedInputs
 	case errors.Is(err, errLibraryOption):
-		return stats.PassedOptions
+		return reason.PassedOptions
 	}
-	return stats.PassedOther
+	return reason.PassedOther
 }
 
 // Ticket returns the open ticket of a number; nil: there is none.
@@ -154,8 +154,8 @@ func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 func (t *Ticket) ID() uint64 { return t.id }
 
 // pass counts a request that is passed through.
-func (l *Layer) pass(counter stats.Counter, reason string) Reply {
-	return Reply{Action: Pass, Reason: l.door.Pass(counter, reason)}
+func (l *Layer) pass(why reason.Reason, detail string) Reply {
+	return Reply{Action: Pass, Reason: l.door.Pass(why, detail)}
 }
 
 // failed is pass for what the core says.
@@ -164,21 +164,21 @@ func (l *Layer) failed(err error) Reply {
 }
 
 // Passed counts what a layer passed through by itself, for a reason.
-func (l *Layer) Passed(reason string) {
+func (l *Layer) Passed(detail string) {
 	_ = l.door.Guard(func() error {
-		counter, ok := passedCounters[reason]
+		why, ok := passedReasons[detail]
 		if !ok {
-			counter = stats.PassedOther
+			why = reason.PassedOther
 		}
-		l.pass(counter, reason)
+		l.pass(why, detail)
 		return nil
 	})
 }
 
-// passedCounters are the reasons that have a counter of their own.
-var passedCounters = map[string]stats.Counter{
-	runlog.ReasonBinary:      stats.PassedBinary,
-	"link of unknown inputs": stats.PassedInputs,
-	"side effects":           stats.PassedOptions,
-	"library":                stats.PassedOptions,
+// passedReasons are the details that have a reason of their own.
+var passedReasons = map[string]reason.Reason{
+	runlog.ReasonBinary:      reason.PassedBinary,
+	"link of unknown inputs": reason.PassedInputs,
+	"side effects":           reason.PassedOptions,
+	"library":                reason.PassedOptions,
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -108,7 +109,7 @@ func changedChild() error {
 	l.Settle()
 	s := l.Cache().Stats()
 	fmt.Print(resultMark, first, " ", second, " ", third, " ", second.served.Artifacts[0].Kind == opencl.Deferred,
-		" ", s[stats.NotCacheableRuntime])
+		" ", s[stats.Of(reason.NotCacheableRuntime)])
 	return l.Close()
 }
 
@@ -140,8 +141,8 @@ func TestObserve(t *testing.T) {
 		t.Errorf("%v", p)
 	}
 	l.Settle()
-	if s := l.Cache().Stats(); s[stats.ObserveHits] != 1 || s[stats.ObserveEqual] != 1 || s[stats.DiskHits] != 0 {
-		t.Errorf("would have hit %d, equal %d, hits %d; want 1, 1, 0", s[stats.ObserveHits], s[stats.ObserveEqual], s[stats.DiskHits])
+	if s := l.Cache().Stats(); s[stats.Of(reason.ObserveHits)] != 1 || s[stats.ObserveEqual] != 1 || s[stats.DiskHits] != 0 {
+		t.Errorf("would have hit %d, equal %d, hits %d; want 1, 1, 0", s[stats.Of(reason.ObserveHits)], s[stats.ObserveEqual], s[stats.DiskHits])
 	}
 	f, err := os.Open(report)
 	if err != nil {

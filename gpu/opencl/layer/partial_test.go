@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -116,7 +117,7 @@ func refusedChild() error {
 	l.Settle()
 	s := l.Cache().Stats()
 	fmt.Printf("%s%q %q, %d hits, %d refused, %d jobs", resultMark, first.how, second.how,
-		s[stats.DiskHits], s[stats.MissRefused], s[stats.JobsAdded])
+		s[stats.DiskHits], s[stats.Of(reason.MissRefused)], s[stats.JobsAdded])
 	return l.Close()
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/guest"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // patience bounds how long a request waits before there is anything to say.
@@ -256,7 +256,7 @@ func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return t.l.pass(stats.Panics, err.Error()), true
+		return t.l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return r, ok
 }
@@ -307,7 +307,7 @@ func (t *Ticket) reply() (r Reply, rest time.Duration, ok bool) {
 	case rest <= 0:
 		t.over = true
 		t.cancel()
-		return t.l.pass(stats.PassedBusy, "waited too long"), 0, true
+		return t.l.pass(reason.PassedBusy, "waited too long"), 0, true
 	}
 	return Reply{}, rest, false
 }
@@ -352,7 +352,7 @@ func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return t.l.pass(stats.Panics, err.Error()), true
+		return t.l.pass(reason.PassedPanic, err.Error()), true
 	}
 	return r, ok
 }

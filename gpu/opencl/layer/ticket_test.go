@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -41,7 +42,7 @@ func TestRefusedBinaryIsReplaced(t *testing.T) {
 		t.Fatalf("%v, %s", p, p.reason)
 	}
 	counted(t, h.l, stats.DiskPuts, 2)
-	if n := h.l.Cache().Stats()[stats.MissRefused]; n != 1 {
+	if n := h.l.Cache().Stats()[stats.Of(reason.MissRefused)]; n != 1 {
 		t.Errorf("%d misses for refused artifacts, want 1", n)
 	}
 	h.refuse = nil
@@ -127,7 +128,7 @@ func TestOneTicketAThread(t *testing.T) {
 		}
 	}
 	ticket.End()
-	if n := h.l.Cache().Stats()[stats.PassedBusy]; n != 2 {
+	if n := h.l.Cache().Stats()[stats.Of(reason.PassedBusy)]; n != 2 {
 		t.Errorf("%d were counted, want 2", n)
 	}
 	again := h.request(source(1), &none)
@@ -256,7 +257,7 @@ func TestWaitHasAnEnd(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Minute {
 		t.Errorf("it took %v", took)
 	}
-	if n := h.l.Cache().Stats()[stats.PassedBusy]; n != 1 {
+	if n := h.l.Cache().Stats()[stats.Of(reason.PassedBusy)]; n != 1 {
 		t.Errorf("%d were counted, want 1", n)
 	}
 }
@@ -287,7 +288,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: %+v", name, reply)
 		}
 	}
-	if n := h.l.Cache().Stats()[stats.Panics]; n != 0 {
+	if n := h.l.Cache().Stats()[stats.Of(reason.PassedPanic)]; n != 0 {
 		t.Errorf("%d panics", n)
 	}
 }

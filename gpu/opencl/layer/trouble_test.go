@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -134,8 +135,8 @@ func TestUncacheableProgram(t *testing.T) {
 		}
 	}
 	h.l.Settle()
-	if s := h.l.Cache().Stats(); s[stats.NotCacheableTime] != 2 || s[stats.DiskPuts] != 0 || s[stats.Builds] != 2 {
-		t.Errorf("uncacheable %d, puts %d, builds %d; want 2, 0, 2", s[stats.NotCacheableTime], s[stats.DiskPuts], s[stats.Builds])
+	if s := h.l.Cache().Stats(); s[stats.Of(reason.NotCacheableTime)] != 2 || s[stats.DiskPuts] != 0 || s[stats.Builds] != 2 {
+		t.Errorf("uncacheable %d, puts %d, builds %d; want 2, 0, 2", s[stats.Of(reason.NotCacheableTime)], s[stats.DiskPuts], s[stats.Builds])
 	}
 }
 
@@ -163,7 +164,7 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if again := newHost(t, other, device(t, "POCL")).build(code, &options); again.String() != "built" {
 		t.Errorf("another door: %v", again)
 	}
-	if s := other.Cache().Stats(); s[stats.DiskWaits]+s[stats.PassedBusy] != 0 {
+	if s := other.Cache().Stats(); s[stats.DiskWaits]+s[stats.Of(reason.PassedBusy)] != 0 {
 		t.Errorf("it waited: %v", s)
 	}
 	for range 3 {
@@ -189,9 +190,9 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if found := headerFiles(t, root, files[0].Digest.Dir()); !found {
 		t.Error("the header file's content is not kept")
 	}
-	if s := l.Cache().Stats(); s[stats.Delegated] != 1 || s[stats.NotCacheableRuntime] != 0 || s[stats.NearestNothing] != 1 {
+	if s := l.Cache().Stats(); s[stats.Delegated] != 1 || s[stats.Of(reason.NotCacheableRuntime)] != 0 || s[stats.Of(reason.NearestNothing)] != 1 {
 		t.Errorf("delegated %d, uncacheable %d, explained %d; want 1, 0, 1",
-			s[stats.Delegated], s[stats.NotCacheableRuntime], s[stats.NearestNothing])
+			s[stats.Delegated], s[stats.Of(reason.NotCacheableRuntime)], s[stats.Of(reason.NearestNothing)])
 	}
 }
 
@@ -375,7 +376,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Log(fd.Name(), name)
 		}
 	}
-	if s := l.Cache().Stats(); s[stats.Panics] != 0 || s[stats.DiskHits] < 400 {
-		t.Errorf("%d panics, %d hits", s[stats.Panics], s[stats.DiskHits])
+	if s := l.Cache().Stats(); s[stats.Of(reason.PassedPanic)] != 0 || s[stats.DiskHits] < 400 {
+		t.Errorf("%d panics, %d hits", s[stats.Of(reason.PassedPanic)], s[stats.DiskHits])
 	}
 }

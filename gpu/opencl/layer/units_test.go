@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -162,8 +163,8 @@ func TestLinksThatArePassed(t *testing.T) {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
-	if s := l.Cache().Stats(); s[stats.PassedInputs] != 3 || s[stats.PassedOptions] != 1 {
-		t.Errorf("for their inputs %d, for their options %d; want 3 and 1", s[stats.PassedInputs], s[stats.PassedOptions])
+	if s := l.Cache().Stats(); s[stats.Of(reason.PassedInputs)] != 3 || s[stats.Of(reason.PassedOptions)] != 1 {
+		t.Errorf("for their inputs %d, for their options %d; want 3 and 1", s[stats.Of(reason.PassedInputs)], s[stats.Of(reason.PassedOptions)])
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/guest"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Layer answers for one process. It is safe for concurrent use.
@@ -60,7 +60,7 @@ func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return nil, pass(l.door(r.API), stats.Panics, err.Error()), true
+		return nil, pass(l.door(r.API), reason.PassedPanic, err.Error()), true
 	}
 	return t, reply, ok
 }
@@ -73,11 +73,11 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	begun := time.Now()
 	p, err := l.pools.find(l, r)
 	if err != nil {
-		return nil, pass(l.door(r.API), stats.PassedOther, err.Error()), true
+		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
 	}
 	request, err := p.Library.Core(r.Program)
 	if err != nil {
-		return nil, pass(l.door(r.API), stats.PassedOther, err.Error()), true
+		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
 	}
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		if o, err := rtc.FromArtifact(found[0].Artifact, r.Program.Name); err == nil {
@@ -91,7 +91,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	}
 	if !l.tickets.Add(t, &t.id) {
 		t.over()
-		return nil, pass(p.door, stats.PassedBusy, "too many programs at once"), true
+		return nil, pass(p.door, reason.PassedBusy, "too many programs at once"), true
 	}
 	t.ask()
 	reply, ok := t.wait(atOnce)
@@ -105,14 +105,14 @@ func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 func (l *Layer) door(api rtc.API) guest.Door { return l.guest.Door(api.String()) }
 
 // pass counts a request that is passed through.
-func pass(d guest.Door, counter stats.Counter, reason string) Reply {
-	return Reply{Action: Pass, Reason: d.Pass(counter, reason)}
+func pass(d guest.Door, why reason.Reason, detail string) Reply {
+	return Reply{Action: Pass, Reason: d.Pass(why, detail)}
 }
 
 // Passed counts what an interposer passed through by itself, for a reason.
-func (l *Layer) Passed(reason, door string) {
+func (l *Layer) Passed(detail, door string) {
 	_ = l.guest.Guard(func() error {
-		pass(l.guest.Door(door), stats.PassedOther, reason)
+		pass(l.guest.Door(door), reason.PassedOther, detail)
 		return nil
 	})
 }

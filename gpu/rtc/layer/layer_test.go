@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -201,7 +202,7 @@ func TestPassed(t *testing.T) {
 		}
 	}
 	h.Passed("a callback during the compile", "nvrtc")
-	if n := h.Cache().Stats().Get(stats.PassedOther); n != 3 {
+	if n := h.Cache().Stats().Get(stats.Of(reason.PassedOther)); n != 3 {
 		t.Errorf("%d counted", n)
 	}
 }
@@ -277,7 +278,7 @@ func TestRandomPlaceInTheCode(t *testing.T) {
 				h.build(t, ticket, r)
 			}
 		}
-		if n, passed := h.entries(t), h.Cache().Stats().Get(stats.NotCacheableRuntime); n != c.stored || passed != c.passed {
+		if n, passed := h.entries(t), h.Cache().Stats().Get(stats.Of(reason.NotCacheableRuntime)); n != c.stored || passed != c.passed {
 			t.Errorf("%s: %d entries, %d counted", c.body, n, passed)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/guest"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Ticket is a request under way. Its methods may be called from any goroutine, one at a
@@ -61,7 +61,7 @@ func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
 		return nil
 	})
 	if err != nil {
-		return pass(t.pool.door, stats.Panics, err.Error()), true
+		return pass(t.pool.door, reason.PassedPanic, err.Error()), true
 	}
 	return r, ok
 }
@@ -79,7 +79,7 @@ func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 		return Reply{Action: Pass, Reason: t.pool.door.PassFailed(t.core.Err())}, true
 	case guest.Late:
 		t.End()
-		return pass(t.pool.door, stats.PassedBusy, "waited too long"), true
+		return pass(t.pool.door, reason.PassedBusy, "waited too long"), true
 	case guest.Over:
 		return Reply{Action: Pass, Reason: "there is nothing to wait for"}, true
 	default:
