@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +48,9 @@ func hosts(t *testing.T, f func(t *testing.T, h *host)) {
 	for name, flags := range sanitizers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if len(flags) > 0 {
+				timing.Long(t)
+			}
 			f(t, newHost(t, lib.Compile(t, parts, flags...)))
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // A device asked for through C is the one that the other doors know.
@@ -106,6 +107,7 @@ func TestExampleRestoresItsProgram(t *testing.T) {
 // What the driver refuses is built, and replaced.
 func TestExampleWithARefusedBinary(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	s := newSaxpy(t)
 	refusing := cbuild.Library(t).Compile(t, []string{"../examples/c/saxpy_cached.c", "testdata/refusing.c"}, "-lOpenCL", "-ldl")
 	expect(t, "first", s.run(), builtOnce)

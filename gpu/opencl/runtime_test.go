@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -189,6 +190,7 @@ func TestHeadersAndSeveralUnitsAreLinked(t *testing.T) {
 
 func TestSixteenGoroutinesBuild(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	c := open(t)
 	r := opencl.NewRuntime(c, opencl.RuntimeOptions{})
 	var all sync.WaitGroup

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -102,6 +103,7 @@ func init() {
 // whoever restores that compiles none of them.
 func TestSeenLaunchesAreBuiltAhead(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	out := child(t, "ahead of launches", "POCL_CACHE_DIR="+t.TempDir())
 	var a store.Artifact
 	if err := json.Unmarshal([]byte(out), &a); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -262,6 +263,9 @@ func TestRandomPlaceOfAName(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
+			if c.headers != nil || c.name == "copied" {
+				timing.Long(t)
+			}
 			dir := cacheDir(t)
 			r := rtc.Request{Source: []byte(c.source), Headers: c.headers, Options: []string{"-arch=sm_80"}}
 			if c.headers == nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // What newer NVRTCs alone have: LTO IR, OptiX IR, callbacks, precompiled headers. With the
@@ -17,6 +19,7 @@ import (
 // test/gpu/newer.
 func TestWhatNewerOnesHave(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	library := os.Getenv("KERNSTASH_TEST_NVRTC")
 	old := library == ""
 	if old {

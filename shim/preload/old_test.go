@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // A library that lacks functions, and of which nobody knows what it compiles with, works
 // as it did, and nothing is stored of it.
 func TestOldLibrary(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	s := newStage(t)
 	old := s.lib.CompileAlone(t, []string{"testdata/old.c"}, "-shared", "-fPIC", "-D_GNU_SOURCE")
 	file := s.program("file")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -50,6 +51,7 @@ func rebuilder(t *testing.T, s *disk.Store, role string) worker.Options {
 // launches that it was ready for; the application's next start compiles nothing.
 func TestAfterADriverUpdate(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	q := request{Root: filepath.Join(t.TempDir(), "root"), Source: source, Options: "-DA=1", Local: 64, Global: 256, Spool: true}
 	cold := start(t, q)
 	s := open(t, q.Root)

@@ -395,6 +395,7 @@ func TestSecondStartIsWarm(t *testing.T) {
 // is, and bettered once it is launched.
 func TestWithoutLaunches(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	s := newRoot(t)
 	j := handMade(t, small)
 	add(t, s, j)

@@ -93,6 +93,9 @@ func TestLayerBetween(t *testing.T) {
 	for _, d := range stage.Drivers {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
+			if d.Name != "pocl" {
+				timing.Long(t)
+			}
 			u := newOrdered(t, d)
 			u.write("y.cl", "#ifndef X\n#define X 1\n#endif\nkernel void k(global int *p) { *p = X; }\n")
 			stage.Interposers(t)

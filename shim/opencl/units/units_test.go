@@ -164,6 +164,9 @@ func TestUnitsThatReadHeaders(t *testing.T) {
 	for _, d := range stage.Drivers {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
+			if d.Name != "intel" {
+				timing.Long(t)
+			}
 			u := newUnits(t, d)
 			made := map[string]string{"pocl": "made 101", "intel": "made 0"}[d.Name]
 			all := "a 0; b 0; " + made
@@ -250,6 +253,9 @@ func TestCompilationsThatComeLate(t *testing.T) {
 	for _, d := range stage.Drivers {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
+			if d.Name != "intel" {
+				timing.Long(t)
+			}
 			u := newUnits(t, d)
 			made := func(pocl string) string {
 				if d.Name == "pocl" {
@@ -320,6 +326,7 @@ func TestLinksThatPass(t *testing.T) {
 // A launch that is recorded in a command buffer is one.
 func TestCommandBuffers(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	u := newUnits(t, stage.PoCL)
 	r := u.do("cold", "c a; c b; b a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
 	if !strings.Contains(r.Report, `"event":"job"`) || !strings.Contains(r.Report, `"label":"k"}`) {
@@ -335,6 +342,9 @@ func TestCompiledUnitsAnswer(t *testing.T) {
 	for _, d := range stage.Drivers {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
+			if d.Name != "pocl" {
+				timing.Long(t)
+			}
 			u := newUnits(t, d)
 			plain := func(steps string) string {
 				return strings.ReplaceAll(strings.TrimSpace(u.MustRun(t, u.plain, "units", arguments(steps)...).Out), "\n", "; ")
