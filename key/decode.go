@@ -91,3 +91,12 @@ func (r *reader) literal(tag string) {
 	}
 	r.rest = r.rest[len(tag):]
 }
+
+// RecipeSchema returns the key schema of a recipe whose encoding starts with b; ok is
+// false where it does not say.
+func RecipeSchema(b []byte) (schema uint64, ok bool) {
+	r := reader{rest: b}
+	r.literal(tagRecipe)
+	schema = r.uint(1 << 31)
+	return schema, r.err == nil
+}

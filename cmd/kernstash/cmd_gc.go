@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,9 @@ func (a *app) gcCommand() *cobra.Command {
 		Use:   "gc",
 		Short: "Remove what is old, damaged, or over the limit",
 		Long: `Remove entries that were not used for longer than the setting threshold, that
-can never hit, and those over the setting max-size, in the order of the setting
-eviction; then what killed writers left behind. --max-age and --max-size stand
+can never hit, those of older versions of kernstash that were not used for a day, and
+those over the setting max-size, in the order of the setting eviction; then what
+killed writers left behind. --max-age and --max-size stand
 in for the settings, for this run.
 
 EXIT STATUS
@@ -44,13 +46,17 @@ EXIT STATUS
 	return cmd
 }
 
+// olderAge is how long an entry of an older version is kept for that version, which may
+// use the cache as well.
+const olderAge = 24 * time.Hour
+
 func (a *app) gc(ctx context.Context, o disk.GCOptions) (err error) {
 	d, s, err := a.openDisk()
 	if err != nil {
 		return err
 	}
 	defer closeDisk(d, &err)
-	o.MaxAge = s.Threshold
+	o.MaxAge, o.Older = s.Threshold, olderAge
 	p := a.newProgress()
 	r, err := d.GC(ctx, o, p.counting("looked at", d.Status().Entries))
 	p.done()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -19,7 +20,8 @@ func (a *app) statCommand() *cobra.Command {
 		Long: `Print what the cache holds, by the account that every put keeps, so a cache of any
 size answers at once; and what all processes that used it have counted:
 how many requests each tier answered, the build time that was saved, why
-requests missed, and what was not stored and why.
+requests missed, and what was not stored and why. Entries of older versions of
+kernstash, which are misses, are looked for in a part of a large cache.
 
 A miss is explained by the entry that is nearest to it: what differs between
 the two is why it missed.
@@ -31,7 +33,7 @@ EXIT STATUS
   kernstash stat --json
   kernstash stat --reset`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.stat(reset) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stat(cmd.Context(), reset) },
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
 	return cmd
@@ -47,9 +49,17 @@ type statReport struct {
 	Counted *time.Time     `json:"counted,omitempty"` // when the last part of them was
 	MaxSize int64          `json:"max_size"`
 	Policy  string         `json:"eviction"`
+	Older   *olderReport   `json:"older,omitempty"` // entries of older versions of kernstash
 	HitRate statRates      `json:"hit_rate"`
 	SavedMS float64        `json:"saved_ms"`
 	Counts  stats.Snapshot `json:"counts"`
+}
+
+type olderReport struct {
+	Entries int64  `json:"entries"`
+	Bytes   int64  `json:"bytes"`
+	Exact   bool   `json:"exact"`  // else there may be more
+	Remove  string `json:"remove"` // by this command, once they were not used for a day
 }
 
 // statRates are shares from 0 to 1.
@@ -58,7 +68,10 @@ type statRates struct {
 	Disk   float64 `json:"disk"`   // of those that memory did not answer
 }
 
-func (a *app) stat(reset bool) (err error) {
+// olderTime is how long stat looks for entries of older versions.
+const olderTime = time.Second
+
+func (a *app) stat(ctx context.Context, reset bool) (err error) {
 	d, _, err := a.openDisk()
 	if err != nil {
 		return err
@@ -72,10 +85,16 @@ func (a *app) stat(reset bool) (err error) {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, olderTime)
+	defer cancel()
+	older, err := d.Older(ctx)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		err = a.writeJSON(reportStat(st, s))
+		err = a.writeJSON(reportStat(st, s, older))
 	} else {
-		err = a.writeStat(st, s)
+		err = a.writeStat(st, s, older)
 	}
 	if err == nil && reset {
 		// What could not be written is not thrown away.
@@ -87,7 +106,7 @@ func (a *app) stat(reset bool) (err error) {
 	return err
 }
 
-func reportStat(st disk.Status, s stats.Snapshot) statReport {
+func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) statReport {
 	r := statReport{
 		Dir: st.Dir, Note: st.Reason, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
 		Policy: st.Policy.String(), SavedMS: millis(s.Duration(stats.SavedTime)), Counts: s,
@@ -95,6 +114,9 @@ func reportStat(st disk.Status, s stats.Snapshot) statReport {
 	if st.Counted && st.Exists {
 		at := st.CountedAt.UTC()
 		r.Counted = &at
+	}
+	if older.Entries > 0 {
+		r.Older = &olderReport{older.Entries, older.Bytes, older.All, "kernstash gc"}
 	}
 	r.HitRate.Memory = rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses])
 	r.HitRate.Disk = rate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses])
@@ -108,7 +130,7 @@ func rate(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
+func (a *app) writeStat(st disk.Status, s stats.Snapshot, older disk.Older) error {
 	line := func(name, format string, args ...any) {
 		a.printf("%-12s %s\n", name, printable(fmt.Sprintf(format, args...), false))
 	}
@@ -127,6 +149,14 @@ func (a *app) writeStat(st disk.Status, s stats.Snapshot) error {
 	line("holds", "%s%s, %s on disk (%s), eviction by %v", about, plural(st.Entries, "entry"), humanSize(st.Bytes), limit, st.Policy)
 	if st.Exists {
 		line("account", "%s", accountAge(st, time.Now()))
+	}
+	if older.Entries > 0 {
+		atLeast := ""
+		if !older.All {
+			atLeast = "at least "
+		}
+		line("older", "%s%s, %s, of an older version, which never hit; 'kernstash gc' removes those not used for a day",
+			atLeast, plural(older.Entries, "entry"), humanSize(older.Bytes))
 	}
 	line("memory", "%s, %s (%s hit), %s, %s",
 		plural(s[stats.MemoryHits], "hit"), plural(s[stats.MemoryMisses], "miss"),

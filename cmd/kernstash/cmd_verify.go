@@ -131,7 +131,7 @@ func (a *app) writeLeftovers(r disk.Report, dryRun bool) {
 	}{
 		{r.LostRecipes, "without a recipe: they hit, but cannot be explained or built again"},
 		{r.Orphans, "recipes without an entry"},
-		{r.OtherVersions, "of another version of kernstash, left alone"},
+		{r.OtherVersions, "of another version of kernstash"},
 		{r.BadHeaders, "damaged contents of header files: entries that were built with them hit all the same"},
 		{r.Headers, "contents of header files " + removed},
 		{r.Manifests, "lists of header files " + removed},

@@ -98,6 +98,19 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(entryFile(ts, args[0], args[1]), 40))
 }
 
+// older makes an entry one of format 3 that was not used for two days: older DIR KERNEL.
+func older(ts *testscript.TestScript, _ bool, args []string) {
+	bin := entryFile(ts, args[0], args[1])
+	for _, path := range []string{bin, strings.TrimSuffix(bin, ".bin") + ".src"} {
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		b[8] = 3
+		ts.Check(os.WriteFile(path, b, 0o600))
+		at := time.Now().Add(-48 * time.Hour)
+		ts.Check(os.Chtimes(path, at, at))
+	}
+}
+
 // damageHeaders appends to the contents of header files: damage-headers DIR.
 func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), ".meta", "headers", "*", "*"))

@@ -29,6 +29,9 @@ var (
 	ErrMalformed = errors.New("malformed")
 )
 
+// ErrOlder is wrapped, as ErrVersion is, for an older version.
+var ErrOlder = fmt.Errorf("%w, an older one", ErrVersion)
+
 // ErrEncode is wrapped for an artifact that has no encoding.
 var ErrEncode = errors.New("cannot be encoded")
 

@@ -113,7 +113,10 @@ func checkPrefix(b []byte, magic string) error {
 	if len(b) < len(magic)+4 {
 		return ErrTruncated
 	}
-	if binary.LittleEndian.Uint32(b[len(magic):]) != Version {
+	switch v := binary.LittleEndian.Uint32(b[len(magic):]); {
+	case v < Version:
+		return ErrOlder
+	case v > Version:
 		return ErrVersion
 	}
 	return nil

@@ -55,6 +55,19 @@ func CheckSrc(b []byte, size int64) error {
 	return nil
 }
 
+// SrcStart is how many bytes of a .src tell its versions.
+const SrcStart = 128
+
+// OlderSrc reports whether a .src that starts with b is of an older version, by its
+// format or by its key schema.
+func OlderSrc(b []byte) bool {
+	if err := checkPrefix(b, srcMagic); err != nil || len(b) < SrcHeaderBytes {
+		return errors.Is(err, ErrOlder)
+	}
+	schema, ok := key.RecipeSchema(b[SrcHeaderBytes:])
+	return ok && schema < key.Schema
+}
+
 // CheckSrcDigest reads a recipe to its end and checks it against the digest in
 // its header, which [CheckSrc] was content with.
 func CheckSrcDigest(header []byte, recipe io.Reader) error {

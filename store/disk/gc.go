@@ -13,6 +13,7 @@ import (
 // GCOptions say what GC removes.
 type GCOptions struct {
 	MaxAge  time.Duration // entries not used for longer; 0: none for age
+	Older   time.Duration // entries of older versions not used for longer; 0: MaxAge is for these, too
 	MaxSize int64         // instead of the store's limit; 0: the store's
 	DryRun  bool          // report only
 }
@@ -108,8 +109,13 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 // unneeded says whether an entry is older than anybody wants, and what is wrong
 // with it. One that was used in the future, by a clock that was wrong, is new.
 func (s *Store) unneeded(leaf beneath.Dir, names leafNames, it *item, o GCOptions) (old bool, err error) {
-	old = o.MaxAge > 0 && s.nowNanos()-it.bin.Mtime > int64(o.MaxAge)
-	return old, s.checkHeader(leaf, names, it.n)
+	unused := s.nowNanos() - it.bin.Mtime
+	old = o.MaxAge > 0 && unused > int64(o.MaxAge)
+	err = s.checkHeader(leaf, names, it.n)
+	if !old && o.Older > 0 && unused > int64(o.Older) {
+		old = s.isOlder(leaf, it.n, err)
+	}
+	return old, err
 }
 
 // checkHeader says what is wrong with an entry without reading its code.

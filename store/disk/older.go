@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/format"
+)
+
+// Older is what a root holds of older versions of kernstash, whose entries are misses
+// for this one.
+type Older struct {
+	Entries int64
+	Bytes   int64 // what they take
+	All     bool  // every entry was looked at; else there may be more
+}
+
+// maxOlder is how many entries Older looks at, and leastOlder of each device: those of
+// one device are often of one version.
+const (
+	maxOlder   = 1024
+	leastOlder = 16
+)
+
+// Older looks for entries of older formats and key schemas. It looks at some
+// entries of each device, so it takes no longer in a large root. The end of ctx
+// ends it early, and is no error.
+func (s *Store) Older(ctx context.Context) (Older, error) {
+	o := Older{All: true}
+	r, err := s.acquire(false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return o, nil
+	case err != nil:
+		return o, err
+	}
+	defer r.release()
+	var devices []string
+	err = r.dir.Each(func(name string) bool {
+		if isDirName(name) {
+			devices = append(devices, name)
+		}
+		return true
+	})
+	for _, device := range devices {
+		most := max(maxOlder/len(devices), leastOlder)
+		w := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+			for i := range items {
+				it := &items[i]
+				if it.bin == nil {
+					continue
+				}
+				if most--; most < 0 {
+					return errStop
+				}
+				if s.isOlder(leaf, it.n, s.checkHeader(leaf, names, it.n)) {
+					o.Entries++
+					o.Bytes += it.usage().bytes
+				}
+			}
+			return nil
+		}}
+		_, err := w.child(r.dir, leafNames{device}, 0)
+		switch {
+		case errors.Is(err, errStop):
+			o.All = false
+		case ctx.Err() != nil:
+			o.All = false
+			return o, nil
+		case err != nil:
+			return o, err
+		}
+	}
+	return o, err
+}
+
+// isOlder reports whether an entry is of an older version. err is what checkHeader says of
+// it: the recipe alone tells the key schema.
+func (s *Store) isOlder(leaf beneath.Dir, n uint32, err error) bool {
+	if err != nil {
+		return errors.Is(err, format.ErrOlder)
+	}
+	f, info, err := s.openBin(leaf, srcName(n))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	b := make([]byte, min(info.Size, format.SrcStart))
+	return readFull(f, b) == nil && format.OlderSrc(b)
+}
