@@ -14,7 +14,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	}
 	c := openCache(t, "")
 	x := fakeContextOn(c, newFake(t))
-	r := Request{Image: image(t, src(1)), CompileOptions: "-DN=4", Constants: []key.SpecConstant{key.Uint32(1, 2)}}
+	r := Request{Image: image(t, src(1)), CompileOptions: "-DN=4", Constants: []key.SpecConstant{key.Uint32(1, 2)}, Attributes: []key.Pair{{Name: "a", Value: "b"}}}
 	q, err := x.Prepare(r)
 	if err != nil {
 		t.Fatal(err)

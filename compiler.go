@@ -45,7 +45,7 @@ func (c Compiler) Identify(context.Context, int) (key.Device, error) { return c.
 func (Compiler) Variables(int) ([]key.Pair, error) { return nil, nil }
 
 // HeaderSearch calls c.Headers.
-func (c Compiler) HeaderSearch(_ int, dir string) (deps.Search, error) {
+func (c Compiler) HeaderSearch(_ int, dir string, _ Request) (deps.Search, error) {
 	if c.Headers == nil {
 		return deps.Search{}, errSearch
 	}

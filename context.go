@@ -97,7 +97,7 @@ func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K],
 	return x.find(ctx, id, r)
 }
 
-// find returns the program of a request, whose constants it copies if it has to.
+// find returns the program of a request, whose constants and attributes it copies if it has to.
 func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
 	var res *resolution
 	if r.Image.files != nil {

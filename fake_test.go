@@ -93,7 +93,7 @@ func (f *fakeRuntime) AgainstOptions(_ int, words []string) error {
 
 func (f *fakeRuntime) Variables(int) ([]key.Pair, error) { return f.variables, f.variablesErr }
 
-func (f *fakeRuntime) HeaderSearch(d int, _ string) (deps.Search, error) {
+func (f *fakeRuntime) HeaderSearch(d int, _ string, _ Request) (deps.Search, error) {
 	if d >= len(f.search) || f.search[d] == nil {
 		return deps.Search{}, errors.New("the fake does not say where it looks")
 	}

@@ -35,9 +35,7 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		Options:   x.buildOptions(r),
 	}
 	var unsure, judged error
-	if _, ok := any(x.rt).(Placer); ok {
-		rec.Options.Link, rec.Options.Search = placed(rec.Options.Link, t)
-	}
+	rec.Options.Attributes, rec.Options.Unkeyed = keyed(r.Attributes, t)
 	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
 	if judge, ok := any(x.rt).(OptionsJudge); ok && id.err == nil {
 		judged = judge.AgainstOptions(devices[0], rec.Options.Compile)
@@ -57,7 +55,7 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 	}
 	why := against(x.cache.settings, r.Image, rec.Options)
 	if why.None() && r.Image.hasHeaders() {
-		why = x.hides(devices[0], r.Image)
+		why = x.hides(devices[0], r)
 	}
 	if why.None() && r.Image.files == nil {
 		why, err = x.alone(rec)
@@ -75,44 +73,45 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 	}
 	rec.Image = t.image
 	if !t.located {
-		var search []string
-		rec.Options.Compile, search = deps.SplitSearch(rec.Options.Compile)
-		rec.Options.Search = append(search, rec.Options.Search...)
+		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(rec.Options.Compile)
 	}
 	return rec, deps.Reason{}, nil
 }
 
-// placed returns what of the link words is in the key, and what is not, by how what is
-// built depends on the directory of the main source; t is as for recipe. Of an image that
-// reads no files the door knew that when it made them.
-func placed(words []string, t *tracked) (link, search []string) {
-	rest, place, parent := deps.SplitPlace(words)
-	switch {
-	case t == nil || t.placing == deps.Called && len(parent) > 0:
-		return append(rest, parent...), place
-	case t.placing == deps.Unplaced:
-		return rest, place
-	default:
-		return append(rest, place...), nil
+// keyed returns which attributes of a request are in the key, and which are not, by how what
+// is built depends on the directory of the main source; t is as for recipe. Of an image that
+// reads no files the front end knew that when it made them.
+func keyed(attributes []key.Pair, t *tracked) (in, out []key.Pair) {
+	_, random := key.Attribute(attributes, deps.SourceParent)
+	byParent := t == nil || t.placing == deps.Called && random
+	for _, a := range key.SortAttributes(attributes) {
+		switch {
+		case a.Name == deps.SourceDirectory && (byParent || t.placing == deps.Unplaced):
+			out = append(out, a)
+		case a.Name != deps.SourceParent || byParent:
+			in = append(in, a)
+		}
 	}
+	return in, out
 }
 
 // hides says whether a file of the name of a header in memory is where the compiler may look
 // before it takes that header: in PoCL's cache directory, where it has the source.
-func (x *Context[P, K]) hides(device int, m *Image) deps.Reason {
+func (x *Context[P, K]) hides(device int, r Request) deps.Reason {
+	units := r.Image.Units()
+	if !slices.ContainsFunc(units, isOpenCLC) {
+		return deps.Reason{} // compilers at run time take headers in memory first
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 	}
-	s, err := x.headerSearch(device, dir)
+	s, err := x.headerSearch(device, dir, r)
 	if err != nil {
 		return deps.Reason{} // the working directory was looked at when the image was made
 	}
 	dirs := slices.Concat([]string{s.Main, dir}, s.First, s.Last, s.System)
-	for _, u := range m.Units() {
-		if u.Kind != key.OpenCLC {
-			continue // compilers at run time take headers in memory first
-		}
+	for _, u := range units {
 		for _, h := range u.Headers {
 			for _, d := range dirs {
 				if _, err := os.Lstat(filepath.Join(d, h.Name)); d != "" && err == nil {
@@ -124,11 +123,13 @@ func (x *Context[P, K]) hides(device int, m *Image) deps.Reason {
 	return deps.Reason{}
 }
 
+func isOpenCLC(u key.Unit) bool { return u.Kind == key.OpenCLC }
+
 // alone makes of the recipe of an image that reads no file what it means: where it
 // searches for files does not count then, and where it is built only if the options say so.
 func (x *Context[P, K]) alone(rec *key.Recipe) (deps.Reason, error) {
 	units := rec.Image.Units()
-	if !slices.ContainsFunc(units, func(u key.Unit) bool { return u.Kind == key.OpenCLC }) {
+	if !slices.ContainsFunc(units, isOpenCLC) {
 		return deps.Reason{}, nil // doors of other sources know what their compilers do
 	}
 	words := rec.Options.Compile
@@ -247,6 +248,6 @@ func (c *Cache) traceKey(k key.Key, r *key.Recipe) {
 		l.Debug("key", "key", k.Short(), "device", k.Device.Dir(), "image", k.Image.Dir(),
 			"constants", k.Constants.Dir(), "options", k.Options.Dir(),
 			"compile", r.Options.CompileString(), "link", r.Options.LinkString(),
-			"variables", fmt.Sprint(r.Options.Variables))
+			"variables", fmt.Sprint(r.Options.Variables), "attributes", fmt.Sprint(r.Options.Attributes))
 	})
 }

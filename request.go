@@ -28,6 +28,12 @@ type Request struct {
 	// the image and of the environment.
 	CompileOptions, LinkOptions string
 
+	// Attributes are what a front end adds that is no option; the Runtime says
+	// what they mean. They are in the key: in any order, but those of one name in
+	// theirs. Of deps.SourceDirectory and deps.SourceParent the core decides which
+	// are, by how what is built depends on them.
+	Attributes []key.Pair
+
 	// NoOptions says that there are no compile options at all, C's NULL, which
 	// some drivers tell from an empty string: to PoCL they are two programs. It
 	// means nothing where there are any, from whatever source.
@@ -54,7 +60,7 @@ type programID struct {
 }
 
 // id returns the request's identity within a context of n devices. It does not
-// allocate for requests whose constants and options fit 512 bytes.
+// allocate for requests whose constants, options and attributes fit 512 bytes.
 func (r *Request) id(n int) (programID, error) {
 	if r.Image == nil || r.Image.Image == nil {
 		return programID{}, fmt.Errorf("%w: no image", ErrInvalid)
@@ -71,11 +77,17 @@ func (r *Request) id(n int) (programID, error) {
 	b = appendString(b, r.Image.LinkOptions)
 	b = appendString(b, r.CompileOptions)
 	b = appendString(b, r.LinkOptions)
-	for _, no := range []bool{r.NoOptions, r.NoLinkOptions} {
-		if no {
+	for _, is := range []bool{r.NoOptions, r.NoLinkOptions, len(r.Attributes) > 0} {
+		if is {
 			b = append(b, 1)
 		} else {
 			b = append(b, 0)
+		}
+	}
+	if len(r.Attributes) > 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(r.Attributes)))
+		for _, a := range key.SortAttributes(r.Attributes) {
+			b = appendString(appendString(b, a.Name), a.Value)
 		}
 	}
 	if dir := r.located(); dir != "" {
@@ -157,13 +169,13 @@ func (id programID) private(image uint64) programID {
 	return id
 }
 
-// snapshot returns the request with constants of its own: a build may go on
+// snapshot returns the request with constants and attributes of its own: a build may go on
 // when the caller who asked first has given up and uses its memory again.
 func (r Request) snapshot() Request {
 	own := make([]key.SpecConstant, len(r.Constants))
 	for i, c := range r.Constants {
 		own[i] = key.SpecConstant{ID: c.ID, Value: bytes.Clone(c.Value)}
 	}
-	r.Constants = own
+	r.Constants, r.Attributes = own, slices.Clone(r.Attributes)
 	return r
 }

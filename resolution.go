@@ -122,7 +122,7 @@ func (x *Context[P, K]) scope() *key.Digest {
 	for d, id := range x.identities() {
 		digest := id.device.Digest()
 		b = append(b, digest[:]...)
-		s, err := x.headerSearch(d, "/")
+		s, err := x.headerSearch(d, "/", Request{})
 		b = fmt.Appendf(b, "%#v %v %v\n", s, err, id.err)
 	}
 	s := key.Digest(sha256.Sum256(b))

@@ -83,14 +83,6 @@ type OptionsJudge interface {
 	AgainstOptions(device int, words []string) error
 }
 
-// Placer is a Runtime whose requests have link options that no compiler is given: the words
-// of deps.PlaceWord and deps.ParentWord. The core decides which of them are in the key.
-// With any other Runtime they are options like all others.
-type Placer interface {
-	// TakesPlaces does nothing. It marks the Runtime.
-	TakesPlaces()
-}
-
 // Delegator is a Runtime some of whose artifacts are made by another process,
 // from the recipe (see Cache.AddJob). Its Build of such a job need not build: it
 // returns at once, so that nobody waits for it, and who builds counts that.

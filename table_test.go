@@ -81,6 +81,10 @@ func TestRequestIDs(t *testing.T) {
 		{Image: img},
 		{Image: img, CompileOptions: "a"},
 		{Image: img, LinkOptions: "a"},
+		{Image: img, Attributes: []key.Pair{{Name: "a"}}},
+		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "b"}}},
+		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "c"}, {Name: "a", Value: "b"}}},
+		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "b"}, {Name: "a", Value: "c"}}},
 		{Image: &Image{Image: img.Image, CompileOptions: "a"}},
 		{Image: img, CompileOptions: long},
 		{Image: img, CompileOptions: long + "x"},
@@ -99,6 +103,10 @@ func TestRequestIDs(t *testing.T) {
 		if again, _ := r.id(3); again != id {
 			t.Errorf("request %d has two ids", i)
 		}
+	}
+	sorted, _ := (&Request{Image: img, Attributes: []key.Pair{{Name: "a"}, {Name: "b"}}}).id(3)
+	if id, _ := (&Request{Image: img, Attributes: []key.Pair{{Name: "b"}, {Name: "a"}}}).id(3); id != sorted {
+		t.Error("another order of attributes makes another id")
 	}
 	id, _ := (&Request{Image: img}).id(3)
 	if a, b := id.private(1), id.private(2); a == id || a == b || a.devices != id.devices {

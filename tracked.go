@@ -23,11 +23,12 @@ import (
 // HeaderSearcher is a Runtime that knows where its compiler looks for header
 // files. Programs that read any are cacheable with such a runtime alone.
 type HeaderSearcher interface {
-	// HeaderSearch returns where the compiler of a device looks besides the
-	// directories that options name, while dir is the working directory. An
-	// error says that it is not known, and makes programs that read header
-	// files uncacheable.
-	HeaderSearch(device int, dir string) (deps.Search, error)
+	// HeaderSearch returns where the compiler of a device looks for the headers of
+	// a request besides the directories that options name, while dir is the
+	// working directory. An error says that it is not known, and makes programs
+	// that read header files uncacheable. Contexts whose Runtimes answer alike for
+	// the zero Request answer alike for each.
+	HeaderSearch(device int, dir string, r Request) (deps.Search, error)
 }
 
 // tracked is what the units of an image read on one group of equal devices. It
@@ -181,7 +182,7 @@ func (x *Context[P, K]) track(devices []int, r Request, known bool) (*tracked, e
 	dir, err := os.Getwd()
 	var s deps.Search
 	if err == nil {
-		s, err = x.headerSearch(devices[0], dir)
+		s, err = x.headerSearch(devices[0], dir, r)
 	}
 	if err != nil {
 		return &tracked{against: deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}}, nil
@@ -267,14 +268,14 @@ func (x *Context[P, K]) trackKnown(t *tracked, rec *key.Recipe, img *Image, s de
 	return t, nil
 }
 
-// headerSearch returns where a device's compiler looks for header files in a
-// working directory.
-func (x *Context[P, K]) headerSearch(device int, dir string) (deps.Search, error) {
+// headerSearch returns where a device's compiler looks for the header files of a
+// request in a working directory.
+func (x *Context[P, K]) headerSearch(device int, dir string, r Request) (deps.Search, error) {
 	searcher, ok := any(x.rt).(HeaderSearcher)
 	if !ok {
 		return deps.Search{}, errSearch
 	}
-	s, err := searcher.HeaderSearch(device, dir)
+	s, err := searcher.HeaderSearch(device, dir, r)
 	s.Dir = dir
 	return s, err
 }

@@ -9,35 +9,13 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// PlaceWord begins the link word of a request that says in which directory the main
-// source is said to be, and ParentWord that of one that says where that directory is, if
-// its own name is random. They are no options of a compiler: which of them are in a key
-// depends on the [Placing]. To a Runtime that is no kernstash.Placer they are words like all others.
+// The attributes of a request that say in which directory the main source is said to be, and
+// where that directory is, if its own name is random. Which of them are in a key depends on the
+// [Placing].
 const (
-	PlaceWord  = "place="
-	ParentWord = "parent="
+	SourceDirectory = "source directory"
+	SourceParent    = "source parent"
 )
-
-// SplitPlace splits the link words of a request: place and parent are those that begin
-// with [PlaceWord] and [ParentWord], and rest are all others, each in their order.
-func SplitPlace(words []string) (rest, place, parent []string) {
-	if !slices.ContainsFunc(words, func(w string) bool {
-		return strings.HasPrefix(w, PlaceWord) || strings.HasPrefix(w, ParentWord)
-	}) {
-		return words, nil, nil
-	}
-	for _, w := range words {
-		switch {
-		case strings.HasPrefix(w, PlaceWord):
-			place = append(place, w)
-		case strings.HasPrefix(w, ParentWord):
-			parent = append(parent, w)
-		default:
-			rest = append(rest, w)
-		}
-	}
-	return rest, place, parent
-}
 
 // Placing says how what is built of a unit may depend on the directory in which its main
 // source is said to be, beyond the files that are looked for there. It is of CUDA C++:

@@ -71,8 +71,8 @@ func (r *reader) device() (d Device) {
 	d.Name = r.text()
 	d.Version = r.text()
 	d.Driver = r.text()
-	d.Traits = r.pairs()
-	d.Compiler = r.pairs()
+	d.Traits = r.pairs(comparePairs)
+	d.Compiler = r.pairs(comparePairs)
 	return d
 }
 
@@ -101,7 +101,8 @@ func appendPairs(b []byte, pairs []Pair) []byte {
 	return b
 }
 
-func (r *reader) pairs() []Pair {
+// pairs reads pairs that are sorted by compare.
+func (r *reader) pairs(compare func(a, b Pair) int) []Pair {
 	n := r.count(2 * prefixBytes)
 	if n == 0 {
 		return nil
@@ -109,7 +110,7 @@ func (r *reader) pairs() []Pair {
 	pairs := make([]Pair, n)
 	for i := range pairs {
 		pairs[i] = Pair{r.text(), r.text()}
-		if i > 0 && comparePairs(pairs[i-1], pairs[i]) > 0 {
+		if i > 0 && compare(pairs[i-1], pairs[i]) > 0 {
 			r.fail(fmt.Errorf("pair %q is out of order", pairs[i].Name))
 		}
 	}

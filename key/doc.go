@@ -2,8 +2,9 @@
 //
 // A [Recipe] is everything that a build needs: the [Device] with its driver
 // and compiler, the device [Image] with its headers, the specialization
-// [Constants] and the [BuildOptions]. A [Key] is made of it: one SHA-256 for
-// each of these four components, and one over the schema version and the four.
+// [Constants] and the [BuildOptions] with the attributes that a front end adds.
+// A [Key] is made of it: one SHA-256 for each of these four components, and one
+// over the schema version and the four.
 //
 // Two recipes have the same key only if every component is the same. The
 // components are encoded canonically (typed, length-prefixed, in a fixed

@@ -8,7 +8,7 @@ import (
 
 // Schema is the version of the canonical encoding. It is part of every key, so
 // entries of another schema are never found.
-const Schema = 3
+const Schema = 4
 
 // Digest is a SHA-256 value.
 type Digest [sha256.Size]byte
@@ -52,7 +52,7 @@ type Key struct {
 	Device    Digest `json:"device"`    // of [Device]
 	Image     Digest `json:"image"`     // of [Image]: kind, code, headers, header files
 	Constants Digest `json:"constants"` // of [Constants]
-	Options   Digest `json:"options"`   // of [BuildOptions], variables included
+	Options   Digest `json:"options"`   // of [BuildOptions], variables and attributes included
 	Sum       Digest `json:"sum"`       // over [Schema] and the four above
 }
 

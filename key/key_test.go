@@ -60,8 +60,10 @@ func fullRecipe(t testing.TB) *Recipe {
 		Constants: constants,
 		Options: BuildOptions{
 			Compile: []string{"-DN=4", "-cl-fast-relaxed-math"}, Link: []string{"-create-library"},
-			Variables: []Pair{{"POCL_X", "1"}, {"A", ""}},
-			Search:    []string{"-I", "/in"},
+			Variables:  []Pair{{"POCL_X", "1"}, {"A", ""}},
+			Attributes: []Pair{{"name", "a.cu"}, {"expression", "k<2>"}, {"expression", "k<1>"}, {"empty", ""}},
+			Search:     []string{"-I", "/in"},
+			Unkeyed:    []Pair{{"source directory", "/in/"}},
 		},
 	}
 }
@@ -110,22 +112,22 @@ func TestGoldenKeys(t *testing.T) {
 			"4d4018b275d3ed096cd53c431f0df290a4615d7db83c9f0c8c19beb0bc4eadc3",
 			"f298c1028c64ebd7ee9bcb8ee257cc023d5252fd9a0bd110a0cfd6766c3cc49c",
 			"b8f2ffcb3419cc728249ea3ff0509458012877959ff8ebfa0d3d5d49ed7f3a86",
-			"927cc328394d895fd1d1b8b55a06dfdcbc52951ec2c5241acae26d07501b452c",
-			"162f10b08124f4425afa60b81d76b153126d2dca99ad947893d4bd32ef16737e",
+			"f67686234f725da36d1c66f66fd0f6ece81d9c6407bf4a2935884fcaa706fd5e",
+			"f7ec65995f716098d01dde41d01757dbe6f033465a77cb0cdb69740f48e7b05b",
 		}},
 		{"a sequence", sequenceRecipe(t), [5]string{
 			"4d4018b275d3ed096cd53c431f0df290a4615d7db83c9f0c8c19beb0bc4eadc3",
 			"ebc6aae1916ff92d8a9ce8af78eef21b6453d046570a15c108703a0be91c6653",
 			"b8f2ffcb3419cc728249ea3ff0509458012877959ff8ebfa0d3d5d49ed7f3a86",
-			"927cc328394d895fd1d1b8b55a06dfdcbc52951ec2c5241acae26d07501b452c",
-			"12273d99cedb3b54d016968de2eb2a181da50250d9afc0dbf5b844773b43be2f",
+			"f67686234f725da36d1c66f66fd0f6ece81d9c6407bf4a2935884fcaa706fd5e",
+			"9d2261c767f4c920310473fb936070d7e52b28acd730295c0d2e7c86d2e8eb44",
 		}},
 		{"almost nothing", smallRecipe(t), [5]string{
 			"4221c28e85fdf731cc6b9023057db9957c1d43f39df6c56e4be6148aff7b1321",
 			"0b44e40c39a60c8593dad7fff2851ad6640045cb438c57cde8dffb3613462652",
 			"d6a5190a29139c4e98e7266a5d61f1913882f3711c6d08ec80ea6468e36b1e18",
-			"489e9e79ca28ae14da0ec452ccc73f3a77fcc27602e0ef3bac84a234104daba5",
-			"3991ecc1a85030d5cbad315f28098929754d8c31224a65960e381bf77a6c1eae",
+			"182e709258ac84576cd60a497ab860874e3e1c4d26a5bb686fb0eab263e1e1f2",
+			"f744d7bd7b8bf165fd3c71ef05a621700c846e148c36d760a1b3d1023695ed97",
 		}},
 	}
 	for _, tt := range tests {
@@ -225,6 +227,21 @@ func TestEveryInputCounts(t *testing.T) {
 		{"no link options given", func(r *Recipe) { r.Options.LinkAbsent = true }, "options"},
 		{"variable", func(r *Recipe) { r.Options.Variables[0].Value = "2" }, "options"},
 		{"variable unset", func(r *Recipe) { r.Options.Variables = r.Options.Variables[:1] }, "options"},
+		{"attribute", func(r *Recipe) { r.Options.Attributes[0].Value = "b.cu" }, "options"},
+		{"attribute left out", func(r *Recipe) { r.Options.Attributes = r.Options.Attributes[:3] }, "options"},
+		{"attribute twice", func(r *Recipe) { r.Options.Attributes = append(r.Options.Attributes, r.Options.Attributes[0]) }, "options"},
+		{"order of attributes of one name", func(r *Recipe) {
+			a := r.Options.Attributes
+			a[1], a[2] = a[2], a[1]
+		}, "options"},
+		{"a variable as attribute", func(r *Recipe) {
+			r.Options.Attributes = append(r.Options.Attributes, r.Options.Variables[0])
+			r.Options.Variables = r.Options.Variables[1:]
+		}, "options"},
+		{"an attribute that begins to count", func(r *Recipe) {
+			r.Options.Attributes = append(r.Options.Attributes, r.Options.Unkeyed...)
+			r.Options.Unkeyed = nil
+		}, "options"},
 	}
 	seen := map[Digest]string{base.Sum: "base"}
 	for _, tt := range tests {
@@ -269,6 +286,8 @@ func TestOrderOfSetsDoesNotCount(t *testing.T) {
 	for _, p := range [][]Pair{b.Device.Traits, b.Device.Compiler, b.Options.Variables} {
 		p[0], p[1] = p[1], p[0]
 	}
+	// Attributes of other names too; those of one name keep their order.
+	b.Options.Attributes = []Pair{{"empty", ""}, {"expression", "k<2>"}, {"name", "a.cu"}, {"expression", "k<1>"}}
 	if a.Key() != b.Key() {
 		t.Error("another order made another key")
 	}
@@ -291,6 +310,7 @@ func TestPathsDoNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Options.Search = []string{"-I/else/in"}
+	b.Options.Unkeyed = []Pair{{"source directory", "/else/in/"}}
 	if a.Key() != b.Key() {
 		t.Error("another place made another key")
 	}
@@ -409,6 +429,12 @@ func TestParseRecipeRefuses(t *testing.T) {
 	if _, err := ParseRecipe(unsorted.Append(nil)); !errors.Is(err, ErrEncoding) {
 		t.Errorf("constants out of order: %v", err)
 	}
+	named := fullRecipe(t).Append(nil)
+	at := bytes.LastIndex(named, []byte("k<1>"))
+	copy(named[at-prefixBytes-len("expression"):], "zzzzzzzzzz")
+	if _, err := ParseRecipe(named); !errors.Is(err, ErrEncoding) {
+		t.Errorf("attributes out of order: %v", err)
+	}
 	huge := append([]byte(nil), good[:len(tagRecipe)+prefixBytes]...)
 	huge = appendPrefix(huge, typeText, 1<<62)
 	if _, err := ParseRecipe(huge); !errors.Is(err, ErrEncoding) {
@@ -458,7 +484,9 @@ func FuzzAmbiguity(f *testing.F) {
 			return &Recipe{
 				Device: Device{Name: p[0], Driver: p[1], Traits: []Pair{{p[2], p[3]}}}, Image: m,
 				Constants: Constants{{1, []byte(p[2])}, {2, []byte(p[3])}},
-				Options:   BuildOptions{Compile: Tokens(p[0]), Link: Tokens(p[1]), Variables: []Pair{{p[2], p[3]}}},
+				Options: BuildOptions{
+					Compile: Tokens(p[0]), Link: Tokens(p[1]), Variables: []Pair{{p[2], p[3]}}, Attributes: []Pair{{p[1], p[2]}},
+				},
 			}
 		}
 		a, b := recipe(cut(a1, a2, a3)), recipe(cut(b1, b2, b3))
@@ -545,6 +573,7 @@ func TestPrinting(t *testing.T) {
 		"constant    7 = 0x01000000\n",
 		"options     \"-I /in -DN=4 -cl-fast-relaxed-math\"\n",
 		"variable    POCL_X=1\n",
+		"attribute   expression=\"k<2>\"\nattribute   expression=\"k<1>\"\nattribute   name=\"a.cu\"\n  unkeyed   source directory=\"/in/\"\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// BuildOptions are the options of a build, and the environment variables that
-// the compiler is known to obey.
+// BuildOptions are the options of a build, the environment variables that the
+// compiler is known to obey, and what a front end adds.
 type BuildOptions struct {
 	Compile []string `json:"compile,omitempty"` // words, in order
 	Link    []string `json:"link,omitempty"`    // words, in order
@@ -22,10 +22,20 @@ type BuildOptions struct {
 	// Variables are environment variables and their values, by name.
 	Variables []Pair `json:"variables,omitempty"`
 
+	// Attributes are what a front end adds to a request that is no option: a
+	// name expression, say, or the order of modules. They are sorted by name;
+	// those of one name keep their order, which may mean something. A front end
+	// to which it means nothing sorts them.
+	Attributes []Pair `json:"attributes,omitempty"`
+
 	// Search are the compile options that only name directories of header
 	// files, in order. They are in no key: the files that were found are, in
 	// the image. The driver gets them before the others.
 	Search []string `json:"search,omitempty"`
+
+	// Unkeyed are attributes that are in no key: what is built is the same
+	// without them, but for what it is called in messages.
+	Unkeyed []Pair `json:"unkeyed,omitempty"`
 }
 
 // NewOptions returns the options that two strings hold; see [Tokens].
@@ -46,7 +56,8 @@ func (o BuildOptions) CompileString() string {
 func (o BuildOptions) LinkString() string { return strings.Join(o.Link, " ") }
 
 // Digest returns the options component of a key. The order of the words
-// matters, that of the variables does not; Search does not count.
+// matters, and that of attributes of one name; that of the variables does not.
+// Search and Unkeyed do not count.
 func (o BuildOptions) Digest() Digest {
 	var buf [512]byte
 	return sha256.Sum256(o.append(append(buf[:0], tagOptions...)))
@@ -54,6 +65,8 @@ func (o BuildOptions) Digest() Digest {
 
 func (o BuildOptions) normal() BuildOptions {
 	o.Variables = sortedPairs(o.Variables)
+	o.Attributes = SortAttributes(o.Attributes)
+	o.Unkeyed = SortAttributes(o.Unkeyed)
 	return o
 }
 
@@ -63,7 +76,8 @@ func (o BuildOptions) append(b []byte) []byte {
 	b = appendWords(b, o.Link)
 	b = appendBool(b, o.Absent)
 	b = appendBool(b, o.LinkAbsent)
-	return appendPairs(b, o.Variables)
+	b = appendPairs(b, o.Variables)
+	return appendPairs(b, o.Attributes)
 }
 
 func (r *reader) options() (o BuildOptions) {
@@ -71,9 +85,32 @@ func (r *reader) options() (o BuildOptions) {
 	o.Link = r.words()
 	o.Absent = r.bool()
 	o.LinkAbsent = r.bool()
-	o.Variables = r.pairs()
+	o.Variables = r.pairs(comparePairs)
+	o.Attributes = r.pairs(compareNames)
 	return o
 }
+
+// SortAttributes returns attributes sorted by name, those of one name in their
+// order; it does not change p.
+func SortAttributes(p []Pair) []Pair {
+	if slices.IsSortedFunc(p, compareNames) {
+		return p
+	}
+	p = slices.Clone(p)
+	slices.SortStableFunc(p, compareNames)
+	return p
+}
+
+// Attribute returns the value of the first attribute of a name.
+func Attribute(p []Pair, name string) (value string, ok bool) {
+	i := slices.IndexFunc(p, func(a Pair) bool { return a.Name == name })
+	if i < 0 {
+		return "", false
+	}
+	return p[i].Value, true
+}
+
+func compareNames(a, b Pair) int { return strings.Compare(a.Name, b.Name) }
 
 func appendBool(b []byte, v bool) []byte {
 	if v {

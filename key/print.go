@@ -105,5 +105,11 @@ func (r *Recipe) String() string {
 	for _, v := range o.Variables {
 		line("variable", "%s=%s", v.Name, v.Value)
 	}
+	for _, a := range o.Attributes {
+		line("attribute", "%s=%q", a.Name, a.Value)
+	}
+	for _, a := range o.Unkeyed {
+		line("  unkeyed", "%s=%q", a.Name, a.Value)
+	}
 	return b.String()
 }

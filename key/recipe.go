@@ -35,7 +35,8 @@ func (r *Recipe) Append(b []byte) []byte {
 	b = r.Image.append(b)
 	b = r.Constants.append(b)
 	b = r.Options.append(b)
-	return appendWords(b, r.Options.Search)
+	b = appendWords(b, r.Options.Search)
+	return appendPairs(b, SortAttributes(r.Options.Unkeyed))
 }
 
 // ParseRecipe reads what [Recipe.Append] wrote, and nothing else: bytes that
@@ -50,6 +51,7 @@ func ParseRecipe(b []byte) (*Recipe, error) {
 	}
 	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
 	out.Options.Search = r.words()
+	out.Options.Unkeyed = r.pairs(compareNames)
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail(fmt.Errorf("%d bytes too many", len(r.rest)))
 	}

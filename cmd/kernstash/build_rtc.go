@@ -73,8 +73,7 @@ func (b *rtcBuilder) build(ctx context.Context, t buildTask, r *buildResult) err
 	if err != nil {
 		return err
 	}
-	q := b.request(t, source)
-	request, err := b.library.Core(q)
+	request, err := b.library.Core(b.request(t, source))
 	if err != nil {
 		r.State, r.Reason = stateNotCacheable, strings.TrimPrefix(err.Error(), "request: ")
 		if b.library.API() == rtc.HIPRTC && t.arch == "" {
@@ -83,11 +82,7 @@ func (b *rtcBuilder) build(ctx context.Context, t buildTask, r *buildResult) err
 		return nil
 	}
 	got, err := throughCache(b.of.cache, func(cache *kernstash.Cache, got *built) error {
-		x, err := rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context(rtc.SearchDir(q))
-		if err != nil {
-			return err
-		}
-		p, err := x.Program(ctx, request)
+		p, err := rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context().Program(ctx, request)
 		if err != nil {
 			return err
 		}

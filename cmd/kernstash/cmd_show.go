@@ -360,6 +360,12 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 	for _, v := range r.Options.Variables {
 		line("variable", "%s=%s", v.Name, v.Value)
 	}
+	for _, p := range r.Options.Attributes {
+		line("attribute", "%s=%s", p.Name, p.Value)
+	}
+	for _, p := range r.Options.Unkeyed {
+		line("unkeyed", "%s=%s", p.Name, p.Value)
+	}
 	for _, c := range r.Constants {
 		line("constant", "%d = %x", c.ID, c.Value)
 	}

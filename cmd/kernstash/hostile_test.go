@@ -45,6 +45,7 @@ func fillHostile(t *testing.T, dir string) key.Key {
 		e.Recipe.Image = image
 		e.Recipe.Options.Compile, e.Recipe.Options.Link = []string{h}, []string{h}
 		e.Recipe.Options.Variables = []key.Pair{{Name: h, Value: h}}
+		e.Recipe.Options.Attributes, e.Recipe.Options.Unkeyed = e.Recipe.Options.Variables, e.Recipe.Options.Variables
 		e.Key = e.Recipe.Key()
 		e.Artifact.Log = h + "\n" + h
 		e.Artifact.Variants = []string{h}

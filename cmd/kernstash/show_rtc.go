@@ -59,9 +59,6 @@ func writeRTCRequest(line func(string, string, ...any), q rtc.Request) {
 		options = []string{"none"}
 	}
 	line("options", "%s", strings.Join(options, " "))
-	for _, e := range q.Expressions {
-		line("expression", "%s", e)
-	}
 }
 
 // writeRTCOutput prints what a library made.

@@ -24,10 +24,9 @@ type Cached struct {
 
 	nvrtc func() (*rtc.Library, error)
 
-	plain     atomic.Pointer[coreContext] // of programs whose names have no directory
-	mu        sync.Mutex
-	compilers map[string]*coreContext // by the directories of programs' names; see rtc.Runtime
-	closed    bool
+	mu       sync.Mutex
+	compiler atomic.Pointer[coreContext] // of CUDA C++; nil: nobody asked for it
+	closed   bool
 }
 
 // CachedOptions configure NewCached; the zero value is right for nearly all.
@@ -93,7 +92,7 @@ func openNVRTC(o CachedOptions) func() (*rtc.Library, error) {
 // opened or adopted, and releases after closing what this returns.
 func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
 	o.Context.OptionsAsGiven = true // they are NVRTC's and the driver's, not an OpenCL compiler's
-	x := &Cached{Context: c, cache: cache, options: o, nvrtc: openNVRTC(o), compilers: make(map[string]*coreContext)}
+	x := &Cached{Context: c, cache: cache, options: o, nvrtc: openNVRTC(o)}
 	x.linker = kernstash.NewContext(cache, NewLinker(c), o.Context)
 	return x
 }
@@ -219,7 +218,7 @@ func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, er
 	if !namesArch(r.CompileOptions) && !namesArch(r.Image.CompileOptions) {
 		r.CompileOptions = strings.TrimRight(archOption+x.device.Arch(l)+" "+r.CompileOptions, " ")
 	}
-	c, err := x.compiler(l, directoryOf(r))
+	c, err := x.compilerOf(l)
 	return c, r, err
 }
 
@@ -244,49 +243,23 @@ func kindOf(m *kernstash.Image) (key.Kind, error) {
 	}
 }
 
-// nameOption begins the word that names the program, in package rtc's requests.
-const nameOption = "name="
-
-// directoryOf returns the directory in which the program of a request looks for files
-// beside itself.
-func directoryOf(r kernstash.Request) string {
-	if !strings.Contains(r.LinkOptions, nameOption) && !strings.Contains(r.Image.LinkOptions, nameOption) {
-		return ""
-	}
-	link := key.Tokens(r.Image.LinkOptions + " " + r.LinkOptions)
-	q, err := rtc.FromRecipe(&key.Recipe{Image: r.Image.Image, Options: key.BuildOptions{Link: link}})
-	if err != nil {
-		return "" // the compiler will say so
-	}
-	return rtc.SearchDir(q)
-}
-
-// compiler returns the memory tier of CUDA C++ programs whose names have a
-// directory part.
-func (x *Cached) compiler(l *rtc.Library, dir string) (*coreContext, error) {
-	if c := x.plain.Load(); c != nil && dir == "" {
+// compilerOf returns the memory tier of CUDA C++.
+func (x *Cached) compilerOf(l *rtc.Library) (*coreContext, error) {
+	if c := x.compiler.Load(); c != nil {
 		return c, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch c := x.compilers[dir]; {
-	case x.closed:
-		return nil, kernstash.ErrClosed
-	case c != nil:
-		return c, nil
-	case len(x.compilers) >= maxDirectories:
-		return nil, fmt.Errorf("%w: names of programs in more than %d directories", ErrArgument, maxDirectories)
-	}
-	c := kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l, Dir: dir}, x.Context, x.finish, x.Clear}, x.options.Context)
-	x.compilers[dir] = c
-	if dir == "" {
-		x.plain.Store(c)
+	c := x.compiler.Load()
+	if c == nil {
+		if x.closed {
+			return nil, kernstash.ErrClosed
+		}
+		c = kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l}, x.Context, x.finish, x.Clear}, x.options.Context)
+		x.compiler.Store(c)
 	}
 	return c, nil
 }
-
-// maxDirectories bounds the memory tiers.
-const maxDirectories = 256
 
 // finish has the driver make machine code of PTX that NVRTC made, without its
 // final NUL: so it has the key of the same PTX from elsewhere.
@@ -301,27 +274,21 @@ func (x *Cached) finish(ctx context.Context, ptx []byte) (*coreProgram, error) {
 // Linker returns the memory tier of PTX, for its limits.
 func (x *Cached) Linker() *kernstash.Context[*Module, *Kernel] { return x.linker }
 
-// Compiler returns the memory tier of CUDA C++, for its limits: that of programs
-// whose names have no directory.
+// Compiler returns the memory tier of CUDA C++, for its limits.
 func (x *Cached) Compiler() (*kernstash.Context[*Module, *Kernel], error) {
 	l, err := x.nvrtc()
 	if err != nil {
 		return nil, err
 	}
-	return x.compiler(l, "")
+	return x.compilerOf(l)
 }
 
 // Clear evicts every program from memory. Programs in use stay with their users.
 func (x *Cached) Clear() {
-	x.mu.Lock()
-	var all []*coreContext
-	for _, c := range x.compilers {
-		all = append(all, c)
-	}
-	x.mu.Unlock()
-	for _, c := range append(all, x.linker) {
+	if c := x.compiler.Load(); c != nil {
 		c.Clear()
 	}
+	x.linker.Clear()
 }
 
 // Close waits for builds in flight, and releases all programs and kernels, held or
@@ -330,13 +297,12 @@ func (x *Cached) Clear() {
 func (x *Cached) Close() error {
 	x.mu.Lock()
 	x.closed = true
-	all := x.compilers
 	x.mu.Unlock()
 	var err error
-	for _, c := range all {
-		err = errors.Join(err, c.Close())
+	if c := x.compiler.Load(); c != nil {
+		err = c.Close()
 	}
-	err = errors.Join(err, x.linker.Close()) // last: the others' modules are its own
+	err = errors.Join(err, x.linker.Close()) // last: the other's modules are its own
 	if x.own {
 		err = errors.Join(err, x.Context.Release())
 	}

@@ -55,8 +55,8 @@ func (l *Linker) build(r *key.Recipe) (*Module, *store.Artifact, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(r.Constants) > 0 {
-		return nil, nil, fmt.Errorf("%w: PTX has no specialization constants", ErrArgument)
+	if len(r.Constants)+len(r.Options.Attributes) > 0 {
+		return nil, nil, fmt.Errorf("%w: PTX has no specialization constants, and no attributes", ErrArgument)
 	}
 	options, err := jitOptions(append(append([]string(nil), r.Options.Compile...), r.Options.Link...))
 	if err != nil {

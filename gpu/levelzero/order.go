@@ -12,14 +12,14 @@ import (
 
 // An image of several modules holds them in an order of its own, so that equal sets are
 // equal images. The driver lists kernels in the order in which it was given their
-// modules, which an application may go by: another order than the image's is a link
-// option.
+// modules, which an application may go by: another order than the image's is an
+// attribute.
 
-const orderPrefix = "-ze-module-order="
+const attrOrder = "module order"
 
-// OrderOption returns the link option that says in which order the modules of an image
-// are linked: that of codes, which are all of them. It is "" for the image's own.
-func OrderOption(image *key.Image, codes [][]byte) string {
+// Order returns the attribute of a request that says in which order the modules of an
+// image are linked: that of codes, which are all of them. It is nil for the image's own.
+func Order(image *key.Image, codes [][]byte) []key.Pair {
 	units := image.Units()
 	used := make([]bool, len(units))
 	order := make([]int, 0, len(codes))
@@ -33,29 +33,32 @@ func OrderOption(image *key.Image, codes [][]byte) string {
 		}
 	}
 	if slices.IsSorted(order) {
-		return ""
+		return nil
 	}
 	words := make([]string, len(order))
 	for i, n := range order {
 		words[i] = strconv.Itoa(n)
 	}
-	return orderPrefix + strings.Join(words, ",")
+	return []key.Pair{{Name: attrOrder, Value: strings.Join(words, ",")}}
 }
 
-// orderOf returns the order that link options say of n modules; it is the only option
-// that there is.
-func orderOf(options []string, n int) ([]int, error) {
+// orderOf returns the order of n modules. It is the only attribute that there is, and
+// there are no link options.
+func orderOf(o key.BuildOptions, n int) ([]int, error) {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	if len(options) == 0 {
+	switch {
+	case len(o.Link) > 0:
+		return nil, fmt.Errorf("%w: link options %q: Level Zero has none", ErrArgument, o.Link)
+	case len(o.Attributes) == 0:
 		return order, nil
 	}
-	text, ok := strings.CutPrefix(options[0], orderPrefix)
+	text, ok := key.Attribute(o.Attributes, attrOrder)
 	words := strings.Split(text, ",")
-	if !ok || len(options) > 1 || len(words) != n {
-		return nil, fmt.Errorf("%w: link options %q: Level Zero has none", ErrArgument, options)
+	if !ok || len(o.Attributes) > 1 || len(words) != n {
+		return nil, fmt.Errorf("%w: attributes %q of %d modules", ErrArgument, o.Attributes, n)
 	}
 	seen := make([]bool, n)
 	for i, w := range words {

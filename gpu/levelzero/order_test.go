@@ -20,16 +20,12 @@ func TestOrder(t *testing.T) {
 	for _, u := range image.Units() {
 		own = append(own, u.Code)
 	}
-	if o := OrderOption(image, own); o != "" {
+	if o := Order(image, own); o != nil {
 		t.Errorf("the image's own order is %q", o)
 	}
 	for _, codes := range [][][]byte{{a, b, c, b}, {b, b, a, c}, {c, b, b, a}, {c, b, a, b}} {
-		option := OrderOption(image, codes)
-		var words []string
-		if option != "" {
-			words = []string{option}
-		}
-		order, err := orderOf(words, 4)
+		attributes := Order(image, codes)
+		order, err := orderOf(key.BuildOptions{Attributes: attributes}, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,18 +34,25 @@ func TestOrder(t *testing.T) {
 			got = append(got, own[i])
 		}
 		if !slices.EqualFunc(got, codes, slices.Equal) {
-			t.Errorf("%q: %q, want %q", option, got, codes)
+			t.Errorf("%q: %q, want %q", attributes, got, codes)
 		}
 	}
 }
 
 func TestOrderThatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]string{
-		{"-ze-module-order=0"}, {"-ze-module-order=0,0"}, {"-ze-module-order=0,2"}, {"-ze-module-order=0,x"}, {"-ze-module-order=0,1", "-ze-module-order=1,0"}, {"-g"},
+	order := func(values ...string) (o key.BuildOptions) {
+		for _, v := range values {
+			o.Attributes = append(o.Attributes, key.Pair{Name: attrOrder, Value: v})
+		}
+		return o
+	}
+	for _, o := range []key.BuildOptions{
+		order("0"), order("0,0"), order("0,2"), order("0,x"), order("0,1", "1,0"), order(""),
+		{Attributes: []key.Pair{{Name: "order", Value: "1,0"}}}, {Link: []string{"-g"}}, {Link: []string{"module order=1,0"}},
 	} {
-		if _, err := orderOf(options, 2); !errors.Is(err, ErrArgument) {
-			t.Errorf("%q: %v", options, err)
+		if _, err := orderOf(o, 2); !errors.Is(err, ErrArgument) {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }

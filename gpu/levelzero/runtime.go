@@ -108,7 +108,7 @@ func (r *Runtime) devices(job kernstash.Job) ([]*Device, error) {
 // describe returns what a recipe says to build.
 func describe(recipe *key.Recipe) (ModuleDesc, error) {
 	units := recipe.Image.Units()
-	order, err := orderOf(recipe.Options.Link, len(units))
+	order, err := orderOf(recipe.Options, len(units))
 	if err != nil {
 		return ModuleDesc{}, err
 	}

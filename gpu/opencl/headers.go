@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 )
 
@@ -14,7 +15,7 @@ import (
 var errHeaders = errors.New("where this driver looks for header files was not found out")
 
 // HeaderSearch is Device.HeaderSearch of one of the context's devices.
-func (r *Runtime) HeaderSearch(device int, dir string) (deps.Search, error) {
+func (r *Runtime) HeaderSearch(device int, dir string, _ kernstash.Request) (deps.Search, error) {
 	return r.context.devices[device].HeaderSearch(dir)
 }
 

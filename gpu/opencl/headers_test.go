@@ -62,7 +62,7 @@ func searchChild() error {
 	if err != nil {
 		return err
 	}
-	s, err := r.HeaderSearch(0, dir)
+	s, err := r.HeaderSearch(0, dir, kernstash.Request{})
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,6 @@ package rtc
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/arithmetic"
@@ -12,27 +9,18 @@ import (
 
 // Compiler compiles through a cache. It is safe for concurrent use.
 type Compiler struct {
-	cache   *kernstash.Cache
 	library *Library
-	options kernstash.ContextOptions
-
-	mu       sync.Mutex
-	contexts map[string]*kernstash.Context[*Output, struct{}] // by Runtime.Dir
-	closed   bool
+	core    *kernstash.Context[*Output, struct{}]
 }
 
 // NewCompiler returns a Compiler of a library. Close it before the cache.
 func NewCompiler(c *kernstash.Cache, l *Library, o kernstash.ContextOptions) *Compiler {
 	o.OptionsAsGiven = true
-	return &Compiler{cache: c, library: l, options: o, contexts: make(map[string]*kernstash.Context[*Output, struct{}])}
+	return &Compiler{l, kernstash.NewContext(c, Runtime{l}, o)}
 }
 
 // Library returns the library.
 func (c *Compiler) Library() *Library { return c.library }
-
-// maxContexts bounds the directories that names of programs may have. Programs
-// beyond are compiled each time.
-const maxContexts = 256
 
 // Compile returns what compiling makes: from memory, else from disk, else by the
 // library. Errors are those of Library.Compile, of ctx, and kernstash.ErrClosed;
@@ -42,14 +30,7 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*Output, error) {
 	if err != nil || !arithmetic.Default() { // here, and not in a program that others ask for
 		return c.library.Compile(r)
 	}
-	x, err := c.Context(SearchDir(r))
-	if errors.Is(err, kernstash.ErrClosed) {
-		return nil, err
-	}
-	if err != nil {
-		return c.library.Compile(r)
-	}
-	p, err := x.Program(ctx, q)
+	p, err := c.core.Program(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -57,36 +38,9 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*Output, error) {
 	return p.Native(0)
 }
 
-var errDirectories = errors.New("too many directories in names of programs")
-
-// Context returns the core's context for programs that look for files in a directory;
-// see SearchDir. It is the Compiler's to close.
-func (c *Compiler) Context(dir string) (*kernstash.Context[*Output, struct{}], error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch x := c.contexts[dir]; {
-	case c.closed:
-		return nil, fmt.Errorf("compiler: %w", kernstash.ErrClosed)
-	case x != nil:
-		return x, nil
-	case len(c.contexts) >= maxContexts:
-		return nil, errDirectories
-	}
-	x := kernstash.NewContext(c.cache, Runtime{c.library, dir}, c.options)
-	c.contexts[dir] = x
-	return x, nil
-}
+// Context returns the core's context. It is the Compiler's to close.
+func (c *Compiler) Context() *kernstash.Context[*Output, struct{}] { return c.core }
 
 // Close waits for what is under way. After it every call returns
 // kernstash.ErrClosed.
-func (c *Compiler) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	all := c.contexts
-	c.mu.Unlock()
-	var err error
-	for _, x := range all {
-		err = errors.Join(err, x.Close())
-	}
-	return err
-}
+func (c *Compiler) Close() error { return c.core.Close() }

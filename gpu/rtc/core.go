@@ -13,14 +13,12 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// A recipe has no place for a program's name and its name expressions: they are
-// among its link options, which no compiler here has, as words of these kinds.
+// The attributes of a request, beside those of package deps.
 const (
-	nameWord       = "name="
-	expressionWord = "expression="
-	directoryWord  = "directory="
-
-	emptyWord = "empty" // the source has no byte; an image must have one
+	attrName       = "name"       // the program's, without deps.SourceDirectory
+	attrExpression = "expression" // a name expression
+	attrDirectory  = "working directory"
+	attrEmpty      = "empty source" // the source has no byte; an image must have one
 )
 
 // Core returns the request as the core's, for a context of a [Runtime] or of one's
@@ -59,17 +57,17 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	for i, o := range options {
 		compile[i] = word(o)
 	}
-	var link []string
+	var attributes []key.Pair
 	if empty {
-		link = append(link, emptyWord)
+		attributes = append(attributes, key.Pair{Name: attrEmpty})
 	}
 	dir, parent, name := l.splitName(r, image, options, compile)
 	if dir != "" && (more || said.Path || said.Foreign && image.IncludesFiles()) {
 		dir, parent, name = "", "", r.Name
 	}
-	for _, w := range [][2]string{{nameWord, name}, {deps.PlaceWord, dir}, {deps.ParentWord, parent}} {
-		if w[1] != "" {
-			link = append(link, w[0]+escape(w[1]))
+	for _, a := range []key.Pair{{Name: attrName, Value: name}, {Name: deps.SourceDirectory, Value: dir}, {Name: deps.SourceParent, Value: parent}} {
+		if a.Value != "" {
+			attributes = append(attributes, a)
 		}
 	}
 	expressions := r.Expressions
@@ -77,17 +75,17 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 		expressions = slices.Sorted(slices.Values(expressions)) // each is answered for by itself
 	}
 	for _, e := range expressions {
-		link = append(link, expressionWord+escape(e))
+		attributes = append(attributes, key.Pair{Name: attrExpression, Value: e})
 	}
 	if more || keepsDirectory(options) {
 		dir, err := os.Getwd()
 		if err != nil {
 			return kernstash.Request{}, fmt.Errorf("request: %w", err)
 		}
-		link = append(link, directoryWord+escape(dir))
+		attributes = append(attributes, key.Pair{Name: attrDirectory, Value: dir})
 	}
 	return kernstash.Request{
-		Image: image, CompileOptions: strings.Join(compile, " "), LinkOptions: strings.Join(link, " "),
+		Image: image, CompileOptions: strings.Join(compile, " "), Attributes: key.SortAttributes(attributes),
 	}, nil
 }
 
@@ -100,38 +98,25 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 	if len(units) != 1 || units[0].Kind != key.CUDACpp && units[0].Kind != key.HIPCpp {
 		return Request{}, errRecipe
 	}
-	q := Request{Source: units[0].Code, Headers: units[0].Headers}
-	search, dir, _ := deps.SplitPlace(r.Options.Search)
-	link, more, _ := deps.SplitPlace(r.Options.Link)
-	for _, words := range [][]string{search, r.Options.Compile} {
+	q := Request{Source: units[0].Code, Headers: units[0].Headers, Name: NameOf(r)}
+	for _, words := range [][]string{r.Options.Search, r.Options.Compile} {
 		for _, w := range words {
 			q.Options = append(q.Options, option(w))
 		}
 	}
-	for _, w := range link {
-		ok := false
-		if text, is := strings.CutPrefix(w, nameWord); is {
-			q.Name, ok = unescape(text)
-		} else if text, is := strings.CutPrefix(w, expressionWord); is {
-			var e string
-			e, ok = unescape(text)
-			q.Expressions = append(q.Expressions, e)
-		} else {
-			ok = strings.HasPrefix(w, directoryWord) || w == emptyWord
-			if w == emptyWord {
-				q.Source = nil
-			}
-		}
-		if !ok {
-			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)
-		}
+	if len(r.Options.Link) > 0 {
+		return Request{}, fmt.Errorf("%w: link options %q", errRecipe, r.Options.Link)
 	}
-	for _, w := range append(dir, more...) {
-		text, ok := unescape(strings.TrimPrefix(w, deps.PlaceWord))
-		if !ok {
-			return Request{}, fmt.Errorf("%w: %s", errRecipe, w)
+	for _, a := range r.Options.Attributes {
+		switch a.Name {
+		case attrExpression:
+			q.Expressions = append(q.Expressions, a.Value)
+		case attrEmpty:
+			q.Source = nil
+		case attrName, attrDirectory, deps.SourceDirectory, deps.SourceParent:
+		default:
+			return Request{}, fmt.Errorf("%w: attribute %s", errRecipe, a.Name)
 		}
-		q.Name = text + q.Name
 	}
 	return q, nil
 }

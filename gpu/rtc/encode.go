@@ -167,7 +167,7 @@ func (r *reader) answer() Answer {
 // *kernstash.UnfitError: others of the recipe's key must not have the output.
 func (o *Output) Artifact(r *key.Recipe) (*store.Artifact, error) {
 	name := NameOf(r)
-	if _, _, parent := deps.SplitPlace(r.Options.Link); parent != nil && o.shows(name) {
+	if _, random := key.Attribute(r.Options.Attributes, deps.SourceParent); random && o.shows(name) {
 		return nil, &kernstash.UnfitError{Why: "a header file puts the directory of the program's name, " + NameDir(name) + ", into its code"}
 	}
 	return o.artifact(name), nil

@@ -106,31 +106,23 @@ func namesNothing(piece []string) bool {
 		slices.ContainsFunc(nameStarts, func(s string) bool { return strings.HasPrefix(o, s) })
 }
 
-// SearchDir returns the directory in which a library looks for the #include "…" of a
-// program, as its name has it; "" where the program has none that are no headers in memory.
-func SearchDir(r Request) string {
-	dir := NameDir(r.Name)
-	if dir == "" || !deps.ReadsBeside(key.Unit{Kind: key.CUDACpp, Code: r.Source, Headers: r.Headers}) {
-		return ""
-	}
-	return dir
-}
-
 // NameOf returns the name of the program that a recipe was made of; "" for none.
-func NameOf(r *key.Recipe) string {
-	name := ""
-	for _, words := range [][]string{r.Options.Search, r.Options.Link} {
-		for _, w := range words {
-			if text, ok := strings.CutPrefix(w, nameWord); ok {
-				text, _ = unescape(text)
-				name += text
-			} else if text, ok := strings.CutPrefix(w, deps.PlaceWord); ok {
-				text, _ = unescape(text)
-				name = text + name
+func NameOf(r *key.Recipe) string { return nameOf(r.Options.Attributes, r.Options.Unkeyed) }
+
+// nameOf returns the name that attributes say.
+func nameOf(lists ...[]key.Pair) string {
+	dir, name := "", ""
+	for _, attributes := range lists {
+		for _, a := range attributes {
+			switch a.Name {
+			case attrName:
+				name = a.Value
+			case deps.SourceDirectory:
+				dir = a.Value
 			}
 		}
 	}
-	return name
+	return dir + name
 }
 
 // rename returns a log with one program's name in the place of another, where it stands

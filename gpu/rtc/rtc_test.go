@@ -213,7 +213,7 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec := &key.Recipe{Image: q.Image.Image, Options: key.NewOptions(q.CompileOptions, q.LinkOptions)}
+		rec := &key.Recipe{Image: q.Image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.CompileOptions), Attributes: q.Attributes}}
 		again, err := rtc.FromRecipe(rec)
 		if err != nil {
 			t.Fatal(err)

@@ -13,18 +13,13 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// Runtime makes a Library a kernstash.Runtime whose programs are outputs. The
-// directory in which a compiler looks for #include "…" is that of the program's
-// name, so there is one Runtime for each such directory; see SearchDir and Compiler.
-type Runtime struct {
-	Library *Library
-	Dir     string // the SearchDir of the programs; "" for none
-}
+// Runtime makes a Library a kernstash.Runtime whose programs are outputs. Requests
+// are those of [Library.Core].
+type Runtime struct{ Library *Library }
 
 var (
 	_ kernstash.Runtime[*Output, struct{}] = Runtime{}
 	_ kernstash.HeaderSearcher             = Runtime{}
-	_ kernstash.Placer                     = Runtime{}
 )
 
 // Devices returns 1.
@@ -36,14 +31,10 @@ func (r Runtime) Identify(context.Context, int) (key.Device, error) { return r.L
 // Variables returns the environment variables that the library obeys.
 func (r Runtime) Variables(int) ([]key.Pair, error) { return r.Library.Variables() }
 
-// HeaderSearch returns where the library looks for header files besides the
-// directories that options name.
-func (r Runtime) HeaderSearch(_ int, dir string) (deps.Search, error) {
-	return r.Library.HeaderSearch(dir, r.Dir)
+// HeaderSearch is [Library.HeaderSearch].
+func (r Runtime) HeaderSearch(_ int, dir string, q kernstash.Request) (deps.Search, error) {
+	return r.Library.HeaderSearch(dir, q)
 }
-
-// TakesPlaces does nothing. It says that requests are those of [Library.Core].
-func (Runtime) TakesPlaces() {}
 
 // Build compiles.
 func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Artifact, error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/dl"
 )
@@ -17,17 +18,17 @@ import (
 // files.
 var errHeaders = errors.New("where this compiler looks for header files was not found out")
 
-// HeaderSearch returns where the library looks for header files besides the
-// directories that options name, while dir is the working directory, for programs
-// whose names have the directory part of. The error says that this is not known.
+// HeaderSearch returns where the library looks for the header files of a program
+// besides the directories that options name, while dir is the working directory.
+// The error says that this is not known.
 //
 // It was seen in the system calls of compiles that look for headers in vain, of
 // NVRTC 11.8 and HIPRTC 5.2.3. NVRTC looks in the directory of the program's name,
 // and in those of the options. HIPRTC, which knows no name, in a folder of its own,
 // in those of the options, and in those of the system's compiler.
-func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
+func (l *Library) HeaderSearch(dir string, r kernstash.Request) (deps.Search, error) {
 	if l.api == NVRTC {
-		main := of
+		main := searchDir(r)
 		if !filepath.IsAbs(main) {
 			main = filepath.Join(dir, main)
 		}
@@ -36,6 +37,16 @@ func (l *Library) HeaderSearch(dir, of string) (deps.Search, error) {
 	system, err := l.systemHeaders()
 	// Where it believes the source to be nothing else is: a name that leads nowhere.
 	return deps.Search{Main: "/proc/self/kernstash", System: system}, err
+}
+
+// searchDir returns the directory in which NVRTC looks for the #include "…" of a
+// program, as its name has it; "" where the program has none that are no headers in memory.
+func searchDir(r kernstash.Request) string {
+	dir := NameDir(nameOf(r.Attributes))
+	if dir == "" || !deps.ReadsBeside(r.Image.Units()[0]) {
+		return ""
+	}
+	return dir
 }
 
 // systemHeaders are the directories that HIPRTC's clang takes from the system.

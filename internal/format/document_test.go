@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -142,6 +143,23 @@ func (c *cursor) list(kinds string) []byte {
 	return raw
 }
 
+// attributes reads pairs, which are these, name and value in one, and returns them as they stand.
+func (c *cursor) attributes(want ...string) []byte {
+	n, _, raw := c.value('n')
+	raw = bytes.Clone(raw)
+	var got []string
+	for range n {
+		_, name, rawName := c.value('t')
+		_, value, rawValue := c.value('t')
+		got = append(got, string(name)+string(value))
+		raw = append(append(raw, rawName...), rawValue...)
+	}
+	if !slices.Equal(got, want) {
+		c.t.Errorf("attributes %q, want %q", got, want)
+	}
+	return raw
+}
+
 func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	t.Parallel()
 	rec := testRecipe(t)
@@ -165,7 +183,9 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	}
 	rec.Image = img
 	rec.Options.Variables = []key.Pair{{Name: "V", Value: "1"}}
+	rec.Options.Attributes = []key.Pair{{Name: "B", Value: "2"}, {Name: "A", Value: "4"}, {Name: "A", Value: "3"}}
 	rec.Options.Search = []string{"-I", "/"}
+	rec.Options.Unkeyed = []key.Pair{{Name: "U", Value: "5"}}
 	file, err := EncodeSrc(rec)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +202,7 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	if got := string(c.take(uint64(len(tag)))); got != tag {
 		t.Errorf("tag %q", got)
 	}
-	if schema, _, _ := c.value('u'); schema != 3 {
+	if schema, _, _ := c.value('u'); schema != 4 {
 		t.Errorf("schema %d", schema)
 	}
 	device := sha([]byte("kernstash device\x00"), c.skip("ttttt"), c.list("tt"), c.list("tt"))
@@ -224,11 +244,12 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	}
 	image := sha([]byte("kernstash image\x00"), rawSequence, rawCount, []byte(strings.Join(unitSums, "")))
 	constants := sha([]byte("kernstash constants\x00"), c.list("ub"))
-	options := sha([]byte("kernstash options\x00"), c.list("t"), c.list("t"), c.skip("uu"), c.list("tt"))
-	if c.list("t"); len(c.b) != 0 {
+	options := sha([]byte("kernstash options\x00"), c.list("t"), c.list("t"), c.skip("uu"), c.list("tt"), c.attributes("A4", "A3", "B2"))
+	c.list("t")
+	if c.attributes("U5"); len(c.b) != 0 {
 		t.Errorf("%d bytes are left", len(c.b))
 	}
-	all := sha([]byte("kernstash key\x00"), []byte{3, 0, 0, 0}, device, image, constants, options)
+	all := sha([]byte("kernstash key\x00"), []byte{4, 0, 0, 0}, device, image, constants, options)
 	k := rec.Key()
 	for name, pair := range map[string][2][]byte{
 		"device": {device, k.Device[:]}, "image": {image, k.Image[:]}, "constants": {constants, k.Constants[:]},
@@ -257,7 +278,7 @@ func TestDocumentNamesTheConstants(t *testing.T) {
 			t.Errorf("docs/FORMAT.md does not say %q", want)
 		}
 	}
-	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 4 || key.Schema != 3 {
+	if MaxSize != 4<<30 || MaxHeader != 64<<20 || minHeader != 288 || Version != 4 || key.Schema != 4 {
 		t.Error("docs/FORMAT.md says other bounds")
 	}
 }

@@ -142,7 +142,11 @@ func compareOptions(now, was key.BuildOptions) (reason.Reason, []string) {
 			true: "no link options (NULL), where there was an empty string", false: "empty link options, where there was NULL",
 		}[now.LinkAbsent])
 	}
-	if len(changes) == 0 {
+	attributes := comparePairs("attribute", now.Attributes, was.Attributes)
+	if len(attributes) == 0 && !slices.Equal(now.Attributes, was.Attributes) {
+		attributes = []string{"attributes of one name in another order"}
+	}
+	if changes = append(changes, attributes...); len(changes) == 0 {
 		return reason.NearestVariable, comparePairs("variable", now.Variables, was.Variables)
 	}
 	return reason.NearestOptions, append(changes, comparePairs("variable", now.Variables, was.Variables)...)

@@ -34,6 +34,7 @@ func TestNearest(t *testing.T) {
 	}
 	base.Device.Driver = "3.0"
 	base.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "0"}}
+	base.Options.Attributes = []key.Pair{{Name: "expression", Value: "k<1>"}, {Name: "expression", Value: "k<2>"}}
 	for name, test := range map[string]struct {
 		change func(r *key.Recipe)
 		want   reason.Reason
@@ -46,6 +47,12 @@ func TestNearest(t *testing.T) {
 			`option "-O2" is gone; option "-DN=8" is gone; no options (NULL), where there was an empty string`,
 		},
 		"variable": {func(r *key.Recipe) { r.Options.Variables = []key.Pair{{Name: "IGC_X", Value: "1"}} }, reason.NearestVariable, `variable IGC_X="1" was "0"`},
+		"attribute": {func(r *key.Recipe) {
+			r.Options.Attributes = []key.Pair{{Name: "expression", Value: "k<1>"}, {Name: "expression", Value: "k<3>"}, {Name: "name", Value: "a"}}
+		}, reason.NearestOptions, `attribute expression="k<3>" was "k<2>"; attribute name="a" is new`},
+		"order of attributes": {func(r *key.Recipe) {
+			r.Options.Attributes = []key.Pair{{Name: "expression", Value: "k<2>"}, {Name: "expression", Value: "k<1>"}}
+		}, reason.NearestOptions, `attributes of one name in another order`},
 		"constant": {func(r *key.Recipe) { r.Constants = consts(key.Uint32(3, 1), key.Uint32(7, 16)) }, reason.NearestConstants, `constant 7: 0x10 was 0x08`},
 		"constants": {
 			func(r *key.Recipe) { r.Constants = consts(key.Uint32(4, 0x1234)) }, reason.NearestConstants,

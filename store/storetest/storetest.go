@@ -250,6 +250,7 @@ func oneComponentDiffers(t *testing.T, s store.Store) {
 		"constants": func(r *key.Recipe) { r.Constants = consts },
 		"options":   func(r *key.Recipe) { r.Options.Compile = nil },
 		"link":      func(r *key.Recipe) { r.Options.Link = []string{"-x"} },
+		"attribute": func(r *key.Recipe) { r.Options.Attributes = []key.Pair{{Name: "V", Value: "1"}} },
 		"variables": func(r *key.Recipe) { r.Options.Variables = []key.Pair{{Name: "V", Value: "1"}} },
 	} {
 		r := *base.Recipe

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
@@ -50,7 +51,7 @@ func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew
 	if !keepsPlace(r.Image) {
 		return out, nil
 	}
-	search, err := rt.HeaderSearch(0, p.dir)
+	search, err := rt.HeaderSearch(0, p.dir, kernstash.Request{})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 	if err != nil {
 		return nil, err
 	}
-	r := &key.Recipe{Device: id, Image: image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.Options), Variables: d.Variables()}}
+	r := &key.Recipe{Device: id, Image: image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.Options), Variables: d.Variables(), Attributes: []key.Pair{{Name: "a", Value: "1"}}}}
 	units := append([]key.Unit(nil), image.Units()...)
 	located := false
 	for i, u := range units {
@@ -39,7 +39,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 		if err != nil {
 			return nil, err
 		}
-		search, err := opencl.NewRuntime(c, opencl.RuntimeOptions{}).HeaderSearch(0, dir)
+		search, err := opencl.NewRuntime(c, opencl.RuntimeOptions{}).HeaderSearch(0, dir, kernstash.Request{})
 		if err != nil {
 			return nil, err
 		}

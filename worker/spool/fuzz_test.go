@@ -15,7 +15,9 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	j := Job{
-		Kind: Capture, Recipe: &key.Recipe{Device: key.Device{API: "opencl"}, Image: img},
+		Kind: Capture, Recipe: &key.Recipe{
+			Device: key.Device{API: "opencl"}, Image: img, Options: key.BuildOptions{Attributes: []key.Pair{{Name: "a", Value: "1"}}},
+		},
 		Environment: Environment{Variables: []key.Pair{{Name: "A", Value: "b"}}, Dir: "/x"}, Log: "log", HasLog: true,
 	}
 	b, err := j.encode()

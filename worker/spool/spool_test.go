@@ -47,7 +47,7 @@ func recipe(t testing.TB, code string) *key.Recipe {
 	must(t, err)
 	return &key.Recipe{
 		Device: key.Device{API: "opencl", Platform: "p", Name: "d"}, Image: img,
-		Options: key.BuildOptions{Compile: []string{"-DN=1"}, Variables: []key.Pair{{Name: "POCL_X", Value: "1"}}, Search: []string{"-I/x"}},
+		Options: key.BuildOptions{Compile: []string{"-DN=1"}, Variables: []key.Pair{{Name: "POCL_X", Value: "1"}}, Search: []string{"-I/x"}, Attributes: []key.Pair{{Name: "a", Value: "1"}}, Unkeyed: []key.Pair{{Name: "u", Value: "2"}}},
 	}
 }
 

@@ -105,7 +105,7 @@ func TestKeysAreTheAdapters(t *testing.T) {
 		if c.request.Image, err = kernstash.NewImageSet(units...); err != nil {
 			t.Fatal(err)
 		}
-		c.request.LinkOptions = levelzero.OrderOption(c.request.Image.Image, r.Modules)
+		c.request.Attributes = levelzero.Order(c.request.Image.Image, r.Modules)
 		p, err := x.Program(context.Background(), c.request)
 		if err != nil {
 			t.Fatal(err)

@@ -113,7 +113,7 @@ func (r *Request) core() (kernstash.Request, error) {
 	}
 	own := kernstash.Request{Image: image, Constants: constants, CompileOptions: r.Flags}
 	if len(r.Modules) > 1 {
-		own.LinkOptions = levelzero.OrderOption(image.Image, r.Modules)
+		own.Attributes = levelzero.Order(image.Image, r.Modules)
 	}
 	return own, nil
 }

@@ -120,7 +120,7 @@ func (p *pool) Variables(device int) ([]key.Pair, error) {
 }
 
 // HeaderSearch returns where the device's compiler looks for header files.
-func (p *pool) HeaderSearch(device int, dir string) (deps.Search, error) {
+func (p *pool) HeaderSearch(device int, dir string, _ kernstash.Request) (deps.Search, error) {
 	return p.devices[device].HeaderSearch(dir)
 }
 

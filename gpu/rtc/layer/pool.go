@@ -16,8 +16,8 @@ import (
 // native is what the core holds for a live program.
 type native = guest.Native
 
-// pool is a library with a directory of programs' names, the core's context of it,
-// and its Runtime. It lives as long as the process.
+// pool is a library, the core's context of it, and its Runtime. It lives as long as
+// the process.
 type pool struct {
 	rtc.Runtime
 	door guest.Door
@@ -30,22 +30,20 @@ var _ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
 type poolID struct {
 	api     rtc.API
 	compile uintptr
-	dir     string
 }
 
 type pools struct {
-	mu        sync.Mutex
-	all       map[poolID]*pool
-	libraries map[poolID]*rtc.Library // without directories
+	mu  sync.Mutex
+	all map[poolID]*pool
 }
 
-// maxPools bounds what is remembered. Names of programs may have any directories.
-const maxPools = 1024
+// maxPools bounds what is remembered: a process may load and unload libraries.
+const maxPools = 64
 
-var errPools = errors.New("too many directories in names of programs")
+var errPools = errors.New("too many libraries")
 
 func (p *pools) find(l *Layer, r *Request) (*pool, error) {
-	id := poolID{r.API, r.Compile, rtc.SearchDir(r.Program)}
+	id := poolID{r.API, r.Compile}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.all[id]; known != nil {
@@ -54,25 +52,19 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	if len(p.all) >= maxPools {
 		return nil, errPools
 	}
-	if p.all == nil {
-		p.all, p.libraries = make(map[poolID]*pool), make(map[poolID]*rtc.Library)
+	library, err := rtc.Loaded(r.API, r.Compile, r.Major, r.Minor)
+	if err != nil {
+		return nil, err
 	}
-	of := poolID{r.API, r.Compile, ""}
-	library := p.libraries[of]
-	if library == nil {
-		var err error
-		if library, err = rtc.Loaded(r.API, r.Compile, r.Major, r.Minor); err != nil {
-			return nil, err
-		}
-		p.libraries[of] = library
-		l.door(r.API).Report(runlog.Event{Kind: runlog.Loaded})
-	}
-	own := &pool{Runtime: rtc.Runtime{Library: library, Dir: id.dir}, door: l.door(r.API)}
-	var err error
+	own := &pool{Runtime: rtc.Runtime{Library: library}, door: l.door(r.API)}
 	if own.core, err = guest.NewCore(own.door, own, own.door.Decided); err != nil {
 		return nil, err
 	}
+	if p.all == nil {
+		p.all = make(map[poolID]*pool)
+	}
 	p.all[id] = own
+	own.door.Report(runlog.Event{Kind: runlog.Loaded})
 	return own, nil
 }
 
