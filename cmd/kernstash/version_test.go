@@ -22,12 +22,12 @@ func TestRelease(t *testing.T) {
 func TestVersionText(t *testing.T) {
 	t.Parallel()
 	v := versionReport{Version: "1.2.3", Revision: "abc-dirty", Go: "go1.26", Platform: "linux/amd64", Schema: 4, Format: 4}
-	want := "kernstash 1.2.3, commit abc-dirty, key schema 3, entry format 4, without runtimes (nogpu), go1.26, linux/amd64"
+	want := "kernstash 1.2.3, commit abc-dirty, key schema 4, entry format 4, without runtimes (nogpu), go1.26, linux/amd64"
 	if got := v.String(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	v.Revision, v.Runtimes = "", true
-	want = "kernstash 1.2.3, key schema 3, entry format 4, with runtimes, go1.26, linux/amd64"
+	want = "kernstash 1.2.3, key schema 4, entry format 4, with runtimes, go1.26, linux/amd64"
 	if got := v.String(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

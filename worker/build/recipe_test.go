@@ -12,13 +12,16 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
+// attributes are in all recipes here: a worker keeps them.
+var attributes = []key.Pair{{Name: "a", Value: "2"}, {Name: "a", Value: "1"}}
+
 // recipeOf makes the recipe of a request as the library does.
 func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe, error) {
 	id, err := d.Identify()
 	if err != nil {
 		return nil, err
 	}
-	r := &key.Recipe{Device: id, Image: image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.Options), Variables: d.Variables(), Attributes: []key.Pair{{Name: "a", Value: "1"}}}}
+	r := &key.Recipe{Device: id, Image: image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.Options), Variables: d.Variables(), Attributes: attributes}}
 	units := append([]key.Unit(nil), image.Units()...)
 	located := false
 	for i, u := range units {

@@ -200,7 +200,7 @@ func apply(q request) (a answer, err error) {
 	}
 	x := opencl.NewCached(cache, c, opencl.CachedOptions{})
 	begin := time.Now()
-	p, err := x.Program(bg, kernstash.Request{Image: image, CompileOptions: q.Options})
+	p, err := x.Program(bg, kernstash.Request{Image: image, CompileOptions: q.Options, Attributes: attributes})
 	if err != nil {
 		return a, err
 	}
