@@ -139,6 +139,8 @@ func testEntry(i int) (*store.Entry, error) {
 		},
 		Image: image, Constants: constants, Options: key.NewOptions("-DN=1 -cl-fast-relaxed-math", ""),
 	}
+	recipe.Options.Attributes = []key.Pair{{Name: "module order", Value: "1,0"}}
+	recipe.Options.Unkeyed = []key.Pair{{Name: "source directory", Value: "/src/"}}
 	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
 		Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte(strings.Repeat(string(rune('a'+i%26)), (i+1)<<10))}},
 		Log:      "warning: of a test\n",
