@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/worker/spool"
 )
 
@@ -98,7 +99,7 @@ func (r *Rebuilds) find(ctx context.Context) {
 		}
 		for i := range r.devices {
 			if d := &r.devices[i]; sameDevice(&info.Device, d) {
-				r.left = append(r.left, rebuild{info.Key, d, disk.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
+				r.left = append(r.left, rebuild{info.Key, d, evict.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
 			}
 		}
 		if len(r.left) >= 2*maxRebuilds {

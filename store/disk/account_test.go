@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // spoilAccount puts what cannot be read in the place of the account.
@@ -71,7 +72,7 @@ func TestNegativeAccount(t *testing.T) {
 	defer r.release()
 	m, err := r.meta(false)
 	must(t, err)
-	s.accountAdd(m, shardOf(s.names(e.Key)), usage{-1_000_000, -1000})
+	s.accountAdd(m, evict.ShardOf(s.names(e.Key)[1]), usage{Bytes: -1_000_000, Entries: -1000})
 	if st := s.Status(); st.Counted || st.Bytes != 0 {
 		t.Errorf("status %+v", st)
 	}

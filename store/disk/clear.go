@@ -38,7 +38,7 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 				wanted := filter == nil || it.bin != nil && filter(info)
 				gone := wanted && clearable(it) && w.remove(leaf, names, it.n, true, func() bool { return true })
 				if !gone && errors.Is(info.Bad, format.ErrVersion) {
-					w.other(it.usage().plus(directories(walk.freed(items))))
+					w.other(it.usage().Plus(directories(walk.freed(items))))
 				}
 			}
 			return ctx.Err()

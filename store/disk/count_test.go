@@ -15,85 +15,6 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// TestCorrect: a count makes the account right, unless what others changed while
-// it went on explains why they differ.
-func TestCorrect(t *testing.T) {
-	t.Parallel()
-	const at, hour = 1_000_000, 1_000_000 - 23*60*60
-	before := slot{bytes: 1000, entries: 10, churn: 5000, counted: 3}
-	for name, test := range map[string]struct {
-		now  slot
-		c    count
-		want slot
-	}{
-		"nothing changed": {
-			before,
-			count{seen: usage{900, 9}, complete: true},
-			slot{900, 9, 5000, at},
-		},
-		"it was right": {
-			before,
-			count{seen: usage{1000, 10}, complete: true},
-			slot{1000, 10, 5000, at},
-		},
-		"a put was seen": {
-			slot{1200, 11, 5200, 3},
-			count{seen: usage{1200, 11}, complete: true},
-			slot{1200, 11, 5200, at},
-		},
-		"a put was not seen": {
-			slot{1200, 11, 5200, 3},
-			count{seen: usage{1000, 10}, complete: true},
-			slot{1200, 11, 5200, hour},
-		},
-		"a removal was not seen": {
-			slot{700, 7, 5300, 3},
-			count{seen: usage{1000, 10}, complete: true},
-			slot{700, 7, 5300, hour},
-		},
-		"more is gone than was changed": {
-			slot{1200, 11, 5200, 3},
-			count{seen: usage{300, 3}, complete: true},
-			slot{300, 3, 5200, soon},
-		},
-		"who counts removed": {
-			before,
-			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
-			slot{600, 6, 5400, at},
-		},
-		"who counts removed what was never counted": {
-			slot{0, 0, 0, 0},
-			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
-			slot{600, 6, 400, at},
-		},
-		"who counts removed, and others put": {
-			slot{1200, 11, 5200, 3},
-			count{seen: usage{600, 6}, removed: usage{400, 4}, complete: true},
-			slot{800, 7, 5600, hour},
-		},
-		"cut short": {
-			before,
-			count{seen: usage{100, 1}, removed: usage{400, 4}},
-			slot{600, 6, 5400, 3},
-		},
-		"another account came meanwhile": {
-			slot{200, 1, 200, 0},
-			count{seen: usage{1200, 11}, complete: true},
-			slot{1200, 11, 200, soon},
-		},
-	} {
-		got, c := test.now, test.c
-		c.before = before
-		if test.now == (slot{}) {
-			c.before = slot{}
-		}
-		c.correct(&got, at)
-		if got != test.want {
-			t.Errorf("%s: %+v, want %+v", name, got, test.want)
-		}
-	}
-}
-
 // TestLostAccountAndShortPrograms: programs of which none has the time to count a
 // quarter of a root make the account right, together, and know about how much
 // there is long before.
@@ -112,7 +33,7 @@ func TestLostAccountAndShortPrograms(t *testing.T) {
 	var leaves atomic.Int64
 	o.hooks.counted = func(s *Store) {
 		if leaves.Add(1)%50 == 0 {
-			s.evict.hurry() // as Close does when it has waited
+			s.evictor.Hurry() // as Close does when it has waited
 		}
 	}
 	e := sized(t, look, "new", 1000)
@@ -145,8 +66,9 @@ func TestPutBetweenListAndCount(t *testing.T) {
 	t.Parallel()
 	var once sync.Once
 	late := make(map[string]*store.Entry)
+	c := newClock()
 	s := open(t, func(o *Options) {
-		o.hooks.batch = 1
+		o.Now = c.now
 		o.hooks.counted = func(s *Store) {
 			once.Do(func() {
 				for _, e := range late {
@@ -159,11 +81,8 @@ func TestPutBetweenListAndCount(t *testing.T) {
 		put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
 		late[fmt.Sprint("late", i)] = sized(t, s, fmt.Sprint("late", i), 1000)
 	}
-	must(t, s.withShrink(func(h *shrink) error {
-		h.stale = func(*slot) bool { return true }
-		_, err := h.run(h.r.dir)
-		return err
-	}))
+	c.add(25 * time.Hour)
+	evictNow(s)
 	if st := s.Status(); st.Entries != 40 || st.Bytes != 40*each {
 		t.Errorf("account %+v, want 40 entries", st)
 	}

@@ -247,7 +247,7 @@ func TestNoPutWaitsForTheEvictor(t *testing.T) {
 	defer r.release()
 	m, err := r.meta(false)
 	must(t, err)
-	unlock, err := m.locks.Lock(bg, evictorByte, time.Second)
+	unlock, err := m.locks.Lock(bg, evictOffset(0), time.Second)
 	must(t, err)
 	defer unlock()
 	got := c.run(t, s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // Delete removes the entry of k, and what is damaged under the same names; see
@@ -54,17 +55,17 @@ func (s *Store) deleteIn(ctx context.Context, r *root, k key.Key) error {
 		return err
 	}
 	var freed usage
-	defer func() { s.accountAdd(m, shardOf(names), usage{}.minus(freed)) }()
+	defer func() { s.accountAdd(m, evict.ShardOf(names[1]), usage{}.Minus(freed)) }()
 	for _, n := range numbers {
 		if err := s.ownsHeader(leaf, n, k); err == nil || damaged(err) && !isDirectory(leaf, binName(n)) {
 			u, err := removeEntry(leaf, n, false)
 			if err != nil {
 				return err
 			}
-			freed = freed.plus(u)
+			freed = freed.Plus(u)
 		}
 	}
-	freed = freed.plus(directories(prune(r.dir, names)))
+	freed = freed.Plus(directories(prune(r.dir, names)))
 	return nil
 }
 
@@ -90,16 +91,10 @@ func removeEntry(leaf beneath.Dir, n uint32, everything bool) (usage, error) {
 	if info, err := leaf.Lstat(binName(n)); err == nil {
 		bin = &info
 	}
-	return removeFiles(leaf, n, bin, everything, lookSrc)
-}
-
-// removeFiles is removeEntry for who has looked at the first file, which is nil where
-// there is none, and has a way to look at the second.
-func removeFiles(leaf beneath.Dir, n uint32, bin *beneath.Info, everything bool, look func(beneath.Dir, uint32) (*beneath.Info, bool)) (usage, error) {
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return usage{}, err
 	}
-	src, replaceable := look(leaf, n)
+	src, replaceable := lookSrc(leaf, n)
 	if (everything || replaceable) && leaf.Remove(srcName(n)) == nil {
 		return fileUsage(bin, src), nil
 	}

@@ -26,23 +26,17 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // Policy says which entries go first when the limit is passed.
-type Policy uint8
+type Policy = evict.Policy
 
 // The policies.
 const (
-	LRU  Policy = iota // those that were not used for longest
-	Cost               // those that save the least build time per byte, aged
+	LRU  = evict.LRU
+	Cost = evict.Cost
 )
-
-func (p Policy) String() string {
-	if p == Cost {
-		return "cost"
-	}
-	return "lru"
-}
 
 // Options are the settings of a Store. Only Dir is required.
 type Options struct {
@@ -88,7 +82,8 @@ type hooks struct {
 	counted func(s *Store) // called at each leaf of a census
 	offFor  time.Duration  // how long a tier that is off stays so
 
-	batch, images, victims, order int // the bounds of perBatch, maxImages, maxVictims, leastOrder
+	bounds evict.Bounds
+	images int // the bound of maxImages
 }
 
 // WithFiles returns o with another way to reach files: slower ones, and calls
@@ -118,7 +113,7 @@ type Store struct {
 
 	buildLocks atomic.Int64 // that are held
 
-	evict evictor
+	evictor *evict.Evictor
 }
 
 var (
@@ -143,7 +138,7 @@ func New(o Options) *Store {
 		}
 	}
 	s := &Store{o: o}
-	s.evict.init()
+	s.evictor = s.newEvictor()
 	return s
 }
 
@@ -153,7 +148,7 @@ func New(o Options) *Store {
 // once.
 func (s *Store) Close() error {
 	// The evictor first: in a program of a few puts it runs only now.
-	s.evict.stop(closeWait)
+	s.evictor.Stop(closeWait)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed.Store(true)

@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -102,26 +103,22 @@ func TestCostPolicy(t *testing.T) {
 	}
 	settled(s)
 	// By worth: 2 of these have been halved 14 times.
-	want := []int{2, 0, 1, 3, 4, 5}
-	victims, err := s.ranked()
-	must(t, err)
-	for i, v := range victims {
-		if v.leaf() != s.names(order[want[i]].Key) {
-			t.Errorf("place %d is not %s", i, order[want[i]].Artifact.Log)
+	for place, i := range []int{2, 0, 1, 3, 4, 5} {
+		_, err := s.GC(bg, GCOptions{MaxSize: s.Status().Bytes - 1}, nil)
+		must(t, err)
+		if exists(binPath(s, order[i].Key)) || s.Status().Entries != int64(len(order)-1-place) {
+			t.Errorf("%d entries are left, and place %d is not %s", s.Status().Entries, place, order[i].Artifact.Log)
 		}
-	}
-	if len(victims) != len(want) {
-		t.Errorf("%d victims, want %d", len(victims), len(want))
 	}
 }
 
-// TestUsedSinceTheCensusIsSpared: as is what was replaced.
-func TestUsedSinceTheCensusIsSpared(t *testing.T) {
+// TestUsedSinceTheWalkIsSpared: as is what was replaced.
+func TestUsedSinceTheWalkIsSpared(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	s := open(t, func(o *Options) { o.Now = c.now })
 	e := putAged(t, s, c, 1000, 3)
-	victims, err := s.ranked()
+	victims, err := s.victims()
 	must(t, err)
 	wantHit(t, s, e[0])
 	must(t, os.Truncate(binPath(s, e[1].Key), 10))
@@ -162,12 +159,11 @@ func TestFullStoreDrops(t *testing.T) {
 	// Another process's evictor runs, and never ends.
 	other := New(Options{Dir: s.o.Dir})
 	defer other.Close()
-	r, err := other.acquire(false)
-	must(t, err)
-	m, err := r.meta(false)
-	must(t, err)
-	unlock, err := m.locks.Lock(bg, evictorByte, time.Minute)
-	must(t, err)
+	var unlock func()
+	must(t, other.withRoot(func(root *evictable) (err error) {
+		unlock, err = root.m.locks.Lock(bg, evictOffset(0), time.Minute)
+		return err
+	}))
 	dropped := 0
 	start := time.Now()
 	for i := range 10 {
@@ -189,9 +185,8 @@ func TestFullStoreDrops(t *testing.T) {
 		t.Errorf("%d counted, %d dropped", n, dropped)
 	}
 	unlock()
-	r.release()
-	time.Sleep(busyPauseMost) // the longest that it rests where another one evicts
-	s.wakeEvictor()
+	time.Sleep(evict.MaxBusyPause) // the longest that it rests where another one evicts
+	s.evictor.Wake()
 	settled(s)
 	put(t, s, sized(t, s, "again", 1000), store.Stored)
 }

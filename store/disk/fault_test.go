@@ -56,7 +56,6 @@ func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b be
 		Recorder: &f.counted, Now: f.clock.now,
 	}.WithFiles(b)
 	o.hooks.offFor = time.Nanosecond
-	o.hooks.order = 2
 	f.s = New(o)
 	return f
 }
@@ -170,7 +169,7 @@ func (f *faulty) play() {
 	f.damage(c)
 	f.storedIsThere()
 	f.ahead()
-	for i := range 10 { // beyond the limit, and by the order
+	for i := range 10 { // beyond the limit
 		f.put(f.entry(fmt.Sprint("more", i), true))
 		settled(s)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // GCOptions say what GC removes.
@@ -40,7 +41,7 @@ func (w *sweep) gc(o GCOptions) error {
 				w.took(dirs)
 			}
 			if other && !gone {
-				w.other(items[i].usage().plus(dirs))
+				w.other(items[i].usage().Plus(dirs))
 			}
 			if !gone {
 				uses.add(w.s, leaf, &items[i])
@@ -157,25 +158,22 @@ func (w *sweep) shrink(o GCOptions) error {
 	if limit <= 0 {
 		return nil
 	}
-	b := w.b
-	if b == nil {
-		b = w.s.lookBooks(w.r)
+	books := w.books
+	if books == nil {
+		m, err := w.r.lookMeta(w.s.o.hooks.noLocks)
+		var account *evict.Account
+		if err == nil {
+			account = m.account
+		}
+		books = evict.OpenBooks(account, w.s.o.Now, w.s.o.Trace)
 	}
-	left := w.left.bytes + max(b.l[sharedSlot].bytes, 0)
+	left := w.left.Bytes + books.Shared()
 	if left <= limit {
 		return nil
 	}
-	h := &shrink{
-		s: w.s, r: w.r, b: b, ctx: w.ctx, count: w.ctx, above: limit, down: limit,
-		extra: left - b.l.total().bytes, everything: true, dryRun: o.DryRun,
-		removed: func(u usage) {
-			w.report.Removed += u.entries
-			w.report.RemovedBytes += u.bytes
-			w.progress(w.report.Entries)
-		},
-	}
+	root := &evictable{s: w.s, r: w.r, m: w.m}
 	if o.DryRun {
-		h.skip = func(leaf beneath.Dir, names leafNames, it *item) bool {
+		root.skip = func(leaf beneath.Dir, names leafNames, it *item) bool {
 			if it.bin == nil || it.bin.Kind == beneath.Directory {
 				return false
 			}
@@ -183,9 +181,17 @@ func (w *sweep) shrink(o GCOptions) error {
 			return old || err != nil && (damaged(err) || errors.Is(err, errMisplaced))
 		}
 	}
-	_, err := h.run(w.r.dir)
-	if err == nil {
-		err = w.ctx.Err()
+	t := evict.Trim{
+		Root: root, Books: books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
+		Everything: true, DryRun: o.DryRun, Extra: left - books.Total(),
+		Freed: func(_ *evict.Victim, u usage) {
+			w.report.Removed += u.Entries
+			w.report.RemovedBytes += u.Bytes
+			w.progress(w.report.Entries)
+		},
 	}
-	return err
+	if err := t.Run(w.ctx); err != nil {
+		return err
+	}
+	return w.ctx.Err()
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -84,7 +86,7 @@ func exists(path string) bool {
 }
 
 // settled waits until no evictor runs.
-func settled(s *Store) { s.evict.done.Wait() }
+func settled(s *Store) { s.evictor.Wait() }
 
 // clock is a time that a test sets.
 type clock struct {
@@ -108,40 +110,44 @@ func (c *clock) add(d time.Duration) {
 
 // each is what a small entry takes that is alone in its directories: two files
 // and three directories, a block each.
-const each = 5 * block
+const each = 5 * evict.Block
 
-// ranked returns what can be evicted, the first to go first.
-func (s *Store) ranked() ([]victim, error) {
-	var found []victim
-	err := s.withShrink(func(h *shrink) error {
-		w := &walker{ctx: bg}
-		h.b.mark()
-		order := h.b.l.byAge()
-		list, _, err := w.images(h.r.dir, order, maxImages)
-		if err != nil {
-			return err
+// victims returns what can be evicted, in no order.
+func (s *Store) victims() ([]evict.Victim, error) {
+	var found []evict.Victim
+	err := s.withRoot(func(root *evictable) error {
+		walk, fit, err := root.List(bg, evict.OpenBooks(root.m.account, s.o.Now, s.o.Trace).Order())
+		if err != nil || fit != evict.Shards {
+			return fmt.Errorf("%d shards: %w", fit, err)
 		}
-		c := s.newCensus(false, s.o.Now())
-		for _, shard := range order {
-			if _, err := h.countShard(c, h.r.dir, list, shard); err != nil {
+		for shard := range evict.Shards {
+			if _, err := walk(bg, shard, func(f evict.Found) {
+				if f.Removable && !f.Victim.Other {
+					found = append(found, f.Victim)
+				}
+			}); err != nil {
 				return err
 			}
 		}
-		found = c.inOrder()
 		return nil
 	})
 	return found, err
 }
 
 // evictThese evicts what it is given.
-func (s *Store) evictThese(victims []victim) error {
-	return s.withShrink(func(h *shrink) error {
-		h.free(victims, 1<<62)
+func (s *Store) evictThese(victims []evict.Victim) error {
+	return s.withRoot(func(root *evictable) error {
+		for i := range victims {
+			v := &victims[i]
+			if u, gone := root.Remove(bg, v, false); gone {
+				s.accountAdd(root.m, int(v.Names[1][0]), usage{}.Minus(u))
+			}
+		}
 		return nil
 	})
 }
 
-func (s *Store) withShrink(f func(h *shrink) error) error {
+func (s *Store) withRoot(f func(root *evictable) error) error {
 	r, err := s.acquire(false)
 	if err != nil {
 		return err
@@ -151,7 +157,7 @@ func (s *Store) withShrink(f func(h *shrink) error) error {
 	if err != nil {
 		return err
 	}
-	return f(&shrink{s: s, r: r, b: s.openBooks(m), ctx: bg, count: bg})
+	return f(&evictable{s: s, r: r, m: m})
 }
 
 // sized returns an entry that takes exactly size bytes on disk.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // maxImages bounds how many image directories are listed at a time: 5 MiB.
@@ -14,7 +15,7 @@ const maxImages = 1 << 18
 // device once serves many shards.
 type images struct {
 	devices []string
-	of      [shards][]image
+	of      [evict.Shards][]image
 	total   int
 	partial bool // a device could not be read
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/tally"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 const (
@@ -60,9 +61,8 @@ func checkVersion(d beneath.Dir, readOnly bool) error {
 type meta struct {
 	dir, tmp beneath.Dir
 	locks    *lock.Pool
-	account  *tally.File
+	account  *evict.Account
 	stats    *tally.File
-	appendix appendix
 }
 
 const statsSlots = 16
@@ -106,7 +106,7 @@ func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Di
 		}
 		return openLocks(m.dir)
 	})
-	m.account = tally.NewFixed(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile}, accountSlots, accountCounters)
+	m.account = evict.NewAccount(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile})
 	m.stats = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: statsFile}, statsSlots, stats.NumCounters)
 	r.metas = m
 	return m, nil
@@ -116,8 +116,8 @@ func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Di
 // first entry of this process.
 func (r *root) begin(m *meta) {
 	entries, others := false, false
-	var before ledger
-	accountErr := m.ledger(&before)
+	var before evict.Ledger
+	accountErr := m.account.Read(&before)
 	err := r.dir.Each(func(name string) bool {
 		switch {
 		case isDirName(name):
@@ -134,7 +134,7 @@ func (r *root) begin(m *meta) {
 		writeOnce(r.dir, m.tmp, cacheTagFile, cacheTag)
 	}
 	if err == nil && accountErr == nil && !entries {
-		m.accountBegin(&before, r.now().Unix())
+		m.account.Begin(&before, r.now().Unix())
 	}
 }
 
@@ -156,7 +156,6 @@ func (m *meta) close() {
 	m.locks.Close()
 	m.account.Close()
 	m.stats.Close()
-	m.appendix.close()
 	m.tmp.Close()
 	m.dir.Close()
 }

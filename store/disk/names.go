@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 const (
@@ -78,10 +79,18 @@ func isDirName(name string) bool {
 const (
 	leafLocks    = 1 << 62
 	specialLocks = leafLocks | 1<<61
-	evictorByte  = specialLocks
+	countByte    = specialLocks
 	workerByte   = specialLocks + 1
-	orderByte    = specialLocks + 2
+	trimBytes    = specialLocks + 2 // evict.Locks of them
 )
+
+// evictOffset is where a lock of evict is.
+func evictOffset(n int) int64 {
+	if n == evict.Recount {
+		return countByte
+	}
+	return trimBytes + int64(n)
+}
 
 // buildOffset is where the build lock of k is.
 func buildOffset(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }

@@ -11,7 +11,9 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // leafWait bounds how long a writer waits for another one in the same leaf
@@ -34,7 +36,7 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 }
 
 func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
-	if err := s.full(); err != nil { // before anything that takes long
+	if err := s.evictor.Full(); err != nil { // before anything that takes long
 		return store.Failed, 0, err
 	}
 	if err := validate(e); err != nil {
@@ -72,6 +74,24 @@ func comesBack(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ESTALE)
 }
 
+// countPut counts what Put did.
+func (s *Store) countPut(res store.PutResult, written int64, dropped bool) {
+	switch {
+	case dropped:
+		s.count(stats.DiskPutsDropped, 1)
+	case res == store.Stored:
+		s.count(stats.DiskPuts, 1)
+		s.count(stats.DiskBytesWritten, written)
+	case res == store.Bettered:
+		s.count(stats.DiskPutsBettered, 1)
+		s.count(stats.DiskBytesWritten, written)
+	case res == store.Existing:
+		s.count(stats.DiskPutsExisting, 1)
+	default:
+		s.count(stats.DiskPutFailures, 1)
+	}
+}
+
 func validate(e *store.Entry) error {
 	switch {
 	case e == nil || e.Artifact == nil:
@@ -94,8 +114,6 @@ type writer struct {
 	names leafNames
 	bin   format.Bin // once encoded
 	src   []byte     // likewise
-	n     uint32     // the number, once written
-	mtime int64      // likewise
 }
 
 // encode makes the bytes of both files, once.
@@ -116,7 +134,7 @@ func (w *writer) encode() error {
 		return err
 	}
 	w.bin, w.src = bin, src
-	takes := w.usage().plus(directories(len(w.names) - 1)).bytes
+	takes := w.usage().Plus(directories(len(w.names) - 1)).Bytes
 	if w.s.o.MaxSize > 0 && takes > w.s.o.MaxSize {
 		return fmt.Errorf("it takes %d bytes, the limit is %d: %w", takes, w.s.o.MaxSize, store.ErrTooLarge)
 	}
@@ -124,8 +142,10 @@ func (w *writer) encode() error {
 }
 
 // size is how long the files are, usage what they take.
-func (w *writer) size() int64  { return w.bin.Size + int64(len(w.src)) }
-func (w *writer) usage() usage { return usage{blocks(w.bin.Size) + blocks(int64(len(w.src))), 1} }
+func (w *writer) size() int64 { return w.bin.Size + int64(len(w.src)) }
+func (w *writer) usage() usage {
+	return usage{Bytes: blocks(w.bin.Size) + blocks(int64(len(w.src))), Entries: 1}
+}
 
 func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	m, err := r.meta(w.s.o.hooks.noLocks)
@@ -148,7 +168,7 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 		return store.Failed, err
 	}
 	// Encoding takes the longest, so what is dropped is dropped before.
-	before, err := w.s.reserve(m)
+	before, err := w.s.evictor.Reserve(m.account)
 	if err != nil {
 		return store.Failed, err
 	}
@@ -163,8 +183,8 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 	leaf, fresh, made, err := makeLeaf(r.dir, w.names)
 	added := directories(made)
 	defer func() {
-		w.s.accountAdd(m, shardOf(w.names), added)
-		w.s.settle(before, added.bytes)
+		w.s.accountAdd(m, evict.ShardOf(w.names[1]), added)
+		w.s.evictor.Settle(before, added.Bytes)
 	}()
 	if err != nil {
 		return store.Failed, err
@@ -180,10 +200,7 @@ func (w *writer) put(ctx context.Context, r *root) (store.PutResult, error) {
 		return store.Failed, err
 	}
 	res, grown, err := w.write(m, leaf, found)
-	added = added.plus(grown)
-	if err == nil && res != store.Existing && w.s.nearLimit(before) {
-		w.s.appendOrder(m, w.names, w.n, w.mtime)
-	}
+	added = added.Plus(grown)
 	return res, err
 }
 
@@ -210,7 +227,6 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutRe
 	}
 	n, replace := found.place()
 	now := w.s.nowNanos()
-	w.n, w.mtime = n, now
 	var before usage
 	// Nobody reads a recipe without its .bin, so a new one needs no care.
 	err = fs.ErrExist
@@ -233,7 +249,7 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutRe
 		}
 		return store.Failed, grown, err
 	}
-	grown = w.usage().minus(before)
+	grown = w.usage().Minus(before)
 	if replace {
 		return store.Bettered, grown, nil
 	}

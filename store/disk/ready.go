@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // Making a directory or a file takes the longest of a put, on file systems that look
@@ -51,7 +52,7 @@ func (s *Store) Ready(ctx context.Context, rec *key.Recipe, whole bool) (made bo
 // readyLeaf makes the directories of a program, unless they are there, and writes its
 // recipe. Nobody takes a recipe for an entry while there is no artifact beside it.
 func (s *Store) readyLeaf(ctx context.Context, r *root, m *meta, names leafNames, rec *key.Recipe) (made bool) {
-	if _, err := s.reserve(m); err != nil {
+	if _, err := s.evictor.Reserve(m.account); err != nil {
 		return false // nor would there be room for the entry
 	}
 	unlock, err := s.lockLeaf(ctx, m, names, 0)
@@ -60,7 +61,7 @@ func (s *Store) readyLeaf(ctx context.Context, r *root, m *meta, names leafNames
 	}
 	defer unlock()
 	leaf, fresh, n, err := makeLeaf(r.dir, names)
-	s.accountAdd(m, shardOf(names), directories(n))
+	s.accountAdd(m, evict.ShardOf(names[1]), directories(n))
 	if err != nil {
 		return n > 0
 	}
@@ -100,7 +101,7 @@ func (s *Store) Forgo(ctx context.Context, rec *key.Recipe) {
 			_ = leaf.Remove(srcName(0))
 		}
 	}
-	s.accountAdd(m, shardOf(names), usage{}.minus(directories(prune(r.dir, names))))
+	s.accountAdd(m, evict.ShardOf(names[1]), usage{}.Minus(directories(prune(r.dir, names))))
 }
 
 // holds says whether a file of ours has these contents, of which there are few.

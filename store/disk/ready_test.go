@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -70,7 +71,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("of the program (-want +got):\n%s", d)
 		}
 		wantMiss(t, s, e.Key, reason.MissAbsent)
-		wantAccount(t, s, 3*block, 0)
+		wantAccount(t, s, 3*evict.Block, 0)
 		s.Forgo(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
 			t.Errorf("forgone (-want +got):\n%s", d)
@@ -87,10 +88,10 @@ func TestReady(t *testing.T) {
 	}
 	wantHit(t, s, e)
 	wantClean(t, s)
-	wantAccount(t, s, 5*block, 1) // and two files
-	s.Forgo(bg, e.Recipe)         // too late
+	wantAccount(t, s, 5*evict.Block, 1) // and two files
+	s.Forgo(bg, e.Recipe)               // too late
 	wantHit(t, s, e)
-	wantAccount(t, s, 5*block, 1)
+	wantAccount(t, s, 5*evict.Block, 1)
 }
 
 // What was made ready is no good to who finds something else there: a put writes its
@@ -227,7 +228,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	defer r.release()
 	m, err := r.meta(false)
 	must(t, err)
-	full.accountAdd(m, shardOf(full.names(e.Key)), usage{bytes: 2})
+	full.accountAdd(m, evict.ShardOf(full.names(e.Key)[1]), usage{Bytes: 2})
 	full.Ready(bg, e.Recipe, true)
 	if in := namesIn(t, filepath.Join(full.o.Dir, full.names(e.Key)[componentDevice])); len(in) != 0 {
 		t.Errorf("over the limit: made %v", in)

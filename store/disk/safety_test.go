@@ -163,7 +163,7 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 
 // evictAll runs the evictor with a limit that nothing fits in.
 func (s *Store) evictAll() error {
-	all, err := s.ranked()
+	all, err := s.victims()
 	return errors.Join(err, s.evictThese(all))
 }
 

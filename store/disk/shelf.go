@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // shelf is a directory in .meta whose files are named by a digest, below
@@ -81,7 +82,7 @@ func (s *Store) putShelf(m *meta, sh shelf, d key.Digest, replace bool, b []byte
 				}
 				err := dir.Publish(m.tmp, name, replace, s.nowNanos(), b)
 				if err == nil {
-					s.accountAdd(m, sharedSlot, usage{bytes: blocks(int64(len(b)))}.minus(before))
+					s.accountAdd(m, evict.Shared, usage{Bytes: blocks(int64(len(b)))}.Minus(before))
 				}
 				return err
 			})

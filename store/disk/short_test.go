@@ -42,7 +42,7 @@ func TestCountCutShort(t *testing.T) {
 	o.MaxSize = limit
 	o.hooks.counted = func(s *Store) {
 		if leaves.Add(1)%10 == 0 {
-			s.evict.hurry() // as Close does when it has waited
+			s.evictor.Hurry() // as Close does when it has waited
 		}
 	}
 	for i := range 150 {
@@ -64,29 +64,5 @@ func TestCountCutShort(t *testing.T) {
 	}
 	if st, r := look.Status(), wantClean(t, look); st.Bytes != r.Bytes || st.Entries != r.Entries {
 		t.Errorf("account %d bytes, %d entries; there are %d and %d", st.Bytes, st.Entries, r.Bytes, r.Entries)
-	}
-}
-
-// TestShareOfAPart: a batch gives what it holds of all that has to go, and more
-// only where puts could not go on otherwise.
-func TestShareOfAPart(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		total, kept, batch int64
-		last, partial      bool
-		share              int64
-	}{
-		"all at once":         {12_000, 0, 12_000, true, false, 6000},
-		"the first of two":    {12_000, 0, 8000, false, false, 4000},
-		"the second of two":   {8000, 4000, 4000, true, false, 2000},
-		"cut short":           {12_000, 0, 8000, false, true, 4000},
-		"cut shorter":         {12_000, 0, 1000, false, true, 3000},
-		"cut short, the last": {12_000, 0, 8000, true, true, 4000},
-		"much was put since":  {12_000, 11_000, 4000, false, false, 2500},
-	} {
-		h := &shrink{above: 9000, down: 6000, kept: test.kept, partial: test.partial}
-		if got := h.share(&census{bytes: test.batch}, test.total, test.last); got != test.share {
-			t.Errorf("%s: %d to free, want %d", name, got, test.share)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // The spool is .meta/spool/<environment>/<job>: work that a worker is to do.
@@ -118,10 +119,10 @@ func (s *Store) spoolPut(r *root, m *meta, dir, name string, write func() ([]byt
 			return false, nil
 		}
 	}
-	if err := s.full(); err != nil {
+	if err := s.evictor.Full(); err != nil {
 		return false, err
 	}
-	if _, err := s.reserve(m); err != nil {
+	if _, err := s.evictor.Reserve(m.account); err != nil {
 		return false, err
 	}
 	b, err := write()
@@ -139,7 +140,7 @@ func (s *Store) spoolPut(r *root, m *meta, dir, name string, write func() ([]byt
 	case err != nil:
 		return false, err
 	}
-	s.accountAdd(m, sharedSlot, usage{bytes: blocks(int64(len(b)))})
+	s.accountAdd(m, evict.Shared, usage{Bytes: blocks(int64(len(b)))})
 	return true, nil
 }
 
@@ -246,7 +247,7 @@ func (s *Store) removeSpooled(m *meta, d beneath.Dir, f SpoolFile) (gone bool, e
 	if err := d.Remove(f.Name); err != nil {
 		return false, ignoreGone(err)
 	}
-	s.accountAdd(m, sharedSlot, usage{}.minus(fileUsage(nil, &info)))
+	s.accountAdd(m, evict.Shared, usage{}.Minus(fileUsage(nil, &info)))
 	return true, nil
 }
 

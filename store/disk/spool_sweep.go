@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
@@ -32,16 +33,18 @@ func (w *sweep) collectSpool(age time.Duration, dryRun bool) error {
 
 // eachShared calls f with what every file takes that entries share: header
 // files, manifests, jobs.
-func eachShared(r *root, f func(usage) error) error {
+func eachShared(ctx context.Context, r *root, f func(usage)) error {
 	for _, sh := range []shelf{headerShelf, manifestShelf} {
 		err := eachOnShelf(r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
-			return f(usage{bytes: blocks(info.Size)})
+			f(usage{Bytes: blocks(info.Size)})
+			return ctx.Err()
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return eachSpooled(r, false, func(_ beneath.Dir, file SpoolFile) error {
-		return f(usage{bytes: blocks(file.Size)})
+		f(usage{Bytes: blocks(file.Size)})
+		return ctx.Err()
 	})
 }

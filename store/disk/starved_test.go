@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -42,7 +44,7 @@ func roleStarved(s *Store, entries int) error {
 		return err
 	}
 	e0 := storetest.New(noTest{}, "e0", 1000).Key
-	victims, err := s.victims(e0)
+	victims, err := s.victimsOf(e0)
 	if err != nil {
 		return err
 	}
@@ -90,15 +92,15 @@ func roleStarved(s *Store, entries int) error {
 	return nil
 }
 
-// victims returns what the evictor would take of one key's leaf.
-func (s *Store) victims(k key.Key) ([]victim, error) {
-	all, err := s.ranked()
-	return slices.DeleteFunc(all, func(v victim) bool { return v.leaf() != s.names(k) }), err
+// victimsOf returns what the evictor would take of one key's leaf.
+func (s *Store) victimsOf(k key.Key) ([]evict.Victim, error) {
+	all, err := s.victims()
+	return slices.DeleteFunc(all, func(v evict.Victim) bool { return hex.EncodeToString(v.Names[1][:]) != s.names(k)[1] }), err
 }
 
 // countAndEvict counts, and then evicts what it is given.
-func (s *Store) countAndEvict(victims []victim) error {
-	_, err := s.ranked()
+func (s *Store) countAndEvict(victims []evict.Victim) error {
+	_, err := s.victims()
 	return errors.Join(err, s.evictThese(victims))
 }
 

@@ -54,10 +54,10 @@ func (s *Store) Status() Status {
 		st.On, st.Reason = false, offError(s.o.Dir, err).Error()
 		return st
 	}
-	t, err := m.total()
-	st.Bytes, st.Entries, st.Counted = t.bytes, t.entries, t.known && err == nil
+	t, err := m.account.Total()
+	st.Bytes, st.Entries, st.Counted = t.Bytes, t.Entries, t.Known && err == nil
 	if st.Counted {
-		st.CountedAt = time.Unix(t.counted, 0)
+		st.CountedAt = time.Unix(t.Counted, 0)
 	}
 	st.Reason = s.limits(m, err)
 	return st
@@ -72,7 +72,7 @@ func (s *Store) limits(m *meta, account error) string {
 	case account != nil:
 		return fmt.Sprintf("the account cannot be read, so the limit is kept late: run gc: %v", account)
 	}
-	if n := s.evict.others.Load(); n > 0 {
+	if n := s.evictor.Others(); n > 0 {
 		return fmt.Sprintf("%d bytes more are of another version, which the limit is not for: run gc to remove them", n)
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // sweepWait is how long a sweep waits for another one, or for an evictor.
@@ -22,10 +23,10 @@ type sweep struct {
 	m        *meta
 	report   Report
 	progress func(done int64)
-	b        *books // nil: nothing is corrected
-	n        *count // of the shard that is walked
-	left     usage  // what is there and stays, whatever its version
-	partial  bool   // the medium failed: not all was seen
+	books    *evict.Books // nil: nothing is corrected
+	n        *evict.Count // of the shard that is walked
+	left     usage        // what is there and stays, whatever its version
+	partial  bool         // the medium failed: not all was seen
 }
 
 // sweep calls run with an open root, and does nothing where there is none.
@@ -53,26 +54,27 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		if w.m, err = w.r.meta(s.o.hooks.noLocks); err != nil {
 			return fail(err)
 		}
-		unlock, err := w.m.locks.Lock(ctx, evictorByte, sweepWait)
-		switch {
-		case err == nil:
-			defer unlock()
-		case !errors.Is(err, lock.ErrUnsupported):
-			return fail(err)
+		for n := range evict.Locks + 1 {
+			unlock, err := w.m.locks.Lock(ctx, evictOffset(n), sweepWait)
+			switch {
+			case err == nil:
+				defer unlock()
+			case !errors.Is(err, lock.ErrUnsupported):
+				return fail(err)
+			}
 		}
-		_ = w.m.dir.Remove(orderFile) // nobody evicts meanwhile
 		if renew {
-			if err := w.m.accountRenew(); err != nil {
+			if err := w.m.account.Renew(); err != nil {
 				s.o.Trace.Warn("account not renewed", "reason", err)
 			}
 		}
-		w.b = s.openBooks(w.m)
+		w.books = evict.OpenBooks(w.m.account, s.o.Now, s.o.Trace)
 	}
 	if err = w.shelved(); err == nil {
 		err = run(w)
 	}
-	if err == nil && w.b != nil {
-		err = w.b.countShared(ctx, w.r)
+	if err == nil && w.books != nil {
+		err = w.books.CountShared(func(f func(usage)) error { return eachShared(ctx, w.r, f) })
 	}
 	if err != nil {
 		return fail(err)
@@ -83,17 +85,18 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 // walk walks all shards, and corrects the account of each.
 func (w *sweep) walk(walk *walker) error {
 	walk.ctx, walk.passed, walk.entered = w.ctx, w.passed, w.entered
-	var l ledger
+	books := w.books
+	if books == nil {
+		books = evict.OpenBooks(nil, w.s.o.Now, w.s.o.Trace)
+	}
 	var devices []string
-	for order := l.byAge(); len(order) > 0; {
-		if w.b != nil {
-			w.b.mark()
-		}
+	for order := books.Order(); len(order) > 0; {
+		books.Mark()
 		list, fit, err := walk.images(w.r.dir, order, bound(w.s.o.hooks.images, maxImages))
 		if err != nil {
 			return err
 		}
-		if err := w.shards(walk, list, order[:fit]); err != nil {
+		if err := w.shards(walk, list, books, order[:fit]); err != nil {
 			return err
 		}
 		order, devices = order[fit:], list.devices
@@ -112,45 +115,40 @@ func (w *sweep) walk(walk *walker) error {
 // together is how many entries a sweep sees before it corrects the account.
 const together = 4096
 
-func (w *sweep) shards(walk *walker, list *images, order []int) (err error) {
-	var counts []*count
+func (w *sweep) shards(walk *walker, list *images, books *evict.Books, order []int) (err error) {
+	var counts []*evict.Count
 	for i := 0; i < len(order) && err == nil; {
 		counts = counts[:0]
 		for from := w.report.Entries; i < len(order) && w.report.Entries-from < together && err == nil; i++ {
-			w.n = &count{shard: order[i]}
-			if w.b != nil {
-				w.n = w.b.begin(order[i])
-			}
-			w.n.complete, err = walk.shard(w.r.dir, list, order[i])
-			w.partial = w.partial || !w.n.complete
+			w.n = books.Begin(order[i])
+			w.n.Complete, err = walk.shard(w.r.dir, list, order[i])
+			w.partial = w.partial || !w.n.Complete
 			counts = append(counts, w.n)
 		}
-		if w.b != nil {
-			w.b.end(counts)
-		}
+		books.End(counts)
 	}
 	return err
 }
 
 // other notes that an item stays that is of another version: the account is not
 // for it.
-func (w *sweep) other(u usage) { w.n.seen = w.n.seen.minus(u) }
+func (w *sweep) other(u usage) { w.n.Saw(usage{}.Minus(u)) }
 
 // entered counts a directory.
 func (w *sweep) entered(leafNames) { w.there(directories(1)) }
 
 func (w *sweep) there(u usage) {
-	w.report.Bytes += u.bytes
-	w.left = w.left.plus(u)
-	w.n.saw(u)
+	w.report.Bytes += u.Bytes
+	w.left = w.left.Plus(u)
+	w.n.Saw(u)
 }
 
 // took notes that something is removed.
 func (w *sweep) took(u usage) {
-	w.left = w.left.minus(u)
-	w.n.took(u)
-	w.report.RemovedBytes += u.bytes
-	w.report.Removed += u.entries
+	w.left = w.left.Minus(u)
+	w.n.Took(u)
+	w.report.RemovedBytes += u.Bytes
+	w.report.Removed += u.Entries
 }
 
 // passed notes what is in the place of a directory.

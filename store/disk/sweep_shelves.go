@@ -6,14 +6,12 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // shelved counts what entries share.
 func (w *sweep) shelved() error {
-	return eachShared(w.r, func(u usage) error {
-		w.report.Bytes += u.bytes
-		return w.ctx.Err()
-	})
+	return eachShared(w.ctx, w.r, func(u usage) { w.report.Bytes += u.Bytes })
 }
 
 // headerUses gathers which header files recipes name, while GC walks. A nil
@@ -99,7 +97,7 @@ func (w *sweep) removeShelved(dir beneath.Dir, d key.Digest, info beneath.Info, 
 		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
 			return false
 		}
-		w.s.accountAdd(w.m, sharedSlot, usage{}.minus(fileUsage(nil, &info)))
+		w.s.accountAdd(w.m, evict.Shared, usage{}.Minus(fileUsage(nil, &info)))
 	}
 	w.report.RemovedBytes += blocks(info.Size)
 	return true

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -38,9 +39,9 @@ func TestAccountIsWhatDuShows(t *testing.T) {
 			if takes := st.Blocks * 512; fsinfo.Type == ext4 {
 				du += takes
 			} else if d.IsDir() {
-				du += block
+				du += evict.Block
 			} else {
-				du += (st.Size + block - 1) / block * block
+				du += blocks(st.Size)
 			}
 		}
 		return nil

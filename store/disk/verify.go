@@ -22,7 +22,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int6
 			for i := range items {
 				w.saw(&items[i])
 				if other := w.verify(leaf, names, &items[i], repair); other {
-					w.other(items[i].usage().plus(directories(walk.freed(items))))
+					w.other(items[i].usage().Plus(directories(walk.freed(items))))
 				}
 			}
 			return ctx.Err()

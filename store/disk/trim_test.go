@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -36,7 +37,7 @@ func ageInTurn(t *testing.T, n int, entry func(i int) *store.Entry, setup func(o
 }
 
 func evictNow(s *Store) {
-	s.wakeEvictor()
+	s.evictor.Wake()
 	settled(s)
 }
 
@@ -57,10 +58,9 @@ func evicted(s *Store, keys []key.Key) (gone, third, half int) {
 	return gone, third, half
 }
 
-// TestOrderOfEviction: a root that fits into a batch is ranked exactly. In one
-// that does not, each batch gives its share, and nothing of the better half goes;
-// a shard of more entries than are remembered is ranked exactly, in several
-// rounds.
+// TestOrderOfEviction: a root of few entries is ranked exactly. In a larger one each
+// group gives its share, and nothing of the better half goes but by the sample's error;
+// a group of more entries than are remembered is trimmed again.
 func TestOrderOfEviction(t *testing.T) {
 	t.Parallel()
 	many := 1000
@@ -68,36 +68,39 @@ func TestOrderOfEviction(t *testing.T) {
 		many = 10_000
 	}
 	distinct := func(i int) *store.Entry { return storetest.New(t, fmt.Sprint("e", i), 100) }
+	oneImage := func(i int) *store.Entry {
+		return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100)
+	}
 	for name, test := range map[string]struct {
-		n     int
-		entry func(i int) *store.Entry
-		setup func(o *Options)
-		wrong int // of a hundred that are gone
-		half  int // so many of the better half may go
+		n      int
+		entry  func(i int) *store.Entry
+		bounds evict.Bounds
+		wrong  int // of a hundred that are gone
+		half   int // of a hundred that are gone may be of the better half
 	}{
-		"one batch": {many, distinct, func(o *Options) { o.hooks.batch = many }, 0, 0},
-		"unchanged": {many, distinct, func(*Options) {}, 12, 0},
-		"batches":   {many, distinct, func(o *Options) { o.hooks.batch = 200 }, 20, 1}, // the last batch may be small
-		"lists":     {500, distinct, func(o *Options) { o.hooks.images = 250 }, 20, 3}, // likewise
-		"one image": {300, func(i int) *store.Entry {
-			return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100)
-		}, func(o *Options) { o.hooks.victims = 20 }, 0, 0},
+		"exact":     {1000, distinct, evict.Bounds{}, 0, 0},
+		"unchanged": {many, distinct, evict.Bounds{}, 20, 2},
+		"groups":    {1000, distinct, evict.Bounds{Exact: 100, Group: 100}, 25, 3},
+		"one image": {300, oneImage, evict.Bounds{Victims: 20}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, keys := ageInTurn(t, test.n, test.entry, test.setup)
+			s, keys := ageInTurn(t, test.n, test.entry, func(o *Options) { o.hooks.bounds = test.bounds })
 			evictNow(s)
-			st := s.Status()
-			if limit := s.o.MaxSize; st.Bytes > limit/100*68 || st.Bytes < limit/2 || !st.Counted {
+			st, limit := s.Status(), s.o.MaxSize
+			if st.Bytes > limit || st.Bytes < limit/2 || !st.Counted {
 				t.Errorf("%d bytes are left of %d, known: %v", st.Bytes, limit, st.Counted)
 			}
+			// A larger root is trimmed until it is below its limit; gc does the rest.
+			_, err := s.GC(bg, GCOptions{MaxSize: limit / 3 * 2}, nil)
+			must(t, err)
+			st = s.Status()
 			gone, third, half := evicted(s, keys)
-			// A batch may give an entry too many.
-			if wrong := gone - third - 8; half > test.half || wrong*100 > test.wrong*gone {
+			if wrong := gone - third - 8; half*100 > test.half*gone || wrong*100 > test.wrong*gone {
 				t.Errorf("%d are gone: %d of the older third, %d of the newer half", gone, third, half)
 			}
-			if st.Entries != int64(test.n-gone) {
-				t.Errorf("account %+v; %d of %d are gone", st, gone, test.n)
+			if st.Bytes > limit/3*2 || gone < test.n/3 || gone > test.n/3+8 || st.Entries != int64(test.n-gone) {
+				t.Errorf("account %+v of %d; %d of %d are gone", st, limit, gone, test.n)
 			}
 			wantClean(t, s)
 		})

@@ -19,35 +19,35 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
-func init() { roles["order"] = roleOrder }
+func init() { roles["trim"] = roleTrim }
 
 // nowVar has the nanoseconds since 1970 at which the clock of a child begins.
 const nowVar = "KERNSTASH_TEST_NOW"
 
-// ticking is a clock that goes on by a microsecond whenever it is asked: an order is no
-// older for the last process that finds a copy of it than for the first.
+// ticking is a clock that goes on by a microsecond whenever it is asked: a count is no
+// older for the last process that finds a copy of a root than for the first.
 func ticking(from time.Time) func() time.Time {
 	var asked atomic.Int64
 	return func() time.Time { return from.Add(time.Duration(asked.Add(1)) * time.Microsecond) }
 }
 
-const orderLimit = 16 * each
+const trimLimit = 16 * each
 
-// orderOptions are of a store that has an order though it is small.
-func orderOptions(o Options) Options {
-	o.MaxSize, o.Policy, o.hooks.order = orderLimit, LRU, 4
+// trimOptions are of a store that is trimmed in groups though it is small.
+func trimOptions(o Options) Options {
+	o.MaxSize, o.Policy, o.hooks.bounds = trimLimit, LRU, evict.Bounds{Exact: 4, Group: 4}
 	return o
 }
 
-// roleOrder evicts, by the order if it finds one, appends to it, makes ready and
-// forgoes, and kills itself before the system call of a number; 0: it says how many
-// there are.
-func roleOrder(s *Store, dies int) error {
+// roleTrim puts and evicts, makes ready and forgoes, and kills itself before the system
+// call of a number; 0: it says how many there are.
+func roleTrim(s *Store, dies int) error {
 	var calls atomic.Int64
-	o := orderOptions(s.o)
+	o := trimOptions(s.o)
 	if from := os.Getenv(nowVar); from != "" {
 		ns, err := strconv.ParseInt(from, 10, 64)
 		if err != nil {
@@ -75,83 +75,62 @@ func roleOrder(s *Store, dies int) error {
 	return nil
 }
 
-// orderStates make what a process finds that is about to evict.
-var orderStates = map[string]func(t *testing.T, s *Store){
-	"an order": nextEvicts,
-	"an order of which all is taken": func(t *testing.T, s *Store) {
+// trimStates make what a process finds that is about to evict.
+var trimStates = map[string]func(t *testing.T, s *Store){
+	trimmed: nextEvicts,
+	"the account is lost": func(t *testing.T, s *Store) {
 		nextEvicts(t, s)
-		r, err := s.acquire(false)
-		must(t, err)
-		defer r.release()
-		m, err := r.meta(false)
-		must(t, err)
-		o, ok := s.openOrder(m)
-		if !ok {
-			t.Fatal("the order cannot be used")
-		}
-		defer o.f.Close()
-		for {
-			victims, err := o.take(bg, m, 100)
-			must(t, err)
-			if len(victims) == 0 {
-				return
-			}
-		}
+		must(t, os.Remove(filepath.Join(s.o.Dir, ".meta/account")))
 	},
-	"no order": func(t *testing.T, s *Store) {
-		nextEvicts(t, s)
-		must(t, os.Remove(orderPath(s)))
-	},
-	"an order, and the limit is passed": func(t *testing.T, s *Store) {
+	"the limit is passed": func(t *testing.T, s *Store) {
 		nextEvicts(t, s)
 		readyUntilFull(t, s)
 	},
 	full: func(t *testing.T, s *Store) {
-		fillOrder(t, s, "few", 3)
-		must(t, os.WriteFile(orderPath(s), nil, 0o600))
+		fillRoot(t, s, "few", 3)
 		readyUntilFull(t, s)
 	},
 }
+
+// trimmed is the state of a root that the next put trims.
+const trimmed = "the next put trims"
 
 // full is the state of a root without room for an hour: what is made ready is no victim.
 const full = "full of what was made ready"
 
 func readyUntilFull(t *testing.T, s *Store) {
-	for i := 0; s.Status().Bytes <= orderLimit; i++ {
+	for i := 0; s.Status().Bytes <= trimLimit; i++ {
 		s.Ready(bg, storetest.New(t, fmt.Sprint("ready.", i), 100).Recipe, true)
 	}
 }
 
-// nextEvicts puts until there is an order, and the next put evicts.
+// nextEvicts puts until the next put evicts.
 func nextEvicts(t *testing.T, s *Store) {
-	fillOrder(t, s, "first", 20)
-	if !exists(orderPath(s)) {
-		t.Fatal("there is no order")
-	}
+	fillRoot(t, s, "first", 20)
 	topUp(t, s, "top")
 }
 
-// TestKilledByTheOrder: a process is killed at its system calls, at each of them in the
-// long form, while it evicts by the order, or finds that it has to walk the root. Each
+// TestKilledTrims: a process is killed at its system calls, at each of them in the
+// long form, while it evicts, or counts first. Each
 // begins with a copy of the same root. Entries are good, the next one evicts, a count
 // makes the account right, and nothing is left behind.
-func TestKilledByTheOrder(t *testing.T) {
+func TestKilledTrims(t *testing.T) {
 	t.Parallel()
 	step, lanes := 97, 3
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
 		step = lanes
 	}
-	for state := range orderStates {
+	for state := range trimStates {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			prepared := orderRoot(t, state, ticking(start))
+			prepared := trimRoot(t, state, ticking(start))
 			var kills atomic.Int64
 			var all sync.WaitGroup
 			for lane := range lanes {
 				dir := filepath.Join(t.TempDir(), "root")
 				all.Go(func() {
-					for n := 1 + lane*step/lanes; orderKill(t, prepared, dir, state, start.Add(time.Second), n); n += step {
+					for n := 1 + lane*step/lanes; trimKill(t, prepared, dir, state, start.Add(time.Second), n); n += step {
 						kills.Add(1)
 					}
 				})
@@ -165,73 +144,74 @@ func TestKilledByTheOrder(t *testing.T) {
 	}
 }
 
-// orderRoot makes a root in a state.
-func orderRoot(t *testing.T, state string, now func() time.Time) (dir string) {
+// trimRoot makes a root in a state.
+func trimRoot(t *testing.T, state string, now func() time.Time) (dir string) {
 	t.Helper()
-	s := New(orderOptions(Options{Dir: filepath.Join(t.TempDir(), "root"), Now: now}))
+	s := New(trimOptions(Options{Dir: filepath.Join(t.TempDir(), "root"), Now: now}))
 	defer s.Close()
-	orderStates[state](t, s)
+	trimStates[state](t, s)
 	return s.o.Dir
 }
 
 // topUp puts until the next put evicts.
 func topUp(t *testing.T, s *Store, name string) {
-	for i := 0; s.Status().Bytes+each <= orderLimit; i++ {
-		fillOrder(t, s, fmt.Sprint(name, ".", i), 1)
+	const from = trimLimit / 8 * 7 // of so many bytes on, what is ranked in groups is trimmed
+	for i := 0; s.Status().Bytes+each <= from; i++ {
+		fillRoot(t, s, fmt.Sprint(name, ".", i), 1)
 	}
 }
 
-// orderKill has a process die in a copy of a root, and looks at what it leaves. false:
+// trimKill has a process die in a copy of a root, and looks at what it leaves. false:
 // the process came to its end before.
-func orderKill(t *testing.T, prepared, dir, state string, now time.Time, n int) bool {
+func trimKill(t *testing.T, prepared, dir, state string, now time.Time, n int) bool {
 	if err := errors.Join(os.RemoveAll(dir), copyRoot(dir, prepared)); err != nil {
 		t.Error(err)
 		return false
 	}
-	if !orderChild(t, dir, n, fmt.Sprint(nowVar, "=", now.UnixNano())) {
+	if !trimChild(t, dir, n, fmt.Sprint(nowVar, "=", now.UnixNano())) {
 		return false
 	}
-	s := New(orderOptions(Options{Dir: dir, Now: ticking(now.Add(time.Second))}))
+	s := New(trimOptions(Options{Dir: dir, Now: ticking(now.Add(time.Second))}))
 	defer s.Close()
-	orderIsGood(t, s, n)
+	trimIsGood(t, s, n)
 	if state == full {
 		s = laterThan(s)
 		defer s.Close()
 	}
-	fillOrder(t, s, "after", 6)
-	orderEnds(t, s)
+	fillRoot(t, s, "after", 6)
+	trimEnds(t, s)
 	return !t.Failed()
 }
 
-// TestKilledByTheOrderAgain: what processes leave that are killed one after another in
+// TestKilledTrimsAgain: what processes leave that are killed one after another in
 // one root is no other than what one leaves.
-func TestKilledByTheOrderAgain(t *testing.T) {
+func TestKilledTrimsAgain(t *testing.T) {
 	t.Parallel()
-	s := New(orderOptions(Options{Dir: orderRoot(t, "an order", time.Now)}))
+	s := New(trimOptions(Options{Dir: trimRoot(t, trimmed, time.Now)}))
 	defer s.Close()
 	kills := 0
-	for n := 1; orderChild(t, s.o.Dir, n); n += 17 {
+	for n := 1; trimChild(t, s.o.Dir, n); n += 17 {
 		kills++
-		orderIsGood(t, s, n)
-		fillOrder(t, s, fmt.Sprint("after", n), 6)
+		trimIsGood(t, s, n)
+		fillRoot(t, s, fmt.Sprint("after", n), 6)
 		topUp(t, s, fmt.Sprint("top", n))
 	}
-	orderEnds(t, s)
+	trimEnds(t, s)
 	if t.Logf("%d processes killed", kills); kills < 10 {
 		t.Errorf("only %d processes were killed", kills)
 	}
 }
 
-// orderIsGood looks at entries after a process was killed.
-func orderIsGood(t *testing.T, s *Store, n int) {
+// trimIsGood looks at entries after a process was killed.
+func trimIsGood(t *testing.T, s *Store, n int) {
 	if r, err := s.Verify(bg, false, nil); err != nil || len(r.Problems) > 0 {
 		t.Errorf("killed at call %d: %v, %v", n, err, r.Problems)
 	}
 }
 
-// orderChild has a process die at a call; false: it came to its end before.
-func orderChild(t *testing.T, dir string, n int, env ...string) bool {
-	c := child(t, "order", dir, n)
+// trimChild has a process die at a call; false: it came to its end before.
+func trimChild(t *testing.T, dir string, n int, env ...string) bool {
+	c := child(t, "trim", dir, n)
 	c.Env = append(c.Env, env...)
 	out, err := c.Output()
 	if err == nil {
@@ -248,8 +228,8 @@ func orderChild(t *testing.T, dir string, n int, env ...string) bool {
 	return true
 }
 
-// fillOrder puts so many; who passes the limit evicts.
-func fillOrder(t *testing.T, s *Store, name string, n int) {
+// fillRoot puts so many; who passes the limit evicts.
+func fillRoot(t *testing.T, s *Store, name string, n int) {
 	for i := range n {
 		for try := 0; ; try++ {
 			res, err := s.Put(bg, storetest.New(t, fmt.Sprint(name, ".", i), 100))
@@ -261,7 +241,7 @@ func fillOrder(t *testing.T, s *Store, name string, n int) {
 				return
 			}
 			settled(s)
-			time.Sleep(fullPause)
+			time.Sleep(2 * time.Millisecond)
 		}
 		settled(s)
 	}
@@ -275,15 +255,15 @@ func laterThan(s *Store) *Store {
 	return New(o)
 }
 
-// orderEnds looks at what is left in the end.
-func orderEnds(t *testing.T, s *Store) {
+// trimEnds looks at what is left in the end.
+func trimEnds(t *testing.T, s *Store) {
 	s = laterThan(s)
 	defer s.Close()
 	if _, err := s.GC(bg, GCOptions{}, nil); err != nil {
 		t.Error(err)
 	}
 	st, tree := s.Status(), storetest.Look(t, s.o.Dir)
-	if !st.Counted || st.Entries != tree.Entries || st.Bytes != tree.Bytes || st.Bytes > orderLimit || tree.Entries == 0 {
+	if !st.Counted || st.Entries != tree.Entries || st.Bytes != tree.Bytes || st.Bytes > trimLimit || tree.Entries == 0 {
 		t.Errorf("after gc: %+v; there are %d entries, %d bytes", st, tree.Entries, tree.Bytes)
 	}
 	if len(tree.Strange) > 0 {
@@ -291,7 +271,7 @@ func orderEnds(t *testing.T, s *Store) {
 	}
 }
 
-// copyRoot copies a root, with the times of its files: the order knows entries by them.
+// copyRoot copies a root, with the times of its files.
 func copyRoot(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

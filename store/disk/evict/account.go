@@ -1,0 +1,194 @@
+package evict
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/tally"
+)
+
+// Shards is into how many parts the account divides a root: by the first two
+// digits of the image directory's name, which are those of a digest. So a part
+// can be counted without the rest, and all are about equally large. Shared is the
+// slot of what entries share: headers, manifests and jobs.
+const (
+	Shards = 256
+	Shared = Shards
+	slots  = Shards + 1
+)
+
+// ShardOf returns the shard of an image directory.
+func ShardOf(image string) int {
+	n, _ := strconv.ParseUint(image[:2], 16, 8) // they are digits
+	return int(n)
+}
+
+// slot is what the account says of a shard.
+type slot struct {
+	bytes, entries int64
+	churn          int64 // bytes that were ever added and taken off: it shows changes
+	counted        int64 // when the shard was last counted, in seconds since 1970; 0: never
+}
+
+const counters = 4
+
+// known reports whether the shard was counted, and has not drifted so far since
+// that it cannot be right.
+func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries >= 0 }
+
+// Ledger is what the account says.
+type Ledger [slots]slot
+
+// Account is the account of a root.
+type Account struct{ file *tally.File }
+
+// NewAccount returns the account at a place. Nothing is opened before it is needed.
+func NewAccount(p tally.Place) *Account { return &Account{tally.NewFixed(p, slots, counters)} }
+
+// Close ends the descriptor. A later call opens it again.
+func (a *Account) Close() { a.file.Close() }
+
+// Read reads the account.
+func (a *Account) Read(l *Ledger) error {
+	*l = Ledger{}
+	return a.file.Raw(func(b []byte, stride int) {
+		if b == nil {
+			return
+		}
+		for i := range l {
+			at := func(c int) int64 { return int64(binary.LittleEndian.Uint64(b[i*stride+8*c:])) }
+			l[i] = slot{at(0), at(1), at(2), at(3)}
+		}
+	})
+}
+
+// ledgers are for what is read at every put: 8 KiB each.
+var ledgers = sync.Pool{New: func() any { return new(Ledger) }}
+
+// Total returns what the account says in all.
+func (a *Account) Total() (Total, error) {
+	l := ledgers.Get().(*Ledger)
+	defer ledgers.Put(l)
+	if err := a.Read(l); err != nil {
+		return Total{}, err
+	}
+	return l.total(), nil
+}
+
+// Add adds to a slot what was written to its part of the root, or, with negative
+// numbers, what was removed.
+func (a *Account) Add(i int, u Usage) error {
+	if u == (Usage{}) {
+		return nil
+	}
+	return a.file.Change(i, func(c []int64) {
+		s := slot{c[0], c[1], c[2], c[3]}
+		s.add(u)
+		s.put(c)
+	})
+}
+
+func (s *slot) add(u Usage) {
+	s.bytes += u.Bytes
+	s.entries += u.Entries
+	s.churn += max(u.Bytes, -u.Bytes)
+}
+
+func (s *slot) put(c []int64) { c[0], c[1], c[2], c[3] = s.bytes, s.entries, s.churn, s.counted }
+
+// Begin notes that a root without entries is counted, if nobody writes to it
+// meanwhile. before is the account from before it was looked at.
+func (a *Account) Begin(before *Ledger, now int64) {
+	if t := before.total(); t.Known && t.Entries == 0 && t.Bytes == before[Shared].bytes {
+		return
+	} else if t.Bytes > before[Shared].bytes {
+		time.Sleep(inFlight) // who just removed the last entries has yet to say so
+	}
+	_ = a.file.ChangeAll(func(i int, c []int64) {
+		if s := (slot{c[0], c[1], c[2], c[3]}); s.churn == before[i].churn && (i < Shards || s.bytes == 0) {
+			s.bytes, s.entries, s.counted = 0, 0, now
+			s.put(c)
+		}
+	})
+}
+
+// Renew puts a new account in the place of what can never be one: a directory, an
+// account of another version.
+func (a *Account) Renew() error {
+	_, err := a.Total()
+	if errors.Is(err, tally.ErrVersion) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EACCES) {
+		return a.file.Renew()
+	}
+	return nil
+}
+
+// Total is the sum of an account.
+type Total struct {
+	Bytes, Entries int64
+	Known          bool  // of every shard; else those that are not are estimated
+	Counted        int64 // when the shard was counted that was not for longest; 0: never
+}
+
+// total adds all shards. Keys are digests, so shards are about equally large,
+// and those that are not known hold about as much as half of the known ones do
+// at most. The median, since one image with many options makes one shard large.
+func (l *Ledger) total() Total {
+	t := Total{Known: true, Counted: l[Shared].counted}
+	for i := range l {
+		s := &l[i]
+		t.Counted = min(t.Counted, s.counted)
+		t.Known = t.Known && s.known()
+		t.Bytes += max(s.bytes, 0)
+		if i != Shared {
+			t.Entries += max(s.entries, 0)
+		}
+	}
+	if !t.Known {
+		l.estimate(&t)
+	}
+	return t
+}
+
+// minKnown is how many shards must be known to estimate the others by them.
+const minKnown = 4
+
+// estimate adds to a total what shards hold that are not known.
+func (l *Ledger) estimate(t *Total) {
+	var bytes, entries []int64
+	for i := range Shards {
+		if s := &l[i]; s.known() {
+			bytes, entries = append(bytes, s.bytes), append(entries, s.entries)
+		}
+	}
+	if len(bytes) < minKnown {
+		return
+	}
+	slices.Sort(bytes)
+	slices.Sort(entries)
+	for i := range Shards {
+		if s := &l[i]; !s.known() {
+			t.Bytes += max(bytes[len(bytes)/2]-max(s.bytes, 0), 0)
+			t.Entries += max(entries[len(entries)/2]-max(s.entries, 0), 0)
+		}
+	}
+}
+
+// byAge returns the shards, those first that are not known, then those that
+// were counted longest ago, in random order where that says nothing.
+func (l *Ledger) byAge() []int {
+	order := rand.Perm(Shards)
+	age := func(i int) int64 {
+		if !l[i].known() {
+			return 0
+		}
+		return l[i].counted
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(age(a) - age(b)) })
+	return order
+}

@@ -1,0 +1,200 @@
+package evict
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/tally"
+)
+
+// recountAfter is how old, in seconds, the count of a shard becomes before it is
+// counted again, so that what people delete by hand shows within days.
+const recountAfter = 24 * 60 * 60
+
+// recountUnsure is how many seconds later a shard is counted again whose account
+// is explained, but not found to be right.
+const recountUnsure = 60 * 60
+
+// soon, as the time of a count, has the shard counted again soon: the account was
+// wrong, and the count may err by what others did.
+const soon = 1
+
+// stale reports whether something is to be counted again. A count in the future was
+// made by another clock.
+func stale(counted, now int64) bool { return now-counted > recountAfter || counted-now > recountAfter }
+
+// Count is a count of one shard, by which the account is corrected.
+type Count struct {
+	Complete bool // it came to its end; else only what was removed counts
+
+	shard   int
+	before  slot  // what the account said when it began
+	seen    Usage // what is there, and was not removed by who counts
+	removed Usage // by who counts, and not yet taken off the account
+}
+
+// Saw notes what is there.
+func (c *Count) Saw(u Usage) { c.seen = c.seen.Plus(u) }
+
+// Took notes that something that was seen is removed.
+func (c *Count) Took(u Usage) {
+	c.seen = c.seen.Minus(u)
+	c.removed = c.removed.Plus(u)
+}
+
+// compare returns how many bytes others added and took off since the count
+// began, and how far the account is off.
+func (c *Count) compare(s *slot) (meanwhile, off int64) {
+	return s.churn - c.before.churn, s.bytes - c.removed.Bytes - c.seen.Bytes
+}
+
+// explained reports whether what others changed may be why the account is off.
+func explained(meanwhile, off int64) bool { return meanwhile > 0 && max(off, -off) <= meanwhile }
+
+// correct makes a slot say what the count found.
+//
+// What others change meanwhile may have been seen or not. So if they changed
+// nothing the count holds; if they did, and that explains the whole difference,
+// the account is as good as the count, and stays.
+func (c *Count) correct(s *slot, now int64) {
+	meanwhile, off := c.compare(s)
+	s.churn += c.removed.Bytes
+	s.bytes -= c.removed.Bytes
+	s.entries -= c.removed.Entries
+	switch {
+	case !c.Complete:
+	case meanwhile == 0, off == 0:
+		s.bytes, s.entries, s.counted = c.seen.Bytes, c.seen.Entries, now
+	case explained(meanwhile, off):
+		s.counted = now - recountAfter + recountUnsure
+	default:
+		s.bytes, s.entries, s.counted = c.seen.Bytes, c.seen.Entries, soon
+	}
+}
+
+// Books is the account in the hands of who counts. Several may count one shard at
+// a time, since what they remove is in the account at once; but not beside a sweep.
+type Books struct {
+	account *Account // nil: it cannot be read, and what was counted is only known here
+	now     func() time.Time
+	trace   *slog.Logger
+	l       Ledger // as it was read last
+	marked  Ledger // as it was when images were listed
+}
+
+// OpenBooks opens the books of an account; nil: there is none.
+func OpenBooks(a *Account, now func() time.Time, trace *slog.Logger) *Books {
+	b := &Books{account: a, now: now, trace: trace}
+	b.read()
+	return b
+}
+
+// read reads the account again.
+func (b *Books) read() {
+	if b.account == nil {
+		return
+	}
+	if err := b.account.Read(&b.l); err != nil {
+		b.account = nil
+		b.trace.Warn("account not read", "reason", err)
+	}
+}
+
+// Shared returns the bytes of what entries share.
+func (b *Books) Shared() int64 { return max(b.l[Shared].bytes, 0) }
+
+// Total returns the bytes of all.
+func (b *Books) Total() int64 { return b.l.total().Bytes }
+
+// Order returns the shards in the order in which they are to be counted.
+func (b *Books) Order() []int { return b.l.byAge() }
+
+// Mark notes the account as it is before images are listed. What is put from then
+// on may be missed by a count.
+func (b *Books) Mark() {
+	b.read()
+	b.marked = b.l
+}
+
+// Begin begins to count a shard, of which images were listed after Mark.
+func (b *Books) Begin(shard int) *Count { return &Count{shard: shard, before: b.marked[shard]} }
+
+// CountShared counts what entries share, which walk calls f with.
+func (b *Books) CountShared(walk func(f func(Usage)) error) error {
+	b.Mark()
+	c := b.Begin(Shared)
+	if err := walk(c.Saw); err != nil {
+		return err
+	}
+	c.Complete = true
+	b.End([]*Count{c})
+	return nil
+}
+
+// take takes what was removed off the account.
+func (b *Books) take(shard int, u Usage) {
+	u = Usage{}.Minus(u)
+	if b.account == nil {
+		b.l[shard].add(u)
+	} else if err := b.account.Add(shard, u); err != nil {
+		b.trace.Debug("account not updated", "reason", err)
+	}
+}
+
+// inFlight is how long a count that found something else than the account waits
+// for those who changed a file and have yet to say so: then it sees that they
+// did, and believes them.
+const inFlight = 10 * time.Millisecond
+
+// differs reports whether a count found something else than the account says, and
+// not what others have said that they changed.
+func (b *Books) differs(counts []*Count) bool {
+	b.read()
+	return slices.ContainsFunc(counts, func(c *Count) bool {
+		s := b.l[c.shard]
+		meanwhile, off := c.compare(&s)
+		same := Usage{s.bytes, s.entries}.Minus(c.removed) == c.seen
+		return c.Complete && !same && !explained(meanwhile, off)
+	})
+}
+
+// End puts counts into the account.
+func (b *Books) End(counts []*Count) {
+	if len(counts) == 0 {
+		return
+	}
+	if b.account != nil && b.differs(counts) {
+		time.Sleep(inFlight)
+	}
+	now := b.now().Unix()
+	if b.account == nil {
+		for _, c := range counts {
+			c.correct(&b.l[c.shard], now)
+		}
+		return
+	}
+	of := make(map[int]*Count, len(counts))
+	for _, c := range counts {
+		of[c.shard] = c
+	}
+	change := func(i int, v []int64) {
+		if c := of[i]; c != nil {
+			s := slot{v[0], v[1], v[2], v[3]}
+			c.correct(&s, now)
+			s.put(v)
+			delete(of, i)
+		}
+	}
+	err := b.account.file.ChangeAll(change)
+	if errors.Is(err, tally.ErrBusy) {
+		for i := range of {
+			err = b.account.file.Change(i, func(v []int64) { change(i, v) })
+		}
+	}
+	if err != nil {
+		b.trace.Warn("account not corrected", "reason", err)
+	}
+	b.read()
+}

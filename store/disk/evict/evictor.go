@@ -1,0 +1,235 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Options are what an Evictor works with.
+type Options struct {
+	MaxSize int64 // 0: no limit
+	Policy  Policy
+	Bounds  Bounds
+	Now     func() time.Time
+	Trace   *slog.Logger
+	Open    func() (Root, *Account, func(), error) // opens the root; the function closes it
+	Evicted func(v *Victim, u Usage)
+}
+
+// Evictor counts, in the background, what was not counted for long, and trims a
+// root that is over its limit.
+type Evictor struct {
+	o      Options
+	ctx    context.Context // of a run
+	cancel context.CancelFunc
+	walks  context.Context // of its walks, which ends before
+	hurry  context.CancelFunc
+
+	full   atomic.Int64 // until when, in nanoseconds since 1970, there is no room
+	others atomic.Int64 // bytes of entries of other versions that the last run saw
+
+	mu      sync.Mutex
+	running bool
+	stopped bool
+	rest    time.Time     // no run before, since the last one was futile
+	busy    time.Duration // the pause after it was last found that others are at it
+	done    sync.WaitGroup
+}
+
+// New returns an evictor that does nothing yet.
+func New(o Options) *Evictor {
+	e := &Evictor{o: o}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.walks, e.hurry = context.WithCancel(e.ctx)
+	return e
+}
+
+// Reserve decides whether something may be written. It never waits: while the
+// total is above the limit, eviction has not caught up and the put is dropped. So
+// the total is never further above than by what was under way. It returns the total
+// for Settle; nil: nobody knows.
+func (e *Evictor) Reserve(a *Account) (*Total, error) {
+	t, err := a.Total()
+	if err != nil {
+		return nil, nil
+	}
+	if e.o.MaxSize > 0 && t.Bytes > e.o.MaxSize {
+		e.full.Store(time.Now().Add(fullPause).UnixNano())
+		e.Wake()
+		return nil, fmt.Errorf("%d of %d bytes used: %w", t.Bytes, e.o.MaxSize, store.ErrDropped)
+	}
+	return &t, nil
+}
+
+// fullPause is how long a process takes for granted that there is no room, unless
+// it made room itself: asking costs more than being told no, and what is dropped
+// may be put again and again.
+const fullPause = 2 * time.Millisecond
+
+// Full returns an error if there was no room a moment ago.
+func (e *Evictor) Full() error {
+	if e.full.Load() > time.Now().UnixNano() {
+		return fmt.Errorf("the limit of %d bytes is passed: %w", e.o.MaxSize, store.ErrDropped)
+	}
+	return nil
+}
+
+// Settle is called after a put of so many bytes: it wakes the evictor where there
+// is work, or where nobody knows, since the account could not be read.
+func (e *Evictor) Settle(before *Total, bytes int64) {
+	if before == nil && e.o.MaxSize > 0 || before != nil && e.work(*before, bytes) {
+		e.Wake()
+	}
+}
+
+// work reports whether there is something to count or to trim.
+func (e *Evictor) work(t Total, more int64) bool {
+	return !t.Known || stale(t.Counted, e.o.Now().Unix()) || e.o.MaxSize > 0 && t.Bytes+more > e.highWater(t.Entries)
+}
+
+// highWater is the total from which on a root is trimmed: the limit, or, where there
+// is much to look at before anything is freed, a sixteenth less, so that puts need
+// not be dropped; and up to twice that, while it is less than what a busy machine
+// writes until then.
+func (e *Evictor) highWater(entries int64) int64 {
+	if entries < e.o.Bounds.withDefaults().Exact {
+		return e.o.MaxSize
+	}
+	return e.o.MaxSize - max(e.o.MaxSize/16, min(e.o.MaxSize/8, e.o.MaxSize/entries*writtenMeanwhile))
+}
+
+// writtenMeanwhile is about how many entries are put until something is freed.
+const writtenMeanwhile = 512
+
+// Others returns how many bytes of entries of other versions the last run saw.
+func (e *Evictor) Others() int64 { return e.others.Load() }
+
+// Hurry lets a run make do with what it has seen.
+func (e *Evictor) Hurry() { e.hurry() }
+
+// Wait waits until no run is under way.
+func (e *Evictor) Wait() { e.done.Wait() }
+
+// Stop ends the evictor, waiting at most wait, and a little for a disk that hangs.
+func (e *Evictor) Stop(wait time.Duration) {
+	e.mu.Lock()
+	e.stopped = true
+	e.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		e.done.Wait()
+		close(ended)
+	}()
+	for _, end := range []func(){e.hurry, e.cancel, func() {}} {
+		select {
+		case <-ended:
+			return
+		case <-time.After(wait / 2):
+			end()
+		}
+	}
+}
+
+// A store whose entries cannot be evicted, since they are in use, or whose
+// account cannot be read, is not walked at every put: a futile run is followed
+// by a pause, the longer the more it cost.
+const (
+	futilePause  = time.Second
+	futileFactor = 20
+)
+
+// A process that found that others evict does not ask again for a while, the
+// longer the more often it found that: a crowd that asks at every put takes more
+// time than those that evict.
+const (
+	busyPause = 5 * time.Millisecond
+	// MaxBusyPause is the longest of these pauses.
+	MaxBusyPause = 80 * time.Millisecond
+)
+
+// Wake starts a run, unless one is under way. It does not wait.
+func (e *Evictor) Wake() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running || e.stopped || time.Now().Before(e.rest) {
+		return
+	}
+	e.running = true
+	e.done.Go(func() {
+		start := time.Now()
+		futile, busy := e.run()
+		now := time.Now()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.running = false
+		e.full.Store(0)
+		if !busy {
+			e.busy = 0
+		}
+		switch {
+		case futile:
+			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
+		case busy:
+			e.busy = min(max(2*e.busy, busyPause), MaxBusyPause)
+			e.rest = now.Add(e.busy)
+		}
+	})
+}
+
+// run is one run. futile says that the next one should not come at once, busy that
+// others are at it.
+func (e *Evictor) run() (futile, busy bool) {
+	root, account, done, err := e.o.Open()
+	if err != nil {
+		return true, false
+	}
+	defer done()
+	if total, err := account.Total(); err == nil && !e.work(total, 0) {
+		return false, false // others were here
+	}
+	b := OpenBooks(account, e.o.Now, e.o.Trace)
+	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, hurry: e.walks, Freed: func(v *Victim, u Usage) {
+		e.full.Store(0)
+		e.o.Evicted(v, u)
+	}}
+	if total := b.l.total(); !total.Known || stale(total.Counted, e.o.Now().Unix()) {
+		unlock, lockErr := root.Lock(Recount)
+		busy = errors.Is(lockErr, lock.ErrBusy)
+		switch {
+		case lockErr == nil:
+			err = t.recount(e.ctx)
+			unlock()
+		case !busy:
+			err = lockErr
+		}
+	}
+	limited := e.o.MaxSize > 0
+	before := b.l.total()
+	if err == nil && limited {
+		t.Above, t.Down = e.highWater(before.Entries), e.o.MaxSize/3*2
+		err = t.Run(e.ctx)
+	}
+	if err != nil {
+		e.o.Trace.Warn("evictor", "reason", err)
+		return true, false
+	}
+	after := b.l.total()
+	if t.freed > 0 {
+		e.o.Trace.Debug("evicted", "before", before.Bytes, "after", after.Bytes, "limit", e.o.MaxSize)
+	}
+	if !t.partial {
+		e.others.Store(t.others)
+	}
+	if busy = busy || t.busy && t.freed == 0; busy {
+		return false, true
+	}
+	return b.account == nil || limited && after.Bytes > e.o.MaxSize && t.freed == 0 || !t.partial && !after.Known, false
+}
