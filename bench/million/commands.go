@@ -117,10 +117,11 @@ func (t *table) memory(what string, peak int) {
 	t.line(what+": memory", fmt.Sprintf("%d MiB", peak>>10), fmt.Sprintf("≤ %d MiB", memoryBar>>10), peak <= memoryBar)
 }
 
-// eviction lets a process of its own put one entry too many.
+// eviction lets a process of its own put until some entries had to go.
 func eviction(t *table, root, _, _ string, n int) error {
 	s := disk.New(disk.Options{Dir: root})
-	limit := s.Status().Bytes
+	before := s.Status()
+	limit := before.Bytes
 	s.Close()
 	self, err := os.Executable()
 	if err != nil {
@@ -130,10 +131,13 @@ func eviction(t *table, root, _, _ string, n int) error {
 	if err != nil {
 		return fmt.Errorf("evict: %w", err)
 	}
-	t.line("eviction of a third: the second put after", short(m.first), "", true)
+	s = disk.New(disk.Options{Dir: root})
+	evicted := before.Entries - s.Status().Entries
+	s.Close()
+	t.line("eviction: the second put after", short(m.first), "", true)
 	took := m.all - 2*time.Second // which it waits to be sure
-	t.line("eviction of a third", fmt.Sprintf("%s, %.0f entries a second", short(took), float64(n)/3/took.Seconds()), "", true)
-	t.memory("eviction of a third", m.peak)
+	t.line(fmt.Sprintf("eviction of %d entries", evicted), fmt.Sprintf("%s, %.0f a second", short(took), float64(evicted)/took.Seconds()), "", true)
+	t.memory("eviction", m.peak)
 	return nil
 }
 
@@ -165,7 +169,7 @@ func evictChild(root string, limit int64) error {
 		if now != last {
 			last, since = now, time.Now()
 		}
-		if now < limit/4*3 && time.Since(since) > 2*time.Second {
+		if now <= limit/16*15 && time.Since(since) > 2*time.Second {
 			return nil
 		}
 	}

@@ -5,8 +5,8 @@
 //	go run ./million -command PATH [-n 1000000] [-root DIR] [-check]
 //
 // The root is made in a temporary directory, which takes minutes, and removed in
-// the end; one that is named is completed, used and kept. A third of the entries
-// is evicted by the last measurement.
+// the end; one that is named is completed, used and kept. Some of the
+// entries are evicted by the last measurement.
 package main
 
 import (

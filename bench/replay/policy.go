@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -117,11 +118,9 @@ func simulate(trace []request, p policy, limit int64) (out outcome) {
 		e = &held{key: q.key, bytes: q.bytes, cost: q.cost, stored: i, used: q.at, last: i, uses: 1, noted: 1, next: next[i]}
 		e.h = s.gdsf(e)
 		if p.ours {
-			// The put comes first; then the evictor frees to two thirds.
+			// The put comes first; then the evictor frees.
 			s.add(e)
-			if s.total > limit {
-				out.Evicted += s.evictTo(limit / 3 * 2)
-			}
+			out.Evicted += s.trim()
 			continue
 		}
 		out.Evicted += s.evictTo(limit - q.bytes)
@@ -151,6 +150,67 @@ func (s *simulation) add(e *held) {
 	s.held[e.key] = e
 	s.order = append(s.order, e)
 	s.total += e.bytes
+}
+
+// Bounds of store/disk/evict: a root of fewer entries is ranked as a whole, a larger
+// one in groups of about so many.
+const (
+	exact = 1024
+	group = 256
+)
+
+// trim evicts as store/disk does: to two thirds of the limit, or, of many entries,
+// the largest groups to their share of that, until there is some room.
+func (s *simulation) trim() (evicted int) {
+	down, entries := s.limit/3*2, int64(len(s.order))
+	if entries < exact {
+		if s.total <= s.limit {
+			return 0
+		}
+		return s.evictTo(down)
+	}
+	above := s.limit - max(s.limit/16, min(s.limit/8, s.limit/entries*512))
+	if s.total <= above {
+		return 0
+	}
+	n := 1
+	for n < 64 && int64(2*n)*group <= entries {
+		n *= 2
+	}
+	groups, bytes := make([][]*held, n), make([]int64, n)
+	for _, e := range s.order {
+		g := int(sha256.Sum256([]byte(e.key))[0]) * n / 256
+		groups[g] = append(groups[g], e)
+		bytes[g] += e.bytes
+	}
+	for range n {
+		if s.total <= above {
+			break
+		}
+		g := slices.Index(bytes, slices.Max(bytes))
+		slices.SortFunc(groups[g], func(a, b *held) int {
+			switch {
+			case s.policy.less(s, a, b):
+				return -1
+			case s.policy.less(s, b, a):
+				return 1
+			}
+			return 0
+		})
+		share := int64(float64(s.total-down) * float64(bytes[g]) / float64(s.total))
+		for _, e := range groups[g] {
+			if share <= 0 {
+				break
+			}
+			share -= e.bytes
+			s.total -= e.bytes
+			delete(s.held, e.key)
+			evicted++
+		}
+		bytes[g] = 0
+	}
+	s.order = slices.DeleteFunc(s.order, func(e *held) bool { return s.held[e.key] != e })
+	return evicted
 }
 
 // evictTo evicts until the total is at most bytes.

@@ -185,7 +185,7 @@ func TestFullStoreDrops(t *testing.T) {
 		t.Errorf("%d counted, %d dropped", n, dropped)
 	}
 	unlock()
-	time.Sleep(evict.MaxBusyPause) // the longest that it rests where another one evicts
+	time.Sleep(evict.BusyPause) // the longest that it rests where another one evicts
 	s.evictor.Wake()
 	settled(s)
 	put(t, s, sized(t, s, "again", 1000), store.Stored)

@@ -110,7 +110,7 @@ func (c *clock) add(d time.Duration) {
 
 // each is what a small entry takes that is alone in its directories: two files
 // and three directories, a block each.
-const each = 5 * evict.Block
+const each = 5 * block
 
 // victims returns what can be evicted, in no order.
 func (s *Store) victims() ([]evict.Victim, error) {

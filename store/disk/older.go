@@ -57,7 +57,7 @@ func (s *Store) Older(ctx context.Context) (Older, error) {
 				}
 				if s.isOlder(leaf, it.n, s.checkHeader(leaf, names, it.n)) {
 					o.Entries++
-					o.Bytes += it.usage().bytes
+					o.Bytes += it.usage().Bytes
 				}
 			}
 			return nil

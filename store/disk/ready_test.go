@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("of the program (-want +got):\n%s", d)
 		}
 		wantMiss(t, s, e.Key, reason.MissAbsent)
-		wantAccount(t, s, 3*evict.Block, 0)
+		wantAccount(t, s, 3*block, 0)
 		s.Forgo(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
 			t.Errorf("forgone (-want +got):\n%s", d)
@@ -88,10 +88,10 @@ func TestReady(t *testing.T) {
 	}
 	wantHit(t, s, e)
 	wantClean(t, s)
-	wantAccount(t, s, 5*evict.Block, 1) // and two files
-	s.Forgo(bg, e.Recipe)               // too late
+	wantAccount(t, s, 5*block, 1) // and two files
+	s.Forgo(bg, e.Recipe)         // too late
 	wantHit(t, s, e)
-	wantAccount(t, s, 5*evict.Block, 1)
+	wantAccount(t, s, 5*block, 1)
 }
 
 // What was made ready is no good to who finds something else there: a put writes its

@@ -5,10 +5,17 @@ import (
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
+// block is the unit in which space is counted. What the account holds, and what
+// the limit is for, is what du shows on a file system with blocks of this size:
+// a file takes whole blocks, and a directory takes one. On others it takes less.
+// The size of a file alone decides, so that whoever adds it and whoever takes it
+// off, years later and perhaps on another file system, mean the same.
+const block = 4096
+
 type usage = evict.Usage
 
 // blocks is what a file of size bytes takes.
-func blocks(size int64) int64 { return (size + evict.Block - 1) / evict.Block * evict.Block }
+func blocks(size int64) int64 { return (size + block - 1) / block * block }
 
 // fileUsage returns what the files of an entry take: each of them may be
 // something else, or nil where there is none.
@@ -24,7 +31,7 @@ func fileUsage(bin, src *beneath.Info) usage {
 }
 
 // directories returns what n directories take.
-func directories(n int) usage { return usage{Bytes: int64(n) * evict.Block} }
+func directories(n int) usage { return usage{Bytes: int64(n) * block} }
 
 // sizeOf returns what entry n takes.
 func sizeOf(leaf beneath.Dir, n uint32) usage {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -39,7 +38,7 @@ func TestAccountIsWhatDuShows(t *testing.T) {
 			if takes := st.Blocks * 512; fsinfo.Type == ext4 {
 				du += takes
 			} else if d.IsDir() {
-				du += evict.Block
+				du += block
 			} else {
 				du += blocks(st.Size)
 			}

@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -155,10 +156,7 @@ func (l *Ledger) total() Total {
 	return t
 }
 
-// minKnown is how many shards must be known to estimate the others by them.
-const minKnown = 4
-
-// estimate adds to a total what shards hold that are not known.
+// estimate adds to a total what shards hold that are not known, if enough are.
 func (l *Ledger) estimate(t *Total) {
 	var bytes, entries []int64
 	for i := range Shards {
@@ -166,7 +164,7 @@ func (l *Ledger) estimate(t *Total) {
 			bytes, entries = append(bytes, s.bytes), append(entries, s.entries)
 		}
 	}
-	if len(bytes) < minKnown {
+	if len(bytes) < 4 {
 		return
 	}
 	slices.Sort(bytes)
@@ -183,12 +181,12 @@ func (l *Ledger) estimate(t *Total) {
 // were counted longest ago, in random order where that says nothing.
 func (l *Ledger) byAge() []int {
 	order := rand.Perm(Shards)
-	age := func(i int) int64 {
-		if !l[i].known() {
+	age := func(s *slot) int64 {
+		if !s.known() {
 			return 0
 		}
-		return l[i].counted
+		return s.counted
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(age(a) - age(b)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(age(&l[a]), age(&l[b])) })
 	return order
 }

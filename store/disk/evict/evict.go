@@ -16,13 +16,6 @@ import (
 	"time"
 )
 
-// Block is the unit in which space is counted. What the account holds, and what
-// the limit is for, is what du shows on a file system with blocks of this size:
-// a file takes whole blocks, and a directory takes one. On others it takes less.
-// The size of a file alone decides, so that whoever adds it and whoever takes it
-// off, years later and perhaps on another file system, mean the same.
-const Block = 4096
-
 // Usage is a number of entries and the bytes that they take, directories
 // included.
 type Usage struct{ Bytes, Entries int64 }

@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,7 @@ type Evictor struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
-	rest    time.Time     // no run before, since the last one was futile
-	busy    time.Duration // the pause after it was last found that others are at it
+	rest    time.Time // no run before
 	done    sync.WaitGroup
 }
 
@@ -98,16 +98,13 @@ func (e *Evictor) work(t Total, more int64) bool {
 // highWater is the total from which on a root is trimmed: the limit, or, where there
 // is much to look at before anything is freed, a sixteenth less, so that puts need
 // not be dropped; and up to twice that, while it is less than what a busy machine
-// writes until then.
+// writes until then, about 512 entries.
 func (e *Evictor) highWater(entries int64) int64 {
-	if entries < e.o.Bounds.withDefaults().Exact {
+	if entries < cmp.Or(e.o.Bounds.Exact, exactBelow) {
 		return e.o.MaxSize
 	}
-	return e.o.MaxSize - max(e.o.MaxSize/16, min(e.o.MaxSize/8, e.o.MaxSize/entries*writtenMeanwhile))
+	return e.o.MaxSize - max(e.o.MaxSize/16, min(e.o.MaxSize/8, e.o.MaxSize/entries*512))
 }
-
-// writtenMeanwhile is about how many entries are put until something is freed.
-const writtenMeanwhile = 512
 
 // Others returns how many bytes of entries of other versions the last run saw.
 func (e *Evictor) Others() int64 { return e.others.Load() }
@@ -146,14 +143,9 @@ const (
 	futileFactor = 20
 )
 
-// A process that found that others evict does not ask again for a while, the
-// longer the more often it found that: a crowd that asks at every put takes more
-// time than those that evict.
-const (
-	busyPause = 5 * time.Millisecond
-	// MaxBusyPause is the longest of these pauses.
-	MaxBusyPause = 80 * time.Millisecond
-)
+// BusyPause is for how long a process that found that others evict does not ask
+// again: a crowd that asks at every put takes more time than those that evict.
+const BusyPause = 40 * time.Millisecond
 
 // Wake starts a run, unless one is under way. It does not wait.
 func (e *Evictor) Wake() {
@@ -171,15 +163,11 @@ func (e *Evictor) Wake() {
 		defer e.mu.Unlock()
 		e.running = false
 		e.full.Store(0)
-		if !busy {
-			e.busy = 0
-		}
 		switch {
 		case futile:
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
 		case busy:
-			e.busy = min(max(2*e.busy, busyPause), MaxBusyPause)
-			e.rest = now.Add(e.busy)
+			e.rest = now.Add(BusyPause)
 		}
 	})
 }
@@ -192,7 +180,8 @@ func (e *Evictor) run() (futile, busy bool) {
 		return true, false
 	}
 	defer done()
-	if total, err := account.Total(); err == nil && !e.work(total, 0) {
+	total, err := account.Total()
+	if err == nil && !e.work(total, 0) {
 		return false, false // others were here
 	}
 	b := OpenBooks(account, e.o.Now, e.o.Trace)
@@ -202,22 +191,19 @@ func (e *Evictor) run() (futile, busy bool) {
 	}}
 	if total := b.l.total(); !total.Known || stale(total.Counted, e.o.Now().Unix()) {
 		unlock, lockErr := root.Lock(Recount)
-		busy = errors.Is(lockErr, lock.ErrBusy)
-		switch {
-		case lockErr == nil:
+		if err = lockErr; err == nil {
 			err = t.recount(e.ctx)
 			unlock()
-		case !busy:
-			err = lockErr
 		}
+		busy = errors.Is(err, lock.ErrBusy)
 	}
+	before, counted := b.l.total(), t.others
 	limited := e.o.MaxSize > 0
-	before := b.l.total()
-	if err == nil && limited {
-		t.Above, t.Down = e.highWater(before.Entries), e.o.MaxSize/3*2
+	if limited && (err == nil || busy) {
+		t.Above, t.Down, t.others = e.highWater(before.Entries), e.o.MaxSize/3*2, 0
 		err = t.Run(e.ctx)
 	}
-	if err != nil {
+	if err != nil && !busy {
 		e.o.Trace.Warn("evictor", "reason", err)
 		return true, false
 	}
@@ -226,7 +212,7 @@ func (e *Evictor) run() (futile, busy bool) {
 		e.o.Trace.Debug("evicted", "before", before.Bytes, "after", after.Bytes, "limit", e.o.MaxSize)
 	}
 	if !t.partial {
-		e.others.Store(t.others)
+		e.others.Store(max(counted, t.others))
 	}
 	if busy = busy || t.busy && t.freed == 0; busy {
 		return false, true

@@ -54,18 +54,9 @@ type Bounds struct {
 	Victims int   // how many are remembered of a group
 }
 
-func (b Bounds) withDefaults() Bounds {
-	if b.Exact == 0 {
-		b.Exact = 1024
-	}
-	if b.Group == 0 {
-		b.Group = 256
-	}
-	if b.Victims == 0 {
-		b.Victims = 1 << 16
-	}
-	return b
-}
+// Defaults of the Bounds, and how many groups there are at most: for each of them
+// the images are listed.
+const exactBelow, groupOf, maxVictims, maxGroups = 1024, 256, 1 << 16, 64
 
 // Trim frees what a root has too much. Its shards are trimmed group by group:
 // names are digests, so a group is a fair sample, and each gives its share of what
@@ -81,7 +72,7 @@ type Trim struct {
 	DryRun     bool  // nothing is removed
 	Extra      int64 // bytes that are not in the account, or in it and as good as gone
 
-	Freed func(v *Victim, u Usage) // may be nil
+	Freed func(v *Victim, u Usage) // is called for each that is removed
 
 	hurry   context.Context // of walks; may end before, then what was seen is used
 	partial bool            // it did
@@ -95,7 +86,6 @@ func (t *Trim) Run(ctx context.Context) error {
 	if t.hurry == nil {
 		t.hurry = ctx
 	}
-	t.Bounds = t.Bounds.withDefaults()
 	for {
 		before := t.freed
 		if err := t.pass(ctx); err != nil {
@@ -152,7 +142,8 @@ func (t *Trim) pass(ctx context.Context) error {
 // take the most.
 func (t *Trim) groups() [][]int {
 	entries, n := t.Books.l.total().Entries, 1
-	for entries >= t.Bounds.Exact && n < Shards && int64(2*n)*t.Bounds.Group <= entries {
+	exact, group := cmp.Or(t.Bounds.Exact, exactBelow), cmp.Or(t.Bounds.Group, groupOf)
+	for entries >= exact && n < maxGroups && int64(2*n)*group <= entries {
 		n *= 2
 	}
 	groups, bytes := make([][]int, n), make([]int64, n)
@@ -170,7 +161,7 @@ func (t *Trim) groups() [][]int {
 // group counts a group of shards, of left bytes that were not looked at, and frees
 // its share; all of what has to go, if it is the last. It returns how much is there.
 func (t *Trim) group(ctx context.Context, shards []int, left int64, last bool) (seen int64, err error) {
-	r, err := t.look(ctx, shards, t.Bounds.Victims)
+	r, err := t.look(ctx, shards, cmp.Or(t.Bounds.Victims, maxVictims))
 	if err != nil {
 		return 0, err
 	}
@@ -272,15 +263,15 @@ func (t *Trim) free(ctx context.Context, victims []Victim, bytes int64) {
 			break
 		}
 		v := &victims[i]
-		u := Usage{Bytes: v.Size}
+		u, gone := Usage{Bytes: v.Size}, true
 		if v.Entry {
 			u.Entries = 1
 		}
 		if !t.DryRun {
-			var gone bool
-			if u, gone = t.Root.Remove(ctx, v, t.Everything); !gone {
-				continue
-			}
+			u, gone = t.Root.Remove(ctx, v, t.Everything)
+		}
+		if !gone {
+			continue
 		}
 		if t.DryRun || v.Other {
 			t.Extra -= u.Bytes
@@ -289,9 +280,7 @@ func (t *Trim) free(ctx context.Context, victims []Victim, bytes int64) {
 		}
 		bytes -= u.Bytes
 		t.freed += u.Bytes
-		if t.Freed != nil {
-			t.Freed(v, u)
-		}
+		t.Freed(v, u)
 	}
 }
 
