@@ -143,6 +143,7 @@ func (w *writer) encode() error {
 
 // size is how long the files are, usage what they take.
 func (w *writer) size() int64 { return w.bin.Size + int64(len(w.src)) }
+
 func (w *writer) usage() usage {
 	return usage{Bytes: blocks(w.bin.Size) + blocks(int64(len(w.src))), Entries: 1}
 }
