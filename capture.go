@@ -39,7 +39,7 @@ type captureState struct {
 
 // captures takes the artifacts of deferring drivers: after launches, when the
 // application pauses, because while such a driver hands out its code it blocks
-// every launch (see docs/RATIONALE.md, "When PoCL's code is captured").
+// every launch (see docs/decisions/024-capture-of-pocl.md).
 type captures[P, K any] struct {
 	x     *Context[P, K]
 	quiet time.Duration

@@ -192,7 +192,7 @@ func (s *optionScanner) bare(w string) Reason {
 // define looks at a macro, or a part of it, for what makes a forbidden name
 // when the source pastes it to something: a part of such a name in the macro's
 // value, other than a letter or two. (Together with what counts in a source it
-// is enough: see docs/RATIONALE.md, "The scan is wide".)
+// is enough: see docs/decisions/044-pasted-names.md.)
 func (s *optionScanner) define(macro string) Reason {
 	for _, paste := range []string{"##", "%:%:", "??="} {
 		if strings.Contains(macro, paste) {

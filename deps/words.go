@@ -6,7 +6,7 @@ import (
 )
 
 // words is a list that is split when it is first needed: a process that knows its programs
-// needs few of them. It lies in memory as it was linked (docs/RATIONALE.md).
+// needs few of them. It lies in memory as it was linked.
 type words struct {
 	list string
 	once sync.Once

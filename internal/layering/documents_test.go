@@ -47,3 +47,30 @@ func TestBehavioursNameRealTests(t *testing.T) {
 		}
 	}
 }
+
+// A decision is short enough to be read, and stands in the list.
+func TestDecisionsAreShortAndListed(t *testing.T) {
+	t.Parallel()
+	const dir, maxWords = "../../docs/decisions/", 200
+	list, err := os.ReadFile(dir + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := filepath.Glob(dir + "[0-9][0-9][0-9]-*.md")
+	if err != nil || len(decisions) < 50 {
+		t.Fatalf("%d decisions, %v", len(decisions), err)
+	}
+	for _, path := range decisions {
+		name := filepath.Base(path)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(strings.Fields(string(b))); n > maxWords {
+			t.Errorf("%s has %d words, of %d that it may have", name, n, maxWords)
+		}
+		if want := "[" + name[:3] + "](" + name + ") "; !strings.Contains(string(list), want) {
+			t.Errorf("%s: README.md, the list, has no line for it", name)
+		}
+	}
+}
