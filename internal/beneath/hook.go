@@ -19,7 +19,6 @@ const (
 	OpFstatat   Op = "fstatat"
 	OpPread     Op = "pread"
 	OpPwrite    Op = "pwrite"
-	OpAppend    Op = "pwritev2 RWF_APPEND"
 	OpUtimens   Op = "utimensat"
 	OpLink      Op = "linkat"
 	OpLinkFD    Op = "linkat AT_EMPTY_PATH"

@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-const flagsOffset = 24
-
 var errDamaged = errors.New("damaged tally")
 
 func (h header) put(b []byte) {
@@ -17,7 +15,6 @@ func (h header) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[12:], headerBytes)
 	binary.LittleEndian.PutUint32(b[16:], uint32(h.slots))
 	binary.LittleEndian.PutUint32(b[20:], uint32(h.counters))
-	binary.LittleEndian.PutUint64(b[flagsOffset:], h.flags)
 }
 
 // parseHeader reads the header of a file of size bytes.
@@ -30,7 +27,6 @@ func parseHeader(b []byte, size int64) (header, error) {
 	}
 	h := header{
 		int(binary.LittleEndian.Uint32(b[16:])), int(binary.LittleEndian.Uint32(b[20:])),
-		binary.LittleEndian.Uint64(b[flagsOffset:]),
 	}
 	if binary.LittleEndian.Uint32(b[12:]) != headerBytes || h.slots < 1 || h.slots > maxSlots ||
 		h.counters < 1 || h.counters > maxCounters || size != h.size() {

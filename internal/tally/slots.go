@@ -13,42 +13,21 @@ import (
 // microseconds, unless its holder was stopped in between.
 const patience = 250 * time.Millisecond
 
-// Slots puts the counters of every slot into counters, one slot behind the other,
-// and says whether there are any: a file that is missing, damaged or of another
-// shape has counted nothing. It makes nothing. Changes that happen meanwhile may
-// be in or not, but those of one slot are in together.
-func (t *File) Slots(counters []int64) (any bool, err error) {
-	clear(counters)
-	_, err = t.look(func() (uint64, error) {
-		any = false
-		b, h, err := t.read()
-		if err != nil || !t.fits(h) {
-			return 0, err
-		}
-		any = true
-		for s := range h.slots {
-			decode(counters[s*t.counters:(s+1)*t.counters], b[h.offset(s):])
-		}
-		return h.flags, nil
-	})
-	return any, err
-}
-
-// Raw lets f read what Slots would say, without copying it: counter i of slot s is the
-// little-endian number at b[s*stride+8*i]. b is nil where nothing was counted, and f's
-// only until it returns.
+// Raw lets f read the counters of every slot: counter i of slot s is the little-endian
+// number at b[s*stride+8*i]. b is nil where nothing was counted, as in a file that is
+// missing, damaged or of another shape, and f's only until it returns. It makes nothing.
+// Changes that happen meanwhile may be in or not, but those of one slot are in together.
 func (t *File) Raw(f func(b []byte, stride int)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var raw []byte
-	_, err := t.lookHeld(func() (uint64, error) {
+	err := t.look(func() error {
 		raw = nil
 		b, h, err := t.read()
-		if err != nil || !t.fits(h) {
-			return 0, err
+		if err == nil && t.fits(h) {
+			raw = b[headerBytes:]
 		}
-		raw = b[headerBytes:]
-		return h.flags, nil
+		return err
 	})
 	if err == nil {
 		f(raw, int(t.h.offset(1)-headerBytes))

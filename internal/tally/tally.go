@@ -4,7 +4,7 @@
 // over the slots, read with one call. What a process that is killed had not
 // added is lost, and nothing else.
 //
-// The file is a header of 64 bytes (magic, version, slots, counters, flags)
+// The file is a header of 64 bytes (magic, version, slots, counters)
 // and the slots, all numbers little-endian; docs/FORMAT.md has the table.
 package tally
 
@@ -62,10 +62,7 @@ type File struct {
 	buf  []byte
 }
 
-type header struct {
-	slots, counters int
-	flags           uint64
-}
+type header struct{ slots, counters int }
 
 func (h header) size() int64        { return h.offset(h.slots) }
 func (h header) offset(s int) int64 { return headerBytes + int64(s)*int64(h.counters)*8 }
@@ -175,31 +172,26 @@ func decode(c []int64, b []byte) {
 	}
 }
 
-// Totals returns the sums over all slots, as many as there are counters, and
-// the flags. Additions that happen meanwhile may be in or not. It makes
-// nothing: a file that is missing or damaged has counted nothing.
-func (t *File) Totals() (sums []int64, flags uint64, err error) {
-	sums = make([]int64, t.counters)
-	flags, err = t.look(func() (uint64, error) {
+// Totals returns the sums over all slots, as many as there are counters.
+// Additions that happen meanwhile may be in or not. It makes nothing: a file that
+// is missing or damaged has counted nothing.
+func (t *File) Totals() ([]int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sums := make([]int64, t.counters)
+	err := t.look(func() error {
 		clear(sums)
 		return t.sum(sums)
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return sums, flags, nil
+	return sums, nil
 }
 
 // look reads the file, as it is now, by read. Where there is none, or none that
-// could be read, nothing was counted, which is no error.
-func (t *File) look(read func() (uint64, error)) (flags uint64, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lookHeld(read)
-}
-
-// lookHeld is look for who holds mu.
-func (t *File) lookHeld(read func() (uint64, error)) (flags uint64, err error) {
+// could be read, nothing was counted, which is no error. The caller holds mu.
+func (t *File) look(read func() error) (err error) {
 	if t.f.IsOpen() {
 		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 			t.drop()
@@ -215,19 +207,19 @@ func (t *File) lookHeld(read func() (uint64, error)) (flags uint64, err error) {
 			}
 		}
 		if err == nil {
-			flags, err = read()
+			err = read()
 		}
 		if err != nil || !keep {
 			t.drop()
 		}
 		if err == nil {
-			return flags, nil
+			return nil
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || replaceable(err) {
-		return 0, nil
+		return nil
 	}
-	return 0, err
+	return err
 }
 
 // replaceable says whether what is in the place of a tally, as err tells, holds
@@ -238,17 +230,17 @@ func replaceable(err error) bool {
 }
 
 // sum adds all slots to sums.
-func (t *File) sum(sums []int64) (flags uint64, err error) {
+func (t *File) sum(sums []int64) error {
 	b, h, err := t.read()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for s := range h.slots {
 		for i := range min(h.counters, t.counters) {
 			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
 		}
 	}
-	return h.flags, nil
+	return nil
 }
 
 // read returns the whole file, until the next read.
@@ -260,16 +252,6 @@ func (t *File) read() ([]byte, header, error) {
 	}
 	h, err := parseHeader(b, int64(len(b)))
 	return b, h, err
-}
-
-// SetFlags replaces the flags, which a new file has at zero.
-func (t *File) SetFlags(flags uint64) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.need(); err != nil {
-		return err
-	}
-	return t.f.WriteAt(binary.LittleEndian.AppendUint64(nil, flags), flagsOffset)
 }
 
 // Reset sets all counters to zero.
@@ -300,7 +282,7 @@ func (t *File) Renew() error {
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return t.publish(true, nil, 0)
+	return t.publish(true, nil)
 }
 
 // need opens the file, and makes it where it is missing, damaged or too small.
@@ -316,13 +298,13 @@ func (t *File) need() error {
 		case err == nil && t.fits(h):
 			return nil
 		case err == nil && t.fixed:
-			err = t.publish(true, nil, 0)
+			err = t.publish(true, nil)
 		case err == nil:
 			err = t.grow()
 		case errors.Is(err, fs.ErrNotExist):
-			err = t.publish(false, nil, 0)
+			err = t.publish(false, nil)
 		case replaceable(err):
-			err = t.publish(true, nil, 0)
+			err = t.publish(true, nil)
 		}
 		t.drop()
 		if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -367,16 +349,15 @@ func (t *File) grow() error {
 	}
 	older := &File{place: t.place, counters: t.h.counters, f: t.f, h: t.h}
 	sums := make([]int64, older.counters)
-	flags, err := older.sum(sums)
-	if err != nil {
+	if err := older.sum(sums); err != nil {
 		return err
 	}
-	return t.publish(true, sums, flags)
+	return t.publish(true, sums)
 }
 
 // publish makes a file whose first slot holds sums.
-func (t *File) publish(replace bool, sums []int64, flags uint64) error {
-	h := header{t.slots, t.counters, flags}
+func (t *File) publish(replace bool, sums []int64) error {
+	h := header{t.slots, t.counters}
 	b := make([]byte, h.size())
 	h.put(b)
 	for i, n := range sums {

@@ -45,7 +45,7 @@ func add(t *testing.T, f *File, delta ...int64) {
 
 func wantTotals(t *testing.T, f *File, want ...int64) {
 	t.Helper()
-	got, _, err := f.Totals()
+	got, err := f.Totals()
 	if err != nil {
 		t.Fatalf("totals: %v", err)
 	}
@@ -94,17 +94,11 @@ func TestDamagedFileIsMadeAnew(t *testing.T) {
 			p, path := place(t)
 			f := open(t, p, 4, 2)
 			add(t, f, 1, 2)
-			if err := f.SetFlags(1); err != nil {
-				t.Fatal(err)
-			}
 			f.Close()
 			if err := damage(path); err != nil {
 				t.Fatal(err)
 			}
 			wantTotals(t, f, 0, 0)
-			if _, flags, err := f.Totals(); flags != 0 || err != nil {
-				t.Errorf("flags %d, error %v: want none of a new file", flags, err)
-			}
 			add(t, f, 5, 6)
 			wantTotals(t, open(t, p, 4, 2), 5, 6)
 		})
@@ -129,7 +123,7 @@ func TestDirectoryInThePlace(t *testing.T) {
 		if err := f.Add(1, 2); !errors.Is(err, syscall.EISDIR) {
 			t.Errorf("add: %v", err)
 		}
-		if _, _, err := f.Totals(); !errors.Is(err, syscall.EISDIR) {
+		if _, err := f.Totals(); !errors.Is(err, syscall.EISDIR) {
 			t.Errorf("totals: %v", err)
 		}
 		if err := f.Renew(); err != nil {
@@ -207,18 +201,12 @@ func TestUpgrade(t *testing.T) {
 	p, _ := place(t)
 	older := open(t, p, 4, 2)
 	add(t, older, 1, 2)
-	if err := older.SetFlags(1); err != nil {
-		t.Fatal(err)
-	}
 	newer := open(t, p, 8, 3)
 	wantTotals(t, newer, 1, 2, 0)
 	add(t, newer, 10, 20, 30)
 	add(t, older, 100, 200)
 	wantTotals(t, newer, 111, 222, 30)
 	wantTotals(t, older, 111, 222)
-	if _, flags, err := newer.Totals(); flags != 1 || err != nil {
-		t.Errorf("flags %d, error %v; want them kept", flags, err)
-	}
 }
 
 // TestUnknownVersionIsLeftAlone: a newer kernstash owns it.
@@ -239,7 +227,7 @@ func TestUnknownVersionIsLeftAlone(t *testing.T) {
 	if err := f.Add(1); !errors.Is(err, ErrVersion) {
 		t.Errorf("add: %v, want ErrVersion", err)
 	}
-	if _, _, err := f.Totals(); !errors.Is(err, ErrVersion) {
+	if _, err := f.Totals(); !errors.Is(err, ErrVersion) {
 		t.Errorf("totals: %v, want ErrVersion", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(b) {

@@ -22,7 +22,7 @@ func (s *Store) AddStats(delta stats.Snapshot) error {
 func (s *Store) Stats() (stats.Snapshot, error) {
 	var total stats.Snapshot
 	err := s.withTotals(false, "read statistics", func(f *tally.File) error {
-		sums, _, err := f.Totals()
+		sums, err := f.Totals()
 		copy(total[:], sums)
 		return err
 	})
