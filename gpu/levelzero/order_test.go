@@ -49,7 +49,9 @@ func TestOrderThatMakesNoSense(t *testing.T) {
 	}
 	for _, o := range []key.BuildOptions{
 		order("0"), order("0,0"), order("0,2"), order("0,x"), order("0,1", "1,0"), order(""),
-		{Attributes: []key.Pair{{Name: "order", Value: "1,0"}}}, {Link: []string{"-g"}}, {Link: []string{"module order=1,0"}},
+		{Attributes: []key.Pair{{Name: "order", Value: "1,0"}}},
+		{Link: []string{"-g"}},
+		{Link: []string{"module order=1,0"}},
 	} {
 		if _, err := orderOf(o, 2); !errors.Is(err, ErrArgument) {
 			t.Errorf("%+v: %v", o, err)
