@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -159,6 +160,7 @@ func TestVariablesOfOneRequestOnIntel(t *testing.T) {
 // The order in which PoCL is told which devices to have makes no other request.
 func TestOrderOfPoCLsDevices(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	root := t.TempDir()
 	if err := os.Chmod(root, 0o700); err != nil {
 		t.Fatal(err)

@@ -68,6 +68,7 @@ func TestObservedTheSame(t *testing.T) {
 // layer, with which nothing is served.
 func TestObservedTheSameBehindTheLoader(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	s := newStage(t)
 	most, all := "modules,native,launch", "modules,links,several,native,launch"
 	brief := all // what is observed with the validation layer

@@ -400,11 +400,12 @@ static const void *open_or_wait(struct library_door *d)
 	int by = atomic_load(&opens);
 	if (by != 0 && by != (int)getpid())
 		return stay_out(d, "forked after the library was opened");
-	/* Who opens it waits for the dynamic linker, which may wait for this thread: it may be in a constructor. */
+	/* Who opens it waits for the dynamic linker, which may wait for this thread: it may be in a constructor.
+	 * ThreadSanitizer knows pthread_mutex_timedlock, and takes no notice of pthread_mutex_clocklock. */
 	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += atomic_load(&overdue) ? 0 : OPENING_SECONDS;
-	if (pthread_mutex_clocklock(&opening, CLOCK_MONOTONIC, &until) != 0) {
+	if (pthread_mutex_timedlock(&opening, &until) != 0) {
 		atomic_store(&overdue, true); /* nobody waits for that again */
 		return NULL;
 	}

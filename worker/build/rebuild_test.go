@@ -88,6 +88,7 @@ func TestAfterADriverUpdate(t *testing.T) {
 // that goes over the worker's budget is the last.
 func TestRebuildsInOrder(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	s := newRoot(t)
 	put := func(source string, cost time.Duration, change func(*key.Device)) key.Key {
 		t.Helper()

@@ -427,6 +427,7 @@ func TestWithoutLaunches(t *testing.T) {
 // stored as one that was not launched, and the same launches ask for nothing more.
 func TestLaunchesWithoutCode(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	for _, v := range []string{"other/64-1-1-goffs0-smallgrid", "sum/auto-0-1-1-goffs0-smallgrid"} {
 		s := newRoot(t)
 		j := handMade(t, small, v)

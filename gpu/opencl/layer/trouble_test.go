@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -288,6 +289,7 @@ func TestPartialHit(t *testing.T) {
 // of the one is built, and is a job again, which its launch is added to.
 func TestOneOfSeveralRefuses(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	out := child(t, "refused", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
 	want := `["restored" "refused built"] ["restored" "built"], 2 hits, 1 refused, 2 jobs`
 	if out != want {

@@ -93,6 +93,9 @@ func TestNothingLeftBehind(t *testing.T) {
 	for _, d := range stage.Drivers {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
+			if d.Name == "intel" {
+				timing.Long(t)
+			}
 			s := stage.New(t, d)
 			// The fake library has binaries of PoCL, too.
 			env := s.WithLibrary(t)

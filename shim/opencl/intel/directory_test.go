@@ -15,6 +15,7 @@ import (
 // which need not be the one that it builds in.
 func TestIntelSettingsFileElsewhere(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	b := newBuilder(t)
 	source := b.source(t, oneLine(78))
 	plain, with, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()

@@ -84,6 +84,7 @@ func TestObservedTheSameForTwoDevices(t *testing.T) {
 // The same, preloaded before a loader, with the layer there too: one is active.
 func TestObservedTheSamePreloaded(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	parts := "options,rebuild,lifetimes,wrong"
 	s := stage.New(t, stage.PoCL)
 	without := stage.Normal(s.MustRun(t, nil, "observe", parts).Out)

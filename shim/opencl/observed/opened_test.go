@@ -76,6 +76,7 @@ func TestOpened(t *testing.T) {
 // The same with Intel's driver, and what keeps out keeps this door shut.
 func TestOpenedOnIntel(t *testing.T) {
 	t.Parallel()
+	timing.Long(t)
 	old := stage.Interposers(t)
 	s := stage.New(t, stage.Intel)
 	env := append(stage.Opened(filepath.Join(old, "libOpenCL.so.1"), "local"), stage.Preloaded(t, "layer")...)
