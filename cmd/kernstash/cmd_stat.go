@@ -69,7 +69,7 @@ type statRates struct {
 }
 
 // olderTime is how long stat looks for entries of older versions.
-const olderTime = time.Second
+const olderTime = 50 * time.Millisecond
 
 func (a *app) stat(ctx context.Context, reset bool) (err error) {
 	d, _, err := a.openDisk()

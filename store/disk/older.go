@@ -20,7 +20,7 @@ type Older struct {
 // maxOlder is how many entries Older looks at, and leastOlder of each device: those of
 // one device are often of one version.
 const (
-	maxOlder   = 1024
+	maxOlder   = 256
 	leastOlder = 16
 )
 
