@@ -34,8 +34,8 @@ func TestLinkOptionsLikePlaces(t *testing.T) {
 	}
 }
 
-// Attributes are in the key: in any order, but those of one name in theirs; where the source
-// is said to be is not, where nothing that is built can depend on it.
+// Attributes are in the key: in any order, but those of one name in theirs; those that the
+// caller has said not to count are not.
 func TestAttributes(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
@@ -46,8 +46,8 @@ func TestAttributes(t *testing.T) {
 		return p
 	}
 	for _, step := range []struct {
-		attributes, keyed, unkeyed []key.Pair
-		hit                        bool
+		attributes, out, keyed, unkeyed []key.Pair
+		hit                             bool
 	}{
 		{},
 		{hit: true},
@@ -57,17 +57,15 @@ func TestAttributes(t *testing.T) {
 		{attributes: pairs("a", "2", "a", "3", "b", "1"), keyed: pairs("a", "2", "a", "3", "b", "1")},
 		{attributes: pairs("a", "2"), keyed: pairs("a", "2")},
 		{attributes: pairs("a", ""), keyed: pairs("a", "")},
-		{attributes: pairs("a", "2", deps.SourceDirectory, "/x/"), hit: true},
-		{attributes: pairs("a", "4", deps.SourceDirectory, "/x/"), keyed: pairs("a", "4"), unkeyed: pairs(deps.SourceDirectory, "/x/")},
+		{attributes: pairs("a", "2"), out: pairs(deps.SourceDirectory, "/x/"), hit: true},
+		{attributes: pairs("a", "4"), out: pairs(deps.SourceDirectory, "/x/"), keyed: pairs("a", "4"), unkeyed: pairs(deps.SourceDirectory, "/x/")},
 		{attributes: pairs("a", "4"), hit: true},
-		{
-			attributes: pairs(deps.SourceParent, "/", deps.SourceDirectory, "/x/"),
-			keyed:      pairs(deps.SourceParent, "/"), unkeyed: pairs(deps.SourceDirectory, "/x/"),
-		},
-		{attributes: pairs(deps.SourceParent, "/", deps.SourceDirectory, "/y/"), hit: true},
+		// The code may depend on it: nobody has said that it does not.
+		{attributes: pairs("a", "4", deps.SourceDirectory, "/x/"), keyed: pairs("a", "4", deps.SourceDirectory, "/x/")},
+		{attributes: pairs("a", "4", deps.SourceDirectory, "/y/"), keyed: pairs("a", "4", deps.SourceDirectory, "/y/")},
 	} {
 		a := ask{device: key.Device{API: "own"}, units: []key.Unit{{Kind: key.CUDACpp, Code: []byte("void k() {}\n")}}}
-		a.request.Attributes = step.attributes
+		a.request.Attributes, a.request.Unkeyed = step.attributes, step.out
 		given := slices.Clone(step.attributes)
 		recipe := a.compiles(t, root)
 		if !slices.Equal(given, a.request.Attributes) {

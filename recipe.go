@@ -35,7 +35,7 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 		Options:   x.buildOptions(r),
 	}
 	var unsure, judged error
-	rec.Options.Attributes, rec.Options.Unkeyed = keyed(r.Attributes, t)
+	rec.Options.Attributes, rec.Options.Unkeyed = keyed(r, t)
 	rec.Options.Variables, unsure = x.rt.Variables(devices[0])
 	if judge, ok := any(x.rt).(OptionsJudge); ok && id.err == nil {
 		judged = judge.AgainstOptions(devices[0], rec.Options.Compile)
@@ -78,13 +78,19 @@ func (x *Context[P, K]) recipe(devices []int, r Request, t *tracked) (*key.Recip
 	return rec, deps.Reason{}, nil
 }
 
-// keyed returns which attributes of a request are in the key, and which are not, by how what
-// is built depends on the directory of the main source; t is as for recipe. Of an image that
-// reads no files the front end knew that when it made them.
-func keyed(attributes []key.Pair, t *tracked) (in, out []key.Pair) {
-	_, random := key.Attribute(attributes, deps.SourceParent)
-	byParent := t == nil || t.placing == deps.Called && random
-	for _, a := range key.SortAttributes(attributes) {
+// keyed returns which attributes of a request are in the key, and which are not; t is as for
+// recipe. Of CUDA C++ that reads files, how what is built depends on the directory of the main
+// source decides about that; what else the request has in the key is in it.
+func keyed(r Request, t *tracked) (in, out []key.Pair) {
+	in, out = key.SortAttributes(r.Attributes), slices.Clone(r.Unkeyed)
+	if t == nil || slices.ContainsFunc(r.Image.Units(), func(u key.Unit) bool { return u.Kind != key.CUDACpp }) {
+		return in, key.SortAttributes(out)
+	}
+	_, random := key.Attribute(in, deps.SourceParent)
+	byParent := t.placing == deps.Called && random
+	all := in
+	in = nil
+	for _, a := range all {
 		switch {
 		case a.Name == deps.SourceDirectory && (byParent || t.placing == deps.Unplaced):
 			out = append(out, a)
@@ -92,7 +98,7 @@ func keyed(attributes []key.Pair, t *tracked) (in, out []key.Pair) {
 			in = append(in, a)
 		}
 	}
-	return in, out
+	return in, key.SortAttributes(out)
 }
 
 // hides says whether a file of the name of a header in memory is where the compiler may look

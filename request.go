@@ -30,9 +30,14 @@ type Request struct {
 
 	// Attributes are what a front end adds that is no option; the Runtime says
 	// what they mean. They are in the key: in any order, but those of one name in
-	// theirs. Of deps.SourceDirectory and deps.SourceParent the core decides which
-	// are, by how what is built depends on them.
+	// theirs. Of CUDA C++ that reads files the core decides which of
+	// deps.SourceDirectory and deps.SourceParent are, by how what is built depends
+	// on them.
 	Attributes []key.Pair
+
+	// Unkeyed are attributes that are in no key: the caller answers for it that
+	// what is built is the same without them.
+	Unkeyed []key.Pair
 
 	// NoOptions says that there are no compile options at all, C's NULL, which
 	// some drivers tell from an empty string: to PoCL they are two programs. It
@@ -60,7 +65,8 @@ type programID struct {
 }
 
 // id returns the request's identity within a context of n devices. It does not
-// allocate for requests whose constants, options and attributes fit 512 bytes.
+// allocate for requests whose constants, options and attributes fit 512 bytes, and are
+// sorted.
 func (r *Request) id(n int) (programID, error) {
 	if r.Image == nil || r.Image.Image == nil {
 		return programID{}, fmt.Errorf("%w: no image", ErrInvalid)
@@ -77,18 +83,15 @@ func (r *Request) id(n int) (programID, error) {
 	b = appendString(b, r.Image.LinkOptions)
 	b = appendString(b, r.CompileOptions)
 	b = appendString(b, r.LinkOptions)
-	for _, is := range []bool{r.NoOptions, r.NoLinkOptions, len(r.Attributes) > 0} {
+	for _, is := range []bool{r.NoOptions, r.NoLinkOptions, len(r.Attributes)+len(r.Unkeyed) > 0} {
 		if is {
 			b = append(b, 1)
 		} else {
 			b = append(b, 0)
 		}
 	}
-	if len(r.Attributes) > 0 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(len(r.Attributes)))
-		for _, a := range key.SortAttributes(r.Attributes) {
-			b = appendString(appendString(b, a.Name), a.Value)
-		}
+	if len(r.Attributes)+len(r.Unkeyed) > 0 {
+		b = appendAttributes(appendAttributes(b, r.Attributes), r.Unkeyed)
 	}
 	if dir := r.located(); dir != "" {
 		b = appendString(b, dir)
@@ -169,6 +172,14 @@ func (id programID) private(image uint64) programID {
 	return id
 }
 
+func appendAttributes(b []byte, attributes []key.Pair) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(attributes)))
+	for _, a := range key.SortAttributes(attributes) {
+		b = appendString(appendString(b, a.Name), a.Value)
+	}
+	return b
+}
+
 // snapshot returns the request with constants and attributes of its own: a build may go on
 // when the caller who asked first has given up and uses its memory again.
 func (r Request) snapshot() Request {
@@ -176,6 +187,6 @@ func (r Request) snapshot() Request {
 	for i, c := range r.Constants {
 		own[i] = key.SpecConstant{ID: c.ID, Value: bytes.Clone(c.Value)}
 	}
-	r.Constants, r.Attributes = own, slices.Clone(r.Attributes)
+	r.Constants, r.Attributes, r.Unkeyed = own, slices.Clone(r.Attributes), slices.Clone(r.Unkeyed)
 	return r
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // The attributes of a request that say in which directory the main source is said to be, and
-// where that directory is, if its own name is random. Which of them are in a key depends on the
-// [Placing].
+// where that directory is, if its own name is random. Of CUDA C++ that reads files the [Placing]
+// says which of them are in a key; else they are, as all attributes.
 const (
 	SourceDirectory = "source directory"
 	SourceParent    = "source parent"

@@ -69,17 +69,18 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uintptr_t low, high;
 } stack;
 
-/* The main thread's stack begins at the program's arguments and grows to its limit; the kernel maps nothing
- * within 128 MiB of it (mmap_base). pthread_getattr_np reads the list of all mappings for that, which takes
- * 0.1 to 0.3 ms where a GPU's driver is loaded. */
+/* The main thread's stack begins at the program's arguments and grows to its limit; the kernel leaves 128 MiB
+ * below it free (mmap_base), and where the limit is infinite maps from the other end. pthread_getattr_np reads the
+ * list of all mappings for that, which takes 0.1 to 0.3 ms where a GPU's driver is loaded. */
 static bool is_on_main_stack(uintptr_t at)
 {
 	const uintptr_t top = getauxval(AT_EXECFN), most = UINT32_C(64) << 20;
+	const uintptr_t above = 64 << 10; /* arguments are there, which the limit does not count */
 	struct rlimit limit;
 
 	if (syscall(SYS_gettid) != getpid() || top < most || getrlimit(RLIMIT_STACK, &limit) != 0)
 		return false;
-	uintptr_t low = top - (limit.rlim_cur < most ? (uintptr_t)limit.rlim_cur : most);
+	uintptr_t low = top - (limit.rlim_cur < most ? (uintptr_t)limit.rlim_cur : most) + above;
 	if (at <= low || at >= top)
 		return false;
 	stack.low = low;

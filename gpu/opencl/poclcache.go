@@ -2,8 +2,8 @@ package opencl
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
 	"strings"
 )
 
@@ -86,8 +86,10 @@ func unshared(binary []byte) ([]byte, error) {
 	directory := own[poclDirectoryAt : poclDirectoryAt+poclDirectorySize]
 	clear(directory)
 	name := directory[copy(directory, poclUncached) : poclDirectorySize-1]
-	for i := range name {
-		name[i] = 'A' + byte(rand.IntN(16))
+	// Not math/rand: children that were forked before the library was opened would draw the same.
+	_, _ = rand.Read(name) // never fails
+	for i, b := range name {
+		name[i] = 'A' + b&15
 	}
 	return own, nil
 }

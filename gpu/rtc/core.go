@@ -57,7 +57,7 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	for i, o := range options {
 		compile[i] = word(o)
 	}
-	var attributes []key.Pair
+	var attributes, unkeyed []key.Pair
 	if empty {
 		attributes = append(attributes, key.Pair{Name: attrEmpty})
 	}
@@ -66,7 +66,11 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 		dir, parent, name = "", "", r.Name
 	}
 	for _, a := range []key.Pair{{Name: attrName, Value: name}, {Name: deps.SourceDirectory, Value: dir}, {Name: deps.SourceParent, Value: parent}} {
-		if a.Value != "" {
+		switch {
+		case a.Value == "":
+		case a.Name == deps.SourceDirectory && !image.IncludesFiles(): // splitName has found that it does not count
+			unkeyed = append(unkeyed, a)
+		default:
 			attributes = append(attributes, a)
 		}
 	}
@@ -85,7 +89,7 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 		attributes = append(attributes, key.Pair{Name: attrDirectory, Value: dir})
 	}
 	return kernstash.Request{
-		Image: image, CompileOptions: strings.Join(compile, " "), Attributes: key.SortAttributes(attributes),
+		Image: image, CompileOptions: strings.Join(compile, " "), Attributes: key.SortAttributes(attributes), Unkeyed: unkeyed,
 	}, nil
 }
 

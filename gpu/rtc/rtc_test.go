@@ -213,7 +213,7 @@ func TestRequestsSurviveTheCore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec := &key.Recipe{Image: q.Image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.CompileOptions), Attributes: q.Attributes}}
+		rec := &key.Recipe{Image: q.Image.Image, Options: key.BuildOptions{Compile: key.Tokens(q.CompileOptions), Attributes: q.Attributes, Unkeyed: q.Unkeyed}}
 		again, err := rtc.FromRecipe(rec)
 		if err != nil {
 			t.Fatal(err)

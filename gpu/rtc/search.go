@@ -42,7 +42,7 @@ func (l *Library) HeaderSearch(dir string, r kernstash.Request) (deps.Search, er
 // searchDir returns the directory in which NVRTC looks for the #include "…" of a
 // program, as its name has it; "" where the program has none that are no headers in memory.
 func searchDir(r kernstash.Request) string {
-	dir := NameDir(nameOf(r.Attributes))
+	dir := NameDir(nameOf(r.Attributes, r.Unkeyed))
 	if dir == "" || !deps.ReadsBeside(r.Image.Units()[0]) {
 		return ""
 	}
