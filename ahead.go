@@ -2,9 +2,10 @@ package kernstash
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store"
 )
 
 // ahead is what can be done for an artifact before there is one: while its compiler
@@ -16,7 +17,7 @@ type ahead struct {
 
 	// Written by the storer, which does it before it stores the artifact.
 	explained bool
-	nearest   disk.Difference
+	nearest   store.Difference
 	made      bool // directories, for the artifact alone
 }
 
@@ -52,15 +53,25 @@ func (s *storer) workAhead(ctx context.Context, w storing) {
 		return
 	}
 	var err error
-	a.nearest, err = s.c.disk.Nearest(ctx, a.recipe, a.was)
+	a.nearest, err = s.c.nearest(ctx, a.recipe, a.was)
 	a.explained = err == nil
-	a.made = s.c.disk.Ready(ctx, a.recipe, a.whole)
+	if p, ok := s.c.written.(store.Preparer); ok {
+		a.made = p.Prepare(ctx, a.recipe, a.whole)
+	}
+}
+
+// nearest asks the store that is written.
+func (c *Cache) nearest(ctx context.Context, r *key.Recipe, previous key.Digest) (store.Difference, error) {
+	if e, ok := c.written.(store.Explainer); ok {
+		return e.Nearest(ctx, r, previous)
+	}
+	return store.Difference{}, errors.ErrUnsupported
 }
 
 // forgo undoes it; a may be nil.
 func (s *storer) forgo(ctx context.Context, a *ahead) {
 	if a != nil && a.made {
 		a.made = false
-		s.c.disk.Forgo(ctx, a.recipe)
+		s.c.written.(store.Preparer).Abort(ctx, a.recipe)
 	}
 }

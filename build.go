@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // buildUnit makes a unit's live program: loaded from an artifact, or compiled.
@@ -44,7 +43,7 @@ func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Requ
 	u.key = recipe.Key()
 	u.job.Key = u.key
 	c.traceKey(u.key, recipe)
-	if len(c.stores()) == 0 {
+	if len(c.stores) == 0 {
 		u.missed = reason.MissTierOff
 		c.countMiss(u.missed)
 		return x.compile(ctx, u, r, nil, false)
@@ -136,8 +135,8 @@ func (x *Context[P, K]) callBuild(ctx context.Context, u *unit[P, K]) (P, *store
 }
 
 // discard removes an entry that no driver takes.
-func (c *Cache) discard(ctx context.Context, from *disk.Store, k key.Key) {
-	if from != c.disk || !c.writes() {
+func (c *Cache) discard(ctx context.Context, from store.Store, k key.Key) {
+	if from != c.written || !c.writes() {
 		return // a read-only layer: the next build's entry is found before it
 	}
 	if err := from.Delete(ctx, k); err != nil {

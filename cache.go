@@ -13,15 +13,16 @@ import (
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Cache holds what all contexts of a process share: the stores, the settings,
 // the statistics. It is safe for concurrent use.
 type Cache struct {
 	settings  *settings.Settings
-	disk      *disk.Store   // nil: no disk tier
-	layers    []*disk.Store // read-only, asked in order
+	written   writtenStore  // what is built is stored there, unless the mode forbids it; nil: nowhere
+	stores    []store.Store // asked in order: written, then read-only layers
+	endStores []func()      // close them
 	storer    *storer
 	worker    starting
 	trace     tracer
@@ -97,28 +98,6 @@ type unsaved struct{ stats.Recorder }
 func (r unsaved) Add(c stats.Counter, n int64) {
 	if c != stats.SavedTime {
 		r.Recorder.Add(c, n)
-	}
-}
-
-func (c *Cache) openStores() {
-	policy := disk.Cost
-	if c.settings.Eviction == settings.EvictLRU {
-		policy = disk.LRU
-	}
-	if c.settings.Dir != "" {
-		c.disk = disk.New(disk.Options{
-			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy,
-			ReadOnly: c.settings.Mode == settings.ModeReadOnly,
-			Recorder: c.stats, Trace: c.trace.disk,
-		})
-		contents.Share(c.disk, c.settings.Mode != settings.ModeReadOnly)
-	} else {
-		c.trace.warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
-	}
-	for _, dir := range c.settings.Layers {
-		layer := disk.New(disk.Options{Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.trace.disk})
-		contents.Share(layer, false)
-		c.layers = append(c.layers, layer)
 	}
 }
 
@@ -199,16 +178,8 @@ func (c *Cache) end() error {
 	if c.writes() {
 		c.keepStats()
 	}
-	for _, s := range append(c.layers, c.disk) {
-		contents.Unshare(s)
-	}
-	if c.disk != nil {
-		if err := c.disk.Close(); err != nil {
-			c.trace.warn("close disk tier", "error", err.Error())
-		}
-	}
-	for _, l := range c.layers {
-		_ = l.Close() // nothing is ever written there
+	for _, end := range c.endStores {
+		end()
 	}
 	if c.traceTo != nil {
 		_ = c.traceTo.Close() // the application's end must not fail for a trace
@@ -231,6 +202,10 @@ func (c *Cache) keepStatsNowAndThen() {
 
 // keepStats adds what was counted since the last time to the totals on disk.
 func (c *Cache) keepStats() {
+	totals, ok := c.written.(store.Totals)
+	if !ok {
+		return
+	}
 	now := c.Stats()
 	c.mu.Lock()
 	delta := now.Sub(c.kept)
@@ -239,7 +214,7 @@ func (c *Cache) keepStats() {
 	if delta == (stats.Snapshot{}) {
 		return
 	}
-	if err := c.disk.AddStats(delta); err != nil {
+	if err := totals.AddStats(delta); err != nil {
 		c.trace.warn("statistics not kept", "error", err.Error())
 		return
 	}

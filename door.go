@@ -39,7 +39,7 @@ func (c *Cache) Writes() bool { return c.writes() }
 func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
 
 // Reads says whether there is a disk tier, or a read-only layer, to restore from.
-func (c *Cache) Reads() bool { return len(c.stores()) > 0 }
+func (c *Cache) Reads() bool { return len(c.stores) > 0 }
 
 // Awaiting notes that a build of this process, which may hold its build lock,
 // waits for the application, until done is called, once. Meanwhile no build of
@@ -56,10 +56,10 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 	if !c.writes() {
 		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
 	}
-	res, err := spool.Add(ctx, c.disk, j, c.stats)
+	res, err := spool.Add(ctx, c.written.(*disk.Store), j, c.stats)
 	if c.settings.Mode == settings.ModeRefresh && j.Kind == spool.Capture && err == nil && res.Waits() {
 		if _, done := c.refreshed.LoadOrStore(j.Key(), true); !done {
-			err = c.disk.Delete(ctx, j.Key())
+			err = c.written.Delete(ctx, j.Key())
 		}
 	}
 	return res, err
@@ -72,7 +72,7 @@ func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
 	if !c.writes() {
 		return nil, settings.WorkerOff, nil
 	}
-	return c.disk, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
+	return c.written.(*disk.Store), c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
 }
 
 // Warn tells the trace of something that is not as it should be.

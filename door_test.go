@@ -158,7 +158,7 @@ func TestDelegatedArtifact(t *testing.T) {
 	if !c.Flush(3 * time.Minute) {
 		t.Error("something is still to be stored")
 	}
-	unlock, err := c.disk.Lock(t.Context(), k, 0)
+	unlock, err := c.written.Lock(t.Context(), k, 0)
 	if err != nil {
 		t.Errorf("the build lock: %v", err)
 	} else {
@@ -269,13 +269,13 @@ func TestRefreshedByTheWorker(t *testing.T) {
 		e := &store.Entry{Key: r.Key(), Recipe: r, Artifact: artifactOf(store.FormDeferred, "code", "k/1-1-1")}
 		job := spool.Job{Kind: spool.Capture, Recipe: r, Variants: []string{"k/1-1-1"}}
 		for _, want := range []bool{gone, false} {
-			if _, err := c.disk.Put(t.Context(), e); err != nil {
+			if _, err := c.written.Put(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := c.AddJob(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.disk.Get(t.Context(), e.Key); errors.Is(err, store.ErrNotFound) != want || err != nil && !want {
+			if _, err := c.written.Get(t.Context(), e.Key); errors.Is(err, store.ErrNotFound) != want || err != nil && !want {
 				t.Errorf("%s: %v", mode, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // fakeProgram and fakeKernel are live objects whose releases are watched.
@@ -265,6 +266,16 @@ func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// onDisk returns the store that a cache writes.
+func onDisk(c *Cache) *disk.Store { return c.written.(*disk.Store) }
+
+// writeTo has a cache, which was not used yet, write a store with these options.
+func writeTo(c *Cache, o disk.Options) {
+	s := disk.New(o)
+	c.written, c.stores[0] = s, s
+	c.endStores = append(c.endStores, func() { _ = s.Close() })
 }
 
 // emptyConfig keeps the settings file of whoever runs the tests out. Close has time enough

@@ -70,7 +70,7 @@ func (l *faultyLife) start(deferred bool, sources ...int) {
 		return nil
 	}
 	c := openCache(t, l.root, func(o *Options) { o.Flags = map[string]string{"capture-quiet": "1ms"} })
-	c.disk = disk.New(disk.Options{Dir: l.root, MaxSize: 120_000, Recorder: c.stats, Trace: c.trace.disk}.WithFiles(l.ways))
+	writeTo(c, disk.Options{Dir: l.root, MaxSize: 120_000, Recorder: c.stats, Trace: c.trace.disk}.WithFiles(l.ways))
 	x := fakeContextOn(c, f)
 	for _, i := range sources {
 		p, err := x.Program(t.Context(), Request{Image: image(t, src(i))})

@@ -11,24 +11,23 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // find asks the disk tier, then its layers. A nil entry is a miss, for the
 // reason that is returned with it.
-func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from *disk.Store, why reason.Reason) {
-	return c.findBy(ctx, k, (*disk.Store).Get)
+func (c *Cache) find(ctx context.Context, k key.Key) (e *store.Entry, from store.Store, why reason.Reason) {
+	return c.findBy(ctx, k, store.Store.Get)
 }
 
 // findBy is find with the method that gets the entry.
-func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, context.Context, key.Key) (*store.Entry, error)) (
-	e *store.Entry, from *disk.Store, why reason.Reason,
+func (c *Cache) findBy(ctx context.Context, k key.Key, get func(store.Store, context.Context, key.Key) (*store.Entry, error)) (
+	e *store.Entry, from store.Store, why reason.Reason,
 ) {
 	why = reason.MissTierOff
-	for i, s := range c.stores() {
+	for i, s := range c.stores {
 		entry, err := get(s, ctx, k)
 		if err == nil {
-			if s == c.disk {
+			if s == c.written {
 				contents.SaveSoon()
 			}
 			return entry, s, 0
@@ -40,14 +39,6 @@ func (c *Cache) findBy(ctx context.Context, k key.Key, get func(*disk.Store, con
 		on(c.trace.disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
 	}
 	return nil, nil, why
-}
-
-// stores returns the disk tier and its layers.
-func (c *Cache) stores() []*disk.Store {
-	if c.disk == nil {
-		return c.layers
-	}
-	return append([]*disk.Store{c.disk}, c.layers...)
 }
 
 // countMiss counts a miss with its reason. What the store found damaged, it
@@ -98,7 +89,7 @@ func (c *Cache) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unlock
 	if !c.writes() {
 		return nil, false
 	}
-	unlock, err := c.disk.Lock(ctx, k, 0)
+	unlock, err := c.written.Lock(ctx, k, 0)
 	if err == nil {
 		return unlock, false
 	}
@@ -140,7 +131,7 @@ var errAwaiting = errors.New("a program of ours awaits its launch")
 func (c *Cache) lockUnlessAwaiting(ctx context.Context, k key.Key, deadline time.Time) (unlock func(), err error) {
 	const slice = 25 * time.Millisecond
 	for {
-		unlock, err = c.disk.Lock(ctx, k, min(slice, time.Until(deadline)))
+		unlock, err = c.written.Lock(ctx, k, min(slice, time.Until(deadline)))
 		if !errors.Is(err, store.ErrLocked) || !time.Now().Before(deadline) {
 			return unlock, err
 		}

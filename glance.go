@@ -10,7 +10,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Found is a stored artifact of a request for one group of equal devices.
@@ -48,8 +47,12 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary,
 	}
 	defer x.building.Done()
 	err = store.ErrNotFound
-	for _, s := range x.cache.stores() {
-		if rest, err = s.GetRest(ctx, f.Job.Key, f.Artifact); err == nil {
+	for _, s := range x.cache.stores {
+		p, ok := s.(store.PartGetter)
+		if !ok {
+			continue
+		}
+		if rest, err = p.GetRest(ctx, f.Job.Key, f.Artifact); err == nil {
 			return rest, nil
 		}
 	}
@@ -58,8 +61,11 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary,
 
 func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Found {
 	c := x.cache
-	get := func(s *disk.Store, ctx context.Context, k key.Key) (*store.Entry, error) {
-		return s.Peek(ctx, k, first)
+	get := func(s store.Store, ctx context.Context, k key.Key) (*store.Entry, error) {
+		if p, ok := s.(store.PartGetter); ok {
+			return p.GetPart(ctx, k, store.GetOptions{FirstBinary: first, Again: true})
+		}
+		return s.Get(ctx, k)
 	}
 	if c.settings.Mode != settings.ModeOn && c.settings.Mode != settings.ModeReadOnly {
 		return nil

@@ -82,21 +82,21 @@ func TestGlanceFirst(t *testing.T) {
 	c := openCache(t, root)
 	x := fakeContextOn(c, f)
 	job := x.Glance(t.Context(), r)[0].Job
-	e, err := c.disk.Get(t.Context(), job.Key)
+	e, err := c.written.Get(t.Context(), job.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Recipe, err = c.disk.Recipe(t.Context(), job.Key); err != nil {
+	if e.Recipe, err = onDisk(c).Recipe(t.Context(), job.Key); err != nil {
 		t.Fatal(err)
 	}
 	e.Artifact.Binaries = []store.Binary{
 		{Form: store.FormFinal, Data: bytes.Repeat([]byte("machine code"), 10_000)},
 		{Form: store.FormIntermediate, Data: bytes.Repeat([]byte("PTX"), 100_000)},
 	}
-	if err := c.disk.Delete(t.Context(), job.Key); err != nil {
+	if err := c.written.Delete(t.Context(), job.Key); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.disk.Put(t.Context(), e); err != nil {
+	if _, err := c.written.Put(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 
@@ -118,7 +118,7 @@ func TestGlanceFirst(t *testing.T) {
 	if rest, err := x.Rest(t.Context(), x.Glance(t.Context(), r)[0]); err != nil || rest != nil {
 		t.Errorf("the rest of what was read whole: %v, %v", rest, err)
 	}
-	if err := c.disk.Delete(t.Context(), job.Key); err != nil {
+	if err := c.written.Delete(t.Context(), job.Key); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.Rest(t.Context(), first[0]); !errors.Is(err, store.ErrNotFound) {

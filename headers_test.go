@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -557,7 +558,7 @@ func TestContentsOfHeadersAreStored(t *testing.T) {
 				}
 				for _, file := range files {
 					want, _ := os.ReadFile(file.Path)
-					if b, err := d.Header(t.Context(), file.Digest); err != nil || string(b) != string(want) {
+					if b, err := d.GetBlob(t.Context(), store.Headers, file.Digest); err != nil || string(b) != string(want) {
 						t.Errorf("deferred %v: %s: %q, %v", deferred, file.Path, b, err)
 					}
 				}
@@ -590,7 +591,7 @@ func TestHeadersAreKeptDuringTheBuild(t *testing.T) {
 		d := disk.New(disk.Options{Dir: root})
 		defer d.Close()
 		for _, file := range job.Recipe.Image.Units()[0].Files {
-			for until := time.Now().Add(3 * time.Minute); !d.HasHeader(file.Digest, file.Size); time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(3 * time.Minute); !d.HasBlob(store.Headers, file.Digest, file.Size); time.Sleep(time.Millisecond) {
 				if time.Now().After(until) {
 					t.Errorf("%s is not kept", file.Path)
 					return nil

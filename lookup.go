@@ -154,8 +154,8 @@ func (x *Context[P, K]) Refuse(ctx context.Context, r Request, device int) error
 		x.drop(p)
 		p.Release()
 	}
-	if x.cache.disk != nil {
-		x.cache.discard(ctx, x.cache.disk, k)
+	if x.cache.written != nil {
+		x.cache.discard(ctx, x.cache.written, k)
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func (k *manifests) store(name key.Digest, b []byte) {
 // that takes as long as reading it, and may be done while others look at its files.
 func (c *Cache) loadManifest(name key.Digest) (m *deps.Manifest, unverified []byte) {
 	b := c.manifests.load(name)
-	if b == nil && c.disk != nil && c.settings.Mode != settings.ModeRefresh {
+	if b == nil && c.written != nil && c.settings.Mode != settings.ModeRefresh {
 		var err error
-		if b, err = c.disk.Manifest(context.Background(), name); err != nil {
+		if b, err = c.written.GetBlob(context.Background(), store.Manifests, name); err != nil {
 			if !isAbsent(err) {
 				on(c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not read", "name", name.Dir(), "reason", err.Error()) })
 			}

@@ -48,7 +48,7 @@ func TestThousandsWaitToBeStored(t *testing.T) {
 		t.Errorf("%d descriptors of the lock file after Close", n)
 	}
 	again := openCache(t, root)
-	unlock, err := again.disk.Lock(t.Context(), first, 0)
+	unlock, err := again.written.Lock(t.Context(), first, 0)
 	if err != nil {
 		t.Fatalf("a lock stayed: %v", err)
 	}

@@ -172,7 +172,7 @@ func (w *metaWorker) open(o *metaConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.c.disk != nil {
+	if _, ok := w.c.written.(*disk.Store); ok {
 		b := beneath.Options{NoOpenat2: o.Slow, NoTmpfile: o.Slow}
 		if o.NoLocks {
 			b.Hook = faultfs.New(faultfs.Rule{
@@ -183,7 +183,7 @@ func (w *metaWorker) open(o *metaConfig) (err error) {
 		if o.Eviction == "lru" {
 			policy = disk.LRU
 		}
-		w.c.disk = disk.New(disk.Options{
+		writeTo(w.c, disk.Options{
 			Dir: o.Root, MaxSize: max(o.MaxSize, 0), Policy: policy, Recorder: w.c.stats, Trace: w.c.trace.disk,
 		}.WithFiles(b))
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // writes says whether there is a disk tier that may be written.
-func (c *Cache) writes() bool { return c.disk != nil && c.settings.Mode != settings.ModeReadOnly }
+func (c *Cache) writes() bool { return c.written != nil && c.settings.Mode != settings.ModeReadOnly }
 
 // serves says whether the stores are asked for a unit. In mode observe it looks
 // what they would have served.

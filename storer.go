@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // maxPending bounds the bytes of artifacts that wait to be written. Over it
@@ -85,7 +84,7 @@ func newStorer(c *Cache) *storer {
 func (s *storer) add(w storing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.c.disk == nil {
+	if s.closed || s.c.written == nil {
 		s.drop(w)
 		return
 	}
@@ -213,11 +212,11 @@ func (s *storer) store(w storing) {
 		return
 	}
 	if w.entry == nil && w.manifest == nil {
-		s.c.disk.PutHeaders(ctx, w.headers)
+		s.putHeaders(ctx, w.headers)
 		return
 	}
 	if w.entry == nil {
-		if err := s.c.disk.PutManifest(ctx, w.name, w.manifest); err != nil {
+		if err := s.c.written.PutBlob(ctx, store.Manifests, w.name, w.manifest); err != nil {
 			on(s.c.trace.disk, func(l *slog.Logger) { l.Debug("manifest not kept", "reason", err.Error()) })
 		}
 		return
@@ -229,7 +228,7 @@ func (s *storer) store(w storing) {
 	w.entry.Headers = s.c.headerContents(w.entry.Recipe, w.headers, w.kept)
 	if w.entry.Artifact == nil { // another process's to make
 		s.forgo(ctx, w.ahead)
-		s.c.disk.PutHeaders(ctx, w.entry.Headers)
+		s.putHeaders(ctx, w.entry.Headers)
 		return
 	}
 	result, err := s.put(ctx, w.entry)
@@ -248,14 +247,23 @@ func (s *storer) store(w storing) {
 	})
 }
 
+// putHeaders stores contents of header files. Entries are good without them.
+func (s *storer) putHeaders(ctx context.Context, headers map[key.Digest][]byte) {
+	for d, content := range headers {
+		if err := s.c.written.PutBlob(ctx, store.Headers, d, content); err != nil {
+			on(s.c.trace.disk, func(l *slog.Logger) { l.Warn("header not kept", "digest", d.Dir(), "reason", err.Error()) })
+		}
+	}
+}
+
 // put stores an entry; in mode refresh in the place of any that is there.
 func (s *storer) put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
 	if s.c.settings.Mode == settings.ModeRefresh {
-		if err := s.c.disk.Delete(ctx, e.Key); err != nil {
+		if err := s.c.written.Delete(ctx, e.Key); err != nil {
 			return store.Failed, err
 		}
 	}
-	return s.c.disk.Put(ctx, e)
+	return s.c.written.Put(ctx, e)
 }
 
 // explain counts which component of the key made the miss, and returns it for
@@ -273,11 +281,11 @@ func (s *storer) explain(ctx context.Context, w storing) string {
 }
 
 // nearest is what was found while the compiler was busy, or is found now.
-func (s *storer) nearest(ctx context.Context, w storing) (disk.Difference, error) {
+func (s *storer) nearest(ctx context.Context, w storing) (store.Difference, error) {
 	if w.ahead != nil && w.ahead.explained {
 		return w.ahead.nearest, nil
 	}
-	return s.c.disk.Nearest(ctx, w.entry.Recipe, w.was)
+	return s.c.nearest(ctx, w.entry.Recipe, w.was)
 }
 
 // flush waits until nothing is left or deadline; true: nothing is.

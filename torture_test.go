@@ -130,21 +130,21 @@ func tortureMore(c *Cache, rnd *rand.Rand, i int) error {
 	default:
 		return nil
 	case 0:
-		_, _ = c.disk.GC(bg, disk.GCOptions{MaxSize: tortureLimit / 4}, nil)
+		_, _ = onDisk(c).GC(bg, disk.GCOptions{MaxSize: tortureLimit / 4}, nil)
 	case 1:
-		_, _ = c.disk.Verify(bg, true, nil)
+		_, _ = onDisk(c).Verify(bg, true, nil)
 	case 2, 3, 4, 5, 6, 7, 8:
-		_, _ = c.disk.Put(bg, e)
+		_, _ = onDisk(c).Put(bg, e)
 	case 9, 10:
-		_ = c.disk.Delete(bg, e.Key)
+		_ = onDisk(c).Delete(bg, e.Key)
 	case 11, 12, 13, 14:
-		got, err := c.disk.Get(bg, e.Key)
+		got, err := onDisk(c).Get(bg, e.Key)
 		if err == nil && string(got.Artifact.Binaries[0].Data) != string(e.Artifact.Binaries[0].Data) {
 			return errors.New("WRONG BINARY of a direct put")
 		}
 	case 15:
 		if rnd.IntN(5) == 0 {
-			_, _ = c.disk.Clear(bg, func(i store.Info) bool { return i.Cost < time.Millisecond })
+			_, _ = onDisk(c).Clear(bg, func(i store.Info) bool { return i.Cost < time.Millisecond })
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 )
 
 // HeaderSearcher is a Runtime that knows where its compiler looks for header
@@ -401,7 +402,7 @@ func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte, kept
 				all[f.Digest] = content
 				continue
 			}
-			if _, ok := all[f.Digest]; ok || kept[f.Digest] || c.disk.HasHeader(f.Digest, f.Size) {
+			if _, ok := all[f.Digest]; ok || kept[f.Digest] || c.written.HasBlob(store.Headers, f.Digest, f.Size) {
 				continue
 			}
 			content, err := readHeader(f)

@@ -34,8 +34,8 @@ type Artifact struct {
 	// Empty where all code is there.
 	Variants []string
 
-	// Rest are the binaries behind the first where they were left unread. Such an
-	// artifact cannot be stored.
+	// Rest are the binaries behind the first where GetPart left them unread. Such
+	// an artifact cannot be stored.
 	Rest []Unread
 }
 

@@ -1,6 +1,8 @@
-// Package store holds the contract of a place that keeps artifacts: what a
-// build made, addressed by its key. Package store/storetest checks an
-// implementation against it.
+// Package store holds the contracts of a place that keeps artifacts: what a
+// build made, addressed by its key. Every store is a [Store]. One that is
+// written while programs are built is [Blobs] and a [Locker], too; the other
+// interfaces are optional. Package store/storetest checks an implementation
+// against all that it offers.
 package store
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
 )
 
 // Store keeps artifacts. Implementations are safe for concurrent use by many
@@ -48,6 +51,96 @@ type Locker interface {
 	// goroutine. The lock ends with the process that holds it. ErrLocked: the
 	// wait ended; any other error: there are no locks here, build without.
 	Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error)
+}
+
+// Kind says what a blob is of.
+type Kind string
+
+// The kinds of blob.
+const (
+	// Headers are contents of header files, named by their SHA-256.
+	Headers Kind = "headers"
+
+	// Manifests say what a build reads. They are named by what it was asked for.
+	Manifests Kind = "manifests"
+)
+
+// Blobs is what a Store offers that keeps bytes which are no entries: what several
+// entries have in common, or what finding an entry needs.
+type Blobs interface {
+	// GetBlob returns a blob, which the caller owns. The contents of a header have
+	// been checked against the name; a manifest has digests of its own, which
+	// have not been checked. Whatever prevents this is a *MissError.
+	GetBlob(ctx context.Context, kind Kind, name key.Digest) ([]byte, error)
+
+	// HasBlob reports whether there is a blob of size bytes. It does not read it,
+	// so GetBlob may fail all the same.
+	HasBlob(kind Kind, name key.Digest, size int64) bool
+
+	// PutBlob keeps a copy of content. A header that is there stays, and content
+	// that does not have its name's digest is refused with ErrInvalid; a manifest
+	// replaces the one that is there. Readers see the old blob, the new one, or
+	// none, never a part.
+	PutBlob(ctx context.Context, kind Kind, name key.Digest, content []byte) error
+}
+
+// PartGetter is what a Store offers that can read an entry in parts.
+type PartGetter interface {
+	// GetPart is Get, but for what o says.
+	GetPart(ctx context.Context, k key.Key, o GetOptions) (*Entry, error)
+
+	// GetRest returns the binaries that GetPart left unread in an artifact of k, in
+	// their order; the caller owns them. They are the bytes that were stored with
+	// the first one: an entry that was replaced since is a miss. The error of a
+	// miss wraps ErrNotFound.
+	GetRest(ctx context.Context, k key.Key, a *Artifact) ([]Binary, error)
+}
+
+// GetOptions say what a caller of GetPart can do without.
+type GetOptions struct {
+	// FirstBinary allows all binaries but the first to be left unread, and
+	// unchecked, as the artifact's Rest.
+	FirstBinary bool
+
+	// Again says that the caller asks with Get where nothing is found, so that
+	// damage is counted then.
+	Again bool
+}
+
+// Explainer is what a Store offers that can say why an entry is missing.
+type Explainer interface {
+	// Nearest looks for an entry that differs from a recipe in one component. It
+	// is called on a miss, and takes a bounded time. previous, unless zero, is the
+	// digest that the image had before header files changed. That nothing is near
+	// is no error.
+	Nearest(ctx context.Context, r *key.Recipe, previous key.Digest) (Difference, error)
+}
+
+// Difference is what keeps a recipe from the nearest entry.
+type Difference struct {
+	Reason reason.Reason // one of reason.Nearest…
+	Key    key.Key       // of the nearest entry; zero with reason.NearestNothing
+	Text   string        // for people: driver "3.1" was "3.0"
+}
+
+// Preparer is what a Store offers that can do a part of a Put before there is an
+// artifact, while the compiler is busy.
+type Preparer interface {
+	// Prepare does what the Put of any entry with the recipe's device does first,
+	// and with whole also what only the Put of the recipe's entry does. made
+	// reports whether it did any of the latter, which Abort undoes. What fails is
+	// left to Put.
+	Prepare(ctx context.Context, r *key.Recipe, whole bool) (made bool)
+
+	// Abort undoes Prepare where nothing is put after all. It leaves an entry that
+	// somebody has put.
+	Abort(ctx context.Context, r *key.Recipe)
+}
+
+// Totals is what a Store offers that adds up the statistics of all processes.
+type Totals interface {
+	// AddStats adds to the totals. It waits for nobody.
+	AddStats(delta stats.Snapshot) error
 }
 
 // ErrLocked says that somebody else held the lock for as long as one waited.

@@ -231,7 +231,7 @@ func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 			unit.Headers = append(unit.Headers, headerReport{h.Name, len(h.Content)})
 		}
 		for _, f := range u.Files {
-			unit.Files = append(unit.Files, fileReport{f.Path, f.Size, f.Digest, d.HasHeader(f.Digest, f.Size)})
+			unit.Files = append(unit.Files, fileReport{f.Path, f.Size, f.Digest, d.HasBlob(store.Headers, f.Digest, f.Size)})
 		}
 		out.Units = append(out.Units, unit)
 	}

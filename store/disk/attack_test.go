@@ -85,7 +85,7 @@ func TestHostilePlaces(t *testing.T) {
 	s := open(t)
 	e := withFiles(t, "e", headerText)
 	names := s.names(e.Key)
-	header, manifest := headerShelf.path(digestOf(headerText)), manifestShelf.path(digestOf(manifestName))
+	header, manifest := blobPath(store.Headers, digestOf(headerText)), blobPath(store.Manifests, digestOf(manifestName))
 	places := []string{
 		header, path.Dir(header), path.Dir(path.Dir(header)), manifest, path.Dir(manifest), path.Dir(path.Dir(manifest)),
 		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
@@ -113,7 +113,7 @@ const (
 func attackPlace(t *testing.T, e *store.Entry, place string, make func(t *testing.T, path, victim string)) {
 	s := open(t, func(o *Options) { o.MaxSize = 1 << 20 })
 	put(t, s, e, store.Stored)
-	must(t, s.PutManifest(bg, digestOf(manifestName), []byte("manifest")))
+	must(t, s.PutBlob(bg, store.Manifests, digestOf(manifestName), []byte("manifest")))
 	must(t, s.AddStats(oneHit()))
 	_, err := s.SpoolPut(bg, spoolDirName, spoolName, func() ([]byte, error) { return []byte("job"), nil })
 	must(t, err)
@@ -176,12 +176,12 @@ func useEverything(t *testing.T, s *Store, e *store.Entry) {
 	if get(); err == nil && !s.o.ReadOnly {
 		wantHit(t, s, e)
 	}
-	if b, err := s.Header(bg, digestOf(headerText)); err == nil && string(b) != headerText {
+	if b, err := s.GetBlob(bg, store.Headers, digestOf(headerText)); err == nil && string(b) != headerText {
 		t.Errorf("header %q", b)
 	}
-	_ = s.HasHeader(digestOf(headerText), int64(len(headerText)))
-	_, _ = s.Manifest(bg, digestOf(manifestName))
-	_ = s.PutManifest(bg, digestOf(manifestName), []byte("manifest"))
+	_ = s.HasBlob(store.Headers, digestOf(headerText), int64(len(headerText)))
+	_, _ = s.GetBlob(bg, store.Manifests, digestOf(manifestName))
+	_ = s.PutBlob(bg, store.Manifests, digestOf(manifestName), []byte("manifest"))
 	_, _ = s.Recipe(bg, e.Key)
 	useSpool(t, s)
 	_ = s.AddStats(oneHit())

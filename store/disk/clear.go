@@ -47,7 +47,7 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 			return err
 		}
 		if filter == nil {
-			if err := w.clearShelves(); err != nil {
+			if err := w.clearBlobs(); err != nil {
 				return err
 			}
 			if err := w.collectSpool(0, false); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
 
 // maxChanges bounds how many changes a difference names.
@@ -16,7 +17,7 @@ const maxChanges = 4
 
 // compare says in what a request differs from the recipe of an entry. near is
 // false where more than one component differs, or images of little in common.
-func compare(now, was *key.Recipe) (d Difference, near bool) {
+func compare(now, was *key.Recipe) (d store.Difference, near bool) {
 	a, b := now.Key(), was.Key()
 	d.Key = b
 	var changes []string

@@ -209,17 +209,17 @@ func (f *faulty) damage(e *store.Entry) {
 	f.get(e)
 }
 
-// ahead makes ready and forgoes, once for nothing, once beside who puts, once too late.
+// ahead prepares and aborts, once for nothing, once beside who puts, once too late.
 func (f *faulty) ahead() {
 	f.t.Helper()
 	e := f.entry("ahead", true)
 	for _, put := range []bool{false, true} {
-		f.s.Ready(bg, e.Recipe, false)
-		f.s.Ready(bg, e.Recipe, true)
+		f.s.Prepare(bg, e.Recipe, false)
+		f.s.Prepare(bg, e.Recipe, true)
 		if put {
 			f.put(e)
 		}
-		f.s.Forgo(bg, e.Recipe)
+		f.s.Abort(bg, e.Recipe)
 		f.get(e)
 	}
 	f.storedIsThere()

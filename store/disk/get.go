@@ -20,25 +20,21 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.getPart(ctx, &k, whole)
 }
 
-// GetFirst is Get for who needs only the first binary: where the others are large
-// they are left unread and unchecked, as the artifact's Rest. GetRest reads them.
-func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.getPart(ctx, &k, first)
-}
-
-// Peek is Get, or GetFirst, for who asks with Get again where it finds nothing: damage is
-// counted then.
-func (s *Store) Peek(ctx context.Context, k key.Key, onlyFirst bool) (*store.Entry, error) {
-	p := peek
-	if onlyFirst {
+// GetPart returns the entry of k, or a part of it; see [store.PartGetter]. Binaries
+// behind the first are left unread where they are large.
+func (s *Store) GetPart(ctx context.Context, k key.Key, o store.GetOptions) (*store.Entry, error) {
+	p := whole
+	if o.FirstBinary {
 		p |= first
+	}
+	if o.Again {
+		p |= again
 	}
 	return s.getPart(ctx, &k, p)
 }
 
-// GetRest returns the binaries that GetFirst left unread in an artifact of k, in
-// their order, in memory of the caller's. They are the same bytes: an entry that was
-// replaced since is a miss, and one whose rest is damaged is removed.
+// GetRest returns the binaries that GetPart left unread; see [store.PartGetter]. An entry
+// whose rest is damaged is removed.
 func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]store.Binary, error) {
 	e, err := s.Get(ctx, k)
 	if err != nil {
@@ -117,7 +113,7 @@ func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p part) (*store.
 	defer f.Close()
 	_, a, err := readBin(f, info, k, p)
 	if err != nil {
-		if isCorrupt(err) && p&peek == 0 {
+		if isCorrupt(err) && p&again == 0 {
 			s.count(stats.Corrupt, 1)
 			s.o.Trace.Warn("damaged entry", "path", path, "reason", err)
 		}

@@ -9,14 +9,8 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
-
-// Difference is what keeps a request from the nearest entry.
-type Difference struct {
-	Reason reason.Reason // one of reason.Nearest…
-	Key    key.Key       // of the nearest entry; zero with NearestNothing
-	Text   string        // for people: driver "3.1" was "3.0"
-}
 
 // A search for the nearest entry looks at no more than this: it explains a
 // miss, which costs a build anyway, but a crowded root must not make it slow.
@@ -26,13 +20,11 @@ const (
 	maxNearRecipe = 4 << 20 // bytes of a recipe
 )
 
-// Nearest explains a miss: it looks for an entry that differs from a request
-// in one component, and says in what. Options are tried first, then constants,
-// the device, the image; an image is near if only headers differ, or if most
-// of its code is the same. was, unless zero, is the digest that the image had
-// before header files changed: an entry of it is looked at first.
-func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, was key.Digest) (Difference, error) {
-	none := Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
+// Nearest explains a miss; see [store.Explainer]. Options are tried first, then
+// constants, the device, the image; an image is near if only headers differ, or if
+// most of its code is the same. An entry of the previous digest is looked at first.
+func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Digest) (store.Difference, error) {
+	none := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
 	r, err := s.acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -42,8 +34,8 @@ func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, was key.Digest) (D
 	}
 	defer r.release()
 	names := s.names(rec.Key())
-	if was != (key.Digest{}) {
-		if d, found := s.compareImage(r.dir, names, was, rec); found {
+	if previous != (key.Digest{}) {
+		if d, found := s.compareImage(r.dir, names, previous, rec); found {
 			return d, nil
 		}
 	}
@@ -68,28 +60,28 @@ const (
 
 // compareImage compares a request with the entry that has another image and all
 // else the same.
-func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest, rec *key.Recipe) (Difference, bool) {
+func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
 	names[componentImage] = image.Dir()
 	path := names.file(srcName(0))
 	other, _, err := s.readRecipe(root, path, maxNearRecipe)
 	if err != nil {
-		return Difference{}, false
+		return store.Difference{}, false
 	}
 	d, near := compare(rec, other)
 	return d, near && s.hits(root, path, d.Key)
 }
 
 // nearestIn tries other directories in the place of one of the four.
-func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec *key.Recipe) (Difference, bool) {
+func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec *key.Recipe) (store.Difference, bool) {
 	dir := root
 	if component > 0 {
 		var err error
 		if dir, err = root.OpenDir(leafPrefix(names, component)); err != nil {
-			return Difference{}, false
+			return store.Difference{}, false
 		}
 		defer dir.Close()
 	}
-	var best Difference
+	var best store.Difference
 	found := false
 	dirs, read := 0, 0
 	_ = dir.Each(func(name string) bool {

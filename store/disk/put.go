@@ -235,7 +235,7 @@ func (w *writer) write(m *meta, leaf beneath.Dir, found survey) (res store.PutRe
 		err = leaf.Write(srcName(n), now, w.src)
 	}
 	if errors.Is(err, fs.ErrExist) && !replace && w.s.holds(leaf, srcName(n), w.src) {
-		err = nil // it was made ready
+		err = nil // it was prepared
 	}
 	if errors.Is(err, fs.ErrExist) { // or a killed writer left one
 		before = sizeOf(leaf, n)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 )
 
 // spoolAge is after how long a job goes that nobody did: GC removes it.
@@ -34,8 +35,8 @@ func (w *sweep) collectSpool(age time.Duration, dryRun bool) error {
 // eachShared calls f with what every file takes that entries share: header
 // files, manifests, jobs.
 func eachShared(ctx context.Context, r *root, f func(usage)) error {
-	for _, sh := range []shelf{headerShelf, manifestShelf} {
-		err := eachOnShelf(r, sh, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
+		err := eachBlob(r, kind, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
 			f(usage{Bytes: blocks(info.Size)})
 			return ctx.Err()
 		})

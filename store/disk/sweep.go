@@ -70,7 +70,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		}
 		w.books = evict.OpenBooks(w.m.account, s.o.Now, s.o.Trace)
 	}
-	if err = w.shelved(); err == nil {
+	if err = w.countShared(); err == nil {
 		err = run(w)
 	}
 	if err == nil && w.books != nil {

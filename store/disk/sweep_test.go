@@ -252,7 +252,7 @@ func TestSweepsLeaveWritersTheirDirectories(t *testing.T) {
 			e := storetest.New(t, "e", 100)
 			e.Headers = map[key.Digest][]byte{sha256.Sum256([]byte("header")): []byte("header")}
 			put(t, s, e, store.Stored)
-			must(t, s.PutManifest(bg, e.Key.Sum, []byte("manifest")))
+			must(t, s.PutBlob(bg, store.Manifests, e.Key.Sum, []byte("manifest")))
 			_, err := s.SpoolPut(bg, strings.Repeat("0", 32), strings.Repeat("1", 32)+".job", func() ([]byte, error) { return []byte("job"), nil })
 			must(t, err)
 			if made == 0 {

@@ -43,7 +43,7 @@ func trimOptions(o Options) Options {
 	return o
 }
 
-// roleTrim puts and evicts, makes ready and forgoes, and kills itself before the system
+// roleTrim puts and evicts, prepares and aborts, and kills itself before the system
 // call of a number; 0: it says how many there are.
 func roleTrim(s *Store, dies int) error {
 	var calls atomic.Int64
@@ -68,8 +68,8 @@ func roleTrim(s *Store, dies int) error {
 		_, _ = limited.Put(bg, storetest.New(noTest{}, fmt.Sprint("child.", i), 100)) // some are dropped
 		settled(limited)
 		e := storetest.New(noTest{}, fmt.Sprint("child.ready.", i), 100)
-		limited.Ready(bg, e.Recipe, true)
-		limited.Forgo(bg, e.Recipe)
+		limited.Prepare(bg, e.Recipe, true)
+		limited.Abort(bg, e.Recipe)
 	}
 	fmt.Println(calls.Load())
 	return nil
@@ -84,23 +84,23 @@ var trimStates = map[string]func(t *testing.T, s *Store){
 	},
 	"the limit is passed": func(t *testing.T, s *Store) {
 		nextEvicts(t, s)
-		readyUntilFull(t, s)
+		prepareUntilFull(t, s)
 	},
 	full: func(t *testing.T, s *Store) {
 		fillRoot(t, s, "few", 3)
-		readyUntilFull(t, s)
+		prepareUntilFull(t, s)
 	},
 }
 
 // trimmed is the state of a root that the next put trims.
 const trimmed = "the next put trims"
 
-// full is the state of a root without room for an hour: what is made ready is no victim.
-const full = "full of what was made ready"
+// full is the state of a root without room for an hour: what is prepared is no victim.
+const full = "full of what was prepared"
 
-func readyUntilFull(t *testing.T, s *Store) {
+func prepareUntilFull(t *testing.T, s *Store) {
 	for i := 0; s.Status().Bytes <= trimLimit; i++ {
-		s.Ready(bg, storetest.New(t, fmt.Sprint("ready.", i), 100).Recipe, true)
+		s.Prepare(bg, storetest.New(t, fmt.Sprint("ready.", i), 100).Recipe, true)
 	}
 }
 

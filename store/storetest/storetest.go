@@ -41,23 +41,41 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 			test(t, open(t))
 		})
 	}
-	for name, test := range map[string]func(*testing.T, store.Store, store.Locker){
+	offered(t, open, map[string]func(*testing.T, store.Store, store.Locker){
 		"LockExcludes":   lockExcludes,
 		"LockTimesOut":   lockTimesOut,
 		"LockIsPerKey":   lockIsPerKey,
 		"LockEndsByCtx":  lockEndsByContext,
 		"LockAllowsPut":  lockAllowsPut,
 		"UnlockAnywhere": unlockAnywhere,
-	} {
+	})
+	offered(t, open, map[string]func(*testing.T, store.Store, store.Blobs){
+		"BlobKinds":      blobKinds,
+		"HeaderBlobs":    headerBlobs,
+		"ManifestBlobs":  manifestBlobs,
+		"UnknownKind":    unknownKind,
+		"BlobsAreOwned":  blobsAreOwned,
+		"CancelledBlobs": cancelledBlobs,
+		"ManyBlobs":      manyBlobs,
+	})
+	offered(t, open, map[string]func(*testing.T, store.Store, store.PartGetter){"Parts": parts})
+	offered(t, open, map[string]func(*testing.T, store.Store, store.Explainer){"Nearest": nearest})
+	offered(t, open, map[string]func(*testing.T, store.Store, store.Preparer){"Prepare": prepare})
+}
+
+// offered runs tests of an optional interface, if the store has it.
+func offered[T any](t *testing.T, open func(t *testing.T) store.Store, tests map[string]func(*testing.T, store.Store, T)) {
+	t.Helper()
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			l, ok := s.(store.Locker)
+			offer, ok := s.(T)
 			if !ok {
-				t.Logf("%T offers no locks: nothing to check", s)
+				t.Logf("%T does not offer it: nothing to check", s)
 				return
 			}
-			test(t, s, l)
+			test(t, s, offer)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker/spool"
 )
@@ -86,7 +87,7 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 			if err := relative(f.Includes); err != nil {
 				return p, err
 			}
-			content, err := s.Header(ctx, f.Digest)
+			content, err := s.GetBlob(ctx, store.Headers, f.Digest)
 			if err != nil {
 				return p, fmt.Errorf("%w: %s: %w", errOurs, f.Path, err)
 			}

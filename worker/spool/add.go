@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -75,7 +76,9 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 			if refused = wasRefused(ctx, s, dir, name, &j); refused {
 				return nil, errRefused
 			}
-			s.PutHeaders(ctx, j.Headers)
+			for d, content := range j.Headers {
+				_ = s.PutBlob(ctx, store.Headers, d, content) // a worker may find the file itself
+			}
 			return j.encode()
 		})
 		if made {

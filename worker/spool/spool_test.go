@@ -381,14 +381,14 @@ func TestHeadersOfJobsStay(t *testing.T) {
 	now = now.Add(48 * time.Hour)
 	_, err = s.GC(bg, disk.GCOptions{}, nil)
 	must(t, err)
-	if got, err := s.Header(bg, d); err != nil || string(got) != string(content) {
+	if got, err := s.GetBlob(bg, store.Headers, d); err != nil || string(got) != string(content) {
 		t.Errorf("while the job waits: %q, %v", got, err)
 	}
 	e, _ := only(t, s)
 	must(t, spool.Remove(bg, s, &e))
 	_, err = s.GC(bg, disk.GCOptions{}, nil)
 	must(t, err)
-	if _, err := s.Header(bg, d); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.GetBlob(bg, store.Headers, d); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("when it is gone: %v", err)
 	}
 }

@@ -40,21 +40,23 @@ func withFiles(t testing.TB, seed string, contents ...string) *store.Entry {
 
 func digestOf(content string) key.Digest { return sha256.Sum256([]byte(content)) }
 
-func shelfPath(s *Store, sh shelf, d key.Digest) string { return filepath.Join(s.o.Dir, sh.path(d)) }
+func blobFile(s *Store, kind store.Kind, d key.Digest) string {
+	return filepath.Join(s.o.Dir, blobPath(kind, d))
+}
 
 func wantHeader(t testing.TB, s *Store, content string) {
 	t.Helper()
-	if b, err := s.Header(bg, digestOf(content)); err != nil || string(b) != content {
+	if b, err := s.GetBlob(bg, store.Headers, digestOf(content)); err != nil || string(b) != content {
 		t.Errorf("header %q: %q, %v", content, b, err)
 	}
-	if !s.HasHeader(digestOf(content), int64(len(content))) {
+	if !s.HasBlob(store.Headers, digestOf(content), int64(len(content))) {
 		t.Errorf("header %q is not there", content)
 	}
 }
 
 func wantNoHeader(t testing.TB, s *Store, content string, why reason.Reason) {
 	t.Helper()
-	b, err := s.Header(bg, digestOf(content))
+	b, err := s.GetBlob(bg, store.Headers, digestOf(content))
 	var m *store.MissError
 	if !errors.As(err, &m) || m.Reason != why {
 		t.Errorf("header %q: %q, %v; want a miss for %v", content, b, err, why)
@@ -68,10 +70,10 @@ func TestHeadersAreKeptOnce(t *testing.T) {
 	a, b := withFiles(t, "a", "one", "two"), withFiles(t, "b", "two", "")
 	wantNoHeader(t, s, "one", reason.MissAbsent)
 	put(t, s, a, store.Stored)
-	before, err := os.Stat(shelfPath(s, headerShelf, digestOf("two")))
+	before, err := os.Stat(blobFile(s, store.Headers, digestOf("two")))
 	must(t, err)
 	put(t, s, b, store.Stored)
-	after, err := os.Stat(shelfPath(s, headerShelf, digestOf("two")))
+	after, err := os.Stat(blobFile(s, store.Headers, digestOf("two")))
 	must(t, err)
 	if !os.SameFile(before, after) || after.Mode().Perm() != 0o600 {
 		t.Errorf("a second user wrote it again, mode %v", after.Mode())
@@ -103,7 +105,7 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 		{"longer", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("one!"), 0o600)) }, reason.MissDigest, true},
 		{"empty", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o600)) }, reason.MissDigest, true},
 		{"flipped", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("onE"), 0o600)) }, reason.MissDigest, false},
-		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, maxHeaderFile)) }, reason.MissDigest, true},
+		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, maxBlob[store.Headers])) }, reason.MissDigest, true},
 		{"a large hole", func(t *testing.T, path string) { must(t, os.Truncate(path, 1<<40)) }, reason.MissUnreadable, false},
 		{"writable by others", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o666)) }, reason.MissIrregular, true},
 		{"a link", func(t *testing.T, path string) {
@@ -118,10 +120,10 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 			must(t, os.Remove(path))
 			must(t, os.Mkdir(path, 0o700))
 		}, reason.MissIrregular, false},
-		{"the shelf is a file", func(t *testing.T, path string) {
-			shelf := filepath.Dir(filepath.Dir(path))
-			must(t, os.RemoveAll(shelf))
-			must(t, os.WriteFile(shelf, nil, 0o600))
+		{"the directory is a file", func(t *testing.T, path string) {
+			dir := filepath.Dir(filepath.Dir(path))
+			must(t, os.RemoveAll(dir))
+			must(t, os.WriteFile(dir, nil, 0o600))
 		}, reason.MissIrregular, false},
 	}
 	for _, tt := range tests {
@@ -130,7 +132,7 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 			s := open(t)
 			e := withFiles(t, "a", "one")
 			put(t, s, e, store.Stored)
-			tt.damage(t, shelfPath(s, headerShelf, digestOf("one")))
+			tt.damage(t, blobFile(s, store.Headers, digestOf("one")))
 			wantNoHeader(t, s, "one", tt.why)
 			wantHit(t, s, e)
 			other := withFiles(t, "b", "one")
@@ -196,7 +198,7 @@ func TestGCCollectsHeaders(t *testing.T) {
 	wantHeader(t, s, "three")
 	must(t, os.WriteFile(srcPath(s, d.Key), []byte("damaged"), 0o600))
 	gc(GCOptions{}, 2)
-	if list, err := os.ReadDir(filepath.Join(s.o.Dir, metaDir, string(headerShelf))); err != nil || len(list) > 0 {
+	if list, err := os.ReadDir(filepath.Join(s.o.Dir, metaDir, string(store.Headers))); err != nil || len(list) > 0 {
 		t.Errorf("left: %v, %v", list, err)
 	}
 }
@@ -206,7 +208,7 @@ func TestVerifyReadsHeaders(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	put(t, s, withFiles(t, "a", "one", "two"), store.Stored)
-	must(t, os.WriteFile(shelfPath(s, headerShelf, digestOf("one")), []byte("onE"), 0o600))
+	must(t, os.WriteFile(blobFile(s, store.Headers, digestOf("one")), []byte("onE"), 0o600))
 	for _, repair := range []bool{false, true} {
 		r, err := s.Verify(bg, repair, nil)
 		if err != nil || r.BadHeaders != 1 || len(r.Problems) != 1 || r.Problems[0].Repaired != repair {
@@ -222,7 +224,7 @@ func TestClearRemovesHeadersAndManifests(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	put(t, s, withFiles(t, "a", "one"), store.Stored)
-	must(t, s.PutManifest(bg, digestOf("m"), []byte("manifest")))
+	must(t, s.PutBlob(bg, store.Manifests, digestOf("m"), []byte("manifest")))
 	if r, err := s.Clear(bg, func(store.Info) bool { return true }); err != nil || r.Headers+r.Manifests != 0 {
 		t.Errorf("clear of some: %+v, %v", r, err)
 	}
@@ -239,33 +241,33 @@ func TestManifests(t *testing.T) {
 	name := digestOf("name")
 	want := func(text string) {
 		t.Helper()
-		if b, err := s.Manifest(bg, name); err != nil || string(b) != text {
+		if b, err := s.GetBlob(bg, store.Manifests, name); err != nil || string(b) != text {
 			t.Errorf("manifest %q, %v; want %q", b, err, text)
 		}
 	}
 	missing := func(why reason.Reason) {
 		t.Helper()
-		_, err := s.Manifest(bg, name)
+		_, err := s.GetBlob(bg, store.Manifests, name)
 		var m *store.MissError
 		if !errors.As(err, &m) || m.Reason != why {
 			t.Errorf("manifest: %v, want a miss for %v", err, why)
 		}
 	}
 	missing(reason.MissAbsent)
-	must(t, s.PutManifest(bg, name, []byte("one")))
+	must(t, s.PutBlob(bg, store.Manifests, name, []byte("one")))
 	want("one")
-	must(t, s.PutManifest(bg, name, []byte("two")))
+	must(t, s.PutBlob(bg, store.Manifests, name, []byte("two")))
 	want("two")
-	if err := s.PutManifest(bg, name, make([]byte, maxManifest+1)); !errors.Is(err, store.ErrTooLarge) {
+	if err := s.PutBlob(bg, store.Manifests, name, make([]byte, maxBlob[store.Manifests]+1)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	want("two")
 
-	path := shelfPath(s, manifestShelf, name)
+	path := blobFile(s, store.Manifests, name)
 	must(t, os.Remove(path))
 	must(t, syscall.Mkfifo(path, 0o600))
 	missing(reason.MissIrregular)
-	must(t, s.PutManifest(bg, name, []byte("three")))
+	must(t, s.PutBlob(bg, store.Manifests, name, []byte("three")))
 	want("three")
 
 	// Use keeps one alive, for the age that GC is given.
@@ -285,7 +287,7 @@ func TestManifests(t *testing.T) {
 	missing(reason.MissAbsent)
 
 	must(t, os.RemoveAll(s.o.Dir))
-	must(t, s.PutManifest(bg, name, []byte("four")))
+	must(t, s.PutBlob(bg, store.Manifests, name, []byte("four")))
 	want("four")
 }
 
@@ -299,10 +301,10 @@ func TestManifestsTogether(t *testing.T) {
 		text := bytes.Repeat([]byte{byte('a' + i)}, 5000+i)
 		all.Go(func() {
 			for range 20 {
-				if err := s.PutManifest(bg, name, text); err != nil {
+				if err := s.PutBlob(bg, store.Manifests, name, text); err != nil {
 					t.Error(err)
 				}
-				b, err := s.Manifest(bg, name)
+				b, err := s.GetBlob(bg, store.Manifests, name)
 				if err != nil || len(b) != 5000+int(b[0]-'a') || strings.Trim(string(b), string(b[:1])) != "" {
 					t.Errorf("%d bytes, %v", len(b), err)
 				}
@@ -318,7 +320,7 @@ func TestReadOnlyLayersKeepNothing(t *testing.T) {
 	put(t, s, withFiles(t, "a", "one"), store.Stored)
 	layer := open(t, func(o *Options) { o.Dir, o.ReadOnly = s.o.Dir, true })
 	wantHeader(t, layer, "one")
-	if err := layer.PutManifest(bg, digestOf("m"), []byte("x")); !errors.Is(err, os.ErrPermission) {
+	if err := layer.PutBlob(bg, store.Manifests, digestOf("m"), []byte("x")); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("put in a layer: %v", err)
 	}
 }

@@ -16,17 +16,15 @@ import (
 // for a place on the disk most of all. The host waits for the put, but not for what is
 // made before there is an artifact.
 
-// maxReadySrc is how large a recipe may be that is written before its artifact. A larger
+// maxPreparedSrc is how large a recipe may be that is written before its artifact. A larger
 // one is a larger program's, whose compiler takes longer than a disk.
-const maxReadySrc = 64 << 10
+const maxPreparedSrc = 64 << 10
 
-// Ready makes what a put of the recipe's entry will find made: the root, what every root
+// Prepare makes what a Put will find made; see [store.Preparer]: the root, what every root
 // has beside its entries, and the directory of the device; with whole the directories of
-// the program, too, and the recipe in them. It says whether it made those: where nothing is
-// put after all, they are given up with [Store.Forgo]; of a process that is killed, gc
-// removes them when they are an hour old. It is for the time in which the compiler is busy.
-// What fails is tried again by the put, which says so.
-func (s *Store) Ready(ctx context.Context, rec *key.Recipe, whole bool) (made bool) {
+// the program, too, and the recipe in them. Of a process that is killed, gc removes those
+// when they are an hour old.
+func (s *Store) Prepare(ctx context.Context, rec *key.Recipe, whole bool) (made bool) {
 	if s.o.ReadOnly || ctx.Err() != nil {
 		return false
 	}
@@ -41,7 +39,7 @@ func (s *Store) Ready(ctx context.Context, rec *key.Recipe, whole bool) (made bo
 	}
 	names := s.names(rec.Key())
 	if whole {
-		return s.readyLeaf(ctx, r, m, names, rec)
+		return s.prepareLeaf(ctx, r, m, names, rec)
 	}
 	if _, err := r.dir.Lstat(names[componentDevice]); errors.Is(err, fs.ErrNotExist) {
 		_ = r.dir.Mkdir(names[componentDevice])
@@ -49,9 +47,9 @@ func (s *Store) Ready(ctx context.Context, rec *key.Recipe, whole bool) (made bo
 	return false
 }
 
-// readyLeaf makes the directories of a program, unless they are there, and writes its
+// prepareLeaf makes the directories of a program, unless they are there, and writes its
 // recipe. Nobody takes a recipe for an entry while there is no artifact beside it.
-func (s *Store) readyLeaf(ctx context.Context, r *root, m *meta, names leafNames, rec *key.Recipe) (made bool) {
+func (s *Store) prepareLeaf(ctx context.Context, r *root, m *meta, names leafNames, rec *key.Recipe) (made bool) {
 	if _, err := s.evictor.Reserve(m.account); err != nil {
 		return false // nor would there be room for the entry
 	}
@@ -66,16 +64,16 @@ func (s *Store) readyLeaf(ctx context.Context, r *root, m *meta, names leafNames
 		return n > 0
 	}
 	defer leaf.Close()
-	if fresh && rec.Image.Size() < maxReadySrc {
-		if src, err := format.EncodeSrc(rec); err == nil && len(src) <= maxReadySrc {
+	if fresh && rec.Image.Size() < maxPreparedSrc {
+		if src, err := format.EncodeSrc(rec); err == nil && len(src) <= maxPreparedSrc {
 			_ = leaf.Write(srcName(0), s.nowNanos(), src)
 		}
 	}
 	return n > 0
 }
 
-// Forgo removes what Ready made for a program, unless somebody stored it.
-func (s *Store) Forgo(ctx context.Context, rec *key.Recipe) {
+// Abort removes what Prepare made for a program; see [store.Preparer].
+func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
 	r, err := s.acquire(false)
 	if err != nil {
 		return
@@ -106,7 +104,7 @@ func (s *Store) Forgo(ctx context.Context, rec *key.Recipe) {
 
 // holds says whether a file of ours has these contents, of which there are few.
 func (s *Store) holds(d beneath.Dir, name string, contents []byte) bool {
-	if len(contents) > maxReadySrc {
+	if len(contents) > maxPreparedSrc {
 		return false
 	}
 	f, info, err := d.Open(name)

@@ -6,11 +6,12 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
-// shelved counts what entries share.
-func (w *sweep) shelved() error {
+// countShared counts what entries share.
+func (w *sweep) countShared() error {
 	return eachShared(w.ctx, w.r, func(u usage) { w.report.Bytes += u.Bytes })
 }
 
@@ -24,7 +25,7 @@ type headerUses struct {
 // collectable returns what gathers uses, if there are headers that may go.
 func (w *sweep) collectable() *headerUses {
 	some := errors.New("there are some")
-	err := eachOnShelf(w.r, headerShelf, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+	err := eachBlob(w.r, store.Headers, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
 		if w.collects(info) {
 			return some
 		}
@@ -65,11 +66,11 @@ func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if err := h.headersOfJobs(w.s, w.r); err != nil || h.unsure {
 		return err
 	}
-	return eachOnShelf(w.r, headerShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+	return eachBlob(w.r, store.Headers, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
 		if _, used := h.used[d]; used || !w.collects(info) {
 			return w.ctx.Err()
 		}
-		if w.removeShelved(dir, d, info, dryRun) {
+		if w.removeBlob(dir, d, info, dryRun) {
 			w.report.Headers++
 		}
 		return w.ctx.Err()
@@ -82,16 +83,16 @@ func (w *sweep) collectManifests(age int64, dryRun bool) error {
 	if age <= 0 {
 		return nil
 	}
-	return eachOnShelf(w.r, manifestShelf, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
-		if w.s.nowNanos()-info.Mtime > age && w.removeShelved(dir, d, info, dryRun) {
+	return eachBlob(w.r, store.Manifests, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		if w.s.nowNanos()-info.Mtime > age && w.removeBlob(dir, d, info, dryRun) {
 			w.report.Manifests++
 		}
 		return w.ctx.Err()
 	})
 }
 
-// removeShelved removes a file unless it was written or used since info.
-func (w *sweep) removeShelved(dir beneath.Dir, d key.Digest, info beneath.Info, dryRun bool) bool {
+// removeBlob removes a file unless it was written or used since info.
+func (w *sweep) removeBlob(dir beneath.Dir, d key.Digest, info beneath.Info, dryRun bool) bool {
 	if !dryRun {
 		now, err := dir.Lstat(d.String())
 		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
@@ -103,12 +104,12 @@ func (w *sweep) removeShelved(dir beneath.Dir, d key.Digest, info beneath.Info, 
 	return true
 }
 
-// clearShelves removes all headers and manifests.
-func (w *sweep) clearShelves() error {
-	for _, sh := range []shelf{headerShelf, manifestShelf} {
-		err := eachOnShelf(w.r, sh, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
-			if w.removeShelved(dir, d, info, false) {
-				if sh == headerShelf {
+// clearBlobs removes all headers and manifests.
+func (w *sweep) clearBlobs() error {
+	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
+		err := eachBlob(w.r, kind, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+			if w.removeBlob(dir, d, info, false) {
+				if kind == store.Headers {
 					w.report.Headers++
 				} else {
 					w.report.Manifests++
@@ -125,7 +126,7 @@ func (w *sweep) clearShelves() error {
 
 // verifyHeaders reads every header file's content.
 func (w *sweep) verifyHeaders(repair bool) error {
-	return eachOnShelf(w.r, headerShelf, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
+	return eachBlob(w.r, store.Headers, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
 		err := w.s.checkHeaderFile(dir, d)
 		if damaged(err) {
 			w.report.BadHeaders++
@@ -141,7 +142,7 @@ func (s *Store) checkHeaderFile(dir beneath.Dir, d key.Digest) error {
 		return err
 	}
 	defer f.Close()
-	if info.Size > maxHeaderFile {
+	if info.Size > maxBlob[store.Headers] {
 		return format.ErrForeign // and perhaps a hole that takes hours to read
 	}
 	return checkContent(f, info.Size, d)

@@ -34,9 +34,9 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A build lock makes no more of a root than it needs, Ready all that a put will need, and
-// Forgo undoes what is of the program alone.
-func TestReady(t *testing.T) {
+// A build lock makes no more of a root than it needs, Prepare all that a put will need, and
+// Abort undoes what is of the program alone.
+func TestPrepare(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "root")
 	s := open(t, func(o *Options) { o.Dir = dir })
@@ -52,11 +52,11 @@ func TestReady(t *testing.T) {
 	withDevice := append(slices.Clone(always), names[componentDevice])
 	slices.Sort(withDevice)
 	for range 2 {
-		if s.Ready(bg, e.Recipe, false) {
+		if s.Prepare(bg, e.Recipe, false) {
 			t.Error("made something of the program")
 		}
 		if d := cmp.Diff(withDevice, namesIn(t, dir)); d != "" {
-			t.Errorf("ready (-want +got):\n%s", d)
+			t.Errorf("prepared (-want +got):\n%s", d)
 		}
 		if in := namesIn(t, filepath.Join(dir, names[componentDevice])); len(in) != 0 {
 			t.Errorf("in the directory of the device: %v", in)
@@ -64,7 +64,7 @@ func TestReady(t *testing.T) {
 	}
 	leaf := filepath.Join(dir, names.path())
 	for range 2 {
-		if !s.Ready(bg, e.Recipe, true) || s.Ready(bg, e.Recipe, true) {
+		if !s.Prepare(bg, e.Recipe, true) || s.Prepare(bg, e.Recipe, true) {
 			t.Error("did not make the program's directories, or made them twice")
 		}
 		if d := cmp.Diff([]string{"0.src"}, namesIn(t, leaf)); d != "" {
@@ -72,14 +72,14 @@ func TestReady(t *testing.T) {
 		}
 		wantMiss(t, s, e.Key, reason.MissAbsent)
 		wantAccount(t, s, 3*block, 0)
-		s.Forgo(bg, e.Recipe)
+		s.Abort(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
-			t.Errorf("forgone (-want +got):\n%s", d)
+			t.Errorf("aborted (-want +got):\n%s", d)
 		}
 		wantAccount(t, s, 0, 0)
 	}
 
-	s.Ready(bg, e.Recipe, true)
+	s.Prepare(bg, e.Recipe, true)
 	src, err := os.Stat(filepath.Join(leaf, "0.src"))
 	must(t, err)
 	put(t, s, e, store.Stored)
@@ -89,14 +89,14 @@ func TestReady(t *testing.T) {
 	wantHit(t, s, e)
 	wantClean(t, s)
 	wantAccount(t, s, 5*block, 1) // and two files
-	s.Forgo(bg, e.Recipe)         // too late
+	s.Abort(bg, e.Recipe)         // too late
 	wantHit(t, s, e)
 	wantAccount(t, s, 5*block, 1)
 }
 
-// What was made ready is no good to who finds something else there: a put writes its
+// What was prepared is no good to who finds something else there: a put writes its
 // recipe as if nothing was.
-func TestReadyIsNotTrusted(t *testing.T) {
+func TestPreparedIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(path string) error{
 		"other contents": func(path string) error {
@@ -119,7 +119,7 @@ func TestReadyIsNotTrusted(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			e := storetest.New(t, "e", 100)
-			s.Ready(bg, e.Recipe, true)
+			s.Prepare(bg, e.Recipe, true)
 			must(t, change(srcPath(s, e.Key)))
 			put(t, s, e, store.Stored)
 			wantHit(t, s, e)
@@ -134,12 +134,12 @@ func TestReadyIsNotTrusted(t *testing.T) {
 }
 
 // Of a process that is killed meanwhile, gc removes what is an hour old.
-func TestReadyOfTheKilled(t *testing.T) {
+func TestPreparedByTheKilled(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	s := open(t, func(o *Options) { o.Now = c.now })
 	e := storetest.New(t, "e", 100)
-	s.Ready(bg, e.Recipe, true)
+	s.Prepare(bg, e.Recipe, true)
 	for _, want := range []struct {
 		after time.Duration
 		there bool
@@ -154,9 +154,9 @@ func TestReadyOfTheKilled(t *testing.T) {
 	wantAccount(t, s, 0, 0)
 }
 
-// Of many who make ready, put, forgo and delete the same nobody takes away what another
+// Of many who prepare, put, abort and delete the same nobody takes away what another
 // one uses, and the account is exact.
-func TestReadyOfMany(t *testing.T) {
+func TestPreparedByMany(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	put(t, s, storetest.New(t, "stays", 100), store.Stored) // else who opens an empty root counts
@@ -168,15 +168,15 @@ func TestReadyOfMany(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(uint64(i), 7))
 			for range 150 {
 				e := storetest.New(t, fmt.Sprint("e", rnd.IntN(3)), 100)
-				one.Ready(bg, e.Recipe, rnd.IntN(4) > 0)
+				one.Prepare(bg, e.Recipe, rnd.IntN(4) > 0)
 				switch rnd.IntN(4) {
 				case 0:
-					one.Forgo(bg, e.Recipe)
+					one.Abort(bg, e.Recipe)
 				case 1:
 					if res, err := one.Put(bg, e); err != nil {
 						t.Errorf("put: %d, %v", res, err)
 					}
-					one.Forgo(bg, e.Recipe) // too late
+					one.Abort(bg, e.Recipe) // too late
 				case 2:
 					if err := one.Delete(bg, e.Key); err != nil {
 						t.Errorf("delete: %v", err)
@@ -187,7 +187,7 @@ func TestReadyOfMany(t *testing.T) {
 	}
 	all.Wait()
 	for i := range 3 {
-		s.Forgo(bg, storetest.New(t, fmt.Sprint("e", i), 100).Recipe)
+		s.Abort(bg, storetest.New(t, fmt.Sprint("e", i), 100).Recipe)
 	}
 	r := wantClean(t, s)
 	if st := s.Status(); st.Bytes != r.Bytes || st.Entries != r.Entries || r.LostRecipes > 0 {
@@ -196,7 +196,7 @@ func TestReadyOfMany(t *testing.T) {
 }
 
 // Where nothing can be made, or is to be, nothing is.
-func TestReadyMakesNothing(t *testing.T) {
+func TestPrepareMakesNothing(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(bg)
 	cancel()
@@ -210,7 +210,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "root")
 		s := open(t, func(o *Options) { o.Dir = dir; c.change(o) })
-		s.Ready(c.ctx, e.Recipe, true)
+		s.Prepare(c.ctx, e.Recipe, true)
 		if in := namesIn(t, filepath.Dir(dir)); len(in) != 0 {
 			t.Errorf("%s: made %v", name, in)
 		}
@@ -218,7 +218,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "root")
 	must(t, os.WriteFile(file, []byte("somebody's"), 0o600))
 	s := open(t, func(o *Options) { o.Dir = file })
-	s.Ready(bg, e.Recipe, true)
+	s.Prepare(bg, e.Recipe, true)
 	if b, err := os.ReadFile(file); err != nil || string(b) != "somebody's" {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -229,7 +229,7 @@ func TestReadyMakesNothing(t *testing.T) {
 	m, err := r.meta(false)
 	must(t, err)
 	full.accountAdd(m, evict.ShardOf(full.names(e.Key)[1]), usage{Bytes: 2})
-	full.Ready(bg, e.Recipe, true)
+	full.Prepare(bg, e.Recipe, true)
 	if in := namesIn(t, filepath.Join(full.o.Dir, full.names(e.Key)[componentDevice])); len(in) != 0 {
 		t.Errorf("over the limit: made %v", in)
 	}

@@ -1,0 +1,251 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
+)
+
+func putBlob(t *testing.T, b store.Blobs, kind store.Kind, name key.Digest, content string) {
+	t.Helper()
+	if err := b.PutBlob(context.Background(), kind, name, []byte(content)); err != nil {
+		t.Fatalf("put %s %q: %v", kind, content, err)
+	}
+}
+
+func wantBlob(t *testing.T, b store.Blobs, kind store.Kind, name key.Digest, want string) []byte {
+	t.Helper()
+	got, err := b.GetBlob(context.Background(), kind, name)
+	if err != nil || string(got) != want {
+		t.Fatalf("get %s: %q, %v; want %q", kind, got, err, want)
+	}
+	if size := int64(len(want)); !b.HasBlob(kind, name, size) || b.HasBlob(kind, name, size+1) {
+		t.Errorf("%s %q: HasBlob reports it %v with its size, %v with another", kind, want, b.HasBlob(kind, name, size), b.HasBlob(kind, name, size+1))
+	}
+	return got
+}
+
+func wantNoBlob(t *testing.T, b store.Blobs, kind store.Kind, name key.Digest) {
+	t.Helper()
+	got, err := b.GetBlob(context.Background(), kind, name)
+	if m := new(store.MissError); !errors.As(err, &m) || m.Reason != reason.MissAbsent || got != nil {
+		t.Fatalf("get %s: %q, %v; want a miss for %v", kind, got, err, reason.MissAbsent)
+	}
+}
+
+func digest(content string) key.Digest { return sha256.Sum256([]byte(content)) }
+
+// blobKinds: a name of one kind is none of another, and blobs are no entries.
+func blobKinds(t *testing.T, s store.Store, b store.Blobs) {
+	name := digest("one\x00")
+	wantNoBlob(t, b, store.Headers, name)
+	wantNoBlob(t, b, store.Manifests, name)
+	if b.HasBlob(store.Headers, name, 4) {
+		t.Error("HasBlob reports a header that was not put")
+	}
+	putBlob(t, b, store.Headers, name, "one\x00")
+	wantNoBlob(t, b, store.Manifests, name)
+	putBlob(t, b, store.Manifests, name, "")
+	wantBlob(t, b, store.Headers, name, "one\x00")
+	wantBlob(t, b, store.Manifests, name, "")
+	for _, err := range s.List(context.Background()) {
+		t.Fatalf("a store of blobs yields an entry, error %v", err)
+	}
+}
+
+// headerBlobs are what their names say, whoever puts them.
+func headerBlobs(t *testing.T, s store.Store, b store.Blobs) {
+	ctx := context.Background()
+	if err := b.PutBlob(ctx, store.Headers, digest("one"), []byte("two")); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("put under another name: %v, want ErrInvalid", err)
+	}
+	wantNoBlob(t, b, store.Headers, digest("one"))
+	putBlob(t, b, store.Headers, digest("one"), "one")
+	putBlob(t, b, store.Headers, digest("one"), "one")
+	wantBlob(t, b, store.Headers, digest("one"), "one")
+
+	e := New(t, "e", 100)
+	e.Headers = map[key.Digest][]byte{digest("of e"): []byte("of e"), digest("one"): []byte("one")}
+	put(t, s, e, store.Stored)
+	wantBlob(t, b, store.Headers, digest("of e"), "of e")
+	wantBlob(t, b, store.Headers, digest("one"), "one")
+}
+
+// manifestBlobs: the last one that was put counts.
+func manifestBlobs(t *testing.T, _ store.Store, b store.Blobs) {
+	name := digest("name")
+	for _, content := range []string{"one", "another", "", "one"} {
+		putBlob(t, b, store.Manifests, name, content)
+		wantBlob(t, b, store.Manifests, name, content)
+	}
+	wantNoBlob(t, b, store.Manifests, digest("another name"))
+}
+
+// unknownKind: a name of no kind is refused, and no place outside.
+func unknownKind(t *testing.T, _ store.Store, b store.Blobs) {
+	for _, kind := range []store.Kind{"", "tmp", "../headers"} {
+		if err := b.PutBlob(context.Background(), kind, digest("x"), []byte("x")); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("put of kind %q: %v, want ErrInvalid", kind, err)
+		}
+		if got, err := b.GetBlob(context.Background(), kind, digest("x")); !errors.Is(err, store.ErrNotFound) || b.HasBlob(kind, digest("x"), 1) {
+			t.Errorf("get of kind %q: %q, %v", kind, got, err)
+		}
+	}
+}
+
+func blobsAreOwned(t *testing.T, _ store.Store, b store.Blobs) {
+	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
+		content := []byte("content")
+		name := digest("content")
+		if err := b.PutBlob(context.Background(), kind, name, content); err != nil {
+			t.Fatal(err)
+		}
+		clear(content)
+		clear(wantBlob(t, b, kind, name, "content"))
+		wantBlob(t, b, kind, name, "content")
+	}
+}
+
+func cancelledBlobs(t *testing.T, _ store.Store, b store.Blobs) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	name := digest("content")
+	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
+		if err := b.PutBlob(ctx, kind, name, []byte("content")); !errors.Is(err, context.Canceled) {
+			t.Errorf("put: %v, want the context's error", err)
+		}
+		if _, err := b.GetBlob(ctx, kind, name); !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("get: %v, want a miss that wraps the context's error", err)
+		}
+		wantNoBlob(t, b, kind, name)
+	}
+}
+
+// manyBlobs: readers see one of those that are put, whole.
+func manyBlobs(t *testing.T, _ store.Store, b store.Blobs) {
+	name := digest("name")
+	whole := func(content []byte) bool {
+		return len(content) >= 1000 && len(bytes.Trim(content, string(content[:1]))) == 0 && len(content) == 1000+int(content[0])
+	}
+	together(16, func(i int) {
+		for range 10 {
+			content := bytes.Repeat([]byte{byte(i)}, 1000+i)
+			if err := b.PutBlob(context.Background(), store.Manifests, name, content); err != nil {
+				t.Errorf("put: %v", err)
+			}
+			if got, err := b.GetBlob(context.Background(), store.Manifests, name); err != nil || !whole(got) {
+				t.Errorf("get: %d bytes, %v", len(got), err)
+			}
+		}
+	})
+}
+
+// parts: what GetPart leaves unread, GetRest reads, as long as it is there.
+func parts(t *testing.T, s store.Store, p store.PartGetter) {
+	ctx := context.Background()
+	for name, size := range map[string]int{"small": 100, "large": 2 << 20} {
+		e := New(t, name, 1000)
+		e.Artifact.Binaries = append(e.Artifact.Binaries,
+			store.Binary{Form: store.FormIntermediate, Data: Code("second", size)},
+			store.Binary{Form: store.FormDeferred, Data: Code("third", size)})
+		for _, o := range []store.GetOptions{{}, {FirstBinary: true}, {Again: true}, {FirstBinary: true, Again: true}} {
+			if got, err := p.GetPart(ctx, e.Key, o); !errors.Is(err, store.ErrNotFound) || got != nil {
+				t.Fatalf("%s, %+v: %v, %v; want a miss", name, o, got, err)
+			}
+		}
+		put(t, s, e, store.Stored)
+		for _, o := range []store.GetOptions{{}, {Again: true}} {
+			got, err := p.GetPart(ctx, e.Key, o)
+			if err != nil {
+				t.Fatalf("%s, %+v: %v", name, o, err)
+			}
+			if d := cmp.Diff(e.Artifact, got.Artifact, cmpopts.EquateEmpty(), cmp.Comparer(bytes.Equal)); d != "" {
+				t.Errorf("%s, %+v: (-want +got):\n%s", name, o, d)
+			}
+		}
+		got, err := p.GetPart(ctx, e.Key, store.GetOptions{FirstBinary: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := got.Artifact
+		if len(a.Binaries)+len(a.Rest) != 3 || a.Log != e.Artifact.Log || got.Recipe != nil {
+			t.Fatalf("%s: %d binaries and %d left unread", name, len(a.Binaries), len(a.Rest))
+		}
+		if len(a.Rest) == 0 {
+			continue
+		}
+		rest, err := p.GetRest(ctx, e.Key, a)
+		if err != nil {
+			t.Fatalf("%s: the rest: %v", name, err)
+		}
+		if d := cmp.Diff(e.Artifact.Binaries, append(a.Binaries, rest...), cmp.Comparer(bytes.Equal)); d != "" {
+			t.Errorf("%s: both parts (-want +got):\n%s", name, d)
+		}
+		if err := s.Delete(ctx, e.Key); err != nil {
+			t.Fatal(err)
+		}
+		e.Artifact.Binaries[2].Data[10] ^= 1
+		put(t, s, e, store.Stored)
+		if rest, err := p.GetRest(ctx, e.Key, a); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: the rest of an entry that was replaced: %d, %v", name, len(rest), err)
+		}
+	}
+}
+
+// nearest: one component that differs is named, and nothing else is near.
+func nearest(t *testing.T, s store.Store, x store.Explainer) {
+	ctx := context.Background()
+	base := New(t, "base", 100)
+	want := func(r *key.Recipe, why reason.Reason) {
+		t.Helper()
+		d, err := x.Nearest(ctx, r, key.Digest{})
+		if err != nil || d.Reason != why || (d.Key == base.Key) != (why != reason.NearestNothing) || d.Text == "" {
+			t.Errorf("%+v, %v; want %v", d, err, why)
+		}
+	}
+	changed := func(change func(*key.Recipe)) *key.Recipe {
+		r := *base.Recipe
+		change(&r)
+		return &r
+	}
+	driver := changed(func(r *key.Recipe) { r.Device.Driver = "2.0" })
+	want(driver, reason.NearestNothing)
+	put(t, s, base, store.Stored)
+	want(driver, reason.NearestDriver)
+	want(changed(func(r *key.Recipe) { r.Options = key.NewOptions("-DOTHER", "") }), reason.NearestOptions)
+	want(changed(func(r *key.Recipe) { r.Image = Recipe(t, "int x; float all_else(void);", "").Image }), reason.NearestNothing)
+	want(changed(func(r *key.Recipe) { r.Device.Driver, r.Options = "2.0", key.NewOptions("-DOTHER", "") }), reason.NearestNothing)
+}
+
+// prepare: what is prepared is no entry, and does not keep one away.
+func prepare(t *testing.T, s store.Store, p store.Preparer) {
+	ctx := context.Background()
+	e, other := New(t, "e", 100), New(t, "other", 100)
+	if p.Prepare(ctx, e.Recipe, false) {
+		t.Error("Prepare says that it did something for a recipe that it was not to do anything for")
+	}
+	for range 2 {
+		p.Prepare(ctx, e.Recipe, true)
+		mustMiss(t, s, e.Key)
+		for info := range s.List(ctx) {
+			t.Errorf("an entry where one was prepared: %+v", info)
+		}
+		p.Abort(ctx, e.Recipe)
+		mustMiss(t, s, e.Key)
+	}
+	p.Prepare(ctx, e.Recipe, true)
+	put(t, s, e, store.Stored)
+	p.Abort(ctx, e.Recipe) // too late
+	p.Abort(ctx, other.Recipe)
+	mustGet(t, s, e.Key, e.Artifact)
+	mustMiss(t, s, other.Key)
+}
