@@ -5,11 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 )
 
 const (
@@ -195,46 +192,8 @@ func (t *tracker) findNaming() error {
 	})
 }
 
-// each calls look for each node of a list, by idle processors as well.
+// each calls look for each node of a list.
 func (t *tracker) each(list []*node, look func(*node) error) error {
-	// Some at a time, so that an idle processor takes what a busy one leaves.
-	const some = 16
-	var next atomic.Int64
-	var all sync.WaitGroup
-	errs := make([]error, min(runtime.GOMAXPROCS(0), mostFetchers, len(list)/some+1))
-	for i := range errs {
-		run := func() {
-			for errs[i] == nil {
-				from := int(next.Add(some)) - some
-				if from >= len(list) {
-					return
-				}
-				errs[i] = t.eachOf(list[from:min(from+some, len(list))], look)
-			}
-		}
-		if i == len(errs)-1 {
-			run()
-		} else {
-			all.Go(func() {
-				defer func() {
-					if v := recover(); v != nil {
-						errs[i] = fmt.Errorf("panic: %v", v)
-					}
-				}()
-				run()
-			})
-		}
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tracker) eachOf(list []*node, look func(*node) error) error {
 	for _, n := range list {
 		if err := t.disk.inTime(); err != nil {
 			return err

@@ -59,9 +59,7 @@ func (c *Checking) Close() { c.v.cancel() }
 // End returns what Check does. It is called once.
 func (c *Checking) End() (renewed bool, changed string) {
 	c.v.end(c.s)
-	w := c.s.walk()
-	defer w.close()
-	if changed := c.m.checkProbes(w, c.v); changed != "" {
+	if changed := c.m.checkProbes(c.s, c.v); changed != "" {
 		return false, changed
 	}
 	var renewals map[int]seen
@@ -70,7 +68,7 @@ func (c *Checking) End() (renewed bool, changed string) {
 			continue
 		}
 		was := &c.m.reads[i]
-		now, same := was.again(c.s, w, c.m.files[was.file].Digest, c.at)
+		now, same := was.again(c.s, c.m.files[was.file].Digest, c.at)
 		if !same {
 			return false, was.path
 		}
@@ -90,9 +88,9 @@ func (c *Checking) End() (renewed bool, changed string) {
 }
 
 // checkProbes returns the first path that leads elsewhere than it did.
-func (m *Manifest) checkProbes(w looker, v *survey) string {
+func (m *Manifest) checkProbes(s system, v *survey) string {
 	for i, p := range m.probes {
-		if !v.probe(i) && !p.holds(w) {
+		if !v.probe(i) && !p.holds(s) {
 			return p.path
 		}
 	}
@@ -101,8 +99,8 @@ func (m *Manifest) checkProbes(w looker, v *survey) string {
 
 // again looks at the file anew, not before the time at. same says that its content is
 // still what the digest is of.
-func (r seen) again(s system, w looker, digest key.Digest, at time.Time) (now seen, same bool) {
-	k, st, err := w.look(r.path)
+func (r seen) again(s system, digest key.Digest, at time.Time) (now seen, same bool) {
+	k, st, err := s.look(r.path)
 	if err != nil || k != regular {
 		return r, false
 	}
@@ -154,9 +152,7 @@ func (m *Manifest) changed(s system) string {
 	at, v := time.Now(), m.newSurvey(s)
 	defer v.cancel()
 	v.end(s)
-	w := s.walk()
-	defer w.close()
-	if changed := m.checkProbes(w, v); changed != "" {
+	if changed := m.checkProbes(s, v); changed != "" {
 		return changed
 	}
 	for i := range m.reads {
@@ -164,7 +160,7 @@ func (m *Manifest) changed(s system) string {
 			continue
 		}
 		r := &m.reads[i]
-		now, same := r.again(s, w, m.files[r.file].Digest, at)
+		now, same := r.again(s, m.files[r.file].Digest, at)
 		if !same || now.stamp != r.stamp {
 			return r.path
 		}

@@ -41,22 +41,17 @@ type system struct {
 	// trusted says whether a file's change time says that it changed; see package ctime.
 	trusted func(path string, device uint64) bool
 	memory  *memory // nil: nothing is remembered
-
-	// beneath says that these are the functions of the operating system, so that a look
-	// may start from an open directory.
-	beneath bool
 	// atOnce says that several goroutines may look at the same time.
 	atOnce bool
 }
 
-var osSystem = system{look: look, lookAt: lookAt, read: read, trusted: ctime.Trusted, memory: &ofProcess, beneath: true, atOnce: true}
+var osSystem = system{look: look, lookAt: lookAt, read: read, trusted: ctime.Trusted, memory: &ofProcess, atOnce: true}
 
 var ofProcess memory
 
 // disk is what was found of the file system: each path is looked at once.
 type disk struct {
 	system
-	ahead  *fetcher // nil: nobody looks ahead
 	spots  map[string]*spot
 	files  map[inode]*file
 	probes map[probe]bool // what has to be as it was, besides the files read
@@ -117,20 +112,10 @@ func (d *disk) at(path string) *spot {
 	}
 	s = new(spot)
 	d.spots[path] = s
-	if d.ahead != nil {
-		*s = d.ahead.at(path)
-	} else {
-		*s = d.spot(path)
-	}
-	return s
-}
-
-// spot looks at a path.
-func (s system) spot(path string) (found spot) {
 	now := time.Now()
-	found.kind, found.stamp, found.err = s.look(path)
-	found.settled = found.kind == regular && s.settled(path, found.stamp, now)
-	return found
+	s.kind, s.stamp, s.err = d.look(path)
+	s.settled = s.kind == regular && d.settled(path, s.stamp, now)
+	return s
 }
 
 // settled says whether a change of the file at path after the time now would show in its
@@ -254,11 +239,7 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	if err := d.inTime(); err != nil {
 		return nil, err
 	}
-	f, done := d.memory.get(s, t, d.ahead.help)
-	if done != nil {
-		defer done()
-	}
-	if f != nil && f.stamp.size <= maxBytes-d.bytes {
+	if f := d.memory.get(s, t); f != nil && f.stamp.size <= maxBytes-d.bytes {
 		d.bytes += f.stamp.size
 		s.file = f
 		d.files[f.stamp.inode] = f

@@ -28,7 +28,7 @@ func logical(src []byte) (text []byte, joined []int, doubtful bool) {
 			continue
 		}
 		if text == nil {
-			text = rooms.take(len(src) + 1)[:0]
+			text = make([]byte, 0, len(src)+1)
 		}
 		text = append(text, src[plain:i]...)
 		joined = append(joined, len(text))

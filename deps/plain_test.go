@@ -78,39 +78,3 @@ func compareScans(t *testing.T, got, want *source) {
 		}
 	}
 }
-
-// Pieces of a room overlap nowhere, small or large, and none may grow into the next.
-func TestRoom(t *testing.T) {
-	t.Parallel()
-	var r room
-	var all [][]byte
-	for i := range 400 {
-		n := i * i % 9000
-		if i%50 == 0 {
-			n = roomMost + i
-		}
-		b := r.take(n)
-		if len(b) != n || cap(b) != n && n <= roomMost && i > 100 {
-			t.Fatalf("%d, %d of %d", len(b), cap(b), n)
-		}
-		for _, c := range b {
-			if c != 0 {
-				t.Fatalf("piece %d is somebody else's", i)
-			}
-		}
-		for j := range b {
-			b[j] = byte(i) | 1
-		}
-		all = append(all, b)
-		if i == 300 {
-			r.leave()
-		}
-	}
-	for i, b := range all {
-		for _, c := range b {
-			if c != byte(i)|1 {
-				t.Fatalf("piece %d was written by another", i)
-			}
-		}
-	}
-}

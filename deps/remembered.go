@@ -12,7 +12,6 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	files map[memoryKey]*remembered
-	busy  map[memoryKey]chan struct{} // files that are being read, until the channel is closed
 	bytes int64
 	clear *time.Timer
 }
@@ -37,99 +36,31 @@ type remembered struct {
 	traces traces
 }
 
-// get returns a file that is there, or is being fetched, and adds what its scan noted to
-// t. Where there is none the caller reads it, and ends with done, which may be nil:
-// nobody else reads it meanwhile. While another reads it, help is called until there is no
-// more to be done.
-func (m *memory) get(s *spot, t *traces, help func() bool) (f *file, done func()) {
+// get returns a file that is there, and adds what its scan noted to t; nil: there is none.
+func (m *memory) get(s *spot, t *traces) *file {
 	if m == nil || !s.settled {
-		return nil, nil
+		return nil
 	}
-	k := newMemoryKey(s, t)
-	r, done, busy := m.claim(k)
-	if busy != nil {
-		wait(busy, help)
-		r, done, _ = m.claim(k)
-	}
+	m.mu.Lock()
+	r := m.files[newMemoryKey(s, t)]
+	m.mu.Unlock()
 	if r == nil {
-		return nil, done
+		return nil
 	}
 	t.add(&r.traces)
-	return r.file, nil
-}
-
-// wait waits until a channel is closed, and helps meanwhile.
-func wait(closed chan struct{}, help func() bool) {
-	for {
-		select {
-		case <-closed:
-			return
-		default:
-		}
-		if !help() {
-			<-closed
-			return
-		}
-	}
-}
-
-// claim returns a file that is there, or who is reading it; else the caller is, until it
-// calls done.
-func (m *memory) claim(k memoryKey) (r *remembered, done func(), busy chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r = m.files[k]; r != nil {
-		return r, nil, nil
-	}
-	if busy = m.busy[k]; busy != nil {
-		return nil, nil, busy
-	}
-	if m.busy == nil {
-		m.busy = make(map[memoryKey]chan struct{})
-	}
-	mine := make(chan struct{})
-	m.busy[k] = mine
-	return nil, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.busy, k)
-		close(mine)
-	}, nil
-}
-
-// fetch puts a file there that read returns, unless it is there, or somebody else reads
-// it, who follows its lines. It returns its source, or nil; ok is false if there is no
-// room for it.
-func (m *memory) fetch(s *spot, kind *traces, read func() *file) (src *source, ok bool) {
-	if !s.settled {
-		return nil, true
-	}
-	r, done, _ := m.claim(newMemoryKey(s, kind))
-	switch {
-	case r != nil:
-		return r.src, true
-	case done == nil:
-		return nil, true
-	}
-	defer done()
-	f := read()
-	if f == nil {
-		return nil, true
-	}
-	noted := f.scan(kind)
-	return f.src, m.put(s, f, noted)
+	return r.file
 }
 
 // put keeps a file, if a later change of it would show and there is room.
-func (m *memory) put(s *spot, f *file, noted *traces) bool {
+func (m *memory) put(s *spot, f *file, noted *traces) {
 	size := int64(len(f.content) + len(f.src.text))
 	if m == nil || !s.settled || size > maxRemembered/8 {
-		return false
+		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes+size > maxRemembered {
-		return false
+		return
 	}
 	if m.files == nil {
 		m.files = make(map[memoryKey]*remembered)
@@ -139,7 +70,6 @@ func (m *memory) put(s *spot, f *file, noted *traces) bool {
 		m.files[k] = &remembered{f, *noted}
 		m.bytes += size
 	}
-	return true
 }
 
 // used says that the memory was of use, or may soon be.
@@ -162,7 +92,6 @@ func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files, m.bytes = nil, 0
-	rooms.leave()
 }
 
 // add adds what another scan noted.

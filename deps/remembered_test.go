@@ -1,8 +1,13 @@
+//go:build linux || darwin
+
 package deps
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,4 +129,81 @@ func TestYoungIsNotRemembered(t *testing.T) {
 	if reads != 2 {
 		t.Errorf("read %d times, want 2", reads)
 	}
+}
+
+// aged is a system in which every file is old enough to be remembered.
+func aged() system {
+	older := func(s stamp) stamp {
+		s.mtime -= int64(time.Hour)
+		s.ctime -= int64(time.Hour)
+		return s
+	}
+	return system{
+		look: func(path string) (kind, stamp, error) {
+			k, s, err := look(path)
+			return k, older(s), err
+		},
+		lookAt: lookAt,
+		read: func(path string, limit int64) ([]byte, stamp, error) {
+			b, s, err := read(path, limit)
+			return b, older(s), err
+		},
+		trusted: everywhere,
+		memory:  new(memory),
+	}
+}
+
+// What is remembered changes nothing: the same files, probes, contents and reasons as of a
+// tracker that reads each file itself, with room in memory or without.
+func TestRememberingChangesNothing(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 5))
+	for n := range 300 {
+		files, options := randomTree(random)
+		dir := tree(t, files)
+		u := key.Unit{Kind: key.OpenCLC, Code: []byte(files["m.cl"])}
+		s := Search{Dir: dir, Main: dir}
+		forgetful := aged()
+		forgetful.memory = nil
+		want, wantErr := newTracker(forgetful, u, options, s).track()
+		sys := aged()
+		if n%4 == 0 {
+			sys.memory.bytes = maxRemembered
+		}
+		for range 2 { // empty, and with all remembered
+			got, err := newTracker(sys, u, options, s).track()
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("%d: %v instead of %v", n, err, wantErr)
+			}
+			if err != nil {
+				continue
+			}
+			if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(Manifest{}, seen{}, stamp{}, inode{}, probe{})); diff != "" {
+				t.Fatalf("%d: %s", n, diff)
+			}
+		}
+	}
+}
+
+// Trackers of several units at once get each file from one memory.
+func TestRememberedByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"m.cl": ""}
+	for i := range 60 {
+		files[fmt.Sprintf("h%d.h", i)] = fmt.Sprintf("#pragma once\n#include \"h%d.h\"\nint x%d;\n", (2*i+1)%60, i)
+		files["m.cl"] += fmt.Sprintf("#include \"h%d.h\"\n", i)
+	}
+	dir := tree(t, files)
+	sys := aged()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			u := key.Unit{Kind: key.OpenCLC, Code: fmt.Appendf([]byte(files["m.cl"]), "int u%d;\n", i)}
+			got, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track()
+			if err != nil || len(got.Unit.Files) != 60 {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
 }

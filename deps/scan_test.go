@@ -2,8 +2,6 @@ package deps
 
 import (
 	"cmp"
-	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -151,18 +149,9 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// scanAlone scans a source that is all there is, with and without passing over code
-// that tells nothing: that must make no difference.
+// scanAlone scans a source that is all there is.
 func scanAlone(src []byte) *source {
-	whole, skimmed := scanBy(src, false), scanBy(src, true)
-	if !reflect.DeepEqual(whole, skimmed) {
-		panic(fmt.Sprintf("%q\nis %+v,\nskimmed %+v", src, whole, skimmed))
-	}
-	return whole
-}
-
-func scanBy(src []byte, alone bool) *source {
-	t := traces{alone: alone}
+	var t traces
 	s := scan(src, &t)
 	if s.reason.None() {
 		s.reason = t.reason()

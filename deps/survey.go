@@ -18,8 +18,7 @@ type survey struct {
 }
 
 const (
-	// surveyPart is how many paths one goroutine looks at in turn. They are in order, so
-	// most lead through a directory that it has open.
+	// surveyPart is how many paths one goroutine looks at in turn.
 	surveyPart = 48
 	// leastSurvey is how many paths are looked at faster by several goroutines than it
 	// takes to start them.
@@ -48,23 +47,21 @@ func (v *survey) parts(n int) int { return (n + surveyPart - 1) / surveyPart }
 // run looks at part after part until none is left. No path is looked at by anything that
 // could panic for what it finds there.
 func (v *survey) run(s system) {
-	w := s.walk()
-	defer w.close()
 	for !v.stop.Load() {
 		i := int(v.next.Add(1)) - 1
 		if i >= len(v.clean) {
 			return
 		}
-		v.clean[i].Store(v.look(w, i))
+		v.clean[i].Store(v.look(s, i))
 	}
 }
 
 // look says whether all of a part is as it was.
-func (v *survey) look(w looker, part int) bool {
+func (v *survey) look(s system, part int) bool {
 	if part >= v.parts(len(v.reads)) {
 		first := (part - v.parts(len(v.reads))) * surveyPart
 		for _, p := range v.probes[first:min(first+surveyPart, len(v.probes))] {
-			if !p.holds(w) {
+			if !p.holds(s) {
 				return false
 			}
 		}
@@ -73,7 +70,7 @@ func (v *survey) look(w looker, part int) bool {
 	first := part * surveyPart
 	for i := range v.reads[first:min(first+surveyPart, len(v.reads))] {
 		r := &v.reads[first+i]
-		if k, st, err := w.look(r.path); err != nil || k != regular || st != r.stamp || !r.settled {
+		if k, st, err := s.look(r.path); err != nil || k != regular || st != r.stamp || !r.settled {
 			return false
 		}
 	}
@@ -103,13 +100,13 @@ func (v *survey) probe(i int) bool {
 }
 
 // holds says whether the path leads to what it did.
-func (p probe) holds(w looker) bool {
+func (p probe) holds(s system) bool {
 	var k kind
 	var err error
 	if p.kind == realDirectory {
-		k, err = w.lookAt(p.path)
+		k, err = s.lookAt(p.path)
 	} else {
-		k, _, err = w.look(p.path)
+		k, _, err = s.look(p.path)
 	}
 	return err == nil && k == p.kind
 }

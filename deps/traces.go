@@ -33,9 +33,8 @@ type traces struct {
 	renames   bool            // include_alias or dependency, as text
 	assembler assembler
 
-	ptx   bool // inline assembly is PTX, which has no directive that reads a file
-	alone bool // of one source, which is all of the unit
-	raw   bool // R"(…)" is one literal, as in C++ since 2011
+	ptx bool // inline assembly is PTX, which has no directive that reads a file
+	raw bool // R"(…)" is one literal, as in C++ since 2011
 }
 
 // of sets what depends on the kind of code, and on the words of its options.

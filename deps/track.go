@@ -67,7 +67,6 @@ type tracker struct {
 	quotes int      // so many of them are for #include "…" alone
 
 	disk   *disk
-	ahead  *fetcher // nil: nobody reads ahead
 	traces traces
 	names  *names
 	nodes  map[place]*node
@@ -117,10 +116,6 @@ func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
 	defer t.disk.memory.used()
-	defer func() {
-		t.ahead.end()
-		rooms.leave()
-	}()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -177,8 +172,6 @@ func (t *tracker) prepare() error {
 		return err
 	}
 	t.names.options(t.words)
-	t.ahead = newFetcher(t)
-	t.disk.ahead = t.ahead
 	main := &node{place: place{at: nowhere}, src: scan(t.unit.Code, &t.traces)}
 	t.add(main)
 	return main.src.reason.error()
@@ -239,7 +232,6 @@ func (t *tracker) add(n *node) {
 	n.targets = make([][]target, len(n.src.lines))
 	t.nodes[n.place] = n
 	t.order = append(t.order, n)
-	t.ahead.follow(t.home(n), n.src)
 	macros := make([]macro, len(n.src.macros))
 	for i, d := range n.src.macros {
 		macros[i] = macro{text: n.src.text, at: d.at, end: d.end}

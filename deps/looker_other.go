@@ -1,5 +1,0 @@
-//go:build !linux
-
-package deps
-
-func newWalker() looker { return plainLooker{osSystem} }
