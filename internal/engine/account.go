@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// What is counted, traced and told of a request is written here, and nowhere else.
+
+// Origin says where a program came from.
+type Origin uint8
+
+// The origins.
+const (
+	Compiled Origin = 1 // built by the driver's compiler
+	Disk     Origin = 2 // loaded from an artifact
+)
+
+// Decision is what became of one group of equal devices.
+type Decision struct {
+	Key     key.Key // zero where it cannot be cached
+	Devices []int
+	Size    int64 // bytes of the device image
+
+	Origin   Origin // zero: it failed
+	Err      error  // why it failed
+	Reason   string // of Compiled: why it was not restored
+	Nearest  string // of Compiled: what the nearest entry differs in; "" where that was not looked for
+	Observed string // mode observe: "equal", "different" or "incomparable", of an entry that was there
+
+	Spent   time.Duration // loading or compiling
+	Saved   time.Duration // of Disk: the recorded cost of the build, less Spent
+	Bytes   int64         // of Disk: of the artifact
+	Kernels []string      // as far as known
+}
+
+// decision is one that is not told yet.
+type decision struct {
+	Decision
+	to func(Decision)
+}
+
+// tell tells it, with what the nearest entry differs in. d may be nil.
+func (d *decision) tell(nearest string) {
+	if d != nil {
+		d.Nearest = nearest
+		d.to(d.Decision)
+	}
+}
+
+func (e *Engine) count(c stats.Counter) { e.stats.Add(c, 1) }
+
+// countHit counts an artifact that was loaded.
+func (e *Engine) countHit(k key.Key, a *store.Artifact, took time.Duration) {
+	e.count(stats.DiskHits)
+	e.stats.Add(stats.LoadTime, int64(took))
+	e.stats.Add(stats.SavedTime, int64(a.Cost-took))
+	on(e.log.Disk, func(l *slog.Logger) {
+		l.Debug("hit", "key", k.Short(), "bytes", a.Size(), "load", took, "saved", a.Cost-took)
+	})
+}
+
+// countMiss counts a miss with its reason. What the store found damaged, it counted
+// itself.
+func (e *Engine) countMiss(why reason.Reason) {
+	e.count(stats.DiskMisses)
+	e.count(stats.Of(why))
+	if why == reason.MissRefused {
+		e.count(stats.Corrupt)
+	}
+}
+
+// countUncacheable counts what is not stored, and why.
+func (e *Engine) countUncacheable(why deps.Reason) {
+	e.count(stats.Of(why.Code))
+	on(e.log.Disk, func(l *slog.Logger) { l.Info(why.String()) })
+}
+
+// countBuild counts a call of the compiler.
+func (e *Engine) countBuild(took time.Duration) {
+	e.count(stats.Builds)
+	e.stats.Add(stats.BuildTime, int64(took))
+}
+
+// countCompared counts what comparing with a stored artifact said.
+func (e *Engine) countCompared(k key.Key, program string, v verdict) {
+	switch v {
+	case equal:
+		e.count(stats.ObserveEqual)
+	case different:
+		e.count(stats.ObserveDifferent)
+	}
+	on(e.log.Disk, func(l *slog.Logger) {
+		l.Info("observed", "key", k.Short(), "program", program, "verdict", string(v))
+	})
+}
+
+// traceKey tells what a key is made of.
+func (e *Engine) traceKey(k key.Key, r *key.Recipe) {
+	on(e.log.Keys, func(l *slog.Logger) {
+		l.Debug("key", "key", k.Short(), "device", k.Device.Dir(), "image", k.Image.Dir(),
+			"constants", k.Constants.Dir(), "options", k.Options.Dir(),
+			"compile", r.Options.CompileString(), "link", r.Options.LinkString(),
+			"variables", fmt.Sprint(r.Options.Variables), "attributes", fmt.Sprint(r.Options.Attributes))
+	})
+}
+
+// kernelNames returns the names of an artifact's kernels; nil for none.
+func kernelNames(a *store.Artifact) []string {
+	if a == nil {
+		return nil
+	}
+	names := make([]string, len(a.Kernels))
+	for i, k := range a.Kernels {
+		names[i] = k.Name
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/engine/keep"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// A build lock is held for a program that its application has not launched yet for at
+// least minHold, or holdFactor times what the build took. Then other processes build for
+// themselves.
+const (
+	minHold    = time.Second
+	holdFactor = 2
+)
+
+// Deferral takes the artifacts of a program whose driver makes code at launches. Until
+// the first is stored it holds the build lock, for a bounded time. It outlives its
+// transaction, and is safe for concurrent use.
+type Deferral struct {
+	g *Group
+
+	mu      sync.Mutex
+	cost    time.Duration
+	taken   bool   // an artifact was taken or loaded before
+	explain bool   // the nearest entry is looked for
+	unlock  func() // ends the build lock; nil: it is not held
+	hold    *time.Timer
+	await   func() // ends that the application is awaited; nil: it is not
+
+	prepared *keep.Preparation // what was done while it was compiled; nil: nothing
+}
+
+// newDeferral returns that of a program that was built; g.mu is held.
+func newDeferral(g *Group, cost time.Duration) *Deferral {
+	d := &Deferral{g: g, cost: cost, explain: g.explain, unlock: g.takeLock(), prepared: g.takePreparation()}
+	if d.unlock != nil {
+		d.await = g.s.e.Awaiting()
+		d.hold = time.AfterFunc(d.holdTime(), d.Release)
+	}
+	return d
+}
+
+func (d *Deferral) holdTime() time.Duration { return max(minHold, holdFactor*d.cost) }
+
+// Taken reports whether an artifact was taken before, or loaded.
+func (d *Deferral) Taken() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.taken
+}
+
+// Launched says that the application has launched it: from now on it is on us when the
+// artifact is there.
+func (d *Deferral) Launched() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.endAwaiting()
+	if d.hold != nil {
+		d.hold.Reset(d.holdTime())
+	}
+}
+
+func (d *Deferral) endAwaiting() {
+	if d.await != nil {
+		d.await()
+		d.await = nil
+	}
+}
+
+// Captured has an artifact stored. It may be called more than once, with better ones.
+func (d *Deferral) Captured(a *store.Artifact) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.g
+	e := g.s.e
+	e.count(stats.Captures)
+	g.mu.Lock()
+	on(e.log.Disk, func(l *slog.Logger) { l.Debug("captured", "program", g.label(), "variants", a.Variants) })
+	g.prepared, d.prepared = d.prepared, nil
+	g.keep(newEntry(g.job.Key, g.job.Recipe, a, d.cost), d.explain, d.unlock)
+	g.mu.Unlock()
+	d.taken, d.unlock, d.explain = true, nil, false
+	d.release()
+}
+
+// Dropped says why there will be no artifact of the launches so far.
+func (d *Deferral) Dropped(why any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.g.s.e
+	e.count(stats.CapturesDropped)
+	on(e.log.Disk, func(l *slog.Logger) { l.Info("not captured", "program", d.g.Label(), "error", why) })
+	d.release()
+}
+
+// Release ends the build lock, if it is still held.
+func (d *Deferral) Release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.release()
+}
+
+func (d *Deferral) release() {
+	d.endAwaiting()
+	if d.hold != nil {
+		d.hold.Stop()
+	}
+	if d.unlock != nil {
+		d.unlock()
+		d.unlock = nil
+	}
+}
+
+// Cost returns what the build took.
+func (d *Deferral) Cost() time.Duration { return d.cost }
+
+// Headers returns the contents of the header files that the program reads and the store
+// does not have, for whoever makes the artifact elsewhere.
+func (d *Deferral) Headers() map[key.Digest][]byte {
+	contents, _ := d.g.reading.take()
+	return d.g.s.e.keeper.HeaderContents(d.g.Job().Recipe, contents, nil)
+}

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/contents"
+	"github.com/kernstash/kernstash/internal/engine/headers"
+	"github.com/kernstash/kernstash/internal/engine/keep"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Options are what an Engine works with. Settings and Recorder are required.
+type Options struct {
+	Settings *settings.Settings
+	Store    store.Store   // nil: none
+	Layers   []store.Store // read-only, asked in order behind Store
+	Recorder stats.Recorder
+	Loggers  Loggers
+}
+
+// Loggers take what the engine has to tell. Each may be nil.
+type Loggers struct{ Disk, Memory, Keys *slog.Logger }
+
+// Warn tells of something that is not as it should be, if anything is traced.
+func (l Loggers) Warn(msg string, args ...any) {
+	for _, to := range []*slog.Logger{l.Disk, l.Memory, l.Keys} {
+		if to != nil {
+			to.Warn(msg, args...)
+			return
+		}
+	}
+}
+
+// on calls f with a logger if there is one.
+func on(l *slog.Logger, f func(*slog.Logger)) {
+	if l != nil {
+		f(l)
+	}
+}
+
+// Engine is what all sessions of a process share. It is safe for concurrent use.
+type Engine struct {
+	settings *settings.Settings
+	store    store.Store
+	locker   store.Locker  // of the store; nil: it has none
+	stores   []store.Store // asked in order: the store, then the layers
+	stats    stats.Recorder
+	log      Loggers
+
+	keeper *keep.Keeper
+	finder *headers.Finder
+	waits  waits
+
+	// distrustUntil is until when, in nanoseconds since 1970, waits for other
+	// builds are short: one of them ran out.
+	distrustUntil atomic.Int64
+}
+
+// New returns an Engine. It touches no store. Close it before the stores.
+func New(o Options) *Engine {
+	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: o.Loggers}
+	if o.Store != nil {
+		e.stores = append(e.stores, o.Store)
+	}
+	e.stores = append(e.stores, o.Layers...)
+	e.locker, _ = e.store.(store.Locker)
+	refresh := o.Settings.Mode == settings.ModeRefresh
+	e.keeper = keep.New(keep.Options{Store: o.Store, Refresh: refresh, Recorder: o.Recorder, Log: o.Loggers.Disk})
+	blobs, _ := e.store.(store.Blobs)
+	e.finder = headers.NewFinder(headers.Options{
+		Blobs: blobs, Refresh: refresh, Recorder: o.Recorder, Keep: e.keepManifest,
+		Warn: o.Loggers.Warn, Keys: o.Loggers.Keys, Disk: o.Loggers.Disk,
+	})
+	return e
+}
+
+func (e *Engine) keepManifest(name key.Digest, content []byte) {
+	if e.Writes() {
+		e.keeper.AddManifest(name, content)
+	}
+}
+
+// Writes reports whether there is a store that may be written.
+func (e *Engine) Writes() bool {
+	return e.store != nil && e.settings.Mode != settings.ModeReadOnly
+}
+
+// Reads reports whether there is a store to find artifacts in.
+func (e *Engine) Reads() bool { return len(e.stores) > 0 }
+
+// Flush waits until everything that was built is stored, at most until deadline, and
+// reports whether it is.
+func (e *Engine) Flush(deadline time.Time) bool { return e.keeper.Flush(deadline) }
+
+// FlushArtifacts is Flush for all but the contents of header files: an artifact is
+// good without them.
+func (e *Engine) FlushArtifacts(deadline time.Time) bool { return e.keeper.FlushArtifacts(deadline) }
+
+// Close stores what waits to be stored, until deadline, and returns how many artifacts
+// were dropped. Nothing is stored after it.
+func (e *Engine) Close(deadline time.Time) (dropped int) { return e.keeper.Close(deadline) }
+
+// Awaiting notes that a build of this process, which may hold its build lock, waits
+// for the application, until done is called. Meanwhile no build of this process waits
+// for another process: two of them could wait for each other.
+func (e *Engine) Awaiting() (done func()) {
+	e.waits.hold()
+	return sync.OnceFunc(e.waits.release)
+}
+
+// find asks the store, then the layers. A nil entry is a miss, for the reason that is
+// returned with it. With part, entries are read as its options say.
+func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) (entry *store.Entry, from store.Store, why reason.Reason) {
+	why = reason.MissTierOff
+	for i, s := range e.stores {
+		entry, err := get(ctx, s, k, part)
+		if err == nil {
+			if s == e.store {
+				contents.SaveSoon()
+			}
+			return entry, s, 0
+		}
+		var miss *store.MissError
+		if i == 0 && errors.As(err, &miss) {
+			why = miss.Reason // that of the writable root says most
+		}
+		on(e.log.Disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
+	}
+	return nil, nil, why
+}
+
+func get(ctx context.Context, s store.Store, k key.Key, part *store.GetOptions) (*store.Entry, error) {
+	if p, ok := s.(store.PartGetter); ok && part != nil {
+		return p.GetPart(ctx, k, *part)
+	}
+	return s.Get(ctx, k)
+}
+
+// discard removes an entry that no driver takes. That of a layer stays: the next
+// build's entry is found before it.
+func (e *Engine) discard(ctx context.Context, from store.Store, k key.Key) {
+	if from != e.store || !e.Writes() {
+		return
+	}
+	if err := from.Delete(ctx, k); err != nil {
+		e.log.Warn("refused artifact not deleted", "key", k.Short(), "error", err.Error())
+	}
+}
+
+// Rest returns the binaries that were left unread in an artifact, in their order; the
+// caller owns them. They may be gone by now, or replaced: then the error wraps
+// [store.ErrNotFound].
+func (e *Engine) Rest(ctx context.Context, k key.Key, a *store.Artifact) (rest []store.Binary, err error) {
+	if len(a.Rest) == 0 {
+		return nil, nil
+	}
+	err = store.ErrNotFound
+	for _, s := range e.stores {
+		p, ok := s.(store.PartGetter)
+		if !ok {
+			continue
+		}
+		if rest, err = p.GetRest(ctx, k, a); err == nil {
+			return rest, nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,250 @@
+// Package keep writes what was built to a store, in the background: entries, what they
+// have in common, and what finding them needs.
+package keep
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// maxPending bounds the bytes of what waits to be written. Over it the oldest is
+// dropped: a slow disk must not fill the application's memory.
+const maxPending = 256 << 20
+
+// headersAtOnce is how many header files are written before it is looked whether
+// something else is to be.
+const headersAtOnce = 8
+
+// Keeper writes in the background, so that nobody who asked for a program waits for the
+// disk. Its goroutine lives only while there is work.
+//
+// Contents of header files come last, a few at a time: of a library they are a thousand
+// files, which may take longer than to compile, and a process that ends then is to have
+// stored its artifact. That is good without them.
+type Keeper struct {
+	store   store.Store // nil: none, and everything is dropped
+	blobs   store.Blobs // of the store; nil: it has none
+	refresh bool
+	stats   stats.Recorder
+	log     *slog.Logger
+
+	mu        sync.Mutex
+	queue     []task
+	later     []*headers
+	bytes     int64 // of both
+	artifacts int   // tasks for artifacts, queued or under way
+	prompt    task  // what is under way and not of header files; nil: nothing
+	running   bool
+	closed    bool
+	idle      *sync.Cond // nothing is left, or nothing but header files
+}
+
+// task is something to be written.
+type task interface {
+	// size is what it takes in memory.
+	size() int64
+
+	// forArtifact reports whether an artifact is stored, or prepared for.
+	forArtifact() bool
+
+	// do does it. Whatever goes wrong is counted by the store.
+	do(ctx context.Context, k *Keeper)
+
+	// drop gives it up, and reports whether an artifact is lost.
+	drop(k *Keeper) bool
+}
+
+// Options are what a Keeper works with. Recorder is required.
+type Options struct {
+	Store    store.Store // nil: none, and everything is dropped
+	Refresh  bool        // entries replace any that are there
+	Recorder stats.Recorder
+	Log      *slog.Logger // may be nil
+}
+
+// New returns a Keeper. Close it before the store.
+func New(o Options) *Keeper {
+	k := &Keeper{store: o.Store, refresh: o.Refresh, stats: o.Recorder, log: o.Log}
+	k.blobs, _ = o.Store.(store.Blobs)
+	k.idle = sync.NewCond(&k.mu)
+	return k
+}
+
+// add queues a task. It does not block.
+func (k *Keeper) add(t task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.accepts() {
+		t.drop(k)
+		return
+	}
+	k.queue = append(k.queue, t)
+	k.added(t)
+}
+
+// addHeaders queues contents of header files.
+func (k *Keeper) addHeaders(t *headers) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.accepts() {
+		k.later = append(k.later, t)
+		k.added(t)
+	}
+}
+
+func (k *Keeper) accepts() bool { return !k.closed && k.store != nil }
+
+// added makes room for what was added, and sees that it is done.
+func (k *Keeper) added(t task) {
+	k.bytes += t.size()
+	if t.forArtifact() {
+		k.artifacts++
+	}
+	for k.bytes > maxPending && len(k.later)+len(k.queue) > 1 {
+		if len(k.later) > 0 {
+			k.bytes -= k.later[0].size()
+			k.later = k.later[1:]
+			continue
+		}
+		old := k.pop()
+		old.drop(k)
+		k.done(old)
+	}
+	if !k.running {
+		k.running = true
+		go k.run()
+	}
+}
+
+// Prepare has done what can be done for an artifact while its compiler is busy; nil if
+// that would be too late, and what waits would be later.
+func (k *Keeper) Prepare(r *key.Recipe, previous key.Digest, whole bool) *Preparation {
+	k.mu.Lock()
+	busy := k.artifacts > 0
+	k.mu.Unlock()
+	if busy {
+		return nil
+	}
+	p := &Preparation{recipe: r, previous: previous, whole: whole}
+	k.add(prepare{p})
+	return p
+}
+
+// Abort undoes a preparation of an artifact that nobody stores; p may be nil.
+func (k *Keeper) Abort(p *Preparation) {
+	if p != nil && p.whole {
+		k.add(abort{p})
+	}
+}
+
+func (k *Keeper) pop() task {
+	t := k.queue[0]
+	k.queue[0] = nil
+	k.queue = k.queue[1:]
+	k.bytes -= t.size()
+	return t
+}
+
+// done counts a task that is done, or was dropped.
+func (k *Keeper) done(t task) {
+	if t.forArtifact() {
+		k.artifacts--
+	}
+}
+
+// popHeaders returns a few header files.
+func (k *Keeper) popHeaders() *headers {
+	first := k.later[0]
+	if len(first.contents) <= headersAtOnce {
+		k.later = k.later[1:]
+		k.bytes -= first.size()
+		return first
+	}
+	few := &headers{make(map[key.Digest][]byte, headersAtOnce)}
+	for d, content := range first.contents {
+		if len(few.contents) == headersAtOnce {
+			break
+		}
+		few.contents[d] = content
+		delete(first.contents, d)
+	}
+	k.bytes -= few.size()
+	return few
+}
+
+func (k *Keeper) run() {
+	k.mu.Lock()
+	for len(k.queue)+len(k.later) > 0 {
+		var t task
+		if len(k.queue) > 0 {
+			t = k.pop()
+			k.prompt = t
+		} else {
+			t = k.popHeaders()
+		}
+		k.mu.Unlock()
+		t.do(context.Background(), k)
+		k.mu.Lock()
+		k.done(t)
+		if k.prompt = nil; len(k.queue) == 0 {
+			k.idle.Broadcast()
+		}
+	}
+	k.running = false
+	k.idle.Broadcast()
+	k.mu.Unlock()
+}
+
+// Flush waits until nothing is left, or deadline, and reports whether nothing is.
+func (k *Keeper) Flush(deadline time.Time) bool {
+	return k.await(deadline, func() bool { return !k.running })
+}
+
+// FlushArtifacts is flush for all but header files.
+func (k *Keeper) FlushArtifacts(deadline time.Time) bool {
+	return k.await(deadline, func() bool { return len(k.queue) == 0 && k.prompt == nil })
+}
+
+func (k *Keeper) await(deadline time.Time, done func() bool) bool {
+	timer := time.AfterFunc(time.Until(deadline), func() {
+		k.mu.Lock() // else the signal may come between a waiter's look and its wait
+		defer k.mu.Unlock()
+		k.idle.Broadcast()
+	})
+	defer timer.Stop()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for !done() && time.Now().Before(deadline) {
+		k.idle.Wait()
+	}
+	return done()
+}
+
+// Close writes what is queued until deadline, and returns how many artifacts were
+// dropped.
+func (k *Keeper) Close(deadline time.Time) (dropped int) {
+	k.Flush(deadline)
+	k.mu.Lock()
+	k.closed = true
+	left := k.queue
+	k.queue, k.later, k.bytes, k.artifacts = nil, nil, 0, 0
+	if k.prompt != nil { // something is being written still
+		dropped++
+		if k.prompt.forArtifact() {
+			k.artifacts++
+		}
+	}
+	k.mu.Unlock()
+	for _, t := range left {
+		if t.drop(k) {
+			dropped++
+		}
+	}
+	return dropped
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// What is here is for callers that do not take the whole way: that build by themselves,
+// or ask first whether everything is there.
+
+// ErrNotCacheable says that there is nothing wrong, but nothing to store.
+var ErrNotCacheable = errors.New("not cacheable")
+
+// ErrReadOnly is wrapped where there is no store to write to.
+var ErrReadOnly = errors.New("the disk tier is off, or not written")
+
+// BeginOn begins the transaction of a request for one device alone. A request that is
+// not cacheable, or reads header files, is an error.
+func (s *Session) BeginOn(r Request, device int) (*Group, error) {
+	id, err := s.ID(&r)
+	if err != nil {
+		return nil, err
+	}
+	if device < 0 || device >= s.host.Devices() {
+		return nil, fmt.Errorf("%w: device %d", ErrInvalid, device)
+	}
+	devices := []int{device}
+	m, err := s.mean(devices, r)
+	if err != nil {
+		return nil, err
+	}
+	if m.uncacheable.None() && r.Image.files != nil {
+		m.uncacheable = deps.Reason{Code: reason.NotCacheableHeaders, Detail: "it reads header files"}
+	}
+	if why := m.uncacheable; !why.None() {
+		s.e.count(stats.Of(why.Code))
+		return nil, fmt.Errorf("%w: %s", ErrNotCacheable, why)
+	}
+	g := s.newGroup(id, devices, m, nil)
+	s.e.traceKey(g.job.Key, g.job.Recipe)
+	return g, nil
+}
+
+// Stored returns the artifact that the stores have, and counts that as a hit. An error
+// wraps store.ErrNotFound.
+func (g *Group) Stored(ctx context.Context) (*store.Artifact, error) {
+	e, k := g.s.e, g.Job().Key
+	if e.settings.Mode == settings.ModeRefresh {
+		e.countMiss(reason.MissRefresh)
+		return nil, &store.MissError{Reason: reason.MissRefresh}
+	}
+	start := time.Now()
+	entry, _, why := e.find(ctx, k, nil)
+	took := time.Since(start)
+	if entry == nil {
+		e.countMiss(why)
+		return nil, &store.MissError{Reason: why}
+	}
+	if e.settings.Mode == settings.ModeObserve {
+		e.count(stats.Of(reason.ObserveHits))
+		return nil, &store.MissError{Reason: reason.MissAbsent}
+	}
+	e.countHit(k, entry.Artifact, took)
+	return entry.Artifact, nil
+}
+
+// Store keeps an artifact that the caller built, and returns when it is stored. In mode
+// observe nothing is written over: it is compared.
+func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, error) {
+	e, job := g.s.e, g.Job()
+	if !e.Writes() {
+		return store.Failed, ErrReadOnly
+	}
+	if a.Cost < e.settings.MinBuildTime {
+		e.count(stats.Of(reason.NotCacheableCheap))
+		return store.Failed, fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
+	}
+	entry := newEntry(job.Key, job.Recipe, a, a.Cost)
+	there, _, why := e.find(ctx, job.Key, nil)
+	if there != nil && e.settings.Mode == settings.ModeObserve {
+		e.countCompared(job.Key, job.Key.Short(), compare(a, there.Artifact))
+		return store.Existing, nil
+	}
+	if why == reason.MissAbsent {
+		e.keeper.Explain(ctx, job.Key, job.Recipe, g.previous())
+	}
+	return e.keeper.Put(ctx, entry)
+}
+
+// Refuse says that the driver did not take the artifact that Stored returned, or that a
+// program was loaded from: the entry goes.
+func (g *Group) Refuse(ctx context.Context) {
+	e, k := g.s.e, g.Job().Key
+	e.count(stats.Corrupt)
+	e.log.Warn("artifact refused by the driver", "key", k.Short())
+	if e.store != nil {
+		e.discard(ctx, e.store, k)
+	}
+}
+
+// Found is a stored artifact for one group of equal devices.
+type Found struct {
+	Job      Job
+	Artifact *store.Artifact
+}
+
+// Glance returns what the stores have of a request, one artifact for each group of equal
+// devices, if they have all of them and it can be told without waiting for anything but
+// the disk: none for images that read header files which are not known, or not what they
+// were, and in the modes that serve nothing. It counts no hits; who restores them says so
+// with Restored. With firstBinary the others may be left unread; see [Engine.Rest].
+func (s *Session) Glance(ctx context.Context, r Request, firstBinary bool) []Found {
+	e := s.e
+	if e.settings.Mode != settings.ModeOn && e.settings.Mode != settings.ModeReadOnly {
+		return nil
+	}
+	id, err := s.ID(&r)
+	if err != nil {
+		return nil
+	}
+	var res *Resolution
+	var meanings []meaning
+	if r.Image.files != nil {
+		if res, meanings, err = s.resolve(id, r, false); res == nil || err != nil {
+			return nil
+		}
+	}
+	t, err := s.begin(id, r, res, meanings)
+	if err != nil {
+		return nil
+	}
+	var all []Found
+	for _, g := range t.groups {
+		if !g.uncacheable.None() {
+			return nil
+		}
+		entry, _, _ := e.find(ctx, g.job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
+		if entry == nil {
+			return nil
+		}
+		all = append(all, Found{g.job, entry.Artifact})
+	}
+	return all
+}
+
+// Restored counts a program that was made of an artifact that Glance returned. took is
+// the time from the one to the other.
+func (s *Session) Restored(f Found, took time.Duration) {
+	s.e.traceKey(f.Job.Key, f.Job.Recipe)
+	s.e.countHit(f.Job.Key, f.Artifact, took)
+	g := &Group{s: s, job: f.Job}
+	g.decide(Decision{
+		Origin: Disk, Spent: took, Saved: f.Artifact.Cost - took, Bytes: f.Artifact.Size(), Kernels: kernelNames(f.Artifact),
+	})
+	g.tell()
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// SessionOptions configure a Session.
+type SessionOptions struct {
+	// OptionsAsGiven says that the settings that replace a request's options, or
+	// add to them, do not count.
+	OptionsAsGiven bool
+
+	// Decided is called with what became of each group, from any goroutine; may be
+	// nil. It returns soon.
+	Decided func(Decision)
+}
+
+// Session is the engine for one host: one GPU context. It is safe for concurrent use.
+type Session struct {
+	e       *Engine
+	host    Host
+	options SessionOptions
+
+	identities func() []identity          // of the devices; asked once
+	scoped     atomic.Pointer[key.Digest] // see scope; nil: not asked for yet
+}
+
+// Session returns a session for a host. It asks the host nothing.
+func (e *Engine) Session(h Host, o SessionOptions) *Session {
+	s := &Session{e: e, host: h, options: o}
+	s.identities = sync.OnceValue(s.identify)
+	return s
+}
+
+// identity is what a device is, or why that cannot be told.
+type identity struct {
+	device key.Device
+	err    error
+}
+
+// errDisabled is why no device is identified where the cache is off: to find out which
+// compilers a driver has, and what is in them, takes half a second.
+var errDisabled = errors.New("the cache is off")
+
+func (s *Session) identify() []identity {
+	all := make([]identity, s.host.Devices())
+	for i := range all {
+		if s.e.settings.Disable {
+			all[i].err = errDisabled
+			continue
+		}
+		all[i].device, all[i].err = s.host.Identify(context.Background(), i)
+		if all[i].err != nil {
+			s.e.log.Warn("device cannot be identified, its programs are not cached", "device", i, "error", all[i].err.Error())
+			continue
+		}
+		on(s.e.log.Keys, func(l *slog.Logger) {
+			l.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
+		})
+	}
+	return all
+}
+
+// groups returns the devices of a set in groups of equal identity. A group holds all
+// the host's devices of that identity, whether the set names them or not: they share
+// what is built. A device that cannot be identified is a group of its own.
+func (s *Session) groups(set uint64) [][]int {
+	ids := s.identities()
+	byDigest := make(map[key.Digest][]int)
+	digests := make([]key.Digest, len(ids))
+	for d, id := range ids {
+		if id.err == nil {
+			digests[d] = id.device.Digest()
+			byDigest[digests[d]] = append(byDigest[digests[d]], d)
+		}
+	}
+	var groups [][]int
+	seen := make(map[int]bool)
+	for d, id := range ids {
+		if set&(1<<d) == 0 {
+			continue
+		}
+		g := []int{d}
+		if id.err == nil {
+			g = byDigest[digests[d]]
+		}
+		if !seen[g[0]] {
+			seen[g[0]] = true
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+)
+
+// Transaction is one request on its way. What it means does not change any more.
+type Transaction struct {
+	id     ID
+	groups []*Group
+}
+
+// Begin works out what a request means: its header files, the groups of equal devices,
+// the recipe and the key of each. It looks at files, which may take as long as a file
+// system takes to answer. The request's constants and attributes are copied.
+func (s *Session) Begin(_ context.Context, r Request) (*Transaction, error) {
+	id, err := s.ID(&r)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	r = r.Clone()
+	if r.Image.files == nil {
+		return s.begin(id, r, nil, nil)
+	}
+	res := s.Resolved(&id, r.Image)
+	var meanings []meaning
+	if res == nil {
+		if res, meanings, err = s.resolve(id, r, true); err != nil {
+			return nil, fmt.Errorf("begin: %w", err)
+		}
+	}
+	return s.begin(id, r, res, meanings)
+}
+
+// BeginResolved is Begin of a request whose id, and resolution if its image reads files,
+// are known. The request is the engine's.
+func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction, error) {
+	return s.begin(id, r, res, nil)
+}
+
+// begin makes the transaction; meanings are nil where they have to be worked out.
+func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (*Transaction, error) {
+	t := &Transaction{id: id}
+	if res != nil {
+		t.id = res.ID()
+	}
+	for i, devices := range s.groups(id.Devices) {
+		m := meaning{}
+		if meanings != nil {
+			m = meanings[i]
+		} else {
+			var err error
+			if m, err = s.mean(devices, r); err != nil {
+				return nil, fmt.Errorf("begin: %w", err)
+			}
+		}
+		read := res.group(i)
+		if read != nil {
+			m = m.with(r, read)
+		}
+		t.groups = append(t.groups, s.newGroup(id, devices, m, read))
+	}
+	return t, nil
+}
+
+// ID returns the identity of the program.
+func (t *Transaction) ID() ID { return t.id }
+
+// Groups returns one sub-transaction for each group of equal devices. They are
+// independent of each other.
+func (t *Transaction) Groups() []*Group { return t.groups }
+
+// Group returns the i-th of them.
+func (t *Transaction) Group(i int) *Group { return t.groups[i] }
+
+// Exclusive reports whether the program reads what no key holds, so that only its very
+// image may share it.
+func (t *Transaction) Exclusive() bool {
+	for _, g := range t.groups {
+		if why := g.uncacheable; !why.None() && why.Code != reason.NotCacheableSize {
+			return true
+		}
+	}
+	return false
+}
+
+// Abandon ends all groups that have not ended. See [Group.Abandon].
+func (t *Transaction) Abandon() {
+	for _, g := range t.groups {
+		g.Abandon()
+	}
+}
+
+// newGroup makes a sub-transaction of a request with an id.
+func (s *Session) newGroup(id ID, devices []int, m meaning, read *reading) *Group {
+	g := &Group{s: s, what: id.What, job: Job{Devices: devices, Recipe: m.recipe}, uncacheable: m.uncacheable, reading: read}
+	if read != nil && read.uncacheable.None() {
+		g.what = read.what
+	}
+	if m.uncacheable.None() {
+		g.job.Key = m.recipe.Key()
+	}
+	return g
+}
+
+// Trace is what a decision depends on: what the host answered, and the files that were
+// looked at.
+type Trace struct {
+	Devices     []int
+	Device      key.Device
+	Variables   []key.Pair
+	Search      deps.Search // zero where no file is looked for
+	Looks       []deps.Look
+	Key         key.Key
+	Uncacheable deps.Reason
+}
+
+// Trace returns what the decisions of the transaction depend on, by group.
+func (t *Transaction) Trace() []Trace {
+	all := make([]Trace, len(t.groups))
+	for i, g := range t.groups {
+		rec := g.job.Recipe
+		all[i] = Trace{
+			Devices: g.job.Devices, Device: rec.Device, Variables: rec.Options.Variables,
+			Key: g.job.Key, Uncacheable: g.uncacheable,
+		}
+		if r := g.reading; r != nil && r.set != nil {
+			all[i].Search, all[i].Looks = r.set.Search, r.set.Looks()
+		}
+	}
+	return all
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// The wait for somebody else's build is bounded in all. What a build costs is not known:
+// where it were, there would be an entry. So the bound follows the size of the source: a
+// process that is stopped while it builds a small program must not stop others for as
+// long as a large one may take.
+const (
+	shortestWait = 15 * time.Second
+	longestWait  = 60 * time.Second
+	waitPerByte  = time.Millisecond
+
+	// After a wait that ran out, this process has no patience for a while: what
+	// stopped one builder may have stopped more.
+	distrustFor  = 5 * time.Minute
+	distrustWait = time.Second
+)
+
+// maxWait bounds the wait for another build of a recipe.
+func (e *Engine) maxWait(r *key.Recipe) time.Duration {
+	if time.Now().UnixNano() < e.distrustUntil.Load() {
+		return distrustWait
+	}
+	size := r.Image.Size()
+	if r.Image.ReadsFiles() || size >= int64((longestWait-shortestWait)/waitPerByte) {
+		return longestWait
+	}
+	return shortestWait + time.Duration(size)*waitPerByte
+}
+
+// waits are those for other builds. Who holds locks for programs that wait for the
+// application's launch does not wait for others: two such processes would wait for each
+// other, and neither's application could go on.
+type waits struct {
+	mu      sync.Mutex
+	holding int
+	all     map[*wait]struct{}
+}
+
+// wait is one, which goes on until done is closed.
+type wait struct {
+	done   chan struct{}
+	unlock func() // of the lock that was waited for; nil: it was given up. Read after done.
+	cancel context.CancelFunc
+}
+
+// abandon ends a wait that nobody is interested in.
+func (w *wait) abandon() {
+	w.cancel()
+	go func() { // it may have the lock already
+		<-w.done
+		if w.unlock != nil {
+			w.unlock()
+		}
+	}()
+}
+
+// hold ends all waits, and lets nobody wait until release.
+func (w *waits) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding++
+	for one := range w.all {
+		one.cancel()
+	}
+}
+
+func (w *waits) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding--
+}
+
+// begin adds a wait; false: nobody may wait now.
+func (w *waits) begin(one *wait) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holding > 0 {
+		return false
+	}
+	if w.all == nil {
+		w.all = make(map[*wait]struct{})
+	}
+	w.all[one] = struct{}{}
+	return true
+}
+
+func (w *waits) end(one *wait) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, one)
+}
+
+// lockBuild makes the caller the one who builds k, or returns a wait for the one who
+// does. Neither: no lock is to be had, build without.
+func (e *Engine) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unlock func(), _ *wait) {
+	if !e.Writes() || e.locker == nil {
+		return nil, nil
+	}
+	unlock, err := e.locker.Lock(ctx, k, 0)
+	if err == nil {
+		return unlock, nil
+	}
+	if !errors.Is(err, store.ErrLocked) {
+		on(e.log.Disk, func(l *slog.Logger) { l.Debug("no lock", "key", k.Short(), "error", err.Error()) })
+		return nil, nil
+	}
+	until, cancel := context.WithCancel(context.Background())
+	w := &wait{done: make(chan struct{}), cancel: cancel}
+	if !e.waits.begin(w) {
+		cancel()
+		return nil, nil
+	}
+	bound := e.maxWait(r)
+	e.count(stats.DiskWaits)
+	on(e.log.Disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", bound) })
+	go func() {
+		defer cancel()
+		defer e.waits.end(w)
+		defer close(w.done)
+		w.unlock = e.awaitLock(until, k, bound)
+	}()
+	return nil, w
+}
+
+// awaitLock waits for the lock of k for as long as bound says, and returns nil where it
+// is given up.
+func (e *Engine) awaitLock(ctx context.Context, k key.Key, bound time.Duration) (unlock func()) {
+	begin := time.Now()
+	unlock, err := e.locker.Lock(ctx, k, bound*2/3)
+	if errors.Is(err, store.ErrLocked) {
+		// Its builder hangs. Those who gave up on it queue behind one another
+		// rather than all compile at once, for what is left of the time.
+		e.distrustUntil.Store(time.Now().Add(distrustFor).UnixNano())
+		e.count(stats.DiskWaitsGivenUp)
+		on(e.log.Disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "waited", time.Since(begin)) })
+		unlock, err = e.locker.Lock(ctx, queueKey(k), time.Until(begin.Add(bound)))
+	}
+	if err != nil {
+		return nil
+	}
+	return unlock
+}
+
+// queueKey returns the key whose lock orders those who gave up waiting for k.
+func queueKey(k key.Key) key.Key {
+	for i := range k.Sum {
+		k.Sum[i] ^= 0xff
+	}
+	return k
+}
