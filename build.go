@@ -13,27 +13,14 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// buildUnit makes a unit's live program: loaded from an artifact, or compiled.
-// Out of resources, it clears this context's memory tier and tries once more.
-func (x *Context[P, K]) buildUnit(ctx context.Context, u *unit[P, K], r Request) error {
-	defer x.cache.keepStatsNowAndThen()
-	err := x.loadOrCompile(ctx, u, r)
-	if errors.Is(err, ErrOutOfResources) {
-		x.count(stats.OutOfResources)
-		x.cache.trace.warn("out of resources, memory tier cleared", "error", err.Error())
-		x.Clear()
-		err = x.loadOrCompile(ctx, u, r)
-	}
-	return err
-}
-
+// loadOrCompile makes a unit's live program: loaded from an artifact, or compiled.
 func (x *Context[P, K]) loadOrCompile(ctx context.Context, u *unit[P, K], r Request) error {
 	c := x.cache
-	recipe, against, err := x.recipe(u.devices, r, u.tracked)
+	recipe, against, err := x.recipe(u.live.Devices(), r, u.tracked)
 	if err != nil {
 		return err
 	}
-	u.job = Job{Devices: u.devices, Recipe: recipe}
+	u.job = Job{Devices: u.live.Devices(), Recipe: recipe}
 	if !against.None() {
 		u.against = against
 		x.count(stats.Of(against.Code))
@@ -236,7 +223,7 @@ func (x *Context[P, K]) delegated(u *unit[P, K], native P, explain bool, unlock 
 // disown notes that nobody knows which header files a unit was built from: it is
 // not stored, and its image's alone.
 func (x *Context[P, K]) disown(u *unit[P, K], m *Image, changed string) {
-	u.owner = m.serial
+	u.live.Own(m.serial)
 	x.notStored(u, deps.Reason{Code: reason.NotCacheableChanged, Detail: changed})
 }
 
@@ -275,9 +262,6 @@ func newEntry(k key.Key, r *key.Recipe, a *store.Artifact, cost time.Duration) *
 
 // publish makes the runtime's program the unit's.
 func (u *unit[P, K]) publish(native P, origin Origin, bytes int64) {
-	u.kernelMu.Lock()
-	defer u.kernelMu.Unlock()
-	u.native, u.made, u.origin = native, true, origin
-	u.bytes.Store(bytes)
-	u.x.countNatives(+1)
+	u.origin = origin
+	u.live.Publish(native, bytes)
 }

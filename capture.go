@@ -145,7 +145,7 @@ func (c *captures[P, K]) launched(u *unit[P, K], variant string) {
 	}
 	if !s.queued {
 		s.queued = true
-		c.x.retainUnit(u)
+		u.live.Retain()
 		c.queue = append(c.queue, u)
 	}
 	c.arm(c.quiet)
@@ -212,7 +212,7 @@ func (c *captures[P, K]) run() {
 		}
 		c.mu.Unlock()
 		if u != nil {
-			c.x.releaseUnit(u) // takes c.mu
+			u.live.Release() // takes c.mu
 		}
 		if busy {
 			time.Sleep(time.Millisecond)
@@ -235,7 +235,7 @@ func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *
 		defer close(done)
 		err = flight.ErrGoexit // unless guard returns
 		err = guard(func() (err error) {
-			a, err = c.rt.Capture(context.Background(), u.job, u.native, variants, again)
+			a, err = c.rt.Capture(context.Background(), u.job, u.live.Native(), variants, again)
 			return err
 		})
 	}()
@@ -256,7 +256,7 @@ func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
 	cache.stats.Add(stats.Captures, 1)
 	on(cache.trace.disk, func(l *slog.Logger) { l.Debug("captured", "program", u.label(), "variants", a.Variants) })
 	s.taken = true
-	u.bytes.Store(a.Size())
+	u.live.SetBytes(a.Size())
 	e := newEntry(u.key, u.job.Recipe, a, s.cost)
 	c.x.keep(u, e, s.explain, s.unlock)
 	s.unlock, s.explain = nil, false
@@ -335,7 +335,7 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.mu.Unlock()
 	c.x.cache.leave(leave)
 	for _, u := range left {
-		c.x.releaseUnit(u)
+		u.live.Release()
 	}
 	return dropped
 }

@@ -180,7 +180,7 @@ func TestUncacheableFailuresAreNotShared(t *testing.T) {
 	x := fakeContextOn(openCache(t, newRoot(t)), f)
 	a, b := image(t, "#include <a.h>"), image(t, "#include <a.h>")
 	for range 2 {
-		if _, err := x.Program(t.Context(), Request{Image: a}); !isFinal(err) {
+		if _, err := x.Program(t.Context(), Request{Image: a}); !errors.As(err, new(*BuildError)) {
 			t.Errorf("first image: %v", err)
 		}
 	}
@@ -239,12 +239,11 @@ func TestCancelledLoadKeepsTheEntry(t *testing.T) {
 	if _, err := x.Program(ctx, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("Program: %v", err)
 	}
-	x.building.Wait()
-	wantStats(t, c, map[stats.Counter]int64{stats.Of(reason.MissRefused): 0, stats.Corrupt: 0})
 	f.loading = nil
-	if from := use(t, x, r); from != Disk {
+	if from := use(t, x, r); from != Disk { // which waits for the end of the first load
 		t.Errorf("after a cancelled load: %v", from)
 	}
+	wantStats(t, c, map[stats.Counter]int64{stats.Of(reason.MissRefused): 0, stats.Corrupt: 0})
 }
 
 // A driver that is done after the build, and gives no binary, keeps nobody

@@ -2,13 +2,12 @@ package kernstash
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -36,51 +35,27 @@ type Context[P, K any] struct {
 	cache    *Cache
 	rt       Runtime[P, K]
 	options  ContextOptions
-	programs table[P, K]
-	clock    atomic.Int64 // even; see Program.used
-	closed   atomic.Bool  // no new requests
-	closing  sync.Once
+	tier     *live.Tier[P, K, *unit[P, K]]
 	captures captures[P, K]
-
-	// nonHits counts uses of programs that are no hits: those of builders and
-	// of those who waited for them.
-	nonHits atomic.Int64
+	closing  sync.Once
 
 	identities func() []identity          // of the devices; asked once, at the first miss
 	scoped     atomic.Pointer[key.Digest] // see scope; nil: not asked for yet
-
-	mu       sync.Mutex
-	live     map[*Program[P, K]]struct{} // built and not released, evicted or not
-	units    map[unitID]*unit[P, K]
-	cached   map[*Program[P, K]]struct{} // those of live that are not evicted, and failed ones
-	maxBytes int64
-	maxCount int
-	retired  int64 // memory hits of released programs
-	building sync.WaitGroup
-	natives  int        // live programs of the runtime
-	released *sync.Cond // natives changed
-	ended    bool       // Close is over: the runtime is not called any more
 }
 
 // NewContext returns the memory tier for a context that a runtime stands for.
 // It does not touch the runtime. Close it before the runtime's context ends.
 func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
-	x := &Context[P, K]{
-		cache: c, rt: rt, options: o,
-		live:     make(map[*Program[P, K]]struct{}),
-		units:    make(map[unitID]*unit[P, K]),
-		cached:   make(map[*Program[P, K]]struct{}),
-		maxBytes: c.settings.InMemEvictionThreshold,
-		maxCount: c.settings.InMemCapacity,
-	}
+	x := &Context[P, K]{cache: c, rt: rt, options: o}
+	limits := live.Options{MaxBytes: c.settings.InMemEvictionThreshold, MaxPrograms: c.settings.InMemCapacity, Recorder: c.stats}
 	if !c.settings.InMemory || c.settings.Disable {
-		x.maxCount = 0
+		limits.MaxPrograms = 0
 	}
-	x.released = sync.NewCond(&x.mu)
+	x.tier = live.New(objects[P, K]{rt, x}, limits)
 	x.identities = sync.OnceValue(x.identify)
 	x.captures.init(x)
 	if !c.register(x) {
-		x.closed.Store(true)
+		x.tier.Shut()
 	}
 	return x
 }
@@ -98,7 +73,7 @@ func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K],
 }
 
 // find returns the program of a request, whose constants and attributes it copies if it has to.
-func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Program[P, K], error) {
+func (x *Context[P, K]) find(ctx context.Context, id live.ID, r Request) (*Program[P, K], error) {
 	var res *resolution
 	if r.Image.files != nil {
 		var err error
@@ -113,7 +88,11 @@ func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Pro
 	if p := x.hit(&id, r.Image.serial); p != nil {
 		return p, nil
 	}
-	return x.miss(ctx, id, r.snapshot(), res)
+	p, err := x.tier.Get(ctx, id, r.Image.serial, &source[P, K]{x, id, r.snapshot(), res})
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	return (*Program[P, K])(p), nil
 }
 
 // Prepared is a request whose identity has been worked out: asking again with
@@ -121,7 +100,7 @@ func (x *Context[P, K]) find(ctx context.Context, id programID, r Request) (*Pro
 type Prepared[P, K any] struct {
 	// What a hit reads comes first, and fits a cache line.
 	x      *Context[P, K]
-	id     programID
+	id     live.ID
 	serial uint64 // of the image; 0: it reads header files, which are looked up first
 
 	request Request
@@ -163,29 +142,13 @@ func (x *Context[P, K]) Kernel(ctx context.Context, r Request, name string) (*Ke
 
 // hit returns a program that is there, with a use added; nil if there is none.
 // It takes no lock and does not allocate.
-func (x *Context[P, K]) hit(id *programID, image uint64) *Program[P, K] {
-	p := x.programs.load(id)
-	if p == nil || !p.result.Done() || p.foreign(image) {
-		return nil
-	}
-	used, free := p.refs.Acquire()
-	if free {
-		x.free(p)
-	}
-	if !used {
-		return nil
-	}
-	p.touch()
-	return p
+func (x *Context[P, K]) hit(id *live.ID, image uint64) *Program[P, K] {
+	return (*Program[P, K])(x.tier.Hit(id, image))
 }
 
 // Limits returns the limits of the memory tier: bytes (0 = no limit) and
 // programs.
-func (x *Context[P, K]) Limits() (bytes int64, programs int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.maxBytes, x.maxCount
-}
+func (x *Context[P, K]) Limits() (bytes int64, programs int) { return x.tier.Limits() }
 
 // ErrLimit is wrapped when a limit is negative. It wraps ErrInvalid.
 var ErrLimit error = limitError{}
@@ -203,45 +166,15 @@ func (x *Context[P, K]) SetLimits(bytes int64, programs int) error {
 	if bytes < 0 || programs < 0 {
 		return fmt.Errorf("set limits: %w", ErrLimit)
 	}
-	x.mu.Lock()
-	x.maxBytes, x.maxCount = bytes, programs
-	x.mu.Unlock()
-	x.evict()
+	x.tier.SetLimits(bytes, programs)
 	return nil
 }
 
 // Clear evicts every program. Programs in use stay alive with their users.
-func (x *Context[P, K]) Clear() {
-	x.mu.Lock()
-	var all []*Program[P, K]
-	for p := range x.cached {
-		all = append(all, p)
-	}
-	x.mu.Unlock()
-	for _, p := range all {
-		x.drop(p)
-	}
-}
+func (x *Context[P, K]) Clear() { x.tier.Clear() }
 
 // Len returns the number of programs in memory, and their kernels.
-func (x *Context[P, K]) Len() (programs, kernels int) {
-	x.mu.Lock()
-	counted := make(map[*unit[P, K]]bool)
-	for p := range x.cached {
-		if !p.result.Done() {
-			continue
-		}
-		programs++
-		for _, u := range p.units {
-			counted[u] = true
-		}
-	}
-	x.mu.Unlock()
-	for u := range counted { // each may be busy making a kernel
-		kernels += u.countKernels()
-	}
-	return programs, kernels
-}
+func (x *Context[P, K]) Len() (programs, kernels int) { return x.tier.Len() }
 
 // Close ends the context's tier: it waits for builds in flight, captures what
 // launches have made so far (for at most the setting close-timeout), and
@@ -261,97 +194,21 @@ func (x *Context[P, K]) Close() error {
 func (x *Context[P, K]) flush(deadline time.Time) bool { return x.captures.flush(deadline) }
 
 // shut lets no request in any more, and waits for the builds in flight.
-func (x *Context[P, K]) shut() {
-	x.mu.Lock()
-	x.closed.Store(true)
-	x.mu.Unlock()
-	x.building.Wait()
-}
+func (x *Context[P, K]) shut() { x.tier.Shut() }
 
 // close captures and releases what there is. Whoever calls it a second time
 // waits for the first.
 func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
-	x.closing.Do(func() { dropped = x.end(deadline) })
-	return dropped
-}
-
-func (x *Context[P, K]) end(deadline time.Time) (dropped []string) {
-	dropped = x.captures.close(deadline)
-	x.Clear()
-	x.mu.Lock()
-	held := make([]*Program[P, K], 0, len(x.live))
-	for p := range x.live {
-		held = append(held, p)
-	}
-	x.mu.Unlock()
-	for _, p := range held {
-		if p.refs.Seize() {
-			x.free(p)
-		}
-	}
-	x.awaitReleases(deadline)
-	x.cache.unregister(x)
-	return dropped
-}
-
-// awaitReleases waits until every unit is released, at most until deadline:
-// another goroutine may be at it, or a capture that the driver does not end.
-// After it the runtime is not called any more.
-func (x *Context[P, K]) awaitReleases(deadline time.Time) {
-	wake := time.AfterFunc(time.Until(deadline), func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.released.Broadcast()
+	x.closing.Do(func() {
+		dropped = x.captures.close(deadline)
+		x.tier.Release(deadline)
+		x.cache.unregister(x)
 	})
-	defer wake.Stop()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for x.natives > 0 && time.Now().Before(deadline) {
-		x.released.Wait()
-	}
-	x.ended = true
+	return dropped
 }
 
 // memoryHits returns the requests that found a live program or kernel.
-func (x *Context[P, K]) memoryHits() int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	n := x.retired - x.nonHits.Load()
-	for p := range x.live {
-		n += p.refs.Acquired()
-	}
-	return max(n, 0)
-}
-
-// identity is what a device is, or why that cannot be told.
-type identity struct {
-	device key.Device
-	err    error
-}
-
-// errDisabled is why no device is identified where the cache is off: to find out which compilers
-// a driver has, and what is in them, takes half a second.
-var errDisabled = errors.New("the cache is off")
-
-func (x *Context[P, K]) identify() []identity {
-	all := make([]identity, x.rt.Devices())
-	for i := range all {
-		if x.cache.settings.Disable {
-			all[i].err = errDisabled
-			continue
-		}
-		all[i].device, all[i].err = x.rt.Identify(context.Background(), i)
-		if all[i].err != nil {
-			x.cache.trace.warn("device cannot be identified, its programs are not cached",
-				"device", i, "error", all[i].err.Error())
-			continue
-		}
-		on(x.cache.trace.keys, func(l *slog.Logger) {
-			l.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
-		})
-	}
-	return all
-}
+func (x *Context[P, K]) memoryHits() int64 { return x.tier.Hits() }
 
 // count is a shorthand.
 func (x *Context[P, K]) count(c stats.Counter) { x.cache.stats.Add(c, 1) }

@@ -52,7 +52,7 @@ func (x *Context[P, K]) decisionLater(u *unit[P, K], d Decision) (tell func()) {
 	if x.options.Decided == nil {
 		return func() {}
 	}
-	d.Key, d.Devices, d.Size = u.key, u.devices, u.job.Recipe.Image.Size()
+	d.Key, d.Devices, d.Size = u.key, u.live.Devices(), u.job.Recipe.Image.Size()
 	if d.Origin != Disk {
 		d.Reason = u.against.String()
 		if u.against.None() {

@@ -42,10 +42,10 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) (rest []store.Binary,
 	if len(f.Artifact.Rest) == 0 {
 		return nil, nil
 	}
-	if !x.enter() {
+	if !x.tier.Enter() {
 		return nil, ErrClosed
 	}
-	defer x.building.Done()
+	defer x.tier.Leave()
 	err = store.ErrNotFound
 	for _, s := range x.cache.stores {
 		p, ok := s.(store.PartGetter)
@@ -71,10 +71,10 @@ func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Fou
 		return nil
 	}
 	id, err := r.id(x.rt.Devices())
-	if err != nil || !x.enter() {
+	if err != nil || !x.tier.Enter() {
 		return nil
 	}
-	defer x.building.Done()
+	defer x.tier.Leave()
 	var res *resolution
 	if r.Image.files != nil {
 		if res, err = x.resolveNow(id, r, true); res == nil || err != nil {
@@ -82,7 +82,7 @@ func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) []Fou
 		}
 	}
 	var all []Found
-	for i, devices := range x.groups(id.devices) {
+	for i, devices := range x.groups(id.Devices) {
 		recipe, against, err := x.recipe(devices, r, res.group(i))
 		if err != nil || !against.None() {
 			return nil

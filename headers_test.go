@@ -113,7 +113,7 @@ func code(t testing.TB, x *fakeContext, r Request) string {
 		t.Fatal(err)
 	}
 	defer p.Release()
-	native, err := p.Native(p.first)
+	native, err := p.Native(p.live().First())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (x *Context[P, K]) Live(r Request) (*Program[P, K], error) {
 	if err != nil {
 		return nil, fmt.Errorf("live program: %w", err)
 	}
-	if x.closed.Load() {
+	if x.tier.Closed() {
 		return nil, fmt.Errorf("live program: %w", ErrClosed)
 	}
 	if r.Image.files != nil {
@@ -47,10 +47,10 @@ func (x *Context[P, K]) Stored(ctx context.Context, r Request, device int) (*sto
 }
 
 func (x *Context[P, K]) stored(ctx context.Context, r Request, device int) (*store.Artifact, error) {
-	if !x.enter() {
+	if !x.tier.Enter() {
 		return nil, ErrClosed
 	}
-	defer x.building.Done()
+	defer x.tier.Leave()
 	c := x.cache
 	defer c.keepStatsNowAndThen()
 	_, k, err := x.cacheable(r, device)
@@ -97,10 +97,10 @@ func (x *Context[P, K]) Store(ctx context.Context, r Request, device int, a *sto
 }
 
 func (x *Context[P, K]) store(ctx context.Context, r Request, device int, a *store.Artifact) (store.PutResult, error) {
-	if !x.enter() {
+	if !x.tier.Enter() {
 		return store.Failed, ErrClosed
 	}
-	defer x.building.Done()
+	defer x.tier.Leave()
 	c := x.cache
 	defer c.keepStatsNowAndThen()
 	recipe, k, err := x.cacheable(r, device)
@@ -140,10 +140,10 @@ func (x *Context[P, K]) observe(k key.Key, v verdict) {
 // Refuse says that a driver did not take the artifact that Stored returned, or
 // that a program was loaded from: the entry goes, and the program with it.
 func (x *Context[P, K]) Refuse(ctx context.Context, r Request, device int) error {
-	if !x.enter() {
+	if !x.tier.Enter() {
 		return fmt.Errorf("refuse artifact: %w", ErrClosed)
 	}
-	defer x.building.Done()
+	defer x.tier.Leave()
 	_, k, err := x.cacheable(r, device)
 	if err != nil {
 		return fmt.Errorf("refuse artifact: %w", err)
@@ -151,7 +151,7 @@ func (x *Context[P, K]) Refuse(ctx context.Context, r Request, device int) error
 	x.count(stats.Corrupt)
 	x.cache.trace.warn("artifact refused by the driver", "key", k.Short())
 	if p, err := x.Live(r); err == nil && p != nil {
-		x.drop(p)
+		x.tier.Drop(p.live())
 		p.Release()
 	}
 	if x.cache.written != nil {

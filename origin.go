@@ -22,8 +22,8 @@ func (o Origin) String() string {
 // Origin returns where the program came from when it was made: Disk only if
 // that holds for all of its devices.
 func (p *Program[P, K]) Origin() Origin {
-	for _, u := range p.units {
-		if u.origin != Disk {
+	for _, u := range p.live().Units() {
+		if u.Info.origin != Disk {
 			return Compiled
 		}
 	}
@@ -33,9 +33,9 @@ func (p *Program[P, K]) Origin() Origin {
 // Against returns what speaks against storing the program, for people; empty
 // if nothing does.
 func (p *Program[P, K]) Against() string {
-	for _, u := range p.units {
-		if !u.against.None() {
-			return u.against.String()
+	for _, u := range p.live().Units() {
+		if !u.Info.against.None() {
+			return u.Info.against.String()
 		}
 	}
 	return ""

@@ -3,178 +3,197 @@ package kernstash
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
+	"log/slog"
 
-	"github.com/kernstash/kernstash/internal/flight"
-	"github.com/kernstash/kernstash/internal/refcount"
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Program is a live program for a set of devices. It stays alive until its
 // last user releases it or its Context is closed. It is safe for concurrent
 // use; whether the runtime's own object is, is the runtime's matter.
-type Program[P, K any] struct {
-	// What a hit reads comes first, and stands together.
-	id     programID
-	refs   refcount.Counter
-	first  int // the ordinal of the first device, and its program
-	native P
-	x      *Context[P, K]
-	result flight.Result
+type Program[P, K any] live.Program[P, K, *unit[P, K]]
 
-	// owner is the serial of the image that has the program to itself, because
-	// it reads what no key holds, or header files that changed while it was
-	// built; 0 for all others.
-	owner atomic.Uint64
+// ErrDevice is wrapped when a program is asked about a device that it is not
+// built for.
+var ErrDevice = live.ErrDevice
 
-	// used is the clock of the last use, for eviction. A build advances the
-	// clock by two and stamps its program with it; a hit stamps the program
-	// with the odd number behind the clock. So a hit writes at most once
-	// between two builds, and programs that were hit since the last build rank
-	// above all others.
-	used atomic.Int64
-
-	units    []*unit[P, K] // written by the build
-	unitFor  []int         // ordinal of a device → index in units, -1 for other devices
-	kernels  atomic.Pointer[map[string]*Kernel[P, K]]
-	kernelMu sync.Mutex // for adding kernels
-}
-
-func (p *Program[P, K]) touch() {
-	if now := p.x.clock.Load() | 1; p.used.Load() < now {
-		p.used.Store(now)
-	}
+func (p *Program[P, K]) live() *live.Program[P, K, *unit[P, K]] {
+	return (*live.Program[P, K, *unit[P, K]])(p)
 }
 
 // Release ends one use of the program. Each Program that a call returned is
 // released once; after Context.Close it does nothing.
-func (p *Program[P, K]) Release() {
-	if p.refs.Release() {
-		p.x.free(p)
-	}
-}
-
-// ErrDevice is wrapped when a program is asked about a device that it is not
-// built for.
-var ErrDevice = errors.New("not built for this device")
+func (p *Program[P, K]) Release() { p.live().Release() }
 
 // Native returns the runtime's program for a device, by its ordinal in the
 // context. It is the Program's: it must not be released, nor used after
 // Release.
-func (p *Program[P, K]) Native(device int) (native P, err error) {
-	if device == p.first && !p.x.closed.Load() {
-		return p.native, nil
-	}
-	u, err := p.unit(device)
-	if err != nil {
-		return native, err
-	}
-	return u.native, nil
-}
+func (p *Program[P, K]) Native(device int) (P, error) { return p.live().Native(device) }
 
 // Key returns the key of the program for a device, by its ordinal in the
 // context; the zero Key if the program cannot be cached or is not built for the
 // device.
 func (p *Program[P, K]) Key(device int) key.Key {
-	u, err := p.unit(device)
+	u, err := p.live().Unit(device)
 	if err != nil {
 		return key.Key{}
 	}
-	return u.key
-}
-
-func (p *Program[P, K]) unit(device int) (*unit[P, K], error) {
-	if p.x.closed.Load() {
-		return nil, fmt.Errorf("program: %w", ErrClosed)
-	}
-	if device < 0 || device >= len(p.unitFor) || p.unitFor[device] < 0 {
-		return nil, fmt.Errorf("program, device %d: %w", device, ErrDevice)
-	}
-	return p.units[p.unitFor[device]], nil
+	return u.Info.key
 }
 
 // Launched tells that a kernel was launched in a way, named by variant, that a
 // deferring driver may have made code for. Adapters call it at the first
 // launch of each variant; it returns at once.
 func (p *Program[P, K]) Launched(device int, variant string) {
-	if u, err := p.unit(device); err == nil {
-		p.x.captures.launched(u, variant)
+	if u, err := p.live().Unit(device); err == nil {
+		u.Info.x.captures.launched(u.Info, variant)
 	}
 }
 
-// foreign says whether the program is another image's own.
-func (p *Program[P, K]) foreign(image uint64) bool {
-	owner := p.owner.Load()
-	return owner != 0 && owner != image
+// Kernel returns the kernel of a name, on the program's first device. A kernel
+// that is there already is found without a lock or an allocation. An error is
+// the runtime's: there is no such kernel.
+func (p *Program[P, K]) Kernel(ctx context.Context, name string) (*Kernel[P, K], error) {
+	k, err := p.live().Kernel(ctx, name)
+	return (*Kernel[P, K])(k), err
 }
 
-// miss finds or builds the program that hit did not find. res is nil for an
-// image that reads no files.
-func (x *Context[P, K]) miss(ctx context.Context, id programID, r Request, res *resolution) (*Program[P, K], error) {
-	x.count(stats.MemoryMisses)
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("program: %w", context.Cause(ctx))
-		}
-		if x.closed.Load() {
-			return nil, fmt.Errorf("program: %w", ErrClosed)
-		}
-		p := x.programs.loadOrAdd(&id, func() *Program[P, K] {
-			return &Program[P, K]{x: x, id: id, refs: refcount.New()}
-		})
-		taken, err := p.result.Do(ctx, flight.Hooks{
-			Build:  func(ctx context.Context) error { return x.assemble(ctx, p, r, res) },
-			Keep:   isFinal,
-			Take:   func() { x.nonHits.Add(1); p.refs.Retain() },
-			Drop:   p.Release,
-			Waited: func() { x.count(stats.MemoryWaits) },
-		})
-		if p.foreign(r.Image.serial) {
-			// Its image and ours look alike, and may not be.
-			if taken {
-				p.Release()
-			}
-			x.forget(p)
-			if res != nil {
-				res.alone.Store(true)
-				id = res.private
-			} else {
-				id = id.private(r.Image.serial)
-			}
-			continue
-		}
-		if err != nil {
-			x.forget(p)
-			return nil, fmt.Errorf("program: %w", err)
-		}
-		if taken {
-			return p, nil
-		}
-		used, free := p.refs.Acquire()
-		if free {
-			x.free(p)
-		}
-		if used {
-			x.nonHits.Add(1) // counted as a miss already
-			p.touch()
-			return p, nil
-		}
-		x.programs.remove(p, nil) // evicted meanwhile
+// KernelOn returns the kernel of a name on a device, by its ordinal in the
+// context.
+func (p *Program[P, K]) KernelOn(ctx context.Context, device int, name string) (*Kernel[P, K], error) {
+	k, err := p.live().KernelOn(ctx, device, name)
+	return (*Kernel[P, K])(k), err
+}
+
+// Kernel is a live kernel of a Program, for one device. It holds its program;
+// call Release when done. Goroutines that ask for the same kernel share one.
+type Kernel[P, K any] live.Kernel[P, K, *unit[P, K]]
+
+func (k *Kernel[P, K]) live() *live.Kernel[P, K, *unit[P, K]] {
+	return (*live.Kernel[P, K, *unit[P, K]])(k)
+}
+
+// Native returns the runtime's kernel. It is the Kernel's: it must not be
+// released, nor used after Release.
+func (k *Kernel[P, K]) Native() K { return k.live().Native() }
+
+// Name returns the kernel's name.
+func (k *Kernel[P, K]) Name() string { return k.live().Name() }
+
+// Program returns the program that the kernel belongs to, without a use of its
+// own.
+func (k *Kernel[P, K]) Program() *Program[P, K] { return (*Program[P, K])(k.live().Program()) }
+
+// Device returns the ordinal of the device that the kernel was asked for.
+func (k *Kernel[P, K]) Device() int { return k.live().Device() }
+
+// Release ends one use of the kernel, and of its program with it.
+func (k *Kernel[P, K]) Release() { k.live().Release() }
+
+// unit is how a unit of the memory tier was built.
+type unit[P, K any] struct {
+	x       *Context[P, K]
+	live    *live.Unit[P, K, *unit[P, K]]
+	tracked *tracked // what it reads; nil: nothing
+
+	job     Job
+	key     key.Key // zero: not cacheable
+	origin  Origin
+	against deps.Reason // what speaks against storing it
+
+	missed   reason.Reason // why it was not on disk; of those that are compiled
+	ahead    *ahead        // what is done while it is compiled; nil: nothing
+	decision *decision     // not told yet
+	observed *observed     // mode observe: what a hit would have served; nil: nothing
+
+	capture captureState // guarded by the mutex of x.captures
+}
+
+// label names a unit for people.
+func (u *unit[P, K]) label() string {
+	if u.key.IsZero() {
+		return u.live.What().String()[:12]
+	}
+	return u.key.Short()
+}
+
+// objects are the live objects of a Context.
+type objects[P, K any] struct {
+	Runtime[P, K]
+	x *Context[P, K]
+}
+
+func (o objects[P, K]) Unused(u *live.Unit[P, K, *unit[P, K]]) {
+	if u.Info != nil {
+		o.x.captures.abandon(u.Info)
 	}
 }
 
-// isFinal says which errors are kept: what the compiler says of a program it
-// will say again.
-func isFinal(err error) bool {
+func (o objects[P, K]) Evicted(p *live.Program[P, K, *unit[P, K]]) {
+	on(o.x.cache.trace.memory, func(l *slog.Logger) {
+		label := p.ID().What.String()[:12]
+		if all := p.Units(); len(all) > 0 {
+			label = all[0].Info.label()
+		}
+		l.Debug("evicted", "program", label)
+	})
+}
+
+// Final reports what the compiler says of a program: it will say it again.
+func (objects[P, K]) Final(err error) bool {
 	var diagnostic *BuildError
-	return errors.As(err, &diagnostic) && !flight.IsPanic(err) // one device's, another's
+	return errors.As(err, &diagnostic)
 }
 
-// forget removes a program that was not made and is not being made; a final
-// failure stays.
-func (x *Context[P, K]) forget(p *Program[P, K]) {
-	x.programs.remove(p, func() bool { return p.result.State() != flight.Initial })
+func (o objects[P, K]) Exhausted(err error) bool {
+	if !errors.Is(err, ErrOutOfResources) {
+		return false
+	}
+	o.x.cache.trace.warn("out of resources, memory tier cleared", "error", err.Error())
+	return true
+}
+
+// source builds the program of a request.
+type source[P, K any] struct {
+	x   *Context[P, K]
+	id  live.ID
+	r   Request
+	res *resolution // nil for an image that reads no files
+}
+
+// Parts returns a part for each distinct identity among the devices. A program that
+// reads what no key holds is shared by those alone who have this very image.
+func (s *source[P, K]) Parts(id live.ID) (parts []live.Part, own bool) {
+	for i, devices := range s.x.groups(id.Devices) {
+		part := live.Part{What: id.What, Devices: devices}
+		t := s.res.group(i)
+		if t != nil && t.against.None() {
+			part.What = t.what // so subsets of the devices find it
+		}
+		parts = append(parts, part)
+		if !own {
+			_, against, err := s.x.recipe(devices, s.r, t)
+			own = err == nil && !against.None() && against.Code != reason.NotCacheableSize
+		}
+	}
+	return parts, own
+}
+
+func (s *source[P, K]) Make(ctx context.Context, u *live.Unit[P, K, *unit[P, K]], part int) error {
+	defer s.x.cache.keepStatsNowAndThen()
+	u.Info = &unit[P, K]{x: s.x, live: u, tracked: s.res.group(part)}
+	return s.x.loadOrCompile(ctx, u.Info, s.r)
+}
+
+// Own returns the id of the image's own program: the one that was found is of an
+// image that looks like it, and may be another.
+func (s *source[P, K]) Own() live.ID {
+	if s.res == nil {
+		return private(s.id, s.r.Image.serial)
+	}
+	s.res.alone.Store(true)
+	return s.res.private
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -57,23 +58,16 @@ var ErrInvalid = errors.New("invalid request")
 
 const maxDevices = 64
 
-// programID finds a program in one context: what the request says, and the set
-// of devices.
-type programID struct {
-	what    key.Digest
-	devices uint64
-}
-
 // id returns the request's identity within a context of n devices. It does not
 // allocate for requests whose constants, options and attributes fit 512 bytes, and are
 // sorted.
-func (r *Request) id(n int) (programID, error) {
+func (r *Request) id(n int) (live.ID, error) {
 	if r.Image == nil || r.Image.Image == nil {
-		return programID{}, fmt.Errorf("%w: no image", ErrInvalid)
+		return live.ID{}, fmt.Errorf("%w: no image", ErrInvalid)
 	}
 	devices, err := r.deviceSet(n)
 	if err != nil {
-		return programID{}, err
+		return live.ID{}, err
 	}
 	var buf [640]byte
 	b := append(buf[:0], "kernstash request\x00"...)
@@ -103,13 +97,13 @@ func (r *Request) id(n int) (programID, error) {
 	}
 	for i, c := range sorted {
 		if i > 0 && sorted[i-1].ID == c.ID {
-			return programID{}, fmt.Errorf("%w: specialization constant %d: %w", ErrInvalid, c.ID, key.ErrDuplicate)
+			return live.ID{}, fmt.Errorf("%w: specialization constant %d: %w", ErrInvalid, c.ID, key.ErrDuplicate)
 		}
 		b = binary.LittleEndian.AppendUint32(b, c.ID)
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(c.Value)))
 		b = append(b, c.Value...)
 	}
-	return programID{sha256.Sum256(b), devices}, nil
+	return live.ID{What: sha256.Sum256(b), Devices: devices}, nil
 }
 
 // located returns the working directory where options say that it is in what is built; ""
@@ -165,10 +159,10 @@ func compareConstants(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID
 // private returns the id under which an image has a program to itself: one that
 // reads what no key holds, so that another image of the same code may mean
 // something else by it.
-func (id programID) private(image uint64) programID {
+func private(id live.ID, image uint64) live.ID {
 	var buf [64]byte
-	b := append(append(buf[:0], "private\x00"...), id.what[:]...)
-	id.what = sha256.Sum256(binary.LittleEndian.AppendUint64(b, image))
+	b := append(append(buf[:0], "private\x00"...), id.What[:]...)
+	id.What = sha256.Sum256(binary.LittleEndian.AppendUint64(b, image))
 	return id
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -15,10 +16,10 @@ import (
 // does what the image means to those who hold it.
 type resolution struct {
 	scope key.Digest // of the context, see Context.scope
-	of    programID  // of the request
+	of    live.ID    // of the request
 
-	id      programID  // under which those find the program who read the same
-	private programID  // under which this image has one to itself
+	id      live.ID    // under which those find the program who read the same
+	private live.ID    // under which this image has one to itself
 	groups  []*tracked // for each group of equal devices
 
 	alone atomic.Bool // private counts
@@ -26,7 +27,7 @@ type resolution struct {
 }
 
 // program returns the id of the program.
-func (res *resolution) program() programID {
+func (res *resolution) program() live.ID {
 	if res.alone.Load() {
 		return res.private
 	}
@@ -51,9 +52,9 @@ func (res *resolution) group(i int) *tracked {
 }
 
 // newResolution works out the ids.
-func newResolution(scope key.Digest, of programID, groups []*tracked, image uint64) *resolution {
-	res := &resolution{scope: scope, of: of, private: of.private(image), groups: groups}
-	b := append([]byte("kernstash resolved request\x00"), of.what[:]...)
+func newResolution(scope key.Digest, of live.ID, groups []*tracked, image uint64) *resolution {
+	res := &resolution{scope: scope, of: of, private: private(of, image), groups: groups}
+	b := append([]byte("kernstash resolved request\x00"), of.What[:]...)
 	for _, t := range groups {
 		if !t.against.None() {
 			res.alone.Store(true)
@@ -61,9 +62,9 @@ func newResolution(scope key.Digest, of programID, groups []*tracked, image uint
 		}
 		digest := t.image.Digest()
 		b = append(b, digest[:]...)
-		t.what = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.what[:]...), digest[:]...))
+		t.what = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.What[:]...), digest[:]...))
 	}
-	res.id = programID{sha256.Sum256(b), of.devices}
+	res.id = live.ID{What: sha256.Sum256(b), Devices: of.Devices}
 	return res
 }
 
@@ -75,11 +76,11 @@ type resolutions struct {
 	first  [64]atomic.Pointer[resolution]
 }
 
-func (t *resolutions) bucket(of *programID) *atomic.Pointer[resolution] {
-	return &t.first[(of.what[0]^byte(of.devices))%byte(len(t.first))]
+func (t *resolutions) bucket(of *live.ID) *atomic.Pointer[resolution] {
+	return &t.first[(of.What[0]^byte(of.Devices))%byte(len(t.first))]
 }
 
-func (t *resolutions) load(scope *key.Digest, of *programID) *resolution {
+func (t *resolutions) load(scope *key.Digest, of *live.ID) *resolution {
 	res := t.bucket(of).Load()
 	for res != nil && (res.of != *of || res.scope != *scope) {
 		res = res.next
@@ -104,7 +105,7 @@ func (t *resolutions) add(res *resolution) {
 }
 
 // resolved returns what a request was found to mean; nil: it was not asked yet.
-func (x *Context[P, K]) resolved(id *programID, m *Image) *resolution {
+func (x *Context[P, K]) resolved(id *live.ID, m *Image) *resolution {
 	scope := x.scoped.Load()
 	if scope == nil {
 		return nil
@@ -133,7 +134,7 @@ func (x *Context[P, K]) scope() *key.Digest {
 // resolve finds what a request means, and remembers it with the image. The
 // files are looked at in a goroutine: whoever gives up need not wait for a file
 // system.
-func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*resolution, error) {
+func (x *Context[P, K]) resolve(ctx context.Context, id live.ID, r Request) (*resolution, error) {
 	type answer struct {
 		res *resolution
 		err error
@@ -141,11 +142,11 @@ func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*
 	answers := make(chan answer, 1)
 	go func() {
 		var a answer
-		if !x.enter() {
+		if !x.tier.Enter() {
 			answers <- answer{nil, ErrClosed}
 			return
 		}
-		defer x.building.Done()
+		defer x.tier.Leave()
 		a.err = guard(func() (err error) {
 			a.res, err = x.resolveNow(id, r, false)
 			return err
@@ -162,7 +163,7 @@ func (x *Context[P, K]) resolve(ctx context.Context, id programID, r Request) (*
 
 // resolveNow is resolve in the caller's goroutine; known says that nothing is to be
 // scanned: nil then where the manifests do not tell.
-func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolution, error) {
+func (x *Context[P, K]) resolveNow(id live.ID, r Request, known bool) (*resolution, error) {
 	scope, all := x.scope(), &r.Image.files.resolutions
 	all.adding.Lock()
 	defer all.adding.Unlock()
@@ -170,7 +171,7 @@ func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolu
 		return res, nil
 	}
 	var groups []*tracked
-	for _, g := range x.groups(id.devices) {
+	for _, g := range x.groups(id.Devices) {
 		t, err := x.track(g, r, known)
 		if t == nil || err != nil {
 			return nil, err
@@ -180,4 +181,14 @@ func (x *Context[P, K]) resolveNow(id programID, r Request, known bool) (*resolu
 	res := newResolution(*scope, id, groups, r.Image.serial)
 	all.add(res)
 	return res, nil
+}
+
+// guard makes an error of a panic in f.
+func guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("runtime panicked: %v", v)
+		}
+	}()
+	return f()
 }

@@ -16,7 +16,7 @@ func TestResolutionsAreBounded(t *testing.T) {
 	all := make([]*resolution, 10_000)
 	for i := range all {
 		res := new(resolution)
-		binary.LittleEndian.PutUint64(res.of.what[:], uint64(i))
+		binary.LittleEndian.PutUint64(res.of.What[:], uint64(i))
 		known.add(res)
 		if all[i] = known.load(&scope, &res.of); all[i] != res {
 			t.Fatalf("resolution %d is not found", i)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -136,7 +137,7 @@ var ErrAbandoned = errors.New("given up")
 var ErrBusy = errors.New("launches are under way")
 
 // ErrClosed is wrapped by every call on a closed Cache, Context or Program.
-var ErrClosed = errors.New("closed")
+var ErrClosed = live.ErrClosed
 
 // ErrNotCacheable may be wrapped by the error of Runtime.Identify or
 // Capturer.Capture to say that there is nothing wrong, but nothing to store.

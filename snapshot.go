@@ -29,7 +29,7 @@ func (x *Context[P, K]) Snapshot(r Request) *Snapshot {
 		return nil
 	}
 	s := &Snapshot{tracked: make([]*tracked, x.rt.Devices())}
-	for i, devices := range x.groups(id.devices) {
+	for i, devices := range x.groups(id.Devices) {
 		t := res.group(i)
 		if !t.against.None() {
 			return nil

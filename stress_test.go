@@ -109,11 +109,9 @@ func stress(t *testing.T, round int) {
 		}
 		all.Wait()
 	}
-	x.mu.Lock()
-	if len(x.units) != 0 || len(x.live) != 0 || len(x.cached) != 0 || x.natives != 0 {
-		t.Errorf("left: %d units, %d live, %d cached, %d natives", len(x.units), len(x.live), len(x.cached), x.natives)
+	if programs, kernels := x.Len(); programs != 0 || kernels != 0 {
+		t.Errorf("left: %d programs, %d kernels", programs, kernels)
 	}
-	x.mu.Unlock()
 	if n := c.awaiting.Load(); n != 0 {
 		t.Errorf("%d programs still await a launch", n)
 	}
@@ -139,7 +137,7 @@ func caller(t *testing.T, x *fakeContext, imgs []*Image) {
 		p.Release()
 		return
 	}
-	p.Launched(p.first, fmt.Sprint(rand.IntN(5)))
+	p.Launched(p.live().First(), fmt.Sprint(rand.IntN(5)))
 	if rand.IntN(2) == 0 {
 		p.Release()
 		runtime.Gosched()

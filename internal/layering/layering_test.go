@@ -37,6 +37,7 @@ var beside = map[string][]string{
 	"stats":           {"reason"},
 	"deps":            {"key", "reason", "internal/ctime"},
 	"internal":        {"key", "reason", "store", "internal"},
+	"internal/live":   {"stats"},
 	"store/disk":      {"store"},
 	"worker/spool":    {"store"},
 	"worker":          {"worker", "store"},
@@ -136,6 +137,27 @@ func TestFloors(t *testing.T) {
 			}
 			if only, ok := longest(alone, imported); ok && from != alone[only] {
 				t.Errorf("%s imports %s, which is for %s alone", from, imported, alone[only])
+			}
+		}
+	}
+}
+
+// narrow are packages that may import nothing else of the module, whatever their
+// floor allows.
+var narrow = map[string][]string{
+	"internal/live": {"internal/flight", "key", "stats"}, // it knows nothing of how programs are made
+}
+
+func TestNarrowPackages(t *testing.T) {
+	t.Parallel()
+	for from, allowed := range narrow {
+		packages := list(t, "./"+from)
+		if len(packages) != 1 {
+			t.Fatalf("%d packages at %s", len(packages), from)
+		}
+		for _, imported := range packages[0].Imports {
+			if to, ours := within(imported); ours && !slices.Contains(allowed, to) {
+				t.Errorf("%s imports %s", from, to)
 			}
 		}
 	}

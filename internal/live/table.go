@@ -1,4 +1,4 @@
-package kernstash
+package live
 
 import (
 	"encoding/binary"
@@ -10,19 +10,21 @@ import (
 // allocate; a reader that races with a writer may miss what is just being
 // added, and looks again under the lock. Ids are digests, so any eight of
 // their bytes are the hash.
-type table[P, K any] struct {
-	slots atomic.Pointer[[]slot[P, K]] // a power of two of them
+type table[P, K, T any] struct {
+	slots atomic.Pointer[[]slot[P, K, T]] // a power of two of them
 
 	mu   sync.Mutex // for writers
 	full int        // slots that hold a program or held one
 }
 
-type slot[P, K any] struct{ atomic.Pointer[Program[P, K]] }
+type slot[P, K, T any] struct {
+	atomic.Pointer[Program[P, K, T]]
+}
 
 const minSlots = 16
 
 // load returns the program of an id, nil if there is none.
-func (t *table[P, K]) load(id *programID) *Program[P, K] {
+func (t *table[P, K, T]) load(id *ID) *Program[P, K, T] {
 	s := t.slots.Load()
 	if s == nil {
 		return nil
@@ -33,7 +35,7 @@ func (t *table[P, K]) load(id *programID) *Program[P, K] {
 
 // find returns the program of an id and its slot; a nil program, and the slot
 // that ends the search, if there is none.
-func find[P, K any](slots []slot[P, K], id *programID) (p *Program[P, K], at int) {
+func find[P, K, T any](slots []slot[P, K, T], id *ID) (p *Program[P, K, T], at int) {
 	mask := len(slots) - 1
 	for i := int(id.hash()) & mask; ; i = (i + 1) & mask {
 		p := slots[i].Load()
@@ -43,16 +45,16 @@ func find[P, K any](slots []slot[P, K], id *programID) (p *Program[P, K], at int
 	}
 }
 
-func (id *programID) hash() uint64 {
-	return binary.LittleEndian.Uint64(id.what[:]) + id.devices*0x9e3779b97f4a7c15
+func (id *ID) hash() uint64 {
+	return binary.LittleEndian.Uint64(id.What[:]) + id.Devices*0x9e3779b97f4a7c15
 }
 
 // loadOrAdd returns the program of an id, adding the one that create makes if
 // there is none.
-func (t *table[P, K]) loadOrAdd(id *programID, create func() *Program[P, K]) *Program[P, K] {
+func (t *table[P, K, T]) loadOrAdd(id *ID, create func() *Program[P, K, T]) *Program[P, K, T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	slots := t.room()
+	slots := t.spare()
 	p, at := find(slots, id)
 	if p == nil {
 		p = create()
@@ -62,44 +64,42 @@ func (t *table[P, K]) loadOrAdd(id *programID, create func() *Program[P, K]) *Pr
 	return p
 }
 
-// room returns slots of which at least half are empty. Programs that were
+// spare returns slots of which at least half are empty. Programs that were
 // removed leave a mark in their slot, which goes when the slots are renewed.
-func (t *table[P, K]) room() []slot[P, K] {
-	var old []slot[P, K]
+func (t *table[P, K, T]) spare() []slot[P, K, T] {
+	var old []slot[P, K, T]
 	if s := t.slots.Load(); s != nil {
 		old = *s
 	}
 	if 2*(t.full+1) <= len(old) {
 		return old
 	}
-	live := 0
+	var live []*Program[P, K, T]
 	for i := range old {
 		if p := old[i].Load(); p != nil && !p.isMark() {
-			live++
+			live = append(live, p)
 		}
 	}
 	n := minSlots
-	for n < 4*(live+1) {
+	for n < 4*(len(live)+1) {
 		n *= 2
 	}
-	slots := make([]slot[P, K], n)
-	for i := range old {
-		if p := old[i].Load(); p != nil && !p.isMark() {
-			_, at := find(slots, &p.id)
-			slots[at].Store(p)
-		}
+	slots := make([]slot[P, K, T], n)
+	for _, p := range live {
+		_, at := find(slots, &p.id)
+		slots[at].Store(p)
 	}
-	t.full = live
+	t.full = len(live)
 	t.slots.Store(&slots)
 	return slots
 }
 
 // isMark reports whether p stands where a program was: no request has a zero
 // digest.
-func (p *Program[P, K]) isMark() bool { return p.id == programID{} }
+func (p *Program[P, K, T]) isMark() bool { return p.id == ID{} }
 
 // remove takes p out if it is in and keep does not object.
-func (t *table[P, K]) remove(p *Program[P, K], keep func() bool) {
+func (t *table[P, K, T]) remove(p *Program[P, K, T], keep func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.slots.Load()
@@ -108,6 +108,6 @@ func (t *table[P, K]) remove(p *Program[P, K], keep func() bool) {
 	}
 	at, i := find(*s, &p.id)
 	if at == p && (keep == nil || !keep()) {
-		(*s)[i].Store(&Program[P, K]{})
+		(*s)[i].Store(&Program[P, K, T]{})
 	}
 }

@@ -1,11 +1,4 @@
-// Package refcount counts the users of a shared object without a place that
-// all of them write to.
-//
-// A plain atomic counter makes every core wait for every other one: two
-// goroutines on two cores then do less together than one alone. A [Counter]
-// spreads acquisitions and releases over several cache lines, and adds them up
-// only once the object is about to go.
-package refcount
+package live
 
 import (
 	"runtime"
@@ -15,11 +8,16 @@ import (
 
 const maxStripes = 32
 
-// Counter counts users. It starts alive, with no user. The owner calls Kill
-// once the object should go; whoever makes the last use end is told to free it.
-type Counter struct {
+// counter counts the users of an object that starts alive, with no user. Its owner
+// calls kill once the object should go; who ends the last use is told to free it.
+//
+// With a plain atomic counter two goroutines on two cores do less together than
+// one alone, as each core waits for the other's cache line. This one spreads
+// acquisitions and releases over several lines, and adds them up only once the
+// object is about to go.
+type counter struct {
 	stripes []stripe
-	dead    atomic.Bool // no new users by Acquire
+	dead    atomic.Bool // no new users by acquire
 	freed   atomic.Bool // somebody has been told to free
 }
 
@@ -29,29 +27,29 @@ type stripe struct {
 	_ [48]byte // a cache line each
 }
 
-// New returns a Counter for an object that goroutines on all cores use. It must
+// newCounter returns a counter for an object that goroutines on all cores use. It must
 // not be copied once it is in use.
-func New() Counter {
+func newCounter() counter {
 	n := 4
 	for n < 4*runtime.GOMAXPROCS(0) && n < maxStripes {
 		n *= 2
 	}
-	return Counter{stripes: make([]stripe, n)}
+	return counter{stripes: make([]stripe, n)}
 }
 
 // mine returns the stripe of the calling goroutine. The address of a variable
 // on its stack tells goroutines apart well enough, and costs nothing.
-func (c *Counter) mine() *stripe {
+func (c *counter) mine() *stripe {
 	var here byte
 	at := uintptr(unsafe.Pointer(&here)) >> 11
 	at ^= at >> 7
 	return &c.stripes[at&uintptr(len(c.stripes)-1)]
 }
 
-// Acquire adds a user, unless the object is about to go. When it fails, free
-// tells, as for Release, that the caller must free the object now: the attempt
+// acquire adds a user, unless the object is about to go. When it fails, free
+// tells, as for release, that the caller must free the object now: the attempt
 // may have hidden the end of the last use from the one who ended it.
-func (c *Counter) Acquire() (ok, free bool) {
+func (c *counter) acquire() (ok, free bool) {
 	s := c.mine()
 	s.acquired.Add(1)
 	if !c.dead.Load() {
@@ -61,24 +59,24 @@ func (c *Counter) Acquire() (ok, free bool) {
 	return false, c.idle() && c.freed.CompareAndSwap(false, true)
 }
 
-// Retain adds a user on behalf of one that exists already.
-func (c *Counter) Retain() { c.mine().acquired.Add(1) }
+// retain adds a user on behalf of one that exists already.
+func (c *counter) retain() { c.mine().acquired.Add(1) }
 
-// Release takes a user away. True: the caller must free the object now.
-func (c *Counter) Release() (free bool) {
+// release takes a user away. True: the caller must free the object now.
+func (c *counter) release() (free bool) {
 	c.mine().released.Add(1)
 	return c.dead.Load() && c.idle() && c.freed.CompareAndSwap(false, true)
 }
 
-// Kill lets no new user in. True: the caller must free the object now.
-func (c *Counter) Kill() (free bool) {
+// kill lets no new user in. True: the caller must free the object now.
+func (c *counter) kill() (free bool) {
 	c.dead.Store(true)
 	return c.idle() && c.freed.CompareAndSwap(false, true)
 }
 
-// Seize ends all use at once. True: the caller must free the object now; later
+// seize ends all use at once. True: the caller must free the object now; later
 // releases change nothing.
-func (c *Counter) Seize() (free bool) {
+func (c *counter) seize() (free bool) {
 	c.dead.Store(true)
 	return c.freed.CompareAndSwap(false, true)
 }
@@ -87,7 +85,7 @@ func (c *Counter) Seize() (free bool) {
 // before all acquisitions: a user that was added after the death was added by
 // another one, whose release comes later than that addition. So if the release
 // was seen, the addition is seen too, and a user is never overlooked.
-func (c *Counter) idle() bool {
+func (c *counter) idle() bool {
 	var released, acquired int64
 	for i := range c.stripes {
 		released += c.stripes[i].released.Load()
@@ -98,8 +96,8 @@ func (c *Counter) idle() bool {
 	return acquired == released
 }
 
-// Acquired returns how often users were added.
-func (c *Counter) Acquired() int64 {
+// acquired returns how often users were added.
+func (c *counter) acquired() int64 {
 	var n int64
 	for i := range c.stripes {
 		n += c.stripes[i].acquired.Load()

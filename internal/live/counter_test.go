@@ -1,4 +1,4 @@
-package refcount
+package live
 
 import (
 	"runtime"
@@ -9,53 +9,53 @@ import (
 
 func TestLastUserFrees(t *testing.T) {
 	t.Parallel()
-	c := New()
-	if ok, _ := c.Acquire(); !ok {
+	c := newCounter()
+	if ok, _ := c.acquire(); !ok {
 		t.Fatal("Acquire of a live counter failed")
 	}
-	c.Retain()
-	if c.Release() {
+	c.retain()
+	if c.release() {
 		t.Error("a live object was to be freed")
 	}
-	if c.Kill() {
+	if c.kill() {
 		t.Error("freed under a user")
 	}
-	if ok, free := c.Acquire(); ok || free {
+	if ok, free := c.acquire(); ok || free {
 		t.Errorf("Acquire of a dead counter = %v, %v", ok, free)
 	}
-	if !c.Release() {
+	if !c.release() {
 		t.Error("the last user was not told to free")
 	}
-	if c.Release() || c.Kill() || c.Seize() {
+	if c.release() || c.kill() || c.seize() {
 		t.Error("freed twice")
 	}
 }
 
 func TestKillWithoutUsersAndSeize(t *testing.T) {
 	t.Parallel()
-	if c := New(); !c.Kill() {
+	if c := newCounter(); !c.kill() {
 		t.Error("nobody uses it, and nobody was told to free")
 	}
-	c := New()
-	c.Acquire()
-	if !c.Seize() {
+	c := newCounter()
+	c.acquire()
+	if !c.seize() {
 		t.Error("Seize was not told to free")
 	}
-	if c.Release() {
+	if c.release() {
 		t.Error("freed twice")
 	}
 }
 
-// Users pass the object on to others (Retain) and end in any order while it is
+// Users pass the object on to others (retain) and end in any order while it is
 // killed: it is freed once, and never while somebody uses it.
 func TestNeverFreedInUse(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		c := New()
+		c := newCounter()
 		var users, frees atomic.Int64
 		end := func() {
 			users.Add(-1)
-			if c.Release() {
+			if c.release() {
 				frees.Add(1)
 				if n := users.Load(); n != 0 {
 					t.Errorf("freed with %d users", n)
@@ -66,7 +66,7 @@ func TestNeverFreedInUse(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 8 {
-					ok, free := c.Acquire()
+					ok, free := c.acquire()
 					if free {
 						frees.Add(1)
 					}
@@ -75,7 +75,7 @@ func TestNeverFreedInUse(t *testing.T) {
 					}
 					users.Add(1)
 					users.Add(1)
-					c.Retain()
+					c.retain()
 					passed := make(chan struct{})
 					all.Go(func() { close(passed); runtime.Gosched(); end() })
 					<-passed
@@ -85,7 +85,7 @@ func TestNeverFreedInUse(t *testing.T) {
 		}
 		all.Go(func() {
 			runtime.Gosched()
-			if c.Kill() {
+			if c.kill() {
 				frees.Add(1)
 			}
 		})

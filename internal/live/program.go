@@ -1,0 +1,94 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kernstash/kernstash/internal/flight"
+)
+
+// Program is a live program for a set of devices. It stays alive until its last
+// user releases it, or its Tier is released.
+type Program[P, K, T any] struct {
+	// What a hit reads comes first, and stands together.
+	id     ID
+	refs   counter
+	first  int // the ordinal of the first device, and its program
+	native P
+	t      *Tier[P, K, T]
+	result flight.Result
+
+	// owner has the program to itself; 0: it is everybody's. It may be known only
+	// when the program is made.
+	owner atomic.Uint64
+
+	// used is the clock of the last use, for eviction. A build advances the
+	// clock by two and stamps its program with it; a hit stamps the program
+	// with the odd number behind the clock. So a hit writes at most once
+	// between two builds, and programs that were hit since the last build rank
+	// above all others.
+	used atomic.Int64
+
+	units    []*Unit[P, K, T] // written by the build
+	unitFor  []int            // ordinal of a device → index in units, -1 for other devices
+	kernels  atomic.Pointer[map[string]*Kernel[P, K, T]]
+	kernelMu sync.Mutex // for adding kernels
+}
+
+func (p *Program[P, K, T]) touch() {
+	if now := p.t.clock.Load() | 1; p.used.Load() < now {
+		p.used.Store(now)
+	}
+}
+
+// foreign reports whether the program is another one's own.
+func (p *Program[P, K, T]) foreign(asker uint64) bool {
+	owner := p.owner.Load()
+	return owner != 0 && owner != asker
+}
+
+// Release ends one use of the program. After Tier.Release it does nothing.
+func (p *Program[P, K, T]) Release() {
+	if p.refs.release() {
+		p.t.free(p)
+	}
+}
+
+// ErrDevice is wrapped when a program is asked about a device that it is not
+// built for.
+var ErrDevice = errors.New("not built for this device")
+
+// ID returns the id under which the program is found.
+func (p *Program[P, K, T]) ID() ID { return p.id }
+
+// First returns the ordinal of the first device.
+func (p *Program[P, K, T]) First() int { return p.first }
+
+// Units returns the parts of the program; none if it could not be made. The
+// caller must not change them.
+func (p *Program[P, K, T]) Units() []*Unit[P, K, T] { return p.units }
+
+// Unit returns the part of the program for a device, by its ordinal.
+func (p *Program[P, K, T]) Unit(device int) (*Unit[P, K, T], error) {
+	if p.t.closed.Load() {
+		return nil, fmt.Errorf("program: %w", ErrClosed)
+	}
+	if device < 0 || device >= len(p.unitFor) || p.unitFor[device] < 0 {
+		return nil, fmt.Errorf("program, device %d: %w", device, ErrDevice)
+	}
+	return p.units[p.unitFor[device]], nil
+}
+
+// Native returns the runtime's program for a device, by its ordinal.
+func (p *Program[P, K, T]) Native(device int) (native P, err error) {
+	if device == p.first && !p.t.closed.Load() {
+		return p.native, nil
+	}
+	u, err := p.Unit(device)
+	if err != nil {
+		return native, err
+	}
+	return u.native, nil
+}
