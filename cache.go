@@ -84,9 +84,7 @@ func Open(o Options) (*Cache, error) {
 	for _, w := range set.Unsaid() {
 		say(w.Error())
 	}
-	if set.Persistent && !set.Disable {
-		c.openStores()
-	}
+	c.openStores()
 	c.storer = newStorer(c)
 	c.keptAt.Store(time.Now().Unix())
 	return c, nil

@@ -31,15 +31,15 @@ func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
 	return c.flush(time.Now().Add(timeout), c.storer.flushArtifacts)
 }
 
-// Writes says whether there is a disk tier that may be written, so that artifacts
-// are of use.
-func (c *Cache) Writes() bool { return c.writes() }
+// Writes reports whether there is a disk tier that may be written, so that artifacts
+// outlive the process.
+func (c *Cache) Writes() bool { return c.settings.Persistent && c.writes() }
 
 // Observes reports whether what is built is compared with what is stored, and nothing served.
 func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
 
-// Reads says whether there is a disk tier, or a read-only layer, to restore from.
-func (c *Cache) Reads() bool { return len(c.stores) > 0 }
+// Reads reports whether there is a disk tier, or a read-only layer, to restore from.
+func (c *Cache) Reads() bool { return c.settings.Persistent && len(c.stores) > 0 }
 
 // Awaiting notes that a build of this process, which may hold its build lock,
 // waits for the application, until done is called, once. Meanwhile no build of
@@ -53,7 +53,7 @@ func (c *Cache) Awaiting() (done func()) {
 // names are kept when it is built. In mode refresh what is stored makes place for what
 // the worker will build, once for each recipe: it would leave that as it is.
 func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
-	if !c.writes() {
+	if !c.Writes() {
 		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
 	}
 	res, err := spool.Add(ctx, c.written.(*disk.Store), j, c.stats)
@@ -69,7 +69,7 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 // where there is none, the setting worker, and the settings that a worker is to share,
 // as variables.
 func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
-	if !c.writes() {
+	if !c.Writes() {
 		return nil, settings.WorkerOff, nil
 	}
 	return c.written.(*disk.Store), c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -252,11 +253,14 @@ func (f *fakeRuntime) wantBuilds(want int) {
 	}
 }
 
-// openCache opens a cache on root ("": no disk tier) that tests close
+// openCache opens a cache on root ("": no store) that tests close
 // themselves or leave to the test's end.
 func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
 	t.Helper()
 	o := Options{Dir: root, NoDisk: root == "", ConfigFile: emptyConfig(t)}
+	if o.NoDisk {
+		o.Mode = settings.ModeReadOnly
+	}
 	for _, f := range change {
 		f(&o)
 	}

@@ -33,7 +33,7 @@ func (c *captures[P, K]) leaving(u *unit[P, K]) leaving {
 // leave leaves captures to the worker, and starts one if the settings say so. Only
 // programs of APIs that it builds are left.
 func (c *Cache) leave(all []leaving) {
-	if !c.writes() {
+	if !c.Writes() {
 		return
 	}
 	dir, _ := os.Getwd() // "": not known

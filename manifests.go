@@ -130,7 +130,7 @@ func isAbsent(err error) bool {
 func (c *Cache) keepManifest(m *manifest) {
 	b := m.m.Append(nil, m.name)
 	c.manifests.store(m.name, b)
-	if !c.writes() {
+	if !c.Writes() {
 		return
 	}
 	c.storer.add(storing{manifest: b, name: m.name})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -24,10 +25,10 @@ func writeFile(t testing.TB, path, text string) string {
 }
 
 // bubble runs f with a clock that jumps when every goroutine waits, on a cache
-// without a disk tier.
+// without a store.
 func bubble(t *testing.T, f func(t *testing.T, c *Cache)) {
 	t.Helper()
-	bubbleOn(t, Options{NoDisk: true}, f)
+	bubbleOn(t, Options{NoDisk: true, Mode: settings.ModeReadOnly}, f)
 }
 
 func bubbleOn(t *testing.T, o Options, f func(t *testing.T, c *Cache)) {
@@ -402,7 +403,7 @@ func TestConstantsMakeEntries(t *testing.T) {
 func TestMemoryTierOff(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	c := openCache(t, "", func(o *Options) { o.NoMemory = true })
+	c := openCache(t, "", func(o *Options) { o.NoMemory, o.Mode = true, "" })
 	x := fakeContextOn(c, f)
 	r := Request{Image: image(t, src(1))}
 	use(t, x, r)

@@ -25,7 +25,8 @@ type Options struct {
 	// memory tier works in each.
 	Mode string
 
-	// NoDisk and NoMemory switch a tier off.
+	// NoDisk and NoMemory switch a tier off. Without the disk tier the contexts of the
+	// Cache share artifacts in memory, 64 MiB at most; without both nothing is kept.
 	NoDisk, NoMemory bool
 
 	// MaxSize limits the bytes on disk; default 5 GiB, negative: no limit. It and

@@ -6,7 +6,7 @@ type Origin uint8
 // The origins of a program.
 const (
 	Compiled Origin = 1 // built by the driver's compiler
-	Disk     Origin = 2 // loaded from an artifact
+	Disk     Origin = 2 // loaded from an artifact, on disk or in the process
 )
 
 func (o Origin) String() string {

@@ -5,6 +5,7 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/memory"
 )
 
 // writtenStore is what the store has to offer that a Cache writes. What else package
@@ -15,9 +16,24 @@ type writtenStore interface {
 	store.Locker
 }
 
+// maxInProcess bounds the bytes of artifacts that are kept in the process where there is
+// no disk tier.
+const maxInProcess = 64 << 20
+
 // openStores opens what the settings name. Nothing else here knows what kind of store
 // it is.
 func (c *Cache) openStores() {
+	switch set := c.settings; {
+	case set.Disable:
+	case set.Persistent:
+		c.openDisks()
+	case set.InMemory && set.Mode != settings.ModeReadOnly:
+		c.written = memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
+		c.stores = []store.Store{c.written}
+	}
+}
+
+func (c *Cache) openDisks() {
 	policy := disk.Cost
 	if c.settings.Eviction == settings.EvictLRU {
 		policy = disk.LRU

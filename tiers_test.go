@@ -367,7 +367,10 @@ func TestLayers(t *testing.T) {
 		t.Errorf("%d entries in the layers, were %d; %d in the root", n, before, len(entries(t, root)))
 	}
 	f = newFake(t)
-	run(t, "", f, func(o *Options) { o.NoDisk = false; o.Dir = root; o.Layers = []string{filepath.Join(root, "absent")} }, three)
+	run(t, "", f, func(o *Options) {
+		o.NoDisk, o.Mode, o.Dir = false, "", root
+		o.Layers = []string{filepath.Join(root, "absent")}
+	}, three)
 	f.wantBuilds(0)
 }
 

@@ -139,7 +139,7 @@ func (t *tracked) take() map[key.Digest][]byte {
 // should not have to wait for a thousand files.
 func (c *Cache) keepHeaders(t *tracked) {
 	mode := c.settings.Mode
-	if !c.writes() || mode != settings.ModeOn && mode != settings.ModeRefresh || c.settings.MinBuildTime > 0 || runtime.GOMAXPROCS(0) == 1 {
+	if !c.Writes() || mode != settings.ModeOn && mode != settings.ModeRefresh || c.settings.MinBuildTime > 0 || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
 	contents := t.take()
@@ -392,7 +392,7 @@ func (k *check) end() (changed string, damaged bool) {
 // disk tier does not have, from those at hand or from the files themselves, if
 // they are still the same. kept are written already.
 func (c *Cache) headerContents(r *key.Recipe, atHand map[key.Digest][]byte, kept map[key.Digest]bool) map[key.Digest][]byte {
-	if !r.Image.ReadsFiles() {
+	if !r.Image.ReadsFiles() || !c.Writes() {
 		return nil
 	}
 	all := make(map[key.Digest][]byte)

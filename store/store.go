@@ -189,6 +189,24 @@ const (
 	Existing                  // as good an entry was there; nothing changed
 )
 
+// CountPut counts what Put did: every implementation counts alike.
+func CountPut(to stats.Recorder, res PutResult, written int64, err error) {
+	switch {
+	case errors.Is(err, ErrDropped):
+		to.Add(stats.DiskPutsDropped, 1)
+	case res == Stored:
+		to.Add(stats.DiskPuts, 1)
+		to.Add(stats.DiskBytesWritten, written)
+	case res == Bettered:
+		to.Add(stats.DiskPutsBettered, 1)
+		to.Add(stats.DiskBytesWritten, written)
+	case res == Existing:
+		to.Add(stats.DiskPutsExisting, 1)
+	default:
+		to.Add(stats.DiskPutFailures, 1)
+	}
+}
+
 // Info describes an entry without its code.
 type Info struct {
 	Key      key.Key       // component digests beyond 16 bytes are known only from the recipe

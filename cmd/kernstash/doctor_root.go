@@ -31,7 +31,7 @@ func (r *doctorReport) checkSettings(s *settings.Settings) {
 		r.add(subject, verdictFail, "unset it to have programs cached", "disable=1 (%v): nothing is cached", s.Origin("disable"))
 	case !s.Persistent:
 		r.add(subject, verdictFail, "unset it to have programs cached on disk",
-			"persistent=0 (%v): the disk tier is off", s.Origin("persistent"))
+			"persistent=0 (%v): the disk tier is off, a process keeps artifacts for itself alone", s.Origin("persistent"))
 	default:
 		r.add(subject, verdictOK, "", "make sense, and caching is on")
 	}

@@ -110,6 +110,22 @@ func Check(a *store.Artifact) error {
 	return nil
 }
 
+// CheckEntry says whether an entry can be stored; the error wraps store.ErrInvalid.
+func CheckEntry(e *store.Entry) error {
+	switch {
+	case e == nil || e.Artifact == nil:
+		return fmt.Errorf("%w: no artifact", store.ErrInvalid)
+	case e.Recipe == nil || e.Recipe.Image == nil:
+		return fmt.Errorf("%w: no recipe", store.ErrInvalid)
+	case e.Key != e.Recipe.Key():
+		return fmt.Errorf("%w: the key is not its recipe's", store.ErrInvalid)
+	}
+	if err := Check(e.Artifact); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	return nil
+}
+
 // sumOf is the digest of a binary's code that is checked whenever it is read. It is against
 // damage, and takes some 0.07 ms a megabyte; SHA-256 takes 0.6.
 func sumOf(code []byte) uint64 { return xxhash.Sum64(code) }

@@ -39,6 +39,7 @@ var beside = map[string][]string{
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
 	"store/disk":      {"store"},
+	"store/memory":    {"store"},
 	"worker/spool":    {"store"},
 	"worker":          {"worker", "store"},
 	"worker/build":    {"gpu/opencl"},

@@ -26,7 +26,7 @@ var order = [][]string{
 	{"internal/live"},
 	{"internal/engine"},
 	{"internal/inprocess", "internal/guest"},
-	{"store/disk", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
+	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
 	{"spool", "worker/spool"},
 	{"store"},
 	{"internal/include", "deps"},

@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/lock"
-	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
@@ -28,7 +27,7 @@ const maxTries = 8
 // lock of the key is held.
 func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
 	res, written, err := s.put(ctx, e)
-	s.countPut(res, written, errors.Is(err, store.ErrDropped))
+	store.CountPut(s.o.Recorder, res, written, err)
 	if err != nil {
 		s.o.Trace.Warn("not stored", "reason", err)
 	}
@@ -39,7 +38,7 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 	if err := s.evictor.Full(); err != nil { // before anything that takes long
 		return store.Failed, 0, err
 	}
-	if err := validate(e); err != nil {
+	if err := format.CheckEntry(e); err != nil {
 		return store.Failed, 0, err
 	}
 	if s.o.ReadOnly {
@@ -72,39 +71,6 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 // the writer, or, without locks, another writer took the number.
 func comesBack(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ESTALE)
-}
-
-// countPut counts what Put did.
-func (s *Store) countPut(res store.PutResult, written int64, dropped bool) {
-	switch {
-	case dropped:
-		s.count(stats.DiskPutsDropped, 1)
-	case res == store.Stored:
-		s.count(stats.DiskPuts, 1)
-		s.count(stats.DiskBytesWritten, written)
-	case res == store.Bettered:
-		s.count(stats.DiskPutsBettered, 1)
-		s.count(stats.DiskBytesWritten, written)
-	case res == store.Existing:
-		s.count(stats.DiskPutsExisting, 1)
-	default:
-		s.count(stats.DiskPutFailures, 1)
-	}
-}
-
-func validate(e *store.Entry) error {
-	switch {
-	case e == nil || e.Artifact == nil:
-		return fmt.Errorf("%w: no artifact", store.ErrInvalid)
-	case e.Recipe == nil || e.Recipe.Image == nil:
-		return fmt.Errorf("%w: no recipe", store.ErrInvalid)
-	case e.Key != e.Recipe.Key():
-		return fmt.Errorf("%w: the key is not its recipe's", store.ErrInvalid)
-	}
-	if err := format.Check(e.Artifact); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
-	}
-	return nil
 }
 
 // writer is one put.

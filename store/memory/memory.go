@@ -1,0 +1,299 @@
+// Package memory keeps artifacts in the memory of one process, up to a limit in
+// bytes. It is for processes that have no directory, and for tests.
+package memory
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Options are the settings of a Store. The zero value works.
+type Options struct {
+	// MaxSize is the limit in bytes of all that is kept, 0 is none. Over it, what
+	// was used least recently goes.
+	MaxSize int64
+
+	// Recorder takes the counts of puts, evictions and bytes; nil takes none.
+	Recorder stats.Recorder
+}
+
+// Store is a store in memory. It is safe for concurrent use. Make it with [New].
+type Store struct {
+	o Options
+
+	mu    sync.Mutex
+	items map[any]*list.Element // by key.Key or blob; their values are *item
+	used  list.List             // the item that was used last is in front
+	bytes int64
+	locks map[key.Key]chan struct{} // closed when unlocked
+}
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Blobs  = (*Store)(nil)
+	_ store.Locker = (*Store)(nil)
+)
+
+// A blob is the name of one.
+type blob struct {
+	kind store.Kind
+	name key.Digest
+}
+
+// An item is an entry or a blob.
+type item struct {
+	id       any
+	size     int64
+	accessed time.Time
+
+	recipe   *key.Recipe
+	artifact *store.Artifact
+	content  []byte
+}
+
+// overhead is what an item takes besides its bytes, roughly.
+const overhead = 512
+
+// New returns an empty store.
+func New(o Options) *Store {
+	if o.Recorder == nil {
+		o.Recorder = stats.Noop{}
+	}
+	return &Store{o: o, items: make(map[any]*list.Element), locks: make(map[key.Key]chan struct{})}
+}
+
+// look returns an item that is used now; nil: there is none. It is called with s.mu held.
+func (s *Store) look(id any) *item {
+	e := s.items[id]
+	if e == nil {
+		return nil
+	}
+	s.used.MoveToFront(e)
+	i := e.Value.(*item)
+	i.accessed = time.Now()
+	return i
+}
+
+// set adds an item in the place of one with its id. It is called with s.mu held.
+func (s *Store) set(i *item) error {
+	i.size += overhead
+	if s.o.MaxSize > 0 && i.size > s.o.MaxSize {
+		return fmt.Errorf("%d bytes, the limit is %d: %w", i.size, s.o.MaxSize, store.ErrTooLarge)
+	}
+	s.remove(i.id)
+	i.accessed = time.Now()
+	s.items[i.id] = s.used.PushFront(i)
+	s.bytes += i.size
+	for s.o.MaxSize > 0 && s.bytes > s.o.MaxSize {
+		old := s.used.Back().Value.(*item)
+		s.remove(old.id)
+		if old.artifact != nil {
+			s.o.Recorder.Add(stats.DiskEvictions, 1)
+			s.o.Recorder.Add(stats.DiskBytesEvicted, old.size)
+		}
+	}
+	return nil
+}
+
+func (s *Store) remove(id any) {
+	if e := s.items[id]; e != nil {
+		s.bytes -= e.Value.(*item).size
+		s.used.Remove(e)
+		delete(s.items, id)
+	}
+}
+
+func absent(err error) error { return &store.MissError{Reason: reason.MissAbsent, Cause: err} }
+
+// Get returns the entry of k; see [store.Store].
+func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, absent(err)
+	}
+	s.mu.Lock()
+	i := s.look(k)
+	s.mu.Unlock()
+	if i == nil {
+		return nil, absent(nil)
+	}
+	s.o.Recorder.Add(stats.DiskBytesRead, i.size)
+	return &store.Entry{Key: k, Artifact: clone(i.artifact)}, nil
+}
+
+// Put stores an entry; see [store.Store].
+func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
+	res, size, err := s.put(ctx, e)
+	store.CountPut(s.o.Recorder, res, size, err)
+	return res, err
+}
+
+func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Failed, 0, err
+	}
+	if err := format.CheckEntry(e); err != nil {
+		return store.Failed, 0, err
+	}
+	for d, content := range e.Headers {
+		_ = s.PutBlob(ctx, store.Headers, d, content) // the entry is good without them
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res := store.Stored
+	if old := s.look(e.Key); old != nil {
+		if !e.Artifact.Better(old.artifact) {
+			return store.Existing, 0, nil
+		}
+		res = store.Bettered
+	}
+	i := &item{id: e.Key, size: e.Artifact.Size() + e.Recipe.Image.Size(), recipe: e.Recipe, artifact: clone(e.Artifact)}
+	if i.artifact.Created.IsZero() {
+		i.artifact.Created = time.Now()
+	}
+	if err := s.set(i); err != nil {
+		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	}
+	return res, i.size, nil
+}
+
+// clone copies what callers may change.
+func clone(a *store.Artifact) *store.Artifact {
+	c := *a
+	c.Binaries = slices.Clone(a.Binaries)
+	for i := range c.Binaries {
+		c.Binaries[i].Data = bytes.Clone(c.Binaries[i].Data)
+	}
+	c.Variants, c.Kernels = slices.Clone(a.Variants), slices.Clone(a.Kernels)
+	for i := range c.Kernels {
+		c.Kernels[i].Args = slices.Clone(c.Kernels[i].Args)
+	}
+	return &c
+}
+
+// Delete removes the entry of k; see [store.Store].
+func (s *Store) Delete(ctx context.Context, k key.Key) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(k)
+	return nil
+}
+
+// List yields the entries that are there when it begins; see [store.Store].
+func (s *Store) List(ctx context.Context) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for _, info := range s.infos() {
+			if err := ctx.Err(); err != nil {
+				yield(store.Info{}, err)
+				return
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) infos() (all []store.Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.used.Front(); e != nil; e = e.Next() {
+		i := e.Value.(*item)
+		if i.artifact == nil {
+			continue
+		}
+		k := i.id.(key.Key)
+		info := store.Info{
+			Key: k, Device: i.recipe.Device, Size: i.size, Created: i.artifact.Created, Accessed: i.accessed,
+			Cost: i.artifact.Cost, Location: k.Sum.String(),
+		}
+		for _, kernel := range i.artifact.Kernels {
+			info.Kernels = append(info.Kernels, kernel.Name)
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// GetBlob returns a blob; see [store.Blobs].
+func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, absent(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.look(blob{kind, name}); i != nil {
+		return append([]byte{}, i.content...), nil
+	}
+	return nil, absent(nil)
+}
+
+// HasBlob reports whether there is a blob; see [store.Blobs].
+func (s *Store) HasBlob(kind store.Kind, name key.Digest, size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.look(blob{kind, name})
+	return i != nil && int64(len(i.content)) == size
+}
+
+// PutBlob keeps a blob; see [store.Blobs].
+func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, content []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if kind != store.Manifests && (kind != store.Headers || sha256.Sum256(content) != name) {
+		return fmt.Errorf("put %s: %w", kind, store.ErrInvalid)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.set(&item{id: blob{kind, name}, size: int64(len(content)), content: bytes.Clone(content)})
+}
+
+// Lock takes the build lock of k among the goroutines of the process; see [store.Locker].
+func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	var end <-chan time.Time
+	for {
+		s.mu.Lock()
+		held := s.locks[k]
+		if held == nil {
+			mine := make(chan struct{})
+			s.locks[k] = mine
+			s.mu.Unlock()
+			return sync.OnceFunc(func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.locks, k)
+				close(mine)
+			}), nil
+		}
+		s.mu.Unlock()
+		if wait <= 0 {
+			return nil, store.ErrLocked
+		}
+		if end == nil {
+			end = time.After(wait)
+		}
+		select {
+		case <-held:
+		case <-end:
+			return nil, store.ErrLocked
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
