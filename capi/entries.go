@@ -36,18 +36,12 @@ var asked = [C.ks_entries]func(unsafe.Pointer){
 	C.ksl_go_compiles:      layerCompiles,
 	C.ksl_go_compiled_late: layerCompiledLate,
 
-	C.ksz_go_open:   levelZeroOpen,
-	C.ksz_go_begin:  levelZeroBegin,
-	C.ksz_go_next:   levelZeroNext,
-	C.ksz_go_wait:   levelZeroWait,
-	C.ksz_go_end:    levelZeroEnd,
-	C.ksz_go_passed: levelZeroPassed,
-
-	C.ksr_go_open:   rtcOpen,
-	C.ksr_go_begin:  rtcBegin,
-	C.ksr_go_wait:   rtcWait,
-	C.ksr_go_done:   rtcDone,
-	C.ksr_go_passed: rtcPassed,
+	C.ksf_go_open:  frontOpen,
+	C.ksf_go_begin: frontBegin,
+	C.ksf_go_next:  frontNext,
+	C.ksf_go_wait:  frontWait,
+	C.ksf_go_end:   frontEnd,
+	C.ksf_go_tell:  frontTell,
 }
 
 //export ks_go_call

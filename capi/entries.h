@@ -10,9 +10,8 @@
 
 #include "internal.h"
 
-/* What Go is asked to do. Each takes a pointer to a structure of internal.h or *_calls.h. */
+/* What Go is asked to do. Each takes a pointer to a structure of internal.h. */
 enum ks_entry {
-	/* internal.h */
 	ks_go_open, ks_go_close, ks_go_release, ks_go_flush, ks_go_stats, ks_go_counter,
 	ks_go_device,
 	ks_go_find, ks_go_populate, ks_go_refuse, ks_go_forget,
@@ -20,10 +19,7 @@ enum ks_entry {
 	/* layer_calls.h */
 	ksl_go_open, ksl_go_begin, ksl_go_next, ksl_go_wait, ksl_go_end, ksl_go_launched, ksl_go_answer,
 	ksl_go_released, ksl_go_passed, ksl_go_compiles, ksl_go_compiled_late,
-	/* levelzero_calls.h */
-	ksz_go_open, ksz_go_begin, ksz_go_next, ksz_go_wait, ksz_go_end, ksz_go_passed,
-	/* rtc_calls.h */
-	ksr_go_open, ksr_go_begin, ksr_go_wait, ksr_go_done, ksr_go_passed,
+	ksf_go_open, ksf_go_begin, ksf_go_next, ksf_go_wait, ksf_go_end, ksf_go_tell,
 	ks_entries,
 };
 
@@ -31,6 +27,7 @@ enum ks_entry {
 struct ks_front {
 	const char *path; /* of libkernstash.so.1; lives as long as the process */
 	void (*post)(ks_ticket *t, uint32_t action);
+	void (*wake)(uint32_t event);
 	ks_blob *(*blob_new)(const kernstash_artifact *a);
 	ks_blob *(*blob_use)(ks_blob *b);
 	void (*blob_unuse)(ks_blob *b);
@@ -46,9 +43,9 @@ struct ks_go {
 	int (*threads)(void);
 };
 
-/* The number of what is in this file, internal.h and *_calls.h: TestPrivateInterface says
+/* The number of what is in this file, internal.h and kernstash_front.h: TestPrivateInterface says
  * when it has to be another one. */
-enum { ks_private = 1 };
+enum { ks_private = 2 };
 
 /* The one function that the front looks up in libkernstash-go.so.1. It keeps front, which lives as
  * long as the process, and fills in go. False, with nothing done: the libraries are not of

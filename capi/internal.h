@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "kernstash.h"
+#include "kernstash_front.h"
 
 /* ---- Binaries ---------------------------------------------------------- */
 
@@ -120,5 +121,20 @@ typedef struct ks_finish_call {
 	int code;        /* else */
 	const char *log; /* refused */
 } ks_finish_call;
+
+/* ---- Front ends -------------------------------------------------------- */
+
+/* What a function of kernstash_front.h hands to Go, and takes from it. It lives on the caller's stack. */
+typedef struct ksf_call {
+	const char *runtime; /* open */
+	uint32_t front;      /* open: out; 0: the library stays out */
+	uint32_t what;
+	const ksf_message *message;
+	ksf_step *step;
+	uint64_t ticket;
+	int64_t thread; /* the host's, whichever one calls Go */
+	uint32_t event; /* woken where there is a step for a call that was pending */
+	bool pending;   /* there is no step yet: ksf_go_wait, with the ticket, asks for it */
+} ksf_call;
 
 #endif

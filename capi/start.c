@@ -27,6 +27,11 @@ void ks_post(ks_ticket *t, uint32_t action)
 	front->post(t, action);
 }
 
+void ks_wake(uint32_t event)
+{
+	front->wake(event);
+}
+
 void ks_write_failed(void)
 {
 	front->write_failed();

@@ -22,6 +22,14 @@ void ks_blob_unuse(ks_blob *b); /* NULL: nothing */
  * returns. */
 void ks_post(ks_ticket *t, uint32_t action);
 
+/* Called by Go when it has something for threads that wait at an event. */
+void ks_wake(uint32_t event);
+
+/* Waits until an event is woken, or a signal came. seen is what ks_event_now returned before Go was
+ * asked whether it has something. */
+void ks_event_wait(uint32_t event, uint32_t seen);
+uint32_t ks_event_now(uint32_t event);
+
 /* Waits for the next action. */
 uint32_t ks_await(ks_ticket *t);
 

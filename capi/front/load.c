@@ -27,8 +27,10 @@ static const char name[] = "libkernstash-go.so.1";
  * those that fork(3) made. Go's threads are gone there, and a call would hang. What fork(3) made before
  * may load Go itself, if its parent had no other thread, which may have held a lock of the dynamic
  * linker's. */
-static volatile pid_t *here;
-static volatile pid_t fallback;
+static struct shared {
+	volatile pid_t process;
+	_Atomic uint32_t events[64]; /* see wait.c: who waits in a child that its handler of a signal made is woken so */
+} *here, fallback;
 static volatile bool forked_alone;
 static char path[PATH_MAX]; /* of this library, found out before anybody changes the directory */
 
@@ -48,13 +50,13 @@ static void in_parent(void)
 
 static void in_child(void)
 {
-	fallback = 0;
+	memset(&fallback, 0, sizeof fallback);
 }
 
 __attribute__((constructor)) static void note_process(void)
 {
 	long size = sysconf(_SC_PAGESIZE);
-	pid_t *page = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct shared *page = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	Dl_info self;
 
 	if (dladdr((const void *)name, &self) == 0 || self.dli_fname == NULL || realpath(self.dli_fname, path) == NULL)
@@ -64,7 +66,7 @@ __attribute__((constructor)) static void note_process(void)
 	here = &fallback;
 	if (page != MAP_FAILED && madvise(page, (size_t)size, MADV_WIPEONFORK) == 0)
 		here = page;
-	*here = getpid();
+	here->process = getpid();
 	ks_note_main();
 }
 
@@ -75,6 +77,7 @@ static char why_not[512] = "a child that was forked after the library was loaded
 
 static struct ks_front front = {
 	.post = ks_post,
+	.wake = ks_wake,
 	.blob_new = ks_blob_new,
 	.blob_use = ks_blob_use,
 	.blob_unuse = ks_blob_unuse,
@@ -153,7 +156,7 @@ static void load(void)
 
 const struct ks_go *ks_loaded(void)
 {
-	return atomic_load_explicit(&ended, memory_order_acquire) && *here != 0 && go.call != NULL ? &go : NULL;
+	return atomic_load_explicit(&ended, memory_order_acquire) && here->process != 0 && go.call != NULL ? &go : NULL;
 }
 
 const struct ks_go *ks_load(void)
@@ -161,7 +164,7 @@ const struct ks_go *ks_load(void)
 	if (!ks_usable())
 		return NULL;
 	if (!atomic_load_explicit(&ended, memory_order_acquire)) {
-		*here = getpid();
+		here->process = getpid();
 		atomic_store(&begun, true);
 		load();
 	}
@@ -174,7 +177,12 @@ bool ks_usable(void)
 		return false; /* before our constructor */
 	if (atomic_load_explicit(&ended, memory_order_acquire))
 		return ks_loaded() != NULL;
-	return *here != 0 ? *here == getpid() : forked_alone && !atomic_load(&begun);
+	return here->process != 0 ? here->process == getpid() : forked_alone && !atomic_load(&begun);
+}
+
+_Atomic uint32_t *ks_event(uint32_t number)
+{
+	return &here->events[number % (sizeof here->events / sizeof *here->events)];
 }
 
 const char *ks_why_not_loaded(void)

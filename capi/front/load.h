@@ -21,6 +21,10 @@ const struct ks_go *ks_load(void);
 /* Returns Go's functions where Go is loaded, else NULL. */
 const struct ks_go *ks_loaded(void);
 
+/* Returns the word that threads wait at which have that number, once ks_usable was true; it is 0 in
+ * children that were forked. */
+_Atomic uint32_t *ks_event(uint32_t number);
+
 /* Says why Go cannot be used, after ks_load returned NULL. */
 const char *ks_why_not_loaded(void);
 

@@ -41,7 +41,7 @@ func TestStringsOfAListThatChanges(t *testing.T) {
 	defer changing.Wait()
 	defer done.Store(true)
 	for range 20000 {
-		all := stringsAt(uintptr(unsafe.Pointer(&b[0])))
+		all := StringsAt(uintptr(unsafe.Pointer(&b[0])))
 		if len(all) < 1 || len(all) > 2 || all[0] != last || len(all) == 2 && all[1] != long && all[1] != "CHANGES=short" {
 			t.Fatalf("%q", all)
 		}

@@ -45,16 +45,16 @@ func environAt(at uintptr) []string {
 	if list == 0 {
 		return nil
 	}
-	return stringsAt(list)
+	return StringsAt(list)
 }
 
-// last is what stringsAt returned last.
+// last is what StringsAt returned last.
 var last atomic.Pointer[[]string]
 
-// stringsAt returns copies of the strings of a list of C, which ends with a zero
+// StringsAt returns copies of the strings of a list of C, which ends with a zero
 // word. They share one piece of memory. Each word is read once: of a list that C code
 // changes meanwhile some strings may be old ones, and no word is taken for another.
-func stringsAt(list uintptr) []string {
+func StringsAt(list uintptr) []string {
 	if all := last.Load(); all != nil && areAt(list, *all) {
 		return *all
 	}

@@ -8,12 +8,12 @@
 #include "../rtc/rtc.h"
 
 static const struct rtc_api hiprtc_api = {
-	.number = KSR_HIPRTC,
+	.number = RTC_HIPRTC,
 	.names = {
 		[RTC_CREATE] = "hiprtcCreateProgram", [RTC_DESTROY] = "hiprtcDestroyProgram", [RTC_ADD] = "hiprtcAddNameExpression",
 		[RTC_COMPILE] = "hiprtcCompileProgram", [RTC_LOWERED] = "hiprtcGetLoweredName", [RTC_VERSION] = "hiprtcVersion",
-		[RTC_SIZE + KSR_CODE] = "hiprtcGetCodeSize", [RTC_GET + KSR_CODE] = "hiprtcGetCode",
-		[RTC_SIZE + KSR_BITCODE] = "hiprtcGetBitcodeSize", [RTC_GET + KSR_BITCODE] = "hiprtcGetBitcode",
+		[RTC_SIZE + RTC_CODE] = "hiprtcGetCodeSize", [RTC_GET + RTC_CODE] = "hiprtcGetCode",
+		[RTC_SIZE + RTC_BITCODE] = "hiprtcGetBitcodeSize", [RTC_GET + RTC_BITCODE] = "hiprtcGetBitcode",
 		[RTC_SIZE + LOG_PIECE] = "hiprtcGetProgramLogSize", [RTC_GET + LOG_PIECE] = "hiprtcGetProgramLog",
 	},
 	.errors = {6, 5}, /* HIPRTC_ERROR_COMPILATION, HIPRTC_ERROR_INVALID_OPTION */
@@ -23,8 +23,8 @@ static const struct rtc_api hiprtc_api = {
 
 #include "../rtc/define.h"
 
-PIECE(Code, KSR_CODE)
-PIECE(Bitcode, KSR_BITCODE)
+PIECE(Code, RTC_CODE)
+PIECE(Bitcode, RTC_BITCODE)
 
 static const char *const names[] = {
 	"hiprtcCreateProgram", "hiprtcDestroyProgram", "hiprtcAddNameExpression", "hiprtcCompileProgram", "hiprtcGetLoweredName",

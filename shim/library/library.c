@@ -175,7 +175,7 @@ bool library_unwanted(const char **reason)
 	return false;
 }
 
-static const void *stay_out(struct library_door *d, const char *reason)
+static const ksf_api *stay_out(struct library_door *d, const char *reason)
 {
 	report("out", "reason", reason);
 	atomic_store(&d->state, OUT);
@@ -206,11 +206,6 @@ static bool space_is_short(void)
 	struct rlimit limit;
 	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)4 << 30;
 }
-
-/* What every table of functions begins with. */
-struct head {
-	uint32_t size, abi;
-};
 
 /* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers
  * for them while it compiles, but where somebody else has one it leaves the signal alone:
@@ -311,7 +306,7 @@ static void own_is(const void *somewhere)
 	pthread_mutex_unlock(&crashes_lock);
 }
 
-static const void *open_library(struct library_door *d)
+static const ksf_api *open_library(struct library_door *d)
 {
 	char path[PATH_MAX];
 	const char *reason;
@@ -329,17 +324,24 @@ static const void *open_library(struct library_door *d)
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return stay_out(d, access(path, F_OK) == 0 ? "library not loadable" : "library not found");
-	const void *(*get)(uint32_t), *(*runtime)(void), *at = NULL;
-	*(void **)&get = dlsym(handle, d->symbol);
+	const ksf_api *(*get)(uint32_t, const char *, uint32_t *);
+	const void *(*runtime)(void), *at = NULL;
+	*(void **)&get = dlsym(handle, "kernstash_front");
 	*(void **)&runtime = dlsym(handle, "kernstash_runtime");
 	if (runtime != NULL && (at = runtime()) == NULL)
 		return stay_out(d, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it");
 	if (at != NULL)
 		own_is(at); /* it is here now, whatever get answers */
-	if (get != NULL && d->meanwhile != NULL)
+	if (d->meanwhile != NULL)
 		d->meanwhile(); /* not before: who opens a library waits for who opens another */
-	const struct head *found = get == NULL ? NULL : get(d->abi);
-	if (found == NULL || found->abi != d->abi || found->size < d->size)
+	const ksf_api *found = NULL, *(*layer)(uint32_t);
+	*(void **)&layer = d->symbol == NULL ? NULL : dlsym(handle, d->symbol);
+	if (layer != NULL)
+		found = layer(d->abi);
+	else if (get != NULL && d->symbol == NULL)
+		found = get(KSF_ABI, d->runtime, &d->front);
+	uint32_t abi = d->symbol == NULL ? KSF_ABI : d->abi;
+	if (found == NULL || found->abi != abi || found->size < (d->symbol == NULL ? sizeof(*found) : d->size))
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
 	atomic_store(&d->opener, (int)getpid());
@@ -354,18 +356,35 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool overdue; /* one has waited so long */
 static atomic_int opens; /* the process that has a thread at it; 0: none */
 
-void library_forked(struct library_door *d)
+static struct library_door *_Atomic doors; /* that the library was asked for at */
+
+static void in_child(void)
 {
-	int s = atomic_load(&d->state);
-	if (s == OPEN || s == OPENING)
-		atomic_store(&d->state, FORKED);
+	for (struct library_door *d = atomic_load(&doors); d != NULL; d = d->link) {
+		int s = atomic_load(&d->state);
+		if (s == OPEN || s == OPENING)
+			atomic_store(&d->state, FORKED);
+	}
 	/* The threads that compiled, or had a lock, are not here. */
 	pthread_mutex_init(&opening, NULL);
 	pthread_mutex_init(&crashes_lock, NULL);
 	compiling = 0;
 }
 
-const void *library_opened(struct library_door *d)
+static void guard_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+static void list(struct library_door *d)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, guard_forks);
+	if (atomic_exchange(&d->listed, true))
+		return;
+	d->link = atomic_load(&doors);
+	while (!atomic_compare_exchange_weak(&doors, &d->link, d))
+		;
+}
+
+const ksf_api *library_opened(struct library_door *d)
 {
 	if (atomic_load(&d->state) != OPEN)
 		return NULL;
@@ -386,9 +405,9 @@ int library_uncancelled(void)
 
 void library_cancelled(int before) { pthread_setcancelstate(before, NULL); }
 
-static const void *open_or_wait(struct library_door *d)
+static const ksf_api *open_or_wait(struct library_door *d)
 {
-	const void *found;
+	const ksf_api *found;
 	switch (atomic_load(&d->state)) {
 	case FORKED:
 		return stay_out(d, "forked after the library was opened");
@@ -423,11 +442,12 @@ static const void *open_or_wait(struct library_door *d)
 	return found;
 }
 
-const void *library_open(struct library_door *d)
+const ksf_api *library_open(struct library_door *d)
 {
-	const void *found = library_opened(d);
+	const ksf_api *found = library_opened(d);
 	if (found != NULL)
 		return found;
+	list(d);
 	int before = library_uncancelled();
 	found = open_or_wait(d);
 	library_cancelled(before);

@@ -2,13 +2,10 @@
  * library.h: how every shim gets at libkernstash.so: it is opened at the first
  * build and never before, and stays out of processes that it would harm.
  *
- * A shim has one door for each table of functions that it asks the library for:
+ * A shim has one door, with the name of what it serves in capi's registry:
  *
- *	static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api, NULL);
- *	const ksl_api *api = library_open(&door);
- *
- * Each table begins with its own size and ABI, uint32_t both. library_forked is to
- * be called for each door in the child of a fork.
+ *	static struct library_door door = {.runtime = "rtc"};
+ *	uint32_t action = library_begin(&door, what, &request, &step);
  */
 #ifndef KERNSTASH_SHIM_LIBRARY_H
 #define KERNSTASH_SHIM_LIBRARY_H
@@ -17,23 +14,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "message.h"
+
 struct library_door {
-	const char *symbol; /* the library's function that returns the table, by ABI */
+	const char *runtime;
+	const char *symbol; /* kernstash_layer.h's, whose ABI and size of functions these are; else NULL */
 	uint32_t abi, size;
 	void (*meanwhile)(void); /* called by who opens the library while its runtime starts; may be NULL */
-	const void *functions; /* set before state says that it is open */
+	const ksf_api *functions; /* set before state says that it is open */
+	uint32_t front;
 	atomic_int state;
 	atomic_int opener;     /* the process that opened it */
+	atomic_bool listed;
+	struct library_door *link;
 };
 
-#define LIBRARY_DOOR(symbol, abi, type, meanwhile) {symbol, abi, sizeof(type), meanwhile, NULL, 0, 0}
+/* The library's functions; it is opened at the first call. NULL: it stays out of this process,
+ * and the reason has been reported. From all threads. */
+const ksf_api *library_open(struct library_door *d);
+/* The same if it is open; opens nothing. */
+const ksf_api *library_opened(struct library_door *d);
 
-/* The library's functions; the library is opened at the first call. NULL: it stays
- * out of this process, and the reason has been reported. From all threads. */
-const void *library_open(struct library_door *d);
-/* The same if it is open and usable in this process; opens nothing. */
-const void *library_opened(struct library_door *d);
-void library_forked(struct library_door *d); /* in the child of a fork */
+/* What is asked of the library, on a stack that is large enough for it. Where it cannot be
+ * asked the step is KSF_PASS. begin and passed open it. A step's ticket is 0 where it has ended. */
+uint32_t library_begin(struct library_door *d, uint32_t what, const struct message *request, ksf_step *step);
+uint32_t library_next(struct library_door *d, uint64_t ticket, const struct message *result, ksf_step *step);
+void library_end(struct library_door *d, uint64_t ticket);
+void library_tell(struct library_door *d, uint32_t what, const struct message *event);
+void library_passed(struct library_door *d, uint32_t what, const char *reason); /* KSF_PASSED */
 
 /* Calls a function that calls the library, on a stack that is large enough for
  * it: small threads have none. Where there is no memory for one it is not called.

@@ -7,15 +7,15 @@
 #include "../rtc/rtc.h"
 
 static const struct rtc_api nvrtc_api = {
-	.number = KSR_NVRTC,
+	.number = RTC_NVRTC,
 	.names = {
 		[RTC_CREATE] = "nvrtcCreateProgram", [RTC_DESTROY] = "nvrtcDestroyProgram", [RTC_ADD] = "nvrtcAddNameExpression",
 		[RTC_COMPILE] = "nvrtcCompileProgram", [RTC_LOWERED] = "nvrtcGetLoweredName", [RTC_VERSION] = "nvrtcVersion",
-		[RTC_SIZE + KSR_PTX] = "nvrtcGetPTXSize", [RTC_GET + KSR_PTX] = "nvrtcGetPTX",
-		[RTC_SIZE + KSR_CUBIN] = "nvrtcGetCUBINSize", [RTC_GET + KSR_CUBIN] = "nvrtcGetCUBIN",
-		[RTC_SIZE + KSR_LTOIR] = "nvrtcGetLTOIRSize", [RTC_GET + KSR_LTOIR] = "nvrtcGetLTOIR",
-		[RTC_SIZE + KSR_OPTIXIR] = "nvrtcGetOptiXIRSize", [RTC_GET + KSR_OPTIXIR] = "nvrtcGetOptiXIR",
-		[RTC_SIZE + KSR_NVVM] = "nvrtcGetNVVMSize", [RTC_GET + KSR_NVVM] = "nvrtcGetNVVM",
+		[RTC_SIZE + RTC_PTX] = "nvrtcGetPTXSize", [RTC_GET + RTC_PTX] = "nvrtcGetPTX",
+		[RTC_SIZE + RTC_CUBIN] = "nvrtcGetCUBINSize", [RTC_GET + RTC_CUBIN] = "nvrtcGetCUBIN",
+		[RTC_SIZE + RTC_LTOIR] = "nvrtcGetLTOIRSize", [RTC_GET + RTC_LTOIR] = "nvrtcGetLTOIR",
+		[RTC_SIZE + RTC_OPTIXIR] = "nvrtcGetOptiXIRSize", [RTC_GET + RTC_OPTIXIR] = "nvrtcGetOptiXIR",
+		[RTC_SIZE + RTC_NVVM] = "nvrtcGetNVVMSize", [RTC_GET + RTC_NVVM] = "nvrtcGetNVVM",
 		[RTC_SIZE + LOG_PIECE] = "nvrtcGetProgramLogSize", [RTC_GET + LOG_PIECE] = "nvrtcGetProgramLog",
 		[RTC_OTHER + 0] = "nvrtcSetFlowCallback", [RTC_OTHER + 1] = "nvrtcGetPCHCreateStatus",
 		[RTC_OTHER + 2] = "nvrtcGetPCHHeapSizeRequired", [RTC_OTHER + 3] = "nvrtcGetTileIRSize",
@@ -28,11 +28,11 @@ static const struct rtc_api nvrtc_api = {
 
 #include "../rtc/define.h"
 
-PIECE(PTX, KSR_PTX)
-PIECE(CUBIN, KSR_CUBIN)
-PIECE(LTOIR, KSR_LTOIR)
-PIECE(OptiXIR, KSR_OPTIXIR)
-PIECE(NVVM, KSR_NVVM)
+PIECE(PTX, RTC_PTX)
+PIECE(CUBIN, RTC_CUBIN)
+PIECE(LTOIR, RTC_LTOIR)
+PIECE(OptiXIR, RTC_OPTIXIR)
+PIECE(NVVM, RTC_NVVM)
 REST(nvrtcSetFlowCallback, 0)
 REST(nvrtcGetPCHCreateStatus, 1)
 REST(nvrtcGetPCHHeapSizeRequired, 2)

@@ -4,14 +4,14 @@ package preload_test
 
 import "testing"
 
-const library = "../library/library.c"
+var library = []string{"../library/library.c", "../library/message.c", "../library/ask.c"}
 
 // A compiler finds the signals as they were, whichever door has opened the library, and
 // however many.
 func TestTwoDoorsAndCrashes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	got := s.mustRun(false, []string{"KERNSTASH_LIBRARY=" + s.lib.Library}, s.program("doors", library), "one-by-one")
+	got := s.mustRun(false, []string{"KERNSTASH_LIBRARY=" + s.lib.Library}, s.program("doors", library...), "one-by-one")
 	want := "nobody's, nobody's\nopen\nnobody's, somebody's\nopen\nnobody's, somebody's\n"
 	if got.out != want {
 		t.Errorf("%s, want\n%s", got.out, want)
@@ -24,7 +24,7 @@ func TestForkWhileOpening(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	slow := s.lib.CompileAlone(t, []string{"testdata/slow_library.c"}, "-shared", "-fPIC")
-	got := s.mustRun(false, []string{"KERNSTASH_LIBRARY=" + slow}, s.program("doors", library), "fork")
+	got := s.mustRun(false, []string{"KERNSTASH_LIBRARY=" + slow}, s.program("doors", library...), "fork")
 	if want := "it stays out\nstatus 0\n"; got.out != want {
 		t.Errorf("%s, want\n%s", got.out, want)
 	}

@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static uint64_t nanoseconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+struct library_door rtc_door = {.runtime = "rtc"};
+
+void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_door, api->number, reason); }
+
+static _Thread_local int aside;
+
+void kernstash_rtc_aside(int on) { aside = on; }
 
 /* The program's record, or NULL; and the real function, of its library or the caller's. */
 static struct rtc_program *find(struct rtc_caller *c, enum rtc_function f, void *program, void **real)
@@ -49,7 +49,7 @@ static void settle(struct rtc_program *p)
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes)
 {
-	struct rtc_library *l = rtc_stepped_aside() ? NULL : rtc_library_for(&c);
+	struct rtc_library *l = aside != 0 ? NULL : rtc_library_for(&c);
 	rtc_create_fn create;
 	*(void **)&create = l != NULL ? l->real[RTC_CREATE] : rtc_real(&c, RTC_CREATE);
 	if (create == NULL)
@@ -115,10 +115,10 @@ static bool are_options(int n, const char *const *options)
 }
 
 /* Keeps what would come of a compile. false: no memory. */
-static bool keep(struct rtc_program *p, int n, const char *const *options, const ksr_output *o)
+static bool keep(struct rtc_program *p, int n, const char *const *options, const ksf_message *stored)
 {
 	char **own = rtc_copy_list(options, (unsigned)n);
-	struct rtc_answers *a = own == NULL ? NULL : rtc_answers_copy(o);
+	ksf_message *a = own == NULL ? NULL : message_copy(stored);
 	if (a == NULL) {
 		rtc_free_list(own, own == NULL ? 0 : (unsigned)n);
 		return false;
@@ -130,50 +130,64 @@ static bool keep(struct rtc_program *p, int n, const char *const *options, const
 	return true;
 }
 
-static void version(struct rtc_library *l, ksr_request *r)
+static void version(struct rtc_library *l, struct message *m)
 {
 	rtc_version_fn ask;
 	int major = 0, minor = 0;
 	*(void **)&ask = l->real[RTC_VERSION];
 	if (ask(&major, &minor) != 0)
 		major = minor = 0;
-	r->major = major;
-	r->minor = minor;
+	message_number(m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
 }
 
 /* The compiler compiles, and the library is told. */
 static int build(struct rtc_program *p, int n, const char *const *options, uint64_t ticket)
 {
-	struct rtc_gathered g;
-	ksr_outcome o = {.result = KSR_ABANDONED};
+	struct message m = {0};
+	ksf_step step;
 	uint64_t from = nanoseconds();
 	int code = real_compile(p, (unsigned)n, options);
-	o.nanoseconds = nanoseconds() - from;
-	o.code = code;
+	uint64_t took = nanoseconds() - from;
 	bool refused = code == p->library->api->errors[0] || code == p->library->api->errors[1];
-	if (code == 0 || refused) {
-		if (rtc_gather(p, code == 0, &g)) {
-			o.result = code == 0 ? KSR_BUILT : KSR_FAILED;
-			o.output = g.output;
-		}
-		rtc_done(ticket, &o);
-		rtc_gathered_free(&g);
+	if ((code == 0 || refused) && rtc_gather(p, code == 0, &m)) {
+		message_result(&m, code == 0 ? KSF_BUILT : KSF_FAILED, code, took);
 	} else {
-		rtc_done(ticket, &o);
+		message_free(&m);
+		message_result(&m, KSF_ABANDONED, code, took);
 	}
+	library_next(&rtc_door, ticket, &m, &step);
+	message_free(&m);
 	return code;
+}
+
+static void add_all(struct message *m, uint32_t tag, char *const *texts, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		message_text(m, tag, texts[i]);
+}
+
+/* What the library is asked. */
+static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *options, ksf_step *step)
+{
+	struct message m = {0};
+	message_number(&m, KSF_FUNCTION, 0, (uintptr_t)p->library->real[RTC_COMPILE]);
+	version(p->library, &m);
+	message_text(&m, KSF_CODE, p->source);
+	message_text(&m, KSF_NAME, p->name);
+	for (unsigned i = 0; i < p->nheaders; i++) {
+		message_text(&m, KSF_HEADER, p->includes[i]);
+		message_text(&m, KSF_CODE, p->headers[i]);
+	}
+	add_all(&m, KSF_OPTIONS, (char *const *)options, n);
+	add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
+	uint32_t action = library_begin(&rtc_door, p->library->api->number, &m, step);
+	message_free(&m);
+	return action;
 }
 
 static int compile(struct rtc_program *p, int n, const char *const *options)
 {
-	ksr_request r = {
-		.size = sizeof r, .api = p->library->api->number, .compile = p->library->real[RTC_COMPILE],
-		.source = p->source, .name = p->name, .headers = (const char *const *)p->headers,
-		.includes = (const char *const *)p->includes, .options = options,
-		.expressions = (const char *const *)p->expressions,
-		.nheaders = p->nheaders, .noptions = n > 0 ? (uint32_t)n : 0, .nexpressions = p->nexpressions,
-	};
-	ksr_reply reply = {0};
+	ksf_step step;
 
 	bool again = p->served || p->compiled;
 	settle(p);
@@ -184,18 +198,17 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 				: mode != NULL ? mode : "options that make no sense");
 		return real_compile(p, (unsigned)n, options);
 	}
-	version(p->library, &r);
-	switch (rtc_begin(&r, &reply)) {
-	case KSR_SERVE: {
-		bool kept = keep(p, n, options, &reply.output);
-		rtc_end(reply.ticket);
+	switch (begin(p, (unsigned)n, options, &step)) {
+	case KSF_HIT: {
+		bool kept = keep(p, n, options, &step.message);
+		library_end(&rtc_door, step.ticket);
 		if (!kept)
 			break;
 		p->compiled = false;
 		return 0;
 	}
-	case KSR_BUILD:
-		return build(p, n, options, reply.ticket);
+	case KSF_BUILD:
+		return build(p, n, options, step.ticket);
 	default:
 		break;
 	}
@@ -217,15 +230,12 @@ int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *op
 
 /* The answer to give for a piece, or NULL: the real program is to be asked, and is
  * compiled by then. The program is locked. */
-static const ksr_answer *answer(struct rtc_program *p, unsigned piece, bool sensible)
+static const ksf_field *answer(struct rtc_program *p, unsigned piece, bool sensible)
 {
-	const ksr_output *o;
-	const ksr_answer *a;
 	if (!p->served)
 		return NULL;
-	o = rtc_answers_output(p->answers);
-	a = piece == LOG_PIECE ? &o->log : &o->forms[piece];
-	if (sensible && a->asked && a->code == 0)
+	const ksf_field *a = rtc_piece(p->answers, piece);
+	if (sensible && a != NULL && a->number == 0)
 		return a;
 	settle(p);
 	return NULL;
@@ -235,14 +245,14 @@ int rtc_size(struct rtc_caller c, unsigned piece, void *program, size_t *size)
 {
 	rtc_size_fn real;
 	struct rtc_program *p = find(&c, RTC_SIZE + piece, program, (void **)&real);
-	const ksr_answer *a = NULL;
+	const ksf_field *a = NULL;
 	int code = 0;
 	if (p != NULL) {
 		rtc_program_lock(p);
 		a = answer(p, piece, size != NULL);
 	}
 	if (a != NULL)
-		*size = a->data.size;
+		*size = a->size;
 	else
 		code = real == NULL ? c.api->broken : real(program, size);
 	if (p != NULL) {
@@ -256,18 +266,18 @@ int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to)
 {
 	rtc_get_fn real;
 	struct rtc_program *p = find(&c, RTC_GET + piece, program, (void **)&real);
-	const ksr_answer *a = NULL;
+	const ksf_field *a = NULL;
 	int code = 0;
 	if (p != NULL) {
 		rtc_program_lock(p);
 		a = answer(p, piece, to != NULL);
-		if (a != NULL && a->data.size == 0) { /* what the library says then was not asked */
+		if (a != NULL && a->size == 0) { /* what the library says then was not asked */
 			settle(p);
 			a = NULL;
 		}
 	}
 	if (a != NULL)
-		memcpy(to, a->data.data, a->data.size);
+		memcpy(to, a->data, a->size);
 	else
 		code = real == NULL ? c.api->broken : real(program, to);
 	if (p != NULL) {
@@ -280,10 +290,12 @@ int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to)
 /* The stored name of an expression; NULL: the real program is to be asked. */
 static const char *name_of(struct rtc_program *p, const char *expression)
 {
-	const ksr_output *o = p->served ? rtc_answers_output(p->answers) : NULL;
-	for (uint32_t i = 0; o != NULL && expression != NULL && i < o->nlowered; i++)
-		if (strcmp(o->lowered[i].expression, expression) == 0 && o->lowered[i].code == 0)
-			return o->lowered[i].name;
+	const ksf_message *m = p->served ? p->answers : NULL;
+	for (size_t i = 1; m != NULL && expression != NULL && i < m->count; i++) {
+		const ksf_field *f = &m->fields[i];
+		if (f->tag == KSF_LOWERED && f->number == 0 && strcmp(f[-1].data, expression) == 0)
+			return f->data;
+	}
 	settle(p);
 	return NULL;
 }

@@ -9,9 +9,10 @@
 enum { LARGEST = 1 << 30 }; /* bytes of a piece */
 
 /* Asks the real library for a piece. false: no memory, or its size makes no sense. */
-static bool ask(const struct rtc_program *p, unsigned piece, struct rtc_gathered *g)
+static bool ask(const struct rtc_program *p, unsigned piece, struct message *m)
 {
-	ksr_answer *a = piece == LOG_PIECE ? &g->output.log : &g->output.forms[piece];
+	bool log = piece == LOG_PIECE;
+	ksf_field f = {.tag = log ? KSF_LOG : KSF_BINARY, .detail = log ? 0 : piece};
 	rtc_size_fn size;
 	rtc_get_fn get;
 	size_t n = 0;
@@ -19,48 +20,45 @@ static bool ask(const struct rtc_program *p, unsigned piece, struct rtc_gathered
 	*(void **)&get = p->library->real[RTC_GET + piece];
 	if (size == NULL || get == NULL)
 		return true;
-	a->asked = 1;
-	a->code = size(p->handle, &n);
-	if (a->code != 0 || n == 0)
-		return true;
-	if (n > LARGEST || (g->memory[piece] = malloc(n)) == NULL)
-		return false;
-	a->code = get(p->handle, g->memory[piece]);
-	if (a->code == 0)
-		a->data = (ksr_bytes){g->memory[piece], n};
+	int code = size(p->handle, &n);
+	if (code == 0 && n > 0) {
+		void *data = n > LARGEST ? NULL : message_own(m, malloc(n));
+		if (data == NULL)
+			return false;
+		code = get(p->handle, data);
+		if (code == 0) {
+			f.data = data;
+			f.size = n;
+		}
+	}
+	f.number = (uint32_t)code;
+	message_add(m, f);
 	return true;
 }
 
-bool rtc_gather(const struct rtc_program *p, bool all, struct rtc_gathered *g)
+bool rtc_gather(const struct rtc_program *p, bool all, struct message *m)
 {
 	rtc_lowered_fn lowered;
-	memset(g, 0, sizeof *g);
-	if (!ask(p, LOG_PIECE, g))
+	if (!ask(p, LOG_PIECE, m))
 		return false;
 	if (!all)
 		return true;
-	for (unsigned i = 0; i < KSR_FORMS; i++)
-		if (!ask(p, i, g))
+	for (unsigned i = 0; i < RTC_FORMS; i++)
+		if (!ask(p, i, m))
 			return false;
 	*(void **)&lowered = p->library->real[RTC_LOWERED];
-	if (p->nexpressions == 0 || lowered == NULL)
-		return p->nexpressions == 0;
-	g->lowered = calloc(p->nexpressions, sizeof *g->lowered);
-	if (g->lowered == NULL)
+	if (p->nexpressions > 0 && lowered == NULL)
 		return false;
 	for (unsigned i = 0; i < p->nexpressions; i++) {
-		ksr_lowered *l = &g->lowered[i];
-		l->expression = p->expressions[i];
-		l->code = lowered(p->handle, l->expression, &l->name);
+		const char *name = NULL;
+		int code = lowered(p->handle, p->expressions[i], &name);
+		message_text(m, KSF_EXPRESSION, p->expressions[i]);
+		message_add(m, (ksf_field){.tag = KSF_LOWERED, .number = (uint32_t)code, .data = name, .size = name == NULL ? 0 : strlen(name)});
 	}
-	g->output.lowered = g->lowered;
-	g->output.nlowered = p->nexpressions;
-	return true;
+	return !m->failed;
 }
 
-void rtc_gathered_free(struct rtc_gathered *g)
+const ksf_field *rtc_piece(const ksf_message *m, unsigned piece)
 {
-	for (unsigned i = 0; i < PIECES; i++)
-		free(g->memory[i]);
-	free(g->lowered);
+	return piece == LOG_PIECE ? message_find(m, KSF_LOG, 0) : message_find(m, KSF_BINARY, piece);
 }

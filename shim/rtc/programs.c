@@ -22,7 +22,6 @@ static void in_child(void)
 {
 	pthread_cond_init(&changed, NULL); /* others may have waited */
 	pthread_mutex_unlock(&lock);
-	rtc_forked();
 }
 
 static void guard(void) { pthread_atfork(before_fork, after_fork, in_child); }
@@ -65,7 +64,7 @@ static void release(struct rtc_program *p)
 	rtc_free_list(p->includes, p->nheaders);
 	rtc_free_list(p->expressions, p->nexpressions);
 	rtc_free_list(p->options, p->noptions);
-	rtc_answers_free(p->answers);
+	free(p->answers);
 	free(p);
 }
 

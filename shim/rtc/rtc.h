@@ -21,15 +21,23 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "../../capi/kernstash_rtc.h"
 #include "../library/library.h"
 #include "../preload/preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Forms of code. */
+enum {
+	RTC_PTX, RTC_CUBIN, RTC_LTOIR, RTC_OPTIXIR, RTC_NVVM, /* NVRTC's */
+	RTC_CODE, RTC_BITCODE,                                /* HIPRTC's */
+	RTC_FORMS
+};
+
+enum { RTC_NVRTC = 1, RTC_HIPRTC = 2 }; /* interfaces, as the library knows them */
+
 /* The functions of an interface. What gives code, and the log, are pieces: PIECES of
- * them, in the order of KSR_PTX to KSR_BITCODE, then the log. */
-enum { PIECES = KSR_FORMS + 1, LOG_PIECE = KSR_FORMS, OTHERS = 6 };
+ * them, in the order of the forms, then the log. */
+enum { PIECES = RTC_FORMS + 1, LOG_PIECE = RTC_FORMS, OTHERS = 6 };
 enum rtc_function {
 	RTC_CREATE, RTC_DESTROY, RTC_ADD, RTC_COMPILE, RTC_LOWERED, RTC_VERSION,
 	RTC_SIZE,                    /* of a piece */
@@ -40,7 +48,7 @@ enum rtc_function {
 
 /* An interface. */
 struct rtc_api {
-	uint32_t number;                         /* KSR_NVRTC, KSR_HIPRTC */
+	uint32_t number;                         /* RTC_NVRTC, RTC_HIPRTC */
 	const char *names[RTC_FUNCTIONS];        /* NULL: it has none such */
 	int errors[2];                           /* with which the compiler refuses a program: the program, the options */
 	int broken;                              /* error: internal */
@@ -91,8 +99,6 @@ void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f);
 
 /* programs.c: the records. */
 
-struct rtc_answers; /* what is stored of a program, kept */
-
 struct rtc_program {
 	struct rtc_program *link;
 	void *handle;
@@ -103,7 +109,7 @@ struct rtc_program {
 	unsigned nheaders, nexpressions, noptions;
 	char **headers, **includes, **expressions;
 	char **options;            /* of the compile that is answered for */
-	struct rtc_answers *answers; /* of it; kept until the program is gone */
+	ksf_message *answers;      /* of it: what is stored; kept until the program is gone */
 	bool served;               /* answers are to be given; else the real one is asked */
 	bool compiled;             /* the real one is */
 	bool busy;                 /* a thread compiles; others wait */
@@ -125,38 +131,21 @@ void rtc_program_unlock(struct rtc_program *p);
 char **rtc_copy_list(const char *const *list, unsigned n);
 void rtc_free_list(char **list, unsigned n);
 
-/* answers.c */
+/* gather.c: what a compile made, all of it or its log. false: it can not be told. */
 
-struct rtc_answers *rtc_answers_copy(const ksr_output *o); /* NULL: no memory */
-const ksr_output *rtc_answers_output(const struct rtc_answers *a);
-void rtc_answers_free(struct rtc_answers *a);
+bool rtc_gather(const struct rtc_program *p, bool all, struct message *m);
 
-/* gather.c: what a compile made. */
+/* A piece in a message. */
+const ksf_field *rtc_piece(const ksf_message *m, unsigned piece);
 
-struct rtc_gathered {
-	ksr_output output;
-	void *memory[PIECES];
-	ksr_lowered *lowered;
-};
+/* calls.c: the functions. */
 
-bool rtc_gather(const struct rtc_program *p, bool all, struct rtc_gathered *g); /* false: it can not be told */
-void rtc_gathered_free(struct rtc_gathered *g);
-
-/* ask.c: the library. */
-
-uint32_t rtc_begin(const ksr_request *request, ksr_reply *reply);
-void rtc_done(uint64_t ticket, const ksr_outcome *outcome);
-void rtc_end(uint64_t ticket);
+extern struct library_door rtc_door;
 void rtc_passed(const struct rtc_api *api, const char *reason);
-void rtc_forked(void); /* in the child of a fork */
 
 /* While on, programs that this thread makes are nobody's business but the compiler's: the
  * caller is a cache itself. */
 EXPORT void kernstash_rtc_aside(int on);
-bool rtc_stepped_aside(void);
-
-/* calls.c: the functions. */
-
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes);
 int rtc_destroy(struct rtc_caller c, void **program);

@@ -1,5 +1,5 @@
 // Package layer answers an interposer between an application and its Level Zero driver
-// (shim/levelzero, through capi/kernstash_levelzero.h): for each module that the
+// (shim/levelzero, through capi/kernstash_front.h): for each module that the
 // application makes of SPIR-V it says what native code to make it of, and takes what
 // was built instead.
 //

@@ -8,6 +8,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
@@ -16,9 +17,8 @@ import (
 
 // Layer answers for one process. It is safe for concurrent use.
 type Layer struct {
-	door    guest.Door
-	pools   pools
-	tickets guest.Tickets[Ticket]
+	door  guest.Door
+	pools pools
 }
 
 // Options configure Open.
@@ -42,34 +42,20 @@ func Open(o Options) (*Layer, error) {
 // Cache returns the cache, for its statistics.
 func (l *Layer) Cache() *kernstash.Cache { return l.door.Cache }
 
-// Close ends the tickets that are open, and waits for what is to be stored and noted.
-// Processes need not call it: all of it is done soon after each request.
+// Close waits for what is to be stored and noted, after all tickets have ended. Processes
+// need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.All() {
-		t.End()
-	}
 	l.door.Settle()
 	return l.door.Close()
-}
-
-// Begin begins a request. Where ok is false there is nothing to say yet, and the
-// ticket's Wait tells. With Pass there is no ticket.
-func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	err := l.door.Guard(func() error {
-		t, reply, ok = l.begin(r)
-		return nil
-	})
-	if err != nil {
-		return nil, l.pass(reason.PassedPanic, err.Error()), true
-	}
-	return t, reply, ok
 }
 
 // atOnce is how long Begin and Next wait themselves: as long as it takes to find an
 // artifact where nothing is in the way.
 const atOnce = 5 * time.Millisecond
 
-func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
+// Begin begins a request. Where ok is false there is nothing to say yet, and the
+// ticket's Wait tells. With Pass there may be no ticket.
+func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 	request, err := r.core()
 	if err != nil {
 		return nil, l.pass(whyPassed(err), err.Error()), true
@@ -78,16 +64,13 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if err != nil {
 		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
-	t := &Ticket{l: l, pool: p, request: request, begun: time.Now(), core: guest.NewRendezvous[step, *store.Artifact](l.door)}
-	if !l.tickets.Add(t, &t.id) {
-		return nil, l.pass(reason.PassedBusy, "too many modules at once"), true
-	}
+	t = &Ticket{l: l, pool: p, request: request, begun: time.Now(), core: guest.NewRendezvous[step, *store.Artifact](l.door)}
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		t.found = &found[0]
 		return t, served(t.found.Artifact), true
 	}
 	t.ask()
-	reply, ok := t.wait(atOnce)
+	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
 
@@ -99,25 +82,19 @@ func whyPassed(err error) reason.Reason {
 	return reason.PassedOther
 }
 
-// Ticket returns the open ticket of a number; nil: there is none.
-func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
-
 // pass counts a request that is passed through. The driver compiles it, unless it is a binary.
 func (l *Layer) pass(why reason.Reason, detail string) Reply {
 	if why != reason.PassedBinary {
 		drivers.SteadySwitches(dl.Environ())
 	}
-	return Reply{Action: Pass, Reason: l.door.Pass(why, detail)}
+	return Reply{Action: front.Pass, Reason: l.door.Pass(why, detail)}
 }
 
 // Passed counts what an interposer passed through by itself, for a reason.
 func (l *Layer) Passed(detail string) {
-	_ = l.door.Guard(func() error {
-		why := reason.PassedOther
-		if detail == runlog.ReasonBinary {
-			why = reason.PassedBinary
-		}
-		l.pass(why, detail)
-		return nil
-	})
+	why := reason.PassedOther
+	if detail == runlog.ReasonBinary {
+		why = reason.PassedBinary
+	}
+	l.pass(why, detail)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -44,11 +45,11 @@ func TestColdAndWarm(t *testing.T) {
 		r := h.request(t, c.files...)
 		r.Flags = c.flags
 		action, cold := h.make(t, r)
-		if action != layer.Build {
+		if action != front.Build {
 			t.Errorf("%s, cold: %d", c.name, action)
 		}
 		action, warm := h.make(t, r)
-		if action != layer.Serve || !bytes.Equal(cold, warm) {
+		if action != front.Hit || !bytes.Equal(cold, warm) {
 			t.Errorf("%s, warm: %d, the same code: %v", c.name, action, bytes.Equal(cold, warm))
 		}
 	}
@@ -118,7 +119,7 @@ func TestKeysAreTheAdapters(t *testing.T) {
 			t.Errorf("%s: not stored in a minute", c.name)
 		}
 		ticket, reply := h.begin(t, r)
-		if reply.Action != layer.Serve {
+		if reply.Action != front.Hit {
 			t.Errorf("%s: %+v, want what the adapter stored", c.name, reply)
 		}
 		if ticket != nil {
@@ -133,23 +134,23 @@ func TestRefusedIsBuiltAnewAndReplaced(t *testing.T) {
 	r := h.request(t, "kernels")
 	h.make(t, r)
 	ticket, reply := h.begin(t, r)
-	if reply.Action != layer.Serve {
+	if reply.Action != front.Hit {
 		t.Fatalf("%+v", reply)
 	}
-	reply = h.next(t, ticket, &layer.Outcome{Result: layer.Refused})
-	if reply.Action != layer.Build {
+	reply = h.next(t, ticket, &layer.Outcome{Result: front.Refused})
+	if reply.Action != front.Build {
 		t.Fatalf("refused: %+v", reply)
 	}
 	if n := len(h.entries(t)); n != 0 {
 		t.Errorf("%d entries, the driver refused the one", n)
 	}
-	if reply = h.next(t, ticket, h.outcome(t, r, reply)); reply.Action != layer.Done {
+	if reply = h.next(t, ticket, h.outcome(t, r, reply)); reply.Action != front.Done {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End()
 	h.Settle()
 	h.Cache().Flush(3 * time.Minute)
-	if action, _ := h.make(t, r); action != layer.Serve {
+	if action, _ := h.make(t, r); action != front.Hit {
 		t.Errorf("%d", action)
 	}
 }
@@ -158,26 +159,26 @@ func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, dir(t))
 	for i, o := range []layer.Outcome{
-		{Result: layer.Failed, Code: 0x70000004, Log: "no"}, {Result: layer.Abandoned}, {Result: layer.Restored}, {Result: 99}, {Result: layer.Built},
+		{Result: front.Failed, Code: 0x70000004, Log: "no"}, {Result: front.Abandoned}, {Result: front.Restored}, {Result: 99}, {Result: front.Built},
 	} {
 		r := h.request(t, "exports")
 		r.Flags = fmt.Sprintf("-ze-opt-level=%d", i) // a failure is known for a while
 		ticket, reply := h.begin(t, r)
-		if reply.Action != layer.Build {
+		if reply.Action != front.Build {
 			t.Fatalf("%+v", reply)
 		}
-		if reply = h.next(t, ticket, &o); reply.Action != layer.Done {
+		if reply = h.next(t, ticket, &o); reply.Action != front.Done {
 			t.Errorf("%+v", reply)
 		}
 		ticket.End()
 	}
 	ticket, reply := h.begin(t, h.request(t, "exports"))
-	if reply.Action != layer.Build {
+	if reply.Action != front.Build {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End() // without a word
-	native := &layer.Outcome{Result: layer.Built, Native: []byte("native"), Took: time.Second}
-	if reply, ok := ticket.Next(native); !ok || reply.Action != layer.Pass {
+	native := &layer.Outcome{Result: front.Built, Native: []byte("native"), Took: time.Second}
+	if reply, ok := ticket.Next(native); !ok || reply.Action != front.Pass {
 		t.Errorf("after its end: %+v", reply)
 	}
 	h.Settle()
@@ -193,12 +194,12 @@ func TestThreadsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, dir(t))
 	first, reply := h.begin(t, h.request(t, "spills"))
-	if reply.Action != layer.Build {
+	if reply.Action != front.Build {
 		t.Fatalf("%+v", reply)
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	actions := make(map[layer.Action]int)
+	actions := make(map[front.Action]int)
 	for range 4 {
 		all.Go(func() {
 			action, _ := h.make(t, h.request(t, "spills"))
@@ -210,7 +211,7 @@ func TestThreadsAtOnce(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	first.End()
 	all.Wait()
-	if actions[layer.Build] != 1 || actions[layer.Serve] != 3 {
+	if actions[front.Build] != 1 || actions[front.Hit] != 3 {
 		t.Errorf("%v", actions)
 	}
 }
@@ -240,7 +241,7 @@ func TestPassed(t *testing.T) {
 		}, "the request makes no sense"},
 	} {
 		ticket, reply := h.begin(t, c.r)
-		if ticket != nil || reply.Action != layer.Pass || !strings.Contains(reply.Reason, c.reason) {
+		if ticket != nil || reply.Action != front.Pass || !strings.Contains(reply.Reason, c.reason) {
 			t.Errorf("%s: %v, %+v", c.name, ticket, reply)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
+	"github.com/kernstash/kernstash/internal/front"
 )
 
 var testdata string
@@ -146,7 +147,7 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer
 	if r.Flags != "" {
 		desc.Flags = &r.Flags
 	}
-	if reply.Action == layer.Serve {
+	if reply.Action == front.Hit {
 		desc = levelzero.ModuleDesc{Native: reply.Native, Flags: desc.Flags}
 	}
 	start := time.Now()
@@ -154,17 +155,17 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer
 	o := &layer.Outcome{Took: time.Since(start)}
 	var refused *kernstash.BuildError
 	switch {
-	case err != nil && reply.Action == layer.Serve:
-		o.Result = layer.Refused
+	case err != nil && reply.Action == front.Hit:
+		o.Result = front.Refused
 	case errors.As(err, &refused):
-		o.Result, o.Code, o.Log = layer.Failed, refused.Code, refused.Log
+		o.Result, o.Code, o.Log = front.Failed, refused.Code, refused.Log
 	case err != nil:
 		t.Fatal(err)
 	default:
 		defer m.Release()
-		o.Result, o.Log = layer.Built, m.Log()
-		if reply.Action == layer.Serve {
-			o.Result = layer.Restored
+		o.Result, o.Log = front.Built, m.Log()
+		if reply.Action == front.Hit {
+			o.Result = front.Restored
 		}
 		if o.Native, err = m.Native(); err != nil {
 			t.Fatal(err)
@@ -178,16 +179,16 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer
 
 // make makes a module, and returns the first action that was asked for, and the code of
 // the module.
-func (h *host) make(t testing.TB, r *layer.Request) (layer.Action, []byte) {
+func (h *host) make(t testing.TB, r *layer.Request) (front.Action, []byte) {
 	t.Helper()
 	ticket, reply := h.begin(t, r)
 	first := reply.Action
 	var o *layer.Outcome
-	for reply.Action == layer.Serve || reply.Action == layer.Build {
+	for reply.Action == front.Hit || reply.Action == front.Build {
 		o = h.outcome(t, r, reply)
 		reply = h.next(t, ticket, o)
 	}
-	if reply.Action != layer.Done {
+	if reply.Action != front.Done {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End()

@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/internal/spirv"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -34,42 +35,19 @@ type Constant struct {
 	At uintptr // the address of the value
 }
 
-// Action is what a reply asks of the interposer.
-type Action uint32
-
-// The actions, with the numbers of kernstash_levelzero.h.
-const (
-	Pass  Action = 0 // the driver builds; nobody asks how it ends
-	Serve Action = 1 // make the module of the native code, and say how it ended
-	Build Action = 2 // have the driver build it, and say how it ended
-	Done  Action = 3 // the module is made
-)
-
 // Reply answers a request, or an outcome. What it holds is not to be changed.
 type Reply struct {
-	Action  Action
-	Native  []byte   // of Serve
-	Log     string   // of Serve: what the driver said when it was built
-	Kernels []string // of Serve, in the driver's order
+	Action  front.Action
+	Native  []byte   // of Hit
+	Log     string   // of Hit: what the driver said when it was built
+	Kernels []string // of Hit, in the driver's order
 	Unknown levelzero.UnknownNames
 	Reason  string // of Pass
 }
 
-// Result says how it ended.
-type Result uint32
-
-// The results, with the numbers of kernstash_levelzero.h.
-const (
-	Restored  Result = 1
-	Refused   Result = 2
-	Built     Result = 3
-	Failed    Result = 4
-	Abandoned Result = 5
-)
-
 // Outcome is how it ended. Its bytes may be C's.
 type Outcome struct {
-	Result  Result
+	Result  front.Result
 	Code    int           // the driver's, of Failed
 	Took    time.Duration // the driver, for this
 	Native  []byte        // of Built

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -23,14 +24,14 @@ var errRefused = errors.New("the driver refused it")
 // reply returns the step as the interposer is told of it.
 func (s step) reply() Reply {
 	if s.artifact == nil {
-		return Reply{Action: Build}
+		return Reply{Action: front.Build}
 	}
 	return served(s.artifact)
 }
 
 // served returns a stored artifact as the interposer is told of it.
 func served(a *store.Artifact) Reply {
-	r := Reply{Action: Serve, Log: a.Log, Kernels: make([]string, len(a.Kernels)), Unknown: levelzero.UnknownNamesOf(a)}
+	r := Reply{Action: front.Hit, Log: a.Log, Kernels: make([]string, len(a.Kernels)), Unknown: levelzero.UnknownNamesOf(a)}
 	if len(a.Binaries) > 0 {
 		r.Native = a.Binaries[0].Data
 	}
@@ -44,13 +45,13 @@ func served(a *store.Artifact) Reply {
 // restored, or there is nothing to store.
 func (s step) result(o *Outcome) (*store.Artifact, error) {
 	switch {
-	case s.artifact != nil && o.Result == Restored:
+	case s.artifact != nil && o.Result == front.Restored:
 		return nil, nil
-	case s.artifact != nil && o.Result == Refused:
+	case s.artifact != nil && o.Result == front.Refused:
 		return nil, errRefused
-	case s.artifact == nil && o.Result == Failed:
+	case s.artifact == nil && o.Result == front.Failed:
 		return nil, &kernstash.BuildError{Code: o.Code, Log: o.Log}
-	case s.artifact == nil && o.Result == Built:
+	case s.artifact == nil && o.Result == front.Built:
 		return s.taken(o), nil
 	}
 	return nil, fmt.Errorf("%w: code %d", kernstash.ErrAbandoned, o.Code)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -17,7 +18,6 @@ import (
 // time, but End, which may be called at any time.
 type Ticket struct {
 	l       *Layer
-	id      uint64
 	pool    *pool
 	request kernstash.Request
 	begun   time.Time
@@ -27,9 +27,6 @@ type Ticket struct {
 	found   *kernstash.Found // served without asking the core
 	refused bool             // that was refused; the core is not told yet
 }
-
-// ID returns the ticket's number.
-func (t *Ticket) ID() uint64 { return t.id }
 
 // ask has the core make the program.
 func (t *Ticket) ask() {
@@ -83,30 +80,19 @@ func (t *Ticket) build(ctx context.Context, job kernstash.Job) (*store.Artifact,
 
 // Wait waits for d at most, and returns what there is to say; ok is false where there is
 // nothing yet.
-func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
-	err := t.l.door.Guard(func() error {
-		r, ok = t.wait(d)
-		return nil
-	})
-	if err != nil {
-		return t.l.pass(reason.PassedPanic, err.Error()), true
-	}
-	return r, ok
-}
-
-func (t *Ticket) wait(d time.Duration) (Reply, bool) {
+func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	if t.hasFound() {
-		return Reply{Action: Pass, Reason: "there is nothing to wait for"}, true
+		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
 	}
 	switch s, said := t.core.Wait(d); said {
 	case guest.Wanted:
 		return s.reply(), true
 	case guest.Through:
-		return Reply{Action: Pass, Reason: t.l.door.PassFailed(t.core.Err())}, true
+		return Reply{Action: front.Pass, Reason: t.l.door.PassFailed(t.core.Err())}, true
 	case guest.Late:
 		return t.l.pass(reason.PassedBusy, "waited too long"), true
 	case guest.Over:
-		return Reply{Action: Pass, Reason: "there is nothing to wait for"}, true
+		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
 	default:
 		return Reply{}, false
 	}
@@ -120,21 +106,10 @@ func (t *Ticket) hasFound() bool {
 
 // Next takes how it ended, and says what follows: Build for what the driver refused,
 // else Done. Where ok is false, Wait tells. After End nothing is taken.
-func (t *Ticket) Next(o *Outcome) (r Reply, ok bool) {
-	err := t.l.door.Guard(func() error {
-		r, ok = t.next(o)
-		return nil
-	})
-	if err != nil {
-		return t.l.pass(reason.PassedPanic, err.Error()), true
-	}
-	return r, ok
-}
-
-func (t *Ticket) next(o *Outcome) (Reply, bool) {
+func (t *Ticket) Next(o *Outcome) (Reply, bool) {
 	t.mu.Lock()
 	found := t.found
-	t.found, t.refused = nil, found != nil && o.Result == Refused
+	t.found, t.refused = nil, found != nil && o.Result == front.Refused
 	t.mu.Unlock()
 	if found != nil {
 		return t.nextFound(found, o)
@@ -142,39 +117,38 @@ func (t *Ticket) next(o *Outcome) (Reply, bool) {
 	s, ok := t.core.Current()
 	if !ok {
 		t.End()
-		return Reply{Action: Pass, Reason: errRequest.Error()}, true
+		return Reply{Action: front.Pass, Reason: errRequest.Error()}, true
 	}
 	built, err := s.result(o)
 	again := errors.Is(err, errRefused)
 	heard := t.core.Answer(built, err, !again)
 	switch {
 	case again:
-		return t.wait(atOnce)
-	case heard && o.Result == Built:
+		return t.Wait(atOnce)
+	case heard && o.Result == front.Built:
 		t.core.Linger(o.Took)
 	}
-	return Reply{Action: Done}, true
+	return Reply{Action: front.Done}, true
 }
 
 // nextFound is next for what was served without asking the core.
 func (t *Ticket) nextFound(found *kernstash.Found, o *Outcome) (Reply, bool) {
 	switch o.Result {
-	case Refused:
+	case front.Refused:
 		t.ask() // which finds it again, is told, and removes it
-		return t.wait(atOnce)
-	case Restored:
+		return t.Wait(atOnce)
+	case front.Restored:
 		t.pool.core.Restored(*found, time.Since(t.begun))
 	default:
 		t.l.door.GivenUp()
 	}
 	t.core.End()
-	return Reply{Action: Done}, true
+	return Reply{Action: front.Done}, true
 }
 
 // End ends the ticket. Where the last Next did not come before, nothing is known of the
 // build, and those who wait for it go on.
 func (t *Ticket) End() {
-	t.l.tickets.Remove(t.id)
 	t.mu.Lock()
 	t.found = nil
 	t.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package layer answers an interposer between an application and its run-time
-// compiler (shim/nvrtc and shim/hiprtc, through capi/kernstash_rtc.h): for each
+// compiler (shim/nvrtc and shim/hiprtc, through capi/kernstash_front.h): for each
 // compile it says what would come of it, or takes what came of it.
 //
 // It calls no compiler. The core, which wants a runtime that makes programs, is given

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -15,7 +16,6 @@ import (
 type Layer struct {
 	guest   *guest.Guest
 	pools   pools
-	tickets guest.Tickets[Ticket]
 	options Options
 }
 
@@ -42,34 +42,20 @@ func Open(o Options) (*Layer, error) {
 // Cache returns the cache, for its statistics.
 func (l *Layer) Cache() *kernstash.Cache { return l.guest.Cache }
 
-// Close ends the tickets that are open, and waits for what is to be stored and noted.
-// Processes need not call it: all of it is done soon after each request.
+// Close waits for what is to be stored and noted, after all tickets have ended. Processes
+// need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.All() {
-		t.End()
-	}
 	l.guest.Settle()
 	return l.guest.Close()
-}
-
-// Begin begins a request. Where ok is false there is nothing to say yet, and the
-// ticket's Wait tells. With Pass and Serve there is no ticket.
-func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	err := l.guest.Guard(func() error {
-		t, reply, ok = l.begin(r)
-		return nil
-	})
-	if err != nil {
-		return nil, pass(l.door(r.API), reason.PassedPanic, err.Error()), true
-	}
-	return t, reply, ok
 }
 
 // atOnce is how long Begin waits itself: as long as it takes to find an artifact
 // where nothing is in the way.
 const atOnce = 5 * time.Millisecond
 
-func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
+// Begin begins a request. Where ok is false there is nothing to say yet, and the
+// ticket's Wait tells. With Pass and Hit there is no ticket.
+func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 	begun := time.Now()
 	p, err := l.pools.find(l, r)
 	if err != nil {
@@ -82,37 +68,27 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
 		if o, err := rtc.FromArtifact(found[0].Artifact, r.Program.Name); err == nil {
 			p.core.Restored(found[0], time.Since(begun))
-			return nil, Reply{Action: Serve, Output: o}, true
+			return nil, Reply{Action: front.Hit, Output: o}, true
 		} // else the core finds that out, too
 	}
-	t := &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
+	t = &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
 	if l.options.Missed != nil && request.Image.IncludesFiles() {
 		t.searched = sync.OnceFunc(l.options.Missed())
 	}
-	if !l.tickets.Add(t, &t.id) {
-		t.over()
-		return nil, pass(p.door, reason.PassedBusy, "too many programs at once"), true
-	}
 	t.ask()
-	reply, ok := t.wait(atOnce)
+	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
-
-// Ticket returns the open ticket of a number; nil: there is none.
-func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
 
 // door returns where requests of an interface come in.
 func (l *Layer) door(api rtc.API) guest.Door { return l.guest.Door(api.String()) }
 
 // pass counts a request that is passed through.
 func pass(d guest.Door, why reason.Reason, detail string) Reply {
-	return Reply{Action: Pass, Reason: d.Pass(why, detail)}
+	return Reply{Action: front.Pass, Reason: d.Pass(why, detail)}
 }
 
 // Passed counts what an interposer passed through by itself, for a reason.
 func (l *Layer) Passed(detail, door string) {
-	_ = l.guest.Guard(func() error {
-		pass(l.guest.Door(door), reason.PassedOther, detail)
-		return nil
-	})
+	pass(l.guest.Door(door), reason.PassedOther, detail)
 }

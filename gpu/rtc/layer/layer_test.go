@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -82,7 +83,7 @@ func (h *host) build(t *testing.T, ticket *layer.Ticket, r *layer.Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket.Done(&layer.Outcome{Result: layer.Built, Took: time.Second, Output: o})
+	ticket.Done(&layer.Outcome{Result: front.Built, Took: time.Second, Output: o})
 	h.Settle()
 	if !h.Cache().Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
@@ -103,12 +104,12 @@ func TestColdAndWarm(t *testing.T) {
 	h := newHost(t)
 	r := h.request("1")
 	ticket, reply := h.begin(t, r)
-	if reply.Action != layer.Build {
+	if reply.Action != front.Build {
 		t.Fatalf("cold: %+v", reply)
 	}
 	h.build(t, ticket, r)
 	_, reply = h.begin(t, r)
-	if reply.Action != layer.Serve {
+	if reply.Action != front.Hit {
 		t.Fatalf("warm: %+v", reply)
 	}
 	if ptx, ok := reply.Output.Get(rtc.PTX); !ok || len(ptx) == 0 {
@@ -125,15 +126,15 @@ func TestFailedAndAbandoned(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for i, end := range []func(*layer.Ticket){
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: layer.Failed, Code: 6, Log: "no"}) },
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: layer.Abandoned, Code: 1}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Failed, Code: 6, Log: "no"}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Abandoned, Code: 1}) },
 		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: 99}) },
 		func(t *layer.Ticket) { t.End() },
-		func(t *layer.Ticket) { t.End(); t.Done(&layer.Outcome{Result: layer.Built}) },
+		func(t *layer.Ticket) { t.End(); t.Done(&layer.Outcome{Result: front.Built}) },
 	} {
 		r := h.request(string(rune('2' + i)))
 		ticket, reply := h.begin(t, r)
-		if reply.Action != layer.Build {
+		if reply.Action != front.Build {
 			t.Fatalf("%d: %+v", i, reply)
 		}
 		end(ticket)
@@ -142,9 +143,9 @@ func TestFailedAndAbandoned(t *testing.T) {
 		}
 		ticket, reply = h.begin(t, r)
 		switch {
-		case reply.Action == layer.Build:
+		case reply.Action == front.Build:
 			ticket.End()
-		case i > 0 || reply.Action != layer.Pass: // a diagnostic is known for a moment
+		case i > 0 || reply.Action != front.Pass: // a diagnostic is known for a moment
 			t.Errorf("%d, again: %+v", i, reply)
 		}
 	}
@@ -157,7 +158,7 @@ func TestThreadsAtOnce(t *testing.T) {
 	h := newHost(t)
 	r := h.request("1")
 	first, reply := h.begin(t, r)
-	if reply.Action != layer.Build {
+	if reply.Action != front.Build {
 		t.Fatalf("%+v", reply)
 	}
 	second, _, ok := h.Begin(r)
@@ -169,7 +170,7 @@ func TestThreadsAtOnce(t *testing.T) {
 		t.Fatal("the third had not to wait")
 	}
 	first.End()
-	actions := make(map[layer.Action]int)
+	actions := make(map[front.Action]int)
 	waiting := []*layer.Ticket{second, third}
 	for end := time.Now().Add(3 * time.Minute); len(waiting) > 0 && time.Now().Before(end); {
 		ticket := waiting[0]
@@ -180,11 +181,11 @@ func TestThreadsAtOnce(t *testing.T) {
 			continue
 		}
 		actions[reply.Action]++
-		if reply.Action == layer.Build {
+		if reply.Action == front.Build {
 			h.build(t, ticket, r)
 		}
 	}
-	if actions[layer.Build] != 1 || actions[layer.Serve] != 1 {
+	if actions[front.Build] != 1 || actions[front.Hit] != 1 {
 		t.Errorf("%v", actions)
 	}
 }
@@ -197,7 +198,7 @@ func TestPassed(t *testing.T) {
 	other := h.request("1")
 	other.API = 9
 	for _, r := range []*layer.Request{twice, other} {
-		if ticket, reply := h.begin(t, r); ticket != nil || reply.Action != layer.Pass || reply.Reason == "" {
+		if ticket, reply := h.begin(t, r); ticket != nil || reply.Action != front.Pass || reply.Reason == "" {
 			t.Errorf("%v, %+v", ticket, reply)
 		}
 	}
@@ -232,13 +233,13 @@ func TestMissed(t *testing.T) {
 	r.Program.Source = append([]byte("#include <a.h>\n"), r.Program.Source...)
 	r.Program.Options = []string{"-I" + dir}
 	ticket, reply := h.begin(t, r)
-	if reply.Action != layer.Build {
+	if reply.Action != front.Build {
 		t.Fatalf("cold: %+v", reply)
 	}
 	check("before the compile", 1, 1)
 	h.build(t, ticket, r)
 	check("behind it", 1, 1)
-	if _, reply = h.begin(t, r); reply.Action != layer.Serve {
+	if _, reply = h.begin(t, r); reply.Action != front.Hit {
 		t.Fatalf("warm: %+v", reply)
 	}
 	check("warm", 1, 1)
@@ -271,10 +272,10 @@ func TestRandomPlaceInTheCode(t *testing.T) {
 			r.Program.Source = []byte("#include <base.h>\nextern \"C\" __global__ void k(const char **p) { " + c.body + " }\n")
 			r.Program.Name, r.Program.Options = place+"a.cu", []string{"-I" + dir}
 			ticket, reply := h.begin(t, r)
-			if want := i == 1 && j == 1; (reply.Action == layer.Serve) != want || !want && reply.Action != layer.Build {
+			if want := i == 1 && j == 1; (reply.Action == front.Hit) != want || !want && reply.Action != front.Build {
 				t.Fatalf("%s %s: %+v", c.body, place, reply)
 			}
-			if reply.Action == layer.Build {
+			if reply.Action == front.Build {
 				h.build(t, ticket, r)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -15,7 +16,6 @@ import (
 // time, but End, which may be called at any time.
 type Ticket struct {
 	l        *Layer
-	id       uint64
 	pool     *pool
 	request  kernstash.Request
 	core     *guest.Rendezvous[struct{}, compiled] // a step is a compile
@@ -28,9 +28,6 @@ type compiled struct {
 	output *rtc.Output // nil: nothing that could be stored
 	took   time.Duration
 }
-
-// ID returns the ticket's number.
-func (t *Ticket) ID() uint64 { return t.id }
 
 // ask has the core make the program.
 func (t *Ticket) ask() {
@@ -55,33 +52,22 @@ func (t *Ticket) ask() {
 
 // Wait waits for d at most, and returns what there is to say; ok is false where there is
 // nothing yet.
-func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
-	err := t.l.guest.Guard(func() error {
-		r, ok = t.wait(d)
-		return nil
-	})
-	if err != nil {
-		return pass(t.pool.door, reason.PassedPanic, err.Error()), true
-	}
-	return r, ok
-}
-
-func (t *Ticket) wait(d time.Duration) (Reply, bool) {
+func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	switch _, said := t.core.Wait(d); said {
 	case guest.Wanted:
 		t.over()
-		return Reply{Action: Build}, true
+		return Reply{Action: front.Build}, true
 	case guest.Through:
 		t.End()
 		if t.core.Err() == nil && t.served != nil {
-			return Reply{Action: Serve, Output: t.served}, true
+			return Reply{Action: front.Hit, Output: t.served}, true
 		}
-		return Reply{Action: Pass, Reason: t.pool.door.PassFailed(t.core.Err())}, true
+		return Reply{Action: front.Pass, Reason: t.pool.door.PassFailed(t.core.Err())}, true
 	case guest.Late:
 		t.End()
 		return pass(t.pool.door, reason.PassedBusy, "waited too long"), true
 	case guest.Over:
-		return Reply{Action: Pass, Reason: "there is nothing to wait for"}, true
+		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
 	default:
 		return Reply{}, false
 	}
@@ -89,26 +75,19 @@ func (t *Ticket) wait(d time.Duration) (Reply, bool) {
 
 // Done takes how the compile ended, and ends the ticket. After End it does nothing.
 func (t *Ticket) Done(o *Outcome) {
-	_ = t.l.guest.Guard(func() error {
-		t.done(o)
-		return nil
-	})
-}
-
-func (t *Ticket) done(o *Outcome) {
 	c := compiled{took: o.Took}
 	var err error
 	switch o.Result {
-	case Built:
+	case front.Built:
 		c.output = o.Output
-	case Failed:
+	case front.Failed:
 		err = &kernstash.BuildError{Code: o.Code, Log: o.Log}
 	default:
 		err = fmt.Errorf("%w: code %d", kernstash.ErrAbandoned, o.Code)
 	}
 	heard := t.core.Answer(c, err, true)
 	t.End()
-	if heard && o.Result == Built {
+	if heard && o.Result == front.Built {
 		t.core.Linger(o.Took)
 	}
 }
@@ -117,7 +96,6 @@ func (t *Ticket) done(o *Outcome) {
 // and those who wait for it go on.
 func (t *Ticket) End() {
 	t.over()
-	t.l.tickets.Remove(t.id)
 	t.core.End()
 }
 

@@ -11,6 +11,8 @@
 
 static struct behind found;
 
+enum { NEEDED = 7 }; /* queries, the first of them; loaders may lack the others */
+
 static void find_all(const void *function)
 {
 	struct {
@@ -22,16 +24,17 @@ static void find_all(const void *function)
 		OWN(zeModuleBuildLogDestroy), OWN(zeModuleGetNativeBinary), OWN(zeModuleGetKernelNames),
 		OWN(zeModuleGetGlobalPointer), OWN(zeModuleGetFunctionPointer),
 #undef OWN
-		{"zeDriverGet", &found.queries.driver_get},
-		{"zeDeviceGet", &found.queries.device_get},
-		{"zeDeviceGetSubDevices", &found.queries.device_get_sub_devices},
-		{"zeDriverGetProperties", &found.queries.driver_get_properties},
-		{"zeDriverGetApiVersion", &found.queries.driver_get_api_version},
-		{"zeDriverGetExtensionProperties", &found.queries.driver_get_extension_properties},
-		{"zeDeviceGetProperties", &found.queries.device_get_properties},
-		{"zeDeviceGetModuleProperties", &found.queries.device_get_module_properties},
-		{"zeDeviceGetComputeProperties", &found.queries.device_get_compute_properties},
-		{"zeDevicePciGetPropertiesExt", &found.queries.device_pci_get_properties},
+		/* In the order in which the library takes them. */
+		{"zeDriverGet", &found.queries[0]},
+		{"zeDeviceGet", &found.queries[1]},
+		{"zeDeviceGetSubDevices", &found.queries[2]},
+		{"zeDriverGetProperties", &found.queries[3]},
+		{"zeDriverGetApiVersion", &found.queries[4]},
+		{"zeDriverGetExtensionProperties", &found.queries[5]},
+		{"zeDeviceGetProperties", &found.queries[6]},
+		{"zeDeviceGetModuleProperties", &found.queries[7]},
+		{"zeDeviceGetComputeProperties", &found.queries[8]},
+		{"zeDevicePciGetPropertiesExt", &found.queries[9]},
 	};
 	enum { N = sizeof(all) / sizeof(*all) };
 	const char *names[N];
@@ -65,11 +68,10 @@ const struct behind *lz_behind(void) { return &found; }
 bool lz_whole(void)
 {
 	const struct behind *b = lz_behind();
-	const ksz_queries *q = &b->queries;
+	for (int i = 0; i < NEEDED; i++)
+		if (b->queries[i] == NULL)
+			return false;
 	return b->zeModuleCreate != NULL && b->zeModuleDestroy != NULL && b->zeModuleBuildLogGetString != NULL &&
 		b->zeModuleBuildLogDestroy != NULL && b->zeModuleGetNativeBinary != NULL && b->zeModuleGetKernelNames != NULL &&
-		b->zeModuleGetGlobalPointer != NULL && b->zeModuleGetFunctionPointer != NULL &&
-		q->driver_get != NULL && q->device_get != NULL && q->device_get_sub_devices != NULL &&
-		q->driver_get_properties != NULL && q->driver_get_api_version != NULL &&
-		q->driver_get_extension_properties != NULL && q->device_get_properties != NULL;
+		b->zeModuleGetGlobalPointer != NULL && b->zeModuleGetFunctionPointer != NULL;
 }

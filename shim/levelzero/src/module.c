@@ -5,7 +5,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+static struct library_door door = {.runtime = "levelzero"};
+
+static _Thread_local int aside;
+
+/* While on, modules that this thread makes are nobody's business but the driver's: the
+ * caller is a cache itself. */
+EXPORT void kernstash_levelzero_aside(int on);
+EXPORT void kernstash_levelzero_aside(int on) { aside = on; }
 
 /* What the application asked for. */
 struct wanted {
@@ -47,15 +55,20 @@ static void passed(const char *reason)
 {
 	const char *file = getenv("KERNSTASH_REPORT");
 	if (file != NULL && *file != 0)
-		lz_passed(reason);
+		library_passed(&door, 0, reason);
 }
 
 static bool same_text(const char *a, const char *b) { return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0; }
 
 enum { MODULES_MOST = 256 };
 
+static void add_module(struct message *m, const void *code, size_t size)
+{
+	message_add(m, (ksf_field){.tag = KSF_CODE, .data = code, .size = size});
+}
+
 /* Fills in a request of several modules. NULL, or why not. */
-static const char *several(const ze_module_program_exp_desc_t *p, ksz_request *r, ksz_bytes *modules)
+static const char *several(const ze_module_program_exp_desc_t *p, struct message *m, const char **flags)
 {
 	if (p->pNext != NULL)
 		return "extension";
@@ -68,17 +81,15 @@ static const char *several(const ze_module_program_exp_desc_t *p, ksz_request *r
 			return "specialization constants of several modules";
 		if (p->pBuildFlags != NULL && !same_text(p->pBuildFlags[i], p->pBuildFlags[0]))
 			return "modules with flags of their own";
-		modules[i].data = p->pInputModules[i];
-		modules[i].size = p->inputSizes[i];
+		add_module(m, p->pInputModules[i], p->inputSizes[i]);
 	}
-	r->nmodules = p->count;
-	r->flags = p->pBuildFlags == NULL ? NULL : p->pBuildFlags[0];
+	*flags = p->pBuildFlags == NULL ? NULL : p->pBuildFlags[0];
 	return NULL;
 }
 
 /* Fills in a request. NULL, or why not; "" where the driver will say that it makes no
  * sense. */
-static const char *describe(const ze_module_desc_t *d, ksz_request *r, ksz_bytes *modules)
+static const char *describe(const ze_module_desc_t *d, struct message *m, const char **flags)
 {
 	if (d->stype != ZE_STRUCTURE_TYPE_MODULE_DESC)
 		return "";
@@ -88,21 +99,18 @@ static const char *describe(const ze_module_desc_t *d, ksz_request *r, ksz_bytes
 		return "";
 	if (d->pNext != NULL) {
 		const ze_module_program_exp_desc_t *p = d->pNext;
-		return p->stype == ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC ? several(p, r, modules) : "extension";
+		return p->stype == ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC ? several(p, m, flags) : "extension";
 	}
 	if (d->pInputModule == NULL || d->inputSize == 0)
 		return "";
-	modules[0].data = d->pInputModule;
-	modules[0].size = d->inputSize;
-	r->nmodules = 1;
-	r->flags = d->pBuildFlags;
+	add_module(m, d->pInputModule, d->inputSize);
+	*flags = d->pBuildFlags;
 	const ze_module_constants_t *c = d->pConstants;
 	if (c != NULL && c->numConstants > 0) {
 		if (c->pConstantIds == NULL || c->pConstantValues == NULL)
 			return "";
-		r->nconstants = c->numConstants;
-		r->ids = c->pConstantIds;
-		r->values = c->pConstantValues;
+		for (uint32_t i = 0; i < c->numConstants; i++)
+			message_number(m, KSF_CONSTANT, c->pConstantIds[i], (uintptr_t)c->pConstantValues[i]);
 	}
 	return NULL;
 }
@@ -113,13 +121,6 @@ static bool is_validated(void)
 {
 	const char *on = getenv("ZE_ENABLE_VALIDATION_LAYER");
 	return on != NULL && *on != 0 && strcmp(on, "0") != 0;
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* The names of a module's kernels, which are the module's; NULL: none, or they can not be
@@ -142,17 +143,20 @@ static const char **kernels(ze_module_handle_t module, uint32_t *n)
 	return names;
 }
 
-static bool has_kernels(ze_module_handle_t module, const ksz_reply *reply)
+static bool has_kernels(ze_module_handle_t module, const ksf_message *stored)
 {
-	uint32_t n;
+	uint32_t n, i = 0;
 	const char **names = kernels(module, &n);
-	bool same = n == reply->nkernels && (n == 0 || names != NULL);
-	for (uint32_t i = 0; same && i < n; i++) {
-		const ksz_bytes *k = &reply->kernels[i];
-		same = strlen(names[i]) == k->size && (k->size == 0 || memcmp(names[i], k->data, k->size) == 0);
+	bool same = n == 0 || names != NULL;
+	for (size_t f = 0; same && f < stored->count; f++) {
+		const ksf_field *k = &stored->fields[f];
+		if (k->tag != KSF_KERNEL)
+			continue;
+		same = i < n && strlen(names[i]) == k->size && (k->size == 0 || memcmp(names[i], k->data, k->size) == 0);
+		i++;
 	}
 	free(names);
-	return same;
+	return same && i == n;
 }
 
 static bool out_of_memory(ze_result_t r)
@@ -174,37 +178,47 @@ static void make_room(size_t size)
 	free(piece);
 }
 
-/* Makes the module of native code. The outcome says whether it is the application's. */
-static void restore(const struct wanted *w, const ksz_reply *reply, ksz_outcome *outcome)
+static ze_result_t refused_with(const ksf_message *stored, uint32_t function)
+{
+	const ksf_field *f = message_find(stored, KSF_UNKNOWN, function);
+	return f == NULL ? 0 : (ze_result_t)f->number;
+}
+
+/* Makes the module of native code: KSF_RESTORED if it is the application's then. */
+static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_result_t *code)
 {
 	const struct behind *b = lz_behind();
+	const ksf_field *native = message_find(stored, KSF_BINARY, 0), *said = message_find(stored, KSF_LOG, 0);
 	ze_module_handle_t module = NULL;
 	ze_module_build_log_handle_t log = NULL;
+	uint32_t result;
+	if (native == NULL || said == NULL)
+		return KSF_ABANDONED;
 	const ze_module_desc_t desc = {
 		.stype = ZE_STRUCTURE_TYPE_MODULE_DESC, .format = ZE_MODULE_FORMAT_NATIVE,
-		.inputSize = reply->native.size, .pInputModule = reply->native.data, .pBuildFlags = w->flags,
+		.inputSize = native->size, .pInputModule = native->data, .pBuildFlags = w->flags,
 	};
-	make_room(reply->native.size);
+	make_room(native->size);
 	ze_result_t r = create(w, &desc, &module, w->log == NULL ? NULL : &log);
 	if (r != ZE_RESULT_SUCCESS) {
-		outcome->result = out_of_memory(r) ? KSZ_ABANDONED : KSZ_REFUSED;
-		outcome->code = (int32_t)r;
-	} else if (!has_kernels(module, reply)) {
+		result = out_of_memory(r) ? KSF_ABANDONED : KSF_REFUSED;
+		*code = r;
+	} else if (!has_kernels(module, stored)) {
 		b->zeModuleDestroy(module);
-		outcome->result = KSZ_REFUSED;
-	} else if ((w->log != NULL && (log == NULL || !lz_log_says(log, reply->log.data, reply->log.size))) ||
-		!lz_unknown_becomes(module, (struct lz_unknown){reply->unknown_global, reply->unknown_function})) {
+		result = KSF_REFUSED;
+	} else if ((w->log != NULL && (log == NULL || !lz_log_says(log, said->data, said->size))) ||
+		!lz_unknown_becomes(module, (struct lz_unknown){refused_with(stored, 0), refused_with(stored, 1)})) {
 		b->zeModuleDestroy(module);
-		outcome->result = KSZ_ABANDONED;
+		result = KSF_ABANDONED;
 	} else {
 		*w->module = module;
 		if (w->log != NULL)
 			*w->log = log;
-		outcome->result = KSZ_RESTORED;
-		return;
+		return KSF_RESTORED;
 	}
 	if (log != NULL)
 		ks_zeModuleBuildLogDestroy(log);
+	return result;
 }
 
 /* Takes the native code of a module; NULL: it can not be had. */
@@ -222,75 +236,74 @@ static void *native(ze_module_handle_t module, size_t *size)
 	return code;
 }
 
-/* What is read for the library, and freed after. */
-struct taken {
-	void *native;
-	char *log;
-	const char **kernels;
-};
+/* Adds what a module is. false: it can not be told. */
+static bool gather(ze_module_handle_t module, struct message *m)
+{
+	size_t size;
+	uint32_t n;
+	void *code = message_own(m, native(module, &size));
+	const char **names = kernels(module, &n);
+	if (code == NULL || (n > 0 && message_own(m, names) == NULL))
+		return false;
+	message_add(m, (ksf_field){.tag = KSF_BINARY, .data = code, .size = size});
+	for (uint32_t i = 0; i < n; i++)
+		message_text(m, KSF_KERNEL, names[i]);
+	struct lz_unknown unknown = lz_unknown_of(module);
+	message_number(m, KSF_UNKNOWN, 0, unknown.global);
+	message_number(m, KSF_UNKNOWN, 1, unknown.function);
+	return !m->failed;
+}
 
 /* Has the driver build the module: what it returns is the application's. */
-static ze_result_t build(const struct wanted *w, ksz_outcome *outcome, struct taken *taken)
+static ze_result_t build(const struct wanted *w, struct message *m)
 {
-	const struct behind *b = lz_behind();
 	ze_module_build_log_handle_t log = NULL;
-	uint64_t start = now();
+	uint32_t result = KSF_ABANDONED;
+	size_t size;
+	uint64_t start = nanoseconds();
 	library_compiles(true);
 	ze_result_t r = create(w, w->desc, w->module, &log);
 	library_compiles(false);
-	outcome->nanoseconds = now() - start;
-	outcome->code = (int32_t)r;
-	taken->log = lz_log_text(log, &outcome->log.size);
-	outcome->log.data = taken->log;
-	if (r == ZE_RESULT_SUCCESS) {
-		taken->native = native(*w->module, &outcome->native.size);
-		taken->kernels = kernels(*w->module, &outcome->nkernels);
-		outcome->native.data = taken->native;
-		outcome->kernels = taken->kernels;
-		struct lz_unknown unknown = lz_unknown_of(*w->module);
-		outcome->unknown_global = unknown.global;
-		outcome->unknown_function = unknown.function;
-		outcome->result = KSZ_BUILT;
-		if (taken->native == NULL || (taken->kernels == NULL && outcome->nkernels > 0))
-			outcome->result = KSZ_ABANDONED;
-	} else if (r == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE || r == ZE_RESULT_ERROR_MODULE_LINK_FAILURE) {
-		outcome->result = KSZ_FAILED;
-	} else {
-		outcome->result = KSZ_ABANDONED;
-	}
+	uint64_t took = nanoseconds() - start;
+	char *said = lz_log_text(log, &size);
+	if (r == ZE_RESULT_SUCCESS && gather(*w->module, m))
+		result = KSF_BUILT;
+	else if (r == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE || r == ZE_RESULT_ERROR_MODULE_LINK_FAILURE)
+		result = KSF_FAILED;
+	if (said != NULL && message_own(m, said) != NULL)
+		message_add(m, (ksf_field){.tag = KSF_LOG, .data = said, .size = size});
+	message_result(m, result, (int32_t)r, took);
 	if (log != NULL && w->log != NULL)
 		*w->log = log;
 	else if (log != NULL)
-		b->zeModuleBuildLogDestroy(log);
+		lz_behind()->zeModuleBuildLogDestroy(log);
 	return r;
 }
 
-static ze_result_t serve(const ksz_api *a, const struct wanted *w, const ksz_request *request)
+static ze_result_t serve(const struct wanted *w, const struct message *request)
 {
-	ksz_reply reply;
-	ze_result_t r;
-	uint32_t action = lz_begin(a, request, &reply);
-	uint64_t ticket = reply.ticket;
-	if (action != KSZ_SERVE && action != KSZ_BUILD)
-		return pass(w);
-	if (action == KSZ_SERVE) {
-		ksz_outcome outcome = {0};
-		restore(w, &reply, &outcome);
-		bool restored = outcome.result == KSZ_RESTORED;
-		action = lz_next(a, ticket, &outcome, &reply);
-		if (restored || action != KSZ_BUILD) {
-			lz_end(a, ticket);
-			return restored ? ZE_RESULT_SUCCESS : pass(w);
+	ksf_step step;
+	struct message m = {0};
+	uint32_t action = library_begin(&door, 0, request, &step);
+	if (action == KSF_HIT) {
+		ze_result_t code = ZE_RESULT_SUCCESS;
+		uint32_t result = restore(w, &step.message, &code);
+		message_result(&m, result, (int32_t)code, 0);
+		action = library_next(&door, step.ticket, &m, &step);
+		message_free(&m);
+		if (result == KSF_RESTORED) {
+			library_end(&door, step.ticket);
+			return ZE_RESULT_SUCCESS;
 		}
 	}
-	ksz_outcome outcome = {0};
-	struct taken taken = {0};
-	r = build(w, &outcome, &taken);
-	lz_next(a, ticket, &outcome, &reply);
-	lz_end(a, ticket);
-	free(taken.native);
-	free(taken.log);
-	free(taken.kernels);
+	if (action != KSF_BUILD) {
+		library_end(&door, step.ticket);
+		return pass(w);
+	}
+	ze_result_t r = build(w, &m);
+	library_next(&door, step.ticket, &m, &step);
+	library_end(&door, step.ticket);
+	message_free(&m);
 	return r;
 }
 
@@ -298,29 +311,29 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 	ze_module_handle_t *module, ze_module_build_log_handle_t *log)
 {
 	struct wanted w = {context, device, desc, module, log, NULL};
-	ksz_bytes modules[MODULES_MOST];
-	ksz_request request = {.size = sizeof(request), .device = device, .modules = modules};
-	if (lz_stepped_aside() || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
+	struct message m = {0};
+	if (aside != 0 || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
 		return pass(&w);
-	const char *reason = describe(desc, &request, modules);
+	const char *reason = describe(desc, &m, &w.flags);
 	if (reason == NULL)
 		reason = library_arithmetic();
 	if (reason == NULL && is_validated())
 		reason = "validation layer";
-	if (reason != NULL) {
-		if (*reason != 0)
+	if (reason != NULL || library_open(&door) == NULL) {
+		message_free(&m);
+		if (reason != NULL && *reason != 0)
 			passed(reason);
 		return pass(&w);
 	}
-	const ksz_api *a = lz_library();
-	if (a == NULL)
-		return pass(&w);
-	request.queries = &lz_behind()->queries;
-	request.environment = lz_environment_noted();
-	request.directories = library_look();
-	w.flags = request.flags;
+	for (uint32_t i = 0; i < LZ_QUERIES; i++)
+		message_number(&m, KSF_FUNCTION, i, (uintptr_t)lz_behind()->queries[i]);
+	message_number(&m, KSF_DEVICE, 0, (uintptr_t)device);
+	message_text(&m, KSF_OPTIONS, w.flags);
+	message_number(&m, KSF_ENVIRONMENT, 0, (uintptr_t)lz_environment_noted());
+	message_number(&m, KSF_DIRECTORIES, 0, library_look());
 	int cancel = library_uncancelled();
-	ze_result_t r = serve(a, &w, &request);
+	ze_result_t r = serve(&w, &m);
 	library_cancelled(cancel);
+	message_free(&m);
 	return r;
 }

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "../../../capi/kernstash_levelzero.h"
 #include "../../library/library.h"
 #include "ze.h"
 
@@ -29,6 +28,8 @@ ze_result_t ks_zeModuleBuildLogDestroy(ze_module_build_log_handle_t log);
 
 /* ---- Behind us (behind.c) ---------------------------------------------- */
 
+enum { LZ_QUERIES = 10 };
+
 struct behind {
 	ze_result_t (*zeModuleCreate)(ze_context_handle_t, ze_device_handle_t, const ze_module_desc_t *, ze_module_handle_t *,
 		ze_module_build_log_handle_t *);
@@ -39,7 +40,7 @@ struct behind {
 	ze_result_t (*zeModuleGetKernelNames)(ze_module_handle_t, uint32_t *, const char **);
 	ze_result_t (*zeModuleGetGlobalPointer)(ze_module_handle_t, const char *, size_t *, void **);
 	ze_result_t (*zeModuleGetFunctionPointer)(ze_module_handle_t, const char *, void **);
-	ksz_queries queries;
+	void *queries[LZ_QUERIES]; /* with which the library asks what drivers and devices are */
 };
 
 /* The functions of the API behind us; one that is not there is NULL. They are those of the
@@ -57,17 +58,6 @@ bool lz_whole(void);
 void lz_environment_note(void);
 /* The copy; NULL: there is none. */
 const char *const *lz_environment_noted(void);
-
-/* ---- The library (calls.c) --------------------------------------------- */
-
-/* NULL: it stays out of this process. */
-const ksz_api *lz_library(void);
-uint32_t lz_begin(const ksz_api *a, const ksz_request *request, ksz_reply *reply);
-uint32_t lz_next(const ksz_api *a, uint64_t ticket, const ksz_outcome *outcome, ksz_reply *reply);
-void lz_end(const ksz_api *a, uint64_t ticket);
-void lz_passed(const char *reason);
-
-bool lz_stepped_aside(void);
 
 /* ---- Names that a module has not (names.c) ----------------------------- */
 

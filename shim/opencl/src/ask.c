@@ -74,11 +74,11 @@ const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const 
 		return NULL;
 	if (next.clGetPlatformInfo == NULL ||
 		next.clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS) {
-		library_passed("unknown platform");
+		layer_passed("unknown platform");
 		return NULL;
 	}
 	if (pocl_cache() == POCL_CACHE_UNKNOWN && device_is_pocl(devices[0])) {
-		library_passed("POCL_KERNEL_CACHE is neither 0 nor 1, or was changed");
+		layer_passed("POCL_KERNEL_CACHE is neither 0 nor 1, or was changed");
 		return NULL;
 	}
 	driver.platform = platform;
@@ -86,10 +86,10 @@ const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const 
 		.devices = (void *const *)devices, .nunits = nunits, .units = units,
 		.options = {options, options == NULL ? 0 : strlen(options)}, .directories = library_look()};
 	memset(reply, 0, sizeof(*reply));
-	if (library_begin(api, &request, reply) != KSL_SERVE)
+	if (layer_begin(api, &request, reply) != KSL_SERVE)
 		return NULL;
 	if (!reply_is_sound(reply, n)) {
-		library_end(api, reply->ticket);
+		layer_end(api, reply->ticket);
 		return NULL;
 	}
 	return api;

@@ -60,7 +60,7 @@ static struct build *build_new(struct program *p, const ksl_api *api, const ksl_
 static uint64_t tell(struct build *b)
 {
 	ksl_reply reply = {0};
-	uint32_t action = library_next(b->api, b->ticket, b->n, b->outcomes, &reply);
+	uint32_t action = layer_next(b->api, b->ticket, b->n, b->outcomes, &reply);
 	b->reply = reply;
 	b->reply.action = action;
 	return action == KSL_DONE ? reply.program : 0;
@@ -75,7 +75,7 @@ static void finish(struct build *b, cl_int code)
 	outcomes_of(handle_of(b->program), b->n, b->devices, b->reply.artifacts, code, nanoseconds() - b->start, !deferred,
 		b->gathered, b->outcomes);
 	uint64_t id = tell(b);
-	library_end(b->api, b->ticket);
+	layer_end(b->api, b->ticket);
 	gathered_free(b->n, b->gathered);
 	program_set_shadow(b->program, NULL, id);
 	state_lock();
@@ -230,14 +230,14 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 			state_lock();
 			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;
 			state_unlock();
-			library_end(b->api, b->ticket);
+			layer_end(b->api, b->ticket);
 			program_end_build(p);
 			if (b->notify != NULL)
 				b->notify(handle_of(p), b->user_data);
 			return CL_SUCCESS;
 		}
 	}
-	library_end(b->api, b->ticket);
+	layer_end(b->api, b->ticket);
 	program_end_build(p);
 	return build_plainly(p, n, list, options, b->notify, b->user_data, set);
 }
@@ -318,7 +318,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		reason = "";
 	if (reason != NULL) {
 		if (*reason != 0)
-			library_passed(reason);
+			layer_passed(reason);
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 
@@ -334,12 +334,12 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		api = ask(KSL_BUILD, ndevices, devices, &unit, 1, options, &reply);
 		unit_free(&text);
 	} else {
-		library_passed("source that the driver does not give back");
+		layer_passed("source that the driver does not give back");
 	}
 	struct build *b = api == NULL ? NULL : build_new(p, api, &reply, ndevices, devices, notify, user_data);
 	if (b == NULL) {
 		if (api != NULL)
-			library_end(api, reply.ticket);
+			layer_end(api, reply.ticket);
 		program_end_build(p);
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}

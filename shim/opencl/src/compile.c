@@ -199,8 +199,8 @@ static bool would_be_the_same(struct program *p, const struct compiled *c)
 		outcomes[i] = (ksl_outcome){.result = KSL_REFUSED, .code = CL_INVALID_BINARY};
 	}
 	if (same)
-		library_next(api, ticket, c->n, outcomes, &reply);
-	library_end(api, ticket);
+		layer_next(api, ticket, c->n, outcomes, &reply);
+	layer_end(api, ticket);
 	return same;
 }
 
@@ -408,7 +408,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 			outcomes[i].result = KSL_RESTORED;
 		/* Without an answer it is not known whether it reads files; without what was
 		 * made of them it could not be done later; nor for one of several devices. */
-		uint64_t id = library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE ? reply.program : 0;
+		uint64_t id = layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE ? reply.program : 0;
 		skipped = reply.action == KSL_DONE && (id == 0 || (objects && p->ndevices == 1));
 		telling = false;
 		c->pending = skipped;
@@ -426,11 +426,11 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	if (telling && !skipped && notify == NULL && wanted && are_found(&reply, c->n)) {
 		/* It was there, and was compiled nevertheless: nothing is to be stored. */
 		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
-		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+		if (layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
 			c->id = reply.program;
 	} else if (telling && !skipped && notify == NULL) {
 		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
-		if (library_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+		if (layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
 			c->id = reply.program;
 	}
 	if (gathered != NULL)
@@ -438,7 +438,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	free(gathered);
 	free(outcomes);
 	if (api != NULL)
-		library_end(api, ticket);
+		layer_end(api, ticket);
 	if (code == CL_SUCCESS)
 		set_compiled(p, c);
 	else

@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct library_door door = LIBRARY_DOOR("kernstash_layer_api", KSL_ABI, ksl_api, compiler_open);
+static struct library_door door = {.symbol = "kernstash_layer_api", .abi = KSL_ABI, .size = sizeof(ksl_api), .meanwhile = compiler_open};
 
-const ksl_api *library(void) { return library_open(&door); }
+const ksl_api *library(void) { return (const void *)library_open(&door); }
 
-const ksl_api *library_if_open(void) { return library_opened(&door); }
-
-void library_child(void) { library_forked(&door); }
+const ksl_api *library_if_open(void) { return (const void *)library_opened(&door); }
 
 struct call {
 	const ksl_api *api;
@@ -67,21 +65,21 @@ static void make(void *argument)
 /* Where it is not called the result is PASS. */
 static void call(struct call *c) { library_call(make, c); }
 
-uint32_t library_begin(const ksl_api *a, const ksl_request *request, ksl_reply *reply)
+uint32_t layer_begin(const ksl_api *a, const ksl_request *request, ksl_reply *reply)
 {
 	struct call c = {.api = a, .what = BEGIN, .request = request, .reply = reply, .result = KSL_PASS};
 	call(&c);
 	return c.result;
 }
 
-uint32_t library_next(const ksl_api *a, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply)
+uint32_t layer_next(const ksl_api *a, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply)
 {
 	struct call c = {.api = a, .what = NEXT, .number = ticket, .n = n, .outcomes = outcomes, .reply = reply, .result = KSL_PASS};
 	call(&c);
 	return c.result;
 }
 
-void library_end(const ksl_api *a, uint64_t ticket)
+void layer_end(const ksl_api *a, uint64_t ticket)
 {
 	struct call c = {.api = a, .what = END, .number = ticket};
 	call(&c);
@@ -116,7 +114,7 @@ void library_released(uint64_t program)
 		call(&c);
 }
 
-void library_passed(const char *reason)
+void layer_passed(const char *reason)
 {
 	struct call c = {.api = library(), .what = PASSED, .text = reason};
 	if (c.api != NULL)

@@ -142,7 +142,7 @@ static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
 			if (handle != NULL)
 				linked(handle, l, NULL, 0);
 		}
-		uint32_t action = library_next(api, ticket, l->ndevices, outcomes, reply);
+		uint32_t action = layer_next(api, ticket, l->ndevices, outcomes, reply);
 		reply->action = action;
 		gathered_free(l->ndevices, gathered);
 		struct program *p = done && action == KSL_DONE && handle != NULL ? program_get(handle) : NULL;
@@ -153,7 +153,7 @@ static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
 			program_put(p);
 		}
 	}
-	library_end(api, ticket);
+	layer_end(api, ticket);
 	free(outcomes);
 	free(gathered);
 	if (!done) {
@@ -212,7 +212,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 		handle = serve(&l, api, &reply);
 	} else {
 		if (reason != NULL && *reason != 0)
-			library_passed(reason);
+			layer_passed(reason);
 		unsigned before = compilations_late();
 		handle = link_now(&l, notify, user_data);
 		if (reason != NULL && *reason != 0 && compilations_late() != before)

@@ -5,13 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-uint64_t nanoseconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Whether the list "a;b" of length size names the kernel. */
 static bool listed(const char *list, const ksl_bytes *name)
 {
@@ -72,7 +65,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	if (complete)
 		program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
 	else
-		library_passed("POCL_KERNEL_CACHE=0, and a binary of another PoCL");
+		layer_passed("POCL_KERNEL_CACHE=0, and a binary of another PoCL");
 	for (cl_uint i = 0; i < n; i++)
 		free(own[i]);
 	bool good = program != NULL && code == CL_SUCCESS;

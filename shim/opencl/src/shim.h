@@ -72,18 +72,17 @@ void table_remove(struct table *t, struct entry *e);
 const ksl_api *library(void);
 /* The library if it is open and usable in this process; opens nothing. */
 const ksl_api *library_if_open(void);
-void library_passed(const char *reason);
+void layer_passed(const char *reason);
 /* The driver's compiler is about to be called: the library looks at the environment. */
 void library_is_to_look(void);
 /* What had been found, and skipped, the driver has compiled after all; so much of it had
  * been counted as saved. */
 void library_compiled_late(uint64_t nanoseconds, uint64_t saved);
-void library_child(void); /* in the child of a fork */
 
 /* Calls of the library, on a stack that is large enough for it. */
-uint32_t library_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
-uint32_t library_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
-void library_end(const ksl_api *api, uint64_t ticket);
+uint32_t layer_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
+uint32_t layer_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
+void layer_end(const ksl_api *api, uint64_t ticket);
 /* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false
  * where it is gone. */
 bool library_answer(uint64_t program, cl_uint device, void *to, size_t size);
@@ -333,8 +332,6 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 cl_int restore_object(struct program *p, struct compiled *c);
 /* Codes that say something of the binary, and not of the arguments or the moment. */
 bool blames_binary(cl_int code);
-
-uint64_t nanoseconds(void);
 
 /* query.c */
 

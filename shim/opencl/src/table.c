@@ -30,7 +30,6 @@ static void in_child(void)
 	generation++;
 	pthread_cond_init(&changed, NULL); /* others may have waited, who would be waited for */
 	pthread_mutex_unlock(&lock);
-	library_child();
 }
 
 static void guard(void) { pthread_atfork(state_lock, state_unlock, in_child); }

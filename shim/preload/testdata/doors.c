@@ -12,12 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../capi/kernstash_levelzero.h"
-#include "../../../capi/kernstash_rtc.h"
 #include "../../library/library.h"
 
-static struct library_door first = LIBRARY_DOOR("kernstash_rtc_api", KSR_ABI, ksr_api, NULL);
-static struct library_door second = LIBRARY_DOOR("kernstash_levelzero_api", KSZ_ABI, ksz_api, NULL);
+static struct library_door first = {.runtime = "rtc"};
+static struct library_door second = {.runtime = "levelzero"};
 
 static const char *whose(void)
 {
@@ -40,9 +38,6 @@ static void *open_first(void *unused)
 	return unused;
 }
 
-/* The other door's is not there before it is used. */
-static void in_child(void) { library_forked(&first); }
-
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
@@ -53,7 +48,6 @@ int main(int argc, char **argv)
 			return 1;
 		snprintf(text, sizeof(text), "%d %d", opening[1], opened[0]);
 		setenv("SLOW_LIBRARY", text, 1);
-		pthread_atfork(NULL, NULL, in_child);
 		pthread_create(&thread, NULL, open_first, NULL);
 		if (read(opening[0], text, 1) != 1)
 			return 1;
