@@ -66,7 +66,7 @@ func TestProgramsShareParts(t *testing.T) {
 	f.wantLive(2, 0) // q's
 	q.Release()
 	f.wantLive(0, 0)
-	if f.unused != 3 {
-		t.Errorf("%d units were said to be unused, want 3", f.unused)
+	if len(f.unused) != 3 {
+		t.Errorf("%d units were said to be unused, want 3", len(f.unused))
 	}
 }

@@ -36,12 +36,12 @@ type fake struct {
 	mu      sync.Mutex
 	natives map[*native]bool
 	kernels map[*nativeKernel]bool
-	unused  int
+	unused  map[*fakeUnit]string // what was noted of each
 	evicted []ID
 }
 
 func newFake(t testing.TB, o Options) (*fake, *fakeTier) {
-	f := &fake{t: t, natives: make(map[*native]bool), kernels: make(map[*nativeKernel]bool)}
+	f := &fake{t: t, natives: make(map[*native]bool), kernels: make(map[*nativeKernel]bool), unused: make(map[*fakeUnit]string)}
 	o.Recorder = &f.counters
 	return f, New(f, o)
 }
@@ -85,10 +85,13 @@ func (f *fake) ReleaseKernel(k *nativeKernel) {
 	delete(f.kernels, k)
 }
 
-func (f *fake) Unused(*fakeUnit) {
+func (f *fake) Unused(u *fakeUnit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unused++
+	if _, twice := f.unused[u]; twice {
+		f.t.Error("a unit is unused for the second time")
+	}
+	f.unused[u] = u.Info
 }
 
 func (f *fake) Evicted(p *fakeProgram) {

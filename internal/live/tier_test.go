@@ -315,7 +315,10 @@ func TestTierStress(t *testing.T) {
 func stressCaller(t *testing.T, f *fake, x *fakeTier) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if rand.IntN(4) == 0 {
+	switch rand.IntN(4) {
+	case 0:
+		cancel()
+	case 1:
 		time.AfterFunc(time.Duration(rand.IntN(300))*time.Microsecond, cancel)
 	}
 	switch rand.IntN(60) {

@@ -73,6 +73,18 @@ func (u *Unit[P, K, T]) Retain() {
 	u.t.mu.Unlock()
 }
 
+// retainUsed is Retain for a build: those who wait for it may all give up before the
+// driver does. False: they have done so already.
+func (u *Unit[P, K, T]) retainUsed() bool {
+	u.t.mu.Lock()
+	defer u.t.mu.Unlock()
+	if u.users == 0 {
+		return false
+	}
+	u.users++
+	return true
+}
+
 // Release ends one use; the last one releases the objects.
 func (u *Unit[P, K, T]) Release() {
 	t := u.t
@@ -132,12 +144,13 @@ func (t *Tier[P, K, T]) unit(ctx context.Context, id unitID, devices []int, make
 	t.mu.Unlock()
 	_, err := u.result.Do(ctx, flight.Hooks{
 		Build: func(ctx context.Context) error {
-			// Those who wait may all give up before the driver does.
 			if !t.Enter() {
 				return ErrClosed
 			}
 			defer t.Leave()
-			u.Retain()
+			if !u.retainUsed() {
+				return context.Canceled
+			}
 			defer u.Release()
 			made := false
 			defer func() {
