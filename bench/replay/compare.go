@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -160,11 +161,19 @@ func agree(ctx context.Context, trace []request, p disk.Policy, limit int64) err
 	var got outcome
 	for range agreeTries {
 		var err error
-		if got, err = replay(ctx, trace, p, limit); err != nil || got == want {
+		if got, err = replay(ctx, trace, p, limit); err != nil || got == want || want.Grouped && near(got, want) {
 			return err
 		}
 	}
 	return fmt.Errorf("%v: store/disk achieved %+v, the simulation says %+v", p, got, want)
+}
+
+// near reports whether two outcomes differ by chance only: groups are trimmed in random
+// order.
+func near(a, b outcome) bool {
+	differ := func(x, y float64) bool { return math.Abs(x-y) > 0.03*y }
+	return !differ(float64(a.Hits), float64(b.Hits)) && !differ(float64(a.Saved), float64(b.Saved)) &&
+		!differ(float64(a.Evicted), float64(b.Evicted))
 }
 
 func named(name string) policy {

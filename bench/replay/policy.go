@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"math"
 	"math/rand/v2"
@@ -73,6 +74,7 @@ type outcome struct {
 	HitBytes int64         `json:"hit_bytes"`
 	Saved    time.Duration `json:"saved_ns"`
 	Evicted  int           `json:"evicted"`
+	Grouped  bool          `json:"grouped"` // there were so many artifacts that it evicted by groups
 }
 
 // simulation replays a trace.
@@ -85,6 +87,9 @@ type simulation struct {
 	total  int64
 	clock  float64 // GDSF's
 	random *rand.Rand
+
+	grouped bool
+	trimmed [256]time.Duration // when each shard was last counted
 
 	process  string
 	recorded map[string]time.Duration // uses that the process has recorded
@@ -126,6 +131,7 @@ func simulate(trace []request, p policy, limit int64) (out outcome) {
 		out.Evicted += s.evictTo(limit - q.bytes)
 		s.add(e)
 	}
+	out.Grouped = s.grouped
 	return out
 }
 
@@ -160,7 +166,7 @@ const (
 )
 
 // trim evicts as store/disk does: to two thirds of the limit, or, of many entries,
-// the largest groups to their share of that, until there is some room.
+// groups to their share of that, in random order, until there is some room.
 func (s *simulation) trim() (evicted int) {
 	down, entries := s.limit/3*2, int64(len(s.order))
 	if entries < exact {
@@ -173,21 +179,18 @@ func (s *simulation) trim() (evicted int) {
 	if s.total <= above {
 		return 0
 	}
-	n := 1
-	for n < 64 && int64(2*n)*group <= entries {
-		n *= 2
-	}
-	groups, bytes := make([][]*held, n), make([]int64, n)
-	for _, e := range s.order {
-		g := int(sha256.Sum256([]byte(e.key))[0]) * n / 256
-		groups[g] = append(groups[g], e)
-		bytes[g] += e.bytes
-	}
-	for range n {
+	groups := s.groups(entries)
+	s.grouped = len(groups) > 1
+	order, n := s.random.Perm(len(groups)), len(groups)
+	at := func(g int) time.Duration { return slices.Max(s.trimmed[g*256/n : (g+1)*256/n]) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(at(a), at(b)) })
+	for _, g := range order {
 		if s.total <= above {
 			break
 		}
-		g := slices.Index(bytes, slices.Max(bytes))
+		for shard := g * 256 / n; shard < (g+1)*256/n; shard++ {
+			s.trimmed[shard] = s.now.Truncate(time.Second)
+		}
 		slices.SortFunc(groups[g], func(a, b *held) int {
 			switch {
 			case s.policy.less(s, a, b):
@@ -197,7 +200,11 @@ func (s *simulation) trim() (evicted int) {
 			}
 			return 0
 		})
-		share := int64(float64(s.total-down) * float64(bytes[g]) / float64(s.total))
+		var bytes int64
+		for _, e := range groups[g] {
+			bytes += e.bytes
+		}
+		share := int64(float64(s.total-down) * float64(bytes) / float64(s.total))
 		for _, e := range groups[g] {
 			if share <= 0 {
 				break
@@ -207,10 +214,35 @@ func (s *simulation) trim() (evicted int) {
 			delete(s.held, e.key)
 			evicted++
 		}
-		bytes[g] = 0
 	}
 	s.order = slices.DeleteFunc(s.order, func(e *held) bool { return s.held[e.key] != e })
 	return evicted
+}
+
+// groups returns what is ranked together: the entries of some shards, and a slice of each
+// shard that is large, since it has an image with many options.
+func (s *simulation) groups(entries int64) [][]*held {
+	n := 1
+	for n < 64 && int64(2*n)*group <= entries {
+		n *= 2
+	}
+	digest := func(text string) int { return int(sha256.Sum256([]byte(text))[0]) }
+	var shards [256][]*held
+	for _, e := range s.order {
+		shard := digest(imageOf(e.key))
+		shards[shard] = append(shards[shard], e)
+	}
+	groups := make([][]*held, n)
+	for shard, all := range shards {
+		for _, e := range all {
+			at := shard
+			if int64(len(all)) > 2*entries/256+8 {
+				at = digest(e.key)
+			}
+			groups[at*n/256] = append(groups[at*n/256], e)
+		}
+	}
+	return groups
 }
 
 // evictTo evicts until the total is at most bytes.

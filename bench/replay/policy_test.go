@@ -128,3 +128,30 @@ func TestSimulationIsTheStore(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsAreTheStores: with more artifacts than are ranked at once, half of them of one
+// image, the store does nearly what the simulation says. The image's are newer, so hardly
+// one of these goes.
+func TestGroupsAreTheStores(t *testing.T) {
+	t.Parallel()
+	const n, bytes = 1000, 10 * block
+	var trace []request
+	ask := func(key string, of, n int) {
+		for i := range n {
+			trace = append(trace, request{time.Duration(len(trace)) * time.Minute, fmt.Sprint(len(trace)), fmt.Sprint(key, i%of), bytes, time.Second})
+		}
+	}
+	ask("old", 3*n/2, 3*n/2)
+	ask("program/", n, n)
+	ask("new", n/5, n/5)
+	ask("program/", n, n)
+	for _, p := range []disk.Policy{disk.LRU, disk.Cost} {
+		limit := int64(2100 * bytes)
+		if err := agree(t.Context(), trace, p, limit); err != nil {
+			t.Error(err)
+		}
+		if o := simulate(trace, named(p.String()), limit); !o.Grouped || o.Hits < n*95/100 || o.Evicted < n*60/100 {
+			t.Errorf("%v: %+v", p, o)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
@@ -21,13 +22,14 @@ import (
 const block = 4096
 
 // realistic returns a trace that a store/disk can follow to the byte: in whole
-// blocks, each request in a process of its own, so that the evictor has ended
-// before the next one.
+// blocks, each artifact in directories of its own, each request in a process of its own,
+// so that the evictor has ended before the next one.
 func realistic(trace []request) []request {
 	trace = slices.Clone(trace)
 	for i := range trace {
 		q := &trace[i]
 		q.bytes = q.bytes / block * block
+		q.key = strings.ReplaceAll(q.key, "/", " ")
 		q.process = strconv.Itoa(i)
 	}
 	return trace
@@ -85,15 +87,18 @@ func fastDir() string {
 // entry makes an entry whose code takes so many blocks. The recipe has the same
 // length for all.
 func (r *replayer) entry(name string, blocks int64, cost time.Duration) (*store.Entry, error) {
-	source := fmt.Sprintf("%-40.40s", name)
+	source := fmt.Sprintf("%-40.40s", imageOf(name))
 	img, err := key.NewImage(key.Opaque, []byte(source))
 	if err != nil {
 		return nil, err
 	}
 	const header = 1024 // more than that of an entry
 	recipe := &key.Recipe{Device: key.Device{API: "replay", Name: "none"}, Image: img}
+	if imageOf(name) != name {
+		recipe.Options.Compile = []string{name}
+	}
 	data := make([]byte, blocks*block-header)
-	copy(data, source)
+	copy(data, name)
 	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
 		Binaries: []store.Binary{{Form: store.FormFinal, Data: data}}, Cost: cost, Created: r.now,
 	}}, nil
@@ -135,6 +140,9 @@ func (r *replayer) request(ctx context.Context, q request) (hit bool, err error)
 	blocks := (q.bytes - r.beside) / block
 	if blocks < 1 {
 		return false, fmt.Errorf("%d bytes: an entry takes %d beside its code", q.bytes, r.beside)
+	}
+	if imageOf(q.key) != q.key {
+		blocks += 2 // the directories of the image and of its constants are there
 	}
 	e, err := r.entry(q.key, blocks, q.cost)
 	if err != nil {

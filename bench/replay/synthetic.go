@@ -174,4 +174,15 @@ var scenarios = []scenario{
 			g.ask(at, fmt.Sprint("p", int(at/(3*day)), " ", draw()), g.any)
 		}
 	}},
+	{"variants", "Half are one-off builds, half variants of one program", func(g *generator) {
+		draw := g.zipf(1500, 0.5)
+		for i := range 12_000 {
+			at := time.Duration(g.r.Float64() * float64(30*day))
+			if i%2 == 0 {
+				g.ask(at, fmt.Sprint("once", i), g.any)
+			} else {
+				g.ask(at, fmt.Sprint("program/", draw()), g.any)
+			}
+		}
+	}},
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,13 @@ type request struct {
 	key     string
 	bytes   int64
 	cost    time.Duration
+}
+
+// imageOf returns the image of a key: what comes before a slash, if there is one. What
+// comes after it is the options.
+func imageOf(key string) string {
+	image, _, _ := strings.Cut(key, "/")
+	return image
 }
 
 // header is the first line of a trace file.

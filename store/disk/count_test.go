@@ -5,14 +5,17 @@ package disk
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // TestLostAccountAndShortPrograms: programs of which none has the time to count a
@@ -20,72 +23,126 @@ import (
 // there is long before.
 func TestLostAccountAndShortPrograms(t *testing.T) {
 	t.Parallel()
-	const entries = 200
-	look := open(t)
-	for i := range entries {
-		put(t, look, sized(t, look, fmt.Sprint("old", i), 1000), store.Stored)
-	}
-	want := look.Status()
-	must(t, os.Remove(filepath.Join(look.o.Dir, ".meta/account")))
-	o := look.o
-	c := newClock()
-	o.Now = c.now
-	var leaves atomic.Int64
-	o.hooks.counted = func(s *Store) {
-		if leaves.Add(1)%50 == 0 {
-			s.evictor.Hurry() // as Close does when it has waited
+	synctest.Test(t, func(t *testing.T) {
+		const entries = 200
+		look := open(t)
+		for i := range entries {
+			put(t, look, sized(t, look, fmt.Sprint("old", i), 1000), store.Stored)
 		}
-	}
-	e := sized(t, look, "new", 1000)
-	got := look.Status()
-	right := func() bool {
-		got = look.Status()
-		got.CountedAt = want.CountedAt
-		return got == want
-	}
-	for i := 0; i < 60 && !right(); i++ {
-		s := New(o)
-		if _, err := s.Put(bg, e); err != nil {
-			t.Fatal(err)
+		want := look.Status()
+		must(t, os.Remove(filepath.Join(look.o.Dir, ".meta/account")))
+		o := look.o
+		c := newClock()
+		o.Now = c.now
+		var leaves atomic.Int64
+		o.hooks.counted = func(s *Store) {
+			if leaves.Add(1)%50 == 0 {
+				time.Sleep(closeWait / 4 * 3) // until Close has waited for half of its time
+			}
 		}
-		must(t, s.Delete(bg, e.Key))
-		must(t, s.Close())
-		c.add(2 * time.Hour)
-		if st := look.Status(); i == 1 && (st.Entries < entries/4 || st.Entries > entries*4) {
-			t.Errorf("%d entries are there, and %d are guessed", entries, st.Entries)
+		e := sized(t, look, "new", 1000)
+		got := look.Status()
+		right := func() bool {
+			got = look.Status()
+			got.CountedAt = want.CountedAt
+			return got == want
 		}
-	}
-	if !right() {
-		t.Errorf("account %+v, want %+v", got, want)
-	}
+		for i := 0; i < 60 && !right(); i++ {
+			s := New(o)
+			if _, err := s.Put(bg, e); err != nil {
+				t.Fatal(err)
+			}
+			must(t, s.Delete(bg, e.Key))
+			must(t, s.Close())
+			c.add(2 * time.Hour)
+			if st := look.Status(); i == 1 && (st.Entries < entries/4 || st.Entries > entries*4) {
+				t.Errorf("%d entries are there, and %d are guessed", entries, st.Entries)
+			}
+		}
+		if !right() {
+			t.Errorf("account %+v, want %+v", got, want)
+		}
+	})
 }
 
 // TestPutBetweenListAndCount: what is put after a shard's images were listed, and
-// before they are counted, stays in the account.
+// before they are counted, stays in the account: also where all images do not fit into one
+// list, or the account is corrected in between.
 func TestPutBetweenListAndCount(t *testing.T) {
 	t.Parallel()
-	var once sync.Once
-	late := make(map[string]*store.Entry)
-	c := newClock()
-	s := open(t, func(o *Options) {
-		o.Now = c.now
-		o.hooks.counted = func(s *Store) {
-			once.Do(func() {
-				for _, e := range late {
-					put(t, s, e, store.Stored)
+	for name, set := range map[string]func(h *hooks){
+		"one list":       func(*hooks) {},
+		"many lists":     func(h *hooks) { h.images = 3 },
+		"shard by shard": func(h *hooks) { h.bounds.Together = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const n = 40
+			var once sync.Once
+			late := make(map[string]*store.Entry)
+			c := newClock()
+			s := open(t, func(o *Options) {
+				o.Now = c.now
+				set(&o.hooks)
+				o.hooks.counted = func(s *Store) {
+					once.Do(func() {
+						for _, e := range late {
+							put(t, s, e, store.Stored)
+						}
+					})
 				}
 			})
+			for i := range n {
+				put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
+				late[fmt.Sprint("late", i)] = sized(t, s, fmt.Sprint("late", i), 1000)
+			}
+			c.add(25 * time.Hour)
+			evictNow(s)
+			if st := s.Status(); st.Entries != 2*n || st.Bytes != 2*n*each {
+				t.Errorf("account %+v, want %d entries", st, 2*n)
+			}
+		})
+	}
+}
+
+// TestListsOfImages: only as many shards are listed at a time as fit, and at least one.
+func TestListsOfImages(t *testing.T) {
+	t.Parallel()
+	const n, most = 60, 7
+	s := open(t, func(o *Options) { o.hooks.images = most })
+	perShard := make(map[int]int)
+	for i := range n {
+		e := sized(t, s, fmt.Sprint(i), 1000)
+		put(t, s, e, store.Stored)
+		perShard[evict.ShardOf(s.names(e.Key)[1])]++
+	}
+	settled(s)
+	must(t, s.withRoot(func(root *evictable) error {
+		order := rand.Perm(evict.Shards)
+		for lists := 0; len(order) > 0; lists++ {
+			walk, fit, err := root.List(bg, order)
+			if err != nil || fit < 1 || lists > n {
+				return fmt.Errorf("list %d: %d fit, %w", lists, fit, err)
+			}
+			all := 0
+			for _, shard := range order[:fit] {
+				seen := 0
+				if complete, err := walk(bg, shard, evict.Slice{}, func(f evict.Found) {
+					if f.Victim.Entry {
+						seen++
+					}
+				}); err != nil || !complete || seen != perShard[shard] {
+					t.Errorf("shard %d: %d of %d entries seen, %v", shard, seen, perShard[shard], err)
+				}
+				all += seen
+			}
+			if all > most && fit > 1 {
+				t.Errorf("%d images were listed, at most %d are to be", all, most)
+			}
+			order = order[fit:]
 		}
-	})
-	for i := range 20 {
-		put(t, s, sized(t, s, fmt.Sprint(i), 1000), store.Stored)
-		late[fmt.Sprint("late", i)] = sized(t, s, fmt.Sprint("late", i), 1000)
-	}
-	c.add(25 * time.Hour)
-	evictNow(s)
-	if st := s.Status(); st.Entries != 40 || st.Bytes != 40*each {
-		t.Errorf("account %+v, want 40 entries", st)
-	}
+		return nil
+	}))
 }
 
 // TestEndOfCountsUnderLoad: whatever is put while counts go on, and however many

@@ -58,7 +58,7 @@ func (s *Store) deleteIn(ctx context.Context, r *root, k key.Key) error {
 	defer func() { s.accountAdd(m, evict.ShardOf(names[1]), usage{}.Minus(freed)) }()
 	for _, n := range numbers {
 		if err := s.ownsHeader(leaf, n, k); err == nil || damaged(err) && !isDirectory(leaf, binName(n)) {
-			u, err := removeEntry(leaf, n, false)
+			u, err := removeEntry(leaf, n, stat(leaf, binName(n)), false)
 			if err != nil {
 				return err
 			}
@@ -84,21 +84,22 @@ func (s *Store) ownsHeader(leaf beneath.Dir, n uint32, k key.Key) error {
 }
 
 // removeEntry removes both files of an entry, the one that decides a hit
-// first, and returns what that freed. A recipe of another version goes only with
-// everything.
-func removeEntry(leaf beneath.Dir, n uint32, everything bool) (usage, error) {
-	var bin *beneath.Info
-	if info, err := leaf.Lstat(binName(n)); err == nil {
-		bin = &info
-	}
+// first, and returns what that freed. bin is what that is; nil: it is not there. A recipe
+// of another version goes only with everything.
+func removeEntry(leaf beneath.Dir, n uint32, bin *beneath.Info, everything bool) (usage, error) {
 	if err := leaf.Remove(binName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return usage{}, err
 	}
-	src, replaceable := lookSrc(leaf, n)
-	if (everything || replaceable) && leaf.Remove(srcName(n)) == nil {
+	var src *beneath.Info
+	if everything {
+		src = stat(leaf, srcName(n))
+	} else if src, everything = lookSrc(leaf, n); !everything {
+		src = nil // it stays, and is found as an orphan
+	}
+	if src != nil && leaf.Remove(srcName(n)) == nil {
 		return fileUsage(bin, src), nil
 	}
-	return fileUsage(bin, nil), nil // a recipe that stays is found as an orphan
+	return fileUsage(bin, nil), nil
 }
 
 // prune removes a leaf directory and those above it, as far as they are empty.

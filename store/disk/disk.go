@@ -79,7 +79,7 @@ type hooks struct {
 	names   func(key.Key) [4]string // forces collisions of the four names
 	setID   bool
 	noLocks bool
-	counted func(s *Store) // called at each leaf of a census
+	counted func(s *Store) // called at each leaf that an evictor counts
 	offFor  time.Duration  // how long a tier that is off stays so
 
 	bounds evict.Bounds

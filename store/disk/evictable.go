@@ -61,8 +61,8 @@ func (e *evictable) Shared(ctx context.Context, f func(usage)) error { return ea
 
 func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, error) {
 	list, fit, err := (&walker{ctx: ctx}).images(e.r.dir, shards, bound(e.s.o.hooks.images, maxImages))
-	return func(ctx context.Context, shard int, see func(evict.Found)) (bool, error) {
-		complete, err := e.walk(ctx, list, shard, see)
+	return func(ctx context.Context, shard int, of evict.Slice, see func(evict.Found)) (bool, error) {
+		complete, err := e.walk(ctx, list, shard, of, see)
 		if err != nil {
 			err = fmt.Errorf("count %s: %w", e.s.o.Dir, err)
 		}
@@ -70,8 +70,8 @@ func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, er
 	}, fit, err
 }
 
-func (e *evictable) walk(ctx context.Context, list *images, shard int, see func(evict.Found)) (complete bool, err error) {
-	w := walker{ctx: ctx}
+func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.Slice, see func(evict.Found)) (complete bool, err error) {
+	w := walker{ctx: ctx, wanted: func(names leafNames) bool { return of.Has(names) }}
 	w.entered = func(leafNames) { see(evict.Found{All: directories(1), Account: directories(1)}) }
 	w.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 		if e.s.o.hooks.counted != nil {
@@ -144,19 +144,24 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 	}
 	defer unlock()
 	info, err := leaf.Lstat(binName(v.Number))
+	bin := &info
 	switch {
 	case v.Entry && (err != nil || info.Mtime != v.Used):
 		return u, false
 	case !v.Entry && (!errors.Is(err, fs.ErrNotExist) || !everything && !replaceableSrc(leaf, v.Number)):
 		return u, false
-	}
-	// What the walk has looked into is of this version.
-	if same := v.Ctime == info.Ctime && v.Ino == info.Ino && !v.Other; v.Entry && !everything && !same {
+	case !v.Entry:
+		bin = nil
+	case v.Ctime == info.Ctime && v.Ino == info.Ino && !v.Other:
+		// What the walk has looked into is of this version, and so is its recipe; whose a
+		// damaged one is cannot be told.
+		everything = everything || v.Cost > 0
+	case !everything:
 		if _, other, err := e.s.look(leaf, v.Number); err != nil || other {
 			return u, false
 		}
 	}
-	if u, err = removeEntry(leaf, v.Number, everything); err != nil {
+	if u, err = removeEntry(leaf, v.Number, bin, everything); err != nil {
 		return u, false
 	}
 	return u.Plus(directories(prune(e.r.dir, names))), true

@@ -69,6 +69,9 @@ func (w *sweep) gc(o GCOptions) error {
 	if err := w.collectSpool(spoolAge, o.DryRun); err != nil {
 		return err
 	}
+	if !o.DryRun {
+		_ = w.m.dir.Remove(orderFile)
+	}
 	return w.temporary(o.DryRun)
 }
 

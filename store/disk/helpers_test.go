@@ -121,7 +121,7 @@ func (s *Store) victims() ([]evict.Victim, error) {
 			return fmt.Errorf("%d shards: %w", fit, err)
 		}
 		for shard := range evict.Shards {
-			if _, err := walk(bg, shard, func(f evict.Found) {
+			if _, err := walk(bg, shard, evict.Slice{}, func(f evict.Found) {
 				if f.Removable && !f.Victim.Other {
 					found = append(found, f.Victim)
 				}

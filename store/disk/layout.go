@@ -24,6 +24,7 @@ const (
 	statsFile    = "stats"
 	versionFile  = "VERSION"
 	cacheTagFile = "CACHEDIR.TAG"
+	orderFile    = "order" // of earlier versions, in .meta; gc removes it
 
 	layout = 1
 )

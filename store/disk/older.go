@@ -63,6 +63,7 @@ func (s *Store) Older(ctx context.Context) (Older, error) {
 			return nil
 		}}
 		_, err := w.child(r.dir, leafNames{device}, 0)
+		o.All = o.All && !w.partial
 		switch {
 		case errors.Is(err, errStop):
 			o.All = false

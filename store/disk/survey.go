@@ -92,9 +92,7 @@ func lookSrc(leaf beneath.Dir, n uint32) (src *beneath.Info, replaceable bool) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, true
 		}
-		if info, err := leaf.Lstat(srcName(n)); err == nil {
-			src = &info
-		}
+		src = stat(leaf, srcName(n))
 		return src, damaged(err) && !(src != nil && src.Kind == beneath.Directory)
 	}
 	defer f.Close()

@@ -12,7 +12,7 @@ import (
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
-// sweepWait is how long a sweep waits for another one, or for an evictor.
+// sweepWait is how long a sweep waits for another one, and for evictors.
 const sweepWait = time.Minute
 
 // sweep is one run of Verify, GC or Clear over the whole root.
@@ -54,8 +54,9 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		if w.m, err = w.r.meta(s.o.hooks.noLocks); err != nil {
 			return fail(err)
 		}
+		deadline := time.Now().Add(sweepWait)
 		for n := range evict.Locks + 1 {
-			unlock, err := w.m.locks.Lock(ctx, evictOffset(n), sweepWait)
+			unlock, err := w.m.locks.Lock(ctx, evictOffset(n), time.Until(deadline))
 			switch {
 			case err == nil:
 				defer unlock()
@@ -89,20 +90,21 @@ func (w *sweep) walk(walk *walker) error {
 	if books == nil {
 		books = evict.OpenBooks(nil, w.s.o.Now, w.s.o.Trace)
 	}
-	var devices []string
-	for order := books.Order(); len(order) > 0; {
-		books.Mark()
-		list, fit, err := walk.images(w.r.dir, order, bound(w.s.o.hooks.images, maxImages))
-		if err != nil {
-			return err
-		}
-		if err := w.shards(walk, list, books, order[:fit]); err != nil {
-			return err
-		}
-		order, devices = order[fit:], list.devices
+	var list *images
+	err := books.Each(books.Order(), w.s.o.hooks.bounds, func(shards []int) (fit int, err error) {
+		list, fit, err = walk.images(w.r.dir, shards, bound(w.s.o.hooks.images, maxImages))
+		return fit, err
+	}, func(shard int, n *evict.Count) (err error) {
+		w.n = n
+		n.Complete, err = walk.shard(w.r.dir, list, shard)
+		w.partial = w.partial || !n.Complete
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if walk.rmdir != nil {
-		for _, d := range devices {
+		for _, d := range list.devices {
 			if !walk.filled[d] && justMade(w.r.dir.Lstat(d)) {
 				continue
 			}
@@ -110,24 +112,6 @@ func (w *sweep) walk(walk *walker) error {
 		}
 	}
 	return nil
-}
-
-// together is how many entries a sweep sees before it corrects the account.
-const together = 4096
-
-func (w *sweep) shards(walk *walker, list *images, books *evict.Books, order []int) (err error) {
-	var counts []*evict.Count
-	for i := 0; i < len(order) && err == nil; {
-		counts = counts[:0]
-		for from := w.report.Entries; i < len(order) && w.report.Entries-from < together && err == nil; i++ {
-			w.n = books.Begin(order[i])
-			w.n.Complete, err = walk.shard(w.r.dir, list, order[i])
-			w.partial = w.partial || !w.n.Complete
-			counts = append(counts, w.n)
-		}
-		books.End(counts)
-	}
-	return err
 }
 
 // other notes that an item stays that is of another version: the account is not
@@ -176,7 +160,7 @@ func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything b
 	if !still() {
 		return false
 	}
-	u, err := removeEntry(leaf, n, everything)
+	u, err := removeEntry(leaf, n, stat(leaf, binName(n)), everything)
 	if err != nil {
 		return false
 	}

@@ -59,30 +59,43 @@ func evicted(s *Store, keys []key.Key) (gone, third, half int) {
 }
 
 // TestOrderOfEviction: a root of few entries is ranked exactly. In a larger one each
-// group gives its share, and nothing of the better half goes but by the sample's error;
-// a group of more entries than are remembered is trimmed again.
+// group gives its share, and nothing of the better half goes but by the sample's error,
+// though half of all are of one image; a group of more entries than are remembered is trimmed
+// again.
 func TestOrderOfEviction(t *testing.T) {
 	t.Parallel()
-	many := 1000
-	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
-		many = 10_000
-	}
 	distinct := func(i int) *store.Entry { return storetest.New(t, fmt.Sprint("e", i), 100) }
-	oneImage := func(i int) *store.Entry {
-		return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100)
+	oneImage := func(i int) *store.Entry { // larger by the two directories that the others share
+		return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100+2*block)
 	}
-	for name, test := range map[string]struct {
+	type order struct {
 		n      int
 		entry  func(i int) *store.Entry
 		bounds evict.Bounds
 		wrong  int // of a hundred that are gone
 		half   int // of a hundred that are gone may be of the better half
-	}{
+	}
+	tests := map[string]order{
 		"exact":     {1000, distinct, evict.Bounds{}, 0, 0},
-		"unchanged": {many, distinct, evict.Bounds{}, 20, 2},
 		"groups":    {1000, distinct, evict.Bounds{Exact: 100, Group: 100}, 25, 3},
 		"one image": {300, oneImage, evict.Bounds{Victims: 20}, 0, 0},
-	} {
+		"newer variants": {1000, func(i int) *store.Entry {
+			if i < 450 {
+				return distinct(i)
+			}
+			return oneImage(i)
+		}, evict.Bounds{Exact: 100, Group: 100}, 25, 3},
+		"older variants": {1000, func(i int) *store.Entry {
+			if i < 550 {
+				return oneImage(i)
+			}
+			return distinct(i)
+		}, evict.Bounds{Exact: 100, Group: 100}, 25, 3},
+	}
+	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+		tests["many"] = order{10_000, distinct, evict.Bounds{}, 20, 2}
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, keys := ageInTurn(t, test.n, test.entry, func(o *Options) { o.hooks.bounds = test.bounds })

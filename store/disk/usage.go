@@ -35,13 +35,15 @@ func directories(n int) usage { return usage{Bytes: int64(n) * block} }
 
 // sizeOf returns what entry n takes.
 func sizeOf(leaf beneath.Dir, n uint32) usage {
-	stat := func(name string) *beneath.Info {
-		if info, err := leaf.Lstat(name); err == nil {
-			return &info
-		}
-		return nil
+	return fileUsage(stat(leaf, binName(n)), stat(leaf, srcName(n)))
+}
+
+// stat says what a name is; nil: nothing is there, or nobody can know.
+func stat(leaf beneath.Dir, name string) *beneath.Info {
+	if info, err := leaf.Lstat(name); err == nil {
+		return &info
 	}
-	return fileUsage(stat(binName(n)), stat(srcName(n)))
+	return nil
 }
 
 // accountAdd adds to the account what was written to a slot's part of the root,

@@ -44,6 +44,9 @@ type walker struct {
 	// that the account counts.
 	entered func(names leafNames)
 
+	// wanted, if not nil, reports whether a leaf is visited.
+	wanted func(names leafNames) bool
+
 	// rmdir, if not nil, is asked to remove each directory of ours after it
 	// was walked and nothing was seen to be left in it. Level is that of its
 	// name: 0 is a device. A directory that was made a moment ago and has had
@@ -124,6 +127,9 @@ func (w *walker) freed(items []item) int {
 }
 
 func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, err error) {
+	if level == len(names)-1 && w.wanted != nil && !w.wanted(names) {
+		return true, nil
+	}
 	sub, err := d.OpenDir(names[level])
 	if err != nil {
 		return w.passOver(names, level+1, err)

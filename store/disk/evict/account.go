@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,6 +39,8 @@ type slot struct {
 
 const counters = 4
 
+const never = math.MaxInt64
+
 // known reports whether the shard was counted, and has not drifted so far since
 // that it cannot be right.
 func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries >= 0 }
@@ -59,27 +61,35 @@ func (a *Account) Close() { a.file.Close() }
 func (a *Account) Read(l *Ledger) error {
 	*l = Ledger{}
 	return a.file.Raw(func(b []byte, stride int) {
-		if b == nil {
-			return
-		}
-		for i := range l {
-			at := func(c int) int64 { return int64(binary.LittleEndian.Uint64(b[i*stride+8*c:])) }
-			l[i] = slot{at(0), at(1), at(2), at(3)}
+		for i := 0; i < slots && b != nil; i++ {
+			l[i] = slotAt(b[i*stride:])
 		}
 	})
 }
 
-// ledgers are for what is read at every put: 8 KiB each.
-var ledgers = sync.Pool{New: func() any { return new(Ledger) }}
-
-// Total returns what the account says in all.
-func (a *Account) Total() (Total, error) {
-	l := ledgers.Get().(*Ledger)
-	defer ledgers.Put(l)
-	if err := a.Read(l); err != nil {
-		return Total{}, err
+// slotAt returns what the account says of a shard, as it is in the file.
+func slotAt(b []byte) slot {
+	b = b[: 8*counters : 8*counters]
+	return slot{
+		int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])),
+		int64(binary.LittleEndian.Uint64(b[16:])), int64(binary.LittleEndian.Uint64(b[24:])),
 	}
-	return l.total(), nil
+}
+
+// Total returns what the account says in all. It is asked at every put.
+func (a *Account) Total() (Total, error) {
+	t := Total{Counted: never, Known: true}
+	err := a.file.Raw(func(b []byte, stride int) {
+		for i := 0; i < slots && b != nil; i++ {
+			t.add(i, slotAt(b[i*stride:]))
+		}
+	})
+	if err != nil || t.Known && t.Counted < never {
+		return t, err
+	}
+	var l Ledger
+	err = a.Read(&l)
+	return l.total(), err
 }
 
 // Add adds to a slot what was written to its part of the root, or, with negative
@@ -136,19 +146,23 @@ type Total struct {
 	Counted        int64 // when the shard was counted that was not for longest; 0: never
 }
 
+// add adds a slot.
+func (t *Total) add(i int, s slot) {
+	t.Counted = min(t.Counted, s.counted)
+	t.Known = t.Known && s.known()
+	t.Bytes += max(s.bytes, 0)
+	if i != Shared {
+		t.Entries += max(s.entries, 0)
+	}
+}
+
 // total adds all shards. Keys are digests, so shards are about equally large,
 // and those that are not known hold about as much as half of the known ones do
 // at most. The median, since one image with many options makes one shard large.
 func (l *Ledger) total() Total {
-	t := Total{Known: true, Counted: l[Shared].counted}
+	t := Total{Counted: never, Known: true}
 	for i := range l {
-		s := &l[i]
-		t.Counted = min(t.Counted, s.counted)
-		t.Known = t.Known && s.known()
-		t.Bytes += max(s.bytes, 0)
-		if i != Shared {
-			t.Entries += max(s.entries, 0)
-		}
+		t.add(i, l[i])
 	}
 	if !t.Known {
 		l.estimate(&t)

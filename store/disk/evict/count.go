@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"slices"
@@ -30,13 +31,17 @@ type Count struct {
 	Complete bool // it came to its end; else only what was removed counts
 
 	shard   int
+	found   int   // how often it saw something
 	before  slot  // what the account said when it began
 	seen    Usage // what is there, and was not removed by who counts
 	removed Usage // by who counts, and not yet taken off the account
 }
 
 // Saw notes what is there.
-func (c *Count) Saw(u Usage) { c.seen = c.seen.Plus(u) }
+func (c *Count) Saw(u Usage) {
+	c.seen = c.seen.Plus(u)
+	c.found++
+}
 
 // Took notes that something that was seen is removed.
 func (c *Count) Took(u Usage) {
@@ -80,6 +85,7 @@ type Books struct {
 	account *Account // nil: it cannot be read, and what was counted is only known here
 	now     func() time.Time
 	trace   *slog.Logger
+	frozen  bool   // counts correct nothing
 	l       Ledger // as it was read last
 	marked  Ledger // as it was when images were listed
 }
@@ -111,25 +117,59 @@ func (b *Books) Total() int64 { return b.l.total().Bytes }
 // Order returns the shards in the order in which they are to be counted.
 func (b *Books) Order() []int { return b.l.byAge() }
 
-// Mark notes the account as it is before images are listed. What is put from then
+// mark notes the account as it is before images are listed. What is put from then
 // on may be missed by a count.
-func (b *Books) Mark() {
+func (b *Books) mark() {
 	b.read()
 	b.marked = b.l
 }
 
-// Begin begins to count a shard, of which images were listed after Mark.
-func (b *Books) Begin(shard int) *Count { return &Count{shard: shard, before: b.marked[shard]} }
+// begin begins to count a shard, of which images were listed after mark.
+func (b *Books) begin(shard int) *Count { return &Count{shard: shard, before: b.marked[shard]} }
+
+// together is how many files and directories are seen before the account is corrected:
+// those of some 4,000 entries.
+const together = 1 << 14
+
+// Each counts shards, and corrects the account by that. list lists the images of as
+// many of the first shards as fit; count counts one of these. What was counted before
+// an error of either is put into the account, too.
+func (b *Books) Each(shards []int, bounds Bounds, list func(shards []int) (fit int, err error), count func(shard int, c *Count) error) error {
+	for len(shards) > 0 {
+		b.mark()
+		fit, err := list(shards)
+		if err != nil {
+			return err
+		}
+		var counts []*Count
+		found := 0
+		for _, shard := range shards[:fit] {
+			c := b.begin(shard)
+			err = count(shard, c)
+			counts = append(counts, c)
+			if found += c.found; found >= cmp.Or(bounds.Together, together) || err != nil {
+				b.end(counts)
+				counts, found = counts[:0], 0
+			}
+			if err != nil {
+				return err
+			}
+		}
+		b.end(counts)
+		shards = shards[fit:]
+	}
+	return nil
+}
 
 // CountShared counts what entries share, which walk calls f with.
 func (b *Books) CountShared(walk func(f func(Usage)) error) error {
-	b.Mark()
-	c := b.Begin(Shared)
+	b.mark()
+	c := b.begin(Shared)
 	if err := walk(c.Saw); err != nil {
 		return err
 	}
 	c.Complete = true
-	b.End([]*Count{c})
+	b.end([]*Count{c})
 	return nil
 }
 
@@ -160,9 +200,9 @@ func (b *Books) differs(counts []*Count) bool {
 	})
 }
 
-// End puts counts into the account.
-func (b *Books) End(counts []*Count) {
-	if len(counts) == 0 {
+// end puts counts into the account.
+func (b *Books) end(counts []*Count) {
+	if len(counts) == 0 || b.frozen {
 		return
 	}
 	if b.account != nil && b.differs(counts) {

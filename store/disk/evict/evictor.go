@@ -34,8 +34,9 @@ type Evictor struct {
 	walks  context.Context // of its walks, which ends before
 	hurry  context.CancelFunc
 
-	full   atomic.Int64 // until when, in nanoseconds since 1970, there is no room
-	others atomic.Int64 // bytes of entries of other versions that the last run saw
+	full   atomic.Int64  // until when, in nanoseconds since 1970, there is no room
+	others [Shards]int64 // bytes of entries of other versions in each shard, when it was last counted
+	sum    atomic.Int64  // of these
 
 	mu      sync.Mutex
 	running bool
@@ -106,11 +107,8 @@ func (e *Evictor) highWater(entries int64) int64 {
 	return e.o.MaxSize - max(e.o.MaxSize/16, min(e.o.MaxSize/8, e.o.MaxSize/entries*512))
 }
 
-// Others returns how many bytes of entries of other versions the last run saw.
-func (e *Evictor) Others() int64 { return e.others.Load() }
-
-// Hurry lets a run make do with what it has seen.
-func (e *Evictor) Hurry() { e.hurry() }
+// Others returns how many bytes of entries of other versions were seen.
+func (e *Evictor) Others() int64 { return e.sum.Load() }
 
 // Wait waits until no run is under way.
 func (e *Evictor) Wait() { e.done.Wait() }
@@ -143,9 +141,9 @@ const (
 	futileFactor = 20
 )
 
-// BusyPause is for how long a process that found that others evict does not ask
+// busyPause is for how long a process that found that others evict does not ask
 // again: a crowd that asks at every put takes more time than those that evict.
-const BusyPause = 40 * time.Millisecond
+const busyPause = 40 * time.Millisecond
 
 // Wake starts a run, unless one is under way. It does not wait.
 func (e *Evictor) Wake() {
@@ -167,7 +165,7 @@ func (e *Evictor) Wake() {
 		case futile:
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
 		case busy:
-			e.rest = now.Add(BusyPause)
+			e.rest = now.Add(busyPause)
 		}
 	})
 }
@@ -185,37 +183,47 @@ func (e *Evictor) run() (futile, busy bool) {
 		return false, false // others were here
 	}
 	b := OpenBooks(account, e.o.Now, e.o.Trace)
-	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, hurry: e.walks, Freed: func(v *Victim, u Usage) {
+	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, Down: e.o.MaxSize / 3 * 2, hurry: e.walks, others: &e.others, Freed: func(v *Victim, u Usage) {
 		e.full.Store(0)
 		e.o.Evicted(v, u)
 	}}
-	if total := b.l.total(); !total.Known || stale(total.Counted, e.o.Now().Unix()) {
-		unlock, lockErr := root.Lock(Recount)
-		if err = lockErr; err == nil {
-			err = t.recount(e.ctx)
-			unlock()
+	before := b.Total()
+	// Trims come first: puts are dropped meanwhile, and a count of all may take long.
+	err = e.trim(t)
+	if total := b.l.total(); err == nil && (!total.Known || stale(total.Counted, e.o.Now().Unix())) {
+		err = t.recount(e.ctx)
+		if busy = errors.Is(err, lock.ErrBusy); busy {
+			err = nil
 		}
-		busy = errors.Is(err, lock.ErrBusy)
+		if err == nil {
+			err = e.trim(t)
+		}
 	}
-	before, counted := b.l.total(), t.others
-	limited := e.o.MaxSize > 0
-	if limited && (err == nil || busy) {
-		t.Above, t.Down, t.others = e.highWater(before.Entries), e.o.MaxSize/3*2, 0
-		err = t.Run(e.ctx)
+	var sum int64
+	for _, n := range e.others {
+		sum += n
 	}
-	if err != nil && !busy {
+	e.sum.Store(sum)
+	if err != nil {
 		e.o.Trace.Warn("evictor", "reason", err)
 		return true, false
 	}
 	after := b.l.total()
 	if t.freed > 0 {
-		e.o.Trace.Debug("evicted", "before", before.Bytes, "after", after.Bytes, "limit", e.o.MaxSize)
-	}
-	if !t.partial {
-		e.others.Store(max(counted, t.others))
+		e.o.Trace.Debug("evicted", "before", before, "after", after.Bytes, "limit", e.o.MaxSize)
 	}
 	if busy = busy || t.busy && t.freed == 0; busy {
 		return false, true
 	}
-	return b.account == nil || limited && after.Bytes > e.o.MaxSize && t.freed == 0 || !t.partial && !after.Known, false
+	return b.account == nil || e.o.MaxSize > 0 && after.Bytes > e.o.MaxSize && t.freed == 0 || !t.partial && !after.Known, false
+}
+
+// trim trims if there is too much.
+func (e *Evictor) trim(t *Trim) error {
+	total := t.Books.l.total()
+	t.Above = e.highWater(total.Entries)
+	if e.o.MaxSize == 0 || total.Bytes <= t.Above {
+		return nil
+	}
+	return t.Run(e.ctx)
 }

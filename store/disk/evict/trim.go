@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/kernstash/kernstash/internal/lock"
@@ -27,9 +28,18 @@ type Root interface {
 	Remove(ctx context.Context, v *Victim, everything bool) (u Usage, gone bool)
 }
 
-// Walk calls see for everything in a shard that was listed. It is complete if
-// nothing was missed.
-type Walk func(ctx context.Context, shard int, see func(Found)) (complete bool, err error)
+// Walk calls see for everything in a slice of a shard that was listed. It is complete
+// if nothing was missed.
+type Walk func(ctx context.Context, shard int, of Slice, see func(Found)) (complete bool, err error)
+
+// Slice is part Index of Of parts of a shard; zero is all of it.
+type Slice struct{ Index, Of int }
+
+// Has reports whether a leaf directory is in the slice. Entries of one image are in all
+// slices alike.
+func (s Slice) Has(names [4]string) bool {
+	return s.Of == 0 || (ShardOf(names[1])^ShardOf(names[2])^ShardOf(names[3]))*s.Of/Shards == s.Index
+}
 
 // Found is a directory or an item that a walk found.
 type Found struct {
@@ -52,15 +62,16 @@ type Bounds struct {
 	Exact   int64 // a root of fewer entries is ranked as a whole
 	Group   int64 // about how many entries of a larger one are ranked together
 	Victims int   // how many are remembered of a group
+
+	Together int // after so many files and directories the account is corrected
 }
 
 // Defaults of the Bounds, and how many groups there are at most: for each of them
 // the images are listed.
 const exactBelow, groupOf, maxVictims, maxGroups = 1024, 256, 1 << 16, 64
 
-// Trim frees what a root has too much. Its shards are trimmed group by group:
-// names are digests, so a group is a fair sample, and each gives its share of what
-// has to go, the worst first.
+// Trim frees what a root has too much. It is trimmed group by group: each is a fair
+// sample of it, and gives its share of what has to go, the worst first.
 type Trim struct {
 	Root        Root
 	Books       *Books
@@ -78,7 +89,7 @@ type Trim struct {
 	partial bool            // it did
 	busy    bool            // somebody else trims a group
 	freed   int64
-	others  int64 // bytes of other versions
+	others  *[Shards]int64 // bytes of other versions in each shard that was counted; may be nil
 }
 
 // Run trims until there is no more than Above, or nothing can be freed.
@@ -86,6 +97,7 @@ func (t *Trim) Run(ctx context.Context) error {
 	if t.hurry == nil {
 		t.hurry = ctx
 	}
+	t.Books.frozen = t.DryRun
 	for {
 		before := t.freed
 		if err := t.pass(ctx); err != nil {
@@ -104,23 +116,23 @@ func (t *Trim) enough(ctx context.Context) bool {
 	return t.partial || ctx.Err() != nil || t.total() <= t.Above
 }
 
-// pass trims groups until there is enough room, the largest first.
+// pass trims groups, one after the other, until there is enough room.
 func (t *Trim) pass(ctx context.Context) error {
 	groups := t.groups()
 	left := t.total() - t.Books.Shared()
-	for i, shards := range groups {
+	for i, g := range groups {
 		if t.enough(ctx) {
 			return nil
 		}
 		if t.Everything {
-			seen, err := t.group(ctx, shards, left, i == len(groups)-1)
+			seen, err := t.trim(ctx, g, left, i == len(groups)-1)
 			if err != nil {
 				return err
 			}
 			left -= seen
 			continue
 		}
-		unlock, err := t.Root.Lock(shards[0] * Locks / Shards)
+		unlock, err := t.Root.Lock(g.lock())
 		if errors.Is(err, lock.ErrBusy) {
 			t.busy = true
 			continue
@@ -128,7 +140,7 @@ func (t *Trim) pass(ctx context.Context) error {
 			return err
 		}
 		if !t.enough(ctx) { // by who had the lock
-			_, err = t.group(ctx, shards, t.total()-t.Books.Shared(), len(groups) == 1)
+			_, err = t.trim(ctx, g, t.total()-t.Books.Shared(), len(groups) == 1)
 		}
 		unlock()
 		if err != nil {
@@ -138,32 +150,54 @@ func (t *Trim) pass(ctx context.Context) error {
 	return nil
 }
 
-// groups returns the shards in groups that are ranked together, those first that
-// take the most.
-func (t *Trim) groups() [][]int {
+// group is what is ranked together: some shards, and a slice of each that is large.
+type group struct {
+	slice        Slice
+	whole, large []int
+	counted      int64 // when the last one of these was that is no large one
+}
+
+// lock is which lock a group has: that of its first shard.
+func (g *group) lock() int { return g.slice.Index * Locks / g.slice.Of }
+
+// groups divides the root, and returns those groups first that were not counted, and so
+// not trimmed, for longest. Names are digests, so some shards are a fair sample of all,
+// but for those that hold an image with many options or constants: of these, each
+// group has a slice.
+func (t *Trim) groups() []group {
 	entries, n := t.Books.l.total().Entries, 1
-	exact, group := cmp.Or(t.Bounds.Exact, exactBelow), cmp.Or(t.Bounds.Group, groupOf)
-	for entries >= exact && n < maxGroups && int64(2*n)*group <= entries {
+	exact, each := cmp.Or(t.Bounds.Exact, exactBelow), cmp.Or(t.Bounds.Group, groupOf)
+	for entries >= exact && n < maxGroups && int64(2*n)*each <= entries {
 		n *= 2
 	}
-	groups, bytes := make([][]int, n), make([]int64, n)
-	for shard := range Shards {
-		g := shard * n / Shards
-		groups[g] = append(groups[g], shard)
-		bytes[g] += max(t.Books.l[shard].bytes, 0)
+	groups := make([]group, n)
+	for i := range groups {
+		groups[i].slice = Slice{i, n}
 	}
-	slices.SortStableFunc(groups, func(a, b []int) int {
-		return cmp.Compare(bytes[b[0]*n/Shards], bytes[a[0]*n/Shards])
-	})
+	for shard := range Shards {
+		if s, g := &t.Books.l[shard], &groups[shard*n/Shards]; n == 1 || s.entries <= 2*entries/Shards+8 {
+			g.whole, g.counted = append(g.whole, shard), max(g.counted, s.counted)
+			continue
+		}
+		for i := range groups {
+			groups[i].large = append(groups[i].large, shard)
+		}
+	}
+	rand.Shuffle(n, func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.counted, b.counted) })
 	return groups
 }
 
-// group counts a group of shards, of left bytes that were not looked at, and frees
-// its share; all of what has to go, if it is the last. It returns how much is there.
-func (t *Trim) group(ctx context.Context, shards []int, left int64, last bool) (seen int64, err error) {
-	r, err := t.look(ctx, shards, cmp.Or(t.Bounds.Victims, maxVictims))
+// trim counts a group, of left bytes that were not looked at, and frees its share; all
+// of what has to go, if it is the last. It returns how much is there.
+func (t *Trim) trim(ctx context.Context, g group, left int64, last bool) (seen int64, err error) {
+	r, err := t.look(ctx, g, cmp.Or(t.Bounds.Victims, maxVictims))
 	if err != nil {
 		return 0, err
+	}
+	t.Books.read()
+	if t.total() <= t.Above { // by the count, or since others trim
+		return r.bytes, nil
 	}
 	need := t.total() - t.Down
 	share := need
@@ -179,6 +213,12 @@ func (t *Trim) group(ctx context.Context, shards []int, left int64, last bool) (
 
 // recount counts the shards that were not counted for long.
 func (t *Trim) recount(ctx context.Context) error {
+	unlock, err := t.Root.Lock(Recount)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t.Books.read() // others may have counted them by now
 	now := t.Books.now().Unix()
 	old := func(shard int) bool { s := &t.Books.l[shard]; return !s.known() || stale(s.counted, now) }
 	if old(Shared) {
@@ -187,79 +227,67 @@ func (t *Trim) recount(ctx context.Context) error {
 			return err
 		}
 	}
-	shards := slices.DeleteFunc(t.Books.Order(), func(shard int) bool { return !old(shard) })
-	_, err := t.look(ctx, shards, 0)
+	_, err = t.look(ctx, group{whole: slices.DeleteFunc(t.Books.Order(), func(shard int) bool { return !old(shard) })}, 0)
 	return err
 }
 
-// together is how many entries are counted before the account is corrected.
-const together = 4096
-
-// look counts shards, corrects the account by that, and ranks what can be removed.
-func (t *Trim) look(ctx context.Context, shards []int, most int) (*ranking, error) {
+// look counts a group, corrects the account by that, and ranks what can be removed.
+func (t *Trim) look(ctx context.Context, g group, most int) (*ranking, error) {
 	r := &ranking{before: t.Policy.before(t.Books.now().UnixNano()), most: most}
-	var counts []*Count
-	end := func() {
-		if !t.DryRun {
-			t.Books.End(counts)
-		}
-		counts = counts[:0]
+	if t.partial {
+		return r, nil
 	}
-	for len(shards) > 0 && !t.partial {
-		t.Books.Mark()
-		walk, fit, err := t.Root.List(t.hurry, shards)
-		if err != nil {
-			return r, t.unlessHurried(ctx, err)
+	var walk Walk
+	err := t.Books.Each(slices.Concat(g.whole, g.large), t.Bounds, func(shards []int) (fit int, err error) {
+		walk, fit, err = t.Root.List(t.hurry, shards)
+		return fit, err
+	}, func(shard int, c *Count) error {
+		var of Slice
+		if slices.Contains(g.large, shard) {
+			of = g.slice
 		}
-		for at, entries := 0, int64(0); at < fit && !t.partial; at++ {
-			c := t.Books.Begin(shards[at])
-			c.Complete, err = walk(t.hurry, shards[at], func(f Found) {
-				c.Saw(f.Account)
-				t.found(r, &f)
-				entries += f.All.Entries
-			})
-			if err := t.unlessHurried(ctx, err); err != nil {
-				return r, err
-			}
-			if counts = append(counts, c); entries >= together {
-				end()
-				entries = 0
-			}
+		var others int64
+		complete, err := walk(t.hurry, shard, of, func(f Found) {
+			c.Saw(f.Account)
+			others += t.found(r, &f)
+		})
+		c.Complete = complete && of.Of == 0
+		if c.Complete && t.others != nil {
+			t.others[shard] = others
 		}
-		end()
-		shards = shards[fit:]
+		return err
+	})
+	if err != nil && t.hurry.Err() != nil && ctx.Err() == nil { // there is no time for more
+		t.partial = true
+		return r, nil
 	}
-	return r, nil
+	return r, err
 }
 
-func (t *Trim) found(r *ranking, f *Found) {
+// found ranks what was found, and returns its bytes if it is of another version.
+func (t *Trim) found(r *ranking, f *Found) (other int64) {
 	u := f.Account
 	if t.Everything {
 		u = f.All
 	}
 	r.bytes += u.Bytes
-	if f.Victim.Other {
-		t.others += f.Victim.Size
-	}
 	if f.Removable && (t.Everything || !f.Victim.Other) {
 		r.note(f.Victim)
 	}
-}
-
-// unlessHurried takes the end of the walks' context for what it is: there is no
-// time for more.
-func (t *Trim) unlessHurried(ctx context.Context, err error) error {
-	if err != nil && t.hurry.Err() != nil && ctx.Err() == nil {
-		t.partial = true
-		return nil
+	if f.Victim.Other {
+		other = f.Victim.Size
 	}
-	return err
+	return other
 }
 
-// free removes the first victims until so many bytes are freed.
+// free removes the first victims until so many bytes are freed, or, since others
+// may trim the same, no more than Down are left.
 func (t *Trim) free(ctx context.Context, victims []Victim, bytes int64) {
 	for i := range victims {
-		if bytes <= 0 || ctx.Err() != nil {
+		if i%16 == 0 {
+			t.Books.read()
+		}
+		if bytes <= 0 || ctx.Err() != nil || t.total() <= t.Down {
 			break
 		}
 		v := &victims[i]
