@@ -6,8 +6,8 @@
 // files by hand. So shards are counted again now and then, see [Books].
 //
 // Over the limit, whoever overfilled the root trims it in the background: a
-// group of shards, under a try-lock, to two thirds of its share, by the policy.
-// See [Trim].
+// group, which is a fair sample of the root, under a try-lock, to two thirds of its
+// share, by the policy. See [Trim].
 package evict
 
 import (

@@ -64,6 +64,7 @@ func TestCountsOfOthersCount(t *testing.T) {
 	trim.hurry = bg
 	r.evictor(later, 0).wake()
 	r.events = nil
+	trim.Books.l[Shared].counted = later // or it is counted first, and the account read
 	if err := trim.recount(bg); err != nil || joined(r) != "lock 8" {
 		t.Errorf("%s; %v", joined(r), err)
 	}
