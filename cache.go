@@ -19,15 +19,17 @@ import (
 // Cache holds what all contexts of a process share: the stores, the settings,
 // the statistics. It is safe for concurrent use.
 type Cache struct {
-	settings  *settings.Settings
-	written   writtenStore  // what is built is stored there, unless the mode forbids it; nil: nowhere
-	stores    []store.Store // asked in order: written, then read-only layers
-	endStores []func()      // close them
-	storer    *storer
-	worker    starting
-	trace     tracer
-	manifests manifests // of header files
-	traceTo   io.Closer
+	settings   *settings.Settings
+	written    writtenStore  // what is built is stored there, unless the mode forbids it; nil: nowhere
+	stores     []store.Store // asked in order: written, then read-only layers
+	endStores  []func()      // close them
+	storer     *storer
+	newStarter func(Jobs) Starter // may be nil
+	starting   sync.Once
+	starter    Starter // nil: nothing was left
+	trace      tracer
+	manifests  manifests // of header files
+	traceTo    io.Closer
 
 	counters stats.Counters
 	stats    stats.Recorder
@@ -69,7 +71,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	c := &Cache{settings: set, contexts: make(map[contextCloser]struct{})}
+	c := &Cache{settings: set, newStarter: o.Starter, contexts: make(map[contextCloser]struct{})}
 	c.stats = &c.counters
 	if o.Recorder != nil {
 		c.stats = stats.Tee(&c.counters, o.Recorder)
@@ -167,7 +169,9 @@ func (c *Cache) end() error {
 		dropped.Captures = append(dropped.Captures, x.close(deadline)...)
 	}
 	dropped.Stores = c.storer.close(deadline)
-	c.worker.close()
+	if c.starter != nil {
+		c.starter.Close()
+	}
 
 	var errs []error
 	if len(dropped.Captures) > 0 || dropped.Stores > 0 {

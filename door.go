@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // What a door needs that stands between an application and a driver, and builds
@@ -53,10 +52,11 @@ func (c *Cache) Awaiting() (done func()) {
 // names are kept when it is built. In mode refresh what is stored makes place for what
 // the worker will build, once for each recipe: it would leave that as it is.
 func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
-	if !c.Writes() {
+	jobs, ok := c.written.(spool.Store)
+	if !ok || !c.writes() {
 		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
 	}
-	res, err := spool.Add(ctx, c.written.(*disk.Store), j, c.stats)
+	res, err := spool.Add(ctx, jobs, j, c.stats)
 	if c.settings.Mode == settings.ModeRefresh && j.Kind == spool.Capture && err == nil && res.Waits() {
 		if _, done := c.refreshed.LoadOrStore(j.Key(), true); !done {
 			err = c.written.Delete(ctx, j.Key())
@@ -65,14 +65,12 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 	return res, err
 }
 
-// Worker returns what decides who does such jobs: the store that they are in, nil
-// where there is none, the setting worker, and the settings that a worker is to share,
-// as variables.
-func (c *Cache) Worker() (s *disk.Store, policy string, shared []string) {
-	if !c.Writes() {
-		return nil, settings.WorkerOff, nil
+// Jobs returns where such jobs are, and who is to do them.
+func (c *Cache) Jobs() Jobs {
+	if _, ok := c.written.(spool.Store); !ok || !c.writes() {
+		return Jobs{Policy: settings.WorkerOff}
 	}
-	return c.written.(*disk.Store), c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction")
+	return Jobs{c.written, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction"), c.trace.disk}
 }
 
 // Warn tells the trace of something that is not as it should be.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // decisions takes what a context decides.

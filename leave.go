@@ -4,12 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
+	"github.com/kernstash/kernstash/store"
 )
 
 // maxLeave bounds the captures that one Close leaves to the worker: each is a file.
@@ -51,30 +50,26 @@ func (c *Cache) leave(all []leaving) {
 		}
 		waits = waits || res.Waits()
 	}
-	if waits {
-		c.worker.get(c).Start()
+	if waits && c.newStarter != nil {
+		c.starting.Do(func() { c.starter = c.newStarter(c.Jobs()) })
+		c.starter.Start()
 	}
 }
 
-// starting sees that what is left is done.
-type starting struct {
-	once    sync.Once
-	starter *worker.Starter
+// Jobs are what a Cache leaves to be done by a worker, in a process of its own.
+type Jobs struct {
+	Store    store.Store  // has them
+	Policy   string       // the setting worker: off, inline or auto
+	Settings []string     // which the worker shares with the Cache, as variables
+	Trace    *slog.Logger // may be nil
 }
 
-func (s *starting) get(c *Cache) *worker.Starter {
-	s.once.Do(func() {
-		store, policy, shared := c.Worker()
-		s.starter = worker.NewStarter(worker.StartOptions{
-			Store: store, Policy: policy, Settings: shared, Environ: os.Environ(), Trace: c.trace.disk,
-		})
-	})
-	return s.starter
-}
+// Starter sees that somebody does the jobs that a Cache leaves. Package worker has one.
+type Starter interface {
+	// Start starts a worker if there is none. It is called when there are jobs, and
+	// not on the application's path. It may be called by several goroutines.
+	Start()
 
-// close ends a worker in this process. It is called when no context is left.
-func (s *starting) close() {
-	if s.starter != nil {
-		s.starter.Close()
-	}
+	// Close ends a worker that runs in this process. No Start follows.
+	Close()
 }

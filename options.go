@@ -57,6 +57,11 @@ type Options struct {
 	// nobody's time, and none is counted as saved.
 	Ahead bool
 
+	// Starter makes what sees to it that a worker captures what Close had no time for;
+	// worker.ForCache is one. Without one the next worker does it that
+	// somebody else starts: `kernstash run`, or `kernstash worker`.
+	Starter func(Jobs) Starter
+
 	// Recorder takes what is counted, besides Cache.Stats; may be nil.
 	Recorder stats.Recorder
 

@@ -18,8 +18,7 @@ func TestWorkerShares(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, _, shared := c.Worker()
-		return shared
+		return c.Jobs().Settings
 	}
 	if diff := cmp.Diff([]string{"KERNSTASH_MAX_SIZE=3MiB", "KERNSTASH_THRESHOLD=30", "KERNSTASH_EVICTION=lru"}, ask()); diff != "" {
 		t.Error(diff)

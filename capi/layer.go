@@ -43,9 +43,9 @@ func layerOpen(arg unsafe.Pointer) {
 
 // layerWorker sees that somebody does the jobs that are left.
 var layerWorker = sync.OnceValue(func() *worker.Starter {
-	s, policy, shared := theLayer.Cache().Worker()
-	o := worker.StartOptions{Store: s, Policy: policy, Settings: shared, Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path())}
-	return worker.NewStarter(o)
+	return worker.NewStarter(worker.StartOptions{
+		Jobs: theLayer.Cache().Jobs(), Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path()),
+	})
 })
 
 // spawnDetached starts a program that the host does not notice.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // The names of what is in a builder's directory.

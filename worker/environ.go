@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // harmless are the variables that a builder has of its worker: no compiler makes

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/disk/evict"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // maxRebuilds bounds the entries that a Rebuilds remembers: the most valuable ones. The

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // TestJobOfAnotherKeySchema: a worker leaves it to that of the version that made it.

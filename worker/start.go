@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,22 +12,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
 // StartOptions say how a process that added a job sees that it is done.
 type StartOptions struct {
-	Store  *disk.Store
-	Policy string // the setting worker: off, inline or auto
+	// Jobs are what is to be done. A worker has the Settings, whatever Environ says: a
+	// program may have chosen a limit that is in no variable, and a worker with
+	// another one would evict by that. It does the jobs of a store on disk.
+	kernstash.Jobs
 
 	// Environ is the environment of this process, as os.Environ returns it.
 	Environ []string
-
-	// Settings are those that the worker has, as variables ("KERNSTASH_MAX_SIZE=1GiB"),
-	// whatever Environ says: a program may have chosen a limit that is in no variable,
-	// and a worker with another one would evict by that.
-	Settings []string
 
 	// Command is the kernstash command; "" has it looked for.
 	Command string
@@ -39,8 +38,6 @@ type StartOptions struct {
 	// handlers or wait calls of others to mind. A process that has a Spawn does
 	// nothing inline.
 	Spawn func(path string, argv, environ []string) error
-
-	Trace *slog.Logger // may be nil
 }
 
 // startPause is how long a process waits after a worker could not be started.
@@ -49,6 +46,7 @@ const startPause = time.Minute
 // Starter sees that there is a worker. It is safe for concurrent use.
 type Starter struct {
 	o     StartOptions
+	store *disk.Store
 	mu    sync.Mutex
 	not   time.Time          // until then it is no use to try
 	end   context.CancelFunc // ends what runs inline; nil: nothing
@@ -60,7 +58,16 @@ func NewStarter(o StartOptions) *Starter {
 	if o.Trace == nil {
 		o.Trace = slog.New(slog.DiscardHandler)
 	}
-	return &Starter{o: o}
+	s, ok := o.Store.(*disk.Store)
+	if !ok {
+		o.Policy = settings.WorkerOff
+	}
+	return &Starter{o: o, store: s}
+}
+
+// ForCache returns the Starter of a program in Go: it is for kernstash.Options.
+func ForCache(j kernstash.Jobs) kernstash.Starter {
+	return NewStarter(StartOptions{Jobs: j, Environ: os.Environ()})
 }
 
 // Start starts a worker if the policy says so and there is none. It takes a
@@ -88,7 +95,10 @@ func (s *Starter) StartNow() error {
 }
 
 func (s *Starter) start() error {
-	if s.o.Store.HasWorker() {
+	if s.store == nil {
+		return fmt.Errorf("jobs of a %T: %w", s.o.Store, errors.ErrUnsupported)
+	}
+	if s.store.HasWorker() {
 		return nil
 	}
 	path := s.o.Command
@@ -98,7 +108,7 @@ func (s *Starter) start() error {
 			return err
 		}
 	}
-	environ := Environ(s.o.Environ, s.o.Store.Dir(), s.o.Settings)
+	environ := Environ(s.o.Environ, s.store.Dir(), s.o.Settings)
 	argv := []string{path, "worker", "run", "--quiet"}
 	switch {
 	case s.o.Spawn != nil:
@@ -119,7 +129,7 @@ func (s *Starter) inline(path string) {
 	go func() {
 		defer close(ended)
 		_, err := Run(ctx, Options{
-			Store: s.o.Store, Command: BuilderCommand(path, s.o.Store, flags(s.o.Settings)), Environ: s.o.Environ, Trace: s.o.Trace,
+			Store: s.store, Command: BuilderCommand(path, s.store, flags(s.o.Settings)), Environ: s.o.Environ, Trace: s.o.Trace,
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // Status is how the worker of a root is, or was when it ended. It is kept in the

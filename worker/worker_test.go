@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 func must(t testing.TB, err error) {

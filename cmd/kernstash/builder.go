@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // builder builds files of one runtime.
@@ -91,6 +92,7 @@ type built struct {
 // throughCache builds a program through a Cache of its own, so that what is counted
 // tells about that program alone, and waits until it is stored.
 func throughCache(o kernstash.Options, build func(*kernstash.Cache, *built) error) (got built, err error) {
+	o.Starter = worker.ForCache
 	cache, err := kernstash.Open(o)
 	if err != nil {
 		return got, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -138,8 +139,8 @@ func startWorker(d *disk.Store, s *settings.Settings) func() bool {
 			return false
 		}
 		o := worker.StartOptions{
-			Store: d, Policy: settings.WorkerAuto, Environ: os.Environ(), Command: self,
-			Settings: s.Variables("max-size", "threshold", "eviction"),
+			Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
+			Environ: os.Environ(), Command: self,
 		}
 		return worker.NewStarter(o).StartNow() == nil
 	}

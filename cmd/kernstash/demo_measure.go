@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // demoChild is one process of the demonstration.
@@ -41,7 +42,7 @@ type childProgram struct {
 // on does f on a machine whose cache is on or off.
 func (c demoChild) on(d machineDevice, stash bool, f func(*kernstash.Cache, *machine) error) error {
 	cache, err := kernstash.Open(kernstash.Options{
-		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)},
+		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)}, Starter: worker.ForCache,
 	})
 	if err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // stashJob adds a job to the cache DIR as the OpenCL layer does, for the device

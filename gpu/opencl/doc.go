@@ -21,6 +21,11 @@
 // All methods may be called from many goroutines at once, on one object too,
 // except Release while another call on that object is under way.
 //
+// # Worker
+//
+// What Close has no time to capture is a job for a worker. A program that has one
+// started passes kernstash.Options{Starter: worker.ForCache}.
+//
 // # Errors
 //
 // What a driver refuses is an *Error, which names the C function and wraps a

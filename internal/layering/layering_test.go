@@ -20,9 +20,8 @@ var floors = map[string]int{
 	"store":           1,
 	"":                2, // the root: the public API
 	"gpu":             3,
-	"worker/spool":    1, // doors add jobs to it
-	"worker":          1,
-	"worker/build":    3,
+	"spool":           1,
+	"worker":          3,
 	"internal/engine": 1,
 	"internal/guest":  3, // what doors have in common
 	"internal/demo":   4, // programs that the command runs through an adapter
@@ -38,10 +37,10 @@ var beside = map[string][]string{
 	"deps":            {"key", "reason", "internal/ctime"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
-	"store/disk":      {"store"},
+	"store/disk":      {"store", "spool"},
 	"store/memory":    {"store"},
-	"worker/spool":    {"store"},
-	"worker":          {"worker", "store"},
+	"spool":           {"store"},
+	"worker":          {"worker"},
 	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu":             {"internal/guest"},
@@ -160,6 +159,20 @@ func TestNarrowPackages(t *testing.T) {
 			if to, ours := within(imported); ours && !slices.Contains(allowed, to) {
 				t.Errorf("%s imports %s", from, to)
 			}
+		}
+	}
+}
+
+// What uses the cache starts no process, unless it asks for a worker.
+func TestRootStartsNothing(t *testing.T) {
+	t.Parallel()
+	all := list(t, "-deps", ".", "./gpu/opencl", "./gpu/opencl/layer", "./gpu/cuda", "./gpu/levelzero")
+	if len(all) < 50 {
+		t.Fatalf("only %d packages found", len(all))
+	}
+	for _, p := range all {
+		if below, ours := within(p.ImportPath); p.ImportPath == "os/exec" || ours && under(below, "worker") {
+			t.Errorf("%s is linked", p.ImportPath)
 		}
 	}
 }

@@ -27,7 +27,7 @@ var order = [][]string{
 	{"internal/engine"},
 	{"internal/inprocess", "internal/guest"},
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
-	{"spool", "worker/spool"},
+	{"spool"},
 	{"store"},
 	{"internal/include", "deps"},
 	{"key"},
@@ -46,12 +46,12 @@ type rule struct {
 // rules are those of the house that is being built. Until it stands, a rule
 // fails only where it is broken more often than before.
 var rules = []rule{
-	{"imports go down the floors", 6, (*house).upwards},
+	{"imports go down the floors", 4, (*house).upwards},
 	{"no package over 3,000 lines without tests", 6, (*house).large},
-	{"no more than 8 files in one cycle", 155, (*house).cycles},
-	{"nothing below cmd links os/exec but the worker", 9, (*house).starters},
+	{"no more than 8 files in one cycle", 152, (*house).cycles},
+	{"nothing below cmd links os/exec but the worker", 0, (*house).starters},
 	{"no mutable package-level hooks", 4, (*house).hooks},
-	{"a runtime is named outside its own folders in at most 3 files", 127, (*house).named},
+	{"a runtime is named outside its own folders in at most 3 files", 119, (*house).named},
 }
 
 func TestRules(t *testing.T) {

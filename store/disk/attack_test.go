@@ -529,11 +529,11 @@ func useSpool(t *testing.T, s *Store) {
 	if readErr == nil {
 		_ = s.SpoolRemove(bg, f)
 	}
-	files, _ := s.SpoolFiles(bg)
+	files, _ := s.SpoolFiles(bg, true)
 	for _, f := range files {
 		_ = s.SpoolRemove(bg, f)
 	}
-	_ = s.SpoolNames(func(string, string) bool { return true })
+	_, _ = s.SpoolFiles(bg, false)
 	_ = s.PutNote(bg, WorkerNote, []byte("note"))
 	_, _, _ = s.ReadNote(WorkerNote)
 	s.RemoveNote(WorkerNote)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -124,6 +125,7 @@ var (
 	_ store.Explainer  = (*Store)(nil)
 	_ store.Preparer   = (*Store)(nil)
 	_ store.Totals     = (*Store)(nil)
+	_ spool.Store      = (*Store)(nil)
 )
 
 // New returns the store of a directory. It does not touch the disk.

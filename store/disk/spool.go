@@ -11,34 +11,14 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // The spool is .meta/spool/<environment>/<job>: work that a worker is to do.
-// This file knows names and files; package worker/spool knows what they say.
+// This file knows names and files; package spool knows what they say.
 const spoolDir = "spool"
-
-// SpoolFile is a file of the spool.
-type SpoolFile struct {
-	Dir      string // 32 digits
-	Name     string // 32 digits, then one or two words behind dots
-	Size     int64
-	Modified time.Time
-
-	mtime int64
-	ino   uint64
-}
-
-// Job returns the name of the job that the file belongs to, and whether it is
-// the job itself; else it is a part of it.
-func (f SpoolFile) Job() (name string, whole bool) {
-	words := strings.SplitN(f.Name, ".", 3)
-	if len(words) < 2 {
-		return "", false
-	}
-	return words[0] + "." + words[1], len(words) == 2
-}
 
 // isSpoolName says whether a file may be one of ours: "<32 digits>.<word>", and
 // for a part of a job one word more, of lower-case letters and digits.
@@ -93,10 +73,7 @@ func (s *Store) withMeta(ctx context.Context, f func(r *root, m *meta) error) er
 	}
 }
 
-// SpoolPut makes a file of the spool, of what write returns, which is not called
-// where there is such a file already: then made is false. It takes no lock, and
-// the file appears complete or not at all. Over the limit of the store the error
-// is store.ErrDropped.
+// SpoolPut makes a file of the spool; see [spool.Store].
 func (s *Store) SpoolPut(ctx context.Context, dir, name string, write func() ([]byte, error)) (made bool, err error) {
 	if err := checkSpoolNames(dir, name); err != nil {
 		return false, fmt.Errorf("spool: %w", err)
@@ -144,9 +121,9 @@ func (s *Store) spoolPut(r *root, m *meta, dir, name string, write func() ([]byt
 	return true, nil
 }
 
-// SpoolFiles returns the files of the spool that may be ours, in no order. There
-// being no root, or no spool, is no error.
-func (s *Store) SpoolFiles(ctx context.Context) (files []SpoolFile, err error) {
+// SpoolFiles returns the files of the spool that may be ours; see [spool.Store].
+// There being no root, or no spool, is no error.
+func (s *Store) SpoolFiles(ctx context.Context, look bool) (files []spool.File, err error) {
 	r, err := s.acquire(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -155,40 +132,27 @@ func (s *Store) SpoolFiles(ctx context.Context) (files []SpoolFile, err error) {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
 	defer r.release()
-	err = eachSpooled(r, false, func(_ beneath.Dir, f SpoolFile) error {
-		files = append(files, f)
-		return ctx.Err()
-	})
+	if look {
+		err = eachSpooled(r, false, func(_ beneath.Dir, f spool.File) error {
+			files = append(files, f)
+			return ctx.Err()
+		})
+	} else {
+		err = eachSpoolDir(r, false, func(dirName string, _ beneath.Dir, names []string) error {
+			for _, name := range names {
+				files = append(files, spool.File{Dir: dirName, Name: name})
+			}
+			return ctx.Err()
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
 	return files, nil
 }
 
-// SpoolNames calls f with the names of the files of the spool that may be ours,
-// until it returns false. It is SpoolFiles without looking at each file.
-func (s *Store) SpoolNames(f func(dir, name string) bool) error {
-	r, err := s.acquire(false)
-	if err != nil {
-		return ignoreGone(err)
-	}
-	defer r.release()
-	err = eachSpoolDir(r, false, func(dirName string, _ beneath.Dir, names []string) error {
-		for _, name := range names {
-			if !f(dirName, name) {
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, fs.SkipAll) {
-		return nil
-	}
-	return err
-}
-
-// SpoolRead returns what a file of the spool holds, at most most bytes.
-func (s *Store) SpoolRead(ctx context.Context, dir, name string, most int64) (b []byte, f SpoolFile, err error) {
+// SpoolRead returns what a file of the spool holds; see [spool.Store].
+func (s *Store) SpoolRead(ctx context.Context, dir, name string, limit int64) (b []byte, f spool.File, err error) {
 	err = checkSpoolNames(dir, name)
 	if err == nil {
 		err = ctx.Err()
@@ -206,7 +170,7 @@ func (s *Store) SpoolRead(ctx context.Context, dir, name string, most int64) (b 
 		return nil, f, fmt.Errorf("spool: %w", wrapPath(spoolPath(dir, name), err))
 	}
 	defer file.Close()
-	if info.Size > most {
+	if info.Size > limit {
 		return nil, f, fmt.Errorf("spool: %w", wrapPath(spoolPath(dir, name), fmt.Errorf("%d bytes: %w", info.Size, store.ErrTooLarge)))
 	}
 	b = make([]byte, info.Size)
@@ -216,9 +180,8 @@ func (s *Store) SpoolRead(ctx context.Context, dir, name string, most int64) (b 
 	return b, spoolFile(dir, name, info), nil
 }
 
-// SpoolRemove removes a file of the spool, unless another one has its name by
-// now. One that is gone is no error.
-func (s *Store) SpoolRemove(ctx context.Context, f SpoolFile) error {
+// SpoolRemove removes a file of the spool; see [spool.Store].
+func (s *Store) SpoolRemove(ctx context.Context, f spool.File) error {
 	if err := checkSpoolNames(f.Dir, f.Name); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
@@ -239,9 +202,9 @@ func (s *Store) SpoolRemove(ctx context.Context, f SpoolFile) error {
 
 // removeSpooled removes a file unless another one has its name by now. Where
 // something is that is no file, it is removed too, unless it is a directory.
-func (s *Store) removeSpooled(m *meta, d beneath.Dir, f SpoolFile) (gone bool, err error) {
+func (s *Store) removeSpooled(m *meta, d beneath.Dir, f spool.File) (gone bool, err error) {
 	info, err := d.Lstat(f.Name)
-	if err != nil || info.Mtime != f.mtime || info.Ino != f.ino {
+	if err != nil || info.Mtime != f.Modified.UnixNano() || info.Ino != f.ID {
 		return false, ignoreGone(err)
 	}
 	if err := d.Remove(f.Name); err != nil {
@@ -251,11 +214,8 @@ func (s *Store) removeSpooled(m *meta, d beneath.Dir, f SpoolFile) (gone bool, e
 	return true, nil
 }
 
-func spoolFile(dir, name string, info beneath.Info) SpoolFile {
-	return SpoolFile{
-		Dir: dir, Name: name, Size: info.Size, Modified: time.Unix(0, info.Mtime),
-		mtime: info.Mtime, ino: info.Ino,
-	}
+func spoolFile(dir, name string, info beneath.Info) spool.File {
+	return spool.File{Dir: dir, Name: name, Size: info.Size, Modified: time.Unix(0, info.Mtime), ID: info.Ino}
 }
 
 // eachSpoolDir calls f for every directory of the spool with the names in it
@@ -303,7 +263,7 @@ func eachSpoolDir(r *root, prune bool, f func(dirName string, d beneath.Dir, nam
 
 // eachSpooled calls f for everything in the spool that has a name of ours,
 // directories excepted.
-func eachSpooled(r *root, prune bool, f func(d beneath.Dir, file SpoolFile) error) error {
+func eachSpooled(r *root, prune bool, f func(d beneath.Dir, file spool.File) error) error {
 	return eachSpoolDir(r, prune, func(dirName string, d beneath.Dir, names []string) error {
 		for _, name := range names {
 			info, err := d.Lstat(name)
@@ -361,7 +321,7 @@ func (h *headerUses) headersOfJobs(s *Store, r *root) error {
 	if h == nil {
 		return nil
 	}
-	return eachSpooled(r, false, func(d beneath.Dir, file SpoolFile) error {
+	return eachSpooled(r, false, func(d beneath.Dir, file spool.File) error {
 		if _, whole := file.Job(); !whole || file.Size > format.MaxJob {
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -14,8 +15,8 @@ const spoolAge = 14 * 24 * time.Hour
 
 // collectSpool removes the files of the spool that are older than age.
 func (w *sweep) collectSpool(age time.Duration, dryRun bool) error {
-	return eachSpooled(w.r, !dryRun, func(d beneath.Dir, f SpoolFile) error {
-		if age > 0 && w.s.nowNanos()-f.mtime <= int64(age) {
+	return eachSpooled(w.r, !dryRun, func(d beneath.Dir, f spool.File) error {
+		if age > 0 && w.s.nowNanos()-f.Modified.UnixNano() <= int64(age) {
 			return w.ctx.Err()
 		}
 		if !dryRun {
@@ -44,7 +45,7 @@ func eachShared(ctx context.Context, r *root, f func(usage)) error {
 			return err
 		}
 	}
-	return eachSpooled(r, false, func(_ beneath.Dir, file SpoolFile) error {
+	return eachSpooled(r, false, func(_ beneath.Dir, file spool.File) error {
 		f(usage{Bytes: blocks(file.Size)})
 		return ctx.Err()
 	})

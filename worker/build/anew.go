@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // anew is a recipe as it was worked out here.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // Do does a job, in this process's environment, which must be the job's, and

@@ -22,12 +22,12 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/build"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // handMade returns a job of a source, for PoCL's device in this process's

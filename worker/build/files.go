@@ -11,9 +11,9 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // place is where a job is built: a working directory, and the options that name

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // TestSaysThatTheDiskIsFull: a job that says so where there is room is tried again, and not

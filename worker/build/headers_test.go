@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/timing"
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // write makes the files of a project.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 const intelICD = "/etc/OpenCL/vendors/intel.icd"

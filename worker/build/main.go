@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // outcomeDescriptor is where a builder says how it ended.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // TestRemovedCache: a worker whose cache is removed, and made anew by another process,

@@ -15,9 +15,9 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // await waits until an entry is there.
@@ -41,8 +41,8 @@ func starter(t testing.TB, s *disk.Store, policy string, more ...string) *worker
 	self, err := os.Executable()
 	must(t, err)
 	st := worker.NewStarter(worker.StartOptions{
-		Store: s, Policy: policy, Environ: append(append(environ(t.TempDir()), "KERNSTASH_COMMAND="+self), more...),
-		Settings: []string{"KERNSTASH_MAX_SIZE=70MiB", "KERNSTASH_EVICTION=lru"},
+		Jobs:    kernstash.Jobs{Store: s, Policy: policy, Settings: []string{"KERNSTASH_MAX_SIZE=70MiB", "KERNSTASH_EVICTION=lru"}},
+		Environ: append(append(environ(t.TempDir()), "KERNSTASH_COMMAND="+self), more...),
 	})
 	t.Cleanup(st.Close)
 	return st
@@ -151,7 +151,7 @@ func TestOff(t *testing.T) {
 	s := newRoot(t)
 	add(t, s, handMade(t, small, smallVariant))
 	starter(t, s, "off").Start()
-	none := worker.NewStarter(worker.StartOptions{Store: s, Policy: "auto", Environ: []string{"PATH=/no/such/directory"}})
+	none := worker.NewStarter(worker.StartOptions{Jobs: kernstash.Jobs{Store: s, Policy: "auto"}, Environ: []string{"PATH=/no/such/directory"}})
 	none.Start()
 	if s.HasWorker() {
 		t.Error("a worker runs")

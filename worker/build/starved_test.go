@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // TestStarvedCompiler: a compiler that took too long because others had the processor,

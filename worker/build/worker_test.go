@@ -21,12 +21,12 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 	"github.com/kernstash/kernstash/worker/build"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // These tests run on PoCL. This test binary is also what they start: an
@@ -190,7 +190,7 @@ func apply(q request) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	cache, err := kernstash.Open(kernstash.Options{Dir: q.Root})
+	cache, err := kernstash.Open(kernstash.Options{Dir: q.Root, Starter: worker.ForCache})
 	if err != nil {
 		return a, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // part is a program for one group of devices, as far as a job tells of it.

@@ -20,9 +20,9 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 func init() { children["intel"] = intelChild }

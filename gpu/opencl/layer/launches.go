@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
-	"github.com/kernstash/kernstash/worker/spool"
+	"github.com/kernstash/kernstash/spool"
 )
 
 // programs are those whose launches are to be told, by number.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // counted waits until a counter has a value: much is done behind the

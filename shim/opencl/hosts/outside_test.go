@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker/spool"
 )
 
 // outcomes are the requests in a process's report, by outcome and reason.

@@ -13,7 +13,6 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // The bounds of the spool of a root. Over them the jobs that are oldest go.
@@ -45,7 +44,7 @@ func (r Result) Waits() bool { return r == Added || r == Merged }
 // What a worker refused not long ago is not added again.
 //
 // What was added and dropped is counted in rec, which may be nil.
-func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
+func Add(ctx context.Context, s Store, j Job, rec stats.Recorder) (Result, error) {
 	if rec == nil {
 		rec = stats.Noop{}
 	}
@@ -62,7 +61,7 @@ func Add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 	return res, nil
 }
 
-func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result, error) {
+func add(ctx context.Context, s Store, j Job, rec stats.Recorder) (Result, error) {
 	if j.Created.IsZero() {
 		j.Created = time.Now()
 	}
@@ -104,7 +103,7 @@ func add(ctx context.Context, s *disk.Store, j Job, rec stats.Recorder) (Result,
 }
 
 // addLaunches adds those launches to a job that it is without.
-func addLaunches(ctx context.Context, s *disk.Store, dir, name string, variants []string) (added bool, err error) {
+func addLaunches(ctx context.Context, s Store, dir, name string, variants []string) (added bool, err error) {
 	b, _, err := s.SpoolRead(ctx, dir, name, format.MaxJob)
 	var known []string
 	if err == nil {
@@ -115,7 +114,7 @@ func addLaunches(ctx context.Context, s *disk.Store, dir, name string, variants 
 			continue
 		}
 		made, err := s.SpoolPut(ctx, dir, partName(name, v), func() ([]byte, error) {
-			if len(known)+parts(s, dir, name) >= MaxVariants {
+			if len(known)+parts(ctx, s, dir, name) >= MaxVariants {
 				return nil, invalid("it has %d launches already", MaxVariants)
 			}
 			return []byte(v), nil
@@ -147,28 +146,28 @@ func isLaunch(name string) bool {
 }
 
 // parts counts the launches of a job.
-func parts(s *disk.Store, dir, job string) int {
+func parts(ctx context.Context, s Store, dir, job string) int {
 	n := 0
-	_ = s.SpoolNames(func(d, name string) bool {
-		if d == dir && strings.HasPrefix(name, job+".") && isLaunch(name) {
+	files, _ := s.SpoolFiles(ctx, false)
+	for _, f := range files {
+		if f.Dir == dir && strings.HasPrefix(f.Name, job+".") && isLaunch(f.Name) {
 			n++
 		}
-		return true
-	})
+	}
 	return n
 }
 
 // trim drops the oldest jobs while there are too many, or too large ones. It
 // looks at the files only where there may be. keep is the job that was added
 // just now.
-func trim(ctx context.Context, s *disk.Store, keep string, rec stats.Recorder) {
+func trim(ctx context.Context, s Store, keep string, rec stats.Recorder) {
 	n := 0
-	_ = s.SpoolNames(func(_, name string) bool {
-		if strings.Count(name, ".") == 1 {
+	files, _ := s.SpoolFiles(ctx, false)
+	for _, f := range files {
+		if _, whole := f.Job(); whole {
 			n++
 		}
-		return true
-	})
+	}
 	if n*format.MaxJob <= MaxBytes {
 		return
 	}

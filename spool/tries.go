@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Tries are what became of a job so far, in a file beside it: so a compiler that
@@ -89,7 +87,7 @@ func parseTries(text string) Tries {
 }
 
 // ReadTries returns what became of a job so far.
-func ReadTries(ctx context.Context, s *disk.Store, e *Entry) Tries {
+func ReadTries(ctx context.Context, s Store, e *Entry) Tries {
 	b, _, err := s.SpoolRead(ctx, e.Environment, e.Name+"."+triesWord, maxTries)
 	if err != nil {
 		return Tries{}
@@ -98,7 +96,7 @@ func ReadTries(ctx context.Context, s *disk.Store, e *Entry) Tries {
 }
 
 // WriteTries notes what became of a job. Only the one worker does.
-func WriteTries(ctx context.Context, s *disk.Store, e *Entry, t Tries) error {
+func WriteTries(ctx context.Context, s Store, e *Entry, t Tries) error {
 	name := e.Name + "." + triesWord
 	if _, old, err := s.SpoolRead(ctx, e.Environment, name, maxTries); err == nil {
 		if err := s.SpoolRemove(ctx, old); err != nil {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 var errRefused = errors.New("a worker refused it")
@@ -20,12 +18,12 @@ const maxRefused = 1 << 20
 // who adds them again within two weeks adds nothing, since it would end in the same way.
 // The key of a job says by which driver and compiler it is built, so with others it is
 // another job.
-func Refuse(ctx context.Context, s *disk.Store, e *Entry, j *Job, reason string) error {
+func Refuse(ctx context.Context, s Store, e *Entry, j *Job, reason string) error {
 	return refuse(ctx, s, e, nil, append([]string{reasonMark + oneLine(reason)}, j.Variants...))
 }
 
 // Left removes a job that was done but for some of its launches, which are refused.
-func Left(ctx context.Context, s *disk.Store, e *Entry, j *Job, launches []string) error {
+func Left(ctx context.Context, s Store, e *Entry, j *Job, launches []string) error {
 	return refuse(ctx, s, e, j.Variants, launches)
 }
 
@@ -45,7 +43,7 @@ func oneLine(reason string) string {
 }
 
 // refuse notes launches, and forgets those that are done and why it was refused before.
-func refuse(ctx context.Context, s *disk.Store, e *Entry, done, lines []string) error {
+func refuse(ctx context.Context, s Store, e *Entry, done, lines []string) error {
 	name := e.Name + "." + refusedWord
 	known, _, err := s.SpoolRead(ctx, e.Environment, name, maxRefused)
 	if err := Remove(ctx, s, e); err != nil {
@@ -77,7 +75,7 @@ const refusedAge = 14 * 24 * time.Hour
 // wasRefused says whether a job was refused for all of these launches. One that was done
 // but for some launches is refused only where there is an artifact to do without them: it
 // may have been evicted.
-func wasRefused(ctx context.Context, s *disk.Store, dir, job string, j *Job) bool {
+func wasRefused(ctx context.Context, s Store, dir, job string, j *Job) bool {
 	b, f, err := s.SpoolRead(ctx, dir, job+"."+refusedWord, maxRefused)
 	if err != nil || time.Since(f.Modified) > refusedAge || !j.Stored && !strings.HasPrefix(string(b), reasonMark) {
 		return false
@@ -94,12 +92,12 @@ type Refusal struct {
 }
 
 // Refusals returns the latest jobs that were refused, the newest first, at most most.
-func Refusals(ctx context.Context, s *disk.Store, most int) ([]Refusal, error) {
-	files, err := s.SpoolFiles(ctx)
+func Refusals(ctx context.Context, s Store, most int) ([]Refusal, error) {
+	files, err := s.SpoolFiles(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(files, func(a, b disk.SpoolFile) int {
+	slices.SortFunc(files, func(a, b File) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))
 	})
 	var all []Refusal

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Entry is a job that waits. Nothing in its files was looked at.
@@ -20,13 +19,13 @@ type Entry struct {
 	Changed     time.Time // when a launch was added last
 	Size        int64     // bytes of its files
 
-	file  disk.SpoolFile
-	parts []disk.SpoolFile
+	file  File
+	parts []File
 }
 
 // List returns the jobs of a store's spool, the oldest first.
-func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
-	files, err := s.SpoolFiles(ctx)
+func List(ctx context.Context, s Store) ([]Entry, error) {
+	files, err := s.SpoolFiles(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func List(ctx context.Context, s *disk.Store) ([]Entry, error) {
 // Read returns a job with its launches, sorted. A file that is no job is an
 // error that wraps ErrInvalid, a job of another version one that wraps ErrVersion;
 // any other says that it cannot be read now.
-func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
+func Read(ctx context.Context, s Store, e *Entry) (*Job, error) {
 	b, file, err := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
 	if tooLarge(err) {
 		err = invalid("%w", err)
@@ -92,7 +91,7 @@ func Read(ctx context.Context, s *disk.Store, e *Entry) (*Job, error) {
 
 // Remove removes a job that List returned, with the launches that it had then. A
 // launch that was added since stays, and the job with it.
-func Remove(ctx context.Context, s *disk.Store, e *Entry) error {
+func Remove(ctx context.Context, s Store, e *Entry) error {
 	whole, _, readErr := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
 	if err := drop(ctx, s, e); err != nil {
 		return err
@@ -102,7 +101,7 @@ func Remove(ctx context.Context, s *disk.Store, e *Entry) error {
 	}
 	// Who adds a launch writes it, and then looks for the job. So one that was
 	// added while the job was there is seen here, or its job is made anew there.
-	files, err := s.SpoolFiles(ctx)
+	files, err := s.SpoolFiles(ctx, true)
 	if err != nil || readErr != nil || !slices.ContainsFunc(files, e.isLaunch) {
 		return nil
 	}
@@ -114,13 +113,13 @@ func Remove(ctx context.Context, s *disk.Store, e *Entry) error {
 }
 
 // isLaunch says whether a file is a launch of the job.
-func (e *Entry) isLaunch(f disk.SpoolFile) bool {
+func (e *Entry) isLaunch(f File) bool {
 	job, whole := f.Job()
 	return !whole && f.Dir == e.Environment && job == e.Name && isLaunch(f.Name)
 }
 
 // drop removes the files of a job that List saw.
-func drop(ctx context.Context, s *disk.Store, e *Entry) error {
+func drop(ctx context.Context, s Store, e *Entry) error {
 	if err := s.SpoolRemove(ctx, e.file); err != nil {
 		return err
 	}

@@ -1,0 +1,53 @@
+package spool
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/store"
+)
+
+// Store is what a store offers that keeps a spool. A file of the spool has a
+// name of 32 digits, then one or two words behind dots, in a directory with a name
+// of 32 digits.
+type Store interface {
+	store.Blobs
+
+	// SpoolPut makes a file of what write returns, which is not called where there
+	// is such a file already: then made is false. It takes no lock, and the file
+	// appears complete or not at all. Over the limit of the store the error wraps
+	// store.ErrDropped.
+	SpoolPut(ctx context.Context, dir, name string, write func() ([]byte, error)) (made bool, err error)
+
+	// SpoolRead returns what a file holds. One of more than limit bytes is an error
+	// that wraps store.ErrTooLarge.
+	SpoolRead(ctx context.Context, dir, name string, limit int64) ([]byte, File, error)
+
+	// SpoolRemove removes a file, unless another one has its name by now. One that is
+	// gone is no error.
+	SpoolRemove(ctx context.Context, f File) error
+
+	// SpoolFiles returns the files, in no order. Without look only their names are
+	// known, which takes less time.
+	SpoolFiles(ctx context.Context, look bool) ([]File, error)
+}
+
+// File is a file of a spool.
+type File struct {
+	Dir, Name string
+
+	Size     int64
+	Modified time.Time
+	ID       uint64 // another file of this name has another one, or was modified at another time
+}
+
+// Job returns the name of the job that the file belongs to, and whether it is
+// the job itself; else it is a part of it.
+func (f File) Job() (name string, whole bool) {
+	words := strings.SplitN(f.Name, ".", 3)
+	if len(words) < 2 {
+		return "", false
+	}
+	return words[0] + "." + words[1], len(words) == 2
+}
