@@ -35,6 +35,42 @@ func Shim(shim, name, out string) error {
 	return err
 }
 
+// Command puts the command kernstash into the file out. As Library does it is built once for
+// all packages where nothing has changed.
+func Command(out string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	in, err := forAll(root)
+	if err != nil {
+		return goBuild(root, out)
+	}
+	unlock, err := locked(in, "lock-command")
+	if err != nil {
+		return goBuild(root, out)
+	}
+	defer unlock()
+	shared := filepath.Join(in, "kernstash")
+	if err := goBuild(root, shared); err != nil {
+		return err
+	}
+	if log, err := exec.Command("cp", shared, out).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the command: %w\n%s", err, log)
+	}
+	return nil
+}
+
+// goBuild builds the command into a file. The go command does nothing where that is up to date.
+func goBuild(root, out string) error {
+	cmd := exec.Command("go", "build", "-o", out, "./cmd/kernstash")
+	cmd.Dir = root
+	if log, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the command: %w\n%s", err, log)
+	}
+	return nil
+}
+
 // makeShim makes targets of a shim. The compiler is each one's own, so that the machine's
 // processors are used.
 func makeShim(root, shim, out string, targets ...string) error {

@@ -117,23 +117,17 @@ func (e *Engine) Awaiting() (done func()) {
 	return sync.OnceFunc(e.waits.release)
 }
 
-// found is what the stores have of a key.
-type found struct {
-	entry *store.Entry // nil: a miss
-	from  store.Store
-	why   reason.Reason // of the miss
-}
-
-// find asks the store, then the layers. With part, entries are read as its options say.
-func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) found {
-	why := reason.MissTierOff
+// find asks the store, then the layers. A nil entry is a miss, for the reason that is
+// returned with it. With part, entries are read as its options say.
+func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) (entry *store.Entry, from store.Store, why reason.Reason) {
+	why = reason.MissTierOff
 	for i, s := range e.stores {
 		entry, err := get(ctx, s, k, part)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
 			}
-			return found{entry: entry, from: s}
+			return entry, s, 0
 		}
 		var miss *store.MissError
 		if i == 0 && errors.As(err, &miss) {
@@ -141,7 +135,7 @@ func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) fo
 		}
 		on(e.log.Disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
 	}
-	return found{why: why}
+	return nil, nil, why
 }
 
 func get(ctx context.Context, s store.Store, k key.Key, part *store.GetOptions) (*store.Entry, error) {

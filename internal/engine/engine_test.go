@@ -201,14 +201,6 @@ func wantStep(t testing.TB, g *Group, want Kind) Step {
 	return step
 }
 
-// await waits for somebody else's build; it may have ended.
-func await(t testing.TB, g *Group) {
-	t.Helper()
-	if step := g.Next(t.Context()); step.Kind == Wait {
-		<-step.Ready
-	}
-}
-
 // buildOnce has one group built.
 func buildOnce(t testing.TB, s *Session, r Request, code string) {
 	t.Helper()
@@ -329,7 +321,7 @@ func TestWaitThenHit(t *testing.T) {
 	}
 	g.Built(Outcome{Artifact: artifact(k1), Took: time.Second})
 	for _, waiter := range waiting {
-		await(t, waiter)
+		<-waiter.Next(t.Context()).Ready
 		wantStep(t, waiter, Hit)
 		waiter.Loaded(time.Millisecond)
 	}
@@ -357,7 +349,7 @@ func TestWaitThenBuild(t *testing.T) {
 	wantStep(t, waiter, Build)
 	wantStep(t, third, Wait)
 	waiter.Built(Outcome{Artifact: artifact(k1), Took: 1})
-	await(t, third)
+	<-third.Next(t.Context()).Ready
 	wantStep(t, third, Hit)
 }
 
@@ -758,7 +750,7 @@ func TestDeferral(t *testing.T) {
 		return a
 	}
 	d.Captured(deferred("a"))
-	await(t, waiter)
+	<-waiter.Next(t.Context()).Ready
 	wantStep(t, waiter, Hit)
 	waiter.Loaded(1)
 	again := waiter.Deferral()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // list is a section of docs/INPUTS.md: patterns of names, by what they are of.
@@ -146,14 +148,14 @@ var runtimes = []struct {
 // What a compile reads, as the kernel sees it, and which variables it asks for, stand in
 // docs/INPUTS.md: what is new is to be looked at.
 func TestInputsAreListed(t *testing.T) {
-	if os.Getenv("KERNSTASH_TEST_LONG") != "1" {
-		t.Skip("takes long: make test-full runs it, as does KERNSTASH_TEST_LONG=1")
-	}
 	all := lists(t)
 	recorder := compiled(t, "testdata/record.c", "record.so", "-shared", "-fPIC", "-ldl")
 	for _, r := range runtimes {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
+			if !strings.HasPrefix(r.name, "NVRTC") {
+				timing.Long(t)
+			}
 			own, common := all[r.name], all[everywhere]
 			if own == nil || common == nil {
 				t.Fatal("it has no section")

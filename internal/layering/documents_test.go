@@ -1,26 +1,34 @@
 package layering
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// What the documents say is held by a test is held by one that exists.
+// What the documents say is held by a test is held by one that exists, and each behaviour by one
+// that `make test` runs.
 func TestBehavioursNameRealTests(t *testing.T) {
 	t.Parallel()
-	exists := make(map[string]bool)
+	exists, short := make(map[string]bool), make(map[string]bool)
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]+)`)
+	// A test is long where it begins so: statements of its own, not of a case of it.
+	long := regexp.MustCompile(`(?m)^\t(timing\.(Long|Only)\(|if os\.Getenv\("KERNSTASH_TEST_LONG"\) != "1" \{\n\t\tt\.Skip)`)
 	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "storetest") {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		for _, m := range declared.FindAllSubmatch(b, -1) {
-			exists[string(m[1])] = true
+		for _, m := range declared.FindAllSubmatchIndex(b, -1) {
+			name, body := string(b[m[2]:m[3]]), b[m[1]:]
+			body, _, _ = bytes.Cut(body, []byte("\n}\n"))
+			exists[name] = true
+			short[name] = short[name] || !long.Match(body)
 		}
 		if filepath.Ext(path) != ".go" {
 			return nil
@@ -43,6 +51,12 @@ func TestBehavioursNameRealTests(t *testing.T) {
 		for _, name := range found {
 			if !exists[name] {
 				t.Errorf("%s: there is no %s", doc, name)
+			}
+		}
+		for line := range strings.Lines(string(b)) {
+			names := named.FindAllString(line, -1)
+			if strings.HasPrefix(line, "| ") && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return short[name] }) {
+				t.Errorf("%s: make test runs none of %v", doc, names)
 			}
 		}
 	}

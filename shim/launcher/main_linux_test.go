@@ -74,10 +74,8 @@ func install(dir string) error {
 	if err := os.MkdirAll(lib, 0o700); err != nil {
 		return err
 	}
-	whole := exec.Command("go", "build", "-o", filepath.Join(lib, "kernstash-full"), "../../cmd/kernstash")
-	whole.Env = append(os.Environ(), cgo()...)
-	if out, err := whole.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the whole command: %w\n%s", err, out)
+	if err := command(filepath.Join(lib, "kernstash-full")); err != nil {
+		return err
 	}
 	if out, err := exec.Command("make", "-s", "OUT="+filepath.Join(dir, "bin")).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the launcher: %w\n%s", err, out)
@@ -86,6 +84,19 @@ func install(dir string) error {
 		if err := emptyLibrary(filepath.Join(lib, name), ""); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// command builds the whole command: as users have it, in the long form.
+func command(out string) error {
+	if !timing.IsLong() {
+		return cbuild.Command(out)
+	}
+	cmd := exec.Command("go", "build", "-o", out, "../../cmd/kernstash")
+	cmd.Env = append(os.Environ(), cgo()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the whole command: %w\n%s", err, out)
 	}
 	return nil
 }

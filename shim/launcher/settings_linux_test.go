@@ -134,6 +134,7 @@ func TestSettingsOfEveryFrontEnd(t *testing.T) {
 	number := 1
 	for _, front := range frontEnds {
 		root := filepath.Join(t.TempDir(), "root")
+		cbuild.Digests(t, root)
 		report := filepath.Join(t.TempDir(), "report")
 		env := func(config string, more ...string) []string {
 			if front.env != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // Applications that fork, have threads, or open the loader themselves end as without the
@@ -48,6 +50,9 @@ func TestOpened(t *testing.T) {
 	for _, how := range []string{"", "global", "deep", "path"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
+			if how == "global" || how == "path" {
+				timing.Long(t)
+			}
 			s := newStage(t)
 			want := s.mustRun(t, nil, "opened", data("imports"), how).out
 			for _, round := range []string{"cold", "warm"} {
@@ -83,6 +88,9 @@ func TestWithoutTheLibrary(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.HasPrefix(c.name, "no library at") || c.name == "another library" || c.name == "no cache" {
+				timing.Long(t)
+			}
 			s := newStage(t)
 			r := s.mustRun(t, append(s.shimmed(t), c.variable), "host", args...)
 			if r.out != want {

@@ -111,7 +111,9 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	return &stage{t.TempDir(), []string{"NEOReadDebugKeys=1", "SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp"}}
+	s := &stage{t.TempDir(), []string{"NEOReadDebugKeys=1", "SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp"}}
+	cbuild.Digests(t, s.path("cache"))
+	return s
 }
 
 func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 func one(kind string, n int) map[string]int { return map[string]int{kind: n} }
@@ -95,6 +97,9 @@ func TestDamagedEntries(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"empty": nil, "cut": good[:len(good)/2], "flipped": flipped, "longer": append(append([]byte(nil), good...), 0), "something else": []byte("x"),
 	} {
+		if name != "cut" && name != "flipped" && !timing.IsLong() {
+			continue
+		}
 		if err := os.Remove(entries[0]); err != nil {
 			t.Fatal(err)
 		}

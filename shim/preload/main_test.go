@@ -39,6 +39,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, lib: cbuild.Library(t), dir: t.TempDir()}
 	s.preload = filepath.Join(s.lib.Dir, "libkernstash_preload.so")
 	s.work = filepath.Join(s.dir, "work")
+	cbuild.Digests(t, filepath.Join(s.dir, "cache"))
 	s.write("include/file.h", "#define N 3\n")
 	s.write("include/outer.h", "#include \"file.h\"\n#define O N\n")
 	if err := os.MkdirAll(filepath.Join(s.work, "empty"), 0o700); err != nil {

@@ -219,7 +219,6 @@ func TestReadOnlyByAnError(t *testing.T) {
 // TestReadOnlyImages: a root that is packed into an image of squashfs or erofs is a
 // layer.
 func TestReadOnlyImages(t *testing.T) {
-	timing.Long(t)
 	t.Parallel()
 	if !ownmounts.Here(t) {
 		return

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/cbuild"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
@@ -60,7 +61,15 @@ func add(t testing.TB, s *disk.Store, j spool.Job) {
 
 func newRoot(t testing.TB) *disk.Store {
 	t.Helper()
-	return open(t, filepath.Join(t.TempDir(), "root"))
+	return open(t, newDir(t))
+}
+
+// newDir returns the directory of a cache that knows the digests of compilers.
+func newDir(t testing.TB) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "root")
+	cbuild.Digests(t, root)
+	return root
 }
 
 // starved says whether a build was ended because others had the processor.
@@ -111,6 +120,9 @@ func TestCrashingCompiler(t *testing.T) {
 			// The application is started again, and again.
 			if res, err := spool.Add(bg, s, handMade(t, small, smallVariant), nil); err != nil || res != spool.Refused {
 				t.Errorf("the same job again: %v, %v", res, err)
+			}
+			if role != "crash" && !timing.IsLong() {
+				return
 			}
 			add(t, s, handMade(t, small, smallVariant, "k/32-1-1-goffs0-smallgrid"))
 			if st := work(t, options(t, s, "builder")); st.Done != 1 {

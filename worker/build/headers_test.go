@@ -28,7 +28,6 @@ const withHeaders = "#include \"own.h\"\n#include <common/math.h>\n#include \"pa
 // TestRecordedHeaders: what was recorded is built, not what the user's files are
 // by now, or that they are gone.
 func TestRecordedHeaders(t *testing.T) {
-	timing.Long(t)
 	t.Parallel()
 	project := t.TempDir()
 	files := map[string]string{
@@ -38,7 +37,7 @@ func TestRecordedHeaders(t *testing.T) {
 	}
 	write(t, project, files)
 	q := request{
-		Root: filepath.Join(t.TempDir(), "root"), Source: withHeaders, Local: 64, Global: 256, Spool: true,
+		Root: newDir(t), Source: withHeaders, Local: 64, Global: 256, Spool: true,
 		Options: "-Iinc -I " + project + "/abs -DN=2 -Ihollow -Igone/../late",
 	}
 	a := startIn(t, project, q)
@@ -85,7 +84,7 @@ func TestHeadersByPath(t *testing.T) {
 			project := t.TempDir()
 			write(t, project, map[string]string{"own.h": "#define OWN 1\n"})
 			q := request{
-				Root: filepath.Join(t.TempDir(), "root"), Source: strings.ReplaceAll(tt.source, "DIR", project) + source,
+				Root: newDir(t), Source: strings.ReplaceAll(tt.source, "DIR", project) + source,
 				Local: 64, Global: 256, Spool: true, Options: tt.option + "-DPLACE=" + project,
 			}
 			a := startIn(t, project, q)
@@ -112,7 +111,7 @@ func TestHeadersThatAreLost(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
 	write(t, project, map[string]string{"own.h": "#define OWN 1\n"})
-	q := request{Root: filepath.Join(t.TempDir(), "root"), Source: "#include \"own.h\"\n" + source, Local: 64, Global: 256, Spool: true}
+	q := request{Root: newDir(t), Source: "#include \"own.h\"\n" + source, Local: 64, Global: 256, Spool: true}
 	startIn(t, project, q)
 	must(t, os.RemoveAll(project))
 	must(t, os.RemoveAll(filepath.Join(q.Root, ".meta/headers")))

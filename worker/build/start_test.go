@@ -167,7 +167,7 @@ func TestDroppedCaptureIsLeft(t *testing.T) {
 	project := t.TempDir()
 	write(t, project, map[string]string{"own.h": "#define OWN 1\n"})
 	q := request{
-		Root: filepath.Join(t.TempDir(), "root"), Source: "#include \"own.h\"\n" + source, Local: 64, Global: 256, Close: true,
+		Root: newDir(t), Source: "#include \"own.h\"\n" + source, Local: 64, Global: 256, Close: true,
 	}
 	cold := startIn(t, project, q, "KERNSTASH_CLOSE_TIMEOUT=1ns", "KERNSTASH_COMMAND="+self)
 	if cold.Origin != kernstash.Compiled {

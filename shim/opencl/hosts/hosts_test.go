@@ -19,7 +19,7 @@ import (
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for _, d := range stage.Drivers {
-		names := []string{"signals-before", "threads", "closing-all"}
+		names := []string{"signals-before", "threads"}
 		if d.Name == "intel" { // which compiles for longer
 			names = []string{"fork-after", "loading-beside"} // PoCL waits for itself there
 		}
@@ -130,9 +130,9 @@ func TestNothingLeftBehind(t *testing.T) {
 func TestHostsOpened(t *testing.T) {
 	t.Parallel()
 	old := stage.Interposers(t)
-	names := []string{"closing", "fork-after", "loading"}
+	names := []string{"fork-after", "loading"}
 	if timing.IsLong() {
-		names = append(names, "threads", "signals-before", "fork-before", "exiting", "closing-all")
+		names = append(names, "closing", "threads", "signals-before", "fork-before", "exiting", "closing-all")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package intel_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +153,9 @@ func TestIntelDamagedEntries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.name != "truncated" && c.name != "another program's" { // TestDamage has them all
+				timing.Long(t)
+			}
 			b := newBuilder(t)
 			b.build(t, oneLine(2)).expect(t, "other", "compiled", others)
 			other := read(t, b.entries(t)[0])
@@ -343,8 +347,9 @@ func heavySource(kernels, steps int) string {
 //
 // The first hit in a process is to take at most 4 ms and half as much again as the driver takes, in
 // which Go's runtime starts, and the library adds at most 12 MB.
-// The two take turns, and the machine is other people's too: each of the three has to be met in one round of
-// 24. Of the first hits, one a process, the lower quartiles of forty are compared.
+// The two take turns, and the machine is other people's too: of each figure the least of the rounds so far
+// counts, on both sides, and the test ends with the first round after which all three bars are met. A round's
+// figure for first hits, one a process, is the lower quartile of forty.
 func TestTimingOfIntelHits(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
@@ -368,7 +373,12 @@ func TestTimingOfIntelHits(t *testing.T) {
 			layer = append(b.silent(), c.environ...)
 			inOwn := func() made { return b.processIn(t, own, c.environ, source, "", c.rounds) }
 			inOwn()
-			var again, first, memory bool // was met
+			type figures struct{ again, first, resident float64 }
+			least := func(a, b figures) figures {
+				return figures{min(a.again, b.again), min(a.first, b.first), min(a.resident, b.resident)}
+			}
+			most := figures{math.Inf(1), math.Inf(1), math.Inf(1)}
+			leastDriver, leastOurs := most, most
 			for range 24 {
 				driver, ours := inOwn(), b.process(t, layer, source, "", c.rounds)
 				byHand := b.process(t, layer, source, "", c.rounds, "restore")
@@ -385,15 +395,15 @@ func TestTimingOfIntelHits(t *testing.T) {
 				slices.Sort(under)
 				t.Logf("first in a process, least, lower quartile, median of 40: %.0f, %.0f, %.0f and %.0f, %.0f, %.0f µs: %+.0f µs",
 					alone[0], alone[10], alone[20], under[0], under[10], under[20], under[10]-alone[10])
-				again = again || ours.median <= c.bar(driver.median)
-				first = first || under[10] <= 4000+2.5*alone[10]
-				memory = memory || ours.resident <= driver.resident+12e6>>10
-				if again && first && memory {
+				leastDriver = least(leastDriver, figures{driver.median, alone[10], float64(driver.resident)})
+				leastOurs = least(leastOurs, figures{ours.median, under[10], float64(ours.resident)})
+				most = figures{c.bar(leastDriver.again), 4000 + 2.5*leastDriver.first, leastDriver.resident + 12e6/1024}
+				if least(most, leastOurs) == leastOurs {
 					return
 				}
 				time.Sleep(3 * time.Second) // what was freed before this test is being given back
 			}
-			t.Errorf("too slow, or too large, in each of 24 rounds: again %t, first %t, memory %t", !again, !first, !memory)
+			t.Errorf("the least of 24 rounds (µs again, µs first, KiB): %.1f, the driver's own %.1f, at most %.1f", leastOurs, leastDriver, most)
 		})
 	}
 }

@@ -32,30 +32,31 @@ func TestOpened(t *testing.T) {
 		env           []string
 		door          string // which `kernstash run` would choose
 		served        string // by which; "" for none
+		short         bool   // in the short form, too
 	}{
-		{"linked", "observe", first, "preload", preload},
-		{"by its name", "observe-opened", append(stage.Opened(soname, "local"), first...), "preload", preload},
-		{"for all", "observe-opened", append(stage.Opened(soname, "global"), first...), "preload", preload},
-		{"by a wrapper", "observe-opened", append(stage.Opened(soname, "wrapped"), first...), "preload", preload},
-		{"by its path", "observe-opened", stage.Opened(path, "local"), "preload", preload},
-		{"by its path, another one found", "observe-opened", stage.Opened(path, "local"), "layer", preload},
-		{"by its path, for all, another one found", "observe-opened", stage.Opened(path, "global"), "layer", preload},
-		{"linked and by its name", "observe-both", append(stage.Opened(soname, "local"), first...), "preload", preload},
-		{"linked and by its name, not preloaded", "observe-both", append(stage.Opened(soname, "local"), first...), "layer", ""},
-		{"one that knows layers", "observe-opened", stage.Opened(soname, "local"), "layer", layer},
-		{"one that knows layers, for all", "observe-opened", stage.Opened(soname, "global"), "layer", layer},
-		{"one that knows layers, linked", "observe", nil, "layer", layer},
-		{"both: linked, no layers", "observe", first, "auto", preload},
-		{"both: linked, layers", "observe", nil, "auto", layer},
-		{"both: by its name, no layers", "observe-opened", append(stage.Opened(soname, "local"), first...), "auto", preload},
-		{"both: by its name, layers", "observe-opened", stage.Opened(soname, "local"), "auto", layer},
-		{"both: by its path, another one found", "observe-opened", stage.Opened(path, "local"), "auto", preload},
-		{"both: linked and by its name, no layers", "observe-both", append(stage.Opened(soname, "local"), first...), "auto", preload},
-		{"both: linked and by its name, layers", "observe-both", stage.Opened(soname, "local"), "auto", layer},
-		{"by version", "observe-opened", append(stage.Opened(soname, "version"), first...), "preload", ""},
-		{"in a namespace", "observe-opened", append(stage.Opened(soname, "space"), first...), "preload", ""},
+		{"linked", "observe", first, "preload", preload, true},
+		{"by its name", "observe-opened", append(stage.Opened(soname, "local"), first...), "preload", preload, true},
+		{"for all", "observe-opened", append(stage.Opened(soname, "global"), first...), "preload", preload, false},
+		{"by a wrapper", "observe-opened", append(stage.Opened(soname, "wrapped"), first...), "preload", preload, true},
+		{"by its path", "observe-opened", stage.Opened(path, "local"), "preload", preload, false},
+		{"by its path, another one found", "observe-opened", stage.Opened(path, "local"), "layer", preload, true},
+		{"by its path, for all, another one found", "observe-opened", stage.Opened(path, "global"), "layer", preload, false},
+		{"linked and by its name", "observe-both", append(stage.Opened(soname, "local"), first...), "preload", preload, false},
+		{"linked and by its name, not preloaded", "observe-both", append(stage.Opened(soname, "local"), first...), "layer", "", true},
+		{"one that knows layers", "observe-opened", stage.Opened(soname, "local"), "layer", layer, true},
+		{"one that knows layers, for all", "observe-opened", stage.Opened(soname, "global"), "layer", layer, false},
+		{"one that knows layers, linked", "observe", nil, "layer", layer, false},
+		{"both: linked, no layers", "observe", first, "auto", preload, true},
+		{"both: linked, layers", "observe", nil, "auto", layer, true},
+		{"both: by its name, no layers", "observe-opened", append(stage.Opened(soname, "local"), first...), "auto", preload, false},
+		{"both: by its name, layers", "observe-opened", stage.Opened(soname, "local"), "auto", layer, false},
+		{"both: by its path, another one found", "observe-opened", stage.Opened(path, "local"), "auto", preload, false},
+		{"both: linked and by its name, no layers", "observe-both", append(stage.Opened(soname, "local"), first...), "auto", preload, false},
+		{"both: linked and by its name, layers", "observe-both", stage.Opened(soname, "local"), "auto", layer, false},
+		{"by version", "observe-opened", append(stage.Opened(soname, "version"), first...), "preload", "", true},
+		{"in a namespace", "observe-opened", append(stage.Opened(soname, "space"), first...), "preload", "", true},
 	} {
-		if strings.Contains(c.name, "for all") && !timing.IsLong() {
+		if !c.short && !timing.IsLong() {
 			continue
 		}
 		r := s.MustRun(t, append(stage.Preloaded(t, c.door), c.env...), c.program, parts)

@@ -13,7 +13,6 @@ package evict
 import (
 	"cmp"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -65,15 +64,13 @@ func Worth(cost time.Duration, size int64, unused time.Duration) float64 {
 	return float64(cost) / float64(max(size, 1)) * math.Exp2(-float64(max(unused, 0))/float64(halfLife))
 }
 
-// sort sorts victims, the first to go first. A use in the future was noted by a
+// before orders victims: the first to go first. A use in the future was noted by a
 // clock that was wrong, and counts as now, or it would never be old.
-func (p Policy) sort(victims []Victim, now int64) {
+func (p Policy) before(now int64) func(a, b *Victim) int {
 	age := func(a, b *Victim) int { return cmp.Compare(min(a.Used, now), min(b.Used, now)) }
+	if p != Cost {
+		return age
+	}
 	worth := func(v *Victim) float64 { return Worth(time.Duration(v.Cost), v.Size, time.Duration(now-v.Used)) }
-	slices.SortFunc(victims, func(a, b Victim) int {
-		if p != Cost {
-			return age(&a, &b)
-		}
-		return cmp.Or(cmp.Compare(worth(&a), worth(&b)), age(&a, &b))
-	})
+	return func(a, b *Victim) int { return cmp.Or(cmp.Compare(worth(a), worth(b)), age(a, b)) }
 }

@@ -199,7 +199,7 @@ func command(name string, args ...string) error {
 }
 
 var commandBuilt = sync.OnceValue(func() error {
-	return command("go", "build", "-o", Built("kernstash"), filepath.Join(root, "cmd", "kernstash"))
+	return cbuild.Command(Built("kernstash"))
 })
 
 // Command builds the command kernstash, once, and returns its path.

@@ -59,6 +59,9 @@ func (s *Stage) Layered() []string {
 // itself, which keeps its cache in the stage, and no worker.
 func (s *Stage) WithLibrary(t testing.TB) []string {
 	t.Helper()
+	if _, err := os.Stat(s.Path("cache")); err != nil {
+		cbuild.Digests(s.t, s.Path("cache"))
+	}
 	return []string{
 		"OPENCL_LAYERS=" + Built(Shim), "KERNSTASH_LIBRARY=" + cbuild.Library(t).Library, "KERNSTASH_DIR=" + s.Path("cache"),
 		"KERNSTASH_WORKER=off", "KERNSTASH_TRACE=disk", "KERNSTASH_TRACE_FILE=" + s.Path("trace"),
