@@ -99,10 +99,11 @@ func (x *Context[P, K]) find(ctx context.Context, id live.ID, r Request) (*Progr
 // it is faster still.
 type Prepared[P, K any] struct {
 	// What a hit reads comes first, and fits a cache line.
-	x      *Context[P, K]
+	tier   *live.Tier[P, K, *unit[P, K]]
 	id     live.ID
 	serial uint64 // of the image; 0: it reads header files, which are looked up first
 
+	x       *Context[P, K]
 	request Request
 }
 
@@ -112,7 +113,7 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	q := &Prepared[P, K]{x: x, id: id, request: r.snapshot()}
+	q := &Prepared[P, K]{tier: x.tier, id: id, x: x, request: r.snapshot()}
 	if r.Image.files == nil {
 		q.serial = r.Image.serial
 	}
@@ -122,8 +123,8 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
 	if q.serial != 0 {
-		if p := q.x.hit(&q.id, q.serial); p != nil {
-			return p, nil
+		if p := q.tier.Hit(&q.id, q.serial); p != nil {
+			return (*Program[P, K])(p), nil
 		}
 	}
 	return q.x.find(ctx, q.id, q.request)
@@ -140,8 +141,7 @@ func (x *Context[P, K]) Kernel(ctx context.Context, r Request, name string) (*Ke
 	return p.Kernel(ctx, name)
 }
 
-// hit returns a program that is there, with a use added; nil if there is none.
-// It takes no lock and does not allocate.
+// hit returns a program that is in memory, with a use added; nil if it is not.
 func (x *Context[P, K]) hit(id *live.ID, image uint64) *Program[P, K] {
 	return (*Program[P, K])(x.tier.Hit(id, image))
 }
@@ -151,13 +151,7 @@ func (x *Context[P, K]) hit(id *live.ID, image uint64) *Program[P, K] {
 func (x *Context[P, K]) Limits() (bytes int64, programs int) { return x.tier.Limits() }
 
 // ErrLimit is wrapped when a limit is negative. It wraps ErrInvalid.
-var ErrLimit error = limitError{}
-
-// limitError is made without fmt, which a process would need for nothing else at its start.
-type limitError struct{}
-
-func (limitError) Error() string { return ErrInvalid.Error() + ": negative limit" }
-func (limitError) Unwrap() error { return ErrInvalid }
+var ErrLimit = fmt.Errorf("%w: negative limit", ErrInvalid)
 
 // SetLimits changes the limits of the memory tier and evicts what is over
 // them. Bytes: 0 is no limit; programs: 0 clears the tier and retains nothing
