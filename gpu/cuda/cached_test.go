@@ -407,7 +407,7 @@ func TestGoroutinesShareOneBuild(t *testing.T) {
 
 func TestMemoryHitsAllocateNothing(t *testing.T) {
 	fake(t)
-	_, x, done := openCached(t, privateDir(t), cuda.CachedOptions{})
+	cache, x, done := openCached(t, privateDir(t), cuda.CachedOptions{})
 	defer done()
 	q, err := x.Request(saxpy())
 	if err != nil {
@@ -430,6 +430,9 @@ func TestMemoryHitsAllocateNothing(t *testing.T) {
 		p.Release()
 	}
 	hit()
+	if !cache.Flush(time.Minute) { // what is stored in the background allocates
+		t.Fatal("not stored")
+	}
 	if n := testing.AllocsPerRun(100, hit); n != 0 {
 		t.Errorf("a prepared hit allocates %v times", n)
 	}

@@ -618,7 +618,7 @@ func TestHostIsAskedOnce(t *testing.T) { // not parallel: it counts allocations
 	if res == nil {
 		t.Fatal("what the image means is not known")
 	}
-	if allocs := testing.AllocsPerRun(100, func() {
+	if allocs := testing.AllocsPerRun(1000, func() {
 		id, _ := s.ID(&r)
 		if s.Resolved(&id, r.Image) != res {
 			t.Error("another resolution")
