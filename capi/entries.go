@@ -24,18 +24,6 @@ var asked = [C.ks_entries]func(unsafe.Pointer){
 	C.ks_go_begin:    buildBegin,
 	C.ks_go_finish:   buildFinish,
 
-	C.ksl_go_open:          layerOpen,
-	C.ksl_go_begin:         layerBegin,
-	C.ksl_go_next:          layerNext,
-	C.ksl_go_wait:          layerWait,
-	C.ksl_go_end:           layerEnd,
-	C.ksl_go_launched:      layerLaunched,
-	C.ksl_go_answer:        layerAnswer,
-	C.ksl_go_released:      layerReleased,
-	C.ksl_go_passed:        layerPassed,
-	C.ksl_go_compiles:      layerCompiles,
-	C.ksl_go_compiled_late: layerCompiledLate,
-
 	C.ksf_go_open:  frontOpen,
 	C.ksf_go_begin: frontBegin,
 	C.ksf_go_next:  frontNext,

@@ -81,7 +81,7 @@ enum {
 	/* of steps and results */
 	KSF_ENDED,   /* d: KSF_RESTORED, ...; n: nanoseconds that the driver took */
 	KSF_STATUS,   /* d: the driver's code */
-	KSF_PART,     /* what follows is of the next device. d: KSF_FINAL, ...; n: not 0 where it needs nothing more */
+	KSF_PART,     /* what follows is of the next device; d: KSF_FINAL, ... */
 	KSF_BINARY,   /* d: its form; n: the code with which it was refused instead */
 	KSF_ANSWER,   /* what the application gets for it where that is another form; n: its size, where it is to be asked for */
 	KSF_LOG,      /* n: as of KSF_BINARY */

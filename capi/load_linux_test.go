@@ -104,7 +104,7 @@ func TestPrivateInterface(t *testing.T) {
 	t.Parallel()
 	h := sha256.New()
 	for _, name := range []string{
-		"kernstash.h", "entries.h", "internal.h", "kernstash_front.h", "kernstash_layer.h", "layer_calls.h",
+		"kernstash.h", "entries.h", "internal.h", "kernstash_front.h",
 	} {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -112,7 +112,7 @@ func TestPrivateInterface(t *testing.T) {
 		}
 		h.Write(b)
 	}
-	const want = "7c0b416630aa91ef"
+	const want = "95a0e4cf60a352a5"
 	if got := hex.EncodeToString(h.Sum(nil)[:8]); got != want {
 		t.Errorf("the headers between the two libraries are others (%s, not %s): raise ks_private in entries.h, then write the new digest here", got, want)
 	}

@@ -332,16 +332,10 @@ static const ksf_api *open_library(struct library_door *d)
 		return stay_out(d, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it");
 	if (at != NULL)
 		own_is(at); /* it is here now, whatever get answers */
-	if (d->meanwhile != NULL)
+	if (get != NULL && d->meanwhile != NULL)
 		d->meanwhile(); /* not before: who opens a library waits for who opens another */
-	const ksf_api *found = NULL, *(*layer)(uint32_t);
-	*(void **)&layer = d->symbol == NULL ? NULL : dlsym(handle, d->symbol);
-	if (layer != NULL)
-		found = layer(d->abi);
-	else if (get != NULL && d->symbol == NULL)
-		found = get(KSF_ABI, d->runtime, &d->front);
-	uint32_t abi = d->symbol == NULL ? KSF_ABI : d->abi;
-	if (found == NULL || found->abi != abi || found->size < (d->symbol == NULL ? sizeof(*found) : d->size))
+	const ksf_api *found = get == NULL ? NULL : get(KSF_ABI, d->runtime, &d->front);
+	if (found == NULL || found->abi != KSF_ABI || found->size < sizeof(*found))
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
 	atomic_store(&d->opener, (int)getpid());

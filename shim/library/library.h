@@ -18,8 +18,6 @@
 
 struct library_door {
 	const char *runtime;
-	const char *symbol; /* kernstash_layer.h's, whose ABI and size of functions these are; else NULL */
-	uint32_t abi, size;
 	void (*meanwhile)(void); /* called by who opens the library while its runtime starts; may be NULL */
 	const ksf_api *functions; /* set before state says that it is open */
 	uint32_t front;

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
@@ -36,7 +37,7 @@ func BenchmarkHit(b *testing.B) {
 	})
 	b.Run("layer", func(b *testing.B) {
 		b.ReportAllocs()
-		outcome := []layer.Outcome{{Result: layer.Restored}}
+		outcome := []layer.Outcome{{Result: front.Restored}}
 		for b.Loop() {
 			ticket, reply, ok := l.Begin(r)
 			for !ok {

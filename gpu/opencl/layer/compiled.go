@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -50,7 +51,7 @@ func (p *pool) compiledUnits(known []*compiled) func(device int) []key.Unit {
 	}
 }
 
-func wasBuilt(o *Outcome) bool { return o.Result == Built }
+func wasBuilt(o *Outcome) bool { return o.Result == front.Built }
 
 // nameUnit returns the number under which the ticket's unit can be linked, 0 where
 // it reads no files. built says that the driver compiled it just now: then it counts

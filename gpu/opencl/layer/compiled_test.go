@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -34,7 +35,7 @@ func (h *host) compileUnit(t *testing.T, source string, meanwhile func()) *fileU
 	r.What, r.Units = layer.Compile, []layer.Unit{u.unit}
 	ticket, reply := begun(t, h, r)
 	defer ticket.End()
-	outcome := layer.Outcome{Result: layer.Restored}
+	outcome := layer.Outcome{Result: front.Restored}
 	devices := []cl.DeviceID{cl.DeviceID(h.devices[0].Handle())}
 	object := reply.Artifacts[0].Binary
 	var err error
@@ -42,7 +43,7 @@ func (h *host) compileUnit(t *testing.T, source string, meanwhile func()) *fileU
 		if k := reply.Artifacts[0].Kind; k != opencl.Final {
 			t.Errorf("what the compiler makes is not asked for: %v", k)
 		}
-		u.how, outcome.Result = "compiled", layer.Built
+		u.how, outcome.Result = "compiled", front.Built
 		u.compile(t, h)
 		if meanwhile != nil {
 			meanwhile()
@@ -54,7 +55,7 @@ func (h *host) compileUnit(t *testing.T, source string, meanwhile func()) *fileU
 		t.Fatal(err)
 	}
 	reply, ok := ticket.Next([]layer.Outcome{outcome})
-	if !ok || reply.Action != layer.Done {
+	if !ok || reply.Action != front.Done {
 		t.Fatalf("%+v", reply)
 	}
 	u.unit.Compiled = reply.Program
@@ -81,12 +82,12 @@ func (h *host) linkUnit(t *testing.T, u *fileUnit) (how string, binary []byte) {
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
-	if reply.Action == layer.Pass {
+	if reply.Action == front.Pass {
 		return "passed", nil
 	}
 	defer ticket.End()
 	if b := reply.Artifacts[0].Binary; len(b) > 0 {
-		ticket.Next([]layer.Outcome{{Result: layer.Restored}})
+		ticket.Next([]layer.Outcome{{Result: front.Restored}})
 		return "restored", bytes.Clone(b)
 	}
 	devices := []cl.DeviceID{cl.DeviceID(h.devices[0].Handle())}
@@ -97,7 +98,7 @@ func (h *host) linkUnit(t *testing.T, u *fileUnit) (how string, binary []byte) {
 	if binary, err = cl.GetProgramBinary(id, devices[0]); err != nil {
 		t.Fatal(err)
 	}
-	ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Binary: binary}}})
+	ticket.Next([]layer.Outcome{{Result: front.Built, Artifact: layer.Artifact{Binary: binary}}})
 	return "built", binary
 }
 

@@ -1,5 +1,5 @@
 // Package layer answers a layer between an application and its OpenCL driver
-// (shim/opencl, through capi/kernstash_layer.h): for each program that the
+// (shim/opencl, through capi/kernstash_front.h): for each program that the
 // application builds it says what to restore it from, and takes what was built
 // instead.
 //

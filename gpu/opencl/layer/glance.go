@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 )
 
@@ -70,9 +71,9 @@ func (t *Ticket) nextFound(outcomes []Outcome) (Reply, bool) {
 	t.cancel()
 	if given {
 		t.l.door.GivenUp()
-		return Reply{Action: Done}, true
+		return Reply{Action: front.Done}, true
 	}
-	r, took := Reply{Action: Done}, time.Since(t.begun)
+	r, took := Reply{Action: front.Done}, time.Since(t.begun)
 	for _, f := range found {
 		if t.pool.compile && built {
 			t.l.compiledAnyway(f.Job.Key, guest.Label(nil, f.Job.Recipe.Image.Size()), took, 0)

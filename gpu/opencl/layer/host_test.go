@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -114,7 +115,7 @@ func (h *host) do(r *layer.Request) *program {
 			ticket.End()
 		}
 	}()
-	for reply.Action == layer.Serve {
+	for reply.Action == front.Hit {
 		p.served = reply
 		outcomes := make([]layer.Outcome, len(h.devices))
 		for i, a := range reply.Artifacts {
@@ -128,7 +129,7 @@ func (h *host) do(r *layer.Request) *program {
 		}
 	}
 	p.number, p.reason = reply.Program, reply.Reason
-	if reply.Action == layer.Pass {
+	if reply.Action == front.Pass {
 		p.how = []string{"passed"}
 	}
 	return p
@@ -143,7 +144,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 	if len(a.Binary) > 0 {
 		if h.refuse[i] {
 			say("refused")
-			return layer.Outcome{Result: layer.Refused}
+			return layer.Outcome{Result: front.Refused}
 		}
 		id, err := cl.CreateProgramWithBinary(context, devices, a.Binary)
 		if err == nil {
@@ -152,16 +153,16 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 		}
 		if err != nil {
 			say("refused")
-			return layer.Outcome{Result: layer.Refused}
+			return layer.Outcome{Result: front.Refused}
 		}
 		say("restored")
 		p.binaries[i] = append([]byte(nil), a.Binary...)
-		return layer.Outcome{Result: layer.Restored, Took: time.Since(begin)}
+		return layer.Outcome{Result: front.Restored, Took: time.Since(begin)}
 	}
 	id, err := cl.CreateProgramWithSource(context, r.Units[0].Strings[0])
 	if err != nil {
 		p.err = err
-		return layer.Outcome{Result: layer.Abandoned}
+		return layer.Outcome{Result: front.Abandoned}
 	}
 	defer func() { _ = cl.ReleaseProgram(id) }()
 	err = cl.BuildProgram(id, devices, r.Options)
@@ -172,7 +173,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 		say("failed")
 		var code cl.Code
 		errors.As(err, &code)
-		return layer.Outcome{Result: layer.Failed, Code: int(code), Took: time.Since(begin), Artifact: built}
+		return layer.Outcome{Result: front.Failed, Code: int(code), Took: time.Since(begin), Artifact: built}
 	}
 	say("built")
 	if a.Kind != opencl.Deferred {
@@ -186,7 +187,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 			built.Kernels = append(built.Kernels, store.Kernel{Name: name})
 		}
 	}
-	return layer.Outcome{Result: layer.Built, Took: time.Since(begin), Artifact: built}
+	return layer.Outcome{Result: front.Built, Took: time.Since(begin), Artifact: built}
 }
 
 // source returns a program of its own for each number.

@@ -16,21 +16,15 @@ var startEnvironment = sync.OnceValue(guest.StartEnvironment)
 
 // Compiles tells that the driver's compiler is about to be called, whether or not the layer
 // was asked: what is in the environment now may hold for all that it compiles later.
-func (l *Layer) Compiles() {
-	_ = l.door.Guard(func() error {
-		opencl.LookAtVariables(startEnvironment(), dl.Environ())
-		return nil
-	})
+func (*Layer) Compiles() {
+	opencl.LookAtVariables(startEnvironment(), dl.Environ())
 }
 
 // CompiledLate tells that the driver has compiled a unit after all whose compilation had
 // been found, and skipped; saved is what was counted as saved by that, and was not.
 func (l *Layer) CompiledLate(took, saved time.Duration) {
-	_ = l.door.Guard(func() error {
-		l.door.Cache.Count(stats.SavedTime, -int64(saved))
-		l.compiledAnyway(key.Key{}, "a compiled unit", took, -saved)
-		return nil
-	})
+	l.door.Cache.Count(stats.SavedTime, -int64(saved))
+	l.compiledAnyway(key.Key{}, "a compiled unit", took, -saved)
 }
 
 // compiledAnyway counts and tells of what was found, and compiled nevertheless.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
@@ -72,24 +73,13 @@ func (l *Layer) settle() {
 	l.jobs.wait()
 }
 
-// Begin begins a request. Where ok is false there is nothing to say yet, and the
-// ticket's Wait tells. With Pass there is no ticket.
-func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	err := l.door.Guard(func() error {
-		t, reply, ok = l.begin(r)
-		return nil
-	})
-	if err != nil {
-		return nil, l.pass(reason.PassedPanic, err.Error()), true
-	}
-	return t, reply, ok
-}
-
 // atOnce is how long Begin waits itself: as long as it takes to find an artifact
 // where nothing is in the way.
 const atOnce = 5 * time.Millisecond
 
-func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
+// Begin begins a request. Where ok is false there is nothing to say yet, and the
+// ticket's Wait tells. With Pass there may be no ticket.
+func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
 	if err := r.check(); err != nil {
 		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
@@ -132,7 +122,7 @@ func (l *Layer) begin(r *Request) (*Ticket, Reply, bool) {
 		return t, t.glance(found), true
 	}
 	t.ask()
-	reply, ok := t.wait(atOnce)
+	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
 
@@ -155,24 +145,21 @@ func (t *Ticket) ID() uint64 { return t.id }
 
 // pass counts a request that is passed through.
 func (l *Layer) pass(why reason.Reason, detail string) Reply {
-	return Reply{Action: Pass, Reason: l.door.Pass(why, detail)}
+	return Reply{Action: front.Pass, Reason: l.door.Pass(why, detail)}
 }
 
 // failed is pass for what the core says.
 func (l *Layer) failed(err error) Reply {
-	return Reply{Action: Pass, Reason: l.door.PassFailed(err)}
+	return Reply{Action: front.Pass, Reason: l.door.PassFailed(err)}
 }
 
 // Passed counts what a layer passed through by itself, for a reason.
 func (l *Layer) Passed(detail string) {
-	_ = l.door.Guard(func() error {
-		why, ok := passedReasons[detail]
-		if !ok {
-			why = reason.PassedOther
-		}
-		l.pass(why, detail)
-		return nil
-	})
+	why, ok := passedReasons[detail]
+	if !ok {
+		why = reason.PassedOther
+	}
+	l.pass(why, detail)
 }
 
 // passedReasons are the details that have a reason of their own.

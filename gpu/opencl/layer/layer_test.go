@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
@@ -62,7 +63,7 @@ func TestBuildIsStoredAtOnce(t *testing.T) {
 	h := newHost(t, l, device(t, "INTEL"))
 	ticket, _ := begun(t, h, h.request(source(1), &none))
 	begin := time.Now()
-	ticket.Next([]layer.Outcome{{Result: layer.Built, Took: 10 * time.Second, Artifact: layer.Artifact{Binary: []byte("code")}}})
+	ticket.Next([]layer.Outcome{{Result: front.Built, Took: 10 * time.Second, Artifact: layer.Artifact{Binary: []byte("code")}}})
 	took := time.Since(begin)
 	if n := len(entryFiles(t, root)); n != 1 {
 		t.Errorf("%d entries after %v", n, took)

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -84,7 +85,7 @@ func TestRandomNameThatMayMean(t *testing.T) {
 		r := h.request(source(47)+random(7), nil)
 		r.What = layer.Compile
 		r.Units[0].Options = &none
-		if _, reply, ok := l.Begin(r); !ok || reply.Action != layer.Pass {
+		if _, reply, ok := l.Begin(r); !ok || reply.Action != front.Pass {
 			t.Errorf("%s: a unit to be linked: %+v", suffix, reply)
 		}
 		spooled(t, l, root, 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
 
@@ -32,7 +33,7 @@ func TestThreadsAtOnceHaveReasons(t *testing.T) {
 			open = append(open, ticket)
 		}
 		for _, ticket := range open {
-			if r, ok := ticket.Next([]layer.Outcome{{Result: layer.Built}}); !ok || r.Action != layer.Done {
+			if r, ok := ticket.Next([]layer.Outcome{{Result: front.Built}}); !ok || r.Action != front.Done {
 				t.Errorf("reply %+v, %v", r, ok)
 			}
 			ticket.End()

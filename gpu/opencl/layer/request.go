@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -15,7 +16,7 @@ import (
 // What is to happen to the units of a request.
 type What uint32
 
-// The kinds of request, with the numbers of kernstash_layer.h.
+// The kinds of request, with the numbers of shim/opencl/src/shim.h.
 const (
 	Build   What = 1 // clBuildProgram of one unit
 	Link    What = 2 // clLinkProgram of units that are all known
@@ -50,21 +51,11 @@ type Unit struct {
 	Compiled  uint64  // of a Link: what the Compile's Done calls it; 0: nothing
 }
 
-// Action is what a reply asks of the layer.
-type Action uint32
-
-// The actions, with the numbers of kernstash_layer.h.
-const (
-	Pass  Action = 0 // the driver builds what is not there yet; nobody asks how it ends
-	Serve Action = 1 // restore, or build, and say how it ended
-	Done  Action = 2 // the program is made
-)
-
 // Reply answers a request, or the outcomes of what was served. What it holds is
 // not to be changed.
 type Reply struct {
-	Action    Action
-	Artifacts []Artifact // of Serve: one for each device of the request
+	Action    front.Action
+	Artifacts []Artifact // of Hit: one for each device of the request
 	Program   uint64     // of Done: for Launched and Released, or Unit.Compiled; 0: nobody wants to know
 	Reason    string     // of Pass
 
@@ -82,24 +73,13 @@ type Artifact struct {
 	Done    bool        // this device needs nothing more
 }
 
-// Result says how it ended for one device.
-type Result uint32
-
-// The results, with the numbers of kernstash_layer.h.
-const (
-	Restored  Result = 1
-	Refused   Result = 2
-	Built     Result = 3
-	Failed    Result = 4
-	Abandoned Result = 5
-)
-
 // Outcome is how it ended for one device. Its bytes may be C's.
 type Outcome struct {
-	Result   Result
+	Result   front.Result
 	Code     int           // the driver's, of Failed
 	Took     time.Duration // the driver, for this
 	Artifact Artifact      // of Built, Failed
+	unnamed  bool          // the driver does not name the arguments of the last kernel
 }
 
 // The bounds of a request.

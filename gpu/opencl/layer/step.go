@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -114,26 +115,26 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 
 // result says what the outcomes of its devices mean for the step.
 func (s *step) result(outcomes []*Outcome) stepResult {
-	has := func(r Result) int {
+	has := func(r front.Result) int {
 		return slices.IndexFunc(outcomes, func(o *Outcome) bool { return o.Result == r })
 	}
-	if i := has(Abandoned); i >= 0 {
+	if i := has(front.Abandoned); i >= 0 {
 		return stepResult{err: fmt.Errorf("%w: code %d", kernstash.ErrAbandoned, outcomes[i].Code)}
 	}
 	if s.artifact != nil {
-		if has(Refused) >= 0 || has(Failed) >= 0 {
+		if has(front.Refused) >= 0 || has(front.Failed) >= 0 {
 			return stepResult{err: errRefused}
 		}
-		if has(Restored) >= 0 {
+		if has(front.Restored) >= 0 {
 			s.log, s.cost = s.artifact.Log, s.artifact.Cost
 			return stepResult{}
 		}
 	}
-	if i := has(Failed); i >= 0 {
+	if i := has(front.Failed); i >= 0 {
 		o := outcomes[i]
 		return stepResult{err: &kernstash.BuildError{Code: o.Code, Log: o.Artifact.Log, Err: opencl.Code(o.Code)}}
 	}
-	if i := has(Built); i >= 0 {
+	if i := has(front.Built); i >= 0 {
 		s.log, s.cost = outcomes[i].Artifact.Log, outcomes[i].Took
 		return stepResult{built: s.taken(outcomes[i])}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -24,7 +25,7 @@ func TestOutcomesOfAStep(t *testing.T) {
 			Log:      "log", Kernels: []store.Kernel{{Name: "k"}}, Cost: 5,
 		}
 	}
-	built := Outcome{Result: Built, Took: 5, Artifact: code}
+	built := Outcome{Result: front.Built, Took: 5, Artifact: code}
 	image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,22 +37,22 @@ func TestOutcomesOfAStep(t *testing.T) {
 		built    *store.Artifact
 		err      error
 	}{
-		{"restored", step{artifact: stored}, []Outcome{{Result: Restored}}, nil, nil},
-		{"restored for two", step{artifact: stored}, []Outcome{{Result: Restored}, {Result: Restored}}, nil, nil},
-		{"refused", step{artifact: stored}, []Outcome{{Result: Refused}}, nil, errRefused},
-		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: Restored}, {Result: Refused}}, nil, errRefused},
-		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: Failed}}, nil, errRefused},
-		{"a restore given up", step{artifact: stored}, []Outcome{{Result: Refused}, {Result: Abandoned}}, nil, kernstash.ErrAbandoned},
+		{"restored", step{artifact: stored}, []Outcome{{Result: front.Restored}}, nil, nil},
+		{"restored for two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Restored}}, nil, nil},
+		{"refused", step{artifact: stored}, []Outcome{{Result: front.Refused}}, nil, errRefused},
+		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Refused}}, nil, errRefused},
+		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: front.Failed}}, nil, errRefused},
+		{"a restore given up", step{artifact: stored}, []Outcome{{Result: front.Refused}, {Result: front.Abandoned}}, nil, kernstash.ErrAbandoned},
 		{"built instead", step{artifact: stored, wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
 		{"built", step{wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
 		{"built PTX", step{wanted: true, kind: opencl.Intermediate}, []Outcome{built}, made(store.FormIntermediate), nil},
 		{"built, code to come", step{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
 		{"built, not to be stored", step{}, []Outcome{built}, nil, nil},
-		{"built without a binary", step{wanted: true}, []Outcome{{Result: Built}}, nil, nil},
-		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
-		{"failed", step{wanted: true}, []Outcome{{Result: Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
-		{"given up", step{wanted: true}, []Outcome{{Result: Abandoned, Code: -5}}, nil, kernstash.ErrAbandoned},
-		{"restored from nothing", step{wanted: true}, []Outcome{{Result: Restored}}, nil, kernstash.ErrAbandoned},
+		{"built without a binary", step{wanted: true}, []Outcome{{Result: front.Built}}, nil, nil},
+		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
+		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
+		{"given up", step{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, kernstash.ErrAbandoned},
+		{"restored from nothing", step{wanted: true}, []Outcome{{Result: front.Restored}}, nil, kernstash.ErrAbandoned},
 		{"no result", step{wanted: true}, []Outcome{{}}, nil, kernstash.ErrAbandoned},
 		{"no outcome", step{artifact: stored}, nil, nil, kernstash.ErrAbandoned},
 		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, kernstash.ErrAbandoned},
@@ -85,7 +86,7 @@ func TestArtifactIsCopied(t *testing.T) {
 	}
 	s := step{wanted: true}
 	s.job.Recipe = &key.Recipe{Image: image}
-	r := s.result([]*Outcome{{Result: Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
+	r := s.result([]*Outcome{{Result: front.Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
 	binary[0] = 'X'
 	if got := string(r.built.Binaries[0].Data); got != "code" {
 		t.Errorf("the artifact is %q", got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -250,18 +251,7 @@ func (t *Ticket) know(l *launches, known []*step) {
 
 // Wait waits for d at most, and returns what there is to say; ok is false where
 // there is nothing yet.
-func (t *Ticket) Wait(d time.Duration) (r Reply, ok bool) {
-	err := t.l.door.Guard(func() error {
-		r, ok = t.wait(d)
-		return nil
-	})
-	if err != nil {
-		return t.l.pass(reason.PassedPanic, err.Error()), true
-	}
-	return r, ok
-}
-
-func (t *Ticket) wait(d time.Duration) (Reply, bool) {
+func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	deadline := time.Now().Add(d)
 	for {
 		r, rest, ok := t.reply()
@@ -294,7 +284,7 @@ func (t *Ticket) reply() (r Reply, rest time.Duration, ok bool) {
 	rest = patience - time.Since(t.begun)
 	switch {
 	case t.over:
-		return Reply{Action: Pass, Reason: "the ticket has ended"}, 0, true
+		return Reply{Action: front.Pass, Reason: "the ticket has ended"}, 0, true
 	case len(t.arrived) > 0:
 		left := gathering - time.Since(t.first)
 		if len(t.arrived) >= t.units || t.finished || left <= 0 {
@@ -314,7 +304,7 @@ func (t *Ticket) reply() (r Reply, rest time.Duration, ok bool) {
 
 // serve tells of the steps that are there; the caller holds the lock.
 func (t *Ticket) serve() Reply {
-	r := Reply{Action: Serve, Artifacts: make([]Artifact, len(t.ordinals))}
+	r := Reply{Action: front.Hit, Artifacts: make([]Artifact, len(t.ordinals))}
 	again := t.told
 	for i := range r.Artifacts {
 		// What is not there is built, and not stored.
@@ -345,14 +335,8 @@ func (t *Ticket) each(s *step, f func(i int)) {
 // what follows: Serve for what the driver refused, else Done. Where ok is false,
 // Wait tells.
 func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
-	err := t.l.door.Guard(func() error {
-		if r, ok = t.next(outcomes); ok && r.Action == Done {
-			t.linger(outcomes)
-		}
-		return nil
-	})
-	if err != nil {
-		return t.l.pass(reason.PassedPanic, err.Error()), true
+	if r, ok = t.next(outcomes); ok && r.Action == front.Done {
+		t.linger(outcomes)
 	}
 	return r, ok
 }
@@ -361,11 +345,11 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over { // what the core still does, storing, is not cut off
-		return Reply{Action: Pass, Reason: "the ticket has ended"}, true
+		return Reply{Action: front.Pass, Reason: "the ticket has ended"}, true
 	}
 	if len(t.asked) == 0 || len(outcomes) != len(t.ordinals) {
 		t.abandon()
-		return Reply{Action: Pass, Reason: errRequest.Error()}, true
+		return Reply{Action: front.Pass, Reason: errRequest.Error()}, true
 	}
 	if t.found != nil {
 		return t.nextFound(outcomes)
@@ -400,7 +384,7 @@ func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
 	} else {
 		t.over = true
 	}
-	r := Reply{Action: Done}
+	r := Reply{Action: front.Done}
 	switch {
 	case t.over && t.pool.compile && good:
 		r.Program = t.nameUnit(built)
@@ -419,10 +403,10 @@ func (t *Ticket) linger(outcomes []Outcome) {
 	var took time.Duration
 	found := false
 	for i := range outcomes {
-		if o := &outcomes[i]; o.Result == Built {
+		if o := &outcomes[i]; o.Result == front.Built {
 			took += o.Took
 		}
-		found = found || outcomes[i].Result == Restored
+		found = found || outcomes[i].Result == front.Restored
 	}
 	if (took > 0 || found && t.request.Image.IncludesFiles()) && t.asking() {
 		t.l.door.Linger(took, t.through, t.l.jobs.wait)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -23,7 +24,7 @@ func begun(t *testing.T, h *host, r *layer.Request) (*layer.Ticket, layer.Reply)
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
-	if reply.Action != layer.Serve {
+	if reply.Action != front.Hit {
 		t.Fatalf("action %d: %s", reply.Action, reply.Reason)
 	}
 	return ticket, reply
@@ -70,7 +71,7 @@ func TestAbandonedTicket(t *testing.T) {
 	if len(reply.Artifacts[0].Binary) == 0 {
 		t.Fatal("not served")
 	}
-	if r, ok := ticket.Next([]layer.Outcome{{Result: layer.Abandoned, Code: -5}}); !ok || r.Action != layer.Done {
+	if r, ok := ticket.Next([]layer.Outcome{{Result: front.Abandoned, Code: -5}}); !ok || r.Action != front.Done {
 		t.Errorf("reply %+v, %v", r, ok)
 	}
 	ticket.End()
@@ -87,22 +88,22 @@ func TestTicketUsedWrongly(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, openLayer(t, filepath.Join(t.TempDir(), "root")), device(t, "INTEL"))
 	ticket, _ := begun(t, h, h.request(source(1), &none))
-	if r, ok := ticket.Next(make([]layer.Outcome, 2)); !ok || r.Action != layer.Pass {
+	if r, ok := ticket.Next(make([]layer.Outcome, 2)); !ok || r.Action != front.Pass {
 		t.Errorf("with too many outcomes: %+v, %v", r, ok)
 	}
-	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != layer.Pass {
+	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != front.Pass {
 		t.Errorf("after that: %+v, %v", r, ok)
 	}
 	ticket.End()
 	ticket.End()
-	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != layer.Pass {
+	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != front.Pass {
 		t.Errorf("after its end: %+v, %v", r, ok)
 	}
 	if h.l.Ticket(ticket.ID()) != nil {
 		t.Error("it is still open")
 	}
 	ticket, _ = begun(t, h, h.request(source(1), &none))
-	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != layer.Done {
+	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != front.Done {
 		t.Errorf("an outcome without a result: %+v, %v", r, ok)
 	}
 	ticket.End()
@@ -123,7 +124,7 @@ func TestOneTicketAThread(t *testing.T) {
 		again := h.request(source(n), &none)
 		again.Thread = 17
 		inner, reply, ok := h.l.Begin(again)
-		if inner != nil || !ok || reply.Action != layer.Pass {
+		if inner != nil || !ok || reply.Action != front.Pass {
 			t.Errorf("within it, program %d: %+v, %v", n, reply, ok)
 		}
 	}
@@ -184,7 +185,7 @@ func TestFailingBuild(t *testing.T) {
 	other := make(chan *program)
 	go func() { other <- h.build(wrong, &none) }()
 	counted(t, h.l, stats.MemoryWaits, 1)
-	ticket.Next([]layer.Outcome{{Result: layer.Failed, Code: -11, Artifact: layer.Artifact{Log: "wrong"}}})
+	ticket.Next([]layer.Outcome{{Result: front.Failed, Code: -11, Artifact: layer.Artifact{Log: "wrong"}}})
 	ticket.End()
 	if p := <-other; p.String() != "passed" && p.String() != "failed" {
 		t.Errorf("the other one: %v, %s", p, p.reason)
@@ -284,7 +285,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 		for !ok {
 			reply, ok = ticket.Wait(time.Second)
 		}
-		if reply.Action != layer.Pass || reply.Reason == "" {
+		if reply.Action != front.Pass || reply.Reason == "" {
 			t.Errorf("%s: %+v", name, reply)
 		}
 	}

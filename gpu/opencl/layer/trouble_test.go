@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/reason"
@@ -246,14 +247,14 @@ func TestBuildsAtOnceOnPoCL(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Minute { // none of them ends
 		t.Errorf("they waited %v", took)
 	}
-	built := []layer.Outcome{{Result: layer.Built, Took: time.Second}}
+	built := []layer.Outcome{{Result: front.Built, Took: time.Second}}
 	for _, ticket := range []*layer.Ticket{first, second} {
-		if r, ok := ticket.Next(built); !ok || r.Action != layer.Done || r.Program == 0 {
+		if r, ok := ticket.Next(built); !ok || r.Action != front.Done || r.Program == 0 {
 			t.Errorf("reply %+v, %v", r, ok)
 		}
 		ticket.End()
 	}
-	if r, ok := third.Next([]layer.Outcome{{Result: layer.Failed, Code: -11, Took: time.Second}}); !ok || r.Program != 0 {
+	if r, ok := third.Next([]layer.Outcome{{Result: front.Failed, Code: -11, Took: time.Second}}); !ok || r.Program != 0 {
 		t.Errorf("reply %+v, %v", r, ok)
 	}
 	third.End()
@@ -322,12 +323,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			reply, ok = ticket.Wait(time.Second)
 		}
 		switch {
-		case reply.Action == layer.Serve && len(reply.Artifacts[0].Binary) == 0 && n%3 == 0:
+		case reply.Action == front.Hit && len(reply.Artifacts[0].Binary) == 0 && n%3 == 0:
 			// ended without a word
-		case reply.Action == layer.Serve && len(reply.Artifacts[0].Binary) == 0:
-			ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Binary: binary}}})
-		case reply.Action == layer.Serve:
-			ticket.Next([]layer.Outcome{{Result: layer.Restored}})
+		case reply.Action == front.Hit && len(reply.Artifacts[0].Binary) == 0:
+			ticket.Next([]layer.Outcome{{Result: front.Built, Artifact: layer.Artifact{Binary: binary}}})
+		case reply.Action == front.Hit:
+			ticket.Next([]layer.Outcome{{Result: front.Restored}})
 		default:
 			t.Fatalf("%+v", reply)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -44,14 +45,14 @@ func (h *host) link(t *testing.T, units []layer.Unit, options *string) *program 
 		reply, ok = ticket.Wait(time.Second)
 	}
 	p := &program{how: make([]string, 1), served: reply, reason: reply.Reason, binaries: make([][]byte, 1)}
-	if reply.Action == layer.Pass {
+	if reply.Action == front.Pass {
 		p.how[0] = "passed"
 		return p
 	}
 	defer ticket.End()
 	if b := reply.Artifacts[0].Binary; len(b) > 0 {
 		p.how[0], p.binaries[0] = "restored", b
-		ticket.Next([]layer.Outcome{{Result: layer.Restored}})
+		ticket.Next([]layer.Outcome{{Result: front.Restored}})
 		return p
 	}
 	context, devices := cl.ContextID(h.context.Handle()), []cl.DeviceID{cl.DeviceID(h.devices[0].Handle())}
@@ -84,7 +85,7 @@ func (h *host) link(t *testing.T, units []layer.Unit, options *string) *program 
 		t.Fatal(err)
 	}
 	p.how[0], p.binaries[0] = "built", b
-	ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Binary: b}}})
+	ticket.Next([]layer.Outcome{{Result: front.Built, Artifact: layer.Artifact{Binary: b}}})
 	return p
 }
 
@@ -181,7 +182,7 @@ func TestCompileIsKnown(t *testing.T) {
 		if len(reply.Artifacts[0].Binary) != 0 || reply.Artifacts[0].Kind != opencl.Deferred { // no binary is wanted
 			t.Errorf("%s: unknown unit: %+v", suffix, reply)
 		}
-		ticket.Next([]layer.Outcome{{Result: layer.Built, Artifact: layer.Artifact{Log: "a warning"}}})
+		ticket.Next([]layer.Outcome{{Result: front.Built, Artifact: layer.Artifact{Log: "a warning"}}})
 		ticket.End()
 		counted(t, l, stats.DiskPuts, 1)
 		l.Settle()
@@ -189,7 +190,7 @@ func TestCompileIsKnown(t *testing.T) {
 		if a := reply.Artifacts[0]; string(a.Binary) != "\x01" || a.Log != "a warning" {
 			t.Errorf("%s: known unit: %+v", suffix, a)
 		}
-		if r, _ := ticket.Next([]layer.Outcome{{Result: layer.Restored}}); r.Action != layer.Done || r.Program != 0 {
+		if r, _ := ticket.Next([]layer.Outcome{{Result: front.Restored}}); r.Action != front.Done || r.Program != 0 {
 			t.Errorf("%s: %+v", suffix, r)
 		}
 		ticket.End()

@@ -25,7 +25,7 @@ static void *take(struct arena *a, size_t size, const void *from)
 	return a->base + at;
 }
 
-static ksl_bytes take_bytes(struct arena *a, ksl_bytes b)
+static struct bytes take_bytes(struct arena *a, struct bytes b)
 {
 	if (b.data == NULL)
 		return b;
@@ -35,18 +35,18 @@ static ksl_bytes take_bytes(struct arena *a, ksl_bytes b)
 		memcpy(to, b.data, b.size);
 		to[b.size] = 0;
 	}
-	return (ksl_bytes){to, b.size};
+	return (struct bytes){to, b.size};
 }
 
-static void take_kernels(struct arena *a, const ksl_artifact *from, ksl_artifact *to)
+static void take_kernels(struct arena *a, const struct artifact *from, struct artifact *to)
 {
-	ksl_kernel *kernels = take(a, from->nkernels * sizeof(*kernels), NULL);
+	struct kernel_info *kernels = take(a, from->nkernels * sizeof(*kernels), NULL);
 	for (uint32_t i = 0; i < from->nkernels; i++) {
-		const ksl_kernel *k = &from->kernels[i];
-		ksl_kernel kept = {.name = take_bytes(a, k->name), .attributes = take_bytes(a, k->attributes), .nargs = k->nargs};
-		ksl_arg *args = take(a, k->nargs * sizeof(*args), NULL);
+		const struct kernel_info *k = &from->kernels[i];
+		struct kernel_info kept = {.name = take_bytes(a, k->name), .attributes = take_bytes(a, k->attributes), .nargs = k->nargs};
+		struct arg_info *args = take(a, k->nargs * sizeof(*args), NULL);
 		for (uint32_t j = 0; j < k->nargs; j++) {
-			ksl_arg arg = k->args[j];
+			struct arg_info arg = k->args[j];
 			arg.name = take_bytes(a, arg.name);
 			arg.type = take_bytes(a, arg.type);
 			if (args != NULL)
@@ -62,15 +62,15 @@ static void take_kernels(struct arena *a, const ksl_artifact *from, ksl_artifact
 	}
 }
 
-static struct shadow *lay_out(struct arena *a, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
+static struct shadow *lay_out(struct arena *a, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
 	const char *options)
 {
 	struct shadow *s = take(a, sizeof(*s), NULL);
 	void *kept_devices = take(a, n * sizeof(*devices), devices);
-	ksl_artifact *kept = take(a, n * sizeof(*kept), NULL);
+	struct artifact *kept = take(a, n * sizeof(*kept), NULL);
 	char *kept_options = options == NULL ? NULL : take(a, strlen(options) + 1, options);
 	for (cl_uint i = 0; i < n; i++) {
-		ksl_artifact copy = {.answer = take_bytes(a, artifacts[i].answer), .log = take_bytes(a, artifacts[i].log),
+		struct artifact copy = {.answer = take_bytes(a, artifacts[i].answer), .log = take_bytes(a, artifacts[i].log),
 			.kind = artifacts[i].kind};
 		/* Devices of one program mostly share their list. */
 		if (i > 0 && artifacts[i].kernels == artifacts[0].kernels && artifacts[i].nkernels == artifacts[0].nkernels) {
@@ -127,7 +127,7 @@ static void record_give(void *base, size_t size)
 	free(base);
 }
 
-struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksl_artifact *artifacts,
+struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const struct artifact *artifacts,
 	const char *options)
 {
 	struct arena a = {NULL, 0};
@@ -181,11 +181,11 @@ bool shadow_asks(struct shadow *s, uint64_t id)
 	return false;
 }
 
-const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name)
+const struct kernel_info *shadow_kernel(const struct shadow *s, const char *name)
 {
 	for (cl_uint d = 0; d < s->ndevices; d++) {
 		for (uint32_t i = 0; i < s->artifacts[d].nkernels; i++) {
-			const ksl_kernel *k = &s->artifacts[d].kernels[i];
+			const struct kernel_info *k = &s->artifacts[d].kernels[i];
 			if (k->name.data != NULL && strcmp(k->name.data, name) == 0)
 				return k;
 		}

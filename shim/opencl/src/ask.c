@@ -13,7 +13,7 @@ cl_context program_context(const struct program *p)
 }
 
 /* The program's constants, the last value of each. */
-static ksl_constant *constants_of(const struct program *p, uint32_t *n)
+static struct constant_value *constants_of(const struct program *p, uint32_t *n)
 {
 	size_t most = 0;
 	*n = 0;
@@ -23,87 +23,87 @@ static ksl_constant *constants_of(const struct program *p, uint32_t *n)
 	state_unlock();
 	for (const struct constant *c = head; c != NULL; c = c->link)
 		most++;
-	ksl_constant *out = calloc(most + 1, sizeof(*out));
+	struct constant_value *out = calloc(most + 1, sizeof(*out));
 	for (const struct constant *c = head; out != NULL && c != NULL; c = c->link) {
 		uint32_t i = 0;
 		while (i < *n && out[i].id != c->id)
 			i++;
 		if (i == *n)
-			out[(*n)++] = (ksl_constant){c->id, {c->value, c->size}};
+			out[(*n)++] = (struct constant_value){c->id, {c->value, c->size}};
 	}
 	return out;
 }
 
-bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit)
+bool unit_of(struct program *p, struct unit *unit)
 {
 	size_t size = 0;
 	bool il = p->origin == FROM_IL;
-	memset(text, 0, sizeof(*text));
-	memset(unit, 0, sizeof(*unit));
+	*unit = (struct unit){.kind = il ? KSF_SPIRV : KSF_OPENCL_C};
 	/* As the driver has it, so that no second copy has to be kept. */
-	text->code = program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size);
-	text->constants = constants_of(p, &unit->nconstants);
+	unit->code.data = program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size);
+	unit->constants = constants_of(p, &unit->nconstants);
 	if (!il && size == p->length + 1)
 		size--;
-	if (text->code == NULL || text->constants == NULL || size != p->length) {
-		unit_free(text);
-		return false;
+	unit->code.size = size;
+	if (unit->code.data != NULL && unit->constants != NULL && size == p->length)
+		return true;
+	unit_free(unit);
+	return false;
+}
+
+void unit_free(struct unit *unit)
+{
+	free((void *)unit->code.data);
+	free(unit->constants);
+	memset(unit, 0, sizeof(*unit));
+}
+
+static void add(struct message *m, uint32_t tag, uint32_t detail, struct bytes b)
+{
+	message_add(m, (ksf_field){.tag = tag, .detail = detail, .data = b.data, .size = b.size});
+}
+
+static void add_unit(struct message *m, const struct unit *u)
+{
+	message_number(m, KSF_UNIT, u->kind, u->compiled);
+	add(m, KSF_CODE, 0, u->code);
+	for (uint32_t i = 0; i < u->nheaders; i++) {
+		add(m, KSF_HEADER, 0, u->headers[i].name);
+		add(m, KSF_CODE, 0, u->headers[i].code);
 	}
-	text->bytes = (ksl_bytes){text->code, size};
-	unit->kind = il ? KSL_SPIRV : KSL_OPENCL_C;
-	unit->nstrings = 1;
-	unit->strings = &text->bytes;
-	unit->constants = text->constants;
-	return true;
+	for (uint32_t i = 0; i < u->nconstants; i++)
+		add(m, KSF_CONSTANT, u->constants[i].id, u->constants[i].value);
+	add(m, KSF_OPTIONS, 0, u->options);
 }
 
-void unit_free(struct unit_text *text)
+bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct unit *units, uint32_t nunits,
+	const char *options, struct reply *reply)
 {
-	free(text->code);
-	free(text->constants);
-	memset(text, 0, sizeof(*text));
-}
-
-const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksl_unit *units, uint32_t nunits,
-	const char *options, ksl_reply *reply)
-{
-	ksl_driver driver = {.get_device_info = (void *)next.clGetDeviceInfo, .get_platform_info = (void *)next.clGetPlatformInfo};
 	cl_platform_id platform = NULL;
-	const ksl_api *api = library();
-	if (api == NULL)
-		return NULL;
+	struct message m = {0};
+	ksf_step step;
+	memset(reply, 0, sizeof(*reply));
+	if (!library())
+		return false;
 	if (next.clGetPlatformInfo == NULL ||
 		next.clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS) {
 		layer_passed("unknown platform");
-		return NULL;
+		return false;
 	}
 	if (pocl_cache() == POCL_CACHE_UNKNOWN && device_is_pocl(devices[0])) {
 		layer_passed("POCL_KERNEL_CACHE is neither 0 nor 1, or was changed");
-		return NULL;
-	}
-	driver.platform = platform;
-	ksl_request request = {.size = sizeof(request), .what = what, .driver = &driver, .ndevices = n,
-		.devices = (void *const *)devices, .nunits = nunits, .units = units,
-		.options = {options, options == NULL ? 0 : strlen(options)}, .directories = library_look()};
-	memset(reply, 0, sizeof(*reply));
-	if (layer_begin(api, &request, reply) != KSL_SERVE)
-		return NULL;
-	if (!reply_is_sound(reply, n)) {
-		layer_end(api, reply->ticket);
-		return NULL;
-	}
-	return api;
-}
-
-bool reply_is_sound(const ksl_reply *reply, cl_uint n)
-{
-	if (reply->action != KSL_SERVE || reply->nartifacts != n || reply->artifacts == NULL)
 		return false;
-	for (cl_uint i = 0; i < n; i++) {
-		const ksl_artifact *a = &reply->artifacts[i];
-		if (a->kind > KSL_DEFERRED || (a->binary.data != NULL && a->binary.size == 0) ||
-			(a->nkernels > 0 && a->kernels == NULL))
-			return false;
 	}
-	return true;
+	message_number(&m, KSF_FUNCTION, 0, (uintptr_t)next.clGetPlatformInfo);
+	message_number(&m, KSF_FUNCTION, 1, (uintptr_t)next.clGetDeviceInfo);
+	message_number(&m, KSF_PLATFORM, 0, (uintptr_t)platform);
+	for (cl_uint i = 0; i < n; i++)
+		message_number(&m, KSF_DEVICE, 0, (uintptr_t)devices[i]);
+	message_number(&m, KSF_DIRECTORIES, 0, library_look());
+	add(&m, KSF_OPTIONS, 0, bytes_of(options));
+	for (uint32_t i = 0; i < nunits; i++)
+		add_unit(&m, &units[i]);
+	library_begin(&library_layer, what, &m, &step);
+	message_free(&m);
+	return reply_take(reply, &step, n) == KSF_HIT;
 }

@@ -8,12 +8,10 @@
 /* One build for which the library has given a ticket. */
 struct build {
 	struct program *program; /* pinned */
-	const ksl_api *api;
-	ksl_reply reply;
-	uint64_t ticket;
+	struct reply reply;
 	cl_uint n;
 	cl_device_id *devices;
-	ksl_outcome *outcomes;
+	struct outcome *outcomes;
 	struct gathered *gathered;
 	uint64_t start;
 	notify_fn notify;
@@ -27,20 +25,21 @@ static void build_put(struct build *b)
 	if (atomic_fetch_sub(&b->references, 1) != 1)
 		return;
 	program_put(b->program);
+	reply_end(&b->reply);
 	free(b->devices);
 	free(b->outcomes);
 	free(b->gathered);
 	free(b);
 }
 
-static struct build *build_new(struct program *p, const ksl_api *api, const ksl_reply *reply, cl_uint n,
-	const cl_device_id *devices, notify_fn notify, void *user_data)
+/* NULL: no memory; else the reply is the build's. */
+static struct build *build_new(struct program *p, struct reply *reply, cl_uint n, const cl_device_id *devices, notify_fn notify,
+	void *user_data)
 {
 	struct build *b = calloc(1, sizeof(*b));
 	if (b == NULL)
 		return NULL;
-	*b = (struct build){.program = p, .api = api, .reply = *reply, .ticket = reply->ticket, .n = n, .notify = notify,
-		.user_data = user_data};
+	*b = (struct build){.program = p, .n = n, .notify = notify, .user_data = user_data};
 	atomic_init(&b->references, 1);
 	b->devices = malloc(n * sizeof(*devices));
 	b->outcomes = calloc(n, sizeof(*b->outcomes));
@@ -53,17 +52,14 @@ static struct build *build_new(struct program *p, const ksl_api *api, const ksl_
 		return NULL;
 	}
 	memcpy(b->devices, devices, n * sizeof(*devices));
+	b->reply = *reply;
 	return b;
 }
 
 /* Says how the build ended; returns the library's name for the program. */
 static uint64_t tell(struct build *b)
 {
-	ksl_reply reply = {0};
-	uint32_t action = layer_next(b->api, b->ticket, b->n, b->outcomes, &reply);
-	b->reply = reply;
-	b->reply.action = action;
-	return action == KSL_DONE ? reply.program : 0;
+	return reply_next(&b->reply, b->n, b->outcomes) == KSF_DONE ? b->reply.program : 0;
 }
 
 /* The driver has built; only the first call does something. */
@@ -71,11 +67,11 @@ static void finish(struct build *b, cl_int code)
 {
 	if (atomic_exchange(&b->finished, true))
 		return;
-	bool deferred = b->reply.artifacts[0].kind == KSL_DEFERRED;
+	bool deferred = b->reply.artifacts[0].kind == KSF_DEFERRED;
 	outcomes_of(handle_of(b->program), b->n, b->devices, b->reply.artifacts, code, nanoseconds() - b->start, !deferred,
 		b->gathered, b->outcomes);
 	uint64_t id = tell(b);
-	layer_end(b->api, b->ticket);
+	reply_end(&b->reply);
 	gathered_free(b->n, b->gathered);
 	program_set_shadow(b->program, NULL, id);
 	state_lock();
@@ -144,7 +140,7 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 }
 
 /* Restores the program from the reply's binaries: false where the driver refused. */
-static bool restore_all(struct build *b, const ksl_artifact *artifacts, const char *options)
+static bool restore_all(struct build *b, const struct artifact *artifacts, const char *options)
 {
 	cl_context context = program_context(b->program);
 	bool count = context != NULL && context_needs_count();
@@ -155,7 +151,7 @@ static bool restore_all(struct build *b, const ksl_artifact *artifacts, const ch
 		next.clReleaseProgram(handle);
 	if (context == NULL || (handle != NULL && s == NULL)) {
 		for (cl_uint i = 0; i < b->n; i++)
-			b->outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED, .code = CL_OUT_OF_HOST_MEMORY};
+			b->outcomes[i] = (struct outcome){.result = KSF_ABANDONED, .code = CL_OUT_OF_HOST_MEMORY};
 	}
 	if (s == NULL)
 		return false;
@@ -173,12 +169,12 @@ static bool complete(struct build *b, const char *options)
 {
 	struct program *p = b->program;
 	cl_uint missing = 0, at = 0;
-	ksl_artifact *artifacts = malloc(b->n * sizeof(*artifacts));
+	struct artifact *artifacts = malloc(b->n * sizeof(*artifacts));
 	cl_device_id *holes = malloc(b->n * sizeof(*holes));
 	bool good = artifacts != NULL && holes != NULL;
 	for (cl_uint i = 0; good && i < b->n; i++) {
 		artifacts[i] = b->reply.artifacts[i];
-		b->outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
+		b->outcomes[i] = (struct outcome){.result = KSF_ABANDONED};
 		if (artifacts[i].binary.data == NULL)
 			holes[missing++] = b->devices[i];
 	}
@@ -200,7 +196,7 @@ static bool complete(struct build *b, const char *options)
 	bool restored = good && restore_all(b, artifacts, options);
 	for (cl_uint i = 0; good && i < b->n; i++) {
 		if (b->reply.artifacts[i].binary.data == NULL)
-			b->outcomes[i] = (ksl_outcome){.result = KSL_BUILT, .nanoseconds = took / missing, .artifact = artifacts[i]};
+			b->outcomes[i] = (struct outcome){.result = KSF_BUILT, .nanoseconds = took / missing, .artifact = artifacts[i]};
 	}
 	free(holes);
 	free(artifacts);
@@ -211,13 +207,13 @@ static bool complete(struct build *b, const char *options)
 static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const char *options, uint64_t set)
 {
 	struct program *p = b->program;
-	for (int round = 0; round < 3 && reply_is_sound(&b->reply, b->n); round++) {
+	for (int round = 0; round < 3 && b->reply.artifacts != NULL; round++) {
 		cl_uint holes = 0;
 		bool deferred = false;
 		for (cl_uint i = 0; i < b->n; i++) {
 			if (b->reply.artifacts[i].binary.data == NULL) {
 				holes++;
-				deferred = deferred || b->reply.artifacts[i].kind == KSL_DEFERRED;
+				deferred = deferred || b->reply.artifacts[i].kind == KSF_DEFERRED;
 			}
 		}
 		/* A deferring driver gives no binary for the missing now. */
@@ -230,14 +226,14 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 			state_lock();
 			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;
 			state_unlock();
-			layer_end(b->api, b->ticket);
+			reply_end(&b->reply);
 			program_end_build(p);
 			if (b->notify != NULL)
 				b->notify(handle_of(p), b->user_data);
 			return CL_SUCCESS;
 		}
 	}
-	layer_end(b->api, b->ticket);
+	reply_end(&b->reply);
 	program_end_build(p);
 	return build_plainly(p, n, list, options, b->notify, b->user_data, set);
 }
@@ -314,7 +310,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		reason = "build during a build";
 	if (reason == NULL)
 		compiler_wanted(list == NULL ? p->devices[0] : list[0]);
-	if (stepped_aside() || library() == NULL)
+	if (stepped_aside() || !library())
 		reason = "";
 	if (reason != NULL) {
 		if (*reason != 0)
@@ -322,24 +318,23 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 
-	struct unit_text text;
-	ksl_unit unit;
-	ksl_reply reply;
+	struct unit unit;
+	struct reply reply;
 	cl_device_id devices[64];
 	cl_uint ndevices = list == NULL ? program_list(p, p->ndevices, p->devices, devices) : program_list(p, n, list, devices);
 	program_begin_build(p);
 	program_set_shadow(p, NULL, 0); /* what was built before is void */
-	const ksl_api *api = NULL;
-	if (unit_of(p, &text, &unit)) {
-		api = ask(KSL_BUILD, ndevices, devices, &unit, 1, options, &reply);
-		unit_free(&text);
+	bool found = false;
+	if (unit_of(p, &unit)) {
+		found = ask(ASK_BUILD, ndevices, devices, &unit, 1, options, &reply);
+		unit_free(&unit);
 	} else {
 		layer_passed("source that the driver does not give back");
 	}
-	struct build *b = api == NULL ? NULL : build_new(p, api, &reply, ndevices, devices, notify, user_data);
+	struct build *b = !found ? NULL : build_new(p, &reply, ndevices, devices, notify, user_data);
 	if (b == NULL) {
-		if (api != NULL)
-			layer_end(api, reply.ticket);
+		if (found)
+			reply_end(&reply);
 		program_end_build(p);
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}

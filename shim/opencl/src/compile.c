@@ -61,7 +61,7 @@ static void set_compiled(struct program *p, struct compiled *c)
 }
 
 /* The text of a program that is given as a header. */
-static bool header_of(cl_program handle, const char *name, ksl_header *header)
+static bool header_of(cl_program handle, const char *name, struct header *header)
 {
 	struct program *p = name == NULL ? NULL : program_get(handle);
 	size_t size = 0;
@@ -78,7 +78,7 @@ static bool header_of(cl_program handle, const char *name, ksl_header *header)
 		free(code);
 		return false;
 	}
-	*header = (ksl_header){{copy, strlen(copy)}, {code, size}};
+	*header = (struct header){{copy, strlen(copy)}, {code, size}};
 	return true;
 }
 
@@ -178,29 +178,27 @@ void units_are_wanted(void) { atomic_store(&units_wanted, true); }
  * files as then, for all that the library knows. It is told, too. */
 static bool would_be_the_same(struct program *p, const struct compiled *c)
 {
-	struct unit_text text;
-	ksl_unit unit;
-	ksl_reply reply;
-	if (!unit_of(p, &text, &unit))
+	struct unit unit;
+	struct reply reply;
+	if (!unit_of(p, &unit))
 		return false;
 	unit.headers = c->headers;
 	unit.nheaders = c->nheaders;
-	unit.options = (ksl_bytes){c->options, c->options == NULL ? 0 : strlen(c->options)};
-	const ksl_api *api = ask(KSL_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
-	unit_free(&text);
-	if (api == NULL)
+	unit.options = bytes_of(c->options);
+	bool found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
+	unit_free(&unit);
+	if (!found)
 		return false;
-	uint64_t ticket = reply.ticket;
-	ksl_outcome outcomes[64]; /* no program has more devices */
+	struct outcome outcomes[64]; /* no program has more devices */
 	bool same = true;
 	for (cl_uint i = 0; i < c->n && same; i++) {
-		ksl_bytes now = reply.artifacts[i].binary, then = c->known[i].binary;
+		struct bytes now = reply.artifacts[i].binary, then = c->known[i].binary;
 		same = now.data != NULL && now.size == then.size && memcmp(now.data, then.data, now.size) == 0;
-		outcomes[i] = (ksl_outcome){.result = KSL_REFUSED, .code = CL_INVALID_BINARY};
+		outcomes[i] = (struct outcome){.result = KSF_REFUSED, .code = CL_INVALID_BINARY};
 	}
 	if (same)
-		layer_next(api, ticket, c->n, outcomes, &reply);
-	layer_end(api, ticket);
+		reply_next(&reply, c->n, outcomes);
+	reply_end(&reply);
 	return same;
 }
 
@@ -290,17 +288,17 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 	return *code != CL_SUCCESS;
 }
 
-static ksl_bytes copy_of(ksl_bytes b)
+static struct bytes copy_of(struct bytes b)
 {
 	char *copy = b.data == NULL ? NULL : malloc(b.size + 1);
 	if (copy == NULL)
-		return (ksl_bytes){NULL, 0};
+		return (struct bytes){NULL, 0};
 	memcpy(copy, b.data, b.size);
 	copy[b.size] = 0;
-	return (ksl_bytes){copy, b.size};
+	return (struct bytes){copy, b.size};
 }
 
-static bool are_found(const ksl_reply *reply, cl_uint n)
+static bool are_found(const struct reply *reply, cl_uint n)
 {
 	for (cl_uint i = 0; i < n; i++) {
 		if (reply->artifacts[i].binary.data == NULL)
@@ -310,7 +308,7 @@ static bool are_found(const ksl_reply *reply, cl_uint n)
 }
 
 /* Whether the library knows what the compiler made: of a unit that reads files. */
-static bool are_objects(const ksl_reply *reply, cl_uint n)
+static bool are_objects(const struct reply *reply, cl_uint n)
 {
 	for (cl_uint i = 0; i < n; i++) {
 		if (reply->artifacts[i].binary.size <= 1)
@@ -321,7 +319,7 @@ static bool are_objects(const ksl_reply *reply, cl_uint n)
 
 /* Takes a compilation as done where the library knows it to succeed. objects says
  * whether it also knows what the compiler made. */
-static bool skip(struct compiled *c, const ksl_reply *reply, bool *objects)
+static bool skip(struct compiled *c, const struct reply *reply, bool *objects)
 {
 	if (!are_found(reply, c->n))
 		return false;
@@ -360,16 +358,16 @@ static bool are_taken_back(struct program *p, const struct compiled *c, const st
 
 /* What the driver's compilation made: with the compiled objects, if they are wanted
  * and it gives them. */
-static void compilation_outcomes(struct program *p, const struct compiled *c, const ksl_artifact *holes, cl_int code,
-	uint64_t took, struct gathered *gathered, ksl_outcome *outcomes)
+static void compilation_outcomes(struct program *p, const struct compiled *c, const struct artifact *holes, cl_int code,
+	uint64_t took, struct gathered *gathered, struct outcome *outcomes)
 {
 	bool wanted = code == CL_SUCCESS;
 	for (cl_uint i = 0; i < c->n; i++)
-		wanted = wanted && holes[i].kind != KSL_DEFERRED;
+		wanted = wanted && holes[i].kind != KSF_DEFERRED;
 	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, wanted, gathered, outcomes);
-	if (!wanted || (outcomes[0].result == KSL_BUILT && are_taken_back(p, c, gathered)))
+	if (!wanted || (outcomes[0].result == KSF_BUILT && are_taken_back(p, c, gathered)))
 		return;
-	if (outcomes[0].result == KSL_BUILT)
+	if (outcomes[0].result == KSF_BUILT)
 		gathered_free(c->n, gathered);
 	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, false, gathered, outcomes);
 }
@@ -383,33 +381,33 @@ static bool are_headers(cl_uint n, const cl_program *headers, const char **names
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,
 	cl_uint nheaders, const cl_program *headers, const char **names, notify_fn notify, void *user_data)
 {
-	struct unit_text text;
-	ksl_unit unit;
-	ksl_reply reply;
-	const ksl_api *api = NULL;
-	if (unit_of(p, &text, &unit)) {
+	struct unit unit;
+	struct reply reply = {0};
+	bool found = false;
+	if (unit_of(p, &unit)) {
 		unit.headers = c->headers;
 		unit.nheaders = c->nheaders;
-		unit.options = (ksl_bytes){options, options == NULL ? 0 : strlen(options)};
-		api = ask(KSL_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
-		unit_free(&text);
+		unit.options = bytes_of(options);
+		found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
+		unit_free(&unit);
 	}
-	ksl_outcome *outcomes = calloc(c->n, sizeof(*outcomes));
+	struct outcome *outcomes = calloc(c->n, sizeof(*outcomes));
 	struct gathered *gathered = calloc(c->n, sizeof(*gathered));
-	bool telling = api != NULL && outcomes != NULL && gathered != NULL;
+	bool telling = found && outcomes != NULL && gathered != NULL;
 	/* Of several devices some may be compiled for again, and the others need what the driver
 	 * made; it is not made later of files that may be others by then. */
 	bool wanted = atomic_load(&units_wanted) || (telling && p->ndevices > 1 && are_objects(&reply, c->n));
 	bool objects = false, skipped = telling && !wanted && skip(c, &reply, &objects);
 	cl_int code = CL_SUCCESS;
-	uint64_t ticket = api == NULL ? 0 : reply.ticket, start = nanoseconds();
+	uint64_t start = nanoseconds();
 	if (skipped) {
 		for (cl_uint i = 0; i < c->n; i++)
-			outcomes[i].result = KSL_RESTORED;
+			outcomes[i].result = KSF_RESTORED;
 		/* Without an answer it is not known whether it reads files; without what was
 		 * made of them it could not be done later; nor for one of several devices. */
-		uint64_t id = layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE ? reply.program : 0;
-		skipped = reply.action == KSL_DONE && (id == 0 || (objects && p->ndevices == 1));
+		uint32_t action = reply_next(&reply, c->n, outcomes);
+		uint64_t id = reply.program;
+		skipped = action == KSF_DONE && (id == 0 || (objects && p->ndevices == 1));
 		telling = false;
 		c->pending = skipped;
 		c->saved = reply.saved;
@@ -426,19 +424,18 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	if (telling && !skipped && notify == NULL && wanted && are_found(&reply, c->n)) {
 		/* It was there, and was compiled nevertheless: nothing is to be stored. */
 		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
-		if (layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+		if (reply_next(&reply, c->n, outcomes) == KSF_DONE)
 			c->id = reply.program;
 	} else if (telling && !skipped && notify == NULL) {
 		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
-		if (layer_next(api, ticket, c->n, outcomes, &reply) == KSL_DONE)
+		if (reply_next(&reply, c->n, outcomes) == KSF_DONE)
 			c->id = reply.program;
 	}
 	if (gathered != NULL)
 		gathered_free(c->n, gathered);
 	free(gathered);
 	free(outcomes);
-	if (api != NULL)
-		layer_end(api, ticket);
+	reply_end(&reply);
 	if (code == CL_SUCCESS)
 		set_compiled(p, c);
 	else
@@ -481,7 +478,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	uint64_t before = program_built(p);
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
-	bool open = !stepped_aside() && library() != NULL;
+	bool open = !stepped_aside() && library();
 	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && open && library_arithmetic() == NULL)
 		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)

@@ -46,7 +46,7 @@ void gather_log(cl_program program, cl_device_id device, struct gathered *out)
 		return;
 	}
 	out->log = log;
-	out->artifact.log = (ksl_bytes){log, log[n - 1] == 0 ? n - 1 : n};
+	out->artifact.log = (struct bytes){log, log[n - 1] == 0 ? n - 1 : n};
 }
 
 static bool gather_binaries(cl_program program, cl_uint n, const cl_device_id *devices, struct gathered *out)
@@ -68,15 +68,15 @@ static bool gather_binaries(cl_program program, cl_uint n, const cl_device_id *d
 		to[at] = out[i].binary = malloc(sizes[at]);
 		if (to[at] == NULL)
 			return false;
-		out[i].artifact.binary = (ksl_bytes){to[at], sizes[at]};
+		out[i].artifact.binary = (struct bytes){to[at], sizes[at]};
 	}
 	return next.clGetProgramInfo(program, CL_PROGRAM_BINARIES, all * sizeof(to[0]), to, NULL) == CL_SUCCESS;
 }
 
 /* A string that a query of a kernel gives; NULL bytes: it gives none. */
-static ksl_bytes kernel_text(cl_kernel kernel, cl_uint arg, cl_uint what)
+static struct bytes kernel_text(cl_kernel kernel, cl_uint arg, cl_uint what)
 {
-	ksl_bytes none = {NULL, 0};
+	struct bytes none = {NULL, 0};
 	size_t n = 0;
 	bool attributes = what == CL_KERNEL_ATTRIBUTES;
 	cl_int code = attributes ? next.clGetKernelInfo(kernel, what, 0, NULL, &n)
@@ -92,15 +92,15 @@ static ksl_bytes kernel_text(cl_kernel kernel, cl_uint arg, cl_uint what)
 		return none;
 	}
 	text[n] = 0;
-	return (ksl_bytes){text, strlen(text)};
+	return (struct bytes){text, strlen(text)};
 }
 
-static void gather_args(cl_kernel kernel, ksl_kernel *k)
+static void gather_args(cl_kernel kernel, struct kernel_info *k)
 {
 	cl_uint n = 0;
 	if (next.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0)
 		return;
-	ksl_arg *args = calloc(n, sizeof(*args));
+	struct arg_info *args = calloc(n, sizeof(*args));
 	if (args == NULL)
 		return;
 	for (cl_uint i = 0; next.clGetKernelArgInfo != NULL && i < n; i++) {
@@ -119,7 +119,7 @@ static void gather_args(cl_kernel kernel, ksl_kernel *k)
 	k->nargs = n;
 }
 
-static void free_kernels(uint32_t n, ksl_kernel *kernels)
+static void free_kernels(uint32_t n, struct kernel_info *kernels)
 {
 	for (uint32_t i = 0; kernels != NULL && i < n; i++) {
 		for (uint32_t j = 0; kernels[i].args != NULL && j < kernels[i].nargs; j++) {
@@ -133,14 +133,14 @@ static void free_kernels(uint32_t n, ksl_kernel *kernels)
 	free(kernels);
 }
 
-static ksl_kernel *gather_kernels(cl_program program, uint32_t *count)
+static struct kernel_info *gather_kernels(cl_program program, uint32_t *count)
 {
 	size_t size, n = 0;
 	*count = 0;
 	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 65536)
 		return NULL;
 	char *names = program_text(program, CL_PROGRAM_KERNEL_NAMES, &size), *rest = NULL;
-	ksl_kernel *kernels = calloc(n, sizeof(*kernels));
+	struct kernel_info *kernels = calloc(n, sizeof(*kernels));
 	size_t i = 0;
 	for (char *name = names == NULL || kernels == NULL ? NULL : strtok_r(names, ";", &rest); name != NULL && i < n;
 		 name = strtok_r(NULL, ";", &rest), i++) {
@@ -149,7 +149,7 @@ static ksl_kernel *gather_kernels(cl_program program, uint32_t *count)
 		if (kernel == NULL || code != CL_SUCCESS)
 			break;
 		char *copy = strdup(name);
-		kernels[i].name = (ksl_bytes){copy, copy == NULL ? 0 : strlen(copy)};
+		kernels[i].name = (struct bytes){copy, copy == NULL ? 0 : strlen(copy)};
 		kernels[i].attributes = kernel_text(kernel, 0, CL_KERNEL_ATTRIBUTES);
 		gather_args(kernel, &kernels[i]);
 		next.clReleaseKernel(kernel);
@@ -199,17 +199,17 @@ bool refused_by_the_compiler(cl_int code)
 		code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS;
 }
 
-void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const ksl_artifact *holes, cl_int code,
-	uint64_t took, bool binaries, struct gathered *gathered, ksl_outcome *outcomes)
+void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const struct artifact *holes, cl_int code,
+	uint64_t took, bool binaries, struct gathered *gathered, struct outcome *outcomes)
 {
 	bool made = code == CL_SUCCESS && gather(program, n, devices, binaries, gathered);
 	for (cl_uint i = 0; i < n; i++) {
-		ksl_outcome *o = &outcomes[i];
-		*o = (ksl_outcome){.result = KSL_ABANDONED, .code = code, .nanoseconds = took / n};
+		struct outcome *o = &outcomes[i];
+		*o = (struct outcome){.result = KSF_ABANDONED, .code = code, .nanoseconds = took / n};
 		if (made) {
-			o->result = KSL_BUILT;
+			o->result = KSF_BUILT;
 		} else if (program != NULL && refused_by_the_compiler(code) && build_status(program, devices[i]) == CL_BUILD_ERROR) {
-			o->result = KSL_FAILED;
+			o->result = KSF_FAILED;
 			gather_log(program, devices[i], &gathered[i]);
 		} else {
 			continue;

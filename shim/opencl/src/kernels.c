@@ -116,14 +116,14 @@ static bool kernel_adopt(cl_kernel handle, struct program *p, struct shadow *s)
 }
 
 /* Whether the driver lists the kernels of what it was given as it did after the build. */
-static bool listed_alike(const struct shadow *s, const ksl_artifact *a)
+static bool listed_alike(const struct shadow *s, const struct artifact *a)
 {
 	size_t size;
 	char *names = program_text(s->handle, CL_PROGRAM_KERNEL_NAMES, &size);
 	const char *at = names;
 	bool alike = names != NULL;
 	for (uint32_t i = 0; alike && i < a->nkernels; i++) {
-		const ksl_bytes *name = &a->kernels[i].name;
+		const struct bytes *name = &a->kernels[i].name;
 		alike = strncmp(at, name->data, name->size) == 0 && at[name->size] == (i + 1 < a->nkernels ? ';' : 0);
 		at += name->size + 1;
 	}
@@ -135,11 +135,11 @@ static bool listed_alike(const struct shadow *s, const ksl_artifact *a)
  * rusticl has another one each time. */
 static void kernels_sort(const struct shadow *s, cl_uint n, cl_kernel *handles)
 {
-	const ksl_artifact *a = &s->artifacts[0];
+	const struct artifact *a = &s->artifacts[0];
 	if (a->nkernels != n || n < 2 || listed_alike(s, a))
 		return;
 	for (cl_uint i = 0; i < n; i++) {
-		const ksl_bytes *wanted = &a->kernels[i].name;
+		const struct bytes *wanted = &a->kernels[i].name;
 		for (cl_uint j = i; j < n; j++) {
 			char name[4096] = "";
 			next.clGetKernelInfo(handles[j], CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
@@ -245,7 +245,7 @@ cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel handle, cl_kernel_info what, siz
 	if ((what != CL_KERNEL_PROGRAM && what != CL_KERNEL_ATTRIBUTES) || !kernel_parents(handle, &p, &s))
 		return next.clGetKernelInfo(handle, what, room, to, size_ret);
 	cl_int code;
-	const ksl_kernel *info = NULL;
+	const struct kernel_info *info = NULL;
 	if (what == CL_KERNEL_ATTRIBUTES && s != NULL) {
 		state_lock();
 		struct kernel *k = kernel_find(handle);
@@ -266,7 +266,7 @@ cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel handle, cl_kernel_info what, siz
 	return code;
 }
 
-static cl_int arg_info(const ksl_arg *arg, cl_kernel_arg_info what, size_t room, void *to, size_t *size_ret)
+static cl_int arg_info(const struct arg_info *arg, cl_kernel_arg_info what, size_t room, void *to, size_t *size_ret)
 {
 	cl_uint number;
 	cl_kernel_arg_type_qualifier qualifiers;
@@ -297,7 +297,7 @@ cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_ker
 		return next.clGetKernelArgInfo(handle, index, what, room, to, size_ret);
 	state_lock();
 	struct kernel *k = kernel_find(handle);
-	const ksl_kernel *info = k == NULL ? NULL : k->info;
+	const struct kernel_info *info = k == NULL ? NULL : k->info;
 	state_unlock();
 	cl_int code = info == NULL || index >= info->nargs ? next.clGetKernelArgInfo(handle, index, what, room, to, size_ret)
 													   : arg_info(&info->args[index], what, room, to, size_ret);

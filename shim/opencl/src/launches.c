@@ -91,9 +91,8 @@ void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset,
 		k->last = h;
 	}
 	state_unlock();
-	const ksl_api *api = p == NULL ? NULL : library_if_open();
-	if (api != NULL)
-		library_launched(api, id, k->name, dimensions, offset, global, local);
+	if (p != NULL)
+		library_launched(id, k->name, dimensions, offset, global, local);
 }
 
 cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,

@@ -9,8 +9,7 @@ struct inputs {
 	cl_uint n;
 	struct program **programs; /* pinned */
 	struct compiled **compiled; /* a use of each */
-	struct unit_text *texts;
-	ksl_unit *units;
+	struct unit *units;
 };
 
 static void inputs_free(struct inputs *in)
@@ -21,27 +20,26 @@ static void inputs_free(struct inputs *in)
 	}
 	for (cl_uint i = 0; in->compiled != NULL && i < in->n; i++)
 		compiled_unuse(in->compiled[i]);
-	for (cl_uint i = 0; in->texts != NULL && i < in->n; i++)
-		unit_free(&in->texts[i]);
+	for (cl_uint i = 0; in->units != NULL && i < in->n; i++)
+		unit_free(&in->units[i]);
 	free(in->programs);
 	free(in->compiled);
-	free(in->texts);
 	free(in->units);
 }
 
 /* false: something about them is unknown. */
 static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
 {
-	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->compiled)), calloc(n, sizeof(*in->texts)),
+	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->compiled)),
 		calloc(n, sizeof(*in->units))};
-	if (in->programs == NULL || in->compiled == NULL || in->texts == NULL || in->units == NULL)
+	if (in->programs == NULL || in->compiled == NULL || in->units == NULL)
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		struct program *p = in->programs[i] = program_get(handles[i]);
 		if (p == NULL)
 			return false;
 		const struct compiled *c = in->compiled[i] = compiled_use(p);
-		if (c == NULL || !unit_of(p, &in->texts[i], &in->units[i]))
+		if (c == NULL || !unit_of(p, &in->units[i]))
 			return false;
 		for (cl_uint d = 0; d < ndevices; d++) {
 			cl_uint at = 0;
@@ -52,7 +50,7 @@ static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, c
 		}
 		in->units[i].headers = c->headers;
 		in->units[i].nheaders = c->nheaders;
-		in->units[i].options = (ksl_bytes){c->options, c->options == NULL ? 0 : strlen(c->options)};
+		in->units[i].options = bytes_of(c->options);
 		in->units[i].compiled = c->id;
 	}
 	return true;
@@ -105,7 +103,7 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 
 /* Records a program that the driver linked, or that was restored in its stead;
  * artifacts are those that it was restored from. */
-static void linked(cl_program handle, struct link *l, const ksl_artifact *artifacts, uint64_t id)
+static void linked(cl_program handle, struct link *l, const struct artifact *artifacts, uint64_t id)
 {
 	struct program *p = program_add(handle, FROM_LINK, 0, "link");
 	if (p == NULL || !program_devices(p))
@@ -117,14 +115,13 @@ static void linked(cl_program handle, struct link *l, const ksl_artifact *artifa
 }
 
 /* The rounds between the library and the driver. */
-static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
+static cl_program serve(struct link *l, struct reply *reply)
 {
-	uint64_t ticket = reply->ticket;
 	cl_program handle = NULL;
 	bool done = false;
-	ksl_outcome *outcomes = calloc(l->ndevices, sizeof(*outcomes));
+	struct outcome *outcomes = calloc(l->ndevices, sizeof(*outcomes));
 	struct gathered *gathered = calloc(l->ndevices, sizeof(*gathered));
-	for (int round = 0; round < 3 && !done && outcomes != NULL && gathered != NULL && reply_is_sound(reply, l->ndevices); round++) {
+	for (int round = 0; round < 3 && !done && outcomes != NULL && gathered != NULL && reply->artifacts != NULL; round++) {
 		cl_uint holes = 0;
 		for (cl_uint i = 0; i < l->ndevices; i++)
 			holes += reply->artifacts[i].binary.data == NULL;
@@ -137,15 +134,14 @@ static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
 		} else {
 			handle = link_now(l, NULL, NULL);
 			outcomes_of(handle, l->ndevices, l->devices, reply->artifacts, l->code, l->took,
-				reply->artifacts[0].kind != KSL_DEFERRED, gathered, outcomes);
+				reply->artifacts[0].kind != KSF_DEFERRED, gathered, outcomes);
 			done = true;
 			if (handle != NULL)
 				linked(handle, l, NULL, 0);
 		}
-		uint32_t action = layer_next(api, ticket, l->ndevices, outcomes, reply);
-		reply->action = action;
+		uint32_t action = reply_next(reply, l->ndevices, outcomes);
 		gathered_free(l->ndevices, gathered);
-		struct program *p = done && action == KSL_DONE && handle != NULL ? program_get(handle) : NULL;
+		struct program *p = done && action == KSF_DONE && handle != NULL ? program_get(handle) : NULL;
 		if (p != NULL) {
 			state_lock();
 			p->id = reply->program;
@@ -153,7 +149,7 @@ static cl_program serve(struct link *l, const ksl_api *api, ksl_reply *reply)
 			program_put(p);
 		}
 	}
-	layer_end(api, ticket);
+	reply_end(reply);
 	free(outcomes);
 	free(gathered);
 	if (!done) {
@@ -188,13 +184,13 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	struct link l = {.context = context, .n = n, .ninputs = ninputs, .list = list, .options = options, .inputs = inputs,
 		.code = CL_SUCCESS};
 	const char *reason = NULL;
-	struct inputs in = {0, NULL, NULL, NULL, NULL};
+	struct inputs in = {0, NULL, NULL, NULL};
 	cl_program handle;
-	ksl_reply reply;
-	const ksl_api *api = NULL;
+	struct reply reply;
+	bool found = false;
 	int cancel = library_uncancelled();
 
-	if (stepped_aside() || library() == NULL || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
+	if (stepped_aside() || !library() || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
 		(notify == NULL && user_data != NULL))
 		reason = "";
 	else if ((reason = library_arithmetic()) != NULL)
@@ -206,10 +202,10 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	else if (!inputs_of(&in, ninputs, inputs, l.ndevices, l.devices))
 		reason = "link of unknown inputs";
 	else
-		api = ask(KSL_LINK, l.ndevices, l.devices, in.units, in.n, options, &reply);
+		found = ask(ASK_LINK, l.ndevices, l.devices, in.units, in.n, options, &reply);
 	inputs_free(&in);
-	if (api != NULL) {
-		handle = serve(&l, api, &reply);
+	if (found) {
+		handle = serve(&l, &reply);
 	} else {
 		if (reason != NULL && *reason != 0)
 			layer_passed(reason);

@@ -55,7 +55,7 @@ static void *open_compiler(void *unused)
 
 void compiler_wanted(cl_device_id device)
 {
-	opening.wanted = library_if_open() == NULL && platform_is(device, "NVIDIA CUDA");
+	opening.wanted = !library_is_open() && platform_is(device, "NVIDIA CUDA");
 }
 
 void compiler_open(void)

@@ -75,7 +75,7 @@ static void make_up(unsigned char *bytes, size_t size)
 	}
 }
 
-unsigned char *pocl_unshared(ksl_bytes binary)
+unsigned char *pocl_unshared(struct bytes binary)
 {
 	unsigned char bytes[(DIRECTORY_SIZE - sizeof(uncached)) / 2];
 	const unsigned char *given = binary.data;

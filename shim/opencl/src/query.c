@@ -16,7 +16,7 @@ cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *siz
 	return CL_SUCCESS;
 }
 
-cl_int answer_text(ksl_bytes text, size_t room, void *to, size_t *size_ret)
+cl_int answer_text(struct bytes text, size_t room, void *to, size_t *size_ret)
 {
 	if (to != NULL) {
 		if (room < text.size + 1)
@@ -66,7 +66,7 @@ static cl_int objects(const struct program *p, const struct shadow *s, bool size
 {
 	for (cl_uint i = 0; i < p->ndevices; i++) {
 		int at = shadow_device(s, p->devices[i]);
-		ksl_bytes object = at < 0 ? (ksl_bytes){NULL, 0} : s->artifacts[at].answer;
+		struct bytes object = at < 0 ? (struct bytes){NULL, 0} : s->artifacts[at].answer;
 		unsigned char *out = sizes ? NULL : ((unsigned char **)to)[i];
 		if (sizes)
 			((size_t *)to)[i] = object.size;
@@ -88,7 +88,7 @@ static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, vo
 		return next.clGetProgramInfo(s->handle, what, room, to, size_ret);
 	if (what == CL_PROGRAM_NUM_KERNELS)
 		return answer(&none, sizeof(none), room, to, size_ret);
-	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer_text((ksl_bytes){"", 0}, room, NULL, size_ret);
+	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer_text((struct bytes){"", 0}, room, NULL, size_ret);
 }
 
 /* The driver's binaries of a handle of n devices, sizes[i] bytes of each to pointers[i].
@@ -157,7 +157,7 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 		return code;
 	for (cl_uint i = 0; i < p->ndevices; i++) {
 		int at = shadow_device(s, p->devices[i]);
-		ksl_bytes other = at < 0 ? (ksl_bytes){NULL, 0} : s->artifacts[at].answer;
+		struct bytes other = at < 0 ? (struct bytes){NULL, 0} : s->artifacts[at].answer;
 		cl_uint j = 0;
 		while (j < n && listed[j] != p->devices[i])
 			j++;
@@ -181,7 +181,7 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 /* The names in the order in which the build gave them. */
 static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size_ret)
 {
-	const ksl_artifact *a = &s->artifacts[0];
+	const struct artifact *a = &s->artifacts[0];
 	size_t size = 0;
 	for (uint32_t i = 0; i < a->nkernels; i++)
 		size += a->kernels[i].name.size + 1;
@@ -192,7 +192,7 @@ static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size
 			return CL_INVALID_VALUE;
 		char *at = to;
 		for (uint32_t i = 0; i < a->nkernels; i++) {
-			const ksl_bytes *name = &a->kernels[i].name;
+			const struct bytes *name = &a->kernels[i].name;
 			memcpy(at, name->data, name->size);
 			at += name->size;
 			*at++ = i + 1 < a->nkernels ? ';' : 0;
@@ -272,7 +272,7 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 	else if (what == CL_PROGRAM_BUILD_OPTIONS && !s->is_program && (s->is_object || !device_is_pocl(device)))
 		/* As they were given; a driver may know those of the binary only. PoCL
 		 * makes a string of its own of those of a build. */
-		code = answer_text(s->options == NULL ? (ksl_bytes){"", 0} : (ksl_bytes){s->options, strlen(s->options)}, room, to,
+		code = answer_text(s->options == NULL ? (struct bytes){"", 0} : (struct bytes){s->options, strlen(s->options)}, room, to,
 			size_ret);
 	else
 		code = next.clGetProgramBuildInfo(s->handle, device, what, room, to, size_ret);

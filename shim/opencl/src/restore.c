@@ -6,7 +6,7 @@
 #include <time.h>
 
 /* Whether the list "a;b" of length size names the kernel. */
-static bool listed(const char *list, const ksl_bytes *name)
+static bool listed(const char *list, const struct bytes *name)
 {
 	for (const char *at = list; at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1) {
 		if (strncmp(at, name->data, name->size) == 0 && (at[name->size] == ';' || at[name->size] == 0))
@@ -16,7 +16,7 @@ static bool listed(const char *list, const ksl_bytes *name)
 }
 
 /* A binary that makes other kernels than were recorded is not the program's. */
-static bool same_kernels(cl_program program, const ksl_artifact *a)
+static bool same_kernels(cl_program program, const struct artifact *a)
 {
 	if (a->nkernels == 0)
 		return true;
@@ -38,8 +38,8 @@ bool blames_binary(cl_int code)
 		code == CL_INVALID_BUILD_OPTIONS || code == CL_INVALID_OPERATION || code == CL_COMPILER_NOT_AVAILABLE;
 }
 
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
-	const char *options, ksl_outcome *outcomes)
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
+	const char *options, struct outcome *outcomes)
 {
 	size_t sizes[64];
 	const unsigned char *binaries[64];
@@ -55,7 +55,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		sizes[i] = artifacts[i].binary.size;
 		binaries[i] = unshared ? own[i] : artifacts[i].binary.data;
 		status[i] = CL_SUCCESS;
-		outcomes[i] = (ksl_outcome){.result = KSL_ABANDONED};
+		outcomes[i] = (struct outcome){.result = KSF_ABANDONED};
 	}
 	size_t all = 0;
 	for (cl_uint i = 0; i < n; i++)
@@ -71,7 +71,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	bool good = program != NULL && code == CL_SUCCESS;
 	if (good) {
 		/* Of machine code nothing is compiled, and changing handlers takes 20 µs. */
-		code = artifacts[0].kind == KSL_INTERMEDIATE ? driver_build(program, n, devices, options, NULL, NULL)
+		code = artifacts[0].kind == KSF_INTERMEDIATE ? driver_build(program, n, devices, options, NULL, NULL)
 													 : next.clBuildProgram(program, n, devices, options, NULL, NULL);
 		for (cl_uint i = 0; i < n; i++)
 			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
@@ -90,12 +90,12 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	for (cl_uint i = 0; i < n; i++) {
 		outcomes[i].nanoseconds = took / n;
 		if (good) {
-			outcomes[i].result = KSL_RESTORED;
+			outcomes[i].result = KSF_RESTORED;
 			continue;
 		}
 		outcomes[i].code = code;
 		if (blames_binary(code) && (!blamed || status[i] != CL_SUCCESS))
-			outcomes[i].result = KSL_REFUSED;
+			outcomes[i].result = KSF_REFUSED;
 	}
 	if (!good && program != NULL) {
 		next.clReleaseProgram(program);
@@ -140,7 +140,7 @@ cl_int restore_object(struct program *p, struct compiled *c)
 	program_set_shadow(p, s, 0);
 	for (cl_uint i = 0; i < c->n; i++) { /* the shadow has them */
 		free((void *)c->known[i].binary.data);
-		c->known[i].binary = c->known[i].answer = (ksl_bytes){NULL, 0};
+		c->known[i].binary = c->known[i].answer = (struct bytes){NULL, 0};
 	}
 	return CL_SUCCESS;
 }

@@ -28,7 +28,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../capi/kernstash_layer.h"
 #include "../../library/library.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -65,13 +64,50 @@ struct entry *table_find(const struct table *t, const void *key);
 bool table_insert(struct table *t, struct entry *e); /* false: no memory */
 void table_remove(struct table *t, struct entry *e);
 
+/* A string or a piece of code, not terminated. data == NULL: there is none, which is not
+ * the same as an empty one. */
+struct bytes {
+	const void *data;
+	size_t size;
+};
+
+struct bytes bytes_of(const char *text); /* NULL: none */
+
+struct arg_info { /* clGetKernelArgInfo's answers; name.data == NULL: the driver gives none */
+	struct bytes name, type;
+	uint32_t address, access;
+	uint64_t qualifiers;
+};
+
+struct kernel_info {
+	struct bytes name, attributes;
+	uint32_t nargs;
+	const struct arg_info *args;
+};
+
+struct artifact { /* what one device's part of a program is */
+	struct bytes binary; /* what to restore from, or what was built; none: a hole */
+	struct bytes answer; /* what CL_PROGRAM_BINARIES answers where that is another form; else none. A
+	                      * size without data: library_answer is to be asked for it. */
+	struct bytes log;
+	uint32_t nkernels;
+	const struct kernel_info *kernels;
+	uint32_t kind; /* KSF_FINAL, ... */
+};
+
+struct outcome { /* how it ended for one device */
+	uint32_t result;
+	int32_t code;             /* the driver's, of KSF_FAILED and KSF_ABANDONED */
+	uint64_t nanoseconds;     /* that the driver took for it */
+	struct artifact artifact; /* of KSF_BUILT, KSF_FAILED */
+};
+
 /* library.c: libkernstash.so. */
 
-/* The library, opened at the first call; NULL: it stays out of this process, and
- * the reason has been reported. */
-const ksl_api *library(void);
-/* The library if it is open and usable in this process; opens nothing. */
-const ksl_api *library_if_open(void);
+/* Whether it can be asked; it is opened at the first call. false: it stays out of this
+ * process, and the reason has been reported. */
+bool library(void);
+bool library_is_open(void); /* opens nothing */
 void layer_passed(const char *reason);
 /* The driver's compiler is about to be called: the library looks at the environment. */
 void library_is_to_look(void);
@@ -79,16 +115,47 @@ void library_is_to_look(void);
  * been counted as saved. */
 void library_compiled_late(uint64_t nanoseconds, uint64_t saved);
 
-/* Calls of the library, on a stack that is large enough for it. */
-uint32_t layer_begin(const ksl_api *api, const ksl_request *request, ksl_reply *reply);
-uint32_t layer_next(const ksl_api *api, uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply);
-void layer_end(const ksl_api *api, uint64_t ticket);
+/* What is asked for: clBuildProgram; clLinkProgram of units that are all known;
+ * clCompileProgram of one unit, of which is asked whether it is known to succeed, and with
+ * which log. A binary says yes (answer KSF_RESTORED): of one byte, or, of a unit that reads
+ * header files, what the compiler made. With a hole it is not known: KSF_BUILT needs the log,
+ * and a binary unless the hole is deferred. The last is of library_answer.
+ *
+ * Passed through: links of units with different options or constants, and of libraries. The
+ * order of units counts: equal units in another order are another link.
+ *
+ * A unit that reads header files means them as they were when it was compiled. DONE of a
+ * compilation calls it something then, which stands for it in links until it is released;
+ * 0: it reads none, or nobody knows which, and links of it are passed through. Where it is not
+ * 0, a compilation that was skipped must not be done later, as it would read what is there
+ * then: the compiled program is made of the binary. Without one the driver compiles at once.
+ *
+ * A thread has one ticket at a time (it gets KSF_PASS for a second one), and the application,
+ * which may make threads wait for each other, is called (pfn_notify) after its end. */
+enum { ASK_BUILD = 1, ASK_LINK, ASK_COMPILE, ASK_ANSWER };
+
+/* What the library said; reply_end for each that has a ticket. */
+struct reply {
+	uint64_t ticket;
+	uint64_t program, saved;    /* of KSF_DONE */
+	cl_uint nartifacts;
+	struct artifact *artifacts; /* of KSF_HIT: for each device of the request, in one piece of memory */
+};
+
+/* Says how it ended for each device; the action that follows. What the reply held is gone. */
+uint32_t reply_next(struct reply *reply, cl_uint n, const struct outcome *outcomes);
+void reply_end(struct reply *reply);
+/* Takes a step as the reply for n devices: KSF_PASS where it makes no sense. */
+uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n);
+
+extern struct library_door library_layer;
+
 /* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false
  * where it is gone. */
 bool library_answer(uint64_t program, cl_uint device, void *to, size_t size);
 void library_released(uint64_t program);
-void library_launched(const ksl_api *api, uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset,
-	const size_t *global, const size_t *local);
+void library_launched(uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+	const size_t *local);
 
 /* door.c: which way in. */
 
@@ -118,12 +185,12 @@ struct shadow {
 	bool is_object;      /* of a compilation, to be linked */
 	cl_uint ndevices;
 	cl_device_id *devices;
-	ksl_artifact *artifacts; /* a device each; binary is not kept */
+	struct artifact *artifacts; /* a device each; binary is not kept */
 	char *options;           /* as the application gave them, or NULL */
 };
 
 /* Copies what queries need. NULL: no memory. */
-struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksl_artifact *artifacts,
+struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const struct artifact *artifacts,
 	const char *options);
 void shadow_put(struct shadow *s);
 /* The index of a device in the shadow, or -1. */
@@ -131,7 +198,7 @@ int shadow_device(const struct shadow *s, cl_device_id device);
 /* Has the library asked for the answers that a reply left out, under its name for the
  * program: false where there are none. */
 bool shadow_asks(struct shadow *s, uint64_t id);
-const ksl_kernel *shadow_kernel(const struct shadow *s, const char *name);
+const struct kernel_info *shadow_kernel(const struct shadow *s, const char *name);
 
 /* heap.c */
 
@@ -166,6 +233,10 @@ struct seen { /* launches told, by hash */
 	size_t size, count;
 };
 
+struct header { /* that the application hands over */
+	struct bytes name, code;
+};
+
 /* What clCompileProgram made of a program, of known parts. */
 struct compiled {
 	unsigned uses;       /* under the lock: the program's, and calls' */
@@ -173,12 +244,12 @@ struct compiled {
 	cl_device_id *devices;
 	char *options; /* or NULL */
 	uint32_t nheaders;
-	ksl_header *headers;
+	struct header *headers;
 	uint64_t id;         /* the library's name for what it read of files; 0: it reads none, or unknown */
 	bool pending;        /* known to succeed, and not done */
 	uint64_t saved;      /* pending: nanoseconds that count as saved by that */
 	unsigned doing;      /* by a thread of this generation, which others wait for; 0: by none */
-	ksl_artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
+	struct artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
 };
 
 struct program {
@@ -253,10 +324,10 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 /* gather.c: what a build made. */
 
 struct gathered {
-	ksl_artifact artifact;
+	struct artifact artifact;
 	unsigned char *binary;
 	void *log;
-	ksl_kernel *kernels; /* shared by the devices of one program */
+	struct kernel_info *kernels; /* shared by the devices of one program */
 };
 
 /* Fills in out for n devices of the program. binaries: ask for them, and for the kernels.
@@ -268,28 +339,35 @@ void gathered_free(cl_uint n, struct gathered *g);
 void *program_text(cl_program program, cl_program_info what, size_t *size);
 /* Outcomes of a build by the driver: gathers what it made, or why it failed. The
  * holes say of which kind each device's code is. */
-void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const ksl_artifact *holes, cl_int code,
-	uint64_t took, bool binaries, struct gathered *gathered, ksl_outcome *outcomes);
+void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const struct artifact *holes, cl_int code,
+	uint64_t took, bool binaries, struct gathered *gathered, struct outcome *outcomes);
 bool refused_by_the_compiler(cl_int code);
 cl_build_status build_status(cl_program program, cl_device_id device);
 
 /* ask.c */
 
-struct unit_text { /* what a unit points to */
-	void *code;
-	ksl_bytes bytes;
-	ksl_constant *constants;
+struct constant_value {
+	uint32_t id;
+	struct bytes value;
+};
+
+struct unit { /* what one program object was made of */
+	uint32_t kind; /* KSF_OPENCL_C, ... */
+	struct bytes code;                /* to be freed */
+	struct constant_value *constants; /* to be freed */
+	uint32_t nconstants, nheaders;
+	const struct header *headers;
+	struct bytes options; /* of clCompileProgram; none for a build */
+	uint64_t compiled;    /* of a link: what DONE calls it; else 0 */
 };
 
 cl_context program_context(const struct program *p);
 /* What the program was made of. false: it is not known; nothing is to be freed. */
-bool unit_of(struct program *p, struct unit_text *text, ksl_unit *unit);
-void unit_free(struct unit_text *text);
-/* NULL: the driver is to do all of it. Else the reply is a sound SERVE, and its
- * ticket is to be ended. */
-const ksl_api *ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksl_unit *units, uint32_t nunits,
-	const char *options, ksl_reply *reply);
-bool reply_is_sound(const ksl_reply *reply, cl_uint n);
+bool unit_of(struct program *p, struct unit *unit);
+void unit_free(struct unit *unit);
+/* false: the driver is to do all of it. Else the reply is of KSF_HIT, and is to be ended. */
+bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct unit *units, uint32_t nunits,
+	const char *options, struct reply *reply);
 
 /* build.c */
 
@@ -311,7 +389,7 @@ enum pocl_cache { POCL_CACHE_UNKNOWN, POCL_CACHE_ON, POCL_CACHE_OFF };
 enum pocl_cache pocl_cache(void);
 /* A copy of a binary that shares PoCL's files with no other, for where its kernel
  * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
-unsigned char *pocl_unshared(ksl_bytes binary);
+unsigned char *pocl_unshared(struct bytes binary);
 
 /* nvidia.c: between the first and the last the thread may open the library: then the
  * device's compiler is opened in another thread meanwhile, where the driver would open it
@@ -325,8 +403,8 @@ void compiler_opened(void); /* it waits for that */
 
 /* Makes a program of binaries and builds it. Results, one for each device, say
  * how it ended. NULL: not restored. */
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksl_artifact *artifacts,
-	const char *options, ksl_outcome *outcomes);
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
+	const char *options, struct outcome *outcomes);
 /* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
  * now makes no difference. */
 cl_int restore_object(struct program *p, struct compiled *c);
@@ -337,7 +415,7 @@ bool blames_binary(cl_int code);
 
 /* Copies an answer as the driver's queries do. */
 cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret);
-cl_int answer_text(ksl_bytes text, size_t room, void *to, size_t *size_ret); /* adds the NUL */
+cl_int answer_text(struct bytes text, size_t room, void *to, size_t *size_ret); /* adds the NUL */
 
 /* kernels.c */
 
@@ -345,7 +423,7 @@ struct kernel {
 	struct entry entry;
 	struct program *program;
 	struct shadow *shadow; /* NULL: the driver's own kernel */
-	const ksl_kernel *info;
+	const struct kernel_info *info;
 	uint64_t id;           /* to tell launches of; 0: none */
 	uint64_t last;         /* the last launch told */
 	uint64_t seed;         /* the hash of the name */

@@ -1,5 +1,5 @@
 /*
- * fake_library.c: a library behind kernstash_layer.h that is not one: it keeps
+ * fake_library.c: a library behind kernstash_front.h that is not one: it keeps
  * artifacts as files in FAKE_STORE, writes what it is asked to FAKE_LOG, and
  * does wrong what FAKE names:
  *
@@ -15,7 +15,7 @@
  *
  * FAKE_KIND is the kind of the driver's code.
  */
-#include "../../../capi/kernstash_layer.h"
+#include "../../../capi/kernstash_front.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -28,11 +28,15 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { BUILD = 1, LINK, COMPILE, ANSWER }; /* what is asked: shim.h */
+
+enum { FIELDS = 4096 };
+
 struct device_entry {
 	uint64_t key;
-	ksl_artifact artifact;
-	void *file; /* what the artifact points to */
-	ksl_kernel *kernels;
+	void *file; /* what the fields point to; NULL: there is none */
+	ksf_field *fields;
+	size_t count;
 };
 
 struct ticket {
@@ -40,7 +44,7 @@ struct ticket {
 	bool ended;
 	uint32_t n;
 	struct device_entry *entries;
-	ksl_artifact *reply;
+	ksf_field *reply;
 	uint32_t what;
 	uint64_t id;
 	bool object; /* it serves what a compiler made */
@@ -82,62 +86,38 @@ static uint64_t add(uint64_t h, const void *data, size_t size)
 	return h ^ h >> 29;
 }
 
-static uint64_t add_bytes(uint64_t h, ksl_bytes b)
+static const ksf_field *find_field(const ksf_message *m, uint32_t tag, uint32_t detail, uint32_t at)
 {
-	unsigned char there = b.data != NULL;
-	return add(add(h, &there, 1), b.data, b.size);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->fields[i].tag == tag && m->fields[i].detail == detail && at-- == 0)
+			return &m->fields[i];
+	return NULL;
 }
 
-static uint64_t key_of(const ksl_request *r, uint32_t device)
+static uint32_t count(const ksf_message *m, uint32_t tag)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < m->count; i++)
+		n += m->fields[i].tag == tag;
+	return n;
+}
+
+/* Of the device's name, and all that says what is built. */
+static uint64_t key_of(const ksf_message *r, uint32_t what, uint32_t device)
 {
 	char name[256] = "";
 	cl_int (*info)(cl_device_id, cl_device_info, size_t, void *, size_t *);
-	*(void **)&info = r->driver->get_device_info;
-	info(r->devices[device], CL_DEVICE_NAME, sizeof(name), name, NULL);
-	uint64_t h = add(UINT64_C(0xcbf29ce484222325), &r->what, sizeof(r->what));
+	*(void **)&info = (void *)(uintptr_t)find_field(r, KSF_FUNCTION, 1, 0)->number;
+	info((cl_device_id)(uintptr_t)find_field(r, KSF_DEVICE, 0, device)->number, CL_DEVICE_NAME, sizeof(name), name, NULL);
+	uint64_t h = add(UINT64_C(0xcbf29ce484222325), &what, sizeof(what));
 	h = add(h, name, strlen(name));
-	h = add_bytes(h, r->options);
-	for (uint32_t i = 0; i < r->nunits; i++) {
-		const ksl_unit *u = &r->units[i];
-		h = add(h, &u->kind, sizeof(u->kind));
-		for (uint32_t j = 0; j < u->nstrings; j++)
-			h = add_bytes(h, u->strings[j]);
-		for (uint32_t j = 0; j < u->nheaders; j++)
-			h = add_bytes(add_bytes(h, u->headers[j].name), u->headers[j].code);
-		for (uint32_t j = 0; j < u->nconstants; j++)
-			h = add_bytes(add(h, &u->constants[j].id, sizeof(uint32_t)), u->constants[j].value);
-		h = add_bytes(h, u->options);
+	for (size_t i = 0; i < r->count; i++) {
+		const ksf_field *f = &r->fields[i];
+		unsigned char there = f->data != NULL;
+		if (f->tag == KSF_UNIT || f->tag == KSF_CODE || f->tag == KSF_HEADER || f->tag == KSF_CONSTANT || f->tag == KSF_OPTIONS)
+			h = add(add(add(add(h, &f->tag, sizeof(f->tag)), &f->detail, sizeof(f->detail)), &there, 1), f->data, f->size);
 	}
 	return h;
-}
-
-/* Files: numbers of eight bytes, and bytes after their size, -1 for none. */
-
-static void put(FILE *f, uint64_t v) { fwrite(&v, sizeof(v), 1, f); }
-
-static void put_bytes(FILE *f, ksl_bytes b)
-{
-	put(f, b.data == NULL ? UINT64_MAX : b.size);
-	if (b.data != NULL)
-		fwrite(b.data, 1, b.size, f);
-}
-
-static uint64_t get(const char **at)
-{
-	uint64_t v;
-	memcpy(&v, *at, sizeof(v));
-	*at += sizeof(v);
-	return v;
-}
-
-static ksl_bytes get_bytes(const char **at)
-{
-	uint64_t n = get(at);
-	if (n == UINT64_MAX)
-		return (ksl_bytes){NULL, 0};
-	ksl_bytes b = {*at, n};
-	*at += n;
-	return b;
 }
 
 static void file_name(char *to, size_t room, uint64_t key)
@@ -146,7 +126,8 @@ static void file_name(char *to, size_t room, uint64_t key)
 	snprintf(to, room, "%s/%016llx", store == NULL ? "/nonexistent" : store, (unsigned long long)key);
 }
 
-static void keep(uint64_t key, const ksl_artifact *a)
+/* Keeps n fields: each as it is, and its data behind it. */
+static void keep(uint64_t key, const ksf_field *fields, size_t n)
 {
 	char name[512], temporary[600];
 	static int serial;
@@ -157,23 +138,12 @@ static void keep(uint64_t key, const ksl_artifact *a)
 	FILE *f = fopen(temporary, "w");
 	if (f == NULL)
 		return;
-	put(f, a->kind);
-	put_bytes(f, a->binary);
-	put_bytes(f, a->answer);
-	put_bytes(f, a->log);
-	put(f, a->nkernels);
-	for (uint32_t i = 0; i < a->nkernels; i++) {
-		put_bytes(f, a->kernels[i].name);
-		put_bytes(f, a->kernels[i].attributes);
-		put(f, a->kernels[i].nargs);
-		for (uint32_t j = 0; j < a->kernels[i].nargs; j++) {
-			const ksl_arg *arg = &a->kernels[i].args[j];
-			put_bytes(f, arg->name);
-			put_bytes(f, arg->type);
-			put(f, arg->address);
-			put(f, arg->access);
-			put(f, arg->qualifiers);
-		}
+	for (size_t i = 0; i < n; i++) {
+		if (fields[i].tag == KSF_STATUS)
+			continue;
+		fwrite(&fields[i], sizeof(fields[i]), 1, f);
+		if (fields[i].data != NULL)
+			fwrite(fields[i].data, 1, fields[i].size, f);
 	}
 	fclose(f);
 	rename(temporary, name);
@@ -181,13 +151,9 @@ static void keep(uint64_t key, const ksl_artifact *a)
 
 static void forget(struct device_entry *e)
 {
-	for (uint32_t i = 0; e->kernels != NULL && i < e->artifact.nkernels; i++)
-		free((void *)e->kernels[i].args);
-	free(e->kernels);
 	free(e->file);
-	uint64_t key = e->key;
-	memset(e, 0, sizeof(*e));
-	e->key = key;
+	free(e->fields);
+	*e = (struct device_entry){.key = e->key};
 }
 
 static void find(struct device_entry *e)
@@ -201,121 +167,140 @@ static void find(struct device_entry *e)
 	fseek(f, 0, SEEK_END);
 	size_t size = (size_t)ftell(f);
 	rewind(f);
-	e->file = malloc(size);
+	e->file = malloc(size + 1);
+	e->fields = calloc(FIELDS, sizeof(*e->fields));
 	if (fread(e->file, 1, size, f) != size)
 		abort();
 	fclose(f);
-	const char *at = e->file;
-	e->artifact.kind = (uint32_t)get(&at);
-	e->artifact.binary = get_bytes(&at);
-	e->artifact.answer = get_bytes(&at);
-	e->artifact.log = get_bytes(&at);
-	e->artifact.nkernels = (uint32_t)get(&at);
-	e->kernels = calloc(e->artifact.nkernels + 1, sizeof(*e->kernels));
-	e->artifact.kernels = e->kernels;
-	for (uint32_t i = 0; i < e->artifact.nkernels; i++) {
-		e->kernels[i].name = get_bytes(&at);
-		e->kernels[i].attributes = get_bytes(&at);
-		e->kernels[i].nargs = (uint32_t)get(&at);
-		ksl_arg *args = calloc(e->kernels[i].nargs + 1, sizeof(*args));
-		e->kernels[i].args = args;
-		for (uint32_t j = 0; j < e->kernels[i].nargs; j++) {
-			args[j].name = get_bytes(&at);
-			args[j].type = get_bytes(&at);
-			args[j].address = (uint32_t)get(&at);
-			args[j].access = (uint32_t)get(&at);
-			args[j].qualifiers = get(&at);
-		}
+	for (const char *at = e->file, *last = at + size; at < last && e->count < FIELDS; e->count++) {
+		ksf_field *to = &e->fields[e->count];
+		memcpy(to, at, sizeof(*to));
+		at += sizeof(*to);
+		if (to->data == NULL)
+			continue;
+		to->data = at;
+		at += to->size;
 	}
 }
 
-static uint32_t serve(struct ticket *t, ksl_reply *reply)
+static bool has_binary(const struct device_entry *e)
 {
+	return find_field(&(ksf_message){e->fields, e->count}, KSF_BINARY, 0, 0) != NULL;
+}
+
+/* Adds what is told of a device. */
+static ksf_field *tell(struct ticket *t, uint32_t i, ksf_field *to)
+{
+	struct device_entry *e = &t->entries[i];
 	const char *kind = getenv("FAKE_KIND");
-	for (uint32_t i = 0; i < t->n; i++) {
-		find(&t->entries[i]);
-		t->reply[i] = t->entries[i].artifact;
-		if (t->reply[i].binary.data == NULL)
-			t->reply[i] = (ksl_artifact){.kind = kind == NULL ? KSL_FINAL : (uint32_t)atoi(kind)};
-		t->object = t->what == KSL_COMPILE && t->reply[i].binary.data != NULL;
-		if (t->what == KSL_COMPILE && t->entries[i].file != NULL && !t->object)
-			t->reply[i].binary = (ksl_bytes){"", 1};
-		bool wrong = mode("stubborn") || (mode("refuse") && t->round == 0);
-		if (wrong && t->reply[i].binary.data != NULL)
-			t->reply[i].binary = (ksl_bytes){"no binary", 9};
+	bool wrong = mode("stubborn") || (mode("refuse") && t->round == 0), hidden = mode("partial") && t->what == BUILD && i == 0;
+	find(e);
+	*to++ = (ksf_field){.tag = KSF_PART, .detail = kind == NULL ? KSF_FINAL : (uint32_t)atoi(kind)};
+	t->object = t->what == COMPILE && has_binary(e);
+	if (t->what == COMPILE && e->file != NULL && !t->object)
+		*to++ = (ksf_field){.tag = KSF_BINARY, .data = "", .size = 1};
+	if (hidden || !has_binary(e))
+		return to;
+	for (size_t j = 0; j < e->count; j++) {
+		ksf_field f = e->fields[j];
+		if (f.tag == KSF_BINARY && mode("gone"))
+			*to++ = (ksf_field){.tag = KSF_ANSWER, .number = f.size};
+		if (f.tag == KSF_BINARY && mode("answer"))
+			*to++ = (ksf_field){.tag = KSF_ANSWER, .data = "the answer", .size = 10};
+		if (f.tag == KSF_BINARY && wrong)
+			f = (ksf_field){.tag = KSF_BINARY, .data = "no binary", .size = 9};
+		*to++ = f;
 	}
-	for (uint32_t i = 0; mode("answer") && i < t->n; i++) {
-		if (t->reply[i].binary.data != NULL)
-			t->reply[i].answer = (ksl_bytes){"the answer", 10};
-	}
-	for (uint32_t i = 0; mode("gone") && i < t->n; i++)
-		t->reply[i].answer = (ksl_bytes){NULL, t->reply[i].binary.size};
-	if (mode("partial") && t->what == KSL_BUILD)
-		t->reply[0] = (ksl_artifact){.kind = t->reply[0].kind};
-	*reply = (ksl_reply){.action = KSL_SERVE, .nartifacts = t->n, .artifacts = t->reply, .ticket = (uint64_t)(uintptr_t)t};
-	if (mode("mangled"))
-		reply->nartifacts = 0x7fffffff;
-	t->round++;
-	return KSL_SERVE;
+	return to;
 }
 
-static uint32_t begin(const ksl_request *r, ksl_reply *reply)
+static uint32_t serve(struct ticket *t, ksf_step *step)
 {
-	if (r->size != sizeof(*r) || r->ndevices == 0 || r->nunits == 0 || r->driver->platform == NULL)
+	ksf_field *to = t->reply;
+	for (uint32_t i = 0; i < t->n; i++)
+		to = tell(t, i, to);
+	if (mode("mangled"))
+		*to++ = (ksf_field){.tag = KSF_PART};
+	*step = (ksf_step){.action = KSF_HIT, .ticket = (uint64_t)(uintptr_t)t, .message = {t->reply, (size_t)(to - t->reply)}};
+	t->round++;
+	return KSF_HIT;
+}
+
+static uint32_t begin(uint32_t front, uint32_t what, const ksf_message *r, ksf_step *step)
+{
+	const ksf_field *platform = find_field(r, KSF_PLATFORM, 0, 0), *options = NULL;
+	uint32_t n = count(r, KSF_DEVICE), units = count(r, KSF_UNIT);
+	*step = (ksf_step){.action = KSF_PASS};
+	if (what == ANSWER) {
+		if (front != 1 || !mode("gone") || units != 1 || find_field(r, KSF_UNIT, 0, 0)->number == 0)
+			abort();
+		return KSF_PASS;
+	}
+	if (front != 1 || n == 0 || units == 0 || platform == NULL || platform->number == 0)
 		abort();
-	say("begin %s %u devices %u units options %s%.*s\n", r->what == KSL_BUILD ? "build" : r->what == KSL_LINK ? "link" : "compile",
-		r->ndevices, r->nunits, r->options.data == NULL ? "none" : "=", (int)r->options.size,
-		r->options.data == NULL ? "" : (const char *)r->options.data);
-	*reply = (ksl_reply){.action = KSL_PASS, .reason = "asked to"};
+	for (size_t i = 0; r->fields[i].tag != KSF_UNIT; i++)
+		if (r->fields[i].tag == KSF_OPTIONS && r->fields[i].data != NULL)
+			options = &r->fields[i];
+	say("begin %s %u devices %u units options %s%.*s\n", what == BUILD ? "build" : what == LINK ? "link" : "compile", n, units,
+		options == NULL ? "none" : "=", options == NULL ? 0 : (int)options->size, options == NULL ? "" : (const char *)options->data);
 	if (mode("pass"))
-		return KSL_PASS;
+		return KSF_PASS;
 	if (mode("slow"))
 		usleep(500000);
 	struct ticket *t = calloc(1, sizeof(*t));
-	t->n = r->ndevices;
-	t->what = r->what;
+	t->n = n;
+	t->what = what;
 	t->entries = calloc(t->n, sizeof(*t->entries));
-	t->reply = calloc(t->n, sizeof(*t->reply));
+	t->reply = calloc(t->n + 1, FIELDS * sizeof(*t->reply));
 	for (uint32_t i = 0; i < t->n; i++)
-		t->entries[i].key = key_of(r, i);
+		t->entries[i].key = key_of(r, what, i);
 	pthread_mutex_lock(&lock);
 	live_tickets++;
 	t->id = ++programs;
 	pthread_mutex_unlock(&lock);
-	return serve(t, reply);
+	return serve(t, step);
 }
 
-static uint32_t then(uint64_t ticket, uint32_t n, const ksl_outcome *outcomes, ksl_reply *reply)
+static void end(uint32_t front, uint64_t ticket);
+
+static uint32_t then(uint32_t front, uint64_t ticket, const ksf_message *result, ksf_step *step)
 {
 	static const char *const names[] = {"", "restored", "refused", "built", "failed", "abandoned"};
 	struct ticket *t = (struct ticket *)(uintptr_t)ticket;
 	bool again = false;
-	if (n != t->n || t->ended)
+	if (count(result, KSF_ENDED) != t->n || t->ended)
 		abort();
-	for (uint32_t i = 0; i < n; i++) {
-		const ksl_outcome *o = &outcomes[i];
-		say("%s %d log %d kernels %u binary %d\n", names[o->result], (int)o->code, o->artifact.log.data != NULL,
-			o->artifact.nkernels, o->artifact.binary.data != NULL);
+	const ksf_field *at = result->fields, *last = at + result->count;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const ksf_field *first = at++;
+		while (at < last && at->tag != KSF_ENDED)
+			at++;
+		const ksf_message of = {first + 1, (size_t)(at - first - 1)};
+		bool binary = find_field(&of, KSF_BINARY, 0, 0) != NULL;
+		say("%s %d log %d kernels %u binary %d\n", names[first->detail], (int)(int32_t)first[1].detail,
+			find_field(&of, KSF_LOG, 0, 0) != NULL, count(&of, KSF_KERNEL), binary);
 		char name[512];
 		file_name(name, sizeof(name), t->entries[i].key);
-		if (t->what == KSL_LINK && mode("unlinked"))
+		if (t->what == LINK && mode("unlinked"))
 			continue;
-		if (o->result == KSL_BUILT && (o->artifact.binary.data != NULL || t->what == KSL_COMPILE))
-			keep(t->entries[i].key, &o->artifact);
-		if (o->result == KSL_REFUSED) {
+		if (first->detail == KSF_BUILT && (binary || t->what == COMPILE))
+			keep(t->entries[i].key, of.fields, of.count);
+		if (first->detail == KSF_REFUSED) {
 			unlink(name);
 			again = true;
 		}
 	}
 	if (again)
-		return serve(t, reply);
+		return serve(t, step);
 	/* A compiled unit without an object is one that reads no files. */
-	*reply = (ksl_reply){.action = KSL_DONE, .program = t->what != KSL_COMPILE || t->object ? t->id : 0};
-	return KSL_DONE;
+	*step = (ksf_step){.action = KSF_DONE, .program = t->what != COMPILE || t->object ? t->id : 0};
+	end(front, ticket);
+	return KSF_DONE;
 }
 
-static void end(uint64_t ticket)
+static void end(uint32_t front, uint64_t ticket)
 {
+	(void)front;
 	struct ticket *t = (struct ticket *)(uintptr_t)ticket;
 	if (t->ended)
 		abort();
@@ -331,48 +316,42 @@ static void end(uint64_t ticket)
 	free(t);
 }
 
-static void launched(uint64_t program, const char *kernel, uint32_t dimensions, const size_t *offset, const size_t *global,
-	const size_t *local)
+static void event(uint32_t front, uint32_t what, const ksf_message *m)
 {
-	if (program == 0 || dimensions < 1 || dimensions > 3)
+	const ksf_field *f = m->fields;
+	if (front != 1 || what != 0 || m->count == 0)
 		abort();
-	say("launched %s", kernel);
-	for (uint32_t i = 0; i < dimensions; i++)
-		say(" %zu+%zu/%zu", offset == NULL ? (size_t)0 : offset[i], global[i], local == NULL ? (size_t)0 : local[i]);
-	say("\n");
+	switch (f->tag) {
+	case KSF_LAUNCHED:
+		if (f->number == 0 || m->count < 2 || m->count > 4)
+			abort();
+		say("launched %.*s", (int)f->size, (const char *)f->data);
+		for (size_t i = 1; i < m->count; i++) {
+			const size_t *sizes = m->fields[i].data;
+			say(" %zu+%zu/%zu", sizes[0], sizes[1], sizes[2]);
+		}
+		say("\n");
+		break;
+	case KSF_RELEASED:
+		if (f->number == 0)
+			abort();
+		say("released\n");
+		break;
+	case KSF_PASSED:
+		say("passed %.*s\n", (int)f->size, (const char *)f->data);
+		break;
+	case KSF_COMPILED_LATE:
+		say("compiled late\n");
+		break;
+	}
 }
 
-static uint32_t answer_of(uint64_t program, uint32_t device, void *to, size_t size)
+__attribute__((visibility("default"))) const ksf_api *kernstash_front(uint32_t abi, const char *runtime, uint32_t *front)
 {
-	(void)device;
-	if (!mode("gone") || program == 0 || to == NULL || size == 0)
-		abort();
-	return 0;
-}
-
-static void released(uint64_t program)
-{
-	if (program == 0)
-		abort();
-	say("released\n");
-}
-
-static void passed(const char *reason) { say("passed %s\n", reason); }
-
-static void compiles(void) {}
-
-static void compiled_late(uint64_t nanoseconds, uint64_t saved)
-{
-	(void)nanoseconds, (void)saved;
-	say("compiled late\n");
-}
-
-__attribute__((visibility("default"))) const ksl_api *kernstash_layer_api(uint32_t abi)
-{
-	static const ksl_api api = {sizeof(api), KSL_ABI, begin, then, end, launched, answer_of, released, passed, compiles,
-		compiled_late};
+	static const ksf_api api = {sizeof(api), KSF_ABI, begin, then, end, event};
 	say("opened\n");
-	if (mode("abi"))
+	if (mode("abi") || abi != KSF_ABI || strcmp(runtime, "opencl") != 0)
 		return NULL;
-	return abi == KSL_ABI ? &api : NULL;
+	*front = 1;
+	return &api;
 }

@@ -1,0 +1,267 @@
+package layer
+
+import (
+	"time"
+	"unsafe"
+
+	environment "github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Adapter makes messages of what a layer takes and returns, for front ends in C. What is to
+// happen has the numbers of [What].
+type Adapter struct {
+	guest.Door
+	l *Layer
+}
+
+// answerOf is what is to happen where the answer of a program is asked for ([Layer.Answer]).
+const answerOf = 4
+
+// NewAdapter returns the adapter of a layer.
+func NewAdapter(l *Layer) Adapter { return Adapter{l.door, l} }
+
+// Begin begins a request.
+func (a Adapter) Begin(r *front.Request) (front.Session, front.Step, bool) {
+	if r.What == answerOf {
+		return nil, a.answer(r.Message), true
+	}
+	own, err := request(r)
+	if err != nil {
+		a.Pass(reason.PassedOther, err.Error())
+		return nil, front.Step{}, true
+	}
+	t, reply, ok := a.l.Begin(own)
+	if t == nil {
+		return nil, reply.step(), ok
+	}
+	return session{t}, reply.step(), ok
+}
+
+func (a Adapter) answer(m front.Message) front.Step {
+	var program, device uint64
+	for _, f := range m {
+		switch f.Tag {
+		case front.Unit:
+			program = f.Number
+		case front.Device:
+			device = f.Number
+		}
+	}
+	if code := a.l.Answer(program, int(min(device, maxDevices))); len(code) > 0 {
+		return front.Step{Action: front.Hit, Message: front.Message{{Tag: front.Binary, Data: code}}}
+	}
+	return front.Step{}
+}
+
+// Tell takes an event.
+func (a Adapter) Tell(_ uint32, event front.Message) {
+	if len(event) == 0 {
+		return
+	}
+	switch f := event[0]; f.Tag {
+	case front.Passed:
+		a.l.Passed(f.Text())
+	case front.Released:
+		a.l.Released(f.Number)
+	case front.Compiles:
+		a.l.Compiles()
+	case front.CompiledLate:
+		saved := time.Duration(0)
+		if len(event) > 1 {
+			saved = event[1].Duration()
+		}
+		a.l.CompiledLate(f.Duration(), saved)
+	case front.Launched:
+		a.launched(f, event[1:])
+	}
+}
+
+func (a Adapter) launched(kernel front.Field, dimensions front.Message) {
+	var offset, global, local []uintptr
+	for _, f := range dimensions {
+		var of [3]uintptr
+		if f.Tag != front.Sizes || uintptr(len(f.Data)) != unsafe.Sizeof(of) {
+			return
+		}
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&of)), unsafe.Sizeof(of)), f.Data)
+		offset, global, local = append(offset, of[0]), append(global, of[1]), append(local, of[2])
+	}
+	if len(local) > 0 && local[0] == 0 {
+		local = nil
+	}
+	a.l.Launched(kernel.Number, kernel.Text(), offset, global, local)
+}
+
+type session struct{ *Ticket }
+
+func (s session) Wait(d time.Duration) (front.Step, bool) {
+	reply, ok := s.Ticket.Wait(d)
+	return reply.step(), ok
+}
+
+func (s session) Next(result front.Message) (front.Step, bool) {
+	outcomes, err := outcomesOf(result)
+	if err != nil {
+		outcomes = nil // which ends the ticket
+	}
+	reply, ok := s.Ticket.Next(outcomes)
+	return reply.step(), ok
+}
+
+// request returns what a message asks for, whose code is C's.
+func request(m *front.Request) (*Request, error) {
+	r := &Request{What: What(m.What), Thread: m.Thread}
+	var unit *Unit
+	var directories uint64
+	for _, f := range m.Message {
+		ok := true
+		switch f.Tag {
+		case front.Function:
+			switch f.Detail {
+			case 0:
+				r.Driver.GetPlatformInfo = f.Address()
+			case 1:
+				r.Driver.GetDeviceInfo = f.Address()
+			}
+		case front.Platform:
+			r.Driver.Platform = f.Address()
+		case front.Device:
+			r.Devices = append(r.Devices, f.Address())
+		case front.Environment:
+			r.Environ = f.Environ()
+		case front.Directories:
+			directories = f.Number
+		case front.Unit:
+			var kind key.Kind
+			kind, ok = kinds[f.Detail]
+			r.Units = append(r.Units, Unit{Kind: kind, Compiled: f.Number})
+			unit = &r.Units[len(r.Units)-1]
+		case front.Options:
+			if to := &r.Options; f.Data != nil {
+				if unit != nil {
+					to = &unit.Options
+				}
+				text := f.Text()
+				*to = &text
+			}
+		default:
+			ok = unit != nil && unit.take(f)
+		}
+		if !ok {
+			return nil, f.Unexpected()
+		}
+	}
+	environment.IntelSettings.Saw(directories&front.Settings != 0, directories&front.Moved != 0)
+	return r, nil
+}
+
+// kinds are those of code, by their numbers in kernstash_front.h.
+var kinds = map[uint32]key.Kind{1: key.OpenCLC, 2: key.SPIRV}
+
+// take takes a field of the unit, and reports whether it is one.
+func (u *Unit) take(f front.Field) bool {
+	switch n := len(u.Headers); {
+	case f.Tag == front.Code && n > 0:
+		u.Headers[n-1].Content = f.Data
+	case f.Tag == front.Code:
+		u.Strings = append(u.Strings, f.Data)
+	case f.Tag == front.Header:
+		u.Headers = append(u.Headers, key.Header{Name: f.Text()})
+	case f.Tag == front.Constant:
+		u.Constants = append(u.Constants, key.SpecConstant{ID: f.Detail, Value: f.Data})
+	default:
+		return false
+	}
+	return true
+}
+
+// outcomesOf returns what a message says of each device; binaries are C's.
+func outcomesOf(result front.Message) ([]Outcome, error) {
+	var all []Outcome
+	for _, f := range result {
+		if f.Tag == front.Ended {
+			all = append(all, Outcome{Result: front.Result(f.Detail), Took: f.Duration()})
+			continue
+		}
+		if n := len(all); n == 0 || !all[n-1].take(f) {
+			return nil, f.Unexpected()
+		}
+	}
+	return all, nil
+}
+
+// take takes a field of the outcome, and reports whether it is one.
+func (o *Outcome) take(f front.Field) bool {
+	a := &o.Artifact
+	switch f.Tag {
+	case front.Status:
+		o.Code = int(int32(f.Detail))
+	case front.Binary:
+		a.Binary = f.Data
+	case front.Log:
+		a.Log = f.Text()
+	case front.Kernel:
+		a.Kernels = append(a.Kernels, store.Kernel{Name: f.Text()})
+		o.unnamed = false
+	case front.KernelAttributes, front.Argument, front.ArgumentType:
+		if len(a.Kernels) == 0 {
+			return false
+		}
+		o.takeKernel(&a.Kernels[len(a.Kernels)-1], f)
+	default:
+		return false
+	}
+	return true
+}
+
+// takeKernel takes what a field says of a kernel, which is without arguments where the
+// driver does not tell of all of them.
+func (o *Outcome) takeKernel(k *store.Kernel, f front.Field) {
+	switch n := len(k.Args); {
+	case f.Tag == front.KernelAttributes:
+		k.Attributes = f.Text()
+	case o.unnamed:
+	case f.Tag == front.Argument && f.Data == nil:
+		k.Args, o.unnamed = nil, true
+	case f.Tag == front.Argument:
+		k.Args = append(k.Args, store.Arg{Name: f.Text(), Address: uint64(f.Detail), TypeQual: f.Number})
+	case n > 0:
+		k.Args[n-1].TypeName, k.Args[n-1].Access = f.Text(), uint64(f.Detail)
+	}
+}
+
+// step returns a reply as C gets it.
+func (r Reply) step() front.Step {
+	s := front.Step{Action: r.Action, Program: r.Program, Saved: r.Saved}
+	for i := range r.Artifacts {
+		s.Message = r.Artifacts[i].appendTo(s.Message)
+	}
+	return s
+}
+
+func (a *Artifact) appendTo(m front.Message) front.Message {
+	m = append(m, front.Field{Tag: front.Part, Detail: uint32(a.Kind)})
+	if len(a.Binary) == 0 {
+		return m // a hole
+	}
+	m = append(m, front.Field{Tag: front.Binary, Data: a.Binary}, front.Field{Tag: front.Log, Data: front.String(a.Log)})
+	if len(a.Answer) > 0 || a.Unread > 0 {
+		m = append(m, front.Field{Tag: front.Answer, Number: uint64(a.Unread), Data: a.Answer})
+	}
+	for i := range a.Kernels {
+		k := &a.Kernels[i]
+		m = append(m, front.Field{Tag: front.Kernel, Data: front.String(k.Name)},
+			front.Field{Tag: front.KernelAttributes, Data: front.String(k.Attributes)})
+		for _, arg := range k.Args {
+			m = append(m,
+				front.Field{Tag: front.Argument, Detail: uint32(arg.Address), Number: arg.TypeQual, Data: front.String(arg.Name)},
+				front.Field{Tag: front.ArgumentType, Detail: uint32(arg.Access), Data: front.String(arg.TypeName)})
+		}
+	}
+	return m
+}
