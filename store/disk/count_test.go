@@ -14,8 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/storetest"
 )
 
 // TestLostAccountAndShortPrograms: programs of which none has the time to count a
@@ -140,6 +142,49 @@ func TestListsOfImages(t *testing.T) {
 				t.Errorf("%d images were listed, at most %d are to be", all, most)
 			}
 			order = order[fit:]
+		}
+		return nil
+	}))
+}
+
+// TestSlicesOfAShard: each entry is in one slice, about as many in each, and what is in a
+// slice takes what removing it would free.
+func TestSlicesOfAShard(t *testing.T) {
+	t.Parallel()
+	const n, of = 120, 4
+	s := open(t)
+	shard := 0
+	for i := range n {
+		rec := storetest.Recipe(t, "kernel void k() {}", "")
+		var err error
+		rec.Constants, err = key.NewConstants(key.SpecConstant{ID: uint32(i), Value: []byte{1, 2, 3, 4}})
+		must(t, err)
+		put(t, s, storetest.Entry(rec, "e", 1000), store.Stored)
+		shard = evict.ShardOf(s.names(rec.Key())[1])
+	}
+	settled(s)
+	must(t, s.withRoot(func(root *evictable) error {
+		walk, _, err := root.List(bg, []int{shard})
+		must(t, err)
+		entries := 0
+		for i := range of {
+			var in, freed evict.Usage
+			if _, err := walk(bg, shard, evict.Slice{Index: i, Of: of}, func(f evict.Found) {
+				in = in.Plus(f.Account)
+				if f.Victim.Entry {
+					freed = freed.Plus(evict.Usage{Bytes: f.Victim.Size, Entries: 1})
+				}
+			}); err != nil {
+				return err
+			}
+			// A victim's size has the directory of its constants, too, in which it is alone.
+			if in.Entries != freed.Entries || in.Bytes != freed.Bytes-in.Entries*block || in.Entries < n/of/2 {
+				t.Errorf("slice %d: %+v, of which %+v can be freed", i, in, freed)
+			}
+			entries += int(in.Entries)
+		}
+		if entries != n {
+			t.Errorf("%d entries are in slices, of %d", entries, n)
 		}
 		return nil
 	}))

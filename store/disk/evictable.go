@@ -72,7 +72,11 @@ func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, er
 
 func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.Slice, see func(evict.Found)) (complete bool, err error) {
 	w := walker{ctx: ctx, wanted: func(names leafNames) bool { return of.Has(names) }}
-	w.entered = func(leafNames) { see(evict.Found{All: directories(1), Account: directories(1)}) }
+	w.entered = func(names leafNames) {
+		if of.Of == 0 || names[3] != "" { // else it is in all slices
+			see(evict.Found{All: directories(1), Account: directories(1)})
+		}
+	}
 	w.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
 		if e.s.o.hooks.counted != nil {
 			e.s.o.hooks.counted(e.s)
