@@ -121,6 +121,15 @@ func TestHostSmallStacks(t *testing.T) {
 	newHost(t, cbuild.Library(t).Compile(t, parts)).run("small_stacks")
 }
 
+// The main thread's stack is nearly used up when the library is called first.
+func TestHostLowStack(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, cbuild.Library(t).Compile(t, parts))
+	for _, left := range []string{"8", "16", "60", "70", "130"} {
+		h.run("low_stack", "TEST_LEFT="+left)
+	}
+}
+
 func TestHostOwnStacks(t *testing.T) {
 	t.Parallel()
 	newHost(t, cbuild.Library(t).Compile(t, parts)).run("own_stacks")

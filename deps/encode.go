@@ -109,16 +109,8 @@ func appendIncludes(b []byte, list []key.Include) []byte {
 	return b
 }
 
-// ParseManifest reads what Append wrote under the name, and nothing else; an error
-// wraps [ErrManifest]. The manifest's texts lie in b, which must not be changed.
-func ParseManifest(b []byte, name key.Digest) (*Manifest, error) {
-	if err := VerifyManifest(b, name); err != nil {
-		return nil, err
-	}
-	return ReadManifest(b)
-}
-
-// VerifyManifest says whether b has the digest that Append gave it under the name.
+// VerifyManifest returns an error, which wraps [ErrManifest], unless b has the digest that Append gave
+// it under the name.
 func VerifyManifest(b []byte, name key.Digest) error {
 	end := len(b) - sha256.Size
 	if end < 0 || len(b) > maxManifest {
@@ -130,8 +122,9 @@ func VerifyManifest(b []byte, name key.Digest) error {
 	return nil
 }
 
-// ReadManifest is ParseManifest without [VerifyManifest]: a caller may begin to check the
-// files of what may still turn out to be damaged, but must not believe what comes of it.
+// ReadManifest reads what Append wrote; an error wraps [ErrManifest]. The manifest's texts lie in b,
+// which must not be changed. It does not call [VerifyManifest]: a caller may begin to check the files of
+// what may still turn out to be damaged, but must not believe what comes of it.
 func ReadManifest(b []byte) (*Manifest, error) {
 	m, err := readManifest(b)
 	if err != nil {

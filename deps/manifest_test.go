@@ -103,7 +103,7 @@ func TestCheckReadsNothing(t *testing.T) {
 	sys := &counted{age: time.Hour}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
 	got := trackBy(t, sys.system(), u, []string{"-I", "a", "-Iinc", "-Ib"}, Search{Dir: dir, Main: dir})
-	m, err := ParseManifest(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
+	m, err := parseManifest(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestCheck(t *testing.T) {
 			if err := tt.do(t, dir); err != nil {
 				t.Fatal(err)
 			}
-			m, err := ParseManifest(text, key.Digest{1})
+			m, err := parseManifest(text, key.Digest{1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestCheck(t *testing.T) {
 			if tt.after != "" {
 				want = filepath.Join(dir, tt.after)
 			}
-			m, _ = ParseManifest(text, key.Digest{1})
+			m, _ = parseManifest(text, key.Digest{1})
 			if changed := m.changed(sys.system()); changed != want {
 				t.Errorf("behind the build: changed %q, want %q", changed, want)
 			}
@@ -288,7 +288,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sum := namedSum(b, key.Digest{1})
 		b = append(bytes.Clone(b), sum[:]...)
-		m, err := ParseManifest(b, key.Digest{1})
+		m, err := parseManifest(b, key.Digest{1})
 		if err != nil {
 			if !errors.Is(err, ErrManifest) {
 				t.Errorf("%v is no ErrManifest", err)
@@ -305,6 +305,14 @@ func FuzzManifest(f *testing.F) {
 // hit upon.
 func unsigned(b []byte) []byte { return b[:len(b)-sha256.Size] }
 
+// parseManifest reads a manifest that must be whole.
+func parseManifest(b []byte, name key.Digest) (*Manifest, error) {
+	if err := VerifyManifest(b, name); err != nil {
+		return nil, err
+	}
+	return ReadManifest(b)
+}
+
 func TestParseManifestRefuses(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, checkTree)
@@ -313,17 +321,17 @@ func TestParseManifestRefuses(t *testing.T) {
 	for i := range good {
 		bad := bytes.Clone(good)
 		bad[i] ^= 1
-		if _, err := ParseManifest(bad, key.Digest{1}); !errors.Is(err, ErrManifest) {
+		if _, err := parseManifest(bad, key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Fatalf("with byte %d changed: %v", i, err)
 		}
-		if _, err := ParseManifest(good[:i], key.Digest{1}); !errors.Is(err, ErrManifest) {
+		if _, err := parseManifest(good[:i], key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if _, err := ParseManifest(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrManifest) {
+	if _, err := parseManifest(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrManifest) {
 		t.Errorf("with a byte more: %v", err)
 	}
-	if _, err := ParseManifest(good, key.Digest{2}); !errors.Is(err, ErrManifest) {
+	if _, err := parseManifest(good, key.Digest{2}); !errors.Is(err, ErrManifest) {
 		t.Errorf("under another name: %v", err)
 	}
 }
@@ -347,7 +355,7 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 			probes: []probe{{"/d", nothing}, {"/e", aDirectory}, {"/e", realDirectory}},
 		}
 	}
-	if _, err := ParseManifest(good().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
+	if _, err := parseManifest(good().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]func(*Manifest){
@@ -367,7 +375,7 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 	for name, change := range tests {
 		m := good()
 		change(m)
-		if _, err := ParseManifest(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrManifest) {
+		if _, err := parseManifest(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrManifest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -214,7 +214,7 @@ func FuzzTrack(f *testing.F) {
 				got[i].Unit.Files[j].Path = strings.TrimPrefix(got[i].Unit.Files[j].Path, dir)
 			}
 			got[i].Unit.Dir = strings.TrimPrefix(got[i].Unit.Dir, dir)
-			m, err := ParseManifest(got[i].Manifest.Append(nil, key.Digest{1}), key.Digest{1})
+			m, err := parseManifest(got[i].Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 			if err != nil {
 				t.Fatal(err)
 			}

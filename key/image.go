@@ -91,18 +91,11 @@ func newUntracked(units []Unit, sequence bool) (*Image, error) {
 	return newImage(own, sequence), nil
 }
 
-// NewTrackedImage returns the image of a set of units that were found to read
-// header files. It shares what the units hold with the caller, who must not change
-// it; the slice itself is copied. The units must be those of an image with
-// Includes, Files and Dir set; units that do not number their files as [Unit]
-// says are an error.
-func NewTrackedImage(units []Unit) (*Image, error) { return newTracked(units, false) }
-
-// Tracked returns m with units that were found to read header files: its own in
-// its own order, as for [NewTrackedImage].
-func (m *Image) Tracked(units []Unit) (*Image, error) { return newTracked(units, m.sequence) }
-
-func newTracked(units []Unit, sequence bool) (*Image, error) {
+// Tracked returns m with units that were found to read header files: its own in its own order,
+// or, of a zero Image, a set of them. It shares what the units hold with the caller, who must not
+// change it; the slice itself is copied. The units must be those of an image with Includes, Files
+// and Dir set; units that do not number their files as [Unit] says are an error.
+func (m *Image) Tracked(units []Unit) (*Image, error) {
 	if len(units) == 0 {
 		return nil, fmt.Errorf("device image: %w", ErrEmpty)
 	}
@@ -111,7 +104,7 @@ func newTracked(units []Unit, sequence bool) (*Image, error) {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, err)
 		}
 	}
-	return newImage(slices.Clone(units), sequence), nil // newImage writes to its slice
+	return newImage(slices.Clone(units), m.sequence), nil // newImage writes to its slice
 }
 
 // newImage takes units over. It sorts those of a set by digest.

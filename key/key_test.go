@@ -41,7 +41,7 @@ func fullUnits() []Unit {
 // fullRecipe uses every field there is.
 func fullRecipe(t testing.TB) *Recipe {
 	t.Helper()
-	img, err := NewTrackedImage(fullUnits())
+	img, err := new(Image).Tracked(fullUnits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestEveryInputCounts(t *testing.T) {
 	base := fullRecipe(t).Key()
 	image := func(units ...Unit) func(*Recipe) {
 		return func(r *Recipe) {
-			m, err := NewTrackedImage(units)
+			m, err := new(Image).Tracked(units)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestOrderOfSetsDoesNotCount(t *testing.T) {
 	u := fullUnits()
 	slices.Reverse(u)
 	var err error
-	if b.Image, err = NewTrackedImage(u); err != nil {
+	if b.Image, err = new(Image).Tracked(u); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range [][]Pair{b.Device.Traits, b.Device.Compiler, b.Options.Variables} {
@@ -306,7 +306,7 @@ func TestPathsDoNotCount(t *testing.T) {
 		units[2].Files[i].Path = "/else" + units[2].Files[i].Path
 	}
 	var err error
-	if b.Image, err = NewTrackedImage(units); err != nil {
+	if b.Image, err = new(Image).Tracked(units); err != nil {
 		t.Fatal(err)
 	}
 	b.Options.Search = []string{"-I/else/in"}
@@ -356,7 +356,7 @@ func TestFilesAreNumberedAsReached(t *testing.T) {
 	}
 	for _, tt := range tests {
 		units := []Unit{{Kind: OpenCLC, Code: []byte("x"), Includes: tt.includes, Files: tt.files}}
-		if _, err := NewTrackedImage(units); (err == nil) != tt.ok {
+		if _, err := new(Image).Tracked(units); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		r := smallRecipe(t)
@@ -365,7 +365,7 @@ func TestFilesAreNumberedAsReached(t *testing.T) {
 			t.Errorf("%s, read back: %v", tt.name, err)
 		}
 	}
-	if _, err := NewTrackedImage(nil); !errors.Is(err, ErrEmpty) {
+	if _, err := new(Image).Tracked(nil); !errors.Is(err, ErrEmpty) {
 		t.Errorf("no units: %v", err)
 	}
 }
@@ -376,7 +376,7 @@ func TestTrackedImageCopiesTheSlice(t *testing.T) {
 	a, b := Unit{Kind: OpenCLC, Code: []byte("a")}, Unit{Kind: OpenCLC, Code: []byte("b")}
 	for _, given := range [][]Unit{{a, b}, {b, a}} {
 		want := slices.Clone(given)
-		if _, err := NewTrackedImage(given); err != nil {
+		if _, err := new(Image).Tracked(given); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, given); d != "" {
@@ -473,7 +473,7 @@ func FuzzAmbiguity(f *testing.F) {
 			return [4]string{s[:at[0]], s[at[0]:at[1]], s[at[1]:at[2]], s[at[2]:]}
 		}
 		recipe := func(p [4]string) *Recipe {
-			m, err := NewTrackedImage([]Unit{{
+			m, err := new(Image).Tracked([]Unit{{
 				Kind: OpenCLC, Code: []byte("x" + p[0]), Headers: []Header{{"h", []byte(p[1])}},
 				Includes: []Include{{p[2], 0}, {p[3], -1}}, Dir: p[1] + ".",
 				Files: []File{{Path: p[3], Includes: []Include{{p[0], 0}}}},

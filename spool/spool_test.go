@@ -369,7 +369,7 @@ func TestHeadersOfJobsStay(t *testing.T) {
 	defer s.Close()
 	content := []byte("#define A 1\n")
 	d := digest(content)
-	img, err := key.NewTrackedImage([]key.Unit{{
+	img, err := new(key.Image).Tracked([]key.Unit{{
 		Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n"), Includes: []key.Include{{Name: `"a.h"`}},
 		Files: []key.File{{Path: "/inc/a.h", Digest: d, Size: int64(len(content))}},
 	}})

@@ -447,6 +447,37 @@ void own_stacks(void)
 	OK(kernstash_close(cache));
 }
 
+/* The first call of a process, with TEST_LEFT KiB left of the main thread's stack. */
+static __attribute__((noinline)) void descend(uintptr_t low, size_t left)
+{
+	volatile char frame[1024];
+
+	frame[0] = 0;
+	if ((uintptr_t)frame - low > left + 2 * sizeof frame) {
+		descend(low, left);
+		frame[0] = 1; /* no tail call */
+		return;
+	}
+	kernstash_cache *cache = open_cache();
+	kernstash_device *device = open_device(cache);
+	once_through(device);
+	kernstash_device_close(device);
+	OK(kernstash_close(cache));
+}
+
+void low_stack(void)
+{
+	pthread_attr_t a;
+	void *low;
+	size_t size;
+
+	CHECK(pthread_getattr_np(pthread_self(), &a) == 0);
+	CHECK(pthread_attr_getstack(&a, &low, &size) == 0);
+	pthread_attr_destroy(&a);
+	CHECK(size >= 1 << 20 && size <= 64 << 20);
+	descend((uintptr_t)low, (size_t)atoi(getenv("TEST_LEFT")) << 10);
+}
+
 /* What a call costs, as ratios. */
 static double now(void)
 {

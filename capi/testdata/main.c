@@ -6,7 +6,7 @@ static const struct named_part parts[] = {
 	PART(drivers), PART(uncreatable), PART(private_directory), PART(sources),
 	PART(refuses), PART(panics), PART(bad_setting), PART(late_setting), PART(disabled),
 	PART(threads), PART(process), PART(nests), PART(failures), PART(alone), PART(cancel), PART(leaks),
-	PART(forks), PART(secure), PART(crash), PART(pipes), PART(writes), PART(main_ends), PART(signals), PART(handlers), PART(small_stacks), PART(own_stacks), PART(costs),
+	PART(forks), PART(secure), PART(crash), PART(pipes), PART(writes), PART(main_ends), PART(signals), PART(handlers), PART(small_stacks), PART(own_stacks), PART(low_stack), PART(costs),
 	PART(many),
 };
 

@@ -13,7 +13,7 @@ part refuses, panics, bad_setting, late_setting, disabled;
 /* build.c */
 part threads, process, nests, failures, alone, cancel, leaks;
 /* host.c */
-part forks, secure, crash, pipes, writes, main_ends, signals, handlers, small_stacks, own_stacks, costs;
+part forks, secure, crash, pipes, writes, main_ends, signals, handlers, small_stacks, own_stacks, low_stack, costs;
 /* faults.c */
 part many;
 

@@ -346,24 +346,31 @@ func (a *app) writeRecipe(line func(string, string, ...any), r *key.Recipe) {
 		writeLookup(line, l)
 	}
 	q, err := rtc.FromRecipe(r)
+	asRTC := isRTC(r.Device) && err == nil
 	switch {
-	case isRTC(r.Device) && err == nil:
+	case asRTC:
 		writeRTCRequest(line, q)
 	case r.Options.Absent:
 		line("options", "none at all")
 	default:
 		line("options", "%q", r.Options.CompileString())
 	}
-	if len(r.Options.Link) > 0 && (!isRTC(r.Device) || err != nil) {
+	if len(r.Options.Link) > 0 && !asRTC {
 		line("link", "%q", r.Options.LinkString())
 	}
 	for _, v := range r.Options.Variables {
 		line("variable", "%s=%s", v.Name, v.Value)
 	}
 	for _, p := range r.Options.Attributes {
+		if asRTC && p.Name == rtc.NameAttribute {
+			continue // writeRTCRequest has it
+		}
 		line("attribute", "%s=%s", p.Name, p.Value)
 	}
 	for _, p := range r.Options.Unkeyed {
+		if asRTC && p.Name == rtc.NameAttribute {
+			continue
+		}
 		line("unkeyed", "%s=%s", p.Name, p.Value)
 	}
 	for _, c := range r.Constants {

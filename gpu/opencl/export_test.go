@@ -10,6 +10,9 @@ func (k *Kernel) Noting(q *Queue, r Range, args ...any) (string, error) {
 	return k.enqueue(q, r, nil, args)
 }
 
+// HasOption is hasOption.
+var HasOption = hasOption
+
 // AppendArg is appendArg.
 var AppendArg = appendArg
 

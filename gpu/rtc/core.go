@@ -15,7 +15,7 @@ import (
 
 // The attributes of a request, beside those of package deps.
 const (
-	attrName       = "name"       // the program's, without deps.SourceDirectory
+	NameAttribute  = "name"       // the program's, without deps.SourceDirectory
 	attrExpression = "expression" // a name expression
 	attrDirectory  = "working directory"
 	attrEmpty      = "empty source" // the source has no byte; an image must have one
@@ -65,7 +65,7 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	if dir != "" && (more || said.Path || said.Foreign && image.IncludesFiles()) {
 		dir, parent, name = "", "", r.Name
 	}
-	for _, a := range []key.Pair{{Name: attrName, Value: name}, {Name: deps.SourceDirectory, Value: dir}, {Name: deps.SourceParent, Value: parent}} {
+	for _, a := range []key.Pair{{Name: NameAttribute, Value: name}, {Name: deps.SourceDirectory, Value: dir}, {Name: deps.SourceParent, Value: parent}} {
 		switch {
 		case a.Value == "":
 		case a.Name == deps.SourceDirectory && !image.IncludesFiles(): // splitName has found that it does not count
@@ -117,7 +117,7 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 			q.Expressions = append(q.Expressions, a.Value)
 		case attrEmpty:
 			q.Source = nil
-		case attrName, attrDirectory, deps.SourceDirectory, deps.SourceParent:
+		case NameAttribute, attrDirectory, deps.SourceDirectory, deps.SourceParent:
 		default:
 			return Request{}, fmt.Errorf("%w: attribute %s", errRecipe, a.Name)
 		}

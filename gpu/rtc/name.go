@@ -115,7 +115,7 @@ func nameOf(lists ...[]key.Pair) string {
 	for _, attributes := range lists {
 		for _, a := range attributes {
 			switch a.Name {
-			case attrName:
+			case NameAttribute:
 				name = a.Value
 			case deps.SourceDirectory:
 				dir = a.Value

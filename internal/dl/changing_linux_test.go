@@ -4,6 +4,7 @@ package dl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,58 @@ func TestStringsOfAListThatChanges(t *testing.T) {
 			t.Fatalf("%q", all)
 		}
 	}
+}
+
+// What was copied is not taken for what is there now: neither where a value was changed in place,
+// to one as long, nor where the list has another order, or more, or less.
+func TestStringsOfAListThatHasChanged(t *testing.T) {
+	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(b)
+	list := (*[5]uintptr)(unsafe.Pointer(&b[0]))
+	at := uintptr(unsafe.Pointer(&b[0]))
+	one, two, three := b[1024:], b[2048:], b[3072:]
+	set := func(words ...[]byte) {
+		clear(list[:])
+		for i, w := range words {
+			list[i] = uintptr(unsafe.Pointer(&w[0]))
+		}
+	}
+	check := func(what string, want ...string) []string {
+		t.Helper()
+		got := StringsAt(at)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+		return got
+	}
+	copy(one, "A=1\x00")
+	copy(two, "B=2\x00")
+	copy(three, "C=3\x00")
+	set(one, two)
+	first := check("first", "A=1", "B=2")
+	if again := check("again", "A=1", "B=2"); &again[0] != &first[0] {
+		t.Error("copied again though nothing has changed")
+	}
+	copy(one, "A=7\x00")
+	check("changed in place", "A=7", "B=2")
+	if !slices.Equal(first, []string{"A=1", "B=2"}) {
+		t.Errorf("what was returned has changed: %q", first)
+	}
+	set(two, one)
+	check("another order", "B=2", "A=7")
+	set(two, one, three)
+	check("one more", "B=2", "A=7", "C=3")
+	set(two)
+	check("less", "B=2")
+	copy(two, "B=22\x00")
+	check("longer in place", "B=22")
+	copy(two, "B=2\x00")
+	check("shorter in place", "B=2")
+	set()
+	check("none")
 }
 
 // What the loader says is said to the one who asked, whatever others ask meanwhile.

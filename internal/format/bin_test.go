@@ -196,7 +196,7 @@ func TestBinReasons(t *testing.T) {
 		"zeros":       {func(b []byte) []byte { clear(b); return b }, ErrForeign},
 		"text":        {func([]byte) []byte { return []byte("ELF") }, ErrForeign},
 		"old version": {func(b []byte) []byte { b[8] = 1; return b }, ErrVersion},
-		"new version": {func(b []byte) []byte { b[8] = 9; return b[:PrefixBytes] }, ErrVersion},
+		"new version": {func(b []byte) []byte { b[8] = 9; return b[:16] }, ErrVersion},
 		"log":         {func(b []byte) []byte { b[len(b)-9]++; return b }, ErrDigest},
 		"code":        {func(b []byte) []byte { b[len(b)-1]++; return b }, ErrDigest},
 		"key":         {func(b []byte) []byte { b[20]++; return b }, ErrDigest},

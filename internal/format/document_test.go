@@ -166,7 +166,7 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	included := func(path string, includes ...key.Include) key.File {
 		return key.File{Path: path, Digest: key.Digest(sha([]byte(path))), Size: 3, Includes: includes}
 	}
-	img, err := key.NewTrackedImage([]key.Unit{
+	img, err := new(key.Image).Tracked([]key.Unit{
 		rec.Image.Units()[0],
 		{Kind: key.SPIRV, Code: []byte("spirv\x00")},
 		{

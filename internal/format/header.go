@@ -12,10 +12,6 @@ import (
 const (
 	binMagic = "kstbin\r\n" // a transfer that changes line ends changes it
 
-	// PrefixBytes is how much of a file says whose it is: magic, version and
-	// header length. These never change, whatever the version.
-	PrefixBytes = 16
-
 	// FixedBytes is the part of the header before the lists.
 	FixedBytes = 256
 

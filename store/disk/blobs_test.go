@@ -31,7 +31,7 @@ func withFiles(t testing.TB, seed string, contents ...string) *store.Entry {
 		u.Includes = append(u.Includes, key.Include{Name: "<h>", File: i})
 		u.Files = append(u.Files, key.File{Path: "/inc/" + c, Digest: d, Size: int64(len(c))})
 	}
-	img, err := key.NewTrackedImage([]key.Unit{u})
+	img, err := new(key.Image).Tracked([]key.Unit{u})
 	must(t, err)
 	e := storetest.Entry(&key.Recipe{Device: storetest.Device(), Image: img}, seed, 100)
 	e.Headers = headers

@@ -76,7 +76,7 @@ func TestNearestNamesHeaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			recipe := func(u *tree) *key.Recipe {
-				img, err := key.NewTrackedImage([]key.Unit{u.Unit})
+				img, err := new(key.Image).Tracked([]key.Unit{u.Unit})
 				must(t, err)
 				return &key.Recipe{Device: storetest.Device(), Image: img}
 			}
@@ -102,7 +102,7 @@ func TestNearestIsFoundInACrowd(t *testing.T) {
 	recipe := func(code, header string) *key.Recipe {
 		u := newTree(to("<p.h>", 0)).file("/p.h", header).Unit
 		u.Code = []byte(code)
-		img, err := key.NewTrackedImage([]key.Unit{u})
+		img, err := new(key.Image).Tracked([]key.Unit{u})
 		must(t, err)
 		return &key.Recipe{Device: storetest.Device(), Image: img}
 	}

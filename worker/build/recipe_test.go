@@ -53,7 +53,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 		}
 		units[i], located = t.Unit, located || t.Unit.Dir != ""
 	}
-	if r.Image, err = key.NewTrackedImage(units); err != nil {
+	if r.Image, err = new(key.Image).Tracked(units); err != nil {
 		return nil, err
 	}
 	if !located {

@@ -2,8 +2,8 @@ package layer
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/kernstash/kernstash"
@@ -33,14 +33,13 @@ type poolID struct {
 }
 
 type pools struct {
-	mu  sync.Mutex
-	all map[poolID]*pool
+	mu    sync.Mutex
+	all   map[poolID]*pool
+	order []poolID // the oldest first
 }
 
 // maxPools bounds what is remembered: a process may load and unload libraries.
 const maxPools = 64
-
-var errPools = errors.New("too many libraries")
 
 func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	id := poolID{r.API, r.Compile}
@@ -48,9 +47,6 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	defer p.mu.Unlock()
 	if known := p.all[id]; known != nil {
 		return known, nil
-	}
-	if len(p.all) >= maxPools {
-		return nil, errPools
 	}
 	library, err := rtc.Loaded(r.API, r.Compile, r.Major, r.Minor)
 	if err != nil {
@@ -60,12 +56,25 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	if own.core, err = guest.NewCore(own.door, own, own.door.Decided); err != nil {
 		return nil, err
 	}
+	if old := p.add(id, own); old != nil {
+		go old.core.Close() // waits for builds that go on
+	}
+	own.door.Report(runlog.Event{Kind: runlog.Loaded})
+	return own, nil
+}
+
+// add adds a pool and returns the oldest if that had to go for it.
+func (p *pools) add(id poolID, own *pool) (old *pool) {
 	if p.all == nil {
 		p.all = make(map[poolID]*pool)
 	}
-	p.all[id] = own
-	own.door.Report(runlog.Event{Kind: runlog.Loaded})
-	return own, nil
+	if len(p.order) >= maxPools {
+		old = p.all[p.order[0]]
+		delete(p.all, p.order[0])
+		p.order = slices.Delete(p.order, 0, 1)
+	}
+	p.all[id], p.order = own, append(p.order, id)
+	return old
 }
 
 // Load reads the artifact.
