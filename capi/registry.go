@@ -3,13 +3,10 @@
 package main
 
 import (
-	"sync"
-
 	levelzero "github.com/kernstash/kernstash/gpu/levelzero/layer"
 	opencl "github.com/kernstash/kernstash/gpu/opencl/layer"
 	rtc "github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/worker"
 )
 
 // registry has the runtimes that front ends in C ask about, by the names that they use.
@@ -17,18 +14,7 @@ var registry = [...]struct {
 	runtime string
 	open    func() (front.Adapter, error)
 }{
-	{"opencl", openWithWorker},
+	{"opencl", func() (front.Adapter, error) { return opencl.OpenFront(opencl.Options{Left: startWorker}) }},
 	{"rtc", func() (front.Adapter, error) { return rtc.OpenFront(rtc.Options{Missed: collectRarely}) }},
 	{"levelzero", func() (front.Adapter, error) { return levelzero.OpenFront(levelzero.Options{}) }},
-}
-
-// openWithWorker opens the layer whose jobs a worker does.
-func openWithWorker() (front.Adapter, error) {
-	var l *opencl.Layer
-	start := sync.OnceValue(func() *worker.Starter { return starter(l.Cache()) })
-	l, err := opencl.Open(opencl.Options{Left: func() { start().Start() }})
-	if err != nil {
-		return nil, err
-	}
-	return opencl.NewAdapter(l), nil
 }

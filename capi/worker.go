@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -17,8 +18,18 @@ import (
 	"github.com/kernstash/kernstash/worker"
 )
 
-// starter returns what sees that somebody does the jobs that are left for a cache.
-func starter(c *kernstash.Cache) *worker.Starter {
+var starter struct {
+	once sync.Once
+	is   *worker.Starter
+}
+
+// startWorker sees that somebody does the jobs that are left for the process's cache.
+func startWorker(c *kernstash.Cache) {
+	starter.once.Do(func() { starter.is = newStarter(c) })
+	starter.is.Start()
+}
+
+func newStarter(c *kernstash.Cache) *worker.Starter {
 	return worker.NewStarter(worker.StartOptions{
 		Jobs: c.Jobs(), Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path()),
 	})

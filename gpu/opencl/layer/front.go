@@ -12,9 +12,17 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// Adapter makes messages of what a layer takes and returns, for front ends in C. What is to
-// happen has the numbers of [What].
-type Adapter struct {
+// OpenFront opens a layer for front ends in C. What is to happen has the numbers of [What].
+func OpenFront(o Options) (front.Adapter, error) {
+	l, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	return adapter{l.door, l}, nil
+}
+
+// adapter makes messages of what a layer takes and returns.
+type adapter struct {
 	guest.Door
 	l *Layer
 }
@@ -22,11 +30,7 @@ type Adapter struct {
 // answerOf is what is to happen where the answer of a program is asked for ([Layer.Answer]).
 const answerOf = 4
 
-// NewAdapter returns the adapter of a layer.
-func NewAdapter(l *Layer) Adapter { return Adapter{l.door, l} }
-
-// Begin begins a request.
-func (a Adapter) Begin(r *front.Request) (front.Session, front.Step, bool) {
+func (a adapter) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	if r.What == answerOf {
 		return nil, a.answer(r.Message), true
 	}
@@ -42,7 +46,7 @@ func (a Adapter) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	return session{t}, reply.step(), ok
 }
 
-func (a Adapter) answer(m front.Message) front.Step {
+func (a adapter) answer(m front.Message) front.Step {
 	var program, device uint64
 	for _, f := range m {
 		switch f.Tag {
@@ -58,8 +62,7 @@ func (a Adapter) answer(m front.Message) front.Step {
 	return front.Step{}
 }
 
-// Tell takes an event.
-func (a Adapter) Tell(_ uint32, event front.Message) {
+func (a adapter) Tell(_ uint32, event front.Message) {
 	if len(event) == 0 {
 		return
 	}
@@ -81,7 +84,7 @@ func (a Adapter) Tell(_ uint32, event front.Message) {
 	}
 }
 
-func (a Adapter) launched(kernel front.Field, dimensions front.Message) {
+func (a adapter) launched(kernel front.Field, dimensions front.Message) {
 	var offset, global, local []uintptr
 	for _, f := range dimensions {
 		var of [3]uintptr

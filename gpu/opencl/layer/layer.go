@@ -32,8 +32,8 @@ type Options struct {
 	Door  string            // for the report of a run; "" is "opencl-layer"
 
 	// Left is called, off the application's path, when there is a new job for the
-	// worker; may be nil.
-	Left func()
+	// worker of the cache; may be nil.
+	Left func(*kernstash.Cache)
 }
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
@@ -48,7 +48,10 @@ func Open(o Options) (*Layer, error) {
 		return nil, err
 	}
 	l := &Layer{door: g.Door(name)}
-	l.jobs.l, l.jobs.told = l, o.Left
+	l.jobs.l = l
+	if o.Left != nil {
+		l.jobs.told = func() { o.Left(l.Cache()) }
+	}
 	l.door.Report(runlog.Event{Kind: runlog.Loaded})
 	return l, nil
 }
@@ -59,7 +62,7 @@ func (l *Layer) Cache() *kernstash.Cache { return l.door.Cache }
 // Close ends the tickets that are open, and waits for what is to be stored and
 // noted. Processes need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.All() {
+	for _, t := range l.tickets.all() {
 		t.End()
 	}
 	l.settle()
@@ -111,10 +114,7 @@ func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
 		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
 		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), stepped: make(map[int]bool), units: pool.units(),
 	}
-	if !l.tickets.add(t) {
-		cancel()
-		return nil, l.pass(reason.PassedBusy, "too many programs at once"), true
-	}
+	l.tickets.add(t)
 	t.ask = func() {
 		l.door.Go(func() { t.run(guest.With(ctx, t), request) })
 	}
@@ -136,12 +136,6 @@ func whyPassed(err error) reason.Reason {
 	}
 	return reason.PassedOther
 }
-
-// Ticket returns the open ticket of a number; nil: there is none.
-func (l *Layer) Ticket(id uint64) *Ticket { return l.tickets.Find(id) }
-
-// ID returns the ticket's number.
-func (t *Ticket) ID() uint64 { return t.id }
 
 // pass counts a request that is passed through.
 func (l *Layer) pass(why reason.Reason, detail string) Reply {

@@ -32,7 +32,6 @@ const (
 // one at a time, but End, which may be called at any time.
 type Ticket struct {
 	l        *Layer
-	id       uint64
 	pool     *pool
 	request  kernstash.Request
 	ordinals []int // of each device of the request in the pool

@@ -99,7 +99,7 @@ func TestTicketUsedWrongly(t *testing.T) {
 	if r, ok := ticket.Next(make([]layer.Outcome, 1)); !ok || r.Action != front.Pass {
 		t.Errorf("after its end: %+v, %v", r, ok)
 	}
-	if h.l.Ticket(ticket.ID()) != nil {
+	if h.l.IsOpen(ticket) {
 		t.Error("it is still open")
 	}
 	ticket, _ = begun(t, h, h.request(source(1), &none))
