@@ -199,6 +199,7 @@ func (f *faulty) play() {
 func (f *faulty) damage(e *store.Entry) {
 	f.t.Helper()
 	f.put(e)
+	settled(f.s) // else the evictor may remove the file meanwhile
 	path := binPath(f.s, e.Key)
 	if whole, err := os.ReadFile(path); err == nil {
 		must(f.t, os.WriteFile(path, whole[:len(whole)-1], 0o600))
