@@ -1,3 +1,5 @@
+// Command kernstash looks into the cache, fills it, cleans it, and shows what
+// it is worth. docs/COMMAND.md describes it.
 package main
 
 import (
@@ -10,78 +12,45 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/launch"
-	"github.com/kernstash/kernstash/internal/settings"
 )
 
-// app is one run of the command: its streams, and what all commands share.
-type app struct {
-	in       io.Reader
-	stream   io.Writer // standard output itself, out is buffered
-	out, err io.Writer
-
-	json   bool
-	dir    string
-	config string
-	set    []string // name=value
-}
-
-// The exit statuses.
-const (
-	exitOK    = 0
-	exitFound = 1 // something failed, or a failure was found
-	exitUsage = 2 // the command line makes no sense
-)
-
-// usageError is a mistake on the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// errFound ends a command that has said already what it found.
-var errFound = errors.New("failures were found")
-
-func (a *app) run(args []string) int {
-	ctx, release := a.interruptible()
+func execute(a *cli.App, args []string) int {
+	ctx, release := a.Interruptible()
 	defer release()
-	out := bufio.NewWriter(a.out)
-	a.stream = a.out
-	a.out = out
-	root := a.command()
+	out := bufio.NewWriter(a.Out)
+	a.Stream = a.Out
+	a.Out = out
+	root := rootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(a.in)
-	root.SetErr(a.err)
+	root.SetIn(a.In)
+	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = interruption(ctx, err)
-	if flushErr := out.Flush(); flushErr != nil && (err == nil || errors.Is(err, errFound)) {
+	err = cli.Interruption(ctx, err)
+	if flushErr := out.Flush(); flushErr != nil && (err == nil || errors.Is(err, cli.ErrFound)) {
 		err = fmt.Errorf("write output: %w", flushErr)
 	}
-	var usage *usageError
-	var status *statusError
+	var usage *cli.UsageError
+	var status *cli.StatusError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &status):
-		fmt.Fprintf(a.err, "kernstash: %s\n", printable(err.Error(), true))
-		return status.status
+		fmt.Fprintf(a.Err, "kernstash: %s\n", human.Printable(err.Error(), true))
+		return status.Status
 	case errors.Is(err, syscall.EPIPE):
-		return exitOK // whoever read us has seen enough
-	case errors.Is(err, errFound):
-		return exitFound
+		return cli.ExitOK // whoever read us has seen enough
+	case errors.Is(err, cli.ErrFound):
+		return cli.ExitFound
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(a.err, "kernstash: %s\nrun '%s --help' for what there is\n", printable(err.Error(), true), cmd.CommandPath())
-		return exitUsage
+		fmt.Fprintf(a.Err, "kernstash: %s\nrun '%s --help' for what there is\n", human.Printable(err.Error(), true), cmd.CommandPath())
+		return cli.ExitUsage
 	}
-	fmt.Fprintf(a.err, "kernstash: %s\n", printable(err.Error(), true))
-	return exitFound
+	fmt.Fprintf(a.Err, "kernstash: %s\n", human.Printable(err.Error(), true))
+	return cli.ExitFound
 }
-
-// isCobraUsage recognises the one usage error that cobra gives no type: a
-// command that does not exist.
-func isCobraUsage(err error) bool { return strings.HasPrefix(err.Error(), "unknown command ") }
 
 // noCommand refuses what is no command.
 func noCommand(cmd *cobra.Command, args []string) error {
@@ -91,7 +60,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) command() *cobra.Command {
+func rootCommand(a *cli.App) *cobra.Command {
 	var showVersion bool
 	root := &cobra.Command{
 		Use:   "kernstash",
@@ -108,36 +77,36 @@ EXIT STATUS
 		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
-				return a.writeVersion()
+				return writeVersion(a)
 			}
 			return cmd.Help()
 		},
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := launch.CheckFlags(cmd.Flags()); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			return nil
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.BoolVar(&a.json, "json", false, "write JSON, for machines")
-	flags.StringVar(&a.dir, "dir", "", "root of the cache (setting dir)")
-	flags.StringVar(&a.config, "config", "", "settings file to read instead of the user's")
-	flags.StringArrayVar(&a.set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
+	flags.BoolVar(&a.JSON, "json", false, "write JSON, for machines")
+	flags.StringVar(&a.Dir, "dir", "", "root of the cache (setting dir)")
+	flags.StringVar(&a.Config, "config", "", "settings file to read instead of the user's")
+	flags.StringArrayVar(&a.Set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.AddCommand(
-		a.runCommand(), a.envCommand(), a.enableCommand(), a.disableCommand(),
-		a.demoCommand(), a.demoChildCommand(), a.buildCommand(), a.buildPartCommand(),
-		a.lsCommand(), a.showCommand(), a.statCommand(),
-		a.verifyCommand(), a.gcCommand(), a.clearCommand(),
-		a.workerCommand(), a.workerDevicesCommand(),
-		a.configCommand(), a.doctorCommand(), a.doctorRuntimeCommand(), a.versionCommand(), a.manCommand(),
+		runCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
+		demoCommand(a), demoChildCommand(a), buildCommand(a), buildPartCommand(a),
+		lsCommand(a), showCommand(a), statCommand(a),
+		verifyCommand(a), gcCommand(a), clearCommand(a),
+		workerCommand(a), workerDevicesCommand(a),
+		configCommand(a), doctorCommand(a), doctorRuntimeCommand(a), versionCommand(a), manCommand(a),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
-	root.SetOut(a.out) // the completions keep it
+	root.SetOut(a.Out) // the completions keep it
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() { // completion, which says what shells there are
@@ -151,7 +120,7 @@ EXIT STATUS
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {
-					return &usageError{takesNone(cmd, args, err)}
+					return cli.Usage(takesNone(cmd, args, err))
 				}
 				return nil
 			}
@@ -171,9 +140,9 @@ func helpCommand() *cobra.Command {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				if meant := meantCommand(cmd.Root(), args[0]); meant != "" && len(args) == 1 {
-					return usagef("help: there is no command %q; is it %q?", args[0], meant)
+					return cli.Usagef("help: there is no command %q; is it %q?", args[0], meant)
 				}
-				return usagef("help: there is no command %q", strings.Join(args, " "))
+				return cli.Usagef("help: there is no command %q", strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -181,55 +150,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// flagTexts returns what the command line says about settings.
-func (a *app) flagTexts() (map[string]string, error) {
-	texts := make(map[string]string)
-	for _, s := range a.set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return nil, usagef("--set %s: want NAME=VALUE", s)
-		}
-		texts[name] = value
-	}
-	if a.dir != "" {
-		texts["dir"] = a.dir
-	}
-	return texts, nil
-}
-
-// settings returns the settings in force. A setting that makes no sense on the
-// command line is a usage error, elsewhere an error.
-func (a *app) settings() (*settings.Settings, error) {
-	flags, err := a.flagTexts()
-	if err != nil {
-		return nil, err
-	}
-	s, err := settings.Load(settings.Inputs{ConfigFile: a.config, Flags: flags})
-	var bad *settings.Error
-	switch {
-	case errors.As(err, &bad) && bad.Origin.Source == settings.Flag:
-		return nil, &usageError{err}
-	case err != nil:
-		return nil, err
-	}
-	for _, w := range s.Warnings {
-		fmt.Fprintf(a.err, "kernstash: warning: %s\n", printable(w.Error(), false))
-	}
-	return s, nil
-}
-
-// writeJSON writes one indented value.
-func (a *app) writeJSON(v any) error { return encodeJSON(a.out, v, "  ") }
-
-// terminal says what standard output can show.
-func (a *app) terminal() terminal { return terminalOf(a.stream) }
-
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
-
-// flush lets people see what has been written so far.
-func (a *app) flush() error {
-	if w, ok := a.out.(*bufio.Writer); ok {
-		return w.Flush()
-	}
-	return nil
+// run is the whole command; it returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &cli.App{In: stdin, Out: stdout, Err: stderr}
+	return execute(a, args)
 }

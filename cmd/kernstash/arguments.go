@@ -3,9 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
+
+// isCobraUsage recognises the one usage error that cobra gives no type: a
+// command that does not exist.
+func isCobraUsage(err error) bool { return strings.HasPrefix(err.Error(), "unknown command ") }
 
 // takesNone words the error of a command that takes no arguments: cobra takes those for
 // commands that do not exist.

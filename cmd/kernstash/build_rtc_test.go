@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -24,8 +25,8 @@ func TestBuiltIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	a := &app{in: strings.NewReader(""), out: io.Discard, err: &log}
-	if status := a.run([]string{
+	a := &cli.App{In: strings.NewReader(""), Out: io.Discard, Err: &log}
+	if status := execute(a, []string{
 		"build", "--dir", root, "-D", "N=2", "--arch", "compute_80", "--options", "--std=c++17 -DTEXT='\"a b\"'",
 		"--name-expression", "times<float>", "--program-name", "app.cu", file,
 	}); status != 0 {
@@ -37,7 +38,7 @@ func TestBuiltIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cache.Close()
-	l, err := openNVRTC()
+	l, err := rtc.Open(rtc.NVRTC, "")
 	if err != nil {
 		t.Fatal(err)
 	}

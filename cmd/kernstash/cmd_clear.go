@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 )
 
-func (a *app) clearCommand() *cobra.Command {
+func clearCommand(a *cli.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "clear",
@@ -29,55 +24,8 @@ EXIT STATUS
 		Example: `  kernstash clear
   kernstash clear --yes --dir /tmp/stash`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.clear(cmd.Context(), yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return entries.Clear(cmd.Context(), a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-func (a *app) clear(ctx context.Context, yes bool) (err error) {
-	d, s, err := a.openDisk()
-	if err != nil {
-		return err
-	}
-	defer closeDisk(d, &err)
-	if !yes {
-		agreed, err := a.ask(ctx, fmt.Sprintf("remove every entry in %s?", s.Dir))
-		if err != nil || !agreed {
-			return err
-		}
-	}
-	p := a.newProgress()
-	r, err := d.ClearAll(ctx, p.counting("cleared", d.Status().Entries))
-	p.done()
-	if err != nil {
-		return err
-	}
-	return a.writeSwept(r, false, s)
-}
-
-// ask puts a question that is answered with yes or no.
-// An interrupt ends it.
-func (a *app) ask(ctx context.Context, question string) (bool, error) {
-	if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return false, &usageError{errors.New("there is nobody to ask: give --yes")}
-	}
-	fmt.Fprintf(a.err, "%s [y/N] ", printable(question, false))
-	answered := make(chan string, 1)
-	go func() { // which ends with the process, if nobody answers
-		answer, _ := bufio.NewReader(a.in).ReadString('\n')
-		answered <- answer
-	}()
-	var answer string
-	select {
-	case answer = <-answered:
-	case <-ctx.Done():
-		fmt.Fprintln(a.err)
-		return false, context.Cause(ctx)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
 }

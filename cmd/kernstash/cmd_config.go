@@ -5,10 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func configCommand(a *cli.App) *cobra.Command {
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -32,7 +35,7 @@ EXIT STATUS
   kernstash config --explain
   KERNSTASH_MAX_SIZE=1GiB kernstash config --json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.showConfig(explain) },
+		RunE: func(*cobra.Command, []string) error { return showConfig(a, explain) },
 	}
 	cmd.Flags().BoolVar(&explain, "explain", false, "say what each setting means and accepts")
 	return cmd
@@ -45,44 +48,44 @@ type configReport struct {
 	Warnings []string        `json:"warnings,omitempty"`
 }
 
-func (a *app) showConfig(explain bool) error {
-	s, err := a.settings()
+func showConfig(a *cli.App, explain bool) error {
+	s, err := a.Settings()
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		report := configReport{File: s.File, Settings: s.All()}
 		for _, w := range s.Warnings {
 			report.Warnings = append(report.Warnings, w.Error())
 		}
-		return a.writeJSON(report)
+		return a.WriteJSON(report)
 	}
-	t := newTable("SETTING", "VALUE", "ORIGIN")
+	t := terminal.NewTable("SETTING", "VALUE", "ORIGIN")
 	for _, item := range s.All() {
-		value := printable(item.Value, false)
+		value := human.Printable(item.Value, false)
 		if value == "" {
 			value = "–"
 		}
 		if explain {
-			a.explain(item, value)
+			explainSetting(a, item, value)
 			continue
 		}
-		t.add(item.Variable, value, item.Origin.String())
+		t.Add(item.Variable, value, item.Origin.String())
 	}
 	if explain {
 		return nil
 	}
-	return t.write(a.out)
+	return t.Write(a.Out)
 }
 
-// explain prints all of a setting.
-func (a *app) explain(item settings.Item, value string) {
-	t := a.terminal()
+// explainSetting prints all of a setting.
+func explainSetting(a *cli.App, item settings.Item, value string) {
+	t := a.Terminal()
 	line := func(name, text string) {
 		const indent = 14
-		a.printf("%s", wrapBehind(fmt.Sprintf("    %-*s", indent-4, name), printable(text, false), indent, t.width))
+		a.Printf("%s", human.WrapBehind(fmt.Sprintf("    %-*s", indent-4, name), human.Printable(text, false), indent, t.Width))
 	}
-	a.printf("%s\n", t.paint(bold, fmt.Sprintf("%s (%s)", item.Variable, item.Name)))
+	a.Printf("%s\n", t.Paint(terminal.Bold, fmt.Sprintf("%s (%s)", item.Variable, item.Name)))
 	line("value", fmt.Sprintf("%s, %v", value, item.Origin))
 	line("meaning", item.Description)
 	line("accepts", item.Accepts)

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *cli.App) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "doctor [-- COMMAND [ARG...]]",
@@ -39,13 +39,13 @@ EXIT STATUS
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
 			case len(args) > 0 && dash != 0:
-				return usagef("doctor %s: a command is given behind --: kernstash doctor -- %[1]s", args[0])
+				return cli.Usagef("doctor %s: a command is given behind --: kernstash doctor -- %[1]s", args[0])
 			case dash == 0 && len(args) == 0:
-				return usagef("doctor --: which command?")
+				return cli.Usagef("doctor --: which command?")
 			case len(args) > 0:
-				return a.doctorOf(cmd.Context(), args)
+				return doctor.RunCommand(cmd.Context(), a, args)
 			}
-			return a.doctor(cmd.Context(), quick)
+			return doctor.Run(cmd.Context(), a, runtimes.Doctor, quick)
 		},
 		ValidArgsFunction: completeCommand,
 	}
@@ -53,114 +53,21 @@ EXIT STATUS
 	return cmd
 }
 
-// verdict is how a check ended.
-type verdict string
-
-// The verdicts.
-const (
-	verdictOK   verdict = "ok"
-	verdictInfo verdict = "info" // a fact
-	verdictWarn verdict = "warning"
-	verdictFail verdict = "wrong"
-)
-
-// finding is one line of the doctor's report.
-type finding struct {
-	Subject string  `json:"subject"`
-	Verdict verdict `json:"verdict"`
-	Text    string  `json:"text"`
-	Advice  string  `json:"advice,omitempty"` // what to do
-}
-
-// doctorReport is what `doctor --json` writes.
-type doctorReport struct {
-	OK       bool      `json:"ok"`
-	Verdict  string    `json:"verdict"` // in one line
-	Findings []finding `json:"findings"`
-
-	devices bool // there is one
-}
-
-func (r *doctorReport) add(subject string, v verdict, advice, format string, args ...any) {
-	r.Findings = append(r.Findings, finding{subject, v, fmt.Sprintf(format, args...), advice})
-	r.OK = r.OK && v != verdictFail
-}
-
-func (a *app) doctor(ctx context.Context, quick bool) error {
-	r := &doctorReport{OK: true}
-	s, err := a.settings()
-	if err != nil {
-		r.add("settings", verdictFail, "correct the setting; 'kernstash config --explain' says what is accepted", "%v", err)
-	} else {
-		r.checkSettings(s)
-		r.checkRoot(ctx, s)
-		r.checkLayers(ctx, s)
+// doctorRuntimeCommand is how the doctor looks at one runtime.
+func doctorRuntimeCommand(a *cli.App) *cobra.Command {
+	var name, report string
+	var quick bool
+	cmd := &cobra.Command{
+		Use:    "doctor-runtime",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return doctor.RunRuntime(cmd.Context(), runtimes.Doctor, name, report, quick)
+		},
 	}
-	r.checkEntry()
-	p := a.newProgress()
-	r.checkRuntimes(ctx, quick, p)
-	p.done()
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // what was found of late may come of that
-	}
-	r.Verdict = r.inOneLine()
-	if a.json {
-		err = a.writeJSON(r)
-	} else {
-		a.writeFindings(r)
-	}
-	if err == nil && !r.OK {
-		return errFound
-	}
-	return err
-}
-
-// inOneLine says whether caching works, and what is to be done first.
-func (r *doctorReport) inOneLine() string {
-	var wrong, warnings []finding
-	for _, f := range r.Findings {
-		switch f.Verdict {
-		case verdictFail:
-			wrong = append(wrong, f)
-		case verdictWarn:
-			warnings = append(warnings, f)
-		}
-	}
-	switch {
-	case len(wrong) == 1:
-		return fmt.Sprintf("caching does not work: %s", wrong[0].Subject)
-	case len(wrong) > 1:
-		return fmt.Sprintf("caching does not work: %s, and %d more", wrong[0].Subject, len(wrong)-1)
-	case !r.OK:
-		return "caching does not work"
-	case len(warnings) > 0:
-		return fmt.Sprintf("caching works, with %s: %s", plural(len(warnings), "warning"), warnings[0].Subject)
-	}
-	return "caching works"
-}
-
-func (a *app) writeFindings(r *doctorReport) {
-	t := a.terminal()
-	color := green
-	if !r.OK {
-		color = red
-	}
-	a.printf("%s\n\n", t.paint(color, printable(r.Verdict, false)))
-	colors := map[verdict]string{verdictOK: green, verdictInfo: "", verdictWarn: yellow, verdictFail: red}
-	subject := ""
-	for _, f := range r.Findings {
-		if f.Subject != subject {
-			subject = f.Subject
-			a.printf("%s\n", t.paint(bold, printable(subject, false)))
-		}
-		mark := fmt.Sprintf("%-8s", f.Verdict)
-		if color := colors[f.Verdict]; color != "" {
-			mark = t.paint(color, mark)
-		}
-		const indent = 11
-		a.printf("%s", wrapBehind("  "+mark+" ", printable(f.Text, false), indent, t.width))
-		if f.Advice != "" {
-			a.printf("%s", wrapBehind(strings.Repeat(" ", indent), printable(f.Advice, false), indent, t.width))
-		}
-	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "runtime", "", "")
+	flags.StringVar(&report, "report", "", "")
+	flags.BoolVar(&quick, "quick", false, "")
+	return cmd
 }

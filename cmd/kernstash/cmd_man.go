@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 )
 
-func (a *app) manCommand() *cobra.Command {
+func manCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages into a directory",

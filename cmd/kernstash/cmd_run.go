@@ -2,14 +2,14 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/launch"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *cli.App) *cobra.Command {
 	var o launch.Options
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] COMMAND [ARG...]",
@@ -53,14 +53,14 @@ EXIT STATUS
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(cmd.Flags()); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
-			o.Dir, o.Config, o.Set, o.JSON = a.dir, a.config, a.set, a.json
+			o.Dir, o.Config, o.Set, o.JSON = a.Dir, a.Config, a.Set, a.JSON
 			status, err := launch.Run(&o, args)
 			if errors.Is(err, launch.ErrUsage) {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
-			return &statusError{status, err}
+			return cli.WithStatus(status, err)
 		},
 		ValidArgsFunction: completeCommand,
 	}
@@ -70,12 +70,3 @@ EXIT STATUS
 	completeDoor(cmd)
 	return cmd
 }
-
-// statusError ends the command with a status of its own.
-type statusError struct {
-	status int
-	err    error
-}
-
-func (e *statusError) Error() string { return fmt.Sprint(e.err) }
-func (e *statusError) Unwrap() error { return e.err }

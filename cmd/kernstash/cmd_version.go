@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 )
@@ -30,7 +31,7 @@ type versionReport struct {
 	Runtimes bool   `json:"runtimes"` // false: built with -tags nogpu
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -43,17 +44,17 @@ EXIT STATUS
 		Example: "  kernstash version\n  kernstash --version\n  kernstash version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.writeVersion()
+			return writeVersion(a)
 		},
 	}
 }
 
-func (a *app) writeVersion() error {
+func writeVersion(a *cli.App) error {
 	v := version()
-	if a.json {
-		return a.writeJSON(v)
+	if a.JSON {
+		return a.WriteJSON(v)
 	}
-	a.printf("%s\n", v)
+	a.Printf("%s\n", v)
 	return nil
 }
 
@@ -72,7 +73,7 @@ func (v versionReport) String() string {
 func version() versionReport {
 	v := versionReport{
 		Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Schema: key.Schema, Format: format.Version, Runtimes: hasRuntimes,
+		Schema: key.Schema, Format: format.Version, Runtimes: cli.HasRuntimes,
 	}
 	info, ok := debug.ReadBuildInfo()
 	if v.Revision != "" || !ok {

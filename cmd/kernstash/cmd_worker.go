@@ -1,25 +1,17 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/worker"
 )
 
-func (a *app) workerCommand() *cobra.Command {
+func workerCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Build what applications launched and nobody captured",
@@ -41,13 +33,13 @@ EXIT STATUS
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.workerStatusCommand(), a.workerWaitCommand(), a.workerStopCommand(), a.workerRunCommand(), a.workerBuildCommand())
+	cmd.AddCommand(workerStatusCommand(a), workerWaitCommand(a), workerStopCommand(a), workerRunCommand(a), workerBuildCommand(a))
 	for _, sub := range cmd.Commands() {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
 		check := sub.Args
 		sub.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return &usageError{takesNone(cmd, args, err)}
+				return cli.Usage(takesNone(cmd, args, err))
 			}
 			return nil
 		}
@@ -55,7 +47,7 @@ EXIT STATUS
 	return cmd
 }
 
-func (a *app) workerStatusCommand() *cobra.Command {
+func workerStatusCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Say whether a worker runs, what waits for it, and what it did last",
@@ -68,22 +60,11 @@ EXIT STATUS
 		Example: `  kernstash worker status
   kernstash worker status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			d, s, err := a.openDisk()
-			if err != nil {
-				return err
-			}
-			defer closeDisk(d, &err)
-			st, err := worker.Ask(cmd.Context(), d)
-			if err != nil {
-				return err
-			}
-			return a.writeWorker(st, s)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Status(cmd.Context(), a) },
 	}
 }
 
-func (a *app) workerWaitCommand() *cobra.Command {
+func workerWaitCommand(a *cli.App) *cobra.Command {
 	var most time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait",
@@ -99,59 +80,13 @@ EXIT STATUS
 		Example: `  kernstash worker wait
   kernstash worker wait --timeout 5m --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			d, s, err := a.openDisk()
-			if err != nil {
-				return err
-			}
-			defer closeDisk(d, &err)
-			ctx, cancel := withTimeout(cmd.Context(), most)
-			defer cancel()
-			p := a.newProgress()
-			st, err := worker.Wait(ctx, d, startWorker(d, s), func(st worker.Status) { p.say("%s", describeWorker(st)) })
-			p.done()
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return err
-			}
-			late := err != nil
-			if err := a.writeWorker(st, s); err != nil {
-				return err
-			}
-			if late || st.Waiting > 0 {
-				return errFound
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Wait(cmd.Context(), a, most) },
 	}
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this; 0 = as long as it takes")
 	return cmd
 }
 
-// startWorker returns what starts a worker in a process of its own, nil where the
-// settings want none.
-func startWorker(d *disk.Store, s *settings.Settings) func() bool {
-	if !hasRuntimes || s.Worker == settings.WorkerOff || !writable(s) {
-		return nil
-	}
-	return func() bool {
-		self, err := os.Executable()
-		if err != nil {
-			return false
-		}
-		o := worker.StartOptions{
-			Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
-			Environ: os.Environ(), Command: self,
-		}
-		return worker.NewStarter(o).StartNow() == nil
-	}
-}
-
-// writable says whether the settings let anybody write the cache.
-func writable(s *settings.Settings) bool {
-	return !s.Disable && s.Persistent && s.Mode != settings.ModeReadOnly
-}
-
-func (a *app) workerStopCommand() *cobra.Command {
+func workerStopCommand(a *cli.App) *cobra.Command {
 	most := 10 * time.Second
 	cmd := &cobra.Command{
 		Use:   "stop",
@@ -167,42 +102,13 @@ EXIT STATUS
 		Example: `  kernstash worker stop
   kernstash worker stop --timeout 1m`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			d, _, err := a.openDisk()
-			if err != nil {
-				return err
-			}
-			defer closeDisk(d, &err)
-			ctx, cancel := withTimeout(cmd.Context(), most)
-			defer cancel()
-			was, err := worker.Stop(ctx, d)
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.writeJSON(struct {
-					Stopped bool `json:"stopped"`
-				}{was})
-			case was:
-				a.printf("the worker ended\n")
-			default:
-				a.printf("no worker runs\n")
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Stop(cmd.Context(), a, most) },
 	}
 	cmd.Flags().DurationVar(&most, "timeout", most, "wait no longer than this; 0 = as long as it takes")
 	return cmd
 }
 
-func withTimeout(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
-	if most <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, most)
-}
-
-func (a *app) workerRunCommand() *cobra.Command {
+func workerRunCommand(a *cli.App) *cobra.Command {
 	var o worker.Options
 	var quiet, rebuild bool
 	cmd := &cobra.Command{
@@ -232,10 +138,10 @@ EXIT STATUS
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, d := range map[string]time.Duration{"idle": o.Idle, "limit": o.Limit, "budget": o.Budget} {
 				if d < 0 {
-					return usagef("--%s %v: it is negative", name, d)
+					return cli.Usagef("--%s %v: it is negative", name, d)
 				}
 			}
-			return a.workerRun(cmd.Context(), o, quiet, rebuild)
+			return jobs.Run(cmd.Context(), a, o, quiet, rebuild)
 		},
 	}
 	flags := cmd.Flags()
@@ -249,155 +155,38 @@ EXIT STATUS
 	return cmd
 }
 
-func (a *app) workerRun(ctx context.Context, o worker.Options, quiet, rebuild bool) (err error) {
-	if !hasRuntimes {
-		return errNoRuntimes
-	}
-	worker.CloseInherited(3)
-	d, s, err := a.openDisk()
-	if err != nil {
-		return err
-	}
-	defer closeDisk(d, &err)
-	if !writable(s) {
-		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	o.Store, o.MaxAge = d, s.Threshold
-	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
-	counts := new(stats.Counters)
-	o.Recorder = counts
-	var kept stats.Snapshot
-	o.Keep = func(held *disk.Store) {
-		now := counts.Snapshot()
-		_ = held.AddStats(now.Sub(kept))
-		kept = now
-	}
-	if rebuild {
-		r, err := newRebuilds(ctx, d, counts)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		o.Refill = r.Next
-	}
-	p := a.newProgress()
-	if quiet {
-		p = nil
-	}
-	building := ""
-	o.Progress = func(st worker.Status) {
-		if st.Building != building {
-			building = st.Building
-			p.say("%s", describeWorker(st))
-		}
-	}
-	st, err := worker.Run(ctx, o)
-	for errors.Is(err, store.ErrLocked) && o.Once {
-		p.say("waiting for the worker that runs")
-		if _, err = worker.Wait(ctx, d, nil, nil); err == nil {
-			st, err = worker.Run(ctx, o)
-		}
-	}
-	p.done()
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		if !quiet {
-			a.printf("a worker runs already\n")
-		}
-		return nil
-	case err != nil:
-		return fmt.Errorf("worker: %w", err)
-	case quiet:
-		return nil
-	}
-	st.Running = false
-	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
-	st.GivenUp = nil // those of this run are among the last
-	return a.writeWorker(st, s)
-}
-
-func (a *app) workerBuildCommand() *cobra.Command {
+func workerBuildCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "build",
 		Short:  "Do one job; for 'worker run' to call",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			s, err := a.settings()
+			s, err := a.Settings()
 			if err != nil {
 				return err
 			}
-			return buildJob(diskOptions(s))
+			return runtimes.BuildJob(cli.DiskOptions(s))
 		},
 	}
 }
 
-// describeWorker is a line about a worker that works.
-func describeWorker(st worker.Status) string {
-	switch {
-	case st.Building != "":
-		return fmt.Sprintf("building %s, %s", st.Building, plural(int64(st.Waiting), "job"))
-	case st.Running:
-		return fmt.Sprintf("a worker runs, %s", plural(int64(st.Waiting), "job"))
+// workerDevicesCommand is how a worker asks for the devices that are here: drivers may
+// end the process that loads them.
+func workerDevicesCommand(a *cli.App) *cobra.Command {
+	var report string
+	cmd := &cobra.Command{
+		Use:    "worker-devices",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all, err := runtimes.Identities()
+			if err != nil {
+				return err
+			}
+			return cli.Answer(report, all)
+		},
 	}
-	return fmt.Sprintf("no worker runs, %s", plural(int64(st.Waiting), "job"))
-}
-
-func (a *app) writeWorker(st worker.Status, s *settings.Settings) error {
-	if a.json {
-		return a.writeJSON(st)
-	}
-	switch {
-	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
-		a.printf("a worker runs\n")
-	case st.Running && st.Building != "":
-		a.printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
-	case st.Running:
-		a.printf("a worker runs, since %s\n", st.Started.Local().Format(time.DateTime))
-	case st.Started.IsZero():
-		a.printf("no worker runs, and none has\n")
-	case st.End == "":
-		a.printf("no worker runs; the last one was ended\n")
-	default:
-		a.printf("no worker runs; the last one ended: %s\n", printable(st.End, false))
-	}
-	a.printf("%s waiting", plural(int64(st.Waiting), "job"))
-	if !st.Started.IsZero() {
-		a.printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
-	}
-	a.printf(", in %s\n", printable(s.Dir, false))
-	if len(st.GivenUp) > 0 {
-		a.printf("given up, for two weeks or until 'kernstash clear':\n")
-	}
-	for _, g := range st.GivenUp {
-		a.printf("  %s  %-9s %s", clock(g.At, time.Now()), "given up", g.Job)
-		if g.Reason != "" {
-			a.printf(": %s", strings.TrimSpace(printable(g.Reason, false)))
-		}
-		a.printf("\n")
-	}
-	if len(st.GivenUp) > 0 && len(st.Last) > 0 {
-		a.printf("the last ones:\n")
-	}
-	for _, e := range st.Last {
-		a.printf("  %s  %-9s %s", clock(e.At, time.Now()), e.State, e.Job)
-		if e.Reason != "" {
-			a.printf(": %s", strings.TrimSpace(printable(e.Reason, false)))
-		}
-		a.printf("\n")
-	}
-	return nil
-}
-
-// clock is a time of today as that, and any other with its date.
-func clock(at, now time.Time) string {
-	at, now = at.Local(), now.Local()
-	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format(time.DateTime)
+	cmd.Flags().StringVar(&report, "report", "", "")
+	return cmd
 }

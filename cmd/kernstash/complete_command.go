@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/launch"
 )
 
@@ -24,7 +25,7 @@ func completeCommand(_ *cobra.Command, args []string, typed string) ([]cobra.Com
 			continue
 		}
 		for _, f := range files {
-			if strings.HasPrefix(f.Name(), typed) && isExecutable(filepath.Join(dir, f.Name())) {
+			if strings.HasPrefix(f.Name(), typed) && cli.IsExecutable(filepath.Join(dir, f.Name())) {
 				names = append(names, f.Name())
 			}
 		}
@@ -40,9 +41,4 @@ func completeCommand(_ *cobra.Command, args []string, typed string) ([]cobra.Com
 func completeDoor(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("door", cobra.FixedCompletions(
 		[]string{launch.DoorAuto, launch.DoorLayer, launch.DoorPreload}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -18,7 +19,7 @@ func TestCommandDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := string(b)
-	for _, cmd := range (&app{}).command().Commands() {
+	for _, cmd := range rootCommand(&cli.App{}).Commands() {
 		if !cmd.Hidden && !strings.Contains(document, "`"+cmd.Name()) {
 			t.Errorf("command %s is not in the document", cmd.Name())
 		}
@@ -42,7 +43,7 @@ func TestCommandDocument(t *testing.T) {
 // its exit statuses mean.
 func TestHelpSaysWhatItEndsWith(t *testing.T) {
 	t.Parallel()
-	for _, cmd := range (&app{}).command().Commands() {
+	for _, cmd := range rootCommand(&cli.App{}).Commands() {
 		if cmd.Hidden {
 			continue
 		}

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -107,7 +110,7 @@ func TestHostileTextIsNotPrinted(t *testing.T) {
 			}
 			for _, text := range []string{out.String(), errs.String()} {
 				for i, r := range text {
-					if isControl(r) && r != '\n' && r != '\t' && !strings.HasPrefix(text[i:], "�") {
+					if human.IsControl(r) && r != '\n' && r != '\t' && !strings.HasPrefix(text[i:], "�") {
 						t.Errorf("%q: %q is printed: …%q", args, r, text[max(0, i-40):min(len(text), i+20)])
 						break
 					}
@@ -116,7 +119,7 @@ func TestHostileTextIsNotPrinted(t *testing.T) {
 					t.Errorf("%q: a line was forged:\n%s", args, text)
 				}
 			}
-			if more != nil && status == exitOK && args[0] != "__complete" {
+			if more != nil && status == cli.ExitOK && args[0] != "__complete" {
 				for dec := json.NewDecoder(&out); dec.More(); {
 					var v any
 					if err := dec.Decode(&v); err != nil {
@@ -133,9 +136,9 @@ func TestHostileTextIsNotPrinted(t *testing.T) {
 func TestEscapedJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := &app{out: &out}
+	a := &cli.App{Out: &out}
 	in := "a\u009b\x7f\u202e\u2028é�\x1b\n<"
-	if err := encodeJSON(a.out, map[string]string{"v": in}, "  "); err != nil {
+	if err := terminal.EncodeJSON(a.Out, map[string]string{"v": in}, "  "); err != nil {
 		t.Fatal(err)
 	}
 	var back map[string]string

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"io"
 	"os"
 
 	"github.com/kernstash/kernstash/internal/launch"
@@ -14,10 +13,4 @@ func main() {
 		os.Exit(status)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
-
-// run is the whole command; it returns the exit status.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: stdout, err: stderr}
-	return a.run(args)
 }

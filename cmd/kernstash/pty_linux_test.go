@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/internal/pty"
 )
 
@@ -20,12 +22,12 @@ func TestSourceOnATerminal(t *testing.T) {
 	args := []string{"show", "--dir", dir, "--source", fillHostile(t, dir).String()}
 
 	var piped strings.Builder
-	if status := run(args, strings.NewReader(""), &piped, os.Stderr); status != exitOK || piped.String() != hostileText+"1" {
+	if status := run(args, strings.NewReader(""), &piped, os.Stderr); status != cli.ExitOK || piped.String() != hostileText+"1" {
 		t.Errorf("piped: status %d, %q", status, piped.String())
 	}
 
 	ours, theirs := terminalPair(t)
-	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != exitOK {
+	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
 		t.Errorf("status %d", status)
 	}
 	theirs.Close()
@@ -53,11 +55,11 @@ func TestInterruptedQuestion(t *testing.T) {
 	defer theirs.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a := &app{in: theirs, err: io.Discard}
+	a := &cli.App{In: theirs, Err: io.Discard}
 	asked := make(chan error, 1)
 	go func() {
-		_, err := a.ask(ctx, "remove everything?")
-		asked <- interruption(ctx, err)
+		_, err := entries.Ask(ctx, a, "remove everything?")
+		asked <- cli.Interruption(ctx, err)
 	}()
 	select {
 	case err := <-asked:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 )
 
 // writing are the commands that make something: entries, files that the user names or that
@@ -36,7 +38,7 @@ func TestReadingMakesNothing(t *testing.T) {
 			leaves = append(leaves, path)
 		}
 	}
-	root := (&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}).command()
+	root := rootCommand(&cli.App{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	walk(root, "")

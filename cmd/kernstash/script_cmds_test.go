@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -36,8 +37,8 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// show runs kernstash show with the key that a file holds: show FILE ARG….
-func show(ts *testscript.TestScript, neg bool, args []string) {
+// Show runs kernstash show with the key that a file holds: show FILE ARG….
+func Show(ts *testscript.TestScript, neg bool, args []string) {
 	k := strings.TrimSpace(ts.ReadFile(args[0]))
 	err := ts.Exec("kernstash", append([]string{"show", k}, args[1:]...)...)
 	if neg != (err != nil) {
@@ -125,8 +126,8 @@ func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitInterrupted is a command whose work takes longer than anybody waits.
 func waitInterrupted() {
-	a := &app{err: os.Stderr}
-	ctx, release := a.interruptible()
+	a := &cli.App{Err: os.Stderr}
+	ctx, release := a.Interruptible()
 	defer release()
 	fmt.Println("ready")
 	<-ctx.Done()

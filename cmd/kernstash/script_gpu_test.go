@@ -2,7 +2,9 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestRuntimeScripts needs an OpenCL device, NVRTC, HIPRTC, and Intel's driver.
 func TestRuntimeScripts(t *testing.T) { runScripts(t, "gpu") }

@@ -87,7 +87,7 @@ func scriptParams(dir string) testscript.Params {
 			return os.Mkdir(filepath.Join(env.WorkDir, "pocl"), 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "older": older, "show": show, "status": status,
+			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "older": older, "show": Show, "status": status,
 			"waits-for-worker": waitsForWorker,
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -31,7 +32,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if meant := meantCommand(cmd, name); meant != "" {
 		text += fmt.Sprintf("; is it '%s %s'?", cmd.CommandPath(), meant)
 	}
-	return &usageError{errors.New(text)}
+	return cli.Usage(errors.New(text))
 }
 
 func meantCommand(cmd *cobra.Command, name string) string {
@@ -54,14 +55,14 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says nothing to people
-		return &usageError{errors.New(text)}
+		return cli.Usage(errors.New(text))
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if meant := nearest(missing.GetSpecifiedName(), names); meant != "" {
 		err = fmt.Errorf("%w; is it --%s?", err, meant)
 	}
-	return &usageError{err}
+	return cli.Usage(err)
 }
 
 // nearest returns the name that differs least from what was typed, "" if all differ by

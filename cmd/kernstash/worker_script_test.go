@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
@@ -17,10 +18,11 @@ import (
 // stashJob adds a job to the cache DIR as the OpenCL layer does, for the device
 // that is here: FILE, launched as VARIANT.
 func stashJob(args []string) error {
-	device, err := openDevice("")
+	devices, err := opencl.Devices(opencl.AnyType)
 	if err != nil {
 		return err
 	}
+	device := devices[0]
 	id, err := device.Identify()
 	if err != nil {
 		return err

@@ -117,3 +117,6 @@ func IsControl(r rune) bool {
 		r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' ||
 		r == '\u200e' || r == '\u200f' || r == '\u061c'
 }
+
+// Millis returns a duration in milliseconds, as reports for programs have them.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,130 @@
+// Package cli is one run of the command: its streams, the flags that all commands have,
+// what it exits with, and how it runs itself in processes of their own.
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+)
+
+// App is one run of the command: its streams, and what all commands share.
+type App struct {
+	In       io.Reader
+	Stream   io.Writer // standard output itself, out is buffered
+	Out, Err io.Writer
+
+	JSON   bool
+	Dir    string
+	Config string
+	Set    []string // name=value
+}
+
+// The exit statuses.
+const (
+	ExitOK    = 0
+	ExitFound = 1 // something failed, or a failure was found
+	ExitUsage = 2 // the command line makes no sense
+)
+
+// UsageError is a mistake on the command line.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return e.err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Usagef makes an error of the command line.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// Usage makes an error one of the command line.
+func Usage(err error) error { return &UsageError{err} }
+
+// ErrFound ends a command that has said already what it found.
+var ErrFound = errors.New("failures were found")
+
+// FlagTexts returns what the command line says about settings.
+func (a *App) FlagTexts() (map[string]string, error) {
+	texts := make(map[string]string)
+	for _, s := range a.Set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, Usagef("--set %s: want NAME=VALUE", s)
+		}
+		texts[name] = value
+	}
+	if a.Dir != "" {
+		texts["dir"] = a.Dir
+	}
+	return texts, nil
+}
+
+// Settings returns the settings in force. A setting that makes no sense on the
+// command line is a usage error, elsewhere an error.
+func (a *App) Settings() (*settings.Settings, error) {
+	flags, err := a.FlagTexts()
+	if err != nil {
+		return nil, err
+	}
+	s, err := settings.Load(settings.Inputs{ConfigFile: a.Config, Flags: flags})
+	var bad *settings.Error
+	switch {
+	case errors.As(err, &bad) && bad.Origin.Source == settings.Flag:
+		return nil, Usage(err)
+	case err != nil:
+		return nil, err
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(w.Error(), false))
+	}
+	return s, nil
+}
+
+// WriteJSON writes one indented value.
+func (a *App) WriteJSON(v any) error { return terminal.EncodeJSON(a.Out, v, "  ") }
+
+// Progress returns what tells people on standard error what is going on.
+func (a *App) Progress() *terminal.Progress { return terminal.NewProgress(a.Err) }
+
+// Terminal says what standard output can show.
+func (a *App) Terminal() terminal.Terminal { return terminal.Of(a.Stream) }
+
+// Printf writes to standard output.
+func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
+
+// Flush lets people see what has been written so far.
+func (a *App) Flush() error {
+	if w, ok := a.Out.(*bufio.Writer); ok {
+		return w.Flush()
+	}
+	return nil
+}
+
+// IsUsage reports whether an error is one of the command line.
+func IsUsage(err error) bool {
+	var usage *UsageError
+	return errors.As(err, &usage)
+}
+
+// ErrNoRuntimes is what commands say that need what -tags nogpu left out.
+var ErrNoRuntimes = errors.New("this kernstash was built without runtimes (-tags nogpu): " +
+	"build it without that tag to compile and run programs")
+
+// StatusError ends the command with a status of its own.
+type StatusError struct {
+	Status int
+	err    error
+}
+
+// WithStatus returns an error that ends the command with a status.
+func WithStatus(status int, err error) error { return &StatusError{status, err} }
+
+func (e *StatusError) Error() string { return fmt.Sprint(e.err) }
+
+func (e *StatusError) Unwrap() error { return e.err }

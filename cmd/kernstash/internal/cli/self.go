@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CommandPath is what to call to be called again: not the whole command where a
+// smaller one stands before it.
+func CommandPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this command is: %w", err)
+	}
+	dir := filepath.Dir(self)
+	if filepath.Base(self) == "kernstash-full" {
+		for _, front := range []string{filepath.Join(dir, "..", "..", "bin", "kernstash"), filepath.Join(dir, "kernstash")} {
+			if _, err := os.Stat(front); err == nil {
+				return filepath.Clean(front), nil
+			}
+		}
+	}
+	return self, nil
+}
+
+// IsExecutable reports whether a file is there that can be run.
+func IsExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+// Compilers are kept out of one another's way, and out of ours: those of two runtimes
+// may be unable to live in one process (libamd_comgr.so.2 and the libclang-cpp of PoCL
+// end it, as both bring the same options of LLVM), and some drivers write to standard
+// output. What needs several runtimes asks a process of its own for each; it answers in a
+// file.
+
+// SelfCall runs this very command in a process of its own.
+type SelfCall struct {
+	Args   []string
+	Report string // the file that it is to answer in, with --report
+	Env    []string
+	lines  io.Writer // is given its standard error as well; may be nil
+}
+
+// Run runs it and reads its answer. Mistakes on the command line are its own.
+func (c SelfCall) Run(ctx context.Context, answer any) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, c.Args...)
+	cmd.Args[0] = "kernstash" // tests are this command by that name alone, else all tests again
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = c.Env
+	var log bytes.Buffer
+	cmd.Stderr = Limit(&log, 64<<10)
+	if c.lines != nil {
+		cmd.Stderr = io.MultiWriter(cmd.Stderr, c.lines)
+	}
+	if err := cmd.Run(); err != nil {
+		return childError(err, log.String())
+	}
+	b, err := os.ReadFile(c.Report)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, answer); err != nil {
+		return fmt.Errorf("process answered what cannot be read: %w", err)
+	}
+	return nil
+}
+
+// AskSelf is run with a file that it makes and removes, and our environment with more.
+func AskSelf(ctx context.Context, args []string, lines io.Writer, answer any, env ...string) error {
+	dir, err := os.MkdirTemp("", "kernstash-part-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	report := filepath.Join(dir, "report.json")
+	args = append([]string{args[0], "--report=" + report}, args[1:]...)
+	return SelfCall{Args: args, Report: report, Env: append(os.Environ(), env...), lines: lines}.Run(ctx, answer)
+}
+
+// Answer writes what a process of our own answers.
+func Answer(report string, answer any) error {
+	b, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(report, b, 0o600)
+}
+
+// childError makes of what a process said before it failed what we say.
+func childError(err error, log string) error {
+	text := strings.TrimPrefix(strings.TrimSpace(log), "kernstash: ")
+	usage, _, isUsage := strings.Cut(text, "\nrun '") // a crash may have that status, too
+	first, _, _ := strings.Cut(text, "\n")
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == ExitUsage && isUsage:
+		return Usage(errors.New(usage))
+	case text == "":
+		return fmt.Errorf("process: %w", err)
+	case exit != nil && exit.ExitCode() == ExitFound:
+		return errors.New(text) // it says what is the matter
+	}
+	return fmt.Errorf("process: %w: %s", err, first)
+}
+
+// Limit returns a writer that passes at most n bytes on to w and swallows the rest.
+func Limit(w io.Writer, n int) io.Writer { return &limited{w, n} }
+
+type limited struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	if _, err := l.w.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// DriverCaches are the variables that say where drivers keep what they have
+// compiled.
+var DriverCaches = []string{"POCL_CACHE_DIR", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "MESA_SHADER_CACHE_DIR"}
+
+// ChildEnviron returns the environment of a process: ours without settings of
+// the cache, traces apart, and with the driver's caches in dir.
+func ChildEnviron(env []string, dir string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(DriverCaches, name) || name == "POCL_KERNEL_CACHE" ||
+			strings.HasPrefix(name, "KERNSTASH_") && !strings.HasPrefix(name, "KERNSTASH_TRACE")
+	})
+	for _, name := range DriverCaches {
+		env = append(env, name+"="+dir)
+	}
+	return env
+}

@@ -1,0 +1,182 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/launch"
+)
+
+// application is an application that knows nothing of us, run as a user would run
+// it: what it took from start to end.
+type application struct {
+	Command  []string `json:"command"`
+	AloneMS  float64  `json:"alone_ms"`  // without kernstash, the driver's own cache empty
+	AgainMS  float64  `json:"again_ms"`  // likewise, with the driver's cache filled by the first
+	ColdMS   float64  `json:"cold_ms"`   // with kernstash, both caches empty
+	WarmMS   float64  `json:"warm_ms"`   // with kernstash, the driver's cache empty
+	Ratio    float64  `json:"ratio"`     // alone / warm
+	OnDisk   int      `json:"on_disk"`   // programs, of the last warm run
+	Compiled int      `json:"compiled"`  // likewise
+	Same     bool     `json:"same_text"` // it wrote the same each time
+	Problems []string `json:"problems,omitempty"`
+}
+
+// knownApps are the applications that the demonstration takes where they are: the
+// example of this repository, which `make demo` compiles, and clpeak.
+func knownApps() (apps [][]string) {
+	if command, err := cli.CommandPath(); err == nil {
+		if example := filepath.Join(filepath.Dir(command), "saxpy"); cli.IsExecutable(example) {
+			apps = append(apps, []string{example})
+		}
+	}
+	if clpeak, err := exec.LookPath("clpeak"); err == nil {
+		apps = append(apps, []string{clpeak, "--kernel-latency"})
+	}
+	return apps
+}
+
+// warmApps is how many warm runs a time is the median of.
+const warmApps = 3
+
+// measureApps runs each application alone and with the cache. A reason is why none
+// could be.
+func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []application, reason string, err error) {
+	if len(apps) == 0 {
+		return nil, "", nil
+	}
+	command, err := cli.CommandPath()
+	if err != nil {
+		return nil, "", err
+	}
+	if self, err := os.Executable(); err != nil {
+		return nil, "", err
+	} else if _, err := launch.Find(os.Environ(), self); err != nil {
+		return nil, err.Error(), nil
+	}
+	for i, args := range apps {
+		app, err := (&appRun{options: o, number: i, kernstash: command, args: args}).measure(ctx)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		}
+		all = append(all, app)
+	}
+	return all, "", nil
+}
+
+// appRun measures one application.
+type appRun struct {
+	options   *Options
+	number    int
+	kernstash string
+	args      []string
+	caches    int // of the driver, made so far
+	texts     []string
+	report    launch.Outcome // of the last run with kernstash
+}
+
+func (a *appRun) measure(ctx context.Context) (app application, err error) {
+	app = application{Command: a.args}
+	// run does one step, unless one before failed; an empty driverCache is a new one.
+	run := func(what, driverCache string, cached bool) (ms float64) {
+		if err == nil {
+			a.options.progress.Say("%s %s", filepath.Base(a.args[0]), what)
+			ms, err = a.run(ctx, driverCache, cached)
+		}
+		return ms
+	}
+	filled := a.driverCache()
+	app.AloneMS = run("alone", filled, false)
+	app.AgainMS = run("alone", filled, false)
+	app.ColdMS = run("with kernstash: compiling", a.driverCache(), true)
+	if err != nil {
+		return app, err
+	}
+	if a.report.Note != "" {
+		app.Problems = append(app.Problems, a.report.Note)
+	}
+	a.options.progress.Say("%s with kernstash: finishing in the background", filepath.Base(a.args[0]))
+	defer a.worker(context.WithoutCancel(ctx), "stop")
+	a.worker(ctx, "wait")
+	var warm []time.Duration
+	for range warmApps {
+		warm = append(warm, time.Duration(run("with kernstash: warm", a.driverCache(), true)*float64(time.Millisecond)))
+	}
+	app.WarmMS = human.Millis(median(warm))
+	app.Ratio = app.AloneMS / app.WarmMS
+	app.OnDisk, app.Compiled = a.report.Programs.Disk, a.report.Programs.Compiled
+	app.Same = len(slices.Compact(a.texts)) == 1
+	if app.Compiled > 0 || app.OnDisk == 0 && len(app.Problems) == 0 {
+		app.Problems = append(app.Problems, fmt.Sprintf("a second start found %s and compiled %d", human.Plural(app.OnDisk, "program"), app.Compiled))
+	}
+	return app, err
+}
+
+// driverCache returns a name for an empty one.
+func (a *appRun) driverCache() string {
+	a.caches++
+	return filepath.Join(a.options.work, fmt.Sprintf("app-%d-driver-%d", a.number, a.caches))
+}
+
+func (a *appRun) environ(driverCache string) []string {
+	return append(cli.ChildEnviron(os.Environ(), driverCache),
+		"KERNSTASH_DIR="+filepath.Join(a.options.work, fmt.Sprintf("app-%d-stash", a.number)),
+		"XDG_CONFIG_HOME="+a.options.work) // the user's settings have no part in it
+}
+
+// run runs the application and returns what it took.
+func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (ms float64, err error) {
+	if err := os.MkdirAll(driverCache, 0o700); err != nil {
+		return 0, err
+	}
+	args, said := a.args, driverCache+".json"
+	if cached {
+		args = append([]string{a.kernstash, "run", "--quiet", "--report-file", said, "--"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env, cmd.Dir = a.environ(driverCache), a.options.work
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = cli.Limit(&out, 16<<20), cli.Limit(&log, 64<<10)
+	start := time.Now()
+	err = cmd.Run()
+	took := time.Since(start)
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
+		return 0, errors.Join(err, errors.New(strings.TrimSpace(log.String())))
+	}
+	a.texts = append(a.texts, out.String())
+	if !cached {
+		return human.Millis(took), nil
+	}
+	b, err := os.ReadFile(said)
+	if err != nil {
+		return 0, err
+	}
+	a.report = launch.Outcome{}
+	return human.Millis(took), json.Unmarshal(b, &a.report)
+}
+
+// worker waits for the worker of the demonstration, or stops it. What goes wrong
+// shows in what follows.
+func (a *appRun) worker(ctx context.Context, what string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, a.kernstash, "worker", what)
+	cmd.Env = a.environ(a.options.work)
+	_ = cmd.Run()
+}

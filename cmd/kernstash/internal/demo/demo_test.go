@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/demo"
+)
+
+// reportOf makes what a child would report if each program took d.
+func reportOf(d time.Duration, from machine.Origin, memory bool) childReport {
+	r := childReport{Runtime: "opencl", Device: "device"}
+	for range demo.All() {
+		c := childProgram{Total: d, From: from}
+		if memory {
+			c.Memory, c.MemoryFrom = []time.Duration{d / 10}, machine.FromMemory
+		}
+		r.Programs = append(r.Programs, c)
+	}
+	return r
+}
+
+func TestDemoReport(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	cold, fill := reportOf(300*ms, machine.FromCompiler, false), reportOf(300*ms, "", false)
+	peer := []childReport{reportOf(30*ms, "", false)}
+	warm := func() []childReport {
+		return []childReport{reportOf(3*ms, machine.FromDisk, true), reportOf(9*ms, machine.FromDisk, true), reportOf(4*ms, machine.FromDisk, true)}
+	}
+
+	good := newReport(cold, fill, warm(), peer)
+	want := times{ColdMS: 300, DriverMS: 30, DiskMS: 4, MemoryMS: 0.4, Ratio: 75, DriverRatio: 7.5}
+	if diff := cmp.Diff(want, good.Programs[0].times); diff != "" {
+		t.Errorf("times (-want +got):\n%s", diff)
+	}
+	if !good.OK || good.Total.ColdMS != 300*float64(len(demo.All())) {
+		t.Errorf("%+v", good)
+	}
+
+	for name, tt := range map[string]struct {
+		spoil   func(r *childProgram)
+		problem string
+	}{
+		"second start compiled": {func(r *childProgram) { r.From = machine.FromCompiler }, `came from "compiled" instead of "disk"`},
+		"wrong number":          {func(r *childProgram) { r.Wrong = "3 is not 4" }, "3 is not 4"},
+		"memory from disk":      {func(r *childProgram) { r.MemoryFrom = machine.FromDisk }, `came from "disk" instead of "memory"`},
+	} {
+		runs := warm()
+		tt.spoil(&runs[1].Programs[2])
+		bad := newReport(cold, fill, runs, peer)
+		if bad.OK {
+			t.Errorf("%s: passed", name)
+		}
+		if diff := cmp.Diff([]string{tt.problem}, bad.Programs[2].Problems); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		var b bytes.Buffer
+		if err := bad.write(&b, terminal.Terminal{Width: 80}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "WRONG "+bad.Programs[2].Name) || strings.Contains(b.String(), "OK every") {
+			t.Errorf("%s: not told:\n%s", name, b.String())
+		}
+	}
+}
+
+func TestDemoReportFitsATerminal(t *testing.T) {
+	t.Parallel()
+	r := newReport(reportOf(3*time.Second, machine.FromCompiler, false), reportOf(1, "", false),
+		[]childReport{reportOf(time.Millisecond, machine.FromDisk, true)}, []childReport{reportOf(time.Millisecond, "", false)})
+	var b bytes.Buffer
+	if err := r.write(&b, terminal.Terminal{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.Contains(line, "####") && len(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	for _, c := range b.String() {
+		if c > 127 {
+			t.Errorf("%q in plain output", c)
+		}
+	}
+}
+
+func TestChildEnviron(t *testing.T) {
+	t.Parallel()
+	got := cli.ChildEnviron([]string{
+		"PATH=/bin", "KERNSTASH_DIR=/d", "KERNSTASH_TRACE=all", "POCL_CACHE_DIR=/p", "POCL_KERNEL_CACHE=0",
+	}, "/fresh")
+	want := []string{
+		"PATH=/bin", "KERNSTASH_TRACE=all",
+		"POCL_CACHE_DIR=/fresh", "CUDA_CACHE_PATH=/fresh", "NEO_CACHE_DIR=/fresh", "MESA_SHADER_CACHE_DIR=/fresh",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		in   []time.Duration
+		want time.Duration
+	}{{nil, 0}, {[]time.Duration{3}, 3}, {[]time.Duration{9, 1, 2}, 2}, {[]time.Duration{4, 1, 2, 9}, 3}} {
+		if got := median(tt.in); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.in, got, tt.want)
+		}
+	}
+}

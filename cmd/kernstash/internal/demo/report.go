@@ -1,0 +1,185 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/internal/human"
+)
+
+// report is what the demonstration found; `demo --json` writes it.
+type report struct {
+	Runtime         string        `json:"runtime"` // opencl, cuda or levelzero
+	Device          string        `json:"device"`
+	Runs            int           `json:"runs"`              // processes behind each median
+	CompilerStartMS float64       `json:"compiler_start_ms"` // once a process, in no row
+	Programs        []row         `json:"programs"`
+	Total           times         `json:"total"`
+	Apps            []application `json:"unchanged"`                  // applications that know nothing of us
+	NoApps          string        `json:"unchanged_reason,omitempty"` // why there are none
+	OK              bool          `json:"ok"`
+
+	runtime machine.Runtime
+}
+
+// times are times from the start of a build to its first result.
+type times struct {
+	ColdMS   float64 `json:"cold_ms"`
+	DriverMS float64 `json:"driver_ms"` // kernstash being off, what the runtime itself keeps being there
+	DiskMS   float64 `json:"disk_ms"`
+	MemoryMS float64 `json:"memory_ms"`
+
+	Ratio       float64 `json:"ratio"`        // cold / disk
+	DriverRatio float64 `json:"driver_ratio"` // driver / disk
+}
+
+func (t *times) ratios() {
+	if t.DiskMS > 0 {
+		t.Ratio, t.DriverRatio = t.ColdMS/t.DiskMS, t.DriverMS/t.DiskMS
+	}
+}
+
+// row is one program of the demonstration.
+type row struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	times
+	BareColdMS float64        `json:"bare_cold_ms"` // cold, kernstash being off
+	ColdFrom   machine.Origin `json:"cold_from"`
+	DiskFrom   machine.Origin `json:"disk_from"`
+	MemoryFrom machine.Origin `json:"memory_from"`
+	Problems   []string       `json:"problems,omitempty"`
+}
+
+// check notes a wrong number, or an answer that came from elsewhere than it should, and
+// then from where in *is.
+func (r *row) check(wrong string, is *machine.Origin, from, want machine.Origin) {
+	if *is == "" || from != want {
+		*is = from
+	}
+	if wrong == "" && from != want {
+		wrong = fmt.Sprintf("came from %q instead of %q", from, want)
+	}
+	if wrong != "" && !slices.Contains(r.Problems, wrong) {
+		r.Problems = append(r.Problems, wrong)
+	}
+}
+
+// newReport puts together what the processes measured.
+func newReport(cold, fill childReport, disk, driver []childReport) *report {
+	r := &report{Runtime: cold.Runtime, Device: cold.Device, Runs: len(disk), CompilerStartMS: human.Millis(cold.WarmUp), OK: true}
+	for i, p := range demo.All() {
+		row := row{Name: p.Name, Title: p.Title, BareColdMS: human.Millis(fill.Programs[i].Total)}
+		row.ColdMS = human.Millis(cold.Programs[i].Total)
+		row.check(cold.Programs[i].Wrong, &row.ColdFrom, cold.Programs[i].From, machine.FromCompiler)
+		var warm, memory, peer []time.Duration
+		for _, of := range disk {
+			got := of.Programs[i]
+			warm, memory = append(warm, got.Total), append(memory, got.Memory...)
+			row.check(got.Wrong, &row.DiskFrom, got.From, machine.FromDisk)
+			row.check("", &row.MemoryFrom, got.MemoryFrom, machine.FromMemory)
+		}
+		for _, of := range append(driver, fill) {
+			row.check(of.Programs[i].Wrong, new(machine.Origin), "", "")
+		}
+		for _, of := range driver {
+			peer = append(peer, of.Programs[i].Total)
+		}
+		row.DiskMS, row.MemoryMS, row.DriverMS = human.Millis(median(warm)), human.Millis(median(memory)), human.Millis(median(peer))
+		row.ratios()
+		r.OK = r.OK && len(row.Problems) == 0
+		r.Programs = append(r.Programs, row)
+		r.Total.ColdMS += row.ColdMS
+		r.Total.DriverMS += row.DriverMS
+		r.Total.DiskMS += row.DiskMS
+		r.Total.MemoryMS += row.MemoryMS
+	}
+	r.Total.ratios()
+	return r
+}
+
+// write prints the report for people.
+func (r *report) write(w io.Writer, t terminal.Terminal) error {
+	var b strings.Builder
+	var err error
+	if len(r.Programs) > 0 {
+		err = r.writePrograms(&b, t)
+	}
+	if r.NoApps != "" {
+		fmt.Fprintf(&b, "No unchanged application was run: %s\n", human.Printable(r.NoApps, false))
+	}
+	if err == nil && len(r.Apps) > 0 {
+		err = r.writeApps(&b)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range r.Programs {
+		wrong(&b, t, p.Name, p.Problems)
+	}
+	for _, a := range r.Apps {
+		wrong(&b, t, filepath.Base(a.Command[0]), a.Problems)
+	}
+	switch {
+	case r.OK && len(r.Programs) > 0:
+		fmt.Fprintf(&b, "%s every number right, no second start compiled; a warm start is %.0f times faster.\n",
+			t.Paint(terminal.Green, "OK"), r.Total.Ratio)
+	case r.OK:
+		fmt.Fprintf(&b, "%s no second start compiled.\n", t.Paint(terminal.Green, "OK"))
+	}
+	_, err = io.WriteString(w, human.WrapLines(b.String(), 0, t.Width))
+	return err
+}
+
+func wrong(b *strings.Builder, t terminal.Terminal, name string, problems []string) {
+	for _, text := range problems {
+		fmt.Fprintf(b, "%s %s: %s\n", t.Paint(terminal.Red, "WRONG"), name, human.Printable(text, false))
+	}
+}
+
+func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) error {
+	rt := r.runtime
+	peer := strings.ToUpper(rt.Peer)
+	word, _, _ := strings.Cut(peer, "'")
+	fmt.Fprintf(b, "%s\n", t.Paint(terminal.Bold, fmt.Sprintf("%s, %s", rt.Title, human.Printable(r.Device, false))))
+	b.WriteString("From the start of the build to the first result, in ms; numbers checked each time.\n\n")
+	rows := terminal.NewTable("PROGRAM", ">COLD", ">"+peer, ">DISK", ">MEMORY", ">COLD/DISK", ">"+word+"/DISK")
+	add := func(name string, t times) {
+		rows.Add(name, human.Figures(t.ColdMS), human.Figures(t.DriverMS), human.Figures(t.DiskMS), human.Figures(t.MemoryMS),
+			fmt.Sprintf("%.0f x", t.Ratio), fmt.Sprintf("%.1f x", t.DriverRatio))
+	}
+	for _, p := range r.Programs {
+		add(p.Name, p.times)
+	}
+	add("all", r.Total)
+	if err := rows.Write(b); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\nStarting the compiler took %s ms more in the cold process, counted in no row.\n%s\n"+
+		"That and disk: medians of %s each; disk with an empty driver's cache.\n",
+		human.Figures(r.CompilerStartMS), rt.Note, human.Plural(r.Runs, "fresh process"))
+	return nil
+}
+
+func (r *report) writeApps(b *strings.Builder) error {
+	b.WriteString("Applications that know nothing of kernstash, from start to end, in ms:\n\n")
+	rows := terminal.NewTable("APPLICATION", ">ALONE", ">AGAIN", ">COLD", ">WARM", ">ALONE/WARM")
+	for _, a := range r.Apps {
+		words := append([]string{filepath.Base(a.Command[0])}, a.Command[1:]...)
+		rows.Add(human.Printable(strings.Join(words, " "), false), human.Figures(a.AloneMS), human.Figures(a.AgainMS),
+			human.Figures(a.ColdMS), human.Figures(a.WarmMS), fmt.Sprintf("%.1f x", a.Ratio))
+	}
+	if err := rows.Write(b); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\nAlone: without kernstash, the driver's own cache empty; again: filled by the first. "+
+		"Cold and warm:\nunder 'kernstash run', the driver's cache empty; warm: the median of %s.\n", human.Plural(warmApps, "run"))
+	return nil
+}

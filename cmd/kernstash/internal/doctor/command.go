@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/internal/loaded"
+)
+
+// RunCommand runs a command, without the cache, and says which run-time compilers
+// it loaded.
+func RunCommand(ctx context.Context, a *cli.App, command []string) error {
+	r := &Report{OK: true}
+	if err := r.watch(ctx, command, a.JSON); err != nil {
+		return fmt.Errorf("doctor: %w", err)
+	}
+	r.Verdict = r.servedInOneLine()
+	if a.JSON {
+		return a.WriteJSON(r)
+	}
+	writeFindings(a, r)
+	return nil
+}
+
+// servedInOneLine names the compilers that 'kernstash run' serves, and those that it does
+// not.
+func (r *Report) servedInOneLine() string {
+	var served, others []string
+	for _, f := range r.Findings {
+		switch {
+		case strings.HasPrefix(f.Subject, "command "):
+		case f.Verdict == OK && !slices.Contains(served, f.Subject):
+			served = append(served, f.Subject)
+		case f.Verdict != OK && !slices.Contains(others, f.Subject):
+			others = append(others, f.Subject)
+		}
+	}
+	switch {
+	case len(served)+len(others) == 0:
+		return "nothing for 'kernstash run' to serve was loaded"
+	case len(others) == 0:
+		return "'kernstash run' serves all that was loaded: " + strings.Join(served, ", ")
+	case len(served) == 0:
+		return "'kernstash run' serves nothing of what was loaded: " + strings.Join(others, ", ")
+	}
+	return "'kernstash run' serves " + strings.Join(served, ", ") + "; not " + strings.Join(others, ", ")
+}
+
+// watch runs a command with our descriptors. aside keeps standard output for us:
+// the command's goes to standard error.
+func (r *Report) watch(ctx context.Context, command []string, aside bool) error {
+	dir, err := os.MkdirTemp("", "kernstash-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file, err := exec.LookPath(command[0])
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, file, command[1:]...)
+	cmd.Args[0] = command[0]
+	cmd.Env = append(os.Environ(), loaded.Variables(dir)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if aside {
+		cmd.Stdout = os.Stderr
+	}
+	err = cmd.Run()
+	subject := "command " + strings.Join(command, " ")
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &exit):
+		r.Add(subject, Warn, "what it would have loaded later is not in this report", "it failed: %v", err)
+	case err != nil:
+		return err
+	}
+	got, err := loaded.Read(dir)
+	if err != nil {
+		return err
+	}
+	if len(got.Programs) == 0 {
+		r.Add(subject, Warn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
+		return nil
+	}
+	found := false
+	for _, o := range append(got.Libraries, got.Programs...) {
+		c, ok := compilerOf(o.Path)
+		if !ok {
+			continue
+		}
+		found = true
+		text := o.Path
+		if len(o.By) > 0 {
+			text += ", loaded by " + strings.Join(o.By, ", ")
+		}
+		verdict := OK
+		if !c.served {
+			verdict = Info
+		}
+		r.Add(c.name, verdict, c.text+openclDoor(c, o.Path), "%s", text)
+	}
+	if !found {
+		r.Add(subject, Info, "", "no run-time compiler that we know of was loaded by %s", programs(got))
+	}
+	return nil
+}
+
+// openclDoor says by which door the cache comes into programs that use an OpenCL loader.
+func openclDoor(c compiler, path string) string {
+	switch {
+	case c.name != openclLoader:
+		return ""
+	case launch.KnowsLayers(path):
+		return ", as a layer of it"
+	}
+	return ", by preloading: it knows no layers"
+}
+
+func programs(r *loaded.Report) string {
+	names := make([]string, len(r.Programs))
+	for i, p := range r.Programs {
+		names[i] = filepath.Base(p.Path)
+	}
+	return strings.Join(names, ", ")
+}

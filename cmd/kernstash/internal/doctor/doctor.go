@@ -1,0 +1,130 @@
+// Package doctor finds out whether caching works here, and why not.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/human"
+)
+
+// Verdict is how a check ended.
+type Verdict string
+
+// The verdicts.
+const (
+	OK   Verdict = "ok"
+	Info Verdict = "info" // a fact
+	Warn Verdict = "warning"
+	Fail Verdict = "wrong"
+)
+
+// Finding is one line of the doctor's report.
+type Finding struct {
+	Subject string  `json:"subject"`
+	Verdict Verdict `json:"verdict"`
+	Text    string  `json:"text"`
+	Advice  string  `json:"advice,omitempty"` // what to do
+}
+
+// Report is what `doctor --json` writes.
+type Report struct {
+	OK       bool      `json:"ok"`
+	Verdict  string    `json:"verdict"` // in one line
+	Findings []Finding `json:"findings"`
+
+	devices bool // there is one
+}
+
+// Add adds a finding.
+func (r *Report) Add(subject string, v Verdict, advice, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{subject, v, fmt.Sprintf(format, args...), advice})
+	r.OK = r.OK && v != Fail
+}
+
+// HasDevice notes that there is a device, whether caching works for it or not.
+func (r *Report) HasDevice() { r.devices = true }
+
+// Run looks at everything that caching needs, and writes the report. If quick is set it
+// compiles nothing.
+func Run(ctx context.Context, a *cli.App, runtimes []Runtime, quick bool) error {
+	r := &Report{OK: true}
+	s, err := a.Settings()
+	if err != nil {
+		r.Add("settings", Fail, "correct the setting; 'kernstash config --explain' says what is accepted", "%v", err)
+	} else {
+		r.checkSettings(s)
+		r.checkRoot(ctx, s)
+		r.checkLayers(ctx, s)
+	}
+	r.checkEntry()
+	p := a.Progress()
+	r.checkRuntimes(ctx, runtimes, quick, p)
+	p.Done()
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // what was found of late may come of that
+	}
+	r.Verdict = r.inOneLine()
+	if a.JSON {
+		err = a.WriteJSON(r)
+	} else {
+		writeFindings(a, r)
+	}
+	if err == nil && !r.OK {
+		return cli.ErrFound
+	}
+	return err
+}
+
+// inOneLine says whether caching works, and what is to be done first.
+func (r *Report) inOneLine() string {
+	var wrong, warnings []Finding
+	for _, f := range r.Findings {
+		switch f.Verdict {
+		case Fail:
+			wrong = append(wrong, f)
+		case Warn:
+			warnings = append(warnings, f)
+		}
+	}
+	switch {
+	case len(wrong) == 1:
+		return fmt.Sprintf("caching does not work: %s", wrong[0].Subject)
+	case len(wrong) > 1:
+		return fmt.Sprintf("caching does not work: %s, and %d more", wrong[0].Subject, len(wrong)-1)
+	case !r.OK:
+		return "caching does not work"
+	case len(warnings) > 0:
+		return fmt.Sprintf("caching works, with %s: %s", human.Plural(len(warnings), "warning"), warnings[0].Subject)
+	}
+	return "caching works"
+}
+
+func writeFindings(a *cli.App, r *Report) {
+	t := a.Terminal()
+	color := terminal.Green
+	if !r.OK {
+		color = terminal.Red
+	}
+	a.Printf("%s\n\n", t.Paint(color, human.Printable(r.Verdict, false)))
+	colors := map[Verdict]string{OK: terminal.Green, Info: "", Warn: terminal.Yellow, Fail: terminal.Red}
+	subject := ""
+	for _, f := range r.Findings {
+		if f.Subject != subject {
+			subject = f.Subject
+			a.Printf("%s\n", t.Paint(terminal.Bold, human.Printable(subject, false)))
+		}
+		mark := fmt.Sprintf("%-8s", f.Verdict)
+		if color := colors[f.Verdict]; color != "" {
+			mark = t.Paint(color, mark)
+		}
+		const indent = 11
+		a.Printf("%s", human.WrapBehind("  "+mark+" ", human.Printable(f.Text, false), indent, t.Width))
+		if f.Advice != "" {
+			a.Printf("%s", human.WrapBehind(strings.Repeat(" ", indent), human.Printable(f.Advice, false), indent, t.Width))
+		}
+	}
+}

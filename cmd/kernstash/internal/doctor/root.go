@@ -1,0 +1,220 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
+)
+
+func (r *Report) checkSettings(s *settings.Settings) {
+	const subject = "settings"
+	if s.File != "" {
+		r.Add(subject, Info, "", "file %s", s.File)
+	}
+	for _, w := range s.Warnings {
+		r.Add(subject, Warn, "'kernstash config' lists the settings that there are", "%v", w)
+	}
+	switch {
+	case s.Disable:
+		r.Add(subject, Fail, "unset it to have programs cached", "disable=1 (%v): nothing is cached", s.Origin("disable"))
+	case !s.Persistent:
+		r.Add(subject, Fail, "unset it to have programs cached on disk",
+			"persistent=0 (%v): the disk tier is off, a process keeps artifacts for itself alone", s.Origin("persistent"))
+	default:
+		r.Add(subject, OK, "", "make sense, and caching is on")
+	}
+	if !s.InMemory {
+		r.Add(subject, Warn, "", "in-mem=0 (%v): a process builds or loads a program each time that it asks", s.Origin("in-mem"))
+	}
+}
+
+// checkRoot looks at the root, and stores, reads and removes an entry. Where there is no root it
+// does so in a temporary directory where the root would be made, and leaves nothing behind.
+func (r *Report) checkRoot(ctx context.Context, s *settings.Settings) {
+	if s.Dir == "" {
+		r.Add("root", Fail, "set KERNSTASH_DIR", "neither a directory nor a home directory is set: the disk tier is off")
+		return
+	}
+	subject := "root " + s.Dir
+	info, err := os.Lstat(s.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.Add(subject, Info, "", "is not there yet; it is made when something is stored")
+	case err != nil:
+		r.Add(subject, Fail, "set another directory (KERNSTASH_DIR)", "cannot be looked at: %v", err)
+		return
+	default:
+		r.Add(subject, Info, "", "%s", describeMode(info))
+	}
+	r.checkFileSystem(subject, s.Dir)
+	o := cli.DiskOptions(s)
+	if info == nil {
+		if o.Dir, err = os.MkdirTemp(existing(s.Dir), ".kernstash-doctor-"); err != nil {
+			r.Add(subject, Fail, adviceFor(err), "it cannot be made: %v", err)
+			return
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	d := disk.New(o)
+	defer d.Close()
+	if err := probeStore(ctx, d); err != nil {
+		r.Add(subject, Fail, adviceFor(err), "an entry cannot be stored and read again: %v", err)
+		return
+	}
+	r.Add(subject, OK, "", "an entry was stored, read again and removed")
+	if err := probeLock(ctx, d); err != nil {
+		r.Add(subject, Warn, "processes that start together may each build the same program; nothing breaks",
+			"there are no locks here: %v", err)
+		return
+	}
+	r.Add(subject, OK, "", "locks between processes work")
+	r.checkWorker(ctx, s, d)
+}
+
+// checkWorker says what waits for a worker.
+func (r *Report) checkWorker(ctx context.Context, s *settings.Settings, d *disk.Store) {
+	const subject = "worker"
+	st, err := worker.Ask(ctx, d)
+	switch {
+	case err != nil:
+		r.Add(subject, Warn, "", "what waits for a worker cannot be looked at: %v", err)
+	case st.Waiting == 0:
+	case st.Running:
+		r.Add(subject, Info, "", "runs, and has %s to do", human.Plural(st.Waiting, "job"))
+	default:
+		r.Add(subject, Info, "'kernstash worker run --once' does them; 'kernstash worker status' says what became of others",
+			"%s for a worker (setting worker=%s)", waiting(st.Waiting), s.Worker)
+	}
+}
+
+func waiting(jobs int) string {
+	if jobs == 1 {
+		return "1 job waits"
+	}
+	return fmt.Sprintf("%d jobs wait", jobs)
+}
+
+func describeMode(info fs.FileInfo) string {
+	kind := "a directory"
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		kind = "a symbolic link"
+	case !info.IsDir():
+		kind = "not a directory"
+	}
+	return fmt.Sprintf("%s, mode %04o, owner %s", kind, info.Mode().Perm(), ownerOf(info))
+}
+
+// adviceFor says what to do about an error of the store.
+func adviceFor(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "give yourself write permission there, or set another directory (KERNSTASH_DIR)"
+	case isReadOnly(err):
+		return "the file system is read-only: set another directory (KERNSTASH_DIR), and name this one in KERNSTASH_LAYERS"
+	case isFull(err):
+		return "the file system is full: make room, or set another directory (KERNSTASH_DIR)"
+	}
+	return "correct that, or set another directory (KERNSTASH_DIR)"
+}
+
+// probeEntry makes an entry that nobody else has.
+func probeEntry() (*store.Entry, error) {
+	code := append([]byte("kernstash doctor "), rand.Text()...)
+	image, err := key.NewImage(key.Opaque, code)
+	if err != nil {
+		return nil, err
+	}
+	recipe := &key.Recipe{
+		Device: key.Device{API: "kernstash", Platform: "kernstash", Name: "doctor's probe"},
+		Image:  image,
+	}
+	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: code}},
+		Created:  time.Now(),
+	}}, nil
+}
+
+// probeStore stores an entry, reads it again and removes it.
+func probeStore(ctx context.Context, d *disk.Store) error {
+	e, err := probeEntry()
+	if err != nil {
+		return err
+	}
+	if _, err := d.Put(ctx, e); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	got, err := d.Get(ctx, e.Key)
+	if deleteErr := d.Delete(ctx, e.Key); err == nil && deleteErr != nil {
+		err = deleteErr
+	}
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if !bytes.Equal(got.Artifact.Binaries[0].Data, e.Artifact.Binaries[0].Data) {
+		return errors.New("read: other bytes than were stored")
+	}
+	return nil
+}
+
+func probeLock(ctx context.Context, d *disk.Store) error {
+	e, err := probeEntry()
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Lock(ctx, e.Key, time.Second)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// checkLayers reads what the read-only roots hold.
+func (r *Report) checkLayers(ctx context.Context, s *settings.Settings) {
+	for _, dir := range s.Layers {
+		subject := "layer " + filepath.Clean(dir)
+		if _, err := os.Stat(dir); err != nil {
+			r.Add(subject, Fail, "correct the setting layers", "%v", err)
+			continue
+		}
+		entries, bad, err := countEntries(ctx, dir)
+		switch {
+		case err != nil:
+			r.Add(subject, Fail, "correct that, or take it out of the setting layers", "%v", err)
+		case bad > 0:
+			r.Add(subject, Warn, "run: kernstash verify --dir "+dir, "%s, %d of them cannot hit", human.Plural(entries, "entry"), bad)
+		default:
+			r.Add(subject, OK, "", "%s", human.Plural(entries, "entry"))
+		}
+	}
+}
+
+func countEntries(ctx context.Context, dir string) (entries, bad int, err error) {
+	d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
+	defer d.Close()
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return entries, bad, err
+		}
+		entries++
+		if info.Bad != nil {
+			bad++
+		}
+	}
+	return entries, bad, nil
+}

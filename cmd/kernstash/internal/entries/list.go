@@ -1,0 +1,253 @@
+// Package entries shows what a cache holds, what was counted, and cleans it: ls, show,
+// stat, verify, gc and clear.
+package entries
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// EntryReport is an entry as --json writes it.
+type EntryReport struct {
+	Key      string    `json:"key"`
+	Kernels  []string  `json:"kernels"`
+	Device   string    `json:"device"`
+	Size     int64     `json:"size"`
+	CostMS   float64   `json:"cost_ms"`
+	Created  time.Time `json:"created"`
+	Accessed time.Time `json:"accessed"`
+	Location string    `json:"location"`
+	Bad      string    `json:"bad,omitempty"`
+}
+
+func reportEntry(info store.Info) EntryReport {
+	r := EntryReport{
+		Kernels: info.Kernels, Device: deviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
+		Created: info.Created.UTC(), Accessed: info.Accessed.UTC(), Location: info.Location,
+	}
+	if r.Kernels == nil {
+		r.Kernels = []string{}
+	}
+	if !info.Key.IsZero() {
+		r.Key = info.Key.String()
+	}
+	if info.Bad != nil {
+		r.Bad = info.Bad.Error()
+	}
+	return r
+}
+
+func deviceName(info store.Info) string {
+	if info.Device.Name == "" {
+		return ""
+	}
+	return deviceText(info.Device)
+}
+
+// deviceText is what people know a device by; compilers that need none are their own.
+func deviceText(d key.Device) string {
+	if isRTC(d) {
+		return d.Platform + " " + d.Version
+	}
+	return d.String()
+}
+
+// sortings are the orders of ls, what matters most first: what decides, as a
+// number or a text.
+var sortings = map[string]func(info store.Info) (int64, string){
+	"size": func(info store.Info) (int64, string) { return -info.Size, "" },
+	"age":  func(info store.Info) (int64, string) { return info.Accessed.UnixNano(), "" },
+	"cost": func(info store.Info) (int64, string) { return -int64(info.Cost), "" },
+	"name": func(info store.Info) (int64, string) { return 0, entryName(info) },
+}
+
+// entryName is what people know a program by: its kernels.
+func entryName(info store.Info) string {
+	if len(info.Kernels) == 0 {
+		return "–"
+	}
+	names := make([]string, len(info.Kernels))
+	for i, name := range info.Kernels {
+		names[i] = KernelName(name)
+	}
+	return human.Printable(human.Names(names), false)
+}
+
+// List lists the entries, in the order that sort names; "" is the order of the directories.
+func List(ctx context.Context, a *cli.App, long bool, sort string) (err error) {
+	order, known := sortings[sort]
+	if sort != "" && !known {
+		return cli.Usagef("--sort %s: want size, age, cost or name", sort)
+	}
+	d, _, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+
+	w := entryWriter{a: a, long: long, now: time.Now(), width: a.Terminal().Lines}
+	if order != nil {
+		return lsSorted(ctx, a, d, &w, order)
+	}
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return err
+		}
+		row, err := w.row(info)
+		if err == nil {
+			err = w.write(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.end()
+}
+
+// lsSorted lists entries in an order. Nothing can be shown before all were found.
+func lsSorted(ctx context.Context, a *cli.App, d *disk.Store, w *entryWriter, order func(store.Info) (int64, string)) error {
+	// A million keys are most of the memory: no garbage of the same size beside them.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	var rows sortedRows
+	defer rows.close()
+	p := a.Progress()
+	expected := d.Status().Entries
+	rows.keys = make([]rowKey, 0, max(0, min(expected, 1<<20)))
+	progress := p.Counting("listed", expected)
+	defer p.Done()
+	found := int64(0)
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return err
+		}
+		row, err := w.row(info)
+		if err == nil {
+			number, text := order(info)
+			err = rows.add(number, text, info.Location, row)
+		}
+		if err != nil {
+			return err
+		}
+		found++
+		progress(found)
+	}
+	p.Done()
+	if err := rows.each(w.write); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// entryWriter writes entries one by one: as lines of fixed columns, since
+// their widths cannot be known in advance, or as JSON.
+type entryWriter struct {
+	a       *cli.App
+	long    bool
+	now     time.Time
+	width   int // 0: any
+	buf     bytes.Buffer
+	n       int // rows that were made
+	size    int64
+	written int
+}
+
+// row makes the row of an entry. It is valid until the next one is made.
+func (w *entryWriter) row(info store.Info) ([]byte, error) {
+	w.n++
+	w.size += info.Size
+	w.buf.Reset()
+	if w.a.JSON {
+		err := terminal.EncodeJSON(&w.buf, reportEntry(info), "")
+		return w.buf.Bytes(), err
+	}
+	printf := func(format string, args ...any) { fmt.Fprintf(&w.buf, format, args...) }
+	short, cost := info.Key.Short(), human.Time(info.Cost)
+	if info.Key.IsZero() {
+		short, cost = "–", "–"
+	}
+	const indent = 14 // below the size
+	line := func(head, text string, indent int) {
+		if w.width == 0 {
+			printf("%s%s\n", head, text)
+			return
+		}
+		w.buf.WriteString(human.WrapBehind(head, text, indent, w.width))
+	}
+	blank := strings.Repeat(" ", indent)
+	head := fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, human.Size(info.Size), cost, human.Age(info.Accessed, w.now))
+	line(head, entryName(info), utf8.RuneCountInString(head))
+	if info.Bad != nil {
+		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
+	}
+	if w.long {
+		if name := deviceName(info); name != "" {
+			line(blank+"device   ", human.Printable(name, false), indent+9)
+		}
+		if !info.Created.IsZero() {
+			line(blank+"created  ", info.Created.Local().Format(time.DateTime), indent+9)
+		}
+		line(blank+"used     ", info.Accessed.Local().Format(time.DateTime), indent+9)
+		place := info.Location
+		if w.width > 0 {
+			place = foldPath(place, w.width-indent-9)
+		}
+		line(blank+"place    ", place, indent+9)
+	}
+	return w.buf.Bytes(), nil
+}
+
+// foldPath puts a space behind some slashes, where a path may be wrapped.
+func foldPath(path string, width int) string {
+	var b strings.Builder
+	used := 0
+	for part := range strings.SplitAfterSeq(path, "/") {
+		n := utf8.RuneCountInString(part)
+		if used > 0 && used+n > width {
+			b.WriteByte(' ')
+			used = 0
+		}
+		b.WriteString(part)
+		used += n
+	}
+	return b.String()
+}
+
+// write writes a row. The first ones can be seen at once, the others in larger
+// parts.
+func (w *entryWriter) write(row []byte) error {
+	w.written++
+	if w.written == 1 && !w.a.JSON {
+		w.a.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
+	}
+	if _, err := w.a.Out.Write(row); err != nil {
+		return err
+	}
+	if w.written <= 20 || w.written%256 == 0 {
+		return w.a.Flush()
+	}
+	return nil
+}
+
+func (w *entryWriter) end() error {
+	if w.a.JSON {
+		return nil
+	}
+	if w.n == 0 {
+		w.a.Printf("the cache is empty\n")
+		return nil
+	}
+	w.a.Printf("%s, %s\n", human.Plural(w.n, "entry"), human.Size(w.size))
+	return nil
+}

@@ -1,0 +1,370 @@
+package entries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// Keys returns keys of the cache that begin with prefix, each with a tab and its name.
+func Keys(ctx context.Context, a *cli.App, prefix string) (keys []string) {
+	const most = 200
+	d, _, err := a.OpenDisk()
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	for info, err := range d.List(ctx) {
+		if err != nil || len(keys) == most {
+			break
+		}
+		if strings.HasPrefix(info.Key.String(), prefix) && !info.Key.IsZero() {
+			keys = append(keys, info.Key.Short()+"\t"+entryName(info))
+		}
+	}
+	return keys
+}
+
+// find returns the entry whose key begins with prefix.
+func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
+	prefix = strings.ToLower(prefix)
+	if prefix == "" || strings.Trim(prefix, "0123456789abcdef") != "" || len(prefix) > 2*len(key.Digest{}) {
+		return store.Info{}, cli.Usagef("key %q: want up to %d hexadecimal digits", prefix, 2*len(key.Digest{}))
+	}
+	var found []store.Info
+	for info, err := range d.List(ctx) {
+		if err != nil {
+			return store.Info{}, err
+		}
+		if info.Key.IsZero() || !strings.HasPrefix(info.Key.String(), prefix) {
+			continue
+		}
+		if len(found) > 0 && found[0].Key == info.Key {
+			continue // the same entry at a second number
+		}
+		found = append(found, info)
+	}
+	switch len(found) {
+	case 0:
+		return store.Info{}, fmt.Errorf("key %s: %w; 'kernstash ls' lists what is there", prefix, store.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, 0, 5)
+	for _, info := range found[:min(len(found), cap(names))] {
+		names = append(names, info.Key.Short())
+	}
+	return store.Info{}, cli.Usagef("key %s: %d entries begin like this: %s", prefix, len(found), strings.Join(names, ", "))
+}
+
+// showReport is what `show --json` writes.
+type showReport struct {
+	EntryReport
+	KeyParts  key.Key         `json:"key_parts"`
+	Recipe    *recipeReport   `json:"recipe,omitempty"`
+	Artifact  *artifactReport `json:"artifact,omitempty"`
+	RecipeErr string          `json:"recipe_error,omitempty"`
+	artifact  *store.Artifact // for people
+	recipe    *key.Recipe     // for people
+}
+
+type recipeReport struct {
+	Device    key.Device       `json:"device"`
+	Units     []unitReport     `json:"units"`
+	Constants key.Constants    `json:"constants,omitempty"`
+	Options   key.BuildOptions `json:"options"`
+	Program   *programReport   `json:"program,omitempty"` // of NVRTC and HIPRTC
+	Lookup    *lookupReport    `json:"lookup,omitempty"`  // of the C library
+}
+
+// programReport is what NVRTC or HIPRTC were asked for besides the code.
+type programReport struct {
+	Name        string   `json:"name"`
+	Options     []string `json:"options"`
+	Expressions []string `json:"expressions,omitempty"`
+}
+
+type unitReport struct {
+	Kind    key.Kind       `json:"kind"`
+	Bytes   int            `json:"bytes"`
+	Headers []headerReport `json:"headers,omitempty"`
+	Files   []fileReport   `json:"files,omitempty"`
+	Dir     string         `json:"dir,omitempty"` // working directory, where paths are in the key
+	Source  string         `json:"source,omitempty"`
+}
+
+type headerReport struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
+}
+
+// fileReport is a header file that was read.
+type fileReport struct {
+	Path   string     `json:"path"`
+	Bytes  int64      `json:"bytes"`
+	Digest key.Digest `json:"digest"`
+	Kept   bool       `json:"kept"` // its content is in the cache
+}
+
+type artifactReport struct {
+	Binaries []binaryReport `json:"binaries"`
+	Log      string         `json:"log,omitempty"`
+	Kernels  []kernelReport `json:"kernels"`
+	Variants []string       `json:"variants,omitempty"`
+
+	// Of NVRTC and HIPRTC: the forms of code in the binary, and what name expressions
+	// are lowered to.
+	Outputs []binaryReport    `json:"outputs,omitempty"`
+	Lowered map[string]string `json:"lowered,omitempty"`
+}
+
+type kernelReport struct {
+	Name       string      `json:"name"`
+	Attributes string      `json:"attributes,omitempty"`
+	Args       []argReport `json:"args"`
+}
+
+type argReport struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+type binaryReport struct {
+	Form  string `json:"form"`
+	Bytes int    `json:"bytes"`
+}
+
+// Show shows the entry whose key begins with prefix; if source is set, its code alone.
+func Show(ctx context.Context, a *cli.App, prefix string, source bool) (err error) {
+	d, _, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+	info, err := find(ctx, d, prefix)
+	if err != nil {
+		return err
+	}
+	recipe, recipeErr := d.Recipe(ctx, info.Key)
+	if source {
+		if recipeErr != nil {
+			return fmt.Errorf("source of %s: %w", info.Key.Short(), recipeErr)
+		}
+		return writeSource(a, recipe)
+	}
+	entry, err := d.Get(ctx, info.Key)
+	var miss *store.MissError
+	if err != nil && !errors.As(err, &miss) {
+		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
+	}
+	if err != nil && info.Bad == nil {
+		info.Bad = err
+	}
+	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	if recipeErr != nil {
+		r.RecipeErr = recipeErr.Error()
+	} else {
+		r.Recipe = reportRecipe(d, recipe, a.JSON)
+		r.recipe = recipe
+	}
+	if err == nil {
+		r.Artifact = reportArtifact(info.Device, entry.Artifact)
+		r.artifact = entry.Artifact
+	}
+	if a.JSON {
+		err = a.WriteJSON(r)
+	} else {
+		err = writeShown(a, info, r)
+	}
+	if err == nil && info.Bad != nil {
+		return cli.ErrFound
+	}
+	return err
+}
+
+func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
+	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options, Lookup: lookupOf(r)}
+	if q, err := rtc.FromRecipe(r); err == nil && isRTC(r.Device) {
+		out.Program = &programReport{q.Name, append([]string{}, q.Options...), q.Expressions}
+	}
+	for _, u := range r.Image.Units() {
+		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code), Dir: u.Dir}
+		if source && isText(u.Kind) {
+			unit.Source = string(u.Code)
+		}
+		for _, h := range u.Headers {
+			unit.Headers = append(unit.Headers, headerReport{h.Name, len(h.Content)})
+		}
+		for _, f := range u.Files {
+			unit.Files = append(unit.Files, fileReport{f.Path, f.Size, f.Digest, d.HasBlob(store.Headers, f.Digest, f.Size)})
+		}
+		out.Units = append(out.Units, unit)
+	}
+	return out
+}
+
+func reportArtifact(device key.Device, art *store.Artifact) *artifactReport {
+	out := &artifactReport{Log: art.Log, Variants: art.Variants}
+	if o := rtcOutput(device, art); o != nil {
+		out.Outputs, out.Lowered = reportOutput(o)
+	}
+	for _, k := range art.Kernels {
+		kernel := kernelReport{Name: k.Name, Attributes: k.Attributes, Args: []argReport{}}
+		for _, arg := range k.Args {
+			kernel.Args = append(kernel.Args, argReport{arg.Name, arg.TypeName})
+		}
+		out.Kernels = append(out.Kernels, kernel)
+	}
+	for _, b := range art.Binaries {
+		out.Binaries = append(out.Binaries, binaryReport{b.Form.String(), len(b.Data)})
+	}
+	return out
+}
+
+func isText(k key.Kind) bool { return k != key.SPIRV && k != key.Opaque }
+
+// writeSource prints the code as it is: it may be piped into a compiler. A
+// terminal gets none of its control characters.
+func writeSource(a *cli.App, r *key.Recipe) error {
+	units := r.Image.Units()
+	for i, u := range units {
+		if len(units) > 1 && isText(u.Kind) {
+			a.Printf("// unit %d of %d, %v\n", i+1, len(units), u.Kind)
+		}
+		code := u.Code
+		if terminal.IsTerminal(a.Stream) {
+			code = []byte(human.Printable(string(code), true))
+		}
+		if _, err := a.Out.Write(code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeShown prints an entry for people.
+func writeShown(a *cli.App, info store.Info, r showReport) error {
+	line := func(name, format string, args ...any) {
+		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
+	}
+	now := time.Now()
+	line("key", "%s", info.Key)
+	if info.Bad != nil {
+		line("cannot hit", "%v", info.Bad)
+	}
+	if r.recipe != nil {
+		writeRecipe(a, line, r.recipe)
+	} else {
+		line("recipe", "lost: %s", r.RecipeErr)
+	}
+	line("cost", "%s to build", human.Time(info.Cost))
+	line("created", "%s, %s", info.Created.Local().Format(time.DateTime), human.Age(info.Created, now))
+	line("used", "%s, %s", info.Accessed.Local().Format(time.DateTime), human.Age(info.Accessed, now))
+	line("size", "%s on disk, recipe included", human.Size(info.Size))
+	line("place", "%s", info.Location)
+	if r.artifact == nil {
+		return nil
+	}
+	if o := rtcOutput(info.Device, r.artifact); o != nil {
+		writeRTCOutput(line, o)
+	} else {
+		for _, b := range r.artifact.Binaries {
+			line("binary", "%s, %s", human.Size(int64(len(b.Data))), b.Form)
+		}
+	}
+	for _, v := range r.artifact.Variants {
+		line("ready for", "%s", v)
+	}
+	for _, k := range r.artifact.Kernels {
+		writeKernel(a, line, k, info.Device.API == "opencl")
+	}
+	if log := strings.TrimSpace(r.artifact.Log); log != "" {
+		a.Printf("log\n")
+		for text := range strings.SplitSeq(log, "\n") {
+			a.Printf("  %s\n", human.Printable(text, true))
+		}
+	}
+	return nil
+}
+
+func writeRecipe(a *cli.App, line func(string, string, ...any), r *key.Recipe) {
+	line("device", "%s", deviceText(r.Device))
+	for _, p := range r.Device.Traits {
+		line("", "%s = %s", p.Name, p.Value)
+	}
+	for _, p := range r.Device.Compiler {
+		line("compiler", "%s = %s", p.Name, p.Value)
+	}
+	for _, u := range r.Image.Units() {
+		line("code", "%s, %s", u.Kind, human.Size(int64(len(u.Code))))
+		for _, h := range u.Headers {
+			line("header", "%s, %s", h.Name, human.Size(int64(len(h.Content))))
+		}
+		for _, f := range u.Files {
+			line("file", "%s, %s, %s", f.Path, human.Size(f.Size), f.Digest)
+		}
+		if u.Dir != "" {
+			line("in", "%s, since its code depends on paths", u.Dir)
+		}
+	}
+	if l := lookupOf(r); l != nil {
+		writeLookup(line, l)
+	}
+	q, err := rtc.FromRecipe(r)
+	asRTC := isRTC(r.Device) && err == nil
+	switch {
+	case asRTC:
+		writeRTCRequest(line, q)
+	case r.Options.Absent:
+		line("options", "none at all")
+	default:
+		line("options", "%q", r.Options.CompileString())
+	}
+	if len(r.Options.Link) > 0 && !asRTC {
+		line("link", "%q", r.Options.LinkString())
+	}
+	for _, v := range r.Options.Variables {
+		line("variable", "%s=%s", v.Name, v.Value)
+	}
+	for _, p := range r.Options.Attributes {
+		if asRTC && p.Name == rtc.NameAttribute {
+			continue // writeRTCRequest has it
+		}
+		line("attribute", "%s=%s", p.Name, p.Value)
+	}
+	for _, p := range r.Options.Unkeyed {
+		if asRTC && p.Name == rtc.NameAttribute {
+			continue
+		}
+		line("unkeyed", "%s=%s", p.Name, p.Value)
+	}
+	for _, c := range r.Constants {
+		line("constant", "%d = %x", c.ID, c.Value)
+	}
+}
+
+// writeKernel prints a kernel, with its arguments if the runtime tells them.
+func writeKernel(a *cli.App, line func(string, string, ...any), k store.Kernel, tells bool) {
+	args := make([]string, len(k.Args))
+	for i, arg := range k.Args {
+		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
+	}
+	text := KernelName(k.Name)
+	if len(args) > 0 || tells {
+		text += "(" + strings.Join(args, ", ") + ")"
+	}
+	if k.Attributes != "" {
+		text += " " + k.Attributes
+	}
+	line("kernel", "%s", text)
+}

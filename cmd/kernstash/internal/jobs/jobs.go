@@ -1,0 +1,254 @@
+// Package jobs runs the worker of a cache, waits for it, stops it, and says what it does.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
+)
+
+// Status says what a worker does, and what it did.
+func Status(ctx context.Context, a *cli.App) (err error) {
+	d, s, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+	st, err := worker.Ask(ctx, d)
+	if err != nil {
+		return err
+	}
+	return writeWorker(a, st, s)
+}
+
+// Wait waits, at most so long, until no job is left, or no worker runs.
+func Wait(ctx context.Context, a *cli.App, most time.Duration) (err error) {
+	d, s, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+	ctx, cancel := withTimeout(ctx, most)
+	defer cancel()
+	p := a.Progress()
+	st, err := worker.Wait(ctx, d, startWorker(d, s), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
+	p.Done()
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	late := err != nil
+	if err := writeWorker(a, st, s); err != nil {
+		return err
+	}
+	if late || st.Waiting > 0 {
+		return cli.ErrFound
+	}
+	return nil
+}
+
+// startWorker returns what starts a worker in a process of its own, nil where the
+// settings want none.
+func startWorker(d *disk.Store, s *settings.Settings) func() bool {
+	if !cli.HasRuntimes || s.Worker == settings.WorkerOff || !writable(s) {
+		return nil
+	}
+	return func() bool {
+		self, err := os.Executable()
+		if err != nil {
+			return false
+		}
+		o := worker.StartOptions{
+			Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
+			Environ: os.Environ(), Command: self,
+		}
+		return worker.NewStarter(o).StartNow() == nil
+	}
+}
+
+// writable says whether the settings let anybody write the cache.
+func writable(s *settings.Settings) bool {
+	return !s.Disable && s.Persistent && s.Mode != settings.ModeReadOnly
+}
+
+// Stop has the worker end, and waits for that, at most so long.
+func Stop(ctx context.Context, a *cli.App, most time.Duration) (err error) {
+	d, _, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+	ctx, cancel := withTimeout(ctx, most)
+	defer cancel()
+	was, err := worker.Stop(ctx, d)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.WriteJSON(struct {
+			Stopped bool `json:"stopped"`
+		}{was})
+	case was:
+		a.Printf("the worker ended\n")
+	default:
+		a.Printf("no worker runs\n")
+	}
+	return nil
+}
+
+func withTimeout(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if most <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// Run is the worker. If rebuild is set it builds anew what an earlier driver built.
+func Run(ctx context.Context, a *cli.App, o worker.Options, quiet, rebuild bool) (err error) {
+	if !cli.HasRuntimes {
+		return cli.ErrNoRuntimes
+	}
+	worker.CloseInherited(3)
+	d, s, err := a.OpenDisk()
+	if err != nil {
+		return err
+	}
+	defer cli.CloseDisk(d, &err)
+	if !writable(s) {
+		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.Store, o.MaxAge = d, s.Threshold
+	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
+	counts := new(stats.Counters)
+	o.Recorder = counts
+	var kept stats.Snapshot
+	o.Keep = func(held *disk.Store) {
+		now := counts.Snapshot()
+		_ = held.AddStats(now.Sub(kept))
+		kept = now
+	}
+	if rebuild {
+		r, err := newRebuilds(ctx, d, counts)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		o.Refill = r.Next
+	}
+	p := a.Progress()
+	if quiet {
+		p = nil
+	}
+	building := ""
+	o.Progress = func(st worker.Status) {
+		if st.Building != building {
+			building = st.Building
+			p.Say("%s", describeWorker(st))
+		}
+	}
+	st, err := worker.Run(ctx, o)
+	for errors.Is(err, store.ErrLocked) && o.Once {
+		p.Say("waiting for the worker that runs")
+		if _, err = worker.Wait(ctx, d, nil, nil); err == nil {
+			st, err = worker.Run(ctx, o)
+		}
+	}
+	p.Done()
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		if !quiet {
+			a.Printf("a worker runs already\n")
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("worker: %w", err)
+	case quiet:
+		return nil
+	}
+	st.Running = false
+	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
+	st.GivenUp = nil // those of this run are among the last
+	return writeWorker(a, st, s)
+}
+
+// describeWorker is a line about a worker that works.
+func describeWorker(st worker.Status) string {
+	switch {
+	case st.Building != "":
+		return fmt.Sprintf("building %s, %s", st.Building, human.Plural(int64(st.Waiting), "job"))
+	case st.Running:
+		return fmt.Sprintf("a worker runs, %s", human.Plural(int64(st.Waiting), "job"))
+	}
+	return fmt.Sprintf("no worker runs, %s", human.Plural(int64(st.Waiting), "job"))
+}
+
+func writeWorker(a *cli.App, st worker.Status, s *settings.Settings) error {
+	if a.JSON {
+		return a.WriteJSON(st)
+	}
+	switch {
+	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
+		a.Printf("a worker runs\n")
+	case st.Running && st.Building != "":
+		a.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
+	case st.Running:
+		a.Printf("a worker runs, since %s\n", st.Started.Local().Format(time.DateTime))
+	case st.Started.IsZero():
+		a.Printf("no worker runs, and none has\n")
+	case st.End == "":
+		a.Printf("no worker runs; the last one was ended\n")
+	default:
+		a.Printf("no worker runs; the last one ended: %s\n", human.Printable(st.End, false))
+	}
+	a.Printf("%s waiting", human.Plural(int64(st.Waiting), "job"))
+	if !st.Started.IsZero() {
+		a.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
+	}
+	a.Printf(", in %s\n", human.Printable(s.Dir, false))
+	if len(st.GivenUp) > 0 {
+		a.Printf("given up, for two weeks or until 'kernstash clear':\n")
+	}
+	for _, g := range st.GivenUp {
+		a.Printf("  %s  %-9s %s", clock(g.At, time.Now()), "given up", g.Job)
+		if g.Reason != "" {
+			a.Printf(": %s", strings.TrimSpace(human.Printable(g.Reason, false)))
+		}
+		a.Printf("\n")
+	}
+	if len(st.GivenUp) > 0 && len(st.Last) > 0 {
+		a.Printf("the last ones:\n")
+	}
+	for _, e := range st.Last {
+		a.Printf("  %s  %-9s %s", clock(e.At, time.Now()), e.State, e.Job)
+		if e.Reason != "" {
+			a.Printf(": %s", strings.TrimSpace(human.Printable(e.Reason, false)))
+		}
+		a.Printf("\n")
+	}
+	return nil
+}
+
+// clock is a time of today as that, and any other with its date.
+func clock(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}

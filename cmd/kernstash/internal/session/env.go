@@ -1,0 +1,153 @@
+package session
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/launch"
+)
+
+// shell is something that `kernstash env` writes for.
+type shell struct {
+	name  string
+	here  bool // for this environment: what it has already is kept
+	write func(v launch.Variable) string
+}
+
+var shells = []shell{
+	{"sh", true, exportShell},
+	{"bash", true, exportShell},
+	{"zsh", true, exportShell},
+	{"fish", true, func(v launch.Variable) string { return "set -gx " + v.Name + " " + quoteFish(v.Value) }},
+	{"systemd", false, func(v launch.Variable) string {
+		return "Environment=" + strconv.Quote(strings.ReplaceAll(v.Name+"="+v.Value, "%", "%%"))
+	}},
+	{"docker", false, func(v launch.Variable) string {
+		return "ENV " + v.Name + "=" + strconv.Quote(strings.ReplaceAll(v.Value, "$", `\$`))
+	}},
+	{"k8s", false, func(v launch.Variable) string {
+		return "- name: " + v.Name + "\n  value: " + strconv.Quote(v.Value)
+	}},
+}
+
+// systemdCache gives a service a cache directory: one of the system has no HOME. For one of
+// a user it is the user's own.
+const systemdCache = `CacheDirectory=kernstash
+CacheDirectoryMode=0700
+Environment="KERNSTASH_DIR=%C/kernstash"
+`
+
+func exportShell(v launch.Variable) string { return "export " + v.Name + "=" + quoteShell(v.Value) }
+
+// quoteShell quotes a text for POSIX shells.
+func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func quoteFish(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}
+
+// Shells are the names of what env writes for.
+func Shells() []string {
+	names := make([]string, len(shells))
+	for i, s := range shells {
+		names[i] = s.name
+	}
+	return names
+}
+
+// PrintEnv prints the variables that bring the cache into programs, for a shell of a name.
+func PrintEnv(a *cli.App, cmd *cobra.Command, o *launch.Options, name string) error {
+	i := slices.IndexFunc(shells, func(s shell) bool { return s.name == name })
+	if i < 0 {
+		return cli.Usagef("--shell %s: want sh, bash, zsh, fish, systemd, docker or k8s", name)
+	}
+	var env []string
+	if shells[i].here {
+		env = os.Environ()
+	}
+	all, err := variables(a, cmd, o, env)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.WriteJSON(all)
+	}
+	for _, v := range all {
+		a.Printf("%s\n", shells[i].write(v))
+	}
+	if name == "systemd" && !o.NoCache && !slices.ContainsFunc(all, func(v launch.Variable) bool { return v.Name == "KERNSTASH_DIR" }) {
+		a.Printf("%s", systemdCache)
+	}
+	return nil
+}
+
+// variables returns what brings the cache into programs, beside what an
+// environment has already.
+func variables(a *cli.App, cmd *cobra.Command, o *launch.Options, env []string) ([]launch.Variable, error) {
+	if err := o.Check(cmd.Flags()); err != nil {
+		return nil, cli.Usage(err)
+	}
+	o.Dir, o.Config, o.Set = a.Dir, a.Config, a.Set
+	all, err := o.Variables()
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	if o.NoCache {
+		return all, nil
+	}
+	if err := launch.CheckDoor(o.Door); err != nil {
+		return nil, cli.Usage(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	libraries, err := launch.Find(os.Environ(), self)
+	if err != nil {
+		return nil, err
+	}
+	if o.NoPreload {
+		libraries.Preload = ""
+	}
+	libraries, cannot := libraries.Preloadable()
+	if cannot != nil {
+		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(cannot.Error(), false))
+	}
+	entry, err := launch.Variables(env, libraries, o.Door)
+	return append(all, entry...), err
+}
+
+// ReadVariables reads what 'kernstash enable' wrote: assignments, with what is not
+// plain behind backslashes. A list goes on with the variable itself, which is left out.
+func ReadVariables(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	values := make(map[string]string)
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		name, text, ok := strings.Cut(s.Text(), "=")
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		var value strings.Builder
+		for i := 0; i < len(text) && text[i] != '$'; i++ {
+			if text[i] == '\\' && i+1 < len(text) {
+				i++
+			}
+			value.WriteByte(text[i])
+		}
+		values[name] = value.String()
+	}
+	return values, s.Err()
+}
