@@ -3,14 +3,11 @@ package deps
 import (
 	"errors"
 	"time"
+
+	"github.com/kernstash/kernstash/internal/ctime"
 )
 
 var errChanging = errors.New("it is being changed")
-
-// grain is how long after its last change a file may change again without its
-// stamp showing it: two seconds on the coarsest file systems (FAT), and one for
-// the clock of a file server that is behind ours.
-const grain = 3 * time.Second
 
 // inode tells files apart. What a name leads to is the file, not the link.
 type inode struct{ device, number uint64 }
@@ -24,10 +21,7 @@ type stamp struct {
 
 // settledAt says whether a change after the time now would show in the stamp, on a file
 // system whose change times can be trusted.
-func (s stamp) settledAt(now time.Time) bool {
-	limit := now.Add(-grain).UnixNano()
-	return s.mtime <= limit && s.ctime <= limit
-}
+func (s stamp) settledAt(now time.Time) bool { return ctime.Settled(now, s.mtime, s.ctime) }
 
 // kind is what is found at a path.
 type kind uint8

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kernstash/kernstash/internal/ctime"
 )
 
 // Stamp tells one state of one file from the others. It is comparable.
@@ -19,15 +21,8 @@ type Stamp struct {
 	Mtime, Ctime  int64 // nanoseconds since 1970
 }
 
-// grain is how long after its last change a file may change again without its stamp
-// showing it.
-const grain = 3 * time.Second
-
 // settled reports whether a change after the time now would show in the stamp.
-func (s Stamp) settled(now time.Time) bool {
-	limit := now.Add(-grain).UnixNano()
-	return s.Mtime <= limit && s.Ctime <= limit
-}
+func (s Stamp) settled(now time.Time) bool { return ctime.Settled(now, s.Mtime, s.Ctime) }
 
 // errRegular is returned for directories, FIFOs and the like.
 var errRegular = errors.New("not a regular file")

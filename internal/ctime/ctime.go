@@ -19,6 +19,15 @@ import (
 // system may get the number of one that was unmounted. Safe for concurrent use.
 func Trusted(path string, device uint64) bool { return ofProcess.trusted(path, device, time.Now()) }
 
+// Settled reports whether a file with these times (nanoseconds since 1970), which was looked at
+// at the time now, would show a later change in them. After its last change a file may change again
+// for a while without that: two seconds on the coarsest file systems (FAT), and one for the
+// clock of a file server that is behind ours.
+func Settled(now time.Time, mtime, ctime int64) bool {
+	limit := now.Add(-3 * time.Second).UnixNano()
+	return mtime <= limit && ctime <= limit
+}
+
 var ofProcess cache
 
 // again is how long an answer holds.
