@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
@@ -37,6 +38,9 @@ func TestStarter(t *testing.T) {
 			f := deferring(t)
 			f.devices[0].API = "opencl" // whose programs a worker builds
 			launch(t, fakeContextOn(c, f), Request{Image: image(t, src(1))}, "k1/8-1-1").Release()
+			if !c.storer.flush(time.Now().Add(time.Minute)) { // what Close would not wait for
+				t.Fatal("not written in time")
+			}
 			var dropped *DroppedError
 			if err := c.Close(); !errors.As(err, &dropped) || len(dropped.Captures) != 1 {
 				t.Fatalf("Close: %v", err)
