@@ -23,8 +23,10 @@ static uint32_t step(enum ks_entry entry, ksf_call *c)
 	while (c->pending) {
 		ks_event_wait(c->event, seen);
 		seen = ks_event_now(c->event);
-		if (!ks_enter(ksf_go_wait, c))
+		if (!ks_enter(ksf_go_wait, c)) {
+			c->step->ticket = c->ticket; /* which is still to be ended */
 			return KSF_PASS;
+		}
 	}
 	return c->step->action;
 }

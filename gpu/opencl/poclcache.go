@@ -2,9 +2,14 @@ package opencl
 
 import (
 	"bytes"
-	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 )
 
 // With its kernel cache off PoCL keeps the files of each program in a directory of a
@@ -86,12 +91,21 @@ func unshared(binary []byte) ([]byte, error) {
 	directory := own[poclDirectoryAt : poclDirectoryAt+poclDirectorySize]
 	clear(directory)
 	name := directory[copy(directory, poclUncached) : poclDirectorySize-1]
-	// Not math/rand: children that were forked before the library was opened would draw the same.
-	_, _ = rand.Read(name) // never fails
-	for i, b := range name {
-		name[i] = 'A' + b&15
+	for i, b := range unlikely() {
+		if i < len(name) {
+			name[i] = 'A' + b&15
+		}
 	}
 	return own, nil
+}
+
+var drawn atomic.Uint64
+
+// unlikely returns bytes that no other process draws, nor this one again. Children that were
+// forked draw the same of math/rand, and crypto/rand ends a process that a filter refuses
+// getrandom.
+func unlikely() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d", os.Getpid(), time.Now().UnixNano(), drawn.Add(1), rand.Uint64()))
 }
 
 // isPoCLDirectory says whether the bytes are a directory's name: two letters, a slash

@@ -126,6 +126,9 @@ func (r Raw) view() (Message, error) {
 // piece with the rest.
 const shared = 4 << 10
 
+// align is what the data of each field begins at a multiple of, as memory of malloc's does.
+const align = 16
+
 // forC returns a message as C reads it, until the pins are undone.
 func (m Message) forC(pins *runtime.Pinner) Raw {
 	if len(m) == 0 {
@@ -134,10 +137,10 @@ func (m Message) forC(pins *runtime.Pinner) Raw {
 	size := 1 // so that there is a first byte
 	for i := range m {
 		if n := len(m[i].Data); n < shared {
-			size += n
+			size += n + align
 		}
 	}
-	all, small := make([]wire, len(m)), make([]byte, 0, size)
+	all, small := make([]wire, len(m)), make([]byte, 0, (size+align-1)&^(align-1))
 	pins.Pin(&all[0])
 	pins.Pin(unsafe.SliceData(small))
 	for i, f := range m {
@@ -145,6 +148,8 @@ func (m Message) forC(pins *runtime.Pinner) Raw {
 		switch {
 		case f.Data == nil:
 		case len(f.Data) < shared:
+			// Drivers may read binaries and answers as structures.
+			small = small[:(len(small)+align-1)&^(align-1)]
 			all[i].data = unsafe.Add(unsafe.Pointer(unsafe.SliceData(small)), len(small))
 			small = append(small, f.Data...)
 		default:

@@ -42,8 +42,10 @@ type Reply struct {
 	Pending        bool // there is none yet: Wait, with the ticket, asks for it
 }
 
-// guard counts a panic in f, after which there is no step.
+// guard counts a panic in f, after which there is no step. No panic leaves it, not even one
+// of counting.
 func (s *Server) guard(f func()) {
+	defer func() { _ = recover() }()
 	if err := s.adapter.Guard(func() error { f(); return nil }); err != nil {
 		s.adapter.Pass(reason.PassedPanic, "internal error")
 	}
@@ -55,7 +57,7 @@ func (s *Server) Begin(what uint32, thread int, m Raw, wake func()) Reply {
 	t := new(ticket)
 	id := s.add(t)
 	if id == 0 {
-		s.adapter.Pass(reason.PassedBusy, "too many programs at once")
+		s.guard(func() { s.adapter.Pass(reason.PassedBusy, "too many programs at once") })
 		return Reply{}
 	}
 	return s.step(id, t, wake, func() (step Step, ok bool) {
@@ -175,8 +177,8 @@ func (s *Server) End(id uint64) {
 	if t == nil {
 		return
 	}
+	s.guard(func() { t.unpin(true) })
 	s.guard(func() {
-		t.unpin(true)
 		if t.session != nil {
 			t.session.End()
 		}

@@ -27,6 +27,7 @@ type fake struct {
 	ended  int
 	passed []reason.Reason
 	told   []Message
+	broken bool // Pass panics
 }
 
 func (f *fake) Begin(r *Request) (Session, Step, bool) { return f.begin(r) }
@@ -53,6 +54,9 @@ func (f *fake) Pass(why reason.Reason, detail string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.passed = append(f.passed, why)
+	if f.broken {
+		panic("pass")
+	}
 	return detail
 }
 
@@ -98,6 +102,12 @@ func TestMessages(t *testing.T) {
 		got, err := forC(t, m).view()
 		if err != nil || !same(got, m) {
 			t.Errorf("%v, %v; want %v", got, err, m)
+		}
+	}
+	raw := forC(t, Message{{Tag: Log, Data: []byte("log")}, {Tag: Code, Data: large[:1000]}, {Tag: Name, Data: []byte("n")}, {Tag: Code, Data: large[:17]}})
+	for i, w := range unsafe.Slice((*wire)(raw.First), raw.Count) {
+		if at := uintptr(w.data); at%16 != 0 {
+			t.Errorf("field %d begins at %d of 16: drivers may read it as a structure", i, at%16)
 		}
 	}
 	got, err := forC(t, Message{{Tag: Code, Data: large}}).view()
@@ -238,6 +248,18 @@ func TestPanics(t *testing.T) {
 	}
 	f.begin = func(*Request) (Session, Step, bool) { return panics{}, Step{Action: Build}, true }
 	if r = s.Next(s.Begin(1, 1, Raw{}, nil).Ticket, Raw{}, nil); r != (Reply{}) || len(s.open) != 0 {
+		t.Errorf("%+v, %d open", r, len(s.open))
+	}
+	f.broken = true // nor does a panic of counting leave
+	f.begin = func(*Request) (Session, Step, bool) { panic("begin") }
+	if r := s.Begin(1, 1, Raw{}, nil); r != (Reply{}) || len(s.open) != 0 {
+		t.Errorf("%+v", r)
+	}
+	f.begin = func(*Request) (Session, Step, bool) { return panics{}, Step{}, false }
+	woken = make(chan struct{})
+	r = s.Begin(1, 1, Raw{}, func() { close(woken) })
+	<-woken
+	if r = s.Wait(r.Ticket); r != (Reply{}) || len(s.open) != 0 {
 		t.Errorf("%+v, %d open", r, len(s.open))
 	}
 	for _, why := range f.passed {

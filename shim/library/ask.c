@@ -37,7 +37,7 @@ static void make(void *argument)
 static void call(struct call c, const struct message *m)
 {
 	if (c.step != NULL)
-		*c.step = (ksf_step){.action = KSF_PASS}; /* where it is not called */
+		*c.step = (ksf_step){.action = KSF_PASS, .ticket = c.ticket}; /* where it is not called: the ticket is still to be ended */
 	if (m != NULL)
 		c.message = (ksf_message){m->fields, m->count};
 	if (c.api != NULL)

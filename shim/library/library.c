@@ -399,6 +399,21 @@ int library_uncancelled(void)
 
 void library_cancelled(int before) { pthread_setcancelstate(before, NULL); }
 
+/* Whoever opens the library waits for the dynamic linker, which may wait for this thread: it may be in a
+ * constructor. pthread_mutex_timedlock goes by a clock that may be set, and ThreadSanitizer knows no other. */
+static bool lock_opening(void)
+{
+	const uint64_t until = nanoseconds() + OPENING_SECONDS * UINT64_C(1000000000);
+	while (pthread_mutex_trylock(&opening) != 0) {
+		if (atomic_load(&overdue) || nanoseconds() >= until) {
+			atomic_store(&overdue, true); /* nobody waits for that again */
+			return false;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return true;
+}
+
 static const ksf_api *open_or_wait(struct library_door *d)
 {
 	const ksf_api *found;
@@ -413,24 +428,18 @@ static const ksf_api *open_or_wait(struct library_door *d)
 	int by = atomic_load(&opens);
 	if (by != 0 && by != (int)getpid())
 		return stay_out(d, "forked after the library was opened");
-	/* Who opens it waits for the dynamic linker, which may wait for this thread: it may be in a constructor.
-	 * pthread_mutex_timedlock goes by a clock that may be set, and ThreadSanitizer knows no other. */
-	for (int tries = 0; pthread_mutex_trylock(&opening) != 0; tries++) {
-		if (atomic_load(&overdue) || tries == OPENING_SECONDS * 1000) {
-			atomic_store(&overdue, true); /* nobody waits for that again */
-			return NULL;
-		}
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	int saved = errno;
+	if (!lock_opening()) {
+		errno = saved;
+		return NULL;
 	}
 	atomic_store(&opens, (int)getpid());
 	int expected = CLOSED;
-	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING)) {
-		int saved = errno;
+	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING))
 		found = open_library(d);
-		errno = saved;
-	} else {
+	else
 		found = library_opened(d);
-	}
+	errno = saved;
 	atomic_store(&opens, 0);
 	pthread_mutex_unlock(&opening);
 	return found;

@@ -156,6 +156,7 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 		message_result(&m, KSF_ABANDONED, code, took);
 	}
 	library_next(&rtc_door, ticket, &m, &step);
+	library_end(&rtc_door, step.ticket);
 	message_free(&m);
 	return code;
 }
