@@ -24,7 +24,6 @@ var floors = map[string]int{
 	"worker":          3,
 	"internal/engine": 1,
 	"internal/guest":  3, // what doors have in common
-	"internal/demo":   4, // programs that the command runs through an adapter
 	"cmd":             4,
 	"capi":            4,
 	"shim":            4,
@@ -48,7 +47,7 @@ var beside = map[string][]string{
 	"gpu/cuda":        {"gpu/cuda", "gpu/rtc"},
 	"gpu/rtc":         {"gpu/rtc"},
 	"gpu/levelzero":   {"gpu/levelzero"},
-	"cmd":             {"internal/demo", "cmd"},
+	"cmd":             {"cmd"},
 }
 
 // alone are external modules that one package may import, and no other.

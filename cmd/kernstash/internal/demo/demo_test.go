@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
-	"github.com/kernstash/kernstash/internal/demo"
 )
 
 // reportOf makes what a child would report if each program took d.
 func reportOf(d time.Duration, from machine.Origin, memory bool) childReport {
 	r := childReport{Runtime: "opencl", Device: "device"}
-	for range demo.All() {
+	for range programs.All() {
 		c := childProgram{Total: d, From: from}
 		if memory {
 			c.Memory, c.MemoryFrom = []time.Duration{d / 10}, machine.FromMemory
@@ -41,7 +41,7 @@ func TestDemoReport(t *testing.T) {
 	if diff := cmp.Diff(want, good.Programs[0].times); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
 	}
-	if !good.OK || good.Total.ColdMS != 300*float64(len(demo.All())) {
+	if !good.OK || good.Total.ColdMS != 300*float64(len(programs.All())) {
 		t.Errorf("%+v", good)
 	}
 

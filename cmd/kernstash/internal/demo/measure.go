@@ -12,8 +12,8 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
-	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -65,7 +65,7 @@ func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childRepo
 	if c.WarmUp { // what a compiler needs once in a process is done then
 		err := c.on(device, false, func(_ *kernstash.Cache, m *machine.Machine) error {
 			start := time.Now()
-			_, _, err := machine.Run(ctx, demo.Warm(), m)
+			_, _, err := machine.Run(ctx, programs.Warm(), m)
 			r.WarmUp = time.Since(start)
 			return err
 		})
@@ -74,7 +74,7 @@ func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childRepo
 		}
 	}
 	err = c.on(device, c.Stash, func(cache *kernstash.Cache, m *machine.Machine) error {
-		for _, p := range demo.All() {
+		for _, p := range programs.All() {
 			got, err := c.measure(ctx, p, m, cache)
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childRepo
 }
 
 // measure runs a program, and again as often as is wanted.
-func (c child) measure(ctx context.Context, p demo.Program, m *machine.Machine, cache *kernstash.Cache) (got childProgram, err error) {
+func (c child) measure(ctx context.Context, p programs.Program, m *machine.Machine, cache *kernstash.Cache) (got childProgram, err error) {
 	before := cache.Stats()
 	if got.Total, got.Wrong, err = machine.Run(ctx, p, m); err != nil {
 		return got, err

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
-	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -75,7 +75,7 @@ func (r *row) check(wrong string, is *machine.Origin, from, want machine.Origin)
 // newReport puts together what the processes measured.
 func newReport(cold, fill childReport, disk, driver []childReport) *report {
 	r := &report{Runtime: cold.Runtime, Device: cold.Device, Runs: len(disk), CompilerStartMS: human.Millis(cold.WarmUp), OK: true}
-	for i, p := range demo.All() {
+	for i, p := range programs.All() {
 		row := row{Name: p.Name, Title: p.Title, BareColdMS: human.Millis(fill.Programs[i].Total)}
 		row.ColdMS = human.Millis(cold.Programs[i].Total)
 		row.check(cold.Programs[i].Wrong, &row.ColdFrom, cold.Programs[i].From, machine.FromCompiler)

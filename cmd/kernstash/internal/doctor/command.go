@@ -110,7 +110,7 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		r.Add(c.name, verdict, c.text+openclDoor(c, o.Path), "%s", text)
 	}
 	if !found {
-		r.Add(subject, Info, "", "no run-time compiler that we know of was loaded by %s", programs(got))
+		r.Add(subject, Info, "", "no run-time compiler that we know of was loaded by %s", programNames(got))
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func openclDoor(c compiler, path string) string {
 	return ", by preloading: it knows no layers"
 }
 
-func programs(r *loaded.Report) string {
+func programNames(r *loaded.Report) string {
 	names := make([]string, len(r.Programs))
 	for i, p := range r.Programs {
 		names[i] = filepath.Base(p.Path)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
-	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -170,7 +170,7 @@ func ProbeDevice[D any](ctx context.Context, open func(*kernstash.Cache, D) (*ma
 			return 0, errors.Join(err, cache.Close())
 		}
 		defer func() { err = errors.Join(err, m.Close(), cache.Close()) }()
-		took, wrong, err := machine.Run(ctx, demo.All()[0].Fresh(dir), m)
+		took, wrong, err := machine.Run(ctx, programs.All()[0].Fresh(dir), m)
 		switch {
 		case err != nil:
 			return 0, err

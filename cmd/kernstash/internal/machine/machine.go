@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -29,10 +29,10 @@ type Device struct {
 	Open  func(*kernstash.Cache) (*Machine, error)
 }
 
-// Machine is a demo.Machine of any runtime, over a cache.
+// Machine is a programs.Machine of any runtime, over a cache.
 type Machine struct {
 	NewBuffer  func(size int) (*Buffer, error)
-	NewProgram func(context.Context, demo.Program) (demo.Built, error)
+	NewProgram func(context.Context, programs.Program) (programs.Built, error)
 	Close      func() error
 }
 
@@ -50,7 +50,7 @@ type program struct {
 }
 
 // Buffer makes a buffer with a content.
-func (m *Machine) Buffer(size int, content []byte) (demo.Buffer, error) {
+func (m *Machine) Buffer(size int, content []byte) (programs.Buffer, error) {
 	b, err := m.NewBuffer(size)
 	if err != nil || len(content) == 0 {
 		return b, err
@@ -62,7 +62,7 @@ func (m *Machine) Buffer(size int, content []byte) (demo.Buffer, error) {
 }
 
 // Build builds a program.
-func (m *Machine) Build(ctx context.Context, p demo.Program) (demo.Built, error) {
+func (m *Machine) Build(ctx context.Context, p programs.Program) (programs.Built, error) {
 	return m.NewProgram(ctx, p)
 }
 
@@ -121,9 +121,9 @@ func CheckName(name string) error {
 
 // Run runs a program and checks it. A wrong number is not an error: wrong says what
 // it is.
-func Run(ctx context.Context, p demo.Program, m demo.Machine) (took time.Duration, wrong string, err error) {
+func Run(ctx context.Context, p programs.Program, m programs.Machine) (took time.Duration, wrong string, err error) {
 	got, err := p.Run(ctx, m)
-	if errors.Is(err, demo.ErrWrong) {
+	if errors.Is(err, programs.ErrWrong) {
 		return got.Total, err.Error(), nil
 	}
 	return got.Total, "", err
@@ -196,7 +196,7 @@ func BufferOf[B interface{ Release() error }](size int, b B, err error, write, r
 func ProgramOf[P interface {
 	Kernel(context.Context, string) (K, error)
 	Release()
-}, K interface{ Release() }](p P, err error, launch func(k K, global, local []int, args []any) error) (demo.Built, error) {
+}, K interface{ Release() }](p P, err error, launch func(k K, global, local []int, args []any) error) (programs.Built, error) {
 	if err != nil {
 		return nil, err
 	}

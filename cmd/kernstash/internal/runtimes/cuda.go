@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/gpu/cuda"
 	"github.com/kernstash/kernstash/gpu/rtc"
-	"github.com/kernstash/kernstash/internal/demo"
 )
 
 func checkCUDA(ctx context.Context, r *doctor.Report, quick bool) bool {
@@ -64,7 +64,7 @@ func cudaMachine(cache *kernstash.Cache, d *cuda.Device) (*machine.Machine, erro
 			b, err := c.NewMemory(size)
 			return machine.BufferOf(size, b, err, stream.Write, stream.Read)
 		},
-		NewProgram: func(ctx context.Context, p demo.Program) (demo.Built, error) {
+		NewProgram: func(ctx context.Context, p programs.Program) (programs.Built, error) {
 			l, err := c.NVRTC()
 			if err != nil {
 				return nil, err

@@ -10,10 +10,10 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/gpu/levelzero"
-	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -142,7 +142,7 @@ func levelzeroMachine(cache *kernstash.Cache, d *levelzero.Device) (*machine.Mac
 			write := func(_ *levelzero.Buffer, _ int, p []byte) error { copy(content, p); return nil }
 			return machine.BufferOf(size, b, err, write, func(_ *levelzero.Buffer, _ int, p []byte) error { copy(p, content); return nil })
 		},
-		NewProgram: func(ctx context.Context, p demo.Program) (demo.Built, error) {
+		NewProgram: func(ctx context.Context, p programs.Program) (programs.Built, error) {
 			image, err := kernstash.NewImage(key.SPIRV, p.SPIRV)
 			if err != nil {
 				return nil, err

@@ -10,10 +10,10 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -147,7 +147,7 @@ func openclMachine(cache *kernstash.Cache, d *opencl.Device) (*machine.Machine, 
 			write := func(b *opencl.Buffer, at int, p []byte) error { return q.Write(b, at, p) }
 			return machine.BufferOf(size, b, err, write, func(b *opencl.Buffer, at int, p []byte) error { return q.Read(b, at, p) })
 		},
-		NewProgram: func(ctx context.Context, p demo.Program) (demo.Built, error) {
+		NewProgram: func(ctx context.Context, p programs.Program) (programs.Built, error) {
 			image, err := kernstash.NewImage(key.OpenCLC, []byte(p.Source))
 			if err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-package demo
+package programs
 
 func vadd() Program {
 	return Program{

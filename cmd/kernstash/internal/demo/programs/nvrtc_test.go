@@ -1,6 +1,6 @@
 //go:build !nogpu && linux
 
-package demo
+package programs
 
 import (
 	"bytes"
