@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/contents"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -23,24 +24,15 @@ type Cache struct {
 	written    writtenStore  // what is built is stored there, unless the mode forbids it; nil: nowhere
 	stores     []store.Store // asked in order: written, then read-only layers
 	endStores  []func()      // close them
-	storer     *storer
+	engine     *engine.Engine
 	newStarter func(Jobs) Starter // may be nil
 	starting   sync.Once
 	starter    Starter // nil: nothing was left
 	trace      tracer
-	manifests  manifests // of header files
 	traceTo    io.Closer
 
 	counters stats.Counters
 	stats    stats.Recorder
-
-	// awaiting counts the build locks that are held for programs which wait
-	// for the application to launch them; see Cache.lockBuild.
-	awaiting atomic.Int64
-
-	// distrustUntil is until when, in nanoseconds since 1970, waits for other
-	// processes are short: one of them ran out.
-	distrustUntil atomic.Int64
 
 	refreshed sync.Map // keys of jobs in mode refresh
 
@@ -87,9 +79,24 @@ func Open(o Options) (*Cache, error) {
 		say(w.Error())
 	}
 	c.openStores()
-	c.storer = newStorer(c)
+	c.engine = engine.New(c.engineOptions())
 	c.keptAt.Store(time.Now().Unix())
 	return c, nil
+}
+
+// engineOptions returns what the engine works with.
+func (c *Cache) engineOptions() engine.Options {
+	o := engine.Options{
+		Settings: c.settings, Layers: c.stores, Recorder: c.stats,
+		Loggers: engine.Loggers{Disk: c.trace.disk, Memory: c.trace.memory, Keys: c.trace.keys},
+	}
+	if c.written != nil {
+		o.Store, o.Layers = c.written, c.stores[1:]
+		if c.settings.Persistent {
+			o.Blobs = c.written // what only later processes need
+		}
+	}
+	return o
 }
 
 // unsaved is a Recorder that forgets time saved.
@@ -116,7 +123,7 @@ func (c *Cache) Stats() stats.Snapshot {
 // stored, at most for timeout. False: something was still under way. Captures
 // wait for a pause in the launches, so Flush may too.
 func (c *Cache) Flush(timeout time.Duration) bool {
-	return c.flush(time.Now().Add(timeout), c.storer.flush)
+	return c.flush(time.Now().Add(timeout), c.engine.Flush)
 }
 
 func (c *Cache) flush(deadline time.Time, stored func(time.Time) bool) bool {
@@ -168,7 +175,7 @@ func (c *Cache) end() error {
 	for _, x := range contexts {
 		dropped.Captures = append(dropped.Captures, x.close(deadline)...)
 	}
-	dropped.Stores = c.storer.close(deadline)
+	dropped.Stores = c.engine.Close(deadline)
 	if c.starter != nil {
 		c.starter.Close()
 	}
@@ -177,7 +184,7 @@ func (c *Cache) end() error {
 	if len(dropped.Captures) > 0 || dropped.Stores > 0 {
 		errs = append(errs, dropped)
 	}
-	if c.writes() {
+	if c.engine.Writes() {
 		c.keepStats()
 	}
 	for _, end := range c.endStores {
@@ -197,7 +204,7 @@ const keepEvery = 60
 // background.
 func (c *Cache) keepStatsNowAndThen() {
 	now, last := time.Now().Unix(), c.keptAt.Load()
-	if c.writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
+	if c.engine.Writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
 		go c.keepStats()
 	}
 }

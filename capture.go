@@ -3,38 +3,24 @@ package kernstash
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
 
-const (
-	// maxVariants bounds the launches that one artifact is made ready for.
-	maxVariants = 64
-
-	// A build lock is held for a program that its application has not launched
-	// yet for at least holdLock, or holdFactor times what the build took. Then
-	// other processes build for themselves.
-	holdLock   = time.Second
-	holdFactor = 2
-)
+// maxVariants bounds the launches that one artifact is made ready for.
+const maxVariants = 64
 
 // captureState is what a unit's capture knows. It is guarded by captures.mu.
 type captureState struct {
-	cacheable bool
-	launched  []string // variants: launched here, or in the stored artifact; sorted
-	taken     bool     // an artifact was taken or loaded before
-	queued    bool
-	awaiting  bool // built, the lock held, not launched
-	explain   bool
-	cost      time.Duration
-	unlock    func()
-	hold      *time.Timer
+	deferral *engine.Deferral // nil: nothing is captured
+	launched []string         // variants: launched here, or in the stored artifact; sorted
+	queued   bool
 }
 
 // captures takes the artifacts of deferring drivers: after launches, when the
@@ -64,9 +50,6 @@ func (c *captures[P, K]) init(x *Context[P, K]) {
 	c.changed = sync.NewCond(&c.mu)
 }
 
-// possible says whether a job's artifact comes after launches.
-func (c *captures[P, K]) possible(job Job) bool { return c.rt != nil && c.rt.Defers(job) }
-
 // busy notes builds that begin (+1) and end (−1).
 func (c *captures[P, K]) busy(n int) {
 	c.mu.Lock()
@@ -75,54 +58,15 @@ func (c *captures[P, K]) busy(n int) {
 	c.last = time.Now()
 }
 
-// await keeps the build lock of a unit until it is launched and captured, or
-// for a bounded time.
-func (c *captures[P, K]) await(u *unit[P, K], unlock func(), explain bool, cost time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := &u.capture
-	s.cacheable, s.explain, s.cost, s.unlock = true, explain, cost, unlock
-	if unlock != nil {
-		s.awaiting = true
-		c.x.cache.awaiting.Add(1)
-		s.hold = time.AfterFunc(max(holdLock, holdFactor*cost), func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.release(u)
-		})
-	}
-}
-
-// restored notes that a unit was loaded from an artifact.
-func (c *captures[P, K]) restored(u *unit[P, K], a *store.Artifact) {
-	if c.rt == nil || len(a.Binaries) == 0 || a.Binaries[0].Form != store.FormDeferred {
+// made notes that a unit was made, ready for some launches.
+func (c *captures[P, K]) made(u *unit[P, K], variants []string) {
+	d := u.group.Deferral()
+	if c.rt == nil || d == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &u.capture
-	s.cacheable, s.taken, s.cost = c.x.cache.writes(), true, a.Cost
-	s.launched = slices.Clone(a.Variants)
-}
-
-// release ends the build lock of a unit, if it is still held.
-func (c *captures[P, K]) release(u *unit[P, K]) {
-	s := &u.capture
-	c.launchedAtLast(s)
-	if s.hold != nil {
-		s.hold.Stop()
-	}
-	if s.unlock != nil {
-		s.unlock()
-		s.unlock = nil
-	}
-}
-
-func (c *captures[P, K]) launchedAtLast(s *captureState) {
-	if s.awaiting {
-		s.awaiting = false
-		c.x.cache.awaiting.Add(-1)
-	}
+	u.capture.deferral, u.capture.launched = d, slices.Clone(variants)
 }
 
 // launched notes a launch; a new variant is captured after a pause.
@@ -130,7 +74,7 @@ func (c *captures[P, K]) launched(u *unit[P, K], variant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &u.capture
-	if !s.cacheable || c.closing || len(s.launched) >= maxVariants {
+	if s.deferral == nil || c.closing || len(s.launched) >= maxVariants {
 		return
 	}
 	at, known := slices.BinarySearch(s.launched, variant)
@@ -139,10 +83,7 @@ func (c *captures[P, K]) launched(u *unit[P, K], variant string) {
 	}
 	s.launched = slices.Insert(s.launched, at, variant)
 	c.last = time.Now()
-	c.launchedAtLast(s)
-	if s.hold != nil {
-		s.hold.Reset(max(holdLock, holdFactor*s.cost)) // now it depends on us alone
-	}
+	s.deferral.Launched()
 	if !s.queued {
 		s.queued = true
 		u.live.Retain()
@@ -196,7 +137,7 @@ func (c *captures[P, K]) run() {
 		c.queue = c.queue[1:]
 		c.current = u
 		u.capture.queued = false
-		variants, again := slices.Clone(u.capture.launched), u.capture.taken
+		variants, again := slices.Clone(u.capture.launched), u.capture.deferral.Taken()
 		c.mu.Unlock()
 		artifact, err := c.take(u, variants, again)
 		c.mu.Lock()
@@ -235,7 +176,7 @@ func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *
 		defer close(done)
 		err = flight.ErrGoexit // unless guard returns
 		err = guard(func() (err error) {
-			a, err = c.rt.Capture(context.Background(), u.job, u.live.Native(), variants, again)
+			a, err = c.rt.Capture(context.Background(), Job(u.group.Job()), u.live.Native(), variants, again)
 			return err
 		})
 	}()
@@ -243,24 +184,14 @@ func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *
 	return a, err
 }
 
-// done hands an artifact to the storer, with the build lock.
+// done has an artifact stored.
 func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
-	s := &u.capture
-	cache := c.x.cache
 	if c.over || err != nil || a == nil || len(a.Binaries) == 0 {
-		cache.stats.Add(stats.CapturesDropped, 1)
-		on(cache.trace.disk, func(l *slog.Logger) { l.Info("not captured", "program", u.label(), "error", err) })
-		c.release(u)
+		u.capture.deferral.Dropped(err)
 		return
 	}
-	cache.stats.Add(stats.Captures, 1)
-	on(cache.trace.disk, func(l *slog.Logger) { l.Debug("captured", "program", u.label(), "variants", a.Variants) })
-	s.taken = true
 	u.live.SetBytes(a.Size())
-	e := newEntry(u.key, u.job.Recipe, a, s.cost)
-	c.x.keep(u, e, s.explain, s.unlock)
-	s.unlock, s.explain = nil, false
-	c.release(u)
+	u.capture.deferral.Captured(a)
 }
 
 // abandon ends the capture of a unit that nobody uses any more: it was never
@@ -268,14 +199,14 @@ func (c *captures[P, K]) done(u *unit[P, K], a *store.Artifact, err error) {
 func (c *captures[P, K]) abandon(u *unit[P, K]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := &u.capture; s.cacheable && !s.taken && len(s.launched) == 0 {
-		s.cacheable = false
-		c.x.cache.stats.Add(stats.CapturesDropped, 1)
-		on(c.x.cache.trace.disk, func(l *slog.Logger) {
-			l.Info("not captured", "program", u.label(), "error", "never launched")
-		})
+	switch s := &u.capture; {
+	case s.deferral == nil:
+	case !s.deferral.Taken() && len(s.launched) == 0:
+		s.deferral.Dropped("never launched")
+		s.deferral = nil
+	default:
+		s.deferral.Release()
 	}
-	c.release(u)
 }
 
 // flush waits until nothing is queued and no capture runs; false: deadline came
@@ -322,14 +253,14 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.queue = nil
 	var leave []leaving
 	for _, u := range left {
-		dropped = append(dropped, u.label())
+		dropped = append(dropped, u.group.Label())
 		leave = append(leave, c.leaving(u))
 		u.capture.queued = false
 		c.x.cache.stats.Add(stats.CapturesDropped, 1)
-		c.release(u)
+		u.capture.deferral.Release()
 	}
 	if c.current != nil {
-		dropped = append(dropped, c.current.label())
+		dropped = append(dropped, c.current.group.Label())
 		leave = append(leave, c.leaving(c.current))
 	}
 	c.mu.Unlock()

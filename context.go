@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
-	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/stats"
 )
 
 // ContextOptions configure the memory tier of one context.
@@ -37,10 +35,8 @@ type Context[P, K any] struct {
 	options  ContextOptions
 	tier     *live.Tier[P, K, *unit[P, K]]
 	captures captures[P, K]
+	session  *engine.Session
 	closing  sync.Once
-
-	identities func() []identity          // of the devices; asked once, at the first miss
-	scoped     atomic.Pointer[key.Digest] // see scope; nil: not asked for yet
 }
 
 // NewContext returns the memory tier for a context that a runtime stands for.
@@ -52,7 +48,7 @@ func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context
 		limits.MaxPrograms = 0
 	}
 	x.tier = live.New(objects[P, K]{rt, x}, limits)
-	x.identities = sync.OnceValue(x.identify)
+	x.session = c.engine.Session(host[P, K]{rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
 	x.captures.init(x)
 	if !c.register(x) {
 		x.tier.Shut()
@@ -65,30 +61,31 @@ func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context
 // compiler's own (*BuildError), a failure of the driver, the cause of ctx's
 // end, ErrInvalid or ErrClosed; never the cache's.
 func (x *Context[P, K]) Program(ctx context.Context, r Request) (*Program[P, K], error) {
-	id, err := r.id(x.rt.Devices())
+	own := r.engine()
+	id, err := x.session.ID(&own)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	return x.find(ctx, id, r)
+	return x.find(ctx, live.ID(id), &own)
 }
 
 // find returns the program of a request, whose constants and attributes it copies if it has to.
-func (x *Context[P, K]) find(ctx context.Context, id live.ID, r Request) (*Program[P, K], error) {
-	var res *resolution
-	if r.Image.files != nil {
+func (x *Context[P, K]) find(ctx context.Context, id live.ID, r *engine.Request) (*Program[P, K], error) {
+	var res *engine.Resolution
+	if r.Image.ReadsFiles() {
 		var err error
-		if res = x.resolved(&id, r.Image); res == nil {
-			if res, err = x.resolve(ctx, id, r.snapshot()); err != nil {
+		if res = x.session.Resolved((*engine.ID)(&id), r.Image); res == nil {
+			if res, err = x.resolve(ctx, id, r.Clone()); err != nil {
 				return nil, fmt.Errorf("program: %w", err)
 			}
-			defer res.forget()
+			defer res.Forget()
 		}
-		id = res.program()
+		id = live.ID(res.ID())
 	}
-	if p := x.hit(&id, r.Image.serial); p != nil {
+	if p := x.hit(&id, r.Image.Serial()); p != nil {
 		return p, nil
 	}
-	p, err := x.tier.Get(ctx, id, r.Image.serial, &source[P, K]{x, id, r.snapshot(), res})
+	p, err := x.tier.Get(ctx, id, r.Image.Serial(), &source[P, K]{x: x, id: id, r: r.Clone(), res: res})
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
@@ -104,18 +101,19 @@ type Prepared[P, K any] struct {
 	serial uint64 // of the image; 0: it reads header files, which are looked up first
 
 	x       *Context[P, K]
-	request Request
+	request engine.Request
 }
 
 // Prepare returns a request to ask for again and again. It builds nothing.
 func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
-	id, err := r.id(x.rt.Devices())
+	own := r.engine()
+	id, err := x.session.ID(&own)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	q := &Prepared[P, K]{tier: x.tier, id: id, x: x, request: r.snapshot()}
-	if r.Image.files == nil {
-		q.serial = r.Image.serial
+	q := &Prepared[P, K]{tier: x.tier, id: live.ID(id), x: x, request: own.Clone()}
+	if !own.Image.ReadsFiles() {
+		q.serial = own.Image.Serial()
 	}
 	return q, nil
 }
@@ -127,7 +125,7 @@ func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
 			return (*Program[P, K])(p), nil
 		}
 	}
-	return q.x.find(ctx, q.id, q.request)
+	return q.x.find(ctx, q.id, &q.request)
 }
 
 // Kernel returns the kernel of a name in the program of a request. It holds
@@ -203,6 +201,3 @@ func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
 
 // memoryHits returns the requests that found a live program or kernel.
 func (x *Context[P, K]) memoryHits() int64 { return x.tier.Hits() }
-
-// count is a shorthand.
-func (x *Context[P, K]) count(c stats.Counter) { x.cache.stats.Add(c, 1) }

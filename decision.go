@@ -1,11 +1,10 @@
 package kernstash
 
 import (
-	"errors"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
 // Decision is what became of a program for one group of equal devices that was
@@ -27,65 +26,15 @@ type Decision struct {
 	Kernels []string      // as far as known
 }
 
-// decision is one that is not told yet.
-type decision struct {
-	Decision
-	to func(Decision)
-}
-
-// tell tells it, with what the nearest entry differs in. d may be nil.
-func (d *decision) tell(nearest string) {
-	if d != nil {
-		d.Nearest = nearest
-		d.to(d.Decision)
-	}
-}
-
-// decide tells what became of a unit.
-func (x *Context[P, K]) decide(u *unit[P, K], d Decision) {
-	x.decisionLater(u, d)()
-}
-
-// decisionLater is decide when what it returns is called, unless somebody else
-// has taken the decision by then, who knows more.
-func (x *Context[P, K]) decisionLater(u *unit[P, K], d Decision) (tell func()) {
-	if x.options.Decided == nil {
-		return func() {}
-	}
-	d.Key, d.Devices, d.Size = u.key, u.live.Devices(), u.job.Recipe.Image.Size()
-	if d.Origin != Disk {
-		d.Reason = u.against.String()
-		if u.against.None() {
-			d.Reason = u.missed.String()
-		}
-	}
-	if u.observed != nil {
-		d.Observed = string(incomparable)
-	}
-	u.decision = &decision{d, x.options.Decided}
-	return func() {
-		u.decision.tell("")
-		u.decision = nil
-	}
-}
-
-// kernelNames returns the names of an artifact's kernels; nil for none.
-func kernelNames(a *store.Artifact) []string {
-	if a == nil {
+// decidedBy returns what takes those of the engine, for f; nil for nil.
+func decidedBy(f func(Decision)) func(engine.Decision) {
+	if f == nil {
 		return nil
 	}
-	names := make([]string, len(a.Kernels))
-	for i, k := range a.Kernels {
-		names[i] = k.Name
+	return func(d engine.Decision) {
+		f(Decision{
+			Key: d.Key, Devices: d.Devices, Size: d.Size, Origin: Origin(d.Origin), Err: d.Err, Reason: d.Reason, Nearest: d.Nearest,
+			Observed: d.Observed, Spent: d.Spent, Saved: d.Saved, Bytes: d.Bytes, Kernels: d.Kernels,
+		})
 	}
-	return names
 }
-
-// delegates says whether another process makes a job's artifact.
-func (x *Context[P, K]) delegates(job Job) bool {
-	d, ok := any(x.rt).(Delegator)
-	return ok && d.Delegates(job)
-}
-
-// errReadOnly is wrapped where there is no disk tier to write to.
-var errReadOnly = errors.New("the disk tier is off, or not written")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
@@ -19,7 +20,7 @@ func (c *Cache) Count(counter stats.Counter, n int64) { c.stats.Add(counter, n) 
 // KeepStats adds what was counted to the totals on disk. Close does so too; it
 // is for a process that ends without, and costs a few system calls.
 func (c *Cache) KeepStats() {
-	if c.writes() {
+	if c.engine.Writes() {
 		c.keepStats()
 	}
 }
@@ -27,12 +28,12 @@ func (c *Cache) KeepStats() {
 // FlushArtifacts is Flush, but for the contents of header files: an artifact is good
 // without them.
 func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
-	return c.flush(time.Now().Add(timeout), c.storer.flushArtifacts)
+	return c.flush(time.Now().Add(timeout), c.engine.FlushArtifacts)
 }
 
 // Writes reports whether there is a disk tier that may be written, so that artifacts
 // outlive the process.
-func (c *Cache) Writes() bool { return c.settings.Persistent && c.writes() }
+func (c *Cache) Writes() bool { return c.settings.Persistent && c.engine.Writes() }
 
 // Observes reports whether what is built is compared with what is stored, and nothing served.
 func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
@@ -44,8 +45,7 @@ func (c *Cache) Reads() bool { return c.settings.Persistent && len(c.stores) > 0
 // waits for the application, until done is called, once. Meanwhile no build of
 // this process waits for another process: two of them could wait for each other.
 func (c *Cache) Awaiting() (done func()) {
-	c.awaiting.Add(1)
-	return func() { c.awaiting.Add(-1) }
+	return c.engine.Awaiting()
 }
 
 // AddJob leaves work for the worker; see spool.Add. Header files that a recipe
@@ -53,8 +53,8 @@ func (c *Cache) Awaiting() (done func()) {
 // the worker will build, once for each recipe: it would leave that as it is.
 func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 	jobs, ok := c.written.(spool.Store)
-	if !ok || !c.writes() {
-		return spool.Dropped, fmt.Errorf("add job: %w", errReadOnly)
+	if !ok || !c.engine.Writes() {
+		return spool.Dropped, fmt.Errorf("add job: %w", engine.ErrReadOnly)
 	}
 	res, err := spool.Add(ctx, jobs, j, c.stats)
 	if c.settings.Mode == settings.ModeRefresh && j.Kind == spool.Capture && err == nil && res.Waits() {
@@ -67,7 +67,7 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 
 // Jobs returns where such jobs are, and who is to do them.
 func (c *Cache) Jobs() Jobs {
-	if _, ok := c.written.(spool.Store); !ok || !c.writes() {
+	if _, ok := c.written.(spool.Store); !ok || !c.engine.Writes() {
 		return Jobs{Policy: settings.WorkerOff}
 	}
 	return Jobs{c.written, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction"), c.trace.disk}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -279,6 +280,7 @@ func onDisk(c *Cache) *disk.Store { return c.written.(*disk.Store) }
 func writeTo(c *Cache, o disk.Options) {
 	s := disk.New(o)
 	c.written, c.stores[0] = s, s
+	c.engine = engine.New(c.engineOptions())
 	c.endStores = append(c.endStores, func() { _ = s.Close() })
 }
 

@@ -241,14 +241,11 @@ func nearest(t *testing.T, root string, f *fakeRuntime, r Request) string {
 	t.Helper()
 	c := openCache(t, newRoot(t))
 	x := fakeContextOn(c, f)
-	res, err := x.track([]int{0}, r, false)
-	if err != nil {
+	tx, err := x.session.Begin(t.Context(), r.engine())
+	if err != nil || !tx.Group(0).Uncacheable().None() {
 		t.Fatal(err)
 	}
-	rec, against, err := x.recipe([]int{0}, r, res)
-	if err != nil || !against.None() {
-		t.Fatal(err, against)
-	}
+	rec := tx.Group(0).Job().Recipe
 	d := disk.New(disk.Options{Dir: root})
 	near, err := d.Nearest(t.Context(), rec, key.Digest{})
 	if err := errors.Join(err, d.Close()); err != nil {
@@ -793,14 +790,12 @@ func TestHeadersWhosePathsCount(t *testing.T) {
 	x := fakeContextOn(openCache(t, root), newReader(t))
 	for _, with := range []string{"__FILE__\n", "no path\n"} {
 		putFile(t, dir+"/inc/a.h", with)
-		tracked, err := x.track([]int{0}, request(dir), false)
-		if err != nil {
+		r := request(dir)
+		tx, err := x.session.Begin(t.Context(), r.engine())
+		if err != nil || !tx.Group(0).Uncacheable().None() {
 			t.Fatal(err)
 		}
-		rec, against, err := x.recipe([]int{0}, request(dir), tracked)
-		if err != nil || !against.None() {
-			t.Fatal(against, err)
-		}
+		rec := tx.Group(0).Job().Recipe
 		compile, search := "-DN=4 -I"+dir+"/inc -O2", ""
 		if with == "no path\n" {
 			compile, search = "-DN=4 -O2", "-I"+dir+"/inc"
@@ -856,13 +851,14 @@ func TestChangedHeaderInACrowd(t *testing.T) {
 	if use(t, x, back) != Disk {
 		t.Error("it was built again")
 	}
-	for _, m := range []*Image{a.Image, b.Image, back.Image} {
-		for i := range m.files.resolutions.first {
-			for res := m.files.resolutions.first[i].Load(); res != nil; res = res.next {
-				if res.groups[0].contents.Load() != nil {
-					t.Error("contents are kept in memory")
-				}
-			}
+	for _, r := range []Request{a, b, back} {
+		own := r.engine()
+		id, err := x.session.ID(&own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := x.session.Resolved(&id, own.Image); res == nil || res.Holds() {
+			t.Error("contents are kept in memory")
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package kernstash
 
 import (
-	"sync/atomic"
-
-	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -24,24 +22,8 @@ type Image struct {
 	// itself; they come before those of a request. Set them before first use.
 	CompileOptions, LinkOptions string
 
-	checkFiles func(contents [][]byte) error // see CheckFiles; nil: nothing is checked
-
-	against deps.Reason // why it cannot be cached
-	serial  uint64      // tells images apart; never reused, that would be a wrong hit
-	files   *imageFiles // nil: it reads no header files
+	scanned *engine.Image
 }
-
-// imageFiles is what belongs to an image that reads header files.
-type imageFiles struct {
-	reads       []bool // for each unit, whether it does
-	resolutions resolutions
-
-	// fixed returns those units as they were compiled for a device; nil: the files
-	// are looked at. See NewCompiledImage.
-	fixed func(device int) []key.Unit
-}
-
-var imageSerials atomic.Uint64
 
 // NewImage returns the image of one translation unit. Headers are those that
 // the code includes by name and that are no files. Where what the code reads
@@ -78,49 +60,16 @@ func NewImageSequence(units ...key.Unit) (*Image, error) {
 
 // newImage scans the code of an image.
 func newImage(img *key.Image) *Image {
-	m := &Image{Image: img, serial: imageSerials.Add(1)}
-	reads := make([]bool, len(img.Units()))
-	some := false
-	for i := range img.Units() {
-		found := scanned.unit(img, i)
-		if !found.against.None() {
-			m.against = found.against
-			return m
-		}
-		reads[i] = found.reads || found.named
-		some = some || reads[i]
-	}
-	if some {
-		m.files = &imageFiles{reads: reads}
-	}
+	m := &Image{Image: img, scanned: engine.NewImage(img)}
+	m.scanned.Owner = m
 	return m
 }
 
-// IncludesFiles says whether the code may include header files, so that what it
-// means changes with them, or names where files are, as __FILE__.
-func (m *Image) IncludesFiles() bool { return m.files != nil }
+// IncludesFiles reports whether the code may include header files, so that what it means
+// changes with them, or names where files are, as __FILE__.
+func (m *Image) IncludesFiles() bool { return m.scanned.ReadsFiles() }
 
 // CheckFiles has the contents of the header files that the image is found to read checked
 // before a program of it is served or stored. An error of check makes it uncacheable. Call it
 // before first use; check may be called from any goroutine.
-func (m *Image) CheckFiles(check func(contents [][]byte) error) { m.checkFiles = check }
-
-// isOpaque says whether all code is input of a compiler of the caller's own.
-func (m *Image) isOpaque() bool {
-	for _, u := range m.Units() {
-		if u.Kind != key.Opaque {
-			return false
-		}
-	}
-	return true
-}
-
-// hasHeaders says whether a unit brings headers of its own.
-func (m *Image) hasHeaders() bool {
-	for _, u := range m.Units() {
-		if len(u.Headers) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (m *Image) CheckFiles(check func(contents [][]byte) error) { m.scanned.CheckFiles = check }

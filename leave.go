@@ -4,8 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"time"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
@@ -18,15 +18,14 @@ const maxLeave = 64
 type leaving struct {
 	recipe   *key.Recipe
 	launched []string
-	cost     time.Duration
-	headers  map[key.Digest][]byte
+	deferral *engine.Deferral
 }
 
 // leaving returns what the worker must know to capture a unit. It is called with
 // c.mu held.
 func (c *captures[P, K]) leaving(u *unit[P, K]) leaving {
 	s := &u.capture
-	return leaving{u.job.Recipe, append([]string(nil), s.launched...), s.cost, u.tracked.take()}
+	return leaving{u.group.Job().Recipe, append([]string(nil), s.launched...), s.deferral}
 }
 
 // leave leaves captures to the worker, and starts one if the settings say so. Only
@@ -42,8 +41,8 @@ func (c *Cache) leave(all []leaving) {
 			continue
 		}
 		res, err := c.AddJob(context.Background(), spool.Job{
-			Kind: spool.Capture, Recipe: l.recipe, Variants: l.launched, Cost: l.cost,
-			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: c.headerContents(l.recipe, l.headers, nil),
+			Kind: spool.Capture, Recipe: l.recipe, Variants: l.launched, Cost: l.deferral.Cost(),
+			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: l.deferral.Headers(),
 		})
 		if err != nil {
 			on(c.trace.disk, func(t *slog.Logger) { t.Info("not left to the worker", "reason", err.Error()) })

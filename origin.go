@@ -34,8 +34,8 @@ func (p *Program[P, K]) Origin() Origin {
 // if nothing does.
 func (p *Program[P, K]) Against() string {
 	for _, u := range p.live().Units() {
-		if !u.Info.against.None() {
-			return u.Info.against.String()
+		if why := u.Info.group.Uncacheable(); !why.None() {
+			return why.String()
 		}
 	}
 	return ""

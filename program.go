@@ -5,10 +5,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/reason"
 )
 
 // Program is a live program for a set of devices. It stays alive until its
@@ -41,7 +40,7 @@ func (p *Program[P, K]) Key(device int) key.Key {
 	if err != nil {
 		return key.Key{}
 	}
-	return u.Info.key
+	return u.Info.group.Job().Key
 }
 
 // Launched tells that a kernel was launched in a way, named by variant, that a
@@ -93,31 +92,14 @@ func (k *Kernel[P, K]) Device() int { return k.live().Device() }
 // Release ends one use of the kernel, and of its program with it.
 func (k *Kernel[P, K]) Release() { k.live().Release() }
 
-// unit is how a unit of the memory tier was built.
+// unit is how a unit of the memory tier was made.
 type unit[P, K any] struct {
-	x       *Context[P, K]
-	live    *live.Unit[P, K, *unit[P, K]]
-	tracked *tracked // what it reads; nil: nothing
-
-	job     Job
-	key     key.Key // zero: not cacheable
-	origin  Origin
-	against deps.Reason // what speaks against storing it
-
-	missed   reason.Reason // why it was not on disk; of those that are compiled
-	ahead    *ahead        // what is done while it is compiled; nil: nothing
-	decision *decision     // not told yet
-	observed *observed     // mode observe: what a hit would have served; nil: nothing
+	x      *Context[P, K]
+	live   *live.Unit[P, K, *unit[P, K]]
+	group  *engine.Group
+	origin Origin
 
 	capture captureState // guarded by the mutex of x.captures
-}
-
-// label names a unit for people.
-func (u *unit[P, K]) label() string {
-	if u.key.IsZero() {
-		return u.live.What().String()[:12]
-	}
-	return u.key.Short()
 }
 
 // objects are the live objects of a Context.
@@ -136,7 +118,7 @@ func (o objects[P, K]) Evicted(p *live.Program[P, K, *unit[P, K]]) {
 	on(o.x.cache.trace.memory, func(l *slog.Logger) {
 		label := p.ID().What.String()[:12]
 		if all := p.Units(); len(all) > 0 {
-			label = all[0].Info.label()
+			label = all[0].Info.group.Label()
 		}
 		l.Debug("evicted", "program", label)
 	})
@@ -154,46 +136,4 @@ func (o objects[P, K]) Exhausted(err error) bool {
 	}
 	o.x.cache.trace.warn("out of resources, memory tier cleared", "error", err.Error())
 	return true
-}
-
-// source builds the program of a request.
-type source[P, K any] struct {
-	x   *Context[P, K]
-	id  live.ID
-	r   Request
-	res *resolution // nil for an image that reads no files
-}
-
-// Parts returns a part for each distinct identity among the devices. A program that
-// reads what no key holds is shared by those alone who have this very image.
-func (s *source[P, K]) Parts(id live.ID) (parts []live.Part, own bool) {
-	for i, devices := range s.x.groups(id.Devices) {
-		part := live.Part{What: id.What, Devices: devices}
-		t := s.res.group(i)
-		if t != nil && t.against.None() {
-			part.What = t.what // so subsets of the devices find it
-		}
-		parts = append(parts, part)
-		if !own {
-			_, against, err := s.x.recipe(devices, s.r, t)
-			own = err == nil && !against.None() && against.Code != reason.NotCacheableSize
-		}
-	}
-	return parts, own
-}
-
-func (s *source[P, K]) Make(ctx context.Context, u *live.Unit[P, K, *unit[P, K]], part int) error {
-	defer s.x.cache.keepStatsNowAndThen()
-	u.Info = &unit[P, K]{x: s.x, live: u, tracked: s.res.group(part)}
-	return s.x.loadOrCompile(ctx, u.Info, s.r)
-}
-
-// Own returns the id of the image's own program: the one that was found is of an
-// image that looks like it, and may be another.
-func (s *source[P, K]) Own() live.ID {
-	if s.res == nil {
-		return private(s.id, s.r.Image.serial)
-	}
-	s.res.alone.Store(true)
-	return s.res.private
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -76,6 +78,19 @@ type Capturer[P any] interface {
 	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
 }
 
+// HeaderSearcher is a Runtime that knows where its compiler looks for header
+// files. Programs that read any are cacheable with such a runtime alone.
+type HeaderSearcher interface {
+	// HeaderSearch returns where the compiler of a device looks for the headers of
+	// a request besides the directories that options name, while dir is the
+	// working directory. An error says that it is not known, and makes programs
+	// that read header files uncacheable. Contexts whose Runtimes answer alike for
+	// the zero Request answer alike for each.
+	HeaderSearch(device int, dir string, r Request) (deps.Search, error)
+}
+
+var errSearch = errors.New("where the compiler looks for header files is not known")
+
 // OptionsJudge is a Runtime whose compiler may read files that nobody can know of, because
 // of what the options say.
 type OptionsJudge interface {
@@ -141,4 +156,4 @@ var ErrClosed = live.ErrClosed
 
 // ErrNotCacheable may be wrapped by the error of Runtime.Identify or
 // Capturer.Capture to say that there is nothing wrong, but nothing to store.
-var ErrNotCacheable = errors.New("not cacheable")
+var ErrNotCacheable = engine.ErrNotCacheable

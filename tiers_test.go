@@ -414,7 +414,11 @@ func TestOperatorsOptions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := openCache(t, "", func(o *Options) { o.Flags = tt.flags })
-		got := buildOptions(c.settings, r)
+		tx, err := fakeContextOn(c, newFake(t)).session.Begin(t.Context(), r.engine())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tx.Group(0).Job().Recipe.Options
 		if got.CompileString() != tt.compile || got.LinkString() != tt.link {
 			t.Errorf("%v: compile %q, link %q", tt.flags, got.CompileString(), got.LinkString())
 		}

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Settings *settings.Settings
 	Store    store.Store   // nil: none
+	Blobs    store.Blobs   // of manifests and header files; nil: they are not kept
 	Layers   []store.Store // read-only, asked in order behind Store
 	Recorder stats.Recorder
 	Loggers  Loggers
@@ -74,10 +75,9 @@ func New(o Options) *Engine {
 	e.stores = append(e.stores, o.Layers...)
 	e.locker, _ = e.store.(store.Locker)
 	refresh := o.Settings.Mode == settings.ModeRefresh
-	e.keeper = keep.New(keep.Options{Store: o.Store, Refresh: refresh, Recorder: o.Recorder, Log: o.Loggers.Disk})
-	blobs, _ := e.store.(store.Blobs)
+	e.keeper = keep.New(keep.Options{Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Log: o.Loggers.Disk})
 	e.finder = headers.NewFinder(headers.Options{
-		Blobs: blobs, Refresh: refresh, Recorder: o.Recorder, Keep: e.keepManifest,
+		Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Keep: e.keepManifest,
 		Warn: o.Loggers.Warn, Keys: o.Loggers.Keys, Disk: o.Loggers.Disk,
 	})
 	return e
@@ -117,17 +117,26 @@ func (e *Engine) Awaiting() (done func()) {
 	return sync.OnceFunc(e.waits.release)
 }
 
-// find asks the store, then the layers. A nil entry is a miss, for the reason that is
-// returned with it. With part, entries are read as its options say.
-func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) (entry *store.Entry, from store.Store, why reason.Reason) {
-	why = reason.MissTierOff
+// Awaited returns how many builds Awaiting was called for and not done.
+func (e *Engine) Awaited() int { return e.waits.held() }
+
+// found is what the stores have of a key.
+type found struct {
+	entry *store.Entry // nil: a miss
+	from  store.Store
+	why   reason.Reason // of the miss
+}
+
+// find asks the store, then the layers. With part, entries are read as its options say.
+func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) found {
+	why := reason.MissTierOff
 	for i, s := range e.stores {
 		entry, err := get(ctx, s, k, part)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
 			}
-			return entry, s, 0
+			return found{entry: entry, from: s}
 		}
 		var miss *store.MissError
 		if i == 0 && errors.As(err, &miss) {
@@ -135,7 +144,7 @@ func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) (e
 		}
 		on(e.log.Disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
 	}
-	return nil, nil, why
+	return found{why: why}
 }
 
 func get(ctx context.Context, s store.Store, k key.Key, part *store.GetOptions) (*store.Entry, error) {

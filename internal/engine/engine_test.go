@@ -117,7 +117,7 @@ func start(t testing.TB, root, mode string, change ...func(*settings.Settings)) 
 	if root != "" {
 		d := disk.New(disk.Options{Dir: root, Recorder: r.counters, ReadOnly: mode == settings.ModeReadOnly})
 		t.Cleanup(func() { _ = d.Close() })
-		r.store, o.Store = d, d
+		r.store, o.Store, o.Blobs = d, d, d
 	}
 	r.Engine = New(o)
 	t.Cleanup(r.finish)
@@ -199,6 +199,14 @@ func wantStep(t testing.TB, g *Group, want Kind) Step {
 		t.Fatalf("the step is %v, and %v when it is asked for again", step.Kind, again.Kind)
 	}
 	return step
+}
+
+// await waits for somebody else's build; it may have ended.
+func await(t testing.TB, g *Group) {
+	t.Helper()
+	if step := g.Next(t.Context()); step.Kind == Wait {
+		<-step.Ready
+	}
 }
 
 // buildOnce has one group built.
@@ -321,7 +329,7 @@ func TestWaitThenHit(t *testing.T) {
 	}
 	g.Built(Outcome{Artifact: artifact(k1), Took: time.Second})
 	for _, waiter := range waiting {
-		<-waiter.Next(t.Context()).Ready
+		await(t, waiter)
 		wantStep(t, waiter, Hit)
 		waiter.Loaded(time.Millisecond)
 	}
@@ -349,7 +357,7 @@ func TestWaitThenBuild(t *testing.T) {
 	wantStep(t, waiter, Build)
 	wantStep(t, third, Wait)
 	waiter.Built(Outcome{Artifact: artifact(k1), Took: 1})
-	<-third.Next(t.Context()).Ready
+	await(t, third)
 	wantStep(t, third, Hit)
 }
 
@@ -750,7 +758,7 @@ func TestDeferral(t *testing.T) {
 		return a
 	}
 	d.Captured(deferred("a"))
-	<-waiter.Next(t.Context()).Ready
+	await(t, waiter)
 	wantStep(t, waiter, Hit)
 	waiter.Loaded(1)
 	again := waiter.Deferral()

@@ -58,7 +58,7 @@ type Group struct {
 	step        Step // while the answer to it is awaited
 
 	from      store.Store       // that the artifact of a hit is in
-	locked    bool              // the lock was asked for: what is not found now is built
+	rejected  int               // artifacts so far
 	unlock    func()            // ends the build lock; nil: it is not held
 	wait      *wait             // for somebody else's lock
 	missed    reason.Reason     // why it was not found
@@ -77,7 +77,6 @@ const (
 	looking  phase = iota // nothing was looked for yet
 	locking               // it was not found: somebody has to build it
 	waiting               // for somebody else's lock
-	again                 // it may have been stored meanwhile
 	answered              // by the caller's next call
 	over
 )
@@ -146,13 +145,12 @@ func (g *Group) Next(ctx context.Context) Step {
 		case waiting:
 			select {
 			case <-g.wait.done:
+				f := g.wait.found
 				g.unlock, g.wait = g.wait.unlock, nil
-				g.phase = again
+				g.foundAgain(f)
 			default:
 				return Step{Kind: Wait, Ready: g.wait.done}
 			}
-		case again:
-			g.lookAgain(ctx)
 		case answered:
 			return g.step
 		default:
@@ -180,34 +178,33 @@ func (g *Group) look(ctx context.Context) {
 		g.build(false)
 		return
 	}
-	entry, from, why := e.find(ctx, g.job.Key, nil)
+	f := e.find(ctx, g.job.Key, nil)
 	switch {
 	case e.settings.Mode == settings.ModeObserve:
-		g.observe(entry, why)
+		g.observe(f)
 		g.build(false)
-	case entry != nil:
-		g.hit(entry, from)
+	case f.entry != nil:
+		g.hit(f)
 	default:
-		g.missed, g.phase = why, locking
+		g.missed, g.phase = f.why, locking
 	}
 }
 
 // observe notes what a hit would have served.
-func (g *Group) observe(entry *store.Entry, why reason.Reason) {
+func (g *Group) observe(f found) {
 	e := g.s.e
-	if entry == nil {
-		g.miss(why)
+	if f.entry == nil {
+		g.miss(f.why)
 		return
 	}
 	g.missed = reason.ObserveHits
 	e.count(stats.Of(reason.ObserveHits))
 	on(e.log.Disk, func(l *slog.Logger) { l.Debug("would have hit", "key", g.job.Key.Short()) })
-	g.compared, g.observed = entry.Artifact, true
+	g.compared, g.observed = f.entry.Artifact, true
 }
 
 // lock takes the build lock, if there is one, or waits for somebody who has it.
 func (g *Group) lock(ctx context.Context) {
-	g.locked = true
 	absent := g.missed == reason.MissAbsent
 	if g.s.host.Delivery(g.job) == Elsewhere { // nothing will be there for having waited
 		g.miss(g.missed)
@@ -221,7 +218,8 @@ func (g *Group) lock(ctx context.Context) {
 	case unlock != nil && absent:
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
-		g.unlock, g.phase = unlock, again
+		g.unlock = unlock
+		g.foundAgain(g.s.e.find(ctx, g.job.Key, nil))
 	default:
 		g.unlock = unlock
 		g.miss(g.missed)
@@ -229,15 +227,14 @@ func (g *Group) lock(ctx context.Context) {
 	}
 }
 
-// lookAgain looks for what somebody else may have stored.
-func (g *Group) lookAgain(ctx context.Context) {
-	entry, from, why := g.s.e.find(ctx, g.job.Key, nil)
-	if entry != nil {
-		g.hit(entry, from)
+// foundAgain goes on with what somebody else may have stored.
+func (g *Group) foundAgain(f found) {
+	if f.entry != nil {
+		g.hit(f)
 		return
 	}
-	if why != reason.MissAbsent {
-		g.missed = why // else it was there before, and bad
+	if f.why != reason.MissAbsent {
+		g.missed = f.why // else it was there before, and bad
 	}
 	g.miss(g.missed)
 	g.build(g.missed == reason.MissAbsent)
@@ -248,9 +245,13 @@ func (g *Group) miss(why reason.Reason) {
 	g.s.e.countMiss(why)
 }
 
-func (g *Group) hit(entry *store.Entry, from store.Store) {
-	g.from = from
-	g.step, g.phase = Step{Kind: Hit, Artifact: entry.Artifact}, answered
+// hit has the caller load. Meanwhile it holds no lock.
+func (g *Group) hit(f found) {
+	if unlock := g.takeLock(); unlock != nil {
+		unlock()
+	}
+	g.from = f.from
+	g.step, g.phase = Step{Kind: Hit, Artifact: f.entry.Artifact}, answered
 }
 
 // build has the caller build. With explain the nearest entry is looked for meanwhile.
@@ -322,7 +323,7 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 	e.log.Warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
 	e.discard(ctx, g.from, g.job.Key)
 	g.missed, g.phase, g.step = reason.MissRefused, locking, Step{}
-	if g.locked {
+	if g.rejected++; g.rejected > 1 { // that of somebody who built it meanwhile, too
 		g.miss(reason.MissRefused)
 		g.build(false)
 	}

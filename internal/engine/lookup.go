@@ -58,18 +58,18 @@ func (g *Group) Stored(ctx context.Context) (*store.Artifact, error) {
 		return nil, &store.MissError{Reason: reason.MissRefresh}
 	}
 	start := time.Now()
-	entry, _, why := e.find(ctx, k, nil)
+	f := e.find(ctx, k, nil)
 	took := time.Since(start)
-	if entry == nil {
-		e.countMiss(why)
-		return nil, &store.MissError{Reason: why}
+	if f.entry == nil {
+		e.countMiss(f.why)
+		return nil, &store.MissError{Reason: f.why}
 	}
 	if e.settings.Mode == settings.ModeObserve {
 		e.count(stats.Of(reason.ObserveHits))
 		return nil, &store.MissError{Reason: reason.MissAbsent}
 	}
-	e.countHit(k, entry.Artifact, took)
-	return entry.Artifact, nil
+	e.countHit(k, f.entry.Artifact, took)
+	return f.entry.Artifact, nil
 }
 
 // Store keeps an artifact that the caller built, and returns when it is stored. In mode
@@ -84,12 +84,12 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		return store.Failed, fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
 	}
 	entry := newEntry(job.Key, job.Recipe, a, a.Cost)
-	there, _, why := e.find(ctx, job.Key, nil)
-	if there != nil && e.settings.Mode == settings.ModeObserve {
-		e.countCompared(job.Key, job.Key.Short(), compare(a, there.Artifact))
+	there := e.find(ctx, job.Key, nil)
+	if there.entry != nil && e.settings.Mode == settings.ModeObserve {
+		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
 		return store.Existing, nil
 	}
-	if why == reason.MissAbsent {
+	if there.why == reason.MissAbsent {
 		e.keeper.Explain(ctx, job.Key, job.Recipe, g.previous())
 	}
 	return e.keeper.Put(ctx, entry)
@@ -142,11 +142,11 @@ func (s *Session) Glance(ctx context.Context, r Request, firstBinary bool) []Fou
 		if !g.uncacheable.None() {
 			return nil
 		}
-		entry, _, _ := e.find(ctx, g.job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
-		if entry == nil {
+		f := e.find(ctx, g.job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
+		if f.entry == nil {
 			return nil
 		}
-		all = append(all, Found{g.job, entry.Artifact})
+		all = append(all, Found{g.job, f.entry.Artifact})
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func child(root string) int {
 	var counters stats.Counters
 	d := disk.New(disk.Options{Dir: root, Recorder: &counters})
-	e := New(Options{Settings: new(settings.Settings), Store: d, Recorder: &counters})
+	e := New(Options{Settings: new(settings.Settings), Store: d, Blobs: d, Recorder: &counters})
 	img, err := key.NewImage(key.OpenCLC, []byte(k1))
 	if err != nil {
 		fmt.Println(err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +45,11 @@ func (res *Resolution) Forget() {
 	for _, r := range res.groups {
 		r.take()
 	}
+}
+
+// Holds reports whether contents of header files are in memory for it.
+func (res *Resolution) Holds() bool {
+	return slices.ContainsFunc(res.groups, func(r *reading) bool { return r.set != nil && r.set.Holds() })
 }
 
 // group returns what a group of devices reads, by its place among the groups of the

@@ -34,11 +34,11 @@ func (s *Session) Begin(_ context.Context, r Request) (*Transaction, error) {
 			return nil, fmt.Errorf("begin: %w", err)
 		}
 	}
-	return s.begin(id, r, res, meanings)
+	return s.begin(res.ID(), r, res, meanings)
 }
 
-// BeginResolved is Begin of a request whose id, and resolution if its image reads files,
-// are known. The request is the engine's.
+// BeginResolved is Begin of a request whose program is known by id, and what it means by
+// res: nil if the image reads no files. The request is the engine's.
 func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction, error) {
 	return s.begin(id, r, res, nil)
 }
@@ -46,9 +46,6 @@ func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction
 // begin makes the transaction; meanings are nil where they have to be worked out.
 func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (*Transaction, error) {
 	t := &Transaction{id: id}
-	if res != nil {
-		t.id = res.ID()
-	}
 	for i, devices := range s.groups(id.Devices) {
 		m := meaning{}
 		if meanings != nil {

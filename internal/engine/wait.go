@@ -51,8 +51,11 @@ type waits struct {
 // wait is one, which goes on until done is closed.
 type wait struct {
 	done   chan struct{}
-	unlock func() // of the lock that was waited for; nil: it was given up. Read after done.
 	cancel context.CancelFunc
+
+	// What came of it, once done is closed: what was stored meanwhile, or the lock.
+	found  found
+	unlock func() // nil: there is an entry, or the wait was given up
 }
 
 // abandon ends a wait that nobody is interested in.
@@ -80,6 +83,12 @@ func (w *waits) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holding--
+}
+
+func (w *waits) held() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holding
 }
 
 // begin adds a wait; false: nobody may wait now.
@@ -130,6 +139,10 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unloc
 		defer e.waits.end(w)
 		defer close(w.done)
 		w.unlock = e.awaitLock(until, k, bound)
+		if w.found = e.find(context.Background(), k, nil); w.found.entry != nil && w.unlock != nil {
+			w.unlock() // others who wait need not wait until it is loaded
+			w.unlock = nil
+		}
 	}()
 	return nil, w
 }

@@ -142,6 +142,9 @@ func (s *Set) Take() map[key.Digest][]byte {
 	return nil
 }
 
+// Holds reports whether contents are at hand.
+func (s *Set) Holds() bool { return s.contents.Load() != nil }
+
 // TakeToKeep is Take for whoever keeps them at once; Kept says which they were.
 func (s *Set) TakeToKeep() map[key.Digest][]byte {
 	contents := s.Take()

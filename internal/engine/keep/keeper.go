@@ -29,7 +29,7 @@ const headersAtOnce = 8
 // stored its artifact. That is good without them.
 type Keeper struct {
 	store   store.Store // nil: none, and everything is dropped
-	blobs   store.Blobs // of the store; nil: it has none
+	blobs   store.Blobs // nil: none are kept
 	refresh bool
 	stats   stats.Recorder
 	log     *slog.Logger
@@ -63,6 +63,7 @@ type task interface {
 // Options are what a Keeper works with. Recorder is required.
 type Options struct {
 	Store    store.Store // nil: none, and everything is dropped
+	Blobs    store.Blobs // of manifests and header files; nil: they are not kept
 	Refresh  bool        // entries replace any that are there
 	Recorder stats.Recorder
 	Log      *slog.Logger // may be nil
@@ -70,8 +71,7 @@ type Options struct {
 
 // New returns a Keeper. Close it before the store.
 func New(o Options) *Keeper {
-	k := &Keeper{store: o.Store, refresh: o.Refresh, stats: o.Recorder, log: o.Log}
-	k.blobs, _ = o.Store.(store.Blobs)
+	k := &Keeper{store: o.Store, blobs: o.Blobs, refresh: o.Refresh, stats: o.Recorder, log: o.Log}
 	k.idle = sync.NewCond(&k.mu)
 	return k
 }

@@ -1,4 +1,4 @@
-package kernstash
+package headers
 
 import (
 	"errors"
@@ -29,8 +29,8 @@ func TestCheckFilesOfAFIFO(t *testing.T) {
 	}
 	done := make(chan bool)
 	go func() {
-		tr := &tracked{image: img}
-		done <- tr.check(func([][]byte) error { return nil }).None()
+		s := &Set{Image: img}
+		done <- s.Check(func([][]byte) error { return nil }) == nil
 	}()
 	select {
 	case fit := <-done:

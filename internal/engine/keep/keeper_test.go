@@ -1,4 +1,4 @@
-package kernstash
+package keep
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // someHeaders are contents of header files, by digest.
@@ -21,6 +22,23 @@ func someHeaders(n int) map[key.Digest][]byte {
 		all[sha256.Sum256(content)] = content
 	}
 	return all
+}
+
+func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "root") }
+
+func newKeeper(t *testing.T, root string) (*Keeper, *stats.Counters) {
+	counters := new(stats.Counters)
+	d := disk.New(disk.Options{Dir: root, Recorder: counters})
+	t.Cleanup(func() { _ = d.Close() })
+	return New(Options{Store: d, Blobs: d, Recorder: counters}), counters
+}
+
+func recipe(t *testing.T) *key.Recipe {
+	img, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &key.Recipe{Device: key.Device{API: "fake"}, Image: img}
 }
 
 // written returns when each file on a shelf was written.
@@ -45,25 +63,24 @@ func written(t *testing.T, root, shelf string) (times []time.Time) {
 func TestHeaderFilesComeLast(t *testing.T) {
 	t.Parallel()
 	root := newRoot(t)
-	c := openCache(t, root)
+	s, _ := newKeeper(t, root)
 	const n = 3*headersAtOnce + 1
-	s := c.storer
 	s.mu.Lock()
 	s.running = true // nobody begins
 	s.mu.Unlock()
-	s.add(storing{headers: someHeaders(n)})
-	s.add(storing{manifest: []byte(strings.Repeat("m", 100)), name: key.Digest{1}})
-	if !c.storer.addIfIdle(storing{headers: someHeaders(1)}) {
+	s.AddHeaders(someHeaders(n))
+	s.AddManifest(key.Digest{1}, []byte(strings.Repeat("m", 100)))
+	if s.Prepare(recipe(t), key.Digest{}, false) == nil {
 		t.Error("an artifact would wait for them")
 	}
-	if c.FlushArtifacts(time.Millisecond) {
+	if s.FlushArtifacts(time.Now().Add(time.Millisecond)) {
 		t.Error("what was not begun is through")
 	}
 	go s.run()
-	if !c.FlushArtifacts(3*time.Minute) || len(written(t, root, "manifests")) != 1 {
+	if !s.FlushArtifacts(time.Now().Add(3*time.Minute)) || len(written(t, root, "manifests")) != 1 {
 		t.Fatal("not written")
 	}
-	if !c.Flush(3 * time.Minute) {
+	if !s.Flush(time.Now().Add(3 * time.Minute)) {
 		t.Fatal("not through")
 	}
 	headers := written(t, root, "headers")
@@ -85,25 +102,24 @@ func TestHeaderFilesComeLast(t *testing.T) {
 // counted.
 func TestTooMuchIsPending(t *testing.T) {
 	t.Parallel()
-	c := openCache(t, newRoot(t))
-	s := c.storer
+	s, counters := newKeeper(t, newRoot(t))
 	s.mu.Lock()
 	s.running = true
 	s.mu.Unlock()
 	large := make([]byte, maxPending/2+1)
-	s.add(storing{headers: map[key.Digest][]byte{{1}: large}})
-	s.add(storing{manifest: large, name: key.Digest{1}})
+	s.AddHeaders(map[key.Digest][]byte{{1}: large})
+	s.AddManifest(key.Digest{1}, large)
 	if len(s.later) != 0 || len(s.queue) != 1 || s.bytes != int64(len(large)) {
 		t.Errorf("%d header files, %d others, %d bytes", len(s.later), len(s.queue), s.bytes)
 	}
-	s.add(storing{manifest: large, name: key.Digest{2}})
-	if len(s.queue) != 1 || s.queue[0].name != (key.Digest{2}) || s.bytes != int64(len(large)) {
+	s.AddManifest(key.Digest{2}, large)
+	if len(s.queue) != 1 || s.queue[0].(*manifest).name != (key.Digest{2}) || s.bytes != int64(len(large)) {
 		t.Errorf("%d others, %d bytes", len(s.queue), s.bytes)
 	}
 	s.mu.Lock()
 	s.queue, s.bytes, s.running = nil, 0, false
 	s.mu.Unlock()
-	if n := c.Stats()[stats.DiskPutsDropped]; n != 0 {
+	if n := counters.Snapshot()[stats.DiskPutsDropped]; n != 0 {
 		t.Errorf("%d artifacts dropped", n)
 	}
 }
@@ -111,13 +127,12 @@ func TestTooMuchIsPending(t *testing.T) {
 // Headers that wait when the cache is closed for good are no artifacts that were dropped.
 func TestCloseDropsHeaderFiles(t *testing.T) {
 	t.Parallel()
-	c := openCache(t, newRoot(t))
-	s := c.storer
+	s, _ := newKeeper(t, newRoot(t))
 	s.mu.Lock()
 	s.running = true
 	s.mu.Unlock()
-	s.add(storing{headers: someHeaders(100)})
-	if n := s.close(time.Now()); n != 0 {
+	s.AddHeaders(someHeaders(100))
+	if n := s.Close(time.Now()); n != 0 {
 		t.Errorf("%d artifacts dropped", n)
 	}
 	s.mu.Lock()

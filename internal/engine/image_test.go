@@ -1,4 +1,4 @@
-package kernstash
+package engine
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 // What is remembered is what is found: of the same code, and of the same kind.
 func TestScanned(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("// nothing\n", scanLeast/8)
+	long := strings.Repeat("// nothing\n", minScanKept/8)
 	for _, c := range []struct {
 		name           string
 		kind           key.Kind
@@ -28,8 +28,8 @@ func TestScanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"scanned", "remembered"} {
-			if got := scanned.unit(img, 0); got.reads != c.reads || got.against.None() == c.against {
-				t.Errorf("%s, %s: reads %v, against %v", c.name, when, got.reads, got.against)
+			if got := scans.unit(img, 0); got.reads != c.reads || got.uncacheable.None() == c.against {
+				t.Errorf("%s, %s: reads %v, against %v", c.name, when, got.reads, got.uncacheable)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package kernstash
+package engine
 
 import (
 	"encoding/binary"
@@ -13,9 +13,9 @@ func TestResolutionsAreBounded(t *testing.T) {
 	t.Parallel()
 	var known resolutions
 	var scope key.Digest
-	all := make([]*resolution, 10_000)
+	all := make([]*Resolution, 10_000)
 	for i := range all {
-		res := new(resolution)
+		res := new(Resolution)
 		binary.LittleEndian.PutUint64(res.of.What[:], uint64(i))
 		known.add(res)
 		if all[i] = known.load(&scope, &res.of); all[i] != res {

@@ -1,17 +1,19 @@
-package kernstash
+package engine
 
 import (
 	"testing"
 
-	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 )
 
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
-	img := image(t, src(1))
+	img := source(t, k1)
+	h := newHost(t)
+	h.devices = append(h.devices, h.devices[0], h.devices[0])
+	s := start(t, "", "on").session(h)
 	long := string(make([]byte, 5000))
-	seen := make(map[live.ID]int)
+	seen := make(map[ID]int)
 	for i, r := range []Request{
 		{Image: img},
 		{Image: img, CompileOptions: "a"},
@@ -20,14 +22,14 @@ func TestRequestIDs(t *testing.T) {
 		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "b"}}},
 		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "c"}, {Name: "a", Value: "b"}}},
 		{Image: img, Attributes: []key.Pair{{Name: "a", Value: "b"}, {Name: "a", Value: "c"}}},
-		{Image: &Image{Image: img.Image, CompileOptions: "a"}},
+		{Image: img, ImageCompileOptions: "a"},
 		{Image: img, CompileOptions: long},
 		{Image: img, CompileOptions: long + "x"},
 		{Image: img, Devices: []int{1}},
 		{Image: img, Constants: []key.SpecConstant{{ID: 1}}},
-		{Image: image(t, src(2))},
+		{Image: source(t, "kernel void k2() {}")},
 	} {
-		id, err := r.id(3)
+		id, err := s.ID(&r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,20 +37,20 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("requests %d and %d have one id", before, i)
 		}
 		seen[id] = i
-		if again, _ := r.id(3); again != id {
+		if again, _ := s.ID(&r); again != id {
 			t.Errorf("request %d has two ids", i)
 		}
 	}
-	sorted, _ := (&Request{Image: img, Attributes: []key.Pair{{Name: "a"}, {Name: "b"}}}).id(3)
-	if id, _ := (&Request{Image: img, Attributes: []key.Pair{{Name: "b"}, {Name: "a"}}}).id(3); id != sorted {
+	sorted, _ := s.ID(&Request{Image: img, Attributes: []key.Pair{{Name: "a"}, {Name: "b"}}})
+	if id, _ := s.ID(&Request{Image: img, Attributes: []key.Pair{{Name: "b"}, {Name: "a"}}}); id != sorted {
 		t.Error("another order of attributes makes another id")
 	}
-	id, _ := (&Request{Image: img}).id(3)
-	if a, b := private(id, 1), private(id, 2); a == id || a == b || a.Devices != id.Devices {
+	id, _ := s.ID(&Request{Image: img})
+	if a, b := id.Exclusive(img), id.Exclusive(source(t, k1)); a == id || a == b || a.Devices != id.Devices {
 		t.Error("private ids are not an image's own")
 	}
-	all, _ := (&Request{Image: img}).id(3)
-	named, _ := (&Request{Image: img, Devices: []int{2, 0, 1, 0}}).id(3)
+	all, _ := s.ID(&Request{Image: img})
+	named, _ := s.ID(&Request{Image: img, Devices: []int{2, 0, 1, 0}})
 	if all != named {
 		t.Error("no devices and all devices differ")
 	}

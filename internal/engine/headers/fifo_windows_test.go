@@ -1,0 +1,5 @@
+package headers
+
+import "errors"
+
+func mkfifo(string) error { return errors.ErrUnsupported }
