@@ -1,6 +1,7 @@
 package kernstash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func (s *source[P, K]) Own() live.ID {
 // loadOrBuild makes a unit's live program: loaded from an artifact, or built.
 func (x *Context[P, K]) loadOrBuild(ctx context.Context, u *unit[P, K]) error {
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		switch step := u.group.Next(ctx); step.Kind {
 		case engine.Wait:
 			select {
@@ -133,7 +137,7 @@ func (x *Context[P, K]) build(ctx context.Context, u *unit[P, K]) error {
 	case errors.Is(err, ErrAbandoned):
 		return err
 	case errors.As(err, &unfit):
-		o.Artifact, o.Unfit = nil, unfit.Why
+		o.Artifact, o.Unfit = nil, cmp.Or(unfit.Why, ErrNotCacheable.Error())
 	case err != nil:
 		u.group.Failed(err, o.Took)
 		return err

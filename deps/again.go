@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 
 	"github.com/kernstash/kernstash/key"
@@ -38,7 +39,7 @@ func Shadow(units []key.Unit, dirs []string) (header, dir string) {
 				if d == "" {
 					continue
 				}
-				if k, err := osSystem.lookAt(filepath.Join(d, h.Name)); err == nil && k != nothing && k != noDirectory {
+				if _, err := os.Lstat(filepath.Join(d, h.Name)); err == nil {
 					return h.Name, d
 				}
 			}

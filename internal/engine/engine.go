@@ -105,9 +105,12 @@ func (e *Engine) Flush(deadline time.Time) bool { return e.keeper.Flush(deadline
 // good without them.
 func (e *Engine) FlushArtifacts(deadline time.Time) bool { return e.keeper.FlushArtifacts(deadline) }
 
-// Close stores what waits to be stored, until deadline, and returns how many artifacts
+// Close ends all waits for other builds, stores what waits to be stored, until deadline, and returns how many artifacts
 // were dropped. Nothing is stored after it.
-func (e *Engine) Close(deadline time.Time) (dropped int) { return e.keeper.Close(deadline) }
+func (e *Engine) Close(deadline time.Time) (dropped int) {
+	e.waits.close(deadline)
+	return e.keeper.Close(deadline)
+}
 
 // Awaiting notes that a build of this process, which may hold its build lock, waits
 // for the application, until done is called. Meanwhile no build of this process waits

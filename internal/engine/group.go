@@ -61,6 +61,7 @@ type Group struct {
 	rejected  int               // artifacts so far
 	unlock    func()            // ends the build lock; nil: it is not held
 	wait      *wait             // for somebody else's lock
+	waitUntil time.Time         // when all waiting ends; zero: it has not begun
 	missed    reason.Reason     // why it was not found
 	compared  *store.Artifact   // mode observe: what a hit would have served, until it is compared
 	observed  bool              // mode observe: there was something
@@ -211,7 +212,7 @@ func (g *Group) lock(ctx context.Context) {
 		g.build(absent)
 		return
 	}
-	unlock, wait := g.s.e.lockBuild(ctx, g.job.Key, g.job.Recipe)
+	unlock, wait := g.s.e.lockBuild(ctx, g.job.Key, g.leftToWait)
 	switch {
 	case wait != nil:
 		g.wait, g.phase = wait, waiting
@@ -225,6 +226,14 @@ func (g *Group) lock(ctx context.Context) {
 		g.miss(g.missed)
 		g.build(absent)
 	}
+}
+
+// leftToWait returns how long the group may still wait for others.
+func (g *Group) leftToWait() time.Duration {
+	if g.waitUntil.IsZero() {
+		g.waitUntil = time.Now().Add(g.s.e.maxWait(g.job.Recipe))
+	}
+	return time.Until(g.waitUntil)
 }
 
 // foundAgain goes on with what somebody else may have stored.
@@ -294,6 +303,7 @@ func (g *Group) answers(kinds ...Kind) bool {
 
 // Loaded says that a program was made of the artifact of a Hit, which took so long.
 func (g *Group) Loaded(took time.Duration) {
+	defer g.tell()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.answers(Hit) {
@@ -308,7 +318,6 @@ func (g *Group) Loaded(took time.Duration) {
 	g.decide(Decision{
 		Origin: Disk, Spent: took, Saved: a.Cost - took, Bytes: a.Size(), Kernels: kernelNames(a),
 	})
-	g.tell()
 }
 
 // Rejected says that the driver refused the artifact of a Hit: the entry is bad, and
@@ -325,6 +334,7 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 	g.missed, g.phase, g.step = reason.MissRefused, locking, Step{}
 	if g.rejected++; g.rejected > 1 { // that of somebody who built it meanwhile, too
 		g.miss(reason.MissRefused)
+		g.unlock, _ = e.tryLock(ctx, g.job.Key)
 		g.build(false)
 	}
 }
@@ -341,6 +351,7 @@ type Outcome struct {
 // Built says that a program was built, and has its artifact stored. Where that comes
 // after launches, see [Group.Deferral].
 func (g *Group) Built(o Outcome) {
+	defer g.tell() // unless it is told with the nearest entry
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.answers(Build, Bypass) {
@@ -360,7 +371,6 @@ func (g *Group) Built(o Outcome) {
 		g.refuse(deps.Reason{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
 	}
 	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: kernelNames(a)})
-	defer g.tell() // unless it is told with the nearest entry
 	on(e.log.Memory, func(l *slog.Logger) { l.Debug("built", "program", g.label(), "took", o.Took) })
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
@@ -378,6 +388,7 @@ func (g *Group) Built(o Outcome) {
 
 // Failed says that the compiler, which took so long, made nothing.
 func (g *Group) Failed(err error, took time.Duration) {
+	defer g.tell()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.answers(Build, Bypass) {
@@ -388,7 +399,6 @@ func (g *Group) Failed(err error, took time.Duration) {
 	g.checkChanged()
 	g.s.e.count(stats.BuildFailures)
 	g.decide(Decision{Spent: took, Err: err})
-	g.tell()
 }
 
 // Deferral returns what takes the artifacts that come after launches: of a program that
@@ -435,7 +445,6 @@ func (g *Group) takePreparation() (p *keep.Preparation) {
 // the artifact.
 func (g *Group) delegate() {
 	g.decide(Decision{Origin: Compiled})
-	defer g.tell()
 	if !g.s.e.Writes() || g.job.Key.IsZero() {
 		return
 	}
@@ -478,10 +487,14 @@ func (g *Group) decide(d Decision) {
 	g.decision = &decision{d, g.s.options.Decided}
 }
 
-// tell tells the decision, unless somebody has taken it.
+// tell tells the decision, unless somebody has taken it. The caller does not hold g.mu:
+// whoever is told may ask the group.
 func (g *Group) tell() {
-	g.decision.tell("")
+	g.mu.Lock()
+	d := g.decision
 	g.decision = nil
+	g.mu.Unlock()
+	d.tell("")
 }
 
 // keep has an entry stored, which takes the build lock over. In mode observe nothing is

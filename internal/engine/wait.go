@@ -3,11 +3,16 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -50,8 +55,9 @@ type waits struct {
 
 // wait is one, which goes on until done is closed.
 type wait struct {
-	done   chan struct{}
-	cancel context.CancelFunc
+	done      chan struct{}
+	cancel    context.CancelFunc
+	abandoned atomic.Bool
 
 	// What came of it, once done is closed: what was stored meanwhile, or the lock.
 	found  found
@@ -60,6 +66,7 @@ type wait struct {
 
 // abandon ends a wait that nobody is interested in.
 func (w *wait) abandon() {
+	w.abandoned.Store(true)
 	w.cancel()
 	go func() { // it may have the lock already
 		<-w.done
@@ -111,18 +118,49 @@ func (w *waits) end(one *wait) {
 	delete(w.all, one)
 }
 
-// lockBuild makes the caller the one who builds k, or returns a wait for the one who
-// does. Neither: no lock is to be had, build without.
-func (e *Engine) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unlock func(), _ *wait) {
+// close ends all waits, and lets nobody wait any more. It waits for their ends, at most
+// until deadline.
+func (w *waits) close(deadline time.Time) {
+	w.hold()
+	w.mu.Lock()
+	all := slices.Collect(maps.Keys(w.all))
+	w.mu.Unlock()
+	late := time.After(time.Until(deadline))
+	for _, one := range all {
+		select {
+		case <-one.done:
+		case <-late:
+			return
+		}
+	}
+}
+
+// tryLock takes the build lock of k without waiting. A nil unlock: somebody else has it,
+// or no lock is to be had.
+func (e *Engine) tryLock(ctx context.Context, k key.Key) (unlock func(), locked bool) {
 	if !e.Writes() || e.locker == nil {
-		return nil, nil
+		return nil, false
 	}
 	unlock, err := e.locker.Lock(ctx, k, 0)
 	if err == nil {
+		return unlock, false
+	}
+	locked = errors.Is(err, store.ErrLocked)
+	if !locked {
+		on(e.log.Disk, func(l *slog.Logger) { l.Debug("no lock", "key", k.Short(), "error", err.Error()) })
+	}
+	return nil, locked
+}
+
+// lockBuild makes the caller the one who builds k, or returns a wait for the one who
+// does, for as long as bound says. Neither: build without a lock.
+func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Duration) (unlock func(), _ *wait) {
+	unlock, locked := e.tryLock(ctx, k)
+	if !locked {
 		return unlock, nil
 	}
-	if !errors.Is(err, store.ErrLocked) {
-		on(e.log.Disk, func(l *slog.Logger) { l.Debug("no lock", "key", k.Short(), "error", err.Error()) })
+	most := bound()
+	if most <= 0 {
 		return nil, nil
 	}
 	until, cancel := context.WithCancel(context.Background())
@@ -131,14 +169,22 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, r *key.Recipe) (unloc
 		cancel()
 		return nil, nil
 	}
-	bound := e.maxWait(r)
 	e.count(stats.DiskWaits)
-	on(e.log.Disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", bound) })
+	on(e.log.Disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", most) })
 	go func() {
 		defer cancel()
 		defer e.waits.end(w)
 		defer close(w.done)
-		w.unlock = e.awaitLock(until, k, bound)
+		defer func() {
+			if v := recover(); v != nil { // whoever waits builds
+				w.found = found{why: reason.MissUnreadable}
+				e.log.Warn("panic while waiting", "key", k.Short(), "panic", fmt.Sprint(v))
+			}
+		}()
+		w.unlock = e.awaitLock(until, k, most)
+		if w.abandoned.Load() {
+			return
+		}
 		if w.found = e.find(context.Background(), k, nil); w.found.entry != nil && w.unlock != nil {
 			w.unlock() // others who wait need not wait until it is loaded
 			w.unlock = nil

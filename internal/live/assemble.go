@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/bits"
 	"sync"
 )
@@ -27,7 +28,7 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 		if len(parts) == 1 {
 			one()
 		} else {
-			all.Go(one)
+			all.Go(func() { errs[i] = guarded(func() error { one(); return errs[i] }) })
 		}
 	}
 	all.Wait()
@@ -63,6 +64,16 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 	p.refs.retain() // until all who wait have taken it
 	t.admit(p, true)
 	return nil
+}
+
+// guarded makes an error of a panic in f, whose goroutine has nobody who recovers.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panicked: %v", v)
+		}
+	}()
+	return f()
 }
 
 // part returns the unit of a part of p, which becomes its owner's own if the unit is.
