@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -127,6 +129,31 @@ func TestUsedSinceTheWalkIsSpared(t *testing.T) {
 	wantHit(t, s, e[0])
 	wantHit(t, s, e[1])
 	wantMiss(t, s, e[2].Key, reason.MissAbsent)
+}
+
+// TestCallsOfARemoval: an entry that was looked into is removed without being read again.
+func TestCallsOfARemoval(t *testing.T) {
+	t.Parallel()
+	plan := faultfs.New()
+	s := open(t, func(o *Options) { *o = o.WithFiles(beneath.Options{Hook: plan.Hook()}) })
+	put(t, s, sized(t, s, "e", 1000), store.Stored)
+	settled(s)
+	victims, err := s.victims()
+	must(t, err)
+	must(t, s.withRoot(func(root *evictable) error {
+		before := len(plan.Calls())
+		if _, gone := root.Remove(bg, &victims[0], false); !gone || len(victims) != 1 {
+			t.Errorf("%d victims; removed: %v", len(victims), gone)
+		}
+		calls := make(map[beneath.Op]int)
+		for _, op := range plan.Calls()[before:] {
+			calls[op]++
+		}
+		if calls[beneath.OpFstatat] != 2 || calls[beneath.OpUnlink] != 2 || calls[beneath.OpPread] != 0 {
+			t.Errorf("calls %v", calls)
+		}
+		return nil
+	}))
 }
 
 // TestTooLarge: larger than the limit is refused early, and nothing is evicted

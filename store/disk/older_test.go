@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store"
 )
@@ -99,5 +102,30 @@ func TestOlderIsBounded(t *testing.T) {
 	}
 	if o, err := s.Older(bg); err != nil || o.Entries != maxOlder || o.All {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestOlderOfABadMedium: what cannot be read may be older.
+func TestOlderOfABadMedium(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	put(t, s, sized(t, s, "e", 1000), store.Stored)
+	told := 0
+	for nth := 1; ; nth++ {
+		plan := faultfs.New(faultfs.Rule{Ops: []beneath.Op{beneath.OpGetdents}, Nth: nth, Fault: faultfs.Fault{Err: syscall.EIO}})
+		bad := New(s.o.WithFiles(beneath.Options{Hook: plan.Hook()}))
+		o, err := bad.Older(bg)
+		must(t, bad.Close())
+		if len(plan.Hits()) == 0 {
+			break
+		}
+		if err == nil && o.All {
+			t.Errorf("call %d fails, and all was seen", nth)
+		} else if err == nil {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Error("no answer in part")
 	}
 }

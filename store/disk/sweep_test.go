@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -154,6 +156,8 @@ func TestGCRemovesWhatIsLeftBehind(t *testing.T) {
 		setMtime(t, filepath.Join(tmp, name), long)
 	}
 	must(t, os.WriteFile(filepath.Join(tmp, "put.3.4"), nil, 0o600))
+	order := filepath.Join(s.o.Dir, ".meta", "order") // of earlier versions
+	must(t, os.WriteFile(order, nil, 0o600))
 	empty := filepath.Join(s.o.Dir, collide(bad.Key)[0])
 	must(t, os.MkdirAll(filepath.Join(empty, collide(bad.Key)[0]), 0o700))
 	setMtime(t, filepath.Join(empty, collide(bad.Key)[0]), long)
@@ -163,8 +167,8 @@ func TestGCRemovesWhatIsLeftBehind(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		r, err := s.GC(bg, GCOptions{MaxAge: time.Hour, DryRun: dry}, nil)
 		must(t, err)
-		if r.Damaged != 1 || r.Orphans != 1 || r.OtherVersions != 1 || r.Temporary != 2 || r.Removed != 2 {
-			t.Errorf("dry run %v: %+v", dry, r)
+		if r.Damaged != 1 || r.Orphans != 1 || r.OtherVersions != 1 || r.Temporary != 2 || r.Removed != 2 || exists(order) != dry {
+			t.Errorf("dry run %v: %+v, order is there: %v", dry, r, exists(order))
 		}
 	}
 	for path, want := range map[string]bool{
@@ -333,4 +337,31 @@ func TestSweepsEndWithTheirContext(t *testing.T) {
 			t.Errorf("%s: %v, want the context's error", op, err)
 		}
 	}
+}
+
+// TestSweepWaitsOnce: for evictors one after the other it waits no longer than for one.
+func TestSweepWaitsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		put(t, s, storetest.New(t, "e", 100), store.Stored)
+		settled(s)
+		evictor := New(Options{Dir: s.o.Dir})
+		defer evictor.Close()
+		must(t, evictor.withRoot(func(root *evictable) error {
+			for n := range 3 {
+				unlock, err := root.Lock(n)
+				must(t, err)
+				time.AfterFunc(time.Duration(n+1)*sweepWait/4*3, unlock)
+			}
+			return nil
+		}))
+		start := time.Now()
+		if _, err := s.GC(bg, GCOptions{}, nil); !errors.Is(err, lock.ErrBusy) || time.Since(start) > sweepWait+time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		time.Sleep(2 * sweepWait)
+		_, err := s.GC(bg, GCOptions{}, nil)
+		must(t, err)
+	})
 }

@@ -87,7 +87,6 @@ type Books struct {
 	trace   *slog.Logger
 	frozen  bool   // counts correct nothing
 	l       Ledger // as it was read last
-	marked  Ledger // as it was when images were listed
 }
 
 // OpenBooks opens the books of an account; nil: there is none.
@@ -117,16 +116,6 @@ func (b *Books) Total() int64 { return b.l.total().Bytes }
 // Order returns the shards in the order in which they are to be counted.
 func (b *Books) Order() []int { return b.l.byAge() }
 
-// mark notes the account as it is before images are listed. What is put from then
-// on may be missed by a count.
-func (b *Books) mark() {
-	b.read()
-	b.marked = b.l
-}
-
-// begin begins to count a shard, of which images were listed after mark.
-func (b *Books) begin(shard int) *Count { return &Count{shard: shard, before: b.marked[shard]} }
-
 // together is how many files and directories are seen before the account is corrected:
 // those of some 4,000 entries.
 const together = 1 << 14
@@ -135,42 +124,37 @@ const together = 1 << 14
 // many of the first shards as fit; count counts one of these. What was counted before
 // an error of either is put into the account, too.
 func (b *Books) Each(shards []int, bounds Bounds, list func(shards []int) (fit int, err error), count func(shard int, c *Count) error) error {
-	for len(shards) > 0 {
-		b.mark()
-		fit, err := list(shards)
+	for err := error(nil); len(shards) > 0; {
+		b.read()
+		marked := b.l // what is put from now on may be missed by the count
+		fit, listErr := list(shards)
+		if listErr != nil {
+			return listErr
+		}
+		for fit > 0 && err == nil {
+			var counts []*Count
+			for found := 0; fit > 0 && found < cmp.Or(bounds.Together, together) && err == nil; fit-- {
+				c := &Count{shard: shards[0], before: marked[shards[0]]}
+				err = count(shards[0], c)
+				found += c.found
+				counts, shards = append(counts, c), shards[1:]
+			}
+			b.end(counts)
+		}
 		if err != nil {
 			return err
 		}
-		var counts []*Count
-		found := 0
-		for _, shard := range shards[:fit] {
-			c := b.begin(shard)
-			err = count(shard, c)
-			counts = append(counts, c)
-			if found += c.found; found >= cmp.Or(bounds.Together, together) || err != nil {
-				b.end(counts)
-				counts, found = counts[:0], 0
-			}
-			if err != nil {
-				return err
-			}
-		}
-		b.end(counts)
-		shards = shards[fit:]
 	}
 	return nil
 }
 
 // CountShared counts what entries share, which walk calls f with.
 func (b *Books) CountShared(walk func(f func(Usage)) error) error {
-	b.mark()
-	c := b.begin(Shared)
-	if err := walk(c.Saw); err != nil {
+	return b.Each([]int{Shared}, Bounds{}, func([]int) (int, error) { return 1, nil }, func(_ int, c *Count) error {
+		err := walk(c.Saw)
+		c.Complete = err == nil
 		return err
-	}
-	c.Complete = true
-	b.end([]*Count{c})
-	return nil
+	})
 }
 
 // take takes what was removed off the account.
@@ -215,22 +199,17 @@ func (b *Books) end(counts []*Count) {
 		}
 		return
 	}
-	of := make(map[int]*Count, len(counts))
-	for _, c := range counts {
-		of[c.shard] = c
-	}
 	change := func(i int, v []int64) {
-		if c := of[i]; c != nil {
+		if at := slices.IndexFunc(counts, func(c *Count) bool { return c.shard == i }); at >= 0 {
 			s := slot{v[0], v[1], v[2], v[3]}
-			c.correct(&s, now)
+			counts[at].correct(&s, now)
 			s.put(v)
-			delete(of, i)
 		}
 	}
 	err := b.account.file.ChangeAll(change)
 	if errors.Is(err, tally.ErrBusy) {
-		for i := range of {
-			err = b.account.file.Change(i, func(v []int64) { change(i, v) })
+		for _, c := range counts {
+			err = b.account.file.Change(c.shard, func(v []int64) { change(c.shard, v) })
 		}
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ package evict
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -64,13 +65,15 @@ func Worth(cost time.Duration, size int64, unused time.Duration) float64 {
 	return float64(cost) / float64(max(size, 1)) * math.Exp2(-float64(max(unused, 0))/float64(halfLife))
 }
 
-// before orders victims: the first to go first. A use in the future was noted by a
+// sort sorts victims, the first to go first. A use in the future was noted by a
 // clock that was wrong, and counts as now, or it would never be old.
-func (p Policy) before(now int64) func(a, b *Victim) int {
+func (p Policy) sort(victims []Victim, now int64) {
 	age := func(a, b *Victim) int { return cmp.Compare(min(a.Used, now), min(b.Used, now)) }
-	if p != Cost {
-		return age
-	}
 	worth := func(v *Victim) float64 { return Worth(time.Duration(v.Cost), v.Size, time.Duration(now-v.Used)) }
-	return func(a, b *Victim) int { return cmp.Or(cmp.Compare(worth(a), worth(b)), age(a, b)) }
+	slices.SortFunc(victims, func(a, b Victim) int {
+		if p != Cost {
+			return age(&a, &b)
+		}
+		return cmp.Or(cmp.Compare(worth(&a), worth(&b)), age(&a, &b))
+	})
 }

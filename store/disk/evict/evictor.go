@@ -34,9 +34,8 @@ type Evictor struct {
 	walks  context.Context // of its walks, which ends before
 	hurry  context.CancelFunc
 
-	full   atomic.Int64  // until when, in nanoseconds since 1970, there is no room
-	others [Shards]int64 // bytes of entries of other versions in each shard, when it was last counted
-	sum    atomic.Int64  // of these
+	full   atomic.Int64         // until when, in nanoseconds since 1970, there is no room
+	others [Shards]atomic.Int64 // bytes of entries of other versions, when the shard was last counted
 
 	mu      sync.Mutex
 	running bool
@@ -108,7 +107,12 @@ func (e *Evictor) highWater(entries int64) int64 {
 }
 
 // Others returns how many bytes of entries of other versions were seen.
-func (e *Evictor) Others() int64 { return e.sum.Load() }
+func (e *Evictor) Others() (bytes int64) {
+	for i := range e.others {
+		bytes += e.others[i].Load()
+	}
+	return bytes
+}
 
 // Wait waits until no run is under way.
 func (e *Evictor) Wait() { e.done.Wait() }
@@ -161,10 +165,9 @@ func (e *Evictor) Wake() {
 		defer e.mu.Unlock()
 		e.running = false
 		e.full.Store(0)
-		switch {
-		case futile:
+		if futile {
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
-		case busy:
+		} else if busy {
 			e.rest = now.Add(busyPause)
 		}
 	})
@@ -199,11 +202,6 @@ func (e *Evictor) run() (futile, busy bool) {
 			err = e.trim(t)
 		}
 	}
-	var sum int64
-	for _, n := range e.others {
-		sum += n
-	}
-	e.sum.Store(sum)
 	if err != nil {
 		e.o.Trace.Warn("evictor", "reason", err)
 		return true, false

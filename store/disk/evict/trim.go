@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kernstash/kernstash/internal/lock"
 )
@@ -89,7 +90,7 @@ type Trim struct {
 	partial bool            // it did
 	busy    bool            // somebody else trims a group
 	freed   int64
-	others  *[Shards]int64 // bytes of other versions in each shard that was counted; may be nil
+	others  *[Shards]atomic.Int64 // bytes of other versions in each shard that was counted; may be nil
 }
 
 // Run trims until there is no more than Above, or nothing can be freed.
@@ -119,29 +120,24 @@ func (t *Trim) enough(ctx context.Context) bool {
 // pass trims groups, one after the other, until there is enough room.
 func (t *Trim) pass(ctx context.Context) error {
 	groups := t.groups()
-	left := t.total() - t.Books.Shared()
+	left := t.total() - t.Books.Shared() // of a sweep: in groups that were not looked at
 	for i, g := range groups {
 		if t.enough(ctx) {
 			return nil
 		}
-		if t.Everything {
-			seen, err := t.trim(ctx, g, left, i == len(groups)-1)
-			if err != nil {
-				return err
-			}
-			left -= seen
-			continue
+		unlock, err := func() {}, error(nil)
+		if !t.Everything {
+			left = t.total() - t.Books.Shared()
+			unlock, err = t.Root.Lock(g.lock())
 		}
-		unlock, err := t.Root.Lock(g.lock())
 		if errors.Is(err, lock.ErrBusy) {
 			t.busy = true
 			continue
 		} else if err != nil {
 			return err
 		}
-		if !t.enough(ctx) { // by who had the lock
-			_, err = t.trim(ctx, g, t.total()-t.Books.Shared(), len(groups) == 1)
-		}
+		seen, err := t.trim(ctx, g, left, len(groups) == 1 || t.Everything && i == len(groups)-1)
+		left -= seen
 		unlock()
 		if err != nil {
 			return err
@@ -191,24 +187,20 @@ func (t *Trim) groups() []group {
 // trim counts a group, of left bytes that were not looked at, and frees its share; all
 // of what has to go, if it is the last. It returns how much is there.
 func (t *Trim) trim(ctx context.Context, g group, left int64, last bool) (seen int64, err error) {
-	r, err := t.look(ctx, g, cmp.Or(t.Bounds.Victims, maxVictims))
-	if err != nil {
-		return 0, err
-	}
+	victims, seen, err := t.look(ctx, g, cmp.Or(t.Bounds.Victims, maxVictims))
 	t.Books.read()
-	if t.total() <= t.Above { // by the count, or since others trim
-		return r.bytes, nil
+	if err != nil || t.total() <= t.Above { // by the count, or since others trim
+		return seen, err
 	}
-	need := t.total() - t.Down
-	share := need
+	share := t.total() - t.Down
 	if !last || t.partial {
-		share = int64(float64(need) * min(1, float64(r.bytes)/float64(max(left, 1))))
+		share = int64(float64(share) * min(1, float64(seen)/float64(max(left, 1))))
 	}
 	if t.partial {
 		share = max(share, t.total()-t.Above) // so that puts can go on
 	}
-	t.free(ctx, r.inOrder(), share)
-	return r.bytes, nil
+	t.free(ctx, victims, share)
+	return seen, nil
 }
 
 // recount counts the shards that were not counted for long.
@@ -227,18 +219,19 @@ func (t *Trim) recount(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = t.look(ctx, group{whole: slices.DeleteFunc(t.Books.Order(), func(shard int) bool { return !old(shard) })}, 0)
+	_, _, err = t.look(ctx, group{whole: slices.DeleteFunc(t.Books.Order(), func(shard int) bool { return !old(shard) })}, 0)
 	return err
 }
 
-// look counts a group, corrects the account by that, and ranks what can be removed.
-func (t *Trim) look(ctx context.Context, g group, most int) (*ranking, error) {
-	r := &ranking{before: t.Policy.before(t.Books.now().UnixNano()), most: most}
+// look counts a group, and corrects the account by that. It returns the most of what can
+// be removed that are the first to go, in order, and how many bytes are there.
+func (t *Trim) look(ctx context.Context, g group, most int) (victims []Victim, bytes int64, err error) {
 	if t.partial {
-		return r, nil
+		return nil, 0, nil
 	}
+	now := t.Books.now().UnixNano()
 	var walk Walk
-	err := t.Books.Each(slices.Concat(g.whole, g.large), t.Bounds, func(shards []int) (fit int, err error) {
+	err = t.Books.Each(slices.Concat(g.whole, g.large), t.Bounds, func(shards []int) (fit int, err error) {
 		walk, fit, err = t.Root.List(t.hurry, shards)
 		return fit, err
 	}, func(shard int, c *Count) error {
@@ -249,35 +242,32 @@ func (t *Trim) look(ctx context.Context, g group, most int) (*ranking, error) {
 		var others int64
 		complete, err := walk(t.hurry, shard, of, func(f Found) {
 			c.Saw(f.Account)
-			others += t.found(r, &f)
+			bytes += f.Account.Bytes
+			if t.Everything {
+				bytes += f.All.Bytes - f.Account.Bytes
+			}
+			if f.Victim.Other {
+				others += f.Victim.Size
+			}
+			if most == 0 || !f.Removable || f.Victim.Other && !t.Everything {
+				return
+			}
+			if victims = append(victims, f.Victim); len(victims) >= 2*most {
+				t.Policy.sort(victims, now)
+				victims = victims[:most]
+			}
 		})
 		c.Complete = complete && of.Of == 0
 		if c.Complete && t.others != nil {
-			t.others[shard] = others
+			t.others[shard].Store(others)
 		}
 		return err
 	})
 	if err != nil && t.hurry.Err() != nil && ctx.Err() == nil { // there is no time for more
-		t.partial = true
-		return r, nil
+		t.partial, err = true, nil
 	}
-	return r, err
-}
-
-// found ranks what was found, and returns its bytes if it is of another version.
-func (t *Trim) found(r *ranking, f *Found) (other int64) {
-	u := f.Account
-	if t.Everything {
-		u = f.All
-	}
-	r.bytes += u.Bytes
-	if f.Removable && (t.Everything || !f.Victim.Other) {
-		r.note(f.Victim)
-	}
-	if f.Victim.Other {
-		other = f.Victim.Size
-	}
-	return other
+	t.Policy.sort(victims, now)
+	return victims, bytes, err
 }
 
 // free removes the first victims until so many bytes are freed, or, since others
@@ -310,28 +300,4 @@ func (t *Trim) free(ctx context.Context, victims []Victim, bytes int64) {
 		t.freed += u.Bytes
 		t.Freed(v, u)
 	}
-}
-
-// ranking is what is found in some shards.
-type ranking struct {
-	before  func(a, b *Victim) int
-	most    int   // how many victims are kept
-	bytes   int64 // of what the limit is for
-	victims []Victim
-}
-
-// note keeps a victim, if it is among the first to go.
-func (r *ranking) note(v Victim) {
-	if r.most == 0 {
-		return
-	}
-	if r.victims = append(r.victims, v); len(r.victims) >= 2*r.most {
-		r.victims = r.inOrder()[:r.most]
-	}
-}
-
-// inOrder returns the victims, the first to go first.
-func (r *ranking) inOrder() []Victim {
-	slices.SortFunc(r.victims, func(a, b Victim) int { return r.before(&a, &b) })
-	return r.victims
 }

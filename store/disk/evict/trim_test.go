@@ -62,18 +62,18 @@ func TestTrimIsFair(t *testing.T) {
 // than are needed.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()
-	const groups = 4 // of 2,000 entries
+	const groups = 4 // of 1,800 entries
 	r := newRoot(t)
-	r.putDistinct(2000)
+	r.putDistinct(1500)
 	for range 300 {
 		r.put("program")
 	}
-	large := ShardOf(fmt.Sprintf("%x", r.entries[shardOf(r, 2299)][0].Names[1]))
+	large := shardOf(r, 1799)
 	var order []int
 	for now := range 2 * groups {
 		r.events = nil
 		total := int64(len(r.left())) * size
-		if err := r.trim(1000+now, total-1, total*2/3).Run(bg); err != nil {
+		if err := r.trim(2000+now, total-1, total*9/10).Run(bg); err != nil {
 			t.Fatal(err)
 		}
 		group := -1
