@@ -41,11 +41,6 @@ void library_end(struct library_door *d, uint64_t ticket);
 void library_tell(struct library_door *d, uint32_t what, const struct message *event);
 void library_passed(struct library_door *d, uint32_t what, const char *reason); /* KSF_PASSED */
 
-/* Calls a function that calls the library, on a stack that is large enough for
- * it: small threads have none. Where there is no memory for one it is not called.
- * errno stays what it was. */
-void library_call(void (*function)(void *), void *argument);
-
 /* From the one to the other the thread is not cancelled: what others wait for is not to
  * be left half done. It takes what the first returned. They may be nested. */
 int library_uncancelled(void);
