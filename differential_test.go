@@ -391,8 +391,8 @@ func (w *way) entries() (all []string) {
 	return all
 }
 
-// TestDifferential: Context.Program, with a memory tier between, and the engine driven by
-// itself, one group after the other, come to the same keys, reasons, counts and entries,
+// TestDifferential: Context.Program, whose memory tier stands between, and its engine driven
+// by hand, one group after the other, come to the same keys, reasons, counts and entries,
 // whatever is asked.
 func TestDifferential(t *testing.T) {
 	t.Parallel()

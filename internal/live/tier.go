@@ -275,8 +275,8 @@ func (t *Tier[P, K, T]) Shut() {
 
 // Release releases each live object, whether it is held or not, and waits until
 // all are released, at most until deadline: another goroutine may be releasing
-// one, or a unit may still have a user. After it the objects are not called any
-// more. Shut comes before it.
+// one, or a unit may still have a user. After it no object is released any more,
+// but Objects.Unused may be called. Shut comes before it.
 func (t *Tier[P, K, T]) Release(deadline time.Time) {
 	t.Clear()
 	t.mu.Lock()
