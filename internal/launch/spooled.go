@@ -14,7 +14,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 )
 
-// What package worker/spool writes: the name of a job's file is the program's key, 32
+// What package spool writes: the name of a job's file is the program's key, 32
 // digits, then words. These are looked at without that package, which does much more.
 const (
 	spoolDigits  = 32

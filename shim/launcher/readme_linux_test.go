@@ -42,7 +42,7 @@ func readmeBlocks(t *testing.T, path string) (all []block) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	prefix, root := built(t)
-	vadd, err := os.ReadFile(filepath.Join(root, "internal", "demo", "kernels", "vadd.cl"))
+	vadd, err := os.ReadFile(filepath.Join(root, "cmd", "kernstash", "internal", "demo", "programs", "kernels", "vadd.cl"))
 	if err != nil {
 		t.Fatal(err)
 	}
