@@ -133,20 +133,18 @@ func (s *Session) Glance(ctx context.Context, r Request, firstBinary bool) []Fou
 			return nil
 		}
 	}
-	t, err := s.begin(id, r, res, meanings)
-	if err != nil {
-		return nil
-	}
 	var all []Found
-	for _, g := range t.groups {
-		if !g.uncacheable.None() {
+	for i, devices := range s.groups(id.Devices) {
+		m, err := s.meaningOf(devices, r, res.group(i), meanings, i)
+		if err != nil || !m.uncacheable.None() {
 			return nil
 		}
-		f := e.find(ctx, g.job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
+		job := Job{Devices: devices, Recipe: m.recipe, Key: m.recipe.Key()}
+		f := e.find(ctx, job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
 		if f.entry == nil {
 			return nil
 		}
-		all = append(all, Found{g.job, f.entry.Artifact})
+		all = append(all, Found{job, f.entry.Artifact})
 	}
 	return all
 }
@@ -156,9 +154,10 @@ func (s *Session) Glance(ctx context.Context, r Request, firstBinary bool) []Fou
 func (s *Session) Restored(f Found, took time.Duration) {
 	s.e.traceKey(f.Job.Key, f.Job.Recipe)
 	s.e.countHit(f.Job.Key, f.Artifact, took)
-	g := &Group{s: s, job: f.Job}
-	g.decide(Decision{
-		Origin: Disk, Spent: took, Saved: f.Artifact.Cost - took, Bytes: f.Artifact.Size(), Kernels: kernelNames(f.Artifact),
-	})
-	g.tell()
+	if tell := s.options.Decided; tell != nil {
+		tell(Decision{
+			Key: f.Job.Key, Devices: f.Job.Devices, Size: f.Job.Recipe.Image.Size(),
+			Origin: Disk, Spent: took, Saved: f.Artifact.Cost - took, Bytes: f.Artifact.Size(), Kernels: kernelNames(f.Artifact),
+		})
+	}
 }

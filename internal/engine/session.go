@@ -28,6 +28,7 @@ type Session struct {
 	options SessionOptions
 
 	identities func() []identity          // of the devices; asked once
+	equals     func() [][]int             // for each device its group; worked out once
 	scoped     atomic.Pointer[key.Digest] // see scope; nil: not asked for yet
 }
 
@@ -35,6 +36,7 @@ type Session struct {
 func (e *Engine) Session(h Host, o SessionOptions) *Session {
 	s := &Session{e: e, host: h, options: o}
 	s.identities = sync.OnceValue(s.identify)
+	s.equals = sync.OnceValue(s.group)
 	return s
 }
 
@@ -70,30 +72,33 @@ func (s *Session) identify() []identity {
 // groups returns the devices of a set in groups of equal identity. A group holds all
 // the host's devices of that identity, whether the set names them or not: they share
 // what is built. A device that cannot be identified is a group of its own.
-func (s *Session) groups(set uint64) [][]int {
-	ids := s.identities()
-	byDigest := make(map[key.Digest][]int)
-	digests := make([]key.Digest, len(ids))
-	for d, id := range ids {
-		if id.err == nil {
-			digests[d] = id.device.Digest()
-			byDigest[digests[d]] = append(byDigest[digests[d]], d)
-		}
-	}
-	var groups [][]int
-	seen := make(map[int]bool)
-	for d, id := range ids {
-		if set&(1<<d) == 0 {
-			continue
-		}
-		g := []int{d}
-		if id.err == nil {
-			g = byDigest[digests[d]]
-		}
-		if !seen[g[0]] {
-			seen[g[0]] = true
+func (s *Session) groups(set uint64) (groups [][]int) {
+	var seen uint64
+	for d, g := range s.equals() {
+		if first := uint64(1) << g[0]; set&(1<<d) != 0 && seen&first == 0 {
+			seen |= first
 			groups = append(groups, g)
 		}
 	}
 	return groups
+}
+
+// group returns for each device the group that it is in.
+func (s *Session) group() [][]int {
+	ids := s.identities()
+	byDigest := make(map[key.Digest][]int)
+	for d, id := range ids {
+		if id.err == nil {
+			digest := id.device.Digest()
+			byDigest[digest] = append(byDigest[digest], d)
+		}
+	}
+	of := make([][]int, len(ids))
+	for d, id := range ids {
+		of[d] = []int{d}
+		if id.err == nil {
+			of[d] = byDigest[id.device.Digest()]
+		}
+	}
+	return of
 }

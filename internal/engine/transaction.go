@@ -47,22 +47,28 @@ func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction
 func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (*Transaction, error) {
 	t := &Transaction{id: id}
 	for i, devices := range s.groups(id.Devices) {
-		m := meaning{}
-		if meanings != nil {
-			m = meanings[i]
-		} else {
-			var err error
-			if m, err = s.mean(devices, r); err != nil {
-				return nil, fmt.Errorf("begin: %w", err)
-			}
-		}
 		read := res.group(i)
-		if read != nil {
-			m = m.with(r, read)
+		m, err := s.meaningOf(devices, r, read, meanings, i)
+		if err != nil {
+			return nil, fmt.Errorf("begin: %w", err)
 		}
 		t.groups = append(t.groups, s.newGroup(id, devices, m, read))
 	}
 	return t, nil
+}
+
+// meaningOf returns what a request means for a group of devices, the i-th, which read
+// says what it reads; meanings are nil where they have to be worked out.
+func (s *Session) meaningOf(devices []int, r Request, read *reading, meanings []meaning, i int) (m meaning, err error) {
+	if meanings != nil {
+		m = meanings[i]
+	} else if m, err = s.mean(devices, r); err != nil {
+		return meaning{}, err
+	}
+	if read != nil {
+		m = m.with(r, read)
+	}
+	return m, nil
 }
 
 // ID returns the identity of the program.

@@ -124,7 +124,7 @@ func (r Raw) view() (Message, error) {
 
 // shared is from how many bytes on data is pinned where it is, and not copied into one
 // piece with the rest.
-const shared = 4 << 10
+const shared = 256
 
 // align is what the data of each field begins at a multiple of, as memory of malloc's does.
 const align = 16
