@@ -181,7 +181,7 @@ func (c *Cache) end() error {
 	}
 
 	var errs []error
-	if len(dropped.Captures) > 0 || dropped.Stores > 0 {
+	if c.settings.Persistent && (len(dropped.Captures) > 0 || dropped.Stores > 0) {
 		errs = append(errs, dropped)
 	}
 	if c.engine.Writes() {

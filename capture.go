@@ -64,6 +64,10 @@ func (c *captures[P, K]) made(u *unit[P, K], variants []string) {
 	if c.rt == nil || d == nil {
 		return
 	}
+	if !c.x.cache.Writes() { // the process alone could use it: not worth that launches wait
+		d.Release()
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u.capture.deferral, u.capture.launched = d, slices.Clone(variants)

@@ -51,7 +51,9 @@ func (c *Cache) leave(all []leaving) {
 	}
 	if waits && c.newStarter != nil {
 		c.starting.Do(func() { c.starter = c.newStarter(c.Jobs()) })
-		c.starter.Start()
+		if c.starter != nil {
+			c.starter.Start()
+		}
 	}
 }
 

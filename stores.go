@@ -17,7 +17,7 @@ type writtenStore interface {
 }
 
 // maxInProcess bounds the bytes of artifacts that are kept in the process where there is
-// no disk tier.
+// no disk tier, nor a limit of what is kept in memory.
 const maxInProcess = 64 << 20
 
 // openStores opens what the settings name. Nothing else here knows what kind of store
@@ -27,9 +27,10 @@ func (c *Cache) openStores() {
 	case set.Disable:
 	case set.Persistent:
 		c.openDisks()
-	case set.InMemory && set.Mode != settings.ModeReadOnly:
-		c.written = memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
-		c.stores = []store.Store{c.written}
+	case set.InMemory && set.InMemEvictionThreshold == 0 && set.Mode != settings.ModeReadOnly:
+		own := memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
+		c.written, c.stores = own, []store.Store{own}
+		c.endStores = append(c.endStores, own.Clear)
 	}
 }
 

@@ -71,9 +71,8 @@ func ForCache(j kernstash.Jobs) kernstash.Starter {
 }
 
 // Start starts a worker if the policy says so and there is none. It takes a
-// millisecond, and is to be called off the application's path: as the function
-// that spool.NewQueue takes. What goes wrong is traced, and tried again a minute
-// later: jobs wait.
+// millisecond, and is to be called off the application's path.
+// What goes wrong is traced, and tried again a minute later: jobs wait.
 func (s *Starter) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,7 +104,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%v, %v; want %v", got, err, m)
 		}
 	}
-	raw := forC(t, Message{{Tag: Log, Data: []byte("log")}, {Tag: Code, Data: large[:1000]}, {Tag: Name, Data: []byte("n")}, {Tag: Code, Data: large[:17]}})
+	raw := forC(t, Message{{Tag: Log, Data: []byte("log")}, {Tag: Code, Data: large[:200]}, {Tag: Name, Data: []byte("n")}, {Tag: Code, Data: large[:17]}})
 	for i, w := range unsafe.Slice((*wire)(raw.First), raw.Count) {
 		if at := uintptr(w.data); at%16 != 0 {
 			t.Errorf("field %d begins at %d of 16: drivers may read it as a structure", i, at%16)

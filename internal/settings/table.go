@@ -53,7 +53,7 @@ var table = []setting{
 		func(v *Values) *string { return &v.Dir }),
 	row("mode", ModeOn, "what the disk tier is for: on, read-only, refresh (builds and replaces all), observe (builds all and compares), off",
 		modeKind, func(v *Values) *string { return &v.Mode }),
-	row("persistent", "1", "the disk tier is on; without it a process keeps 64 MiB of artifacts for itself", boolKind,
+	row("persistent", "1", "the disk tier is on; without it a program that uses the Go library keeps 64 MiB of artifacts for itself", boolKind,
 		func(v *Values) *bool { return &v.Persistent }),
 	row("in-mem", "1", "the memory tier is on", boolKind,
 		func(v *Values) *bool { return &v.InMemory }),

@@ -146,7 +146,7 @@ func (s *Store) SpoolFiles(ctx context.Context, look bool) (files []spool.File, 
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+		return files, fmt.Errorf("spool: %w", err)
 	}
 	return files, nil
 }

@@ -34,11 +34,12 @@ type Options struct {
 type Store struct {
 	o Options
 
-	mu    sync.Mutex
-	items map[any]*list.Element // by key.Key or blob; their values are *item
-	used  list.List             // the item that was used last is in front
-	bytes int64
-	locks map[key.Key]chan struct{} // closed when unlocked
+	mu                 sync.Mutex
+	items              map[any]*list.Element // by key.Key or blob; their values are *item
+	used               list.List             // the item that was used last is in front
+	bytes              int64
+	evictions, evicted int64                     // entries and bytes, not counted yet
+	locks              map[key.Key]chan struct{} // closed when unlocked
 }
 
 var (
@@ -59,7 +60,7 @@ type item struct {
 	size     int64
 	accessed time.Time
 
-	recipe   *key.Recipe
+	device   key.Device // of the recipe
 	artifact *store.Artifact
 	content  []byte
 }
@@ -101,11 +102,33 @@ func (s *Store) set(i *item) error {
 		old := s.used.Back().Value.(*item)
 		s.remove(old.id)
 		if old.artifact != nil {
-			s.o.Recorder.Add(stats.DiskEvictions, 1)
-			s.o.Recorder.Add(stats.DiskBytesEvicted, old.size)
+			s.evictions++
+			s.evicted += old.size
 		}
 	}
 	return nil
+}
+
+// countEvictions counts what set evicted. It is called without s.mu: the Recorder is the
+// application's.
+func (s *Store) countEvictions() {
+	s.mu.Lock()
+	n, bytes := s.evictions, s.evicted
+	s.evictions, s.evicted = 0, 0
+	s.mu.Unlock()
+	if n > 0 {
+		s.o.Recorder.Add(stats.DiskEvictions, n)
+		s.o.Recorder.Add(stats.DiskBytesEvicted, bytes)
+	}
+}
+
+// Clear removes all.
+func (s *Store) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.items)
+	s.used.Init()
+	s.bytes = 0
 }
 
 func (s *Store) remove(id any) {
@@ -137,6 +160,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
 	res, size, err := s.put(ctx, e)
 	store.CountPut(s.o.Recorder, res, size, err)
+	s.countEvictions()
 	return res, err
 }
 
@@ -159,7 +183,7 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 		}
 		res = store.Bettered
 	}
-	i := &item{id: e.Key, size: e.Artifact.Size() + e.Recipe.Image.Size(), recipe: e.Recipe, artifact: clone(e.Artifact)}
+	i := &item{id: e.Key, size: sizeOf(e.Artifact), device: e.Recipe.Device, artifact: clone(e.Artifact)}
 	if i.artifact.Created.IsZero() {
 		i.artifact.Created = time.Now()
 	}
@@ -167,6 +191,15 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
 	}
 	return res, i.size, nil
+}
+
+// sizeOf returns the bytes that an artifact takes, roughly.
+func sizeOf(a *store.Artifact) int64 {
+	n := a.Size() + int64(len(a.Log))
+	for _, k := range a.Kernels {
+		n += int64(len(k.Name) + len(k.Attributes) + 128*len(k.Args))
+	}
+	return n
 }
 
 // clone copies what callers may change.
@@ -219,7 +252,7 @@ func (s *Store) infos() (all []store.Info) {
 		}
 		k := i.id.(key.Key)
 		info := store.Info{
-			Key: k, Device: i.recipe.Device, Size: i.size, Created: i.artifact.Created, Accessed: i.accessed,
+			Key: k, Device: i.device, Size: i.size, Created: i.artifact.Created, Accessed: i.accessed,
 			Cost: i.artifact.Cost, Location: k.Sum.String(),
 		}
 		for _, kernel := range i.artifact.Kernels {
@@ -259,6 +292,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 	if kind != store.Manifests && (kind != store.Headers || sha256.Sum256(content) != name) {
 		return fmt.Errorf("put %s: %w", kind, store.ErrInvalid)
 	}
+	defer s.countEvictions()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.set(&item{id: blob{kind, name}, size: int64(len(content)), content: bytes.Clone(content)})

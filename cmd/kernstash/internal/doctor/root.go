@@ -33,7 +33,7 @@ func (r *Report) checkSettings(s *settings.Settings) {
 		r.Add(subject, Fail, "unset it to have programs cached", "disable=1 (%v): nothing is cached", s.Origin("disable"))
 	case !s.Persistent:
 		r.Add(subject, Fail, "unset it to have programs cached on disk",
-			"persistent=0 (%v): the disk tier is off, a process keeps artifacts for itself alone", s.Origin("persistent"))
+			"persistent=0 (%v): the disk tier is off, a program that uses the Go library keeps artifacts for itself alone", s.Origin("persistent"))
 	default:
 		r.Add(subject, OK, "", "make sense, and caching is on")
 	}
