@@ -98,6 +98,7 @@ func scan(src []byte, t *traces) *source {
 	}
 	// NVRTC's front end knows no #pragma GCC dependency; clang looks at the file that it names.
 	t.renames = t.renames || contains(text, "include_alias") || !t.ptx && contains(text, "dependency")
+	s.skims = t.alone && isSkimmed(text)
 	s.scan()
 	for _, l := range s.found.lines {
 		s.found.nests = s.found.nests || l.kind == include && l.form != '<'
@@ -119,6 +120,7 @@ type scanner struct {
 	odd       bool // a raw string had no certain end
 	found     *source
 	traces    *traces
+	skims     bool            // see skim
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
 }
@@ -131,6 +133,9 @@ func (s *scanner) doubt(detail string) {
 
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
+		if s.skims && !s.started {
+			s.skim()
+		}
 		if s.plain(); s.i == len(s.text) {
 			break
 		}

@@ -2,6 +2,8 @@ package deps
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,9 +151,18 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// scanAlone scans a source that is all there is.
+// scanAlone scans a source that is all there is, with and without passing over code
+// that tells nothing: that must make no difference.
 func scanAlone(src []byte) *source {
-	var t traces
+	whole, skimmed := scanBy(src, false), scanBy(src, true)
+	if !reflect.DeepEqual(whole, skimmed) {
+		panic(fmt.Sprintf("%q\nis %+v,\nskimmed %+v", src, whole, skimmed))
+	}
+	return whole
+}
+
+func scanBy(src []byte, alone bool) *source {
+	t := traces{alone: alone}
 	s := scan(src, &t)
 	if s.reason.None() {
 		s.reason = t.reason()

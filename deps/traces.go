@@ -33,6 +33,8 @@ type traces struct {
 	renames   bool            // include_alias or dependency, as text
 	assembler assembler
 
+	alone bool // of one source, which is all of the unit
+
 	ptx bool // inline assembly is PTX, which has no directive that reads a file
 	raw bool // R"(…)" is one literal, as in C++ since 2011
 }

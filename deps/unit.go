@@ -28,6 +28,7 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 	}
 	var t traces
 	t.ptx = u.Kind == key.CUDACpp
+	t.alone = len(u.Headers) == 0
 	reads, r = scanOne(u.Code, given, &t)
 	if !r.None() {
 		return reads, r
