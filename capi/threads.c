@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The threads that this library makes, which are nearly all of Go's runtime, count themselves.
  * The linker has its calls of pthread_create come here (-Wl,--wrap, flags_linux.go). */
@@ -24,12 +27,24 @@ struct start {
 	void *argument;
 };
 
+/* A thread begins on the processors of the one that makes it, which may be a thread of the host's
+ * that has some of its own. Ours run where the process's first thread does. */
+static void run_everywhere(void)
+{
+	unsigned long first[1024 / sizeof(long)] = {0}, own[1024 / sizeof(long)] = {0}; /* 8192 processors */
+
+	if (sched_getaffinity(getpid(), sizeof first, (cpu_set_t *)first) == 0 &&
+		sched_getaffinity(0, sizeof own, (cpu_set_t *)own) == 0 && memcmp(first, own, sizeof own) != 0)
+		sched_setaffinity(0, sizeof first, (cpu_set_t *)first);
+}
+
 static void *run(void *p)
 {
 	struct start start = *(struct start *)p;
 	void *result;
 
 	free(p);
+	run_everywhere();
 	atomic_fetch_add(&running, 1);
 	result = start.function(start.argument);
 	atomic_fetch_sub(&running, 1);

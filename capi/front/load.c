@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,23 +114,6 @@ static void open_go(struct found *f)
 	}
 }
 
-/* A thread begins on the processors of the one that made it, and this may be a thread of the
- * host's that has some of its own. Go's run where the process's first thread does. */
-static void open_go_everywhere(struct found *f)
-{
-	unsigned long first[1024 / sizeof(long)], own[1024 / sizeof(long)]; /* 8192 processors */
-	bool moved = false;
-
-	memset(first, 0, sizeof first);
-	memset(own, 0, sizeof own);
-	if (sched_getaffinity(getpid(), sizeof first, (cpu_set_t *)first) == 0 &&
-		sched_getaffinity(0, sizeof own, (cpu_set_t *)own) == 0 && memcmp(first, own, sizeof own) != 0)
-		moved = sched_setaffinity(0, sizeof first, (cpu_set_t *)first) == 0;
-	open_go(f);
-	if (moved)
-		sched_setaffinity(0, sizeof own, (cpu_set_t *)own);
-}
-
 /* All who come meanwhile do this, and what the first one found counts: a thread that waited here for
  * one that waits for the dynamic linker could be in a constructor, for which the linker waits. */
 static void load(void)
@@ -143,7 +125,7 @@ static void load(void)
 	else if (!ks_has_room())
 		snprintf(f.why_not, sizeof f.why_not, "%s", ks_why_no_room());
 	else
-		open_go_everywhere(&f);
+		open_go(&f);
 	pthread_mutex_lock(&publishing);
 	if (!atomic_load(&ended)) {
 		go = f.go;

@@ -1,6 +1,6 @@
 /*
- * processors.c: prints on which processors each thread of a process that has built a program
- * through the library may run, once for all that are alike. With "pinned" it was a thread
+ * processors.c: prints on which processors each thread of a process that has built programs
+ * through the library may run, once for all that are alike. With "pinned" it was threads
  * that may run on one of them.
  */
 #define _GNU_SOURCE
@@ -27,9 +27,13 @@ static void *use(void *pinned)
 		CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
 	kernstash_cache *cache = open_cache();
 	kernstash_device *device = open_device(cache);
-	kernstash_lookup *l = open_lookup(device, "program");
-	OK(kernstash_lookup_get_or_build(l, build, NULL));
-	kernstash_lookup_close(l);
+	for (int i = 0; i < 20; i++) {
+		char source[64];
+		snprintf(source, sizeof source, "program %d of %p", i, (void *)&one);
+		kernstash_lookup *l = open_lookup(device, source);
+		OK(kernstash_lookup_get_or_build(l, build, NULL));
+		kernstash_lookup_close(l);
+	}
 	kernstash_device_close(device);
 	return cache;
 }
@@ -37,10 +41,14 @@ static void *use(void *pinned)
 int main(int n, char **arguments)
 {
 	char known[1024] = "";
-	pthread_t user;
-	void *cache;
-	CHECK(pthread_create(&user, NULL, use, n > 1 && strcmp(arguments[1], "pinned") == 0 ? &user : NULL) == 0);
-	CHECK(pthread_join(user, &cache) == 0);
+	enum { USERS = 8 };
+	pthread_t users[USERS];
+	void *caches[USERS];
+	/* Go makes threads while it is called by some that wait for the disk. */
+	for (int i = 0; i < USERS; i++)
+		CHECK(pthread_create(&users[i], NULL, use, n > 1 && strcmp(arguments[1], "pinned") == 0 ? users : NULL) == 0);
+	for (int i = 0; i < USERS; i++)
+		CHECK(pthread_join(users[i], &caches[i]) == 0);
 	usleep(200000);
 	DIR *all = opendir("/proc/self/task");
 	int threads = 0;
@@ -62,5 +70,7 @@ int main(int n, char **arguments)
 	closedir(all);
 	if (threads < 3)
 		printf("%d threads\n", threads);
-	return kernstash_close(cache) == KERNSTASH_OK ? 0 : 1;
+	for (int i = 0; i < USERS; i++)
+		OK(kernstash_close(caches[i]));
+	return 0;
 }
