@@ -99,3 +99,49 @@ func TestBareRunsOnlyREADME(t *testing.T) {
 		}
 	}
 }
+
+// TestFuzz: a run that only its deadline fails is repeated, one that finds something, or fails
+// otherwise, is not. go is one that fails so: which run the deadline fails is chance.
+func TestFuzz(t *testing.T) {
+	t.Parallel()
+	const deadline = `echo "--- FAIL: FuzzX (15.10s)"; echo "    context deadline exceeded"; exit 1`
+	tests := []struct {
+		name, first, second string
+		code, runs          int
+	}{
+		{"passes", "exit 0", "exit 9", 0, 1},
+		{"fails at its deadline once", deadline, "exit 0", 0, 2},
+		{"fails at its deadline each time", deadline, deadline, 1, 3},
+		{"finds something at its deadline", `echo "    Failing input written to testdata/fuzz/FuzzX/0"; ` + deadline, "exit 0", 1, 1},
+		{"fails otherwise", "echo panic; exit 2", "exit 0", 1, 1},
+	}
+	script, err := filepath.Abs("fuzz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{
+				"x_test.go": "func FuzzX(f *testing.F) {\n",
+				"go":        "#!/bin/sh\necho >>runs\nif [ $(wc -l <runs) = 1 ]; then " + tt.first + "\nelse " + tt.second + "\nfi\n",
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(script, "15s")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+			out, _ := cmd.CombinedOutput()
+			runs, err := os.ReadFile(filepath.Join(dir, "runs"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(string(runs), "\n"); cmd.ProcessState.ExitCode() != tt.code || got != tt.runs {
+				t.Errorf("exit %d, %d runs; want %d, %d:\n%s", cmd.ProcessState.ExitCode(), got, tt.code, tt.runs, out)
+			}
+		})
+	}
+}
