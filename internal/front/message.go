@@ -101,8 +101,19 @@ type Raw struct {
 // The bounds of a message from C. What is beyond makes no sense.
 const (
 	maxFields = 1 << 22
-	maxData   = 1 << 30 // bytes of a field
+	maxData   = 1 << 30 // bytes of a piece of code, or of a binary
+	maxText   = 16 << 20
 )
+
+// bound returns how many bytes a field of a tag may have.
+func (t Tag) bound() uintptr {
+	switch t {
+	case Code, Binary, Answer:
+		return maxData
+	default:
+		return maxText
+	}
+}
 
 // view returns a message of C's, whose data it shares.
 func (r Raw) view() (Message, error) {
@@ -111,7 +122,7 @@ func (r Raw) view() (Message, error) {
 	}
 	m := make(Message, r.Count)
 	for i, w := range unsafe.Slice((*wire)(r.First), int(r.Count)) {
-		if tag := Tag(w.tag); tag == 0 || tag >= tags || w.size > maxData || w.data == nil && w.size > 0 {
+		if tag := Tag(w.tag); tag == 0 || tag >= tags || w.size > tag.bound() || w.data == nil && w.size > 0 {
 			return nil, fmt.Errorf("%w: field %d of %d bytes", ErrMessage, w.tag, w.size)
 		}
 		m[i] = Field{Tag: Tag(w.tag), Detail: w.detail, Number: w.number}

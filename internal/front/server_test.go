@@ -126,7 +126,8 @@ func TestMessagesThatMakeNoSense(t *testing.T) {
 		"too many fields": {nowhere, maxFields + 1},
 		"no tag":          one(wire{}),
 		"unknown tag":     one(wire{tag: uint32(tags)}),
-		"too many bytes":  one(wire{tag: 1, data: nowhere, size: maxData + 1}),
+		"too many bytes":  one(wire{tag: uint32(Code), data: nowhere, size: 1<<30 + 1}),
+		"too long a text": one(wire{tag: uint32(Options), data: nowhere, size: 16<<20 + 1}),
 		"size of nothing": one(wire{tag: 1, size: 1}),
 		"all ones":        one(wire{math.MaxUint32, math.MaxUint32, math.MaxUint64, nowhere, math.MaxUint}),
 	} {

@@ -34,8 +34,8 @@ func TestTrimIsFair(t *testing.T) {
 		r := newRoot(t)
 		fill(r)
 		// Time after time there is a little too much, as when programs put.
-		for now, left := all, int64(all*size); left > all*size*3/4; now++ {
-			trim := r.trim(now, left-1, left*2/3)
+		for time, left := all, int64(all*size); left > all*size*3/4; time++ {
+			trim := r.trim(time, left-1, left*2/3)
 			if err := trim.Run(bg); err != nil {
 				t.Fatal(err)
 			}
@@ -70,10 +70,10 @@ func TestGroupsInTurn(t *testing.T) {
 	}
 	large := shardOf(r, 1799)
 	var order []int
-	for now := range 2 * groups {
+	for time := range 2 * groups {
 		r.events = nil
 		total := int64(len(r.left())) * size
-		if err := r.trim(2000+now, total-1, total*9/10).Run(bg); err != nil {
+		if err := r.trim(2000+time, total-1, total*9/10).Run(bg); err != nil {
 			t.Fatal(err)
 		}
 		group := -1
