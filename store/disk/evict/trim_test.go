@@ -83,7 +83,7 @@ func TestGroupsInTurn(t *testing.T) {
 				continue
 			}
 			if at := shard * groups / Shards; group >= 0 && group != at {
-				t.Errorf("run %d: shards of groups %d and %d are counted", now, group, at)
+				t.Errorf("run %d: shards of groups %d and %d are counted", time, group, at)
 			} else {
 				group = at
 			}
