@@ -76,7 +76,9 @@ func (s *scanner) reference(l line, end byte) {
 			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest[:min(len(rest), 80)])))
 			return
 		}
-		l.form, l.name = rest[0], name
+		if l.form, l.name = rest[0], name; l.form == '<' && hidesTokens(name) {
+			s.openComment(s.restOfLine()) // in what a condition skips, a name is tokens to clang
+		}
 		s.found.lines = append(s.found.lines, l)
 		s.i += 1 + n + 1
 		if s.blanks(); end != '\n' && (s.i == len(s.text) || s.text[s.i] != end) {
@@ -86,6 +88,12 @@ func (s *scanner) reference(l line, end byte) {
 	}
 	l.at = s.i // what follows is scanned as code
 	s.found.lines = append(s.found.lines, l)
+}
+
+// hidesTokens reports whether a name between <> may begin a literal or a comment where it
+// is read as tokens.
+func hidesTokens(name string) bool {
+	return strings.ContainsAny(name, `"'`) || strings.Contains(name, "//") || strings.Contains(name, "/*")
 }
 
 func (s *scanner) restOfLine() []byte {

@@ -10,6 +10,7 @@ var hiddenCases = []trackCase{
 	{"a comment within #error", map[string]string{"m.cl": "#if 0\n#error /*/ don't */ /* x */ y\n#endif\n#include \"a.h\"", "a.h": ""}, "", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
 	{"a comment in #pragma mark", map[string]string{"m.cl": "#include \"b.h\"\n#pragma /**/ mark /* x\n#include \"a.h\"\n/* */", "a.h": "", "b.h": ""}, "", nil, "", "a comment that compilers read differently"},
 	{"a comment behind an open quote", map[string]string{"m.cl": "#if 0\nit's /* x\n#endif\n#include \"a.h\"\n/* */", "a.h": ""}, "", nil, "", "a comment that compilers read differently"},
+	{"a comment behind a name that is skipped", map[string]string{"m.cl": "#if 0\n#include <'> /*'\n#endif\n#include \"a.h\"\n/* */", "a.h": ""}, "", nil, "", "a comment that compilers read differently"},
 	{"a no-break space behind #include", map[string]string{"m.cl": "#include\u00a0\"a.h\"", "a.h": ""}, "", nil, "", "white space"},
 	{"a no-break space behind #", map[string]string{"m.cl": "#\u00a0include \"a.h\"", "a.h": ""}, "", nil, "", "white space"},
 	{"a no-break space before #", map[string]string{"m.cl": "\u00a0#include \"a.h\"", "a.h": ""}, "", nil, "", "white space"},

@@ -68,6 +68,11 @@ func TestScan(t *testing.T) {
 		{"has_include in two lines", "#if __has_include( /*\n*/ <a.h> )\n#endif", []string{"a.h"}, none},
 		{"has_include of two", "#if __has_include(<a.h> <b.h>)\n#endif", []string{"a.h"}, reason.NotCacheableHeaders},
 		{"has_include computed", "#if __has_include(M(a))\n#endif", []string{"M(a))"}, none},
+		{"a name that hides a comment", "#if 0\n#include <'> /*'\n#endif\n#include \"a.h\"\n/* */", []string{"'"}, reason.NotCacheableHeaders},
+		{"a name that is a comment", "#if 0\n#include <b//c> /*\n#endif\n#include \"a.h\"\n/* */", []string{"b//c"}, reason.NotCacheableHeaders},
+		{"a name that opens a comment", "#include <b/*c>\nchar *s = \" */\n#include \"a.h\"", []string{"b/*c", "a.h"}, reason.NotCacheableHeaders},
+		{"a name asked for that hides a comment", "#if 1\n#elif __has_include(<'>) /*'\n#endif\n#include \"a.h\"\n/* */", []string{"'"}, reason.NotCacheableHeaders},
+		{"a name with a quote", "#include <it's.h> // x\n#include <b//c.h> /* d */\n#include \"a.h\"", []string{"it's.h", "b//c.h", "a.h"}, none},
 		{"has_embed", "#if __has_embed(\"a.bin\")\n#endif", nil, reason.NotCacheableHeaders},
 		{"header unit", "import <a.h>;", nil, reason.NotCacheableHeaders},
 		{"a variable called import", "import = 1; x = import;", nil, none},
@@ -311,6 +316,8 @@ func FuzzScan(f *testing.F) {
 	f.Add("/* 1'0 */ \"/*\" '\\'/*' // /*")
 	f.Add("a /* b")
 	f.Add("R\"x(")
+	f.Add("#if 0\n#include <'> /*'\n#endif")
+	f.Add("#elif __has_include(<b//c>) /*")
 	f.Add("'\\")
 	f.Add("#define A 1'0\nkernel void é(){ a.b'c' / 2; /* */ #x\n}")
 	f.Fuzz(func(t *testing.T, before string) {
