@@ -55,7 +55,7 @@ func (s *source[P, K]) group(part int) (*engine.Group, error) {
 }
 
 func (s *source[P, K]) Make(ctx context.Context, u *live.Unit[P, K, *unit[P, K]], part int) error {
-	defer s.x.cache.keepStatsNowAndThen()
+	defer s.x.cache.KeepStatsSometimes()
 	g, err := s.group(part)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ type captures[P, K any] struct {
 
 func (c *captures[P, K]) init(x *Context[P, K]) {
 	c.x = x
-	c.quiet = x.cache.settings.CaptureQuiet
+	c.quiet = x.cache.Settings().CaptureQuiet
 	c.rt, _ = x.rt.(Capturer[P])
 	c.changed = sync.NewCond(&c.mu)
 }
@@ -255,20 +255,20 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.over = true
 	left := c.queue
 	c.queue = nil
-	var leave []leaving
+	var jobs []leaving
 	for _, u := range left {
 		dropped = append(dropped, u.group.Label())
-		leave = append(leave, c.leaving(u))
+		jobs = append(jobs, c.leaving(u))
 		u.capture.queued = false
-		c.x.cache.stats.Add(stats.CapturesDropped, 1)
+		c.x.cache.Count(stats.CapturesDropped, 1)
 		u.capture.deferral.Release()
 	}
 	if c.current != nil {
 		dropped = append(dropped, c.current.group.Label())
-		leave = append(leave, c.leaving(c.current))
+		jobs = append(jobs, c.leaving(c.current))
 	}
 	c.mu.Unlock()
-	c.x.cache.leave(leave)
+	leave(c.x.cache, jobs)
 	for _, u := range left {
 		u.live.Release()
 	}

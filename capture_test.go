@@ -131,7 +131,7 @@ func TestCaptureDropped(t *testing.T) {
 			}
 			// The lock is free: another process is not kept waiting.
 			second := newFake(t)
-			c = openCache(t, c.settings.Dir)
+			c = openCache(t, c.cache().Settings().Dir)
 			use(t, fakeContextOn(c, second), r)
 			wantStats(t, c, map[stats.Counter]int64{stats.Builds: 1, stats.DiskWaits: 0})
 		})
@@ -186,7 +186,7 @@ func TestCaptureWaitsForAPause(t *testing.T) {
 		x := fakeContextOn(c, f)
 		p := launch(t, x, Request{Image: image(t, src(1))}, "v0")
 		defer p.Release()
-		quiet := c.settings.CaptureQuiet
+		quiet := c.cache().Settings().CaptureQuiet
 		for i := range 20 {
 			time.Sleep(quiet - time.Millisecond)
 			p.Launched(0, string(rune('a'+i)))

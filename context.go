@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 )
@@ -30,7 +31,7 @@ type ContextOptions struct {
 // kernels, each built exactly once however many goroutines ask. It is safe for
 // concurrent use.
 type Context[P, K any] struct {
-	cache    *Cache
+	cache    *cache.Cache
 	rt       Runtime[P, K]
 	options  ContextOptions
 	tier     *live.Tier[P, K, *unit[P, K]]
@@ -42,15 +43,16 @@ type Context[P, K any] struct {
 // NewContext returns the memory tier for a context that a runtime stands for.
 // It does not touch the runtime. Close it before the runtime's context ends.
 func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
-	x := &Context[P, K]{cache: c, rt: rt, options: o}
-	limits := live.Options{MaxBytes: c.settings.InMemEvictionThreshold, MaxPrograms: c.settings.InMemCapacity, Recorder: c.stats}
-	if !c.settings.InMemory || c.settings.Disable {
+	x := &Context[P, K]{cache: c.cache(), rt: rt, options: o}
+	set := x.cache.Settings()
+	limits := live.Options{MaxBytes: set.InMemEvictionThreshold, MaxPrograms: set.InMemCapacity, Recorder: x.cache.Recorder()}
+	if !set.InMemory || set.Disable {
 		limits.MaxPrograms = 0
 	}
 	x.tier = live.New(objects[P, K]{rt, x}, limits)
-	x.session = c.engine.Session(host[P, K]{rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
+	x.session = x.cache.Engine().Session(host[P, K]{rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
 	x.captures.init(x)
-	if !c.register(x) {
+	if !x.cache.Register(tier[P, K]{x}) {
 		x.tier.Shut()
 	}
 	return x
@@ -174,16 +176,13 @@ func (x *Context[P, K]) Len() (programs, kernels int) { return x.tier.Len() }
 // *DroppedError if captures were left undone. After it every call returns
 // ErrClosed, Release does nothing, and closing again does nothing.
 func (x *Context[P, K]) Close() error {
-	timeout := x.cache.settings.CloseTimeout
+	timeout := x.cache.Settings().CloseTimeout
 	x.shut()
 	if dropped := x.close(time.Now().Add(timeout)); len(dropped) > 0 {
 		return &DroppedError{Timeout: timeout, Captures: dropped}
 	}
 	return nil
 }
-
-// flush waits until nothing is to be captured, at most until deadline.
-func (x *Context[P, K]) flush(deadline time.Time) bool { return x.captures.flush(deadline) }
 
 // shut lets no request in any more, and waits for the builds in flight.
 func (x *Context[P, K]) shut() { x.tier.Shut() }
@@ -194,10 +193,15 @@ func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
 	x.closing.Do(func() {
 		dropped = x.captures.close(deadline)
 		x.tier.Release(deadline)
-		x.cache.unregister(x)
+		x.cache.Unregister(tier[P, K]{x})
 	})
 	return dropped
 }
 
-// memoryHits returns the requests that found a live program or kernel.
-func (x *Context[P, K]) memoryHits() int64 { return x.tier.Hits() }
+// tier is a Context as its cache knows it.
+type tier[P, K any] struct{ x *Context[P, K] }
+
+func (t tier[P, K]) Shut()                                       { t.x.shut() }
+func (t tier[P, K]) Close(deadline time.Time) (dropped []string) { return t.x.close(deadline) }
+func (t tier[P, K]) Flush(deadline time.Time) bool               { return t.x.captures.flush(deadline) }
+func (t tier[P, K]) Hits() int64                                 { return t.x.tier.Hits() }

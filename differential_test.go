@@ -281,7 +281,7 @@ func (w *way) start(p process, byEngine bool) {
 		}
 		return
 	}
-	e := engine.New(engine.Options{Settings: c.settings, Store: c.written, Blobs: c.written, Recorder: c.stats})
+	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store(), Recorder: c.cache().Recorder()})
 	session := e.Session(host[*fakeProgram, *fakeKernel]{w.f}, engine.SessionOptions{Decided: decidedBy(w.tell)})
 	w.program = func(r Request) error {
 		err := drive(t.Context(), session, w.f, r.engine())
@@ -376,11 +376,11 @@ func (w *way) outcome(what string) {
 // entries returns what the store holds.
 func (w *way) entries() (all []string) {
 	c := openCache(w.s.t, w.root)
-	for info, err := range c.written.List(w.s.t.Context()) {
+	for info, err := range c.cache().Store().List(w.s.t.Context()) {
 		if err != nil {
 			w.s.t.Fatal(err)
 		}
-		entry, err := c.written.Get(w.s.t.Context(), info.Key)
+		entry, err := c.cache().Store().Get(w.s.t.Context(), info.Key)
 		if err != nil {
 			w.s.t.Fatal(err)
 		}

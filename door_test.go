@@ -158,7 +158,7 @@ func TestDelegatedArtifact(t *testing.T) {
 	if !c.Flush(3 * time.Minute) {
 		t.Error("something is still to be stored")
 	}
-	unlock, err := c.written.Lock(t.Context(), k, 0)
+	unlock, err := c.cache().Store().Lock(t.Context(), k, 0)
 	if err != nil {
 		t.Errorf("the build lock: %v", err)
 	} else {
@@ -247,8 +247,8 @@ func TestLenient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Reads() || c.Writes() {
-		t.Errorf("reads %v, writes %v", c.Reads(), c.Writes())
+	if !c.cache().Reads() || c.cache().Writes() {
+		t.Errorf("reads %v, writes %v", c.cache().Reads(), c.cache().Writes())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -269,13 +269,13 @@ func TestRefreshedByTheWorker(t *testing.T) {
 		e := &store.Entry{Key: r.Key(), Recipe: r, Artifact: artifactOf(store.FormDeferred, "code", "k/1-1-1")}
 		job := spool.Job{Kind: spool.Capture, Recipe: r, Variants: []string{"k/1-1-1"}}
 		for _, want := range []bool{gone, false} {
-			if _, err := c.written.Put(t.Context(), e); err != nil {
+			if _, err := c.cache().Store().Put(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.AddJob(t.Context(), job); err != nil {
+			if _, err := c.cache().AddJob(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.written.Get(t.Context(), e.Key); errors.Is(err, store.ErrNotFound) != want || err != nil && !want {
+			if _, err := c.cache().Store().Get(t.Context(), e.Key); errors.Is(err, store.ErrNotFound) != want || err != nil && !want {
 				t.Errorf("%s: %v", mode, err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
-	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -265,7 +265,7 @@ func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
 	for _, f := range change {
 		f(&o)
 	}
-	c, err := Open(o)
+	c, err := openOn(nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,16 +273,16 @@ func openCache(t testing.TB, root string, change ...func(*Options)) *Cache {
 	return c
 }
 
-// onDisk returns the store that a cache writes.
-func onDisk(c *Cache) *disk.Store { return c.written.(*disk.Store) }
-
-// writeTo has a cache, which was not used yet, write a store with these options.
-func writeTo(c *Cache, o disk.Options) {
-	s := disk.New(o)
-	c.written, c.stores[0] = s, s
-	c.engine = engine.New(c.engineOptions())
-	c.endStores = append(c.endStores, func() { _ = s.Close() })
+// openOn is Open with the store that d makes.
+func openOn(d func(disk.Options) cache.Disk, o Options) (*Cache, error) {
+	own := o.cache()
+	own.Disk = d
+	c, err := cache.Open(own)
+	return (*Cache)(c), err
 }
+
+// onDisk returns the store that a cache writes.
+func onDisk(c *Cache) *disk.Store { return c.cache().Store().(*disk.Store) }
 
 // emptyConfig keeps the settings file of whoever runs the tests out. Close has time enough
 // on a machine with other work.

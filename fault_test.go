@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/reason"
@@ -69,8 +70,13 @@ func (l *faultyLife) start(deferred bool, sources ...int) {
 		}
 		return nil
 	}
-	c := openCache(t, l.root, func(o *Options) { o.Flags = map[string]string{"capture-quiet": "1ms"} })
-	writeTo(c, disk.Options{Dir: l.root, MaxSize: 120_000, Recorder: c.stats, Trace: c.trace.disk}.WithFiles(l.ways))
+	c, err := openOn(func(o disk.Options) cache.Disk { return disk.New(o.WithFiles(l.ways)) }, Options{
+		Dir: l.root, ConfigFile: emptyConfig(t), MaxSize: 120_000, Flags: map[string]string{"capture-quiet": "1ms"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
 	x := fakeContextOn(c, f)
 	for _, i := range sources {
 		p, err := x.Program(t.Context(), Request{Image: image(t, src(i))})

@@ -82,7 +82,7 @@ func TestGlanceFirst(t *testing.T) {
 	c := openCache(t, root)
 	x := fakeContextOn(c, f)
 	job := x.Glance(t.Context(), r)[0].Job
-	e, err := c.written.Get(t.Context(), job.Key)
+	e, err := c.cache().Store().Get(t.Context(), job.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,10 @@ func TestGlanceFirst(t *testing.T) {
 		{Form: store.FormFinal, Data: bytes.Repeat([]byte("machine code"), 10_000)},
 		{Form: store.FormIntermediate, Data: bytes.Repeat([]byte("PTX"), 100_000)},
 	}
-	if err := c.written.Delete(t.Context(), job.Key); err != nil {
+	if err := c.cache().Store().Delete(t.Context(), job.Key); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.written.Put(t.Context(), e); err != nil {
+	if _, err := c.cache().Store().Put(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 
@@ -118,7 +118,7 @@ func TestGlanceFirst(t *testing.T) {
 	if rest, err := x.Rest(t.Context(), x.Glance(t.Context(), r)[0]); err != nil || rest != nil {
 		t.Errorf("the rest of what was read whole: %v, %v", rest, err)
 	}
-	if err := c.written.Delete(t.Context(), job.Key); err != nil {
+	if err := c.cache().Store().Delete(t.Context(), job.Key); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.Rest(t.Context(), first[0]); !errors.Is(err, store.ErrNotFound) {

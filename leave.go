@@ -2,13 +2,12 @@ package kernstash
 
 import (
 	"context"
-	"log/slog"
 	"os"
 
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
-	"github.com/kernstash/kernstash/store"
 )
 
 // maxLeave bounds the captures that one Close leaves to the worker: each is a file.
@@ -30,7 +29,7 @@ func (c *captures[P, K]) leaving(u *unit[P, K]) leaving {
 
 // leave leaves captures to the worker, and starts one if the settings say so. Only
 // programs of APIs that it builds are left.
-func (c *Cache) leave(all []leaving) {
+func leave(c *cache.Cache, all []leaving) {
 	if !c.Writes() {
 		return
 	}
@@ -45,32 +44,13 @@ func (c *Cache) leave(all []leaving) {
 			Environment: spool.Take(os.Environ(), l.recipe, dir), Headers: l.deferral.Headers(),
 		})
 		if err != nil {
-			on(c.trace.disk, func(t *slog.Logger) { t.Info("not left to the worker", "reason", err.Error()) })
+			if t := c.Loggers().Disk; t != nil {
+				t.Info("not left to the worker", "reason", err.Error())
+			}
 		}
 		waits = waits || res.Waits()
 	}
-	if waits && c.newStarter != nil {
-		c.starting.Do(func() { c.starter = c.newStarter(c.Jobs()) })
-		if c.starter != nil {
-			c.starter.Start()
-		}
+	if waits {
+		c.Start()
 	}
-}
-
-// Jobs are what a Cache leaves to be done by a worker, in a process of its own.
-type Jobs struct {
-	Store    store.Store  // has them
-	Policy   string       // the setting worker: off, inline or auto
-	Settings []string     // which the worker shares with the Cache, as variables
-	Trace    *slog.Logger // may be nil
-}
-
-// Starter sees that somebody does the jobs that a Cache leaves. Package worker has one.
-type Starter interface {
-	// Start starts a worker if there is none. It is called when there are jobs, and
-	// not on the application's path. It may be called by several goroutines.
-	Start()
-
-	// Close ends a worker that runs in this process. No Start follows.
-	Close()
 }

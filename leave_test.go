@@ -38,7 +38,7 @@ func TestStarter(t *testing.T) {
 			f := deferring(t)
 			f.devices[0].API = "opencl" // whose programs a worker builds
 			launch(t, fakeContextOn(c, f), Request{Image: image(t, src(1))}, "k1/8-1-1").Release()
-			if !c.engine.Flush(time.Now().Add(time.Minute)) { // what Close would not wait for
+			if !c.cache().Engine().Flush(time.Now().Add(time.Minute)) { // what Close would not wait for
 				t.Fatal("not written in time")
 			}
 			var dropped *DroppedError

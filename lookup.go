@@ -86,7 +86,7 @@ func (x *Context[P, K]) on(r Request, device int, f func(*engine.Group) error) e
 		return ErrClosed
 	}
 	defer x.tier.Leave()
-	defer x.cache.keepStatsNowAndThen()
+	defer x.cache.KeepStatsSometimes()
 	g, err := x.session.BeginOn(r.engine(), device)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) ([]store.Binary, erro
 		return nil, ErrClosed
 	}
 	defer x.tier.Leave()
-	rest, err := x.cache.engine.Rest(ctx, f.Job.Key, f.Artifact)
+	rest, err := x.cache.Engine().Rest(ctx, f.Job.Key, f.Artifact)
 	if err != nil {
 		return nil, fmt.Errorf("read the rest of an artifact: %w", err)
 	}
@@ -149,7 +149,7 @@ func (x *Context[P, K]) Rest(ctx context.Context, f Found) ([]store.Binary, erro
 // Restored counts a program that was made of an artifact that Glance returned, and
 // tells who wants to be told. took is the time from the one to the other.
 func (x *Context[P, K]) Restored(f Found, took time.Duration) {
-	defer x.cache.keepStatsNowAndThen()
-	x.cache.stats.Add(stats.MemoryMisses, 1)
+	defer x.cache.KeepStatsSometimes()
+	x.cache.Count(stats.MemoryMisses, 1)
 	x.session.Restored(engine.Found{Job: engine.Job(f.Job), Artifact: f.Artifact}, took)
 }

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // TestThousandsWaitToBeStored: they take one descriptor together, and Close drops them
@@ -21,11 +22,15 @@ func TestThousandsWaitToBeStored(t *testing.T) {
 	const programs = 3000
 	f := newFake(t)
 	root := newRoot(t)
-	c := openCache(t, root, func(o *Options) { o.CloseTimeout = time.Nanosecond })
-	stuck := &stuckStore{c.written, make(chan struct{})}
-	o := c.engineOptions()
-	o.Store = stuck
-	c.engine = engine.New(o)
+	stuck := &stuckStore{end: make(chan struct{})}
+	c, err := openOn(func(o disk.Options) cache.Disk {
+		stuck.Disk = disk.New(o)
+		return stuck
+	}, Options{Dir: root, ConfigFile: emptyConfig(t), CloseTimeout: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
 	x := fakeContextOn(c, f)
 	var first key.Key
 	for i := range programs {
@@ -51,7 +56,7 @@ func TestThousandsWaitToBeStored(t *testing.T) {
 	close(stuck.end)
 	waitFor(t, "the last lock", func() bool { return descriptorsOf(t, filepath.Join(root, ".meta", "locks")) == 0 })
 	again := openCache(t, root)
-	unlock, err := again.written.Lock(t.Context(), first, 0)
+	unlock, err := again.cache().Store().Lock(t.Context(), first, 0)
 	if err != nil {
 		t.Fatalf("a lock stayed: %v", err)
 	}
@@ -60,7 +65,7 @@ func TestThousandsWaitToBeStored(t *testing.T) {
 
 // stuckStore stores nothing until its end.
 type stuckStore struct {
-	writtenStore
+	cache.Disk
 	end chan struct{}
 }
 

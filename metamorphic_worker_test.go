@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -165,27 +166,18 @@ func (w *metaWorker) do(cmd metaDo) (done metaDone) {
 }
 
 func (w *metaWorker) open(o *metaConfig) (err error) {
-	w.c, err = Open(Options{
+	b := beneath.Options{NoOpenat2: o.Slow, NoTmpfile: o.Slow}
+	if o.NoLocks {
+		b.Hook = faultfs.New(faultfs.Rule{
+			Ops: []beneath.Op{beneath.OpLock}, Nth: 1, Sticky: true, Fault: faultfs.Fault{Err: syscall.ENOLCK},
+		}).Hook()
+	}
+	w.c, err = openOn(func(o disk.Options) cache.Disk { return disk.New(o.WithFiles(b)) }, Options{
 		Dir: o.Root, ConfigFile: o.ConfigFile, Layers: o.Layers, MaxSize: o.MaxSize, Eviction: o.Eviction,
 		NoDisk: o.NoDisk, NoMemory: o.NoMemory, MemoryPrograms: o.MemoryPrograms, Flags: o.Flags,
 	})
 	if err != nil {
 		return err
-	}
-	if _, ok := w.c.written.(*disk.Store); ok {
-		b := beneath.Options{NoOpenat2: o.Slow, NoTmpfile: o.Slow}
-		if o.NoLocks {
-			b.Hook = faultfs.New(faultfs.Rule{
-				Ops: []beneath.Op{beneath.OpLock}, Nth: 1, Sticky: true, Fault: faultfs.Fault{Err: syscall.ENOLCK},
-			}).Hook()
-		}
-		policy := disk.Cost
-		if o.Eviction == "lru" {
-			policy = disk.LRU
-		}
-		writeTo(w.c, disk.Options{
-			Dir: o.Root, MaxSize: max(o.MaxSize, 0), Policy: policy, Recorder: w.c.stats, Trace: w.c.trace.disk,
-		}.WithFiles(b))
 	}
 	w.rt = &metaRuntime{deferred: o.Deferred}
 	w.x = NewContext(w.c, w.rt, ContextOptions{})

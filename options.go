@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -106,15 +107,10 @@ func (o Options) texts() map[string]string {
 	return m
 }
 
-// load returns the settings in force. Where the environment says which directory, the
-// program's limit, which was meant for its own, is not for that one.
-func (o Options) load() (*settings.Settings, error) {
-	in := settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient}
-	s, err := settings.Load(in)
-	if o.Dir == "" || s.Origin("dir").Source != settings.Environment {
-		return s, err
+// cache returns them as internal/cache knows them.
+func (o Options) cache() cache.Options {
+	return cache.Options{
+		Settings: settings.Inputs{ConfigFile: o.ConfigFile, Program: o.texts(), Flags: o.Flags, Lenient: o.Lenient},
+		Ahead:    o.Ahead, Starter: o.Starter, Recorder: o.Recorder, Logger: o.Logger,
 	}
-	delete(in.Program, "max-size")
-	delete(in.Program, "eviction")
-	return settings.Load(in)
 }

@@ -24,9 +24,14 @@ func TestLimitOfAnotherDirectory(t *testing.T) {
 			t.Setenv("KERNSTASH_DIR", c.env)
 			t.Setenv("KERNSTASH_MAX_SIZE", c.size)
 			c.o.ConfigFile = emptyConfig(t)
-			s, err := c.o.load()
-			if err != nil || s.MaxSize != c.want || s.Eviction != c.eviction {
-				t.Errorf("%d %s, %v; want %d %s", s.MaxSize, s.Eviction, err, c.want, c.eviction)
+			cache, err := Open(c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cache.Close()
+			s := cache.cache().Settings()
+			if s.MaxSize != c.want || s.Eviction != c.eviction {
+				t.Errorf("%d %s; want %d %s", s.MaxSize, s.Eviction, c.want, c.eviction)
 			}
 		})
 	}

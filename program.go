@@ -3,7 +3,6 @@ package kernstash
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
@@ -115,13 +114,15 @@ func (o objects[P, K]) Unused(u *live.Unit[P, K, *unit[P, K]]) {
 }
 
 func (o objects[P, K]) Evicted(p *live.Program[P, K, *unit[P, K]]) {
-	on(o.x.cache.trace.memory, func(l *slog.Logger) {
-		label := p.ID().What.String()[:12]
-		if all := p.Units(); len(all) > 0 {
-			label = all[0].Info.group.Label()
-		}
-		l.Debug("evicted", "program", label)
-	})
+	l := o.x.cache.Loggers().Memory
+	if l == nil {
+		return
+	}
+	label := p.ID().What.String()[:12]
+	if all := p.Units(); len(all) > 0 {
+		label = all[0].Info.group.Label()
+	}
+	l.Debug("evicted", "program", label)
 }
 
 // Final reports what the compiler says of a program: it will say it again.
@@ -134,6 +135,6 @@ func (o objects[P, K]) Exhausted(err error) bool {
 	if !errors.Is(err, ErrOutOfResources) {
 		return false
 	}
-	o.x.cache.trace.warn("out of resources, memory tier cleared", "error", err.Error())
+	o.x.cache.Warn("out of resources, memory tier cleared", "error", err.Error())
 	return true
 }

@@ -51,8 +51,8 @@ func TestArtifactsInTheProcess(t *testing.T) {
 			}
 			f.wantBuilds(tt.builds)
 			wantStats(t, c, tt.counts)
-			if c.Reads() || c.Writes() {
-				t.Errorf("reads %v, writes %v", c.Reads(), c.Writes())
+			if c.cache().Reads() || c.cache().Writes() {
+				t.Errorf("reads %v, writes %v", c.cache().Reads(), c.cache().Writes())
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -72,7 +72,7 @@ func TestLargeArtifactsInTheProcess(t *testing.T) {
 	t.Parallel()
 	c := openCache(t, "", func(o *Options) { o.Mode = "" })
 	f := newFake(t)
-	f.size = maxInProcess
+	f.size = 64 << 20 // the limit
 	for range 2 {
 		use(t, fakeContextOn(c, f), Request{Image: image(t, src(1))})
 		if !c.Flush(time.Minute) {

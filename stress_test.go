@@ -112,7 +112,7 @@ func stress(t *testing.T, round int) {
 	if programs, kernels := x.Len(); programs != 0 || kernels != 0 {
 		t.Errorf("left: %d programs, %d kernels", programs, kernels)
 	}
-	if n := c.engine.Awaited(); n != 0 {
+	if n := c.cache().Engine().Awaited(); n != 0 {
 		t.Errorf("%d programs still await a launch", n)
 	}
 }

@@ -18,7 +18,7 @@ func TestWorkerShares(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		return c.Jobs().Settings
+		return c.cache().Jobs().Settings
 	}
 	if diff := cmp.Diff([]string{"KERNSTASH_MAX_SIZE=3MiB", "KERNSTASH_THRESHOLD=30", "KERNSTASH_EVICTION=lru"}, ask()); diff != "" {
 		t.Error(diff)

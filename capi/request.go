@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
@@ -124,7 +125,7 @@ func (q *request) cacheable() error {
 	if q.against == "" {
 		return nil
 	}
-	q.device.door.cache.Count(stats.Of(reason.NotCacheableHeaders), 1)
+	(*cache.Cache)(q.device.door.cache).Count(stats.Of(reason.NotCacheableHeaders), 1)
 	q.device.door.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }

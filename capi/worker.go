@@ -24,14 +24,14 @@ var starter struct {
 }
 
 // startWorker sees that somebody does the jobs that are left for the process's cache.
-func startWorker(c *kernstash.Cache) {
-	starter.once.Do(func() { starter.is = newStarter(c) })
+func startWorker(j kernstash.Jobs) {
+	starter.once.Do(func() { starter.is = newStarter(j) })
 	starter.is.Start()
 }
 
-func newStarter(c *kernstash.Cache) *worker.Starter {
+func newStarter(j kernstash.Jobs) *worker.Starter {
 	return worker.NewStarter(worker.StartOptions{
-		Jobs: c.Jobs(), Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path()),
+		Jobs: j, Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path()),
 	})
 }
 

@@ -6,24 +6,25 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
 )
 
 // Guest is the cache in the process of a host. It is safe for concurrent use.
 type Guest struct {
-	Cache  *kernstash.Cache
+	Cache  *cache.Cache
 	log    *runlog.Log // nil: nobody listens
 	keeper *Keeper
 	delay  allowance
 	asking sync.WaitGroup
 }
 
-// Open opens the cache in the process of a host; o.Lenient is set. An error, which wraps
+// Open opens the cache in the process of a host; in.Lenient is set. An error, which wraps
 // ErrOut, says why it stays out. The door tells it, too.
-func Open(o kernstash.Options, door string) (*Guest, error) {
+func Open(in settings.Inputs, door string) (*Guest, error) {
 	g := &Guest{log: runlog.FromEnvironment()}
-	if err := g.open(o); err != nil {
+	if err := g.open(in); err != nil {
 		g.Door(door).Report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
 		return nil, fmt.Errorf("open layer: %w", err)
 	}
@@ -36,12 +37,12 @@ func Open(o kernstash.Options, door string) (*Guest, error) {
 	return g, nil
 }
 
-func (g *Guest) open(o kernstash.Options) (err error) {
+func (g *Guest) open(in settings.Inputs) (err error) {
 	if err := MayStay(); err != nil {
 		return err
 	}
-	o.Lenient = true
-	if g.Cache, err = kernstash.Open(o); err != nil {
+	in.Lenient = true
+	if g.Cache, err = cache.Open(cache.Options{Settings: in}); err != nil {
 		return fmt.Errorf("%w: %w", ErrOut, err)
 	}
 	if !g.Cache.Reads() {
@@ -58,10 +59,15 @@ func (g *Guest) Settle() { g.asking.Wait() }
 
 // Close closes the cache, and waits until what it counted is written.
 func (g *Guest) Close() error {
-	err := g.Cache.Close()
+	captures, artifacts := g.Cache.Close()
 	g.keeper.Wait()
-	return err
+	if len(captures) > 0 || artifacts > 0 {
+		return fmt.Errorf("%w: %d captures, %d artifacts", errDropped, len(captures), artifacts)
+	}
+	return nil
 }
+
+var errDropped = errors.New("close cache: not stored in time")
 
 // Counted has what was counted written, off the caller's path.
 func (g *Guest) Counted() { g.keeper.Poke() }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/settings"
 )
 
 // However long storing takes, and however many builds there are, a process is delayed by
@@ -41,7 +41,7 @@ func TestAllowance(t *testing.T) {
 
 func openGuest(t *testing.T) *Guest {
 	t.Helper()
-	g, err := Open(kernstash.Options{Dir: filepath.Join(t.TempDir(), "cache")}, "test")
+	g, err := Open(settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

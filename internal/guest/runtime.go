@@ -14,7 +14,7 @@ type Core[P any] = kernstash.Context[P, struct{}]
 // NewCore returns one that keeps nothing in memory, since each program of the host is an
 // object of its own. decided is told what became of the requests.
 func NewCore[P any](d Door, rt kernstash.Runtime[P, struct{}], decided func(kernstash.Decision)) (*Core[P], error) {
-	core := kernstash.NewContext(d.Cache, rt, kernstash.ContextOptions{
+	core := kernstash.NewContext((*kernstash.Cache)(d.Cache), rt, kernstash.ContextOptions{
 		OptionsAsGiven: true, // what the compiler is given is the host's to say
 		Decided:        decided,
 	})

@@ -23,6 +23,7 @@ var floors = map[string]int{
 	"spool":           1,
 	"worker":          3,
 	"internal/engine": 1,
+	"internal/cache":  1,
 	"internal/guest":  3, // what doors have in common
 	"cmd":             4,
 	"capi":            4,
@@ -36,6 +37,7 @@ var beside = map[string][]string{
 	"deps":            {"key", "reason", "internal/ctime"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
+	"internal/cache":  {"internal/engine", "spool", "store"},
 	"store/disk":      {"store", "spool"},
 	"store/memory":    {"store"},
 	"spool":           {"store"},

@@ -23,9 +23,10 @@ var order = [][]string{
 	{"worker"},
 	{"gpu"},
 	{""}, // the root: the public API
+	{"internal/inprocess", "internal/guest"},
+	{"internal/cache"},
 	{"internal/live"},
 	{"internal/engine"},
-	{"internal/inprocess", "internal/guest"},
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
 	{"spool"},
 	{"store"},

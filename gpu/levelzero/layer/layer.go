@@ -5,12 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
@@ -23,14 +24,14 @@ type Layer struct {
 
 // Options configure Open.
 type Options struct {
-	Cache kernstash.Options // Lenient is set
+	Settings settings.Inputs // Lenient is set
 }
 
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
 // every module is the driver's own to build.
 func Open(o Options) (*Layer, error) {
 	const name = "levelzero"
-	g, err := guest.Open(o.Cache, name)
+	g, err := guest.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func Open(o Options) (*Layer, error) {
 }
 
 // Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *kernstash.Cache { return l.door.Cache }
+func (l *Layer) Cache() *cache.Cache { return l.door.Cache }
 
 // Close waits for what is to be stored and noted, after all tickets have ended. Processes
 // need not call it: all of it is done soon after each request.

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/settings"
 )
 
 var testdata string
@@ -78,7 +79,7 @@ type host struct {
 
 func newHost(t testing.TB, dir string) *host {
 	t.Helper()
-	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: dir}})
+	l, err := layer.Open(layer.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -45,7 +45,7 @@ func (p *program) String() string { return strings.Join(p.how, " ") }
 
 func openLayer(t testing.TB, root string) *layer.Layer {
 	t.Helper()
-	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: root}})
+	l, err := layer.Open(at(root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,4 +193,9 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 // source returns a program of its own for each number.
 func source(n int) string {
 	return fmt.Sprintf("kernel void put%d(global int *p) { p[get_global_id(0)] = %d; }\n", n, n)
+}
+
+// at returns the options of a layer with a cache in a directory.
+func at(root string) layer.Options {
+	return layer.Options{Settings: settings.Inputs{Program: map[string]string{"dir": root}}}
 }

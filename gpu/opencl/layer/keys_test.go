@@ -34,7 +34,7 @@ func intelChild() error {
 	if err != nil {
 		return err
 	}
-	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: os.Getenv(rootVariable)}})
+	l, err := layer.Open(at(os.Getenv(rootVariable)))
 	if err != nil {
 		return err
 	}

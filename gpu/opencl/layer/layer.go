@@ -6,10 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -28,12 +29,12 @@ type Layer struct {
 
 // Options configure Open.
 type Options struct {
-	Cache kernstash.Options // Lenient is set
-	Door  string            // for the report of a run; "" is "opencl-layer"
+	Settings settings.Inputs // Lenient is set
+	Door     string          // for the report of a run; "" is "opencl-layer"
 
 	// Left is called, off the application's path, when there is a new job for the
 	// worker of the cache; may be nil.
-	Left func(*kernstash.Cache)
+	Left func(cache.Jobs)
 }
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
@@ -43,21 +44,21 @@ var ErrOut = guest.ErrOut
 // driver's own to build.
 func Open(o Options) (*Layer, error) {
 	name := cmp.Or(o.Door, "opencl-layer")
-	g, err := guest.Open(o.Cache, name)
+	g, err := guest.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}
 	l := &Layer{door: g.Door(name)}
 	l.jobs.l = l
 	if o.Left != nil {
-		l.jobs.told = func() { o.Left(l.Cache()) }
+		l.jobs.told = func() { o.Left(l.Cache().Jobs()) }
 	}
 	l.door.Report(runlog.Event{Kind: runlog.Loaded})
 	return l, nil
 }
 
 // Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *kernstash.Cache { return l.door.Cache }
+func (l *Layer) Cache() *cache.Cache { return l.door.Cache }
 
 // Close ends the tickets that are open, and waits for what is to be stored and
 // noted. Processes need not call it: all of it is done soon after each request.

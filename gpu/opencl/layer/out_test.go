@@ -10,14 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
+	"golang.org/x/sys/unix"
 )
 
 func init() {
@@ -39,7 +37,7 @@ func limitedChild() error {
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 		return err
 	}
-	_, err = layer.Open(layer.Options{Cache: kernstash.Options{Dir: os.Getenv(rootVariable)}})
+	_, err = layer.Open(at(os.Getenv(rootVariable)))
 	fmt.Print(resultMark, errors.Is(err, layer.ErrOut), " ", err)
 	return nil
 }
@@ -63,7 +61,7 @@ func TestOff(t *testing.T) {
 		}
 		name, value, _ := strings.Cut(off, "=")
 		t.Setenv(name, value)
-		l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: filepath.Join(t.TempDir(), "root")}})
+		l, err := layer.Open(at(filepath.Join(t.TempDir(), "root")))
 		if l != nil || !errors.Is(err, layer.ErrOut) {
 			t.Errorf("%s: %v, %v", off, l, err)
 		}
@@ -87,7 +85,7 @@ func changedChild() error {
 	if err != nil {
 		return err
 	}
-	l, err := layer.Open(layer.Options{Cache: kernstash.Options{Dir: os.Getenv(rootVariable)}})
+	l, err := layer.Open(at(os.Getenv(rootVariable)))
 	if err != nil {
 		return err
 	}

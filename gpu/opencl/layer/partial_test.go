@@ -53,7 +53,7 @@ func partialChild() error {
 	if err := warmFor(root, devices[0]); err != nil {
 		return err
 	}
-	l, err := layer.Open(layer.Options{Cache: root})
+	l, err := layer.Open(at(root.Dir))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func refusedChild() error {
 			return err
 		}
 	}
-	l, err := layer.Open(layer.Options{Cache: root})
+	l, err := layer.Open(at(root.Dir))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func lockedChild() error {
 		}
 		defer unlock()
 	}
-	l, err := layer.Open(layer.Options{Cache: root})
+	l, err := layer.Open(at(root.Dir))
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (
 		return nil, fmt.Errorf("load program: %w", err)
 	}
 	if len(p.devices) > 1 {
-		defer t.l.door.Cache.Awaiting()() // another unit of the ticket may wait for a lock
+		defer t.l.door.Cache.Engine().Awaiting()() // another unit of the ticket may wait for a lock
 	}
 	built, err := t.step(ctx, job, a)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Ar
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
 	if len(p.devices) > 1 {
-		defer t.l.door.Cache.Awaiting()()
+		defer t.l.door.Cache.Engine().Awaiting()()
 	}
 	if p.Delegates(job) {
 		if err := t.stepAlone(job); err != nil {

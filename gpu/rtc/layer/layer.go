@@ -5,10 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -21,7 +22,7 @@ type Layer struct {
 
 // Options configure Open.
 type Options struct {
-	Cache kernstash.Options // Lenient is set
+	Settings settings.Inputs // Lenient is set
 
 	// Missed is called when a program is not there that reads header files, and what it
 	// returns when the compiler may begin, or need not: meanwhile they are read and
@@ -32,7 +33,7 @@ type Options struct {
 // Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
 // every program is the compiler's own affair.
 func Open(o Options) (*Layer, error) {
-	g, err := guest.Open(o.Cache, "rtc")
+	g, err := guest.Open(o.Settings, "rtc")
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func Open(o Options) (*Layer, error) {
 }
 
 // Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *kernstash.Cache { return l.guest.Cache }
+func (l *Layer) Cache() *cache.Cache { return l.guest.Cache }
 
 // Close waits for what is to be stored and noted, after all tickets have ended. Processes
 // need not call it: all of it is done soon after each request.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -35,7 +35,7 @@ func newHost(t *testing.T) *host {
 func newHostWith(t *testing.T, o layer.Options) *host {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cache")
-	o.Cache = kernstash.Options{Dir: dir}
+	o.Settings = settings.Inputs{Program: map[string]string{"dir": dir}}
 	l, err := layer.Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kernstash
+package cache
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package kernstash
+package cache
 
 import (
 	"github.com/kernstash/kernstash/internal/contents"
@@ -8,9 +8,9 @@ import (
 	"github.com/kernstash/kernstash/store/memory"
 )
 
-// writtenStore is what the store has to offer that a Cache writes. What else package
-// store names, it may offer.
-type writtenStore interface {
+// Store is what the store has to offer that a Cache writes. What else package store
+// names, it may offer.
+type Store interface {
 	store.Store
 	store.Blobs
 	store.Locker
@@ -19,6 +19,13 @@ type writtenStore interface {
 // maxInProcess bounds the bytes of artifacts that are kept in the process where there is
 // no disk tier, nor a limit of what is kept in memory.
 const maxInProcess = 64 << 20
+
+// Disk is a Store that is on disk.
+type Disk interface {
+	Store
+	contents.Shared
+	Close() error
+}
 
 // openStores opens what the settings name. Nothing else here knows what kind of store
 // it is.
@@ -30,7 +37,7 @@ func (c *Cache) openStores() {
 	case set.InMemory && set.InMemEvictionThreshold == 0 && set.Mode != settings.ModeReadOnly:
 		own := memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
 		c.written, c.stores = own, []store.Store{own}
-		c.endStores = append(c.endStores, own.Clear)
+		c.end = append(c.end, own.Clear)
 	}
 }
 
@@ -41,29 +48,28 @@ func (c *Cache) openDisks() {
 	}
 	if c.settings.Dir != "" {
 		readOnly := c.settings.Mode == settings.ModeReadOnly
-		c.written = c.openDisk(!readOnly, disk.Options{
-			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy, ReadOnly: readOnly,
+		own := c.newDisk(disk.Options{
+			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy, ReadOnly: readOnly, Recorder: c.stats, Trace: c.log.Disk,
 		})
+		c.addDisk(own, !readOnly)
+		c.written = own
 	} else {
-		c.trace.warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
+		c.log.Warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
 	}
 	for _, dir := range c.settings.Layers {
-		c.openDisk(false, disk.Options{Dir: dir, ReadOnly: true})
+		c.addDisk(disk.New(disk.Options{Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.log.Disk}), false)
 	}
 }
 
-// openDisk opens a store on disk. shares says that others learn from it what compilers
+// addDisk adds a store on disk. shares says that others learn from it what compilers
 // this process has read.
-func (c *Cache) openDisk(shares bool, o disk.Options) *disk.Store {
-	o.Recorder, o.Trace = c.stats, c.trace.disk
-	s := disk.New(o)
+func (c *Cache) addDisk(s Disk, shares bool) {
 	contents.Share(s, shares)
 	c.stores = append(c.stores, s)
-	c.endStores = append(c.endStores, func() {
+	c.end = append(c.end, func() {
 		contents.Unshare(s)
 		if err := s.Close(); err != nil {
-			c.trace.warn("close disk tier", "error", err.Error())
+			c.log.Warn("close disk tier", "error", err.Error())
 		}
 	})
-	return s
 }

@@ -1,4 +1,4 @@
-package kernstash
+package cache
 
 import (
 	"fmt"
@@ -7,22 +7,16 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/internal/wrote"
 )
 
-// tracer writes what KERNSTASH_TRACE asks for. The zero tracer is silent, and
-// each of its loggers may be nil.
-type tracer struct {
-	disk, memory, keys *slog.Logger
-}
-
-// newTracer returns the tracer that the settings ask for, and what to close.
-func newTracer(set *settings.Settings, to *slog.Logger) (tracer, io.Closer) {
+// newLoggers returns what writes what KERNSTASH_TRACE asks for, and what to close.
+func newLoggers(set *settings.Settings, to *slog.Logger) (l engine.Loggers, file io.Closer) {
 	if set.Trace == 0 {
-		return tracer{}, nil
+		return l, nil
 	}
-	var file io.Closer
 	if to == nil {
 		out := io.Writer(standardError{})
 		if set.TraceFile != "" {
@@ -36,17 +30,16 @@ func newTracer(set *settings.Settings, to *slog.Logger) (tracer, io.Closer) {
 		to = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	to = to.With("pid", os.Getpid())
-	var t tracer
 	if set.Trace.Has(settings.TraceDisk) {
-		t.disk = to.With("tier", "disk")
+		l.Disk = to.With("tier", "disk")
 	}
 	if set.Trace.Has(settings.TraceMemory) {
-		t.memory = to.With("tier", "memory")
+		l.Memory = to.With("tier", "memory")
 	}
 	if set.Trace.Has(settings.TraceKeys) {
-		t.keys = to.With("tier", "keys")
+		l.Keys = to.With("tier", "keys")
 	}
-	return t, file
+	return l, file
 }
 
 // standardError is where the trace goes if no file is named. A write of os.Stderr ends the
@@ -60,22 +53,5 @@ func (standardError) Write(b []byte) (int, error) {
 			wrote.Look(err)
 			return max(n, 0), err
 		}
-	}
-}
-
-// warn tells of something that is not as it should be, if anything is traced.
-func (t tracer) warn(msg string, args ...any) {
-	for _, l := range []*slog.Logger{t.disk, t.memory, t.keys} {
-		if l != nil {
-			l.Warn(msg, args...)
-			return
-		}
-	}
-}
-
-// on calls f with a logger if there is one.
-func on(l *slog.Logger, f func(*slog.Logger)) {
-	if l != nil {
-		f(l)
 	}
 }

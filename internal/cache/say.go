@@ -1,4 +1,4 @@
-package kernstash
+package cache
 
 import (
 	"fmt"

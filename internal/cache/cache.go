@@ -1,0 +1,247 @@
+// Package cache opens what all contexts of a process share: the settings in force, the
+// stores that they name, what is counted and traced, and the engine over them.
+package cache
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// Options configure Open. The zero value works.
+type Options struct {
+	Settings settings.Inputs
+	Ahead    bool                    // time that is saved is not counted
+	Starter  func(Jobs) Starter      // may be nil
+	Recorder stats.Recorder          // takes what is counted, besides Cache.Stats; may be nil
+	Logger   *slog.Logger            // takes traces; nil: standard error, or the file that the settings name
+	Disk     func(disk.Options) Disk // opens the store that is written; nil: disk.New
+}
+
+// Cache is safe for concurrent use.
+type Cache struct {
+	settings *settings.Settings
+	newDisk  func(disk.Options) Disk
+	written  Store         // what is built is stored there, unless the mode forbids it; nil: nowhere
+	stores   []store.Store // asked in order: written, then read-only layers
+	end      []func()      // close the stores
+	engine   *engine.Engine
+	log      engine.Loggers
+	traceTo  io.Closer
+
+	newStarter func(Jobs) Starter // may be nil
+	starting   sync.Once
+	starter    Starter  // nil: nothing was left
+	refreshed  sync.Map // keys of jobs in mode refresh
+
+	counters stats.Counters
+	stats    stats.Recorder
+
+	closing sync.Once
+	mu      sync.Mutex
+	closed  bool
+	tiers   map[Tier]struct{}
+	kept    stats.Snapshot // what has been written to disk already
+	keptAt  atomic.Int64   // when, in Unix seconds
+}
+
+// Tier is the memory tier of one context.
+type Tier interface {
+	// Shut lets no request in any more, and waits for the builds in flight.
+	Shut()
+
+	// Close captures, until deadline, and releases what there is. It returns the
+	// programs whose capture it dropped.
+	Close(deadline time.Time) (dropped []string)
+
+	// Flush waits until nothing is to be captured, at most until deadline.
+	Flush(deadline time.Time) bool
+
+	// Hits returns the requests that found a live program or kernel.
+	Hits() int64
+}
+
+// Open returns a Cache. It touches neither disk nor driver: what cannot be opened when it
+// is first needed is off, with a reason that the trace shows. The only error is a setting
+// that makes no sense.
+func Open(o Options) (*Cache, error) {
+	set, err := load(o.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	c := &Cache{settings: set, newStarter: o.Starter, newDisk: o.Disk, tiers: make(map[Tier]struct{})}
+	if c.newDisk == nil {
+		c.newDisk = func(o disk.Options) Disk { return disk.New(o) }
+	}
+	c.stats = &c.counters
+	if o.Recorder != nil {
+		c.stats = stats.Tee(&c.counters, o.Recorder)
+	}
+	if o.Ahead {
+		c.stats = unsaved{c.stats}
+	}
+	c.log, c.traceTo = newLoggers(set, o.Logger)
+	for _, w := range set.Warnings {
+		c.log.Warn("setting cannot be used", "warning", w.Error())
+	}
+	for _, w := range set.Unsaid() {
+		say(w.Error())
+	}
+	c.openStores()
+	e := engine.Options{Settings: set, Layers: c.stores, Recorder: c.stats, Loggers: c.log}
+	if c.written != nil {
+		e.Store, e.Layers = c.written, c.stores[1:]
+		if set.Persistent {
+			e.Blobs = c.written // what only later processes need
+		}
+	}
+	c.engine = engine.New(e)
+	c.keptAt.Store(time.Now().Unix())
+	return c, nil
+}
+
+// load returns the settings in force. Where the environment says which directory, the
+// program's limit, which was meant for its own, is not for that one.
+func load(in settings.Inputs) (*settings.Settings, error) {
+	s, err := settings.Load(in)
+	if in.Program["dir"] == "" || s.Origin("dir").Source != settings.Environment {
+		return s, err
+	}
+	in.Program = maps.Clone(in.Program)
+	delete(in.Program, "max-size")
+	delete(in.Program, "eviction")
+	return settings.Load(in)
+}
+
+// unsaved is a Recorder that forgets time saved.
+type unsaved struct{ stats.Recorder }
+
+func (r unsaved) Add(c stats.Counter, n int64) {
+	if c != stats.SavedTime {
+		r.Recorder.Add(c, n)
+	}
+}
+
+// Engine returns the engine over the stores.
+func (c *Cache) Engine() *engine.Engine { return c.engine }
+
+// Settings returns the settings in force.
+func (c *Cache) Settings() *settings.Settings { return c.settings }
+
+// Recorder returns what counts.
+func (c *Cache) Recorder() stats.Recorder { return c.stats }
+
+// Loggers return what takes traces.
+func (c *Cache) Loggers() engine.Loggers { return c.log }
+
+// Store returns the store that is written; nil: there is none.
+func (c *Cache) Store() Store { return c.written }
+
+// Writes reports whether there is a disk tier that may be written, so that artifacts
+// outlive the process.
+func (c *Cache) Writes() bool { return c.settings.Persistent && c.engine.Writes() }
+
+// Reads reports whether there is a disk tier, or a read-only layer, to restore from.
+func (c *Cache) Reads() bool { return c.settings.Persistent && len(c.stores) > 0 }
+
+// Observes reports whether what is built is compared with what is stored, and nothing served.
+func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
+
+// Register adds a memory tier; false: the cache is closed.
+func (c *Cache) Register(t Tier) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.tiers[t] = struct{}{}
+	return true
+}
+
+// Unregister removes a memory tier and takes its hits over.
+func (c *Cache) Unregister(t Tier) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.tiers[t]; ok {
+		delete(c.tiers, t)
+		c.counters.Add(stats.MemoryHits, t.Hits())
+	}
+}
+
+func (c *Cache) openTiers() []Tier {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.tiers))
+}
+
+// Flush waits until everything that was built or launched so far has been stored, at most
+// for timeout. False: something was still under way.
+func (c *Cache) Flush(timeout time.Duration) bool {
+	return c.flush(time.Now().Add(timeout), c.engine.Flush)
+}
+
+// FlushArtifacts is Flush, but for the contents of header files: an artifact is good
+// without them.
+func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
+	return c.flush(time.Now().Add(timeout), c.engine.FlushArtifacts)
+}
+
+func (c *Cache) flush(deadline time.Time, stored func(time.Time) bool) bool {
+	captured := true
+	for _, t := range c.openTiers() {
+		captured = t.Flush(deadline) && captured
+	}
+	return stored(deadline) && captured
+}
+
+// Close closes all memory tiers, waits for what is under way, at most for the setting
+// close-timeout, writes the statistics and closes the stores. It returns the programs
+// whose capture was dropped, and how many artifacts were not written. Closing again waits
+// for the first Close, and returns none.
+func (c *Cache) Close() (captures []string, artifacts int) {
+	c.closing.Do(func() { captures, artifacts = c.close() })
+	return captures, artifacts
+}
+
+func (c *Cache) close() (captures []string, artifacts int) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	tiers := c.openTiers()
+	for _, t := range tiers {
+		t.Shut()
+	}
+	deadline := time.Now().Add(c.settings.CloseTimeout)
+	for _, t := range tiers {
+		captures = append(captures, t.Close(deadline)...)
+	}
+	artifacts = c.engine.Close(deadline)
+	if c.starter != nil {
+		c.starter.Close()
+	}
+	c.KeepStats()
+	for _, end := range c.end {
+		end()
+	}
+	if c.traceTo != nil {
+		_ = c.traceTo.Close() // the application's end must not fail for a trace
+	}
+	if !c.settings.Persistent {
+		return nil, 0 // nothing outlives the process
+	}
+	return captures, artifacts
+}
+
+// Warn tells the trace of something that is not as it should be.
+func (c *Cache) Warn(msg string, args ...any) { c.log.Warn(msg, args...) }
