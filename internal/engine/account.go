@@ -21,6 +21,7 @@ type Origin uint8
 const (
 	Compiled Origin = 1 // built by the driver's compiler
 	Disk     Origin = 2 // loaded from an artifact
+	Memory   Origin = 3 // loaded from what was just built for another request; see SessionOptions.Share
 )
 
 // Decision is what became of one group of equal devices.
@@ -31,7 +32,7 @@ type Decision struct {
 
 	Origin   Origin // zero: it failed
 	Err      error  // why it failed
-	Reason   string // of Compiled: why it was not restored
+	Reason   string // of Compiled, and where it failed: why it was not restored
 	Nearest  string // of Compiled: what the nearest entry differs in; "" where that was not looked for
 	Observed string // mode observe: "equal", "different" or "incomparable", of an entry that was there
 

@@ -60,6 +60,7 @@ type Engine struct {
 	keeper *keep.Keeper
 	finder *headers.Finder
 	waits  waits
+	builds builds
 
 	// distrustUntil is until when, in nanoseconds since 1970, waits for other
 	// builds are short: one of them ran out.

@@ -38,6 +38,7 @@ type Step struct {
 	Ready    <-chan struct{} // of Wait: is closed
 	Missed   reason.Reason   // of Build, and Bypass of what has a key: why there is no artifact
 	Reason   deps.Reason     // of Bypass: why it cannot be cached
+	Err      error           // of Bypass: it failed a moment ago, for somebody who asked before
 }
 
 // Group is the sub-transaction of one group of equal devices. It holds nothing before
@@ -70,15 +71,23 @@ type Group struct {
 	decision  *decision         // not told yet
 	exclusive bool              // header files changed while it was built
 	deferral  *Deferral
+
+	part    *store.GetOptions // how artifacts are read; nil: in full
+	leads   *building         // that the group leads
+	follows *building         // that it waits for
+	shared  bool              // the artifact of a hit is of such a build
+	apart   bool              // it waits for none any more
+	atOnce  bool              // it builds beside one
 }
 
 type phase uint8
 
 const (
-	looking  phase = iota // nothing was looked for yet
-	locking               // it was not found: somebody has to build it
-	waiting               // for somebody else's lock
-	answered              // by the caller's next call
+	looking   phase = iota // nothing was looked for yet
+	locking                // it was not found: somebody has to build it
+	following              // somebody of this process builds it
+	waiting                // for somebody else's lock
+	answered               // by the caller's next call
 	over
 )
 
@@ -143,6 +152,13 @@ func (g *Group) Next(ctx context.Context) Step {
 			g.look(ctx)
 		case locking:
 			g.lock(ctx)
+		case following:
+			select {
+			case <-g.follows.done:
+				g.followed()
+			default:
+				return Step{Kind: Wait, Ready: g.follows.done}
+			}
 		case waiting:
 			select {
 			case <-g.wait.done:
@@ -175,15 +191,21 @@ func (g *Group) look(ctx context.Context) {
 		g.build(false)
 		return
 	case e.settings.Mode == settings.ModeRefresh:
+		if !g.join() {
+			return
+		}
 		g.miss(reason.MissRefresh)
 		g.build(false)
 		return
 	}
-	f := e.find(ctx, g.job.Key, nil)
-	switch {
-	case e.settings.Mode == settings.ModeObserve:
-		g.observe(f)
-		g.build(false)
+	if e.settings.Mode == settings.ModeObserve {
+		if g.join() {
+			g.observe(e.find(ctx, g.job.Key, nil))
+			g.build(false)
+		}
+		return
+	}
+	switch f := e.find(ctx, g.job.Key, g.part); {
 	case f.entry != nil:
 		g.hit(f)
 	default:
@@ -206,8 +228,19 @@ func (g *Group) observe(f found) {
 
 // lock takes the build lock, if there is one, or waits for somebody who has it.
 func (g *Group) lock(ctx context.Context) {
+	if !g.join() {
+		return
+	}
+	if g.atOnce {
+		g.build(false)
+		return
+	}
 	absent := g.missed == reason.MissAbsent
-	if g.s.host.Delivery(g.job) == Elsewhere { // nothing will be there for having waited
+	switch {
+	case g.apart: // it has waited
+		g.unlock, _ = g.s.e.tryLock(ctx, g.job.Key)
+		fallthrough
+	case g.s.host.Delivery(g.job) == Elsewhere: // nothing will be there for having waited
 		g.miss(g.missed)
 		g.build(absent)
 		return
@@ -225,6 +258,58 @@ func (g *Group) lock(ctx context.Context) {
 		g.unlock = unlock
 		g.miss(g.missed)
 		g.build(absent)
+	}
+}
+
+// join reports whether the group goes on by itself: it leads the build, or nothing is
+// shared. Else it waits for the one that leads.
+func (g *Group) join() bool {
+	e := g.s.e
+	if !g.s.options.Share || g.apart || g.leads != nil || !e.Writes() {
+		return true
+	}
+	own, leads := e.builds.join(g.job.Key)
+	switch {
+	case leads:
+		g.leads = own
+	case g.s.host.Delivery(g.job) == Elsewhere: // nothing is there for having waited
+		g.apart, g.atOnce = true, true
+	default:
+		e.count(stats.MemoryWaits)
+		g.follows, g.phase = own, following
+		return false
+	}
+	return true
+}
+
+// followed goes on with what came of the build that the group waited for.
+func (g *Group) followed() {
+	own := g.follows
+	g.follows = nil
+	switch {
+	case own.artifact != nil:
+		g.shared = true
+		g.step, g.phase = Step{Kind: Hit, Artifact: own.artifact}, answered
+	case own.err != nil:
+		g.step, g.phase = Step{Kind: Bypass, Err: own.err}, answered
+	default:
+		g.apart = own.ended // or each would wait for the one before
+		g.phase = looking
+	}
+}
+
+// share gives what the group built, or why that failed, to those who wait for it.
+func (g *Group) share(a *store.Artifact, err error) {
+	if g.leads != nil {
+		g.leads.ended, g.leads.artifact, g.leads.err = true, a, err
+	}
+}
+
+// lead ends what the group leads.
+func (g *Group) endLead() {
+	if g.leads != nil {
+		g.s.e.builds.end(g.leads)
+		g.leads = nil
 	}
 }
 
@@ -259,6 +344,7 @@ func (g *Group) hit(f found) {
 	if unlock := g.takeLock(); unlock != nil {
 		unlock()
 	}
+	g.endLead() // those who wait for it find it, too
 	g.from = f.from
 	g.step, g.phase = Step{Kind: Hit, Artifact: f.entry.Artifact}, answered
 }
@@ -311,6 +397,10 @@ func (g *Group) Loaded(took time.Duration) {
 	}
 	a := g.step.Artifact
 	g.end()
+	if g.shared {
+		g.decide(Decision{Origin: Memory, Kernels: kernelNames(a)})
+		return
+	}
 	g.s.e.countHit(g.job.Key, a, took)
 	if len(a.Binaries) > 0 && a.Binaries[0].Form == store.FormDeferred && g.s.e.Writes() {
 		g.deferral = &Deferral{g: g, cost: a.Cost, taken: true}
@@ -330,6 +420,10 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 	}
 	e := g.s.e
 	e.log.Warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
+	if g.shared { // it may be stored meanwhile
+		g.shared, g.apart, g.phase, g.step = false, true, looking, Step{}
+		return
+	}
 	e.discard(ctx, g.from, g.job.Key)
 	g.missed, g.phase, g.step = reason.MissRefused, locking, Step{}
 	if g.rejected++; g.rejected > 1 { // that of somebody who built it meanwhile, too
@@ -370,6 +464,11 @@ func (g *Group) Built(o Outcome) {
 	if !g.checkChanged() && o.Unfit != "" {
 		g.refuse(deps.Reason{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
 	}
+	if g.job.Key.IsZero() {
+		g.share(nil, nil)
+	} else {
+		g.share(a, nil)
+	}
 	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: kernelNames(a)})
 	on(e.log.Memory, func(l *slog.Logger) { l.Debug("built", "program", g.label(), "took", o.Took) })
 	switch {
@@ -396,7 +495,9 @@ func (g *Group) Failed(err error, took time.Duration) {
 	}
 	defer g.end()
 	g.s.e.countBuild(took)
-	g.checkChanged()
+	if !g.checkChanged() {
+		g.share(nil, err)
+	}
 	g.s.e.count(stats.BuildFailures)
 	g.decide(Decision{Spent: took, Err: err})
 }
@@ -426,6 +527,8 @@ func (g *Group) end() {
 	if unlock := g.takeLock(); unlock != nil {
 		unlock()
 	}
+	g.follows = nil
+	g.endLead()
 	g.s.e.keeper.Abort(g.takePreparation())
 	g.step, g.phase = Step{}, over
 }
@@ -445,7 +548,7 @@ func (g *Group) takePreparation() (p *keep.Preparation) {
 // the artifact.
 func (g *Group) delegate() {
 	g.decide(Decision{Origin: Compiled})
-	if !g.s.e.Writes() || g.job.Key.IsZero() {
+	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
 		return
 	}
 	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.explain, g.takeLock()))
@@ -475,16 +578,24 @@ func (g *Group) decide(d Decision) {
 		return
 	}
 	d.Key, d.Devices, d.Size = g.job.Key, g.job.Devices, g.job.Recipe.Image.Size()
-	if d.Origin != Disk {
-		d.Reason = g.uncacheable.String()
-		if g.uncacheable.None() {
-			d.Reason = g.missed.String()
-		}
+	if d.Origin == Compiled || d.Err != nil {
+		d.Reason = g.reason()
 	}
 	if g.observed {
 		d.Observed = string(incomparable)
 	}
 	g.decision = &decision{d, g.s.options.Decided}
+}
+
+// reason returns why it was not restored.
+func (g *Group) reason() string {
+	switch {
+	case !g.uncacheable.None():
+		return g.uncacheable.String()
+	case g.atOnce:
+		return AtOnce
+	}
+	return g.missed.String()
 }
 
 // tell tells the decision, unless somebody has taken it. The caller does not hold g.mu:

@@ -16,6 +16,10 @@ type SessionOptions struct {
 	// add to them, do not count.
 	OptionsAsGiven bool
 
+	// Share says that equal requests of the process, of sessions that say so, share one
+	// build: see [Memory]. It is for callers without programs in memory to share.
+	Share bool
+
 	// Decided is called with what became of each group, from any goroutine; may be
 	// nil. It returns soon.
 	Decided func(Decision)

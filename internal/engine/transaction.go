@@ -7,6 +7,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Transaction is one request on its way. What it means does not change any more.
@@ -19,6 +20,14 @@ type Transaction struct {
 // the recipe and the key of each. It looks at files, which may take as long as a file
 // system takes to answer. The request's constants and attributes are copied.
 func (s *Session) Begin(_ context.Context, r Request) (*Transaction, error) {
+	return s.beginWith(r, true)
+}
+
+// BeginKnown is Begin where it is known which header files the image reads, and they are
+// what they were. Nil: they have to be searched.
+func (s *Session) BeginKnown(r Request) (*Transaction, error) { return s.beginWith(r, false) }
+
+func (s *Session) beginWith(r Request, scan bool) (*Transaction, error) {
 	id, err := s.ID(&r)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -30,8 +39,11 @@ func (s *Session) Begin(_ context.Context, r Request) (*Transaction, error) {
 	res := s.Resolved(&id, r.Image)
 	var meanings []meaning
 	if res == nil {
-		if res, meanings, err = s.resolve(id, r, true); err != nil {
+		if res, meanings, err = s.resolve(id, r, scan); err != nil {
 			return nil, fmt.Errorf("begin: %w", err)
+		}
+		if res == nil {
+			return nil, nil
 		}
 	}
 	return s.begin(res.ID(), r, res, meanings)
@@ -80,6 +92,14 @@ func (t *Transaction) Groups() []*Group { return t.groups }
 
 // Group returns the i-th of them.
 func (t *Transaction) Group(i int) *Group { return t.groups[i] }
+
+// ReadFirstBinary says that of artifacts in the stores only the first binary need be read;
+// see [Engine.Rest].
+func (t *Transaction) ReadFirstBinary() {
+	for _, g := range t.groups {
+		g.part = &store.GetOptions{FirstBinary: true}
+	}
+}
 
 // Exclusive reports whether the program reads what no key holds, so that only its very
 // image may share it.
