@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 // TestBuildArgs: a process of our own gets the flags that we got.
@@ -14,9 +15,11 @@ func TestBuildArgs(t *testing.T) {
 	t.Parallel()
 	name := ""
 	o := builder.Options{
-		Defines: []string{"N=1", "S=a b"}, Includes: []string{"inc"}, Options: `-x "y z"`, Device: "gpu", Runtime: "opencl",
-		Archs: []string{"sm_90"}, Expressions: []string{"f<int, 2>"}, ProgramName: &name,
-		LocalSizes: [][3]int{{16, 2, 1}}, NoOptions: true, Jobs: 3,
+		BuildOptions: tool.BuildOptions{
+			Defines: []string{"N=1", "S=a b"}, Includes: []string{"inc"}, Options: `-x "y z"`,
+			Expressions: []string{"f<int, 2>"}, ProgramName: &name, LocalSizes: [][3]int{{16, 2, 1}}, NoOptions: true,
+		},
+		Device: "gpu", Runtime: "opencl", Archs: []string{"sm_90"}, Jobs: 3,
 	}
 	a := &cli.App{Dir: "/d", Config: "/c", Set: []string{"max-size=1GiB"}}
 	root := rootCommand(&cli.App{})

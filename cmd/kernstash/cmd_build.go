@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,16 @@ func buildPartCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// filesHelp says which files are built.
+func filesHelp() (text string) {
+	for _, rt := range runtimes.All {
+		text += rt.Help
+	}
+	return text
+}
+
 func buildCommand(a *cli.App) *cobra.Command {
-	o := builder.Options{Jobs: runtime.NumCPU(), Open: runtimes.OpenBuilder}
+	o := builder.Options{Jobs: runtime.NumCPU()}
 	var localSizes []string
 	var name string
 	cmd := &cobra.Command{
@@ -30,28 +39,22 @@ func buildCommand(a *cli.App) *cobra.Command {
 which ask for them later find them. For each file it says whether it was built now,
 was there already, failed (with the compiler's log), or cannot be cached and why.
 
-  .cl    OpenCL C, for an OpenCL device
-  .cu    CUDA C++, with NVRTC, for the architectures that --arch names (sm_90 makes
-         machine code, compute_90 PTX); it needs no GPU
-  .hip   HIP C++, with HIPRTC, for those (gfx90a); it needs no GPU
-  .spv   SPIR-V, for a Level Zero device, or for an OpenCL device that takes it:
-         --runtime says for which, else it is the first of these that is here
-
+` + filesHelp() + `
 Files with other names are OpenCL C, unless --runtime says for what they are.
 
 A program finds what was built here if it asks with the same source and the
-same options, word for word; --options gives them as they are. Some OpenCL drivers
-(PoCL) answer a program that passes no options otherwise than one that passes
+same options, word for word; --options gives them as they are. Some drivers (PoCL)
+answer a program that passes no options otherwise than one that passes
 empty ones: for the former say --no-options.
 
-With NVRTC and HIPRTC it must also give its program the same name, which is what
-these call their file, and name the same expressions in the same order: it is the
+A program of .cu or .hip must also have the same name, which is what its compiler
+calls the file, and name the same expressions in the same order: it is the
 FILE as it is given here, or --program-name ("" for programs that pass NULL).
 --options is split into options as a shell splits words, quotes included; they
 follow those of -D, -I and --arch. Programs that hand header files over in memory
 cannot be prepared from files.
 
-Some OpenCL drivers (PoCL) make code only when a kernel is launched, for each local
+Some drivers (PoCL) make code only when a kernel is launched, for each local
 size anew. For them say which local sizes will be used: --local-size 64, or
 --local-size 16x16, as often as need be.
 
@@ -65,7 +68,7 @@ EXIT STATUS
   kernstash build --arch sm_80 --arch sm_90 --options "--std=c++17 -lineinfo" saxpy.cu
   kernstash build --arch sm_90 --name-expression 'scale<float>' --program-name "" scale.cu
   kernstash build --arch gfx90a scale.hip
-  kernstash build --runtime levelzero --options "-ze-opt-level=2" scale.spv`,
+  kernstash build scale.spv`,
 		Args: atLeast(1, "build: which files?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "") {
@@ -87,7 +90,7 @@ EXIT STATUS
 			return builder.Build(cmd.Context(), a, args, o)
 		},
 	}
-	flags := cmd.Flags()
+	flags, names := cmd.Flags(), runtimes.Names(builder.Builds)
 	flags.StringArrayVarP(&o.Defines, "define", "D", nil, "macro, as NAME or NAME=VALUE; given to the compiler as -DNAME=VALUE")
 	flags.StringArrayVarP(&o.Includes, "include", "I", nil, "directory to search for headers")
 	flags.StringArrayVar(&o.Archs, "arch", nil, "architecture for .cu (sm_90, compute_90) or .hip (gfx90a); each file is built for each of its own")
@@ -95,9 +98,9 @@ EXIT STATUS
 	flags.StringVar(&name, "program-name", "", "name that the program gives to .cu and .hip instead of FILE; \"\" for none")
 	flags.StringVar(&o.Options, "options", "", "build options, behind those of -D and -I")
 	flags.BoolVar(&o.NoOptions, "no-options", false, "as for a program that passes no options at all: NULL, not \"\"")
-	flags.StringVar(&o.Runtime, "runtime", "", "runtime for .spv (levelzero, opencl) and for files whose names do not tell")
-	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(builder.Runtimes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(builder.Archs, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.Runtime, "runtime", "", "runtime for .spv and for files whose names do not tell: "+strings.Join(names, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(builder.Archs(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.StringArrayVar(&localSizes, "local-size", nil, "local size that will be launched: 64, 16x16, 8x8x4")
 	flags.IntVarP(&o.Jobs, "jobs", "j", o.Jobs, "files at a time")

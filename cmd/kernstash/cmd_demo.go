@@ -14,7 +14,7 @@ import (
 )
 
 func demoCommand(a *cli.App) *cobra.Command {
-	o := demo.Options{Runs: 9, Runtimes: runtimes.Machines}
+	o := demo.Options{Runs: 9}
 	var keep bool
 	var apps []string
 	cmd := &cobra.Command{
@@ -31,13 +31,12 @@ of their own:
 The time of each is from the start of the build to the first result on the
 host; driver and disk are medians over several processes (--runs).
 
-Then, with OpenCL, where the libraries of 'kernstash run' are there, applications that know
-nothing of kernstash: the example of the sources, which 'make demo' compiles, and
-clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
+Then, where the libraries of 'kernstash run' are there, applications of the runtime that
+know nothing of kernstash: the example of the sources, which 'make demo' compiles,
+and clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
 cold and warm. With --app another command is measured so, and nothing else.
 
-Without --runtime OpenCL is taken if it has a device, else the first runtime that
-has one. The cache of the demonstration is a directory of its own, which is removed
+Without --runtime the first runtime that has a device is taken. The cache of the demonstration is a directory of its own, which is removed
 in the end unless --keep is given. Settings files and KERNSTASH_ variables have no
 part in it.
 
@@ -46,7 +45,6 @@ EXIT STATUS
   1  a number was wrong, a second start compiled, or there is no device`,
 		Example: `  kernstash demo
   kernstash demo --device pthread
-  kernstash demo --runtime cuda
   kernstash demo --app './solver input.dat'
   kernstash demo --json`,
 		Args: cobra.NoArgs,
@@ -65,8 +63,9 @@ EXIT STATUS
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Runtime, "runtime", "", "runtime: "+strings.Join(machine.Names, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(machine.Names, cobra.ShellCompDirectiveNoFileComp))
+	names := runtimes.Names(machine.HasMachines)
+	flags.StringVar(&o.Runtime, "runtime", "", "runtime: "+strings.Join(names, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.Runs, "runs", o.Runs, "processes that each warm time is the median of")
 	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
@@ -81,7 +80,7 @@ func demoChildCommand(a *cli.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return demo.RunChild(cmd.Context(), args[0], runtimes.Machines)
+			return demo.RunChild(cmd.Context(), args[0])
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
 func doctorCommand(a *cli.App) *cobra.Command {
@@ -45,7 +44,7 @@ EXIT STATUS
 			case len(args) > 0:
 				return doctor.RunCommand(cmd.Context(), a, args)
 			}
-			return doctor.Run(cmd.Context(), a, runtimes.Doctor, quick)
+			return doctor.Run(cmd.Context(), a, quick)
 		},
 		ValidArgsFunction: completeCommand,
 	}
@@ -62,7 +61,7 @@ func doctorRuntimeCommand(a *cli.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return doctor.RunRuntime(cmd.Context(), runtimes.Doctor, name, report, quick)
+			return doctor.RunRuntime(cmd.Context(), name, report, quick)
 		},
 	}
 	flags := cmd.Flags()

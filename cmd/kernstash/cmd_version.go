@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 )
@@ -73,7 +74,7 @@ func (v versionReport) String() string {
 func version() versionReport {
 	v := versionReport{
 		Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Schema: key.Schema, Format: format.Version, Runtimes: cli.HasRuntimes,
+		Schema: key.Schema, Format: format.Version, Runtimes: len(runtimes.All) > 0,
 	}
 	info, ok := debug.ReadBuildInfo()
 	if v.Revision != "" || !ok {

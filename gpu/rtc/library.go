@@ -3,6 +3,7 @@ package rtc
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -54,6 +55,11 @@ func dialectOf(a API) (dialect, bool) {
 func (a API) String() string {
 	d, _ := dialectOf(a)
 	return d.name
+}
+
+// IsAPI reports whether the API of a key.Device is one of this package.
+func IsAPI(name string) bool {
+	return slices.ContainsFunc(dialects[:], func(d dialect) bool { return d.name != "" && d.name == name })
 }
 
 // ErrNoLibrary is wrapped where no library can be opened.

@@ -45,10 +45,10 @@ var beside = map[string][]string{
 	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu":             {"internal/guest"},
-	"gpu/opencl":      {"gpu/opencl"},
-	"gpu/cuda":        {"gpu/cuda", "gpu/rtc"},
-	"gpu/rtc":         {"gpu/rtc"},
-	"gpu/levelzero":   {"gpu/levelzero"},
+	"gpu/opencl":      {"gpu/opencl", "gpu/tool"},
+	"gpu/cuda":        {"gpu/cuda", "gpu/rtc", "gpu/tool"},
+	"gpu/rtc":         {"gpu/rtc", "gpu/tool"},
+	"gpu/levelzero":   {"gpu/levelzero", "gpu/tool"},
 	"cmd":             {"cmd"},
 }
 

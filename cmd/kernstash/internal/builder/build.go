@@ -12,52 +12,20 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // Options are how files are built.
 type Options struct {
-	Defines, Includes []string
-	Options, Device   string
-	Runtime           string
-	Archs             []string
-	Expressions       []string
-	ProgramName       *string // nil: the file's
-	LocalSizes        [][3]int
-	NoOptions         bool
-	Jobs              int
-	Report            string // of a process of our own: where the answer goes
-
-	Cache  kernstash.Options
-	Disk   disk.Options
-	Layers []string // read-only roots
-
-	// open opens the builder of a runtime, and says which runtime it is of.
-	Open func(runtime string, o Options) (b Builder, as string, err error)
-}
-
-// Archs are offered by the shells; compilers know which there are.
-var Archs = []string{
-	"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120",
-	"compute_70", "compute_75", "compute_80", "compute_86", "compute_89", "compute_90", "compute_100", "compute_120",
-	"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201",
-}
-
-// CompileOptions returns what a compiler of OpenCL C is given.
-func (o Options) CompileOptions() string {
-	var words []string
-	for _, d := range o.Defines {
-		words = append(words, "-D"+d)
-	}
-	for _, dir := range o.Includes {
-		words = append(words, "-I"+dir)
-	}
-	if o.Options != "" {
-		words = append(words, o.Options)
-	}
-	return strings.Join(words, " ")
+	tool.BuildOptions
+	Runtime, Device string
+	Archs           []string
+	Jobs            int
+	Report          string // of a process of our own: where the answer goes
 }
 
 // ParseLocalSize reads 64, 16x16 or 8x8x4.
@@ -92,7 +60,7 @@ const (
 // Result is one file as --json writes it.
 type Result struct {
 	File    string  `json:"file"`
-	Runtime string  `json:"runtime"`        // opencl, levelzero, nvrtc or hiprtc
+	Runtime string  `json:"runtime"`        // its name
 	Arch    string  `json:"arch,omitempty"` // of those that were named
 	State   State   `json:"state"`
 	MS      float64 `json:"ms"`
@@ -110,9 +78,17 @@ type Report struct {
 
 // Build builds files, and writes how each of them ended.
 func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
+	if len(runtimes.All) == 0 {
+		return runtimes.ErrNone
+	}
 	tasks, err := tasksFor(files, o)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(tasks, func(t Task) bool { return t.candidates[0].Devices == nil }) {
+		if o.Words, err = SplitWords(o.Options); err != nil {
+			return cli.Usagef("--options %q: %v", o.Options, err)
+		}
 	}
 	if err := errors.Join(o.checkWords(tasks), o.checkUsed(tasks)); err != nil {
 		return err
@@ -138,11 +114,11 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.Cache = kernstash.Options{ConfigFile: a.Config, Flags: flags, Ahead: true}
+	o.Cache = kernstash.Options{ConfigFile: a.Config, Flags: flags, Ahead: true, Starter: worker.ForCache}
 	o.Disk, o.Layers = cli.DiskOptions(s), s.Layers
 	p := a.Progress()
 	var report Report
-	if cli.HasRuntimes && needsProcesses(tasks) && o.Report == "" {
+	if needsProcesses(tasks) && o.Report == "" {
 		report, err = buildParts(ctx, a, tasks, o, p)
 	} else {
 		report, err = buildHere(ctx, tasks, o, p)
@@ -190,10 +166,11 @@ func buildHere(ctx context.Context, tasks []Task, o Options, p *terminal.Progres
 	return report, nil
 }
 
-// jobsFor returns how many tasks to do at a time: HIPRTC 5.2 crashes when it compiles
-// two programs at once.
+// jobsFor returns how many tasks to do at a time.
 func (o Options) jobsFor(tasks []Task) int {
-	if slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime == HIPRTC }) {
+	if slices.ContainsFunc(tasks, func(t Task) bool {
+		return slices.ContainsFunc(t.candidates, func(rt *tool.Runtime) bool { return rt.Serial })
+	}) {
 		return 1
 	}
 	return o.Jobs
@@ -201,7 +178,7 @@ func (o Options) jobsFor(tasks []Task) int {
 
 // checkWords refuses what would become other options than were given.
 func (o Options) checkWords(tasks []Task) error {
-	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime == OpenCL }) {
+	if !slices.ContainsFunc(tasks, func(t Task) bool { return len(t.candidates) == 1 && t.candidates[0].Joined }) {
 		return nil
 	}
 	for _, words := range []struct {

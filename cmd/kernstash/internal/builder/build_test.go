@@ -3,6 +3,7 @@ package builder
 import (
 	"testing"
 
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -21,14 +22,6 @@ func TestParseLocalSize(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %v, want %v", s, got, want)
 		}
-	}
-}
-
-func TestCompileOptions(t *testing.T) {
-	t.Parallel()
-	o := Options{Defines: []string{"N=1", "X"}, Includes: []string{"inc"}, Options: "-w  -O1"}
-	if got, want := o.CompileOptions(), "-DN=1 -DX -Iinc -w  -O1"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -61,7 +54,7 @@ func TestJudge(t *testing.T) {
 			s[c] = n
 		}
 		var r Result
-		r.Judge(Built{Against: tt.against, Waits: tt.waits, Counts: s})
+		r.judge(tool.Built{NotCacheable: tt.against, NotStored: tt.waits, Counts: s})
 		if r.State != tt.state || r.Reason != tt.reason {
 			t.Errorf("%s: %q, %q", name, r.State, r.Reason)
 		}

@@ -8,70 +8,78 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/key"
 )
 
-// The runtimes that files are built for.
-const (
-	OpenCL    = "opencl"
-	LevelZero = "levelzero"
-	NVRTC     = "nvrtc"
-	HIPRTC    = "hiprtc"
-	SPIRV     = "" // Level Zero, or OpenCL: what has a device
-)
+// kinds are what the names of files say of their code.
+var kinds = map[string]key.Kind{".cl": key.OpenCLC, ".cu": key.CUDACpp, ".hip": key.HIPCpp, ".spv": key.SPIRV}
 
-// Runtimes are the names of runtimes that --runtime takes.
-var Runtimes = []string{OpenCL, LevelZero, NVRTC, HIPRTC}
+// Builds reports whether files are built for a runtime.
+func Builds(rt *tool.Runtime) bool { return len(rt.Files) > 0 }
 
-// IsSPIRV reports whether a file is named as SPIR-V is.
-func IsSPIRV(file string) bool { return strings.EqualFold(filepath.Ext(file), ".spv") }
-
-// runtimeOf returns the runtime that a file is for: what its name says, else what was
-// chosen, else OpenCL.
-func runtimeOf(file, choice string) (string, error) {
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".cl":
-		return OpenCL, nil
-	case ".cu":
-		return NVRTC, nil
-	case ".hip":
-		return HIPRTC, nil
-	case ".spv":
-		if choice == OpenCL || choice == LevelZero {
-			return choice, nil
+// taking returns the runtimes that take a kind of code. Of several the last one of all is
+// asked first: it takes nothing else.
+func taking(kind key.Kind) (all []*tool.Runtime) {
+	for _, rt := range runtimes.All {
+		if slices.Contains(rt.Files, kind) {
+			all = append([]*tool.Runtime{rt}, all...)
 		}
-		return SPIRV, nil
 	}
-	switch choice {
-	case LevelZero:
-		return "", cli.Usagef("%s: Level Zero takes SPIR-V, whose files end in .spv", file)
-	case "":
-		return OpenCL, nil
+	return all
+}
+
+// taskOf returns what a file is and what it is built for: as its name says, else as was
+// chosen, else it is OpenCL C. Of SPIR-V the runtime is the first that has a device, unless
+// one was chosen.
+func taskOf(file, choice string) (Task, error) {
+	chosen := runtimes.Named(choice)
+	kind, known := kinds[strings.ToLower(filepath.Ext(file))]
+	switch {
+	case known:
+	case chosen == nil:
+		kind = key.OpenCLC
+	default:
+		kind = chosen.Files[0]
+		if kind == key.SPIRV {
+			return Task{}, cli.Usagef("%s: %s takes SPIR-V, whose files end in .spv", file, chosen.Title)
+		}
 	}
-	return choice, nil
+	candidates := taking(kind)
+	if slices.Contains(candidates, chosen) {
+		candidates = []*tool.Runtime{chosen}
+	}
+	return Task{File: tool.File{Path: file, Kind: kind}, candidates: candidates}, nil
 }
 
 // tasksFor returns what there is to do for files: each for the architectures that are
 // named for its runtime.
 func tasksFor(files []string, o Options) ([]Task, error) {
-	if o.Runtime != "" && !slices.Contains(Runtimes, o.Runtime) {
-		return nil, cli.Usagef("--runtime %s: want one of %s", o.Runtime, strings.Join(Runtimes, ", "))
+	if names := runtimes.Names(Builds); o.Runtime != "" && !slices.Contains(names, o.Runtime) {
+		return nil, cli.Usagef("--runtime %s: want one of %s", o.Runtime, strings.Join(names, ", "))
 	}
-	archs := map[string][]string{}
+	archs := make(map[*tool.Runtime][]string)
 	for _, arch := range o.Archs {
-		runtime := archRuntime(arch)
-		if runtime == "" {
-			return nil, cli.Usagef("--arch %q: want sm_90 or compute_90 for NVRTC, gfx90a for HIPRTC", arch)
+		rt := archRuntime(arch)
+		if rt == nil {
+			return nil, cli.Usagef("--arch %q: want %s", arch, wantedArchs())
 		}
-		archs[runtime] = append(archs[runtime], arch)
+		archs[rt] = append(archs[rt], arch)
 	}
 	var tasks []Task
 	for _, file := range files {
-		runtime, err := runtimeOf(file, o.Runtime)
+		t, err := taskOf(file, o.Runtime)
 		if err != nil {
 			return nil, err
 		}
-		for n, arch := range append(archs[runtime], "")[:max(len(archs[runtime]), 1)] {
-			tasks = append(tasks, Task{File: file, runtime: runtime, Arch: arch, first: n == 0})
+		t.first = true
+		own := archs[t.candidates[0]]
+		for _, arch := range append(own, "")[:max(len(own), 1)] {
+			t.Arch = arch
+			tasks = append(tasks, t)
+			t.first = false
 		}
 	}
 	return tasks, nil
@@ -83,12 +91,15 @@ func (o Options) checkUsed(tasks []Task) error {
 	if o.Report != "" {
 		return nil
 	}
-	is := func(runtimes ...string) bool {
-		return slices.ContainsFunc(tasks, func(t Task) bool { return slices.Contains(runtimes, t.runtime) })
+	is := func(holds func(*tool.Runtime) bool) bool {
+		return slices.ContainsFunc(tasks, func(t Task) bool { return slices.ContainsFunc(t.candidates, holds) })
 	}
+	device := is(func(rt *tool.Runtime) bool { return rt.Devices != nil })
+	compiler := is(func(rt *tool.Runtime) bool { return rt.Devices == nil })
+	chosen := is(func(rt *tool.Runtime) bool { return rt.Name == o.Runtime })
 	for _, arch := range o.Archs {
-		if runtime := archRuntime(arch); !is(runtime) {
-			return cli.Usagef("--arch %s: no file is for %s; OpenCL C and SPIR-V are built for a device (--device)", arch, runtime)
+		if of := archRuntime(arch); !is(func(rt *tool.Runtime) bool { return rt == of }) {
+			return cli.Usagef("--arch %s: no file is for %s; OpenCL C and SPIR-V are built for a device (--device)", arch, of.Name)
 		}
 	}
 	for _, f := range []struct {
@@ -97,12 +108,12 @@ func (o Options) checkUsed(tasks []Task) error {
 		used  bool
 		want  string
 	}{
-		{"name-expression", len(o.Expressions) > 0, is(NVRTC, HIPRTC), "CUDA C++ or HIP C++"},
-		{"program-name", o.ProgramName != nil, is(NVRTC, HIPRTC), "CUDA C++ or HIP C++"},
-		{"device", o.Device != "", is(OpenCL, LevelZero, SPIRV), "a device; --arch says for what CUDA C++ and HIP C++ are built"},
-		{"local-size", len(o.LocalSizes) > 0, is(OpenCL, LevelZero, SPIRV), "a driver that makes code for local sizes"},
-		{"no-options", o.NoOptions, is(OpenCL, LevelZero, SPIRV), "a driver that tells no options from empty ones"},
-		{"runtime " + o.Runtime, o.Runtime != "", is(o.Runtime), "it, as their names say"},
+		{"name-expression", len(o.Expressions) > 0, compiler, "CUDA C++ or HIP C++"},
+		{"program-name", o.ProgramName != nil, compiler, "CUDA C++ or HIP C++"},
+		{"device", o.Device != "", device, "a device; --arch says for what CUDA C++ and HIP C++ are built"},
+		{"local-size", len(o.LocalSizes) > 0, device, "a driver that makes code for local sizes"},
+		{"no-options", o.NoOptions, device, "a driver that tells no options from empty ones"},
+		{"runtime " + o.Runtime, o.Runtime != "", chosen, "it, as their names say"},
 	} {
 		if f.given && !f.used {
 			return cli.Usagef("--%s: no file is for %s", f.name, f.want)
@@ -111,32 +122,50 @@ func (o Options) checkUsed(tasks []Task) error {
 	return nil
 }
 
-// archRuntime returns the runtime that an architecture is one of.
-func archRuntime(arch string) string {
-	switch {
-	case strings.HasPrefix(arch, "sm_"), strings.HasPrefix(arch, "compute_"), strings.HasPrefix(arch, "lto_"):
-		return NVRTC
-	case strings.HasPrefix(arch, "gfx"):
-		return HIPRTC
+// archRuntime returns the runtime that an architecture is one of, nil for none.
+func archRuntime(arch string) *tool.Runtime {
+	for _, rt := range runtimes.All {
+		if slices.ContainsFunc(rt.Archs, func(begins string) bool { return strings.HasPrefix(arch, begins) }) {
+			return rt
+		}
 	}
-	return ""
+	return nil
 }
 
-// openBuilders gives each task its builder, one for each runtime, or the reason why
-// there is none. It is an error if none can be done.
-func openBuilders(tasks []Task, o Options) (builders []Builder, err error) {
+// wantedArchs says what architectures are called.
+func wantedArchs() string {
+	var all []string
+	for _, rt := range runtimes.All {
+		if len(rt.Archs) > 0 {
+			all = append(all, fmt.Sprintf("%s… for %s", strings.Join(rt.Archs, "… or "), rt.Title))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Archs are offered by the shells; compilers know which there are.
+func Archs() (all []string) {
+	for _, rt := range runtimes.All {
+		all = append(all, rt.OfferedArchs...)
+	}
+	return all
+}
+
+// openBuilders gives each task its builder, one for all tasks of the same runtimes, or the
+// reason why there is none. It is an error if none can be done.
+func openBuilders(tasks []Task, o Options) (builders []tool.Builder, err error) {
 	type opened struct {
-		runtime string
-		builder Builder
+		runtime *tool.Runtime
+		builder tool.Builder
 		err     error
 	}
 	known := make(map[string]opened)
 	for i := range tasks {
 		t := &tasks[i]
-		b, ok := known[t.runtime]
+		b, ok := known[t.runtime()]
 		if !ok {
-			b.builder, b.runtime, b.err = o.Open(t.runtime, o)
-			known[t.runtime] = b
+			b.runtime, b.builder, b.err = open(t, o)
+			known[t.runtime()] = b
 			if b.err == nil {
 				builders = append(builders, b.builder)
 			}
@@ -144,7 +173,10 @@ func openBuilders(tasks []Task, o Options) (builders []Builder, err error) {
 				return builders, b.err
 			}
 		}
-		t.builder, t.runtime, t.failed = b.builder, b.runtime, b.err
+		t.builder, t.failed = b.builder, b.err
+		if b.runtime != nil {
+			t.candidates = []*tool.Runtime{b.runtime}
+		}
 	}
 	if len(builders) > 0 || o.Report != "" {
 		return builders, nil
@@ -152,9 +184,50 @@ func openBuilders(tasks []Task, o Options) (builders []Builder, err error) {
 	named := make(map[string]bool)
 	for _, t := range tasks {
 		if !named[t.failed.Error()] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", t.File, t.failed))
+			err = errors.Join(err, fmt.Errorf("%s: %w", t.Path, t.failed))
 		}
 		named[t.failed.Error()] = true
 	}
 	return nil, err
+}
+
+// open opens a builder of the first runtime that can build a task.
+func open(t *Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
+	for _, rt := range t.candidates {
+		b, failed := openOf(rt, t, o)
+		if failed == nil {
+			return rt, b, nil
+		}
+		if rt == t.candidates[len(t.candidates)-1] && cli.IsUsage(failed) {
+			return rt, nil, failed
+		}
+		err = errors.Join(err, failed)
+	}
+	if len(t.candidates) > 1 {
+		err = fmt.Errorf("no device for %v: %w", t.Kind, err)
+	}
+	return nil, nil, err
+}
+
+// openOf opens a builder of one runtime. Of a runtime that was not chosen only a device
+// counts that takes what there is.
+func openOf(rt *tool.Runtime, t *Task, o Options) (tool.Builder, error) {
+	if rt.Open != nil {
+		return rt.Open(o.BuildOptions)
+	}
+	devices, err := rt.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if len(t.candidates) > 1 {
+		devices = slices.DeleteFunc(devices, func(d tool.Device) bool { return !slices.Contains(d.Takes, t.Kind) })
+		if len(devices) == 0 {
+			return nil, fmt.Errorf("no %s device here takes %v", rt.Title, t.Kind)
+		}
+	}
+	d, err := machine.Pick(devices, o.Device)
+	if err != nil {
+		return nil, err
+	}
+	return d.Open(o.BuildOptions)
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/key"
 )
 
 // needsProcesses says whether tasks are done in processes of their own: those of several
 // runtimes, whose compilers may be unable to live together, and SPIR-V, as drivers are
 // known to end the process at a module that is not valid.
 func needsProcesses(tasks []Task) bool {
-	return slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime != tasks[0].runtime || IsSPIRV(t.File) })
+	return slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime() != tasks[0].runtime() || t.Kind == key.SPIRV })
 }
 
 // buildParts builds the files of each runtime in a process of its own, one after the
@@ -25,10 +26,11 @@ func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *ter
 	parts := make(map[string][]int) // places of tasks
 	var order []string
 	for i, t := range tasks {
-		if parts[t.runtime] == nil {
-			order = append(order, t.runtime)
+		rt := t.runtime()
+		if parts[rt] == nil {
+			order = append(order, rt)
 		}
-		parts[t.runtime] = append(parts[t.runtime], i)
+		parts[rt] = append(parts[rt], i)
 	}
 	lines := &partLines{p: p, total: len(tasks)}
 	var devices []string
@@ -60,7 +62,7 @@ func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *ter
 			for _, i := range places[:n] {
 				if err != nil {
 					t := tasks[i]
-					report.Files[i] = Result{File: t.File, Runtime: t.runtime, Arch: t.Arch, State: StateFailed, Reason: err.Error()}
+					report.Files[i] = Result{File: t.Path, Runtime: t.runtime(), Arch: t.Arch, State: StateFailed, Reason: err.Error()}
 				}
 			}
 			places = places[n:]
@@ -77,7 +79,7 @@ func buildPart(ctx context.Context, a *cli.App, tasks []Task, places []int, o Op
 	var files []string
 	for _, i := range places {
 		if tasks[i].first {
-			files = append(files, tasks[i].File)
+			files = append(files, tasks[i].Path)
 		}
 	}
 	args := append([]string{"build-part"}, o.Args(a)...)

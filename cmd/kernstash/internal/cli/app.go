@@ -112,10 +112,6 @@ func IsUsage(err error) bool {
 	return errors.As(err, &usage)
 }
 
-// ErrNoRuntimes is what commands say that need what -tags nogpu left out.
-var ErrNoRuntimes = errors.New("this kernstash was built without runtimes (-tags nogpu): " +
-	"build it without that tag to compile and run programs")
-
 // StatusError ends the command with a status of its own.
 type StatusError struct {
 	Status int

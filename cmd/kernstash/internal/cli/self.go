@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -135,22 +134,4 @@ func (l *limited) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// DriverCaches are the variables that say where drivers keep what they have
-// compiled.
-var DriverCaches = []string{"POCL_CACHE_DIR", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "MESA_SHADER_CACHE_DIR"}
-
-// ChildEnviron returns the environment of a process: ours without settings of
-// the cache, traces apart, and with the driver's caches in dir.
-func ChildEnviron(env []string, dir string) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(DriverCaches, name) || name == "POCL_KERNEL_CACHE" ||
-			strings.HasPrefix(name, "KERNSTASH_") && !strings.HasPrefix(name, "KERNSTASH_TRACE")
-	})
-	for _, name := range DriverCaches {
-		env = append(env, name+"="+dir)
-	}
-	return env
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/launch"
 )
@@ -33,16 +34,20 @@ type application struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// knownApps are the applications that the demonstration takes where they are: the
-// example of this repository, which `make demo` compiles, and clpeak.
-func knownApps() (apps [][]string) {
-	if command, err := cli.CommandPath(); err == nil {
-		if example := filepath.Join(filepath.Dir(command), "saxpy"); cli.IsExecutable(example) {
-			apps = append(apps, []string{example})
+// found returns the commands that are here: beside this command, as those that `make demo`
+// compiles, or in PATH.
+func found(commands [][]string) (apps [][]string) {
+	for _, c := range commands {
+		path := ""
+		if command, err := cli.CommandPath(); err == nil {
+			path, _ = exec.LookPath(filepath.Join(filepath.Dir(command), c[0]))
 		}
-	}
-	if clpeak, err := exec.LookPath("clpeak"); err == nil {
-		apps = append(apps, []string{clpeak, "--kernel-latency"})
+		if path == "" {
+			path, _ = exec.LookPath(c[0])
+		}
+		if path != "" {
+			apps = append(apps, append([]string{path}, c[1:]...))
+		}
 	}
 	return apps
 }
@@ -130,7 +135,7 @@ func (a *appRun) driverCache() string {
 }
 
 func (a *appRun) environ(driverCache string) []string {
-	return append(cli.ChildEnviron(os.Environ(), driverCache),
+	return append(runtimes.Environ(os.Environ(), driverCache),
 		"KERNSTASH_DIR="+filepath.Join(a.options.work, fmt.Sprintf("app-%d-stash", a.number)),
 		"XDG_CONFIG_HOME="+a.options.work) // the user's settings have no part in it
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -24,21 +26,20 @@ type Options struct {
 	Apps     [][]string // nil: those that are here
 	Runs     int
 	work     string
-	Runtimes []machine.Runtime
 	progress *terminal.Progress
 }
 
 // Run measures, and writes the report. The directory of the demonstration is kept if keep
 // is set.
 func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
-	if err := machine.CheckName(o.Runtime); err != nil {
-		return err
-	}
+	names := runtimes.Names(machine.HasMachines)
 	switch {
+	case len(names) == 0:
+		return runtimes.ErrNone
+	case o.Runtime != "" && !slices.Contains(names, o.Runtime):
+		return cli.Usagef("--runtime %s: want one of %s", o.Runtime, strings.Join(names, ", "))
 	case o.Runs < 1:
 		return cli.Usagef("--runs %d: want 1 or more", o.Runs)
-	case !cli.HasRuntimes:
-		return cli.ErrNoRuntimes
 	case settings.SwitchedOff(os.Getenv("KERNSTASH_DISABLE")):
 		return errors.New("demo: KERNSTASH_DISABLE switches the cache off, so there is nothing to show; unset it")
 	}
@@ -75,9 +76,7 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 		if r, err = o.measure(ctx); err != nil {
 			return nil, err
 		}
-		if r.Runtime == builder.OpenCL {
-			apps = knownApps()
-		}
+		apps = found(r.runtime.Applications)
 	} else {
 		r = &report{OK: true, Programs: []row{}}
 	}
@@ -95,12 +94,12 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 }
 
 // RunChild is a process of the demonstration.
-func RunChild(ctx context.Context, arg string, runtimes []machine.Runtime) error {
+func RunChild(ctx context.Context, arg string) error {
 	var c child
 	if err := json.Unmarshal([]byte(arg), &c); err != nil {
 		return err
 	}
-	report, err := c.run(ctx, runtimes)
+	report, err := c.run(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
@@ -89,20 +88,6 @@ func TestDemoReportFitsATerminal(t *testing.T) {
 		if c > 127 {
 			t.Errorf("%q in plain output", c)
 		}
-	}
-}
-
-func TestChildEnviron(t *testing.T) {
-	t.Parallel()
-	got := cli.ChildEnviron([]string{
-		"PATH=/bin", "KERNSTASH_DIR=/d", "KERNSTASH_TRACE=all", "POCL_CACHE_DIR=/p", "POCL_KERNEL_CACHE=0",
-	}, "/fresh")
-	want := []string{
-		"PATH=/bin", "KERNSTASH_TRACE=all",
-		"POCL_CACHE_DIR=/fresh", "CUDA_CACHE_PATH=/fresh", "NEO_CACHE_DIR=/fresh", "MESA_SHADER_CACHE_DIR=/fresh",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

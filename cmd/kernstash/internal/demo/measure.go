@@ -14,6 +14,8 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -42,28 +44,28 @@ type childProgram struct {
 }
 
 // on does f on a machine whose cache is on or off.
-func (c child) on(d machine.Device, stash bool, f func(*kernstash.Cache, *machine.Machine) error) error {
+func (c child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Machine) error) error {
 	cache, err := kernstash.Open(kernstash.Options{
 		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)}, Starter: worker.ForCache,
 	})
 	if err != nil {
 		return err
 	}
-	m, err := d.Open(cache)
+	m, err := d.Run(cache)
 	if err != nil {
 		return errors.Join(err, cache.Close())
 	}
 	return errors.Join(f(cache, m), m.Close(), cache.Close())
 }
 
-func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childReport, err error) {
-	rt, device, err := machine.Find(runtimes, c.Runtime, c.Device)
+func (c child) run(ctx context.Context) (r childReport, err error) {
+	rt, device, err := machine.Find(c.Runtime, c.Device)
 	if err != nil {
 		return r, err
 	}
 	r.Runtime, r.Device = rt.Name, device.Title
 	if c.WarmUp { // what a compiler needs once in a process is done then
-		err := c.on(device, false, func(_ *kernstash.Cache, m *machine.Machine) error {
+		err := c.on(device, false, func(_ *kernstash.Cache, m *tool.Machine) error {
 			start := time.Now()
 			_, _, err := machine.Run(ctx, programs.Warm(), m)
 			r.WarmUp = time.Since(start)
@@ -73,7 +75,7 @@ func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childRepo
 			return r, fmt.Errorf("start the compiler: %w", err)
 		}
 	}
-	err = c.on(device, c.Stash, func(cache *kernstash.Cache, m *machine.Machine) error {
+	err = c.on(device, c.Stash, func(cache *kernstash.Cache, m *tool.Machine) error {
 		for _, p := range programs.All() {
 			got, err := c.measure(ctx, p, m, cache)
 			if err != nil {
@@ -87,7 +89,7 @@ func (c child) run(ctx context.Context, runtimes []machine.Runtime) (r childRepo
 }
 
 // measure runs a program, and again as often as is wanted.
-func (c child) measure(ctx context.Context, p programs.Program, m *machine.Machine, cache *kernstash.Cache) (got childProgram, err error) {
+func (c child) measure(ctx context.Context, p programs.Program, m *tool.Machine, cache *kernstash.Cache) (got childProgram, err error) {
 	before := cache.Stats()
 	if got.Total, got.Wrong, err = machine.Run(ctx, p, m); err != nil {
 		return got, err
@@ -140,7 +142,7 @@ func (o *Options) measure(ctx context.Context) (*report, error) {
 		if err != nil {
 			return r, err
 		}
-		err = cli.SelfCall{Report: c.Report, Env: cli.ChildEnviron(os.Environ(), dir), Args: []string{"demo-child", string(b)}}.Run(ctx, &r)
+		err = cli.SelfCall{Report: c.Report, Env: runtimes.Environ(os.Environ(), dir), Args: []string{"demo-child", string(b)}}.Run(ctx, &r)
 		return r, err
 	}
 	cold, err := step("cold: compiling every program", "driver-cold", child{Stash: true, WarmUp: true})
@@ -161,13 +163,7 @@ func (o *Options) measure(ctx context.Context) (*report, error) {
 			return nil, err
 		}
 	}
-	r := newReport(cold, fill, disk, driver)
-	for _, rt := range o.Runtimes {
-		if rt.Name == r.Runtime {
-			r.runtime = rt
-		}
-	}
-	return r, nil
+	return newReport(cold, fill, disk, driver), nil
 }
 
 func median(d []time.Duration) time.Duration {

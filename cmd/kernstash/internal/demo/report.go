@@ -10,13 +10,15 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
 // report is what the demonstration found; `demo --json` writes it.
 type report struct {
-	Runtime         string        `json:"runtime"` // opencl, cuda or levelzero
+	Runtime         string        `json:"runtime"`
 	Device          string        `json:"device"`
 	Runs            int           `json:"runs"`              // processes behind each median
 	CompilerStartMS float64       `json:"compiler_start_ms"` // once a process, in no row
@@ -26,7 +28,7 @@ type report struct {
 	NoApps          string        `json:"unchanged_reason,omitempty"` // why there are none
 	OK              bool          `json:"ok"`
 
-	runtime machine.Runtime
+	runtime *tool.Runtime
 }
 
 // times are times from the start of a build to its first result.
@@ -74,7 +76,7 @@ func (r *row) check(wrong string, is *machine.Origin, from, want machine.Origin)
 
 // newReport puts together what the processes measured.
 func newReport(cold, fill childReport, disk, driver []childReport) *report {
-	r := &report{Runtime: cold.Runtime, Device: cold.Device, Runs: len(disk), CompilerStartMS: human.Millis(cold.WarmUp), OK: true}
+	r := &report{Runtime: cold.Runtime, Device: cold.Device, Runs: len(disk), CompilerStartMS: human.Millis(cold.WarmUp), OK: true, runtime: runtimes.Named(cold.Runtime)}
 	for i, p := range programs.All() {
 		row := row{Name: p.Name, Title: p.Title, BareColdMS: human.Millis(fill.Programs[i].Total)}
 		row.ColdMS = human.Millis(cold.Programs[i].Total)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/loaded"
 )
@@ -37,9 +38,9 @@ func (r *Report) servedInOneLine() string {
 	for _, f := range r.Findings {
 		switch {
 		case strings.HasPrefix(f.Subject, "command "):
-		case f.Verdict == OK && !slices.Contains(served, f.Subject):
+		case f.Verdict == tool.OK && !slices.Contains(served, f.Subject):
 			served = append(served, f.Subject)
-		case f.Verdict != OK && !slices.Contains(others, f.Subject):
+		case f.Verdict != tool.OK && !slices.Contains(others, f.Subject):
 			others = append(others, f.Subject)
 		}
 	}
@@ -80,7 +81,7 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &exit):
-		r.Add(subject, Warn, "what it would have loaded later is not in this report", "it failed: %v", err)
+		r.Add(subject, tool.Warn, "what it would have loaded later is not in this report", "it failed: %v", err)
 	case err != nil:
 		return err
 	}
@@ -89,7 +90,7 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		return err
 	}
 	if len(got.Programs) == 0 {
-		r.Add(subject, Warn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
+		r.Add(subject, tool.Warn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
 		return nil
 	}
 	found := false
@@ -103,14 +104,14 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		if len(o.By) > 0 {
 			text += ", loaded by " + strings.Join(o.By, ", ")
 		}
-		verdict := OK
+		verdict := tool.OK
 		if !c.served {
-			verdict = Info
+			verdict = tool.Info
 		}
 		r.Add(c.name, verdict, c.text+openclDoor(c, o.Path), "%s", text)
 	}
 	if !found {
-		r.Add(subject, Info, "", "no run-time compiler that we know of was loaded by %s", programNames(got))
+		r.Add(subject, tool.Info, "", "no run-time compiler that we know of was loaded by %s", programNames(got))
 	}
 	return nil
 }

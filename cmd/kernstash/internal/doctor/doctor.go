@@ -8,53 +8,30 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
-// Verdict is how a check ended.
-type Verdict string
-
-// The verdicts.
-const (
-	OK   Verdict = "ok"
-	Info Verdict = "info" // a fact
-	Warn Verdict = "warning"
-	Fail Verdict = "wrong"
-)
-
-// Finding is one line of the doctor's report.
-type Finding struct {
-	Subject string  `json:"subject"`
-	Verdict Verdict `json:"verdict"`
-	Text    string  `json:"text"`
-	Advice  string  `json:"advice,omitempty"` // what to do
-}
-
 // Report is what `doctor --json` writes.
 type Report struct {
-	OK       bool      `json:"ok"`
-	Verdict  string    `json:"verdict"` // in one line
-	Findings []Finding `json:"findings"`
-
-	devices bool // there is one
+	OK       bool           `json:"ok"`
+	Verdict  string         `json:"verdict"` // in one line
+	Findings []tool.Finding `json:"findings"`
 }
 
 // Add adds a finding.
-func (r *Report) Add(subject string, v Verdict, advice, format string, args ...any) {
-	r.Findings = append(r.Findings, Finding{subject, v, fmt.Sprintf(format, args...), advice})
-	r.OK = r.OK && v != Fail
+func (r *Report) Add(subject string, v tool.Verdict, advice, format string, args ...any) {
+	r.Findings = append(r.Findings, tool.Finding{Subject: subject, Verdict: v, Text: fmt.Sprintf(format, args...), Advice: advice})
+	r.OK = r.OK && v != tool.Fail
 }
-
-// HasDevice notes that there is a device, whether caching works for it or not.
-func (r *Report) HasDevice() { r.devices = true }
 
 // Run looks at everything that caching needs, and writes the report. If quick is set it
 // compiles nothing.
-func Run(ctx context.Context, a *cli.App, runtimes []Runtime, quick bool) error {
+func Run(ctx context.Context, a *cli.App, quick bool) error {
 	r := &Report{OK: true}
 	s, err := a.Settings()
 	if err != nil {
-		r.Add("settings", Fail, "correct the setting; 'kernstash config --explain' says what is accepted", "%v", err)
+		r.Add("settings", tool.Fail, "correct the setting; 'kernstash config --explain' says what is accepted", "%v", err)
 	} else {
 		r.checkSettings(s)
 		r.checkRoot(ctx, s)
@@ -62,7 +39,7 @@ func Run(ctx context.Context, a *cli.App, runtimes []Runtime, quick bool) error 
 	}
 	r.checkEntry()
 	p := a.Progress()
-	r.checkRuntimes(ctx, runtimes, quick, p)
+	r.checkRuntimes(ctx, quick, p)
 	p.Done()
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // what was found of late may come of that
@@ -81,12 +58,12 @@ func Run(ctx context.Context, a *cli.App, runtimes []Runtime, quick bool) error 
 
 // inOneLine says whether caching works, and what is to be done first.
 func (r *Report) inOneLine() string {
-	var wrong, warnings []Finding
+	var wrong, warnings []tool.Finding
 	for _, f := range r.Findings {
 		switch f.Verdict {
-		case Fail:
+		case tool.Fail:
 			wrong = append(wrong, f)
-		case Warn:
+		case tool.Warn:
 			warnings = append(warnings, f)
 		}
 	}
@@ -110,7 +87,7 @@ func writeFindings(a *cli.App, r *Report) {
 		color = terminal.Red
 	}
 	a.Printf("%s\n\n", t.Paint(color, human.Printable(r.Verdict, false)))
-	colors := map[Verdict]string{OK: terminal.Green, Info: "", Warn: terminal.Yellow, Fail: terminal.Red}
+	colors := map[tool.Verdict]string{tool.OK: terminal.Green, tool.Info: "", tool.Warn: terminal.Yellow, tool.Fail: terminal.Red}
 	subject := ""
 	for _, f := range r.Findings {
 		if f.Subject != subject {

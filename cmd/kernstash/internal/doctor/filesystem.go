@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -29,19 +30,19 @@ func existing(dir string) string {
 func (r *Report) checkFileSystem(subject, dir string) {
 	f, err := fileSystemOf(existing(dir))
 	if err != nil || f.kind == "" {
-		r.Add(subject, Info, "", "the type of the file system cannot be told")
+		r.Add(subject, tool.Info, "", "the type of the file system cannot be told")
 		return
 	}
-	r.Add(subject, Info, "", "on %s, %s free", f.kind, human.Size(f.free))
+	r.Add(subject, tool.Info, "", "on %s, %s free", f.kind, human.Size(f.free))
 	const tight = 64 << 20
 	if f.free < tight {
-		r.Add(subject, Warn, "make room, or set another directory (KERNSTASH_DIR)", "little room is left")
+		r.Add(subject, tool.Warn, "make room, or set another directory (KERNSTASH_DIR)", "little room is left")
 	}
 	if f.network {
-		r.Add(subject, Warn, "a local directory starts faster",
+		r.Add(subject, tool.Warn, "a local directory starts faster",
 			"%s is shared between machines: locks may not work, and what another machine stored may be seen late", f.kind)
 	}
 	if f.memory {
-		r.Add(subject, Warn, "set a directory on a disk (KERNSTASH_DIR)", "%s is empty again after a restart", f.kind)
+		r.Add(subject, tool.Warn, "set a directory on a disk (KERNSTASH_DIR)", "%s is empty again after a restart", f.kind)
 	}
 }

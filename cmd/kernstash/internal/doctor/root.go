@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
@@ -23,22 +24,22 @@ import (
 func (r *Report) checkSettings(s *settings.Settings) {
 	const subject = "settings"
 	if s.File != "" {
-		r.Add(subject, Info, "", "file %s", s.File)
+		r.Add(subject, tool.Info, "", "file %s", s.File)
 	}
 	for _, w := range s.Warnings {
-		r.Add(subject, Warn, "'kernstash config' lists the settings that there are", "%v", w)
+		r.Add(subject, tool.Warn, "'kernstash config' lists the settings that there are", "%v", w)
 	}
 	switch {
 	case s.Disable:
-		r.Add(subject, Fail, "unset it to have programs cached", "disable=1 (%v): nothing is cached", s.Origin("disable"))
+		r.Add(subject, tool.Fail, "unset it to have programs cached", "disable=1 (%v): nothing is cached", s.Origin("disable"))
 	case !s.Persistent:
-		r.Add(subject, Fail, "unset it to have programs cached on disk",
+		r.Add(subject, tool.Fail, "unset it to have programs cached on disk",
 			"persistent=0 (%v): the disk tier is off, a program that uses the Go library keeps artifacts for itself alone", s.Origin("persistent"))
 	default:
-		r.Add(subject, OK, "", "make sense, and caching is on")
+		r.Add(subject, tool.OK, "", "make sense, and caching is on")
 	}
 	if !s.InMemory {
-		r.Add(subject, Warn, "", "in-mem=0 (%v): a process builds or loads a program each time that it asks", s.Origin("in-mem"))
+		r.Add(subject, tool.Warn, "", "in-mem=0 (%v): a process builds or loads a program each time that it asks", s.Origin("in-mem"))
 	}
 }
 
@@ -46,25 +47,25 @@ func (r *Report) checkSettings(s *settings.Settings) {
 // does so in a temporary directory where the root would be made, and leaves nothing behind.
 func (r *Report) checkRoot(ctx context.Context, s *settings.Settings) {
 	if s.Dir == "" {
-		r.Add("root", Fail, "set KERNSTASH_DIR", "neither a directory nor a home directory is set: the disk tier is off")
+		r.Add("root", tool.Fail, "set KERNSTASH_DIR", "neither a directory nor a home directory is set: the disk tier is off")
 		return
 	}
 	subject := "root " + s.Dir
 	info, err := os.Lstat(s.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.Add(subject, Info, "", "is not there yet; it is made when something is stored")
+		r.Add(subject, tool.Info, "", "is not there yet; it is made when something is stored")
 	case err != nil:
-		r.Add(subject, Fail, "set another directory (KERNSTASH_DIR)", "cannot be looked at: %v", err)
+		r.Add(subject, tool.Fail, "set another directory (KERNSTASH_DIR)", "cannot be looked at: %v", err)
 		return
 	default:
-		r.Add(subject, Info, "", "%s", describeMode(info))
+		r.Add(subject, tool.Info, "", "%s", describeMode(info))
 	}
 	r.checkFileSystem(subject, s.Dir)
 	o := cli.DiskOptions(s)
 	if info == nil {
 		if o.Dir, err = os.MkdirTemp(existing(s.Dir), ".kernstash-doctor-"); err != nil {
-			r.Add(subject, Fail, adviceFor(err), "it cannot be made: %v", err)
+			r.Add(subject, tool.Fail, adviceFor(err), "it cannot be made: %v", err)
 			return
 		}
 		defer os.RemoveAll(o.Dir)
@@ -72,16 +73,16 @@ func (r *Report) checkRoot(ctx context.Context, s *settings.Settings) {
 	d := disk.New(o)
 	defer d.Close()
 	if err := probeStore(ctx, d); err != nil {
-		r.Add(subject, Fail, adviceFor(err), "an entry cannot be stored and read again: %v", err)
+		r.Add(subject, tool.Fail, adviceFor(err), "an entry cannot be stored and read again: %v", err)
 		return
 	}
-	r.Add(subject, OK, "", "an entry was stored, read again and removed")
+	r.Add(subject, tool.OK, "", "an entry was stored, read again and removed")
 	if err := probeLock(ctx, d); err != nil {
-		r.Add(subject, Warn, "processes that start together may each build the same program; nothing breaks",
+		r.Add(subject, tool.Warn, "processes that start together may each build the same program; nothing breaks",
 			"there are no locks here: %v", err)
 		return
 	}
-	r.Add(subject, OK, "", "locks between processes work")
+	r.Add(subject, tool.OK, "", "locks between processes work")
 	r.checkWorker(ctx, s, d)
 }
 
@@ -91,12 +92,12 @@ func (r *Report) checkWorker(ctx context.Context, s *settings.Settings, d *disk.
 	st, err := worker.Ask(ctx, d)
 	switch {
 	case err != nil:
-		r.Add(subject, Warn, "", "what waits for a worker cannot be looked at: %v", err)
+		r.Add(subject, tool.Warn, "", "what waits for a worker cannot be looked at: %v", err)
 	case st.Waiting == 0:
 	case st.Running:
-		r.Add(subject, Info, "", "runs, and has %s to do", human.Plural(st.Waiting, "job"))
+		r.Add(subject, tool.Info, "", "runs, and has %s to do", human.Plural(st.Waiting, "job"))
 	default:
-		r.Add(subject, Info, "'kernstash worker run --once' does them; 'kernstash worker status' says what became of others",
+		r.Add(subject, tool.Info, "'kernstash worker run --once' does them; 'kernstash worker status' says what became of others",
 			"%s for a worker (setting worker=%s)", waiting(st.Waiting), s.Worker)
 	}
 }
@@ -189,17 +190,17 @@ func (r *Report) checkLayers(ctx context.Context, s *settings.Settings) {
 	for _, dir := range s.Layers {
 		subject := "layer " + filepath.Clean(dir)
 		if _, err := os.Stat(dir); err != nil {
-			r.Add(subject, Fail, "correct the setting layers", "%v", err)
+			r.Add(subject, tool.Fail, "correct the setting layers", "%v", err)
 			continue
 		}
 		entries, bad, err := countEntries(ctx, dir)
 		switch {
 		case err != nil:
-			r.Add(subject, Fail, "correct that, or take it out of the setting layers", "%v", err)
+			r.Add(subject, tool.Fail, "correct that, or take it out of the setting layers", "%v", err)
 		case bad > 0:
-			r.Add(subject, Warn, "run: kernstash verify --dir "+dir, "%s, %d of them cannot hit", human.Plural(entries, "entry"), bad)
+			r.Add(subject, tool.Warn, "run: kernstash verify --dir "+dir, "%s, %d of them cannot hit", human.Plural(entries, "entry"), bad)
 		default:
-			r.Add(subject, OK, "", "%s", human.Plural(entries, "entry"))
+			r.Add(subject, tool.OK, "", "%s", human.Plural(entries, "entry"))
 		}
 	}
 }

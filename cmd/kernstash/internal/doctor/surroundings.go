@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -24,10 +25,10 @@ func (r *Report) checkEntry() {
 		return
 	}
 	if l, err := launch.Find(os.Environ(), self); err != nil {
-		r.Add(subject, Warn, "install them ('make install'), or name their directory in KERNSTASH_LIBDIR",
+		r.Add(subject, tool.Warn, "install them ('make install'), or name their directory in KERNSTASH_LIBDIR",
 			"'kernstash run' runs commands without the cache: %v", err)
 	} else {
-		r.Add(subject, OK, "", "the libraries of 'kernstash run' are in %s", filepath.Dir(l.Layer))
+		r.Add(subject, tool.OK, "", "the libraries of 'kernstash run' are in %s", filepath.Dir(l.Layer))
 	}
 	if path, err := session.File(); err == nil {
 		r.checkSession(path)
@@ -44,31 +45,31 @@ func (r *Report) checkSession(path string) {
 	const subject = "unchanged applications"
 	switch _, found, err := session.OwnFile(path).Read(); {
 	case errors.Is(err, session.ErrForeign):
-		r.Add(subject, Warn, "move it away, or see to the variables yourself ('kernstash env')", "%v", err)
+		r.Add(subject, tool.Warn, "move it away, or see to the variables yourself ('kernstash env')", "%v", err)
 		return
 	case err != nil:
-		r.Add(subject, Warn, "", "%s cannot be read: %v", path, err)
+		r.Add(subject, tool.Warn, "", "%s cannot be read: %v", path, err)
 		return
 	case !found:
-		r.Add(subject, Info, "", "they have the cache under 'kernstash run'; 'kernstash enable' switches it on for a session")
+		r.Add(subject, tool.Info, "", "they have the cache under 'kernstash run'; 'kernstash enable' switches it on for a session")
 		return
 	}
 	values, err := session.ReadVariables(path)
 	libraries := ownLibraries(values["OPENCL_LAYERS"], ":")
 	switch {
 	case err != nil:
-		r.Add(subject, Warn, "", "%s cannot be read: %v", path, err)
+		r.Add(subject, tool.Warn, "", "%s cannot be read: %v", path, err)
 	case settings.SwitchedOff(values["KERNSTASH_DISABLE"]):
-		r.Add(subject, Info, "'kernstash disable' removes it, 'kernstash enable' switches the cache on", "%s switches the cache off for the session", path)
+		r.Add(subject, tool.Info, "'kernstash disable' removes it, 'kernstash enable' switches the cache on", "%s switches the cache off for the session", path)
 	case len(libraries) == 0:
-		r.Add(subject, Warn, "run 'kernstash enable' again", "%s names no library of ours", path)
+		r.Add(subject, tool.Warn, "run 'kernstash enable' again", "%s names no library of ours", path)
 	}
 	for _, library := range libraries {
 		if !r.checkOwnLibrary(subject, "for the session", path, library, "run 'kernstash enable' again, or 'kernstash disable'") {
 			continue
 		}
 		if !slices.Contains(ownLibraries(os.Getenv("OPENCL_LAYERS"), ":"), library) {
-			r.Add(subject, Info, "that is so from the next login, where systemd starts the session, and not over ssh",
+			r.Add(subject, tool.Info, "that is so from the next login, where systemd starts the session, and not over ssh",
 				"this environment has not what %s says", path)
 		}
 	}
@@ -76,10 +77,10 @@ func (r *Report) checkSession(path string) {
 
 func (r *Report) checkOwnLibrary(subject, where, by, library, advice string) bool {
 	if info, err := os.Stat(library); err != nil || !info.Mode().IsRegular() {
-		r.Add(subject, Warn, advice, "%s names %s, which is not there: programs run without the cache", by, library)
+		r.Add(subject, tool.Warn, advice, "%s names %s, which is not there: programs run without the cache", by, library)
 		return false
 	}
-	r.Add(subject, OK, "", "the cache is on %s (%s)", where, by)
+	r.Add(subject, tool.OK, "", "the cache is on %s (%s)", where, by)
 	return true
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// isRTC says whether what compiled is NVRTC or HIPRTC, which need no device.
+// isRTC says whether what compiled needs no device.
 func isRTC(d key.Device) bool {
-	return d.API == rtc.NVRTC.String() || d.API == rtc.HIPRTC.String()
+	return rtc.IsAPI(d.API)
 }
 
 // rtcOutput returns what an artifact of theirs holds; nil for others.

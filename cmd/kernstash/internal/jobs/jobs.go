@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
@@ -62,7 +63,7 @@ func Wait(ctx context.Context, a *cli.App, most time.Duration) (err error) {
 // startWorker returns what starts a worker in a process of its own, nil where the
 // settings want none.
 func startWorker(d *disk.Store, s *settings.Settings) func() bool {
-	if !cli.HasRuntimes || s.Worker == settings.WorkerOff || !writable(s) {
+	if len(runtimes.All) == 0 || s.Worker == settings.WorkerOff || !writable(s) {
 		return nil
 	}
 	return func() bool {
@@ -117,8 +118,8 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 
 // Run is the worker. If rebuild is set it builds anew what an earlier driver built.
 func Run(ctx context.Context, a *cli.App, o worker.Options, quiet, rebuild bool) (err error) {
-	if !cli.HasRuntimes {
-		return cli.ErrNoRuntimes
+	if len(runtimes.All) == 0 {
+		return runtimes.ErrNone
 	}
 	worker.CloseInherited(3)
 	d, s, err := a.OpenDisk()

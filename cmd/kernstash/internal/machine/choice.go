@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -37,10 +38,10 @@ func choose(titles []string, choice string) (int, error) {
 }
 
 // Pick returns the device of all that a choice means.
-func Pick[D any](all []D, title func(D) string, choice string) (d D, err error) {
+func Pick(all []tool.Device, choice string) (d tool.Device, err error) {
 	titles := make([]string, len(all))
 	for i, d := range all {
-		titles[i] = title(d)
+		titles[i] = d.Title
 	}
 	i, err := choose(titles, choice)
 	if err != nil {

@@ -1,9 +1,16 @@
 package programs
 
-import "embed"
+import (
+	"embed"
+
+	"github.com/kernstash/kernstash/key"
+)
 
 //go:embed kernels/*.cl kernels/*.cu kernels/*.spv
 var kernels embed.FS
+
+// languages are those of the programs, with what the names of files end in.
+var languages = map[key.Kind]string{key.OpenCLC: ".cl", key.CUDACpp: ".cu", key.SPIRV: ".spv"}
 
 // All returns the programs, cheap ones first.
 func All() []Program {
@@ -23,14 +30,12 @@ func Warm() Program {
 
 // read takes the program's sources from where its name says they are.
 func (p *Program) read() {
-	p.Source, p.CUDA = string(kernel(p.Name+".cl")), string(kernel(p.Name+".cu"))
-	p.SPIRV = kernel(p.Name + ".spv")
-}
-
-func kernel(name string) []byte {
-	b, err := kernels.ReadFile("kernels/" + name)
-	if err != nil {
-		panic(err) // a program without it cannot be committed: its test fails
+	p.Texts = make(map[key.Kind][]byte)
+	for kind, ending := range languages {
+		b, err := kernels.ReadFile("kernels/" + p.Name + ending)
+		if err != nil {
+			panic(err) // a program without it cannot be committed: its test fails
+		}
+		p.Texts[kind] = b
 	}
-	return b
 }

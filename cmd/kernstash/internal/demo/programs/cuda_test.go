@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/key"
 )
 
 // hostMachine runs CUDA C++ on the CPU, compiled by the C++ compiler as a program of
@@ -25,16 +28,16 @@ type hostBuffer struct{ content []byte }
 func (b *hostBuffer) Read() ([]byte, error) { return b.content, nil }
 func (b *hostBuffer) Release()              {}
 
-func (m *hostMachine) Buffer(size int, content []byte) (Buffer, error) {
+func (m *hostMachine) Buffer(size int, content []byte) (tool.Memory, error) {
 	b := make([]byte, size)
 	copy(b, content)
 	return &hostBuffer{b}, nil
 }
 
-func (m *hostMachine) Build(ctx context.Context, p Program) (Built, error) {
+func (m *hostMachine) Build(ctx context.Context, p tool.Code) (tool.Program, error) {
 	dir := m.t.TempDir()
 	source := filepath.Join(dir, p.Name+".cpp")
-	text := fmt.Sprintf("%s\nint main(int, char **argv) { return run(%s, argv); }\n", p.CUDA, p.Name)
+	text := fmt.Sprintf("%s\nint main(int, char **argv) { return run(%s, argv); }\n", p.Texts[key.CUDACpp], p.Name)
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package programs
 import (
 	"math"
 	"math/cmplx"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 
 func fft() Program {
 	return Program{
-		Name: "fft", Title: "FFT of 1024 points, radix 4",
+		Code: tool.Code{Name: "fft"}, Title: "FFT of 1024 points, radix 4",
 		Global: []int{fftGroup * fftSignals}, Local: []int{fftGroup}, problem: fftProblem,
 	}
 }

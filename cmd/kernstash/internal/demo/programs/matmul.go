@@ -2,15 +2,16 @@ package programs
 
 import (
 	"fmt"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const matmulN = 128
 
 func matmul() Program {
 	return Program{
-		Name: "matmul", Title: "tiled matrix product",
-		Options: fmt.Sprintf("-DN=%d", matmulN),
-		Global:  []int{matmulN / 4, matmulN / 4}, Local: []int{8, 8}, problem: matmulProblem,
+		Code: tool.Code{Name: "matmul", Options: fmt.Sprintf("-DN=%d", matmulN)}, Title: "tiled matrix product",
+		Global: []int{matmulN / 4, matmulN / 4}, Local: []int{8, 8}, problem: matmulProblem,
 	}
 }
 

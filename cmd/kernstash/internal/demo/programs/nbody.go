@@ -3,6 +3,8 @@ package programs
 import (
 	"fmt"
 	"math"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -13,9 +15,8 @@ const (
 
 func nbody() Program {
 	return Program{
-		Name: "nbody", Title: "n-body step",
-		Options: fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep),
-		Global:  []int{nbodyN}, Local: []int{128}, problem: nbodyProblem,
+		Code: tool.Code{Name: "nbody", Options: fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep)}, Title: "n-body step",
+		Global: []int{nbodyN}, Local: []int{128}, problem: nbodyProblem,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/key"
 )
 
 // TestNVRTCTakesThePrograms compiles the CUDA C++ for a real architecture and for a
@@ -21,7 +22,7 @@ func TestNVRTCTakesThePrograms(t *testing.T) {
 	for _, p := range append(All(), Warm()) {
 		for arch, form := range map[string]rtc.Form{"sm_80": rtc.CUBIN, "compute_80": rtc.PTX} {
 			o, err := l.Compile(rtc.Request{
-				Source: []byte(p.CUDA), Name: p.Name + ".cu",
+				Source: p.Texts[key.CUDACpp], Name: p.Name + ".cu",
 				Options: append(strings.Fields(p.Options), "--gpu-architecture="+arch),
 			})
 			if err != nil {

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 // Program is one of the demonstration's programs: one kernel in several languages,
 // input for it, and the answer that it must give.
 type Program struct {
-	Name    string // of the kernel too
-	Title   string // for people
-	Source  string // OpenCL C
-	CUDA    string // CUDA C++
-	SPIRV   []byte // of Source with Options
-	Options string // build options of Source and of CUDA, with blanks between
-	Global  []int  // global size
-	Local   []int  // local size
+	tool.Code
+	Title  string // for people
+	Global []int  // global size
+	Local  []int  // local size
 
 	problem func() problem
 }
@@ -38,27 +36,12 @@ type Arg struct {
 // Machine is what builds and launches: one device of one runtime.
 type Machine interface {
 	// Buffer makes a buffer of size bytes that begins with content.
-	Buffer(size int, content []byte) (Buffer, error)
+	Buffer(size int, content []byte) (tool.Memory, error)
 
 	// Build returns the program, of the language that the machine builds. It is
 	// what the demonstration is about: a machine may compile, or know the program
 	// already.
-	Build(ctx context.Context, p Program) (Built, error)
-}
-
-// Buffer is memory of the device.
-type Buffer interface {
-	// Read waits for what was launched and returns the content.
-	Read() ([]byte, error)
-	Release()
-}
-
-// Built is a program of a Machine.
-type Built interface {
-	// Launch enqueues a kernel. Local divides global. Args are Buffers, or bytes
-	// for a value.
-	Launch(kernel string, global, local []int, args ...any) error
-	Release()
+	Build(context.Context, tool.Code) (tool.Program, error)
 }
 
 // Measurement is one run of a program.
@@ -76,7 +59,7 @@ var ErrWrong = errors.New("wrong result")
 func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
 	task := p.problem()
 	args := make([]any, len(task.args))
-	var outs []Buffer
+	var outs []tool.Memory
 	for i, a := range task.args {
 		if a.Scalar != nil {
 			args[i] = a.Scalar
@@ -94,7 +77,7 @@ func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
 	}
 
 	start := time.Now()
-	built, err := m.Build(ctx, p)
+	built, err := m.Build(ctx, p.Code)
 	if err != nil {
 		return Measurement{}, fmt.Errorf("demo %s: %w", p.Name, err)
 	}

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/key"
 )
 
 // fakeMachine hands out memory and launches nothing, or what fill writes.
@@ -24,7 +27,7 @@ type fakeBuffer struct {
 	content []byte
 }
 
-func (m *fakeMachine) Buffer(size int, content []byte) (Buffer, error) {
+func (m *fakeMachine) Buffer(size int, content []byte) (tool.Memory, error) {
 	m.handed++
 	b := make([]byte, size)
 	for i := range b {
@@ -34,7 +37,7 @@ func (m *fakeMachine) Buffer(size int, content []byte) (Buffer, error) {
 	return &fakeBuffer{m, b}, nil
 }
 
-func (m *fakeMachine) Build(context.Context, Program) (Built, error) {
+func (m *fakeMachine) Build(context.Context, tool.Code) (tool.Program, error) {
 	if m.buildErr != nil {
 		return nil, m.buildErr
 	}
@@ -87,10 +90,10 @@ func TestProgramsAreWhatTheySay(t *testing.T) {
 			t.Errorf("%s is there twice", p.Name)
 		}
 		names[p.Name] = true
-		if n := strings.Count(p.Source, "__kernel"); n != 1 {
+		if n := strings.Count(string(p.Texts[key.OpenCLC]), "__kernel"); n != 1 {
 			t.Errorf("%s: %d kernels", p.Name, n)
 		}
-		if !regexp.MustCompile(`__kernel void ` + p.Name + `\(`).MatchString(p.Source) {
+		if !regexp.MustCompile(`__kernel void ` + p.Name + `\(`).Match(p.Texts[key.OpenCLC]) {
 			t.Errorf("%s: no kernel of that name", p.Name)
 		}
 		for d := range p.Global {
@@ -98,7 +101,7 @@ func TestProgramsAreWhatTheySay(t *testing.T) {
 				t.Errorf("%s: global size %v, local size %v", p.Name, p.Global, p.Local)
 			}
 		}
-		if !regexp.MustCompile(`extern "C" __global__ void[^;{]* ?` + p.Name + `\(`).MatchString(p.CUDA) {
+		if !regexp.MustCompile(`extern "C" __global__ void[^;{]* ?` + p.Name + `\(`).Match(p.Texts[key.CUDACpp]) {
 			t.Errorf("%s: no kernel of that name in CUDA C++", p.Name)
 		}
 		outs := 0

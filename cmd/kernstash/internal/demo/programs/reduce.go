@@ -3,6 +3,8 @@ package programs
 import (
 	"fmt"
 	"math"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -12,7 +14,7 @@ const (
 
 func reduce() Program {
 	return Program{
-		Name: "reduce", Title: "reduction",
+		Code: tool.Code{Name: "reduce"}, Title: "reduction",
 		Global: []int{reduceGroup * reduceGroups}, Local: []int{reduceGroup}, problem: reduceProblem,
 	}
 }

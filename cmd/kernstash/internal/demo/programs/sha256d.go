@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 
 func sha256d() Program {
 	return Program{
-		Name: "sha256d", Title: "SHA-256 twice, unrolled",
+		Code: tool.Code{Name: "sha256d"}, Title: "SHA-256 twice, unrolled",
 		Global: []int{shaMessages}, Local: []int{64}, problem: sha256dProblem,
 	}
 }

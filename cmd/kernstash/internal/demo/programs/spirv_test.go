@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/key"
 )
 
 // TestSPIRVIsOfTheSources: kernels/compile.sh made the SPIR-V of what the programs are
@@ -23,11 +25,11 @@ func TestSPIRVIsOfTheSources(t *testing.T) {
 		made[words[0]] = append(words[1:], "")[:3]
 	}
 	for _, p := range append(All(), Warm()) {
-		got := []string{digest([]byte(p.Source)), digest(p.SPIRV), p.Options}
+		got := []string{digest(p.Texts[key.OpenCLC]), digest(p.Texts[key.SPIRV]), p.Options}
 		if want := made[p.Name]; strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("%s: is %q, was made as %q: run kernels/compile.sh", p.Name, got, want)
 		}
-		if !bytes.HasPrefix(p.SPIRV, []byte{3, 2, 0x23, 7}) || !bytes.Contains(p.SPIRV, append([]byte(p.Name), 0)) {
+		if module := p.Texts[key.SPIRV]; !bytes.HasPrefix(module, []byte{3, 2, 0x23, 7}) || !bytes.Contains(module, append([]byte(p.Name), 0)) {
 			t.Errorf("%s: not SPIR-V with a kernel of that name", p.Name)
 		}
 	}
@@ -42,14 +44,20 @@ func TestFreshProgramsDiffer(t *testing.T) {
 	t.Parallel()
 	for _, p := range All() {
 		a, b := p.Fresh("one"), p.Fresh("two")
-		if a.Source == b.Source || a.CUDA == b.CUDA || bytes.Equal(a.SPIRV, b.SPIRV) {
-			t.Errorf("%s: two marks make one program", p.Name)
+		for kind, text := range p.Texts {
+			if bytes.Equal(a.Texts[kind], b.Texts[kind]) {
+				t.Errorf("%s, %v: two marks make one program", p.Name, kind)
+			}
+			if kind != key.SPIRV && !bytes.HasSuffix(a.Texts[kind], text) {
+				t.Errorf("%s, %v: more than the mark changed", p.Name, kind)
+			}
 		}
-		if !bytes.Equal(a.SPIRV[12:], p.SPIRV[12:]) || !bytes.Equal(a.SPIRV[:8], p.SPIRV[:8]) || !strings.HasSuffix(a.Source, p.Source) {
+		is, was := a.Texts[key.SPIRV], p.Texts[key.SPIRV]
+		if !bytes.Equal(is[12:], was[12:]) || !bytes.Equal(is[:8], was[:8]) {
 			t.Errorf("%s: more than the mark changed", p.Name)
 		}
 	}
-	if bytes.Equal(All()[0].SPIRV, All()[0].Fresh("x").SPIRV) {
+	if bytes.Equal(All()[0].Texts[key.SPIRV], All()[0].Fresh("x").Texts[key.SPIRV]) {
 		t.Error("a mark changed the program itself")
 	}
 }

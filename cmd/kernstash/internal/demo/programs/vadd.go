@@ -1,8 +1,10 @@
 package programs
 
+import "github.com/kernstash/kernstash/gpu/tool"
+
 func vadd() Program {
 	return Program{
-		Name: "vadd", Title: "vector add",
+		Code: tool.Code{Name: "vadd"}, Title: "vector add",
 		Global: []int{256}, Local: []int{64}, problem: vaddProblem,
 	}
 }

@@ -1,11 +1,15 @@
 package programs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kernstash/kernstash/gpu/tool"
+)
 
 func warm() Program {
 	const n = 64
 	return Program{
-		Name: "warm", Title: "start of the compiler", Global: []int{n}, Local: []int{n},
+		Code: tool.Code{Name: "warm"}, Title: "start of the compiler", Global: []int{n}, Local: []int{n},
 		problem: func() problem {
 			return problem{
 				args: []Arg{{Out: 4 * n}},

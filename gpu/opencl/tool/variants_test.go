@@ -1,6 +1,4 @@
-//go:build !nogpu
-
-package runtimes
+package tool
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-//go:build !nogpu
-
-package runtimes
+package tool
 
 import (
 	"context"
@@ -15,7 +13,7 @@ import (
 
 // missing says whether the entry of a key is not ready for all local sizes that
 // are wanted, and returns those sizes with the ones that it is ready for.
-func (b *openclBuilder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
+func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
 	entry, err := b.disk.Get(ctx, k)
 	if err != nil || ready(entry.Artifact, b.localSizes) {
 		return nil, false // see layerLacks
@@ -25,11 +23,11 @@ func (b *openclBuilder) missing(ctx context.Context, k key.Key) (sizes [][3]int,
 
 // layerLacks says whether a read-only layer answers for a key, with an entry
 // that is not ready for all local sizes that are wanted. It is not ours to better.
-func (b *openclBuilder) layerLacks(ctx context.Context, k key.Key) bool {
+func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
 	if _, err := b.disk.Get(ctx, k); err == nil {
 		return false
 	}
-	for _, dir := range b.layers {
+	for _, dir := range b.of.Layers {
 		d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
 		entry, err := d.Get(ctx, k)
 		_ = d.Close()

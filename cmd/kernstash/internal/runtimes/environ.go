@@ -1,0 +1,72 @@
+package runtimes
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/key"
+)
+
+// ErrNone is what commands say that need what -tags nogpu left out.
+var ErrNone = errors.New("this kernstash was built without runtimes (-tags nogpu): " +
+	"build it without that tag to compile and run programs")
+
+// Caches are the variables that say where drivers keep what they have compiled.
+func Caches() (names []string) {
+	for _, rt := range All {
+		names = append(names, rt.Caches...)
+	}
+	return names
+}
+
+// Environ returns the environment of a process: env without settings of the cache, traces
+// apart, and with the drivers' caches in dir.
+func Environ(env []string, dir string) []string {
+	caches := Caches()
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(caches, name) || name == "POCL_KERNEL_CACHE" ||
+			strings.HasPrefix(name, "KERNSTASH_") && !strings.HasPrefix(name, "KERNSTASH_TRACE")
+	})
+	for _, name := range caches {
+		env = append(env, name+"="+dir)
+	}
+	return env
+}
+
+// Named returns the runtime of a name, nil for none.
+func Named(name string) *tool.Runtime {
+	for _, rt := range All {
+		if rt.Name == name {
+			return rt
+		}
+	}
+	return nil
+}
+
+// Names returns the names of the runtimes for which has holds.
+func Names(has func(*tool.Runtime) bool) (names []string) {
+	for _, rt := range All {
+		if has(rt) {
+			names = append(names, rt.Name)
+		}
+	}
+	return names
+}
+
+// Identities returns the devices here for which a worker builds.
+func Identities() (all []key.Device, err error) {
+	for _, rt := range All {
+		if rt.Identities == nil {
+			continue
+		}
+		of, failed := rt.Identities()
+		all, err = append(all, of...), errors.Join(err, failed)
+	}
+	if len(all) > 0 {
+		err = nil
+	}
+	return all, err
+}

@@ -1,0 +1,51 @@
+// Package tool is what the command knows of a runtime: how the doctor examines it, what
+// files of device code are built with it, and devices that run programs. Each runtime
+// describes itself in a package tool of its own.
+package tool
+
+import (
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Runtime describes a runtime.
+type Runtime struct {
+	Name, Title string
+	Advice      string   // what to install
+	Caches      []string // variables that name directories of the driver's own cache
+
+	// Peer is the demonstration's column of the driver alone, Note a sentence about it,
+	// and Applications are commands that the demonstration runs where they are.
+	Peer, Note   string
+	Applications [][]string
+
+	// Files are what it compiles, and Help says so, a line or more for each.
+	Files []key.Kind
+	Help  string
+
+	// Archs are beginnings of the names of architectures, OfferedArchs some whole ones,
+	// for a compiler that needs no device.
+	Archs, OfferedArchs []string
+
+	Joined bool // options are one text, which the driver splits at spaces
+	Serial bool // it crashes where two programs are compiled at once
+
+	// Examine looks at what is here.
+	Examine func() []Subject
+
+	// Devices returns its devices; none is an error that says what to do. A compiler that
+	// needs no device has an Open instead.
+	Devices func() ([]Device, error)
+	Open    func(BuildOptions) (Builder, error)
+
+	// Identities returns the devices for which a worker builds, nil where it does not.
+	Identities func() ([]key.Device, error)
+}
+
+// Device is a device of a runtime.
+type Device struct {
+	Title string     // what --device is compared with
+	Takes []key.Kind // what is compiled for it
+	Open  func(BuildOptions) (Builder, error)
+	Run   func(*kernstash.Cache) (*Machine, error) // the machine is closed before the cache
+}
