@@ -65,7 +65,7 @@ func (m *Manifest) Looks() iter.Seq[Look] {
 	return func(yield func(Look) bool) {
 		for _, r := range m.reads {
 			l := Look{
-				Path: r.path, Digest: m.files[r.file].Digest, Size: r.stamp.size,
+				Path: r.Path, Digest: m.files[r.file].Digest, Size: r.stamp.size,
 				Modified: r.stamp.mtime, Changed: r.stamp.ctime, Device: r.stamp.device, Inode: r.stamp.number,
 			}
 			if !yield(l) {
@@ -73,7 +73,7 @@ func (m *Manifest) Looks() iter.Seq[Look] {
 			}
 		}
 		for _, p := range m.probes {
-			if !yield(Look{Path: p.path, Absent: true}) {
+			if !yield(Look{Path: p.Path, Absent: true}) {
 				return
 			}
 		}

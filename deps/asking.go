@@ -2,11 +2,14 @@ package deps
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/macro"
+	"github.com/kernstash/kernstash/deps/internal/scan"
 )
 
 const (
@@ -21,64 +24,64 @@ const (
 // __has_include in them, and those, of the options too, that have one of these in them.
 func (t *tracker) findAsking() error {
 	t.asking = make(map[string]bool)
-	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.asks }) {
+	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.Asks }) {
 		return nil
 	}
 	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
-		for _, m := range t.names.given {
-			if name := string(m.text[:m.at]); !t.asking[name] && bytes.Contains(m.text[m.at:], []byte(look[0])) {
+		for _, m := range t.macros.Given {
+			if name := m.Name(); !t.asking[name] && bytes.Contains(m.Definition(), []byte(look[0])) {
 				t.asking[name] = true
 				look = append(look, name)
 			}
 		}
 		for _, n := range t.order {
-			if err := t.names.spend(len(n.src.macros)/4 + 1); err != nil {
+			if err := t.macros.Spend(len(n.src.Macros)/4 + 1); err != nil {
 				return err
 			}
-			for i, d := range n.src.macros {
+			for i, d := range n.src.Macros {
 				if i%macrosInTime == 0 {
 					if err := t.disk.inTime(); err != nil {
 						return err
 					}
 				}
-				if !t.asking[d.name] && bytes.Contains(n.src.text[d.at:d.end], []byte(look[0])) {
-					t.asking[d.name] = true
-					look = append(look, d.name)
+				if !t.asking[d.Name] && bytes.Contains(n.src.Text[d.At:d.End], []byte(look[0])) {
+					t.asking[d.Name] = true
+					look = append(look, d.Name)
 				}
 			}
 		}
 		if len(t.asking) > maxAsking {
-			return errWays
+			return macro.ErrWays
 		}
 	}
 	return nil
 }
 
 // questions returns the names that the macros in a condition ask for.
-func (t *tracker) questions(n *node, l line) ([]wanted, error) {
-	if err := t.names.spend(len(t.asking)); err != nil {
+func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
+	if err := t.macros.Spend(len(t.asking)); err != nil {
 		return nil, err
 	}
-	if !n.asks || !t.mayAsk(n.src.text[l.at:l.end]) {
+	if !n.asks || !t.mayAsk(n.src.Text[l.At:l.End]) {
 		return nil, nil
 	}
-	list := lex(n.src.text, l.at)
+	list := macro.Lex(n.src.Text, l.At)
 	found := make(map[wanted]bool)
 	for i, tok := range list {
-		if tok.kind != identifier || !t.asking[tok.text] || followsDefined(list[:i]) {
+		if tok.Kind != macro.Identifier || !t.asking[tok.Text] || followsDefined(list[:i]) {
 			continue
 		}
 		use := call(list[i:])
-		if len(use) == 1 && slices.ContainsFunc(t.names.defs(tok.text), func(m *macro) bool { m.parse(); return m.call }) {
-			return nil, fmt.Errorf("a condition with %s: %w", tok.text, errUnknown)
+		if len(use) == 1 && slices.ContainsFunc(t.macros.Defs(tok.Text), func(m *macro.Macro) bool { m.Parse(); return m.Call }) {
+			return nil, fmt.Errorf("a condition with %s: %w", tok.Text, macro.ErrUnknown)
 		}
-		err := t.names.expandAll(use, func(out []token) error { return asked(out, found) })
+		err := t.macros.ExpandAll(use, func(out []macro.Token) error { return asked(out, found) })
 		if err != nil {
-			return nil, fmt.Errorf("a condition with %s: %w", tok.text, err)
+			return nil, fmt.Errorf("a condition with %s: %w", tok.Text, err)
 		}
 	}
 	for w := range found {
-		if w.next && !n.src.follows {
+		if w.next && !n.src.Follows {
 			return nil, fmt.Errorf("__has_include_next %s in a macro", w)
 		}
 	}
@@ -88,7 +91,7 @@ func (t *tracker) questions(n *node, l line) ([]wanted, error) {
 // mayAsk says whether a macro that asks for files is named in text.
 func (t *tracker) mayAsk(text []byte) bool {
 	for name := range t.asking {
-		if contains(text, name) {
+		if lexer.Contains(text, name) {
 			return true
 		}
 	}
@@ -96,13 +99,13 @@ func (t *tracker) mayAsk(text []byte) bool {
 }
 
 // call returns the name at the front of list with its arguments.
-func call(list []token) []token {
+func call(list []macro.Token) []macro.Token {
 	depth := 0
 	for i, t := range list[1:] {
 		switch {
-		case t.is("("):
+		case t.Is("("):
 			depth++
-		case t.is(")"):
+		case t.Is(")"):
 			depth--
 		}
 		if depth <= 0 {
@@ -115,31 +118,31 @@ func call(list []token) []token {
 	return list
 }
 
-func followsDefined(list []token) bool {
-	if n := len(list); n > 0 && list[n-1].is("(") {
+func followsDefined(list []macro.Token) bool {
+	if n := len(list); n > 0 && list[n-1].Is("(") {
 		list = list[:n-1]
 	}
 	n := len(list)
-	return n > 0 && list[n-1].text == "defined"
+	return n > 0 && list[n-1].Text == "defined"
 }
 
 // asked collects what expanded tokens ask for.
-func asked(list []token, found map[wanted]bool) error {
+func asked(list []macro.Token, found map[wanted]bool) error {
 	for i, t := range list {
-		if t.kind != identifier || !strings.HasPrefix(t.text, hasInclude) || followsDefined(list[:i]) {
+		if t.Kind != macro.Identifier || !strings.HasPrefix(t.Text, hasInclude) || followsDefined(list[:i]) {
 			continue
 		}
-		if i+1 == len(list) || !list[i+1].is("(") {
-			return errUnknown
+		if i+1 == len(list) || !list[i+1].Is("(") {
+			return macro.ErrUnknown
 		}
-		form, name, left, err := headerName(list[i+2:])
+		form, name, left, err := macro.HeaderName(list[i+2:])
 		if err != nil {
-			return errUnknown
+			return macro.ErrUnknown
 		}
-		if len(left) == 0 || !left[0].is(")") {
-			return errUnknown
+		if len(left) == 0 || !left[0].Is(")") {
+			return macro.ErrUnknown
 		}
-		found[wanted{form, name, strings.HasPrefix(t.text, hasInclude+"_next")}] = true
+		found[wanted{form, name, strings.HasPrefix(t.Text, hasInclude+"_next")}] = true
 	}
 	return nil
 }
@@ -154,7 +157,7 @@ func (t *tracker) askedInCode() error {
 		if !n.asks {
 			return nil
 		}
-		if name := n.src.uses(t.asking, &t.traces); name != "" {
+		if name := n.src.Uses(t.asking, t.traces); name != "" {
 			return fmt.Errorf("%s, which asks for files, in code", name)
 		}
 		return nil
@@ -164,21 +167,10 @@ func (t *tracker) askedInCode() error {
 // askedByPasting refuses a macro that asks for files whose name can be pasted: a condition
 // that does so does not show it.
 func (t *tracker) askedByPasting() error {
-	if len(t.asking) > 0 && t.traces.pastes && t.pastesAny(t.asking) {
+	if len(t.asking) > 0 && t.traces.Pastes && t.pastesAny(t.asking) {
 		return errors.New("a macro that asks for files, whose name may be pasted")
 	}
 	return nil
-}
-
-// uses returns a name of watch that stands in the code, or what makes that unsure; "" for
-// neither. t is of the kind that the source was scanned as.
-func (s *source) uses(watch map[string]bool, t *traces) string {
-	again := scanner{
-		text: s.text, joined: s.joined, traces: &traces{ptx: t.ptx, raw: t.raw},
-		found: new(source), watch: watch,
-	}
-	again.scan()
-	return cmp.Or(again.watched, again.found.reason.Detail)
 }
 
 // findNaming finds the sources that name a macro that asks for files. With more sources
@@ -186,7 +178,7 @@ func (s *source) uses(watch map[string]bool, t *traces) string {
 func (t *tracker) findNaming() error {
 	return t.each(t.order, func(n *node) error {
 		if n.asked != len(t.asking) {
-			n.asked, n.asks = len(t.asking), t.mayAsk(n.src.text)
+			n.asked, n.asks = len(t.asking), t.mayAsk(n.src.Text)
 		}
 		return nil
 	})

@@ -1,6 +1,8 @@
 package deps
 
-import "github.com/kernstash/kernstash/key"
+import (
+	"github.com/kernstash/kernstash/key"
+)
 
 // Before returns u with what it read when m was made, whether that still holds
 // or not: for those who want to know what changed.

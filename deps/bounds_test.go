@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 )
@@ -55,7 +56,7 @@ func TestTimingOfTrackBounds(t *testing.T) {
 // What is kept of directives is bounded, in one file and in many.
 func TestTrackBoundsDirectives(t *testing.T) {
 	t.Parallel()
-	half := strings.Repeat("#define A\n", maxDirectives/2+1)
+	half := strings.Repeat("#define A\n", scan.MaxDirectives/2+1)
 	for name, files := range map[string]map[string]string{
 		"too many directives":   {"a.h": half + half + "\n#define A\n"},
 		"too many header files": {"a.h": half + "#include \"b.h\"\n", "b.h": half},

@@ -70,7 +70,7 @@ func (c *Checking) End() (renewed bool, changed string) {
 		was := &c.m.reads[i]
 		now, same := was.again(c.s, c.m.files[was.file].Digest, c.at)
 		if !same {
-			return false, was.path
+			return false, was.Path
 		}
 		if now != *was {
 			if renewals == nil {
@@ -91,7 +91,7 @@ func (c *Checking) End() (renewed bool, changed string) {
 func (m *Manifest) checkProbes(s system, v *survey) string {
 	for i, p := range m.probes {
 		if !v.probe(i) && !p.holds(s) {
-			return p.path
+			return p.Path
 		}
 	}
 	return ""
@@ -100,7 +100,7 @@ func (m *Manifest) checkProbes(s system, v *survey) string {
 // again looks at the file anew, not before the time at. same says that its content is
 // still what the digest is of.
 func (r seen) again(s system, digest key.Digest, at time.Time) (now seen, same bool) {
-	k, st, err := s.look(r.path)
+	k, st, err := s.look(r.Path)
 	if err != nil || k != regular {
 		return r, false
 	}
@@ -110,11 +110,11 @@ func (r seen) again(s system, digest key.Digest, at time.Time) (now seen, same b
 	if st.size != r.stamp.size {
 		return r, false
 	}
-	content, read, err := s.read(r.path, st.size)
+	content, read, err := s.read(r.Path, st.size)
 	if err != nil || read != st || sha256.Sum256(content) != digest {
 		return r, false
 	}
-	r.stamp, r.settled = st, s.settled(r.path, st, at)
+	r.stamp, r.settled = st, s.settled(r.Path, st, at)
 	return r, true
 }
 
@@ -130,10 +130,10 @@ func (m *Manifest) renew(renewals map[int]seen) (changed string) {
 		}
 		reads[i] = r
 		if f, ok := inodes[r.stamp.inode]; ok && f != r.file {
-			return r.path
+			return r.Path
 		}
 		if at, ok := places[r.file]; ok && at != r.stamp.inode {
-			return r.path
+			return r.Path
 		}
 		inodes[r.stamp.inode], places[r.file] = r.file, r.stamp.inode
 	}
@@ -162,7 +162,7 @@ func (m *Manifest) changed(s system) string {
 		r := &m.reads[i]
 		now, same := r.again(s, m.files[r.file].Digest, at)
 		if !same || now.stamp != r.stamp {
-			return r.path
+			return r.Path
 		}
 	}
 	return ""

@@ -29,8 +29,10 @@ func (c *cursor) take(n uint64) []byte {
 	return v
 }
 
-func (c *cursor) u32() uint64  { return uint64(binary.LittleEndian.Uint32(c.take(4))) }
-func (c *cursor) u64() uint64  { return binary.LittleEndian.Uint64(c.take(8)) }
+func (c *cursor) u32() uint64 { return uint64(binary.LittleEndian.Uint32(c.take(4))) }
+
+func (c *cursor) u64() uint64 { return binary.LittleEndian.Uint64(c.take(8)) }
+
 func (c *cursor) text() string { return string(c.take(c.u32())) }
 
 func (c *cursor) includes() (list []key.Include) {

@@ -46,7 +46,7 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	}
 	b = appendU32(b, len(m.reads))
 	for _, r := range m.reads {
-		b = appendText(b, r.path)
+		b = appendText(b, r.Path)
 		b = appendU32(b, r.file)
 		b = appendU32(b, 0)
 		if r.settled {
@@ -58,7 +58,7 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	}
 	b = appendU32(b, len(m.probes))
 	for _, p := range m.probes {
-		b = appendText(b, p.path)
+		b = appendText(b, p.Path)
 		b = appendU32(b, int(p.kind))
 	}
 	sum := namedSum(b[start:], name)
@@ -73,10 +73,10 @@ func (m *Manifest) size() int {
 		n += len(f.Digest) + 8 + 4 + len(f.Path) + includesSize(f.Includes)
 	}
 	for i := range m.reads {
-		n += 3*4 + 4*8 + len(m.reads[i].path)
+		n += 3*4 + 4*8 + len(m.reads[i].Path)
 	}
 	for i := range m.probes {
-		n += 2*4 + len(m.probes[i].path)
+		n += 2*4 + len(m.probes[i].Path)
 	}
 	return n
 }
@@ -203,7 +203,7 @@ func (m *Manifest) validate() error {
 	}
 	named := 0 // no two reads have one path
 	for _, r := range m.reads {
-		if r.path == m.files[r.file].Path {
+		if r.Path == m.files[r.file].Path {
 			named++
 		}
 	}
@@ -291,7 +291,7 @@ func (r *parser) list(n int) []key.Include {
 }
 
 func (r *parser) seen(files []key.File) seen {
-	s := seen{path: r.string(), file: r.u32()}
+	s := seen{Path: r.string(), file: r.u32()}
 	flag := r.u32()
 	if r.check(s.file >= 0 && s.file < len(files) && flag <= 1, "a path of no file"); r.err != nil {
 		return seen{}

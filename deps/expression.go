@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/names"
 )
 
 // typeWords are of the language: no header file makes macros of them.
-var typeWords = words{list: "bool char short int long unsigned signed float double void const true false"}
+var typeWords = names.List("bool char short int long unsigned signed float double void const true false")
 
 // NameExpressions is what [LookAtExpressions] finds.
 type NameExpressions struct {
@@ -25,16 +28,16 @@ func LookAtExpressions(expressions []string, source []byte) (found NameExpressio
 			slices.ContainsFunc([]string{"%:", "??", "\\u", "\\U"}, func(s string) bool { return strings.Contains(text, s) }) {
 			found.Unknown = text
 		}
-		for name := range identifiers([]byte(text)) {
+		for name := range lexer.Identifiers([]byte(text)) {
 			if met[name] {
 				continue
 			}
 			met[name] = true
-			if (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(forbiddenNames, name) || name == "_Pragma" {
+			if (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(names.ForbiddenNames, name) || name == "_Pragma" {
 				found.Unknown = text
 			}
-			found.Path = found.Path || slices.Contains(pathNames.get(), name) || isPathPiece(name)
-			found.Foreign = found.Foreign || !slices.Contains(typeWords.get(), name) && !hasName(source, name)
+			found.Path = found.Path || slices.Contains(names.PathNames(), name) || names.IsPathPiece(name)
+			found.Foreign = found.Foreign || !slices.Contains(typeWords(), name) && !hasName(source, name)
 		}
 	}
 	return found
@@ -48,7 +51,7 @@ func hasName(text []byte, name string) bool {
 			return false
 		}
 		end := i + len(name)
-		if (i == 0 || !isWord(text[i-1])) && (end == len(text) || !isWord(text[end])) {
+		if (i == 0 || !lexer.IsWord(text[i-1])) && (end == len(text) || !lexer.IsWord(text[end])) {
 			return true
 		}
 		text = text[end:]

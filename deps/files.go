@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/internal/ctime"
 	"github.com/kernstash/kernstash/key"
 )
@@ -18,8 +19,6 @@ const (
 	maxFiles  = 20_000
 	maxProbes = 200_000
 	maxDepth  = 200
-	// maxDirectives bounds the memory that the lines and macros of a unit take.
-	maxDirectives = 1 << 20
 	// maxTime is how long the files of one unit are looked for. A file system
 	// that does not answer at all takes longer.
 	maxTime = 5 * time.Second
@@ -71,7 +70,7 @@ type spot struct {
 
 // probe is a path that was found to lead to no header file.
 type probe struct {
-	path string
+	Path string
 	kind kind
 }
 
@@ -80,7 +79,7 @@ type file struct {
 	digest  key.Digest
 	content []byte
 	stamp   stamp
-	src     *source
+	src     *scan.Source
 }
 
 func newDisk(s system) *disk {
@@ -221,7 +220,7 @@ func (d *disk) real(path string) (bool, error) {
 }
 
 // load reads the file that was found at path.
-func (d *disk) load(path string, t *traces) (*file, error) {
+func (d *disk) load(path string, t *scan.Traces) (*file, error) {
 	s := d.at(path)
 	if s.file != nil {
 		return s.file, nil
@@ -255,7 +254,7 @@ func (d *disk) load(path string, t *traces) (*file, error) {
 	d.bytes += st.size
 	s.file = newFile(content, st)
 	noted := s.file.scan(t)
-	t.add(noted)
+	t.Add(noted)
 	d.files[st.inode] = s.file
 	d.memory.put(s, s.file, noted)
 	return s.file, nil
@@ -266,9 +265,9 @@ func newFile(content []byte, st stamp) *file {
 }
 
 // scan looks through the file as t says, and returns what it notes.
-func (f *file) scan(t *traces) *traces {
-	noted := &traces{ptx: t.ptx, raw: t.raw}
-	f.src = scan(f.content, noted)
+func (f *file) scan(t *scan.Traces) *scan.Traces {
+	noted := t.Fresh()
+	f.src = scan.Scan(f.content, noted)
 	return noted
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash"
 
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -28,8 +29,8 @@ func FirstKey(device key.Digest, u key.Unit, words []string, s Search) key.Diges
 	d.texts(s.First)
 	d.texts(s.Last)
 	d.texts(s.System)
-	_, search, options, _ := splitSearch(words)
-	path, quotes := s.path(options)
+	_, search, dirs, _ := flags.ParseSearch(words)
+	path, quotes := s.path(dirs)
 	d.texts(search)
 	d.texts(path)
 	d.number(quotes)

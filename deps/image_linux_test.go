@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/ownmounts"
 	"github.com/kernstash/kernstash/key"
+	"golang.org/x/sys/unix"
 )
 
 // An image that is made anew at a fixed time shows the same stamps for other files.

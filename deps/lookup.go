@@ -3,6 +3,7 @@ package deps
 import (
 	"fmt"
 
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -58,13 +59,13 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 		return t.targets(w, found)
 	}
 	path, err := t.disk.find(t.from.Dir, w.name)
-	here := place{path: path, at: nowhere, beside: true}
+	here := place{Path: path, at: nowhere, beside: true}
 	switch {
 	case err != nil:
 		return nil, err
 	case path == "":
 		return t.targets(w, found)
-	case found.path == "":
+	case found.Path == "":
 		return t.targets(w, here)
 	case !t.same(found, here):
 		return nil, fmt.Errorf("%s is in the working directory and elsewhere", w)
@@ -74,10 +75,10 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 
 // same says whether two places hold the same file, or none.
 func (t *tracker) same(a, b place) bool {
-	if a.path == "" || b.path == "" {
-		return a.path == b.path
+	if a.Path == "" || b.Path == "" {
+		return a.Path == b.Path
 	}
-	return t.disk.at(a.path).stamp.inode == t.disk.at(b.path).stamp.inode
+	return t.disk.at(a.Path).stamp.inode == t.disk.at(b.Path).stamp.inode
 }
 
 // search goes through the directories for a name in a node that was found in
@@ -85,12 +86,12 @@ func (t *tracker) same(a, b place) bool {
 func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	if w.name[0] == '/' {
 		path, err := t.disk.find("/", w.name[1:])
-		return place{path: path, at: nowhere}, err
+		return place{Path: path, at: nowhere}, err
 	}
 	next := w.next && !n.main() && at != nowhere
 	if home := t.home(n); home != "" && w.form == '"' && !next {
 		if path, err := t.disk.find(home, w.name); err != nil || path != "" {
-			return place{path: path, at: n.at, beside: true}, err
+			return place{Path: path, at: n.at, beside: true}, err
 		}
 	}
 	start := 0
@@ -100,9 +101,9 @@ func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	if next {
 		start = at + 1
 	}
-	for i := start; i < len(t.path); i++ {
-		if path, err := t.disk.find(t.path[i], w.name); err != nil || path != "" {
-			return place{path: path, at: i}, err
+	for i := start; i < len(t.Path); i++ {
+		if path, err := t.disk.find(t.Path[i], w.name); err != nil || path != "" {
+			return place{Path: path, at: i}, err
 		}
 	}
 	return place{at: nowhere}, nil
@@ -114,31 +115,31 @@ func (t *tracker) home(n *node) string {
 	if n.main() {
 		return t.from.Main
 	}
-	return parent(n.path)
+	return parent(n.Path)
 }
 
 // targets reads the files at places.
 func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 	list := make([]target, 0, len(places))
 	for _, p := range places {
-		if p.path == "" {
+		if p.Path == "" {
 			list = append(list, target{name: w.String()})
 			continue
 		}
-		f, err := t.disk.load(p.path, &t.traces)
+		f, err := t.disk.load(p.Path, t.traces)
 		if err != nil {
 			return nil, err
 		}
-		if r := f.src.reason; !r.None() {
-			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.path)
-			return nil, r.error()
+		if r := f.src.Reason; !r.None() {
+			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.Path)
+			return nil, asError(r)
 		}
-		if !f.src.follows && !f.src.nests {
+		if !f.src.Follows && !f.src.Nests {
 			p.at, p.beside = 0, false
 		}
 		m := t.nodes[p]
 		if m == nil {
-			if t.directives += f.src.size(); t.directives > maxDirectives {
+			if t.directives += f.src.Size(); t.directives > scan.MaxDirectives {
 				return nil, errTooMuch
 			}
 			m = &node{place: p, file: f, src: f.src}

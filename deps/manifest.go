@@ -22,7 +22,7 @@ type Manifest struct {
 
 // seen is a path by which a file was read. Several may lead to one file.
 type seen struct {
-	path    string
+	Path    string
 	file    int // index in the manifest's files
 	stamp   stamp
 	settled bool // a later change of the file would show in the stamp
@@ -33,10 +33,10 @@ func (m *Manifest) sort() {
 	slices.SortFunc(m.probes, compareProbes)
 }
 
-func compareSeen(a, b seen) int { return cmp.Compare(a.path, b.path) }
+func compareSeen(a, b seen) int { return cmp.Compare(a.Path, b.Path) }
 
 func compareProbes(a, b probe) int {
-	return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
+	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.kind, b.kind))
 }
 
 // Placing returns what the [Tracking] said.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/key"
+	"golang.org/x/sys/unix"
 )
 
 // tree makes a directory with files of these contents; "-> target" makes a
@@ -348,9 +348,9 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 				{Path: "/c", Size: 3},
 			},
 			reads: []seen{
-				{path: "/a", file: 0, stamp: stamp{size: 1}},
-				{path: "/b", file: 1, stamp: stamp{size: 2}, settled: true},
-				{path: "/c", file: 2, stamp: stamp{size: 3}},
+				{Path: "/a", file: 0, stamp: stamp{size: 1}},
+				{Path: "/b", file: 1, stamp: stamp{size: 2}, settled: true},
+				{Path: "/c", file: 2, stamp: stamp{size: 3}},
 			},
 			probes: []probe{{"/d", nothing}, {"/e", aDirectory}, {"/e", realDirectory}},
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -18,10 +19,10 @@ func (t *tracker) result() (*Tracking, error) {
 		return nil, err
 	}
 	u.Files = num.files
-	if name := cmp.Or(t.traces.namesPath(), NamedPath(t.words)); name != "" && t.from.Unnamed {
-		return nil, Reason{reason.NotCacheableFile, name + ", which is another each time"}.error()
+	if name := cmp.Or(t.traces.NamesPath(), flags.NamedPath(t.words)); name != "" && t.from.Unnamed {
+		return nil, asError(reason.Uncacheable{Code: reason.NotCacheableFile, Detail: name + ", which is another each time"})
 	}
-	if t.traces.keepsPaths(t.words) {
+	if t.traces.KeepsPaths(t.words) {
 		u.Dir = t.from.Dir
 	}
 	for _, n := range t.order[1:] {
@@ -36,7 +37,7 @@ func (t *tracker) result() (*Tracking, error) {
 	contents := make(map[key.Digest][]byte, len(num.index))
 	for path, s := range t.disk.spots {
 		if s.file != nil {
-			m.reads = append(m.reads, seen{path: path, file: num.index[s.file], stamp: s.stamp, settled: s.settled})
+			m.reads = append(m.reads, seen{Path: path, file: num.index[s.file], stamp: s.stamp, settled: s.settled})
 			contents[s.file.digest] = s.file.content
 		}
 	}
@@ -82,7 +83,7 @@ func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
 			if !ok {
 				i = len(num.files)
 				num.index[g.node.file] = i
-				num.files = append(num.files, key.File{Path: g.node.path, Digest: g.node.file.digest, Size: g.node.file.stamp.size})
+				num.files = append(num.files, key.File{Path: g.node.Path, Digest: g.node.file.digest, Size: g.node.file.stamp.size})
 				includes, err := num.visit(g.node, depth+1)
 				if err != nil {
 					return nil, err
@@ -109,7 +110,7 @@ func addInclude(list []key.Include, i key.Include) []key.Include {
 func (num *numbering) check(n *node, paths bool) error {
 	i, ok := num.index[n.file]
 	if !ok {
-		return fmt.Errorf("%s: its place is unsure", n.path)
+		return fmt.Errorf("%s: its place is unsure", n.Path)
 	}
 	list := num.room[:0]
 	defer func() { num.room = list }()
@@ -127,10 +128,10 @@ func (num *numbering) check(n *node, paths bool) error {
 		}
 	}
 	if !slices.Equal(list, num.files[i].Includes) {
-		return fmt.Errorf("%s includes other files than %s, which is the same file", n.path, num.files[i].Path)
+		return fmt.Errorf("%s includes other files than %s, which is the same file", n.Path, num.files[i].Path)
 	}
-	if paths && n.path != num.files[i].Path {
-		return fmt.Errorf("%s is also %s, and paths matter", n.path, num.files[i].Path)
+	if paths && n.Path != num.files[i].Path {
+		return fmt.Errorf("%s is also %s, and paths matter", n.Path, num.files[i].Path)
 	}
 	return nil
 }

@@ -6,6 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/macro"
+	"github.com/kernstash/kernstash/deps/internal/names"
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -40,11 +45,9 @@ func ReadsBeside(u key.Unit) bool {
 	for _, h := range u.Headers {
 		given[h.Name] = true
 	}
-	var t traces
-	t.of(u.Kind, nil)
-	found := scan(u.Code, &t)
-	return found.asks || slices.ContainsFunc(found.lines, func(l line) bool {
-		return l.kind == condition || l.form == 0 || l.next || l.form == '"' && !given[l.name]
+	found := scan.Scan(u.Code, scan.NewTraces(u.Kind, nil))
+	return found.Asks || slices.ContainsFunc(found.Lines, func(l scan.Line) bool {
+		return l.Kind == scan.Condition || l.Form == 0 || l.Next || l.Form == '"' && !given[l.Name]
 	})
 }
 
@@ -52,12 +55,12 @@ func ReadsBeside(u key.Unit) bool {
 // options. See [Tracking.Placing] for units that read files.
 func PlacingOf(u key.Unit, words []string) Placing {
 	t := newTracker(osSystem, u, words, Search{})
-	t.names.options(words)
-	t.traces.options(words)
-	main := &node{place: place{at: nowhere}, src: scan(u.Code, &t.traces)}
+	t.macros.Options(words)
+	t.traces.Options(words)
+	main := &node{place: place{at: nowhere}, src: scan.Scan(u.Code, t.traces)}
 	t.add(main)
 	for _, h := range u.Headers {
-		t.add(&node{place: place{path: h.Name}, file: new(file), src: scan(h.Content, &t.traces)})
+		t.add(&node{place: place{Path: h.Name}, file: new(file), src: scan.Scan(h.Content, t.traces)})
 	}
 	return t.placing()
 }
@@ -77,7 +80,7 @@ func (t *tracker) placing() Placing {
 // placesMain reports whether the main source names a path, by a name in it, whole or made
 // by a macro. In doubt it does.
 func (t *tracker) placesMain() bool {
-	if t.names.blind {
+	if t.macros.Blind {
 		return true
 	}
 	seen, pastes := make(map[string]bool), false
@@ -88,22 +91,22 @@ func (t *tracker) placesMain() bool {
 			next = append(next, name)
 		}
 	}
-	for name := range identifiers(t.order[0].src.text) {
+	for name := range lexer.Identifiers(t.order[0].src.Text) {
 		meet(name)
 	}
 	for ; len(next) > 0; next = next[1:] {
 		name := next[0]
-		if slices.Contains(pathNames.get(), name) || isPathPiece(name) {
+		if slices.Contains(names.PathNames(), name) || names.IsPathPiece(name) {
 			return true
 		}
-		for _, m := range t.names.defs(name) {
-			if m.parse(); m.bad {
+		for _, m := range t.macros.Defs(name) {
+			if m.Parse(); m.Bad {
 				return true
 			}
-			for _, tok := range m.body {
-				pastes = pastes || tok.text == "##"
-				if tok.kind == identifier {
-					meet(tok.text)
+			for _, tok := range m.Body {
+				pastes = pastes || tok.Text == "##"
+				if tok.Kind == macro.Identifier {
+					meet(tok.Text)
 				}
 			}
 		}
@@ -117,77 +120,25 @@ const searchedAtOnce = 1 << 8
 // pastesPlace reports whether names that are met can be pasted to one of a path, or to that
 // of a macro that leads to one. In doubt, or where it is too much work to tell, they can.
 func (t *tracker) pastesPlace(met map[string]bool) bool {
-	leads, look := make(map[string]bool), slices.Clone(pathNames.get())
+	leads, look := make(map[string]bool), slices.Clone(names.PathNames())
 	for ; len(look) > 0; look = look[1:] {
 		name := look[0]
 		if leads[name] {
 			continue
 		}
-		if leads[name] = true; len(leads) > maxAsking || covered(name, met) {
+		if leads[name] = true; len(leads) > maxAsking || names.Pasted(name, met) {
 			return true
 		}
-		for macro, known := range t.names.all {
-			for _, m := range known.defs {
-				body := m.text[m.at:m.end]
-				if t.names.spend(1+len(body)/searchedAtOnce) != nil {
-					return true
-				}
-				if bytes.Contains(body, []byte(name)) {
-					look = append(look, macro)
-				}
+		for macro, m := range t.macros.Definitions() {
+			if t.macros.Spend(1+len(m.Definition())/searchedAtOnce) != nil {
+				return true
+			}
+			if bytes.Contains(m.Definition(), []byte(name)) {
+				look = append(look, macro)
 			}
 		}
 	}
 	return false
-}
-
-// covered reports whether a name is a sequence of two to fewPieces names that are met, or
-// numbers.
-func covered(name string, met map[string]bool) bool {
-	need := make([]int, len(name)+1) // pieces for the name up to here; 0: impossible
-	for end := 1; end <= len(name); end++ {
-		for start := range end {
-			piece := name[start:end]
-			if start > 0 && need[start] == 0 || len(piece) == len(name) || !met[piece] && strings.Trim(piece, "0123456789") != "" {
-				continue
-			}
-			if n := need[start] + 1; need[end] == 0 || n < need[end] {
-				need[end] = n
-			}
-		}
-	}
-	n := need[len(name)]
-	return n > 0 && n <= fewPieces
-}
-
-// identifiers yields the names in a text, those in comments and literals among them.
-func identifiers(text []byte) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range rawIdentifiers(text) {
-			if !yield(string(name)) {
-				return
-			}
-		}
-	}
-}
-
-// rawIdentifiers yields the same as parts of the text.
-func rawIdentifiers(text []byte) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		for i := 0; i < len(text); {
-			if !isWord(text[i]) {
-				i++
-				continue
-			}
-			from := i
-			for i < len(text) && isWord(text[i]) {
-				i++
-			}
-			if isLetter(text[from]) && !yield(text[from:i]) {
-				return
-			}
-		}
-	}
 }
 
 // placesCaller reports whether a header file names one of calling in its code, by itself
@@ -196,50 +147,50 @@ func rawIdentifiers(text []byte) func(yield func([]byte) bool) {
 func (t *tracker) placesCaller() bool {
 	for _, w := range t.words {
 		// Any header file may use the macro.
-		if w = unquoted(w); slices.ContainsFunc(calling, func(name string) bool { return strings.Contains(w, name) }) {
+		if w = flags.Unquoted(w); slices.ContainsFunc(calling, func(name string) bool { return strings.Contains(w, name) }) {
 			return true
 		}
 	}
-	if !slices.ContainsFunc(calling, func(name string) bool { return t.traces.pieces[name] }) {
-		return t.traces.pastes && slices.ContainsFunc(calling, func(name string) bool { return covered(name, t.traces.pieces) })
+	if !slices.ContainsFunc(calling, func(name string) bool { return t.traces.Pieces[name] }) {
+		return t.traces.Pastes && slices.ContainsFunc(calling, func(name string) bool { return names.Pasted(name, t.traces.Pieces) })
 	}
 	watch, ok := t.callingMacros()
-	return !ok || slices.ContainsFunc(t.order[1:], func(n *node) bool { return n.src.uses(watch, &t.traces) != "" }) ||
-		t.traces.pastes && t.pastesAny(watch)
+	return !ok || slices.ContainsFunc(t.order[1:], func(n *node) bool { return n.src.Uses(watch, t.traces) != "" }) ||
+		t.traces.Pastes && t.pastesAny(watch)
 }
 
 // pastesAny reports whether one of names can be pasted of other names, in any source or in
 // the macros of the options. It does so too where that is too much work to tell.
-func (t *tracker) pastesAny(names map[string]bool) bool {
-	all := strings.Join(slices.Collect(maps.Keys(names)), " ")
-	var pairs couples // most names have none of them
+func (t *tracker) pastesAny(targets map[string]bool) bool {
+	all := strings.Join(slices.Collect(maps.Keys(targets)), " ")
+	var pairs lexer.Pairs // most targets have none of them
 	for i := range len(all) - 1 {
-		pairs.add(all[i], all[i+1])
+		pairs.Add(all[i], all[i+1])
 	}
 	met := make(map[string]bool)
 	meet := func(text []byte) (ok bool) {
-		for name := range rawIdentifiers(text) {
-			if len(name) > 1 && !pairs.has(name[0], name[1]) {
+		for name := range lexer.RawIdentifiers(text) {
+			if len(name) > 1 && !pairs.Has(name[0], name[1]) {
 				continue
 			}
-			if !names[string(name)] && strings.Contains(all, string(name)) {
+			if !targets[string(name)] && strings.Contains(all, string(name)) {
 				met[string(name)] = true
 			}
 		}
-		return t.names.spend(1+len(text)/searchedAtOnce) == nil
+		return t.macros.Spend(1+len(text)/searchedAtOnce) == nil
 	}
-	for _, m := range t.names.given {
-		if !meet(m.text[m.at:]) {
+	for _, m := range t.macros.Given {
+		if !meet(m.Definition()) {
 			return true
 		}
 	}
 	for _, n := range t.order {
-		if !meet(n.src.text) {
+		if !meet(n.src.Text) {
 			return true
 		}
 	}
-	for name := range names {
-		if covered(name, met) {
+	for name := range targets {
+		if names.Pasted(name, met) {
 			return true
 		}
 	}
@@ -258,24 +209,24 @@ func (t *tracker) callingMacros() (found map[string]bool, ok bool) {
 		if found[name] = true; len(found) > maxAsking {
 			return nil, false
 		}
-		for _, m := range t.names.given {
-			if bytes.Contains(m.text[m.at:], []byte(name)) {
-				look = append(look, string(m.text[:m.at]))
+		for _, m := range t.macros.Given {
+			if bytes.Contains(m.Definition(), []byte(name)) {
+				look = append(look, m.Name())
 			}
 		}
 		for _, n := range t.order {
-			if t.names.spend(1+len(n.src.text)/searchedAtOnce) != nil {
+			if t.macros.Spend(1+len(n.src.Text)/searchedAtOnce) != nil {
 				return nil, false
 			}
-			if !bytes.Contains(n.src.text, []byte(name)) {
+			if !bytes.Contains(n.src.Text, []byte(name)) {
 				continue
 			}
-			if t.names.spend(len(n.src.macros)) != nil {
+			if t.macros.Spend(len(n.src.Macros)) != nil {
 				return nil, false
 			}
-			for _, d := range n.src.macros {
-				if bytes.Contains(n.src.text[d.at:d.end], []byte(name)) {
-					look = append(look, d.name)
+			for _, d := range n.src.Macros {
+				if bytes.Contains(n.src.Text[d.At:d.End], []byte(name)) {
+					look = append(look, d.Name)
 				}
 			}
 		}
@@ -285,18 +236,17 @@ func (t *tracker) callingMacros() (found map[string]bool, ok bool) {
 
 // Includes returns the names that the includes of a source have, without delimiters;
 // sure is false where it may include, or ask for, others.
-func Includes(kind key.Kind, src []byte) (names []string, sure bool) {
-	var t traces
-	t.of(kind, nil)
-	found := scan(src, &t)
-	if found.asks || !found.reason.None() || t.pastes && t.makes(forbidden.get(), fewPieces) != "" {
+func Includes(kind key.Kind, src []byte) (included []string, sure bool) {
+	t := scan.NewTraces(kind, nil)
+	found := scan.Scan(src, t)
+	if found.Asks || !found.Reason.None() || t.Pastes && t.Makes(names.Forbidden(), names.FewPieces) != "" {
 		return nil, false
 	}
-	for _, l := range found.lines {
-		if l.kind != include || l.form == 0 || l.next {
+	for _, l := range found.Lines {
+		if l.Kind != scan.Include || l.Form == 0 || l.Next {
 			return nil, false
 		}
-		names = append(names, l.name)
+		included = append(included, l.Name)
 	}
-	return names, true
+	return included, true
 }

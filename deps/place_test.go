@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -112,8 +113,8 @@ func TestPlacingOfManyMacros(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	tr := newTracker(osSystem, u, nil, Search{})
-	tr.add(&node{place: place{at: nowhere}, src: scan(u.Code, &tr.traces)})
-	tr.names.left = 1000
+	tr.add(&node{place: place{at: nowhere}, src: scan.Scan(u.Code, tr.traces)})
+	tr.macros.Left = 1000
 	if !tr.placesMain() {
 		t.Error("the work was too much, and the directory does not count")
 	}

@@ -3,6 +3,8 @@ package deps
 import (
 	"sync"
 	"time"
+
+	"github.com/kernstash/kernstash/deps/internal/scan"
 )
 
 // memory holds header files that were read and scanned: the next unit of the process
@@ -28,16 +30,16 @@ type memoryKey struct {
 	ptx, raw bool // see traces
 }
 
-func newMemoryKey(s *spot, t *traces) memoryKey { return memoryKey{s.stamp, t.ptx, t.raw} }
+func newMemoryKey(s *spot, t *scan.Traces) memoryKey { return memoryKey{s.stamp, t.PTX, t.Raw} }
 
 // remembered is a file, and what its scan noted of it. Neither changes.
 type remembered struct {
 	*file
-	traces traces
+	traces scan.Traces
 }
 
 // get returns a file that is there, and adds what its scan noted to t; nil: there is none.
-func (m *memory) get(s *spot, t *traces) *file {
+func (m *memory) get(s *spot, t *scan.Traces) *file {
 	if m == nil || !s.settled {
 		return nil
 	}
@@ -47,13 +49,13 @@ func (m *memory) get(s *spot, t *traces) *file {
 	if r == nil {
 		return nil
 	}
-	t.add(&r.traces)
+	t.Add(&r.traces)
 	return r.file
 }
 
 // put keeps a file, if a later change of it would show and there is room.
-func (m *memory) put(s *spot, f *file, noted *traces) {
-	size := int64(len(f.content) + len(f.src.text))
+func (m *memory) put(s *spot, f *file, noted *scan.Traces) {
+	size := int64(len(f.content) + len(f.src.Text))
 	if m == nil || !s.settled || size > maxRemembered/8 {
 		return
 	}
@@ -92,34 +94,4 @@ func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files, m.bytes = nil, 0
-}
-
-// add adds what another scan noted.
-func (t *traces) add(o *traces) {
-	t.pastes = t.pastes || o.pastes
-	t.pragmas = t.pragmas || o.pragmas
-	t.renames = t.renames || o.renames
-	for i := range t.letters {
-		t.letters[i] |= o.letters[i]
-	}
-	if t.pieces == nil && len(o.pieces) > 0 {
-		t.pieces = make(map[string]bool)
-	}
-	for name := range o.pieces {
-		t.pieces[name] = true
-	}
-	a, b := &t.assembler, &o.assembler
-	if a.whole == "" {
-		a.whole = b.whole
-	}
-	for i, text := range b.starts {
-		if a.starts[i] == "" {
-			a.starts[i] = text
-		}
-	}
-	for i := range b.goesOn {
-		for n, yes := range b.goesOn[i] {
-			a.goesOn[i][n] = a.goesOn[i][n] || yes
-		}
-	}
 }

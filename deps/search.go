@@ -2,8 +2,8 @@ package deps
 
 import (
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/kernstash/kernstash/deps/flags"
 )
 
 // Search says where a compiler looks for header files besides the directories
@@ -25,177 +25,23 @@ type Search struct {
 	System      []string // searched behind all but those of -idirafter
 }
 
-// rank is how a directory came to be searched.
-type rank uint8
-
-// The ranks, in the order of the search. The first is for #include "…" alone.
-const (
-	quotedDirs rank = iota + 1
-	angledDirs
-	systemDirs
-	afterDirs
-)
-
-// directory is one to search, as it is named.
-type directory struct {
-	rank rank
-	path string
-}
-
-// searchOptions are the options that name a directory.
-var searchOptions = []struct {
-	name   string
-	rank   rank
-	joined string // what stands between name and directory, in one word
-	apart  bool   // the directory may be the next word
-}{
-	{"-I", angledDirs, "", true},
-	{"-isystem", systemDirs, "", true},
-	{"-iquote", quotedDirs, "", true},
-	{"-idirafter", afterDirs, "", true},
-	{"--include-path", angledDirs, "=", true},
-}
-
-// SplitSearch splits the words of compile options: search are those that only
-// name a directory to search for headers, with the words that are their
-// arguments, and rest are all others, both in their order. A word that may
-// mean anything else is among the rest.
-func SplitSearch(words []string) (rest, search []string) {
-	rest, search, _, _ = splitSearch(words)
-	return rest, search
-}
-
-// Directories returns the directories to search for headers that the words of compile
-// options name; sure is false where a word may name one and nobody knows which.
-func Directories(words []string) (dirs []string, sure bool) {
-	rest, _, named, doubt := splitSearch(words)
-	for _, d := range named {
-		dirs = append(dirs, d.path)
-	}
-	return dirs, doubt == "" && !slices.ContainsFunc(rest, namesDirectory)
-}
-
-// splitSearch also returns the directories, and the word that compilers may
-// read differently: "" for none.
-func splitSearch(words []string) (rest, search []string, dirs []directory, doubt string) {
-	unsettled := ""
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		if !settled(w) && unsettled == "" {
-			unsettled = w
-		}
-		rank, dir, n := searchWord(words[i:])
-		switch {
-		case n == 0 && !namesDirectory(w):
-			rest = append(rest, w)
-			continue
-		case n == 0, i > 0 && takesArgument(words[i-1]) && len(rest) > 0 && rest[len(rest)-1] == words[i-1]:
-			doubt = w
-			rest = append(rest, w)
-			continue
-		}
-		search = append(search, words[i:i+n]...)
-		dirs = append(dirs, directory{rank, dir})
-		i += n - 1
-	}
-	if doubt == "" && len(dirs) > 0 {
-		doubt = unsettled
-	}
-	return rest, search, dirs, doubt
-}
-
-// searchWord reads the directory that the first of words names, together with
-// the second if need be; n is how many words it takes, 0 if it is not clear
-// that it names one.
-func searchWord(words []string) (r rank, dir string, n int) {
-	for _, o := range searchOptions {
-		rest, ok := strings.CutPrefix(words[0], o.name)
-		switch {
-		case !ok:
-			continue
-		case rest != "":
-			if rest, ok = strings.CutPrefix(rest, o.joined); !ok {
-				return 0, "", 0
-			}
-			dir, n = rest, 1
-		case len(words) > 1 && o.apart:
-			dir, n = words[1], 2
-		}
-		if !plainDirectory(dir) {
-			return 0, "", 0
-		}
-		return o.rank, dir, n
-	}
-	return 0, "", 0
-}
-
-// plainDirectory says whether all compilers take the word for the same
-// directory: "=" at the front may stand for a root, "-" may be an option, and
-// quotes and backslashes are left in or not.
-func plainDirectory(dir string) bool {
-	return dir != "" && !strings.ContainsAny(dir[:1], "=-@") && !strings.ContainsAny(dir, "\"'\\,;$*?~%#") &&
-		!strings.ContainsFunc(dir, func(c rune) bool { return c <= ' ' || c == 0x7f })
-}
-
-// namesDirectory says whether some driver may find an option in w that names a
-// directory.
-func namesDirectory(w string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(unquoted(w), func(c rune) bool { return c <= ' ' }),
-		func(piece string) bool { return startsSo(piece, readsDir) })
-}
-
-// takesArgument says whether the word behind w may belong to w.
-func takesArgument(w string) bool {
-	return takesNext(w) || slices.Contains(defines, w) || w == "--undefine-macro" ||
-		w == "-maxrregcount" || w == "--maxrregcount" || w == "-opt-level" || w == "-march" || w == "-mcpu"
-}
-
-// settled says whether all drivers take w for one word, and none of them takes
-// in what follows: they split at spaces, some at other white space, and quotes
-// and backslashes count for some.
-func settled(w string) bool {
-	if !strings.ContainsAny(w, "\"'\\") {
-		return !strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' })
-	}
-	if strings.HasSuffix(w, `\`) || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' }) {
-		return false
-	}
-	return closed(w, `"`, false) && closed(w, `"`, true) && closed(w, `"'`, false) && closed(w, `"'`, true)
-}
-
-// closed says whether w ends outside of its quotes.
-func closed(w, quotes string, escapes bool) bool {
-	var open byte
-	for i := 0; i < len(w); i++ {
-		switch c := w[i]; {
-		case escapes && c == '\\':
-			i++
-		case open != 0 && c == open:
-			open = 0
-		case open == 0 && strings.IndexByte(quotes, c) >= 0:
-			open = c
-		}
-	}
-	return open == 0
-}
-
 // path returns the whole order of the search; quotes is how many directories of
 // it are for #include "…" alone.
-func (s Search) path(options []directory) (path []string, quotes int) {
-	for p := quotedDirs; p <= afterDirs; p++ {
-		if p == angledDirs {
+func (s Search) path(dirs []flags.Dir) (path []string, quotes int) {
+	for p := flags.QuotedDirs; p <= flags.AfterDirs; p++ {
+		if p == flags.AngledDirs {
 			quotes = len(path)
 			path = append(path, s.First...)
 		}
-		for _, d := range options {
-			if d.rank == p {
-				path = append(path, absolute(s.Dir, d.path))
+		for _, d := range dirs {
+			if d.Rank == p {
+				path = append(path, absolute(s.Dir, d.Path))
 			}
 		}
 		switch p {
-		case angledDirs:
+		case flags.AngledDirs:
 			path = append(path, s.Last...)
-		case systemDirs:
+		case flags.SystemDirs:
 			path = append(path, s.System...)
 		}
 	}

@@ -1,66 +1,17 @@
 package deps
 
 import (
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/key"
 )
 
-func TestSplitSearch(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		options      string
-		rest, search string // words, joined with |
-		doubt        bool
-	}{
-		{"", "", "", false},
-		{"-DX -I a -cl-mad-enable -Ib", "-DX|-cl-mad-enable", "-I|a|-Ib", false},
-		{"-isystem a -iquoteb -idirafter c --include-path=d -w", "-w", "-isystem|a|-iquoteb|-idirafter|c|--include-path=d", false},
-		{"--include-path d -w", "-w", "--include-path|d", false},
-		{`-I "a" -w`, `-I|"a"|-w`, "", true},
-		{`-Ia\b -w`, `-Ia\b|-w`, "", true},
-		{`"-Ia" -w`, `"-Ia"|-w`, "", true},
-		{"-I=a -w", "-I=a|-w", "", true},
-		{"-I- -w", "-I-|-w", "", true},
-		{"-I -w a", "-I|-w|a", "", true},
-		{"-w -I", "-w|-I", "", true},
-		{"-isystem-after a", "-isystem-after|a", "", true},
-		{"-D -Ia", "-D|-Ia", "", true},
-		{"-x -Ia -Ib", "-x|-Ia", "-Ib", true},
-		{"-w\t-Ia", "-w\t-Ia", "", true},
-		{`-DX=" -Ia"`, `-DX=" -Ia"`, "", true},
-		{`-DX="a" -Ia`, `-DX="a"`, "-Ia", false},
-		{`-DX=\"a\" -Ia`, `-DX=\"a\"`, "-Ia", false},
-		{`-DX=\" -Ia`, `-DX=\"`, "-Ia", true}, // the quote may open a word
-		{`-DX=\"`, `-DX=\"`, "", false},
-		{"-Ia,b", "-Ia,b", "", true},
-		{"-include a.h -Ib", "-include|a.h", "-Ib", false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.options, func(t *testing.T) {
-			t.Parallel()
-			words := key.Tokens(tt.options)
-			rest, search := SplitSearch(words)
-			_, _, _, doubt := splitSearch(words)
-			if got := strings.Join(rest, "|"); got != tt.rest {
-				t.Errorf("rest %s, want %s", got, tt.rest)
-			}
-			if got := strings.Join(search, "|"); got != tt.search {
-				t.Errorf("search %s, want %s", got, tt.search)
-			}
-			if (doubt != "") != tt.doubt {
-				t.Errorf("doubt %q, want %v", doubt, tt.doubt)
-			}
-		})
-	}
-}
-
 func TestSearchPath(t *testing.T) {
 	t.Parallel()
-	_, _, options, _ := splitSearch(key.Tokens("-idirafter e -isystem d -Ib -iquote a -I/c"))
+	_, _, options, _ := flags.ParseSearch(key.Tokens("-idirafter e -isystem d -Ib -iquote a -I/c"))
 	s := Search{Dir: "/w", First: []string{"/first"}, Last: []string{"/last"}, System: []string{"/usr/include"}}
 	got, quotes := s.path(options)
 	want := []string{"/w/a", "/first", "/w/b", "/c", "/last", "/w/d", "/usr/include", "/w/e"}

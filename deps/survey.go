@@ -70,7 +70,7 @@ func (v *survey) look(s system, part int) bool {
 	first := part * surveyPart
 	for i := range v.reads[first:min(first+surveyPart, len(v.reads))] {
 		r := &v.reads[first+i]
-		if k, st, err := s.look(r.path); err != nil || k != regular || st != r.stamp || !r.settled {
+		if k, st, err := s.look(r.Path); err != nil || k != regular || st != r.stamp || !r.settled {
 			return false
 		}
 	}
@@ -104,9 +104,9 @@ func (p probe) holds(s system) bool {
 	var k kind
 	var err error
 	if p.kind == realDirectory {
-		k, err = s.lookAt(p.path)
+		k, err = s.lookAt(p.Path)
 	} else {
-		k, _, err = s.look(p.path)
+		k, _, err = s.look(p.Path)
 	}
 	return err == nil && k == p.kind
 }

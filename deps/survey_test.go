@@ -114,7 +114,7 @@ func TestSurveyWaitsForNobody(t *testing.T) {
 	_, _, m := manyHeaders(t)
 	until := make(chan struct{})
 	defer close(until)
-	last := filepath.Base(m.reads[0].path)
+	last := filepath.Base(m.reads[0].Path)
 	c := m.begin(hourAgo(last, until))
 	for c.v.next.Load() == 0 { // somebody else has taken it
 		runtime.Gosched()

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/macro"
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -32,7 +35,7 @@ type Tracking struct {
 // Reason says that not everything can be found; then there is no Tracking.
 func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	if !isSource(u.Kind) {
-		return nil, Reason{reason.NotCacheableHeaders, "no source"}
+		return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "no source"}
 	}
 	t := newTracker(osSystem, u, words, s)
 	tracking, err := t.track()
@@ -43,13 +46,13 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	case errors.As(err, &r):
 		return nil, r.Reason
 	}
-	return nil, Reason{reason.NotCacheableHeaders, err.Error()}
+	return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 }
 
 // reasonError carries a Reason.
 type reasonError struct{ Reason }
 
-func (r Reason) error() error {
+func asError(r Reason) error {
 	if r.None() {
 		return nil
 	}
@@ -63,12 +66,12 @@ type tracker struct {
 	unit   key.Unit
 	words  []string
 	from   Search
-	path   []string // directories in the order of the search
+	Path   []string // directories in the order of the search
 	quotes int      // so many of them are for #include "…" alone
 
 	disk   *disk
-	traces traces
-	names  *names
+	traces *scan.Traces
+	macros *macro.Table
 	nodes  map[place]*node
 	order  []*node             // as they were found
 	angled map[string][]target // what names between <> lead to
@@ -79,15 +82,14 @@ type tracker struct {
 }
 
 func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
-	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), names: newNames(), nodes: make(map[place]*node), angled: make(map[string][]target)}
-	t.traces.of(u.Kind, words)
+	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(), nodes: make(map[place]*node), angled: make(map[string][]target)}
 	return t
 }
 
 // place tells nodes apart: a file may be reached by several names, and
 // #include_next in it depends on the directory in which it was found.
 type place struct {
-	path   string
+	Path   string
 	at     int  // index in the tracker's path, or nowhere; 0 where it makes no difference
 	beside bool // found beside its includer, which was found at
 }
@@ -99,7 +101,7 @@ const nowhere = -1
 type node struct {
 	place
 	file    *file // nil: the main source
-	src     *source
+	src     *scan.Source
 	targets [][]target // for each line of src
 	asks    bool       // it names a macro that asks for files
 	asked   int        // of so many
@@ -144,7 +146,7 @@ func (t *tracker) track() (*Tracking, error) {
 			}
 		}
 	}
-	if err := cmp.Or(t.askedInCode(), t.askedByPasting(), t.traces.reasonWith(t.words).error()); err != nil {
+	if err := cmp.Or(t.askedInCode(), t.askedByPasting(), asError(t.traces.ReasonWith(t.words))); err != nil {
 		return nil, err
 	}
 	return t.result()
@@ -164,27 +166,27 @@ func (t *tracker) prepare() error {
 	if len(t.unit.Headers) > 0 {
 		return errors.New("headers in memory beside header files")
 	}
-	_, _, options, doubt := splitSearch(t.words)
+	_, _, dirs, doubt := flags.ParseSearch(t.words)
 	if doubt != "" {
 		return fmt.Errorf("option %s: drivers read it differently", doubt)
 	}
-	if err := t.directories(options); err != nil {
+	if err := t.directories(dirs); err != nil {
 		return err
 	}
-	t.names.options(t.words)
-	main := &node{place: place{at: nowhere}, src: scan(t.unit.Code, &t.traces)}
+	t.macros.Options(t.words)
+	main := &node{place: place{at: nowhere}, src: scan.Scan(t.unit.Code, t.traces)}
 	t.add(main)
-	return main.src.reason.error()
+	return asError(main.src.Reason)
 }
 
 // directories sets the order of the search. Compilers leave out a directory
 // that they searched already, and one that comes again among those of the
 // system at its first place.
-func (t *tracker) directories(options []directory) error {
-	path, quotes := t.from.path(options)
+func (t *tracker) directories(dirs []flags.Dir) error {
+	path, quotes := t.from.path(dirs)
 	systems := len(t.from.System)
-	for _, o := range options {
-		if o.rank == systemDirs || o.rank == afterDirs {
+	for _, o := range dirs {
+		if o.Rank == flags.SystemDirs || o.Rank == flags.AfterDirs {
 			systems++
 		}
 	}
@@ -222,40 +224,38 @@ func (t *tracker) directories(options []directory) error {
 		if i < quotes {
 			t.quotes++
 		}
-		t.path = append(t.path, dir)
+		t.Path = append(t.Path, dir)
 	}
 	return nil
 }
 
 // add takes a new node in.
 func (t *tracker) add(n *node) {
-	n.targets = make([][]target, len(n.src.lines))
+	n.targets = make([][]target, len(n.src.Lines))
 	t.nodes[n.place] = n
 	t.order = append(t.order, n)
-	macros := make([]macro, len(n.src.macros))
-	for i, d := range n.src.macros {
-		macros[i] = macro{text: n.src.text, at: d.at, end: d.end}
-		known := t.names.of(d.name)
-		known.free = true
-		known.define(&macros[i])
+	macros := make([]macro.Macro, len(n.src.Macros))
+	for i, d := range n.src.Macros {
+		macros[i] = macro.Macro{Text: n.src.Text, At: d.At, End: d.End}
+		t.macros.Define(d.Name, &macros[i])
 	}
-	for _, name := range n.src.undefs {
-		t.names.of(name).free = true
+	for _, name := range n.src.Undefs {
+		t.macros.Undefine(name)
 	}
 }
 
 // follow looks where the lines of a node lead: those that name a file, or those
 // that are computed, by the macros that are known now.
 func (t *tracker) follow(n *node, computed bool) error {
-	for i, l := range n.src.lines {
-		if (l.form == 0) != computed {
+	for i, l := range n.src.Lines {
+		if (l.Form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.names.spend(1), t.disk.inTimeStill()); err != nil {
+		if err := cmp.Or(t.macros.Spend(1), t.disk.inTimeStill()); err != nil {
 			return err
 		}
-		if l.form != 0 {
-			targets, err := t.lookup(n, wanted{l.form, l.name, l.next})
+		if l.Form != 0 {
+			targets, err := t.lookup(n, wanted{l.Form, l.Name, l.Next})
 			if err != nil {
 				return err
 			}
@@ -267,7 +267,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 			return err
 		}
 		n.targets[i] = n.targets[i][:0]
-		found := l.kind != include
+		found := l.Kind != scan.Include
 		for _, name := range names {
 			targets, err := t.lookup(n, name)
 			if err != nil {
@@ -278,7 +278,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		}
 		if !found {
 			// The compiler may know a macro that is in no source.
-			return fmt.Errorf("%s: no such file", n.src.show(l))
+			return fmt.Errorf("%s: no such file", showLine(n.src, l))
 		}
 	}
 	return nil
@@ -300,27 +300,27 @@ func (w wanted) String() string {
 
 // expand returns the names that a line may ask for: one, unless macros are in
 // it.
-func (t *tracker) expand(n *node, l line) ([]wanted, error) {
-	if l.kind == condition {
+func (t *tracker) expand(n *node, l scan.Line) ([]wanted, error) {
+	if l.Kind == scan.Condition {
 		return t.questions(n, l)
 	}
-	list := lex(n.src.text, l.at)
-	if l.kind == question {
+	list := macro.Lex(n.src.Text, l.At)
+	if l.Kind == scan.Question {
 		list = withinParentheses(list)
 	}
 	found := make(map[wanted]bool)
-	err := t.names.expandAll(list, func(out []token) error {
-		form, name, _, err := headerName(out)
+	err := t.macros.ExpandAll(list, func(out []macro.Token) error {
+		form, name, _, err := macro.HeaderName(out)
 		if err == nil {
-			found[wanted{form, name, l.next}] = true
+			found[wanted{form, name, l.Next}] = true
 		}
 		return err
 	})
 	if err == nil && len(found) == 0 {
-		err = errUnknown
+		err = macro.ErrUnknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.src.show(l), err)
+		return nil, fmt.Errorf("%s: %w", showLine(n.src, l), err)
 	}
 	return sortWanted(found)
 }
@@ -338,13 +338,13 @@ func sortWanted(found map[wanted]bool) ([]wanted, error) {
 
 // withinParentheses returns what stands before the closing parenthesis of an
 // open one that was left out.
-func withinParentheses(list []token) []token {
+func withinParentheses(list []macro.Token) []macro.Token {
 	depth := 0
 	for i, t := range list {
 		switch {
-		case t.is("("):
+		case t.Is("("):
 			depth++
-		case t.is(")"):
+		case t.Is(")"):
 			if depth == 0 {
 				return list[:i]
 			}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"golang.org/x/sys/unix"
 )
 
 // show writes down what a unit reads: names with the number of their file,

@@ -5,9 +5,50 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/kernstash/kernstash/deps/internal/macro"
+	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
+
+// reads says, for people, what the first line is that reads or looks for a
+// file that is not among those given; "" for none.
+func firstRead(s *scan.Source, given map[string]bool) string {
+	for _, l := range s.Lines {
+		switch {
+		case l.Kind == scan.Condition:
+		case l.Form == 0 || l.Next || l.Kind == scan.Question:
+			return showLine(s, l)
+		case !given[l.Name]:
+			return showLine(s, l)
+		}
+	}
+	if s.Asks {
+		return "__has_include in a macro"
+	}
+	return ""
+}
+
+func showLine(s *scan.Source, l scan.Line) string {
+	directive := "#include "
+	switch {
+	case l.Kind == scan.Question:
+		directive = "__has_include "
+	case l.Next:
+		directive = "#include_next "
+	}
+	switch l.Form {
+	case '"':
+		return directive + `"` + l.Name + `"`
+	case '<':
+		return directive + "<" + l.Name + ">"
+	}
+	computed := macro.Spell(macro.Lex(s.Text, l.At))
+	if len(computed) > 80 {
+		computed = computed[:80] + "…"
+	}
+	return directive + computed
+}
 
 // ScanUnit says what speaks against caching a translation unit whatever its
 // header files are, and which line of it is the first to read or look for a
@@ -26,9 +67,9 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 	for _, h := range u.Headers {
 		given[h.Name] = true
 	}
-	var t traces
-	t.ptx = u.Kind == key.CUDACpp
-	t.alone = len(u.Headers) == 0
+	var t scan.Traces
+	t.PTX = u.Kind == key.CUDACpp
+	t.Alone = len(u.Headers) == 0
 	reads, r = scanOne(u.Code, given, &t)
 	if !r.None() {
 		return reads, r
@@ -41,21 +82,21 @@ func ScanUnit(u key.Unit) (reads string, r Reason) {
 		}
 		reads = cmp.Or(reads, also)
 		if _, err := os.Lstat(h.Name); err == nil {
-			return reads, Reason{reason.NotCacheableHeaders, fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
+			return reads, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
 		}
 	}
 	if reads != "" && len(u.Headers) > 0 {
-		return reads, Reason{reason.NotCacheableHeaders, "headers in memory beside " + reads}
+		return reads, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "headers in memory beside " + reads}
 	}
 	if reads != "" {
 		return reads, Reason{} // which Track asks for, with all that is read
 	}
-	return "", t.reason()
+	return "", t.Reason()
 }
 
-func scanOne(src []byte, given map[string]bool, t *traces) (reads string, r Reason) {
-	f := scan(src, t)
-	return f.reads(given), f.reason
+func scanOne(src []byte, given map[string]bool, t *scan.Traces) (reads string, r Reason) {
+	f := scan.Scan(src, t)
+	return firstRead(f, given), f.Reason
 }
 
 // isSource says whether code of the kind goes through a preprocessor. The

@@ -27,10 +27,10 @@ const maxLinks = 40
 func (m *Manifest) Ways() *Ways {
 	w := &Ways{at: make(map[string]way)}
 	for _, r := range m.reads {
-		w.add(r.path, maxLinks)
+		w.add(r.Path, maxLinks)
 	}
 	for _, p := range m.probes {
-		w.add(p.path, maxLinks)
+		w.add(p.Path, maxLinks)
 	}
 	return w
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
@@ -100,7 +100,7 @@ func (d *Device) AgainstOptions(words []string) error {
 	if len(rules.Included) == 0 {
 		return nil
 	}
-	dirs, sure := deps.Directories(words)
+	dirs, sure := flags.Directories(words)
 	if path := rules.IncludedFrom(dirs); path != "" {
 		return fmt.Errorf("%w: %s", drivers.ErrSettings, path)
 	} else if !sure {

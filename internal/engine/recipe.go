@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -84,7 +85,7 @@ func (m meaning) with(r Request, rd *reading) meaning {
 	}
 	rec.Image = rd.set.Image
 	if !rd.set.Located {
-		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(rec.Options.Compile)
+		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(rec.Options.Compile)
 	}
 	return m
 }
@@ -150,11 +151,11 @@ func (s *Session) meanWithoutFiles(rec *key.Recipe) (deps.Reason, error) {
 		return deps.Reason{}, nil // front ends of other sources know what their compilers do
 	}
 	words := rec.Options.Compile
-	if w := deps.NamedPath(words); w != "" {
+	if w := flags.NamedPath(words); w != "" {
 		return deps.Reason{Code: reason.NotCacheableOptions, Detail: w}, nil
 	}
-	if !deps.KeepPaths(words) {
-		rec.Options.Compile, rec.Options.Search = deps.SplitSearch(words)
+	if !flags.KeepPaths(words, false) {
+		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(words)
 		return deps.Reason{}, nil
 	}
 	dir, err := s.host.WorkingDirectory()
@@ -226,7 +227,7 @@ func uncacheableOptions(m *Image, o key.BuildOptions) deps.Reason {
 		all = append(all, words)
 	}
 	for i, words := range all {
-		why, readsPath := deps.ScanOptions(words)
+		why, readsPath := flags.Scan(words)
 		if !why.None() {
 			return why
 		}

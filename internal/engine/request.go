@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -107,7 +107,7 @@ func (id ID) Exclusive(image *Image) ID {
 // keepsPaths reports whether the options put the working directory into what is built.
 func (r *Request) keepsPaths() bool {
 	for _, o := range [...]string{r.ImageCompileOptions, r.CompileOptions} {
-		if mayKeepPaths(o) && deps.KeepPaths(key.Tokens(o)) {
+		if mayKeepPaths(o) && flags.KeepPaths(key.Tokens(o), false) {
 			return true
 		}
 	}

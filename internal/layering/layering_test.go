@@ -34,7 +34,7 @@ var floors = map[string]int{
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
 	"stats":           {"reason"},
-	"deps":            {"key", "reason", "internal/ctime"},
+	"deps":            {"deps", "key", "reason", "internal/ctime"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
 	"internal/cache":  {"internal/engine", "spool", "store"},

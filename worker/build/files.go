@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
@@ -66,7 +66,7 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return p, err
 	}
-	from, _ := deps.Directories(j.Recipe.Options.Search)
+	from, _ := flags.Directories(j.Recipe.Options.Search)
 	for i, dir := range from {
 		if from[i] = absolute(j.Environment.Dir, dir); goesUp(dir) {
 			if err := makePassed(root, j.Environment.Dir, dir); err != nil {
@@ -214,8 +214,8 @@ func splitOption(w string) (option, dir string) {
 	return "", w
 }
 
-// plain says whether compilers read a directory alike: see deps.SplitSearch.
+// plain says whether compilers read a directory alike: see flags.SplitSearch.
 func plain(dir string) bool {
-	_, search := deps.SplitSearch([]string{"-I" + dir})
+	_, search := flags.SplitSearch([]string{"-I" + dir})
 	return len(search) == 1
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 )
@@ -26,7 +27,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 	located := false
 	for i, u := range units {
 		if line, _ := deps.ScanUnit(u); line == "" {
-			if deps.KeepPaths(r.Options.Compile) {
+			if flags.KeepPaths(r.Options.Compile, false) {
 				if units[i].Dir, err = os.Getwd(); err != nil {
 					return nil, err
 				}
@@ -57,7 +58,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 		return nil, err
 	}
 	if !located {
-		r.Options.Compile, r.Options.Search = deps.SplitSearch(r.Options.Compile)
+		r.Options.Compile, r.Options.Search = flags.SplitSearch(r.Options.Compile)
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package deps
+package macro
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ const (
 )
 
 var (
-	errUnknown = errors.New("macros that cannot be expanded here")
-	errWays    = errors.New("macros that may be defined in too many ways")
+	ErrUnknown = errors.New("macros that cannot be expanded here")
+	ErrWays    = errors.New("macros that may be defined in too many ways")
 	errLong    = errors.New("macros that expand to too much")
 	errInvalid = errors.New("what no compiler takes") // it refuses the build
 )
 
-// expandAll calls visit with what tokens expand to, once for each combination
+// ExpandAll calls visit with what tokens expand to, once for each combination
 // of the definitions that the macros in it may have. A combination that no
 // compiler takes is left out: with it there is no build.
-func (n *names) expandAll(list []token, visit func([]token) error) error {
-	if n.blind {
-		return errUnknown
+func (n *Table) ExpandAll(list []Token, visit func([]Token) error) error {
+	if n.Blind {
+		return ErrUnknown
 	}
-	x := expander{names: n}
+	x := expander{table: n}
 	for range maxWays {
 		x.chosen, x.step, x.left = make(map[string]int), 0, maxOnce
 		out, err := x.expand(list)
@@ -41,14 +41,14 @@ func (n *names) expandAll(list []token, visit func([]token) error) error {
 			return nil
 		}
 	}
-	return errWays
+	return ErrWays
 }
 
 // expander expands with one choice of definitions.
 type expander struct {
-	names  *names
+	table  *Table
 	chosen map[string]int // of each name met, the definition that is in force
-	path   []choice       // the choices in the order in which they were met
+	Path   []choice       // the choices in the order in which they were met
 	step   int            // how many of them this expansion has met
 	left   int            // work that may still be done for it
 }
@@ -57,13 +57,13 @@ type choice struct{ is, of int }
 
 // next makes the choices of the next combination; false after the last.
 func (x *expander) next() bool {
-	x.path = x.path[:x.step]
-	for len(x.path) > 0 {
-		last := &x.path[len(x.path)-1]
+	x.Path = x.Path[:x.step]
+	for len(x.Path) > 0 {
+		last := &x.Path[len(x.Path)-1]
 		if last.is++; last.is < last.of {
 			return true
 		}
-		x.path = x.path[:len(x.path)-1]
+		x.Path = x.Path[:len(x.Path)-1]
 	}
 	return false
 }
@@ -72,62 +72,62 @@ func (x *expander) spend(work int) error {
 	if x.left -= work; x.left < 0 {
 		return errLong
 	}
-	return x.names.spend(work)
+	return x.table.Spend(work)
 }
 
 // definition returns the one in force, or nil.
-func (x *expander) definition(name string) (*macro, error) {
-	of := x.names.choices(name)
+func (x *expander) definition(name string) (*Macro, error) {
+	of := x.table.choices(name)
 	if of == 0 {
 		return nil, nil
 	}
 	is, ok := x.chosen[name]
 	if !ok {
 		if of > 1 {
-			if x.step == len(x.path) {
-				x.path = append(x.path, choice{0, of})
+			if x.step == len(x.Path) {
+				x.Path = append(x.Path, choice{0, of})
 			}
-			is = x.path[x.step].is
+			is = x.Path[x.step].is
 			x.step++
 		}
 		x.chosen[name] = is
 	}
-	if is == len(x.names.defs(name)) {
+	if is == len(x.table.Defs(name)) {
 		return nil, nil
 	}
-	m := x.names.defs(name)[is]
-	if m.parse(); m.bad {
-		return nil, errUnknown
+	m := x.table.Defs(name)[is]
+	if m.Parse(); m.Bad {
+		return nil, ErrUnknown
 	}
 	return m, nil
 }
 
-func (x *expander) expand(in []token) ([]token, error) {
-	var out []token
+func (x *expander) expand(in []Token) ([]Token, error) {
+	var out []Token
 	for len(in) > 0 {
 		if err := x.spend(1); err != nil {
 			return nil, err
 		}
 		t := in[0]
 		in = in[1:]
-		if t.kind != identifier || t.hide.has(t.text) {
+		if t.Kind != Identifier || t.hide.has(t.Text) {
 			out = append(out, t)
 			continue
 		}
-		m, err := x.definition(t.text)
+		m, err := x.definition(t.Text)
 		if err != nil {
 			return nil, err
 		}
-		if m == nil || m.call && (len(in) == 0 || !in[0].is("(")) {
+		if m == nil || m.Call && (len(in) == 0 || !in[0].Is("(")) {
 			if m == nil {
-				t.unsure = t.unsure || x.names.unsure(t.text)
+				t.unsure = t.unsure || x.table.unsure(t.Text)
 			}
 			out = append(out, t)
 			continue
 		}
-		var args [][]token
+		var args [][]Token
 		hidden := t.hide
-		if m.call {
+		if m.Call {
 			var end int
 			if args, end = arguments(in, m); end < 0 {
 				return nil, errInvalid
@@ -139,7 +139,7 @@ func (x *expander) expand(in []token) ([]token, error) {
 		if err != nil {
 			return nil, err
 		}
-		if hidden = hidden.with(t.text); hidden.size() > maxHide {
+		if hidden = hidden.with(t.Text); hidden.size() > maxHide {
 			return nil, errLong
 		}
 		for i := range body {
@@ -149,7 +149,7 @@ func (x *expander) expand(in []token) ([]token, error) {
 		if len(body) > 0 {
 			body[0].space = t.space
 		} else if len(in) > 0 && t.space {
-			in = append([]token{}, in...)
+			in = append([]Token{}, in...)
 			in[0].space = true
 		}
 		if err := x.spend(len(body) + len(in)); err != nil {
@@ -162,13 +162,13 @@ func (x *expander) expand(in []token) ([]token, error) {
 
 // arguments takes the arguments of a call from in, which starts with the
 // parenthesis; end is the index of the closing one, or -1.
-func arguments(in []token, m *macro) (args [][]token, end int) {
+func arguments(in []Token, m *Macro) (args [][]Token, end int) {
 	depth, start := 0, 1
 	for i, t := range in {
 		switch {
-		case t.is("("):
+		case t.Is("("):
 			depth++
-		case t.is(")"):
+		case t.Is(")"):
 			if depth--; depth > 0 {
 				continue
 			}
@@ -183,7 +183,7 @@ func arguments(in []token, m *macro) (args [][]token, end int) {
 				return nil, -1
 			}
 			return args, i
-		case t.is(",") && depth == 1 && (!m.variadic || len(args) < len(m.params)-1):
+		case t.Is(",") && depth == 1 && (!m.variadic || len(args) < len(m.params)-1):
 			args = append(args, in[start:i])
 			start = i + 1
 		}
@@ -192,41 +192,41 @@ func arguments(in []token, m *macro) (args [][]token, end int) {
 }
 
 // substitute returns a new body of m with the arguments in their places.
-func (x *expander) substitute(m *macro, args [][]token) ([]token, error) {
-	var out []token
+func (x *expander) substitute(m *Macro, args [][]Token) ([]Token, error) {
+	var out []Token
 	joins := false // the next piece is joined to the last
-	for i := 0; i < len(m.body); i++ {
-		t := m.body[i]
-		if t.is("##") {
-			if i == 0 || i == len(m.body)-1 {
+	for i := 0; i < len(m.Body); i++ {
+		t := m.Body[i]
+		if t.Is("##") {
+			if i == 0 || i == len(m.Body)-1 {
 				return nil, errInvalid
 			}
 			joins = true
 			continue
 		}
-		piece := []token{t}
-		pasted := joins || i+1 < len(m.body) && m.body[i+1].is("##")
+		piece := []Token{t}
+		pasted := joins || i+1 < len(m.Body) && m.Body[i+1].Is("##")
 		p := m.param(t)
 		switch {
-		case m.call && t.is("#"):
-			if i++; i == len(m.body) {
+		case m.Call && t.Is("#"):
+			if i++; i == len(m.Body) {
 				return nil, errInvalid
 			}
-			if p = m.param(m.body[i]); p < 0 {
+			if p = m.param(m.Body[i]); p < 0 {
 				return nil, errInvalid
 			}
-			piece = []token{stringise(args[p], t.space)}
-			pasted = joins || i+1 < len(m.body) && m.body[i+1].is("##")
+			piece = []Token{stringise(args[p], t.space)}
+			pasted = joins || i+1 < len(m.Body) && m.Body[i+1].Is("##")
 		case p >= 0 && pasted && m.variadic && p == len(m.params)-1:
-			return nil, errUnknown // a comma may vanish
+			return nil, ErrUnknown // a comma may vanish
 		case p >= 0 && pasted:
-			piece = append([]token{}, args[p]...)
+			piece = append([]Token{}, args[p]...)
 		case p >= 0:
 			expanded, err := x.expand(args[p])
 			if err != nil {
 				return nil, err
 			}
-			piece = append([]token{}, expanded...)
+			piece = append([]Token{}, expanded...)
 		}
 		if p >= 0 && len(piece) > 0 {
 			piece[0].space = t.space
@@ -237,10 +237,10 @@ func (x *expander) substitute(m *macro, args [][]token) ([]token, error) {
 		if joins && (len(out) == 0 || len(piece) == 0) {
 			// An empty operand: what stands next to it stays as it is. Whether
 			// it is joined further is too rare to follow.
-			return nil, errUnknown
+			return nil, ErrUnknown
 		}
 		if pasted && len(piece) == 0 {
-			return nil, errUnknown
+			return nil, ErrUnknown
 		}
 		if joins {
 			glued, err := paste(out[len(out)-1], piece[0])
@@ -257,31 +257,31 @@ func (x *expander) substitute(m *macro, args [][]token) ([]token, error) {
 }
 
 // stringise returns the string literal of an argument as it was written.
-func stringise(arg []token, space bool) token {
+func stringise(arg []Token, space bool) Token {
 	var b strings.Builder
 	b.WriteByte('"')
-	t := token{kind: literal, space: space}
+	t := Token{Kind: literal, space: space}
 	for i, a := range arg {
 		t.unsure = t.unsure || a.unsure
 		if a.space && i > 0 {
 			b.WriteByte(' ')
 		}
-		if a.kind == literal {
-			b.WriteString(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.text))
+		if a.Kind == literal {
+			b.WriteString(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Text))
 		} else {
-			b.WriteString(a.text)
+			b.WriteString(a.Text)
 		}
 	}
 	b.WriteByte('"')
-	t.text = b.String()
+	t.Text = b.String()
 	return t
 }
 
 // paste joins two tokens to one.
-func paste(a, b token) (token, error) {
-	glued := lex([]byte(a.text+b.text+"\n"), 0)
-	if len(glued) != 1 || glued[0].kind == odd {
-		return token{}, errUnknown
+func paste(a, b Token) (Token, error) {
+	glued := Lex([]byte(a.Text+b.Text+"\n"), 0)
+	if len(glued) != 1 || glued[0].Kind == odd {
+		return Token{}, ErrUnknown
 	}
 	t := glued[0]
 	t.space, t.unsure = a.space, a.unsure || b.unsure
@@ -289,39 +289,39 @@ func paste(a, b token) (token, error) {
 	return t, nil
 }
 
-// headerName reads a header's name from expanded tokens: a string, or what
+// HeaderName reads a header's name from expanded tokens: a string, or what
 // stands between angle brackets. left is what follows it.
-func headerName(list []token) (form byte, name string, left []token, err error) {
+func HeaderName(list []Token) (form byte, name string, left []Token, err error) {
 	if len(list) == 0 {
 		return 0, "", nil, errInvalid
 	}
 	switch first := list[0]; {
 	case first.unsure:
-		return 0, "", nil, errUnknown
-	case first.kind == literal && first.text[0] == '"':
-		form, name, left = '"', first.text[1:len(first.text)-1], list[1:]
-	case first.is("<"):
+		return 0, "", nil, ErrUnknown
+	case first.Kind == literal && first.Text[0] == '"':
+		form, name, left = '"', first.Text[1:len(first.Text)-1], list[1:]
+	case first.Is("<"):
 		for i, t := range list {
-			if t.unsure || t.kind == odd {
-				return 0, "", nil, errUnknown
+			if t.unsure || t.Kind == odd {
+				return 0, "", nil, ErrUnknown
 			}
-			if t.is(">") {
+			if t.Is(">") {
 				inner := list[1:i]
 				if len(inner) > 0 && inner[0].space || t.space {
-					return 0, "", nil, errUnknown // compilers keep a blank there, or not
+					return 0, "", nil, ErrUnknown // compilers keep a blank there, or not
 				}
-				form, name, left = '<', spell(inner), list[i+1:]
+				form, name, left = '<', Spell(inner), list[i+1:]
 				break
 			}
 		}
-	case first.kind == odd:
-		return 0, "", nil, errUnknown
+	case first.Kind == odd:
+		return 0, "", nil, ErrUnknown
 	}
 	if form == 0 || name == "" {
 		return 0, "", nil, errInvalid
 	}
-	if len(left) > 0 && (left[0].kind == literal || left[0].unsure) {
-		return 0, "", nil, errUnknown // some join strings
+	if len(left) > 0 && (left[0].Kind == literal || left[0].unsure) {
+		return 0, "", nil, ErrUnknown // some join strings
 	}
 	return form, name, left, nil
 }

@@ -1,12 +1,12 @@
-package deps
+package lexer
 
 import (
 	"bytes"
 )
 
-// contains is bytes.Contains for names in source code, where many begin alike, and with a
+// Contains is bytes.Contains for names in source code, where many begin alike, and with a
 // character that half of all lines have in them: it looks for the rarest one.
-func contains(text []byte, name string) bool {
+func Contains(text []byte, name string) bool {
 	if name == "" {
 		return true
 	}

@@ -1,14 +1,17 @@
-package deps
+// Package lexer tells the characters, literals and lines of C and its kin apart.
+package lexer
 
-import "bytes"
+import (
+	"bytes"
+)
 
-// logical returns src as the compiler sees it before it looks for tokens: one
+// Logical returns src as the compiler sees it before it looks for tokens: one
 // kind of line end, no byte order mark, one kind of rare white space (NUL is
 // some), and continued lines joined. doubtful says that compilers disagree about
 // it: a backslash before blanks at the end of a line, or a trigraph that may end a
 // line or a literal. joined are the places in text where lines were joined, which
 // compilers take apart again within raw strings.
-func logical(src []byte) (text []byte, joined []int, doubtful bool) {
+func Logical(src []byte) (text []byte, joined []int, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	for _, c := range []byte(rare) {
 		if bytes.IndexByte(src, c) >= 0 {

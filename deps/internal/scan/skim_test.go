@@ -1,4 +1,4 @@
-package deps
+package scan
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 	"github.com/kernstash/kernstash/internal/timing"
-	"github.com/kernstash/kernstash/key"
 )
 
 // Of random lines of what the scanner knows, skimmed or not, the same is found. FuzzScan
@@ -27,7 +27,7 @@ func TestSkimTellsTheSame(t *testing.T) {
 		for x := seed*2654435761 + 1; b.Len() < 60; x = x*1664525 + 1013904223 {
 			b.WriteString(parts[x>>8%uint32(len(parts))])
 		}
-		text, _, _ := logical([]byte(b.String()))
+		text, _, _ := lexer.Logical([]byte(b.String()))
 		if isSkimmed(text) {
 			skimmed++
 		}
@@ -52,7 +52,7 @@ func TestSkimTellsTheSameOfLibraries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, _, _ := logical(code); isSkimmed(text) {
+			if text, _, _ := lexer.Logical(code); isSkimmed(text) {
 				skimmed++
 			}
 			all++
@@ -90,8 +90,8 @@ func TestTimingOfSkim(t *testing.T) {
 		}
 		return least
 	}
-	whole := best(func() { scan(code, &traces{}) })
-	skimmed := best(func() { ScanUnit(key.Unit{Kind: key.OpenCLC, Code: code}) })
+	whole := best(func() { Scan(code, &Traces{}) })
+	skimmed := best(func() { Scan(code, &Traces{Alone: true}) })
 	t.Logf("%d bytes: %v, skimmed %v", len(code), whole, skimmed)
 	if skimmed > whole/2 {
 		t.Errorf("skimmed in %v, whole in %v", skimmed, whole)

@@ -1,4 +1,4 @@
-package deps
+package lexer
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestContainsIsBytesContains(t *testing.T) {
 	}
 	for range 200_000 {
 		text, name := word(20), word(5)
-		if got, want := contains(text, string(name)), bytes.Contains(text, name); got != want {
+		if got, want := Contains(text, string(name)), bytes.Contains(text, name); got != want {
 			t.Fatalf("%q in %q: %v", name, text, got)
 		}
 	}

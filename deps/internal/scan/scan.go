@@ -1,107 +1,30 @@
-package deps
+// Package scan looks through C, OpenCL C, CUDA or HIP source for what makes a build depend
+// on more than the source.
+package scan
 
 import (
 	"bytes"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/names"
 	"github.com/kernstash/kernstash/reason"
 )
 
-// source is what a scan of one source, or header file, found.
-type source struct {
-	text    []byte // logical text, which lines and macros point into
-	joined  []int  // where its lines were joined
-	lines   []line
-	macros  []definition
-	undefs  []string
-	asks    bool // a macro of it has __has_include in it
-	follows bool // it has a line that depends on where the source was found: include_next
-	nests   bool // likewise, for what it includes: a file that is found beside it goes on there
-	reason  Reason
-}
-
-// size returns how much of it was kept.
-func (s *source) size() int { return len(s.lines) + len(s.macros) + len(s.undefs) }
-
-// line is one that reads or looks for a file, or may do so.
-type line struct {
-	kind lineKind
-	next bool   // the search goes on where the source itself was found
-	form byte   // '"' or '<'; 0: computed, from the tokens at
-	name string // as written, without delimiters
-	at   int
-	end  int // of the directive, with the lines that a comment carries it over; of a condition alone
-}
-
-type lineKind uint8
-
-const (
-	include   lineKind = iota // #include and its kin
-	question                  // __has_include, which decides by a file
-	condition                 // an #if, in which a macro may ask for files; computed
-)
-
-type definition struct {
-	name string
-	at   int // behind the name
-	end  int // of the directive
-}
-
-// reads says, for people, what the first line is that reads or looks for a
-// file that is not among those given; "" for none.
-func (s *source) reads(given map[string]bool) string {
-	for _, l := range s.lines {
-		switch {
-		case l.kind == condition:
-		case l.form == 0 || l.next || l.kind == question:
-			return s.show(l)
-		case !given[l.name]:
-			return s.show(l)
-		}
-	}
-	if s.asks {
-		return "__has_include in a macro"
-	}
-	return ""
-}
-
-func (s *source) show(l line) string {
-	directive := "#include "
-	switch {
-	case l.kind == question:
-		directive = "__has_include "
-	case l.next:
-		directive = "#include_next "
-	}
-	switch l.form {
-	case '"':
-		return directive + `"` + l.name + `"`
-	case '<':
-		return directive + "<" + l.name + ">"
-	}
-	computed := spell(lex(s.text, l.at))
-	if len(computed) > 80 {
-		computed = computed[:80] + "…"
-	}
-	return directive + computed
-}
-
-// scan looks through C, OpenCL C, CUDA or HIP source for what makes a build
-// depend on more than the source. It leaves to t what several sources add up to.
-func scan(src []byte, t *traces) *source {
-	text, joined, doubtful := logical(src)
-	s := scanner{text: text, joined: joined, traces: t, found: &source{text: text, joined: joined}}
+// Scan looks through a source, and leaves to t what several sources of a unit add up to.
+func Scan(src []byte, t *Traces) *Source {
+	text, joined, doubtful := lexer.Logical(src)
+	s := scanner{text: text, joined: joined, traces: t, found: &Source{Text: text, joined: joined}}
 	if doubtful {
 		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
 	// NVRTC's front end knows no #pragma GCC dependency; clang looks at the file that it names.
-	t.renames = t.renames || contains(text, "include_alias") || !t.ptx && contains(text, "dependency")
-	s.skims = t.alone && isSkimmed(text)
+	t.renames = t.renames || lexer.Contains(text, "include_alias") || !t.PTX && lexer.Contains(text, "dependency")
+	s.skims = t.Alone && isSkimmed(text)
 	s.scan()
-	for _, l := range s.found.lines {
-		s.found.nests = s.found.nests || l.kind == include && l.form != '<'
+	for _, l := range s.found.Lines {
+		s.found.Nests = s.found.Nests || l.Kind == Include && l.Form != '<'
 	}
 	return s.found
 }
@@ -118,16 +41,16 @@ type scanner struct {
 	decides   bool // the line is a condition, which is looked at for itself
 	condition int  // its index in the lines
 	odd       bool // a raw string had no certain end
-	found     *source
-	traces    *traces
+	found     *Source
+	traces    *Traces
 	skims     bool            // see skim
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
 }
 
 func (s *scanner) doubt(detail string) {
-	if s.found.reason.None() {
-		s.found.reason = Reason{reason.NotCacheableHeaders, detail}
+	if s.found.Reason.None() {
+		s.found.Reason = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: detail}
 	}
 }
 
@@ -140,13 +63,13 @@ func (s *scanner) scan() {
 			break
 		}
 		c := s.text[s.i]
-		switch classes[c] {
-		case letter:
+		switch lexer.Classes[c] {
+		case lexer.Letter:
 			first := !s.started
 			s.started = true
 			s.identifier(first)
 			continue
-		case digit:
+		case lexer.Digit:
 			s.started = true
 			s.number()
 			continue
@@ -161,17 +84,17 @@ func (s *scanner) scan() {
 			s.i += bytes.IndexByte(rest, '\n') // the text ends with a line end
 		case c == '/' && rest[1] == '*':
 			s.comment()
-		case !s.started && hashLen(rest) > 0:
+		case !s.started && lexer.HashLen(rest) > 0:
 			s.started = true
-			s.i += hashLen(rest)
+			s.i += lexer.HashLen(rest)
 			s.directive()
 		case c == '"' || c == '\'':
 			s.started = true
 			s.literal(c)
 		default:
 			s.started = true
-			if n := hashLen(rest); n > 0 && hashLen(rest[n:]) > 0 {
-				s.traces.pastes = true
+			if n := lexer.HashLen(rest); n > 0 && lexer.HashLen(rest[n:]) > 0 {
+				s.traces.Pastes = true
 			}
 			if c == '.' {
 				line, _, _ := bytes.Cut(rest[:min(len(rest), 100)], []byte{'\n'})
@@ -186,24 +109,11 @@ func (s *scanner) scan() {
 // endDirective notes where a directive ends that is looked at again.
 func (s *scanner) endDirective() {
 	switch {
-	case s.defining && len(s.found.macros) > 0:
-		s.found.macros[len(s.found.macros)-1].end = s.i
+	case s.defining && len(s.found.Macros) > 0:
+		s.found.Macros[len(s.found.Macros)-1].End = s.i
 	case s.decides:
-		s.found.lines[s.condition].end = s.i
+		s.found.Lines[s.condition].End = s.i
 	}
-}
-
-// hashLen returns the length of what introduces a directive, or 0.
-func hashLen(b []byte) int {
-	switch {
-	case len(b) > 0 && b[0] == '#':
-		return 1
-	case len(b) > 1 && b[0] == '%' && b[1] == ':':
-		return 2
-	case len(b) > 2 && b[0] == '?' && b[1] == '?' && b[2] == '=':
-		return 3
-	}
-	return 0
 }
 
 func (s *scanner) comment() {
@@ -217,7 +127,7 @@ func (s *scanner) comment() {
 
 // literal passes over a string or character literal.
 func (s *scanner) literal(quote byte) {
-	n := literalLen(s.text[s.i:])
+	n := lexer.LiteralLen(s.text[s.i:])
 	if quote == '"' && !s.message {
 		s.traces.assembler.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
 	}
@@ -242,7 +152,7 @@ func (s *scanner) dot(text []byte) {
 		return
 	}
 	before := bytes.TrimRight(s.text[:s.i], " \t\v")
-	behind := len(before) > 0 && (isWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
+	behind := len(before) > 0 && (lexer.IsWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
 	start := strings.ToLower(string(text[:min(4, len(text))]))
 	if !behind || start == ".inc" || start == ".mac" || start == ".irp" || start == ".alt" {
 		s.traces.assembler.dot(text, ",)#%", true)
@@ -285,46 +195,36 @@ func (s *scanner) identifier(first bool) {
 
 // mayMatter says whether [scanner.identifier] may do something about a name of ASCII, with
 // what was found before: told by its first three characters.
-func mayMatter(name []byte, t *traces) bool {
+func mayMatter(name []byte, t *Traces) bool {
 	if len(name) == 1 {
 		return !t.seen(name[0])
 	}
-	return starts.has(name[0], name[1]) && (len(name) == 2 || middles.has(name[1], name[2]))
+	return starts.Has(name[0], name[1]) && (len(name) == 2 || middles.Has(name[1], name[2]))
 }
-
-// couples holds which two characters of ASCII follow one another.
-//
-// A table is cleared before it is filled: to write to a page that was only read yet costs a
-// second fault, and the other processors' word that they know.
-type couples [128][2]uint64
-
-func (p *couples) has(a, b byte) bool { return p[a&127][b&127/64]&(1<<(b%64)) != 0 }
-
-func (p *couples) add(a, b byte) { p[a&127][b&127/64] |= 1 << (b % 64) }
 
 // starts holds the first two characters of the names that matter, and middles the second
 // with the third.
-var starts, middles couples
+var starts, middles lexer.Pairs
 
 func init() {
 	clear(starts[:])
-	for i := range len(counting) - 1 {
-		starts.add(counting[i], counting[i+1])
+	for i := range len(names.Counting) - 1 {
+		starts.Add(names.Counting[i], names.Counting[i+1])
 	}
 	for _, name := range readers {
 		for i := range len(name) - 1 {
 			a, b := name[i], name[i+1]
 			for _, pair := range [...][2]byte{{a, b}, {a - 0x20, b}, {a, b - 0x20}, {a - 0x20, b - 0x20}} { // capitals, too
-				starts.add(pair[0], pair[1])
+				starts.Add(pair[0], pair[1])
 			}
 		}
 	}
 	middles = starts
 	for _, name := range [...]string{"__", "_P", "LR", "uR", "UR", "u8", "im"} {
-		starts.add(name[0], name[1])
+		starts.Add(name[0], name[1])
 	}
 	for _, rest := range [...]string{"_D", "_T", "_h", "Pr", "8R", "mp"} {
-		middles.add(rest[0], rest[1])
+		middles.Add(rest[0], rest[1])
 	}
 }
 
@@ -332,8 +232,8 @@ func init() {
 func (s *scanner) reserved(name string) {
 	switch {
 	case name == "__DATE__" || name == "__TIME__" || name == "__TIMESTAMP__":
-		if s.found.reason.None() {
-			s.found.reason = Reason{reason.NotCacheableTime, name}
+		if s.found.Reason.None() {
+			s.found.Reason = reason.Uncacheable{Code: reason.NotCacheableTime, Detail: name}
 		}
 	case strings.HasPrefix(name, "__has_embed"):
 		s.doubt(name)
@@ -360,12 +260,12 @@ func (s *scanner) digits() (ascii byte) {
 	for s.i++; s.i < len(s.text); s.i++ {
 		ascii |= s.text[s.i]
 		switch c := s.text[s.i]; {
-		case c == '\'' && s.i+1 < len(s.text) && isWord(s.text[s.i+1]):
+		case c == '\'' && s.i+1 < len(s.text) && lexer.IsWord(s.text[s.i+1]):
 			separated = true
 		case c == '\'':
 			s.doubt("a quote behind a number")
 			return ascii
-		case !isWord(c) && c != '.':
+		case !lexer.IsWord(c) && c != '.':
 			if separated && !s.plainRest() {
 				s.doubt("a quote behind a number")
 			}
@@ -387,7 +287,7 @@ func (s *scanner) plainRest() bool {
 		case '"', '\\':
 			return false
 		case '\'': // but where it separates digits, too
-			if i == 0 || i+1 == len(rest) || !isWord(rest[i-1]) || !isWord(rest[i+1]) {
+			if i == 0 || i+1 == len(rest) || !lexer.IsWord(rest[i-1]) || !lexer.IsWord(rest[i+1]) {
 				return false
 			}
 		case '*':
@@ -402,7 +302,7 @@ func (s *scanner) plainRest() bool {
 func (s *scanner) word() []byte {
 	text, i := s.text, s.i
 	ascii := byte(0)
-	for i < len(text) && isWord(text[i]) {
+	for i < len(text) && lexer.IsWord(text[i]) {
 		ascii |= text[i]
 		i++
 	}
@@ -418,7 +318,7 @@ func (s *scanner) word() []byte {
 // copied from a page: clang takes it for white space while it compiles (and not under
 // -E), other compilers do not. So may one of them what is not of UTF-8.
 func (s *scanner) doubtSpaces(word []byte) {
-	if bytes.ContainsFunc(word, isRareSpace) || !utf8.Valid(word) {
+	if bytes.ContainsFunc(word, lexer.IsRareSpace) || !utf8.Valid(word) {
 		s.doubt("white space that compilers read differently")
 	}
 }
@@ -427,53 +327,12 @@ func (s *scanner) doubtSpaces(word []byte) {
 func (s *scanner) blanks() {
 	for s.i < len(s.text) {
 		switch rest := s.text[s.i:]; {
-		case isBlank(rest[0]):
+		case lexer.IsBlank(rest[0]):
 			s.i++
 		case bytes.HasPrefix(rest, []byte("/*")):
 			s.comment()
 		default:
 			return
 		}
-	}
-}
-
-func isRareSpace(c rune) bool { return c == '\u180e' || c >= 0x80 && unicode.IsSpace(c) }
-
-// splitsWords says whether a character of an option is part of no identifier.
-func splitsWords(c rune) bool { return c < 0x80 && !isWord(byte(c)) || isRareSpace(c) }
-
-func isBlank(c byte) bool { return classes[c] == blank }
-
-func isLetter(c byte) bool { return classes[c] == letter }
-
-func isWord(c byte) bool { return classes[c] >= digit }
-
-// class is what a character means to the scanner.
-type class uint8
-
-const (
-	meaning class = iota // alone, or with those behind it
-	blank
-	inert // an operator or a bracket that means nothing
-	digit
-	letter
-)
-
-var classes [256]class
-
-func init() {
-	for c := range classes {
-		switch b := byte(c); {
-		case b == '_' || b == '$' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80:
-			classes[c] = letter
-		case b >= '0' && b <= '9':
-			classes[c] = digit
-		case b == ' ' || b == '\t' || b == '\v':
-			classes[c] = blank
-		}
-	}
-	const operators = "()[]{};,=+-*<>&|^!~:"
-	for i := range len(operators) {
-		classes[operators[i]] = inert
 	}
 }

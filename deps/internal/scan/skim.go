@@ -1,8 +1,10 @@
-package deps
+package scan
 
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 )
 
 // Most of a large program is code in which no name, number or operator says anything of
@@ -21,7 +23,7 @@ func isSkimmed(text []byte) bool {
 			if bytes.Contains(text, []byte(t)) {
 				return false
 			}
-		} else if contains(text, t) {
+		} else if lexer.Contains(text, t) {
 			return false
 		}
 	}
@@ -41,12 +43,12 @@ func (s *scanner) skim() {
 	}
 	if at < len(s.text) && s.text[at] != '#' && s.text[at] != '/' {
 		// A quote may be part of a number, or have a prefix.
-		for at > begin && (isWord(s.text[at-1]) || s.text[at-1] == '.') {
+		for at > begin && (lexer.IsWord(s.text[at-1]) || s.text[at-1] == '.') {
 			at--
 		}
 	}
 	s.i = at
-	for at > begin && isBlank(s.text[at-1]) {
+	for at > begin && lexer.IsBlank(s.text[at-1]) {
 		at--
 	}
 	s.started = at > begin && s.text[at-1] != '\n'

@@ -1,4 +1,8 @@
-package deps
+package scan
+
+import (
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+)
 
 // plain passes over what means nothing: most of a text. It is scan without its calls.
 func (s *scanner) plain() {
@@ -6,15 +10,15 @@ func (s *scanner) plain() {
 	names := len(s.watch) == 0
 loop:
 	for i < len(text) {
-		switch classes[text[i]] {
-		case blank:
+		switch lexer.Classes[text[i]] {
+		case lexer.Blank:
 			i++
-		case inert:
+		case lexer.Inert:
 			started = true
 			i++
-		case letter:
+		case lexer.Letter:
 			end, ascii := i+1, text[i]
-			for end < len(text) && isWord(text[end]) {
+			for end < len(text) && lexer.IsWord(text[end]) {
 				ascii |= text[end]
 				end++
 			}

@@ -1,9 +1,14 @@
-package deps
+// Package flags tells what the options of compilers say: which files and directories they
+// name, which macros they define, and what makes a build uncacheable. Where drivers read an
+// option differently it says so.
+package flags
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/names"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -21,7 +26,7 @@ var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idiraft
 var defines = []string{"-D", "--define-macro", "-define-macro"}
 
 // plain are options that read and write nothing.
-var plain = words{list: `
+var plain = names.List(`
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
 	-create-library -enable-link-options -library-compilation -vc-codegen -arch --gpu-architecture
@@ -32,7 +37,7 @@ var plain = words{list: `
 	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
 	-display-error-number --display-error-number -no-display-error-number --no-display-error-number
 	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
-	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`}
+	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`)
 
 // valued are the starts of options that read and write nothing whatever
 // follows.
@@ -53,9 +58,9 @@ var nested = []string{"-Xptxas", "-ptxas-options", "--ptxas-options"}
 // nestedPlain are words, and nestedValued beginnings of words, for ptxas that read and
 // write nothing.
 var (
-	nestedPlain = words{list: `
+	nestedPlain = names.List(`
 	-v --verbose -O0 -O1 -O2 -O3 -w --disable-warnings --warn-on-spills -warn-spills --warn-on-local-memory-usage -warn-lmem-usage
-	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants`}
+	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants`)
 	nestedValued = []string{
 		"--register-usage-level=", "-register-usage-level=", "--maxrregcount=", "-maxrregcount=", "--opt-level=", "-O=",
 		"--def-load-cache=", "-dlcm=", "--def-store-cache=", "-dscm=", "--fmad=", "-fmad=", "--allow-expensive-optimizations=",
@@ -64,24 +69,24 @@ var (
 )
 
 // nestedWord looks at words for ptxas, which commas separate.
-func nestedWord(o, list string) Reason {
+func nestedWord(o, list string) reason.Uncacheable {
 	for _, w := range strings.Split(list, ",") {
-		if !slices.Contains(nestedPlain.get(), w) && !startsSo(w, nestedValued) {
-			return Reason{reason.NotCacheableOptions, "option " + o + " " + w}
+		if !slices.Contains(nestedPlain(), w) && !names.HasAnyPrefix(w, nestedValued) {
+			return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: "option " + o + " " + w}
 		}
 	}
-	return Reason{}
+	return reason.Uncacheable{}
 }
 
 // features are what -f and -fno- switch without reading or writing anything.
-var features = words{list: `
+var features = names.List(`
 	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
 	honor-nans honor-infinities unsafe-math-optimizations approx-func fp-contract fp-model ffp-contract denormal-fp-math
 	unroll-loops unroll-all-loops vectorize tree-vectorize slp-vectorize tree-slp-vectorize
 	inline inline-functions strict-aliasing strict-overflow wrapv builtin common exceptions rtti declspec
 	omit-frame-pointer function-sections data-sections visibility PIC pic PIE pie short-enums signed-char unsigned-char
 	gpu-rdc gpu-flush-denormals-to-zero cuda-flush-denormals-to-zero cuda-approx-transcendentals
-	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`}
+	gpu-approx-transcendentals gpu-max-threads-per-block hip-fp32-correctly-rounded-divide-sqrt`)
 
 // apart are options whose argument may be the next word; see takesNext.
 var apart = []string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}
@@ -93,7 +98,7 @@ func takesNext(w string) bool { return slices.Contains(apart, w) || slices.Conta
 // linked are ends of names of files that a bare word makes a linker read.
 var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fatbin", ".cubin"}
 
-// ScanOptions looks through the words of build options (see key.Tokens) for
+// Scan looks through the words of build options (see key.Tokens) for
 // what reads or writes files, and for macros that depend on time. Options that
 // are not known to be harmless count as those that are not. readsPath says that
 // a directory to search was given. Words that are no options, as an
@@ -102,30 +107,16 @@ var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fat
 // Drivers differ in how they split a string and what they do with quotes and
 // backslashes, so what is looked at is split at all white space and has none of
 // them.
-func ScanOptions(options []string) (why Reason, readsPath bool) {
+func Scan(options []string) (why reason.Uncacheable, readsPath bool) {
 	var s optionScanner
 	for _, o := range options {
-		for _, w := range strings.FieldsFunc(unquoted(o), func(c rune) bool { return c <= ' ' }) {
+		for _, w := range strings.FieldsFunc(Unquoted(o), func(c rune) bool { return c <= ' ' }) {
 			if r := s.word(w); !r.None() {
 				return r, s.readsPath
 			}
 		}
 	}
-	return Reason{}, s.readsPath
-}
-
-// unquoted returns a word without quotes and backslashes.
-func unquoted(w string) string {
-	if !strings.ContainsAny(w, quotes) {
-		return w
-	}
-	b := make([]byte, 0, len(w))
-	for i := range len(w) {
-		if strings.IndexByte(quotes, w[i]) < 0 {
-			b = append(b, w[i])
-		}
-	}
-	return string(b)
+	return reason.Uncacheable{}, s.readsPath
 }
 
 type optionScanner struct {
@@ -134,12 +125,12 @@ type optionScanner struct {
 	readsPath bool
 }
 
-func (s *optionScanner) word(w string) Reason {
+func (s *optionScanner) word(w string) reason.Uncacheable {
 	switch {
 	case strings.Contains(w, "__DATE__"), strings.Contains(w, "__TIME"):
-		return Reason{reason.NotCacheableTime, "option " + w}
-	case strings.Contains(w, "__has_include"), strings.Contains(w, "__has_embed"), w[0] == '@', hashLen([]byte(w)) > 0:
-		return Reason{reason.NotCacheableHeaders, "option " + w}
+		return reason.Uncacheable{Code: reason.NotCacheableTime, Detail: "option " + w}
+	case strings.Contains(w, "__has_include"), strings.Contains(w, "__has_embed"), w[0] == '@', lexer.HashLen([]byte(w)) > 0:
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + w}
 	case slices.Contains(nested, s.before):
 		o := s.before
 		s.before = ""
@@ -152,66 +143,66 @@ func (s *optionScanner) word(w string) Reason {
 		if ok {
 			return nestedWord(name, list)
 		}
-		return Reason{}
+		return reason.Uncacheable{}
 	}
-	if slices.Contains(plain.get(), w) {
-		return Reason{}
+	if slices.Contains(plain(), w) {
+		return reason.Uncacheable{}
 	}
 	switch {
 	case w == "--include-path", strings.HasPrefix(w, "--include-path="):
 		s.readsPath = true
-	case startsSo(w, readsFile):
-		return Reason{reason.NotCacheableHeaders, "option " + w}
-	case startsSo(w, defines):
+	case names.HasAnyPrefix(w, readsFile):
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + w}
+	case names.HasAnyPrefix(w, defines):
 		return s.define(w[2:])
-	case startsSo(w, readsDir):
+	case names.HasAnyPrefix(w, readsDir):
 		s.readsPath = true
-	case slices.Contains(plain.get(), w), startsSo(w, valued), isFeature(w), isWarning(w):
+	case slices.Contains(plain(), w), names.HasAnyPrefix(w, valued), isFeature(w), isWarning(w):
 	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
-		return Reason{reason.NotCacheableFile, "option " + w}
+		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "option " + w}
 	default:
-		return Reason{reason.NotCacheableOptions, "option " + w}
+		return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: "option " + w}
 	}
-	return Reason{}
+	return reason.Uncacheable{}
 }
 
 // bare looks at a word that is no option: an argument of one, or a file to
 // link, or nothing.
-func (s *optionScanner) bare(w string) Reason {
+func (s *optionScanner) bare(w string) reason.Uncacheable {
 	switch {
-	case startsSo(s.before, defines):
+	case names.HasAnyPrefix(s.before, defines):
 		return s.define(w)
 	case takesNext(s.before):
 		s.before = ""
 	case slices.ContainsFunc(linked, func(end string) bool { return strings.HasSuffix(strings.ToLower(w), end) }):
-		return Reason{reason.NotCacheableFile, "option " + w}
+		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "option " + w}
 	}
-	return Reason{}
+	return reason.Uncacheable{}
 }
 
 // define looks at a macro, or a part of it, for what makes a forbidden name
 // when the source pastes it to something: a part of such a name in the macro's
 // value, other than a letter or two. (Together with what counts in a source it
 // is enough: see docs/decisions/044-pasted-names.md.)
-func (s *optionScanner) define(macro string) Reason {
+func (s *optionScanner) define(macro string) reason.Uncacheable {
 	for _, paste := range []string{"##", "%:%:", "??="} {
 		if strings.Contains(macro, paste) {
-			return Reason{reason.NotCacheableHeaders, "option " + s.before + ": pastes tokens"}
+			return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + s.before + ": pastes tokens"}
 		}
 	}
 	value := macro
 	if !s.started {
 		_, value, s.started = strings.Cut(macro, "=")
 	}
-	for _, name := range strings.FieldsFunc(value, splitsWords) {
+	for _, name := range strings.FieldsFunc(value, lexer.SplitsWords) {
 		switch {
-		case slices.Contains(assemblers.get(), name):
-			return Reason{reason.NotCacheableFile, "option " + s.before + ": assembler"}
-		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(forbiddenNames, name):
-			return Reason{reason.NotCacheableHeaders, "option " + s.before + ": " + name + " may be pasted"}
+		case slices.Contains(names.Assemblers(), name):
+			return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "option " + s.before + ": assembler"}
+		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(names.ForbiddenNames, name):
+			return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + s.before + ": " + name + " may be pasted"}
 		}
 	}
-	return Reason{}
+	return reason.Uncacheable{}
 }
 
 // isFeature says whether w is -fname, -fno-name or -fname=value of a known
@@ -219,7 +210,7 @@ func (s *optionScanner) define(macro string) Reason {
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
-	return ok && slices.Contains(features.get(), name)
+	return ok && slices.Contains(features(), name)
 }
 
 // isWarning says whether w is about warnings. A comma makes it one of those
@@ -228,8 +219,4 @@ func isWarning(w string) bool { return strings.HasPrefix(w, "-W") && !strings.Co
 
 func isNumber(w string) bool {
 	return w != "" && strings.Trim(w, "0123456789.") == ""
-}
-
-func startsSo(w string, starts []string) bool {
-	return slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(w, s) })
 }

@@ -1,4 +1,4 @@
-package deps
+package names
 
 import (
 	"slices"
@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// predefined says whether a compiler may have a macro of the name that no
+// Predefined says whether a compiler may have a macro of the name that no
 // source defines. Such a name is reserved, or one of those that the systems and
 // OpenCL's own headers took.
-func predefined(name string) bool {
+func Predefined(name string) bool {
 	if isReserved(name) {
 		return true
 	}
-	return startsSo(name, openCL.get()) || slices.Contains(systems.get(), name) || isBuiltin(name)
+	return HasAnyPrefix(name, openCL()) || slices.Contains(systems(), name) || isBuiltin(name)
 }
 
-// compilers says whether a name that a source defines may be one that a
+// Compilers says whether a name that a source defines may be one that a
 // compiler has defined already, and with another value.
-func compilers(name string) bool {
-	return isReserved(name) && (strings.HasSuffix(name, "__") || startsSo(name, reserved.get())) ||
-		startsSo(name, openCL.get()) || slices.Contains(systems.get(), name) || isBuiltin(name)
+func Compilers(name string) bool {
+	return isReserved(name) && (strings.HasSuffix(name, "__") || HasAnyPrefix(name, reserved())) ||
+		HasAnyPrefix(name, openCL()) || slices.Contains(systems(), name) || isBuiltin(name)
 }
 
 func isReserved(name string) bool {
@@ -28,19 +28,19 @@ func isReserved(name string) bool {
 }
 
 var (
-	openCL   = words{list: "cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_"}
-	systems  = words{list: "linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF"}
-	reserved = words{list: `__OPENCL __CL __clang __CLANG __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_ __GLIBCXX_TYPE __CUDA
+	openCL   = List("cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_")
+	systems  = List("linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF")
+	reserved = List(`__OPENCL __CL __clang __CLANG __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_ __GLIBCXX_TYPE __CUDA
 		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION
 		__R600 __IMAGE __EMBEDDED __FAST __FINITE __OPTIMIZE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
 		__ARM __FLT __DBL __INT __UINT __CHAR __BYTE __ORDER __EDG __POCL __APPLE __MAC _MSC _WIN _LP64 __LP64 _ILP32
-		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __GXX __DEPRECATED __EXCEPTIONS`}
+		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __GXX __DEPRECATED __EXCEPTIONS`)
 )
 
 // isBuiltin says whether name is of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
 func isBuiltin(name string) bool {
-	for _, start := range builtinStarts.get() {
+	for _, start := range builtinStarts() {
 		if strings.HasPrefix(name, start) {
 			return true
 		}
@@ -49,9 +49,9 @@ func isBuiltin(name string) bool {
 }
 
 var (
-	builtinStarts = words{list: `as_ convert_ atom_ atomic_ ATOMIC_ native_ half_ vload vstore read_image write_image
+	builtinStarts = List(`as_ convert_ atom_ atomic_ ATOMIC_ native_ half_ vload vstore read_image write_image
 		get_image_ get_global_ get_local_ get_group_ get_num_ get_work_ get_sub_group_ sub_group_ work_group_ async_work_group_ fast_
-		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`}
+		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`)
 
 	builtins = sync.OnceValue(func() map[string]bool {
 		m := make(map[string]bool)

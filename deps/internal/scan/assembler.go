@@ -1,9 +1,11 @@
-package deps
+package scan
 
 import (
 	"bytes"
 	"strconv"
 	"strings"
+
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 )
 
 // assembler holds what text for an assembler may be put together of: its
@@ -93,7 +95,7 @@ func (a *assembler) literal(text []byte) {
 			return
 		}
 	}
-	if len(text) > 0 && isLetter(text[0]) {
+	if len(text) > 0 && lexer.IsLetter(text[0]) {
 		a.continuation(strings.ToLower(string(text[:min(len(text), 16)])), true)
 	}
 	a.dots(text)
@@ -119,7 +121,7 @@ func (a *assembler) dots(text []byte) {
 		if c == '.' && (i == start || start > 0 && bytes.IndexByte([]byte("%\\@&"), text[start-1]) >= 0) {
 			a.dot(text[i:], `\%&@{$`, false)
 		}
-		if c != '.' && !isWord(c) {
+		if c != '.' && !lexer.IsWord(c) {
 			start = i + 1
 		}
 	}
@@ -148,7 +150,7 @@ func unescape(text []byte) []byte {
 			}
 		case c == 'u', c == 'U', c == 'o', c == 'N':
 			return nil
-		case isLetter(c):
+		case lexer.IsLetter(c):
 			plain = append(plain, '\n') // white space, all of them
 			continue
 		default:
@@ -171,14 +173,14 @@ func unescape(text []byte) []byte {
 // "v.increment()". code says that it is not in a literal.
 func (a *assembler) dot(text []byte, on string, code bool) {
 	n := 1
-	for n < len(text) && n <= len(" altmacro") && (isWord(text[n]) || text[n] == '.') {
+	for n < len(text) && n <= len(" altmacro") && (lexer.IsWord(text[n]) || text[n] == '.') {
 		n++
 	}
 	if n > len(" altmacro") {
 		return
 	}
 	word := strings.ToLower(string(text[1:n]))
-	for n < len(text) && isBlank(text[n]) {
+	for n < len(text) && lexer.IsBlank(text[n]) {
 		n++
 	}
 	ends := n == len(text)

@@ -1,4 +1,4 @@
-package deps
+package scan
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/deps/internal/macro"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -149,8 +149,8 @@ func TestScan(t *testing.T) {
 			if diff := gocmp.Diff(tt.includes, named(got)); diff != "" {
 				t.Errorf("includes (-want +got):\n%s", diff)
 			}
-			if got.reason.Code != tt.why {
-				t.Errorf("reason %v, want %v", got.reason, tt.why)
+			if got.Reason.Code != tt.why {
+				t.Errorf("reason %v, want %v", got.Reason, tt.why)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestScan(t *testing.T) {
 
 // scanAlone scans a source that is all there is, with and without passing over code
 // that tells nothing: that must make no difference.
-func scanAlone(src []byte) *source {
+func scanAlone(src []byte) *Source {
 	whole, skimmed := scanBy(src, false), scanBy(src, true)
 	if !reflect.DeepEqual(whole, skimmed) {
 		panic(fmt.Sprintf("%q\nis %+v,\nskimmed %+v", src, whole, skimmed))
@@ -166,146 +166,24 @@ func scanAlone(src []byte) *source {
 	return whole
 }
 
-func scanBy(src []byte, alone bool) *source {
-	t := traces{alone: alone}
-	s := scan(src, &t)
-	if s.reason.None() {
-		s.reason = t.reason()
+func scanBy(src []byte, alone bool) *Source {
+	t := Traces{Alone: alone}
+	s := Scan(src, &t)
+	if s.Reason.None() {
+		s.Reason = t.Reason()
 	}
 	return s
 }
 
 // named returns the lines that read or look for a file: the name, or the tokens
 // that it is computed of.
-func named(s *source) (list []string) {
-	for _, l := range s.lines {
-		if l.kind != condition {
-			list = append(list, cmp.Or(l.name, spell(lex(s.text, l.at))))
+func named(s *Source) (list []string) {
+	for _, l := range s.Lines {
+		if l.Kind != Condition {
+			list = append(list, cmp.Or(l.Name, macro.Spell(macro.Lex(s.Text, l.At))))
 		}
 	}
 	return list
-}
-
-func TestScanUnit(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name  string
-		unit  key.Unit
-		want  reason.Reason
-		reads bool
-	}{
-		{"SPIR-V is not looked at", key.Unit{Kind: key.SPIRV, Code: []byte("#include <a.h>")}, 0, false},
-		{"a file", key.Unit{Kind: key.OpenCLC, Code: []byte("#include <a.h>")}, 0, true},
-		{"a file that is looked for", key.Unit{Kind: key.OpenCLC, Code: []byte("#if __has_include(<a.h>)\n#endif")}, 0, true},
-		{"given in memory", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
-			Headers: []key.Header{{Name: "a.h", Content: []byte("#include \"b.h\"")}, {Name: "b.h", Content: []byte("int b;")}},
-		}, 0, false},
-		{"a given header reads a file", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
-			Headers: []key.Header{{Name: "a.h", Content: []byte("#include \"c.h\"")}},
-		}, reason.NotCacheableHeaders, true},
-		{"a given header tells the time", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include <a.h>"),
-			Headers: []key.Header{{Name: "a.h", Content: []byte("__TIME__")}},
-		}, reason.NotCacheableTime, false},
-		{"pasted with a header's help", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nC(_, _TIME__)"),
-			Headers: []key.Header{{Name: "a.h", Content: []byte("#define C(a,b) a##b")}},
-		}, reason.NotCacheableHeaders, false},
-		{"assembled with a header's help", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include <a.h>\nA(\".incbin \\\"x\\\"\");"),
-			Headers: []key.Header{{Name: "a.h", Content: []byte("#define A asm")}},
-		}, reason.NotCacheableFile, false},
-		{"a file of that name is here", key.Unit{
-			Kind: key.OpenCLC, Code: []byte("#include \"scan.go\""),
-			Headers: []key.Header{{Name: "scan.go", Content: []byte("int b;")}},
-		}, reason.NotCacheableHeaders, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if reads, got := ScanUnit(tt.unit); got.Code != tt.want || (reads != "") != tt.reads {
-				t.Errorf("ScanUnit = %q, %v; want %v, %v", reads, got, tt.reads, tt.want)
-			}
-		})
-	}
-}
-
-func TestScanOptions(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		options string
-		want    reason.Reason
-		path    bool
-	}{
-		{"", 0, false},
-		{"--optix-ir --gpu-architecture=sm_90 --split-compile=0 -minimal --device-int128 -ewp", 0, false},
-		{"--time=x", reason.NotCacheableOptions, false},
-		{"--fdevice-time-trace=x", reason.NotCacheableOptions, false},
-		{"--ptxas-options=-v", 0, false},
-		{"--ptxas-options=--register-usage-level=10 -Xptxas -O3,-v -Xptxas=-dlcm=cg", 0, false},
-		{"--ptxas-options=--options-file=x", reason.NotCacheableOptions, false},
-		{"--ptxas-options=-v,-optf=x", reason.NotCacheableOptions, false},
-		{"-Xptxas x", reason.NotCacheableOptions, false},
-		{"-Xptxas -o", reason.NotCacheableOptions, false},
-		{"--ptxas-options -v -o", reason.NotCacheableOptions, false},
-		{"--pch", reason.NotCacheableHeaders, false}, // NVRTC 13.0 takes one that is out of date
-		{"--pch-dir=.", reason.NotCacheableHeaders, false},
-		{"--use-pch=a.pch", reason.NotCacheableHeaders, false},
-		{"--no-source-include", reason.NotCacheableOptions, false},
-		{"-DN=4 -cl-fast-relaxed-math -cl-std=CL1.2 -O2 -g", 0, false},
-		{"-I /usr/include -DX", 0, true},
-		{"-I/usr/include", 0, true},
-		{"--create-pch=a.pch", reason.NotCacheableHeaders, false},
-		{"-create-pch=a.pch", reason.NotCacheableHeaders, false},
-		{"-include a.h", reason.NotCacheableHeaders, false},
-		{`"-include" a.h`, reason.NotCacheableHeaders, false},
-		{"@file", reason.NotCacheableHeaders, false},
-		{"-DNOW=__TIME__", reason.NotCacheableTime, false},
-		{"-save-temps=/tmp/x", reason.NotCacheableOptions, false},
-		{"-MD", reason.NotCacheableOptions, false},
-		{"-cl-opt-disable -optimize", 0, false},
-		{"-DX\t-include\ta.h", reason.NotCacheableHeaders, false},
-		{"\\-include a.h", reason.NotCacheableHeaders, false},
-		{`-inc"lude" a.h`, reason.NotCacheableHeaders, false},
-		{"-DA=1\n-include a.h", reason.NotCacheableHeaders, false},
-		{"-D'NOW=__TI''ME__'", reason.NotCacheableTime, false},
-		{"-D NOW=__TI", reason.NotCacheableHeaders, false},
-		{"-DEND=ME__ -DN=4", reason.NotCacheableHeaders, false},
-		{"-DC(a,b)=a##b", reason.NotCacheableHeaders, false},
-		{"-DH=__has_include(<x.h>)", reason.NotCacheableHeaders, false},
-		{"-DA=asm", reason.NotCacheableFile, false},
-		{"-Wp,-include,a.h", reason.NotCacheableOptions, false},
-		{"-gsplit-dwarf", reason.NotCacheableOptions, false},
-		{"-Xclang -load", reason.NotCacheableOptions, false},
-		{"-fplugin=x.so", reason.NotCacheableOptions, false},
-		{"-fno-such-thing", reason.NotCacheableOptions, false},
-		{"-mllvm -x=f", reason.NotCacheableOptions, false},
-		{"-mlink-builtin-bitcode f", reason.NotCacheableOptions, false},
-		{"-isysroot dir", reason.NotCacheableOptions, false},
-		{"-lm", reason.NotCacheableFile, false},
-		{"-L dir", reason.NotCacheableFile, false},
-		{"x.o", reason.NotCacheableFile, false},
-		{"dir/x.BC", reason.NotCacheableFile, false},
-		{"-D X -U Y -D Z=float -x spir -spir-std=1.2", 0, false},
-		{"-D T=d -DNAME(a)=f_a -DN=1024u", 0, false},
-		{`-DTEXT="a b" -D"SUM=(a + b)"`, 0, false},
-		{"-I x.o", 0, true},
-		{"-Werror -Wno-unused -w -ffast-math -fno-unroll-loops -ffp-contract=fast -g0", 0, false},
-		{"--gpu-architecture=sm_90 -arch sm_90 --use_fast_math -lineinfo --std=c++17", 0, false},
-		{"-ze-opt-level=2 -create-library -enable-link-options -cl-intel-256-GRF-per-thread", 0, false},
-		{"1 tgllp cbs /some/path -1 a=b e __TI", 0, false}, // values of variables
-	}
-	for _, tt := range tests {
-		t.Run(tt.options, func(t *testing.T) {
-			t.Parallel()
-			got, path := ScanOptions(key.Tokens(tt.options))
-			if got.Code != tt.want || path != tt.path {
-				t.Errorf("ScanOptions = %v, %v; want %v, %v", got, path, tt.want, tt.path)
-			}
-		})
-	}
 }
 
 // FuzzScan: an include that stands plainly on a line of its own, behind
@@ -325,7 +203,7 @@ func FuzzScan(f *testing.F) {
 		if inComment(before) {
 			return
 		}
-		if got.reason.None() && !slices.Contains(named(got), "the.h") {
+		if got.Reason.None() && !slices.Contains(named(got), "the.h") {
 			t.Errorf("missed the include behind %q", before)
 		}
 	})
@@ -364,12 +242,12 @@ func TestManyRawStrings(t *testing.T) {
 		"over joined lines":    {strings.Repeat("R\"x(\\\n\n", 400_000) + ")x\"", reason.NotCacheableHeaders},
 	} {
 		start := time.Now()
-		found := scan([]byte(c.text), &traces{raw: true})
+		found := Scan([]byte(c.text), &Traces{Raw: true})
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
-		if found.reason.Code != c.want {
-			t.Errorf("%s: %v, want %q", name, found.reason, c.want)
+		if found.Reason.Code != c.want {
+			t.Errorf("%s: %v, want %q", name, found.Reason, c.want)
 		}
 	}
 }

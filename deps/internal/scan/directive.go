@@ -1,14 +1,19 @@
-package deps
+package scan
 
 import (
 	"bytes"
 	"strings"
+
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 )
+
+// MaxDirectives bounds the memory that the lines and macros of a unit take.
+const MaxDirectives = 1 << 20
 
 // directive looks at what follows a #. What it does not take is scanned as
 // code.
 func (s *scanner) directive() {
-	if s.found.size() > maxDirectives {
+	if s.found.Size() > MaxDirectives {
 		s.doubt("too many directives")
 		s.i = len(s.text)
 		return
@@ -26,14 +31,14 @@ func (s *scanner) directive() {
 	case "define":
 		s.blanks()
 		if macro := s.word(); len(macro) > 0 {
-			s.found.macros = append(s.found.macros, definition{name: string(macro), at: s.i})
+			s.found.Macros = append(s.found.Macros, Definition{Name: string(macro), At: s.i})
 			s.traces.identifier(macro)
 		}
 		s.defining = true
 	case "undef":
 		s.blanks()
 		start := s.i
-		s.found.undefs = append(s.found.undefs, string(s.word()))
+		s.found.Undefs = append(s.found.Undefs, string(s.word()))
 		s.i = start
 		s.testing = true
 	case "ifdef", "ifndef", "elifdef", "elifndef":
@@ -42,8 +47,8 @@ func (s *scanner) directive() {
 		s.message = true
 		s.openComment(s.restOfLine()) // clang knows no comment there, GCC does
 	case "if", "elif":
-		s.condition = len(s.found.lines)
-		s.found.lines = append(s.found.lines, line{kind: condition, at: s.i})
+		s.condition = len(s.found.Lines)
+		s.found.Lines = append(s.found.Lines, Line{Kind: Condition, At: s.i})
 		s.decides = true
 	}
 }
@@ -51,7 +56,7 @@ func (s *scanner) directive() {
 // include takes the name behind #include.
 func (s *scanner) include(next bool) {
 	s.blanks()
-	s.reference(line{kind: include, next: next}, '\n')
+	s.reference(Line{Kind: Include, Next: next}, '\n')
 }
 
 // maxName is more than a name may have on any system. A line may have many names.
@@ -59,8 +64,8 @@ const maxName = 1 << 13
 
 // reference takes a header's name, which ends before the byte end, or notes
 // where it has to be computed.
-func (s *scanner) reference(l line, end byte) {
-	s.found.follows = s.found.follows || l.next
+func (s *scanner) reference(l Line, end byte) {
+	s.found.Follows = s.found.Follows || l.Next
 	rest := s.text[s.i:min(len(s.text), s.i+maxName)]
 	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '<') {
 		closing := "\"\n"
@@ -76,18 +81,18 @@ func (s *scanner) reference(l line, end byte) {
 			s.doubt("a header's name that compilers read differently: " + strings.TrimSpace(string(rest[:min(len(rest), 80)])))
 			return
 		}
-		if l.form, l.name = rest[0], name; l.form == '<' && hidesTokens(name) {
+		if l.Form, l.Name = rest[0], name; l.Form == '<' && hidesTokens(name) {
 			s.openComment(s.restOfLine()) // in what a condition skips, a name is tokens to clang
 		}
-		s.found.lines = append(s.found.lines, l)
+		s.found.Lines = append(s.found.Lines, l)
 		s.i += 1 + n + 1
 		if s.blanks(); end != '\n' && (s.i == len(s.text) || s.text[s.i] != end) {
 			s.doubt("__has_include in an unusual form")
 		}
 		return
 	}
-	l.at = s.i // what follows is scanned as code
-	s.found.lines = append(s.found.lines, l)
+	l.At = s.i // what follows is scanned as code
+	s.found.Lines = append(s.found.Lines, l)
 }
 
 // hidesTokens reports whether a name between <> may begin a literal or a comment where it
@@ -111,13 +116,13 @@ func (s *scanner) question(name string) {
 	start := s.i
 	switch s.blanks(); {
 	case s.defining:
-		s.found.asks = true
-		s.found.follows = s.found.follows || next
+		s.found.Asks = true
+		s.found.Follows = s.found.Follows || next
 		s.i = start
 	case s.i < len(s.text) && s.text[s.i] == '(':
 		s.i++
 		s.blanks()
-		s.reference(line{kind: question, next: next}, ')')
+		s.reference(Line{Kind: Question, Next: next}, ')')
 	case s.testing || behindDefined(s.text[:start-len(name)]):
 		s.i = start
 	default:
@@ -140,7 +145,7 @@ func savesMacro(pragma []byte) bool {
 	for _, what := range []string{"push_macro(\"", "pop_macro(\""} {
 		if name, ok := bytes.CutPrefix(text, []byte(what)); ok {
 			name, ok = bytes.CutSuffix(name, []byte("\")"))
-			return ok && !bytes.ContainsFunc(name, func(r rune) bool { return r > 127 || !isWord(byte(r)) })
+			return ok && !bytes.ContainsFunc(name, func(r rune) bool { return r > 127 || !lexer.IsWord(byte(r)) })
 		}
 	}
 	return false

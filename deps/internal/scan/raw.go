@@ -1,4 +1,4 @@
-package deps
+package scan
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 // stands in a directive, where compilers differ. Once one has no certain end, which the
 // caller doubts, no other is looked for: each would be looked for in all of the text.
 func (s *scanner) raw() bool {
-	if !s.traces.raw || s.odd || s.defining || s.testing || s.message || s.decides {
+	if !s.traces.Raw || s.odd || s.defining || s.testing || s.message || s.decides {
 		return false
 	}
 	rest := s.text[s.i+1:]

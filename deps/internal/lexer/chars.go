@@ -1,0 +1,113 @@
+package lexer
+
+import (
+	"unicode"
+)
+
+// IsRareSpace reports whether c is white space that is not of ASCII.
+func IsRareSpace(c rune) bool { return c == '\u180e' || c >= 0x80 && unicode.IsSpace(c) }
+
+// SplitsWords says whether a character of an option is part of no identifier.
+func SplitsWords(c rune) bool { return c < 0x80 && !IsWord(byte(c)) || IsRareSpace(c) }
+
+// IsBlank reports whether c is white space within a line of logical text.
+func IsBlank(c byte) bool { return Classes[c] == Blank }
+
+// IsLetter reports whether an identifier may begin with c, as far as this is told by a byte.
+func IsLetter(c byte) bool { return Classes[c] == Letter }
+
+// IsWord reports whether c may be a part of an identifier.
+func IsWord(c byte) bool { return Classes[c] >= Digit }
+
+// A Class is what a character means to a scanner.
+type Class uint8
+
+// The classes.
+const (
+	meaning Class = iota // alone, or with those behind it
+	Blank
+	Inert // an operator or a bracket that means nothing
+	Digit
+	Letter
+)
+
+// Classes are what the characters mean.
+var Classes [256]Class
+
+func init() {
+	for c := range Classes {
+		switch b := byte(c); {
+		case b == '_' || b == '$' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80:
+			Classes[c] = Letter
+		case b >= '0' && b <= '9':
+			Classes[c] = Digit
+		case b == ' ' || b == '\t' || b == '\v':
+			Classes[c] = Blank
+		}
+	}
+	const operators = "()[]{};,=+-*<>&|^!~:"
+	for i := range len(operators) {
+		Classes[operators[i]] = Inert
+	}
+}
+
+// HashLen returns the length of what introduces a directive, or 0.
+func HashLen(b []byte) int {
+	switch {
+	case len(b) > 0 && b[0] == '#':
+		return 1
+	case len(b) > 1 && b[0] == '%' && b[1] == ':':
+		return 2
+	case len(b) > 2 && b[0] == '?' && b[1] == '?' && b[2] == '=':
+		return 3
+	}
+	return 0
+}
+
+// LiteralLen returns the length of the literal that text starts with; it ends
+// at its quote, or with the line as it does for compilers.
+func LiteralLen(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			if i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+		case text[0]:
+			return i + 1
+		case '\n':
+			return i
+		}
+	}
+	return len(text)
+}
+
+// Identifiers yields the names in a text, those in comments and literals among them.
+func Identifiers(text []byte) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range RawIdentifiers(text) {
+			if !yield(string(name)) {
+				return
+			}
+		}
+	}
+}
+
+// RawIdentifiers yields the same as parts of the text.
+func RawIdentifiers(text []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(text); {
+			if !IsWord(text[i]) {
+				i++
+				continue
+			}
+			from := i
+			for i < len(text) && IsWord(text[i]) {
+				i++
+			}
+			if IsLetter(text[from]) && !yield(text[from:i]) {
+				return
+			}
+		}
+	}
+}

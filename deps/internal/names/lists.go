@@ -1,0 +1,18 @@
+package names
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// List returns words that are split when they are first needed: a process that knows its
+// programs needs few of them.
+func List(words string) func() []string {
+	return sync.OnceValue(func() []string { return strings.Fields(words) })
+}
+
+// HasAnyPrefix reports whether a word begins with one of prefixes.
+func HasAnyPrefix(word string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(word, p) })
+}

@@ -1,0 +1,184 @@
+package scan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/lexer"
+	"github.com/kernstash/kernstash/deps/internal/names"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+)
+
+// Traces are what a translation unit, its headers included, adds up to: what
+// one file begins another may complete.
+type Traces struct {
+	Pastes    bool            // tokens, with ##
+	Pieces    map[string]bool // identifiers that are in names that count
+	letters   [4]uint64       // identifiers of one letter that were looked at
+	pragmas   bool            // _Pragma
+	renames   bool            // include_alias or dependency, as text
+	assembler assembler
+
+	Alone bool // of one source, which is all of the unit
+
+	PTX bool // inline assembly is PTX, which has no directive that reads a file
+	Raw bool // R"(…)" is one literal, as in C++ since 2011
+}
+
+// NewTraces returns the traces of a unit of a kind, with the words of its options.
+func NewTraces(k key.Kind, words []string) *Traces {
+	return &Traces{PTX: k == key.CUDACpp, Raw: flags.RawStrings(k, words)}
+}
+
+// Fresh returns the traces of another source of the unit.
+func (t *Traces) Fresh() *Traces { return &Traces{PTX: t.PTX, Raw: t.Raw} }
+
+func (t *Traces) identifier(name []byte) {
+	if len(name) >= 3 {
+		t.assembler.identifier(name)
+	}
+	t.piece(name)
+}
+
+// seen says whether an identifier of one letter was looked at, and is no prefix of a
+// literal.
+func (t *Traces) seen(c byte) bool {
+	return t.letters[c/64]&(1<<(c%64)) != 0 && c != 'R' && c != 'L' && c != 'u' && c != 'U'
+}
+
+func (t *Traces) piece(name []byte) {
+	if len(name) == 1 {
+		c := name[0]
+		if t.letters[c/64]&(1<<(c%64)) != 0 {
+			return
+		}
+		t.letters[c/64] |= 1 << (c % 64)
+	}
+	if !names.Counts(name) || t.Pieces[string(name)] {
+		return
+	}
+	if t.Pieces == nil {
+		t.Pieces = make(map[string]bool)
+	}
+	t.Pieces[string(name)] = true
+}
+
+// Reason says what the traces amount to, beside options that are not known.
+func (t *Traces) Reason() reason.Uncacheable {
+	if text := t.assembler.beginning(); text != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
+		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + text}
+	}
+	if t.Pastes {
+		for _, piece := range slices.Sorted(maps.Keys(t.Pieces)) {
+			if names.Telling(piece) {
+				return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: piece + " beside ##"}
+			}
+		}
+	}
+	return t.names(names.AnyPieces)
+}
+
+// ReasonWith says what the traces of all sources amount to, beside options that
+// are known.
+func (t *Traces) ReasonWith(options []string) reason.Uncacheable {
+	t.Options(options)
+	if text := t.assembler.directive(); text != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
+		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + text}
+	}
+	return t.names(names.FewPieces)
+}
+
+// Options notes what the words of options are pieces of.
+func (t *Traces) Options(words []string) {
+	for _, w := range words {
+		t.assembler.option(flags.Unquoted(w))
+		if !flags.MayDefine(w) {
+			continue
+		}
+		for _, name := range strings.FieldsFunc(w, lexer.SplitsWords) {
+			t.piece([]byte(name))
+		}
+	}
+}
+
+// names says whether a forbidden name is put together of so many pieces, at
+// most.
+func (t *Traces) names(most int) reason.Uncacheable {
+	if t.pragmas && t.renames {
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "include_alias or dependency beside _Pragma"}
+	}
+	if !t.Pastes {
+		return reason.Uncacheable{}
+	}
+	if name := t.Makes(names.Forbidden(), most); name != "" {
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "pieces of " + name + " beside ##"}
+	}
+	return reason.Uncacheable{}
+}
+
+// Makes returns a name that is among the pieces or, with ##, can be put
+// together from so many of them; else "".
+func (t *Traces) Makes(wanted []string, most int) string {
+	for _, name := range wanted {
+		if t.Pieces[name] && !slices.Contains(names.Forbidden(), name) || t.Pastes && t.covers(name, most) {
+			return name
+		}
+	}
+	return ""
+}
+
+// covers says whether name is a sequence of pieces, of so many at most.
+func (t *Traces) covers(name string, most int) bool {
+	return names.Covered(name, most, func(piece string) bool { return t.Pieces[piece] && !slices.Contains(names.Forbidden(), piece) })
+}
+
+// KeepsPaths says whether what is built depends on where files are: by a name
+// in the sources, whole or to be pasted together, or by the options. Too often
+// costs sharing between directories, so it takes any piece for the whole.
+func (t *Traces) KeepsPaths(words []string) bool {
+	return t.NamesPath() != "" || flags.KeepPaths(words, t.Pastes)
+}
+
+// NamesPath returns the name in the sources that puts paths into what is built; "" for
+// none.
+func (t *Traces) NamesPath() string {
+	for _, name := range names.PathNames() {
+		if t.Pieces[name] || t.Pastes && t.covers(name, names.FewPieces) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Add adds what another scan noted.
+func (t *Traces) Add(o *Traces) {
+	t.Pastes = t.Pastes || o.Pastes
+	t.pragmas = t.pragmas || o.pragmas
+	t.renames = t.renames || o.renames
+	for i := range t.letters {
+		t.letters[i] |= o.letters[i]
+	}
+	if t.Pieces == nil && len(o.Pieces) > 0 {
+		t.Pieces = make(map[string]bool)
+	}
+	for name := range o.Pieces {
+		t.Pieces[name] = true
+	}
+	a, b := &t.assembler, &o.assembler
+	if a.whole == "" {
+		a.whole = b.whole
+	}
+	for i, text := range b.starts {
+		if a.starts[i] == "" {
+			a.starts[i] = text
+		}
+	}
+	for i := range b.goesOn {
+		for n, yes := range b.goesOn[i] {
+			a.goesOn[i][n] = a.goesOn[i][n] || yes
+		}
+	}
+}
