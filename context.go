@@ -50,7 +50,7 @@ func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context
 		limits.MaxPrograms = 0
 	}
 	x.tier = live.New(objects[P, K]{rt, x}, limits)
-	x.session = x.cache.Engine().Session(host[P, K]{rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
+	x.session = x.cache.Engine().Session(host[P, K]{rt: rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
 	x.captures.init(x)
 	if !x.cache.Register(tier[P, K]{x}) {
 		x.tier.Shut()

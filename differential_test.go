@@ -282,7 +282,7 @@ func (w *way) start(p process, byEngine bool) {
 		return
 	}
 	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store(), Recorder: c.cache().Recorder()})
-	session := e.Session(host[*fakeProgram, *fakeKernel]{w.f}, engine.SessionOptions{Decided: decidedBy(w.tell)})
+	session := e.Session(host[*fakeProgram, *fakeKernel]{rt: w.f}, engine.SessionOptions{Decided: decidedBy(w.tell)})
 	w.program = func(r Request) error {
 		err := drive(t.Context(), session, w.f, r.engine())
 		e.Flush(time.Now().Add(time.Minute))

@@ -2,16 +2,18 @@ package kernstash
 
 import (
 	"context"
-	"os"
 
 	"github.com/kernstash/kernstash/deps"
-	"github.com/kernstash/kernstash/internal/arithmetic"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
 
 // host answers the engine's questions by a Runtime, and by what the process is.
-type host[P, K any] struct{ rt Runtime[P, K] }
+type host[P, K any] struct {
+	cache.Process
+	rt Runtime[P, K]
+}
 
 func (h host[P, K]) Devices() int { return h.rt.Devices() }
 
@@ -32,12 +34,8 @@ func (h host[P, K]) HeaderSearch(device int, dir string, r engine.Request) (deps
 	if searcher, ok := any(h.rt).(HeaderSearcher); ok {
 		return searcher.HeaderSearch(device, dir, requestOf(r))
 	}
-	return deps.Search{}, errSearch
+	return h.Process.HeaderSearch(device, dir, r)
 }
-
-func (host[P, K]) WorkingDirectory() (string, error) { return os.Getwd() }
-
-func (host[P, K]) DefaultArithmetic() bool { return arithmetic.Default() }
 
 func (h host[P, K]) Delivery(job engine.Job) engine.Delivery {
 	if d, ok := any(h.rt).(Delegator); ok && d.Delegates(Job(job)) {

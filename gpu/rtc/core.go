@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -26,9 +27,44 @@ const (
 // request: every door asks so. An error, which may wrap key.ErrEmpty or
 // key.ErrDuplicate, says that such a program is the compiler's own affair.
 func (l *Library) Core(r Request) (kernstash.Request, error) {
+	var own kernstash.Request
+	q, err := l.normalize(r, func(source []byte, headers []key.Header) (_ *key.Image, reads bool, err error) {
+		if own.Image, err = kernstash.NewImage(l.d.kind, source, headers...); err != nil {
+			return nil, false, err
+		}
+		return own.Image.Image, own.Image.IncludesFiles(), nil
+	})
+	own.CompileOptions, own.Attributes, own.Unkeyed = q.options, q.attributes, q.unkeyed
+	return own, err
+}
+
+// EngineRequest is [Library.Core] for a session of the engine with a [Host].
+func (l *Library) EngineRequest(r Request) (engine.Request, error) {
+	var own engine.Request
+	q, err := l.normalize(r, func(source []byte, headers []key.Header) (*key.Image, bool, error) {
+		image, err := key.NewImage(l.d.kind, source, headers...)
+		if err != nil {
+			return nil, false, err
+		}
+		own.Image = engine.NewImage(image)
+		return image, own.Image.ReadsFiles(), nil
+	})
+	own.CompileOptions, own.Attributes, own.Unkeyed = q.options, q.attributes, q.unkeyed
+	return own, err
+}
+
+// normalized is a request, but for its image.
+type normalized struct {
+	options             string
+	attributes, unkeyed []key.Pair
+}
+
+// normalize returns what a request means to the compiler. newImage makes its image, and says
+// whether that may include header files.
+func (l *Library) normalize(r Request, newImage func([]byte, []key.Header) (_ *key.Image, reads bool, _ error)) (normalized, error) {
 	if l.api == HIPRTC {
 		if err := hipKnown(r.Options); err != nil {
-			return kernstash.Request{}, fmt.Errorf("request: %w", err)
+			return normalized{}, fmt.Errorf("request: %w", err)
 		}
 	}
 	source, _, _ := bytes.Cut(r.Source, []byte{0})
@@ -38,18 +74,18 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	}
 	said := deps.LookAtExpressions(r.Expressions, source)
 	if said.Unknown != "" {
-		return kernstash.Request{}, fmt.Errorf("request: %w: %q", errExpression, said.Unknown)
+		return normalized{}, fmt.Errorf("request: %w: %q", errExpression, said.Unknown)
 	}
-	image, err := kernstash.NewImage(l.d.kind, source, l.included(source, r.Headers)...)
+	image, reads, err := newImage(source, l.included(source, r.Headers))
 	if err != nil {
-		return kernstash.Request{}, fmt.Errorf("request: %w", err)
+		return normalized{}, fmt.Errorf("request: %w", err)
 	}
 	options := separate(r.Options)
 	more := l.moreOptions()
 	if l.api == NVRTC && !more {
 		options = canonical(options)
 	}
-	if len(r.Headers) > 0 && !more && !image.IncludesFiles() {
+	if len(r.Headers) > 0 && !more && !reads {
 		// Every include is of a header in memory, which goes before all files.
 		options = withoutSearch(options)
 	}
@@ -61,21 +97,21 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	if empty {
 		attributes = append(attributes, key.Pair{Name: attrEmpty})
 	}
-	dir, parent, name := l.splitName(r, image, options, compile)
-	if dir != "" && (more || said.Path || said.Foreign && image.IncludesFiles()) {
+	dir, parent, name := l.splitName(r, image, reads, options, compile)
+	if dir != "" && (more || said.Path || said.Foreign && reads) {
 		dir, parent, name = "", "", r.Name
 	}
 	for _, a := range []key.Pair{{Name: NameAttribute, Value: name}, {Name: deps.SourceDirectory, Value: dir}, {Name: deps.SourceParent, Value: parent}} {
 		switch {
 		case a.Value == "":
-		case a.Name == deps.SourceDirectory && !image.IncludesFiles(): // splitName has found that it does not count
+		case a.Name == deps.SourceDirectory && !reads: // splitName has found that it does not count
 			unkeyed = append(unkeyed, a)
 		default:
 			attributes = append(attributes, a)
 		}
 	}
 	expressions := r.Expressions
-	if !counts(r) && !(said.Foreign && image.IncludesFiles()) {
+	if !counts(r) && !(said.Foreign && reads) {
 		expressions = slices.Sorted(slices.Values(expressions)) // each is answered for by itself
 	}
 	for _, e := range expressions {
@@ -84,13 +120,11 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 	if more || keepsDirectory(options) {
 		dir, err := os.Getwd()
 		if err != nil {
-			return kernstash.Request{}, fmt.Errorf("request: %w", err)
+			return normalized{}, fmt.Errorf("request: %w", err)
 		}
 		attributes = append(attributes, key.Pair{Name: attrDirectory, Value: dir})
 	}
-	return kernstash.Request{
-		Image: image, CompileOptions: strings.Join(compile, " "), Attributes: key.SortAttributes(attributes), Unkeyed: unkeyed,
-	}, nil
+	return normalized{strings.Join(compile, " "), key.SortAttributes(attributes), unkeyed}, nil
 }
 
 var errRecipe = errors.New("not a recipe of a run-time compiler")

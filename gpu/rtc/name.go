@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 )
@@ -20,7 +19,7 @@ import (
 // splitName splits a program's name. name is always in the key, and dir only where code
 // may depend on it. parent is that of a random dir; it is in the key, and dir is not, where
 // the code of header files alone may depend on dir, see [Output.Artifact].
-func (l *Library) splitName(r Request, image *kernstash.Image, options, words []string) (dir, parent, name string) {
+func (l *Library) splitName(r Request, image *key.Image, reads bool, options, words []string) (dir, parent, name string) {
 	if l.api == HIPRTC && l.ignoresName() {
 		return "", "", ""
 	}
@@ -32,7 +31,7 @@ func (l *Library) splitName(r Request, image *kernstash.Image, options, words []
 		return "", "", r.Name
 	}
 	parent, _ = splitRandom(dir)
-	if image.IncludesFiles() {
+	if reads {
 		return dir, parent, name // deps says which of them is in the key
 	}
 	switch p := deps.PlacingOf(withExpressions(image.Units()[0], r.Expressions), words); {

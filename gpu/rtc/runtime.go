@@ -31,9 +31,13 @@ func (r Runtime) Identify(context.Context, int) (key.Device, error) { return r.L
 // Variables returns the environment variables that the library obeys.
 func (r Runtime) Variables(int) ([]key.Pair, error) { return r.Library.Variables() }
 
-// HeaderSearch is [Library.HeaderSearch].
+// HeaderSearch returns where the library looks for header files.
 func (r Runtime) HeaderSearch(_ int, dir string, q kernstash.Request) (deps.Search, error) {
-	return r.Library.HeaderSearch(dir, q)
+	var image *key.Image
+	if q.Image != nil {
+		image = q.Image.Image
+	}
+	return r.Library.headerSearch(dir, nameOf(q.Attributes, q.Unkeyed), image)
 }
 
 // Build compiles.

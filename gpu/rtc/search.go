@@ -9,26 +9,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/key"
 )
 
 // errHeaders is wrapped where it is not known where a library looks for header
 // files.
 var errHeaders = errors.New("where this compiler looks for header files was not found out")
 
-// HeaderSearch returns where the library looks for the header files of a program
+// headerSearch returns where the library looks for the header files of a program
 // besides the directories that options name, while dir is the working directory.
-// The error says that this is not known.
+// image is nil where any program is meant. The error says that this is not known.
 //
 // It was seen in the system calls of compiles that look for headers in vain, of
 // NVRTC 11.8 and HIPRTC 5.2.3. NVRTC looks in the directory of the program's name,
 // and in those of the options. HIPRTC, which knows no name, in a folder of its own,
 // in those of the options, and in those of the system's compiler.
-func (l *Library) HeaderSearch(dir string, r kernstash.Request) (deps.Search, error) {
+func (l *Library) headerSearch(dir, name string, image *key.Image) (deps.Search, error) {
 	if l.api == NVRTC {
-		main := searchDir(r)
+		main := searchDir(name, image)
 		if !filepath.IsAbs(main) {
 			main = filepath.Join(dir, main)
 		}
@@ -41,9 +41,9 @@ func (l *Library) HeaderSearch(dir string, r kernstash.Request) (deps.Search, er
 
 // searchDir returns the directory in which NVRTC looks for the #include "…" of a
 // program, as its name has it; "" where the program has none that are no headers in memory.
-func searchDir(r kernstash.Request) string {
-	dir := NameDir(nameOf(r.Attributes, r.Unkeyed))
-	if dir == "" || !deps.ReadsBeside(r.Image.Units()[0]) {
+func searchDir(name string, image *key.Image) string {
+	dir := NameDir(name)
+	if dir == "" || !deps.ReadsBeside(image.Units()[0]) {
 		return ""
 	}
 	return dir

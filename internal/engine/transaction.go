@@ -7,6 +7,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -58,6 +59,9 @@ func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction
 // begin makes the transaction; meanings are nil where they have to be worked out.
 func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (*Transaction, error) {
 	t := &Transaction{id: id}
+	if s.options.Share {
+		s.e.count(stats.MemoryMisses)
+	}
 	for i, devices := range s.groups(id.Devices) {
 		read := res.group(i)
 		m, err := s.meaningOf(devices, r, read, meanings, i)

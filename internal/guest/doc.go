@@ -4,7 +4,6 @@
 // that what it stores and counts is written along the way, since nothing of ours runs when
 // the process ends ([Guest.Linger], [Keeper]).
 //
-// A request comes in at a [Door]. The core, which wants a Runtime that builds, is given one
-// that has the host do it ([Core], [HostsOwn]); the two meet at a [Rendezvous]. What came of
-// it the Door reports.
+// A request comes in at a [Door]. The host's thread drives it through the engine with a
+// [Drive]. What came of it the Door reports.
 package guest

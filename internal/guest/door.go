@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
@@ -50,7 +51,7 @@ func (d Door) PassFailed(err error) (detail string) {
 		return d.Pass(reason.PassedOther, "nothing to do")
 	case errors.Is(err, ErrPanic) || flight.IsPanic(err):
 		return d.Pass(reason.PassedPanic, err.Error())
-	case errors.As(err, &diagnostic):
+	case errors.Is(err, ErrRefused) || errors.As(err, &diagnostic):
 		// The host is to see the compiler's own failure.
 		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
 	}
@@ -62,14 +63,17 @@ func (d Door) GivenUp() {
 	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
 }
 
-// Decided tells of a decision of the core.
-func (d Door) Decided(of kernstash.Decision) {
+// ErrRefused is what the host's compiler says of a program.
+var ErrRefused = errors.New("the compiler refused it")
+
+// Decided tells of a decision of the engine.
+func (d Door) Decided(of engine.Decision) {
 	d.Counted()
-	if d.log == nil || errors.Is(of.Err, kernstash.ErrAbandoned) {
+	if d.log == nil {
 		return
 	}
 	e := runlog.Event{
-		Kind: runlog.Asked, Label: Label(of.Kernels, of.Size), Reason: of.Reason, Nearest: of.Nearest,
+		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: Label(of.Kernels, of.Size), Reason: of.Reason, Nearest: of.Nearest,
 		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
 	}
 	if !of.Key.IsZero() {
@@ -80,15 +84,11 @@ func (d Door) Decided(of kernstash.Decision) {
 	}
 	switch {
 	case of.Err != nil:
-		e.Outcome, e.Reason = runlog.Failed, "the compiler refused it"
-		var diagnostic *kernstash.BuildError
-		if !errors.As(of.Err, &diagnostic) {
-			e.Reason = of.Err.Error()
-		}
-	case of.Origin == kernstash.Disk:
+		e.Outcome, e.Reason = runlog.Failed, of.Err.Error()
+	case of.Origin == engine.Disk:
 		e.Outcome = runlog.Disk
-	default:
-		e.Outcome = runlog.Compiled
+	case of.Origin == engine.Memory:
+		e.Outcome = runlog.Memory
 	}
 	d.Report(e)
 }

@@ -18,6 +18,9 @@ type Guest struct {
 	keeper *Keeper
 	delay  allowance
 	asking sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
 }
 
 // Open opens the cache in the process of a host; in.Lenient is set. An error, which wraps
@@ -51,6 +54,16 @@ func (g *Guest) open(in settings.Inputs) (err error) {
 	return nil
 }
 
+// enter begins what Settle waits for, until asking.Done; false: the cache is closed.
+func (g *Guest) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.asking.Add(1)
+	}
+	return !g.closed
+}
+
 // Go calls f, which asks the core, in a goroutine of its own.
 func (g *Guest) Go(f func()) { g.asking.Go(f) }
 
@@ -59,6 +72,10 @@ func (g *Guest) Settle() { g.asking.Wait() }
 
 // Close closes the cache, and waits until what it counted is written.
 func (g *Guest) Close() error {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.Settle()
 	captures, artifacts := g.Cache.Close()
 	g.keeper.Wait()
 	if len(captures) > 0 || artifacts > 0 {

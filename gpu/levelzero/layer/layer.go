@@ -1,7 +1,6 @@
 package layer
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
-	"github.com/kernstash/kernstash/store"
 )
 
 // Layer answers for one process. It is safe for concurrent use.
@@ -57,7 +55,7 @@ const atOnce = 5 * time.Millisecond
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass there may be no ticket.
 func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	request, err := r.core()
+	request, err := r.engine()
 	if err != nil {
 		return nil, l.pass(whyPassed(err), err.Error()), true
 	}
@@ -65,17 +63,12 @@ func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 	if err != nil {
 		return nil, l.pass(reason.PassedOther, err.Error()), true
 	}
-	t = &Ticket{l: l, pool: p, request: request, begun: time.Now(), core: guest.NewRendezvous[step, *store.Artifact](l.door)}
-	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
-		t.found = &found[0]
-		return t, served(t.found.Artifact), true
-	}
-	t.ask()
+	t = &Ticket{l.door.Drive(p.session, request, nil), l}
 	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
 
-// whyPassed returns why the core is not asked about a request.
+// whyPassed returns why the engine is not asked about a request.
 func whyPassed(err error) reason.Reason {
 	if errors.Is(err, errUnknown) {
 		return reason.PassedInputs

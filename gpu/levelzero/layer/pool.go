@@ -5,29 +5,21 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
-// native is what the core holds for a live program.
-type native = guest.Native
-
-// core is the core's context of a device.
-type core = guest.Core[*native]
-
-// pool is a device, the core's context of it, and its Runtime. It lives as long as the
+// pool is a device, and the engine's session of it, which asks it. It lives as long as the
 // process.
 type pool struct {
-	guest.HostsOwn[*native]
+	cache.Process
 	device   *levelzero.Device
 	identity func() (key.Device, error) // asked once
-	core     *core
+	session  *engine.Session
 }
-
-var _ kernstash.Runtime[*native, struct{}] = (*pool)(nil)
 
 // pools are those that were asked for, by ze_device_handle_t.
 type pools struct {
@@ -58,9 +50,9 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 		return nil, err
 	}
 	own := &pool{device: d, identity: sync.OnceValues(d.Identify)}
-	if own.core, err = guest.NewCore(l.door, own, l.door.Decided); err != nil {
-		return nil, err
-	}
+	own.session = l.door.Cache.Engine().Session(own, engine.SessionOptions{
+		OptionsAsGiven: true, Share: true, Decided: l.door.Decided,
+	})
 	if p.all == nil {
 		p.all = make(map[uintptr]*pool)
 	}
@@ -76,28 +68,3 @@ func (p *pool) Identify(context.Context, int) (key.Device, error) { return p.ide
 
 // Variables returns the environment variables that the device's compiler obeys.
 func (p *pool) Variables(int) ([]key.Pair, error) { return p.device.SteadyVariables() }
-
-// Load has the artifact restored.
-func (p *pool) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*native, error) {
-	t, err := guest.TicketOf[Ticket](ctx)
-	if err == nil {
-		err = t.restore(ctx, a)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load program: %w", err)
-	}
-	return &native{Job: job, Artifact: a}, nil
-}
-
-// Build has the program built.
-func (p *pool) Build(ctx context.Context, job kernstash.Job) (*native, *store.Artifact, error) {
-	t, err := guest.TicketOf[Ticket](ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("build program: %w", err)
-	}
-	a, err := t.build(ctx, job)
-	if err != nil {
-		return nil, nil, fmt.Errorf("build program: %w", err)
-	}
-	return &native{Job: job, Artifact: a}, a, nil
-}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/internal/spirv"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 )
@@ -68,30 +68,30 @@ var (
 	errUnknown = errors.New("a specialization constant that the module has not")
 )
 
-// core returns the request as the core's. Nothing of it is C's.
-func (r *Request) core() (kernstash.Request, error) {
+// engine returns the request as the engine's. Nothing of it is C's.
+func (r *Request) engine() (engine.Request, error) {
 	if r.Device == 0 || len(r.Modules) == 0 || len(r.Modules) > maxModules || len(r.Modules) > 1 && len(r.Constants) > 0 {
-		return kernstash.Request{}, fmt.Errorf("%w: %d modules, %d constants", errRequest, len(r.Modules), len(r.Constants))
+		return engine.Request{}, fmt.Errorf("%w: %d modules, %d constants", errRequest, len(r.Modules), len(r.Constants))
 	}
 	units := make([]key.Unit, len(r.Modules))
 	size := 0
 	for i, code := range r.Modules {
 		if size += len(code); size > maxCode {
-			return kernstash.Request{}, fmt.Errorf("%w: more than %d bytes", errRequest, maxCode)
+			return engine.Request{}, fmt.Errorf("%w: more than %d bytes", errRequest, maxCode)
 		}
 		units[i] = key.Unit{Kind: key.SPIRV, Code: code}
 	}
 	constants, err := r.read()
 	if err != nil {
-		return kernstash.Request{}, err
+		return engine.Request{}, err
 	}
-	image, err := kernstash.NewImageSet(units...)
+	image, err := key.NewImageSet(units...)
 	if err != nil {
-		return kernstash.Request{}, err
+		return engine.Request{}, err
 	}
-	own := kernstash.Request{Image: image, Constants: constants, CompileOptions: r.Flags}
+	own := engine.Request{Image: engine.NewImage(image), Constants: constants, CompileOptions: r.Flags}
 	if len(r.Modules) > 1 {
-		own.Attributes = levelzero.Order(image.Image, r.Modules)
+		own.Attributes = levelzero.Order(image, r.Modules)
 	}
 	return own, nil
 }

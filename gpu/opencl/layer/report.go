@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
@@ -19,7 +20,19 @@ func (l *Layer) decided(p *pool, d kernstash.Decision) {
 		l.nearest.put(d) // it is only just being built
 		return
 	}
-	l.door.Decided(d)
+	if errors.Is(d.Err, kernstash.ErrAbandoned) {
+		l.door.Counted()
+		return
+	}
+	own := engine.Decision{
+		Key: d.Key, Devices: d.Devices, Size: d.Size, Origin: engine.Origin(d.Origin), Err: d.Err, Reason: d.Reason, Nearest: d.Nearest,
+		Observed: d.Observed, Spent: d.Spent, Saved: d.Saved, Bytes: d.Bytes, Kernels: d.Kernels,
+	}
+	var diagnostic *kernstash.BuildError
+	if errors.As(d.Err, &diagnostic) {
+		own.Err = guest.ErrRefused
+	}
+	l.door.Decided(own)
 }
 
 // builtElsewhere counts and tells of a build that the core did not wait for. It is

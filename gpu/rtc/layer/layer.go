@@ -1,8 +1,6 @@
 package layer
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -24,9 +22,8 @@ type Layer struct {
 type Options struct {
 	Settings settings.Inputs // Lenient is set
 
-	// Missed is called when a program is not there that reads header files, and what it
-	// returns when the compiler may begin, or need not: meanwhile they are read and
-	// scanned. May be nil.
+	// Missed is called when the header files of a program are read and scanned, and what
+	// it returns when that is over. May be nil.
 	Missed func() (over func())
 }
 
@@ -57,27 +54,18 @@ const atOnce = 5 * time.Millisecond
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass and Hit there is no ticket.
 func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
-	begun := time.Now()
 	p, err := l.pools.find(l, r)
 	if err != nil {
 		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
 	}
-	request, err := p.Library.Core(r.Program)
+	request, err := p.library.EngineRequest(r.Program)
 	if err != nil {
 		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
 	}
-	if found := p.core.Glance(context.Background(), request); len(found) == 1 {
-		if o, err := rtc.FromArtifact(found[0].Artifact, r.Program.Name); err == nil {
-			p.core.Restored(found[0], time.Since(begun))
-			return nil, Reply{Action: front.Hit, Output: o}, true
-		} // else the core finds that out, too
+	t = &Ticket{Drive: p.door.Drive(p.session, request, l.options.Missed), pool: p, name: r.Program.Name}
+	if reply, ok = t.Wait(atOnce); ok && reply.Action != front.Build {
+		return nil, reply, true
 	}
-	t = &Ticket{l: l, pool: p, request: request, core: guest.NewRendezvous[struct{}, compiled](p.door)}
-	if l.options.Missed != nil && request.Image.IncludesFiles() {
-		t.searched = sync.OnceFunc(l.options.Missed())
-	}
-	t.ask()
-	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
 
