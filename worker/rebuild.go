@@ -118,7 +118,7 @@ func (r *Rebuilds) rank() {
 // sameDevice says whether a driver may have called the same device this and that at
 // different times: what a driver or compiler decides may differ.
 func sameDevice(a, b *key.Device) bool {
-	return a.API == b.API && a.API == "opencl" && a.Platform == b.Platform && strings.TrimSpace(a.Name) == strings.TrimSpace(b.Name)
+	return a.API == b.API && a.Platform == b.Platform && strings.TrimSpace(a.Name) == strings.TrimSpace(b.Name)
 }
 
 // add makes a job of an entry, if it has not been built anew yet.

@@ -75,12 +75,15 @@ EXIT STATUS
 
 // demoChildCommand is how the demonstration runs itself in a fresh process.
 func demoChildCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var report string
+	cmd := &cobra.Command{
 		Use:    "demo-child",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return demo.RunChild(cmd.Context(), args[0])
+			return demo.RunChild(cmd.Context(), args[0], report)
 		},
 	}
+	cmd.Flags().StringVar(&report, "report", "", "")
+	return cmd
 }

@@ -74,7 +74,7 @@ func (v versionReport) String() string {
 func version() versionReport {
 	v := versionReport{
 		Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Schema: key.Schema, Format: format.Version, Runtimes: len(runtimes.All) > 0,
+		Schema: key.Schema, Format: format.Version, Runtimes: runtimes.Linked,
 	}
 	info, ok := debug.ReadBuildInfo()
 	if v.Revision != "" || !ok {

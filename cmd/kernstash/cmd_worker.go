@@ -122,8 +122,8 @@ With --once it ends when every job was tried once: for the epilog of a batch job
 timer, or a container's last command. Where a worker runs already it waits for that
 one first.
 
-With --rebuild, what another driver or compiler built for an OpenCL device that is here
-is built anew, once no job waits: the entries first that save most time for their size,
+With --rebuild, what another driver or compiler built for a device that is here is
+built anew, once no job waits: the entries first that save most time for their size,
 the lately used ones before others. So after an update of a driver applications need not
 compile. The old entries stay, until nobody has used them for long.
 

@@ -30,6 +30,9 @@ type Runtime struct {
 	Joined bool // options are one text, which the driver splits at spaces
 	Serial bool // it crashes where two programs are compiled at once
 
+	// Compilers are files of it, and of what stands on it.
+	Compilers []Compiler
+
 	// Examine looks at what is here.
 	Examine func() []Subject
 
@@ -41,6 +44,19 @@ type Runtime struct {
 	// Identities returns the devices for which a worker builds, nil where it does not.
 	Identities func() ([]key.Device, error)
 }
+
+// Compiler is something that compiles device code while programs run, or a library
+// through which programs ask for that.
+type Compiler struct {
+	Files  []string // how the names of its files begin: libraries, or programs
+	Name   string
+	Served bool   // by `kernstash run`
+	Text   string // how it is served, or what to do instead
+	Layers bool   // it is a loader, which may know layers
+}
+
+// ServedByRun is the Text of most that is served.
+const ServedByRun = "served by 'kernstash run'"
 
 // Device is a device of a runtime.
 type Device struct {

@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// Layer is the file name of the OpenCL layer, Preload of what stands before compilers
-// that have no loader with layers (NVRTC, HIPRTC, Level Zero), Library of what both
-// open.
+// Preload is the file name of what stands before compilers that have no loader with
+// layers, Library of what it and the layer open.
 const (
-	Layer   = "libkernstash_opencl_layer.so"
 	Preload = "libkernstash_preload.so"
 	Library = "libkernstash.so.1"
 )
@@ -83,7 +81,7 @@ func (l Libraries) Preloadable() (Libraries, error) {
 	if preloadable(l.Preload) {
 		return l, nil
 	}
-	why := fmt.Errorf("NVRTC, HIPRTC and Level Zero go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
+	why := fmt.Errorf("what has no layers goes without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
 	l.Preload = ""
 	return l, why
 }

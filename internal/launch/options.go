@@ -36,8 +36,8 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Refresh, "refresh", false, "compile everything, and replace what is stored (mode refresh)")
 	fs.BoolVar(&o.Observe, "observe", false, "compile everything, and compare it with what is stored (mode observe)")
 	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk (setting max-size)")
-	fs.StringVar(&o.Door, "door", DoorAuto, "how to get into OpenCL programs: auto, layer (OPENCL_LAYERS) or preload (LD_PRELOAD)")
-	fs.BoolVar(&o.NoPreload, "no-preload", false, "serve OpenCL alone: nothing is preloaded for NVRTC, HIPRTC and Level Zero")
+	fs.StringVar(&o.Door, "door", DoorAuto, "how the layer gets into programs: auto, layer ("+LayersVariable+") or preload (LD_PRELOAD)")
+	fs.BoolVar(&o.NoPreload, "no-preload", false, "preload nothing for runtimes that have no layers")
 }
 
 // BindRun adds the flags of `kernstash run` alone.

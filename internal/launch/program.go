@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -116,15 +115,4 @@ func kindOf(p *program) string {
 		bits = 32
 	}
 	return fmt.Sprintf("a %d-bit program (%s)", bits, strings.TrimPrefix(p.machine.String(), "EM_"))
-}
-
-// KnowsLayers reports whether an OpenCL loader looks at OPENCL_LAYERS. CUDA's own does not.
-func KnowsLayers(loader string) bool {
-	const maxLoader = 16 << 20
-	info, err := os.Stat(loader)
-	if err != nil || info.Size() > maxLoader {
-		return false
-	}
-	b, err := os.ReadFile(loader)
-	return err == nil && bytes.Contains(b, []byte("OPENCL_LAYERS\x00"))
 }

@@ -57,7 +57,7 @@ func (e environ) forWorker() environ {
 	var out environ
 	for _, kv := range e {
 		ours := false
-		for _, with := range []string{"LD_PRELOAD=", "LD_AUDIT=", "OPENCL_LAYER", DoorVariable + "=", runlog.Variable + "="} {
+		for _, with := range []string{"LD_PRELOAD=", "LD_AUDIT=", layerVariables, DoorVariable + "=", runlog.Variable + "="} {
 			ours = ours || strings.HasPrefix(kv, with)
 		}
 		if !ours {

@@ -79,7 +79,7 @@ func build() (*house, error) {
 var comments = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 
 // languages are named after runtimes, and are none.
-var languages = regexp.MustCompile(`OpenCL ?C\b|CUDA ?C(\+\+|pp)`)
+var languages = regexp.MustCompile(`OpenCL ?C\b|OPENCL_C\b|CUDA ?C(\+\+|pp)`)
 
 func (h *house) read() error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -147,10 +148,10 @@ func (s *summer) line(b []byte) {
 	if len(s.processes) < maxDetails {
 		s.processes[e.PID] = true
 	}
-	// The library tells of what the OpenCL layer asks; by which door that is in the
-	// process only the layer knows, and says so first.
-	if e.Door == "opencl-layer" && s.loaded[in{e.PID, "opencl-preload"}] {
-		e.Door = "opencl-preload"
+	// The library tells of what a layer asks; by which door that is in the process only
+	// the layer knows, and says so first.
+	if of, is := strings.CutSuffix(e.Door, "-layer"); is && s.loaded[in{e.PID, of + "-preload"}] {
+		e.Door = of + "-preload"
 	}
 	switch e.Kind {
 	case Loaded:

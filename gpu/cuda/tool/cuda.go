@@ -23,6 +23,20 @@ var Runtime = tool.Runtime{
 	Peer:   "alone",
 	Note: "Alone: kernstash switched off, NVIDIA's own caches filled by another process. NVRTC compiles anew in each\n" +
 		"process; the driver keeps only what it makes of PTX, and here NVRTC makes machine code.",
+	Compilers: []tool.Compiler{
+		{Files: []string{"libnvJitLink.so"}, Name: "nvJitLink", Text: "not served: what it links is linked each time"},
+		{
+			Files: []string{"libnvvm.so"}, Name: "libNVVM (Numba and others)",
+			Text: "not served: what it compiles is compiled as without the cache; Numba keeps its own with cache=True",
+		},
+		{
+			Files: []string{"libnvidia-ptxjitcompiler.so"}, Name: "PTX compiler of NVIDIA's driver",
+			Text: "not served: the driver keeps its own cache (CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE); programs that give it cubins do not need it",
+		},
+		{Files: []string{"ptxas"}, Name: "ptxas, as a program (Triton, JAX)", Text: "not served: those who start it keep their own caches"},
+		{Files: []string{"libnvinfer.so"}, Name: "TensorRT", Text: "not served: keep its engines, and its timing cache, yourself"},
+		{Files: []string{"xla_extension", "xla_cuda_plugin", "libpjrt"}, Name: "XLA (JAX)", Text: "not served: see JAX_COMPILATION_CACHE_DIR"},
+	},
 	Examine: examine,
 	Devices: func() (all []tool.Device, err error) {
 		found, err := cuda.Devices()

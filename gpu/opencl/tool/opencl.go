@@ -24,9 +24,16 @@ var Runtime = tool.Runtime{
 	Files:        []key.Kind{key.OpenCLC, key.SPIRV},
 	Help:         "  .cl    OpenCL C, for an OpenCL device\n",
 	Joined:       true,
-	Examine:      examine,
-	Devices:      devices,
-	Identities:   identities,
+	Compilers: []tool.Compiler{
+		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, Layers: true},
+		{
+			Files: []string{"libpocl.so", "libigdrcl.so", "libnvidia-opencl.so", "libamdocl64.so", "libRusticlOpenCL.so", "libMesaOpenCL.so", "libintelocl.so"},
+			Name:  "OpenCL driver", Served: true, Text: "served by 'kernstash run', through the OpenCL loader or by preloading",
+		},
+	},
+	Examine:    examine,
+	Devices:    devices,
+	Identities: identities,
 }
 
 // found returns every device of every platform. None is an error that says what to do.

@@ -32,7 +32,8 @@ var NVRTC = tool.Runtime{
 		"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120",
 		"compute_70", "compute_75", "compute_80", "compute_86", "compute_89", "compute_90", "compute_100", "compute_120",
 	},
-	Examine: func() []tool.Subject { return examine(rtc.NVRTC, "NVRTC") },
+	Compilers: []tool.Compiler{{Files: []string{"libnvrtc.so"}, Name: "NVRTC", Served: true, Text: tool.ServedByRun}},
+	Examine:   func() []tool.Subject { return examine(rtc.NVRTC, "NVRTC") },
 	Open: func(o tool.BuildOptions) (tool.Builder, error) {
 		return open(o, rtc.NVRTC, NVRTCAdvice)
 	},
@@ -46,7 +47,15 @@ var HIPRTC = tool.Runtime{
 	Archs:        []string{"gfx"},
 	OfferedArchs: []string{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"},
 	Serial:       true,
-	Examine:      func() []tool.Subject { return examine(rtc.HIPRTC, "HIPRTC", "--offload-arch=gfx90a") },
+	Compilers: []tool.Compiler{
+		{Files: []string{"libhiprtc.so"}, Name: "HIPRTC", Served: true, Text: tool.ServedByRun},
+		{Files: []string{"libamdhip64.so"}, Name: "HIP runtime", Served: true, Text: "what it compiles through HIPRTC is served by 'kernstash run'"},
+		{
+			Files: []string{"libMIOpen.so"}, Name: "MIOpen",
+			Text: "keeps its own cache (MIOPEN_CUSTOM_CACHE_DIR); what it compiles through HIPRTC is served",
+		},
+	},
+	Examine: func() []tool.Subject { return examine(rtc.HIPRTC, "HIPRTC", "--offload-arch=gfx90a") },
 	Open: func(o tool.BuildOptions) (tool.Builder, error) {
 		return open(o, rtc.HIPRTC, hiprtcAdvice)
 	},

@@ -78,7 +78,7 @@ type Report struct {
 
 // Build builds files, and writes how each of them ended.
 func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
-	if len(runtimes.All) == 0 {
+	if !runtimes.Linked {
 		return runtimes.ErrNone
 	}
 	tasks, err := tasksFor(files, o)

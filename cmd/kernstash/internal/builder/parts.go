@@ -84,7 +84,7 @@ func buildPart(ctx context.Context, a *cli.App, tasks []Task, places []int, o Op
 	}
 	args := append([]string{"build-part"}, o.Args(a)...)
 	var part Report
-	if err := cli.AskSelf(ctx, append(append(args, "--"), files...), lines, &part); err != nil {
+	if err := cli.AskSelf(ctx, append(append(args, "--"), files...), nil, lines, &part); err != nil {
 		if cli.IsUsage(err) {
 			err = cli.Usagef("%s", strings.TrimPrefix(err.Error(), "build: "))
 		}

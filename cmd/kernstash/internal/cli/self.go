@@ -44,34 +44,34 @@ func IsExecutable(path string) bool {
 // output. What needs several runtimes asks a process of its own for each; it answers in a
 // file.
 
-// SelfCall runs this very command in a process of its own.
-type SelfCall struct {
-	Args   []string
-	Report string // the file that it is to answer in, with --report
-	Env    []string
-	lines  io.Writer // is given its standard error as well; may be nil
-}
-
-// Run runs it and reads its answer. Mistakes on the command line are its own.
-func (c SelfCall) Run(ctx context.Context, answer any) error {
+// AskSelf runs this very command in a process of its own, with an environment (nil is
+// ours), and reads what it answers in the file of its flag --report. lines, if any, is
+// given its standard error as well. Mistakes on the command line are its own.
+func AskSelf(ctx context.Context, args, env []string, lines io.Writer, answer any) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, c.Args...)
+	dir, err := os.MkdirTemp("", "kernstash-part-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	report := filepath.Join(dir, "report.json")
+	cmd := exec.CommandContext(ctx, self, append([]string{args[0], "--report=" + report}, args[1:]...)...)
 	cmd.Args[0] = "kernstash" // tests are this command by that name alone, else all tests again
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = c.Env
+	cmd.Env = env
 	var log bytes.Buffer
 	cmd.Stderr = Limit(&log, 64<<10)
-	if c.lines != nil {
-		cmd.Stderr = io.MultiWriter(cmd.Stderr, c.lines)
+	if lines != nil {
+		cmd.Stderr = io.MultiWriter(cmd.Stderr, lines)
 	}
 	if err := cmd.Run(); err != nil {
 		return childError(err, log.String())
 	}
-	b, err := os.ReadFile(c.Report)
+	b, err := os.ReadFile(report)
 	if err != nil {
 		return err
 	}
@@ -79,18 +79,6 @@ func (c SelfCall) Run(ctx context.Context, answer any) error {
 		return fmt.Errorf("process answered what cannot be read: %w", err)
 	}
 	return nil
-}
-
-// AskSelf is run with a file that it makes and removes, and our environment with more.
-func AskSelf(ctx context.Context, args []string, lines io.Writer, answer any, env ...string) error {
-	dir, err := os.MkdirTemp("", "kernstash-part-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	report := filepath.Join(dir, "report.json")
-	args = append([]string{args[0], "--report=" + report}, args[1:]...)
-	return SelfCall{Args: args, Report: report, Env: append(os.Environ(), env...), lines: lines}.Run(ctx, answer)
 }
 
 // Answer writes what a process of our own answers.

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,15 +38,11 @@ type application struct {
 // found returns the commands that are here: beside this command, as those that `make demo`
 // compiles, or in PATH.
 func found(commands [][]string) (apps [][]string) {
+	command, _ := cli.CommandPath()
 	for _, c := range commands {
-		path := ""
-		if command, err := cli.CommandPath(); err == nil {
-			path, _ = exec.LookPath(filepath.Join(filepath.Dir(command), c[0]))
-		}
-		if path == "" {
-			path, _ = exec.LookPath(c[0])
-		}
-		if path != "" {
+		beside, _ := exec.LookPath(filepath.Join(filepath.Dir(command), c[0]))
+		inPath, _ := exec.LookPath(c[0])
+		if path := cmp.Or(beside, inPath); path != "" {
 			apps = append(apps, append([]string{path}, c[1:]...))
 		}
 	}
@@ -62,16 +59,16 @@ func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []appli
 		return nil, "", nil
 	}
 	command, err := cli.CommandPath()
-	if err != nil {
+	self, failed := os.Executable()
+	if err = errors.Join(err, failed); err != nil {
 		return nil, "", err
 	}
-	if self, err := os.Executable(); err != nil {
-		return nil, "", err
-	} else if _, err := launch.Find(os.Environ(), self); err != nil {
+	if _, err := launch.Find(os.Environ(), self); err != nil {
 		return nil, err.Error(), nil
 	}
 	for i, args := range apps {
-		app, err := (&appRun{options: o, number: i, kernstash: command, args: args}).measure(ctx)
+		a := appRun{options: o, dir: filepath.Join(o.work, fmt.Sprintf("app-%d", i)), kernstash: command, args: args}
+		app, err := a.measure(ctx)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 		}
@@ -83,28 +80,26 @@ func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []appli
 // appRun measures one application.
 type appRun struct {
 	options   *Options
-	number    int
+	dir       string // of its caches
 	kernstash string
 	args      []string
-	caches    int // of the driver, made so far
 	texts     []string
 	report    launch.Outcome // of the last run with kernstash
 }
 
 func (a *appRun) measure(ctx context.Context) (app application, err error) {
 	app = application{Command: a.args}
-	// run does one step, unless one before failed; an empty driverCache is a new one.
-	run := func(what, driverCache string, cached bool) (ms float64) {
+	// run does one step with a cache of the driver's own, unless one before failed.
+	run := func(what, driverCache string, cached bool) (took time.Duration) {
 		if err == nil {
 			a.options.progress.Say("%s %s", filepath.Base(a.args[0]), what)
-			ms, err = a.run(ctx, driverCache, cached)
+			took, err = a.run(ctx, driverCache, cached)
 		}
-		return ms
+		return took
 	}
-	filled := a.driverCache()
-	app.AloneMS = run("alone", filled, false)
-	app.AgainMS = run("alone", filled, false)
-	app.ColdMS = run("with kernstash: compiling", a.driverCache(), true)
+	app.AloneMS = human.Millis(run("alone", "filled", false))
+	app.AgainMS = human.Millis(run("alone", "filled", false))
+	app.ColdMS = human.Millis(run("with kernstash: compiling", "cold", true))
 	if err != nil {
 		return app, err
 	}
@@ -115,8 +110,8 @@ func (a *appRun) measure(ctx context.Context) (app application, err error) {
 	defer a.worker(context.WithoutCancel(ctx), "stop")
 	a.worker(ctx, "wait")
 	var warm []time.Duration
-	for range warmApps {
-		warm = append(warm, time.Duration(run("with kernstash: warm", a.driverCache(), true)*float64(time.Millisecond)))
+	for i := range warmApps {
+		warm = append(warm, run("with kernstash: warm", fmt.Sprintf("warm-%d", i), true))
 	}
 	app.WarmMS = human.Millis(median(warm))
 	app.Ratio = app.AloneMS / app.WarmMS
@@ -128,20 +123,15 @@ func (a *appRun) measure(ctx context.Context) (app application, err error) {
 	return app, err
 }
 
-// driverCache returns a name for an empty one.
-func (a *appRun) driverCache() string {
-	a.caches++
-	return filepath.Join(a.options.work, fmt.Sprintf("app-%d-driver-%d", a.number, a.caches))
-}
-
 func (a *appRun) environ(driverCache string) []string {
 	return append(runtimes.Environ(os.Environ(), driverCache),
-		"KERNSTASH_DIR="+filepath.Join(a.options.work, fmt.Sprintf("app-%d-stash", a.number)),
+		"KERNSTASH_DIR="+filepath.Join(a.dir, demoRoot),
 		"XDG_CONFIG_HOME="+a.options.work) // the user's settings have no part in it
 }
 
 // run runs the application and returns what it took.
-func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (ms float64, err error) {
+func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (took time.Duration, err error) {
+	driverCache = filepath.Join(a.dir, driverCache)
 	if err := os.MkdirAll(driverCache, 0o700); err != nil {
 		return 0, err
 	}
@@ -157,7 +147,7 @@ func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (ms f
 	cmd.Stdout, cmd.Stderr = cli.Limit(&out, 16<<20), cli.Limit(&log, 64<<10)
 	start := time.Now()
 	err = cmd.Run()
-	took := time.Since(start)
+	took = time.Since(start)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
@@ -166,14 +156,11 @@ func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (ms f
 	}
 	a.texts = append(a.texts, out.String())
 	if !cached {
-		return human.Millis(took), nil
+		return took, nil
 	}
 	b, err := os.ReadFile(said)
-	if err != nil {
-		return 0, err
-	}
 	a.report = launch.Outcome{}
-	return human.Millis(took), json.Unmarshal(b, &a.report)
+	return took, errors.Join(err, json.Unmarshal(b, &a.report))
 }
 
 // worker waits for the worker of the demonstration, or stops it. What goes wrong

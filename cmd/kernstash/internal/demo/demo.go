@@ -34,7 +34,7 @@ type Options struct {
 func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 	names := runtimes.Names(machine.HasMachines)
 	switch {
-	case len(names) == 0:
+	case !runtimes.Linked:
 		return runtimes.ErrNone
 	case o.Runtime != "" && !slices.Contains(names, o.Runtime):
 		return cli.Usagef("--runtime %s: want one of %s", o.Runtime, strings.Join(names, ", "))
@@ -94,7 +94,7 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 }
 
 // RunChild is a process of the demonstration.
-func RunChild(ctx context.Context, arg string) error {
+func RunChild(ctx context.Context, arg, answer string) error {
 	var c child
 	if err := json.Unmarshal([]byte(arg), &c); err != nil {
 		return err
@@ -103,5 +103,5 @@ func RunChild(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	return cli.Answer(c.Report, report)
+	return cli.Answer(answer, report)
 }

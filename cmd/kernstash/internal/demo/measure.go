@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,10 +24,9 @@ import (
 type child struct {
 	Runtime, Device string
 	Root, Settings  string
-	Report          string // where the answer goes
-	Stash           bool   // kernstash is on
-	WarmUp          bool   // start the compiler before the clock does
-	Memory          int    // ask so often again
+	Stash           bool // kernstash is on
+	WarmUp          bool // start the compiler before the clock does
+	Memory          int  // ask so often again
 }
 
 // childReport is what a process answers.
@@ -44,7 +44,7 @@ type childProgram struct {
 }
 
 // on does f on a machine whose cache is on or off.
-func (c child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Machine) error) error {
+func (c *child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Machine) error) error {
 	cache, err := kernstash.Open(kernstash.Options{
 		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)}, Starter: worker.ForCache,
 	})
@@ -58,14 +58,14 @@ func (c child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Mach
 	return errors.Join(f(cache, m), m.Close(), cache.Close())
 }
 
-func (c child) run(ctx context.Context) (r childReport, err error) {
+func (c *child) run(ctx context.Context) (r childReport, err error) {
 	rt, device, err := machine.Find(c.Runtime, c.Device)
 	if err != nil {
 		return r, err
 	}
 	r.Runtime, r.Device = rt.Name, device.Title
 	if c.WarmUp { // what a compiler needs once in a process is done then
-		err := c.on(device, false, func(_ *kernstash.Cache, m *tool.Machine) error {
+		err = c.on(device, false, func(_ *kernstash.Cache, m *tool.Machine) error {
 			start := time.Now()
 			_, _, err := machine.Run(ctx, programs.Warm(), m)
 			r.WarmUp = time.Since(start)
@@ -89,31 +89,29 @@ func (c child) run(ctx context.Context) (r childReport, err error) {
 }
 
 // measure runs a program, and again as often as is wanted.
-func (c child) measure(ctx context.Context, p programs.Program, m *tool.Machine, cache *kernstash.Cache) (got childProgram, err error) {
-	before := cache.Stats()
-	if got.Total, got.Wrong, err = machine.Run(ctx, p, m); err != nil {
-		return got, err
-	}
-	got.From = machine.From(cache.Stats().Sub(before))
-	if c.Stash && got.From == machine.FromCompiler {
-		// Else the capture would be under way while the next program is
-		// compiled, and make that look slower than it is.
-		if err := machine.AwaitStored(ctx, cache, before); err != nil {
-			return got, fmt.Errorf("demo %s: %w", p.Name, err)
-		}
-	}
-	for range c.Memory {
+func (c *child) measure(ctx context.Context, p programs.Program, m *tool.Machine, cache *kernstash.Cache) (got childProgram, err error) {
+	for i := range 1 + c.Memory {
 		before := cache.Stats()
 		took, wrong, err := machine.Run(ctx, p, m)
 		if err != nil {
 			return got, err
 		}
-		got.Memory = append(got.Memory, took)
-		if from := machine.From(cache.Stats().Sub(before)); got.MemoryFrom == "" || from != machine.FromMemory {
-			got.MemoryFrom = from
+		from := machine.From(cache.Stats().Sub(before))
+		got.Wrong = cmp.Or(got.Wrong, wrong)
+		if i > 0 {
+			got.Memory = append(got.Memory, took)
+			if got.MemoryFrom == "" || from != machine.FromMemory {
+				got.MemoryFrom = from
+			}
+			continue
 		}
-		if got.Wrong == "" {
-			got.Wrong = wrong
+		got.Total, got.From = took, from
+		if c.Stash && from == machine.FromCompiler {
+			// Else the capture would be under way while the next program is
+			// compiled, and make that look slower than it is.
+			if err := machine.AwaitStored(ctx, cache, before); err != nil {
+				return got, fmt.Errorf("demo %s: %w", p.Name, err)
+			}
 		}
 	}
 	return got, nil
@@ -124,44 +122,37 @@ const demoRoot = "stash"
 
 // measure runs the processes of the demonstration.
 func (o *Options) measure(ctx context.Context) (*report, error) {
-	file := filepath.Join(o.work, "settings.json")
-	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+	settings := filepath.Join(o.work, "settings.json")
+	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}
 	at := 0
-	step := func(what, driverCache string, c child) (r childReport, err error) {
+	var failed error // of the first step that failed: those that follow do nothing
+	step := func(what, driverCache string, c child) (r childReport) {
+		if failed != nil {
+			return r
+		}
 		at++
 		o.progress.Say("%d/%d %s", at, 2+2*o.Runs, what)
 		dir := filepath.Join(o.work, driverCache)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return r, err
-		}
-		c.Runtime, c.Device, c.Root, c.Settings = o.Runtime, o.Device, filepath.Join(o.work, demoRoot), file
-		c.Report = filepath.Join(dir, "kernstash-demo.json")
+		c.Runtime, c.Device, c.Root, c.Settings = o.Runtime, o.Device, filepath.Join(o.work, demoRoot), settings
 		b, err := json.Marshal(c)
-		if err != nil {
-			return r, err
+		if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err == nil {
+			err = cli.AskSelf(ctx, []string{"demo-child", string(b)}, runtimes.Environ(os.Environ(), dir), nil, &r)
 		}
-		err = cli.SelfCall{Report: c.Report, Env: runtimes.Environ(os.Environ(), dir), Args: []string{"demo-child", string(b)}}.Run(ctx, &r)
-		return r, err
+		failed = err
+		return r
 	}
-	cold, err := step("cold: compiling every program", "driver-cold", child{Stash: true, WarmUp: true})
-	if err != nil {
-		return nil, err
-	}
+	cold := step("cold: compiling every program", "driver-cold", child{Stash: true, WarmUp: true})
 	o.Runtime = cold.Runtime
-	fill, err := step("driver: filling its own cache", "driver-filled", child{WarmUp: true})
-	if err != nil {
-		return nil, err
-	}
-	disk, driver := make([]childReport, o.Runs), make([]childReport, o.Runs)
+	fill := step("driver: filling its own cache", "driver-filled", child{WarmUp: true})
+	var disk, driver []childReport
 	for i := range o.Runs {
-		if disk[i], err = step("disk: a fresh process", fmt.Sprintf("driver-fresh-%d", i), child{Stash: true, Memory: 9}); err != nil {
-			return nil, err
-		}
-		if driver[i], err = step("driver: a fresh process", "driver-filled", child{}); err != nil {
-			return nil, err
-		}
+		disk = append(disk, step("disk: a fresh process", fmt.Sprintf("driver-fresh-%d", i), child{Stash: true, Memory: 9}))
+		driver = append(driver, step("driver: a fresh process", "driver-filled", child{}))
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	return newReport(cold, fill, disk, driver), nil
 }

@@ -110,24 +110,25 @@ func newReport(cold, fill childReport, disk, driver []childReport) *report {
 // write prints the report for people.
 func (r *report) write(w io.Writer, t terminal.Terminal) error {
 	var b strings.Builder
-	var err error
 	if len(r.Programs) > 0 {
-		err = r.writePrograms(&b, t)
+		r.writePrograms(&b, t)
 	}
 	if r.NoApps != "" {
 		fmt.Fprintf(&b, "No unchanged application was run: %s\n", human.Printable(r.NoApps, false))
 	}
-	if err == nil && len(r.Apps) > 0 {
-		err = r.writeApps(&b)
+	if len(r.Apps) > 0 {
+		r.writeApps(&b)
 	}
-	if err != nil {
-		return err
+	wrong := func(name string, problems []string) {
+		for _, text := range problems {
+			fmt.Fprintf(&b, "%s %s: %s\n", t.Paint(terminal.Red, "WRONG"), name, human.Printable(text, false))
+		}
 	}
 	for _, p := range r.Programs {
-		wrong(&b, t, p.Name, p.Problems)
+		wrong(p.Name, p.Problems)
 	}
 	for _, a := range r.Apps {
-		wrong(&b, t, filepath.Base(a.Command[0]), a.Problems)
+		wrong(filepath.Base(a.Command[0]), a.Problems)
 	}
 	switch {
 	case r.OK && len(r.Programs) > 0:
@@ -136,41 +137,27 @@ func (r *report) write(w io.Writer, t terminal.Terminal) error {
 	case r.OK:
 		fmt.Fprintf(&b, "%s no second start compiled.\n", t.Paint(terminal.Green, "OK"))
 	}
-	_, err = io.WriteString(w, human.WrapLines(b.String(), 0, t.Width))
+	_, err := io.WriteString(w, human.WrapLines(b.String(), 0, t.Width))
 	return err
 }
 
-func wrong(b *strings.Builder, t terminal.Terminal, name string, problems []string) {
-	for _, text := range problems {
-		fmt.Fprintf(b, "%s %s: %s\n", t.Paint(terminal.Red, "WRONG"), name, human.Printable(text, false))
-	}
-}
-
-func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) error {
-	rt := r.runtime
-	peer := strings.ToUpper(rt.Peer)
+func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) {
+	peer := strings.ToUpper(r.runtime.Peer)
 	word, _, _ := strings.Cut(peer, "'")
-	fmt.Fprintf(b, "%s\n", t.Paint(terminal.Bold, fmt.Sprintf("%s, %s", rt.Title, human.Printable(r.Device, false))))
-	b.WriteString("From the start of the build to the first result, in ms; numbers checked each time.\n\n")
+	fmt.Fprintf(b, "%s\nFrom the start of the build to the first result, in ms; numbers checked each time.\n\n",
+		t.Paint(terminal.Bold, fmt.Sprintf("%s, %s", r.runtime.Title, human.Printable(r.Device, false))))
 	rows := terminal.NewTable("PROGRAM", ">COLD", ">"+peer, ">DISK", ">MEMORY", ">COLD/DISK", ">"+word+"/DISK")
-	add := func(name string, t times) {
-		rows.Add(name, human.Figures(t.ColdMS), human.Figures(t.DriverMS), human.Figures(t.DiskMS), human.Figures(t.MemoryMS),
-			fmt.Sprintf("%.0f x", t.Ratio), fmt.Sprintf("%.1f x", t.DriverRatio))
+	for _, p := range append(r.Programs, row{Name: "all", times: r.Total}) {
+		rows.Add(p.Name, human.Figures(p.ColdMS), human.Figures(p.DriverMS), human.Figures(p.DiskMS), human.Figures(p.MemoryMS),
+			fmt.Sprintf("%.0f x", p.Ratio), fmt.Sprintf("%.1f x", p.DriverRatio))
 	}
-	for _, p := range r.Programs {
-		add(p.Name, p.times)
-	}
-	add("all", r.Total)
-	if err := rows.Write(b); err != nil {
-		return err
-	}
+	_ = rows.Write(b) // of a strings.Builder none fails
 	fmt.Fprintf(b, "\nStarting the compiler took %s ms more in the cold process, counted in no row.\n%s\n"+
 		"That and disk: medians of %s each; disk with an empty driver's cache.\n",
-		human.Figures(r.CompilerStartMS), rt.Note, human.Plural(r.Runs, "fresh process"))
-	return nil
+		human.Figures(r.CompilerStartMS), r.runtime.Note, human.Plural(r.Runs, "fresh process"))
 }
 
-func (r *report) writeApps(b *strings.Builder) error {
+func (r *report) writeApps(b *strings.Builder) {
 	b.WriteString("Applications that know nothing of kernstash, from start to end, in ms:\n\n")
 	rows := terminal.NewTable("APPLICATION", ">ALONE", ">AGAIN", ">COLD", ">WARM", ">ALONE/WARM")
 	for _, a := range r.Apps {
@@ -178,10 +165,7 @@ func (r *report) writeApps(b *strings.Builder) error {
 		rows.Add(human.Printable(strings.Join(words, " "), false), human.Figures(a.AloneMS), human.Figures(a.AgainMS),
 			human.Figures(a.ColdMS), human.Figures(a.WarmMS), fmt.Sprintf("%.1f x", a.Ratio))
 	}
-	if err := rows.Write(b); err != nil {
-		return err
-	}
+	_ = rows.Write(b)
 	fmt.Fprintf(b, "\nAlone: without kernstash, the driver's own cache empty; again: filled by the first. "+
 		"Cold and warm:\nunder 'kernstash run', the driver's cache empty; warm: the median of %s.\n", human.Plural(warmApps, "run"))
-	return nil
 }

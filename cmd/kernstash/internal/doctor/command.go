@@ -105,10 +105,10 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 			text += ", loaded by " + strings.Join(o.By, ", ")
 		}
 		verdict := tool.OK
-		if !c.served {
+		if !c.Served {
 			verdict = tool.Info
 		}
-		r.Add(c.name, verdict, c.text+openclDoor(c, o.Path), "%s", text)
+		r.Add(c.Name, verdict, c.Text+loaderText(c, o.Path), "%s", text)
 	}
 	if !found {
 		r.Add(subject, tool.Info, "", "no run-time compiler that we know of was loaded by %s", programNames(got))
@@ -116,10 +116,10 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 	return nil
 }
 
-// openclDoor says by which door the cache comes into programs that use an OpenCL loader.
-func openclDoor(c compiler, path string) string {
+// loaderText says how the cache comes into programs that use a loader.
+func loaderText(c tool.Compiler, path string) string {
 	switch {
-	case c.name != openclLoader:
+	case !c.Layers:
 		return ""
 	case launch.KnowsLayers(path):
 		return ", as a layer of it"

@@ -19,8 +19,8 @@ func TestCompilerOf(t *testing.T) {
 		"/lib/libc.so.6":                     "",
 	} {
 		c, ok := compilerOf(path)
-		if c.name != want || ok != (want != "") {
-			t.Errorf("%s is %q (%v), want %q", path, c.name, ok, want)
+		if c.Name != want || ok != (want != "") {
+			t.Errorf("%s is %q (%v), want %q", path, c.Name, ok, want)
 		}
 	}
 }

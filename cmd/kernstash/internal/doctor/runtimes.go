@@ -30,7 +30,7 @@ type runtimeReport struct {
 // checkRuntimes looks at every runtime, each in a process of its own, and lets it
 // compile a small program, store it and start it again.
 func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Progress) {
-	if len(runtimes.All) == 0 {
+	if !runtimes.Linked {
 		r.Add("runtimes", tool.Info, "", "%v", runtimes.ErrNone)
 		return
 	}
@@ -41,7 +41,7 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 		return
 	}
 	defer os.RemoveAll(dir)
-	var env []string
+	env := os.Environ()
 	for _, name := range runtimes.Caches() {
 		env = append(env, name+"="+dir)
 	}
@@ -55,7 +55,7 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 			advice = append(advice, rt.Advice)
 		}
 		var of runtimeReport
-		err := cli.AskSelf(ctx, []string{"doctor-runtime", "--runtime=" + rt.Name, fmt.Sprintf("--quick=%t", quick)}, nil, &of, env...)
+		err := cli.AskSelf(ctx, []string{"doctor-runtime", "--runtime=" + rt.Name, fmt.Sprintf("--quick=%t", quick)}, env, nil, &of)
 		if err != nil {
 			r.Add(rt.Title, tool.Fail, "programs that use it may end like this: look for a newer driver or compiler, and report this to those who make it",
 				"the process that looked at it ended: %v", err)

@@ -33,7 +33,7 @@ func (r *Report) checkEntry() {
 	if path, err := session.File(); err == nil {
 		r.checkSession(path)
 	}
-	for _, list := range []struct{ name, separators string }{{"OPENCL_LAYERS", ":"}, {"LD_PRELOAD", ": "}} {
+	for _, list := range []struct{ name, separators string }{{launch.LayersVariable, ":"}, {"LD_PRELOAD", ": "}} {
 		for _, library := range ownLibraries(os.Getenv(list.name), list.separators) {
 			r.checkOwnLibrary(subject, "in this environment", list.name, library, "set "+list.name+" anew, or unset it")
 		}
@@ -55,7 +55,7 @@ func (r *Report) checkSession(path string) {
 		return
 	}
 	values, err := session.ReadVariables(path)
-	libraries := ownLibraries(values["OPENCL_LAYERS"], ":")
+	libraries := ownLibraries(values[launch.LayersVariable], ":")
 	switch {
 	case err != nil:
 		r.Add(subject, tool.Warn, "", "%s cannot be read: %v", path, err)
@@ -68,7 +68,7 @@ func (r *Report) checkSession(path string) {
 		if !r.checkOwnLibrary(subject, "for the session", path, library, "run 'kernstash enable' again, or 'kernstash disable'") {
 			continue
 		}
-		if !slices.Contains(ownLibraries(os.Getenv("OPENCL_LAYERS"), ":"), library) {
+		if !slices.Contains(ownLibraries(os.Getenv(launch.LayersVariable), ":"), library) {
 			r.Add(subject, tool.Info, "that is so from the next login, where systemd starts the session, and not over ssh",
 				"this environment has not what %s says", path)
 		}

@@ -63,7 +63,7 @@ func Wait(ctx context.Context, a *cli.App, most time.Duration) (err error) {
 // startWorker returns what starts a worker in a process of its own, nil where the
 // settings want none.
 func startWorker(d *disk.Store, s *settings.Settings) func() bool {
-	if len(runtimes.All) == 0 || s.Worker == settings.WorkerOff || !writable(s) {
+	if !runtimes.Linked || s.Worker == settings.WorkerOff || !writable(s) {
 		return nil
 	}
 	return func() bool {
@@ -118,7 +118,7 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 
 // Run is the worker. If rebuild is set it builds anew what an earlier driver built.
 func Run(ctx context.Context, a *cli.App, o worker.Options, quiet, rebuild bool) (err error) {
-	if len(runtimes.All) == 0 {
+	if !runtimes.Linked {
 		return runtimes.ErrNone
 	}
 	worker.CloseInherited(3)

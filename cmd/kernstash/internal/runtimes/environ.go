@@ -36,6 +36,16 @@ func Environ(env []string, dir string) []string {
 	return env
 }
 
+// Titles returns the names of all runtimes for people.
+func Titles() string {
+	var titles []string
+	for _, rt := range All {
+		titles = append(titles, rt.Title)
+	}
+	last := len(titles) - 1
+	return strings.Join(titles[:last], ", ") + " or " + titles[last]
+}
+
 // Named returns the runtime of a name, nil for none.
 func Named(name string) *tool.Runtime {
 	for _, rt := range All {

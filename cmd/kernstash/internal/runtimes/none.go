@@ -2,13 +2,5 @@
 
 package runtimes
 
-import (
-	"github.com/kernstash/kernstash/gpu/tool"
-	"github.com/kernstash/kernstash/store/disk"
-)
-
-// All is empty: what reaches a runtime is not linked.
-var All []*tool.Runtime
-
-// BuildJob returns an error.
-func BuildJob(disk.Options) error { return ErrNone }
+// Linked reports whether the runtimes can be reached.
+const Linked = false

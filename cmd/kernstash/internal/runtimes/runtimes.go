@@ -1,5 +1,3 @@
-//go:build !nogpu
-
 // Package runtimes lists the GPU runtimes that the command knows.
 package runtimes
 

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/launch"
 )
 
@@ -93,7 +92,7 @@ func EnableSession(a *cli.App, cmd *cobra.Command, o *launch.Options) error {
 	o.NoPreload = true // nothing is to be preloaded into every program
 	if o.Door == launch.DoorAuto {
 		o.Door = launch.DoorLayer
-		if loader := openclLoaderFile(); loader != "" && !launch.KnowsLayers(loader) {
+		if loader := launch.LoaderFile(); loader != "" && !launch.KnowsLayers(loader) {
 			o.Door = launch.DoorPreload
 		}
 	}
@@ -106,32 +105,14 @@ func EnableSession(a *cli.App, cmd *cobra.Command, o *launch.Options) error {
 		value := Escape(v.Value)
 		switch v.Name {
 		case "LD_PRELOAD":
-			return errors.New("enable: the OpenCL loader of this system knows no layers, and nothing is to be " +
+			return errors.New("enable: the loader of this system knows no layers, and nothing is to be " +
 				"preloaded into every program: enable applications one by one, with --app")
-		case "OPENCL_LAYERS":
-			value += "${OPENCL_LAYERS:+:$OPENCL_LAYERS}"
+		case launch.LayersVariable:
+			value += "${" + v.Name + ":+:$" + v.Name + "}"
 		}
 		fmt.Fprintf(&b, "%s=%s\n", v.Name, value)
 	}
 	return writeOwn(a, path, "", b.String(), 0o644, "from the next login")
-}
-
-// openclLoaderFile returns the file of the OpenCL loader that programs find here, "" for none.
-func openclLoaderFile() string {
-	const soname = "libOpenCL.so.1"
-	if _, err := dl.Open(soname); err != nil { // it loads no driver
-		return ""
-	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(maps)) {
-		if at := strings.IndexByte(line, '/'); at >= 0 && strings.HasPrefix(filepath.Base(line), "libOpenCL.so") {
-			return strings.TrimSpace(line[at:])
-		}
-	}
-	return ""
 }
 
 // Escape writes a value as environment.d(5) reads it.

@@ -1,12 +1,12 @@
 /*
- * opencl.c: OpenCL's table. The functions are the OpenCL layer's (shim/opencl), which
+ * table.c: the table for shim/preload. The functions are the OpenCL layer's (shim/opencl), which
  * decides about each library; it is opened at the first name that is asked for.
  *
  * OpenCL's own libraries ask for these names too: a loader in its drivers, a wrapper in
  * the loader. They get what there is, or we would stand between them, where no program of
  * the application's is.
  */
-#include "choose.h"
+#include "../../preload/src/choose.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
