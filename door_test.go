@@ -129,48 +129,6 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// delegator is a runtime whose artifacts another process makes.
-type delegator struct{ *fakeRuntime }
-
-func (delegator) Delegates(Job) bool { return true }
-func (delegator) Defers(Job) bool    { return false }
-
-// What another process makes is nothing wrong here, the miss is explained, and no
-// lock is kept.
-func TestDelegatedArtifact(t *testing.T) {
-	t.Parallel()
-	root := newRoot(t)
-	f := newFake(t)
-	f.noBinary = true
-	var told decisions
-	c := openCache(t, root, func(*Options) {})
-	defer c.Close()
-	x := NewContext[*fakeProgram, *fakeKernel](c, delegator{f}, ContextOptions{Decided: told.take})
-	p, err := x.Program(t.Context(), Request{Image: image(t, src(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := p.Key(0)
-	p.Release()
-	if d := told.after(t, 1)[0]; d.Nearest != "nothing near it" || k.IsZero() {
-		t.Errorf("decision %+v", d)
-	}
-	if !c.Flush(3 * time.Minute) {
-		t.Error("something is still to be stored")
-	}
-	unlock, err := c.cache().Store().Lock(t.Context(), k, 0)
-	if err != nil {
-		t.Errorf("the build lock: %v", err)
-	} else {
-		unlock()
-	}
-	s := c.Stats()
-	if s[stats.Builds] != 0 || s[stats.Of(reason.NotCacheableRuntime)] != 0 || s[stats.DiskPuts] != 0 || s[stats.Of(reason.NearestNothing)] != 1 {
-		t.Errorf("builds %d, uncacheable %d, puts %d, explained %d; want 0, 0, 0, 1",
-			s[stats.Builds], s[stats.Of(reason.NotCacheableRuntime)], s[stats.DiskPuts], s[stats.Of(reason.NearestNothing)])
-	}
-}
-
 // What a runtime finds unfit for others, once it is built, is the program all the same, is
 // not stored, and everybody is told why.
 func TestUnfit(t *testing.T) {

@@ -1,16 +1,11 @@
 package kernstash
 
 import (
-	"bytes"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
 )
 
 // A glance finds what is stored for all devices, counts nothing until it is made
@@ -68,60 +63,5 @@ func TestGlance(t *testing.T) {
 	_ = c.Close()
 	if found := x.Glance(t.Context(), Request{Image: image(t, src(1))}); found != nil {
 		t.Error("a closed cache finds something")
-	}
-}
-
-// GlanceFirst leaves binaries behind the first unread, which Rest reads; Glance gives all
-// of them, also where the same artifact was restored without them a moment ago.
-func TestGlanceFirst(t *testing.T) {
-	t.Parallel()
-	root := newRoot(t)
-	f := newFake(t)
-	r := Request{Image: image(t, src(1))}
-	run(t, root, f, nil, r)
-	c := openCache(t, root)
-	x := fakeContextOn(c, f)
-	job := x.Glance(t.Context(), r)[0].Job
-	e, err := c.cache().Store().Get(t.Context(), job.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.Recipe, err = onDisk(c).Recipe(t.Context(), job.Key); err != nil {
-		t.Fatal(err)
-	}
-	e.Artifact.Binaries = []store.Binary{
-		{Form: store.FormFinal, Data: bytes.Repeat([]byte("machine code"), 10_000)},
-		{Form: store.FormIntermediate, Data: bytes.Repeat([]byte("PTX"), 100_000)},
-	}
-	if err := c.cache().Store().Delete(t.Context(), job.Key); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.cache().Store().Put(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-
-	first := x.GlanceFirst(t.Context(), r)
-	if len(first) != 1 || len(first[0].Artifact.Binaries) != 1 || len(first[0].Artifact.Rest) != 1 {
-		t.Fatalf("the first: %v", first)
-	}
-	rest, err := x.Rest(t.Context(), first[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(e.Artifact.Binaries[1:], rest, cmp.Comparer(bytes.Equal)); d != "" {
-		t.Errorf("the rest (-want +got):\n%s", d)
-	}
-	x.Restored(first[0], time.Millisecond)
-	if all := x.Glance(t.Context(), r); len(all) != 1 || len(all[0].Artifact.Binaries) != 2 {
-		t.Errorf("all: %v", all)
-	}
-	if rest, err := x.Rest(t.Context(), x.Glance(t.Context(), r)[0]); err != nil || rest != nil {
-		t.Errorf("the rest of what was read whole: %v, %v", rest, err)
-	}
-	if err := c.cache().Store().Delete(t.Context(), job.Key); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Rest(t.Context(), first[0]); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("the rest of an entry that is gone: %v", err)
 	}
 }

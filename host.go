@@ -38,9 +38,6 @@ func (h host[P, K]) HeaderSearch(device int, dir string, r engine.Request) (deps
 }
 
 func (h host[P, K]) Delivery(job engine.Job) engine.Delivery {
-	if d, ok := any(h.rt).(Delegator); ok && d.Delegates(Job(job)) {
-		return engine.Elsewhere
-	}
 	if c, ok := any(h.rt).(Capturer[P]); ok && c.Defers(Job(job)) {
 		return engine.AtLaunch
 	}

@@ -106,44 +106,15 @@ type Found struct {
 // known, or not what they were, and in the modes that serve nothing. It makes no
 // programs and counts no hits; who restores them says so with Restored. With none,
 // ask with Program.
-func (x *Context[P, K]) Glance(ctx context.Context, r Request) []Found {
-	return x.glance(ctx, r, false)
-}
-
-// GlanceFirst is Glance for who restores from the first binary of an artifact: the
-// others may be left unread, as its Rest, for which there is [Context.Rest].
-func (x *Context[P, K]) GlanceFirst(ctx context.Context, r Request) []Found {
-	return x.glance(ctx, r, true)
-}
-
-func (x *Context[P, K]) glance(ctx context.Context, r Request, first bool) (all []Found) {
+func (x *Context[P, K]) Glance(ctx context.Context, r Request) (all []Found) {
 	if !x.tier.Enter() {
 		return nil
 	}
 	defer x.tier.Leave()
-	for _, f := range x.session.Glance(ctx, r.engine(), first) {
+	for _, f := range x.session.Glance(ctx, r.engine(), false) {
 		all = append(all, Found{Job(f.Job), f.Artifact})
 	}
 	return all
-}
-
-// Rest returns the binaries that GlanceFirst left unread in what it found, in their
-// order, in memory of the caller's. They may be gone by now, or replaced: then the
-// error wraps [store.ErrNotFound]. Of what was found it needs the key, and the artifact's
-// Rest.
-func (x *Context[P, K]) Rest(ctx context.Context, f Found) ([]store.Binary, error) {
-	if len(f.Artifact.Rest) == 0 {
-		return nil, nil
-	}
-	if !x.tier.Enter() {
-		return nil, ErrClosed
-	}
-	defer x.tier.Leave()
-	rest, err := x.cache.Engine().Rest(ctx, f.Job.Key, f.Artifact)
-	if err != nil {
-		return nil, fmt.Errorf("read the rest of an artifact: %w", err)
-	}
-	return rest, nil
 }
 
 // Restored counts a program that was made of an artifact that Glance returned, and

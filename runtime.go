@@ -99,14 +99,6 @@ type OptionsJudge interface {
 	AgainstOptions(device int, words []string) error
 }
 
-// Delegator is a Runtime some of whose artifacts are made by another process,
-// from the recipe (see Cache.AddJob). Its Build of such a job need not build: it
-// returns at once, so that nobody waits for it, and who builds counts that.
-type Delegator interface {
-	// Delegates says so of a job.
-	Delegates(job Job) bool
-}
-
 // BuildError is a diagnostic of the compiler: the program is wrong, and
 // building it again gives the same error. It is kept as long as its image and
 // given to all who ask.

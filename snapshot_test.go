@@ -7,8 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
+
+// compiledImage returns the image of deep, as compiled says that it was compiled.
+func compiledImage(t *testing.T, compiled func(device int) []key.Unit) *Image {
+	t.Helper()
+	m, err := NewImageSequence(key.Unit{Kind: key.OpenCLC, Code: []byte(deep)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.scanned = engine.NewCompiledImage(m.Image, compiled)
+	m.scanned.Owner = m
+	return m
+}
 
 // An image of compiled units means the header files of then, and has the key that
 // they make with the request for which they were looked at.
@@ -17,7 +30,7 @@ func TestCompiledImages(t *testing.T) {
 	dir := deepTree(t)
 	x := fakeContextOn(openCache(t, newRoot(t)), newReader(t))
 	then := deepRequest(t, dir)
-	if x.Snapshot(then) != nil {
+	if x.session.Snapshot(then.engine()) != nil {
 		t.Error("a snapshot of a request that nobody asked for")
 	}
 	first, err := x.Program(t.Context(), then)
@@ -25,7 +38,7 @@ func TestCompiledImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Release()
-	snapshot := x.Snapshot(then)
+	snapshot := x.session.Snapshot(then.engine())
 	if snapshot == nil || snapshot.Changed() != "" {
 		t.Fatalf("snapshot %v", snapshot)
 	}
@@ -40,13 +53,10 @@ func TestCompiledImages(t *testing.T) {
 	}
 	calls := 0
 	linked := then
-	linked.Image, err = NewCompiledImage(func(device int) []key.Unit {
+	linked.Image = compiledImage(t, func(device int) []key.Unit {
 		calls++
 		return snapshot.Units(device)
-	}, key.Unit{Kind: key.OpenCLC, Code: []byte(deep)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	second, err := x.Program(t.Context(), linked)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +75,7 @@ func TestCompiledImages(t *testing.T) {
 	if diff := cmp.Diff(want, second.Key(0)); diff != "" || calls == 0 {
 		t.Errorf("after %d calls, key (-then +linked):\n%s", calls, diff)
 	}
-	if x.Snapshot(linked) != nil {
+	if x.session.Snapshot(linked.engine()) != nil {
 		t.Error("a snapshot of what was compiled before")
 	}
 
@@ -74,9 +84,7 @@ func TestCompiledImages(t *testing.T) {
 		"none": nil, "other code": {{Kind: key.OpenCLC, Code: []byte(deep + "\n")}},
 	} {
 		r := then
-		if r.Image, err = NewCompiledImage(func(int) []key.Unit { return units }, key.Unit{Kind: key.OpenCLC, Code: []byte(deep)}); err != nil {
-			t.Fatal(err)
-		}
+		r.Image = compiledImage(t, func(int) []key.Unit { return units })
 		p, err := x.Program(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)

@@ -824,7 +824,20 @@ func TestElsewhere(t *testing.T) {
 	one.Built(Outcome{Took: 1})
 	two.Abandon()
 	run.finish()
-	run.want(map[stats.Counter]int64{stats.Builds: 0, stats.DiskPuts: 0, stats.Of(reason.NearestNothing): 1})
+	run.want(map[stats.Counter]int64{
+		stats.Builds: 1, stats.Delegated: 1, stats.DiskPuts: 0, stats.Of(reason.NearestNothing): 1, stats.Of(reason.NotCacheableRuntime): 0,
+	})
+	run.wantDecision(0, func(d Decision) string {
+		if d.Nearest != "nothing near it" || d.Key.IsZero() || d.Spent != 1 {
+			return "want an explanation"
+		}
+		return ""
+	})
+	unlock, err := run.store.(store.Locker).Lock(t.Context(), one.Job().Key, 0)
+	if err != nil {
+		t.Fatalf("the lock is held: %v", err)
+	}
+	unlock()
 }
 
 func TestInvalid(t *testing.T) {

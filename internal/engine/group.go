@@ -35,6 +35,7 @@ func (k Kind) String() string {
 type Step struct {
 	Kind     Kind
 	Artifact *store.Artifact // of Hit
+	Shared   bool            // of Hit: it was just built for another request; see SessionOptions.Share
 	Ready    <-chan struct{} // of Wait: is closed
 	Missed   reason.Reason   // of Build, and Bypass of what has a key: why there is no artifact
 	Reason   deps.Reason     // of Bypass: why it cannot be cached
@@ -75,7 +76,6 @@ type Group struct {
 	part    *store.GetOptions // how artifacts are read; nil: in full
 	leads   *building         // that the group leads
 	follows *building         // that it waits for
-	shared  bool              // the artifact of a hit is of such a build
 	apart   bool              // it waits for none any more
 	atOnce  bool              // it builds beside one
 }
@@ -264,22 +264,44 @@ func (g *Group) lock(ctx context.Context) {
 // join reports whether the group goes on by itself: it leads the build, or nothing is
 // shared. Else it waits for the one that leads.
 func (g *Group) join() bool {
-	e := g.s.e
-	if !g.s.options.Share || g.apart || g.leads != nil || !e.Writes() {
+	if !g.joins() {
 		return true
 	}
-	own, leads := e.builds.join(g.job.Key)
+	own, leads := g.s.e.builds.join(g.job.Key)
 	switch {
 	case leads:
 		g.leads = own
 	case g.s.host.Delivery(g.job) == Elsewhere: // nothing is there for having waited
 		g.apart, g.atOnce = true, true
 	default:
-		e.count(stats.MemoryWaits)
-		g.follows, g.phase = own, following
+		g.follow(own)
 		return false
 	}
 	return true
+}
+
+// joins reports whether the group shares a build with others.
+func (g *Group) joins() bool {
+	return g.s.options.Share && !g.apart && g.leads == nil && !g.job.Key.IsZero() && g.s.e.Writes()
+}
+
+func (g *Group) follow(own *building) {
+	g.s.e.count(stats.MemoryWaits)
+	g.follows, g.phase = own, following
+}
+
+// Follow has the group wait for another request of the process that builds it, if there
+// is one: its caller waits for another group of the transaction, and asks for what comes
+// next when that is known.
+func (g *Group) Follow() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase != looking || !g.joins() || g.s.host.Delivery(g.job) == Elsewhere {
+		return
+	}
+	if own := g.s.e.builds.find(g.job.Key); own != nil {
+		g.follow(own)
+	}
 }
 
 // followed goes on with what came of the build that the group waited for.
@@ -288,8 +310,7 @@ func (g *Group) followed() {
 	g.follows = nil
 	switch {
 	case own.artifact != nil:
-		g.shared = true
-		g.step, g.phase = Step{Kind: Hit, Artifact: own.artifact}, answered
+		g.step, g.phase = Step{Kind: Hit, Artifact: own.artifact, Shared: true}, answered
 	case own.err != nil:
 		g.step, g.phase = Step{Kind: Bypass, Err: own.err}, answered
 	default:
@@ -395,9 +416,9 @@ func (g *Group) Loaded(took time.Duration) {
 	if !g.answers(Hit) {
 		return
 	}
-	a := g.step.Artifact
+	a, shared := g.step.Artifact, g.step.Shared
 	g.end()
-	if g.shared {
+	if shared {
 		g.decide(Decision{Origin: Memory, Kernels: kernelNames(a)})
 		return
 	}
@@ -420,8 +441,8 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 	}
 	e := g.s.e
 	e.log.Warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
-	if g.shared { // it may be stored meanwhile
-		g.shared, g.apart, g.phase, g.step = false, true, looking, Step{}
+	if g.step.Shared { // it may be stored meanwhile
+		g.apart, g.phase, g.step = true, looking, Step{}
 		return
 	}
 	e.discard(ctx, g.from, g.job.Key)
@@ -457,7 +478,7 @@ func (g *Group) Built(o Outcome) {
 	if o.Unfit != "" {
 		a = nil
 	} else if a == nil && delivery == Elsewhere {
-		g.delegate()
+		g.delegate(o.Took)
 		return
 	}
 	e.countBuild(o.Took)
@@ -546,8 +567,10 @@ func (g *Group) takePreparation() (p *keep.Preparation) {
 
 // delegate has the miss explained and the header files kept, for the process that makes
 // the artifact.
-func (g *Group) delegate() {
-	g.decide(Decision{Origin: Compiled})
+func (g *Group) delegate(took time.Duration) {
+	g.s.e.countBuild(took)
+	g.s.e.count(stats.Delegated)
+	g.decide(Decision{Origin: Compiled, Spent: took})
 	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
 		return
 	}

@@ -42,6 +42,13 @@ func (b *builds) join(k key.Key) (_ *building, leads bool) {
 	return own, true
 }
 
+// find returns the build of k that is under way; nil: there is none.
+func (b *builds) find(k key.Key) *building {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all[k]
+}
+
 func (b *builds) end(own *building) {
 	b.mu.Lock()
 	delete(b.all, own.key)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -89,6 +90,25 @@ func TestSharedBuildGivenUp(t *testing.T) {
 	followers[1].Built(Outcome{Artifact: artifact(k1), Took: time.Second})
 	run.finish()
 	run.want(map[stats.Counter]int64{stats.Builds: 1, stats.DiskPuts: 1})
+}
+
+// A group that follows waits for a build that is under way, and begins none.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	run := start(t, newRoot(t), "on")
+	s := run.sharing(newHost(t))
+	none := begin(t, s, Request{Image: source(t, k1)}).Group(0)
+	none.Follow()
+	leader := begin(t, s, Request{Image: source(t, k1)}).Group(0)
+	wantStep(t, leader, Build)
+	follower := begin(t, s, Request{Image: source(t, k1)}).Group(0)
+	follower.Follow()
+	follower.Follow()
+	leader.Built(Outcome{Artifact: artifact(k1), Took: time.Second})
+	if step := wantStep(t, follower, Hit); !step.Shared {
+		t.Error("it is not the one that it followed")
+	}
+	run.want(map[stats.Counter]int64{stats.MemoryWaits: 1, stats.DiskWaits: 0})
 }
 
 // What is for nobody else is built by each who waited, at the same time.
@@ -197,7 +217,7 @@ func TestReadFirstBinary(t *testing.T) {
 	run := start(t, newRoot(t), "on")
 	s := run.session(newHost(t))
 	two := artifact(k1)
-	two.Binaries = append(two.Binaries, store.Binary{Form: store.FormIntermediate, Data: make([]byte, 1<<20)})
+	two.Binaries = append(two.Binaries, store.Binary{Form: store.FormIntermediate, Data: bytes.Repeat([]byte("PTX"), 100_000)})
 	g := begin(t, s, Request{Image: source(t, k1)}).Group(0)
 	wantStep(t, g, Build)
 	g.Built(Outcome{Artifact: two, Took: time.Second})
@@ -211,8 +231,22 @@ func TestReadFirstBinary(t *testing.T) {
 		if first != (len(a.Rest) == 1) || first != (len(a.Binaries) == 1) {
 			t.Errorf("first %v: %d binaries, %d left", first, len(a.Binaries), len(a.Rest))
 		}
-		if rest, err := run.Rest(t.Context(), tx.Group(0).Job().Key, a); first && (err != nil || len(rest) != 1) {
-			t.Errorf("the rest: %d, %v", len(rest), err)
+		k := tx.Group(0).Job().Key
+		rest, err := run.Rest(t.Context(), k, a)
+		switch {
+		case err != nil, !first && rest != nil:
+			t.Errorf("first %v: the rest: %d, %v", first, len(rest), err)
+		case first && (len(rest) != 1 || !bytes.Equal(rest[0].Data, two.Binaries[1].Data)):
+			t.Errorf("the rest: %d", len(rest))
+		}
+		if !first {
+			continue
+		}
+		if err := run.store.Delete(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run.Rest(t.Context(), k, a); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the rest of an entry that is gone: %v", err)
 		}
 	}
 }

@@ -16,7 +16,8 @@ type Snapshot struct {
 }
 
 // Snapshot returns what a request was found to read. Nil: it reads no header files, or
-// was not asked for with this very Image, or cannot be cached.
+// was not asked for with this very Image, or cannot be cached. It comes after what is
+// built was stored: contents of header files that are still in memory go.
 func (s *Session) Snapshot(r Request) *Snapshot {
 	id, err := s.ID(&r)
 	if err != nil || r.Image.files == nil || r.Image.files.compiled != nil {
@@ -26,6 +27,7 @@ func (s *Session) Snapshot(r Request) *Snapshot {
 	if res == nil {
 		return nil
 	}
+	res.Forget()
 	all := &Snapshot{s: s, byDevice: make([]*reading, s.host.Devices())}
 	for i, devices := range s.groups(id.Devices) {
 		r := res.group(i)

@@ -2,9 +2,8 @@ package layer
 
 import (
 	"context"
-	"slices"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -12,35 +11,30 @@ import (
 // for a program's binary is what the driver would have given it, PTX of twice the
 // size; most never ask. So that is left unread until somebody does.
 
-// answer is where the answers of a program that was restored are.
-type answer struct {
-	pool  *pool
-	found []kernstash.Found // of each device of the request
+// answers are where those of a program that was restored are, for each device of the
+// request.
+type answers []struct {
+	key  key.Key
+	rest *store.Artifact // no more than what was left unread; nil: nothing
 }
 
-// keepAnswers notes where the answers of what was found are, and returns the number
+// keepAnswers notes where the answers of what was restored are, and returns the number
 // of the program; 0: there are none. The caller holds the lock.
-func (t *Ticket) keepAnswers(found map[int]kernstash.Found) uint64 {
-	some := false
-	for _, f := range found {
-		some = some || len(f.Artifact.Rest) > 0
+func (t *Ticket) keepAnswers() uint64 {
+	all, some := make(answers, len(t.ordinals)), false
+	for _, u := range t.units {
+		if !u.good || u.step.artifact == nil || len(u.step.artifact.Rest) == 0 {
+			continue
+		}
+		some = true
+		t.each(u.step, func(i int) {
+			all[i].key, all[i].rest = u.step.job.Key, &store.Artifact{Rest: u.step.artifact.Rest}
+		})
 	}
 	if !some {
 		return 0
 	}
-	a := &answer{t.pool, make([]kernstash.Found, len(t.ordinals))}
-	for _, f := range found {
-		// No more than says where they are: the recipe has the program's source.
-		f.Artifact, f.Job.Recipe = &store.Artifact{Rest: f.Artifact.Rest}, nil
-		for i, ordinal := range t.ordinals {
-			if slices.Contains(f.Job.Devices, ordinal) {
-				a.found[i] = f
-			}
-		}
-	}
-	id := t.l.programs.number()
-	t.l.answers.add(id, a)
-	return id
+	return t.l.answers.add(t.l.number(), &all)
 }
 
 // Answer returns the binary that CL_PROGRAM_BINARIES answers for the device at a place
@@ -49,10 +43,10 @@ func (t *Ticket) keepAnswers(found map[int]kernstash.Found) uint64 {
 // build the program to be asked.
 func (l *Layer) Answer(program uint64, device int) (code []byte) {
 	a := l.answers.find(program)
-	if a == nil || device < 0 || device >= len(a.found) || a.found[device].Artifact == nil {
+	if a == nil || device < 0 || device >= len(*a) || (*a)[device].rest == nil {
 		return nil
 	}
-	rest, err := a.pool.core.Rest(context.Background(), a.found[device])
+	rest, err := l.door.Cache.Engine().Rest(context.Background(), (*a)[device].key, (*a)[device].rest)
 	for _, b := range rest {
 		if err == nil && b.Form == store.FormIntermediate {
 			code = b.Data

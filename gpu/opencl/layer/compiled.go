@@ -3,9 +3,9 @@ package layer
 import (
 	"errors"
 	"slices"
+	"time"
 
-	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -14,7 +14,7 @@ import (
 // files hold by then.
 type compiled struct {
 	pool  *pool
-	files *kernstash.Snapshot
+	files *engine.Snapshot
 }
 
 var errTooManyUnits = errors.New("too many compiled units that read header files")
@@ -51,18 +51,21 @@ func (p *pool) compiledUnits(known []*compiled) func(device int) []key.Unit {
 	}
 }
 
-func wasBuilt(o *Outcome) bool { return o.Result == front.Built }
-
-// nameUnit returns the number under which the ticket's unit can be linked, 0 where
-// it reads no files. built says that the driver compiled it just now: then it counts
-// only if the files are still what they were when they were looked at. The caller
-// holds the lock.
-func (t *Ticket) nameUnit(built bool) uint64 {
-	files := t.pool.core.Snapshot(t.request)
-	if files == nil || built && files.Changed() != "" {
-		return 0
+// compiled returns the number under which the ticket's unit, whose compilation has
+// ended, can be linked, 0 where it reads no files, and what was saved. If the driver
+// compiled it just now, it counts only if the files are still what they were when they
+// were looked at.
+func (t *Ticket) compiled() (program uint64, saved time.Duration) {
+	good, built := true, false
+	for _, u := range t.units {
+		if good = good && u.good; u.step != nil {
+			saved += u.step.saved
+			built = built || u.step.built
+		}
 	}
-	id := t.l.programs.number()
-	t.l.compiled.add(id, &compiled{pool: t.pool, files: files})
-	return id
+	files := t.pool.session.Snapshot(t.request)
+	if !good || files == nil || built && files.Changed() != "" {
+		return 0, saved
+	}
+	return t.l.compiled.add(t.l.number(), &compiled{pool: t.pool, files: files}), saved
 }

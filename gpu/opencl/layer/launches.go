@@ -4,50 +4,25 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
 	"github.com/kernstash/kernstash/spool"
 )
 
-// programs are those whose launches are to be told, by number.
-type programs struct {
-	mu   sync.Mutex
-	last uint64
-	all  map[uint64]*launches
-}
-
-// maxPrograms bounds those that are told apart: an application that never gives
-// a program up must not fill its memory with what we note of it.
-const maxPrograms = 4096
-
-// add returns a new program and its number; 0 where there are too many.
-func (s *programs) add(l *Layer) (*launches, uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.all) >= maxPrograms || !l.door.Cache.Writes() {
-		return nil, 0
+// follow returns the number of a program of parts whose launches are to be told; 0: they
+// are not.
+func (l *Layer) follow(parts []part) (program uint64) {
+	if len(parts) == 0 || l.launches.full() || !l.door.Cache.Writes() {
+		return 0
 	}
-	if s.all == nil {
-		s.all = make(map[uint64]*launches)
-	}
-	s.last++
-	s.all[s.last] = &launches{jobs: &l.jobs, kernels: make(map[string]*variant.Launches)}
-	return s.all[s.last], s.last
+	p := &launches{jobs: &l.jobs, kernels: make(map[string]*variant.Launches), parts: parts}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell()
+	return l.launches.add(l.number(), p)
 }
 
 // number returns a number that no program has.
-func (s *programs) number() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	return s.last
-}
-
-func (s *programs) find(id uint64) *launches {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[id]
-}
+func (l *Layer) number() uint64 { return l.last.Add(1) }
 
 // launches are the kernels of a program as they were launched.
 type launches struct {
@@ -56,8 +31,7 @@ type launches struct {
 	mu      sync.Mutex
 	kernels map[string]*variant.Launches
 	seen    []string // variants
-	known   bool     // parts says what the program is
-	parts   []part
+	parts   []part   // the program, for each group of devices
 }
 
 // maxKernels bounds the kernels of a program that are noted.
@@ -80,21 +54,6 @@ func (p *launches) note(kernel string, offset, global, local *[3]uintptr) {
 		return
 	}
 	p.seen = append(p.seen, v)
-	if p.known {
-		p.tell()
-	}
-}
-
-// know takes what the program is; nothing where nothing is to be stored.
-func (p *launches) know(steps []*step) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known = true
-	for _, s := range steps {
-		if s.kind == opencl.Deferred {
-			p.parts = append(p.parts, newPart(s))
-		}
-	}
 	p.tell()
 }
 
@@ -114,7 +73,7 @@ func (p *launches) tell() {
 // Launched tells of a launch of a kernel of a program, by its number, in 1 to 3
 // dimensions. Local is nil where the driver chooses, offset nil for zero.
 func (l *Layer) Launched(program uint64, kernel string, offset, global, local []uintptr) {
-	p := l.programs.find(program)
+	p := l.launches.find(program)
 	n := len(global)
 	if p == nil || n < 1 || n > 3 || local != nil && len(local) != n || offset != nil && len(offset) != n {
 		return
@@ -134,9 +93,7 @@ func space(sizes []uintptr, unused uintptr) *[3]uintptr {
 
 // Released tells that the application has given a program, or a compiled unit, up.
 func (l *Layer) Released(program uint64) {
-	l.programs.mu.Lock()
-	defer l.programs.mu.Unlock()
-	delete(l.programs.all, program)
+	l.launches.remove(program)
 	l.compiled.remove(program)
 	l.answers.remove(program)
 }

@@ -2,8 +2,8 @@ package layer
 
 import (
 	"cmp"
-	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cache"
@@ -20,11 +20,11 @@ type Layer struct {
 	drivers  drivers
 	pools    pools
 	tickets  tickets
-	programs programs
+	last     atomic.Uint64 // number of a program
+	launches numbered[launches]
 	compiled numbered[compiled] // units that may be linked
-	answers  numbered[answer]
+	answers  numbered[answers]
 	jobs     jobs
-	nearest  nearest
 }
 
 // Options configure Open.
@@ -36,6 +36,8 @@ type Options struct {
 	// worker of the cache; may be nil.
 	Left func(cache.Jobs)
 }
+
+var errClosed = errors.New("the cache is closed")
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
 var ErrOut = guest.ErrOut
@@ -63,11 +65,8 @@ func (l *Layer) Cache() *cache.Cache { return l.door.Cache }
 // Close ends the tickets that are open, and waits for what is to be stored and
 // noted. Processes need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	for _, t := range l.tickets.all() {
-		t.End()
-	}
+	l.tickets.close()
 	l.settle()
-	l.nearest.flush()
 	return l.door.Close()
 }
 
@@ -104,30 +103,34 @@ func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
 	}
 	known := l.knownUnits(r)
 	request, err := r.core(devices[0].TellsNoOptions(), known, pool)
-	if err == nil && r.What == Compile && request.Image.IncludesFiles() && l.compiled.full() {
+	if err == nil && r.What == Compile && request.Image.ReadsFiles() && l.compiled.full() {
 		err = errTooManyUnits
 	}
 	if err != nil {
 		return nil, l.pass(whyPassed(err), err.Error()), true
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticket{
-		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: time.Now(), cancel: cancel,
-		wake: make(chan struct{}, 1), through: make(chan struct{}), arrived: make(map[int]*step), asked: make(map[int]*step), stepped: make(map[int]bool), units: pool.units(),
+		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: time.Now(), ended: make(chan struct{}),
+		// The linked program is the application's own: there is none that could be
+		// built to be asked, if the rest is gone by then.
+		first: r.What == Build && !l.answers.full(),
 	}
-	l.tickets.add(t)
-	t.ask = func() {
-		l.door.Go(func() { t.run(guest.With(ctx, t), request) })
+	if !l.tickets.add(t) {
+		return nil, l.failed(errClosed), true
 	}
-	if found := t.look(ctx, r.What); found != nil {
-		return t, t.glance(found), true
+	err = l.door.Guard(func() error {
+		t.search(request)
+		reply, ok = t.Wait(atOnce)
+		return nil
+	})
+	if err != nil {
+		t.End()
+		return nil, l.failed(err), true
 	}
-	t.ask()
-	reply, ok = t.Wait(atOnce)
 	return t, reply, ok
 }
 
-// whyPassed returns why the core is not asked about a request.
+// whyPassed returns why the engine is not asked about a request.
 func whyPassed(err error) reason.Reason {
 	switch {
 	case errors.Is(err, errMixed), errors.Is(err, errFiles):
@@ -143,7 +146,7 @@ func (l *Layer) pass(why reason.Reason, detail string) Reply {
 	return Reply{Action: front.Pass, Reason: l.door.Pass(why, detail)}
 }
 
-// failed is pass for what the core says.
+// failed is pass for what the engine says.
 func (l *Layer) failed(err error) Reply {
 	return Reply{Action: front.Pass, Reason: l.door.PassFailed(err)}
 }

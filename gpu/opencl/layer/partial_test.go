@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -22,6 +23,7 @@ func init() {
 	children["partial"] = partialChild
 	children["locked"] = lockedChild
 	children["refused"] = refusedChild
+	children["shared"] = sharedChild
 }
 
 // two returns PoCL's two devices.
@@ -186,5 +188,58 @@ func lockedChild() error {
 		ticket.End()
 		fmt.Printf("action %d, %d devices, kind %v, soon %v; ", reply.Action, len(reply.Artifacts), reply.Artifacts[1].Kind, l.Cache().Stats()[stats.DiskWaitsGivenUp] == waits)
 	}
+	return l.Close()
+}
+
+// sharedChild has threads ask whether a unit compiles, for two devices and for the second
+// of them, while a first one compiles it for both. It says what they are given.
+func sharedChild() error {
+	devices, err := two()
+	if err != nil {
+		return err
+	}
+	l, err := layer.Open(at(os.Getenv(rootVariable)))
+	if err != nil {
+		return err
+	}
+	begin := func(devices ...*opencl.Device) (*layer.Ticket, layer.Reply, bool, error) {
+		h, err := makeHost(l, devices...)
+		if err != nil {
+			return nil, layer.Reply{}, false, err
+		}
+		r := h.request(source(1), &none)
+		r.What, r.Units[0].Options = layer.Compile, &none
+		ticket, reply, ok := l.Begin(r)
+		return ticket, reply, ok, nil
+	}
+	first, reply, ok, err := begin(devices...)
+	if err != nil || !ok || len(reply.Artifacts) != 2 || len(reply.Artifacts[0].Binary)+len(reply.Artifacts[1].Binary) != 0 {
+		return fmt.Errorf("the first: %+v, %v, %w", reply, ok, err)
+	}
+	var others []*layer.Ticket
+	for _, set := range [][]*opencl.Device{devices, devices[1:], {devices[1], devices[0]}} {
+		ticket, reply, ok, err := begin(set...)
+		if err != nil || ok {
+			return fmt.Errorf("another one: %+v, %w", reply, err)
+		}
+		others = append(others, ticket)
+	}
+	first.Next([]layer.Outcome{{Result: front.Built}, {Result: front.Built}})
+	first.End()
+	fmt.Print(resultMark)
+	for _, ticket := range others {
+		reply, ok := ticket.Wait(time.Minute)
+		fmt.Printf("%v action %d", ok, reply.Action)
+		outcomes := make([]layer.Outcome, len(reply.Artifacts))
+		for i := range outcomes {
+			fmt.Printf(" %q", reply.Artifacts[i].Binary)
+			outcomes[i].Result = front.Restored
+		}
+		done, _ := ticket.Next(outcomes)
+		fmt.Printf(" done %v; ", done.Action == front.Done && done.Saved == 0)
+		ticket.End()
+	}
+	s := l.Cache().Stats()
+	fmt.Printf("builds %d, waits %d and %d, hits %d", s[stats.Builds], s[stats.MemoryWaits], s[stats.DiskWaits], s[stats.DiskHits])
 	return l.Close()
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -130,24 +130,25 @@ func text(s *string) string {
 	return *s
 }
 
-// core returns the request as the core's. Nothing of it is C's. tells says that
+// core returns the request as the engine's. Nothing of it is C's. tells says that
 // the driver tells no options from empty ones; known are the compiled units of a
 // link, in the order of the request, nil for those that are not known.
-func (r *Request) core(tells bool, known []*compiled, on *pool) (kernstash.Request, error) {
+func (r *Request) core(tells bool, known []*compiled, on *pool) (engine.Request, error) {
 	if r.What != Build {
 		return r.coreOfUnits(tells, known, on)
 	}
 	u := &r.Units[0]
 	code, checkFiles, err := on.repeatable(u, text(r.Options))
 	if err != nil {
-		return kernstash.Request{}, err
+		return engine.Request{}, err
 	}
-	image, err := kernstash.NewImage(u.Kind, code, u.Headers...)
+	content, err := key.NewImage(u.Kind, code, u.Headers...)
 	if err != nil {
-		return kernstash.Request{}, err
+		return engine.Request{}, err
 	}
-	image.CheckFiles(checkFiles)
-	return kernstash.Request{
+	image := engine.NewImage(content)
+	image.CheckFiles = checkFiles
+	return engine.Request{
 		Image: image, Constants: constants(u.Constants),
 		CompileOptions: text(r.Options), NoOptions: r.Options == nil && tells,
 	}, nil
@@ -167,7 +168,7 @@ func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func
 		if rest, checkFiles, err = d.Repeatable(code, key.Tokens(options)); err != nil {
 			return nil, nil, err
 		}
-		if p.observes && p.kind(kernstash.Job{Devices: []int{i}}) == opencl.Final {
+		if p.observes && p.kind(engine.Job{Devices: []int{i}}) == opencl.Final {
 			return nil, nil, errObserved
 		}
 	}

@@ -2,84 +2,39 @@ package layer
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/store"
 )
 
-// step is what the core wants to be done for one unit of a ticket: an artifact
-// to be restored, or a program to be built.
+// step is what is to be done for one unit of a ticket: an artifact to be restored, or a
+// program to be built.
 type step struct {
-	job      kernstash.Job
+	job      engine.Job
 	artifact *store.Artifact // nil: build
+	shared   bool            // the artifact is another request's
 	compile  bool            // only
 	object   bool            // what the compiler makes is kept: it reads header files
 	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
-	done     chan stepResult // takes one
 
-	shared    bool // another ticket asked for it first
-	delegated bool // nobody but the ticket's own waits for what is built, or counts it
-
-	log  string        // of the build
-	cost time.Duration // of the build
+	built bool          // the driver built, whatever it was given
+	saved time.Duration // what was counted as saved
+	log   string        // of the build
+	cost  time.Duration // of the build
 }
 
-type stepResult struct {
-	built *store.Artifact // what was built; nil: restored, or nothing to store
-	err   error
-}
-
-// errRefused is wrapped where the driver did not take an artifact.
-var errRefused = errors.New("the driver refused it")
-
-// step has the layer do a step, and waits for how it ended.
-func (t *Ticket) step(ctx context.Context, job kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
-	return t.do(ctx, t.newStep(job, a))
-}
-
-func (t *Ticket) do(ctx context.Context, s *step) (*store.Artifact, error) {
-	if err := t.offer(s); err != nil {
-		return nil, err
-	}
-	return t.await(ctx, s)
-}
-
-func (t *Ticket) await(ctx context.Context, s *step) (*store.Artifact, error) {
-	select {
-	case r := <-s.done:
-		return r.built, r.err
-	case <-ctx.Done():
-		t.withdraw(s)
-		return nil, fmt.Errorf("%w: %w", kernstash.ErrAbandoned, context.Cause(ctx))
-	}
-}
-
-// stepAlone has the layer build, which only this ticket waits for.
-func (t *Ticket) stepAlone(job kernstash.Job) error {
-	s := t.newStep(job, nil)
-	if err := t.offer(s); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.alone = append(t.alone, s)
-	return nil
-}
-
-func (t *Ticket) newStep(job kernstash.Job, a *store.Artifact) *step {
-	return &step{
-		job: job, artifact: a, compile: t.pool.compile, object: t.pool.compile && t.request.Image.IncludesFiles(), kind: t.pool.kind(job), done: make(chan stepResult, 1),
-		wanted: !job.Key.IsZero() && t.l.door.Cache.Writes(), delegated: a == nil && t.pool.Delegates(job),
-	}
-}
+// How a step ends without a program; guest.ErrRefused is the compiler's own verdict.
+var (
+	errRejected  = errors.New("the driver refused it") // an artifact
+	errAbandoned = errors.New("given up")              // nothing is known
+)
 
 // serve returns what the layer is told of the step.
 func (s *step) serve() Artifact {
@@ -113,32 +68,33 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 	return out
 }
 
-// result says what the outcomes of its devices mean for the step.
-func (s *step) result(outcomes []*Outcome) stepResult {
+// end takes how the step ended for each of its devices, and returns the artifact of what
+// was built, nil if there is nothing to store of it.
+func (s *step) end(outcomes []*Outcome) (*store.Artifact, error) {
 	has := func(r front.Result) int {
 		return slices.IndexFunc(outcomes, func(o *Outcome) bool { return o.Result == r })
 	}
-	if i := has(front.Abandoned); i >= 0 {
-		return stepResult{err: fmt.Errorf("%w: code %d", kernstash.ErrAbandoned, outcomes[i].Code)}
+	s.built = has(front.Built) >= 0
+	if has(front.Abandoned) >= 0 {
+		return nil, errAbandoned
 	}
 	if s.artifact != nil {
 		if has(front.Refused) >= 0 || has(front.Failed) >= 0 {
-			return stepResult{err: errRefused}
+			return nil, errRejected
 		}
 		if has(front.Restored) >= 0 {
 			s.log, s.cost = s.artifact.Log, s.artifact.Cost
-			return stepResult{}
+			return nil, nil
 		}
 	}
-	if i := has(front.Failed); i >= 0 {
-		o := outcomes[i]
-		return stepResult{err: &kernstash.BuildError{Code: o.Code, Log: o.Artifact.Log, Err: opencl.Code(o.Code)}}
+	if has(front.Failed) >= 0 {
+		return nil, guest.ErrRefused
 	}
 	if i := has(front.Built); i >= 0 {
 		s.log, s.cost = outcomes[i].Artifact.Log, outcomes[i].Took
-		return stepResult{built: s.taken(outcomes[i])}
+		return s.taken(outcomes[i]), nil
 	}
-	return stepResult{err: fmt.Errorf("%w: nothing was built", kernstash.ErrAbandoned)}
+	return nil, errAbandoned
 }
 
 // taken returns the artifact of what was built, in memory of its own; nil where

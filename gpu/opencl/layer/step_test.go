@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -39,39 +39,35 @@ func TestOutcomesOfAStep(t *testing.T) {
 	}{
 		{"restored", step{artifact: stored}, []Outcome{{Result: front.Restored}}, nil, nil},
 		{"restored for two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Restored}}, nil, nil},
-		{"refused", step{artifact: stored}, []Outcome{{Result: front.Refused}}, nil, errRefused},
-		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Refused}}, nil, errRefused},
-		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: front.Failed}}, nil, errRefused},
-		{"a restore given up", step{artifact: stored}, []Outcome{{Result: front.Refused}, {Result: front.Abandoned}}, nil, kernstash.ErrAbandoned},
+		{"refused", step{artifact: stored}, []Outcome{{Result: front.Refused}}, nil, errRejected},
+		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Refused}}, nil, errRejected},
+		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: front.Failed}}, nil, errRejected},
+		{"a restore given up", step{artifact: stored}, []Outcome{{Result: front.Refused}, {Result: front.Abandoned}}, nil, errAbandoned},
 		{"built instead", step{artifact: stored, wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
 		{"built", step{wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
 		{"built PTX", step{wanted: true, kind: opencl.Intermediate}, []Outcome{built}, made(store.FormIntermediate), nil},
 		{"built, code to come", step{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
 		{"built, not to be stored", step{}, []Outcome{built}, nil, nil},
 		{"built without a binary", step{wanted: true}, []Outcome{{Result: front.Built}}, nil, nil},
-		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
-		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, opencl.BuildProgramFailure},
-		{"given up", step{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, kernstash.ErrAbandoned},
-		{"restored from nothing", step{wanted: true}, []Outcome{{Result: front.Restored}}, nil, kernstash.ErrAbandoned},
-		{"no result", step{wanted: true}, []Outcome{{}}, nil, kernstash.ErrAbandoned},
-		{"no outcome", step{artifact: stored}, nil, nil, kernstash.ErrAbandoned},
-		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, kernstash.ErrAbandoned},
+		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, guest.ErrRefused},
+		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, guest.ErrRefused},
+		{"given up", step{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, errAbandoned},
+		{"restored from nothing", step{wanted: true}, []Outcome{{Result: front.Restored}}, nil, errAbandoned},
+		{"no result", step{wanted: true}, []Outcome{{}}, nil, errAbandoned},
+		{"no outcome", step{artifact: stored}, nil, nil, errAbandoned},
+		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, errAbandoned},
 	} {
 		c.step.job.Recipe = &key.Recipe{Image: image}
 		var outcomes []*Outcome
 		for i := range c.outcomes {
 			outcomes = append(outcomes, &c.outcomes[i])
 		}
-		r := c.step.result(outcomes)
-		if diff := cmp.Diff(c.built, r.built); diff != "" {
+		built, err := c.step.end(outcomes)
+		if diff := cmp.Diff(c.built, built); diff != "" {
 			t.Errorf("%s: built (-want +got):\n%s", c.name, diff)
 		}
-		if !errors.Is(r.err, c.err) || (r.err == nil) != (c.err == nil) {
-			t.Errorf("%s: err = %v, want %v", c.name, r.err, c.err)
-		}
-		var diagnostic *kernstash.BuildError
-		if final := errors.As(r.err, &diagnostic); final != errors.Is(c.err, opencl.BuildProgramFailure) {
-			t.Errorf("%s: the compiler's verdict: %v", c.name, final)
+		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+			t.Errorf("%s: err = %v, want %v", c.name, err, c.err)
 		}
 	}
 }
@@ -86,10 +82,10 @@ func TestArtifactIsCopied(t *testing.T) {
 	}
 	s := step{wanted: true}
 	s.job.Recipe = &key.Recipe{Image: image}
-	r := s.result([]*Outcome{{Result: front.Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
+	a, err := s.end([]*Outcome{{Result: front.Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
 	binary[0] = 'X'
-	if got := string(r.built.Binaries[0].Data); got != "code" {
-		t.Errorf("the artifact is %q", got)
+	if got := string(a.Binaries[0].Data); got != "code" || err != nil {
+		t.Errorf("the artifact is %q, %v", got, err)
 	}
 }
 

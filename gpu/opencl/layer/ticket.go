@@ -3,13 +3,11 @@ package layer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/guest"
 	"github.com/kernstash/kernstash/reason"
@@ -18,233 +16,74 @@ import (
 // patience bounds how long a request waits before there is anything to say.
 var patience = guest.Patience
 
-const (
-	// gathering bounds how long the units of a ticket wait for each other. What
-	// is not there by then is built.
-	gathering = 2 * time.Second
-
-	// tries bounds how often a request for what another ticket made is begun
-	// anew, because the driver refused that.
-	tries = 3
-)
+// gathering bounds how long the units of a ticket wait for each other. What is not there
+// by then is built, and not stored.
+const gathering = 2 * time.Second
 
 // Ticket is a request under way. Its methods may be called from any goroutine,
 // one at a time, but End, which may be called at any time.
 type Ticket struct {
 	l        *Layer
 	pool     *pool
-	request  kernstash.Request
+	request  engine.Request
+	first    bool  // of a stored artifact its first binary does
 	ordinals []int // of each device of the request in the pool
 	thread   int
-	begun    time.Time
-	ask      func() // asks the core
-	cancel   context.CancelFunc
-	wake     chan struct{} // holds one; something changed
-	through  chan struct{} // closed when the core is through
+	searched chan struct{} // closed when header files were searched; nil: they need not be
+	ended    chan struct{} // closed when nothing more is to be said
 
-	mu       sync.Mutex
-	units    int           // steps to come before there is something to say
-	arrived  map[int]*step // by the first ordinal
-	first    time.Time     // when the first of them arrived
-	asked    map[int]*step // served, and not said how they ended
-	made     []*step       // ended well
-	expected map[int]bool  // the units that may come after a Serve: those that the driver refused
-	stepped  map[int]bool  // units that the core had something done for here
-	alone    []*step       // those that the core does not wait for
-	finished bool          // the core is through
-	err      error         // why it failed
-	over     bool          // nothing more is to be said
-	told     bool          // a Serve was given
-	launches *launches     // to be told what the program is; may be nil
-
-	found    map[int]kernstash.Found // what was served without asking the core; nil: it was asked
-	answered map[int]stepResult      // what the core is told of those, when it asks after all
+	mu    sync.Mutex
+	begun time.Time // the request, or the wait after the driver refused an artifact
+	units []*unit   // nil: header files are searched
+	err   error     // why nobody asks further
+	ready time.Time // when the first unit was that is not served; zero: none is
+	alone func()    // lets this process wait for others again; nil: it may
+	told  bool      // a Hit was given
+	over  bool      // nothing more is to be said
 }
 
-// offer takes a step in. An error: it comes too late.
-func (t *Ticket) offer(s *step) error {
-	unit := s.job.Devices[0]
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r, ok := t.answered[unit]; ok && s.artifact != nil && !t.over {
-		if r.err != nil {
-			delete(t.answered, unit) // the next one is another
-		} else {
-			s.log, s.cost = s.artifact.Log, s.artifact.Cost
-			t.made = append(t.made, s)
-		}
-		t.stepped[unit] = true
-		s.done <- r
-		return nil
-	}
-	if t.over || t.told && !t.expected[unit] {
-		return fmt.Errorf("%w: nobody waits for it", kernstash.ErrAbandoned)
-	}
-	t.stepped[unit] = true
-	if len(t.arrived) == 0 {
-		t.first = time.Now()
-	}
-	t.arrived[unit] = s
-	t.poke()
-	return nil
+// unit is the part of a ticket for a group of equal devices.
+type unit struct {
+	group *engine.Group
+	begun time.Time // what the step takes is counted from here on; zero: from the request on
+	step  *step     // to be done, or done; nil: it is not known yet what is to be done
+	asked bool      // the step is being done
+	ended bool
+	good  bool // a program was made
 }
 
-// withdraw takes a step out that the core has given up.
-func (t *Ticket) withdraw(s *step) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if unit := s.job.Devices[0]; t.arrived[unit] == s {
-		delete(t.arrived, unit)
+// search finds what the request means, which may take as long as a file system takes to
+// answer: unless it is known, in a goroutine of its own.
+func (t *Ticket) search(request engine.Request) {
+	known, err := t.pool.session.BeginKnown(request)
+	if known != nil || err != nil {
+		t.found(known, err)
+		return
 	}
-	t.poke()
-}
-
-func (t *Ticket) poke() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run asks the core, in a goroutine of its own.
-func (t *Ticket) run(ctx context.Context, r kernstash.Request) {
-	defer t.cancel()
-	defer close(t.through)
-	err := t.l.door.Guard(func() error { return t.program(ctx, r) })
-	t.mu.Lock()
-	t.finished, t.err = true, err
-	l := t.launches
-	t.mu.Unlock()
-	if l != nil && err != nil {
-		l.know(nil)
-	}
-	if errors.Is(err, kernstash.ErrAbandoned) {
-		t.l.door.GivenUp()
-	}
-	t.poke()
-}
-
-// program has the core make the program.
-func (t *Ticket) program(ctx context.Context, r kernstash.Request) error {
-	for try := 1; ; try++ {
-		p, err := t.pool.core.Program(ctx, r)
-		if errors.Is(err, kernstash.ErrAbandoned) && !t.hasStepped() && try < tries && ctx.Err() == nil {
-			continue // by another ticket
-		}
-		if err != nil {
+	t.searched = make(chan struct{})
+	t.l.door.Go(func() {
+		defer close(t.searched)
+		var found *engine.Transaction
+		err := t.l.door.Guard(func() (err error) {
+			found, err = t.pool.session.Begin(context.Background(), request)
 			return err
-		}
-		if missing := t.missing(p); len(missing) > 0 {
-			// Another ticket had it made just now: here is what it was made of. Or
-			// nobody has it made for others.
-			err = t.share(ctx, missing)
-		}
-		if err == nil {
-			err = t.awaitAlone(ctx)
-		}
-		if err == nil {
-			t.learn(p)
-		}
-		p.Release()
-		if !errors.Is(err, errRefused) || try == tries {
-			return err
-		}
-		t.forgetSteps()
-	}
+		})
+		t.found(found, err)
+	})
 }
 
-func (t *Ticket) hasStepped() bool {
+// found takes what the request means.
+func (t *Ticket) found(what *engine.Transaction, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.stepped) > 0
-}
-
-// forgetSteps lets the core have steps done here.
-func (t *Ticket) forgetSteps() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.stepped)
-}
-
-// awaitAlone waits for the steps that the core does not wait for.
-func (t *Ticket) awaitAlone(ctx context.Context) (all error) {
-	t.mu.Lock()
-	alone := t.alone
-	t.alone = nil
-	t.mu.Unlock()
-	for _, s := range alone {
-		_, err := t.await(ctx, s)
-		all = errors.Join(all, err)
+	if t.err = err; err != nil {
+		return
 	}
-	return all
-}
-
-// missing returns the units of a program that nothing was done for here.
-func (t *Ticket) missing(p *kernstash.Program[*native, struct{}]) map[*native]bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	units := make(map[*native]bool)
-	for d := range t.pool.devices {
-		if n, err := p.Native(d); err == nil && !t.stepped[n.Job.Devices[0]] {
-			units[n] = true
-		}
+	if t.first {
+		what.ReadFirstBinary()
 	}
-	return units
-}
-
-// share has units done that were made for another ticket, or for nobody.
-func (t *Ticket) share(ctx context.Context, units map[*native]bool) error {
-	errs := make(chan error, len(units))
-	for n := range units {
-		go func() {
-			errs <- t.l.door.Guard(func() error {
-				s := t.newStep(n.Job, n.Artifact)
-				s.shared = true
-				_, err := t.do(ctx, s)
-				return err
-			})
-		}()
-	}
-	var all error
-	for range units {
-		all = errors.Join(all, <-errs)
-	}
-	if all != nil {
-		return all
-	}
-	for n := range units {
-		if n.Artifact != nil { // else it was built
-			t.l.door.Shared(n.Job, n.Artifact)
-		}
-	}
-	return nil
-}
-
-// learn tells the launches of the program what it is, as far as the core would
-// store it.
-func (t *Ticket) learn(p *kernstash.Program[*native, struct{}]) {
-	t.mu.Lock()
-	made := t.made
-	l := t.launches
-	t.mu.Unlock()
-	var known []*step
-	for _, s := range made {
-		if !p.Key(s.job.Devices[0]).IsZero() {
-			known = append(known, s)
-		}
-	}
-	t.know(l, known)
-}
-
-// know tells the launches of the program, which may be nil, what it is made of.
-func (t *Ticket) know(l *launches, known []*step) {
-	if l != nil {
-		l.know(known)
-	}
-	for _, s := range known {
-		if s.kind == opencl.Intermediate {
-			t.l.finish(s)
-		}
+	for _, g := range what.Groups() {
+		t.units = append(t.units, &unit{group: g})
 	}
 }
 
@@ -253,69 +92,132 @@ func (t *Ticket) know(l *launches, known []*step) {
 func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	deadline := time.Now().Add(d)
 	for {
-		r, rest, ok := t.reply()
-		if ok {
+		r, something, rest := t.reply()
+		if something == nil {
 			return r, true
 		}
 		rest = min(rest, time.Until(deadline))
 		if rest <= 0 {
 			return Reply{}, false
 		}
-		select {
-		case <-t.wake:
-			continue
-		default:
-		}
 		timer := time.NewTimer(rest)
 		select {
-		case <-t.wake:
+		case <-something:
+		case <-t.ended:
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
 }
 
-// reply returns what there is to say; else how long it can take until there is
-// something.
-func (t *Ticket) reply() (r Reply, rest time.Duration, ok bool) {
+// reply returns what there is to say. Where something is not nil there is nothing yet:
+// there may be when that is closed, or after rest.
+func (t *Ticket) reply() (r Reply, something <-chan struct{}, rest time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.over {
+		return ended, nil, 0
+	}
+	if t.units == nil && t.err == nil {
+		something = t.searched
+	} else {
+		something = t.advance()
+	}
 	rest = patience - time.Since(t.begun)
 	switch {
-	case t.over:
-		return Reply{Action: front.Pass, Reason: "the ticket has ended"}, 0, true
-	case len(t.arrived) > 0:
-		left := gathering - time.Since(t.first)
-		if len(t.arrived) >= t.units || t.finished || left <= 0 {
-			return t.serve(), 0, true
+	case t.err != nil:
+		t.end()
+		return Reply{Action: front.Pass, Reason: t.l.door.PassFailed(t.err)}, nil, 0
+	case !t.ready.IsZero():
+		rest = gathering - time.Since(t.ready)
+		if something == nil || rest <= 0 {
+			return t.serve(), nil, 0
 		}
-		return Reply{}, left, false
-	case t.finished:
-		t.over = true
-		return t.l.failed(t.err), 0, true
+	case something == nil:
+		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, nil, 0
 	case rest <= 0:
-		t.over = true
-		t.cancel()
-		return t.l.pass(reason.PassedBusy, "waited too long"), 0, true
+		t.end()
+		return t.l.pass(reason.PassedBusy, "waited too long"), nil, 0
 	}
-	return Reply{}, rest, false
+	return Reply{}, something, rest
 }
 
-// serve tells of the steps that are there; the caller holds the lock.
+// ended is what there is to say of a ticket that has ended.
+var ended = Reply{Action: front.Pass, Reason: "the ticket has ended"}
+
+// advance finds out what is to be done for the units. It returns what is closed when
+// somebody else has built one of them; nil: it is known of all. Threads of the process come
+// to the units in the same order: none of them waits for one that waits for it.
+func (t *Ticket) advance() (something <-chan struct{}) {
+	for _, u := range t.units {
+		switch {
+		case u.step != nil || u.ended:
+			continue
+		case something != nil:
+			u.group.Follow()
+			continue
+		}
+		s := u.group.Next(context.Background())
+		switch {
+		case s.Err != nil:
+			t.err = s.Err
+			return nil
+		case s.Kind == engine.Wait:
+			something, u.begun = s.Ready, time.Now()
+		default:
+			t.take(u, s)
+		}
+	}
+	if something != nil && !t.ready.IsZero() && t.alone == nil {
+		// Another process that builds one unit may wait for the other.
+		t.alone = t.l.door.Cache.Engine().Awaiting()
+	}
+	return something
+}
+
+// take takes what is to be done for a unit.
+func (t *Ticket) take(u *unit, s engine.Step) {
+	now, job := time.Now(), u.group.Job()
+	u.step = &step{
+		job: job, artifact: s.Artifact, shared: s.Shared, kind: t.pool.kind(job),
+		compile: t.pool.compile, object: t.pool.compile && t.request.Image.ReadsFiles(),
+		wanted: !job.Key.IsZero() && t.l.door.Cache.Writes(),
+	}
+	switch {
+	case s.Kind != engine.Hit, t.searched != nil, !u.begun.IsZero():
+		u.begun = now
+	default:
+		u.begun = t.begun
+	}
+	if t.ready.IsZero() {
+		t.ready = now
+	}
+}
+
+// serve tells of the steps that are there.
 func (t *Ticket) serve() Reply {
 	r := Reply{Action: front.Hit, Artifacts: make([]Artifact, len(t.ordinals))}
-	again := t.told
 	for i := range r.Artifacts {
-		// What is not there is built, and not stored.
-		r.Artifacts[i] = Artifact{Kind: opencl.Deferred, Done: again}
+		r.Artifacts[i] = Artifact{Kind: opencl.Deferred, Done: t.told}
 	}
-	for unit, s := range t.arrived {
-		a := s.serve()
-		t.each(s, func(i int) { r.Artifacts[i] = a })
-		t.asked[unit] = s
-		delete(t.arrived, unit)
+	for _, u := range t.units {
+		if u.ended {
+			continue
+		}
+		if u.step == nil { // another one is waited for
+			if s := u.group.Next(context.Background()); s.Kind == engine.Wait || s.Err != nil {
+				u.ended = true
+				u.group.Abandon()
+				continue
+			} else {
+				t.take(u, s)
+			}
+		}
+		a := u.step.serve()
+		t.each(u.step, func(i int) { r.Artifacts[i] = a })
+		u.asked = true
 	}
-	t.told, t.expected = true, nil
+	t.told, t.ready = true, time.Time{}
 	return r
 }
 
@@ -331,69 +233,97 @@ func (t *Ticket) each(s *step, f func(i int)) {
 }
 
 // Next takes how it ended, one outcome for each device of the request, and says
-// what follows: Serve for what the driver refused, else Done. Where ok is false,
+// what follows: Hit for what the driver refused, else Done. Where ok is false,
 // Wait tells.
-func (t *Ticket) Next(outcomes []Outcome) (r Reply, ok bool) {
-	if r, ok = t.next(outcomes); ok && r.Action == front.Done {
+func (t *Ticket) Next(outcomes []Outcome) (Reply, bool) {
+	r, again := t.next(outcomes)
+	switch {
+	case again:
+		return t.Wait(0)
+	case r.Action == front.Done:
 		t.linger(outcomes)
 	}
-	return r, ok
+	return r, true
 }
 
-func (t *Ticket) next(outcomes []Outcome) (Reply, bool) {
+// next is Next; again says that something is to be done again.
+func (t *Ticket) next(outcomes []Outcome) (r Reply, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over { // what the core still does, storing, is not cut off
-		return Reply{Action: front.Pass, Reason: "the ticket has ended"}, true
+	if t.over {
+		return ended, false
 	}
-	if len(t.asked) == 0 || len(outcomes) != len(t.ordinals) {
-		t.abandon()
-		return Reply{Action: front.Pass, Reason: errRequest.Error()}, true
-	}
-	if t.found != nil {
-		return t.nextFound(outcomes)
-	}
-	expected := make(map[int]bool)
-	var ends []func()
-	good, built := true, false
-	for unit, s := range t.asked {
+	answered, givenUp := false, false
+	for _, u := range t.units {
+		if !u.asked || len(outcomes) != len(t.ordinals) {
+			continue
+		}
+		answered = true
 		var own []*Outcome
-		t.each(s, func(i int) { own = append(own, &outcomes[i]) })
-		r := s.result(own)
-		switch {
-		case errors.Is(r.err, errRefused):
-			expected[unit] = true
-		case r.err == nil:
-			t.made = append(t.made, s)
-		}
-		good = good && r.err == nil
-		built = built || slices.ContainsFunc(own, wasBuilt)
-		if s.delegated {
-			t.l.builtElsewhere(s, own, r.err)
-		}
-		if r.built != nil {
-			s.artifact = r.built
-		}
-		ends = append(ends, func() { s.done <- r })
+		t.each(u.step, func(i int) { own = append(own, &outcomes[i]) })
+		err := t.done(u, own)
+		again = again || errors.Is(err, errRejected)
+		givenUp = givenUp || errors.Is(err, errAbandoned)
 	}
-	clear(t.asked)
-	if len(expected) > 0 {
-		t.expected, t.units = expected, len(expected)
-		t.begun = time.Now() // of another wait
-	} else {
-		t.over = true
-	}
-	r := Reply{Action: front.Done}
 	switch {
-	case t.over && t.pool.compile && good:
-		r.Program = t.nameUnit(built)
-	case t.over:
+	case !answered:
+		t.giveUp()
+		return Reply{Action: front.Pass, Reason: errRequest.Error()}, false
+	case givenUp:
+		t.giveUp()
+		return Reply{Action: front.Done}, false
+	case again:
+		t.begun = time.Now() // of another wait
+		return Reply{}, true
+	}
+	t.end()
+	r = Reply{Action: front.Done}
+	if t.pool.compile {
+		r.Program, r.Saved = t.compiled()
+	} else {
 		r.Program = t.follow()
 	}
-	for _, end := range ends {
-		end()
+	return r, false
+}
+
+// done says how a unit's step ended.
+func (t *Ticket) done(u *unit, outcomes []*Outcome) error {
+	s := u.step
+	a, err := s.end(outcomes)
+	took := time.Since(u.begun)
+	if s.artifact == nil && t.pool.Delivery(s.job) == engine.Elsewhere {
+		took = 0 // the compiler alone
+		for _, o := range outcomes {
+			took = max(took, o.Took)
+		}
 	}
-	return r, t.over
+	u.asked = false
+	if errors.Is(err, errRejected) {
+		u.step, u.begun = nil, time.Now()
+		u.group.Rejected(context.Background(), err)
+		return err
+	}
+	u.ended, u.good = true, err == nil
+	switch {
+	case errors.Is(err, errAbandoned):
+		u.group.Abandon()
+	case err != nil:
+		u.group.Failed(err, took)
+	case s.artifact == nil:
+		u.group.Built(engine.Outcome{Artifact: a, Took: took})
+	case s.compile && s.built:
+		u.group.Abandon()
+		t.l.compiledAnyway(s.job.Key, guest.Label(nil, s.job.Recipe.Image.Size()), took, 0)
+	default:
+		u.group.Loaded(took)
+		if s.compile && !s.shared {
+			s.saved = s.artifact.Cost - took
+		}
+	}
+	if a != nil {
+		s.artifact = a
+	}
+	return err
 }
 
 // linger waits a little for what was built to be stored, or left to the worker, and for
@@ -407,33 +337,48 @@ func (t *Ticket) linger(outcomes []Outcome) {
 		}
 		found = found || outcomes[i].Result == front.Restored
 	}
-	if (took > 0 || found && t.request.Image.IncludesFiles()) && t.asking() {
-		t.l.door.Linger(took, t.through, t.l.jobs.wait)
+	if took > 0 || found && t.searched != nil {
+		t.l.door.Linger(took, t.ended, t.l.jobs.wait)
 	}
 }
 
-// follow has the launches of the program noted, if there is anything to learn
-// from them.
+// follow leaves to the worker what it is to do for what was made, and returns the number
+// of the program, for its launches or its answers; 0: nothing more of it is of interest.
 func (t *Ticket) follow() (program uint64) {
-	for _, s := range t.made {
-		if s.kind == opencl.Deferred && s.wanted {
-			t.launches, program = t.l.programs.add(t.l)
-			break
+	var deferred []part
+	for _, u := range t.units {
+		if !u.good || u.group.Job().Key.IsZero() {
+			continue
 		}
+		switch u.step.kind {
+		case opencl.Intermediate:
+			t.l.finish(u.step)
+		case opencl.Deferred:
+			deferred = append(deferred, newPart(u.step))
+		}
+	}
+	if program = t.l.follow(deferred); program == 0 {
+		program = t.keepAnswers()
 	}
 	return program
 }
 
-// abandon ends all steps; the caller holds the lock.
-func (t *Ticket) abandon() {
+// giveUp ends the ticket where nothing is known of the build.
+func (t *Ticket) giveUp() {
+	t.end()
+	t.l.door.GivenUp()
+}
+
+// end ends what is under way; the caller holds the lock.
+func (t *Ticket) end() {
 	t.over = true
-	for _, steps := range []map[int]*step{t.arrived, t.asked} {
-		for _, s := range steps {
-			s.done <- stepResult{err: fmt.Errorf("%w: the ticket has ended", kernstash.ErrAbandoned)}
-		}
-		clear(steps)
+	close(t.ended)
+	for _, u := range t.units {
+		u.group.Abandon()
 	}
-	t.cancel()
+	if t.alone != nil {
+		t.alone()
+	}
 }
 
 // End ends the ticket. Where the last Next did not come before, nothing is known
@@ -442,7 +387,11 @@ func (t *Ticket) End() {
 	t.l.tickets.remove(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.over {
-		t.abandon()
+	switch {
+	case t.over:
+	case t.told:
+		t.giveUp()
+	default:
+		t.end()
 	}
 }

@@ -309,6 +309,18 @@ func TestTicketsOfSeveralDevicesDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
+// Threads that ask for what another one compiles, for some of the same devices, are given
+// what that makes, and none of them waits for one that waits for it.
+func TestThreadsOfSeveralDevicesShare(t *testing.T) {
+	t.Parallel()
+	out := child(t, "shared", "POCL_DEVICES=pthread basic", rootVariable+"="+filepath.Join(t.TempDir(), "root"))
+	want := `true action 1 "\x01" "\x01" done true; true action 1 "\x01" done true; true action 1 "\x01" "\x01" done true; ` +
+		"builds 2, waits 5 and 0, hits 0"
+	if out != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+}
+
 // 1,000 programs leave nothing behind.
 func TestNothingIsLeftBehind(t *testing.T) {
 	l := openLayer(t, filepath.Join(t.TempDir(), "root"))

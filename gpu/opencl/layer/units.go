@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -27,9 +27,9 @@ var (
 )
 
 // coreOfUnits returns a request to link units, or to compile one, on a pool.
-func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (kernstash.Request, error) {
+func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (engine.Request, error) {
 	first := &r.Units[0]
-	out := kernstash.Request{
+	out := engine.Request{
 		Constants: constants(first.Constants), CompileOptions: text(first.Options),
 		NoOptions: first.Options == nil && tells,
 	}
@@ -55,13 +55,19 @@ func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (kernstas
 			return out, errRandomUnit
 		}
 	}
-	var err error
 	if r.What == Compile {
-		out.Image, err = kernstash.NewImageSet(units...)
+		image, err := key.NewImageSet(units...)
+		if err == nil {
+			out.Image = engine.NewImage(image)
+		}
 		return out, err
 	}
-	out.Image, err = kernstash.NewCompiledImage(on.compiledUnits(known), units...)
-	if err == nil && out.Image.IncludesFiles() && !slices.ContainsFunc(known, func(c *compiled) bool { return c != nil }) {
+	image, err := key.NewImageSequence(units...)
+	if err != nil {
+		return out, err
+	}
+	out.Image = engine.NewCompiledImage(image, on.compiledUnits(known))
+	if out.Image.ReadsFiles() && !slices.ContainsFunc(known, func(c *compiled) bool { return c != nil }) {
 		err = errFiles
 	}
 	return out, err
