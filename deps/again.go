@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -18,9 +18,9 @@ var errHeader = errors.New("not what was built")
 // another one by now.
 func Read(f key.File) ([]byte, error) {
 	if f.Size > maxBytes {
-		return nil, fmt.Errorf("%s: %w", f.Path, errTooMuch)
+		return nil, fmt.Errorf("%s: %w", f.Path, files.ErrTooMuch)
 	}
-	content, _, err := osSystem.read(f.Path, f.Size)
+	content, _, err := files.OS.Read(f.Path, f.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -46,36 +46,4 @@ func Shadow(units []key.Unit, dirs []string) (header, dir string) {
 		}
 	}
 	return "", ""
-}
-
-// A Look is a path that was looked at, and what was found there.
-type Look struct {
-	Path   string
-	Absent bool // no header file is there; the rest is zero
-
-	Digest            key.Digest // of the content
-	Size              int64
-	Modified, Changed int64 // nanoseconds since 1970
-	Device, Inode     uint64
-}
-
-// Looks yields all that a unit reads, and the names that it looks for in vain, with
-// the stamps of the time when they were tracked.
-func (m *Manifest) Looks() iter.Seq[Look] {
-	return func(yield func(Look) bool) {
-		for _, r := range m.reads {
-			l := Look{
-				Path: r.Path, Digest: m.files[r.file].Digest, Size: r.stamp.size,
-				Modified: r.stamp.mtime, Changed: r.stamp.ctime, Device: r.stamp.device, Inode: r.stamp.number,
-			}
-			if !yield(l) {
-				return
-			}
-		}
-		for _, p := range m.probes {
-			if !yield(Look{Path: p.Path, Absent: true}) {
-				return
-			}
-		}
-	}
 }

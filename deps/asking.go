@@ -2,6 +2,7 @@ package deps
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,47 +15,57 @@ import (
 
 const (
 	hasInclude = "__has_include"
-	maxAsking  = 100 // macros that may ask for files
+	maxWith    = 100 // macros with a name in them
 
-	// macrosInTime is how many macros there are between two looks at the clock.
-	macrosInTime = 1 << 10
+	// searchedAtOnce is how many bytes are searched for a name as fast as a token is looked at.
+	searchedAtOnce = 1 << 12
 )
 
-// findAsking finds the macros that may ask for files: those that have
-// __has_include in them, and those, of the options too, that have one of these in them.
-func (t *tracker) findAsking() error {
-	t.asking = make(map[string]bool)
-	if !slices.ContainsFunc(t.order, func(n *node) bool { return n.src.Asks }) {
-		return nil
+// findAsking finds the macros that may ask for files: those that have __has_include in them,
+// or one of these.
+func (t *tracker) findAsking() (err error) {
+	if slices.ContainsFunc(t.order, func(n *node) bool { return n.src.Asks }) {
+		t.asking, err = t.macrosWith(hasInclude)
 	}
-	for look := []string{hasInclude}; len(look) > 0; look = look[1:] {
-		for _, m := range t.macros.Given {
-			if name := m.Name(); !t.asking[name] && bytes.Contains(m.Definition(), []byte(look[0])) {
-				t.asking[name] = true
+	return err
+}
+
+// macrosWith returns the macros, those of the options too, that have one of these names in
+// them, or a macro that has.
+func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
+	found := make(map[string]bool)
+	for look := slices.Clone(words); len(look) > 0; look = look[1:] {
+		word := []byte(look[0])
+		note := func(name string, definition []byte) {
+			if !found[name] && bytes.Contains(definition, word) {
+				found[name] = true
 				look = append(look, name)
 			}
 		}
+		for _, m := range t.macros.Given {
+			note(m.Name(), m.Definition())
+		}
 		for _, n := range t.order {
-			if err := t.macros.Spend(len(n.src.Macros)/4 + 1); err != nil {
-				return err
+			work := 1 + len(n.src.Text)/searchedAtOnce
+			there := bytes.Contains(n.src.Text, word)
+			if there {
+				work += len(n.src.Macros) / 4
 			}
-			for i, d := range n.src.Macros {
-				if i%macrosInTime == 0 {
-					if err := t.disk.inTime(); err != nil {
-						return err
-					}
-				}
-				if !t.asking[d.Name] && bytes.Contains(n.src.Text[d.At:d.End], []byte(look[0])) {
-					t.asking[d.Name] = true
-					look = append(look, d.Name)
-				}
+			if err := cmp.Or(t.macros.Spend(work), t.Disk.InTime()); err != nil {
+				return nil, err
+			}
+			if !there {
+				continue
+			}
+			for _, d := range n.src.Macros {
+				note(d.Name, n.src.Text[d.At:d.End])
 			}
 		}
-		if len(t.asking) > maxAsking {
-			return macro.ErrWays
+		if len(found) > maxWith {
+			return nil, macro.ErrWays
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // questions returns the names that the macros in a condition ask for.
@@ -187,7 +198,7 @@ func (t *tracker) findNaming() error {
 // each calls look for each node of a list.
 func (t *tracker) each(list []*node, look func(*node) error) error {
 	for _, n := range list {
-		if err := t.disk.inTime(); err != nil {
+		if err := t.Disk.InTime(); err != nil {
 			return err
 		}
 		if err := look(n); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -22,7 +23,7 @@ func TestMacrosThatAsk(t *testing.T) {
 	} {
 		for _, kind := range []key.Kind{key.CUDACpp, key.OpenCLC} {
 			got, r := Track(key.Unit{Kind: kind, Code: []byte(c.source)}, []string{c.option, "-I" + dir}, Search{Dir: dir, Main: dir})
-			if r.None() && !slices.Contains(got.Manifest.probes, probe{dir + "/x.h", nothing}) {
+			if r.None() && !slices.Contains(slices.Collect(got.Manifest.Looks()), manifest.Look{Path: dir + "/x.h", Absent: true}) {
 				t.Errorf("%q %s: tracked without %s/x.h", c.source, c.option, dir)
 			}
 		}

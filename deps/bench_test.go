@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -76,11 +77,12 @@ func BenchmarkManifest(b *testing.B) {
 	b.ReportMetric(float64(len(t.Unit.Files)), "files")
 	b.ReportAllocs()
 	for b.Loop() {
-		m, err := deps.ReadManifest(text)
-		if err != nil || deps.VerifyManifest(text, name) != nil {
+		m, err := manifest.Parse(text)
+		if err != nil || manifest.Verify(text, name) != nil {
 			b.Fatal(err)
 		}
-		if _, _, changed := m.Check(u); changed != "" {
+		c := m.Begin(u)
+		if _, changed := c.End(); changed != "" {
 			b.Fatal(changed)
 		}
 	}

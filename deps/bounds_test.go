@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
@@ -31,7 +32,7 @@ func TestTimingOfTrackBounds(t *testing.T) {
 	for i := range 190 {
 		rounds[fmt.Sprintf("h%d.h", i)] = fmt.Sprintf("#define N%d \"h%d.h\"\n#include N%d\n", i+1, i+1, i+1)
 	}
-	for name, files := range map[string]map[string]string{
+	for name, texts := range map[string]map[string]string{
 		"conditions without comments":     {"a.h": numbered(300_000, "#if X%d\n#endif\n")},
 		"conditions before open comments": {"a.h": numbered(300_000, "#if X%d // /*\n#endif\n")},
 		"macros beside one that asks":     {"a.h": "#define H(x) __has_include(x)\n" + numbered(300_000, "#define M%d x y z\n")},
@@ -40,13 +41,13 @@ func TestTimingOfTrackBounds(t *testing.T) {
 		"rounds of macros":                rounds,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if files["m.cl"] == "" {
-				files["m.cl"] = "#include \"a.h\"\n"
+			if texts["m.cl"] == "" {
+				texts["m.cl"] = "#include \"a.h\"\n"
 			}
-			dir := tree(t, files)
+			dir := tree(t, texts)
 			start := time.Now()
-			_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte(files["m.cl"])}, nil, Search{Dir: dir, Main: dir})
-			if took := time.Since(start); took > maxTime+5*time.Second {
+			_, r := Track(key.Unit{Kind: key.OpenCLC, Code: []byte(texts["m.cl"])}, nil, Search{Dir: dir, Main: dir})
+			if took := time.Since(start); took > files.MaxTime+5*time.Second {
 				t.Errorf("it took %v: %v", took, r)
 			}
 		})
@@ -57,11 +58,11 @@ func TestTimingOfTrackBounds(t *testing.T) {
 func TestTrackBoundsDirectives(t *testing.T) {
 	t.Parallel()
 	half := strings.Repeat("#define A\n", scan.MaxDirectives/2+1)
-	for name, files := range map[string]map[string]string{
+	for name, texts := range map[string]map[string]string{
 		"too many directives":   {"a.h": half + half + "\n#define A\n"},
 		"too many header files": {"a.h": half + "#include \"b.h\"\n", "b.h": half},
 	} {
-		dir := tree(t, files)
+		dir := tree(t, texts)
 		u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n")}
 		if err := unhurried(u, Search{Dir: dir, Main: dir}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want %q", err, name)
@@ -73,18 +74,18 @@ func TestTrackBoundsDirectives(t *testing.T) {
 func TestTrackGivesUpOnSlowFiles(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.h": ""})
-	slow := osSystem
+	slow := files.OS
 	var looks atomic.Int64
-	slow.look = func(path string) (kind, stamp, error) {
+	slow.Look = func(path string) (files.Kind, files.Stamp, error) {
 		looks.Add(1)
 		time.Sleep(10 * time.Millisecond)
-		return look(path)
+		return files.OS.Look(path)
 	}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte(numbered(1000, "#include \"a%d.h\"\n"))}
-	tr := newTracker(slow, u, nil, Search{Dir: dir, Main: dir})
-	tr.disk.until = time.Now().Add(100 * time.Millisecond)
-	if _, err := tr.track(); err == nil || !strings.Contains(err.Error(), errSlow.Error()) {
-		t.Errorf("error %v, want %v", err, errSlow)
+	tr := newTracker(slow, nil, u, nil, Search{Dir: dir, Main: dir})
+	tr.Disk.Until = time.Now().Add(100 * time.Millisecond)
+	if _, err := tr.track(); err == nil || !strings.Contains(err.Error(), files.ErrSlow.Error()) {
+		t.Errorf("error %v, want %v", err, files.ErrSlow)
 	}
 	if n := looks.Load(); n > 100 { // of a thousand; they take 10 ms, and 100 ms are allowed
 		t.Errorf("%d looks", n)

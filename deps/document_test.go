@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -84,8 +85,11 @@ func TestDocumentDescribesManifest(t *testing.T) {
 	for range c.u32() {
 		path := c.text()
 		paths[path] = c.u32()
-		young, st := c.u32(), stamp{inode{c.u64(), c.u64()}, read.Files[paths[path]].Size, int64(c.u64()), int64(c.u64())}
-		if _, now, err := look(path); err != nil || now != st || young != 0 {
+		young, st := c.u32(), files.Stamp{
+			Inode: files.Inode{Device: c.u64(), Number: c.u64()},
+			Size:  read.Files[paths[path]].Size, Mtime: int64(c.u64()), Ctime: int64(c.u64()),
+		}
+		if _, now, err := files.OS.Look(path); err != nil || now != st || young != 0 {
 			t.Errorf("%s: stamp %v, flag %d; want %v, 0 (%v)", path, st, young, now, err)
 		}
 	}

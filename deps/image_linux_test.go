@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/ownmounts"
 	"github.com/kernstash/kernstash/key"
@@ -55,20 +56,20 @@ func TestAnImageMadeAnew(t *testing.T) {
 	if !r.None() {
 		t.Fatal(r)
 	}
-	_, before, err := look(at + "/inc/a.h")
+	_, before, err := files.OS.Look(at + "/inc/a.h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, renewed, changed := tr.Manifest.Check(u); renewed || changed != "" {
+	if _, renewed, changed := check(tr.Manifest, files.OS, u); renewed || changed != "" {
 		t.Errorf("renewed %v, changed %q", renewed, changed)
 	}
 	unmount()
 	mount("int two;")
 	defer unmount()
-	if _, after, err := look(at + "/inc/a.h"); err != nil || after != before {
+	if _, after, err := files.OS.Look(at + "/inc/a.h"); err != nil || after != before {
 		t.Skipf("the stamps differ here, %+v and %+v: %v", before, after, err)
 	}
-	if _, _, changed := tr.Manifest.Check(u); changed != at+"/inc/a.h" {
+	if _, _, changed := check(tr.Manifest, files.OS, u); changed != at+"/inc/a.h" {
 		t.Errorf("changed %q; the header is another one", changed)
 	}
 }

@@ -3,6 +3,7 @@ package deps
 import (
 	"fmt"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 )
@@ -58,7 +59,7 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 	if w.name[0] == '/' {
 		return t.targets(w, found)
 	}
-	path, err := t.disk.find(t.from.Dir, w.name)
+	path, err := t.Disk.Find(t.from.Dir, w.name)
 	here := place{Path: path, at: nowhere, beside: true}
 	switch {
 	case err != nil:
@@ -78,19 +79,19 @@ func (t *tracker) same(a, b place) bool {
 	if a.Path == "" || b.Path == "" {
 		return a.Path == b.Path
 	}
-	return t.disk.at(a.Path).stamp.inode == t.disk.at(b.Path).stamp.inode
+	return t.Disk.At(a.Path).Stamp.Inode == t.Disk.At(b.Path).Stamp.Inode
 }
 
 // search goes through the directories for a name in a node that was found in
 // the directory at. The path of the place is "" where there is no such file.
 func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	if w.name[0] == '/' {
-		path, err := t.disk.find("/", w.name[1:])
+		path, err := t.Disk.Find("/", w.name[1:])
 		return place{Path: path, at: nowhere}, err
 	}
 	next := w.next && !n.main() && at != nowhere
 	if home := t.home(n); home != "" && w.form == '"' && !next {
-		if path, err := t.disk.find(home, w.name); err != nil || path != "" {
+		if path, err := t.Disk.Find(home, w.name); err != nil || path != "" {
 			return place{Path: path, at: n.at, beside: true}, err
 		}
 	}
@@ -101,8 +102,8 @@ func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	if next {
 		start = at + 1
 	}
-	for i := start; i < len(t.Path); i++ {
-		if path, err := t.disk.find(t.Path[i], w.name); err != nil || path != "" {
+	for i := start; i < len(t.path); i++ {
+		if path, err := t.Disk.Find(t.path[i], w.name); err != nil || path != "" {
 			return place{Path: path, at: i}, err
 		}
 	}
@@ -115,7 +116,7 @@ func (t *tracker) home(n *node) string {
 	if n.main() {
 		return t.from.Main
 	}
-	return parent(n.Path)
+	return files.Parent(n.Path)
 }
 
 // targets reads the files at places.
@@ -126,7 +127,7 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 			list = append(list, target{name: w.String()})
 			continue
 		}
-		f, err := t.disk.load(p.Path, t.traces)
+		f, err := t.headers.load(p.Path, t.traces)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +141,7 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 		m := t.nodes[p]
 		if m == nil {
 			if t.directives += f.src.Size(); t.directives > scan.MaxDirectives {
-				return nil, errTooMuch
+				return nil, files.ErrTooMuch
 			}
 			m = &node{place: p, file: f, src: f.src}
 			t.add(m)

@@ -1,16 +1,17 @@
 package deps
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/lexer"
 	"github.com/kernstash/kernstash/deps/internal/macro"
 	"github.com/kernstash/kernstash/deps/internal/names"
 	"github.com/kernstash/kernstash/deps/internal/scan"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -20,18 +21,6 @@ import (
 const (
 	SourceDirectory = "source directory"
 	SourceParent    = "source parent"
-)
-
-// Placing says how what is built of a unit may depend on the directory in which its main
-// source is said to be, beyond the files that are looked for there. It is of CUDA C++:
-// other compilers are not told one. Of several units the greatest counts.
-type Placing uint8
-
-// The ways to depend on the directory.
-const (
-	Unplaced Placing = iota // it does not
-	Called                  // only by code of a header file that gives its caller's path, as a default argument does
-	Placed                  // in any way
 )
 
 // calling are the names of paths that give their caller's: in a default argument of a
@@ -52,9 +41,9 @@ func ReadsBeside(u key.Unit) bool {
 }
 
 // PlacingOf returns the placing of a unit that reads no files. words are the compile
-// options. See [Tracking.Placing] for units that read files.
-func PlacingOf(u key.Unit, words []string) Placing {
-	t := newTracker(osSystem, u, words, Search{})
+// options. See [manifest.Manifest.Placing] for units that read files.
+func PlacingOf(u key.Unit, words []string) manifest.Placing {
+	t := newTracker(files.OS, nil, u, words, Search{})
 	t.macros.Options(words)
 	t.traces.Options(words)
 	main := &node{place: place{at: nowhere}, src: scan.Scan(u.Code, t.traces)}
@@ -67,14 +56,14 @@ func PlacingOf(u key.Unit, words []string) Placing {
 
 // placing returns how what is built may depend on the directory of the main source. In
 // doubt it does.
-func (t *tracker) placing() Placing {
+func (t *tracker) placing() manifest.Placing {
 	switch {
 	case t.placesMain():
-		return Placed
+		return manifest.Placed
 	case t.placesCaller():
-		return Called
+		return manifest.Called
 	}
-	return Unplaced
+	return manifest.Unplaced
 }
 
 // placesMain reports whether the main source names a path, by a name in it, whole or made
@@ -114,31 +103,12 @@ func (t *tracker) placesMain() bool {
 	return pastes && t.pastesPlace(seen)
 }
 
-// searchedAtOnce is how many bytes are searched for a name as fast as a token is looked at.
-const searchedAtOnce = 1 << 8
-
 // pastesPlace reports whether names that are met can be pasted to one of a path, or to that
 // of a macro that leads to one. In doubt, or where it is too much work to tell, they can.
 func (t *tracker) pastesPlace(met map[string]bool) bool {
-	leads, look := make(map[string]bool), slices.Clone(names.PathNames())
-	for ; len(look) > 0; look = look[1:] {
-		name := look[0]
-		if leads[name] {
-			continue
-		}
-		if leads[name] = true; len(leads) > maxAsking || names.Pasted(name, met) {
-			return true
-		}
-		for macro, m := range t.macros.Definitions() {
-			if t.macros.Spend(1+len(m.Definition())/searchedAtOnce) != nil {
-				return true
-			}
-			if bytes.Contains(m.Definition(), []byte(name)) {
-				look = append(look, macro)
-			}
-		}
-	}
-	return false
+	leads, err := t.macrosWith(names.PathNames()...)
+	isPasted := func(name string) bool { return names.Pasted(name, met) }
+	return err != nil || slices.ContainsFunc(names.PathNames(), isPasted) || slices.ContainsFunc(slices.Collect(maps.Keys(leads)), isPasted)
 }
 
 // placesCaller reports whether a header file names one of calling in its code, by itself
@@ -154,10 +124,20 @@ func (t *tracker) placesCaller() bool {
 	if !slices.ContainsFunc(calling, func(name string) bool { return t.traces.Pieces[name] }) {
 		return t.traces.Pastes && slices.ContainsFunc(calling, func(name string) bool { return names.Pasted(name, t.traces.Pieces) })
 	}
-	watch, ok := t.callingMacros()
-	return !ok || slices.ContainsFunc(t.order[1:], func(n *node) bool { return n.src.Uses(watch, t.traces) != "" }) ||
+	watch, err := t.macrosWith(calling...)
+	if err != nil {
+		return true
+	}
+	for _, name := range calling {
+		watch[name] = true
+	}
+	return slices.ContainsFunc(t.order[1:], func(n *node) bool { return n.src.Uses(watch, t.traces) != "" }) ||
 		t.traces.Pastes && t.pastesAny(watch)
 }
+
+// identifiersAtOnce is how many bytes are looked through for identifiers as fast as a token is
+// looked at.
+const identifiersAtOnce = 1 << 8
 
 // pastesAny reports whether one of names can be pasted of other names, in any source or in
 // the macros of the options. It does so too where that is too much work to tell.
@@ -177,7 +157,7 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 				met[string(name)] = true
 			}
 		}
-		return t.macros.Spend(1+len(text)/searchedAtOnce) == nil
+		return t.macros.Spend(1+len(text)/identifiersAtOnce) == nil
 	}
 	for _, m := range t.macros.Given {
 		if !meet(m.Definition()) {
@@ -195,43 +175,6 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// callingMacros returns calling and the macros that lead to one of them; ok is false where
-// they are too many, or too much work to find.
-func (t *tracker) callingMacros() (found map[string]bool, ok bool) {
-	found = make(map[string]bool)
-	for look := slices.Clone(calling); len(look) > 0; look = look[1:] {
-		name := look[0]
-		if found[name] {
-			continue
-		}
-		if found[name] = true; len(found) > maxAsking {
-			return nil, false
-		}
-		for _, m := range t.macros.Given {
-			if bytes.Contains(m.Definition(), []byte(name)) {
-				look = append(look, m.Name())
-			}
-		}
-		for _, n := range t.order {
-			if t.macros.Spend(1+len(n.src.Text)/searchedAtOnce) != nil {
-				return nil, false
-			}
-			if !bytes.Contains(n.src.Text, []byte(name)) {
-				continue
-			}
-			if t.macros.Spend(len(n.src.Macros)) != nil {
-				return nil, false
-			}
-			for _, d := range n.src.Macros {
-				if bytes.Contains(n.src.Text[d.At:d.End], []byte(name)) {
-					look = append(look, d.Name)
-				}
-			}
-		}
-	}
-	return found, true
 }
 
 // Includes returns the names that the includes of a source have, without delimiters;

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/scan"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -33,33 +35,33 @@ func TestPlacing(t *testing.T) {
 	})
 	for _, c := range []struct {
 		source  string
-		want    Placing
+		want    manifest.Placing
 		options []string
 	}{
-		{"", Unplaced, nil},
-		{"#include <plain.h>\n", Unplaced, nil},
-		{"#include <own.h>\n", Unplaced, nil},
-		{"#include <where.h>\n", Unplaced, nil},
-		{"#include <comment.h>\n", Unplaced, nil},
-		{"#include <caller.h>\n", Called, nil},
-		{"#include <caller.h>\nconst char *c = caller();\n", Called, nil},
-		{"#include <by.h>\n", Called, nil},
-		{"#include <std.h>\nvoid f() { fail(); }\n", Called, nil},
-		{"#include <where.h>\nconst char *w = WHERE;\n", Placed, nil},
-		{"#include <caller.h>\nconst char *f = __FILE__;\n", Placed, nil},
-		{"#include <caller.h>\nvoid f() { assert(0); }\n", Placed, nil},
-		{"#include <std.h>\nvoid f() { fail(source_location::current()); }\n", Placed, nil},
-		{"#include <plain.h>\n#include <caller.h>\nconst char *f = CAT(__FI, LE__);\n", Placed, nil},
-		{"#include <given.h>\n", Called, []string{"-DWHERE=__BASE_FILE__"}},
-		{"#include <given.h>\n", Called, []string{"-D", "WHERE=__builtin_FILE()"}},
-		{"#include <where.h>\n#include <given.h>\n", Called, nil},
-		{"#include <where.h>\nconst char *f();\n", Unplaced, []string{"-DHERE=WHERE2"}},
-		{"#include <glob.h>\n", Called, []string{"-std=c++17"}},
-		{"#include <quote.h>\n", Called, []string{"-std=c++17"}},
-		{"#include <three.h>\n", Called, nil},
-		{"#include <beside.h>\n", Called, nil},
-		{"#include <macro.h>\n", Called, nil},
-		{"#include <apart.h>\n", Unplaced, nil},
+		{"", manifest.Unplaced, nil},
+		{"#include <plain.h>\n", manifest.Unplaced, nil},
+		{"#include <own.h>\n", manifest.Unplaced, nil},
+		{"#include <where.h>\n", manifest.Unplaced, nil},
+		{"#include <comment.h>\n", manifest.Unplaced, nil},
+		{"#include <caller.h>\n", manifest.Called, nil},
+		{"#include <caller.h>\nconst char *c = caller();\n", manifest.Called, nil},
+		{"#include <by.h>\n", manifest.Called, nil},
+		{"#include <std.h>\nvoid f() { fail(); }\n", manifest.Called, nil},
+		{"#include <where.h>\nconst char *w = WHERE;\n", manifest.Placed, nil},
+		{"#include <caller.h>\nconst char *f = __FILE__;\n", manifest.Placed, nil},
+		{"#include <caller.h>\nvoid f() { assert(0); }\n", manifest.Placed, nil},
+		{"#include <std.h>\nvoid f() { fail(source_location::current()); }\n", manifest.Placed, nil},
+		{"#include <plain.h>\n#include <caller.h>\nconst char *f = CAT(__FI, LE__);\n", manifest.Placed, nil},
+		{"#include <given.h>\n", manifest.Called, []string{"-DWHERE=__BASE_FILE__"}},
+		{"#include <given.h>\n", manifest.Called, []string{"-D", "WHERE=__builtin_FILE()"}},
+		{"#include <where.h>\n#include <given.h>\n", manifest.Called, nil},
+		{"#include <where.h>\nconst char *f();\n", manifest.Unplaced, []string{"-DHERE=WHERE2"}},
+		{"#include <glob.h>\n", manifest.Called, []string{"-std=c++17"}},
+		{"#include <quote.h>\n", manifest.Called, []string{"-std=c++17"}},
+		{"#include <three.h>\n", manifest.Called, nil},
+		{"#include <beside.h>\n", manifest.Called, nil},
+		{"#include <macro.h>\n", manifest.Called, nil},
+		{"#include <apart.h>\n", manifest.Unplaced, nil},
 	} {
 		got, r := Track(key.Unit{Kind: key.CUDACpp, Code: []byte(c.source)}, append(c.options, "-I"+dir), Search{Dir: dir})
 		if !r.None() {
@@ -69,8 +71,8 @@ func TestPlacing(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", c.source, err)
 		}
-		if got.Placing != c.want || m.Placing() != c.want {
-			t.Errorf("%q %q: %d, as a manifest %d, want %d", c.source, c.options, got.Placing, m.Placing(), c.want)
+		if got.Manifest.Placing() != c.want || m.Placing() != c.want {
+			t.Errorf("%q %q: %d, as a manifest %d, want %d", c.source, c.options, got.Manifest.Placing(), m.Placing(), c.want)
 		}
 	}
 }
@@ -80,13 +82,13 @@ func TestPlacingInMemory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		header, option string
-		want           Placing
+		want           manifest.Placing
 	}{
-		{"inline const char *f() { return WHERE; }\n", "-DWHERE=1", Unplaced},
-		{"inline const char *f() { return WHERE; }\n", "-DWHERE=__BASE_FILE__", Called},
-		{"#define HERE __builtin_FILE()\ninline const char *f(const char *p = WHERE) { return p; }\n", "-DWHERE=HERE", Called},
-		{"#define HERE __builtin_FILE()\ninline const char *f(const char *p = WHERE) { return p; }\n", "-DWHERE=1", Unplaced},
-		{"#define J(a, b) a##b\n#define LEFT __builtin_\ninline const char *f(const char *p = J(__builtin, TAIL)()) { return p; }\n", "-DTAIL=_FILE", Called},
+		{"inline const char *f() { return WHERE; }\n", "-DWHERE=1", manifest.Unplaced},
+		{"inline const char *f() { return WHERE; }\n", "-DWHERE=__BASE_FILE__", manifest.Called},
+		{"#define HERE __builtin_FILE()\ninline const char *f(const char *p = WHERE) { return p; }\n", "-DWHERE=HERE", manifest.Called},
+		{"#define HERE __builtin_FILE()\ninline const char *f(const char *p = WHERE) { return p; }\n", "-DWHERE=1", manifest.Unplaced},
+		{"#define J(a, b) a##b\n#define LEFT __builtin_\ninline const char *f(const char *p = J(__builtin, TAIL)()) { return p; }\n", "-DTAIL=_FILE", manifest.Called},
 	} {
 		u := key.Unit{Kind: key.CUDACpp, Code: []byte("#include <h.h>\n"), Headers: []key.Header{{Name: "h.h", Content: []byte(c.header)}}}
 		if got := PlacingOf(u, []string{c.option}); got != c.want {
@@ -106,13 +108,13 @@ func TestPlacingOfManyMacros(t *testing.T) {
 	}
 	u := key.Unit{Kind: key.CUDACpp, Code: []byte(b.String())}
 	start := time.Now()
-	if got := PlacingOf(u, nil); got != Unplaced {
-		t.Errorf("%d, want %d", got, Unplaced)
+	if got := PlacingOf(u, nil); got != manifest.Unplaced {
+		t.Errorf("%d, want %d", got, manifest.Unplaced)
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
-	tr := newTracker(osSystem, u, nil, Search{})
+	tr := newTracker(files.OS, nil, u, nil, Search{})
 	tr.add(&node{place: place{at: nowhere}, src: scan.Scan(u.Code, tr.traces)})
 	tr.macros.Left = 1000
 	if !tr.placesMain() {

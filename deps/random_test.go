@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -202,10 +203,10 @@ func FuzzTrack(f *testing.F) {
 		var got [2]*Tracking
 		var reasons [2]Reason
 		for i := range got {
-			files, options := randomTree(&fromBytes{choices})
-			files["x/b.h"] = text
-			dir := tree(t, files)
-			u := key.Unit{Kind: key.OpenCLC, Code: []byte(files["m.cl"])}
+			texts, options := randomTree(&fromBytes{choices})
+			texts["x/b.h"] = text
+			dir := tree(t, texts)
+			u := key.Unit{Kind: key.OpenCLC, Code: []byte(texts["m.cl"])}
 			got[i], reasons[i] = Track(u, options, Search{Dir: dir, Main: dir, System: []string{filepath.Join(dir, "s")}})
 			if got[i] == nil {
 				continue
@@ -218,7 +219,7 @@ func FuzzTrack(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, changed := m.Check(u); changed != "" {
+			if _, _, changed := check(m, files.OS, u); changed != "" {
 				t.Fatalf("%s changed", changed)
 			}
 			if changed := m.Changed(); changed != "" {

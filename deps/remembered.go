@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/scan"
 )
 
@@ -24,13 +25,15 @@ const (
 	rememberedTime = 20 * time.Second
 )
 
+var ofProcess memory
+
 // memoryKey is a file as it was, and how it was read.
 type memoryKey struct {
-	stamp
+	files.Stamp
 	ptx, raw bool // see traces
 }
 
-func newMemoryKey(s *spot, t *scan.Traces) memoryKey { return memoryKey{s.stamp, t.PTX, t.Raw} }
+func newMemoryKey(s *files.Spot, t *scan.Traces) memoryKey { return memoryKey{s.Stamp, t.PTX, t.Raw} }
 
 // remembered is a file, and what its scan noted of it. Neither changes.
 type remembered struct {
@@ -39,8 +42,8 @@ type remembered struct {
 }
 
 // get returns a file that is there, and adds what its scan noted to t; nil: there is none.
-func (m *memory) get(s *spot, t *scan.Traces) *file {
-	if m == nil || !s.settled {
+func (m *memory) get(s *files.Spot, t *scan.Traces) *file {
+	if m == nil || !s.Settled {
 		return nil
 	}
 	m.mu.Lock()
@@ -54,9 +57,9 @@ func (m *memory) get(s *spot, t *scan.Traces) *file {
 }
 
 // put keeps a file, if a later change of it would show and there is room.
-func (m *memory) put(s *spot, f *file, noted *scan.Traces) {
+func (m *memory) put(s *files.Spot, f *file, noted *scan.Traces) {
 	size := int64(len(f.content) + len(f.src.Text))
-	if m == nil || !s.settled || size > maxRemembered/8 {
+	if m == nil || !s.Settled || size > maxRemembered/8 {
 		return
 	}
 	m.mu.Lock()

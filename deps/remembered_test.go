@@ -13,6 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -33,17 +35,17 @@ func TestRemembered(t *testing.T) {
 		}
 	}
 	reads := 0
-	sys := osSystem
-	sys.memory = new(memory)
-	sys.look = func(path string) (kind, stamp, error) {
-		k, s, err := look(path)
-		s.ctime = s.mtime // which nobody can set back
+	sys := files.OS
+	remembered := new(memory)
+	sys.Look = func(path string) (files.Kind, files.Stamp, error) {
+		k, s, err := files.OS.Look(path)
+		s.Ctime = s.Mtime // which nobody can set back
 		return k, s, err
 	}
-	sys.read = func(path string, limit int64) ([]byte, stamp, error) {
+	sys.Read = func(path string, limit int64) ([]byte, files.Stamp, error) {
 		reads++
-		b, s, err := read(path, limit)
-		s.ctime = s.mtime
+		b, s, err := files.OS.Read(path, limit)
+		s.Ctime = s.Mtime
 		return b, s, err
 	}
 	track := func(k key.Kind) (*Tracking, string) {
@@ -53,7 +55,7 @@ func TestRemembered(t *testing.T) {
 		if k == key.CUDACpp {
 			words = []string{"-std=c++17"} // by default NVRTC 11 has no raw strings
 		}
-		tr, err := newTracker(sys, u, words, Search{Dir: dir, Main: dir}).track()
+		tr, err := newTracker(sys, remembered, u, words, Search{Dir: dir, Main: dir}).track()
 		if err != nil {
 			return nil, err.Error()
 		}
@@ -100,7 +102,7 @@ func TestRemembered(t *testing.T) {
 	if reads != 6 {
 		t.Errorf("read %d times, want once as each kind", reads)
 	}
-	sys.memory.forget()
+	remembered.forget()
 	if _, why := track(key.CUDACpp); why != "" || reads != 7 {
 		t.Errorf("%q after %d reads, want 7", why, reads)
 	}
@@ -114,15 +116,15 @@ func TestYoungIsNotRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads := 0
-	sys := osSystem
-	sys.memory = new(memory)
-	sys.read = func(path string, limit int64) ([]byte, stamp, error) {
+	sys := files.OS
+	remembered := new(memory)
+	sys.Read = func(path string, limit int64) ([]byte, files.Stamp, error) {
 		reads++
-		return read(path, limit)
+		return files.OS.Read(path, limit)
 	}
 	for range 2 {
 		u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n")}
-		if _, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track(); err != nil {
+		if _, err := newTracker(sys, remembered, u, nil, Search{Dir: dir, Main: dir}).track(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,24 +134,23 @@ func TestYoungIsNotRemembered(t *testing.T) {
 }
 
 // aged is a system in which every file is old enough to be remembered.
-func aged() system {
-	older := func(s stamp) stamp {
-		s.mtime -= int64(time.Hour)
-		s.ctime -= int64(time.Hour)
+func aged() files.System {
+	older := func(s files.Stamp) files.Stamp {
+		s.Mtime -= int64(time.Hour)
+		s.Ctime -= int64(time.Hour)
 		return s
 	}
-	return system{
-		look: func(path string) (kind, stamp, error) {
-			k, s, err := look(path)
+	return files.System{
+		Look: func(path string) (files.Kind, files.Stamp, error) {
+			k, s, err := files.OS.Look(path)
 			return k, older(s), err
 		},
-		lookAt: lookAt,
-		read: func(path string, limit int64) ([]byte, stamp, error) {
-			b, s, err := read(path, limit)
+		LookAt: files.OS.LookAt,
+		Read: func(path string, limit int64) ([]byte, files.Stamp, error) {
+			b, s, err := files.OS.Read(path, limit)
 			return b, older(s), err
 		},
-		trusted: everywhere,
-		memory:  new(memory),
+		Trusted: everywhere,
 	}
 }
 
@@ -159,26 +160,24 @@ func TestRememberingChangesNothing(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 5))
 	for n := range 300 {
-		files, options := randomTree(random)
-		dir := tree(t, files)
-		u := key.Unit{Kind: key.OpenCLC, Code: []byte(files["m.cl"])}
+		texts, options := randomTree(random)
+		dir := tree(t, texts)
+		u := key.Unit{Kind: key.OpenCLC, Code: []byte(texts["m.cl"])}
 		s := Search{Dir: dir, Main: dir}
-		forgetful := aged()
-		forgetful.memory = nil
-		want, wantErr := newTracker(forgetful, u, options, s).track()
-		sys := aged()
+		want, wantErr := newTracker(aged(), nil, u, options, s).track()
+		sys, remembered := aged(), new(memory)
 		if n%4 == 0 {
-			sys.memory.bytes = maxRemembered
+			remembered.bytes = maxRemembered
 		}
 		for range 2 { // empty, and with all remembered
-			got, err := newTracker(sys, u, options, s).track()
+			got, err := newTracker(sys, remembered, u, options, s).track()
 			if (err == nil) != (wantErr == nil) {
 				t.Fatalf("%d: %v instead of %v", n, err, wantErr)
 			}
 			if err != nil {
 				continue
 			}
-			if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(Manifest{}, seen{}, stamp{}, inode{}, probe{})); diff != "" {
+			if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(manifest.Manifest{})); diff != "" {
 				t.Fatalf("%d: %s", n, diff)
 			}
 		}
@@ -194,12 +193,12 @@ func TestRememberedByManyAtOnce(t *testing.T) {
 		files["m.cl"] += fmt.Sprintf("#include \"h%d.h\"\n", i)
 	}
 	dir := tree(t, files)
-	sys := aged()
+	sys, remembered := aged(), new(memory)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
 			u := key.Unit{Kind: key.OpenCLC, Code: fmt.Appendf([]byte(files["m.cl"]), "int u%d;\n", i)}
-			got, err := newTracker(sys, u, nil, Search{Dir: dir, Main: dir}).track()
+			got, err := newTracker(sys, remembered, u, nil, Search{Dir: dir, Main: dir}).track()
 			if err != nil || len(got.Unit.Files) != 60 {
 				t.Errorf("%v, %v", got, err)
 			}

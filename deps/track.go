@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/internal/macro"
 	"github.com/kernstash/kernstash/deps/internal/scan"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -20,10 +22,7 @@ import (
 type Tracking struct {
 	Unit     key.Unit              // the unit with Includes and Files, and Dir where paths matter
 	Contents map[key.Digest][]byte // of the header files, by digest
-	Manifest *Manifest             // what has to be the same for Unit to be still right
-
-	// Placing says how what is built may depend on the directory of the main source.
-	Placing Placing
+	Manifest *manifest.Manifest    // what has to be the same for Unit to be still right
 }
 
 // Track finds the header files that a unit reads, and the names that it looks
@@ -37,7 +36,7 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	if !isSource(u.Kind) {
 		return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "no source"}
 	}
-	t := newTracker(osSystem, u, words, s)
+	t := newTracker(files.OS, &ofProcess, u, words, s)
 	tracking, err := t.track()
 	var r *reasonError
 	switch {
@@ -66,23 +65,30 @@ type tracker struct {
 	unit   key.Unit
 	words  []string
 	from   Search
-	Path   []string // directories in the order of the search
+	path   []string // directories in the order of the search
 	quotes int      // so many of them are for #include "…" alone
 
-	disk   *disk
-	traces *scan.Traces
-	macros *macro.Table
-	nodes  map[place]*node
-	order  []*node             // as they were found
-	angled map[string][]target // what names between <> lead to
+	Disk    *files.Disk
+	headers headers
+	traces  *scan.Traces
+	macros  *macro.Table
+	nodes   map[place]*node
+	order   []*node             // as they were found
+	angled  map[string][]target // what names between <> lead to
 
 	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
 	asking         map[string]bool // macros that may ask for files
 }
 
-func newTracker(sys system, u key.Unit, words []string, s Search) *tracker {
-	t := &tracker{unit: u, words: words, from: s, disk: newDisk(sys), traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(), nodes: make(map[place]*node), angled: make(map[string][]target)}
+func newTracker(sys files.System, m *memory, u key.Unit, words []string, s Search) *tracker {
+	disk := files.NewDisk(sys)
+	t := &tracker{
+		unit: u, words: words, from: s,
+		Disk: disk, headers: headers{Disk: disk, memory: m, read: make(map[string]*file), files: make(map[files.Inode]*file)},
+		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
+		nodes: make(map[place]*node), angled: make(map[string][]target),
+	}
 	return t
 }
 
@@ -117,7 +123,7 @@ type target struct {
 func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
-	defer t.disk.memory.used()
+	defer t.headers.memory.used()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -193,22 +199,22 @@ func (t *tracker) directories(dirs []flags.Dir) error {
 	first := len(path) - systems // of those of the system
 	for i := range path {
 		var err error
-		if path[i], err = t.disk.plain(path[i]); err != nil {
+		if path[i], err = t.Disk.Plain(path[i]); err != nil {
 			return fmt.Errorf("%s: %w", path[i], err)
 		}
 	}
-	inodes := make(map[inode]string)
+	inodes := make(map[files.Inode]string)
 	for i, dir := range path {
-		switch s := t.disk.at(dir); {
-		case s.err != nil:
-			return fmt.Errorf("%s: %w", dir, s.err)
-		case s.kind == regular || s.kind == special:
+		switch s := t.Disk.At(dir); {
+		case s.Err != nil:
+			return fmt.Errorf("%s: %w", dir, s.Err)
+		case s.Kind == files.Regular || s.Kind == files.Special:
 			return fmt.Errorf("%s is searched, but is no directory", dir)
-		case s.kind == aDirectory:
-			if same := inodes[s.stamp.inode]; same != "" && same != dir {
+		case s.Kind == files.Directory:
+			if same := inodes[s.Stamp.Inode]; same != "" && same != dir {
 				return fmt.Errorf("%s and %s, which are searched, are one directory", same, dir)
 			}
-			inodes[s.stamp.inode] = dir
+			inodes[s.Stamp.Inode] = dir
 		}
 		again := slices.Contains(path[:i], dir)
 		switch {
@@ -224,7 +230,7 @@ func (t *tracker) directories(dirs []flags.Dir) error {
 		if i < quotes {
 			t.quotes++
 		}
-		t.Path = append(t.Path, dir)
+		t.path = append(t.path, dir)
 	}
 	return nil
 }
@@ -251,7 +257,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.Form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.macros.Spend(1), t.disk.inTimeStill()); err != nil {
+		if err := cmp.Or(t.macros.Spend(1), t.Disk.InTime()); err != nil {
 			return err
 		}
 		if l.Form != 0 {

@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -435,8 +436,8 @@ func TestTrackBounds(t *testing.T) {
 // unhurried returns why a unit is not tracked, on a machine that may have much else to do:
 // the bound of the time is not the one that is looked at.
 func unhurried(u key.Unit, s Search) error {
-	tr := newTracker(osSystem, u, nil, s)
-	tr.disk.until = time.Now().Add(time.Hour)
+	tr := newTracker(files.OS, nil, u, nil, s)
+	tr.Disk.Until = time.Now().Add(time.Hour)
 	_, err := tr.track()
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -16,22 +17,22 @@ import (
 func TestUntrustedStampsAreRead(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.h": "int one;"})
-	var constant stamp
+	var constant files.Stamp
 	sys := &counted{age: time.Hour}
 	s := sys.system()
-	s.trusted = func(string, uint64) bool { return false }
-	look, read := s.look, s.read
-	s.look = func(path string) (kind, stamp, error) {
+	s.Trusted = func(string, uint64) bool { return false }
+	look, read := s.Look, s.Read
+	s.Look = func(path string) (files.Kind, files.Stamp, error) {
 		k, st, err := look(path)
-		if k == regular {
-			if constant == (stamp{}) {
+		if k == files.Regular {
+			if constant == (files.Stamp{}) {
 				constant = st
 			}
 			st = constant
 		}
 		return k, st, err
 	}
-	s.read = func(path string, limit int64) ([]byte, stamp, error) {
+	s.Read = func(path string, limit int64) ([]byte, files.Stamp, error) {
 		b, _, err := read(path, limit)
 		return b, constant, err
 	}
@@ -39,20 +40,20 @@ func TestUntrustedStampsAreRead(t *testing.T) {
 	m := trackBy(t, s, u, nil, Search{Dir: dir, Main: dir}).Manifest
 	for range 2 {
 		clear(sys.reads)
-		if _, renewed, changed := m.check(s, u); changed != "" || renewed || len(sys.reads) != 1 {
+		if _, renewed, changed := check(m, s, u); changed != "" || renewed || len(sys.reads) != 1 {
 			t.Errorf("changed %q, renewed %v, read %v; want one read", changed, renewed, sys.reads)
 		}
 	}
-	if changed := m.changed(s); changed != "" {
+	if changed := m.ChangedOn(s); changed != "" {
 		t.Errorf("behind the build: changed %q", changed)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.h"), []byte("int two;"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, changed := m.check(s, u); changed == "" {
+	if _, _, changed := check(m, s, u); changed == "" {
 		t.Error("a file with another content and the same stamp was taken for the same")
 	}
-	if changed := m.changed(s); changed == "" {
+	if changed := m.ChangedOn(s); changed == "" {
 		t.Error("behind the build it was, too")
 	}
 }

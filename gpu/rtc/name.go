@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -35,9 +36,9 @@ func (l *Library) splitName(r Request, image *key.Image, reads bool, options, wo
 		return dir, parent, name // deps says which of them is in the key
 	}
 	switch p := deps.PlacingOf(withExpressions(image.Units()[0], r.Expressions), words); {
-	case p == deps.Unplaced:
+	case p == manifest.Unplaced:
 		return dir, "", name
-	case p == deps.Called && parent != "":
+	case p == manifest.Called && parent != "":
 		return dir, parent, name
 	}
 	return "", "", r.Name

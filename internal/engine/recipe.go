@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -99,17 +100,17 @@ func keyedAttributes(r Request, rd *reading) (in, out []key.Pair) {
 	if rd == nil || slices.ContainsFunc(r.Image.Units(), func(u key.Unit) bool { return u.Kind != key.CUDACpp }) {
 		return in, key.SortAttributes(out)
 	}
-	var placing deps.Placing
+	var placing manifest.Placing
 	if rd.set != nil {
 		placing = rd.set.Placing
 	}
 	_, random := key.Attribute(in, deps.SourceParent)
-	byParent := placing == deps.Called && random
+	byParent := placing == manifest.Called && random
 	all := in
 	in = nil
 	for _, a := range all {
 		switch {
-		case a.Name == deps.SourceDirectory && (byParent || placing == deps.Unplaced):
+		case a.Name == deps.SourceDirectory && (byParent || placing == manifest.Unplaced):
 			out = append(out, a)
 		case a.Name != deps.SourceParent || byParent:
 			in = append(in, a)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -142,7 +143,7 @@ type Trace struct {
 	Device      key.Device
 	Variables   []key.Pair
 	Search      deps.Search // zero where no file is looked for
-	Looks       []deps.Look
+	Looks       []manifest.Look
 	Key         key.Key
 	Uncacheable deps.Reason
 }

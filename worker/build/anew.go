@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
@@ -14,8 +15,8 @@ import (
 // anew is a recipe as it was worked out here.
 type anew struct {
 	recipe    *key.Recipe
-	manifests []*deps.Manifest
-	ways      []*deps.Ways // to the files of these
+	manifests []*manifest.Manifest
+	ways      []*manifest.Ways // to the files of these
 }
 
 // changed names a header file that is not as it was when the key was worked out,

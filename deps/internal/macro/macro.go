@@ -2,7 +2,6 @@
 package macro
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -134,19 +133,6 @@ func (n *Table) Define(s string, m *Macro) {
 
 // Undefine notes that a source undefines a name.
 func (n *Table) Undefine(s string) { n.of(s).free = true }
-
-// Definitions yields all definitions, by name.
-func (n *Table) Definitions() iter.Seq2[string, *Macro] {
-	return func(yield func(string, *Macro) bool) {
-		for s, known := range n.all {
-			for _, m := range known.defs {
-				if !yield(s, m) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // Options takes the macros that the words of options define. Where these are not known they
 // stand for any text.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -58,11 +59,11 @@ type Query struct {
 type Set struct {
 	Image    *key.Image // with the files that its units read
 	Located  bool       // paths are in the key
-	Placing  deps.Placing
+	Placing  manifest.Placing
 	Search   deps.Search
 	Previous key.Digest // of the image by manifests that do not hold any more; zero: none
 
-	manifests []manifest // of the units that read files
+	manifests []namedManifest // of the units that read files
 
 	checked sync.Once // see Check
 	unfit   error     // what came of it
@@ -72,17 +73,17 @@ type Set struct {
 	contents atomic.Pointer[map[key.Digest][]byte]
 
 	// ways to what is read, from before the first build on.
-	ways atomic.Pointer[[]*deps.Ways]
+	ways atomic.Pointer[[]*manifest.Ways]
 
 	// kept are those that somebody took to keep them while the program is built.
 	kept atomic.Pointer[map[key.Digest]bool]
 }
 
-// manifest is one with its name, and the unit that it is of.
-type manifest struct {
+// namedManifest is one with its name, and the unit that it is of.
+type namedManifest struct {
 	name key.Digest
 	unit key.Unit
-	m    *deps.Manifest
+	m    *manifest.Manifest
 }
 
 // Check has the contents of the files checked, once: a Set is one image's.
@@ -127,7 +128,7 @@ func (s *Set) Watch() {
 	if s.ways.Load() != nil {
 		return
 	}
-	ways := make([]*deps.Ways, len(s.manifests))
+	ways := make([]*manifest.Ways, len(s.manifests))
 	for i, m := range s.manifests {
 		ways[i] = m.m.Ways()
 	}
@@ -168,7 +169,7 @@ func (s *Set) Kept() map[key.Digest]bool {
 }
 
 // Looks returns what was looked at, with the stamps of that time.
-func (s *Set) Looks() (all []deps.Look) {
+func (s *Set) Looks() (all []manifest.Look) {
 	for _, m := range s.manifests {
 		for l := range m.m.Looks() {
 			all = append(all, l)
@@ -177,7 +178,7 @@ func (s *Set) Looks() (all []deps.Look) {
 	return all
 }
 
-func (s *Set) add(m manifest) {
+func (s *Set) add(m namedManifest) {
 	s.Located = s.Located || m.unit.Dir != ""
 	s.Placing = max(s.Placing, m.m.Placing())
 	s.manifests = append(s.manifests, m)
@@ -226,8 +227,8 @@ func (f *Finder) Find(q Query) (*Set, deps.Reason) {
 	return s, deps.Reason{}
 }
 
-func (q *Query) manifest(u key.Unit) manifest {
-	return manifest{name: deps.FirstKey(q.Device, u, q.Words, q.Search), unit: u}
+func (q *Query) manifest(u key.Unit) namedManifest {
+	return namedManifest{name: deps.FirstKey(q.Device, u, q.Words, q.Search), unit: u}
 }
 
 // Known is Find by manifests alone: nil, and no Reason, where they do not tell. What the
@@ -258,7 +259,7 @@ func (f *Finder) Known(q Query) (*Set, deps.Reason) {
 		if changed, damaged := c.end(); damaged || changed != "" {
 			return nil, deps.Reason{}
 		}
-		s.add(c.manifest)
+		s.add(c.namedManifest)
 	}
 	if err != nil {
 		return nil, unknown(err)
@@ -270,7 +271,7 @@ func (f *Finder) Known(q Query) (*Set, deps.Reason) {
 // trackUnit fills m in: from its manifest if that holds, else by a scan, whose result is
 // kept. before is the unit by a manifest that does not hold, and why is the reason for
 // which the scan gave up. Of those who ask at once for one manifest, one scans.
-func (f *Finder) trackUnit(m *manifest, q Query, contents map[key.Digest][]byte) (before *key.Unit, why deps.Reason) {
+func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]byte) (before *key.Unit, why deps.Reason) {
 	before, cause := f.checkUnit(m)
 	if m.m != nil {
 		return nil, deps.Reason{}
@@ -311,7 +312,7 @@ func (f *Finder) trackUnit(m *manifest, q Query, contents map[key.Digest][]byte)
 
 // checkUnit fills m in from its manifest if there is one and it holds. Else before is
 // the unit by it, nil for none, and why is for people.
-func (f *Finder) checkUnit(m *manifest) (before *key.Unit, why string) {
+func (f *Finder) checkUnit(m *namedManifest) (before *key.Unit, why string) {
 	k := f.beginCheck(m)
 	if k == nil {
 		return nil, "no manifest"
@@ -324,22 +325,22 @@ func (f *Finder) checkUnit(m *manifest) (before *key.Unit, why string) {
 	case changed != "":
 		return &k.unit, "changed: " + changed
 	}
-	*m = k.manifest
+	*m = k.namedManifest
 	return nil, ""
 }
 
 // check is one of a manifest, which others may go on with while the caller does
 // something else.
 type check struct {
-	*deps.Checking
+	*manifest.Checking
 	f *Finder
-	manifest
+	namedManifest
 	unverified []byte // of the manifest; nil: it is known to be whole
 	began      time.Time
 }
 
 // beginCheck begins to check the manifest of a unit that m names; nil: there is none.
-func (f *Finder) beginCheck(m *manifest) *check {
+func (f *Finder) beginCheck(m *namedManifest) *check {
 	began := time.Now()
 	known, unverified := f.loadManifest(m.name)
 	if known == nil {
@@ -349,7 +350,7 @@ func (f *Finder) beginCheck(m *manifest) *check {
 	if going == nil {
 		return nil
 	}
-	return &check{going, f, manifest{m.name, known.Before(m.unit), known}, unverified, began}
+	return &check{going, f, namedManifest{m.name, known.Before(m.unit), known}, unverified, began}
 }
 
 // end returns the name of a file that is not as it was; "" says that the manifest holds,
@@ -363,7 +364,7 @@ func (k *check) end() (changed string, damaged bool) {
 		return changed, false
 	}
 	if renewed {
-		k.f.keepManifest(&k.manifest)
+		k.f.keepManifest(&k.namedManifest)
 	}
 	k.f.count(stats.HeadersChecked)
 	on(k.f.o.Keys, func(l *slog.Logger) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -82,7 +83,7 @@ func (k *manifests) store(name key.Digest, b []byte) {
 // there is none, or it makes no sense. Read-only layers have none: paths and times are
 // those of one machine. One from the store is unverified, for verifyManifest: that takes
 // as long as reading it, and may be done while others look at its files.
-func (f *Finder) loadManifest(name key.Digest) (m *deps.Manifest, unverified []byte) {
+func (f *Finder) loadManifest(name key.Digest) (m *manifest.Manifest, unverified []byte) {
 	b := f.manifests.load(name)
 	if b == nil && f.o.Blobs != nil && !f.o.Refresh {
 		var err error
@@ -97,7 +98,7 @@ func (f *Finder) loadManifest(name key.Digest) (m *deps.Manifest, unverified []b
 	if b == nil {
 		return nil, nil
 	}
-	m, err := deps.ReadManifest(b)
+	m, err := manifest.Parse(b)
 	if err != nil {
 		f.manifestDamaged(name, err)
 		return nil, nil
@@ -108,7 +109,7 @@ func (f *Finder) loadManifest(name key.Digest) (m *deps.Manifest, unverified []b
 // verifyManifest reports whether a manifest from the store is whole, and remembers it
 // then.
 func (f *Finder) verifyManifest(name key.Digest, b []byte) bool {
-	if err := deps.VerifyManifest(b, name); err != nil {
+	if err := manifest.Verify(b, name); err != nil {
 		f.manifestDamaged(name, err)
 		return false
 	}
@@ -127,7 +128,7 @@ func isAbsent(err error) bool {
 }
 
 // keepManifest remembers a manifest, and has it written off the caller's path.
-func (f *Finder) keepManifest(m *manifest) {
+func (f *Finder) keepManifest(m *namedManifest) {
 	b := m.m.Append(nil, m.name)
 	f.manifests.store(m.name, b)
 	f.o.Keep(m.name, b)

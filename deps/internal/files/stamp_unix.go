@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package deps
+package files
 
 import (
 	"errors"
@@ -10,80 +10,80 @@ import (
 )
 
 // look says what path leads to. An error means that this is not known.
-func look(path string) (kind, stamp, error) {
+func look(path string) (Kind, Stamp, error) {
 	var st unix.Stat_t
 	return looked(&st, retry(func() error { return unix.Stat(path, &st) }))
 }
 
 // lookAt is look for a last component that is not followed if it is a link.
-func lookAt(path string) (kind, error) {
+func lookAt(path string) (Kind, error) {
 	var st unix.Stat_t
 	k, _, err := looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
-	if k == aDirectory {
-		k = realDirectory
+	if k == Directory {
+		k = RealDirectory
 	}
 	return k, err
 }
 
-// lookWay looks at a path without following it if it is a link.
-func lookWay(path string) way {
+// LookWay looks at a path without following it if it is a link.
+func LookWay(path string) Way {
 	var st unix.Stat_t
 	k, s, err := looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
-	w := way{kind: k, stamp: s}
+	w := Way{Kind: k, Stamp: s}
 	switch {
 	case err != nil:
-		w.kind = nothing
+		w.Kind = Nothing
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		w.kind = aLink
-		w.target, _ = os.Readlink(path)
-	case k == aDirectory:
-		w.kind = realDirectory
+		w.Kind = Link
+		w.Target, _ = os.Readlink(path)
+	case k == Directory:
+		w.Kind = RealDirectory
 	}
 	return w
 }
 
-func looked(st *unix.Stat_t, err error) (kind, stamp, error) {
+func looked(st *unix.Stat_t, err error) (Kind, Stamp, error) {
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return nothing, stamp{}, nil
+		return Nothing, Stamp{}, nil
 	case errors.Is(err, unix.ENOTDIR):
-		return noDirectory, stamp{}, nil
+		return noDirectory, Stamp{}, nil
 	case err != nil:
-		return nothing, stamp{}, err
+		return Nothing, Stamp{}, err
 	}
-	s := stamp{
-		inode{uint64(st.Dev), uint64(st.Ino)}, //nolint:unconvert // other systems have other types
+	s := Stamp{
+		Inode{uint64(st.Dev), uint64(st.Ino)}, //nolint:unconvert // other systems have other types
 		st.Size, st.Mtim.Nano(), st.Ctim.Nano(),
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		return regular, s, nil
+		return Regular, s, nil
 	case unix.S_IFDIR:
-		return aDirectory, s, nil
+		return Directory, s, nil
 	}
-	return special, s, nil
+	return Special, s, nil
 }
 
 // read returns the content of a regular file, of at most limit bytes, and its
 // stamp. It never waits for another process.
-func read(path string, limit int64) ([]byte, stamp, error) {
+func read(path string, limit int64) ([]byte, Stamp, error) {
 	fd := -1
 	err := retry(func() (err error) {
 		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 		return err
 	})
 	if err != nil {
-		return nil, stamp{}, err
+		return nil, Stamp{}, err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	before, err := lookOpen(fd)
 	if err != nil {
-		return nil, stamp{}, err
+		return nil, Stamp{}, err
 	}
-	if before.size > limit {
-		return nil, stamp{}, errTooMuch
+	if before.Size > limit {
+		return nil, Stamp{}, ErrTooMuch
 	}
-	content := make([]byte, before.size)
+	content := make([]byte, before.Size)
 	for done := 0; done < len(content); {
 		n := 0
 		err := retry(func() (err error) {
@@ -91,20 +91,20 @@ func read(path string, limit int64) ([]byte, stamp, error) {
 			return err
 		})
 		if err != nil || n <= 0 {
-			return nil, stamp{}, errChanging
+			return nil, Stamp{}, ErrChanging
 		}
 		done += n
 	}
 	if after, err := lookOpen(fd); err != nil || after != before {
-		return nil, stamp{}, errChanging
+		return nil, Stamp{}, ErrChanging
 	}
 	return content, before, nil
 }
 
-func lookOpen(fd int) (stamp, error) {
+func lookOpen(fd int) (Stamp, error) {
 	var st unix.Stat_t
 	k, s, err := looked(&st, retry(func() error { return unix.Fstat(fd, &st) }))
-	if err == nil && k != regular {
+	if err == nil && k != Regular {
 		err = errSpecial
 	}
 	return s, err

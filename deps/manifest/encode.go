@@ -1,4 +1,4 @@
-package deps
+package manifest
 
 import (
 	"bytes"
@@ -9,32 +9,34 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/kernstash/kernstash/deps/internal/digest"
+	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
 
 // The encoding is specified in docs/FORMAT.md, "Manifest".
 const (
-	manifestMagic   = "kstdeps\n"
-	manifestVersion = 2
-	// maxManifest is the largest encoding that is read.
-	maxManifest = 64 << 20
+	magic   = "kstdeps\n"
+	Version = 2
+	// maxBytes is the largest encoding that is read.
+	maxBytes = 64 << 20
 )
 
 // placings are by their numbers in the encoding.
 var placings = [...]Placing{Unplaced, Placed, Called}
 
-// ErrManifest is wrapped when bytes are no manifest of this version.
-var ErrManifest = errors.New("not a manifest of this version")
+// ErrInvalid is wrapped when bytes are no manifest of this version.
+var ErrInvalid = errors.New("not a manifest of this version")
 
-// Append appends the encoding of m to b, under a name (see [FirstKey]): its digest
+// Append appends the encoding of m to b, under a name (see deps.FirstKey): its digest
 // is over the name too, so what is kept under another is no manifest.
 func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	b = slices.Grow(b, m.size())
 	start := len(b)
-	b = append(b, manifestMagic...)
-	b = appendU32(b, manifestVersion)
+	b = append(b, magic...)
+	b = appendU32(b, Version)
 	b = appendU32(b, slices.Index(placings[:], m.placing))
-	b = append(b, m.Unit[:]...)
+	b = append(b, m.unit[:]...)
 	b = appendText(b, m.dir)
 	b = appendIncludes(b, m.includes)
 	b = appendU32(b, len(m.files))
@@ -47,19 +49,19 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	b = appendU32(b, len(m.reads))
 	for _, r := range m.reads {
 		b = appendText(b, r.Path)
-		b = appendU32(b, r.file)
+		b = appendU32(b, r.File)
 		b = appendU32(b, 0)
-		if r.settled {
+		if r.Settled {
 			b[len(b)-4] = 1
 		}
-		for _, n := range []uint64{r.stamp.device, r.stamp.number, uint64(r.stamp.mtime), uint64(r.stamp.ctime)} {
+		for _, n := range []uint64{r.Stamp.Device, r.Stamp.Number, uint64(r.Stamp.Mtime), uint64(r.Stamp.Ctime)} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
 	}
 	b = appendU32(b, len(m.probes))
 	for _, p := range m.probes {
 		b = appendText(b, p.Path)
-		b = appendU32(b, int(p.kind))
+		b = appendU32(b, int(p.Kind))
 	}
 	sum := namedSum(b[start:], name)
 	return append(b, sum[:]...)
@@ -91,10 +93,10 @@ func includesSize(list []key.Include) int {
 
 // namedSum returns the digest of an encoding and its name.
 func namedSum(b []byte, name key.Digest) key.Digest {
-	d := newDigest("kernstash manifest")
+	d := digest.New("kernstash manifest")
 	d.Write(name[:])
 	d.Write(b)
-	return d.sum()
+	return d.Digest()
 }
 
 func appendU32(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
@@ -109,61 +111,61 @@ func appendIncludes(b []byte, list []key.Include) []byte {
 	return b
 }
 
-// VerifyManifest returns an error, which wraps [ErrManifest], unless b has the digest that Append gave
+// Verify returns an error, which wraps [ErrInvalid], unless b has the digest that Append gave
 // it under the name.
-func VerifyManifest(b []byte, name key.Digest) error {
+func Verify(b []byte, name key.Digest) error {
 	end := len(b) - sha256.Size
-	if end < 0 || len(b) > maxManifest {
-		return fmt.Errorf("parse manifest: %w: %d bytes", ErrManifest, len(b))
+	if end < 0 || len(b) > maxBytes {
+		return fmt.Errorf("parse manifest: %w: %d bytes", ErrInvalid, len(b))
 	}
 	if sum := namedSum(b[:end], name); !bytes.Equal(sum[:], b[end:]) {
-		return fmt.Errorf("parse manifest: %w: its digest is wrong", ErrManifest)
+		return fmt.Errorf("parse manifest: %w: its digest is wrong", ErrInvalid)
 	}
 	return nil
 }
 
-// ReadManifest reads what Append wrote; an error wraps [ErrManifest]. The manifest's texts lie in b,
-// which must not be changed. It does not call [VerifyManifest]: a caller may begin to check the files of
+// Parse reads what Append wrote; an error wraps [ErrInvalid]. The manifest's texts lie in b,
+// which must not be changed. It does not call [Verify]: a caller may begin to check the files of
 // what may still turn out to be damaged, but must not believe what comes of it.
-func ReadManifest(b []byte) (*Manifest, error) {
-	m, err := readManifest(b)
+func Parse(b []byte) (*Manifest, error) {
+	m, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("parse manifest: %w: %w", ErrManifest, err)
+		return nil, fmt.Errorf("parse manifest: %w: %w", ErrInvalid, err)
 	}
 	return m, nil
 }
 
-func readManifest(b []byte) (*Manifest, error) {
+func parse(b []byte) (*Manifest, error) {
 	end := len(b) - sha256.Size
-	if end < 0 || len(b) > maxManifest {
+	if end < 0 || len(b) > maxBytes {
 		return nil, fmt.Errorf("%d bytes", len(b))
 	}
 	// A copy would be as much memory again, at each first hit of a process.
 	r := &parser{text: unsafe.String(unsafe.SliceData(b), end)}
-	if r.bytes(len(manifestMagic)) != manifestMagic || r.u32() != manifestVersion {
+	if r.bytes(len(magic)) != magic || r.u32() != Version {
 		return nil, errors.New("another magic or version")
 	}
 	placing := r.u32()
 	if r.check(placing >= 0 && placing < len(placings), "an unknown placing"); r.err != nil {
 		return nil, r.err
 	}
-	m := &Manifest{placing: placings[placing], Unit: r.digest(), dir: r.string()}
+	m := &Manifest{placing: placings[placing], unit: r.digest(), dir: r.string()}
 	m.includes = r.includes()
 	m.files = make([]key.File, r.count(32+8+4+4))
 	for i := range m.files {
 		m.files[i] = key.File{Digest: r.digest(), Size: r.i64(), Path: r.string(), Includes: r.includes()}
 		r.check(m.files[i].Size >= 0, "a size below 0")
 	}
-	m.reads = make([]seen, r.count(4+4+4+4*8))
+	m.reads = make([]Read, r.count(4+4+4+4*8))
 	for i := range m.reads {
 		m.reads[i] = r.seen(m.files)
-		r.check(i == 0 || compareSeen(m.reads[i-1], m.reads[i]) < 0, "paths out of order")
+		r.check(i == 0 || compareReads(m.reads[i-1], m.reads[i]) < 0, "paths out of order")
 	}
-	m.probes = make([]probe, r.count(4+4))
+	m.probes = make([]files.Probe, r.count(4+4))
 	for i := range m.probes {
 		path, k := r.string(), r.u32()
-		r.check(k <= int(realDirectory), "a probe of an unknown kind")
-		m.probes[i] = probe{path, kind(k)}
+		r.check(k <= int(files.RealDirectory), "a probe of an unknown kind")
+		m.probes[i] = files.Probe{Path: path, Kind: files.Kind(k)}
 		r.check(i == 0 || compareProbes(m.probes[i-1], m.probes[i]) < 0, "probes out of order")
 	}
 	r.check(r.text == "", "bytes behind its end")
@@ -203,7 +205,7 @@ func (m *Manifest) validate() error {
 	}
 	named := 0 // no two reads have one path
 	for _, r := range m.reads {
-		if r.Path == m.files[r.file].Path {
+		if r.Path == m.files[r.File].Path {
 			named++
 		}
 	}
@@ -290,13 +292,16 @@ func (r *parser) list(n int) []key.Include {
 	return list
 }
 
-func (r *parser) seen(files []key.File) seen {
-	s := seen{Path: r.string(), file: r.u32()}
+func (r *parser) seen(list []key.File) Read {
+	s := Read{Path: r.string(), File: r.u32()}
 	flag := r.u32()
-	if r.check(s.file >= 0 && s.file < len(files) && flag <= 1, "a path of no file"); r.err != nil {
-		return seen{}
+	if r.check(s.File >= 0 && s.File < len(list) && flag <= 1, "a path of no file"); r.err != nil {
+		return Read{}
 	}
-	s.settled = flag == 1
-	s.stamp = stamp{inode{uint64(r.i64()), uint64(r.i64())}, files[s.file].Size, r.i64(), r.i64()}
+	s.Settled = flag == 1
+	s.Stamp = files.Stamp{
+		Inode: files.Inode{Device: uint64(r.i64()), Number: uint64(r.i64())},
+		Size:  list[s.File].Size, Mtime: r.i64(), Ctime: r.i64(),
+	}
 	return s
 }

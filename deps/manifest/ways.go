@@ -1,8 +1,10 @@
-package deps
+package manifest
 
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/kernstash/kernstash/deps/internal/files"
 )
 
 // Ways are the directories and symbolic links that lead to what a unit reads and looks
@@ -10,14 +12,7 @@ import (
 // and is back when it ends, has the same files as before: only the way to it shows it.
 // Ways are safe for concurrent use.
 type Ways struct {
-	at map[string]way
-}
-
-// way is what is found at a path without following it.
-type way struct {
-	kind   kind
-	target string // of a link
-	stamp
+	at map[string]files.Way
 }
 
 // maxLinks is how many links a path may lead over, as for the kernel.
@@ -25,7 +20,7 @@ const maxLinks = 40
 
 // Ways looks at the ways to the files and probes of m.
 func (m *Manifest) Ways() *Ways {
-	w := &Ways{at: make(map[string]way)}
+	w := &Ways{at: make(map[string]files.Way)}
 	for _, r := range m.reads {
 		w.add(r.Path, maxLinks)
 	}
@@ -45,17 +40,17 @@ func (w *Ways) add(path string, links int) {
 		if _, known := w.at[part]; known {
 			continue
 		}
-		found := lookWay(part)
-		if found.kind != aLink && found.kind != realDirectory {
+		found := files.LookWay(part)
+		if found.Kind != files.Link && found.Kind != files.RealDirectory {
 			continue // files have stamps of their own
 		}
 		w.at[part] = found
-		if found.kind != aLink || links == 0 {
+		if found.Kind != files.Link || links == 0 {
 			continue
 		}
-		target := found.target
+		target := found.Target
 		if !filepath.IsAbs(target) {
-			target = parent(part) + "/" + target
+			target = files.Parent(part) + "/" + target
 		}
 		w.add(strings.TrimSuffix(target, "/"), links-1)
 	}
@@ -68,19 +63,9 @@ func (w *Ways) Changed() string {
 		return ""
 	}
 	for path, was := range w.at {
-		if now := lookWay(path); now.changedSince(was) {
+		if now := files.LookWay(path); now.ChangedSince(was) {
 			return path
 		}
 	}
 	return ""
-}
-
-// changedSince reports whether w is not what was there, or has been somewhere else. A
-// directory that was renamed has a change time of its own; one in which a file was made
-// has the same as the time of its content.
-func (w way) changedSince(was way) bool {
-	if w.kind != was.kind || w.inode != was.inode || w.target != was.target {
-		return true
-	}
-	return w.ctime != was.ctime && (w.kind == aLink || w.ctime != w.mtime)
 }

@@ -4,7 +4,6 @@ package deps
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"golang.org/x/sys/unix"
 )
@@ -51,27 +52,27 @@ type counted struct {
 	age          time.Duration
 }
 
-func (c *counted) system() system {
+func (c *counted) system() files.System {
 	c.looks, c.reads = make(map[string]int), make(map[string]int)
-	older := func(s stamp) stamp {
-		s.mtime -= int64(c.age)
-		s.ctime -= int64(c.age)
+	older := func(s files.Stamp) files.Stamp {
+		s.Mtime -= int64(c.age)
+		s.Ctime -= int64(c.age)
 		return s
 	}
-	return system{
-		trusted: everywhere,
-		look: func(path string) (kind, stamp, error) {
+	return files.System{
+		Trusted: everywhere,
+		Look: func(path string) (files.Kind, files.Stamp, error) {
 			c.looks[path]++
-			k, s, err := look(path)
+			k, s, err := files.OS.Look(path)
 			return k, older(s), err
 		},
-		lookAt: func(path string) (kind, error) {
+		LookAt: func(path string) (files.Kind, error) {
 			c.looks[path]++
-			return lookAt(path)
+			return files.OS.LookAt(path)
 		},
-		read: func(path string, limit int64) ([]byte, stamp, error) {
+		Read: func(path string, limit int64) ([]byte, files.Stamp, error) {
 			c.reads[path]++
-			b, s, err := read(path, limit)
+			b, s, err := files.OS.Read(path, limit)
 			return b, older(s), err
 		},
 	}
@@ -81,14 +82,25 @@ func (c *counted) system() system {
 func everywhere(string, uint64) bool { return true }
 
 // trackBy is Track by another system.
-func trackBy(t testing.TB, sys system, u key.Unit, words []string, s Search) *Tracking {
+func trackBy(t testing.TB, sys files.System, u key.Unit, words []string, s Search) *Tracking {
 	t.Helper()
-	tr := newTracker(sys, u, words, s)
+	tr := newTracker(sys, nil, u, words, s)
 	got, err := tr.track()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// check returns the unit with what it reads, if that is as it was; else changed names a file
+// that is not.
+func check(m *manifest.Manifest, s files.System, u key.Unit) (tracked key.Unit, renewed bool, changed string) {
+	c := m.BeginOn(s, u)
+	defer c.Close()
+	if renewed, changed = c.End(); changed != "" {
+		return key.Unit{}, false, changed
+	}
+	return m.Before(u), renewed, ""
 }
 
 var checkTree = map[string]string{
@@ -107,7 +119,7 @@ func TestCheckReadsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracked, renewed, changed := m.check(sys.system(), u)
+	tracked, renewed, changed := check(m, sys.system(), u)
 	if changed != "" || renewed {
 		t.Fatalf("changed %q, renewed %v", changed, renewed)
 	}
@@ -124,7 +136,7 @@ func TestCheckReadsNothing(t *testing.T) {
 	if len(sys.reads) != 0 {
 		t.Errorf("read %v", sys.reads)
 	}
-	if changed := m.changed(sys.system()); changed != "" || len(sys.reads) != 0 {
+	if changed := m.ChangedOn(sys.system()); changed != "" || len(sys.reads) != 0 {
 		t.Errorf("behind the build: changed %q, read %v", changed, sys.reads)
 	}
 }
@@ -137,14 +149,14 @@ func TestCheckReadsYoungFiles(t *testing.T) {
 	sys := &counted{}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n")}
 	m := trackBy(t, sys.system(), u, []string{"-Iinc"}, Search{Dir: dir, Main: dir}).Manifest
-	if _, renewed, changed := m.check(sys.system(), u); changed != "" || renewed || len(sys.reads) != 4 {
+	if _, renewed, changed := check(m, sys.system(), u); changed != "" || renewed || len(sys.reads) != 4 {
 		t.Errorf("changed %q, renewed %v, read %v; want four reads", changed, renewed, sys.reads)
 	}
 	sys.age = time.Hour
-	if _, renewed, changed := m.check(sys.system(), u); changed != "" || !renewed || len(sys.reads) != 4 {
+	if _, renewed, changed := check(m, sys.system(), u); changed != "" || !renewed || len(sys.reads) != 4 {
 		t.Errorf("later: changed %q, renewed %v, read %v; want four reads and a renewal", changed, renewed, sys.reads)
 	}
-	if _, renewed, changed := m.check(sys.system(), u); changed != "" || renewed || len(sys.reads) != 0 {
+	if _, renewed, changed := check(m, sys.system(), u); changed != "" || renewed || len(sys.reads) != 0 {
 		t.Errorf("at last: changed %q, renewed %v, read %v; want no read", changed, renewed, sys.reads)
 	}
 }
@@ -230,7 +242,7 @@ func TestCheck(t *testing.T) {
 			if tt.changed != "" {
 				want = filepath.Join(dir, tt.changed)
 			}
-			tracked, renewed, changed := m.check(sys.system(), u)
+			tracked, renewed, changed := check(m, sys.system(), u)
 			if changed != want || renewed != tt.renewed {
 				t.Errorf("changed %q, renewed %v; want %q, %v", changed, renewed, want, tt.renewed)
 			}
@@ -240,7 +252,7 @@ func TestCheck(t *testing.T) {
 				}
 			}
 			if renewed {
-				if _, again, changed := m.check(sys.system(), u); changed != "" || again || len(sys.reads) > 0 {
+				if _, again, changed := check(m, sys.system(), u); changed != "" || again || len(sys.reads) > 0 {
 					t.Errorf("renewed, then changed %q, renewed %v, read %v", changed, again, sys.reads)
 				}
 			}
@@ -248,7 +260,7 @@ func TestCheck(t *testing.T) {
 				want = filepath.Join(dir, tt.after)
 			}
 			m, _ = parseManifest(text, key.Digest{1})
-			if changed := m.changed(sys.system()); changed != want {
+			if changed := m.ChangedOn(sys.system()); changed != want {
 				t.Errorf("behind the build: changed %q, want %q", changed, want)
 			}
 		})
@@ -272,111 +284,15 @@ func TestCheckOfAnotherUnit(t *testing.T) {
 	if !r.None() {
 		t.Fatal(r)
 	}
-	if _, _, changed := got.Manifest.Check(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"b.h\"\n")}); changed == "" {
+	if got.Manifest.Begin(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"b.h\"\n")}) != nil {
 		t.Error("a manifest of another unit was taken")
 	}
 }
 
-// FuzzManifest: whatever is read is written back as it was, so there is one
-// encoding of a manifest.
-func FuzzManifest(f *testing.F) {
-	dir := tree(f, checkTree)
-	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
-	got := trackBy(f, osSystem, u, []string{"-Ia", "-Iinc"}, Search{Dir: dir, Main: dir})
-	f.Add(unsigned(got.Manifest.Append(nil, key.Digest{1})))
-	f.Add(unsigned((&Manifest{}).Append(nil, key.Digest{1})))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		sum := namedSum(b, key.Digest{1})
-		b = append(bytes.Clone(b), sum[:]...)
-		m, err := parseManifest(b, key.Digest{1})
-		if err != nil {
-			if !errors.Is(err, ErrManifest) {
-				t.Errorf("%v is no ErrManifest", err)
-			}
-			return
-		}
-		if again := m.Append(nil, key.Digest{1}); !bytes.Equal(again, b) {
-			t.Errorf("%x is written as %x", b, again)
-		}
-	})
-}
-
-// unsigned returns an encoding without its digest, which the fuzzer would not
-// hit upon.
-func unsigned(b []byte) []byte { return b[:len(b)-sha256.Size] }
-
 // parseManifest reads a manifest that must be whole.
-func parseManifest(b []byte, name key.Digest) (*Manifest, error) {
-	if err := VerifyManifest(b, name); err != nil {
+func parseManifest(b []byte, name key.Digest) (*manifest.Manifest, error) {
+	if err := manifest.Verify(b, name); err != nil {
 		return nil, err
 	}
-	return ReadManifest(b)
-}
-
-func TestParseManifestRefuses(t *testing.T) {
-	t.Parallel()
-	dir := tree(t, checkTree)
-	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
-	good := trackBy(t, osSystem, u, []string{"-Iinc"}, Search{Dir: dir, Main: dir}).Manifest.Append(nil, key.Digest{1})
-	for i := range good {
-		bad := bytes.Clone(good)
-		bad[i] ^= 1
-		if _, err := parseManifest(bad, key.Digest{1}); !errors.Is(err, ErrManifest) {
-			t.Fatalf("with byte %d changed: %v", i, err)
-		}
-		if _, err := parseManifest(good[:i], key.Digest{1}); !errors.Is(err, ErrManifest) {
-			t.Fatalf("cut to %d bytes: %v", i, err)
-		}
-	}
-	if _, err := parseManifest(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrManifest) {
-		t.Errorf("with a byte more: %v", err)
-	}
-	if _, err := parseManifest(good, key.Digest{2}); !errors.Is(err, ErrManifest) {
-		t.Errorf("under another name: %v", err)
-	}
-}
-
-// Parts that do not fit together are no manifest.
-func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
-	t.Parallel()
-	good := func() *Manifest {
-		return &Manifest{
-			includes: []key.Include{{Name: "<a>", File: 0}, {Name: "<c>", File: 2}, {Name: "<d>", File: -1}},
-			files: []key.File{
-				{Path: "/a", Size: 1, Includes: []key.Include{{Name: "<b>", File: 1}}},
-				{Path: "/b", Size: 2, Includes: []key.Include{{Name: "<a>", File: 0}}},
-				{Path: "/c", Size: 3},
-			},
-			reads: []seen{
-				{Path: "/a", file: 0, stamp: stamp{size: 1}},
-				{Path: "/b", file: 1, stamp: stamp{size: 2}, settled: true},
-				{Path: "/c", file: 2, stamp: stamp{size: 3}},
-			},
-			probes: []probe{{"/d", nothing}, {"/e", aDirectory}, {"/e", realDirectory}},
-		}
-	}
-	if _, err := parseManifest(good().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]func(*Manifest){
-		"a file that is not there":      func(m *Manifest) { m.includes[1].File = 3 },
-		"files in another order":        func(m *Manifest) { m.includes[0].File, m.includes[1].File = 2, 0 },
-		"a file that nothing leads to":  func(m *Manifest) { m.includes = m.includes[:1] },
-		"a path that was not read":      func(m *Manifest) { m.files[2].Path = "/x" },
-		"a path of another file":        func(m *Manifest) { m.reads[2].file = 0 },
-		"a path of a file that is none": func(m *Manifest) { m.reads[2].file = 3 },
-		"a path twice":                  func(m *Manifest) { m.reads = append(m.reads, m.reads[2]) },
-		"paths out of order":            func(m *Manifest) { m.reads[0], m.reads[1] = m.reads[1], m.reads[0] },
-		"probes out of order":           func(m *Manifest) { m.probes[1], m.probes[2] = m.probes[2], m.probes[1] },
-		"a probe that is a file":        func(m *Manifest) { m.probes[2].kind = regular },
-		"a size below 0":                func(m *Manifest) { m.files[2].Size = -1 },
-		"a line to a file far away":     func(m *Manifest) { m.includes[2].File = 1 << 31 },
-	}
-	for name, change := range tests {
-		m := good()
-		change(m)
-		if _, err := parseManifest(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrManifest) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	return manifest.Parse(b)
 }

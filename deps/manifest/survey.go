@@ -1,8 +1,10 @@
-package deps
+package manifest
 
 import (
 	"runtime"
 	"sync/atomic"
+
+	"github.com/kernstash/kernstash/deps/internal/files"
 )
 
 // survey looks at the files and probes of a manifest from several goroutines at once,
@@ -10,8 +12,8 @@ import (
 // what is not, or was not looked at in time, is left to be looked at again, one by one.
 // So nobody waits for a goroutine that found no processor.
 type survey struct {
-	reads  []seen
-	probes []probe
+	reads  []Read
+	probes []files.Probe
 	next   atomic.Int32  // the part to be looked at next
 	clean  []atomic.Bool // by part: all of it is as it was
 	stop   atomic.Bool
@@ -28,10 +30,10 @@ const (
 )
 
 // newSurvey begins to look; nil where that is not worth while.
-func (m *Manifest) newSurvey(s system) *survey {
+func (m *Manifest) newSurvey(s files.System) *survey {
 	n := len(m.reads) + len(m.probes)
 	others := min(runtime.GOMAXPROCS(0)-1, mostSurveyors, n/leastSurvey)
-	if others <= 0 || !s.atOnce {
+	if others <= 0 || !s.AtOnce {
 		return nil
 	}
 	v := &survey{reads: m.reads, probes: m.probes}
@@ -46,7 +48,7 @@ func (v *survey) parts(n int) int { return (n + surveyPart - 1) / surveyPart }
 
 // run looks at part after part until none is left. No path is looked at by anything that
 // could panic for what it finds there.
-func (v *survey) run(s system) {
+func (v *survey) run(s files.System) {
 	for !v.stop.Load() {
 		i := int(v.next.Add(1)) - 1
 		if i >= len(v.clean) {
@@ -57,11 +59,11 @@ func (v *survey) run(s system) {
 }
 
 // look says whether all of a part is as it was.
-func (v *survey) look(s system, part int) bool {
+func (v *survey) look(s files.System, part int) bool {
 	if part >= v.parts(len(v.reads)) {
 		first := (part - v.parts(len(v.reads))) * surveyPart
 		for _, p := range v.probes[first:min(first+surveyPart, len(v.probes))] {
-			if !p.holds(s) {
+			if !p.Holds(s) {
 				return false
 			}
 		}
@@ -70,7 +72,7 @@ func (v *survey) look(s system, part int) bool {
 	first := part * surveyPart
 	for i := range v.reads[first:min(first+surveyPart, len(v.reads))] {
 		r := &v.reads[first+i]
-		if k, st, err := s.look(r.Path); err != nil || k != regular || st != r.stamp || !r.settled {
+		if k, st, err := s.Look(r.Path); err != nil || k != files.Regular || st != r.Stamp || !r.Settled {
 			return false
 		}
 	}
@@ -78,7 +80,7 @@ func (v *survey) look(s system, part int) bool {
 }
 
 // end has the caller look, too, until every part is looked at or somebody else's.
-func (v *survey) end(s system) {
+func (v *survey) end(s files.System) {
 	if v != nil {
 		v.run(s)
 	}
@@ -97,16 +99,4 @@ func (v *survey) read(i int) bool { return v != nil && v.clean[i/surveyPart].Loa
 // probe says whether the i-th probe is known to hold.
 func (v *survey) probe(i int) bool {
 	return v != nil && v.clean[v.parts(len(v.reads))+i/surveyPart].Load()
-}
-
-// holds says whether the path leads to what it did.
-func (p probe) holds(s system) bool {
-	var k kind
-	var err error
-	if p.kind == realDirectory {
-		k, err = s.lookAt(p.Path)
-	} else {
-		k, _, err = s.look(p.Path)
-	}
-	return err == nil && k == p.kind
 }

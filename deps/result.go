@@ -3,9 +3,11 @@ package deps
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -30,22 +32,18 @@ func (t *tracker) result() (*Tracking, error) {
 			return nil, err
 		}
 	}
-	m := &Manifest{Unit: unitDigest(u), dir: u.Dir, includes: u.Includes, files: slices.Clone(u.Files)}
+	placing := manifest.Unplaced
 	if u.Kind == key.CUDACpp {
-		m.placing = t.placing()
+		placing = t.placing()
 	}
 	contents := make(map[key.Digest][]byte, len(num.index))
-	for path, s := range t.disk.spots {
-		if s.file != nil {
-			m.reads = append(m.reads, seen{Path: path, file: num.index[s.file], stamp: s.stamp, settled: s.settled})
-			contents[s.file.digest] = s.file.content
-		}
+	reads := make([]manifest.Read, 0, len(t.headers.read))
+	for path, f := range t.headers.read {
+		reads = append(reads, manifest.Read{Path: path, File: num.index[f], Stamp: f.stamp, Settled: t.Disk.At(path).Settled})
+		contents[f.Digest] = f.content
 	}
-	for p := range t.disk.probes {
-		m.probes = append(m.probes, p)
-	}
-	m.sort()
-	return &Tracking{Unit: u, Contents: contents, Manifest: m, Placing: m.placing}, nil
+	m := manifest.New(u, placing, reads, slices.Collect(maps.Keys(t.Disk.Probes)))
+	return &Tracking{Unit: u, Contents: contents, Manifest: m}, nil
 }
 
 // numbering gives each file, whatever paths lead to it, its number: in the
@@ -63,6 +61,9 @@ func (n *node) leads() (count int) {
 	}
 	return count
 }
+
+// maxDepth is how deep files may nest: compilers stop there, too.
+const maxDepth = 200
 
 // visit numbers what n leads to and returns its lines.
 func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
@@ -83,7 +84,7 @@ func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
 			if !ok {
 				i = len(num.files)
 				num.index[g.node.file] = i
-				num.files = append(num.files, key.File{Path: g.node.Path, Digest: g.node.file.digest, Size: g.node.file.stamp.size})
+				num.files = append(num.files, key.File{Path: g.node.Path, Digest: g.node.file.Digest, Size: g.node.file.stamp.Size})
 				includes, err := num.visit(g.node, depth+1)
 				if err != nil {
 					return nil, err

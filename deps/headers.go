@@ -1,0 +1,81 @@
+package deps
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/internal/scan"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Bounds of what one unit may read.
+const (
+	maxBytes = 64 << 20
+	maxFiles = 20_000
+)
+
+// headers are the files that a unit reads, each of which is read once.
+type headers struct {
+	Disk   *files.Disk
+	memory *memory          // nil: nothing is remembered
+	read   map[string]*file // by path
+	files  map[files.Inode]*file
+	bytes  int64
+}
+
+// file is a header file that was read, by whatever path.
+type file struct {
+	Digest  key.Digest
+	content []byte
+	stamp   files.Stamp
+	src     *scan.Source
+}
+
+// load reads the file that was found at path.
+func (h *headers) load(path string, t *scan.Traces) (*file, error) {
+	if f := h.read[path]; f != nil {
+		return f, nil
+	}
+	s := h.Disk.At(path)
+	f := h.files[s.Stamp.Inode]
+	switch {
+	case f == nil:
+		var err error
+		if f, err = h.add(path, s, t); err != nil {
+			return nil, err
+		}
+		h.files[s.Stamp.Inode] = f
+	case f.stamp != s.Stamp:
+		return nil, fmt.Errorf("%s: %w", path, files.ErrChanging)
+	}
+	h.read[path] = f
+	return f, nil
+}
+
+// add reads and scans a file, or takes it from the memory.
+func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error) {
+	if len(h.files) == maxFiles {
+		return nil, files.ErrTooMuch
+	}
+	if err := h.Disk.InTime(); err != nil {
+		return nil, err
+	}
+	if f := h.memory.get(s, t); f != nil && f.stamp.Size <= maxBytes-h.bytes {
+		h.bytes += f.stamp.Size
+		return f, nil
+	}
+	content, st, err := h.Disk.Read(path, maxBytes-h.bytes)
+	if err == nil && st != s.Stamp {
+		err = files.ErrChanging
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	h.bytes += st.Size
+	noted := t.Fresh()
+	f := &file{Digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, noted)}
+	t.Add(noted)
+	h.memory.put(s, f, noted)
+	return f, nil
+}
