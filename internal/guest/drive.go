@@ -42,9 +42,14 @@ func (d Door) Drive(s *engine.Session, r engine.Request, search func() (over fun
 		m.err = errClosed
 		return m
 	}
+	searches := false
+	defer func() {
+		if !searches { // also where a host panics
+			d.asking.Done()
+		}
+	}()
 	known, err := s.BeginKnown(r)
 	if known != nil || err != nil {
-		d.asking.Done()
 		m.take(known, err)
 		return m
 	}
@@ -53,6 +58,7 @@ func (d Door) Drive(s *engine.Session, r engine.Request, search func() (over fun
 		over = search()
 	}
 	m.found = make(chan struct{})
+	searches = true
 	go func() {
 		defer d.asking.Done()
 		defer close(m.found)
@@ -140,7 +146,7 @@ func (m *Drive) next() (step engine.Step, said Said, ready <-chan struct{}) {
 		m.begun = time.Time{}
 		return step, Nothing, m.found
 	case m.err == nil:
-		if step = m.group.Next(context.Background()); step.Kind == engine.Wait {
+		if step = m.ask(); step.Kind == engine.Wait {
 			m.begun = time.Time{}
 			return step, Nothing, step.Ready
 		}
@@ -155,6 +161,20 @@ func (m *Drive) next() (step engine.Step, said Said, ready <-chan struct{}) {
 	}
 	m.step = step
 	return step, Wanted, nil
+}
+
+// ask asks the engine; the caller holds the lock. A panic, of which nobody may know the
+// request's ticket, ends the request: those who wait for it go on.
+func (m *Drive) ask() (step engine.Step) {
+	answered := false
+	defer func() {
+		if !answered {
+			m.end()
+		}
+	}()
+	step = m.group.Next(context.Background())
+	answered = true
+	return step
 }
 
 // Err returns why it failed, after Wait has said so.

@@ -194,3 +194,35 @@ func TestDriveAfterClose(t *testing.T) {
 		t.Errorf("%v, %v", said, m.Err())
 	}
 }
+
+// deliversNothing is a host that panics when it is asked how a program's code comes.
+type deliversNothing struct{ oneDevice }
+
+func (deliversNothing) Delivery(engine.Job) engine.Delivery { panic("no") }
+
+// A panic on the host's thread, which gets no ticket then, ends the request: the next one for
+// the program waits for nobody.
+func TestDriveAfterPanic(t *testing.T) {
+	t.Parallel()
+	g := openGuest(t)
+	image, err := key.NewImage(key.OpenCLC, []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := g.Cache.Engine().Session(deliversNothing{}, engine.SessionOptions{Share: true})
+	err = g.Guard(func() error {
+		m := g.Door("test").Drive(s, engine.Request{Image: engine.NewImage(image)}, nil)
+		_, said := m.Wait(time.Minute)
+		t.Errorf("no panic: %v", said)
+		return nil
+	})
+	if !errors.Is(err, ErrPanic) {
+		t.Fatal(err)
+	}
+	m := begin(t, g, oneDevice{}, source)
+	if step, said := m.Wait(time.Millisecond); said != Wanted || step.Kind != engine.Build {
+		t.Errorf("the next one: %v, %v", said, step.Kind)
+	}
+	m.End()
+	g.Settle()
+}
