@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/compare"
 )
 
 // A search for the nearest entry looks at no more than this: it explains a
@@ -67,7 +68,7 @@ func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest
 	if err != nil {
 		return store.Difference{}, false
 	}
-	d, near := compare(rec, other)
+	d, near := compare.Recipes(rec, other)
 	return d, near && s.hits(root, path, d.Key)
 }
 
@@ -93,7 +94,7 @@ func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec 
 		other, _, err := s.readRecipe(dir, below, maxNearRecipe)
 		if err == nil {
 			read++
-			if d, near := compare(rec, other); near && s.hits(dir, below, d.Key) {
+			if d, near := compare.Recipes(rec, other); near && s.hits(dir, below, d.Key) {
 				best, found = d, true
 			}
 		}

@@ -1,4 +1,5 @@
-package disk
+// Package compare says what a request has that is near an entry, and in what they differ.
+package compare
 
 import (
 	"bytes"
@@ -15,9 +16,9 @@ import (
 // maxChanges bounds how many changes a difference names.
 const maxChanges = 4
 
-// compare says in what a request differs from the recipe of an entry. near is
+// Recipes says in what a request differs from the recipe of an entry. near is
 // false where more than one component differs, or images of little in common.
-func compare(now, was *key.Recipe) (d store.Difference, near bool) {
+func Recipes(now, was *key.Recipe) (d store.Difference, near bool) {
 	a, b := now.Key(), was.Key()
 	d.Key = b
 	var changes []string
