@@ -18,13 +18,11 @@ type ContextOptions struct {
 	Progress func(Progress)
 
 	// OptionsAsGiven says that nobody but the request decides the options: the
-	// settings that replace them, or add to them, do not count. It is for a door
-	// that cannot change what the driver is given.
+	// settings that replace them, or add to them, do not count. It is for a front
+	// end that cannot change what the driver is given.
 	OptionsAsGiven bool
 
-	// Decided is called with what became of each program that was not in memory,
-	// from any goroutine, several at once; may be nil. It returns soon.
-	Decided func(Decision)
+	decided func(engine.Decision) // see engine.SessionOptions; for tests
 }
 
 // Context is the memory tier of one GPU context: its live programs and
@@ -44,13 +42,8 @@ type Context[P, K any] struct {
 // It does not touch the runtime. Close it before the runtime's context ends.
 func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
 	x := &Context[P, K]{cache: c.cache(), rt: rt, options: o}
-	set := x.cache.Settings()
-	limits := live.Options{MaxBytes: set.InMemEvictionThreshold, MaxPrograms: set.InMemCapacity, Recorder: x.cache.Recorder()}
-	if !set.InMemory || set.Disable {
-		limits.MaxPrograms = 0
-	}
-	x.tier = live.New(objects[P, K]{rt, x}, limits)
-	x.session = x.cache.Engine().Session(host[P, K]{rt: rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: decidedBy(o.Decided)})
+	x.tier = live.New(objects[P, K]{rt, x}, x.cache.MemoryLimits())
+	x.session = x.cache.Engine().Session(host[P, K]{rt: rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: o.decided})
 	x.captures.init(x)
 	if !x.cache.Register(tier[P, K]{x}) {
 		x.tier.Shut()

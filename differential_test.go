@@ -239,7 +239,7 @@ type way struct {
 	program func(Request) error
 }
 
-func (w *way) tell(d Decision) {
+func (w *way) tell(d engine.Decision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.s.devices) > 1 {
@@ -271,7 +271,7 @@ func (w *way) start(p process, byEngine bool) {
 	}
 	w.c = c
 	if !byEngine {
-		x := NewContext(c, w.f, ContextOptions{Decided: w.tell})
+		x := NewContext(c, w.f, ContextOptions{decided: w.tell})
 		w.program = func(r Request) error {
 			p, err := x.Program(t.Context(), r)
 			if err == nil {
@@ -282,7 +282,7 @@ func (w *way) start(p process, byEngine bool) {
 		return
 	}
 	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store(), Recorder: c.cache().Recorder()})
-	session := e.Session(host[*fakeProgram, *fakeKernel]{rt: w.f}, engine.SessionOptions{Decided: decidedBy(w.tell)})
+	session := e.Session(host[*fakeProgram, *fakeKernel]{rt: w.f}, engine.SessionOptions{Decided: w.tell})
 	w.program = func(r Request) error {
 		err := drive(t.Context(), session, w.f, r.engine())
 		e.Flush(time.Now().Add(time.Minute))

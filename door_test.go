@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/spool"
@@ -23,17 +23,17 @@ import (
 // decisions takes what a context decides.
 type decisions struct {
 	mu  sync.Mutex
-	all []Decision
+	all []engine.Decision
 }
 
-func (d *decisions) take(one Decision) {
+func (d *decisions) take(one engine.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, one)
 }
 
 // after returns the decisions once there are n.
-func (d *decisions) after(t *testing.T, n int) []Decision {
+func (d *decisions) after(t *testing.T, n int) []engine.Decision {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		d.mu.Lock()
@@ -57,7 +57,7 @@ func TestDecisionsAreTold(t *testing.T) {
 	var told decisions
 	c := openCache(t, root, func(*Options) {})
 	defer c.Close()
-	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{Decided: told.take})
+	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{decided: told.take})
 	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=1"})
 	told.after(t, 1)
 	c.Flush(3 * time.Minute)
@@ -72,18 +72,18 @@ func TestDecisionsAreTold(t *testing.T) {
 		t.Fatal("it was built")
 	}
 	all := told.after(t, 5)
-	ignore := cmpopts.IgnoreFields(Decision{}, "Spent", "Saved", "Size", "Err")
+	ignore := cmpopts.IgnoreFields(engine.Decision{}, "Spent", "Saved", "Size", "Err")
 	compile := func(options string) key.Key {
 		r := key.Recipe{Device: f.devices[0], Image: image(t, src(1)).Image, Options: key.NewOptions(options, "")}
 		return r.Key()
 	}
 	one := []int{0}
 	kernels := []string{"k"}
-	want := []Decision{
-		{Key: compile("-DN=1"), Devices: one, Origin: Compiled, Reason: "miss.absent", Nearest: "nothing near it", Kernels: kernels},
-		{Key: compile("-DN=2"), Devices: one, Origin: Compiled, Reason: "miss.absent", Nearest: all[1].Nearest, Kernels: kernels},
-		{Key: compile("-DN=1"), Devices: one, Origin: Disk, Bytes: 100, Kernels: kernels},
-		{Devices: one, Origin: Compiled, Reason: all[3].Reason, Kernels: kernels},
+	want := []engine.Decision{
+		{Key: compile("-DN=1"), Devices: one, Origin: engine.Compiled, Reason: "miss.absent", Nearest: "nothing near it", Kernels: kernels},
+		{Key: compile("-DN=2"), Devices: one, Origin: engine.Compiled, Reason: "miss.absent", Nearest: all[1].Nearest, Kernels: kernels},
+		{Key: compile("-DN=1"), Devices: one, Origin: engine.Disk, Bytes: 100, Kernels: kernels},
+		{Devices: one, Origin: engine.Compiled, Reason: all[3].Reason, Kernels: kernels},
 		{Key: all[4].Key, Devices: one, Reason: "miss.absent"},
 	}
 	if diff := cmp.Diff(want, all, ignore, cmpopts.EquateEmpty()); diff != "" {
@@ -138,9 +138,9 @@ func TestUnfit(t *testing.T) {
 	var told decisions
 	c := openCache(t, newRoot(t))
 	defer c.Close()
-	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{Decided: told.take})
+	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{decided: told.take})
 	use(t, x, Request{Image: image(t, src(1))})
-	if d := told.after(t, 1)[0]; d.Reason != "not cacheable: the runtime (it is mine)" || !d.Key.IsZero() || d.Origin != Compiled || d.Err != nil {
+	if d := told.after(t, 1)[0]; d.Reason != "not cacheable: the runtime (it is mine)" || !d.Key.IsZero() || d.Origin != engine.Compiled || d.Err != nil {
 		t.Errorf("decision %+v", d)
 	}
 	if !c.Flush(3 * time.Minute) {

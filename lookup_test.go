@@ -1,12 +1,14 @@
 package kernstash
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -19,10 +21,50 @@ func artifactOf(form store.Form, code string, variants ...string) *store.Artifac
 	}
 }
 
+// storedFor, storeFor and refuse ask the engine, as the C library does.
+func storedFor(x *fakeContext, r Request, device int) (a *store.Artifact, err error) {
+	g, err := x.session.BeginOn(r.engine(), device)
+	if err == nil {
+		a, err = g.Stored(context.Background())
+	}
+	return a, err
+}
+
+func storeFor(x *fakeContext, r Request, device int, a *store.Artifact) (res store.PutResult, err error) {
+	g, err := x.session.BeginOn(r.engine(), device)
+	if err == nil {
+		res, err = g.Store(context.Background(), a)
+	}
+	return res, err
+}
+
+func refuse(x *fakeContext, r Request, device int) error {
+	g, err := x.session.BeginOn(r.engine(), device)
+	if err != nil {
+		return err
+	}
+	if p := liveFor(x, r); p != nil {
+		x.tier.Drop(p.live())
+		p.Release()
+	}
+	g.Refuse(context.Background())
+	return nil
+}
+
+// liveFor returns the program of a request if it is in memory.
+func liveFor(x *fakeContext, r Request) *Program[*fakeProgram, *fakeKernel] {
+	own := r.engine()
+	id, err := x.session.ID(&own)
+	if err != nil {
+		return nil
+	}
+	return x.hit((*live.ID)(&id), own.Image.Serial())
+}
+
 // wantStored checks the code that the stores have of a request; "" for none.
 func wantStored(t *testing.T, x *fakeContext, r Request, want string) {
 	t.Helper()
-	a, err := x.Stored(t.Context(), r, 0)
+	a, err := storedFor(x, r, 0)
 	switch {
 	case want == "" && !errors.Is(err, store.ErrNotFound):
 		t.Errorf("%v, %v; want ErrNotFound", a, err)
@@ -54,21 +96,21 @@ func TestStoreAndStored(t *testing.T) {
 		{artifactOf(store.FormIntermediate, "ptx"), store.Existing, src(1)},
 	}
 	for i, s := range steps {
-		got, err := x.Store(t.Context(), r, 0, s.artifact)
+		got, err := storeFor(x, r, 0, s.artifact)
 		if err != nil || got != s.want {
 			t.Errorf("step %d: %v, %v; want %v", i, got, err, s.want)
 		}
 		wantStored(t, x, r, s.stored)
 	}
-	if p, err := x.Live(r); p != nil || err != nil {
-		t.Errorf("live %v, %v before anybody asked for the program", p, err)
+	if p := liveFor(x, r); p != nil {
+		t.Errorf("live %v before anybody asked for the program", p)
 	}
 	if got := use(t, x, r); got != Disk {
 		t.Errorf("the program is %v, want from disk", got)
 	}
-	p, err := x.Live(r)
-	if err != nil || p == nil {
-		t.Fatal(p, err)
+	p := liveFor(x, r)
+	if p == nil {
+		t.Fatal("it is not in memory")
 	}
 	p.Release()
 	f.wantBuilds(0)
@@ -85,16 +127,16 @@ func TestRefuse(t *testing.T) {
 	c := openCache(t, newRoot(t))
 	f := newFake(t)
 	x := fakeContextOn(c, f)
-	if _, err := x.Store(t.Context(), r, 0, artifactOf(store.FormFinal, src(1))); err != nil {
+	if _, err := storeFor(x, r, 0, artifactOf(store.FormFinal, src(1))); err != nil {
 		t.Fatal(err)
 	}
 	use(t, x, r)
-	if err := x.Refuse(t.Context(), r, 0); err != nil {
+	if err := refuse(x, r, 0); err != nil {
 		t.Fatal(err)
 	}
 	wantStored(t, x, r, "")
-	if p, err := x.Live(r); p != nil || err != nil {
-		t.Errorf("live %v, %v", p, err)
+	if p := liveFor(x, r); p != nil {
+		t.Errorf("live %v", p)
 	}
 	if got := use(t, x, r); got != Compiled {
 		t.Errorf("the program is %v, want compiled", got)
@@ -122,29 +164,17 @@ func TestStoreErrors(t *testing.T) {
 		{"side effects", Request{Image: image(t, src(1)), CompileOptions: "-save-temps"}, 0, ErrNotCacheable},
 		{"cheap", Request{Image: image(t, src(1))}, 0, ErrNotCacheable},
 	} {
-		if _, err := x.Store(t.Context(), tt.r, tt.device, good); !errors.Is(err, tt.want) {
+		if _, err := storeFor(x, tt.r, tt.device, good); !errors.Is(err, tt.want) {
 			t.Errorf("store, %s: %v, want %v", tt.name, err, tt.want)
 		}
 		if tt.name == "cheap" {
 			continue
 		}
-		if _, err := x.Stored(t.Context(), tt.r, tt.device); !errors.Is(err, tt.want) {
+		if _, err := storedFor(x, tt.r, tt.device); !errors.Is(err, tt.want) {
 			t.Errorf("stored, %s: %v, want %v", tt.name, err, tt.want)
 		}
-		if err := x.Refuse(t.Context(), tt.r, tt.device); !errors.Is(err, tt.want) {
+		if err := refuse(x, tt.r, tt.device); !errors.Is(err, tt.want) {
 			t.Errorf("refuse, %s: %v, want %v", tt.name, err, tt.want)
-		}
-	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := Request{Image: image(t, src(1))}
-	_, err := x.Store(t.Context(), r, 0, good)
-	_, err2 := x.Stored(t.Context(), r, 0)
-	_, err3 := x.Live(r)
-	for _, err := range []error{err, err2, err3, x.Refuse(t.Context(), r, 0)} {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("after Close: %v", err)
 		}
 	}
 }
@@ -173,12 +203,12 @@ func TestStoreInModes(t *testing.T) {
 				return c, fakeContextOn(c, newFake(t))
 			}
 			_, x := in("on")
-			if _, err := x.Store(t.Context(), r, 0, artifactOf(store.FormFinal, "old")); err != nil {
+			if _, err := storeFor(x, r, 0, artifactOf(store.FormFinal, "old")); err != nil {
 				t.Fatal(err)
 			}
 			c, x := in(tt.mode)
 			wantStored(t, x, r, tt.stored)
-			got, err := x.Store(t.Context(), r, 0, artifactOf(store.FormFinal, "new"))
+			got, err := storeFor(x, r, 0, artifactOf(store.FormFinal, "new"))
 			if diff := cmp.Diff(tt.put, got); diff != "" || (err != nil) != (tt.put == store.Failed) {
 				t.Errorf("put (-want +got): %s, %v", diff, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -32,6 +33,9 @@ type door struct {
 	devices map[key.Digest]*device
 	sources map[key.Digest]string // of images: why their sources are not enough of a key
 }
+
+// core returns the cache as the engine's sessions know it.
+func (d *door) core() *cache.Cache { return (*cache.Cache)(d.cache) }
 
 // maxSources bounds the images of which that is remembered: a service may make
 // programs for ever. What is forgotten is worked out again.
@@ -52,12 +56,12 @@ func cacheOpen(arg unsafe.Pointer) {
 			// there would have its entries evicted down to that.
 			o.Flags = map[string]string{"dir": o.Dir}
 		}
-		cache, err := kernstash.Open(o)
+		opened, err := kernstash.Open(o)
 		if err != nil {
 			return withStatus(C.KERNSTASH_SETTING, err)
 		}
 		used()
-		d := &door{cache: cache, log: runlog.FromEnvironment(), devices: make(map[key.Digest]*device)}
+		d := &door{cache: opened, log: runlog.FromEnvironment(), devices: make(map[key.Digest]*device)}
 		d.report(runlog.Event{Kind: runlog.Loaded})
 		c.cache = C.uintptr_t(cgo.NewHandle(d))
 		return nil

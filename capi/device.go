@@ -12,12 +12,11 @@ import (
 	"runtime/cgo"
 	"unsafe"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/dl"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
 // device is a device of a door, which lookups build for. It lives as long as its
@@ -26,7 +25,8 @@ type device struct {
 	door     *door
 	identity key.Device
 	asked    *opencl.Device // nil: the identity was given
-	context  *kernstash.Context[*guest.Native, struct{}]
+	session  *engine.Session
+	tier     *live.Tier[*C.ks_blob, struct{}, *unit] // of the binaries in memory
 	handle   cgo.Handle
 }
 
@@ -53,7 +53,11 @@ func (d *door) device(id key.Device, asked *opencl.Device) *device {
 	dev := d.devices[digest]
 	if dev == nil {
 		dev = &device{door: d, identity: id, asked: asked}
-		dev.context = kernstash.NewContext(d.cache, runtime{dev}, kernstash.ContextOptions{Decided: d.decided})
+		dev.session = d.core().Engine().Session(deviceHost{device: dev}, engine.SessionOptions{Decided: d.decided})
+		dev.tier = live.New[*C.ks_blob, struct{}, *unit](binaries{dev}, d.core().MemoryLimits())
+		if !d.core().Register(dev) {
+			dev.tier.Shut()
+		}
 		dev.handle = cgo.NewHandle(dev)
 		d.devices[digest] = dev
 	}
@@ -95,43 +99,19 @@ func pairs(first *C.kernstash_pair, n C.size_t) []key.Pair {
 	return all
 }
 
-// runtime makes a device's builds those of C: what is live is a binary in C's
-// memory, a *C.ks_blob, and the builder is whoever holds the ticket.
-type runtime struct{ device *device }
+// deviceHost answers the engine's questions about a device.
+type deviceHost struct {
+	cache.Process
+	device *device
+}
 
-var _ kernstash.Runtime[*guest.Native, struct{}] = runtime{}
+func (deviceHost) Devices() int { return 1 }
 
-func (runtime) Devices() int { return 1 }
+func (h deviceHost) Identify(context.Context, int) (key.Device, error) { return h.device.identity, nil }
 
-func (r runtime) Identify(context.Context, int) (key.Device, error) { return r.device.identity, nil }
-
-func (r runtime) Variables(int) ([]key.Pair, error) {
-	if r.device.asked == nil {
+func (h deviceHost) Variables(int) ([]key.Pair, error) {
+	if h.device.asked == nil {
 		return nil, nil
 	}
-	return r.device.asked.SteadyVariables()
+	return h.device.asked.SteadyVariables()
 }
-
-func (r runtime) Build(ctx context.Context, _ kernstash.Job) (*guest.Native, *store.Artifact, error) {
-	t, ok := ctx.Value(ticketKey{}).(*ticket)
-	if !ok {
-		return nil, nil, fmt.Errorf("build: no thread to build on: %w", dl.ErrUnsupported)
-	}
-	b, a, err := t.build(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &guest.Native{Output: b}, a, nil
-}
-
-func (runtime) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*guest.Native, error) {
-	b, err := newBlob(a)
-	if err != nil {
-		return nil, err
-	}
-	return &guest.Native{Output: b}, nil
-}
-
-func (runtime) Kernel(*guest.Native, string) (struct{}, error) { return struct{}{}, nil }
-func (runtime) ReleaseProgram(n *guest.Native)                 { C.ks_blob_unuse(n.Output.(*C.ks_blob)) }
-func (runtime) ReleaseKernel(struct{})                         {}

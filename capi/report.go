@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/store"
 )
@@ -23,7 +24,7 @@ func (d *door) report(e runlog.Event) {
 }
 
 // decided tells what the core decided of a get-or-build.
-func (d *door) decided(c kernstash.Decision) {
+func (d *door) decided(c engine.Decision) {
 	if d.log == nil {
 		return
 	}
@@ -40,7 +41,7 @@ func (d *door) decided(c kernstash.Decision) {
 		e.Outcome, e.Reason = runlog.Failed, "the compiler refused it"
 	case c.Err != nil:
 		e.Outcome, e.Reason = runlog.Failed, c.Err.Error()
-	case c.Origin == kernstash.Disk:
+	case c.Origin == engine.Disk:
 		e.Outcome = runlog.Disk
 	}
 	d.report(e)

@@ -15,10 +15,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
-	"github.com/kernstash/kernstash/internal/cache"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -29,7 +28,8 @@ import (
 // request is what a lookup asks for.
 type request struct {
 	device  *device
-	what    kernstash.Request
+	what    engine.Request
+	id      live.ID
 	against string // why it is not cached; "": nothing
 }
 
@@ -50,14 +50,19 @@ func newRequest(r *C.ks_request) (*request, error) {
 	for _, p := range pieces {
 		code = append(binary.LittleEndian.AppendUint64(code, uint64(len(p))), p...)
 	}
-	image, err := kernstash.NewImage(key.Opaque, code)
+	image, err := key.NewImage(key.Opaque, code)
 	if err != nil {
 		return nil, err
 	}
 	q := &request{
 		device: object[*device](r.device),
-		what:   kernstash.Request{Image: image, CompileOptions: string(view(r.options))},
+		what:   engine.Request{Image: engine.NewImage(image), CompileOptions: string(view(r.options))},
 	}
+	id, err := q.device.session.ID(&q.what)
+	if err != nil {
+		return nil, err
+	}
+	q.id = live.ID(id)
 	if bool(r.sourced) {
 		q.against = q.device.door.againstSources(image.Digest(), pieces[2], bool(r.versioned))
 	}
@@ -125,7 +130,7 @@ func (q *request) cacheable() error {
 	if q.against == "" {
 		return nil
 	}
-	(*cache.Cache)(q.device.door.cache).Count(stats.Of(reason.NotCacheableHeaders), 1)
+	q.device.door.core().Count(stats.Of(reason.NotCacheableHeaders), 1)
 	q.device.door.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }
@@ -140,17 +145,20 @@ func lookupFind(arg unsafe.Pointer) {
 		if err := q.cacheable(); err != nil {
 			return withStatus(C.KERNSTASH_NOT_FOUND, err)
 		}
-		x := q.device.context
-		if c.blob, err = live(q); err != nil || c.blob != nil {
+		if c.blob, err = q.live(); err != nil || c.blob != nil {
 			c.memory = c.blob != nil
 			return err
 		}
 		q.keep(&c.key) // a populate will follow
 		used()
 		start := time.Now()
-		a, err := x.Stored(context.Background(), q.what, 0)
-		if err != nil {
+		var a *store.Artifact
+		err = q.on(func(g *engine.Group) (err error) {
+			a, err = g.Stored(context.Background())
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("stored artifact: %w", err)
 		}
 		q.device.door.found(a, time.Since(start))
 		c.blob, err = newBlob(a)
@@ -158,27 +166,53 @@ func lookupFind(arg unsafe.Pointer) {
 	})
 }
 
+// on calls f with what a request means.
+func (q *request) on(f func(*engine.Group) error) error {
+	tier := q.device.tier
+	if !tier.Enter() {
+		return live.ErrClosed
+	}
+	defer tier.Leave()
+	defer q.device.door.core().KeepStatsSometimes()
+	g, err := q.device.session.BeginOn(q.what, 0)
+	if err != nil {
+		return err
+	}
+	return f(g)
+}
+
+// hit returns the request's program in memory, with a use added; nil: there is none.
+func (q *request) hit() *program { return q.device.tier.Hit(&q.id, q.what.Image.Serial()) }
+
 // live returns the binary of a request if it is in memory, with a use for the
 // caller.
-func live(q *request) (*C.ks_blob, error) {
-	p, err := q.device.context.Live(q.what)
-	if p == nil || err != nil {
-		return nil, err
+func (q *request) live() (*C.ks_blob, error) {
+	if q.device.tier.Closed() {
+		return nil, fmt.Errorf("live program: %w", live.ErrClosed)
+	}
+	p := q.hit()
+	if p == nil {
+		return nil, nil
 	}
 	if d := q.device.door; d.log != nil {
-		d.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: p.Key(0).Short()})
+		u, err := p.Unit(0)
+		if err == nil {
+			d.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
+		}
 	}
 	return take(p)
 }
 
+// program is a binary in memory.
+type program = live.Program[*C.ks_blob, struct{}, *unit]
+
 // take gives the caller a use of a program's binary for one of the program.
-func take(p *kernstash.Program[*guest.Native, struct{}]) (*C.ks_blob, error) {
+func take(p *program) (*C.ks_blob, error) {
 	defer p.Release()
-	n, err := p.Native(0)
+	b, err := p.Native(0)
 	if err != nil {
 		return nil, err
 	}
-	b := n.Output.(*C.ks_blob)
 	use(b)
 	return b, nil
 }
@@ -201,13 +235,20 @@ func lookupPopulate(arg unsafe.Pointer) {
 			return withStatus(C.KERNSTASH_NOT_STORED, err)
 		}
 		a := artifact(c.blob, false)
-		result, err := q.device.context.Store(context.Background(), q.what, 0, a)
+		var result store.PutResult
+		err = q.on(func(g *engine.Group) (err error) {
+			result, err = g.Store(context.Background(), a)
+			return err
+		})
 		if result == store.Stored {
 			q.device.door.report(runlog.Event{
 				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
 			})
 		}
-		if errors.Is(err, kernstash.ErrClosed) {
+		if err != nil {
+			err = fmt.Errorf("store artifact: %w", err)
+		}
+		if errors.Is(err, live.ErrClosed) {
 			return err
 		}
 		return withStatus(C.KERNSTASH_NOT_STORED, err)
@@ -225,7 +266,18 @@ func lookupRefuse(arg unsafe.Pointer) {
 		if q.against != "" {
 			return nil // nothing is there
 		}
-		return q.device.context.Refuse(context.Background(), q.what, 0)
+		err = q.on(func(g *engine.Group) error {
+			if p := q.hit(); p != nil {
+				q.device.tier.Drop(p)
+				p.Release()
+			}
+			g.Refuse(context.Background())
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("refuse artifact: %w", err)
+		}
+		return nil
 	})
 }
 

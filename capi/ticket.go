@@ -58,7 +58,7 @@ func buildBegin(arg unsafe.Pointer) {
 			c.ticket.action = C.ks_act_alone
 			return nil
 		}
-		blob, err := live(q)
+		blob, err := q.live()
 		if err != nil {
 			return err
 		}
@@ -92,16 +92,13 @@ func (t *ticket) run(ctx context.Context, q *request) {
 		t.handle.Delete()
 		C.ks_post(t.c, action)
 	}()
-	p, err := q.device.context.Program(ctx, q.what)
+	p, err := q.device.tier.Get(ctx, q.id, q.what.Image.Serial(), &source{q: q})
 	if err == nil {
-		origin := p.Origin()
+		u := p.Units()[0].Info
 		if t.c.blob, err = take(p); err == nil {
-			action, t.c.origin = C.ks_act_done, C.KERNSTASH_FROM_MEMORY
-			switch {
-			case t.built:
+			action, t.c.origin = C.ks_act_done, u.origin
+			if t.built {
 				t.c.origin = C.KERNSTASH_FROM_CALLER
-			case origin == kernstash.Disk:
-				t.c.origin = C.KERNSTASH_FROM_DISK
 			}
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -144,6 +145,15 @@ func (c *Cache) Recorder() stats.Recorder { return c.stats }
 
 // Loggers return what takes traces.
 func (c *Cache) Loggers() engine.Loggers { return c.log }
+
+// MemoryLimits returns the options of the memory tiers of contexts.
+func (c *Cache) MemoryLimits() live.Options {
+	o := live.Options{MaxBytes: c.settings.InMemEvictionThreshold, MaxPrograms: c.settings.InMemCapacity, Recorder: c.stats}
+	if !c.settings.InMemory || c.settings.Disable {
+		o.MaxPrograms = 0
+	}
+	return o
+}
 
 // Store returns the store that is written; nil: there is none.
 func (c *Cache) Store() Store { return c.written }

@@ -13,8 +13,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// What is here is for callers that do not take the whole way: that build by themselves,
-// or ask first whether everything is there.
+// What is here is for callers that do not take the whole way: that build by themselves.
 
 // ErrNotCacheable says that there is nothing wrong, but nothing to store.
 var ErrNotCacheable = errors.New("not cacheable")
@@ -103,61 +102,5 @@ func (g *Group) Refuse(ctx context.Context) {
 	e.log.Warn("artifact refused by the driver", "key", k.Short())
 	if e.store != nil {
 		e.discard(ctx, e.store, k)
-	}
-}
-
-// Found is a stored artifact for one group of equal devices.
-type Found struct {
-	Job      Job
-	Artifact *store.Artifact
-}
-
-// Glance returns what the stores have of a request, one artifact for each group of equal
-// devices, if they have all of them and it can be told without waiting for anything but
-// the disk: none for images that read header files which are not known, or not what they
-// were, and in the modes that serve nothing. It counts no hits; who restores them says so
-// with Restored. With firstBinary the others may be left unread; see [Engine.Rest].
-func (s *Session) Glance(ctx context.Context, r Request, firstBinary bool) []Found {
-	e := s.e
-	if e.settings.Mode != settings.ModeOn && e.settings.Mode != settings.ModeReadOnly {
-		return nil
-	}
-	id, err := s.ID(&r)
-	if err != nil {
-		return nil
-	}
-	var res *Resolution
-	var meanings []meaning
-	if r.Image.files != nil {
-		if res, meanings, err = s.resolve(id, r, false); res == nil || err != nil {
-			return nil
-		}
-	}
-	var all []Found
-	for i, devices := range s.groups(id.Devices) {
-		m, err := s.meaningOf(devices, r, res.group(i), meanings, i)
-		if err != nil || !m.uncacheable.None() {
-			return nil
-		}
-		job := Job{Devices: devices, Recipe: m.recipe, Key: m.recipe.Key()}
-		f := e.find(ctx, job.Key, &store.GetOptions{FirstBinary: firstBinary, Again: true})
-		if f.entry == nil {
-			return nil
-		}
-		all = append(all, Found{job, f.entry.Artifact})
-	}
-	return all
-}
-
-// Restored counts a program that was made of an artifact that Glance returned. took is
-// the time from the one to the other.
-func (s *Session) Restored(f Found, took time.Duration) {
-	s.e.traceKey(f.Job.Key, f.Job.Recipe)
-	s.e.countHit(f.Job.Key, f.Artifact, took)
-	if tell := s.options.Decided; tell != nil {
-		tell(Decision{
-			Key: f.Job.Key, Devices: f.Job.Devices, Size: f.Job.Recipe.Image.Size(),
-			Origin: Disk, Spent: took, Saved: f.Artifact.Cost - took, Bytes: f.Artifact.Size(), Kernels: kernelNames(f.Artifact),
-		})
 	}
 }

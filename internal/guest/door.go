@@ -6,13 +6,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/engine"
-	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
 )
 
 // Door is where the host's requests of one kind come in: what becomes of them is told
@@ -43,15 +40,12 @@ func (d Door) Pass(why reason.Reason, detail string) string {
 	return detail
 }
 
-// PassFailed is Pass for what the core, or Guard, says.
+// PassFailed is Pass for what the engine, or Guard, says.
 func (d Door) PassFailed(err error) (detail string) {
-	var diagnostic *kernstash.BuildError
 	switch {
-	case err == nil:
-		return d.Pass(reason.PassedOther, "nothing to do")
-	case errors.Is(err, ErrPanic) || flight.IsPanic(err):
+	case errors.Is(err, ErrPanic):
 		return d.Pass(reason.PassedPanic, err.Error())
-	case errors.Is(err, ErrRefused) || errors.As(err, &diagnostic):
+	case errors.Is(err, ErrRefused):
 		// The host is to see the compiler's own failure.
 		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
 	}
@@ -89,20 +83,6 @@ func (d Door) Decided(of engine.Decision) {
 		e.Outcome = runlog.Disk
 	case of.Origin == engine.Memory:
 		e.Outcome = runlog.Memory
-	}
-	d.Report(e)
-}
-
-// Shared tells of an artifact that another thread had just made.
-func (d Door) Shared(job kernstash.Job, a *store.Artifact) {
-	d.Counted()
-	names := make([]string, len(a.Kernels))
-	for i, k := range a.Kernels {
-		names[i] = k.Name
-	}
-	e := runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Label: Label(names, job.Recipe.Image.Size())}
-	if !job.Key.IsZero() {
-		e.Key = job.Key.Short()
 	}
 	d.Report(e)
 }

@@ -47,7 +47,7 @@ type rule struct {
 // rules are those of the house that is being built. Until it stands, a rule
 // fails only where it is broken more often than before.
 var rules = []rule{
-	{"imports go down the floors", 4, (*house).upwards},
+	{"imports go down the floors", 3, (*house).upwards},
 	{"no package over 3,000 lines without tests", 2, (*house).large},
 	{"no more than 8 files in one cycle", 47, (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", 0, (*house).starters},

@@ -18,7 +18,7 @@ func TestDiagnosticBesidePanic(t *testing.T) {
 		switch {
 		case again:
 			return nil
-		case u.Devices()[0] == 0:
+		case u.devices[0] == 0:
 			return errFinal
 		}
 		panic("driver")

@@ -104,7 +104,7 @@ func (f *fake) Final(err error) bool     { return errors.Is(err, errFinal) }
 func (f *fake) Exhausted(err error) bool { return errors.Is(err, errExhausted) }
 
 func (f *fake) publish(u *fakeUnit, bytes int64) {
-	n := &native{u.What()}
+	n := &native{u.id.what}
 	f.mu.Lock()
 	f.natives[n] = true
 	f.mu.Unlock()

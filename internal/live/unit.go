@@ -39,13 +39,6 @@ type Unit[P, K, T any] struct {
 	kernels map[string]K
 }
 
-// What returns the digest of the Part that the unit is.
-func (u *Unit[P, K, T]) What() key.Digest { return u.id.what }
-
-// Devices returns the ordinals of the unit's devices. The caller must not change
-// them.
-func (u *Unit[P, K, T]) Devices() []int { return u.devices }
-
 // Native returns the runtime's program.
 func (u *Unit[P, K, T]) Native() P { return u.native }
 

@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+// #include "start.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/live"
+)
+
+// unit is how a binary in memory was made.
+type unit struct {
+	group  *engine.Group
+	origin C.int
+}
+
+// binaries are the live objects of a device's memory tier, in C's memory.
+type binaries struct{ device *device }
+
+func (binaries) Kernel(*C.ks_blob, string) (struct{}, error)    { return struct{}{}, nil }
+func (binaries) ReleaseProgram(b *C.ks_blob)                    { C.ks_blob_unuse(b) }
+func (binaries) ReleaseKernel(struct{})                         {}
+func (binaries) Unused(*live.Unit[*C.ks_blob, struct{}, *unit]) {}
+func (binaries) Exhausted(error) bool                           { return false }
+
+func (b binaries) Evicted(p *live.Program[*C.ks_blob, struct{}, *unit]) {
+	l := b.device.door.core().Loggers().Memory
+	if units := p.Units(); l != nil && len(units) > 0 {
+		l.Debug("evicted", "program", units[0].Info.group.Label())
+	}
+}
+
+// Final reports what the compiler says of a program: it will say it again.
+func (binaries) Final(err error) bool {
+	var diagnostic *kernstash.BuildError
+	return errors.As(err, &diagnostic)
+}
+
+// Shut, Close, Flush and Hits make the device a tier of its cache.
+func (d *device) Shut() { d.tier.Shut() }
+
+// Close releases all binaries.
+func (d *device) Close(deadline time.Time) (dropped []string) {
+	d.tier.Release(deadline)
+	return nil
+}
+
+// Flush has nothing to wait for.
+func (d *device) Flush(time.Time) bool { return true }
+
+// Hits returns the lookups that found a binary in memory.
+func (d *device) Hits() int64 { return d.tier.Hits() }
+
+// source makes the binary of a request, on the thread of a ticket of C where it has to be
+// built.
+type source struct {
+	q *request
+
+	mu    sync.Mutex
+	group *engine.Group
+	err   error
+}
+
+// Parts returns one part: a device is one.
+func (s *source) Parts(id live.ID) (_ []live.Part, own bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part := []live.Part{{What: id.What, Devices: []int{0}}}
+	t, err := s.q.device.session.BeginResolved(engine.ID(id), s.q.what, nil)
+	if s.err = err; err != nil {
+		return part, false
+	}
+	s.group = t.Group(0)
+	return part, t.Exclusive()
+}
+
+// Own returns the id of the image's own program.
+func (s *source) Own() live.ID { return live.ID(engine.ID(s.q.id).Exclusive(s.q.what.Image)) }
+
+// next returns what to drive. It may be asked for again.
+func (s *source) next() (*engine.Group, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	g := s.group
+	s.group = g.Renew()
+	return g, nil
+}
+
+// Make drives the engine.
+func (s *source) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit], _ int) error {
+	g, err := s.next()
+	if err != nil {
+		return err
+	}
+	defer s.q.device.door.core().KeepStatsSometimes()
+	defer g.Abandon()
+	u.Info = &unit{group: g}
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch step := g.Next(ctx); step.Kind {
+		case engine.Wait:
+			select {
+			case <-step.Ready:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case engine.Hit:
+			start := time.Now()
+			b, err := newBlob(step.Artifact)
+			if err != nil {
+				g.Rejected(ctx, err)
+				continue
+			}
+			u.Info.origin = C.KERNSTASH_FROM_DISK
+			u.Publish(b, step.Artifact.Size())
+			g.Loaded(time.Since(start))
+			return nil
+		default:
+			return s.build(ctx, u)
+		}
+	}
+}
+
+// build has the thread of a ticket build.
+func (s *source) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit]) error {
+	t, ok := ctx.Value(ticketKey{}).(*ticket)
+	if !ok {
+		return fmt.Errorf("build: no thread to build on: %w", dl.ErrUnsupported)
+	}
+	start := time.Now()
+	b, a, err := t.build(ctx)
+	took := time.Since(start)
+	if err != nil {
+		u.Info.group.Failed(err, took)
+		return err
+	}
+	u.Info.origin = C.KERNSTASH_FROM_MEMORY
+	u.Publish(b, a.Size())
+	u.Info.group.Built(engine.Outcome{Artifact: a, Took: took})
+	return nil
+}
