@@ -74,7 +74,7 @@ full-race:
 # takes its short form.
 full-plain: export KERNSTASH_TEST_LONG = 1
 full-plain:
-	$(TEST) -timeout 10m -count=1 ./deps
+	$(TEST) -timeout 10m -count=1 ./deps/...
 	$(TEST) -timeout 20m -count=1 -run 'Fault|Metamorphic' .
 	$(TEST) -timeout 20m -count=1 -run 'Fault|ManyEntries' ./store/disk
 full-crowd: export KERNSTASH_TEST_LONG = 1

@@ -51,7 +51,7 @@ func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
 			if there {
 				work += len(n.src.Macros) / 4
 			}
-			if err := cmp.Or(t.macros.Spend(work), t.Disk.InTime()); err != nil {
+			if err := cmp.Or(t.macros.Spend(work), t.disk.InTime()); err != nil {
 				return nil, err
 			}
 			if !there {
@@ -198,7 +198,7 @@ func (t *tracker) findNaming() error {
 // each calls look for each node of a list.
 func (t *tracker) each(list []*node, look func(*node) error) error {
 	for _, n := range list {
-		if err := t.Disk.InTime(); err != nil {
+		if err := t.disk.InTime(); err != nil {
 			return err
 		}
 		if err := look(n); err != nil {

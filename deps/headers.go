@@ -17,7 +17,7 @@ const (
 
 // headers are the files that a unit reads, each of which is read once.
 type headers struct {
-	Disk   *files.Disk
+	disk   *files.Disk
 	memory *memory          // nil: nothing is remembered
 	read   map[string]*file // by path
 	files  map[files.Inode]*file
@@ -26,7 +26,7 @@ type headers struct {
 
 // file is a header file that was read, by whatever path.
 type file struct {
-	Digest  key.Digest
+	digest  key.Digest
 	content []byte
 	stamp   files.Stamp
 	src     *scan.Source
@@ -37,7 +37,7 @@ func (h *headers) load(path string, t *scan.Traces) (*file, error) {
 	if f := h.read[path]; f != nil {
 		return f, nil
 	}
-	s := h.Disk.At(path)
+	s := h.disk.At(path)
 	f := h.files[s.Stamp.Inode]
 	switch {
 	case f == nil:
@@ -58,14 +58,14 @@ func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error)
 	if len(h.files) == maxFiles {
 		return nil, files.ErrTooMuch
 	}
-	if err := h.Disk.InTime(); err != nil {
+	if err := h.disk.InTime(); err != nil {
 		return nil, err
 	}
 	if f := h.memory.get(s, t); f != nil && f.stamp.Size <= maxBytes-h.bytes {
 		h.bytes += f.stamp.Size
 		return f, nil
 	}
-	content, st, err := h.Disk.Read(path, maxBytes-h.bytes)
+	content, st, err := h.disk.Read(path, maxBytes-h.bytes)
 	if err == nil && st != s.Stamp {
 		err = files.ErrChanging
 	}
@@ -74,7 +74,7 @@ func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error)
 	}
 	h.bytes += st.Size
 	noted := t.Fresh()
-	f := &file{Digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, noted)}
+	f := &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, noted)}
 	t.Add(noted)
 	h.memory.put(s, f, noted)
 	return f, nil

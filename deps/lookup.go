@@ -59,14 +59,14 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 	if w.name[0] == '/' {
 		return t.targets(w, found)
 	}
-	path, err := t.Disk.Find(t.from.Dir, w.name)
-	here := place{Path: path, at: nowhere, beside: true}
+	path, err := t.disk.Find(t.from.Dir, w.name)
+	here := place{path: path, at: nowhere, beside: true}
 	switch {
 	case err != nil:
 		return nil, err
 	case path == "":
 		return t.targets(w, found)
-	case found.Path == "":
+	case found.path == "":
 		return t.targets(w, here)
 	case !t.same(found, here):
 		return nil, fmt.Errorf("%s is in the working directory and elsewhere", w)
@@ -76,23 +76,23 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 
 // same says whether two places hold the same file, or none.
 func (t *tracker) same(a, b place) bool {
-	if a.Path == "" || b.Path == "" {
-		return a.Path == b.Path
+	if a.path == "" || b.path == "" {
+		return a.path == b.path
 	}
-	return t.Disk.At(a.Path).Stamp.Inode == t.Disk.At(b.Path).Stamp.Inode
+	return t.disk.At(a.path).Stamp.Inode == t.disk.At(b.path).Stamp.Inode
 }
 
 // search goes through the directories for a name in a node that was found in
 // the directory at. The path of the place is "" where there is no such file.
 func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	if w.name[0] == '/' {
-		path, err := t.Disk.Find("/", w.name[1:])
-		return place{Path: path, at: nowhere}, err
+		path, err := t.disk.Find("/", w.name[1:])
+		return place{path: path, at: nowhere}, err
 	}
 	next := w.next && !n.main() && at != nowhere
 	if home := t.home(n); home != "" && w.form == '"' && !next {
-		if path, err := t.Disk.Find(home, w.name); err != nil || path != "" {
-			return place{Path: path, at: n.at, beside: true}, err
+		if path, err := t.disk.Find(home, w.name); err != nil || path != "" {
+			return place{path: path, at: n.at, beside: true}, err
 		}
 	}
 	start := 0
@@ -103,8 +103,8 @@ func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 		start = at + 1
 	}
 	for i := start; i < len(t.path); i++ {
-		if path, err := t.Disk.Find(t.path[i], w.name); err != nil || path != "" {
-			return place{Path: path, at: i}, err
+		if path, err := t.disk.Find(t.path[i], w.name); err != nil || path != "" {
+			return place{path: path, at: i}, err
 		}
 	}
 	return place{at: nowhere}, nil
@@ -116,23 +116,23 @@ func (t *tracker) home(n *node) string {
 	if n.main() {
 		return t.from.Main
 	}
-	return files.Parent(n.Path)
+	return files.Parent(n.path)
 }
 
 // targets reads the files at places.
 func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 	list := make([]target, 0, len(places))
 	for _, p := range places {
-		if p.Path == "" {
+		if p.path == "" {
 			list = append(list, target{name: w.String()})
 			continue
 		}
-		f, err := t.headers.load(p.Path, t.traces)
+		f, err := t.headers.load(p.path, t.traces)
 		if err != nil {
 			return nil, err
 		}
 		if r := f.src.Reason; !r.None() {
-			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.Path)
+			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.path)
 			return nil, asError(r)
 		}
 		if !f.src.Follows && !f.src.Nests {

@@ -49,7 +49,7 @@ func PlacingOf(u key.Unit, words []string) manifest.Placing {
 	main := &node{place: place{at: nowhere}, src: scan.Scan(u.Code, t.traces)}
 	t.add(main)
 	for _, h := range u.Headers {
-		t.add(&node{place: place{Path: h.Name}, file: new(file), src: scan.Scan(h.Content, t.traces)})
+		t.add(&node{place: place{path: h.Name}, file: new(file), src: scan.Scan(h.Content, t.traces)})
 	}
 	return t.placing()
 }

@@ -39,10 +39,10 @@ func (t *tracker) result() (*Tracking, error) {
 	contents := make(map[key.Digest][]byte, len(num.index))
 	reads := make([]manifest.Read, 0, len(t.headers.read))
 	for path, f := range t.headers.read {
-		reads = append(reads, manifest.Read{Path: path, File: num.index[f], Stamp: f.stamp, Settled: t.Disk.At(path).Settled})
-		contents[f.Digest] = f.content
+		reads = append(reads, manifest.Read{Path: path, File: num.index[f], Stamp: f.stamp, Settled: t.disk.At(path).Settled})
+		contents[f.digest] = f.content
 	}
-	m := manifest.New(u, placing, reads, slices.Collect(maps.Keys(t.Disk.Probes)))
+	m := manifest.New(u, placing, reads, slices.Collect(maps.Keys(t.disk.Probes)))
 	return &Tracking{Unit: u, Contents: contents, Manifest: m}, nil
 }
 
@@ -54,12 +54,29 @@ type numbering struct {
 	room  []key.Include // of check
 }
 
-// leads returns how many targets the lines of n have.
-func (n *node) leads() (count int) {
+// includes appends the lines of n to list, with the number that each file has by index.
+func (n *node) includes(list []key.Include, index func(*node) (int, error)) ([]key.Include, error) {
+	leads := 0
 	for _, targets := range n.targets {
-		count += len(targets)
+		leads += len(targets)
 	}
-	return count
+	list = slices.Grow(list, leads)
+	for _, targets := range n.targets {
+		for _, g := range targets {
+			i := key.Include{Name: g.name, File: -1}
+			if g.node != nil {
+				var err error
+				if i.File, err = index(g.node); err != nil {
+					return nil, err
+				}
+				if last := len(list) - 1; last >= 0 && list[last] == i {
+					continue // two places hold the file
+				}
+			}
+			list = append(list, i)
+		}
+	}
+	return list, nil
 }
 
 // maxDepth is how deep files may nest: compilers stop there, too.
@@ -70,40 +87,18 @@ func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("header files more than %d deep", maxDepth)
 	}
-	var list []key.Include
-	if most := n.leads(); most > 0 {
-		list = make([]key.Include, 0, most)
-	}
-	for _, targets := range n.targets {
-		for _, g := range targets {
-			if g.node == nil {
-				list = append(list, key.Include{Name: g.name, File: -1})
-				continue
-			}
-			i, ok := num.index[g.node.file]
-			if !ok {
-				i = len(num.files)
-				num.index[g.node.file] = i
-				num.files = append(num.files, key.File{Path: g.node.Path, Digest: g.node.file.Digest, Size: g.node.file.stamp.Size})
-				includes, err := num.visit(g.node, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				num.files[i].Includes = includes
-			}
-			list = addInclude(list, key.Include{Name: g.name, File: i})
+	return n.includes(nil, func(g *node) (int, error) {
+		i, ok := num.index[g.file]
+		if ok {
+			return i, nil
 		}
-	}
-	return list, nil
-}
-
-// addInclude appends to list, unless the same stands there because two places
-// hold the file.
-func addInclude(list []key.Include, i key.Include) []key.Include {
-	if n := len(list); n > 0 && list[n-1] == i {
-		return list
-	}
-	return append(list, i)
+		i = len(num.files)
+		num.index[g.file] = i
+		num.files = append(num.files, key.File{Path: g.path, Digest: g.file.digest, Size: g.file.stamp.Size})
+		includes, err := num.visit(g, depth+1)
+		num.files[i].Includes = includes
+		return i, err
+	})
 }
 
 // check makes sure that a file that is reached in several ways leads to the
@@ -111,28 +106,19 @@ func addInclude(list []key.Include, i key.Include) []key.Include {
 func (num *numbering) check(n *node, paths bool) error {
 	i, ok := num.index[n.file]
 	if !ok {
-		return fmt.Errorf("%s: its place is unsure", n.Path)
+		return fmt.Errorf("%s: its place is unsure", n.path)
 	}
-	list := num.room[:0]
-	defer func() { num.room = list }()
-	for _, targets := range n.targets {
-		for _, g := range targets {
-			if g.node == nil {
-				list = append(list, key.Include{Name: g.name, File: -1})
-				continue
-			}
-			j, ok := num.index[g.node.file]
-			if !ok {
-				j = -2
-			}
-			list = addInclude(list, key.Include{Name: g.name, File: j})
+	num.room, _ = n.includes(num.room[:0], func(g *node) (int, error) {
+		if j, ok := num.index[g.file]; ok {
+			return j, nil
 		}
+		return -2, nil
+	})
+	if !slices.Equal(num.room, num.files[i].Includes) {
+		return fmt.Errorf("%s includes other files than %s, which is the same file", n.path, num.files[i].Path)
 	}
-	if !slices.Equal(list, num.files[i].Includes) {
-		return fmt.Errorf("%s includes other files than %s, which is the same file", n.Path, num.files[i].Path)
-	}
-	if paths && n.Path != num.files[i].Path {
-		return fmt.Errorf("%s is also %s, and paths matter", n.Path, num.files[i].Path)
+	if paths && n.path != num.files[i].Path {
+		return fmt.Errorf("%s is also %s, and paths matter", n.path, num.files[i].Path)
 	}
 	return nil
 }

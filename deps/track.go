@@ -68,7 +68,7 @@ type tracker struct {
 	path   []string // directories in the order of the search
 	quotes int      // so many of them are for #include "…" alone
 
-	Disk    *files.Disk
+	disk    *files.Disk
 	headers headers
 	traces  *scan.Traces
 	macros  *macro.Table
@@ -83,19 +83,18 @@ type tracker struct {
 
 func newTracker(sys files.System, m *memory, u key.Unit, words []string, s Search) *tracker {
 	disk := files.NewDisk(sys)
-	t := &tracker{
+	return &tracker{
 		unit: u, words: words, from: s,
-		Disk: disk, headers: headers{Disk: disk, memory: m, read: make(map[string]*file), files: make(map[files.Inode]*file)},
+		disk: disk, headers: headers{disk: disk, memory: m, read: make(map[string]*file), files: make(map[files.Inode]*file)},
 		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
 		nodes: make(map[place]*node), angled: make(map[string][]target),
 	}
-	return t
 }
 
 // place tells nodes apart: a file may be reached by several names, and
 // #include_next in it depends on the directory in which it was found.
 type place struct {
-	Path   string
+	path   string
 	at     int  // index in the tracker's path, or nowhere; 0 where it makes no difference
 	beside bool // found beside its includer, which was found at
 }
@@ -199,13 +198,13 @@ func (t *tracker) directories(dirs []flags.Dir) error {
 	first := len(path) - systems // of those of the system
 	for i := range path {
 		var err error
-		if path[i], err = t.Disk.Plain(path[i]); err != nil {
+		if path[i], err = t.disk.Plain(path[i]); err != nil {
 			return fmt.Errorf("%s: %w", path[i], err)
 		}
 	}
 	inodes := make(map[files.Inode]string)
 	for i, dir := range path {
-		switch s := t.Disk.At(dir); {
+		switch s := t.disk.At(dir); {
 		case s.Err != nil:
 			return fmt.Errorf("%s: %w", dir, s.Err)
 		case s.Kind == files.Regular || s.Kind == files.Special:
@@ -257,7 +256,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.Form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.macros.Spend(1), t.Disk.InTime()); err != nil {
+		if err := cmp.Or(t.macros.Spend(1), t.disk.InTime()); err != nil {
 			return err
 		}
 		if l.Form != 0 {

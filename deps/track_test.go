@@ -437,7 +437,7 @@ func TestTrackBounds(t *testing.T) {
 // the bound of the time is not the one that is looked at.
 func unhurried(u key.Unit, s Search) error {
 	tr := newTracker(files.OS, nil, u, nil, s)
-	tr.Disk.Until = time.Now().Add(time.Hour)
+	tr.disk.Until = time.Now().Add(time.Hour)
 	_, err := tr.track()
 	return err
 }

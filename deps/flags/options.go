@@ -157,7 +157,7 @@ func (s *optionScanner) word(w string) reason.Uncacheable {
 		return s.define(w[2:])
 	case names.HasAnyPrefix(w, readsDir):
 		s.readsPath = true
-	case slices.Contains(plain(), w), names.HasAnyPrefix(w, valued), isFeature(w), isWarning(w):
+	case names.HasAnyPrefix(w, valued), isFeature(w), isWarning(w):
 	case strings.HasPrefix(w, "-l"), strings.HasPrefix(w, "-L"):
 		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "option " + w}
 	default:

@@ -31,7 +31,6 @@ var ErrInvalid = errors.New("not a manifest of this version")
 // Append appends the encoding of m to b, under a name (see deps.FirstKey): its digest
 // is over the name too, so what is kept under another is no manifest.
 func (m *Manifest) Append(b []byte, name key.Digest) []byte {
-	b = slices.Grow(b, m.size())
 	start := len(b)
 	b = append(b, magic...)
 	b = appendU32(b, Version)
@@ -65,30 +64,6 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	}
 	sum := namedSum(b[start:], name)
 	return append(b, sum[:]...)
-}
-
-// size returns how long an encoding of m is, or a little more.
-func (m *Manifest) size() int {
-	n := 256 + len(m.dir) + includesSize(m.includes)
-	for i := range m.files {
-		f := &m.files[i]
-		n += len(f.Digest) + 8 + 4 + len(f.Path) + includesSize(f.Includes)
-	}
-	for i := range m.reads {
-		n += 3*4 + 4*8 + len(m.reads[i].Path)
-	}
-	for i := range m.probes {
-		n += 2*4 + len(m.probes[i].Path)
-	}
-	return n
-}
-
-func includesSize(list []key.Include) int {
-	n := 4
-	for i := range list {
-		n += 2*4 + len(list[i].Name)
-	}
-	return n
 }
 
 // namedSum returns the digest of an encoding and its name.

@@ -13,6 +13,7 @@ const (
 	maxWork = 1 << 22 // likewise, for a unit; below a second
 )
 
+// The errors of what is not expanded.
 var (
 	ErrUnknown = errors.New("macros that cannot be expanded here")
 	ErrWays    = errors.New("macros that may be defined in too many ways")
@@ -48,7 +49,7 @@ func (n *Table) ExpandAll(list []Token, visit func([]Token) error) error {
 type expander struct {
 	table  *Table
 	chosen map[string]int // of each name met, the definition that is in force
-	Path   []choice       // the choices in the order in which they were met
+	path   []choice       // the choices in the order in which they were met
 	step   int            // how many of them this expansion has met
 	left   int            // work that may still be done for it
 }
@@ -57,13 +58,13 @@ type choice struct{ is, of int }
 
 // next makes the choices of the next combination; false after the last.
 func (x *expander) next() bool {
-	x.Path = x.Path[:x.step]
-	for len(x.Path) > 0 {
-		last := &x.Path[len(x.Path)-1]
+	x.path = x.path[:x.step]
+	for len(x.path) > 0 {
+		last := &x.path[len(x.path)-1]
 		if last.is++; last.is < last.of {
 			return true
 		}
-		x.Path = x.Path[:len(x.Path)-1]
+		x.path = x.path[:len(x.path)-1]
 	}
 	return false
 }
@@ -84,10 +85,10 @@ func (x *expander) definition(name string) (*Macro, error) {
 	is, ok := x.chosen[name]
 	if !ok {
 		if of > 1 {
-			if x.step == len(x.Path) {
-				x.Path = append(x.Path, choice{0, of})
+			if x.step == len(x.path) {
+				x.path = append(x.path, choice{0, of})
 			}
-			is = x.Path[x.step].is
+			is = x.path[x.step].is
 			x.step++
 		}
 		x.chosen[name] = is
