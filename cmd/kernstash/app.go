@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/internal/launch"
 )
 
 func execute(a *cli.App, args []string) int {
@@ -84,7 +84,7 @@ EXIT STATUS
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := launch.CheckFlags(cmd.Flags()); err != nil {
-				return cli.Usage(err)
+				return err
 			}
 			return nil
 		},

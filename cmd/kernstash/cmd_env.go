@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
-	"github.com/kernstash/kernstash/internal/launch"
 )
 
 func envCommand(a *cli.App) *cobra.Command {

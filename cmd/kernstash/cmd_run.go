@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
-	"github.com/kernstash/kernstash/internal/launch"
 )
 
 func runCommand(a *cli.App) *cobra.Command {
@@ -54,12 +54,12 @@ EXIT STATUS
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(cmd.Flags()); err != nil {
-				return cli.Usage(err)
+				return err
 			}
 			o.Dir, o.Config, o.Set, o.JSON = a.Dir, a.Config, a.Set, a.JSON
 			status, err := launch.Run(&o, args)
-			if errors.Is(err, launch.ErrUsage) {
-				return cli.Usage(err)
+			if cli.IsUsage(err) {
+				return err
 			}
 			return cli.WithStatus(status, err)
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 )
 
 // completeCommand completes a command and its arguments: first a program on the

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 )
 
 func main() {

@@ -23,7 +23,7 @@
 
 enum { ROOM = 2 * PATH_MAX };
 extern const Elf64_Ehdr __ehdr_start;    /* of this program */
-static char **env;                       /* of the command: pointers into environ, and to texts of ours */
+static char **original;                  /* the environment as it was */
 static char *outer = "KERNSTASH_REPORT"; /* with its value in a run within a run */
 static char layer[PATH_MAX], preload[PATH_MAX], whole[PATH_MAX], in[4][PATH_MAX], file[ROOM], line[4 * ROOM];
 static bool quiet, always, odd, bears; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into */
@@ -47,14 +47,10 @@ static void say(void)
 /* Sets NAME=VALUE; NAME alone is removed. Others stay as they are, those that stand twice too. */
 static void set(char *variable)
 {
-	size_t n = strcspn(variable, "=");
-	char **to = env;
-	for (char **v = env; *v != NULL; v++)
-		if (strncmp(*v, variable, n) != 0 || (*v)[n] != '=')
-			*to++ = *v;
-	if (variable[n] == '=')
-		*to++ = variable;
-	*to = NULL;
+	char *name = strndup(variable, strcspn(variable, "="));
+	if (name != NULL && unsetenv(name) == 0 && strchr(variable, '=') != NULL)
+		putenv(variable);
+	free(name);
 }
 
 /* Sets a variable that is the cache's. Of two lists that others may have begun ours is the first, or the last. */
@@ -138,9 +134,9 @@ static void become(const char *program, char **argv)
 {
 	sigaction(SIGCHLD, &children, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	execvpe(program, argv, env);
+	execvp(program, argv);
 	if (errno == E2BIG) /* what we add is too much: without the cache, then */
-		execvpe(program, argv, environ);
+		execvpe(program, argv, original);
 	failed = errno;
 }
 
@@ -182,7 +178,7 @@ static bool is_special(void)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	bool named = config != NULL && *config != 0, special = *layer == 0 || strpbrk(layer, " :") != NULL;
 	snprintf(file, sizeof(file), "%s%s/kernstash/config.json", named ? config : home == NULL ? "" : home, named ? "" : "/.config");
-	for (char **v = env; *v != NULL; v++)
+	for (char **v = environ; *v != NULL; v++)
 		special = special || (strncmp(*v, "KERNSTASH_", 10) == 0 && strncmp(*v + 10, "REPORT=", 7) != 0 && strncmp(*v + 10, "OPENCL_D", 8) != 0);
 	return special || faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -224,8 +220,7 @@ int main(int argc, char **argv)
 	struct stat st = {0};
 	for (; environ[n] != NULL; n++)
 		outer = strncmp(environ[n], "KERNSTASH_REPORT=", 17) == 0 ? environ[n] : outer;
-	env = calloc((size_t)n + 1000, sizeof(*env));
-	memcpy(env, environ, (size_t)n * sizeof(*env));
+	original = memcpy(calloc((size_t)n + 1, sizeof(*original)), environ, (size_t)n * sizeof(*original));
 	sigfillset(&every), sigprocmask(SIG_SETMASK, NULL, &before), sigaction(SIGCHLD, &standard, &children);
 	find_ours();
 	bool is_run = argc > 1 && strcmp(argv[1], "run") == 0;

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/internal/launch"
 )
 
 // application is an application that knows nothing of us, run as a user would run

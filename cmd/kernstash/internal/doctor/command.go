@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/gpu/tool"
-	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/loaded"
 )
 

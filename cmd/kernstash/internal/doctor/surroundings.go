@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
 	"github.com/kernstash/kernstash/gpu/tool"
-	"github.com/kernstash/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 

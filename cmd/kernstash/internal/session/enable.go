@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 )
 
 // Disable removes what 'kernstash enable' wrote for the session, or for a program.
@@ -127,7 +127,7 @@ func EnableApp(a *cli.App, cmd *cobra.Command, o *launch.Options, program string
 		return err
 	}
 	if err := o.Check(cmd.Flags()); err != nil {
-		return cli.Usage(err)
+		return err
 	}
 	dir := filepath.Dir(path)
 	dirs := filepath.SplitList(os.Getenv("PATH"))
@@ -201,7 +201,7 @@ func runFlags(a *cli.App, o *launch.Options) (string, error) {
 	o.Dir, o.Config, o.Set = a.Dir, a.Config, a.Set
 	all, err := o.Variables()
 	if err != nil {
-		return "", cli.Usage(err)
+		return "", err
 	}
 	s, err := a.Settings()
 	if err != nil {
@@ -217,7 +217,7 @@ func runFlags(a *cli.App, o *launch.Options) (string, error) {
 	}
 	if o.Door != launch.DoorAuto {
 		if err := launch.CheckDoor(o.Door); err != nil {
-			return "", cli.Usage(err)
+			return "", err
 		}
 		b.WriteString(" --door " + o.Door)
 	}

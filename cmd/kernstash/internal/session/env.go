@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/internal/launch"
 )
 
 // shell is something that `kernstash env` writes for.
@@ -93,18 +93,18 @@ func PrintEnv(a *cli.App, cmd *cobra.Command, o *launch.Options, name string) er
 // environment has already.
 func variables(a *cli.App, cmd *cobra.Command, o *launch.Options, env []string) ([]launch.Variable, error) {
 	if err := o.Check(cmd.Flags()); err != nil {
-		return nil, cli.Usage(err)
+		return nil, err
 	}
 	o.Dir, o.Config, o.Set = a.Dir, a.Config, a.Set
 	all, err := o.Variables()
 	if err != nil {
-		return nil, cli.Usage(err)
+		return nil, err
 	}
 	if o.NoCache {
 		return all, nil
 	}
 	if err := launch.CheckDoor(o.Door); err != nil {
-		return nil, cli.Usage(err)
+		return nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -1,7 +1,4 @@
 // Package launch is `kernstash run`: it finds our libraries, works out the
 // variables that bring them into a command and all that it starts, runs it, and
 // says in the end what that was worth.
-//
-// It is linked into two programs: the whole command, and the small one that is
-// installed as kernstash and starts faster. So it imports little.
 package launch

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 )
 
 // The words by which the launcher (shim/launcher) calls the whole command before and after
@@ -45,7 +47,7 @@ func parse(args []string) (o *Options, begins int, err error) {
 	o.BindRun(fs)
 	err = cmp.Or(fs.Parse(args), o.Check(fs))
 	if err == nil && fs.NArg() == 0 {
-		err = usagef("run: which command?")
+		err = cli.Usagef("run: which command?")
 	}
 	return o, len(args) - fs.NArg(), err
 }

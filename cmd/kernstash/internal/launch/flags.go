@@ -4,12 +4,14 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 )
 
 // Check refuses values of flags that nobody means.
 func (o *Options) Check(fs *pflag.FlagSet) error {
 	if o.File == "-" {
-		return usagef("--report-file -: want a file, as standard output is the command's; --json writes to standard error")
+		return cli.Usagef("--report-file -: want a file, as standard output is the command's; --json writes to standard error")
 	}
 	return CheckFlags(fs)
 }
@@ -21,9 +23,9 @@ func CheckFlags(fs *pflag.FlagSet) (err error) {
 		switch {
 		case err != nil || f.Value.Type() != "string":
 		case f.Value.String() == "--":
-			err = usagef("--%s: the value is missing", f.Name)
+			err = cli.Usagef("--%s: the value is missing", f.Name)
 		case f.Value.String() == "" && slices.Contains(nonempty, f.Name):
-			err = usagef("--%s: the value is empty", f.Name)
+			err = cli.Usagef("--%s: the value is empty", f.Name)
 		}
 	})
 	return err

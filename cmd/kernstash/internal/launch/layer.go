@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // OpenCL is the one runtime that has layers. Layer is the file name of ours,
 // LayersVariable tells the loader of it, and DoorVariable tells it which of the ways in
-// are ours. Variables that begin with layerVariables are read by loaders.
+// are ours.
 const (
 	Layer          = "libkernstash_opencl_layer.so"
-	layerVariables = "OPENCL_LAYER"
-	LayersVariable = layerVariables + "S"
+	LayersVariable = "OPENCL_LAYERS"
 	DoorVariable   = "KERNSTASH_OPENCL_DOOR"
 )
 
@@ -33,7 +33,7 @@ func CheckDoor(door string) error {
 	case DoorAuto, DoorLayer, DoorPreload:
 		return nil
 	}
-	return usagef("--door %s: want %s, %s or %s", door, DoorAuto, DoorLayer, DoorPreload)
+	return cli.Usagef("--door %s: want %s, %s or %s", door, DoorAuto, DoorLayer, DoorPreload)
 }
 
 // Variables returns what brings the libraries into programs, the OpenCL layer by a

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -18,7 +19,7 @@ import (
 const Supported = true
 
 // Run runs a command as the options say, where the launcher does not, and ends this process
-// with the command's status. It returns only where it has not come to that: an ErrUsage, or
+// with the command's status. It returns only where it has not come to that: a mistake on the command line, or
 // any other error, and the status to end with.
 //
 // A process of Go has changed which signals are ignored, and which standard descriptors are
@@ -28,7 +29,7 @@ func Run(o *Options, command []string) (status int, err error) {
 	fail := func(err error) (int, error) {
 		var start *StartError
 		switch {
-		case errors.Is(err, ErrUsage):
+		case cli.IsUsage(err):
 			return statusUsage, err
 		case errors.As(err, &start):
 			return start.Status(), fmt.Errorf("run: %w", err)
@@ -36,7 +37,7 @@ func Run(o *Options, command []string) (status int, err error) {
 		return statusFailed, fmt.Errorf("run: %w", err)
 	}
 	if len(command) == 0 {
-		return fail(usagef("run: which command?"))
+		return fail(cli.Usagef("run: which command?"))
 	}
 	r, err := o.prepare(command)
 	if err == nil {
@@ -122,22 +123,4 @@ const shell = "/bin/sh"
 
 func script(path string, args []string) []string {
 	return append([]string{shell, path}, args[1:]...)
-}
-
-// detach starts a program in a session of its own, in /, with nothing to read and
-// nowhere to write, and waits for nothing of it. It is for a process that is about to
-// end: nobody reaps the program.
-func detach(path string, args, env []string) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	p, err := os.StartProcess(path, args, &os.ProcAttr{
-		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		return err
-	}
-	return p.Release()
 }

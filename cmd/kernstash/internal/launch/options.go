@@ -1,12 +1,11 @@
 package launch
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -55,16 +54,6 @@ func (o *Options) BindGlobal(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.JSON, "json", false, "write JSON, for machines")
 }
 
-// ErrUsage is wrapped where a command line makes no sense.
-var ErrUsage = errors.New("usage")
-
-// usageError has the text of its own, and is an ErrUsage.
-type usageError struct{ error }
-
-func (usageError) Is(target error) bool { return target == ErrUsage }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // mode returns the setting that the flags choose, "" for none.
 func (o *Options) mode() (string, error) {
 	chosen := ""
@@ -76,7 +65,7 @@ func (o *Options) mode() (string, error) {
 			continue
 		}
 		if chosen != "" {
-			return "", usagef("--%s and --%s: choose one", chosen, m.mode)
+			return "", cli.Usagef("--%s and --%s: choose one", chosen, m.mode)
 		}
 		chosen = m.mode
 	}
@@ -92,7 +81,7 @@ func (o *Options) texts() (map[string]string, error) {
 	for _, s := range o.Set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return nil, usagef("--set %s: want NAME=VALUE", s)
+			return nil, cli.Usagef("--set %s: want NAME=VALUE", s)
 		}
 		texts[name] = value
 	}
@@ -113,7 +102,7 @@ func (o *Options) texts() (map[string]string, error) {
 
 // Variables returns the settings that the flags choose as variables, in a fixed
 // order: all values are checked, and paths absolute. A value that makes no
-// sense is an ErrUsage. A settings file is one of the flags where it is named.
+// sense is a mistake on the command line. A settings file is one of the flags where it is named.
 func (o *Options) Variables() ([]Variable, error) {
 	texts, err := o.texts()
 	if err != nil {
@@ -125,7 +114,7 @@ func (o *Options) Variables() ([]Variable, error) {
 	in := settings.Inputs{Environ: []string{}, ConfigFile: o.Config, Flags: texts}
 	s, err := settings.Load(in)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	var all []Variable
 	for _, item := range s.All() {

@@ -1,0 +1,116 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/spool"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
+)
+
+// Why a program that was asked for is not there yet, or will not be.
+const (
+	gaveUp  = "a worker gave it up"   // and the reason
+	notYet  = "it waits for a worker" // since an earlier run
+	notDone = "a worker has not done it yet"
+)
+
+// explain replaces the reason of programs that were compiled because the worker, whose
+// work they are, has not done it. begun is when the run began: what was left to the
+// worker since is no reason for it.
+func explain(s *runlog.Summary, root string, begun time.Time) {
+	why := unbuilt(root, begun)
+	if len(why) == 0 {
+		return
+	}
+	for i := range s.Programs {
+		p := &s.Programs[i]
+		text := why[p.Key]
+		if text == "" || p.Outcome != runlog.Compiled || p.Reason != reason.MissAbsent.String() {
+			continue
+		}
+		recount(s, cmp.Or(p.Nearest, p.Reason), text, p.Requests)
+		p.Nearest = text
+	}
+}
+
+// unbuilt says, by the short form of keys, why a worker has not built a program. Whatever
+// cannot be read stays unsaid.
+func unbuilt(root string, begun time.Time) map[string]string {
+	ctx := context.Background()
+	d := disk.New(disk.Options{Dir: root, ReadOnly: true})
+	defer d.Close()
+	why := make(map[string]string)
+	const shortDigits = 12 // of a key in a report
+	short := func(job string) string { return job[:min(len(job), shortDigits)] }
+	jobs, _ := spool.List(ctx, d)
+	for _, j := range jobs {
+		if j.Added.Before(begun) {
+			why[short(j.Name)] = notYet
+		}
+	}
+	status, _ := worker.Ask(ctx, d)
+	said := make(map[string]bool)
+	for _, e := range status.Last { // the newest first
+		key := short(e.Job)
+		if why[key] != "" && !said[key] && e.Reason != "" && (e.State == "failed" || e.State == "elsewhere") {
+			why[key] = notDone + ": " + e.Reason
+		}
+		said[key] = true
+	}
+	refusals, _ := spool.Refusals(ctx, d, math.MaxInt)
+	for _, r := range refusals {
+		why[short(r.Job)] = strings.TrimSuffix(gaveUp+": "+r.Reason, ": ")
+	}
+	return why
+}
+
+// recount moves n programs from one reason to another.
+func recount(s *runlog.Summary, from, to string, n int) {
+	for _, move := range []runlog.Count{{What: from, N: -n}, {What: to, N: n}} {
+		i := slices.IndexFunc(s.Compiles, func(c runlog.Count) bool { return c.What == move.What })
+		if i < 0 {
+			i, s.Compiles = len(s.Compiles), append(s.Compiles, runlog.Count{What: move.What})
+		}
+		s.Compiles[i].N += move.N
+	}
+	s.Compiles = slices.DeleteFunc(s.Compiles, func(c runlog.Count) bool { return c.N <= 0 })
+	slices.SortFunc(s.Compiles, func(a, b runlog.Count) int { return cmp.Or(b.N-a.N, cmp.Compare(a.What, b.What)) })
+}
+
+// startWorker starts a worker if jobs are left. Whoever leaves a job does so too,
+// off the application's path: an application that ends in the next milliseconds
+// has not come to it.
+func (r *runner) startWorker() {
+	s := r.outcome.summary
+	if s == nil || s.Jobs+s.Outcomes.Compiled == 0 {
+		return // nothing was left; what waits may wait for another machine
+	}
+	in := load(r.env)
+	if in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Worker == settings.WorkerOff {
+		return
+	}
+	d := disk.New(disk.Options{Dir: in.Dir})
+	defer d.Close()
+	self, err := os.Executable()
+	if jobs, _ := spool.List(context.Background(), d); err != nil || len(jobs) == 0 {
+		return
+	}
+	// What becomes of it is nobody's concern: jobs wait.
+	_ = worker.NewStarter(worker.StartOptions{
+		Jobs: kernstash.Jobs{Store: d, Policy: settings.WorkerAuto}, Command: self,
+		Environ: slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
+			return strings.HasPrefix(kv, DoorVariable+"=") || strings.HasPrefix(kv, runlog.Variable+"=")
+		}),
+	}).StartNow()
+}
