@@ -272,8 +272,8 @@ func TestRejected(t *testing.T) {
 	g := begin(t, second.session(newHost(t)), r).Group(0)
 	wantStep(t, g, Hit)
 	g.Rejected(t.Context(), errors.New("no"))
-	if step := wantStep(t, g, Build); step.Missed != reason.MissRefused {
-		t.Errorf("it missed for %v", step.Missed)
+	if wantStep(t, g, Build); g.missed != reason.MissRefused {
+		t.Errorf("it missed for %v", g.missed)
 	}
 	g.Built(Outcome{Artifact: artifact("good"), Took: time.Second})
 	second.finish()
@@ -516,9 +516,9 @@ func TestBypass(t *testing.T) {
 				}
 			})
 			g := begin(t, run.session(h), Request{Image: source(t, tt.code)}).Group(0)
-			step := wantStep(t, g, Bypass)
-			if got := step.Reason.Code; got != tt.want && step.Missed != tt.want {
-				t.Errorf("for %v and %v, want %v", got, step.Missed, tt.want)
+			wantStep(t, g, Bypass)
+			if got := g.Uncacheable().Code; got != tt.want && g.missed != tt.want {
+				t.Errorf("for %v and %v, want %v", got, g.missed, tt.want)
 			}
 			g.Built(Outcome{Artifact: artifact("x"), Took: time.Second})
 			run.finish()

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// answers reports whether the caller's answer to one of some kinds of step is awaited,
+// and takes it.
+func (g *Group) answers(kinds ...Kind) bool {
+	if g.phase != answered {
+		return false
+	}
+	for _, k := range kinds {
+		if g.step.Kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Loaded says that a program was made of the artifact of a Hit, which took so long.
+func (g *Group) Loaded(took time.Duration) {
+	defer g.tell()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.answers(Hit) {
+		return
+	}
+	a, shared := g.step.Artifact, g.step.Shared
+	g.end()
+	if shared {
+		g.decide(Decision{Origin: Memory, Kernels: kernelNames(a)})
+		return
+	}
+	g.s.e.countHit(g.job.Key, a, took)
+	if len(a.Binaries) > 0 && a.Binaries[0].Form == store.FormDeferred && g.s.e.Writes() {
+		g.deferral = &Deferral{g: g, cost: a.Cost, taken: true}
+	}
+	g.decide(Decision{
+		Origin: Disk, Spent: took, Saved: a.Cost - took, Bytes: a.Size(), Kernels: kernelNames(a),
+	})
+}
+
+// Rejected says that the driver refused the artifact of a Hit: the entry is bad, and
+// goes. Next says how to go on.
+func (g *Group) Rejected(ctx context.Context, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.answers(Hit) {
+		return
+	}
+	e := g.s.e
+	e.log.Warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
+	if g.step.Shared { // it may be stored meanwhile
+		g.apart, g.phase, g.step = true, looking, Step{}
+		return
+	}
+	e.discard(ctx, g.from, g.job.Key)
+	g.missed, g.phase, g.step = reason.MissRefused, locking, Step{}
+	if g.rejected++; g.rejected > 1 { // that of somebody who built it meanwhile, too
+		g.miss(reason.MissRefused)
+		g.unlock, _ = e.tryLock(ctx, g.job.Key)
+		g.build(false)
+	}
+}
+
+// Outcome is what a build made.
+type Outcome struct {
+	Artifact *store.Artifact // nil: there is none, or not yet
+	Took     time.Duration
+
+	// Unfit says why what was built is for nobody else; "" says that it is not so.
+	Unfit string
+}
+
+// Built says that a program was built, and has its artifact stored. Where that comes
+// after launches, see [Group.Deferral].
+func (g *Group) Built(o Outcome) {
+	defer g.tell() // unless it is told with the nearest entry
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.answers(Build, Bypass) {
+		return
+	}
+	defer g.end()
+	e := g.s.e
+	a, delivery := o.Artifact, g.s.host.Delivery(g.job)
+	if o.Unfit != "" {
+		a = nil
+	} else if a == nil && delivery == Elsewhere {
+		g.delegate(o.Took)
+		return
+	}
+	e.countBuild(o.Took)
+	if !g.checkChanged() && o.Unfit != "" {
+		g.refuse(deps.Reason{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
+	}
+	if g.job.Key.IsZero() {
+		g.share(nil, nil)
+	} else {
+		g.share(a, nil)
+	}
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: kernelNames(a)})
+	on(e.log.Memory, func(l *slog.Logger) { l.Debug("built", "program", g.label(), "took", o.Took) })
+	switch {
+	case g.job.Key.IsZero() || !e.Writes():
+		return // counted before
+	case o.Took < e.settings.MinBuildTime:
+		e.count(stats.Of(reason.NotCacheableCheap))
+	case a == nil && delivery == AtLaunch:
+		g.deferral = newDeferral(g, o.Took)
+	case a == nil || len(a.Binaries) == 0:
+		e.count(stats.Of(reason.NotCacheableRuntime))
+	default:
+		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.explain, g.takeLock())
+	}
+}
+
+// Failed says that the compiler, which took so long, made nothing.
+func (g *Group) Failed(err error, took time.Duration) {
+	defer g.tell()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.answers(Build, Bypass) {
+		return
+	}
+	defer g.end()
+	g.s.e.countBuild(took)
+	if !g.checkChanged() {
+		g.share(nil, err)
+	}
+	g.s.e.count(stats.BuildFailures)
+	g.decide(Decision{Spent: took, Err: err})
+}
+
+// delegate has the miss explained and the header files kept, for the process that makes
+// the artifact.
+func (g *Group) delegate(took time.Duration) {
+	g.s.e.countBuild(took)
+	g.s.e.count(stats.Delegated)
+	g.decide(Decision{Origin: Compiled, Spent: took})
+	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
+		return
+	}
+	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.explain, g.takeLock()))
+}
+
+// checkChanged notes whether nobody knows which header files it was built from: then it
+// is not stored, and its image's alone.
+func (g *Group) checkChanged() bool {
+	changed := g.s.changed(g.reading)
+	if changed == "" {
+		return false
+	}
+	g.exclusive = true
+	g.refuse(deps.Reason{Code: reason.NotCacheableChanged, Detail: changed})
+	return true
+}
+
+// refuse notes, after the build, why it is not stored.
+func (g *Group) refuse(why deps.Reason) {
+	g.job.Key, g.uncacheable = key.Key{}, why
+	g.s.e.countUncacheable(why)
+}

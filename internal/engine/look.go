@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// look decides what the mode and the stores say.
+func (g *Group) look(ctx context.Context) {
+	e := g.s.e
+	if !g.uncacheable.None() {
+		e.countUncacheable(g.uncacheable)
+		g.build(false)
+		return
+	}
+	e.traceKey(g.job.Key, g.job.Recipe)
+	switch {
+	case !e.Reads():
+		g.miss(reason.MissTierOff)
+		g.build(false)
+		return
+	case e.settings.Mode == settings.ModeRefresh:
+		if !g.join() {
+			return
+		}
+		g.miss(reason.MissRefresh)
+		g.build(false)
+		return
+	}
+	if e.settings.Mode == settings.ModeObserve {
+		if g.join() {
+			g.observe(e.find(ctx, g.job.Key, nil))
+			g.build(false)
+		}
+		return
+	}
+	switch f := e.find(ctx, g.job.Key, g.part); {
+	case f.entry != nil:
+		g.hit(f)
+	default:
+		g.missed, g.phase = f.why, locking
+	}
+}
+
+// observe notes what a hit would have served.
+func (g *Group) observe(f found) {
+	e := g.s.e
+	if f.entry == nil {
+		g.miss(f.why)
+		return
+	}
+	g.missed = reason.ObserveHits
+	e.count(stats.Of(reason.ObserveHits))
+	on(e.log.Disk, func(l *slog.Logger) { l.Debug("would have hit", "key", g.job.Key.Short()) })
+	g.compared, g.observed = f.entry.Artifact, true
+}
+
+// lock takes the build lock, if there is one, or waits for somebody who has it.
+func (g *Group) lock(ctx context.Context) {
+	if !g.join() {
+		return
+	}
+	if g.atOnce {
+		g.build(false)
+		return
+	}
+	absent := g.missed == reason.MissAbsent
+	switch {
+	case g.apart: // it has waited
+		g.unlock, _ = g.s.e.tryLock(ctx, g.job.Key)
+		fallthrough
+	case g.s.host.Delivery(g.job) == Elsewhere: // nothing will be there for having waited
+		g.miss(g.missed)
+		g.build(absent)
+		return
+	}
+	unlock, wait := g.s.e.lockBuild(ctx, g.job.Key, g.leftToWait)
+	switch {
+	case wait != nil:
+		g.wait, g.phase = wait, waiting
+	case unlock != nil && absent:
+		// Another process may have stored it between our look and our lock. (A
+		// damaged entry that nobody built anew is damaged still.)
+		g.unlock = unlock
+		g.foundAgain(g.s.e.find(ctx, g.job.Key, nil))
+	default:
+		g.unlock = unlock
+		g.miss(g.missed)
+		g.build(absent)
+	}
+}
+
+// leftToWait returns how long the group may still wait for others.
+func (g *Group) leftToWait() time.Duration {
+	if g.waitUntil.IsZero() {
+		g.waitUntil = time.Now().Add(g.s.e.maxWait(g.job.Recipe))
+	}
+	return time.Until(g.waitUntil)
+}
+
+// foundAgain goes on with what somebody else may have stored.
+func (g *Group) foundAgain(f found) {
+	if f.entry != nil {
+		g.hit(f)
+		return
+	}
+	if f.why != reason.MissAbsent {
+		g.missed = f.why // else it was there before, and bad
+	}
+	g.miss(g.missed)
+	g.build(g.missed == reason.MissAbsent)
+}
+
+func (g *Group) miss(why reason.Reason) {
+	g.missed = why
+	g.s.e.countMiss(why)
+}
+
+// hit has the caller load. Meanwhile it holds no lock.
+func (g *Group) hit(f found) {
+	if unlock := g.takeLock(); unlock != nil {
+		unlock()
+	}
+	g.endLead() // those who wait for it find it, too
+	g.from = f.from
+	g.step, g.phase = Step{Kind: Hit, Artifact: f.entry.Artifact}, answered
+}
+
+// build has the caller build. With explain the nearest entry is looked for meanwhile.
+func (g *Group) build(explain bool) {
+	e := g.s.e
+	delivery := g.s.host.Delivery(g.job)
+	if !g.job.Key.IsZero() && delivery != Elsewhere { // whose headers are stored with the recipe
+		e.keepHeaders(g.reading)
+	}
+	if g.explain = explain; explain && e.Writes() && !g.job.Key.IsZero() {
+		g.prepared = e.keeper.Prepare(g.job.Recipe, g.previous(), delivery == AtBuild)
+	}
+	g.reading.watch()
+	g.step, g.phase = Step{Kind: Build}, answered
+	if g.job.Key.IsZero() || !e.Writes() {
+		g.step.Kind = Bypass
+	}
+}
+
+func (g *Group) previous() key.Digest {
+	if g.reading == nil || g.reading.set == nil {
+		return key.Digest{}
+	}
+	return g.reading.set.Previous
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/kernstash/kernstash/internal/engine/keep"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// decide makes the decision, for tell or for whoever knows more.
+func (g *Group) decide(d Decision) {
+	if g.s.options.Decided == nil {
+		return
+	}
+	d.Key, d.Devices, d.Size = g.job.Key, g.job.Devices, g.job.Recipe.Image.Size()
+	if d.Origin == Compiled || d.Err != nil {
+		d.Reason = g.reason()
+	}
+	if g.observed {
+		d.Observed = string(incomparable)
+	}
+	g.decision = &decision{d, g.s.options.Decided}
+}
+
+// reason returns why it was not restored.
+func (g *Group) reason() string {
+	switch {
+	case !g.uncacheable.None():
+		return g.uncacheable.String()
+	case g.atOnce:
+		return AtOnce
+	}
+	return g.missed.String()
+}
+
+// tell tells the decision, unless somebody has taken it. The caller does not hold g.mu:
+// whoever is told may ask the group.
+func (g *Group) tell() {
+	g.mu.Lock()
+	d := g.decision
+	g.decision = nil
+	g.mu.Unlock()
+	d.tell("")
+}
+
+// keep has an entry stored, which takes the build lock over. In mode observe nothing is
+// written over: an entry that is there is compared.
+func (g *Group) keep(entry *store.Entry, explain bool, unlock func()) {
+	if !g.observed {
+		g.s.e.keeper.Add(g.storing(entry, explain, unlock))
+		return
+	}
+	if unlock != nil {
+		unlock()
+	}
+	if g.compared == nil {
+		return // a later capture
+	}
+	verdict := compare(entry.Artifact, g.compared)
+	g.compared = nil
+	if g.decision != nil {
+		g.decision.Observed = string(verdict)
+	}
+	g.s.e.countCompared(g.job.Key, g.label(), verdict)
+}
+
+// storing returns an entry on its way to the store.
+func (g *Group) storing(entry *store.Entry, explain bool, unlock func()) keep.Entry {
+	own := keep.Entry{Entry: entry, Explain: explain, Unlock: unlock, Previous: g.previous(), Prepared: g.takePreparation()}
+	own.Headers, own.Kept = g.reading.take()
+	if explain && g.decision != nil {
+		own.Tell, g.decision = g.decision.tell, nil // told with what is found out
+	}
+	return own
+}
+
+// newEntry returns the entry of an artifact; what the runtime left open of it is filled
+// in on a copy.
+func newEntry(k key.Key, r *key.Recipe, a *store.Artifact, cost time.Duration) *store.Entry {
+	own := *a
+	if own.Cost == 0 {
+		own.Cost = cost
+	}
+	if own.Created.IsZero() {
+		own.Created = time.Now()
+	}
+	return &store.Entry{Key: k, Recipe: r, Artifact: &own}
+}
