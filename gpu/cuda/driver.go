@@ -1,13 +1,11 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 	"github.com/kernstash/kernstash/internal/dl"
@@ -78,24 +76,15 @@ func driverVariables() []key.Pair { return obeyed.Of(dl.Environ()) }
 // driver is initialised.
 var variablesAtStart = sync.OnceValue(driverVariables)
 
-// variablesChanged says that they once differed from those.
-var variablesChanged atomic.Bool
-
-// errVariables is wrapped when variables changed behind a driver that may have
-// read them.
-var errVariables = errors.New("environment variables of the driver's compiler changed since it was loaded")
+// seen is what was seen of what the driver obeys.
+var seen drivers.Seen
 
 // steadyVariables returns the variables that the driver's compiler obeys, with an
 // error if they are not, or once were not, those of the driver's start.
 func steadyVariables() ([]key.Pair, error) {
-	now := driverVariables()
-	if !slices.Equal(now, variablesAtStart()) {
-		variablesChanged.Store(true)
-	}
-	if variablesChanged.Load() {
-		return now, errVariables
-	}
-	return now, nil
+	environ := dl.Environ()
+	now := obeyed.Of(environ)
+	return now, seen.Steady(&obeyed, environ, now, variablesAtStart())
 }
 
 // jitForced says whether the driver takes no machine code, only PTX.

@@ -20,9 +20,9 @@ type Driver struct {
 
 	id  ze.DriverID
 	ask *ze.Queries
-	env environments
+	env drivers.Environments
 
-	variablesAtLoad func() []key.Pair // those of env.loaded that the compiler obeys
+	variablesAtLoad func() []key.Pair // those of env.Loaded that the compiler obeys
 }
 
 // Drivers returns the drivers that the loader has. It loads them, which takes tens of
@@ -40,12 +40,12 @@ func Drivers() ([]*Driver, error) {
 	}
 	all := make([]*Driver, len(ids))
 	for i, id := range ids {
-		all[i] = newDriver(id, ze.Loader(), environments{environAtLoad(), os.Environ})
+		all[i] = newDriver(id, ze.Loader(), drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
 	}
 	return all, nil
 }
 
-func newDriver(id ze.DriverID, ask *ze.Queries, env environments) *Driver {
+func newDriver(id ze.DriverID, ask *ze.Queries, env drivers.Environments) *Driver {
 	d := &Driver{id: id, ask: ask, env: env}
 	if p, err := ask.DriverProperties(id); err == nil {
 		d.Version = fmt.Sprintf("%d.%d.%d", p.Version>>24, p.Version>>16&0xff, p.Version&0xffff)
@@ -54,7 +54,7 @@ func newDriver(id ze.DriverID, ask *ze.Queries, env environments) *Driver {
 		d.APIVersion = fmt.Sprintf("%d.%d", v>>16, v&0xffff)
 	}
 	d.Extensions, _ = ask.Extensions(id) // no answer: it has none
-	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.loaded) })
+	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.Loaded) })
 	return d
 }
 
@@ -134,7 +134,7 @@ func Find(e Entries, handle uintptr) (*Device, error) {
 			continue
 		}
 		// C code may set variables.
-		return newDriver(id, ask, environments{e.Environ, dl.Environ}).device(ze.DeviceID(handle))
+		return newDriver(id, ask, drivers.Environments{Loaded: e.Environ, Now: dl.Environ}).device(ze.DeviceID(handle))
 	}
 	return nil, fmt.Errorf("find device: %w: no driver has it", ErrArgument)
 }

@@ -81,7 +81,7 @@ func (d *Device) stepping() (string, error) {
 			address = fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
 		}
 	}
-	return drivers.Stepping(d.properties.DeviceID, address, d.driver.env.loaded)
+	return drivers.Stepping(d.properties.DeviceID, address, d.driver.env.Loaded)
 }
 
 // errLibraries is wrapped when no driver's library can be found in this process's

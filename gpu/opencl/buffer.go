@@ -12,9 +12,9 @@ type Access uint64
 
 // The kinds of access, bits of cl_mem_flags.
 const (
-	ReadWrite Access = 1 << 0
-	WriteOnly Access = 1 << 1
-	ReadOnly  Access = 1 << 2
+	ReadWrite Access = cl.MemReadWrite
+	WriteOnly Access = cl.MemWriteOnly
+	ReadOnly  Access = cl.MemReadOnly
 )
 
 // Buffer is memory of a context.

@@ -1,14 +1,12 @@
 package opencl
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
+	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -35,7 +33,7 @@ func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, va
 	if again {
 		if v, err := r.Variables(job.Devices[0]); err != nil || !slices.Equal(v, job.Recipe.Options.Variables) {
 			// A twin would not be what the recipe says.
-			return nil, fmt.Errorf("capture program: build it again: %w: %w", kernstash.ErrNotCacheable, errVariables)
+			return nil, fmt.Errorf("capture program: build it again: %w: %w", kernstash.ErrNotCacheable, drivers.ErrVariables)
 		}
 		twin, err := r.compile(job)
 		if err != nil {
@@ -44,61 +42,17 @@ func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, va
 		defer func() { _ = twin.Release() }()
 		source = twin
 	}
-	var a *store.Artifact
-	err := deferredLaunches.alone(func() (err error) {
-		a, err = source.capture()
-		return err
-	})
+	h, err := source.get()
 	if err != nil {
 		return nil, fmt.Errorf("capture program: %w", err)
 	}
-	a.Log = p.log
-	for _, v := range variants {
-		if holds(a.Binaries[0].Data, v) {
-			a.Variants = append(a.Variants, v)
-		}
+	a, err := source.defers.Capture(source.asked(h), variants)
+	if err != nil {
+		return nil, fmt.Errorf("capture program: %w", resources(err))
 	}
+	a.Log = p.log
 	if len(variants) > 0 && len(a.Variants) == 0 {
 		return nil, fmt.Errorf("capture program: %w: the driver keeps no code of its launches", kernstash.ErrNotCacheable)
 	}
 	return a, nil
-}
-
-// capture asks a deferring driver for all it has. Launches must not be under
-// way.
-func (p *Program) capture() (*store.Artifact, error) {
-	binary, err := p.binary()
-	if err != nil {
-		return nil, err
-	}
-	if len(binary) == 0 {
-		return nil, fmt.Errorf("%w: the driver gives no binary", kernstash.ErrNotCacheable)
-	}
-	kernels, err := p.describe()
-	if err != nil {
-		return nil, err
-	}
-	return &store.Artifact{Binaries: []store.Binary{{Form: store.FormDeferred, Data: binary}}, Log: p.log, Kernels: kernels}, nil
-}
-
-// holds says whether a PoCL binary holds the code of a variant. It is a dump of
-// the driver's directory of the program: file names such as
-// "/add/64-1-1-goffs0-smallgrid/add.so", each in front of its content. Where
-// the driver chose the local size, any version of the kernel but the generic
-// one, "0-0-0", may be the one that it chose.
-func holds(binary []byte, name string) bool {
-	kernel, size, _ := strings.Cut(name, "/")
-	if !strings.HasPrefix(size, variant.Auto) {
-		return bytes.Contains(binary, []byte("/"+name+"/"))
-	}
-	for dir := []byte("/" + kernel + "/"); ; {
-		i := bytes.Index(binary, dir)
-		if i < 0 {
-			return false
-		}
-		binary = binary[i+len(dir):]
-		if len(binary) > 0 && binary[0] >= '1' && binary[0] <= '9' {
-			return true
-		}
-	}
 }

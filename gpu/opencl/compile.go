@@ -42,7 +42,7 @@ func (b *compilation) isBuild() bool {
 
 // finish reads the log, always, and releases a program that failed.
 func (b *compilation) finish(p cl.ProgramID, err error) (cl.ProgramID, string, error) {
-	log := text(cl.GetProgramBuildInfo(p, b.devices[0], cl.ProgramBuildLog))
+	log := cl.Text(cl.GetProgramBuildInfo(p, b.devices[0], cl.ProgramBuildLog))
 	if err != nil {
 		_ = cl.ReleaseProgram(p)
 		return 0, log, diagnose(err, log)

@@ -48,8 +48,8 @@ func Adopt(handle uintptr) (*Context, error) {
 	}
 	c := &Context{}
 	c.set("context", handle)
-	for _, d := range numbers(cl.GetContextInfo(id, cl.ContextDevices)) {
-		p, ok := number(cl.Loader.Device(cl.DeviceID(d), cl.DevicePlatform))
+	for _, d := range cl.Numbers(cl.GetContextInfo(id, cl.ContextDevices)) {
+		p, ok := cl.Number(cl.Loader.Device(cl.DeviceID(d), cl.DevicePlatform))
 		if !ok {
 			c.devices = nil
 			break
@@ -73,7 +73,7 @@ func (c *Context) Devices() []*Device { return c.devices }
 // Release gives the context back; what was made in it goes before.
 func (c *Context) Release() error {
 	return c.release(func(h uintptr) error {
-		settle(c.devices[0])
+		c.devices[0].rest()
 		return cl.ReleaseContext(cl.ContextID(h))
 	})
 }

@@ -71,7 +71,7 @@ func newDevice(id cl.DeviceID, p *Platform) *Device {
 	d.Limits.Allocation, d.Limits.Images = num(cl.DeviceMaxMemAllocSize), num(cl.DeviceImageSupport) != 0
 	d.Limits.ImageWidth, d.Limits.ImageHeight = int(num(cl.DeviceImage2DMaxWidth)), int(num(cl.DeviceImage2DMaxHeight))
 	d.Limits.ClockMegahertz = int(num(cl.DeviceMaxClockFrequency))
-	for i, n := range numbers(p.ask.Device(id, cl.DeviceMaxWorkItemSizes)) {
+	for i, n := range cl.Numbers(p.ask.Device(id, cl.DeviceMaxWorkItemSizes)) {
 		if i < len(d.Limits.WorkItems) {
 			d.Limits.WorkItems[i] = int(n)
 		}
@@ -84,7 +84,7 @@ func newDevice(id cl.DeviceID, p *Platform) *Device {
 func newNamed(id cl.DeviceID, p *Platform) *Device {
 	d := &Device{platform: p}
 	d.object.set("device", uintptr(id))
-	str := func(param uint32) string { return text(p.ask.Device(id, param)) }
+	str := func(param uint32) string { return cl.Text(p.ask.Device(id, param)) }
 	d.Name, d.Vendor, d.Version = str(cl.DeviceNameInfo), str(cl.DeviceVendor), str(cl.DeviceVersion)
 	d.Driver, d.CVersion = str(cl.DriverVersion), str(cl.DeviceOpenCLCVersion)
 	d.Type, d.Extensions = DeviceType(d.number(cl.DeviceTypeInfo)), strings.Fields(str(cl.DeviceExtensions))
@@ -96,7 +96,7 @@ func newNamed(id cl.DeviceID, p *Platform) *Device {
 
 // number returns a parameter of the device's that is one; 0 where it tells none.
 func (d *Device) number(param uint32) uint64 {
-	n, _ := number(d.platform.ask.Device(d.id(), param))
+	n, _ := cl.Number(d.platform.ask.Device(d.id(), param))
 	return n
 }
 
@@ -148,13 +148,20 @@ func (d *Device) partition(properties ...uintptr) ([]*Device, error) {
 	return parts, nil
 }
 
+// rest waits until the driver touches nothing more of what is released next.
+func (d *Device) rest() {
+	if driver := d.platform.deferrer(); driver != nil {
+		driver.Rest()
+	}
+}
+
 // Release gives a part of a device back. It does nothing to a root device.
 func (d *Device) Release() error {
 	if d.parent == nil {
 		return nil
 	}
 	return d.release(func(h uintptr) error {
-		settle(d)
+		d.rest()
 		return cl.ReleaseDevice(cl.DeviceID(h))
 	})
 }

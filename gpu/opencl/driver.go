@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/drivers"
 )
 
 // Driver is a driver in a process that has loaded it without this package: one
@@ -34,7 +35,7 @@ func NewDriver(e DriverEntries) (*Driver, error) {
 	if e.Platform == 0 || e.GetPlatformInfo == 0 || e.GetDeviceInfo == 0 {
 		return nil, fmt.Errorf("driver: %w: a NULL among its entry points", ErrArgument)
 	}
-	env := environments{e.Environ, dl.Environ} // C code may set variables
+	env := drivers.Environments{Loaded: e.Environ, Now: dl.Environ} // C code may set variables
 	return &Driver{newPlatform(cl.PlatformID(e.Platform), cl.Driver(e.GetPlatformInfo, e.GetDeviceInfo), env)}, nil
 }
 
@@ -49,7 +50,7 @@ const maxDivisions = 16
 func (d *Driver) Root(device uintptr) (uintptr, error) {
 	for range maxDivisions {
 		// Drivers of OpenCL 1.1 know neither the parameter nor parts.
-		parent, _ := number(d.platform.ask.Device(cl.DeviceID(device), cl.DeviceParentDevice))
+		parent, _ := cl.Number(d.platform.ask.Device(cl.DeviceID(device), cl.DeviceParentDevice))
 		if parent == 0 {
 			return device, nil
 		}

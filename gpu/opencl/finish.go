@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/ptx"
-	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/store"
 )
 
 // ErrElsewhere is wrapped by Finish where this machine cannot do it, and another
 // one may.
-var ErrElsewhere = errors.New("not to be finished here")
+var ErrElsewhere = driver.ErrElsewhere
 
 // Finish makes machine code of an artifact whose code is intermediate
 // (NVIDIA's PTX), so that a restore need not assemble it again: 2 ms in the
@@ -30,24 +28,18 @@ func (r *Runtime) Finish(ctx context.Context, job kernstash.Job, a *store.Artifa
 	if len(job.Devices) == 0 || job.Devices[0] >= len(r.context.devices) {
 		return nil, fmt.Errorf("finish program: %w: no device", ErrArgument)
 	}
+	d := r.context.devices[job.Devices[0]]
+	assembler, assembles := d.platform.driver().Driver.(driver.Assembler)
 	at := slices.IndexFunc(a.Binaries, func(b store.Binary) bool { return b.Form == store.FormIntermediate })
-	if at < 0 || r.kinds[job.Devices[0]] != Intermediate {
+	if at < 0 || !assembles {
 		return nil, fmt.Errorf("finish program: %w: its code is not intermediate", kernstash.ErrNotCacheable)
 	}
-	if word := assemblerOption(job.Recipe.Options); word != "" {
-		return nil, fmt.Errorf("finish program: %w: %s is for the assembler too", kernstash.ErrNotCacheable, word)
-	}
-	d := r.context.devices[job.Devices[0]]
-	cubin, err := ptx.Assemble(a.Binaries[at].Data, d.capability())
-	var refused *ptx.Error
-	switch {
-	case errors.As(err, &refused) && refused.Log != "":
+	code, err := assembler.Assemble(d.asked(), job.Recipe.Options, a.Binaries[at].Data)
+	if err != nil {
 		return nil, fmt.Errorf("finish program: %w", err)
-	case err != nil:
-		return nil, fmt.Errorf("finish program: %w: %w", ErrElsewhere, err)
 	}
 	finished := *a
-	finished.Binaries = []store.Binary{{Form: store.FormFinal, Data: cubin}, a.Binaries[at]}
+	finished.Binaries = []store.Binary{{Form: store.FormFinal, Data: code}, a.Binaries[at]}
 	p, err := r.Load(ctx, job, &finished)
 	if err != nil {
 		return nil, fmt.Errorf("finish program: %w", err)
@@ -60,28 +52,6 @@ func (r *Runtime) Finish(ctx context.Context, job kernstash.Job, a *store.Artifa
 		return nil, fmt.Errorf("finish program: %w: %s has other arguments", errKernels, name)
 	}
 	return &finished, nil
-}
-
-// capability is the compute capability, as "9.0"; "" where there is none.
-func (d *Device) capability() string {
-	for _, t := range d.traits() {
-		if t.Name == "compute capability" {
-			return t.Value
-		}
-	}
-	return ""
-}
-
-// assemblerOption returns the first build option that changes what NVIDIA's
-// driver makes of PTX: its own (cl_nv_compiler_options), and those against
-// optimisation and for debuggers.
-func assemblerOption(o key.BuildOptions) string {
-	for _, word := range slices.Concat(o.Compile, o.Link) {
-		if strings.HasPrefix(word, "-cl-nv-") || word == "-cl-opt-disable" || word == "-g" {
-			return word
-		}
-	}
-	return ""
 }
 
 // otherArguments returns the name of a kernel whose arguments differ from those

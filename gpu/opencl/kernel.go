@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
 )
 
 // Kernel is a kernel of a program. A cl_kernel holds the arguments of its next
@@ -64,11 +64,11 @@ func (k *Kernel) WorkGroup() (WorkGroup, error) {
 	if err != nil {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
-	size, _ := number(b, nil)
-	multiple, _ := number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelPreferredWorkGroupSize))
+	size, _ := cl.Number(b, nil)
+	multiple, _ := cl.Number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelPreferredWorkGroupSize))
 	w := WorkGroup{Size: int(size), Multiple: int(multiple)}
-	w.LocalMemory, _ = number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelLocalMemSize))
-	for i, n := range numbers(cl.GetKernelWorkGroupInfo(id, d, cl.KernelCompileWorkGroupSize)) {
+	w.LocalMemory, _ = cl.Number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelLocalMemSize))
+	for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo(id, d, cl.KernelCompileWorkGroupSize)) {
 		if i < len(w.Required) {
 			w.Required[i] = int(n)
 		}

@@ -1,79 +1,95 @@
 package opencl
 
-import "strings"
+import (
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
+	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/key"
+)
+
+// known is a driver, and what was seen of it in this process.
+type known struct {
+	driver.Driver
+	seen drivers.Seen
+}
+
+// knownDrivers are the drivers that somebody has looked at, and in the end the one for all others.
+var knownDrivers = [...]*known{
+	{Driver: pocl.Driver{}},
+	{Driver: driver.Intel{}},
+	{Driver: driver.NVIDIA{}},
+	{Driver: driver.AMD{}},
+	{Driver: driver.Mesa{}},
+	{Driver: driver.Oclgrind{}},
+	{Driver: driver.Unknown{}},
+}
+
+func (p *Platform) driver() *known {
+	for _, k := range knownDrivers {
+		if k.Is(p.Name, p.Suffix) {
+			return k
+		}
+	}
+	return nil // not reached: the last is of any platform
+}
+
+// deferrer returns the platform's driver if that makes code at launches, else nil.
+func (p *Platform) deferrer() driver.Deferrer {
+	d, _ := p.driver().Driver.(driver.Deferrer)
+	return d
+}
+
+// asked returns the platform as its driver is asked about it.
+func (p *Platform) asked() driver.Platform {
+	return driver.Platform{ID: p.id, Name: p.Name, Vendor: p.Vendor, Version: p.Version, Suffix: p.Suffix, Env: p.env}
+}
+
+// asked returns the device as its driver is asked about it.
+func (d *Device) asked() driver.Device {
+	return driver.Device{
+		Platform: d.platform.asked(), Device: d.id(), Ask: d.platform.ask, Driver: d.Driver, CVersion: d.CVersion,
+		Type: d.Type.String(), CPU: d.Type&CPU != 0, GPU: d.Type&GPU != 0, AddressBits: d.Limits.AddressBits, Has: d.Has,
+	}
+}
+
+// IsKnown reports whether the platform's driver is one of which this package knows when its code
+// is complete. Others are taken to be Final, and the layer leaves them alone.
+func (p *Platform) IsKnown() bool { return p.driver() != knownDrivers[len(knownDrivers)-1] }
+
+// OwnCache reports whether the platform's driver has a cache of its own that matters to what
+// kernstash restores, and whether that is off in a process with an environment. An error says
+// why programs cannot be restored safely there.
+func (p *Platform) OwnCache(environ []string) (has, off bool, err error) {
+	return p.driver().OwnCache(p.asked(), environ)
+}
 
 // Kind says when a driver's code is complete, and so when it is worth taking.
 type Kind uint8
 
 // The kinds of driver.
 const (
-	Final        Kind = iota // machine code when the build returns (Intel); also every driver that is not known
-	Intermediate             // the binary is PTX, assembled again at each load (NVIDIA)
-	Deferred                 // code is made at the first launch of a local size (PoCL)
+	Final        Kind = iota // machine code when the build returns; also every driver that is not known
+	Intermediate             // the binary is assembled again at each load
+	Deferred                 // code is made at the first launch of a local size
 )
 
-func (k Kind) String() string {
-	switch k {
-	case Intermediate:
-		return "intermediate"
-	case Deferred:
-		return "deferred"
-	}
-	return "final"
-}
+func (k Kind) String() string { return [...]string{"final", "intermediate", "deferred"}[k] }
 
 // Kind returns the kind of the device's driver.
 func (d *Device) Kind() Kind {
-	switch d.platform.vendor() {
-	case pocl:
+	switch d.platform.driver().Driver.(type) {
+	case driver.Deferrer:
 		return Deferred
-	case nvidia:
+	case driver.Assembler:
 		return Intermediate
 	}
 	return Final
 }
 
-// vendor is a driver that is known here.
-type vendor uint8
+// TellsNoOptions reports whether the driver may make another program of no options at all (C's
+// NULL) than of empty ones.
+func (d *Device) TellsNoOptions() bool { return d.platform.driver().TellsNoOptions() }
 
-const (
-	unknown vendor = iota
-	pocl
-	intel
-	nvidia
-	amd
-	mesa
-	oclgrind
-
-	vendors
-)
-
-// vendor tells platforms apart by CL_PLATFORM_ICD_SUFFIX_KHR, and by name where
-// an application reaches a driver without the usual loader.
-func (p *Platform) vendor() vendor {
-	switch {
-	case p.Suffix == "POCL" || p.Name == "Portable Computing Language":
-		return pocl
-	case p.Suffix == "INTEL" || strings.HasPrefix(p.Name, "Intel(R) OpenCL"):
-		return intel
-	case p.Suffix == "NV" || p.Name == "NVIDIA CUDA":
-		return nvidia
-	case p.Suffix == "AMD" || strings.HasPrefix(p.Name, "AMD Accelerated"):
-		return amd
-	case p.Suffix == "MESA" || p.Name == "rusticl":
-		return mesa
-	case p.Suffix == "oclg" || p.Name == "Oclgrind":
-		return oclgrind
-	}
-	return unknown
-}
-
-// IsKnown reports whether the platform's driver is one of which this package knows when its code
-// is complete. Others are taken to be Final, and the layer leaves them alone.
-func (p *Platform) IsKnown() bool { return p.vendor() != unknown }
-
-// TellsNoOptions says whether the driver may make another program of no options
-// at all (C's NULL) than of empty ones. PoCL 3.1 does: arguments' names are there
-// with empty options alone. Intel's 22.43 does not. Of others it is not known, so
-// they may.
-func (d *Device) TellsNoOptions() bool { return d.platform.vendor() != intel }
+// FromDriversCache reports whether a binary that a build of a recipe gave is what the driver kept
+// in a cache of its own, which may have missed that a header changed.
+func FromDriversCache(r *key.Recipe, binary []byte) bool { return driver.FromOwnCache(r, binary) }

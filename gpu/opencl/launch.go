@@ -74,15 +74,16 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 	queueIt := func() error {
 		return cl.EnqueueNDRangeKernel(cl.QueueID(queue), id, dim, offset, global, local, wait, event)
 	}
-	if k.program.deferred {
-		err = deferredLaunches.launch(queueIt)
+	defers := k.program.defers
+	if defers != nil {
+		err = defers.Launch(queueIt)
 	} else {
 		err = queueIt()
 	}
 	if err != nil {
 		return "", fmt.Errorf("launch %s: %w", k.name, resources(err))
 	}
-	if !k.program.deferred {
+	if defers == nil {
 		return "", nil
 	}
 	return k.launches.Note(k.name, global, local, offset), nil

@@ -20,9 +20,9 @@ type Platform struct {
 
 	id  cl.PlatformID
 	ask *cl.Queries
-	env environments
+	env drivers.Environments
 
-	variablesAtLoad func() []key.Pair // those of env.loaded that the compiler obeys
+	variablesAtLoad func() []key.Pair // those of env.Loaded that the compiler obeys
 	obeyed          atomic.Pointer[obeyedVariables]
 }
 
@@ -45,17 +45,17 @@ func Platforms() ([]*Platform, error) {
 
 // loaded returns a platform that the loader knows.
 func loaded(id cl.PlatformID) *Platform {
-	return newPlatform(id, cl.Loader, environments{environAtLoad(), os.Environ})
+	return newPlatform(id, cl.Loader, drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
 }
 
-func newPlatform(id cl.PlatformID, ask *cl.Queries, env environments) *Platform {
-	get := func(param uint32) string { return text(ask.Platform(id, param)) }
+func newPlatform(id cl.PlatformID, ask *cl.Queries, env drivers.Environments) *Platform {
+	get := func(param uint32) string { return cl.Text(ask.Platform(id, param)) }
 	p := &Platform{
 		Name: get(cl.PlatformName), Vendor: get(cl.PlatformVendor), Version: get(cl.PlatformVersion),
 		Suffix: get(cl.PlatformICDSuffixKHR), Extensions: strings.Fields(get(cl.PlatformExtensions)),
 		id: id, ask: ask, env: env,
 	}
-	p.variablesAtLoad = sync.OnceValue(func() []key.Pair { return p.rules().Of(env.loaded) })
+	p.variablesAtLoad = sync.OnceValue(func() []key.Pair { return p.rules().Of(env.Loaded) })
 	return p
 }
 

@@ -1,21 +1,21 @@
 package opencl
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/store"
 )
 
 // Program is a built cl_program for one device of a context, or for several
 // equal ones.
 type Program struct {
-	context  *Context
-	devices  []*Device // what it is built for
-	log      string
-	deferred bool // its driver makes code at launches
+	context *Context
+	devices []*Device // what it is built for
+	log     string
+	defers  driver.Deferrer // its driver, if that makes code at launches
 	object
 }
 
@@ -36,7 +36,7 @@ func (p *Program) KernelNames() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
-	names := text(b, nil)
+	names := cl.Text(b, nil)
 	if names == "" {
 		return nil, nil
 	}
@@ -50,30 +50,23 @@ func (p *Program) KernelNames() ([]string, error) {
 // under way on the queues of this package; where launches follow each other
 // without a pause for a second, the error wraps kernstash.ErrBusy.
 func (p *Program) Binary() (binary []byte, err error) {
-	if !p.deferred {
-		return p.binary()
+	h, err := p.get()
+	switch {
+	case err != nil:
+	case p.defers != nil:
+		binary, err = p.defers.Binary(p.asked(h))
+	default:
+		binary, err = cl.GetProgramBinary(cl.ProgramID(h), p.devices[0].id())
 	}
-	err = deferredLaunches.aloneSoon(func() (err error) {
-		binary, err = p.binary()
-		return err
-	})
 	if err != nil {
-		return nil, fmt.Errorf("get binary: %w", err)
+		return nil, fmt.Errorf("get binary: %w", resources(err))
 	}
 	return binary, nil
 }
 
-// binary is Binary; launches of a deferring driver must not be under way.
-func (p *Program) binary() ([]byte, error) {
-	h, err := p.get()
-	if err != nil {
-		return nil, fmt.Errorf("get binary: %w", err)
-	}
-	b, err := cl.GetProgramBinary(cl.ProgramID(h), p.devices[0].id())
-	if err != nil {
-		return nil, fmt.Errorf("get binary: %w", resources(err))
-	}
-	return b, nil
+// asked returns the program, whose handle is given, as the driver is asked about it.
+func (p *Program) asked(handle uintptr) driver.Program {
+	return driver.Program{Context: cl.ContextID(p.context.handle.Load()), ID: cl.ProgramID(handle), Device: p.devices[0].id()}
 }
 
 // Release gives the program back, its kernels having gone before.
@@ -88,38 +81,6 @@ func (p *Program) describe() ([]store.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := cl.CreateKernelsInProgram(cl.ProgramID(h))
-	if err != nil {
-		return nil, fmt.Errorf("describe kernels: %w", resources(err))
-	}
-	kernels := make([]store.Kernel, len(ids))
-	for i, id := range ids {
-		kernels[i] = describeKernel(id)
-		err = errors.Join(err, cl.ReleaseKernel(id))
-	}
-	return kernels, err
-}
-
-func describeKernel(id cl.KernelID) store.Kernel {
-	k := store.Kernel{
-		Name:       text(cl.GetKernelInfo(id, cl.KernelFunctionName)),
-		Attributes: text(cl.GetKernelInfo(id, cl.KernelAttributes)),
-	}
-	n, _ := number(cl.GetKernelInfo(id, cl.KernelNumArgs))
-	for i := range int(n) {
-		address, ok := number(cl.GetKernelArgInfo(id, i, cl.KernelArgAddressQualifier))
-		if !ok {
-			k.Args = nil
-			break
-		}
-		a := store.Arg{
-			Name:     text(cl.GetKernelArgInfo(id, i, cl.KernelArgName)),
-			TypeName: text(cl.GetKernelArgInfo(id, i, cl.KernelArgTypeName)),
-			Address:  address,
-		}
-		a.Access, _ = number(cl.GetKernelArgInfo(id, i, cl.KernelArgAccessQualifier))
-		a.TypeQual, _ = number(cl.GetKernelArgInfo(id, i, cl.KernelArgTypeQualifier))
-		k.Args = append(k.Args, a)
-	}
-	return k
+	kernels, err := driver.Kernels(cl.ProgramID(h))
+	return kernels, resources(err)
 }

@@ -39,8 +39,8 @@ func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
 	}
 	q := &Queue{device: d}
 	q.set("queue", uintptr(id))
-	if d.Kind() == Deferred {
-		deferredLaunches.add(q)
+	if driver := d.platform.deferrer(); driver != nil {
+		driver.Opened(id)
 	}
 	return q, nil
 }
@@ -71,11 +71,10 @@ func (q *Queue) call(what string, f func(cl.QueueID) error) error {
 // Release gives the queue back; commands that it still holds are done first.
 func (q *Queue) Release() error {
 	var failed error
-	if h, err := q.get(); err == nil && q.device.Kind() == Deferred {
-		// PoCL 3.1 does not wait. The gate finds the queue until it is done.
-		failed = cl.Finish(cl.QueueID(h))
-		deferredLaunches.remove(q)
-		settle(q.device)
+	if h, err := q.get(); err == nil {
+		if driver := q.device.platform.deferrer(); driver != nil {
+			failed = driver.Closing(cl.QueueID(h))
+		}
 	}
 	return errors.Join(failed, q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) }))
 }

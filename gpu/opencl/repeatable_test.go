@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
 )
 
 // random is what pyopencl adds to a source (its cache.py).
@@ -105,7 +106,7 @@ func TestRepeatable(t *testing.T) {
 		{source: "#include <a.h>\n" + kernel, files: []string{"#pragma GCC poison int\n"}, why: "in a header file"},
 		{source: "#include <a.h>\n" + kernel, files: []string{"/* open"}, why: "in a header file"},
 	} {
-		rest, checkFiles, err := device(t).Repeatable([]byte(c.source+random), opencl.Words(c.options))
+		rest, checkFiles, err := device(t).Repeatable([]byte(c.source+random), key.Tokens(c.options))
 		if err == nil {
 			var files [][]byte
 			for _, f := range c.files {
@@ -159,21 +160,6 @@ func TestRandomNameOfOtherDrivers(t *testing.T) {
 	} {
 		if err := (&opencl.Platform{Suffix: c.suffix}).AgainstRandomName([]byte("kernel void k() {}"+random), c.driver); err == nil {
 			t.Errorf("%s %s: no error", c.suffix, c.driver)
-		}
-	}
-}
-
-// Words of a variable's value that may be options, to whichever compiler reads it.
-func TestHasOption(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]bool{
-		"": false, "-": false, "- -": false, "1": false, "-1": false, "-1.5": false, "a-b": false, "x=-g": false,
-		"/usr/lib:-x": false, "-_": false, "-@": false, "-[": false,
-		"-g": true, "-Z": true, "--": true, "--x": true, "a -cl-opt-disable": true, "a\t-D": true, "a\n-D X": true, "a\v-D": true,
-		"'-D N'": true, "x=\"-I\"": true, "-1 -g": true,
-	} {
-		if got := opencl.HasOption(value); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
 }

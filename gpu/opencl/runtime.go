@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -51,7 +52,7 @@ func (o *RuntimeOptions) ahead() bool {
 type Runtime struct {
 	context *Context
 	options RuntimeOptions
-	kinds   []Kind
+	kind    Kind
 }
 
 var (
@@ -64,11 +65,7 @@ var (
 // NewRuntime returns the Runtime of a context, which the caller releases after
 // the kernstash.Context that uses the Runtime is closed.
 func NewRuntime(c *Context, o RuntimeOptions) *Runtime {
-	r := &Runtime{context: c, options: o}
-	for _, d := range c.devices {
-		r.kinds = append(r.kinds, d.Kind())
-	}
-	return r
+	return &Runtime{context: c, options: o, kind: c.devices[0].Kind()}
 }
 
 // Devices returns the number of the context's devices.
@@ -90,9 +87,9 @@ func (r *Runtime) AgainstOptions(device int, words []string) error {
 	return r.context.devices[device].AgainstOptions(words)
 }
 
-// Defers says whether a job's code is made at launches.
-func (r *Runtime) Defers(job kernstash.Job) bool {
-	return len(job.Devices) > 0 && r.kinds[job.Devices[0]] == Deferred && !r.options.ahead()
+// Defers reports whether a job's code is made at launches.
+func (r *Runtime) Defers(kernstash.Job) bool {
+	return r.kind == Deferred && !r.options.ahead()
 }
 
 // Build compiles a recipe from source or SPIR-V. The artifact is nil on a
@@ -107,18 +104,16 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 		return nil, nil, err
 	}
 	switch {
-	case !p.deferred:
+	case p.defers == nil:
 		return p, r.artifact(p, job), nil
-	case len(r.options.SpecializeVariants) > 0:
-		a := r.specializeVariants(p)
-		if a == nil && r.options.CaptureUnlaunched {
-			a = r.unlaunched(p)
+	case r.options.ahead():
+		a := p.defers.Prepare(p.asked(p.Handle()), driver.Ahead{
+			LocalSizes: r.options.SpecializeLocalSizes, Variants: r.options.SpecializeVariants, Unlaunched: r.options.CaptureUnlaunched,
+		})
+		if a != nil {
+			a.Log = p.log
 		}
 		return p, a, nil
-	case len(r.options.SpecializeLocalSizes) > 0:
-		return p, r.specialize(p), nil
-	case r.options.CaptureUnlaunched:
-		return p, r.unlaunched(p), nil
 	}
 	return p, nil, nil
 }
@@ -143,7 +138,7 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 	if _, err := r.context.get(); err != nil {
 		return nil, nil, err
 	}
-	p := &Program{context: r.context}
+	p := &Program{context: r.context, defers: r.context.devices[0].platform.deferrer()}
 	var ids []cl.DeviceID
 	for _, i := range job.Devices {
 		if i < 0 || i >= len(r.context.devices) {
@@ -151,7 +146,6 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 		}
 		d := r.context.devices[i]
 		p.devices, ids = append(p.devices, d), append(ids, d.id())
-		p.deferred = p.deferred || r.kinds[i] == Deferred
 	}
 	if len(ids) == 0 {
 		return nil, nil, fmt.Errorf("%w: no device", ErrArgument)
@@ -162,7 +156,7 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 // artifact takes what a build made on a driver that is done after it. It is
 // nil where the driver gives no binary: the program works, uncached.
 func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
-	binary, err := p.binary()
+	binary, err := p.Binary()
 	if err != nil || len(binary) == 0 {
 		return nil
 	}
@@ -174,7 +168,7 @@ func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
 		return nil
 	}
 	form := store.FormFinal
-	if r.kinds[job.Devices[0]] == Intermediate {
+	if r.kind == Intermediate {
 		form = store.FormIntermediate
 	}
 	return &store.Artifact{Binaries: []store.Binary{{Form: form, Data: binary}}, Log: p.log, Kernels: kernels}
@@ -194,12 +188,10 @@ func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact
 	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
 		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
 	}
-	binary := a.Binaries[0].Data
 	platform := p.devices[0].platform
-	if off, _ := platform.poclCacheOff(platform.env.now()); off {
-		if binary, err = unshared(binary); err != nil {
-			return nil, fmt.Errorf("load program: %w", err)
-		}
+	binary, err := platform.driver().Loadable(platform.asked(), a.Binaries[0].Data)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
 	}
 	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.handle.Load()), ids, binary)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kernstash/kernstash/gpu/opencl/internal/variant"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
 	"github.com/kernstash/kernstash/spool"
 )
 

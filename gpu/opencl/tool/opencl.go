@@ -123,7 +123,7 @@ func examineDevice(index int, d *opencl.Device) tool.Subject {
 	s.Add(tool.Info, "", "%s, driver %s, %s, %d compute units", d.Type, d.Driver, d.Version, d.Limits.ComputeUnits)
 	s.Add(tool.Info, "", "%s", describeKind(d))
 	_, bypass := d.SteadyVariables()
-	is, off, err := d.Platform().PoCLCache(os.Environ())
+	is, off, err := d.Platform().OwnCache(os.Environ())
 	switch {
 	case err != nil:
 		s.Add(tool.Warn, "set POCL_KERNEL_CACHE to 1, or unset it", "the cache stays out of unchanged applications: %v", err)

@@ -59,12 +59,20 @@ func TestInfoOfAnyLength(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("make kernel: %w", &Error{Call: "clCreateKernel", Code: InvalidKernelName})
-	if !errors.Is(err, InvalidKernelName) || errors.Is(err, InvalidValue) {
+	err := fmt.Errorf("make kernel: %w", &Error{Call: "clCreateKernel", Code: -46})
+	if !errors.Is(err, Code(-46)) || errors.Is(err, InvalidValue) {
 		t.Error("an Error is its Code, and no other")
 	}
 	if got, want := err.Error(), "make kernel: clCreateKernel: CL_INVALID_KERNEL_NAME (-46)"; got != want {
 		t.Errorf("message %q, want %q", got, want)
+	}
+	for code, want := range map[Code]string{
+		-1: "CL_DEVICE_NOT_FOUND", -19: "CL_KERNEL_ARG_INFO_NOT_AVAILABLE", -20: "status", -29: "status", -30: "CL_INVALID_VALUE",
+		-58: "CL_INVALID_EVENT", -72: "CL_MAX_SIZE_RESTRICTION_EXCEEDED", -73: "status", -1001: "CL_PLATFORM_NOT_FOUND_KHR",
+	} {
+		if got := code.String(); got != want {
+			t.Errorf("code %d: %s, want %s", int32(code), got, want)
+		}
 	}
 	if got, want := Code(-9999).Error(), "status (-9999)"; got != want {
 		t.Errorf("unknown code %q, want %q", got, want)

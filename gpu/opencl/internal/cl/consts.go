@@ -70,4 +70,7 @@ const (
 	ProfilingCommandStart        = 0x1282
 	ProfilingCommandEnd          = 0x1283
 	MemObjectImage2D             = 0x10F1
+	MemReadWrite                 = 1 << 0 // bits of cl_mem_flags
+	MemWriteOnly                 = 1 << 1
+	MemReadOnly                  = 1 << 2
 )

@@ -1,13 +1,13 @@
-package opencl
+package cl
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// text reads a string that a driver gave; an error makes it empty, as a query
+// Text reads a string that a driver gave; an error makes it empty, as a query
 // that a driver does not know is not a failure of what asks.
-func text(b []byte, err error) string {
+func Text(b []byte, err error) string {
 	if err != nil {
 		return ""
 	}
@@ -15,9 +15,9 @@ func text(b []byte, err error) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// number reads an unsigned integer of 4 or 8 bytes; ok is false where the
+// Number reads an unsigned integer of 4 or 8 bytes; ok is false where the
 // driver did not give one.
-func number(b []byte, err error) (n uint64, ok bool) {
+func Number(b []byte, err error) (n uint64, ok bool) {
 	switch {
 	case err != nil:
 		return 0, false
@@ -29,8 +29,8 @@ func number(b []byte, err error) (n uint64, ok bool) {
 	return 0, false
 }
 
-// numbers reads an array of size_t or of handles.
-func numbers(b []byte, err error) []uintptr {
+// Numbers reads an array of size_t or of handles.
+func Numbers(b []byte, err error) []uintptr {
 	if err != nil {
 		return nil
 	}

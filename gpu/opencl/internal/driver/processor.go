@@ -1,4 +1,4 @@
-package opencl
+package driver
 
 import (
 	"os"

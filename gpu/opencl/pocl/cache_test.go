@@ -1,19 +1,9 @@
-//go:build !nogpu
-
-package opencl_test
+package pocl
 
 import (
 	"bytes"
-	"encoding/json"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/timing"
-	"github.com/kernstash/kernstash/reason"
-	"github.com/kernstash/kernstash/stats"
 )
 
 // A binary of PoCL gets a directory of its own, a new one each time, and stays what it
@@ -29,11 +19,11 @@ func TestUnshared(t *testing.T) {
 	letters := strings.Repeat("ABCDEFGHIJKLMNOP", 3)[:37]
 	for _, directory := range []string{"LM/" + letters, "_UNCACHED_AGJU3I"} {
 		given := binary(magic, version, directory)
-		first, err := opencl.Unshared(given)
+		first, err := unshared(given)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := opencl.Unshared(given)
+		second, err := unshared(given)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +36,7 @@ func TestUnshared(t *testing.T) {
 				!bytes.Equal(own[:36], given[:36]) || string(own[77:]) != "code" {
 				t.Errorf("%s: %q", directory, own)
 			}
-			if _, err := opencl.Unshared(own); err != nil {
+			if _, err := unshared(own); err != nil {
 				t.Errorf("%q: %v", own, err)
 			}
 		}
@@ -62,48 +52,8 @@ func TestUnshared(t *testing.T) {
 		"not ended":        binary(magic, version, "_UNCACHED_"+letters),
 		"something behind": append(binary(magic, version, "_UNCACHED_AGJU3I")[:70], "abcdefghijkl"...),
 	} {
-		if own, err := opencl.Unshared(b); err == nil {
+		if own, err := unshared(b); err == nil {
 			t.Errorf("%s: %q", name, own)
 		}
-	}
-}
-
-// Processes that restore one program at the same time without PoCL's own cache do not
-// take its files from one another.
-func TestProcessesTogetherWithoutPoCLsCache(t *testing.T) {
-	timing.Long(t)
-	dir := t.TempDir()
-	start := func() (a application) {
-		out := child(t, "cached", rootVariable+"="+filepath.Join(dir, "root"), "POCL_CACHE_DIR="+filepath.Join(dir, "pocl"), "POCL_KERNEL_CACHE=0", "KERNSTASH_DIR=")
-		if err := json.Unmarshal([]byte(out), &a); err != nil {
-			t.Error(err)
-		}
-		return a
-	}
-	if a := start(); a.Stats.Get(stats.Builds) != 1 {
-		t.Fatalf("the first: %v", a.Stats)
-	}
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 5 {
-				if a := start(); a.Stats.Get(stats.DiskHits) != 1 || a.Stats.Get(stats.Builds) != 0 {
-					t.Errorf("%v", a.Stats)
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// Where nobody knows whether PoCL's cache is on, nothing is cached.
-func TestPoCLsCacheUnknown(t *testing.T) {
-	var a application
-	out := child(t, "cached", rootVariable+"="+t.TempDir(), "POCL_CACHE_DIR="+t.TempDir(), "POCL_KERNEL_CACHE=off", "KERNSTASH_DIR=")
-	if err := json.Unmarshal([]byte(out), &a); err != nil {
-		t.Fatal(err)
-	}
-	if a.Stats.Get(stats.Of(reason.NotCacheableRuntime)) != 1 || a.Stats.Get(stats.DiskMisses) != 0 {
-		t.Errorf("%v", a.Stats)
 	}
 }

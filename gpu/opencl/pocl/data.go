@@ -1,4 +1,4 @@
-package opencl
+package pocl
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
@@ -24,13 +25,13 @@ import (
 
 // Errors of what PoCL compiles with.
 var (
-	errPoCLData   = errors.New("PoCL's headers and kernel libraries are not where they are looked for")
-	errPoCLLinker = errors.New("the linker that PoCL runs is not known")
-	errPoCLMoved  = errors.New("what PoCL compiles with changed while the process ran")
+	errData   = errors.New("PoCL's headers and kernel libraries are not where they are looked for")
+	errLinker = errors.New("the linker that PoCL runs is not known")
+	errMoved  = errors.New("what PoCL compiles with changed while the process ran")
 )
 
-// poclFiles is what a process's PoCL compiles with. There is one: it is loaded once.
-type poclFiles struct {
+// files are what a process's PoCL compiles with. There is one: it is loaded once.
+type files struct {
 	once  sync.Once
 	pairs []key.Pair
 	err   error
@@ -41,36 +42,36 @@ type poclFiles struct {
 	moved bool
 }
 
-var ofPoCL poclFiles
+var loaded files
 
-// compilesWith returns what PoCL's platform compiles with besides libraries.
-func (f *poclFiles) compilesWith(p *Platform) ([]key.Pair, error) {
+// compileWith returns what PoCL's platform compiles with besides libraries.
+func (f *files) compileWith(p driver.Platform) ([]key.Pair, error) {
 	f.once.Do(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.pairs, f.err = f.find(openedAs(p), p.env.now())
+		f.pairs, f.err = f.find(openedAs(p), p.Env.Now())
 	})
 	return f.pairs, f.err
 }
 
-func (f *poclFiles) find(library string, environ []string) ([]key.Pair, error) {
+func (f *files) find(library string, environ []string) ([]key.Pair, error) {
 	if !filepath.IsAbs(library) {
-		return nil, fmt.Errorf("%w: %q", errPoCLData, library)
+		return nil, fmt.Errorf("%w: %q", errData, library)
 	}
 	var data, gcc contents.Set
 	for _, dir := range dataDirectories(library) {
 		if err := data.Add("", dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %w", errPoCLData, err)
+			return nil, fmt.Errorf("%w: %w", errData, err)
 		}
 	}
 	if data.Empty() {
-		return nil, errPoCLData
+		return nil, errData
 	}
 	// clang takes the highest version of the targets that are there.
 	archives, _ := filepath.Glob("/usr/lib*/gcc/*/*/libgcc.a")
 	for _, path := range archives {
 		if err := gcc.Add(strings.TrimPrefix(path, "/usr/"), path); err != nil {
-			return nil, fmt.Errorf("%w: %w", errPoCLLinker, err)
+			return nil, fmt.Errorf("%w: %w", errLinker, err)
 		}
 	}
 	pairs := []key.Pair{{Name: "PoCL's data", Value: "content:" + data.Digest()}, {Name: "libgcc.a", Value: "content:" + gcc.Digest()}}
@@ -79,7 +80,7 @@ func (f *poclFiles) find(library string, environ []string) ([]key.Pair, error) {
 	f.found = searchLinker(environ)
 	all, err := linkerFiles(f.found.linkers, environ)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPoCLLinker, err)
+		return nil, fmt.Errorf("%w: %w", errLinker, err)
 	}
 	f.files.Join(all)
 	return append(pairs, key.Pair{Name: "ld", Value: "content:" + all.Digest()}), nil
@@ -88,21 +89,21 @@ func (f *poclFiles) find(library string, environ []string) ([]key.Pair, error) {
 // steady returns an error where something that PoCL compiles with is not, or once was not,
 // as it was when the process asked for it first: what PoCL has read by then, and what it
 // reads anew, is not known. It costs a stat for each file.
-func (f *poclFiles) steady(environ []string) error {
+func (f *files) steady(environ []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.files.Empty() {
 		f.moved = f.moved || f.files.Changed() != "" || !f.found.holds(environ)
 	}
 	if f.moved {
-		return errPoCLMoved
+		return errMoved
 	}
 	return nil
 }
 
 // openedAs returns the path by which the platform's driver was opened: its data is looked
 // for from there.
-func openedAs(p *Platform) string {
+func openedAs(p driver.Platform) string {
 	for _, name := range []string{"libc.so.6", "libdl.so.2"} {
 		lib, ok := dl.Loaded(name)
 		if !ok {
@@ -110,12 +111,12 @@ func openedAs(p *Platform) string {
 		}
 		if dladdr, ok := lib.Symbol("dladdr"); ok {
 			var info [4]uintptr // Dl_info: file name, its address, symbol, its address
-			if uint32(dladdr.Call(dl.Word(dl.Word(uintptr(p.id))), uintptr(unsafe.Pointer(&info)))) != 0 && info[0] != 0 {
+			if uint32(dladdr.Call(dl.Word(dl.Word(uintptr(p.ID))), uintptr(unsafe.Pointer(&info)))) != 0 && info[0] != 0 {
 				return dl.String(info[0])
 			}
 		}
 	}
-	return p.driver(elfid.Loaded())
+	return p.Library(elfid.Loaded())
 }
 
 // dataDirectories returns where PoCL's data may be: it lies so from the library that it is
@@ -231,14 +232,4 @@ func addLibraries(all *contents.Set, needed, environ []string) error {
 		}
 	}
 	return nil
-}
-
-// variable returns the value of a variable of an environment, as os.Environ has it.
-func variable(environ []string, name string) string {
-	for _, e := range environ {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -1,0 +1,112 @@
+package pocl
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+)
+
+// gate keeps launches and the captures of their code apart. Asking PoCL for a binary makes
+// generic code for every kernel and enters it among what is loaded; a launch that is under way
+// meanwhile takes one entry and gives back another, and the process aborts
+// ("pocl_release_dlhandle_cache: Assertion `found->ref_count > 0' failed", PoCL 3.1). What is
+// loaded is one list for the process, so there is one gate. It knows the queues and launches
+// that go through gpu/opencl; see Cached there for those that do not.
+var gate struct {
+	mu       sync.RWMutex // launches hold it shared, a capture alone
+	launches atomic.Uint64
+
+	queuesMu sync.Mutex
+	queues   map[cl.QueueID]struct{}
+}
+
+// Launch implements driver.Deferrer.
+func (Driver) Launch(enqueue func() error) error {
+	gate.mu.RLock()
+	defer gate.mu.RUnlock()
+	gate.launches.Add(1)
+	return enqueue()
+}
+
+// Opened implements driver.Deferrer.
+func (Driver) Opened(q cl.QueueID) {
+	gate.queuesMu.Lock()
+	defer gate.queuesMu.Unlock()
+	if gate.queues == nil {
+		gate.queues = make(map[cl.QueueID]struct{})
+	}
+	gate.queues[q] = struct{}{}
+}
+
+// Closing implements driver.Deferrer. PoCL 3.1 does not wait for a queue that is released. A
+// capture finds the queue until it is empty.
+func (d Driver) Closing(q cl.QueueID) error {
+	err := cl.Finish(q)
+	gate.queuesMu.Lock()
+	delete(gate.queues, q)
+	gate.queuesMu.Unlock()
+	d.Rest()
+	return err
+}
+
+// rest is how long a queue, a context or a sub-device outlives the last command. PoCL 3.1's
+// worker thread touches a command's event, and what it belongs to, for some microseconds after
+// Finish has returned; releasing them at once crashed the process now and then
+// (POclReleaseEvent, in 1 of 6 runs of gpu/opencl's tests).
+const rest = 10 * time.Millisecond
+
+// Rest implements driver.Deferrer.
+func (Driver) Rest() { time.Sleep(rest) }
+
+// exclusively calls f while no launch is under way: it waits until the queues are empty, without
+// holding anybody up, and gives up with kernstash.ErrBusy when something was launched meanwhile.
+func exclusively(f func() error) error {
+	before := gate.launches.Load()
+	if err := finishQueues(); err != nil {
+		return err
+	}
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	if gate.launches.Load() != before {
+		return kernstash.ErrBusy
+	}
+	return f()
+}
+
+// maxTries bounds how long soon tries.
+const maxTries = time.Second
+
+// soon is exclusively, which it tries for a second.
+func soon(f func() error) error {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if err := exclusively(f); !errors.Is(err, kernstash.ErrBusy) || time.Since(start) > maxTries {
+			return err
+		}
+	}
+}
+
+// finishQueues waits until all queues are empty. Each is retained meanwhile, since its owner may
+// release it.
+func finishQueues() error {
+	gate.queuesMu.Lock()
+	var held []cl.QueueID
+	for q := range gate.queues {
+		if cl.RetainCommandQueue(q) == nil {
+			held = append(held, q)
+		}
+	}
+	gate.queuesMu.Unlock()
+	var failed error
+	for _, id := range held {
+		if err := cl.Finish(id); err != nil && failed == nil {
+			failed = fmt.Errorf("finish queue: %w", err)
+		}
+		_ = cl.ReleaseCommandQueue(id) // the owner's use, or the last one, remains theirs
+	}
+	return failed
+}

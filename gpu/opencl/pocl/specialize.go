@@ -1,0 +1,120 @@
+package pocl
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/store"
+)
+
+// specializeVariable is read by PoCL with getenv each time a binary is first asked of a program:
+// a list of the versions to make of every kernel.
+const specializeVariable = "POCL_BINARY_SPECIALIZE_WG"
+
+// environment guards the variable. os.Setenv reaches the C environment, with cgo and without
+// (package dl's tests show it).
+var environment sync.Mutex
+
+// Prepare implements driver.Deferrer.
+func (Driver) Prepare(p driver.Program, o driver.Ahead) (a *store.Artifact) {
+	switch {
+	case len(o.Variants) > 0:
+		a = specialize(p, seenVersions(p, o.Variants))
+	case len(o.LocalSizes) > 0:
+		return specialize(p, wantedVersions(p, o.LocalSizes))
+	}
+	if a == nil && o.Unlaunched {
+		a = take(p, nil)
+	}
+	return a
+}
+
+// specialize takes the binary of a program that was not launched, with code for versions, by
+// the names of their variants; the artifact's Variants are those that it holds. It returns nil
+// where it holds none.
+func specialize(p driver.Program, versions map[string]string) *store.Artifact {
+	var sizes []string
+	for _, v := range versions {
+		_, size, _ := strings.Cut(v, "/")
+		sizes = append(sizes, size)
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	a := take(p, sorted(sizes))
+	if a == nil {
+		return nil
+	}
+	for v, version := range versions {
+		if holds(a.Binaries[0].Data, version) {
+			a.Variants = append(a.Variants, v)
+		}
+	}
+	if len(a.Variants) == 0 {
+		return nil
+	}
+	a.Variants = sorted(a.Variants)
+	return a
+}
+
+// take takes the binary of a program that was not launched, with versions of every kernel; nil
+// where PoCL gives none: the program works, uncached.
+func take(p driver.Program, versions []string) (a *store.Artifact) {
+	err := soon(func() (err error) {
+		if len(versions) > 0 {
+			environment.Lock()
+			defer environment.Unlock()
+			before, set := os.LookupEnv(specializeVariable)
+			if err := os.Setenv(specializeVariable, strings.Join(versions, ",")); err != nil {
+				return err
+			}
+			defer func() {
+				if set {
+					_ = os.Setenv(specializeVariable, before)
+				} else {
+					_ = os.Unsetenv(specializeVariable)
+				}
+			}()
+		}
+		a, err = capture(p)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
+// wantedVersions returns versions of every kernel for the local sizes that are wanted, for zero
+// offsets and small grids: what nearly all launches are. A kernel that requires a local size gets
+// code for that one. A version is its own variant.
+func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
+	ids, err := cl.CreateKernelsInProgram(p.ID)
+	if err != nil {
+		return nil
+	}
+	versions := make(map[string]string)
+	for _, id := range ids {
+		sizes := wanted
+		required := [3]int{}
+		for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo(id, p.Device, cl.KernelCompileWorkGroupSize)) {
+			if i < len(required) {
+				required[i] = int(n)
+			}
+		}
+		if required != [3]int{} {
+			sizes = [][3]int{required}
+		}
+		name := cl.Text(cl.GetKernelInfo(id, cl.KernelFunctionName))
+		_ = cl.ReleaseKernel(id)
+		for _, s := range sizes { // a dimension of zero is one
+			v := fmt.Sprintf("%s/%d-%d-%d-goffs0-smallgrid", name, max(1, s[0]), max(1, s[1]), max(1, s[2]))
+			versions[v] = v
+		}
+	}
+	return versions
+}
