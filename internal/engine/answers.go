@@ -134,7 +134,9 @@ func (g *Group) Failed(err error, took time.Duration) {
 	}
 	defer g.end()
 	g.s.e.countBuild(took)
-	if !g.checkChanged() {
+	if g.checkChanged() {
+		g.share(nil, nil)
+	} else {
 		g.share(nil, err)
 	}
 	g.s.e.count(stats.BuildFailures)

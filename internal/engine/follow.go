@@ -26,7 +26,7 @@ func (g *Group) join() bool {
 
 // joins reports whether the group shares a build with others.
 func (g *Group) joins() bool {
-	return g.s.options.Share && !g.apart && g.leads == nil && !g.job.Key.IsZero() && g.s.e.Writes()
+	return g.s.options.Share && !g.apart && g.leads == nil && !g.job.Key.IsZero()
 }
 
 func (g *Group) follow(own *building) {
@@ -48,6 +48,9 @@ func (g *Group) Follow() {
 	}
 }
 
+// maxGivenUp is for how many builds that are given up a group waits.
+const maxGivenUp = 3
+
 // followed goes on with what came of the build that the group waited for.
 func (g *Group) followed() {
 	own := g.follows
@@ -58,7 +61,10 @@ func (g *Group) followed() {
 	case own.err != nil:
 		g.step, g.phase = Step{Kind: Bypass, Err: own.err}, answered
 	default:
-		g.apart = own.ended // or each would wait for the one before
+		if !own.ended {
+			g.givenUp++
+		}
+		g.apart = own.ended || g.givenUp == maxGivenUp // or each would wait for the one before
 		g.phase = looking
 	}
 }

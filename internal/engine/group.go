@@ -72,6 +72,7 @@ type Group struct {
 	leads   *building         // that the group leads
 	follows *building         // that it waits for
 	apart   bool              // it waits for none any more
+	givenUp int               // of the builds that it has waited for
 	atOnce  bool              // it builds beside one
 }
 

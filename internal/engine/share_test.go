@@ -152,10 +152,55 @@ func TestSharedInEachMode(t *testing.T) {
 		leader.Built(Outcome{Artifact: artifact(k1), Took: time.Second})
 		wantStep(t, followers[0], Hit)
 	}
-	run := start(t, newRoot(t), settings.ModeReadOnly) // nothing would be there for having waited
-	for range 2 {
-		wantStep(t, begin(t, run.sharing(newHost(t)), Request{Image: source(t, k1)}).Group(0), Bypass)
+	run := start(t, newRoot(t), settings.ModeReadOnly)
+	s := run.sharing(newHost(t))
+	leader, follower := begin(t, s, Request{Image: source(t, k1)}).Group(0), begin(t, s, Request{Image: source(t, k1)}).Group(0)
+	wantStep(t, leader, Bypass)
+	wantStep(t, follower, Wait)
+	leader.Built(Outcome{Artifact: artifact(k1), Took: time.Second})
+	wantStep(t, follower, Hit)
+}
+
+// Where header files changed while it was built, its failure is nobody else's; all who waited
+// build at once.
+func TestSharedFailureOfChangedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, dir+"/value.h", "#define VALUE 1\n")
+	h := newHost(t)
+	h.search = &deps.Search{}
+	run := start(t, newRoot(t), "on")
+	s := run.sharing(h)
+	ask := func() *Group {
+		r := Request{Image: source(t, "#include \"value.h\"\n"+k1), CompileOptions: "-I" + dir}
+		return begin(t, s, r).Group(0)
 	}
+	leader, first, second := ask(), ask(), ask()
+	wantStep(t, leader, Build)
+	wantStep(t, first, Wait)
+	wantStep(t, second, Wait)
+	writeFile(t, dir+"/value.h", "#define VALUE 22\n")
+	leader.Failed(errors.New("a diagnostic"), time.Second)
+	wantStep(t, first, Build)
+	wantStep(t, second, Build)
+}
+
+// Who has waited for three builds that were given up waits for none any more.
+func TestSharedBuildGivenUpAgain(t *testing.T) {
+	t.Parallel()
+	run := start(t, newRoot(t), "on")
+	s := run.sharing(newHost(t))
+	leader, patient := begin(t, s, Request{Image: source(t, k1)}).Group(0), begin(t, s, Request{Image: source(t, k1)}).Group(0)
+	wantStep(t, leader, Build)
+	for range 3 {
+		wantStep(t, patient, Wait)
+		next := begin(t, s, Request{Image: source(t, k1)}).Group(0)
+		wantStep(t, next, Wait)
+		leader.Abandon()
+		wantStep(t, next, Build)
+		leader = next
+	}
+	wantStep(t, patient, Build)
 }
 
 // Where another process makes the artifact nobody waits: there would be nothing.

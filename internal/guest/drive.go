@@ -220,11 +220,20 @@ func (m *Drive) Rejected(err error) {
 	}
 }
 
-// Refused says that the host's compiler refused the program.
+// Refused says that the host's compiler refused the program. Its header files are looked at
+// in another goroutine.
 func (m *Drive) Refused() {
-	if took, heard := m.answer(true); heard {
-		m.group.Failed(ErrRefused, took)
+	took, heard := m.answer(true)
+	if !heard {
+		return
 	}
+	m.door.asking.Go(func() {
+		defer m.group.Abandon()
+		_ = m.door.Guard(func() error {
+			m.group.Failed(ErrRefused, took)
+			return nil
+		})
+	})
 }
 
 // Built says that the program was built, which took the compiler so long, and waits a

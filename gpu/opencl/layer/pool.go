@@ -63,8 +63,8 @@ func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, e
 	}
 	own := &pool{devices: set, compile: compile, observes: l.door.Cache.Observes()}
 	own.session = l.door.Cache.Engine().Session(own, engine.SessionOptions{
-		OptionsAsGiven: true, // what the compiler is given is the application's to say
-		Share:          true,
+		OptionsAsGiven: true,                  // what the compiler is given is the application's to say
+		Share:          l.door.Cache.Writes(), // else no binary is asked for
 		Decided:        l.door.Decided,
 	})
 	if p.all == nil {
