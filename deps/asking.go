@@ -47,7 +47,7 @@ func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
 		}
 		for _, n := range t.order {
 			work := 1 + len(n.src.Text)/searchedAtOnce
-			there := bytes.Contains(n.src.Text, word)
+			there := lexer.Contains(n.src.Text, look[0])
 			if there {
 				work += len(n.src.Macros) / 4
 			}
