@@ -26,19 +26,11 @@ const (
 
 // result is how a builder ended.
 type result struct {
-	outcome     outcome
+	outcome     spool.Outcome
 	crash       string // it said nothing at its end; this is what is known
 	interrupted bool   // we ended it, and that says nothing of the job
 	full        bool   // the disk was, and that says nothing of the job either
 	cpu         time.Duration
-}
-
-// outcome is what build.Outcome is, on the other side of a pipe.
-type outcome struct {
-	State   string   `json:"state"`
-	Reason  string   `json:"reason"`
-	Left    []string `json:"left"`
-	Missing bool     `json:"missing"`
 }
 
 // maxSaid bounds what is kept of what a builder prints, and maxOutcome of its
@@ -57,12 +49,12 @@ const (
 func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	b, err := j.Encode()
 	if err != nil {
-		return result{outcome: outcome{State: stateRefused, Reason: err.Error()}}
+		return result{outcome: spool.Outcome{State: spool.JobRefused, Reason: err.Error()}}
 	}
 	dir := filepath.Join(w.dir.Name(), e.Name)
 	for _, d := range []string{treeDir, cacheDir, tmpDir} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
-			return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
+			return result{outcome: spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}}
 		}
 	}
 	defer os.RemoveAll(dir)
@@ -88,7 +80,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.WaitDelay = time.Second
 	if err := w.talk(cmd, b, said); err != nil {
-		return result{outcome: outcome{State: "elsewhere", Reason: err.Error()}}
+		return result{outcome: spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}}
 	}
 	// The limit is the compiler's: how long a machine takes to start a process that goes
 	// when nobody else wants to is none of its doing.
@@ -115,7 +107,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	case ctx.Err() != nil && queued > w.o.Limit/2:
 		// It goes when nobody else wants the processor, and somebody did: that is no
 		// fault of the compiler's.
-		r.outcome = outcome{State: "elsewhere", Reason: fmt.Sprintf("others had the processor for %v of %v", queued.Round(time.Millisecond), w.o.Limit)}
+		r.outcome = spool.Outcome{State: spool.JobElsewhere, Reason: fmt.Sprintf("others had the processor for %v of %v", queued.Round(time.Millisecond), w.o.Limit)}
 	case ctx.Err() != nil:
 		r.crash = fmt.Sprintf("the build took longer than %v", w.o.Limit)
 	default:

@@ -226,15 +226,6 @@ func (w *worker) more() bool {
 	return err == nil && (e != nil || soon)
 }
 
-// States in which a job ends: those of package build.
-const (
-	stateFailed  = "failed" // and it is tried again
-	stateRefused = "refused"
-	stateVoid    = "void" // there is nothing to do any more
-
-	stateElsewhere = "elsewhere" // and it stays
-)
-
 // one does a job, or decides that it will not be done.
 func (w *worker) one(e *spool.Entry) {
 	ctx, s := w.ctx, w.o.Store
@@ -247,7 +238,7 @@ func (w *worker) one(e *spool.Entry) {
 		return
 	case errors.Is(err, spool.ErrVersion): // its own worker does it, or gc removes it
 		w.status.Kept++
-		w.ended(e, begin, stateElsewhere, err.Error())
+		w.ended(e, begin, spool.JobElsewhere, err.Error())
 		w.leave(e)
 		return
 	case err != nil: // it went, or cannot be read now
@@ -288,8 +279,8 @@ func (w *worker) one(e *spool.Entry) {
 			return
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
-		w.ended(e, begin, stateFailed, r.crash)
-	case r.outcome.State == stateFailed:
+		w.ended(e, begin, spool.JobFailed, r.crash)
+	case r.outcome.State == spool.JobFailed:
 		tries.Failed++
 		if tries.Failed >= maxFailed {
 			w.refuse(e, j, begin, "twice: "+r.outcome.Reason)
@@ -297,17 +288,17 @@ func (w *worker) one(e *spool.Entry) {
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
 		w.status.Kept++
-		w.ended(e, begin, stateFailed, r.outcome.Reason)
+		w.ended(e, begin, spool.JobFailed, r.outcome.Reason)
 		w.leave(e) // what is the matter may not be, later
-	case r.outcome.State == stateVoid:
+	case r.outcome.State == spool.JobVoid:
 		w.remove(e)
-		w.ended(e, begin, stateVoid, r.outcome.Reason)
-	case r.outcome.State == "stored", r.outcome.State == "there":
+		w.ended(e, begin, spool.JobVoid, r.outcome.Reason)
+	case r.outcome.State == spool.JobStored, r.outcome.State == spool.JobThere:
 		w.removed(e, spool.Left(w.ctx, w.o.Store, e, j, r.outcome.Left))
 		w.status.Done++
 		w.o.Recorder.Add(stats.JobsDone, 1)
-		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
-	case r.outcome.State == stateElsewhere:
+		w.ended(e, begin, r.outcome.State, r.outcome.Reason)
+	case r.outcome.State == spool.JobElsewhere:
 		if r.outcome.Missing {
 			tries.Missing(w.host, begin)
 			_ = spool.WriteTries(ctx, s, e, tries)
@@ -317,7 +308,7 @@ func (w *worker) one(e *spool.Entry) {
 			_ = spool.WriteTries(ctx, s, e, tries)
 		}
 		w.status.Kept++
-		w.ended(e, begin, string(r.outcome.State), r.outcome.Reason)
+		w.ended(e, begin, r.outcome.State, r.outcome.Reason)
 		w.leave(e)
 	default:
 		w.refuse(e, j, begin, r.outcome.Reason)
@@ -346,7 +337,7 @@ func (w *worker) refuse(e *spool.Entry, j *spool.Job, begin time.Time, reason st
 func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 	w.status.Refused++
 	w.o.Recorder.Add(stats.JobsRefused, 1)
-	w.ended(e, begin, stateRefused, reason)
+	w.ended(e, begin, spool.JobRefused, reason)
 }
 
 // maxReason bounds a reason, which may be what a compiler printed: those of maxLast jobs
@@ -354,12 +345,12 @@ func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 const maxReason = 2 << 10
 
 // ended tells how a job ended.
-func (w *worker) ended(e *spool.Entry, begin time.Time, state, reason string) {
+func (w *worker) ended(e *spool.Entry, begin time.Time, state spool.JobState, reason string) {
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
 	}
 	w.o.Trace.Info("job ended", "job", e.Name, "state", state, "reason", reason, "took", time.Since(begin))
-	end := Ended{Job: e.Name, State: state, Reason: reason, At: time.Now(), Took: time.Since(begin)}
+	end := Ended{Job: e.Name, State: string(state), Reason: reason, At: time.Now(), Took: time.Since(begin)}
 	w.status.Last = slices.Insert(w.status.Last, 0, end)
 	w.status.Last = w.status.Last[:min(len(w.status.Last), maxLast)]
 	if jobs, err := spool.List(w.ctx, w.o.Store); err == nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/kernstash/kernstash/spool"
 )
 
 // leastDisk is what is written to find out whether there is room: a small program's
@@ -36,7 +38,7 @@ func said(e syscall.Errno) string { return strings.ToLower(e.Error()) }
 // others call it a mistake of the source; but the job may be done when there is room.
 func (r *result) short(dir, printed string) {
 	switch r.outcome.State {
-	case "", stateFailed, stateRefused, "elsewhere":
+	case "", spool.JobFailed, spool.JobRefused, spool.JobElsewhere:
 	default:
 		return
 	}
@@ -51,6 +53,6 @@ func (r *result) short(dir, printed string) {
 	}
 	// Where there is room, a text may be one that a job prints wherever it is built.
 	if r.full || slices.ContainsFunc(noDisk, among) || slices.ContainsFunc(noMemory, among) {
-		r.crash, r.outcome = "", outcome{State: "elsewhere", Reason: reason}
+		r.crash, r.outcome = "", spool.Outcome{State: spool.JobElsewhere, Reason: reason}
 	}
 }

@@ -4,8 +4,12 @@
 package tool
 
 import (
+	"context"
+
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Runtime describes a runtime.
@@ -41,7 +45,9 @@ type Runtime struct {
 	Devices func() ([]Device, error)
 	Open    func(BuildOptions) (Builder, error)
 
-	// Identities returns the devices for which a worker builds, nil where it does not.
+	// Job does a job of the spool, and Identities returns the devices for which jobs can be
+	// done; nil where nothing is left to a worker.
+	Job        func(context.Context, *disk.Store, *spool.Job, string) spool.Outcome
 	Identities func() ([]key.Device, error)
 }
 

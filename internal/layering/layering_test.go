@@ -42,7 +42,6 @@ var beside = map[string][]string{
 	"store/memory":    {"store"},
 	"spool":           {"store"},
 	"worker":          {"worker"},
-	"worker/build":    {"gpu/opencl"},
 	"store/storetest": {"store"},
 	"gpu/opencl":      {"gpu/opencl", "gpu/tool"},
 	"gpu/cuda":        {"gpu/cuda", "gpu/rtc", "gpu/tool"},

@@ -593,6 +593,6 @@ func reportRole(args []string) int {
 	if err != nil {
 		return 1
 	}
-	_ = json.NewEncoder(os.NewFile(3, "outcome")).Encode(build.Outcome{State: build.Refused, Reason: string(text)})
+	_ = json.NewEncoder(os.NewFile(3, "outcome")).Encode(spool.Outcome{State: spool.JobRefused, Reason: string(text)})
 	return 0
 }

@@ -18,13 +18,19 @@ import (
 // outcomeDescriptor is where a builder says how it ended.
 const outcomeDescriptor = 3
 
+// Do does a job, in this process's environment, which must be the job's, and stores what it
+// makes. dir is a directory of its own: what it leaves there is the caller's to remove. It
+// may change the working directory.
+type Do func(ctx context.Context, s *disk.Store, j *spool.Job, dir string) spool.Outcome
+
 // Main is the whole of a process that package worker starts: it reads a job from
-// standard input, does it in its working directory, which is its own, and says the
-// outcome on descriptor 3. It returns the exit status. The process ends when its standard input does, since then the worker has ended.
-func Main(s *disk.Store) int { return main(s, 0) }
+// standard input, does it in its working directory, which is its own, by what do has for
+// its API, and says the outcome on descriptor 3. It returns the exit status. The process
+// ends when its standard input does, since then the worker has ended.
+func Main(s *disk.Store, do map[string]Do) int { return main(s, do, 0) }
 
 // main is Main; delay is for tests.
-func main(s *disk.Store, delay time.Duration) int {
+func main(s *disk.Store, do map[string]Do, delay time.Duration) int {
 	begin()
 	out := os.NewFile(outcomeDescriptor, "outcome")
 	dir, err := os.Getwd()
@@ -32,7 +38,7 @@ func main(s *disk.Store, delay time.Duration) int {
 		fmt.Fprintln(os.Stderr, "kernstash: this is for 'kernstash worker run' to call")
 		return 2
 	}
-	o, err := one(s, dir, delay)
+	o, err := one(s, do, dir, delay)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kernstash:", err)
 		return 1
@@ -43,26 +49,30 @@ func main(s *disk.Store, delay time.Duration) int {
 	return 0
 }
 
-func one(s *disk.Store, dir string, delay time.Duration) (Outcome, error) {
+func one(s *disk.Store, do map[string]Do, dir string, delay time.Duration) (spool.Outcome, error) {
 	var size [8]byte
 	if _, err := io.ReadFull(os.Stdin, size[:]); err != nil {
-		return Outcome{}, fmt.Errorf("read the job: %w", err)
+		return spool.Outcome{}, fmt.Errorf("read the job: %w", err)
 	}
 	n := binary.LittleEndian.Uint64(size[:])
 	if n > format.MaxJob {
-		return Outcome{}, fmt.Errorf("read the job: it has %d bytes", n)
+		return spool.Outcome{}, fmt.Errorf("read the job: it has %d bytes", n)
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(os.Stdin, b); err != nil {
-		return Outcome{}, fmt.Errorf("read the job: %w", err)
+		return spool.Outcome{}, fmt.Errorf("read the job: %w", err)
 	}
 	go orphaned()
 	j, err := spool.Parse(b)
 	if err != nil {
-		return Outcome{State: Refused, Reason: err.Error()}, nil
+		return spool.Outcome{State: spool.JobRefused, Reason: err.Error()}, nil
 	}
 	time.Sleep(delay)
-	return Do(context.Background(), s, j, dir), nil
+	api := j.Recipe.Device.API
+	if do[api] == nil {
+		return spool.Outcome{State: spool.JobElsewhere, Missing: true, Reason: fmt.Sprintf("there is no builder for %q", api)}, nil
+	}
+	return do[api](context.Background(), s, j, dir), nil
 }
 
 // begin makes this process one that holds nothing and stands in nobody's way.

@@ -21,7 +21,7 @@ func workerRole(args []string) int {
 		return 1
 	}
 	if args[0] == "build" { // --dir ROOT
-		return build.Main(disk.New(disk.Options{Dir: args[2]}))
+		return build.Main(disk.New(disk.Options{Dir: args[2]}), builders)
 	}
 	o := worker.Options{NormalPriority: true}
 	if args[0] == "run" {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/gpu/opencl/job"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
@@ -48,9 +49,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var builders = map[string]build.Do{"opencl": job.Do}
+
 // roles are what this binary is besides a test, by its first argument.
 var roles = map[string]func(args []string) int{
-	"builder": func(args []string) int { return build.Main(disk.New(disk.Options{Dir: args[0]})) },
+	"builder": func(args []string) int { return build.Main(disk.New(disk.Options{Dir: args[0]}), builders) },
 	"crash": func([]string) int {
 		fmt.Fprintln(os.Stderr, "LLVM ERROR: out of ideas")
 		_ = killMyself()
@@ -69,12 +72,12 @@ var roles = map[string]func(args []string) int{
 			time.Sleep(time.Millisecond)
 			_, err = os.Stat(dir)
 		}
-		return build.Main(disk.New(disk.Options{Dir: args[0]}))
+		return build.Main(disk.New(disk.Options{Dir: args[0]}), builders)
 	},
 	"long": func(args []string) int {
 		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
 		time.AfterFunc(10*time.Minute, func() { os.Exit(3) })
-		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), 10*time.Minute)
+		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), builders, 10*time.Minute)
 	},
 	"report":      reportRole,
 	"application": application,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/gpu/opencl/job"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/key"
 )
@@ -33,6 +34,7 @@ var Runtime = tool.Runtime{
 	},
 	Examine:    examine,
 	Devices:    devices,
+	Job:        job.Do,
 	Identities: identities,
 }
 

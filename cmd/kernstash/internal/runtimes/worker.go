@@ -14,7 +14,13 @@ func BuildJob(o disk.Options) error {
 	counts := new(stats.Counters)
 	o.Recorder = counts
 	d := disk.New(o)
-	status := build.Main(d)
+	do := make(map[string]build.Do)
+	for _, rt := range All {
+		if rt.Job != nil {
+			do[rt.Name] = rt.Job
+		}
+	}
+	status := build.Main(d, do)
 	_ = d.AddStats(counts.Snapshot())
 	_ = d.Close()
 	os.Exit(status)

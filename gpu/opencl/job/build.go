@@ -1,4 +1,7 @@
-package build
+// Package job does a job of the spool that is OpenCL's, in this process, which exists for
+// that job alone: it finds the device, works out the recipe's key from what it sees here,
+// builds if that is the key of the job, and stores.
+package job
 
 import (
 	"cmp"
@@ -20,13 +23,13 @@ import (
 // Do does a job, in this process's environment, which must be the job's, and
 // stores what it makes. dir is a directory of its own: what it leaves there is
 // the caller's to remove. Do changes the working directory.
-func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) Outcome {
+func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) spool.Outcome {
 	b := &builder{ctx: ctx, store: s, job: j, dir: dir}
 	state, err := b.run()
-	if state == Refused && passes(err) {
-		state = Elsewhere
+	if state == spool.JobRefused && passes(err) {
+		state = spool.JobElsewhere
 	}
-	o := Outcome{State: state, Left: b.left, Missing: state == Elsewhere && errors.Is(err, errMissing)}
+	o := spool.Outcome{State: state, Left: b.left, Missing: state == spool.JobElsewhere && errors.Is(err, errMissing)}
 	if err != nil {
 		o.Reason = err.Error()
 	}
@@ -57,38 +60,35 @@ type builder struct {
 	left  []string // launches that no code was made for
 }
 
-func (b *builder) run() (State, error) {
-	if b.job.Recipe.Device.API != "opencl" {
-		return Elsewhere, fmt.Errorf("there is no builder for %q%w", b.job.Recipe.Device.API, errMissing)
-	}
+func (b *builder) run() (spool.JobState, error) {
 	p, err := findPlace(b.ctx, b.store, b.job, b.dir)
 	if err != nil {
-		return Refused, err
+		return spool.JobRefused, err
 	}
 	if err := os.Chdir(p.dir); err != nil {
-		return Refused, err
+		return spool.JobRefused, err
 	}
 	d, err := b.device()
 	if err != nil {
-		return Elsewhere, err
+		return spool.JobElsewhere, err
 	}
 	c, err := opencl.Open(d)
 	if err != nil {
-		return Elsewhere, err
+		return spool.JobElsewhere, err
 	}
 	// Nothing is released: the process ends, and ending is what drivers are worst
 	// at.
 	stored, variants := b.wanted()
 	if stored != nil && covers(stored, b.job, d.Kind()) {
-		return There, nil
+		return spool.JobThere, nil
 	}
 	rt := opencl.NewRuntime(c, opencl.RuntimeOptions{SpecializeVariants: variants, CaptureUnlaunched: true})
 	fresh, err := workOut(rt, d, b.job, p)
 	if err != nil {
-		return Refused, err
+		return spool.JobRefused, err
 	}
 	if what := differs(fresh.recipe.Key(), b.job.Key()); what != "" {
-		return Refused, fmt.Errorf("here it has another key: %s differs", what)
+		return spool.JobRefused, fmt.Errorf("here it has another key: %s differs", what)
 	}
 	if b.job.Kind == spool.Finish {
 		return b.finish(rt, stored)
@@ -158,7 +158,7 @@ func covers(a *store.Artifact, j *spool.Job, kind opencl.Kind) bool {
 	return len(left) == 0 || len(a.Variants) >= spool.MaxVariants
 }
 
-func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
+func (b *builder) build(rt *opencl.Runtime, fresh *anew) (spool.JobState, error) {
 	begin := time.Now()
 	_, a, err := rt.Build(b.ctx, kernstash.Job{Devices: []int{0}, Recipe: fresh.recipe})
 	took := time.Since(begin)
@@ -167,14 +167,14 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 	case errors.As(err, &diagnostic):
 		return b.mistaken(), fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
 	case errors.Is(err, kernstash.ErrOutOfResources):
-		return Elsewhere, err
+		return spool.JobElsewhere, err
 	case err != nil:
-		return Refused, err
+		return spool.JobRefused, err
 	case a == nil:
-		return Refused, errors.New("the driver gave no code for it")
+		return spool.JobRefused, errors.New("the driver gave no code for it")
 	}
 	if changed := fresh.changed(); changed != "" {
-		return Refused, fmt.Errorf("%s changed while it was built", changed)
+		return spool.JobRefused, fmt.Errorf("%s changed while it was built", changed)
 	}
 	for _, v := range b.job.Variants {
 		if !slices.Contains(a.Variants, v) && a.Binaries[0].Form == store.FormDeferred {
@@ -187,32 +187,32 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (State, error) {
 
 // mistaken is how a job ends that the compiler refuses. What an application had built
 // has no mistakes: a full disk, or a file that went, has the compiler say so too.
-func (b *builder) mistaken() State {
+func (b *builder) mistaken() spool.JobState {
 	if b.job.Kind == spool.Capture {
-		return Failed
+		return spool.JobFailed
 	}
-	return Refused
+	return spool.JobRefused
 }
 
 var errDiagnostic = errors.New("it has mistakes")
 
 // put stores an artifact under the job's key, with the job's recipe.
-func (b *builder) put(a *store.Artifact) (State, error) {
+func (b *builder) put(a *store.Artifact) (spool.JobState, error) {
 	if b.job.HasLog {
 		a.Log = b.job.Log
 	}
 	if _, err := os.Stat(b.dir); err != nil {
-		return Elsewhere, fmt.Errorf("the cache was removed: %w", err)
+		return spool.JobElsewhere, fmt.Errorf("the cache was removed: %w", err)
 	}
 	a.Created = time.Now()
 	res, err := b.store.Put(b.ctx, &store.Entry{Key: b.job.Key(), Recipe: b.job.Recipe, Artifact: a})
 	switch {
 	case errors.Is(err, store.ErrDropped):
-		return Elsewhere, err // there may be room later
+		return spool.JobElsewhere, err // there may be room later
 	case err != nil:
-		return Refused, err
+		return spool.JobRefused, err
 	case res == store.Existing:
-		return There, nil
+		return spool.JobThere, nil
 	}
-	return Stored, nil
+	return spool.JobStored, nil
 }
