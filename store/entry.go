@@ -34,7 +34,7 @@ type Artifact struct {
 	// Empty where all code is there.
 	Variants []string
 
-	// Rest are the binaries behind the first where GetPart left them unread. Such
+	// Rest are the binaries behind the first where GetFirst left them unread. Such
 	// an artifact cannot be stored.
 	Rest []Unread
 }

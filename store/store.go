@@ -86,25 +86,15 @@ type Blobs interface {
 
 // PartGetter is what a Store offers that can read an entry in parts.
 type PartGetter interface {
-	// GetPart is Get, but for what o says.
-	GetPart(ctx context.Context, k key.Key, o GetOptions) (*Entry, error)
+	// GetFirst is Get, but all binaries behind the first may be left unread, and
+	// unchecked, as the artifact's Rest.
+	GetFirst(ctx context.Context, k key.Key) (*Entry, error)
 
-	// GetRest returns the binaries that GetPart left unread in an artifact of k, in
+	// GetRest returns the binaries that GetFirst left unread in an artifact of k, in
 	// their order; the caller owns them. They are the bytes that were stored with
 	// the first one: an entry that was replaced since is a miss. The error of a
 	// miss wraps ErrNotFound.
 	GetRest(ctx context.Context, k key.Key, a *Artifact) ([]Binary, error)
-}
-
-// GetOptions say what a caller of GetPart can do without.
-type GetOptions struct {
-	// FirstBinary allows all binaries but the first to be left unread, and
-	// unchecked, as the artifact's Rest.
-	FirstBinary bool
-
-	// Again says that the caller asks with Get where nothing is found, so that
-	// damage is counted then.
-	Again bool
 }
 
 // Explainer is what a Store offers that can say why an entry is missing.

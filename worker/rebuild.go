@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
@@ -123,18 +122,17 @@ func sameDevice(a, b *key.Device) bool {
 
 // add makes a job of an entry, if it has not been built anew yet.
 func (r *Rebuilds) add(ctx context.Context, b rebuild) (bool, error) {
-	first := store.GetOptions{FirstBinary: true}
 	recipe, err := r.old.Recipe(ctx, b.key)
 	if err != nil {
 		return false, err
 	}
-	e, err := r.old.GetPart(ctx, b.key, first)
+	e, err := r.old.GetFirst(ctx, b.key)
 	if err != nil {
 		return false, err
 	}
 	anew := *recipe
 	anew.Device = *b.device
-	if _, err := r.old.GetPart(ctx, anew.Key(), first); err == nil {
+	if _, err := r.old.GetFirst(ctx, anew.Key()); err == nil {
 		return false, nil
 	}
 	res, err := spool.Add(ctx, r.store, spool.Job{

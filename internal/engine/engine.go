@@ -131,11 +131,11 @@ type found struct {
 	why   reason.Reason // of the miss
 }
 
-// find asks the store, then the layers. With part, entries are read as its options say.
-func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) found {
+// find asks the store, then the layers. With first, only the first binary need be read.
+func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
 	why := reason.MissTierOff
 	for i, s := range e.stores {
-		entry, err := get(ctx, s, k, part)
+		entry, err := get(ctx, s, k, first)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
@@ -151,9 +151,9 @@ func (e *Engine) find(ctx context.Context, k key.Key, part *store.GetOptions) fo
 	return found{why: why}
 }
 
-func get(ctx context.Context, s store.Store, k key.Key, part *store.GetOptions) (*store.Entry, error) {
-	if p, ok := s.(store.PartGetter); ok && part != nil {
-		return p.GetPart(ctx, k, *part)
+func get(ctx context.Context, s store.Store, k key.Key, first bool) (*store.Entry, error) {
+	if p, ok := s.(store.PartGetter); ok && first {
+		return p.GetFirst(ctx, k)
 	}
 	return s.Get(ctx, k)
 }

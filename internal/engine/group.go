@@ -68,12 +68,12 @@ type Group struct {
 	exclusive bool              // header files changed while it was built
 	deferral  *Deferral
 
-	part    *store.GetOptions // how artifacts are read; nil: in full
-	leads   *building         // that the group leads
-	follows *building         // that it waits for
-	apart   bool              // it waits for none any more
-	givenUp int               // of the builds that it has waited for
-	atOnce  bool              // it builds beside one
+	first   bool      // of an artifact only the first binary need be read
+	leads   *building // that the group leads
+	follows *building // that it waits for
+	apart   bool      // it waits for none any more
+	givenUp int       // of the builds that it has waited for
+	atOnce  bool      // it builds beside one
 }
 
 type phase uint8

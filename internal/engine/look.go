@@ -35,12 +35,12 @@ func (g *Group) look(ctx context.Context) {
 	}
 	if e.settings.Mode == settings.ModeObserve {
 		if g.join() {
-			g.observe(e.find(ctx, g.job.Key, nil))
+			g.observe(e.find(ctx, g.job.Key, false))
 			g.build(false)
 		}
 		return
 	}
-	switch f := e.find(ctx, g.job.Key, g.part); {
+	switch f := e.find(ctx, g.job.Key, g.first); {
 	case f.entry != nil:
 		g.hit(f)
 	default:
@@ -88,7 +88,7 @@ func (g *Group) lock(ctx context.Context) {
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
 		g.unlock = unlock
-		g.foundAgain(g.s.e.find(ctx, g.job.Key, nil))
+		g.foundAgain(g.s.e.find(ctx, g.job.Key, false))
 	default:
 		g.unlock = unlock
 		g.miss(g.missed)

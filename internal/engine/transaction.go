@@ -9,7 +9,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
 )
 
 // Transaction is one request on its way. What it means does not change any more.
@@ -102,7 +101,7 @@ func (t *Transaction) Group(i int) *Group { return t.groups[i] }
 // see [Engine.Rest].
 func (t *Transaction) ReadFirstBinary() {
 	for _, g := range t.groups {
-		g.part = &store.GetOptions{FirstBinary: true}
+		g.first = true
 	}
 }
 

@@ -36,7 +36,7 @@ func TestGetFirst(t *testing.T) {
 		s := open(t, func(o *Options) { o.Recorder = &counts })
 		e := withRest(t, "e", c.size)
 		put(t, s, e, store.Stored)
-		got, err := s.GetPart(bg, e.Key, store.GetOptions{FirstBinary: true})
+		got, err := s.GetFirst(bg, e.Key)
 		must(t, err)
 		a := got.Artifact
 		if d := cmp.Diff(e.Artifact.Binaries[:3-c.unread], a.Binaries, asBytes); d != "" || len(a.Rest) != c.unread || got.Key != e.Key {
@@ -69,11 +69,11 @@ func TestGetFirstOfDamaged(t *testing.T) {
 	s := open(t)
 	e := withRest(t, "e", restLeast)
 	put(t, s, e, store.Stored)
-	got, err := s.GetPart(bg, e.Key, store.GetOptions{FirstBinary: true})
+	got, err := s.GetFirst(bg, e.Key)
 	must(t, err)
 	path := binPath(s, e.Key)
 	flip(-1)(t, path)
-	if _, err := s.GetPart(bg, e.Key, store.GetOptions{FirstBinary: true}); err != nil {
+	if _, err := s.GetFirst(bg, e.Key); err != nil {
 		t.Fatalf("the first binary is as it was: %v", err)
 	}
 	wantMissOf := func(when string, err error, want reason.Reason) {
@@ -90,7 +90,7 @@ func TestGetFirstOfDamaged(t *testing.T) {
 
 	put(t, s, e, store.Stored)
 	flip(int64(restLeast)/2)(t, path)
-	_, err = s.GetPart(bg, e.Key, store.GetOptions{FirstBinary: true})
+	_, err = s.GetFirst(bg, e.Key)
 	wantMissOf("the first is damaged", err, reason.MissDigest)
 
 	must(t, s.Delete(bg, e.Key))

@@ -20,20 +20,13 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.getPart(ctx, &k, whole)
 }
 
-// GetPart returns the entry of k, or a part of it; see [store.PartGetter]. Binaries
-// behind the first are left unread where they are large.
-func (s *Store) GetPart(ctx context.Context, k key.Key, o store.GetOptions) (*store.Entry, error) {
-	p := whole
-	if o.FirstBinary {
-		p |= first
-	}
-	if o.Again {
-		p |= again
-	}
-	return s.getPart(ctx, &k, p)
+// GetFirst returns the entry of k; see [store.PartGetter]. Binaries behind the first are
+// left unread where they are large.
+func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
+	return s.getPart(ctx, &k, first)
 }
 
-// GetRest returns the binaries that GetPart left unread; see [store.PartGetter]. An entry
+// GetRest returns the binaries that GetFirst left unread; see [store.PartGetter]. An entry
 // whose rest is damaged is removed.
 func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]store.Binary, error) {
 	e, err := s.Get(ctx, k)
@@ -113,7 +106,7 @@ func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p part) (*store.
 	defer f.Close()
 	_, a, err := readBin(f, info, k, p)
 	if err != nil {
-		if isCorrupt(err) && p&again == 0 {
+		if isCorrupt(err) {
 			s.count(stats.Corrupt, 1)
 			s.o.Trace.Warn("damaged entry", "path", path, "reason", err)
 		}

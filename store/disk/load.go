@@ -34,7 +34,6 @@ type part uint8
 
 const (
 	first    part = 1 << iota // no binaries behind the first, where that saves something
-	again                     // the caller looks again where nothing is found
 	verified                  // the SHA-256 of the code is checked, too
 
 	whole part = 0

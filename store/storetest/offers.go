@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -149,7 +148,7 @@ func manyBlobs(t *testing.T, _ store.Store, b store.Blobs) {
 	})
 }
 
-// parts: what GetPart leaves unread, GetRest reads, as long as it is there.
+// parts: what GetFirst leaves unread, GetRest reads, as long as it is there.
 func parts(t *testing.T, s store.Store, p store.PartGetter) {
 	ctx := context.Background()
 	for name, size := range map[string]int{"small": 100, "large": 2 << 20} {
@@ -157,22 +156,11 @@ func parts(t *testing.T, s store.Store, p store.PartGetter) {
 		e.Artifact.Binaries = append(e.Artifact.Binaries,
 			store.Binary{Form: store.FormIntermediate, Data: Code("second", size)},
 			store.Binary{Form: store.FormDeferred, Data: Code("third", size)})
-		for _, o := range []store.GetOptions{{}, {FirstBinary: true}, {Again: true}, {FirstBinary: true, Again: true}} {
-			if got, err := p.GetPart(ctx, e.Key, o); !errors.Is(err, store.ErrNotFound) || got != nil {
-				t.Fatalf("%s, %+v: %v, %v; want a miss", name, o, got, err)
-			}
+		if got, err := p.GetFirst(ctx, e.Key); !errors.Is(err, store.ErrNotFound) || got != nil {
+			t.Fatalf("%s: %v, %v; want a miss", name, got, err)
 		}
 		put(t, s, e, store.Stored)
-		for _, o := range []store.GetOptions{{}, {Again: true}} {
-			got, err := p.GetPart(ctx, e.Key, o)
-			if err != nil {
-				t.Fatalf("%s, %+v: %v", name, o, err)
-			}
-			if d := cmp.Diff(e.Artifact, got.Artifact, cmpopts.EquateEmpty(), cmp.Comparer(bytes.Equal)); d != "" {
-				t.Errorf("%s, %+v: (-want +got):\n%s", name, o, d)
-			}
-		}
-		got, err := p.GetPart(ctx, e.Key, store.GetOptions{FirstBinary: true})
+		got, err := p.GetFirst(ctx, e.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
