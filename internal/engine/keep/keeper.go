@@ -76,6 +76,19 @@ func New(o Options) *Keeper {
 	return k
 }
 
+// Add has an entry stored, which takes the build lock over. It does not block.
+func (k *Keeper) Add(e Entry) { k.add(&e) }
+
+// AddHeaders has contents of header files kept.
+func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) { k.addHeaders(&headers{contents}) }
+
+// AddManifest has a manifest kept.
+func (k *Keeper) AddManifest(name key.Digest, content []byte) {
+	if k.blobs != nil {
+		k.add(&manifest{name, content})
+	}
+}
+
 // add queues a task. It does not block.
 func (k *Keeper) add(t task) {
 	k.mu.Lock()

@@ -24,19 +24,6 @@ type Entry struct {
 	Prepared *Preparation          // may be nil
 }
 
-// Add has an entry stored, which takes the build lock over. It does not block.
-func (k *Keeper) Add(e Entry) { k.add(&e) }
-
-// AddHeaders has contents of header files kept.
-func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) { k.addHeaders(&headers{contents}) }
-
-// AddManifest has a manifest kept.
-func (k *Keeper) AddManifest(name key.Digest, content []byte) {
-	if k.blobs != nil {
-		k.add(&manifest{name, content})
-	}
-}
-
 func (t *Entry) size() int64 {
 	var n int64
 	if t.Entry.Artifact != nil {
