@@ -14,6 +14,9 @@ func (d Dir) Remove(name string) error     { return pathError("remove", name, Er
 func (d Dir) Rmdir(name string) error      { return pathError("rmdir", name, ErrUnsupported) }
 func (d Dir) Each(func(string) bool) error { return pathError("list", ".", ErrUnsupported) }
 
+// EachOnce fails with [ErrUnsupported].
+func (d Dir) EachOnce(func(string) bool) error { return pathError("list", ".", ErrUnsupported) }
+
 func (d Dir) OpenDir(path string) (Dir, error) {
 	return Dir{}, pathError("open", path, ErrUnsupported)
 }
