@@ -48,8 +48,8 @@ type rule struct {
 // fails only where it is broken more often than before.
 var rules = []rule{
 	{"imports go down the floors", 3, (*house).upwards},
-	{"no package over 3,000 lines without tests", 1, (*house).large},
-	{"no more than 8 files in one cycle", 38, (*house).cycles},
+	{"no package over 3,000 lines without tests", 0, (*house).large},
+	{"no more than 8 files in one cycle", 13, (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", 0, (*house).starters},
 	{"no mutable package-level hooks", 4, (*house).hooks},
 	{"a runtime is named outside its own folders in at most 3 files", 29, (*house).named},

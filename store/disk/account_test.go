@@ -67,12 +67,12 @@ func TestNegativeAccount(t *testing.T) {
 	s := open(t, func(o *Options) { o.MaxSize = 100_000 })
 	e := sized(t, s, "e", 1000)
 	put(t, s, e, store.Stored)
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
+	defer r.Release()
+	m, err := r.Meta()
 	must(t, err)
-	s.accountAdd(m, evict.ShardOf(s.names(e.Key)[1]), usage{Bytes: -1_000_000, Entries: -1000})
+	s.at.AccountAdd(m, evict.ShardOf(s.at.Names(e.Key)[1]), evict.Usage{Bytes: -1_000_000, Entries: -1000})
 	if st := s.Status(); st.Counted || st.Bytes != 0 {
 		t.Errorf("status %+v", st)
 	}

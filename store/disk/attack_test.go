@@ -17,11 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 	"github.com/kernstash/kernstash/store/storetest"
+	"golang.org/x/sys/unix"
 )
 
 // victimText is what nobody may change.
@@ -84,19 +85,19 @@ func TestHostilePlaces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	e := withFiles(t, "e", headerText)
-	names := s.names(e.Key)
-	header, manifest := blobPath(store.Headers, digestOf(headerText)), blobPath(store.Manifests, digestOf(manifestName))
+	names := s.at.Names(e.Key)
+	header, manifest := shared.BlobPath(store.Headers, digestOf(headerText)), shared.BlobPath(store.Manifests, digestOf(manifestName))
 	places := []string{
 		header, path.Dir(header), path.Dir(path.Dir(header)), manifest, path.Dir(manifest), path.Dir(path.Dir(manifest)),
-		versionFile, cacheTagFile, metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
-		metaDir + "/" + accountFile, metaDir + "/" + statsFile, metaDir + "/" + tmpDir + "/put.1.0",
-		metaDir + "/" + spoolDir, metaDir + "/" + spoolDir + "/" + spoolDirName, spoolPath(spoolDirName, spoolName),
-		metaDir + "/" + string(WorkerNote), metaDir + "/" + string(StopNote), metaDir + "/" + string(FilesNote), metaDir + "/" + workDir,
-		leafPrefix(names, 1), leafPrefix(names, 4), names.file(binName(0)), names.file(srcName(0)), names.file(binName(1)),
+		rootdir.VersionFile, rootdir.CacheTagFile, rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
+		rootdir.MetaDir + "/" + rootdir.AccountFile, rootdir.MetaDir + "/" + rootdir.StatsFile, rootdir.MetaDir + "/" + rootdir.TmpDir + "/put.1.0",
+		rootdir.MetaDir + "/" + shared.SpoolDir, rootdir.MetaDir + "/" + shared.SpoolDir + "/" + spoolDirName, shared.SpoolPath(spoolDirName, spoolName),
+		rootdir.MetaDir + "/" + string(WorkerNote), rootdir.MetaDir + "/" + string(StopNote), rootdir.MetaDir + "/" + string(FilesNote), rootdir.MetaDir + "/" + workDir,
+		rootdir.LeafPrefix(names, 1), rootdir.LeafPrefix(names, 4), names.File(rootdir.BinName(0)), names.File(rootdir.SrcName(0)), names.File(rootdir.BinName(1)),
 	}
 	for kind, make := range hostile {
 		for _, place := range places {
-			t.Run(kind+" as "+strings.ReplaceAll(strings.ReplaceAll(place, names.path(), "leaf"), names[0], "device"), func(t *testing.T) {
+			t.Run(kind+" as "+strings.ReplaceAll(strings.ReplaceAll(place, names.Path(), "leaf"), names[0], "device"), func(t *testing.T) {
 				t.Parallel()
 				attackPlace(t, e, place, make)
 			})
@@ -233,12 +234,12 @@ func TestHostileNames(t *testing.T) {
 		rel, err := filepath.Rel(s.o.Dir, path)
 		must(t, err)
 		for _, part := range strings.Split(rel, "/") {
-			_, _, isFile := parseName(part)
+			_, _, isFile := rootdir.ParseName(part)
 			known := map[string]bool{
-				".": true, metaDir: true, tmpDir: true, lockFile: true, accountFile: true, statsFile: true,
-				versionFile: true, cacheTagFile: true,
+				".": true, rootdir.MetaDir: true, rootdir.TmpDir: true, rootdir.LockFile: true, rootdir.AccountFile: true, rootdir.StatsFile: true,
+				rootdir.VersionFile: true, rootdir.CacheTagFile: true,
 			}
-			if !isFile && !isDirName(part) && !known[part] {
+			if !isFile && !rootdir.IsDirName(part) && !known[part] {
 				t.Errorf("a name on disk: %q", rel)
 			}
 		}
@@ -452,7 +453,7 @@ func TestMapsAll(t *testing.T) {
 		"         1          1 4294967294\n":                     false,
 		strconv.Itoa(0) + " 100000 4294967295":                   false,
 	} {
-		if got := mapsAll(text); got != want {
+		if got := rootdir.MapsAll(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -479,18 +480,18 @@ func TestDeniedAnywhere(t *testing.T) {
 		e := storetest.New(t, "e", 100)
 		for _, mode := range []os.FileMode{0, 0o500, 0o400} {
 			for _, place := range []string{
-				".", metaDir, metaDir + "/" + tmpDir, metaDir + "/" + lockFile,
-				metaDir + "/" + accountFile, "device", "leaf", "bin",
+				".", rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
+				rootdir.MetaDir + "/" + rootdir.AccountFile, "device", "leaf", "bin",
 			} {
 				s := open(t)
 				put(t, s, e, store.Stored)
 				must(t, s.Close())
 				path := filepath.Join(s.o.Dir, place)
-				switch names := s.names(e.Key); place {
+				switch names := s.at.Names(e.Key); place {
 				case "device":
-					path = filepath.Join(s.o.Dir, leafPrefix(names, 1))
+					path = filepath.Join(s.o.Dir, rootdir.LeafPrefix(names, 1))
 				case "leaf":
-					path = filepath.Join(s.o.Dir, names.path())
+					path = filepath.Join(s.o.Dir, names.Path())
 				case "bin":
 					path = binPath(s, e.Key)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkRawOpenReadSHA(b *testing.B) {
 	if _, err := s.Put(context.Background(), e); err != nil {
 		b.Fatal(err)
 	}
-	path := filepath.Join(s.o.Dir, s.firstPath(&e.Key))
+	path := filepath.Join(s.o.Dir, s.at.FirstPath(&e.Key))
 	b.ReportAllocs()
 	var sum [sha256.Size]byte
 	for b.Loop() {
@@ -137,7 +138,7 @@ func BenchmarkRawTwoTempRename(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		for suffix, data := range map[string][]byte{srcSuffix: src, binSuffix: whole} {
+		for suffix, data := range map[string][]byte{rootdir.SrcSuffix: src, rootdir.BinSuffix: whole} {
 			f, err := os.CreateTemp(dir, "tmp")
 			if err != nil {
 				b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Clear removes the entries that filter says, or with nil all of them, of
@@ -26,19 +27,19 @@ func (s *Store) ClearAll(ctx context.Context, progress func(done int64)) (Report
 func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
-		walk := walker{rmdir: w.rmdir}
-		walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
+		walk := rootdir.Walker{Rmdir: w.rmdir}
+		walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				it := &items[i]
 				w.saw(it)
 				var info store.Info
-				if filter != nil && it.bin != nil {
+				if filter != nil && it.Bin != nil {
 					info = l.info(leaf, names, it)
 				}
-				wanted := filter == nil || it.bin != nil && filter(info)
-				gone := wanted && clearable(it) && w.remove(leaf, names, it.n, true, func() bool { return true })
+				wanted := filter == nil || it.Bin != nil && filter(info)
+				gone := wanted && clearable(it) && w.remove(leaf, names, it.N, true, func() bool { return true })
 				if !gone && errors.Is(info.Bad, format.ErrVersion) {
-					w.other(it.usage().Plus(directories(walk.freed(items))))
+					w.other(it.Usage().Plus(rootdir.Directories(walk.Freed(items))))
 				}
 			}
 			return ctx.Err()
@@ -60,6 +61,6 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 
 // clearable says whether an item is made of files: a directory that somebody
 // gave one of our names stays.
-func clearable(it *item) bool {
-	return (it.bin == nil || it.bin.Kind != beneath.Directory) && (it.src == nil || it.src.Kind != beneath.Directory)
+func clearable(it *rootdir.Item) bool {
+	return (it.Bin == nil || it.Bin.Kind != beneath.Directory) && (it.Src == nil || it.Src.Kind != beneath.Directory)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -27,7 +28,7 @@ func TestCollisionsNeverStopAtAGap(t *testing.T) {
 	leaf := filepath.Dir(binPath(s, e[0].Key))
 	for _, gone := range []int{0, 2} {
 		must(t, s.Delete(bg, e[gone].Key))
-		if exists(filepath.Join(leaf, binName(uint32(gone)))) {
+		if exists(filepath.Join(leaf, rootdir.BinName(uint32(gone)))) {
 			t.Errorf("number %d is still there", gone)
 		}
 	}

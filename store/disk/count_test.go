@@ -17,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -116,7 +117,7 @@ func TestListsOfImages(t *testing.T) {
 	for i := range n {
 		e := sized(t, s, fmt.Sprint(i), 1000)
 		put(t, s, e, store.Stored)
-		perShard[evict.ShardOf(s.names(e.Key)[1])]++
+		perShard[evict.ShardOf(s.at.Names(e.Key)[1])]++
 	}
 	settled(s)
 	must(t, s.withRoot(func(root *evictable) error {
@@ -160,7 +161,7 @@ func TestSlicesOfAShard(t *testing.T) {
 		rec.Constants, err = key.NewConstants(key.SpecConstant{ID: uint32(i), Value: []byte{1, 2, 3, 4}})
 		must(t, err)
 		put(t, s, storetest.Entry(rec, "e", 1000), store.Stored)
-		shard = evict.ShardOf(s.names(rec.Key())[1])
+		shard = evict.ShardOf(s.at.Names(rec.Key())[1])
 	}
 	settled(s)
 	must(t, s.withRoot(func(root *evictable) error {
@@ -178,7 +179,7 @@ func TestSlicesOfAShard(t *testing.T) {
 				return err
 			}
 			// A victim's size has the directory of its constants, too, in which it is alone.
-			if in.Entries != freed.Entries || in.Bytes != freed.Bytes-in.Entries*block || in.Entries < n/of/2 {
+			if in.Entries != freed.Entries || in.Bytes != freed.Bytes-in.Entries*rootdir.Block || in.Entries < n/of/2 {
 				t.Errorf("slice %d: %+v, of which %+v can be freed", i, in, freed)
 			}
 			entries += int(in.Entries)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -242,12 +243,12 @@ func TestNoPutWaitsForTheEvictor(t *testing.T) {
 	put(t, s, e, store.Stored)
 	size := s.Status().Bytes
 	c.Limit = 100 * size
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
+	defer r.Release()
+	m, err := r.Meta()
 	must(t, err)
-	unlock, err := m.locks.Lock(bg, evictOffset(0), time.Second)
+	unlock, err := m.Locks.Lock(bg, rootdir.EvictOffset(0), time.Second)
 	must(t, err)
 	defer unlock()
 	got := c.run(t, s)

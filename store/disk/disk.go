@@ -15,10 +15,8 @@
 package disk
 
 import (
-	"errors"
 	"log/slog"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +26,7 @@ import (
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Policy says which entries go first when the limit is passed.
@@ -95,9 +94,7 @@ func (o Options) WithFiles(b beneath.Options) Options {
 }
 
 // ErrOff is wrapped by every error of a store whose tier is off.
-var ErrOff = errors.New("the disk tier is off")
-
-var errClosed = errors.New("closed")
+var ErrOff = rootdir.ErrOff
 
 // Store is the disk tier. It is safe for concurrent use by goroutines and
 // processes. Make it with [New].
@@ -105,12 +102,7 @@ type Store struct {
 	o      Options
 	access accessTable
 
-	root   atomic.Pointer[root]
-	mu     sync.Mutex // serializes opening and closing the root
-	closed atomic.Bool
-	off    error     // why the root could not be opened the last time
-	offAt  time.Time // when that was
-	held   bool      // no other root is opened, see Hold
+	at *rootdir.Place
 
 	buildLocks atomic.Int64 // that are held
 
@@ -144,7 +136,14 @@ func New(o Options) *Store {
 			o.Dir = abs
 		}
 	}
-	s := &Store{o: o}
+	return newStore(o, rootdir.New(rootdir.Options{
+		Dir: o.Dir, ReadOnly: o.ReadOnly, Now: o.Now, Trace: o.Trace,
+		Beneath: o.hooks.beneath, Collide: o.hooks.names, SetID: o.hooks.setID, NoLocks: o.hooks.noLocks, OffFor: o.hooks.offFor,
+	}))
+}
+
+func newStore(o Options, at *rootdir.Place) *Store {
+	s := &Store{o: o, at: at}
 	s.evictor = s.newEvictor()
 	return s
 }
@@ -156,19 +155,12 @@ func New(o Options) *Store {
 func (s *Store) Close() error {
 	// The evictor first: in a program of a few puts it runs only now.
 	s.evictor.Stop(closeWait)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed.Store(true)
-	if r := s.root.Swap(nil); r != nil {
-		r.release()
-	}
+	s.at.Close()
 	return nil
 }
 
 // closeWait bounds how long Close waits for the evictor, which makes do with
 // what it has seen after half of it.
 const closeWait = 2 * time.Second
-
-func (s *Store) nowNanos() int64 { return s.o.Now().UnixNano() }
 
 func (s *Store) count(c stats.Counter, n int64) { s.o.Recorder.Add(c, n) }

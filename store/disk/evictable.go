@@ -13,14 +13,16 @@ import (
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // evictable is a root for who counts and trims it.
 type evictable struct {
 	s    *Store
-	r    *root
-	m    *meta                                                  // nil: nothing is removed
-	skip func(leaf beneath.Dir, names leafNames, it *item) bool // what is as good as gone; may be nil
+	r    *rootdir.Root
+	m    *rootdir.Meta                                                          // nil: nothing is removed
+	skip func(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) bool // what is as good as gone; may be nil
 }
 
 var _ evict.Root = (*evictable)(nil)
@@ -29,18 +31,18 @@ func (s *Store) newEvictor() *evict.Evictor {
 	return evict.New(evict.Options{
 		MaxSize: s.o.MaxSize, Policy: s.o.Policy, Bounds: s.o.hooks.bounds, Now: s.o.Now, Trace: s.o.Trace,
 		Open: func() (evict.Root, *evict.Account, func(), error) {
-			r, err := s.acquire(false)
+			r, err := s.at.Acquire(false)
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			m, err := r.meta(s.o.hooks.noLocks)
+			m, err := r.Meta()
 			if err != nil {
-				r.release()
+				r.Release()
 				return nil, nil, nil, err
 			}
-			return &evictable{s: s, r: r, m: m}, m.account, r.release, nil
+			return &evictable{s: s, r: r, m: m}, m.Account, r.Release, nil
 		},
-		Evicted: func(v *evict.Victim, u usage) {
+		Evicted: func(v *evict.Victim, u evict.Usage) {
 			if v.Entry {
 				s.count(stats.DiskEvictions, 1)
 				s.count(stats.DiskBytesEvicted, u.Bytes)
@@ -50,17 +52,19 @@ func (s *Store) newEvictor() *evict.Evictor {
 }
 
 func (e *evictable) Lock(n int) (unlock func(), err error) {
-	unlock, err = e.m.locks.Lock(context.Background(), evictOffset(n), 0)
+	unlock, err = e.m.Locks.Lock(context.Background(), rootdir.EvictOffset(n), 0)
 	if errors.Is(err, lock.ErrUnsupported) {
 		return func() {}, nil
 	}
 	return unlock, err
 }
 
-func (e *evictable) Shared(ctx context.Context, f func(usage)) error { return eachShared(ctx, e.r, f) }
+func (e *evictable) Shared(ctx context.Context, f func(evict.Usage)) error {
+	return shared.EachShared(ctx, e.r, f)
+}
 
 func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, error) {
-	list, fit, err := (&walker{ctx: ctx}).images(e.r.dir, shards, bound(e.s.o.hooks.images, maxImages))
+	list, fit, err := (&rootdir.Walker{Ctx: ctx}).Images(e.r.Dir, shards, bound(e.s.o.hooks.images, rootdir.MaxImages))
 	return func(ctx context.Context, shard int, of evict.Slice, see func(evict.Found)) (bool, error) {
 		complete, err := e.walk(ctx, list, shard, of, see)
 		if err != nil {
@@ -70,14 +74,14 @@ func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, er
 	}, fit, err
 }
 
-func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.Slice, see func(evict.Found)) (complete bool, err error) {
-	w := walker{ctx: ctx, wanted: func(names leafNames) bool { return of.Has(names) }}
-	w.entered = func(names leafNames) {
+func (e *evictable) walk(ctx context.Context, list *rootdir.Images, shard int, of evict.Slice, see func(evict.Found)) (complete bool, err error) {
+	w := rootdir.Walker{Ctx: ctx, Wanted: func(names rootdir.LeafNames) bool { return of.Has(names) }}
+	w.Entered = func(names rootdir.LeafNames) {
 		if of.Of == 0 || names[3] != "" { // else it is in all slices
-			see(evict.Found{All: directories(1), Account: directories(1)})
+			see(evict.Found{All: rootdir.Directories(1), Account: rootdir.Directories(1)})
 		}
 	}
-	w.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
+	w.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		if e.s.o.hooks.counted != nil {
 			e.s.o.hooks.counted(e.s)
 		}
@@ -85,7 +89,7 @@ func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.
 			if e.skip != nil && e.skip(leaf, names, &items[i]) {
 				continue
 			}
-			f, err := e.found(leaf, names, &items[i], directories(w.freed(items)))
+			f, err := e.found(leaf, names, &items[i], rootdir.Directories(w.Freed(items)))
 			if err != nil {
 				return err
 			}
@@ -93,7 +97,7 @@ func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.
 		}
 		return nil
 	}
-	return w.shard(e.r.dir, list, shard)
+	return w.Shard(e.r.Dir, list, shard)
 }
 
 // orphanAge is how old a recipe without an entry, or a temporary file, must be
@@ -101,10 +105,10 @@ func (e *evictable) walk(ctx context.Context, list *images, shard int, of evict.
 const orphanAge = time.Hour
 
 // found describes an item, whose last removal frees the directories.
-func (e *evictable) found(leaf beneath.Dir, names leafNames, it *item, dirs usage) (evict.Found, error) {
-	u := it.usage()
+func (e *evictable) found(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, dirs evict.Usage) (evict.Found, error) {
+	u := it.Usage()
 	f := evict.Found{All: u, Account: u, Removable: u.Bytes > 0, Victim: evict.Victim{
-		Number: it.n, Entry: it.bin != nil, Size: u.Plus(dirs).Bytes,
+		Number: it.N, Entry: it.Bin != nil, Size: u.Plus(dirs).Bytes,
 	}}
 	v := &f.Victim
 	for i, name := range names {
@@ -113,46 +117,46 @@ func (e *evictable) found(leaf beneath.Dir, names leafNames, it *item, dirs usag
 		}
 	}
 	if !v.Entry {
-		v.Used = it.src.Mtime
+		v.Used = it.Src.Mtime
 		// Else its .bin may be about to come.
-		f.Removable = f.Removable && it.src.Kind == beneath.Regular && e.s.nowNanos()-it.src.Mtime > int64(orphanAge)
+		f.Removable = f.Removable && it.Src.Kind == beneath.Regular && e.s.at.NowNanos()-it.Src.Mtime > int64(orphanAge)
 		return f, nil
 	}
-	v.Used, v.Ctime, v.Ino = it.bin.Mtime, it.bin.Ctime, it.bin.Ino
-	cost, other, err := e.s.look(leaf, it.n)
+	v.Used, v.Ctime, v.Ino = it.Bin.Mtime, it.Bin.Ctime, it.Bin.Ino
+	cost, other, err := e.s.look(leaf, it.N)
 	switch {
-	case ignoreGone(err) != nil:
+	case rootdir.IgnoreGone(err) != nil:
 		return f, err
 	case err != nil: // it was removed meanwhile
-		return evict.Found{Account: usage{}.Minus(dirs)}, nil
+		return evict.Found{Account: evict.Usage{}.Minus(dirs)}, nil
 	case other:
-		v.Other, f.Account = true, usage{}.Minus(dirs)
+		v.Other, f.Account = true, evict.Usage{}.Minus(dirs)
 	}
 	v.Cost = cost
 	return f, nil
 }
 
-func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u usage, gone bool) {
-	var names leafNames
+func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u evict.Usage, gone bool) {
+	var names rootdir.LeafNames
 	for i := range names {
 		names[i] = hex.EncodeToString(v.Names[i][:])
 	}
-	leaf, err := e.r.dir.OpenDir(names.path())
+	leaf, err := e.r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return u, false
 	}
 	defer leaf.Close()
-	unlock, err := e.s.lockLeaf(ctx, e.m, names, 0)
+	unlock, err := e.s.at.LockLeaf(ctx, e.m, names, 0)
 	if err != nil {
 		return u, false
 	}
 	defer unlock()
-	info, err := leaf.Lstat(binName(v.Number))
+	info, err := leaf.Lstat(rootdir.BinName(v.Number))
 	bin := &info
 	switch {
 	case v.Entry && (err != nil || info.Mtime != v.Used):
 		return u, false
-	case !v.Entry && (!errors.Is(err, fs.ErrNotExist) || !everything && !replaceableSrc(leaf, v.Number)):
+	case !v.Entry && (!errors.Is(err, fs.ErrNotExist) || !everything && !rootdir.ReplaceableSrc(leaf, v.Number)):
 		return u, false
 	case !v.Entry:
 		bin = nil
@@ -165,10 +169,10 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 			return u, false
 		}
 	}
-	if u, err = removeEntry(leaf, v.Number, bin, everything); err != nil {
+	if u, err = rootdir.RemoveEntry(leaf, v.Number, bin, everything); err != nil {
 		return u, false
 	}
-	return u.Plus(directories(prune(e.r.dir, names))), true
+	return u.Plus(rootdir.Directories(rootdir.Prune(e.r.Dir, names))), true
 }
 
 // look reads the start of an entry: what building it took, 0 for one that
@@ -176,18 +180,18 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 // that nobody knows: it is gone, or there is no descriptor left.
 func (s *Store) look(leaf beneath.Dir, n uint32) (cost int64, other bool, err error) {
 	var fixed format.Fixed
-	f, info, err := s.openBin(leaf, binName(n))
+	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err == nil {
 		defer f.Close()
 		b := make([]byte, min(info.Size, format.FixedBytes))
-		if err = readFull(f, b); err == nil {
+		if err = rootdir.ReadFull(f, b); err == nil {
 			fixed, err = format.ParseFixed(b, info.Size)
 		}
 	}
 	switch {
 	case errors.Is(err, format.ErrVersion):
 		return 0, true, nil
-	case damaged(err):
+	case rootdir.Damaged(err):
 		return 0, false, nil
 	}
 	return fixed.Cost, false, err

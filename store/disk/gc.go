@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // GCOptions say what GC removes.
@@ -31,17 +32,17 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 
 func (w *sweep) gc(o GCOptions) error {
 	uses := w.collectable()
-	walk := walker{}
-	walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
+	walk := rootdir.Walker{}
+	walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
 			w.saw(&items[i])
 			gone, other := w.gcItem(leaf, names, &items[i], o)
-			dirs := directories(walk.freed(items))
+			dirs := rootdir.Directories(walk.Freed(items))
 			if gone && o.DryRun {
 				w.took(dirs)
 			}
 			if other && !gone {
-				w.other(items[i].usage().Plus(dirs))
+				w.other(items[i].Usage().Plus(dirs))
 			}
 			if !gone {
 				uses.add(w.s, leaf, &items[i])
@@ -50,7 +51,7 @@ func (w *sweep) gc(o GCOptions) error {
 		return w.ctx.Err()
 	}
 	if !o.DryRun {
-		walk.rmdir = w.rmdir
+		walk.Rmdir = w.rmdir
 	}
 	if err := w.walk(&walk); err != nil {
 		return err
@@ -70,22 +71,22 @@ func (w *sweep) gc(o GCOptions) error {
 		return err
 	}
 	if !o.DryRun {
-		_ = w.m.dir.Remove(orderFile)
+		_ = w.m.Dir.Remove(rootdir.OrderFile)
 	}
 	return w.temporary(o.DryRun)
 }
 
 // gcItem removes an item that is damaged, too old or left over. It says
 // whether the item is gone, or would be, and whether it is of another version.
-func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions) (gone, other bool) {
-	if it.bin == nil {
+func (w *sweep) gcItem(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
+	if it.Bin == nil {
 		return w.gcOrphan(leaf, names, it, o.DryRun), false
 	}
-	if it.bin.Kind == beneath.Directory {
+	if it.Bin.Kind == beneath.Directory {
 		return false, false
 	}
 	old, err := w.s.unneeded(leaf, names, it, o)
-	bad := err != nil && (damaged(err) || errors.Is(err, errMisplaced))
+	bad := err != nil && (rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced))
 	if other = errors.Is(err, format.ErrVersion); other {
 		w.report.OtherVersions++
 	}
@@ -97,56 +98,56 @@ func (w *sweep) gcItem(leaf beneath.Dir, names leafNames, it *item, o GCOptions)
 	}
 	gone = o.DryRun
 	if o.DryRun {
-		w.took(it.usage())
+		w.took(it.Usage())
 	} else {
-		gone = w.remove(leaf, names, it.n, true, func() bool {
-			info, err := leaf.Lstat(binName(it.n))
-			return err == nil && info.Mtime == it.bin.Mtime && info.Ino == it.bin.Ino
+		gone = w.remove(leaf, names, it.N, true, func() bool {
+			info, err := leaf.Lstat(rootdir.BinName(it.N))
+			return err == nil && info.Mtime == it.Bin.Mtime && info.Ino == it.Bin.Ino
 		})
 	}
 	if bad {
-		w.report.problem(names.file(binName(it.n)), err, gone && !o.DryRun)
+		w.report.problem(names.File(rootdir.BinName(it.N)), err, gone && !o.DryRun)
 	}
 	return gone, other
 }
 
 // unneeded says whether an entry is older than anybody wants, and what is wrong
 // with it. One that was used in the future, by a clock that was wrong, is new.
-func (s *Store) unneeded(leaf beneath.Dir, names leafNames, it *item, o GCOptions) (old bool, err error) {
-	unused := s.nowNanos() - it.bin.Mtime
+func (s *Store) unneeded(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old bool, err error) {
+	unused := s.at.NowNanos() - it.Bin.Mtime
 	old = o.MaxAge > 0 && unused > int64(o.MaxAge)
-	err = s.checkHeader(leaf, names, it.n)
+	err = s.checkHeader(leaf, names, it.N)
 	if !old && o.Older > 0 && unused > int64(o.Older) {
-		old = s.isOlder(leaf, it.n, err)
+		old = s.isOlder(leaf, it.N, err)
 	}
 	return old, err
 }
 
 // checkHeader says what is wrong with an entry without reading its code.
-func (s *Store) checkHeader(leaf beneath.Dir, names leafNames, n uint32) error {
-	f, info, err := s.openBin(leaf, binName(n))
+func (s *Store) checkHeader(leaf beneath.Dir, names rootdir.LeafNames, n uint32) error {
+	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h, err := readHeader(f, info)
-	if err == nil && s.names(h.Key) != names {
-		err = errMisplaced
+	h, err := rootdir.ReadHeader(f, info)
+	if err == nil && s.at.Names(h.Key) != names {
+		err = rootdir.ErrMisplaced
 	}
 	return err
 }
 
-func (w *sweep) gcOrphan(leaf beneath.Dir, names leafNames, it *item, dryRun bool) bool {
-	if it.src.Kind != beneath.Regular || w.s.nowNanos()-it.src.Mtime <= int64(orphanAge) {
+func (w *sweep) gcOrphan(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, dryRun bool) bool {
+	if it.Src.Kind != beneath.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) {
 		return false
 	}
 	w.report.Orphans++
 	if dryRun {
-		w.took(it.usage())
+		w.took(it.Usage())
 		return true
 	}
-	return w.removeRecipe(leaf, names, it.n, func() bool {
-		_, err := leaf.Lstat(binName(it.n))
+	return w.removeRecipe(leaf, names, it.N, func() bool {
+		_, err := leaf.Lstat(rootdir.BinName(it.N))
 		return errors.Is(err, fs.ErrNotExist)
 	})
 }
@@ -163,10 +164,10 @@ func (w *sweep) shrink(o GCOptions) error {
 	}
 	books := w.books
 	if books == nil {
-		m, err := w.r.lookMeta(w.s.o.hooks.noLocks)
+		m, err := w.r.LookMeta()
 		var account *evict.Account
 		if err == nil {
-			account = m.account
+			account = m.Account
 		}
 		books = evict.OpenBooks(account, w.s.o.Now, w.s.o.Trace)
 	}
@@ -176,18 +177,18 @@ func (w *sweep) shrink(o GCOptions) error {
 	}
 	root := &evictable{s: w.s, r: w.r, m: w.m}
 	if o.DryRun {
-		root.skip = func(leaf beneath.Dir, names leafNames, it *item) bool {
-			if it.bin == nil || it.bin.Kind == beneath.Directory {
+		root.skip = func(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) bool {
+			if it.Bin == nil || it.Bin.Kind == beneath.Directory {
 				return false
 			}
 			old, err := w.s.unneeded(leaf, names, it, o)
-			return old || err != nil && (damaged(err) || errors.Is(err, errMisplaced))
+			return old || err != nil && (rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced))
 		}
 	}
 	t := evict.Trim{
 		Root: root, Books: books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
 		Everything: true, DryRun: o.DryRun, Extra: left - books.Total(),
-		Freed: func(_ *evict.Victim, u usage) {
+		Freed: func(_ *evict.Victim, u evict.Usage) {
 			w.report.Removed += u.Entries
 			w.report.RemovedBytes += u.Bytes
 			w.progress(w.report.Entries)

@@ -12,18 +12,19 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Get returns the entry of k; see [store.Store]. A hit opens one file, reads
 // it and checks its digests. Damage that it meets is counted.
 func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.getPart(ctx, &k, whole)
+	return s.getPart(ctx, &k, rootdir.Whole)
 }
 
 // GetFirst returns the entry of k; see [store.PartGetter]. Binaries behind the first are
 // left unread where they are large.
 func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.getPart(ctx, &k, first)
+	return s.getPart(ctx, &k, rootdir.First)
 }
 
 // GetRest returns the binaries that GetFirst left unread; see [store.PartGetter]. An entry
@@ -43,14 +44,14 @@ func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]st
 		same = rest[i].Form == a.Rest[i].Form && sha256.Sum256(rest[i].Data) == a.Rest[i].Digest
 	}
 	if !same {
-		return nil, miss(errReplaced)
+		return nil, rootdir.Miss(rootdir.ErrReplaced)
 	}
 	return rest, nil
 }
 
-func (s *Store) getPart(ctx context.Context, k *key.Key, p part) (*store.Entry, error) {
+func (s *Store) getPart(ctx context.Context, k *key.Key, p rootdir.Part) (*store.Entry, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, miss(err)
+		return nil, rootdir.Miss(err)
 	}
 	e, gone, err := s.get(k, p)
 	if gone { // somebody may have made another root
@@ -60,51 +61,51 @@ func (s *Store) getPart(ctx context.Context, k *key.Key, p part) (*store.Entry, 
 }
 
 // get is Get in the root as it is open. gone says that it was removed.
-func (s *Store) get(k *key.Key, p part) (e *store.Entry, gone bool, err error) {
-	r, err := s.acquire(false)
+func (s *Store) get(k *key.Key, p rootdir.Part) (e *store.Entry, gone bool, err error) {
+	r, err := s.at.Acquire(false)
 	if err != nil {
-		return nil, false, miss(err)
+		return nil, false, rootdir.Miss(err)
 	}
-	defer r.release()
-	path := s.firstPath(k)
-	if e, err = s.getFile(r.dir, path, k, p); err == nil {
+	defer r.Release()
+	path := s.at.FirstPath(k)
+	if e, err = s.getFile(r.Dir, path, k, p); err == nil {
 		return e, false, nil
 	}
-	return s.getOther(r, k, p, wrapPath(path, err))
+	return s.getOther(r, k, p, rootdir.WrapPath(path, err))
 }
 
 // getOther looks at the other numbers of the leaf directory, after 0 gave
 // before. It never stops at a gap: eviction makes them.
-func (s *Store) getOther(r *root, k *key.Key, p part, before error) (e *store.Entry, gone bool, err error) {
-	leaf, err := r.dir.OpenDir(s.names(*k).path())
+func (s *Store) getOther(r *rootdir.Root, k *key.Key, p rootdir.Part, before error) (e *store.Entry, gone bool, err error) {
+	leaf, err := r.Dir.OpenDir(s.at.Names(*k).Path())
 	if err != nil {
-		return nil, s.dropIfGone(r), miss(moreTelling(before, err))
+		return nil, s.at.DropIfGone(r), rootdir.Miss(rootdir.MoreTelling(before, err))
 	}
 	defer leaf.Close()
 	numbers, err := listNumbers(leaf)
 	if err != nil {
-		return nil, false, miss(moreTelling(before, err))
+		return nil, false, rootdir.Miss(rootdir.MoreTelling(before, err))
 	}
 	for _, n := range numbers {
 		if n == 0 {
 			continue
 		}
-		e, err := s.getFile(leaf, binName(n), k, p)
+		e, err := s.getFile(leaf, rootdir.BinName(n), k, p)
 		if err == nil {
 			return e, false, nil
 		}
-		before = moreTelling(before, wrapPath(binName(n), err))
+		before = rootdir.MoreTelling(before, rootdir.WrapPath(rootdir.BinName(n), err))
 	}
-	return nil, false, miss(before)
+	return nil, false, rootdir.Miss(before)
 }
 
-func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p part) (*store.Entry, error) {
-	f, info, err := s.openBin(d, path)
+func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p rootdir.Part) (*store.Entry, error) {
+	f, info, err := s.at.OpenBin(d, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	_, a, err := readBin(f, info, k, p)
+	_, a, err := rootdir.ReadBin(f, info, k, p)
 	if err != nil {
 		if isCorrupt(err) {
 			s.count(stats.Corrupt, 1)
@@ -134,7 +135,7 @@ func isCorrupt(err error) bool {
 func listNumbers(leaf beneath.Dir) ([]uint32, error) {
 	var numbers []uint32
 	err := leaf.Each(func(name string) bool {
-		if n, suffix, ok := parseName(name); ok && suffix == binSuffix {
+		if n, suffix, ok := rootdir.ParseName(name); ok && suffix == rootdir.BinSuffix {
 			numbers = append(numbers, n)
 		}
 		return true

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -68,11 +69,11 @@ func wantClean(t testing.TB, s *Store) Report {
 
 // binPath and srcPath are where entry 0 of a key is.
 func binPath(s *Store, k key.Key) string {
-	return filepath.Join(s.o.Dir, s.names(k).path(), binName(0))
+	return filepath.Join(s.o.Dir, s.at.Names(k).Path(), rootdir.BinName(0))
 }
 
 func srcPath(s *Store, k key.Key) string {
-	return strings.TrimSuffix(binPath(s, k), binSuffix) + srcSuffix
+	return strings.TrimSuffix(binPath(s, k), rootdir.BinSuffix) + rootdir.SrcSuffix
 }
 
 func setMtime(t testing.TB, path string, at time.Time) {
@@ -110,13 +111,13 @@ func (c *clock) add(d time.Duration) {
 
 // each is what a small entry takes that is alone in its directories: two files
 // and three directories, a block each.
-const each = 5 * block
+const each = 5 * rootdir.Block
 
 // victims returns what can be evicted, in no order.
 func (s *Store) victims() ([]evict.Victim, error) {
 	var found []evict.Victim
 	err := s.withRoot(func(root *evictable) error {
-		walk, fit, err := root.List(bg, evict.OpenBooks(root.m.account, s.o.Now, s.o.Trace).Order())
+		walk, fit, err := root.List(bg, evict.OpenBooks(root.m.Account, s.o.Now, s.o.Trace).Order())
 		if err != nil || fit != evict.Shards {
 			return fmt.Errorf("%d shards: %w", fit, err)
 		}
@@ -140,7 +141,7 @@ func (s *Store) evictThese(victims []evict.Victim) error {
 		for i := range victims {
 			v := &victims[i]
 			if u, gone := root.Remove(bg, v, false); gone {
-				s.accountAdd(root.m, int(v.Names[1][0]), usage{}.Minus(u))
+				s.at.AccountAdd(root.m, int(v.Names[1][0]), evict.Usage{}.Minus(u))
 			}
 		}
 		return nil
@@ -148,12 +149,12 @@ func (s *Store) evictThese(victims []evict.Victim) error {
 }
 
 func (s *Store) withRoot(f func(root *evictable) error) error {
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	if err != nil {
 		return err
 	}
-	defer r.release()
-	m, err := r.meta(false)
+	defer r.Release()
+	m, err := r.Meta()
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (s *Store) withRoot(f func(root *evictable) error) error {
 func sized(t testing.TB, s *Store, seed string, size int) *store.Entry {
 	t.Helper()
 	e := storetest.New(t, seed, 100)
-	w := &writer{s: s, e: e, names: s.names(e.Key)}
+	w := &writer{s: s, e: e, names: s.at.Names(e.Key)}
 	must(t, w.encode())
 	return storetest.New(t, seed, 100+size-int(w.size()))
 }

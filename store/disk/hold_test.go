@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -19,7 +20,7 @@ func TestHoldNeverLeavesItsRoot(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(dir string) error{
 		"the root":  os.RemoveAll,
-		"its .meta": func(dir string) error { return os.RemoveAll(filepath.Join(dir, metaDir)) },
+		"its .meta": func(dir string) error { return os.RemoveAll(filepath.Join(dir, rootdir.MetaDir)) },
 	} {
 		for _, anew := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and made anew"}[anew], func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestHoldNeverLeavesItsRoot(t *testing.T) {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
-				if exists(filepath.Join(s.o.Dir, metaDir)) != anew || exists(filepath.Join(s.o.Dir, metaDir, string(WorkerNote))) {
+				if exists(filepath.Join(s.o.Dir, rootdir.MetaDir)) != anew || exists(filepath.Join(s.o.Dir, rootdir.MetaDir, string(WorkerNote))) {
 					t.Error("something was written")
 				}
 				put(t, s, storetest.New(t, "e", 100), store.Stored)

@@ -17,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -79,12 +80,12 @@ func TestVerifyNamesWhatIsNoDirectory(t *testing.T) {
 			s := open(t)
 			e := storetest.New(t, "e", 100)
 			put(t, s, e, store.Stored)
-			path := filepath.Join(s.o.Dir, leafPrefix(s.names(e.Key), level+1))
+			path := filepath.Join(s.o.Dir, rootdir.LeafPrefix(s.at.Names(e.Key), level+1))
 			must(t, os.RemoveAll(path))
 			must(t, make(path))
 			r, err := s.Verify(bg, true, nil)
 			must(t, err)
-			if len(r.Problems) != 1 || r.Problems[0].Location != leafPrefix(s.names(e.Key), level+1) ||
+			if len(r.Problems) != 1 || r.Problems[0].Location != rootdir.LeafPrefix(s.at.Names(e.Key), level+1) ||
 				r.Problems[0].Err == nil || r.Problems[0].Repaired {
 				t.Errorf("%s at level %d: %+v", name, level, r.Problems)
 			}

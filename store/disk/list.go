@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // maxListedRecipe is the largest recipe that is read for the device that it
@@ -32,18 +33,18 @@ func (s *Store) List(ctx context.Context) iter.Seq2[store.Info, error] {
 var errStop = errors.New("no more wanted")
 
 func (s *Store) list(ctx context.Context, yield func(store.Info, error) bool) error {
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	}
-	defer r.release()
+	defer r.Release()
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
-	w := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+	w := rootdir.Walker{Ctx: ctx, Visit: func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
-			if items[i].bin == nil {
+			if items[i].Bin == nil {
 				continue
 			}
 			if !yield(l.info(leaf, names, &items[i]), nil) {
@@ -52,7 +53,7 @@ func (s *Store) list(ctx context.Context, yield func(store.Info, error) bool) er
 		}
 		return nil
 	}}
-	if err := w.walk(r.dir); err != nil && !errors.Is(err, errStop) {
+	if err := w.Walk(r.Dir); err != nil && !errors.Is(err, errStop) {
 		return err
 	}
 	return nil
@@ -64,40 +65,40 @@ type lister struct {
 	devices map[key.Digest]key.Device // those that are known by now
 }
 
-func (l *lister) info(leaf beneath.Dir, names leafNames, it *item) store.Info {
+func (l *lister) info(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) store.Info {
 	info := store.Info{
-		Size:     it.length(),
-		Accessed: time.Unix(0, it.bin.Mtime),
-		Location: path.Join(names.path(), binName(it.n)),
+		Size:     it.Length(),
+		Accessed: time.Unix(0, it.Bin.Mtime),
+		Location: path.Join(names.Path(), rootdir.BinName(it.N)),
 	}
-	f, st, err := l.s.openBin(leaf, binName(it.n))
+	f, st, err := l.s.at.OpenBin(leaf, rootdir.BinName(it.N))
 	if err == nil {
 		defer f.Close()
 		var h *format.Header
-		if h, err = readHeader(f, st); err == nil {
+		if h, err = rootdir.ReadHeader(f, st); err == nil {
 			info.Key, info.Created, info.Cost = h.Key, h.Created, h.Cost
 			for _, k := range h.Kernels {
 				info.Kernels = append(info.Kernels, k.Name)
 			}
 			info.Device = l.device(leaf, it, h.Key.Device)
-			if l.s.names(h.Key) != names {
-				err = errMisplaced
+			if l.s.at.Names(h.Key) != names {
+				err = rootdir.ErrMisplaced
 			}
 		}
 	}
 	if err != nil {
-		info.Bad = wrapPath(info.Location, err)
+		info.Bad = rootdir.WrapPath(info.Location, err)
 	}
 	return info
 }
 
 // device returns the device of an entry. Entries of one device name the same,
 // so one recipe for each is read.
-func (l *lister) device(leaf beneath.Dir, it *item, digest key.Digest) key.Device {
-	if d, known := l.devices[digest]; known || it.src == nil {
+func (l *lister) device(leaf beneath.Dir, it *rootdir.Item, digest key.Digest) key.Device {
+	if d, known := l.devices[digest]; known || it.Src == nil {
 		return d
 	}
-	rec, _, err := l.s.readRecipe(leaf, srcName(it.n), maxListedRecipe)
+	rec, _, err := l.s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), maxListedRecipe)
 	if err != nil || rec.Device.Digest() != digest {
 		return key.Device{}
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/ownmounts"
 	"github.com/kernstash/kernstash/internal/timing"
@@ -19,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
+	"golang.org/x/sys/unix"
 )
 
 // mounted returns where a file system is mounted for the test, which has mounts of its own.

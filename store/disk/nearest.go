@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/compare"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // A search for the nearest entry looks at no more than this: it explains a
@@ -26,17 +27,17 @@ const (
 // most of its code is the same. An entry of the previous digest is looked at first.
 func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Digest) (store.Difference, error) {
 	none := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return none, nil
 	case err != nil:
 		return none, err
 	}
-	defer r.release()
-	names := s.names(rec.Key())
+	defer r.Release()
+	names := s.at.Names(rec.Key())
 	if previous != (key.Digest{}) {
-		if d, found := s.compareImage(r.dir, names, previous, rec); found {
+		if d, found := s.compareImage(r.Dir, names, previous, rec); found {
 			return d, nil
 		}
 	}
@@ -44,7 +45,7 @@ func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Diges
 		if err := ctx.Err(); err != nil {
 			return none, err
 		}
-		if d, found := s.nearestIn(r.dir, names, component, rec); found {
+		if d, found := s.nearestIn(r.Dir, names, component, rec); found {
 			return d, nil
 		}
 	}
@@ -61,10 +62,10 @@ const (
 
 // compareImage compares a request with the entry that has another image and all
 // else the same.
-func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
+func (s *Store) compareImage(root beneath.Dir, names rootdir.LeafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
 	names[componentImage] = image.Dir()
-	path := names.file(srcName(0))
-	other, _, err := s.readRecipe(root, path, maxNearRecipe)
+	path := names.File(rootdir.SrcName(0))
+	other, _, err := s.at.ReadRecipe(root, path, maxNearRecipe)
 	if err != nil {
 		return store.Difference{}, false
 	}
@@ -73,11 +74,11 @@ func (s *Store) compareImage(root beneath.Dir, names leafNames, image key.Digest
 }
 
 // nearestIn tries other directories in the place of one of the four.
-func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec *key.Recipe) (store.Difference, bool) {
+func (s *Store) nearestIn(root beneath.Dir, names rootdir.LeafNames, component int, rec *key.Recipe) (store.Difference, bool) {
 	dir := root
 	if component > 0 {
 		var err error
-		if dir, err = root.OpenDir(leafPrefix(names, component)); err != nil {
+		if dir, err = root.OpenDir(rootdir.LeafPrefix(names, component)); err != nil {
 			return store.Difference{}, false
 		}
 		defer dir.Close()
@@ -86,12 +87,12 @@ func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec 
 	found := false
 	dirs, read := 0, 0
 	_ = dir.Each(func(name string) bool {
-		if !isDirName(name) || name == names[component] {
+		if !rootdir.IsDirName(name) || name == names[component] {
 			return true
 		}
 		dirs++
-		below := path.Join(name, path.Join(names[component+1:]...), srcName(0))
-		other, _, err := s.readRecipe(dir, below, maxNearRecipe)
+		below := path.Join(name, path.Join(names[component+1:]...), rootdir.SrcName(0))
+		other, _, err := s.at.ReadRecipe(dir, below, maxNearRecipe)
 		if err == nil {
 			read++
 			if d, near := compare.Recipes(rec, other); near && s.hits(dir, below, d.Key) {
@@ -105,11 +106,11 @@ func (s *Store) nearestIn(root beneath.Dir, names leafNames, component int, rec 
 
 // hits says whether the .bin beside a recipe is there and of this key.
 func (s *Store) hits(d beneath.Dir, src string, k key.Key) bool {
-	f, info, err := s.openBin(d, src[:len(src)-len(srcSuffix)]+binSuffix)
+	f, info, err := s.at.OpenBin(d, src[:len(src)-len(rootdir.SrcSuffix)]+rootdir.BinSuffix)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	h, err := readHeader(f, info)
+	h, err := rootdir.ReadHeader(f, info)
 	return err == nil && h.Key == k
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Older is what a root holds of older versions of kernstash, whose entries are misses
@@ -29,41 +30,41 @@ const (
 // ends it early, and is no error.
 func (s *Store) Older(ctx context.Context) (Older, error) {
 	o := Older{All: true}
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return o, nil
 	case err != nil:
 		return o, err
 	}
-	defer r.release()
+	defer r.Release()
 	var devices []string
-	err = r.dir.Each(func(name string) bool {
-		if isDirName(name) {
+	err = r.Dir.Each(func(name string) bool {
+		if rootdir.IsDirName(name) {
 			devices = append(devices, name)
 		}
 		return true
 	})
 	for _, device := range devices {
 		most := max(maxOlder/len(devices), leastOlder)
-		w := walker{ctx: ctx, visit: func(leaf beneath.Dir, names leafNames, items []item) error {
+		w := rootdir.Walker{Ctx: ctx, Visit: func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				it := &items[i]
-				if it.bin == nil {
+				if it.Bin == nil {
 					continue
 				}
 				if most--; most < 0 {
 					return errStop
 				}
-				if s.isOlder(leaf, it.n, s.checkHeader(leaf, names, it.n)) {
+				if s.isOlder(leaf, it.N, s.checkHeader(leaf, names, it.N)) {
 					o.Entries++
-					o.Bytes += it.usage().Bytes
+					o.Bytes += it.Usage().Bytes
 				}
 			}
 			return nil
 		}}
-		_, err := w.child(r.dir, leafNames{device}, 0)
-		o.All = o.All && !w.partial
+		_, err := w.Child(r.Dir, rootdir.LeafNames{device}, 0)
+		o.All = o.All && !w.Partial
 		switch {
 		case errors.Is(err, errStop):
 			o.All = false
@@ -83,11 +84,11 @@ func (s *Store) isOlder(leaf beneath.Dir, n uint32, err error) bool {
 	if err != nil {
 		return errors.Is(err, format.ErrOlder)
 	}
-	f, info, err := s.openBin(leaf, srcName(n))
+	f, info, err := s.at.OpenBin(leaf, rootdir.SrcName(n))
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	b := make([]byte, min(info.Size, format.SrcStart))
-	return readFull(f, b) == nil && format.OlderSrc(b)
+	return rootdir.ReadFull(f, b) == nil && format.OlderSrc(b)
 }

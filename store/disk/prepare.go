@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Making a directory or a file takes the longest of a put, on file systems that look
@@ -28,45 +29,45 @@ func (s *Store) Prepare(ctx context.Context, rec *key.Recipe, whole bool) (made 
 	if s.o.ReadOnly || ctx.Err() != nil {
 		return false
 	}
-	r, err := s.acquire(true)
+	r, err := s.at.Acquire(true)
 	if err != nil {
 		return false
 	}
-	defer r.release()
-	m, err := r.meta(s.o.hooks.noLocks)
+	defer r.Release()
+	m, err := r.Meta()
 	if err != nil {
 		return false
 	}
-	names := s.names(rec.Key())
+	names := s.at.Names(rec.Key())
 	if whole {
 		return s.prepareLeaf(ctx, r, m, names, rec)
 	}
-	if _, err := r.dir.Lstat(names[componentDevice]); errors.Is(err, fs.ErrNotExist) {
-		_ = r.dir.Mkdir(names[componentDevice])
+	if _, err := r.Dir.Lstat(names[componentDevice]); errors.Is(err, fs.ErrNotExist) {
+		_ = r.Dir.Mkdir(names[componentDevice])
 	}
 	return false
 }
 
 // prepareLeaf makes the directories of a program, unless they are there, and writes its
 // recipe. Nobody takes a recipe for an entry while there is no artifact beside it.
-func (s *Store) prepareLeaf(ctx context.Context, r *root, m *meta, names leafNames, rec *key.Recipe) (made bool) {
-	if _, err := s.evictor.Reserve(m.account); err != nil {
+func (s *Store) prepareLeaf(ctx context.Context, r *rootdir.Root, m *rootdir.Meta, names rootdir.LeafNames, rec *key.Recipe) (made bool) {
+	if _, err := s.evictor.Reserve(m.Account); err != nil {
 		return false // nor would there be room for the entry
 	}
-	unlock, err := s.lockLeaf(ctx, m, names, 0)
+	unlock, err := s.at.LockLeaf(ctx, m, names, 0)
 	if err != nil {
 		return false
 	}
 	defer unlock()
-	leaf, fresh, n, err := makeLeaf(r.dir, names)
-	s.accountAdd(m, evict.ShardOf(names[1]), directories(n))
+	leaf, fresh, n, err := rootdir.MakeLeaf(r.Dir, names)
+	s.at.AccountAdd(m, evict.ShardOf(names[1]), rootdir.Directories(n))
 	if err != nil {
 		return n > 0
 	}
 	defer leaf.Close()
 	if fresh && rec.Image.Size() < maxPreparedSrc {
 		if src, err := format.EncodeSrc(rec); err == nil && len(src) <= maxPreparedSrc {
-			_ = leaf.Write(srcName(0), s.nowNanos(), src)
+			_ = leaf.Write(rootdir.SrcName(0), s.at.NowNanos(), src)
 		}
 	}
 	return n > 0
@@ -74,32 +75,32 @@ func (s *Store) prepareLeaf(ctx context.Context, r *root, m *meta, names leafNam
 
 // Abort removes what Prepare made for a program; see [store.Preparer].
 func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	if err != nil {
 		return
 	}
-	defer r.release()
-	m, err := r.meta(s.o.hooks.noLocks)
+	defer r.Release()
+	m, err := r.Meta()
 	if err != nil {
 		return
 	}
-	names := s.names(rec.Key())
-	unlock, err := s.lockLeaf(ctx, m, names, 0)
+	names := s.at.Names(rec.Key())
+	unlock, err := s.at.LockLeaf(ctx, m, names, 0)
 	if err != nil {
 		return // somebody is about to
 	}
 	defer unlock()
-	leaf, err := r.dir.OpenDir(names.path())
+	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return
 	}
 	defer leaf.Close()
-	if _, err := leaf.Lstat(binName(0)); errors.Is(err, fs.ErrNotExist) {
-		if src, err := format.EncodeSrc(rec); err == nil && s.holds(leaf, srcName(0), src) {
-			_ = leaf.Remove(srcName(0))
+	if _, err := leaf.Lstat(rootdir.BinName(0)); errors.Is(err, fs.ErrNotExist) {
+		if src, err := format.EncodeSrc(rec); err == nil && s.holds(leaf, rootdir.SrcName(0), src) {
+			_ = leaf.Remove(rootdir.SrcName(0))
 		}
 	}
-	s.accountAdd(m, evict.ShardOf(names[1]), usage{}.Minus(directories(prune(r.dir, names))))
+	s.at.AccountAdd(m, evict.ShardOf(names[1]), evict.Usage{}.Minus(rootdir.Directories(rootdir.Prune(r.Dir, names))))
 }
 
 // holds says whether a file of ours has these contents, of which there are few.
@@ -112,9 +113,9 @@ func (s *Store) holds(d beneath.Dir, name string, contents []byte) bool {
 		return false
 	}
 	defer f.Close()
-	if info.Kind != beneath.Regular || !s.trusted(info) || info.Size != int64(len(contents)) {
+	if info.Kind != beneath.Regular || !s.at.Trusted(info) || info.Size != int64(len(contents)) {
 		return false
 	}
 	b := make([]byte, len(contents))
-	return readFull(f, b) == nil && bytes.Equal(b, contents)
+	return rootdir.ReadFull(f, b) == nil && bytes.Equal(b, contents)
 }

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -47,7 +47,7 @@ func TestPrepare(t *testing.T) {
 	if d := cmp.Diff([]string{".meta"}, namesIn(t, dir)); d != "" {
 		t.Errorf("after a lock (-want +got):\n%s", d)
 	}
-	names := s.names(e.Key)
+	names := s.at.Names(e.Key)
 	always := []string{".meta", "CACHEDIR.TAG", "VERSION"}
 	withDevice := append(slices.Clone(always), names[componentDevice])
 	slices.Sort(withDevice)
@@ -62,7 +62,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("in the directory of the device: %v", in)
 		}
 	}
-	leaf := filepath.Join(dir, names.path())
+	leaf := filepath.Join(dir, names.Path())
 	for range 2 {
 		if !s.Prepare(bg, e.Recipe, true) || s.Prepare(bg, e.Recipe, true) {
 			t.Error("did not make the program's directories, or made them twice")
@@ -71,7 +71,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("of the program (-want +got):\n%s", d)
 		}
 		wantMiss(t, s, e.Key, reason.MissAbsent)
-		wantAccount(t, s, 3*block, 0)
+		wantAccount(t, s, 3*rootdir.Block, 0)
 		s.Abort(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
 			t.Errorf("aborted (-want +got):\n%s", d)
@@ -88,10 +88,10 @@ func TestPrepare(t *testing.T) {
 	}
 	wantHit(t, s, e)
 	wantClean(t, s)
-	wantAccount(t, s, 5*block, 1) // and two files
-	s.Abort(bg, e.Recipe)         // too late
+	wantAccount(t, s, 5*rootdir.Block, 1) // and two files
+	s.Abort(bg, e.Recipe)                 // too late
 	wantHit(t, s, e)
-	wantAccount(t, s, 5*block, 1)
+	wantAccount(t, s, 5*rootdir.Block, 1)
 }
 
 // What was prepared is no good to who finds something else there: a put writes its
@@ -223,14 +223,14 @@ func TestPrepareMakesNothing(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	full := open(t, func(o *Options) { o.MaxSize = 1 })
-	r, err := full.acquire(true)
+	r, err := full.at.Acquire(true)
 	must(t, err)
-	defer r.release()
-	m, err := r.meta(false)
+	defer r.Release()
+	m, err := r.Meta()
 	must(t, err)
-	full.accountAdd(m, evict.ShardOf(full.names(e.Key)[1]), usage{Bytes: 2})
+	full.at.AccountAdd(m, evict.ShardOf(full.at.Names(e.Key)[1]), evict.Usage{Bytes: 2})
 	full.Prepare(bg, e.Recipe, true)
-	if in := namesIn(t, filepath.Join(full.o.Dir, full.names(e.Key)[componentDevice])); len(in) != 0 {
+	if in := namesIn(t, filepath.Join(full.o.Dir, full.at.Names(e.Key)[componentDevice])); len(in) != 0 {
 		t.Errorf("over the limit: made %v", in)
 	}
 }

@@ -201,7 +201,7 @@ func TestGetFindsTheNewRoot(t *testing.T) {
 	s, other := open(t), open(t)
 	e := storetest.New(t, "e", 100)
 	put(t, s, e, store.Stored)
-	other.o.Dir = s.o.Dir
+	other.at.Dir = s.o.Dir
 	must(t, os.RemoveAll(s.o.Dir))
 	put(t, other, e, store.Stored)
 	wantHit(t, s, e)

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -142,8 +143,8 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 		s := open(t)
 		e := storetest.New(t, "e", 100)
 		put(t, s, e, store.Stored)
-		names := s.names(e.Key)
-		path := filepath.Join(s.o.Dir, leafPrefix(names, level+1))
+		names := s.at.Names(e.Key)
+		path := filepath.Join(s.o.Dir, rootdir.LeafPrefix(names, level+1))
 		away := filepath.Join(t.TempDir(), "away")
 		must(t, os.Rename(path, away))
 		must(t, os.Symlink(away, path))
@@ -155,7 +156,7 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 		if _, err := s.Clear(bg, nil); err != nil {
 			t.Fatal(err)
 		}
-		if !exists(filepath.Join(away, strings.TrimPrefix(leafPrefix(names, 4), leafPrefix(names, level+1)), "0.bin")) {
+		if !exists(filepath.Join(away, strings.TrimPrefix(rootdir.LeafPrefix(names, 4), rootdir.LeafPrefix(names, level+1)), "0.bin")) {
 			t.Errorf("level %d: something was removed through a link", level)
 		}
 	}

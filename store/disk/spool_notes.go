@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // A Note is a small file in .meta that processes leave for each other. No account is kept
@@ -29,8 +30,8 @@ const workDir = "work"
 
 // PutNote writes a note in the place of the last one.
 func (s *Store) PutNote(ctx context.Context, n Note, b []byte) error {
-	err := s.withMeta(ctx, func(_ *root, m *meta) error {
-		return m.dir.Publish(m.tmp, string(n), true, s.nowNanos(), b)
+	err := s.at.WithMeta(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
+		return m.Dir.Publish(m.Tmp, string(n), true, s.at.NowNanos(), b)
 	})
 	if err != nil {
 		return fmt.Errorf("write note %s: %w", n, err)
@@ -41,19 +42,19 @@ func (s *Store) PutNote(ctx context.Context, n Note, b []byte) error {
 // ReadNote returns a note, and when it was written. One that is not there is
 // fs.ErrNotExist.
 func (s *Store) ReadNote(n Note) (b []byte, at time.Time, err error) {
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	if err != nil {
 		return nil, at, fmt.Errorf("read note %s: %w", n, err)
 	}
-	defer r.release()
-	f, info, err := s.openBin(r.dir, metaDir+"/"+string(n))
+	defer r.Release()
+	f, info, err := s.at.OpenBin(r.Dir, rootdir.MetaDir+"/"+string(n))
 	if err == nil {
 		defer f.Close()
 		if info.Size > maxNote {
 			err = store.ErrTooLarge
 		} else {
 			b = make([]byte, info.Size)
-			err = readFull(f, b)
+			err = rootdir.ReadFull(f, b)
 		}
 	}
 	if err != nil {
@@ -64,12 +65,12 @@ func (s *Store) ReadNote(n Note) (b []byte, at time.Time, err error) {
 
 // RemoveNote removes a note. One that is not there is no error.
 func (s *Store) RemoveNote(n Note) {
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	if err != nil || s.o.ReadOnly {
 		return
 	}
-	defer r.release()
-	if meta, err := r.dir.OpenDir(metaDir); err == nil {
+	defer r.Release()
+	if meta, err := r.Dir.OpenDir(rootdir.MetaDir); err == nil {
 		defer meta.Close()
 		_ = meta.Remove(string(n))
 	}
@@ -79,22 +80,22 @@ func (s *Store) RemoveNote(n Note) {
 // work, and makes it. Only who holds the worker's lock may use it. It is on the
 // root's file system, from which drivers must be able to load code.
 func (s *Store) WorkDir(ctx context.Context) (string, error) {
-	err := s.withMeta(ctx, func(_ *root, m *meta) error {
-		d, err := ensureDir(m.dir, workDir)
+	err := s.at.WithMeta(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
+		d, err := rootdir.EnsureDir(m.Dir, workDir)
 		if err != nil {
 			return err
 		}
 		defer d.Close()
 		info, err := d.Stat()
-		if err == nil && (info.Kind != beneath.Directory || !s.trusted(info)) {
-			err = errIrregular
+		if err == nil && (info.Kind != beneath.Directory || !s.at.Trusted(info)) {
+			err = rootdir.ErrIrregular
 		}
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("directory of the worker: %w", err)
 	}
-	return filepath.Join(s.o.Dir, metaDir, workDir), nil
+	return filepath.Join(s.o.Dir, rootdir.MetaDir, workDir), nil
 }
 
 // Dir returns the root, absolute.

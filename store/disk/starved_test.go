@@ -95,7 +95,7 @@ func roleStarved(s *Store, entries int) error {
 // victimsOf returns what the evictor would take of one key's leaf.
 func (s *Store) victimsOf(k key.Key) ([]evict.Victim, error) {
 	all, err := s.victims()
-	return slices.DeleteFunc(all, func(v evict.Victim) bool { return hex.EncodeToString(v.Names[1][:]) != s.names(k)[1] }), err
+	return slices.DeleteFunc(all, func(v evict.Victim) bool { return hex.EncodeToString(v.Names[1][:]) != s.at.Names(k)[1] }), err
 }
 
 // countAndEvict counts, and then evicts what it is given.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Status says how a store is.
@@ -32,7 +33,7 @@ type Status struct {
 // Status returns how the store is. It makes nothing and walks nothing.
 func (s *Store) Status() Status {
 	st := Status{Dir: s.o.Dir, ReadOnly: s.o.ReadOnly, MaxSize: s.o.MaxSize, Policy: s.o.Policy}
-	r, err := s.acquire(false)
+	r, err := s.at.Acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		st.On = true
@@ -41,20 +42,20 @@ func (s *Store) Status() Status {
 		st.Reason = err.Error()
 		return st
 	}
-	defer r.release()
+	defer r.Release()
 	st.On, st.Exists = true, true
 	if s.o.ReadOnly {
 		return st
 	}
-	m, err := r.lookMeta(s.o.hooks.noLocks)
+	m, err := r.LookMeta()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return st
 	case err != nil:
-		st.On, st.Reason = false, offError(s.o.Dir, err).Error()
+		st.On, st.Reason = false, rootdir.OffError(s.o.Dir, err).Error()
 		return st
 	}
-	t, err := m.account.Total()
+	t, err := m.Account.Total()
 	st.Bytes, st.Entries, st.Counted = t.Bytes, t.Entries, t.Known && err == nil
 	if st.Counted {
 		st.CountedAt = time.Unix(t.Counted, 0)
@@ -64,11 +65,11 @@ func (s *Store) Status() Status {
 }
 
 // limits says what does not work though the tier is on.
-func (s *Store) limits(m *meta, account error) string {
-	info, err := m.dir.Lstat(lockFile)
+func (s *Store) limits(m *rootdir.Meta, account error) string {
+	info, err := m.Dir.Lstat(rootdir.LockFile)
 	switch {
 	case err == nil && info.Kind != beneath.Regular:
-		return fmt.Sprintf("%s/%s is not a regular file, so there are no locks: remove it", metaDir, lockFile)
+		return fmt.Sprintf("%s/%s is not a regular file, so there are no locks: remove it", rootdir.MetaDir, rootdir.LockFile)
 	case account != nil:
 		return fmt.Sprintf("the account cannot be read, so the limit is kept late: run gc: %v", account)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // sweepWait is how long a sweep waits for another one, and for evictors.
@@ -19,13 +21,13 @@ const sweepWait = time.Minute
 type sweep struct {
 	s        *Store
 	ctx      context.Context
-	r        *root
-	m        *meta
+	r        *rootdir.Root
+	m        *rootdir.Meta
 	report   Report
 	progress func(done int64)
 	books    *evict.Books // nil: nothing is corrected
 	n        *evict.Count // of the shard that is walked
-	left     usage        // what is there and stays, whatever its version
+	left     evict.Usage  // what is there and stays, whatever its version
 	partial  bool         // the medium failed: not all was seen
 }
 
@@ -39,24 +41,24 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 	w := &sweep{s: s, ctx: ctx, progress: progress}
 	fail := func(err error) (Report, error) { return w.report, fmt.Errorf("%s %s: %w", op, s.o.Dir, err) }
 	var err error
-	w.r, err = s.acquire(false)
+	w.r, err = s.at.Acquire(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return w.report, nil
 	case err != nil:
 		return fail(err)
 	}
-	defer w.r.release()
+	defer w.r.Release()
 	if alone {
 		if s.o.ReadOnly {
 			return fail(fmt.Errorf("a read-only layer: %w", fs.ErrPermission))
 		}
-		if w.m, err = w.r.meta(s.o.hooks.noLocks); err != nil {
+		if w.m, err = w.r.Meta(); err != nil {
 			return fail(err)
 		}
 		deadline := time.Now().Add(sweepWait)
 		for n := range evict.Locks + 1 {
-			unlock, err := w.m.locks.Lock(ctx, evictOffset(n), time.Until(deadline))
+			unlock, err := w.m.Locks.Lock(ctx, rootdir.EvictOffset(n), time.Until(deadline))
 			switch {
 			case err == nil:
 				defer unlock()
@@ -65,17 +67,17 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 			}
 		}
 		if renew {
-			if err := w.m.account.Renew(); err != nil {
+			if err := w.m.Account.Renew(); err != nil {
 				s.o.Trace.Warn("account not renewed", "reason", err)
 			}
 		}
-		w.books = evict.OpenBooks(w.m.account, s.o.Now, s.o.Trace)
+		w.books = evict.OpenBooks(w.m.Account, s.o.Now, s.o.Trace)
 	}
 	if err = w.countShared(); err == nil {
 		err = run(w)
 	}
 	if err == nil && w.books != nil {
-		err = w.books.CountShared(func(f func(usage)) error { return eachShared(ctx, w.r, f) })
+		err = w.books.CountShared(func(f func(evict.Usage)) error { return shared.EachShared(ctx, w.r, f) })
 	}
 	if err != nil {
 		return fail(err)
@@ -84,31 +86,31 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 }
 
 // walk walks all shards, and corrects the account of each.
-func (w *sweep) walk(walk *walker) error {
-	walk.ctx, walk.passed, walk.entered = w.ctx, w.passed, w.entered
+func (w *sweep) walk(walk *rootdir.Walker) error {
+	walk.Ctx, walk.Passed, walk.Entered = w.ctx, w.passed, w.entered
 	books := w.books
 	if books == nil {
 		books = evict.OpenBooks(nil, w.s.o.Now, w.s.o.Trace)
 	}
-	var list *images
+	var list *rootdir.Images
 	err := books.Each(books.Order(), w.s.o.hooks.bounds, func(shards []int) (fit int, err error) {
-		list, fit, err = walk.images(w.r.dir, shards, bound(w.s.o.hooks.images, maxImages))
+		list, fit, err = walk.Images(w.r.Dir, shards, bound(w.s.o.hooks.images, rootdir.MaxImages))
 		return fit, err
 	}, func(shard int, n *evict.Count) (err error) {
 		w.n = n
-		n.Complete, err = walk.shard(w.r.dir, list, shard)
+		n.Complete, err = walk.Shard(w.r.Dir, list, shard)
 		w.partial = w.partial || !n.Complete
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if walk.rmdir != nil {
-		for _, d := range list.devices {
-			if !walk.filled[d] && justMade(w.r.dir.Lstat(d)) {
+	if walk.Rmdir != nil {
+		for _, d := range list.Devices {
+			if !walk.Filled[d] && rootdir.JustMade(w.r.Dir.Lstat(d)) {
 				continue
 			}
-			_ = walk.rmdir(w.r.dir, leafNames{d}, 0)
+			_ = walk.Rmdir(w.r.Dir, rootdir.LeafNames{d}, 0)
 		}
 	}
 	return nil
@@ -116,19 +118,19 @@ func (w *sweep) walk(walk *walker) error {
 
 // other notes that an item stays that is of another version: the account is not
 // for it.
-func (w *sweep) other(u usage) { w.n.Saw(usage{}.Minus(u)) }
+func (w *sweep) other(u evict.Usage) { w.n.Saw(evict.Usage{}.Minus(u)) }
 
 // entered counts a directory.
-func (w *sweep) entered(leafNames) { w.there(directories(1)) }
+func (w *sweep) entered(rootdir.LeafNames) { w.there(rootdir.Directories(1)) }
 
-func (w *sweep) there(u usage) {
+func (w *sweep) there(u evict.Usage) {
 	w.report.Bytes += u.Bytes
 	w.left = w.left.Plus(u)
 	w.n.Saw(u)
 }
 
 // took notes that something is removed.
-func (w *sweep) took(u usage) {
+func (w *sweep) took(u evict.Usage) {
 	w.left = w.left.Minus(u)
 	w.n.Took(u)
 	w.report.RemovedBytes += u.Bytes
@@ -141,9 +143,9 @@ func (w *sweep) passed(location string, err error) {
 }
 
 // saw counts an item.
-func (w *sweep) saw(it *item) {
-	w.there(it.usage())
-	if it.bin != nil {
+func (w *sweep) saw(it *rootdir.Item) {
+	w.there(it.Usage())
+	if it.Bin != nil {
 		w.report.Entries++
 		w.progress(w.report.Entries)
 	}
@@ -151,8 +153,8 @@ func (w *sweep) saw(it *item) {
 
 // remove removes item n under the lock of its leaf, if still then says so.
 // everything includes a recipe of another version.
-func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything bool, still func() bool) bool {
-	unlock, err := w.s.lockLeaf(w.ctx, w.m, names, leafWait)
+func (w *sweep) remove(leaf beneath.Dir, names rootdir.LeafNames, n uint32, everything bool, still func() bool) bool {
+	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
 	if err != nil {
 		return false
 	}
@@ -160,7 +162,7 @@ func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything b
 	if !still() {
 		return false
 	}
-	u, err := removeEntry(leaf, n, stat(leaf, binName(n)), everything)
+	u, err := rootdir.RemoveEntry(leaf, n, rootdir.Stat(leaf, rootdir.BinName(n)), everything)
 	if err != nil {
 		return false
 	}
@@ -168,12 +170,12 @@ func (w *sweep) remove(leaf beneath.Dir, names leafNames, n uint32, everything b
 	return true
 }
 
-func (w *sweep) rmdir(parent beneath.Dir, names leafNames, level int) error {
+func (w *sweep) rmdir(parent beneath.Dir, names rootdir.LeafNames, level int) error {
 	err := parent.Rmdir(names[level])
 	if err == nil {
 		w.report.EmptyDirs++
 		if level > 0 {
-			w.took(directories(1))
+			w.took(rootdir.Directories(1))
 		}
 	}
 	return err
@@ -181,15 +183,15 @@ func (w *sweep) rmdir(parent beneath.Dir, names leafNames, level int) error {
 
 // temporary removes what killed writers left in .meta/tmp.
 func (w *sweep) temporary(dryRun bool) error {
-	tmp, err := w.r.dir.OpenDir(metaDir + "/" + tmpDir)
+	tmp, err := w.r.Dir.OpenDir(rootdir.MetaDir + "/" + rootdir.TmpDir)
 	if err != nil {
-		return ignoreGone(err)
+		return rootdir.IgnoreGone(err)
 	}
 	defer tmp.Close()
 	var old []string
 	err = tmp.Each(func(name string) bool {
 		info, err := tmp.Lstat(name)
-		if err == nil && info.Kind == beneath.Regular && w.s.nowNanos()-info.Mtime > int64(orphanAge) {
+		if err == nil && info.Kind == beneath.Regular && w.s.at.NowNanos()-info.Mtime > int64(orphanAge) {
 			old = append(old, name)
 			w.report.RemovedBytes += info.Size
 		}
@@ -201,5 +203,5 @@ func (w *sweep) temporary(dryRun bool) error {
 			_ = tmp.Remove(name)
 		}
 	}
-	return ignoreGone(err)
+	return rootdir.IgnoreGone(err)
 }

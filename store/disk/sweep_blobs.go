@@ -8,11 +8,13 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // countShared counts what entries share.
 func (w *sweep) countShared() error {
-	return eachShared(w.ctx, w.r, func(u usage) { w.report.Bytes += u.Bytes })
+	return shared.EachShared(w.ctx, w.r, func(u evict.Usage) { w.report.Bytes += u.Bytes })
 }
 
 // headerUses gathers which header files recipes name, while GC walks. A nil
@@ -25,7 +27,7 @@ type headerUses struct {
 // collectable returns what gathers uses, if there are headers that may go.
 func (w *sweep) collectable() *headerUses {
 	some := errors.New("there are some")
-	err := eachBlob(w.r, store.Headers, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+	err := shared.EachBlob(w.r, store.Headers, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
 		if w.collects(info) {
 			return some
 		}
@@ -40,20 +42,20 @@ func (w *sweep) collectable() *headerUses {
 // collects says whether a header is old enough to go. One that was just
 // written may be so before its recipe.
 func (w *sweep) collects(info beneath.Info) bool {
-	return w.s.nowNanos()-info.Mtime > int64(orphanAge)
+	return w.s.at.NowNanos()-info.Mtime > int64(orphanAge)
 }
 
 // add notes the headers of a recipe that stays. A recipe that is damaged names
 // none; one of another version may name any.
-func (h *headerUses) add(s *Store, leaf beneath.Dir, it *item) {
-	if h == nil || h.unsure || it.src == nil {
+func (h *headerUses) add(s *Store, leaf beneath.Dir, it *rootdir.Item) {
+	if h == nil || h.unsure || it.Src == nil {
 		return
 	}
-	rec, _, err := s.readRecipe(leaf, srcName(it.n), format.MaxSize)
+	rec, _, err := s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), format.MaxSize)
 	switch {
 	case err == nil:
 		h.names(rec)
-	case ignoreGone(err) != nil && !damaged(err):
+	case rootdir.IgnoreGone(err) != nil && !rootdir.Damaged(err):
 		h.unsure = true
 	}
 }
@@ -66,7 +68,7 @@ func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if err := h.headersOfJobs(w.s, w.r); err != nil || h.unsure {
 		return err
 	}
-	return eachBlob(w.r, store.Headers, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+	return shared.EachBlob(w.r, store.Headers, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
 		if _, used := h.used[d]; used || !w.collects(info) {
 			return w.ctx.Err()
 		}
@@ -83,8 +85,8 @@ func (w *sweep) collectManifests(age int64, dryRun bool) error {
 	if age <= 0 {
 		return nil
 	}
-	return eachBlob(w.r, store.Manifests, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
-		if w.s.nowNanos()-info.Mtime > age && w.removeBlob(dir, d, info, dryRun) {
+	return shared.EachBlob(w.r, store.Manifests, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		if w.s.at.NowNanos()-info.Mtime > age && w.removeBlob(dir, d, info, dryRun) {
 			w.report.Manifests++
 		}
 		return w.ctx.Err()
@@ -98,16 +100,16 @@ func (w *sweep) removeBlob(dir beneath.Dir, d key.Digest, info beneath.Info, dry
 		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
 			return false
 		}
-		w.s.accountAdd(w.m, evict.Shared, usage{}.Minus(fileUsage(nil, &info)))
+		w.s.at.AccountAdd(w.m, evict.Shared, evict.Usage{}.Minus(rootdir.FileUsage(nil, &info)))
 	}
-	w.report.RemovedBytes += blocks(info.Size)
+	w.report.RemovedBytes += rootdir.Blocks(info.Size)
 	return true
 }
 
 // clearBlobs removes all headers and manifests.
 func (w *sweep) clearBlobs() error {
 	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
-		err := eachBlob(w.r, kind, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		err := shared.EachBlob(w.r, kind, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
 			if w.removeBlob(dir, d, info, false) {
 				if kind == store.Headers {
 					w.report.Headers++
@@ -126,9 +128,9 @@ func (w *sweep) clearBlobs() error {
 
 // verifyHeaders reads every header file's content.
 func (w *sweep) verifyHeaders(repair bool) error {
-	return eachBlob(w.r, store.Headers, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
+	return shared.EachBlob(w.r, store.Headers, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
 		err := w.s.checkHeaderFile(dir, d)
-		if damaged(err) {
+		if rootdir.Damaged(err) {
 			w.report.BadHeaders++
 			w.report.problem(location, err, repair && dir.Remove(d.String()) == nil)
 		}
@@ -137,13 +139,13 @@ func (w *sweep) verifyHeaders(repair bool) error {
 }
 
 func (s *Store) checkHeaderFile(dir beneath.Dir, d key.Digest) error {
-	f, info, err := s.openBin(dir, d.String())
+	f, info, err := s.at.OpenBin(dir, d.String())
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info.Size > maxBlob[store.Headers] {
+	if info.Size > shared.MaxBlob[store.Headers] {
 		return format.ErrForeign // and perhaps a hole that takes hours to read
 	}
-	return checkContent(f, info.Size, d)
+	return shared.CheckContent(f, info.Size, d)
 }

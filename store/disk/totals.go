@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/tally"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // AddStats adds counts to the totals that are kept beside the entries. It
@@ -41,23 +42,23 @@ func (s *Store) withTotals(create bool, op string, f func(*tally.File) error) er
 		return fmt.Errorf("%s: %s is a read-only layer: %w", op, s.o.Dir, fs.ErrPermission)
 	}
 	for try := 0; ; try++ {
-		r, err := s.acquire(create)
+		r, err := s.at.Acquire(create)
 		if errors.Is(err, fs.ErrNotExist) && !create {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
-		open := r.lookMeta
+		open := r.LookMeta
 		if create {
-			open = r.meta
+			open = r.Meta
 		}
-		m, err := open(s.o.hooks.noLocks)
+		m, err := open()
 		if err == nil {
-			err = f(m.stats)
+			err = f(m.Stats)
 		}
-		again := errors.Is(err, fs.ErrNotExist) && try < maxTries && s.dropIfGone(r)
-		r.release()
+		again := errors.Is(err, fs.ErrNotExist) && try < rootdir.MaxTries && s.at.DropIfGone(r)
+		r.Release()
 		switch {
 		case err == nil, !again && !create && errors.Is(err, fs.ErrNotExist):
 			return nil

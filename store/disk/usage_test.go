@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -29,7 +30,7 @@ func TestAccountIsWhatDuShows(t *testing.T) {
 	var du int64
 	must(t, filepath.WalkDir(s.o.Dir, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(s.o.Dir, path)
-		if err != nil || d.Name() == metaDir {
+		if err != nil || d.Name() == rootdir.MetaDir {
 			return fs.SkipDir
 		}
 		var st syscall.Stat_t
@@ -38,9 +39,9 @@ func TestAccountIsWhatDuShows(t *testing.T) {
 			if takes := st.Blocks * 512; fsinfo.Type == ext4 {
 				du += takes
 			} else if d.IsDir() {
-				du += block
+				du += rootdir.Block
 			} else {
-				du += blocks(st.Size)
+				du += rootdir.Blocks(st.Size)
 			}
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // Verify reads every entry completely: digests, lists, that it is where its
@@ -17,18 +18,18 @@ import (
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
-		walk := walker{}
-		walk.visit = func(leaf beneath.Dir, names leafNames, items []item) error {
+		walk := rootdir.Walker{}
+		walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				w.saw(&items[i])
 				if other := w.verify(leaf, names, &items[i], repair); other {
-					w.other(items[i].usage().Plus(directories(walk.freed(items))))
+					w.other(items[i].Usage().Plus(rootdir.Directories(walk.Freed(items))))
 				}
 			}
 			return ctx.Err()
 		}
 		if repair {
-			walk.rmdir = w.rmdir
+			walk.Rmdir = w.rmdir
 		}
 		if err := w.walk(&walk); err != nil {
 			return err
@@ -38,12 +39,12 @@ func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int6
 }
 
 // verify checks an item, and says whether it is of another version.
-func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool) (other bool) {
-	if it.bin == nil {
+func (w *sweep) verify(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) (other bool) {
+	if it.Bin == nil {
 		w.verifyOrphan(leaf, names, it, repair)
 		return false
 	}
-	err := w.s.checkEntry(leaf, names, it.n)
+	err := w.s.checkEntry(leaf, names, it.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 	case errors.Is(err, format.ErrVersion):
@@ -51,33 +52,33 @@ func (w *sweep) verify(leaf beneath.Dir, names leafNames, it *item, repair bool)
 		return true
 	case err != nil:
 		w.report.Damaged++
-		repaired := repair && !isDirectory(leaf, binName(it.n)) && w.remove(leaf, names, it.n, false, func() bool {
-			err := w.s.checkEntry(leaf, names, it.n)
-			return damaged(err) || errors.Is(err, errMisplaced)
+		repaired := repair && !rootdir.IsDirectory(leaf, rootdir.BinName(it.N)) && w.remove(leaf, names, it.N, false, func() bool {
+			err := w.s.checkEntry(leaf, names, it.N)
+			return rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced)
 		})
-		w.report.problem(names.file(binName(it.n)), err, repaired)
+		w.report.problem(names.File(rootdir.BinName(it.N)), err, repaired)
 	default:
-		w.verifyRecipe(leaf, names, it.n, repair)
+		w.verifyRecipe(leaf, names, it.N, repair)
 	}
 	return false
 }
 
 // checkEntry says what is wrong with an entry, its recipe not counted.
-func (s *Store) checkEntry(leaf beneath.Dir, names leafNames, n uint32) error {
-	f, info, err := s.openBin(leaf, binName(n))
+func (s *Store) checkEntry(leaf beneath.Dir, names rootdir.LeafNames, n uint32) error {
+	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h, _, err := readBin(f, info, nil, verified)
-	if err == nil && s.names(h.Key) != names {
-		err = errMisplaced
+	h, _, err := rootdir.ReadBin(f, info, nil, rootdir.Verified)
+	if err == nil && s.at.Names(h.Key) != names {
+		err = rootdir.ErrMisplaced
 	}
 	return err
 }
 
 // verifyRecipe checks the recipe of a good entry.
-func (w *sweep) verifyRecipe(leaf beneath.Dir, names leafNames, n uint32, repair bool) {
+func (w *sweep) verifyRecipe(leaf beneath.Dir, names rootdir.LeafNames, n uint32, repair bool) {
 	err := w.s.checkRecipe(leaf, n)
 	switch {
 	case err == nil:
@@ -91,14 +92,14 @@ func (w *sweep) verifyRecipe(leaf beneath.Dir, names leafNames, n uint32, repair
 	if repair && !errors.Is(err, fs.ErrNotExist) {
 		repaired = w.removeRecipe(leaf, names, n, func() bool {
 			err := w.s.checkRecipe(leaf, n)
-			return damaged(err) || errors.Is(err, errWrongRecipe)
+			return rootdir.Damaged(err) || errors.Is(err, errWrongRecipe)
 		})
 	}
-	w.report.problem(names.file(srcName(n)), err, repaired)
+	w.report.problem(names.File(rootdir.SrcName(n)), err, repaired)
 }
 
 func (s *Store) checkRecipe(leaf beneath.Dir, n uint32) error {
-	rec, _, err := s.readRecipe(leaf, srcName(n), format.MaxSize)
+	rec, _, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -107,31 +108,31 @@ func (s *Store) checkRecipe(leaf beneath.Dir, n uint32) error {
 
 // verifyOrphan handles a recipe without an entry: a writer puts it first, so
 // one that is young is none of our business.
-func (w *sweep) verifyOrphan(leaf beneath.Dir, names leafNames, it *item, repair bool) {
-	if it.src.Kind != beneath.Regular || w.s.nowNanos()-it.src.Mtime <= int64(orphanAge) || !replaceableSrc(leaf, it.n) {
+func (w *sweep) verifyOrphan(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) {
+	if it.Src.Kind != beneath.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) || !rootdir.ReplaceableSrc(leaf, it.N) {
 		return
 	}
 	w.report.Orphans++
-	repaired := repair && w.removeRecipe(leaf, names, it.n, func() bool {
-		_, err := leaf.Lstat(binName(it.n))
+	repaired := repair && w.removeRecipe(leaf, names, it.N, func() bool {
+		_, err := leaf.Lstat(rootdir.BinName(it.N))
 		return errors.Is(err, fs.ErrNotExist)
 	})
-	w.report.problem(names.file(srcName(it.n)), errOrphan, repaired)
+	w.report.problem(names.File(rootdir.SrcName(it.N)), errOrphan, repaired)
 }
 
 var errOrphan = errors.New("a recipe without an entry")
 
 // removeRecipe removes a .src under the lock of its leaf, if still says so.
-func (w *sweep) removeRecipe(leaf beneath.Dir, names leafNames, n uint32, still func() bool) bool {
-	unlock, err := w.s.lockLeaf(w.ctx, w.m, names, leafWait)
+func (w *sweep) removeRecipe(leaf beneath.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
+	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
 	if err != nil {
 		return false
 	}
 	defer unlock()
-	info, err := leaf.Lstat(srcName(n))
-	if err != nil || !still() || leaf.Remove(srcName(n)) != nil {
+	info, err := leaf.Lstat(rootdir.SrcName(n))
+	if err != nil || !still() || leaf.Remove(rootdir.SrcName(n)) != nil {
 		return false
 	}
-	w.took(fileUsage(nil, &info))
+	w.took(rootdir.FileUsage(nil, &info))
 	return true
 }

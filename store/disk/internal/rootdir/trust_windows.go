@@ -1,4 +1,4 @@
-package disk
+package rootdir
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 
 // checkRoot decides whether a root can be trusted: whoever can write to it
 // chooses what code runs.
-func (s *Store) checkRoot(d beneath.Dir, _ beneath.Info) error {
-	reason, err := d.Distrust(s.o.ReadOnly)
+func (p *Place) checkRoot(d beneath.Dir, _ beneath.Info) error {
+	reason, err := d.Distrust(p.ReadOnly)
 	if err == nil && reason != "" {
 		err = errors.New(reason)
 	}

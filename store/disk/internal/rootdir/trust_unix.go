@@ -1,6 +1,6 @@
 //go:build !windows
 
-package disk
+package rootdir
 
 import (
 	"fmt"
@@ -10,25 +10,25 @@ import (
 
 // checkRoot decides whether a root can be trusted: whoever can write to it
 // chooses what code runs.
-func (s *Store) checkRoot(_ beneath.Dir, info beneath.Info) error {
+func (p *Place) checkRoot(_ beneath.Dir, info beneath.Info) error {
 	switch {
 	case isAnybody(info.UID):
 		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+
 			"map your user, or set another directory", info.UID)
-	case s.o.ReadOnly && !s.trusted(info):
-		cure := "chmod go-w " + s.o.Dir
+	case p.ReadOnly && !p.Trusted(info):
+		cure := "chmod go-w " + p.Dir
 		if info.UID != uint32(euid()) && info.UID != 0 {
-			cure = "chown -R root " + s.o.Dir
+			cure = "chown -R root " + p.Dir
 		}
 		return fmt.Errorf("owner %d, mode %04o: a layer must belong to user %d or root "+
 			"and be writable by nobody else; run: %s", info.UID, info.Perm, euid(), cure)
-	case s.o.ReadOnly:
+	case p.ReadOnly:
 		return nil
 	case info.UID != uint32(euid()):
 		return fmt.Errorf("belongs to user %d, not to user %d: set a directory of your own, or run: sudo chown -R %[2]d %[3]s",
-			info.UID, euid(), s.o.Dir)
+			info.UID, euid(), p.Dir)
 	case info.Perm != 0o700:
-		return fmt.Errorf("mode %04o lets others in, or the owner not; run: chmod 700 %s", info.Perm, s.o.Dir)
+		return fmt.Errorf("mode %04o lets others in, or the owner not; run: chmod 700 %s", info.Perm, p.Dir)
 	}
 	return nil
 }

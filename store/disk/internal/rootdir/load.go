@@ -1,4 +1,4 @@
-package disk
+package rootdir
 
 import (
 	"errors"
@@ -15,68 +15,68 @@ import (
 )
 
 var (
-	errIrregular = errors.New("not a regular file of a trusted owner")
-	errCollision = errors.New("an entry of another key under the same names")
-	errReplaced  = errors.New("the entry was replaced")
-	errMisplaced = errors.New("an entry of a key that does not belong here")
+	ErrIrregular = errors.New("not a regular file of a trusted owner")
+	ErrCollision = errors.New("an entry of another key under the same names")
+	ErrReplaced  = errors.New("the entry was replaced")
+	ErrMisplaced = errors.New("an entry of a key that does not belong here")
 )
 
-// atOnce is the largest file that is read before its header was checked. A
+// AtOnce is the largest file that is read before its header was checked. A
 // larger one is not trusted to be as large as it says: it might be a hole.
-const atOnce = 1 << 20
+const AtOnce = 1 << 20
 
 // headStart is what is read of a file whose header is wanted: most headers
 // are shorter.
 const headStart = 4096
 
-// part says what of an entry is wanted.
-type part uint8
+// Part says what of an entry is wanted.
+type Part uint8
 
 const (
-	first    part = 1 << iota // no binaries behind the first, where that saves something
-	verified                  // the SHA-256 of the code is checked, too
+	First    Part = 1 << iota // no binaries behind the first, where that saves something
+	Verified                  // the SHA-256 of the code is checked, too
 
-	whole part = 0
+	Whole Part = 0
 )
 
-// restLeast is the size from which on a file is looked at for what can be left
+// RestLeast is the size from which on a file is looked at for what can be left
 // unread.
-const restLeast = 128 << 10
+const RestLeast = 128 << 10
 
-// openBin opens an entry and decides whether its file may be read at all.
-func (s *Store) openBin(d beneath.Dir, path string) (beneath.File, beneath.Info, error) {
+// OpenBin opens an entry and decides whether its file may be read at all.
+func (p *Place) OpenBin(d beneath.Dir, path string) (beneath.File, beneath.Info, error) {
 	f, info, err := d.Open(path)
 	if err != nil {
 		return f, info, err
 	}
-	if info.Kind != beneath.Regular || !s.trusted(info) {
+	if info.Kind != beneath.Regular || !p.Trusted(info) {
 		f.Close()
-		return beneath.File{}, info, errIrregular
+		return beneath.File{}, info, ErrIrregular
 	}
 	return f, info, nil
 }
 
-// readBin reads an entry. k, if not nil, is the key that it must have.
-func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Header, *store.Artifact, error) {
+// ReadBin reads an entry. k, if not nil, is the key that it must have.
+func ReadBin(f beneath.File, info beneath.Info, k *key.Key, p Part) (*format.Header, *store.Artifact, error) {
 	size := info.Size
-	if info.Size > atOnce || p&first != 0 && info.Size > restLeast {
-		h, err := readHeader(f, info)
+	if info.Size > AtOnce || p&First != 0 && info.Size > RestLeast {
+		h, err := ReadHeader(f, info)
 		if err != nil {
 			return nil, nil, err
 		}
 		if k != nil && h.Key != *k {
-			return h, nil, errCollision
+			return h, nil, ErrCollision
 		}
-		if p&first != 0 {
+		if p&First != 0 {
 			size = h.FirstBytes()
 		}
 	}
 	b := make([]byte, size)
-	if err := readFull(f, b); err != nil {
+	if err := ReadFull(f, b); err != nil {
 		return nil, nil, err
 	}
 	decode := format.DecodeBin
-	if p&verified != 0 {
+	if p&Verified != 0 {
 		decode = format.VerifyBin
 	}
 	if size < info.Size {
@@ -84,15 +84,15 @@ func readBin(f beneath.File, info beneath.Info, k *key.Key, p part) (*format.Hea
 	}
 	h, a, err := decode(b)
 	if err == nil && k != nil && h.Key != *k {
-		return h, nil, errCollision
+		return h, nil, ErrCollision
 	}
 	return h, a, err
 }
 
-// readHeader reads and checks all of an entry but its log and code.
-func readHeader(f beneath.File, info beneath.Info) (*format.Header, error) {
+// ReadHeader reads and checks all of an entry but its log and code.
+func ReadHeader(f beneath.File, info beneath.Info) (*format.Header, error) {
 	b := make([]byte, min(info.Size, headStart))
-	if err := readFull(f, b); err != nil {
+	if err := ReadFull(f, b); err != nil {
 		return nil, err
 	}
 	fixed, err := format.ParseFixed(b, info.Size)
@@ -101,14 +101,14 @@ func readHeader(f beneath.File, info beneath.Info) (*format.Header, error) {
 	}
 	if fixed.HeaderBytes > int64(len(b)) {
 		b = make([]byte, fixed.HeaderBytes) // at most the file's size
-		if err := readFull(f, b); err != nil {
+		if err := ReadFull(f, b); err != nil {
 			return nil, err
 		}
 	}
 	return format.ParseHeader(b, info.Size)
 }
 
-func readFull(f beneath.File, b []byte) error {
+func ReadFull(f beneath.File, b []byte) error {
 	_, err := f.ReadAt(b, 0)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return format.ErrTruncated // it shrank
@@ -116,16 +116,16 @@ func readFull(f beneath.File, b []byte) error {
 	return err
 }
 
-// missReason maps what went wrong with a file to what is counted.
-func missReason(err error) reason.Reason {
+// MissReason maps what went wrong with a file to what is counted.
+func MissReason(err error) reason.Reason {
 	switch {
-	case errors.Is(err, errCollision), errors.Is(err, errMisplaced):
+	case errors.Is(err, ErrCollision), errors.Is(err, ErrMisplaced):
 		return reason.MissCollision
 	case errors.Is(err, ErrOff):
 		return reason.MissTierOff
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESTALE):
 		return reason.MissAbsent
-	case errors.Is(err, errIrregular), errors.Is(err, syscall.ELOOP),
+	case errors.Is(err, ErrIrregular), errors.Is(err, syscall.ELOOP),
 		errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
 		return reason.MissIrregular
 	case errors.Is(err, format.ErrTruncated):
@@ -140,11 +140,11 @@ func missReason(err error) reason.Reason {
 	return reason.MissUnreadable
 }
 
-// damaged says whether the file that gave err can hit nowhere, so that it may
+// Damaged says whether the file that gave err can hit nowhere, so that it may
 // be replaced or removed. Entries of other versions and other keys can; and
 // running out of descriptors or memory says nothing about a file.
-func damaged(err error) bool {
-	switch missReason(err) {
+func Damaged(err error) bool {
+	switch MissReason(err) {
 	case reason.MissTruncated, reason.MissForeign, reason.MissDigest, reason.MissIrregular:
 		return true
 	case reason.MissUnreadable:
@@ -159,12 +159,12 @@ var tellingOrder = []reason.Reason{
 	reason.MissIrregular, reason.MissVersion, reason.MissCollision, reason.MissAbsent,
 }
 
-// moreTelling returns the error that says more about a miss.
-func moreTelling(a, b error) error {
+// MoreTelling returns the error that says more about a miss.
+func MoreTelling(a, b error) error {
 	if a == nil {
 		return b
 	}
-	ra, rb := missReason(a), missReason(b)
+	ra, rb := MissReason(a), MissReason(b)
 	for _, c := range tellingOrder {
 		switch c {
 		case ra:
@@ -176,8 +176,8 @@ func moreTelling(a, b error) error {
 	return a
 }
 
-func miss(err error) error {
-	return &store.MissError{Reason: missReason(err), Cause: err}
+func Miss(err error) error {
+	return &store.MissError{Reason: MissReason(err), Cause: err}
 }
 
-func wrapPath(path string, err error) error { return fmt.Errorf("read %s: %w", path, err) }
+func WrapPath(path string, err error) error { return fmt.Errorf("read %s: %w", path, err) }

@@ -1,4 +1,4 @@
-package disk
+package rootdir
 
 import (
 	"cmp"
@@ -13,15 +13,15 @@ import (
 	"github.com/kernstash/kernstash/internal/beneath"
 )
 
-// item is one number in a leaf directory: an entry, or what is left of one.
-type item struct {
-	n        uint32
-	bin, src *beneath.Info // nil: no such name
+// Item is one number in a leaf directory: an entry, or what is left of one.
+type Item struct {
+	N        uint32
+	Bin, Src *beneath.Info // nil: no such name
 }
 
-// length is how long the files of an item are, usage what they take.
-func (it *item) length() (n int64) {
-	for _, info := range []*beneath.Info{it.bin, it.src} {
+// Length is how long the files of an item are, usage what they take.
+func (it *Item) Length() (n int64) {
+	for _, info := range []*beneath.Info{it.Bin, it.Src} {
 		if info != nil && info.Kind == beneath.Regular {
 			n += info.Size
 		}
@@ -29,70 +29,70 @@ func (it *item) length() (n int64) {
 	return n
 }
 
-func (it *item) usage() usage { return fileUsage(it.bin, it.src) }
+func (it *Item) Usage() Usage { return FileUsage(it.Bin, it.Src) }
 
-// walker visits every leaf directory below a root. What it does not know it
+// Walker visits every leaf directory below a root. What it does not know it
 // passes over.
-type walker struct {
-	ctx context.Context
+type Walker struct {
+	Ctx context.Context
 
-	// visit gets the items of a leaf, sorted by number. Its error ends the
+	// Visit gets the items of a leaf, sorted by number. Its error ends the
 	// walk.
-	visit func(leaf beneath.Dir, names leafNames, items []item) error
+	Visit func(leaf beneath.Dir, names LeafNames, items []Item) error
 
-	// entered, if not nil, is told of each directory at or below an image: those
+	// Entered, if not nil, is told of each directory at or below an image: those
 	// that the account counts.
-	entered func(names leafNames)
+	Entered func(names LeafNames)
 
-	// wanted, if not nil, reports whether a leaf is visited.
-	wanted func(names leafNames) bool
+	// Wanted, if not nil, reports whether a leaf is visited.
+	Wanted func(names LeafNames) bool
 
-	// rmdir, if not nil, is asked to remove each directory of ours after it
+	// Rmdir, if not nil, is asked to remove each directory of ours after it
 	// was walked and nothing was seen to be left in it. Level is that of its
 	// name: 0 is a device. A directory that was made a moment ago and has had
 	// nothing in it yet is a writer's, and stays.
-	rmdir func(parent beneath.Dir, names leafNames, level int) error
+	Rmdir func(parent beneath.Dir, names LeafNames, level int) error
 
-	// passed, if not nil, is told what is in the place of a directory and is
+	// Passed, if not nil, is told what is in the place of a directory and is
 	// none that can be read.
-	passed func(location string, err error)
+	Passed func(location string, err error)
 
 	// alone says, while visit runs, of each directory below the image whether it
 	// was all there is in the one above.
 	alone [4]bool
 
-	// filled are the devices that had an image when they were listed.
-	filled map[string]bool
+	// Filled are the devices that had an image when they were listed.
+	Filled map[string]bool
 
-	// partial is set where the medium failed: what was visited is not all.
-	partial bool
+	// Partial is set where the medium failed: what was visited is not all.
+	Partial bool
 }
 
-func (w *walker) walk(d beneath.Dir) error {
-	_, err := w.level(d.Each, d, leafNames{}, 0)
+func (w *Walker) Walk(d beneath.Dir) error {
+	_, err := w.level(d.Each, d, LeafNames{}, 0)
 	return err
 }
 
 // level walks a directory, whose names each lists. full says that something is
 // left in it, or that it is a writer's. It looks one name ahead, to know whether a
 // name is alone.
-func (w *walker) level(each func(func(name string) bool) error, d beneath.Dir, names leafNames, level int) (full bool, err error) {
+func (w *Walker) level(each func(func(name string) bool) error, d beneath.Dir, names LeafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
 	ahead := ""
 	step := func(name string, alone bool) {
-		if stop = w.ctx.Err(); stop != nil {
+		if stop = w.Ctx.Err(); stop != nil {
 			return
 		}
 		names[level], w.alone[level] = name, alone
-		left, err := w.child(d, names, level)
+		left, err := w.Child(d, names, level)
 		full = full || left
 		stop = err
 	}
 	err = each(func(name string) bool {
-		if !isDirName(name) {
+		if !IsDirName(name) {
 			foreign = true
-			return w.ctx.Err() == nil
+			return w.Ctx.Err() == nil
 		}
 		if ahead != "" {
 			several = true
@@ -105,17 +105,17 @@ func (w *walker) level(each func(func(name string) bool) error, d beneath.Dir, n
 		step(ahead, !several && !foreign)
 	}
 	if stop == nil {
-		stop = w.ctx.Err()
+		stop = w.Ctx.Err()
 	}
-	if ahead == "" && !foreign && w.rmdir != nil {
-		full = justMade(d.Stat())
+	if ahead == "" && !foreign && w.Rmdir != nil {
+		full = JustMade(d.Stat())
 	}
-	return full || foreign, errors.Join(stop, ignoreGone(err))
+	return full || foreign, errors.Join(stop, IgnoreGone(err))
 }
 
-// freed is how many directories can go when an item of the leaf that is visited
+// Freed is how many directories can go when an item of the leaf that is visited
 // does: none while there are others.
-func (w *walker) freed(items []item) int {
+func (w *Walker) Freed(items []Item) int {
 	if len(items) > 1 {
 		return 0
 	}
@@ -126,8 +126,8 @@ func (w *walker) freed(items []item) int {
 	return n
 }
 
-func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, err error) {
-	if level == len(names)-1 && w.wanted != nil && !w.wanted(names) {
+func (w *Walker) Child(d beneath.Dir, names LeafNames, level int) (full bool, err error) {
+	if level == len(names)-1 && w.Wanted != nil && !w.Wanted(names) {
 		return true, nil
 	}
 	sub, err := d.OpenDir(names[level])
@@ -135,8 +135,8 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 		return w.passOver(names, level+1, err)
 	}
 	defer sub.Close()
-	if w.entered != nil && level > 0 {
-		w.entered(names)
+	if w.Entered != nil && level > 0 {
+		w.Entered(names)
 	}
 	if level == len(names)-1 {
 		full, err = w.leaf(sub, names)
@@ -146,8 +146,8 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 	if errors.Is(err, syscall.EIO) {
 		return w.passOver(names, level+1, err)
 	}
-	if err == nil && !full && w.rmdir != nil {
-		full = w.rmdir(d, names, level) != nil
+	if err == nil && !full && w.Rmdir != nil {
+		full = w.Rmdir(d, names, level) != nil
 	}
 	return full, err
 }
@@ -156,82 +156,82 @@ func (w *walker) child(d beneath.Dir, names leafNames, level int) (full bool, er
 // link is not ours, a bad sector must not end the walk; but descriptors or
 // memory that ran out say nothing, and whoever took the rest for all would be
 // wrong.
-func (w *walker) passOver(names leafNames, levels int, err error) (full bool, _ error) {
+func (w *Walker) passOver(names LeafNames, levels int, err error) (full bool, _ error) {
 	switch {
-	case ignoreGone(err) == nil:
+	case IgnoreGone(err) == nil:
 		return false, nil
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EACCES):
 	case errors.Is(err, syscall.EIO):
-		w.partial = true
+		w.Partial = true
 	default:
-		return true, fmt.Errorf("walk %s: %w", leafPrefix(names, levels), err)
+		return true, fmt.Errorf("walk %s: %w", LeafPrefix(names, levels), err)
 	}
-	if w.passed != nil {
-		w.passed(leafPrefix(names, levels), err)
+	if w.Passed != nil {
+		w.Passed(LeafPrefix(names, levels), err)
 	}
 	return true, nil
 }
 
-func (w *walker) leaf(leaf beneath.Dir, names leafNames) (full bool, err error) {
+func (w *Walker) leaf(leaf beneath.Dir, names LeafNames) (full bool, err error) {
 	items, err := listItems(leaf)
 	if err != nil {
 		return true, err
 	}
-	if err := w.visit(leaf, names, items); err != nil {
+	if err := w.Visit(leaf, names, items); err != nil {
 		return true, err
 	}
-	if w.rmdir == nil || len(items) == 0 && justMade(leaf.Stat()) {
+	if w.Rmdir == nil || len(items) == 0 && JustMade(leaf.Stat()) {
 		return true, nil
 	}
 	err = leaf.Each(func(string) bool { full = true; return false })
-	return full, ignoreGone(err)
+	return full, IgnoreGone(err)
 }
 
 // writerAge is how long a directory is taken for one that a writer has just made and
 // is about to fill: whoever removes it sends the writer back to the start.
 const writerAge = 10 * time.Second
 
-// justMade reports whether an empty directory was made, or became empty, within
+// JustMade reports whether an empty directory was made, or became empty, within
 // writerAge. The file system's clock counts, not that of the store.
-func justMade(empty beneath.Info, err error) bool {
+func JustMade(empty beneath.Info, err error) bool {
 	return err == nil && time.Since(time.Unix(0, empty.Mtime)).Abs() < writerAge
 }
 
 // listItems lists a leaf that was just opened.
-func listItems(leaf beneath.Dir) ([]item, error) {
-	byNumber := make(map[uint32]*item)
+func listItems(leaf beneath.Dir) ([]Item, error) {
+	byNumber := make(map[uint32]*Item)
 	var bad error
 	err := leaf.EachOnce(func(name string) bool {
-		n, suffix, ok := parseName(name)
+		n, suffix, ok := ParseName(name)
 		if !ok {
 			return true
 		}
 		info, err := leaf.Lstat(name)
 		if err != nil {
-			bad = ignoreGone(err)
+			bad = IgnoreGone(err)
 			return bad == nil
 		}
 		it := byNumber[n]
 		if it == nil {
-			it = &item{n: n}
+			it = &Item{N: n}
 			byNumber[n] = it
 		}
-		if suffix == binSuffix {
-			it.bin = &info
+		if suffix == BinSuffix {
+			it.Bin = &info
 		} else {
-			it.src = &info
+			it.Src = &info
 		}
 		return true
 	})
-	items := make([]item, 0, len(byNumber))
+	items := make([]Item, 0, len(byNumber))
 	for _, it := range byNumber {
 		items = append(items, *it)
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.n, b.n) })
-	return items, cmp.Or(bad, ignoreGone(err))
+	slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.N, b.N) })
+	return items, cmp.Or(bad, IgnoreGone(err))
 }
 
-func ignoreGone(err error) error {
+func IgnoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESTALE) {
 		return nil
 	}

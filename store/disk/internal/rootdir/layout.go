@@ -1,4 +1,4 @@
-package disk
+package rootdir
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	metaDir      = ".meta"
-	tmpDir       = "tmp"
-	lockFile     = "locks"
-	accountFile  = "account"
-	statsFile    = "stats"
-	versionFile  = "VERSION"
-	cacheTagFile = "CACHEDIR.TAG"
-	orderFile    = "order" // of earlier versions, in .meta; gc removes it
+	MetaDir      = ".meta"
+	TmpDir       = "tmp"
+	LockFile     = "locks"
+	AccountFile  = "account"
+	StatsFile    = "stats"
+	VersionFile  = "VERSION"
+	CacheTagFile = "CACHEDIR.TAG"
+	OrderFile    = "order" // of earlier versions, in .meta; gc removes it
 
 	layout = 1
 )
@@ -39,8 +39,8 @@ var errLayout = errors.New("laid out by another version of kernstash: set anothe
 
 // checkVersion refuses a root of another layout. A VERSION that is missing or
 // unreadable says nothing.
-func checkVersion(d beneath.Dir, readOnly bool) error {
-	f, info, err := d.Open(versionFile)
+func checkVersion(d beneath.Dir) error {
+	f, info, err := d.Open(VersionFile)
 	if err != nil {
 		return nil
 	}
@@ -58,20 +58,20 @@ func checkVersion(d beneath.Dir, readOnly bool) error {
 	return nil
 }
 
-// meta is what writers need beside the entries.
-type meta struct {
-	dir, tmp beneath.Dir
-	locks    *lock.Pool
-	account  *evict.Account
-	stats    *tally.File
+// Meta is what writers need beside the entries.
+type Meta struct {
+	Dir, Tmp beneath.Dir
+	Locks    *lock.Pool
+	Account  *evict.Account
+	Stats    *tally.File
 }
 
 const statsSlots = 16
 
-// meta returns .meta, which it makes if need be. What it returns is valid as
+// Meta returns .meta, which it makes if need be. What it returns is valid as
 // long as the root is held.
-func (r *root) meta(noLocks bool) (*meta, error) {
-	m, err := r.openMeta(noLocks, ensureDir)
+func (r *Root) Meta() (*Meta, error) {
+	m, err := r.openMeta(EnsureDir)
 	if err == nil {
 		r.first.Do(func() { r.begin(m) })
 	}
@@ -80,72 +80,72 @@ func (r *root) meta(noLocks bool) (*meta, error) {
 
 // lockMeta is meta for who only locks: what the first entry needs besides is left to
 // a time when nobody waits.
-func (r *root) lockMeta(noLocks bool) (*meta, error) { return r.openMeta(noLocks, ensureDir) }
+func (r *Root) lockMeta() (*Meta, error) { return r.openMeta(EnsureDir) }
 
-// lookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
+// LookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
 // where there is no .meta.
-func (r *root) lookMeta(noLocks bool) (*meta, error) { return r.openMeta(noLocks, beneath.Dir.OpenDir) }
+func (r *Root) LookMeta() (*Meta, error) { return r.openMeta(beneath.Dir.OpenDir) }
 
-func (r *root) openMeta(noLocks bool, open func(beneath.Dir, string) (beneath.Dir, error)) (*meta, error) {
+func (r *Root) openMeta(open func(beneath.Dir, string) (beneath.Dir, error)) (*Meta, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.metas != nil {
 		return r.metas, nil
 	}
-	m := &meta{}
+	m := &Meta{}
 	var err error
-	if m.dir, err = open(r.dir, metaDir); err != nil {
+	if m.Dir, err = open(r.Dir, MetaDir); err != nil {
 		return nil, err
 	}
-	if m.tmp, err = open(m.dir, tmpDir); err != nil {
-		m.dir.Close()
+	if m.Tmp, err = open(m.Dir, TmpDir); err != nil {
+		m.Dir.Close()
 		return nil, err
 	}
-	m.locks = lock.New(func() (beneath.File, error) {
-		if noLocks {
+	m.Locks = lock.New(func() (beneath.File, error) {
+		if r.noLocks {
 			return beneath.File{}, lock.ErrUnsupported
 		}
-		return openLocks(m.dir)
+		return openLocks(m.Dir)
 	})
-	m.account = evict.NewAccount(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: accountFile})
-	m.stats = tally.New(tally.Place{Dir: m.dir, Tmp: m.tmp, Name: statsFile}, statsSlots, stats.NumCounters)
+	m.Account = evict.NewAccount(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: AccountFile})
+	m.Stats = tally.New(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: StatsFile}, statsSlots, stats.NumCounters)
 	r.metas = m
 	return m, nil
 }
 
 // begin writes what tells people and programs what the root is, before the
 // first entry of this process.
-func (r *root) begin(m *meta) {
+func (r *Root) begin(m *Meta) {
 	entries, others := false, false
 	var before evict.Ledger
-	accountErr := m.account.Read(&before)
-	err := r.dir.Each(func(name string) bool {
+	accountErr := m.Account.Read(&before)
+	err := r.Dir.Each(func(name string) bool {
 		switch {
-		case isDirName(name):
+		case IsDirName(name):
 			entries = true
-		case name != metaDir && name != versionFile && name != cacheTagFile:
+		case name != MetaDir && name != VersionFile && name != CacheTagFile:
 			others = true
 		}
 		return true
 	})
-	writeOnce(r.dir, m.tmp, versionFile, strconv.Itoa(layout)+"\n")
+	writeOnce(r.Dir, m.Tmp, VersionFile, strconv.Itoa(layout)+"\n")
 	if err == nil && !others {
 		// It keeps backup programs out, so it is not for a directory where
 		// somebody keeps more.
-		writeOnce(r.dir, m.tmp, cacheTagFile, cacheTag)
+		writeOnce(r.Dir, m.Tmp, CacheTagFile, cacheTag)
 	}
 	if err == nil && accountErr == nil && !entries {
-		m.account.Begin(&before, r.now().Unix())
+		m.Account.Begin(&before, r.now().Unix())
 	}
 }
 
-func (r *root) metaGone() bool {
+func (r *Root) MetaGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.metas == nil {
 		return false
 	}
-	for _, d := range []beneath.Dir{r.metas.dir, r.metas.tmp} {
+	for _, d := range []beneath.Dir{r.metas.Dir, r.metas.Tmp} {
 		if info, err := d.Stat(); err != nil || info.Links == 0 {
 			return true
 		}
@@ -153,26 +153,26 @@ func (r *root) metaGone() bool {
 	return false
 }
 
-func (m *meta) close() {
-	m.locks.Close()
-	m.account.Close()
-	m.stats.Close()
-	m.tmp.Close()
-	m.dir.Close()
+func (m *Meta) close() {
+	m.Locks.Close()
+	m.Account.Close()
+	m.Stats.Close()
+	m.Tmp.Close()
+	m.Dir.Close()
 }
 
 func openLocks(dir beneath.Dir) (beneath.File, error) {
 	for range 4 {
-		f, info, err := dir.OpenWrite(lockFile)
+		f, info, err := dir.OpenWrite(LockFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			if f, err = dir.Create(lockFile); errors.Is(err, fs.ErrExist) {
+			if f, err = dir.Create(LockFile); errors.Is(err, fs.ErrExist) {
 				continue
 			}
 			return f, err
 		}
 		if err == nil && info.Kind != beneath.Regular {
 			f.Close()
-			f, err = beneath.File{}, errIrregular
+			f, err = beneath.File{}, ErrIrregular
 		}
 		if err != nil && neverLocks(err) {
 			err = fmt.Errorf("lock file: %w: %w", lock.ErrUnsupported, err)
@@ -185,12 +185,12 @@ func openLocks(dir beneath.Dir) (beneath.File, error) {
 // neverLocks says whether what is in the place of the lock file, as err tells,
 // stays what it is: writers go without locks then, instead of failing for ever.
 func neverLocks(err error) bool {
-	return errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) ||
+	return errors.Is(err, ErrIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EACCES)
 }
 
-// ensureDir opens a directory in d, which it makes if need be.
-func ensureDir(d beneath.Dir, name string) (beneath.Dir, error) {
+// EnsureDir opens a directory in d, which it makes if need be.
+func EnsureDir(d beneath.Dir, name string) (beneath.Dir, error) {
 	sub, err := d.OpenDir(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return sub, err

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package disk
+package rootdir
 
 // isAnybody is false: there are no user namespaces here.
 func isAnybody(uint32) bool { return false }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package disk
+package rootdir
 
 import (
 	"errors"
@@ -22,10 +22,10 @@ func TestPassOver(t *testing.T) {
 		syscall.ENOMEM:  {full: true, fails: true},
 	} {
 		told := false
-		w := walker{passed: func(string, error) { told = true }}
-		full, got := w.passOver(leafNames{"a"}, 1, err)
-		if full != want.full || told != want.told || w.partial != want.partial || errors.Is(got, err) != want.fails {
-			t.Errorf("%v: full %v, told %v, partial %v, %v; want %+v", err, full, told, w.partial, got, want)
+		w := Walker{Passed: func(string, error) { told = true }}
+		full, got := w.passOver(LeafNames{"a"}, 1, err)
+		if full != want.full || told != want.told || w.Partial != want.partial || errors.Is(got, err) != want.fails {
+			t.Errorf("%v: full %v, told %v, partial %v, %v; want %+v", err, full, told, w.Partial, got, want)
 		}
 	}
 }
