@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -29,10 +29,10 @@ type faultyLife struct {
 	name string
 	root string
 	plan *faultfs.Plan
-	ways beneath.Options
+	ways safefs.Options
 }
 
-func newFaultyLife(t *testing.T, name string, plan *faultfs.Plan, ways beneath.Options) *faultyLife {
+func newFaultyLife(t *testing.T, name string, plan *faultfs.Plan, ways safefs.Options) *faultyLife {
 	dir, err := os.MkdirTemp(quickDir(), "kernstash-fault-")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func openBelow(t *testing.T, dir string) (open []string) {
 	return open
 }
 
-var faultyWays = map[string]beneath.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
+var faultyWays = map[string]safefs.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
 
 // long reports whether tests that repeat one thread's life with each fault, or with many seeds,
 // take their long forms. The race detector finds nothing more in those than in the short forms.

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -166,10 +166,10 @@ func (w *metaWorker) do(cmd metaDo) (done metaDone) {
 }
 
 func (w *metaWorker) open(o *metaConfig) (err error) {
-	b := beneath.Options{NoOpenat2: o.Slow, NoTmpfile: o.Slow}
+	b := safefs.Options{NoOpenat2: o.Slow, NoTmpfile: o.Slow}
 	if o.NoLocks {
 		b.Hook = faultfs.New(faultfs.Rule{
-			Ops: []beneath.Op{beneath.OpLock}, Nth: 1, Sticky: true, Fault: faultfs.Fault{Err: syscall.ENOLCK},
+			Ops: []safefs.Op{safefs.OpLock}, Nth: 1, Sticky: true, Fault: faultfs.Fault{Err: syscall.ENOLCK},
 		}).Hook()
 	}
 	w.c, err = openOn(func(o disk.Options) cache.Disk { return disk.New(o.WithFiles(b)) }, Options{

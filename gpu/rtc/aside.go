@@ -1,6 +1,6 @@
 package rtc
 
-import "github.com/kernstash/kernstash/internal/aside"
+import "github.com/kernstash/kernstash/internal/reentry"
 
 // stepAside has the interposer take no notice of the programs that this thread creates.
-var stepAside = aside.Of("kernstash_rtc_aside", "libkernstash_preload.so")
+var stepAside = reentry.Of("kernstash_rtc_aside", "libkernstash_preload.so")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -92,7 +92,7 @@ func (l *Library) opensLate(m elfid.Mappings) ([]string, elfid.Mappings, error) 
 // LD_LIBRARY_PATH, as it was when the process was started: it looks there first, unless
 // whoever opens it says otherwise.
 func onSearchPath(path string) error {
-	for _, v := range guest.StartEnvironment() {
+	for _, v := range inprocess.StartEnvironment() {
 		list, ok := strings.CutPrefix(v, "LD_LIBRARY_PATH=")
 		if !ok {
 			continue

@@ -3,7 +3,7 @@
 // by a seed. A plan counts calls and says which it made fail.
 //
 //	plan := faultfs.New(faultfs.Rule{Nth: 17, Fault: faultfs.Fault{Err: syscall.EIO}})
-//	store := disk.New(disk.Options{Dir: dir}.WithFiles(beneath.Options{Hook: plan.Hook()}))
+//	store := disk.New(disk.Options{Dir: dir}.WithFiles(safefs.Options{Hook: plan.Hook()}))
 package faultfs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // Fault is what a call answers.
@@ -41,17 +41,17 @@ func (f Fault) String() string {
 
 // Rule says which calls fail, and how. One of Nth and Chance is set.
 type Rule struct {
-	Ops    []beneath.Op // that it is about; nil: all
-	Nth    int          // the call of them that fails, counted from 1
-	Sticky bool         // and all of them that come later
-	Chance float64      // the probability that a call fails
+	Ops    []safefs.Op // that it is about; nil: all
+	Nth    int         // the call of them that fails, counted from 1
+	Sticky bool        // and all of them that come later
+	Chance float64     // the probability that a call fails
 	Fault  Fault
 }
 
 // Hit is a call that a plan made fail.
 type Hit struct {
 	Call  int // counted from 1, over all
-	Op    beneath.Op
+	Op    safefs.Op
 	Fault Fault
 }
 
@@ -63,7 +63,7 @@ type Plan struct {
 	mu      sync.Mutex
 	rules   []rule
 	rand    *rand.Rand
-	calls   []beneath.Op
+	calls   []safefs.Op
 	hits    []Hit
 	stopped bool
 }
@@ -86,8 +86,8 @@ func Random(seed uint64, rules ...Rule) *Plan {
 	return p
 }
 
-// Hook returns what [beneath.Options] takes.
-func (p *Plan) Hook() *beneath.Hook { return &beneath.Hook{Before: p.before} }
+// Hook returns what [safefs.Options] takes.
+func (p *Plan) Hook() *safefs.Hook { return &safefs.Hook{Before: p.before} }
 
 // Stop ends the faults; calls are counted still.
 func (p *Plan) Stop() {
@@ -97,7 +97,7 @@ func (p *Plan) Stop() {
 }
 
 // Calls returns the calls so far.
-func (p *Plan) Calls() []beneath.Op {
+func (p *Plan) Calls() []safefs.Op {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
@@ -110,7 +110,7 @@ func (p *Plan) Hits() []Hit {
 	return slices.Clone(p.hits)
 }
 
-func (p *Plan) before(op beneath.Op, size int) (most int, err error) {
+func (p *Plan) before(op safefs.Op, size int) (most int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, op)
@@ -140,7 +140,7 @@ func (p *Plan) before(op beneath.Op, size int) (most int, err error) {
 // decide says whether a rule makes a call fail. A call that a signal
 // interrupted is made again until it is not, so that fault never comes twice
 // in a row.
-func (r *rule) decide(op beneath.Op, call int, rnd *rand.Rand) bool {
+func (r *rule) decide(op safefs.Op, call int, rnd *rand.Rand) bool {
 	if r.Ops != nil && !slices.Contains(r.Ops, op) {
 		return false
 	}

@@ -6,11 +6,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // ask makes calls and returns the numbers of those that failed.
-func ask(p *Plan, ops ...beneath.Op) (failed []int) {
+func ask(p *Plan, ops ...safefs.Op) (failed []int) {
 	h := p.Hook()
 	for i, op := range ops {
 		if _, err := h.Before(op, 0); err != nil {
@@ -22,7 +22,7 @@ func ask(p *Plan, ops ...beneath.Op) (failed []int) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	const r, w = beneath.OpPread, beneath.OpPwrite
+	const r, w = safefs.OpPread, safefs.OpPwrite
 	eio := Fault{Err: syscall.EIO}
 	for _, test := range []struct {
 		name string
@@ -31,8 +31,8 @@ func TestRules(t *testing.T) {
 	}{
 		{"the third of all", Rule{Nth: 3, Fault: eio}, []int{3}},
 		{"from the fourth on", Rule{Nth: 4, Sticky: true, Fault: eio}, []int{4, 5}},
-		{"the second write", Rule{Ops: []beneath.Op{w}, Nth: 2, Fault: eio}, []int{4}},
-		{"reads from the second on", Rule{Ops: []beneath.Op{r}, Nth: 2, Sticky: true, Fault: eio}, []int{3, 5}},
+		{"the second write", Rule{Ops: []safefs.Op{w}, Nth: 2, Fault: eio}, []int{4}},
+		{"reads from the second on", Rule{Ops: []safefs.Op{r}, Nth: 2, Sticky: true, Fault: eio}, []int{3, 5}},
 		{"every one", Rule{Chance: 1, Fault: eio}, []int{1, 2, 3, 4, 5}},
 		{"none", Rule{Nth: 6, Fault: eio}, nil},
 		{"interrupted for ever", Rule{Nth: 1, Sticky: true, Fault: Fault{Err: syscall.EINTR}}, []int{1, 3, 5}},
@@ -64,7 +64,7 @@ func TestShort(t *testing.T) {
 		{Fault{}, 0, 0, 0}, // not a read or write
 	} {
 		p := New(Rule{Nth: 1, Fault: test.fault})
-		most, err := p.Hook().Before(beneath.OpPread, test.size)
+		most, err := p.Hook().Before(safefs.OpPread, test.size)
 		if most != test.most || err != nil || len(p.Hits()) != test.hits {
 			t.Errorf("%v of %d: %d, %v, %v; want %d", test.fault, test.size, most, err, p.Hits(), test.most)
 		}
@@ -73,7 +73,7 @@ func TestShort(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	t.Parallel()
-	ops := make([]beneath.Op, 200)
+	ops := make([]safefs.Op, 200)
 	run := func(seed uint64) []int {
 		return ask(Random(seed, Rule{Chance: 0.3, Fault: Fault{Err: syscall.EIO}}), ops...)
 	}
@@ -89,12 +89,12 @@ func TestFirstRuleDecides(t *testing.T) {
 	p := New(Rule{Nth: 1, Fault: Fault{Err: syscall.EIO}}, Rule{Nth: 2, Sticky: true, Fault: Fault{Err: syscall.ENOSPC}})
 	h := p.Hook()
 	for i, want := range []error{syscall.EIO, syscall.ENOSPC, syscall.ENOSPC} {
-		if _, err := h.Before(beneath.OpOpen, 0); !errors.Is(err, want) {
+		if _, err := h.Before(safefs.OpOpen, 0); !errors.Is(err, want) {
 			t.Errorf("call %d: %v, want %v", i+1, err, want)
 		}
 	}
 	p.Stop()
-	if _, err := h.Before(beneath.OpOpen, 0); err != nil || len(p.Calls()) != 4 {
+	if _, err := h.Before(safefs.OpOpen, 0); err != nil || len(p.Calls()) != 4 {
 		t.Errorf("after Stop: %v, %d calls", err, len(p.Calls()))
 	}
 }

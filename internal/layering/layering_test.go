@@ -17,18 +17,18 @@ const module = "github.com/kernstash/kernstash"
 // those of its own floor that stand under "beside".
 var floors = map[string]int{
 	"reason": 0, "key": 0, "deps": 0, "stats": 0, "internal": 0,
-	"store":           1,
-	"":                2, // the root: the public API
-	"gpu":             3,
-	"spool":           1,
-	"worker":          3,
-	"internal/engine": 1,
-	"internal/cache":  1,
-	"internal/guest":  2, // what front ends have in common
-	"cmd":             4,
-	"capi":            4,
-	"shim":            4,
-	"scripts":         4,
+	"store":              1,
+	"":                   2, // the root: the public API
+	"gpu":                3,
+	"spool":              1,
+	"worker":             3,
+	"internal/engine":    1,
+	"internal/cache":     1,
+	"internal/inprocess": 2, // what front ends have in common
+	"cmd":                4,
+	"capi":               4,
+	"shim":               4,
+	"scripts":            4,
 }
 
 // beside are the imports within a floor that the design asks for.

@@ -23,7 +23,7 @@ var order = [][]string{
 	{"worker"},
 	{"gpu"},
 	{""}, // the root: the public API
-	{"internal/inprocess", "internal/guest"},
+	{"internal/inprocess"},
 	{"internal/cache"},
 	{"internal/live"},
 	{"internal/engine"},

@@ -23,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // ErrBusy says that somebody else held the lock for as long as one waited.
@@ -47,7 +47,7 @@ const maxTrying = 16
 // Pool hands out locks on the bytes of one file. It is safe for concurrent
 // use.
 type Pool struct {
-	open   func() (beneath.File, error)
+	open   func() (safefs.File, error)
 	trying chan struct{} // holds one for each attempt under way
 
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ type Pool struct {
 // description is what the kernel's locks belong to. It is closed when it is
 // retired and nobody uses it.
 type description struct {
-	f       beneath.File
+	f       safefs.File
 	users   int // holders, and attempts under way
 	retired bool
 }
@@ -72,7 +72,7 @@ type holder struct {
 
 // New returns a pool that opens its file with open: for reading and writing,
 // a new description each time. Nothing is opened before the first lock.
-func New(open func() (beneath.File, error)) *Pool {
+func New(open func() (safefs.File, error)) *Pool {
 	return &Pool{open: open, trying: make(chan struct{}, maxTrying), table: make(map[int64]*holder)}
 }
 

@@ -10,23 +10,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // pool returns a pool over a lock file, and the file's path.
 func pool(t *testing.T) (*Pool, string) {
 	t.Helper()
-	d, _, err := beneath.OpenRoot(t.TempDir(), beneath.Options{})
+	d, _, err := safefs.OpenRoot(t.TempDir(), safefs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := t.TempDir()
-	dir, _, err := beneath.OpenRoot(path, beneath.Options{})
+	dir, _, err := safefs.OpenRoot(path, safefs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Close()
-	p := New(func() (beneath.File, error) {
+	p := New(func() (safefs.File, error) {
 		f, err := dir.Create("locks")
 		if errors.Is(err, os.ErrExist) {
 			f, _, err = dir.OpenWrite("locks")

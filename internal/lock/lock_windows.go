@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // beyond is added to all offsets. Locks of Windows keep others from reading
@@ -21,9 +21,9 @@ func place(offset int64) *windows.Overlapped {
 
 // Try takes n bytes from offset on for this handle, or ErrBusy. Handles of one
 // process exclude each other too.
-func Try(f beneath.File, offset, n int64) error {
+func Try(f safefs.File, offset, n int64) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	err := f.Before(beneath.OpLock)
+	err := f.Before(safefs.OpLock)
 	if err == nil {
 		err = windows.LockFileEx(windows.Handle(f.FD()), flags, 0, uint32(n), uint32(n>>32), place(offset))
 	}
@@ -31,8 +31,8 @@ func Try(f beneath.File, offset, n int64) error {
 }
 
 // Release gives back what Try took: the same bytes, no more and no less.
-func Release(f beneath.File, offset, n int64) error {
-	err := f.Before(beneath.OpLockFreed)
+func Release(f safefs.File, offset, n int64) error {
+	err := f.Before(safefs.OpLockFreed)
 	if err == nil {
 		err = windows.UnlockFileEx(windows.Handle(f.FD()), 0, uint32(n), uint32(n>>32), place(offset))
 	}

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
-func fcntl(f beneath.File, offset, n int64, kind int16, op beneath.Op) error {
+func fcntl(f safefs.File, offset, n int64, kind int16, op safefs.Op) error {
 	for {
 		lk := unix.Flock_t{Type: kind, Whence: unix.SEEK_SET, Start: offset, Len: n}
 		err := f.Before(op)
@@ -34,11 +34,11 @@ func fcntl(f beneath.File, offset, n int64, kind int16, op beneath.Op) error {
 }
 
 // Try takes n bytes from offset on for this description, or ErrBusy.
-func Try(f beneath.File, offset, n int64) error {
-	return fcntl(f, offset, n, unix.F_WRLCK, beneath.OpLock)
+func Try(f safefs.File, offset, n int64) error {
+	return fcntl(f, offset, n, unix.F_WRLCK, safefs.OpLock)
 }
 
 // Release gives back what Try took.
-func Release(f beneath.File, offset, n int64) error {
-	return fcntl(f, offset, n, unix.F_UNLCK, beneath.OpLockFreed)
+func Release(f safefs.File, offset, n int64) error {
+	return fcntl(f, offset, n, unix.F_UNLCK, safefs.OpLockFreed)
 }

@@ -19,8 +19,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 const (
@@ -40,8 +40,8 @@ var (
 
 // Place is where a tally file lives.
 type Place struct {
-	Dir  beneath.Dir // of the file
-	Tmp  beneath.Dir // for files that do not yet have a name
+	Dir  safefs.Dir // of the file
+	Tmp  safefs.Dir // for files that do not yet have a name
 	Name string
 }
 
@@ -56,7 +56,7 @@ type File struct {
 	fixed    bool // each slot has a meaning, so there must be as many
 
 	mu   sync.Mutex // excludes the goroutines of this process
-	f    beneath.File
+	f    safefs.File
 	h    header
 	slot int // where the last addition went
 	buf  []byte
@@ -97,7 +97,7 @@ func (t *File) Close() {
 func (t *File) drop() {
 	if t.f.IsOpen() {
 		t.f.Close()
-		t.f = beneath.File{}
+		t.f = safefs.File{}
 	}
 }
 
@@ -314,12 +314,12 @@ func (t *File) need() error {
 	return fmt.Errorf("open %s: it is replaced again and again", t.place.Name)
 }
 
-func (t *File) open(at func(name string) (beneath.File, beneath.Info, error)) (header, error) {
+func (t *File) open(at func(name string) (safefs.File, safefs.Info, error)) (header, error) {
 	f, info, err := at(t.place.Name)
 	if err != nil {
 		return header{}, err
 	}
-	if info.Kind != beneath.Regular {
+	if info.Kind != safefs.Regular {
 		f.Close()
 		return header{}, fmt.Errorf("open %s: not a regular file: %w", t.place.Name, errDamaged)
 	}

@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // place returns where a tally can be, and the path of its file.
 func place(t *testing.T) (Place, string) {
 	t.Helper()
 	path := t.TempDir()
-	dir, _, err := beneath.OpenRoot(path, beneath.Options{})
+	dir, _, err := safefs.OpenRoot(path, safefs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestReset(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	dir, _, err := beneath.OpenRoot(b.TempDir(), beneath.Options{})
+	dir, _, err := safefs.OpenRoot(b.TempDir(), safefs.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

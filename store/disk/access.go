@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -34,7 +34,7 @@ func (t *accessTable) due(k *key.Key, now time.Time) bool {
 
 // recordUse notes that the entry behind f was used: its modification time is
 // our record. Access times are off or coarse on many systems.
-func (s *Store) recordUse(f beneath.File, k *key.Key) {
+func (s *Store) recordUse(f safefs.File, k *key.Key) {
 	if s.o.ReadOnly || s.o.KeepAccess {
 		return
 	}

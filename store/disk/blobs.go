@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -46,7 +46,7 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 // modification time: GC goes by days.
 const manifestUsedEvery = 12 * time.Hour
 
-func (s *Store) readBlob(f beneath.File, info beneath.Info, kind store.Kind, name key.Digest) ([]byte, error) {
+func (s *Store) readBlob(f safefs.File, info safefs.Info, kind store.Kind, name key.Digest) ([]byte, error) {
 	if kind == store.Headers {
 		if err := shared.CheckContent(f, info.Size, name); err != nil {
 			s.count(stats.Corrupt, 1)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -28,7 +28,7 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
 		walk := rootdir.Walker{Rmdir: w.rmdir}
-		walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+		walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				it := &items[i]
 				w.saw(it)
@@ -62,5 +62,5 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 // clearable says whether an item is made of files: a directory that somebody
 // gave one of our names stays.
 func clearable(it *rootdir.Item) bool {
-	return (it.Bin == nil || it.Bin.Kind != beneath.Directory) && (it.Src == nil || it.Src.Kind != beneath.Directory)
+	return (it.Bin == nil || it.Bin.Kind != safefs.Directory) && (it.Src == nil || it.Src.Kind != safefs.Directory)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -32,7 +32,7 @@ func descriptors(t *testing.T, dir string) (n int) {
 // and a closed one none.
 func TestNoDescriptorLeaks(t *testing.T) {
 	t.Parallel()
-	for name, ways := range map[string]beneath.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}} {
+	for name, ways := range map[string]safefs.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}} {
 		s := open(t, func(o *Options) { o.MaxSize, o.hooks.beneath = 30*each, ways })
 		for i := range 30 {
 			e := storetest.New(t, fmt.Sprint(i), 500)

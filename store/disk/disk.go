@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
@@ -75,7 +75,7 @@ type Options struct {
 
 // hooks are for tests.
 type hooks struct {
-	beneath beneath.Options
+	beneath safefs.Options
 	names   func(key.Key) [4]string // forces collisions of the four names
 	setID   bool
 	noLocks bool
@@ -88,7 +88,7 @@ type hooks struct {
 
 // WithFiles returns o with another way to reach files: slower ones, and calls
 // that fail. It is for kernstash's own tests.
-func (o Options) WithFiles(b beneath.Options) Options {
+func (o Options) WithFiles(b safefs.Options) Options {
 	o.hooks.beneath = b
 	return o
 }

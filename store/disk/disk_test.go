@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -37,7 +37,7 @@ func TestStoreContract(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"default":   func(*Options) {},
 		"limit":     func(o *Options) { o.MaxSize, o.Policy = 1<<30, Cost },
-		"slow ways": func(o *Options) { o.hooks.beneath = beneath.Options{NoOpenat2: true, NoTmpfile: true} },
+		"slow ways": func(o *Options) { o.hooks.beneath = safefs.Options{NoOpenat2: true, NoTmpfile: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -136,7 +136,7 @@ func TestUsedSinceTheWalkIsSpared(t *testing.T) {
 func TestCallsOfARemoval(t *testing.T) {
 	t.Parallel()
 	plan := faultfs.New()
-	s := open(t, func(o *Options) { *o = o.WithFiles(beneath.Options{Hook: plan.Hook()}) })
+	s := open(t, func(o *Options) { *o = o.WithFiles(safefs.Options{Hook: plan.Hook()}) })
 	put(t, s, sized(t, s, "e", 1000), store.Stored)
 	settled(s)
 	victims, err := s.victims()
@@ -146,11 +146,11 @@ func TestCallsOfARemoval(t *testing.T) {
 		if _, gone := root.Remove(bg, &victims[0], false); !gone || len(victims) != 1 {
 			t.Errorf("%d victims; removed: %v", len(victims), gone)
 		}
-		calls := make(map[beneath.Op]int)
+		calls := make(map[safefs.Op]int)
 		for _, op := range plan.Calls()[before:] {
 			calls[op]++
 		}
-		if calls[beneath.OpFstatat] != 2 || calls[beneath.OpUnlink] != 2 || calls[beneath.OpPread] != 0 {
+		if calls[safefs.OpFstatat] != 2 || calls[safefs.OpUnlink] != 2 || calls[safefs.OpPread] != 0 {
 			t.Errorf("calls %v", calls)
 		}
 		return nil

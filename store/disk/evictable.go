@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -21,8 +21,8 @@ import (
 type evictable struct {
 	s    *Store
 	r    *rootdir.Root
-	m    *rootdir.Meta                                                          // nil: nothing is removed
-	skip func(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) bool // what is as good as gone; may be nil
+	m    *rootdir.Meta                                                         // nil: nothing is removed
+	skip func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) bool // what is as good as gone; may be nil
 }
 
 var _ evict.Root = (*evictable)(nil)
@@ -81,7 +81,7 @@ func (e *evictable) walk(ctx context.Context, list *rootdir.Images, shard int, o
 			see(evict.Found{All: rootdir.Directories(1), Account: rootdir.Directories(1)})
 		}
 	}
-	w.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+	w.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		if e.s.o.hooks.counted != nil {
 			e.s.o.hooks.counted(e.s)
 		}
@@ -105,7 +105,7 @@ func (e *evictable) walk(ctx context.Context, list *rootdir.Images, shard int, o
 const orphanAge = time.Hour
 
 // found describes an item, whose last removal frees the directories.
-func (e *evictable) found(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, dirs evict.Usage) (evict.Found, error) {
+func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, dirs evict.Usage) (evict.Found, error) {
 	u := it.Usage()
 	f := evict.Found{All: u, Account: u, Removable: u.Bytes > 0, Victim: evict.Victim{
 		Number: it.N, Entry: it.Bin != nil, Size: u.Plus(dirs).Bytes,
@@ -119,7 +119,7 @@ func (e *evictable) found(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir
 	if !v.Entry {
 		v.Used = it.Src.Mtime
 		// Else its .bin may be about to come.
-		f.Removable = f.Removable && it.Src.Kind == beneath.Regular && e.s.at.NowNanos()-it.Src.Mtime > int64(orphanAge)
+		f.Removable = f.Removable && it.Src.Kind == safefs.Regular && e.s.at.NowNanos()-it.Src.Mtime > int64(orphanAge)
 		return f, nil
 	}
 	v.Used, v.Ctime, v.Ino = it.Bin.Mtime, it.Bin.Ctime, it.Bin.Ino
@@ -178,7 +178,7 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 // look reads the start of an entry: what building it took, 0 for one that
 // cannot hit, and whether it is of another version of kernstash. An error says
 // that nobody knows: it is gone, or there is no descriptor left.
-func (s *Store) look(leaf beneath.Dir, n uint32) (cost int64, other bool, err error) {
+func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
 	var fixed format.Fixed
 	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err == nil {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -42,7 +42,7 @@ type faulty struct {
 	random  bool             // several calls fail
 }
 
-func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b beneath.Options) *faulty {
+func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b safefs.Options) *faulty {
 	f := &faulty{
 		t: t, name: name, plan: plan, absence: absence, clock: &clock{at: time.Now()},
 		entries: make(map[key.Key]*store.Entry), stored: make(map[key.Key]bool),
@@ -303,7 +303,7 @@ func mayHide(f faultfs.Fault) bool {
 }
 
 // ways are the options of package beneath under which everything must hold.
-var ways = map[string]beneath.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
+var ways = map[string]safefs.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
 
 // TestEveryFaultAtEveryCall: whichever call fails, and how, nothing that is
 // wrong is handed out, nothing is left behind, and what was not stored or not
@@ -364,7 +364,7 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 }
 
 // stickyOps keeps a fault that stays to the calls that can meet it.
-func stickyOps(k faultfs.Kind, sticky bool) []beneath.Op {
+func stickyOps(k faultfs.Kind, sticky bool) []safefs.Op {
 	if sticky {
 		return k.Ops
 	}

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
@@ -33,7 +33,7 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 func (w *sweep) gc(o GCOptions) error {
 	uses := w.collectable()
 	walk := rootdir.Walker{}
-	walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+	walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
 			w.saw(&items[i])
 			gone, other := w.gcItem(leaf, names, &items[i], o)
@@ -78,11 +78,11 @@ func (w *sweep) gc(o GCOptions) error {
 
 // gcItem removes an item that is damaged, too old or left over. It says
 // whether the item is gone, or would be, and whether it is of another version.
-func (w *sweep) gcItem(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
+func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
 	if it.Bin == nil {
 		return w.gcOrphan(leaf, names, it, o.DryRun), false
 	}
-	if it.Bin.Kind == beneath.Directory {
+	if it.Bin.Kind == safefs.Directory {
 		return false, false
 	}
 	old, err := w.s.unneeded(leaf, names, it, o)
@@ -113,7 +113,7 @@ func (w *sweep) gcItem(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.It
 
 // unneeded says whether an entry is older than anybody wants, and what is wrong
 // with it. One that was used in the future, by a clock that was wrong, is new.
-func (s *Store) unneeded(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old bool, err error) {
+func (s *Store) unneeded(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old bool, err error) {
 	unused := s.at.NowNanos() - it.Bin.Mtime
 	old = o.MaxAge > 0 && unused > int64(o.MaxAge)
 	err = s.checkHeader(leaf, names, it.N)
@@ -124,7 +124,7 @@ func (s *Store) unneeded(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.
 }
 
 // checkHeader says what is wrong with an entry without reading its code.
-func (s *Store) checkHeader(leaf beneath.Dir, names rootdir.LeafNames, n uint32) error {
+func (s *Store) checkHeader(leaf safefs.Dir, names rootdir.LeafNames, n uint32) error {
 	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func (s *Store) checkHeader(leaf beneath.Dir, names rootdir.LeafNames, n uint32)
 	return err
 }
 
-func (w *sweep) gcOrphan(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, dryRun bool) bool {
-	if it.Src.Kind != beneath.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) {
+func (w *sweep) gcOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, dryRun bool) bool {
+	if it.Src.Kind != safefs.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) {
 		return false
 	}
 	w.report.Orphans++
@@ -177,8 +177,8 @@ func (w *sweep) shrink(o GCOptions) error {
 	}
 	root := &evictable{s: w.s, r: w.r, m: w.m}
 	if o.DryRun {
-		root.skip = func(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) bool {
-			if it.Bin == nil || it.Bin.Kind == beneath.Directory {
+		root.skip = func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) bool {
+			if it.Bin == nil || it.Bin.Kind == safefs.Directory {
 				return false
 			}
 			old, err := w.s.unneeded(leaf, names, it, o)

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -99,7 +99,7 @@ func (s *Store) getOther(r *rootdir.Root, k *key.Key, p rootdir.Part, before err
 	return nil, false, rootdir.Miss(before)
 }
 
-func (s *Store) getFile(d beneath.Dir, path string, k *key.Key, p rootdir.Part) (*store.Entry, error) {
+func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, p rootdir.Part) (*store.Entry, error) {
 	f, info, err := s.at.OpenBin(d, path)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func isCorrupt(err error) bool {
 }
 
 // listNumbers returns the numbers of the .bin files in a leaf, ascending.
-func listNumbers(leaf beneath.Dir) ([]uint32, error) {
+func listNumbers(leaf safefs.Dir) ([]uint32, error) {
 	var numbers []uint32
 	err := leaf.Each(func(name string) bool {
 		if n, suffix, ok := rootdir.ParseName(name); ok && suffix == rootdir.BinSuffix {

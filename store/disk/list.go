@@ -9,8 +9,8 @@ import (
 	"path"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -42,7 +42,7 @@ func (s *Store) list(ctx context.Context, yield func(store.Info, error) bool) er
 	}
 	defer r.Release()
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
-	w := rootdir.Walker{Ctx: ctx, Visit: func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+	w := rootdir.Walker{Ctx: ctx, Visit: func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
 			if items[i].Bin == nil {
 				continue
@@ -65,7 +65,7 @@ type lister struct {
 	devices map[key.Digest]key.Device // those that are known by now
 }
 
-func (l *lister) info(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item) store.Info {
+func (l *lister) info(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) store.Info {
 	info := store.Info{
 		Size:     it.Length(),
 		Accessed: time.Unix(0, it.Bin.Mtime),
@@ -94,7 +94,7 @@ func (l *lister) info(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Ite
 
 // device returns the device of an entry. Entries of one device name the same,
 // so one recipe for each is read.
-func (l *lister) device(leaf beneath.Dir, it *rootdir.Item, digest key.Digest) key.Device {
+func (l *lister) device(leaf safefs.Dir, it *rootdir.Item, digest key.Digest) key.Device {
 	if d, known := l.devices[digest]; known || it.Src == nil {
 		return d
 	}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -62,7 +62,7 @@ const (
 
 // compareImage compares a request with the entry that has another image and all
 // else the same.
-func (s *Store) compareImage(root beneath.Dir, names rootdir.LeafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
+func (s *Store) compareImage(root safefs.Dir, names rootdir.LeafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
 	names[componentImage] = image.Dir()
 	path := names.File(rootdir.SrcName(0))
 	other, _, err := s.at.ReadRecipe(root, path, maxNearRecipe)
@@ -74,7 +74,7 @@ func (s *Store) compareImage(root beneath.Dir, names rootdir.LeafNames, image ke
 }
 
 // nearestIn tries other directories in the place of one of the four.
-func (s *Store) nearestIn(root beneath.Dir, names rootdir.LeafNames, component int, rec *key.Recipe) (store.Difference, bool) {
+func (s *Store) nearestIn(root safefs.Dir, names rootdir.LeafNames, component int, rec *key.Recipe) (store.Difference, bool) {
 	dir := root
 	if component > 0 {
 		var err error
@@ -105,7 +105,7 @@ func (s *Store) nearestIn(root beneath.Dir, names rootdir.LeafNames, component i
 }
 
 // hits says whether the .bin beside a recipe is there and of this key.
-func (s *Store) hits(d beneath.Dir, src string, k key.Key) bool {
+func (s *Store) hits(d safefs.Dir, src string, k key.Key) bool {
 	f, info, err := s.at.OpenBin(d, src[:len(src)-len(rootdir.SrcSuffix)]+rootdir.BinSuffix)
 	if err != nil {
 		return false

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
@@ -47,7 +47,7 @@ func (s *Store) Older(ctx context.Context) (Older, error) {
 	})
 	for _, device := range devices {
 		most := max(maxOlder/len(devices), leastOlder)
-		w := rootdir.Walker{Ctx: ctx, Visit: func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+		w := rootdir.Walker{Ctx: ctx, Visit: func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				it := &items[i]
 				if it.Bin == nil {
@@ -80,7 +80,7 @@ func (s *Store) Older(ctx context.Context) (Older, error) {
 
 // isOlder reports whether an entry is of an older version. err is what checkHeader says of
 // it: the recipe alone tells the key schema.
-func (s *Store) isOlder(leaf beneath.Dir, n uint32, err error) bool {
+func (s *Store) isOlder(leaf safefs.Dir, n uint32, err error) bool {
 	if err != nil {
 		return errors.Is(err, format.ErrOlder)
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/faultfs"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
@@ -113,8 +113,8 @@ func TestOlderOfABadMedium(t *testing.T) {
 	put(t, s, sized(t, s, "e", 1000), store.Stored)
 	told := 0
 	for nth := 1; ; nth++ {
-		plan := faultfs.New(faultfs.Rule{Ops: []beneath.Op{beneath.OpGetdents}, Nth: nth, Fault: faultfs.Fault{Err: syscall.EIO}})
-		bad := New(s.o.WithFiles(beneath.Options{Hook: plan.Hook()}))
+		plan := faultfs.New(faultfs.Rule{Ops: []safefs.Op{safefs.OpGetdents}, Nth: nth, Fault: faultfs.Fault{Err: syscall.EIO}})
+		bad := New(s.o.WithFiles(safefs.Options{Hook: plan.Hook()}))
 		o, err := bad.Older(bg)
 		must(t, bad.Close())
 		if len(plan.Hits()) == 0 {

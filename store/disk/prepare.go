@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -104,7 +104,7 @@ func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
 }
 
 // holds says whether a file of ours has these contents, of which there are few.
-func (s *Store) holds(d beneath.Dir, name string, contents []byte) bool {
+func (s *Store) holds(d safefs.Dir, name string, contents []byte) bool {
 	if len(contents) > maxPreparedSrc {
 		return false
 	}
@@ -113,7 +113,7 @@ func (s *Store) holds(d beneath.Dir, name string, contents []byte) bool {
 		return false
 	}
 	defer f.Close()
-	if info.Kind != beneath.Regular || !s.at.Trusted(info) || info.Size != int64(len(contents)) {
+	if info.Kind != safefs.Regular || !s.at.Trusted(info) || info.Size != int64(len(contents)) {
 		return false
 	}
 	b := make([]byte, len(contents))

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -157,7 +157,7 @@ func (w *writer) put(ctx context.Context, r *rootdir.Root) (store.PutResult, err
 
 // write puts the files where the survey found room. The recipe comes first, so
 // that an entry never is without. It returns by how much the leaf has grown.
-func (w *writer) write(m *rootdir.Meta, leaf beneath.Dir, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
+func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
 	if found.Same != nil && !w.e.Artifact.Better(found.Artifact) {
 		return store.Existing, grown, nil
 	}

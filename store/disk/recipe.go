@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -56,7 +56,7 @@ func (s *Store) Recipe(ctx context.Context, k key.Key) (*key.Recipe, error) {
 }
 
 // ownsRecipe says whether entry n is of the key that its recipe makes.
-func (s *Store) ownsRecipe(leaf beneath.Dir, n uint32, made key.Key) error {
+func (s *Store) ownsRecipe(leaf safefs.Dir, n uint32, made key.Key) error {
 	err := s.at.OwnsHeader(leaf, n, made)
 	if errors.Is(err, rootdir.ErrCollision) {
 		return errWrongRecipe

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
@@ -36,7 +36,7 @@ func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, dir, name string, wri
 	d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + shared.SpoolDir + "/" + dir)
 	if err == nil {
 		defer d.Close()
-		if info, err := d.Lstat(name); err == nil && info.Kind == beneath.Regular {
+		if info, err := d.Lstat(name); err == nil && info.Kind == safefs.Regular {
 			return false, nil
 		}
 	}
@@ -50,8 +50,8 @@ func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, dir, name string, wri
 	if err != nil {
 		return false, err
 	}
-	err = rootdir.WithDir(m.Dir, shared.SpoolDir, func(top beneath.Dir) error {
-		return rootdir.WithDir(top, dir, func(d beneath.Dir) error {
+	err = rootdir.WithDir(m.Dir, shared.SpoolDir, func(top safefs.Dir) error {
+		return rootdir.WithDir(top, dir, func(d safefs.Dir) error {
 			return d.Publish(m.Tmp, name, false, s.at.NowNanos(), b)
 		})
 	})
@@ -77,12 +77,12 @@ func (s *Store) SpoolFiles(ctx context.Context, look bool) (files []spool.File, 
 	}
 	defer r.Release()
 	if look {
-		err = shared.EachSpooled(r, false, func(_ beneath.Dir, f spool.File) error {
+		err = shared.EachSpooled(r, false, func(_ safefs.Dir, f spool.File) error {
 			files = append(files, f)
 			return ctx.Err()
 		})
 	} else {
-		err = shared.EachSpoolDir(r, false, func(dirName string, _ beneath.Dir, names []string) error {
+		err = shared.EachSpoolDir(r, false, func(dirName string, _ safefs.Dir, names []string) error {
 			for _, name := range names {
 				files = append(files, spool.File{Dir: dirName, Name: name})
 			}
@@ -183,7 +183,7 @@ func (h *headerUses) headersOfJobs(s *Store, r *rootdir.Root) error {
 	if h == nil {
 		return nil
 	}
-	return shared.EachSpooled(r, false, func(d beneath.Dir, file spool.File) error {
+	return shared.EachSpooled(r, false, func(d safefs.Dir, file spool.File) error {
 		if _, whole := file.Job(); !whole || file.Size > format.MaxJob {
 			return nil
 		}

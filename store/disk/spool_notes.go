@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
@@ -87,7 +87,7 @@ func (s *Store) WorkDir(ctx context.Context) (string, error) {
 		}
 		defer d.Close()
 		info, err := d.Stat()
-		if err == nil && (info.Kind != beneath.Directory || !s.at.Trusted(info)) {
+		if err == nil && (info.Kind != safefs.Directory || !s.at.Trusted(info)) {
 			err = rootdir.ErrIrregular
 		}
 		return err

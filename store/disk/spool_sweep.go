@@ -3,7 +3,7 @@ package disk
 import (
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
@@ -14,7 +14,7 @@ const spoolAge = 14 * 24 * time.Hour
 
 // collectSpool removes the files of the spool that are older than age.
 func (w *sweep) collectSpool(age time.Duration, dryRun bool) error {
-	return shared.EachSpooled(w.r, !dryRun, func(d beneath.Dir, f spool.File) error {
+	return shared.EachSpooled(w.r, !dryRun, func(d safefs.Dir, f spool.File) error {
 		if age > 0 && w.s.at.NowNanos()-f.Modified.UnixNano() <= int64(age) {
 			return w.ctx.Err()
 		}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
@@ -68,7 +68,7 @@ func (s *Store) Status() Status {
 func (s *Store) limits(m *rootdir.Meta, account error) string {
 	info, err := m.Dir.Lstat(rootdir.LockFile)
 	switch {
-	case err == nil && info.Kind != beneath.Regular:
+	case err == nil && info.Kind != safefs.Regular:
 		return fmt.Sprintf("%s/%s is not a regular file, so there are no locks: remove it", rootdir.MetaDir, rootdir.LockFile)
 	case account != nil:
 		return fmt.Sprintf("the account cannot be read, so the limit is kept late: run gc: %v", account)

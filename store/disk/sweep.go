@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
@@ -153,7 +153,7 @@ func (w *sweep) saw(it *rootdir.Item) {
 
 // remove removes item n under the lock of its leaf, if still then says so.
 // everything includes a recipe of another version.
-func (w *sweep) remove(leaf beneath.Dir, names rootdir.LeafNames, n uint32, everything bool, still func() bool) bool {
+func (w *sweep) remove(leaf safefs.Dir, names rootdir.LeafNames, n uint32, everything bool, still func() bool) bool {
 	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
 	if err != nil {
 		return false
@@ -170,7 +170,7 @@ func (w *sweep) remove(leaf beneath.Dir, names rootdir.LeafNames, n uint32, ever
 	return true
 }
 
-func (w *sweep) rmdir(parent beneath.Dir, names rootdir.LeafNames, level int) error {
+func (w *sweep) rmdir(parent safefs.Dir, names rootdir.LeafNames, level int) error {
 	err := parent.Rmdir(names[level])
 	if err == nil {
 		w.report.EmptyDirs++
@@ -191,7 +191,7 @@ func (w *sweep) temporary(dryRun bool) error {
 	var old []string
 	err = tmp.Each(func(name string) bool {
 		info, err := tmp.Lstat(name)
-		if err == nil && info.Kind == beneath.Regular && w.s.at.NowNanos()-info.Mtime > int64(orphanAge) {
+		if err == nil && info.Kind == safefs.Regular && w.s.at.NowNanos()-info.Mtime > int64(orphanAge) {
 			old = append(old, name)
 			w.report.RemovedBytes += info.Size
 		}

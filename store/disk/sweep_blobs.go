@@ -3,8 +3,8 @@ package disk
 import (
 	"errors"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -27,7 +27,7 @@ type headerUses struct {
 // collectable returns what gathers uses, if there are headers that may go.
 func (w *sweep) collectable() *headerUses {
 	some := errors.New("there are some")
-	err := shared.EachBlob(w.r, store.Headers, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+	err := shared.EachBlob(w.r, store.Headers, false, func(_ safefs.Dir, _ string, _ key.Digest, info safefs.Info) error {
 		if w.collects(info) {
 			return some
 		}
@@ -41,13 +41,13 @@ func (w *sweep) collectable() *headerUses {
 
 // collects says whether a header is old enough to go. One that was just
 // written may be so before its recipe.
-func (w *sweep) collects(info beneath.Info) bool {
+func (w *sweep) collects(info safefs.Info) bool {
 	return w.s.at.NowNanos()-info.Mtime > int64(orphanAge)
 }
 
 // add notes the headers of a recipe that stays. A recipe that is damaged names
 // none; one of another version may name any.
-func (h *headerUses) add(s *Store, leaf beneath.Dir, it *rootdir.Item) {
+func (h *headerUses) add(s *Store, leaf safefs.Dir, it *rootdir.Item) {
 	if h == nil || h.unsure || it.Src == nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if err := h.headersOfJobs(w.s, w.r); err != nil || h.unsure {
 		return err
 	}
-	return shared.EachBlob(w.r, store.Headers, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+	return shared.EachBlob(w.r, store.Headers, !dryRun, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
 		if _, used := h.used[d]; used || !w.collects(info) {
 			return w.ctx.Err()
 		}
@@ -85,7 +85,7 @@ func (w *sweep) collectManifests(age int64, dryRun bool) error {
 	if age <= 0 {
 		return nil
 	}
-	return shared.EachBlob(w.r, store.Manifests, !dryRun, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+	return shared.EachBlob(w.r, store.Manifests, !dryRun, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
 		if w.s.at.NowNanos()-info.Mtime > age && w.removeBlob(dir, d, info, dryRun) {
 			w.report.Manifests++
 		}
@@ -94,7 +94,7 @@ func (w *sweep) collectManifests(age int64, dryRun bool) error {
 }
 
 // removeBlob removes a file unless it was written or used since info.
-func (w *sweep) removeBlob(dir beneath.Dir, d key.Digest, info beneath.Info, dryRun bool) bool {
+func (w *sweep) removeBlob(dir safefs.Dir, d key.Digest, info safefs.Info, dryRun bool) bool {
 	if !dryRun {
 		now, err := dir.Lstat(d.String())
 		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
@@ -109,7 +109,7 @@ func (w *sweep) removeBlob(dir beneath.Dir, d key.Digest, info beneath.Info, dry
 // clearBlobs removes all headers and manifests.
 func (w *sweep) clearBlobs() error {
 	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
-		err := shared.EachBlob(w.r, kind, true, func(dir beneath.Dir, _ string, d key.Digest, info beneath.Info) error {
+		err := shared.EachBlob(w.r, kind, true, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
 			if w.removeBlob(dir, d, info, false) {
 				if kind == store.Headers {
 					w.report.Headers++
@@ -128,7 +128,7 @@ func (w *sweep) clearBlobs() error {
 
 // verifyHeaders reads every header file's content.
 func (w *sweep) verifyHeaders(repair bool) error {
-	return shared.EachBlob(w.r, store.Headers, false, func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error {
+	return shared.EachBlob(w.r, store.Headers, false, func(dir safefs.Dir, location string, d key.Digest, info safefs.Info) error {
 		err := w.s.checkHeaderFile(dir, d)
 		if rootdir.Damaged(err) {
 			w.report.BadHeaders++
@@ -138,7 +138,7 @@ func (w *sweep) verifyHeaders(repair bool) error {
 	})
 }
 
-func (s *Store) checkHeaderFile(dir beneath.Dir, d key.Digest) error {
+func (s *Store) checkHeaderFile(dir safefs.Dir, d key.Digest) error {
 	f, info, err := s.at.OpenBin(dir, d.String())
 	if err != nil {
 		return err

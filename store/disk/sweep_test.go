@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -243,8 +243,8 @@ func TestSweepsLeaveWritersTheirDirectories(t *testing.T) {
 			made := 0
 			s := open(t, func(o *Options) {
 				other = New(*o)
-				o.hooks.beneath.Hook = &beneath.Hook{Before: func(op beneath.Op, size int) (int, error) {
-					if op == beneath.OpCreate || op == beneath.OpTmpfile || op == beneath.OpMkdir || op == beneath.OpOpenat2 {
+				o.hooks.beneath.Hook = &safefs.Hook{Before: func(op safefs.Op, size int) (int, error) {
+					if op == safefs.OpCreate || op == safefs.OpTmpfile || op == safefs.OpMkdir || op == safefs.OpOpenat2 {
 						made++
 						if _, err := sweep(other); err != nil {
 							t.Error(err)

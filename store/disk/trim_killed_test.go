@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -55,7 +55,7 @@ func roleTrim(s *Store, dies int) error {
 		}
 		o.Now = ticking(time.Unix(0, ns))
 	}
-	o.hooks.beneath.Hook = &beneath.Hook{Before: func(_ beneath.Op, size int) (int, error) {
+	o.hooks.beneath.Hook = &safefs.Hook{Before: func(_ safefs.Op, size int) (int, error) {
 		if calls.Add(1) == int64(dies) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			time.Sleep(time.Hour)

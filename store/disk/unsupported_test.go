@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -17,7 +17,7 @@ func TestUnsupportedSystemIsOff(t *testing.T) {
 	s := New(Options{Dir: t.TempDir()})
 	defer s.Close()
 	_, err := s.Put(context.Background(), storetest.New(t, "e", 1))
-	if !errors.Is(err, ErrOff) || !errors.Is(err, beneath.ErrUnsupported) || s.Status().On {
+	if !errors.Is(err, ErrOff) || !errors.Is(err, safefs.ErrUnsupported) || s.Status().On {
 		t.Errorf("put: %v, status %+v", err, s.Status())
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
@@ -19,7 +19,7 @@ import (
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
 		walk := rootdir.Walker{}
-		walk.Visit = func(leaf beneath.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+		walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 			for i := range items {
 				w.saw(&items[i])
 				if other := w.verify(leaf, names, &items[i], repair); other {
@@ -39,7 +39,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int6
 }
 
 // verify checks an item, and says whether it is of another version.
-func (w *sweep) verify(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) (other bool) {
+func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) (other bool) {
 	if it.Bin == nil {
 		w.verifyOrphan(leaf, names, it, repair)
 		return false
@@ -64,7 +64,7 @@ func (w *sweep) verify(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.It
 }
 
 // checkEntry says what is wrong with an entry, its recipe not counted.
-func (s *Store) checkEntry(leaf beneath.Dir, names rootdir.LeafNames, n uint32) error {
+func (s *Store) checkEntry(leaf safefs.Dir, names rootdir.LeafNames, n uint32) error {
 	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *Store) checkEntry(leaf beneath.Dir, names rootdir.LeafNames, n uint32) 
 }
 
 // verifyRecipe checks the recipe of a good entry.
-func (w *sweep) verifyRecipe(leaf beneath.Dir, names rootdir.LeafNames, n uint32, repair bool) {
+func (w *sweep) verifyRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, repair bool) {
 	err := w.s.checkRecipe(leaf, n)
 	switch {
 	case err == nil:
@@ -98,7 +98,7 @@ func (w *sweep) verifyRecipe(leaf beneath.Dir, names rootdir.LeafNames, n uint32
 	w.report.problem(names.File(rootdir.SrcName(n)), err, repaired)
 }
 
-func (s *Store) checkRecipe(leaf beneath.Dir, n uint32) error {
+func (s *Store) checkRecipe(leaf safefs.Dir, n uint32) error {
 	rec, _, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (s *Store) checkRecipe(leaf beneath.Dir, n uint32) error {
 
 // verifyOrphan handles a recipe without an entry: a writer puts it first, so
 // one that is young is none of our business.
-func (w *sweep) verifyOrphan(leaf beneath.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) {
-	if it.Src.Kind != beneath.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) || !rootdir.ReplaceableSrc(leaf, it.N) {
+func (w *sweep) verifyOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) {
+	if it.Src.Kind != safefs.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) || !rootdir.ReplaceableSrc(leaf, it.N) {
 		return
 	}
 	w.report.Orphans++
@@ -123,7 +123,7 @@ func (w *sweep) verifyOrphan(leaf beneath.Dir, names rootdir.LeafNames, it *root
 var errOrphan = errors.New("a recipe without an entry")
 
 // removeRecipe removes a .src under the lock of its leaf, if still says so.
-func (w *sweep) removeRecipe(leaf beneath.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
+func (w *sweep) removeRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
 	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
 	if err != nil {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -21,7 +21,7 @@ func OpenFront(o Options) (front.Adapter, error) {
 
 // adapter makes messages of what a layer takes and returns.
 type adapter struct {
-	guest.Door
+	inprocess.Door
 	l *Layer
 }
 

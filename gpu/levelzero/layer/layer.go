@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
@@ -16,7 +16,7 @@ import (
 
 // Layer answers for one process. It is safe for concurrent use.
 type Layer struct {
-	door  guest.Door
+	door  inprocess.Door
 	pools pools
 }
 
@@ -25,11 +25,11 @@ type Options struct {
 	Settings settings.Inputs // Lenient is set
 }
 
-// Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
+// Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
 // every module is the driver's own to build.
 func Open(o Options) (*Layer, error) {
 	const name = "levelzero"
-	g, err := guest.Open(o.Settings, name)
+	g, err := inprocess.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -43,7 +43,7 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	if r.Environ != nil {
 		entries.Environ = r.Environ()
 	} else {
-		entries.Environ = guest.StartEnvironment()
+		entries.Environ = inprocess.StartEnvironment()
 	}
 	d, err := levelzero.Find(entries, r.Device)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -17,7 +17,7 @@ import (
 // Ticket is a request under way. Its methods may be called from any goroutine, one at a
 // time, but End, which may be called at any time.
 type Ticket struct {
-	*guest.Drive
+	*inprocess.Drive
 	l *Layer
 }
 
@@ -25,16 +25,16 @@ type Ticket struct {
 // nothing yet.
 func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	switch step, said := t.Drive.Wait(d); said {
-	case guest.Wanted:
+	case inprocess.Wanted:
 		if step.Kind == engine.Hit {
 			return served(step.Artifact), true
 		}
 		return Reply{Action: front.Build}, true
-	case guest.Failed:
+	case inprocess.Failed:
 		return Reply{Action: front.Pass, Reason: t.l.door.PassFailed(t.Err())}, true
-	case guest.Late:
+	case inprocess.Late:
 		return t.l.pass(reason.PassedBusy, "waited too long"), true
-	case guest.Over:
+	case inprocess.Over:
 		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
 	default:
 		return Reply{}, false

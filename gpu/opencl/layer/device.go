@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -76,7 +76,7 @@ func (d *drivers) driver(r *Request) (*opencl.Driver, error) {
 	if r.Environ != nil {
 		e.Environ = r.Environ()
 	} else {
-		e.Environ = guest.StartEnvironment()
+		e.Environ = inprocess.StartEnvironment()
 	}
 	driver, err := opencl.NewDriver(e)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/dl"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
 
-var startEnvironment = sync.OnceValue(guest.StartEnvironment)
+var startEnvironment = sync.OnceValue(inprocess.StartEnvironment)
 
 // Compiles tells that the driver's compiler is about to be called, whether or not the layer
 // was asked: what is in the environment now may hold for all that it compiles later.

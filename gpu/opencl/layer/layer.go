@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
@@ -16,7 +16,7 @@ import (
 
 // Layer answers for one process. It is safe for concurrent use.
 type Layer struct {
-	door     guest.Door
+	door     inprocess.Door
 	drivers  drivers
 	pools    pools
 	tickets  tickets
@@ -40,13 +40,13 @@ type Options struct {
 var errClosed = errors.New("the cache is closed")
 
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
-var ErrOut = guest.ErrOut
+var ErrOut = inprocess.ErrOut
 
 // Open opens the cache for the process. An error says why every program is the
 // driver's own to build.
 func Open(o Options) (*Layer, error) {
 	name := cmp.Or(o.Door, "opencl-layer")
-	g, err := guest.Open(o.Settings, name)
+	g, err := inprocess.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}

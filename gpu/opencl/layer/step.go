@@ -9,7 +9,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -30,7 +30,7 @@ type step struct {
 	cost  time.Duration // of the build
 }
 
-// How a step ends without a program; guest.ErrRefused is the compiler's own verdict.
+// How a step ends without a program; inprocess.ErrRefused is the compiler's own verdict.
 var (
 	errRejected  = errors.New("the driver refused it") // an artifact
 	errAbandoned = errors.New("given up")              // nothing is known
@@ -88,7 +88,7 @@ func (s *step) end(outcomes []*Outcome) (*store.Artifact, error) {
 		}
 	}
 	if has(front.Failed) >= 0 {
-		return nil, guest.ErrRefused
+		return nil, inprocess.ErrRefused
 	}
 	if i := has(front.Built); i >= 0 {
 		s.log, s.cost = outcomes[i].Artifact.Log, outcomes[i].Took

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -49,8 +49,8 @@ func TestOutcomesOfAStep(t *testing.T) {
 		{"built, code to come", step{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
 		{"built, not to be stored", step{}, []Outcome{built}, nil, nil},
 		{"built without a binary", step{wanted: true}, []Outcome{{Result: front.Built}}, nil, nil},
-		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, guest.ErrRefused},
-		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, guest.ErrRefused},
+		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
+		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
 		{"given up", step{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, errAbandoned},
 		{"restored from nothing", step{wanted: true}, []Outcome{{Result: front.Restored}}, nil, errAbandoned},
 		{"no result", step{wanted: true}, []Outcome{{}}, nil, errAbandoned},

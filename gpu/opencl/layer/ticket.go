@@ -9,12 +9,12 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/reason"
 )
 
 // patience bounds how long a request waits before there is anything to say.
-var patience = guest.Patience
+var patience = inprocess.Patience
 
 // gathering bounds how long the units of a ticket wait for each other. What is not there
 // by then is built, and not stored.
@@ -313,7 +313,7 @@ func (t *Ticket) done(u *unit, outcomes []*Outcome) error {
 		u.group.Built(engine.Outcome{Artifact: a, Took: took})
 	case s.compile && s.built:
 		u.group.Abandon()
-		t.l.compiledAnyway(s.job.Key, guest.Label(nil, s.job.Recipe.Image.Size()), took, 0)
+		t.l.compiledAnyway(s.job.Key, inprocess.Label(nil, s.job.Recipe.Image.Size()), took, 0)
 	default:
 		u.group.Loaded(took)
 		if s.compile && !s.shared {

@@ -6,14 +6,14 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 )
 
 // Layer answers for one process. It is safe for concurrent use.
 type Layer struct {
-	guest   *guest.Guest
+	guest   *inprocess.Guest
 	pools   pools
 	options Options
 }
@@ -27,10 +27,10 @@ type Options struct {
 	Missed func() (over func())
 }
 
-// Open opens the cache for the process. An error, which wraps guest.ErrOut, says why
+// Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
 // every program is the compiler's own affair.
 func Open(o Options) (*Layer, error) {
-	g, err := guest.Open(o.Settings, "rtc")
+	g, err := inprocess.Open(o.Settings, "rtc")
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
 }
 
 // door returns where requests of an interface come in.
-func (l *Layer) door(api rtc.API) guest.Door { return l.guest.Door(api.String()) }
+func (l *Layer) door(api rtc.API) inprocess.Door { return l.guest.Door(api.String()) }
 
 // pass counts a request that is passed through.
-func pass(d guest.Door, why reason.Reason, detail string) Reply {
+func pass(d inprocess.Door, why reason.Reason, detail string) Reply {
 	return Reply{Action: front.Pass, Reason: d.Pass(why, detail)}
 }
 

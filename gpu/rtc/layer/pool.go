@@ -6,14 +6,14 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/engine"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
 
 // pool is a library, and the engine's session of it. It lives as long as the process.
 type pool struct {
 	library *rtc.Library
-	door    guest.Door
+	door    inprocess.Door
 	session *engine.Session
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/guest"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -16,7 +16,7 @@ import (
 // Ticket is a request under way. Its methods may be called from any goroutine, one at a
 // time, but End, which may be called at any time.
 type Ticket struct {
-	*guest.Drive
+	*inprocess.Drive
 	pool *pool
 	name string // of the program
 }
@@ -27,7 +27,7 @@ func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 	for {
 		step, said := t.Drive.Wait(d)
 		switch {
-		case said == guest.Wanted && step.Kind == engine.Hit:
+		case said == inprocess.Wanted && step.Kind == engine.Hit:
 			o, err := rtc.FromArtifact(step.Artifact, t.name)
 			if err != nil {
 				t.Rejected(err)
@@ -35,13 +35,13 @@ func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 			}
 			t.Restored()
 			return Reply{Action: front.Hit, Output: o}, true
-		case said == guest.Wanted:
+		case said == inprocess.Wanted:
 			return Reply{Action: front.Build}, true
-		case said == guest.Failed:
+		case said == inprocess.Failed:
 			return Reply{Action: front.Pass, Reason: t.pool.door.PassFailed(t.Err())}, true
-		case said == guest.Late:
+		case said == inprocess.Late:
 			return pass(t.pool.door, reason.PassedBusy, "waited too long"), true
-		case said == guest.Over:
+		case said == inprocess.Over:
 			return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
 		}
 		return Reply{}, false

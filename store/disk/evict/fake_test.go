@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/tally"
 )
 
 // newAccount returns the account of an empty root.
 func newAccount(t testing.TB) *Account {
-	dir, _, err := beneath.OpenRoot(t.TempDir(), beneath.Options{})
+	dir, _, err := safefs.OpenRoot(t.TempDir(), safefs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

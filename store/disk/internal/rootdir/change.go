@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -107,10 +107,10 @@ func (p *Place) tryLock(ctx context.Context, offset int64, wait time.Duration) (
 // MakeLeaf opens a leaf directory and makes what is missing of it. fresh says
 // that it is new, and so empty; made is how many directories it made that the
 // account counts.
-func MakeLeaf(d beneath.Dir, names LeafNames) (leaf beneath.Dir, fresh bool, made int, err error) {
+func MakeLeaf(d safefs.Dir, names LeafNames) (leaf safefs.Dir, fresh bool, made int, err error) {
 	at := d
 	for level, name := range names {
-		var next beneath.Dir
+		var next safefs.Dir
 		err = fs.ErrNotExist
 		if level == 0 { // a device is seldom new
 			next, err = at.OpenDir(name)
@@ -129,7 +129,7 @@ func MakeLeaf(d beneath.Dir, names LeafNames) (leaf beneath.Dir, fresh bool, mad
 			at.Close()
 		}
 		if err != nil {
-			return beneath.Dir{}, false, made, err
+			return safefs.Dir{}, false, made, err
 		}
 		at = next
 	}
@@ -138,7 +138,7 @@ func MakeLeaf(d beneath.Dir, names LeafNames) (leaf beneath.Dir, fresh bool, mad
 
 // Prune removes a leaf directory and those above it, as far as they are empty.
 // It returns how many of those it removed that the account counts.
-func Prune(d beneath.Dir, names LeafNames) (removed int) {
+func Prune(d safefs.Dir, names LeafNames) (removed int) {
 	for level := len(names) - 1; level >= 0; level-- {
 		parent := d
 		if level > 0 {
@@ -162,7 +162,7 @@ func Prune(d beneath.Dir, names LeafNames) (removed int) {
 }
 
 // WithDir calls f with a directory in d, which is made if need be.
-func WithDir(d beneath.Dir, name string, f func(beneath.Dir) error) error {
+func WithDir(d safefs.Dir, name string, f func(safefs.Dir) error) error {
 	sub, err := EnsureDir(d, name)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func WithDir(d beneath.Dir, name string, f func(beneath.Dir) error) error {
 	return f(sub)
 }
 
-func ListNames(d beneath.Dir) (names []string, err error) {
+func ListNames(d safefs.Dir) (names []string, err error) {
 	err = d.Each(func(name string) bool { names = append(names, name); return true })
 	return names, IgnoreGone(err)
 }

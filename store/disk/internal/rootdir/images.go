@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
@@ -27,7 +27,7 @@ type image struct {
 
 // Images lists the image directories of the first shards of an order, as many of
 // them as is reasonable to hold, and returns how many that are.
-func (w *Walker) Images(root beneath.Dir, order []int, most int) (l *Images, fit int, err error) {
+func (w *Walker) Images(root safefs.Dir, order []int, most int) (l *Images, fit int, err error) {
 	l, fit = &Images{}, len(order)
 	wanted := make(map[int]bool, fit)
 	for _, shard := range order {
@@ -64,7 +64,7 @@ func (w *Walker) Images(root beneath.Dir, order []int, most int) (l *Images, fit
 }
 
 // device calls f with the names of a device's image directories.
-func (w *Walker) device(root beneath.Dir, name string, f func(name string)) error {
+func (w *Walker) device(root safefs.Dir, name string, f func(name string)) error {
 	d, err := root.OpenDir(name)
 	if err == nil {
 		defer d.Close()
@@ -86,11 +86,11 @@ func (w *Walker) device(root beneath.Dir, name string, f func(name string)) erro
 }
 
 // Shard walks the images of a shard. complete says that nothing of it was missed.
-func (w *Walker) Shard(root beneath.Dir, l *Images, shard int) (complete bool, err error) {
-	var d beneath.Dir
+func (w *Walker) Shard(root safefs.Dir, l *Images, shard int) (complete bool, err error) {
+	var d safefs.Dir
 	at := -1
 	defer func() {
-		if d != (beneath.Dir{}) {
+		if d != (safefs.Dir{}) {
 			d.Close()
 		}
 	}()
@@ -101,7 +101,7 @@ func (w *Walker) Shard(root beneath.Dir, l *Images, shard int) (complete bool, e
 		}
 		names := LeafNames{l.Devices[img.device], hex.EncodeToString(img.name[:])}
 		if at != int(img.device) {
-			if d != (beneath.Dir{}) {
+			if d != (safefs.Dir{}) {
 				d.Close()
 			}
 			at = int(img.device)
@@ -111,7 +111,7 @@ func (w *Walker) Shard(root beneath.Dir, l *Images, shard int) (complete bool, e
 				}
 			}
 		}
-		if d == (beneath.Dir{}) {
+		if d == (safefs.Dir{}) {
 			continue // the device went meanwhile, and the image with it
 		}
 		if _, err := w.Child(d, names, 1); err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/lock"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/tally"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -39,13 +39,13 @@ var errLayout = errors.New("laid out by another version of kernstash: set anothe
 
 // checkVersion refuses a root of another layout. A VERSION that is missing or
 // unreadable says nothing.
-func checkVersion(d beneath.Dir) error {
+func checkVersion(d safefs.Dir) error {
 	f, info, err := d.Open(VersionFile)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info.Kind != beneath.Regular || info.Size > 64 {
+	if info.Kind != safefs.Regular || info.Size > 64 {
 		return nil
 	}
 	b := make([]byte, info.Size)
@@ -60,7 +60,7 @@ func checkVersion(d beneath.Dir) error {
 
 // Meta is what writers need beside the entries.
 type Meta struct {
-	Dir, Tmp beneath.Dir
+	Dir, Tmp safefs.Dir
 	Locks    *lock.Pool
 	Account  *evict.Account
 	Stats    *tally.File
@@ -84,9 +84,9 @@ func (r *Root) lockMeta() (*Meta, error) { return r.openMeta(EnsureDir) }
 
 // LookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
 // where there is no .meta.
-func (r *Root) LookMeta() (*Meta, error) { return r.openMeta(beneath.Dir.OpenDir) }
+func (r *Root) LookMeta() (*Meta, error) { return r.openMeta(safefs.Dir.OpenDir) }
 
-func (r *Root) openMeta(open func(beneath.Dir, string) (beneath.Dir, error)) (*Meta, error) {
+func (r *Root) openMeta(open func(safefs.Dir, string) (safefs.Dir, error)) (*Meta, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.metas != nil {
@@ -101,9 +101,9 @@ func (r *Root) openMeta(open func(beneath.Dir, string) (beneath.Dir, error)) (*M
 		m.Dir.Close()
 		return nil, err
 	}
-	m.Locks = lock.New(func() (beneath.File, error) {
+	m.Locks = lock.New(func() (safefs.File, error) {
 		if r.noLocks {
-			return beneath.File{}, lock.ErrUnsupported
+			return safefs.File{}, lock.ErrUnsupported
 		}
 		return openLocks(m.Dir)
 	})
@@ -145,7 +145,7 @@ func (r *Root) MetaGone() bool {
 	if r.metas == nil {
 		return false
 	}
-	for _, d := range []beneath.Dir{r.metas.Dir, r.metas.Tmp} {
+	for _, d := range []safefs.Dir{r.metas.Dir, r.metas.Tmp} {
 		if info, err := d.Stat(); err != nil || info.Links == 0 {
 			return true
 		}
@@ -161,7 +161,7 @@ func (m *Meta) close() {
 	m.Dir.Close()
 }
 
-func openLocks(dir beneath.Dir) (beneath.File, error) {
+func openLocks(dir safefs.Dir) (safefs.File, error) {
 	for range 4 {
 		f, info, err := dir.OpenWrite(LockFile)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -170,16 +170,16 @@ func openLocks(dir beneath.Dir) (beneath.File, error) {
 			}
 			return f, err
 		}
-		if err == nil && info.Kind != beneath.Regular {
+		if err == nil && info.Kind != safefs.Regular {
 			f.Close()
-			f, err = beneath.File{}, ErrIrregular
+			f, err = safefs.File{}, ErrIrregular
 		}
 		if err != nil && neverLocks(err) {
 			err = fmt.Errorf("lock file: %w: %w", lock.ErrUnsupported, err)
 		}
 		return f, err
 	}
-	return beneath.File{}, fmt.Errorf("lock file comes and goes: %w", lock.ErrUnsupported)
+	return safefs.File{}, fmt.Errorf("lock file comes and goes: %w", lock.ErrUnsupported)
 }
 
 // neverLocks says whether what is in the place of the lock file, as err tells,
@@ -190,20 +190,20 @@ func neverLocks(err error) bool {
 }
 
 // EnsureDir opens a directory in d, which it makes if need be.
-func EnsureDir(d beneath.Dir, name string) (beneath.Dir, error) {
+func EnsureDir(d safefs.Dir, name string) (safefs.Dir, error) {
 	sub, err := d.OpenDir(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return sub, err
 	}
 	if err := d.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return beneath.Dir{}, err
+		return safefs.Dir{}, err
 	}
 	return d.OpenDir(name)
 }
 
 // writeOnce makes a small file for people, unless it is there. It does not
 // matter if it cannot be made.
-func writeOnce(d, tmp beneath.Dir, name, text string) {
+func writeOnce(d, tmp safefs.Dir, name, text string) {
 	if _, err := d.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		_ = d.Publish(tmp, name, false, time.Now().UnixNano(), []byte(text))
 	}

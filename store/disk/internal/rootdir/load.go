@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -44,20 +44,20 @@ const (
 const RestLeast = 128 << 10
 
 // OpenBin opens an entry and decides whether its file may be read at all.
-func (p *Place) OpenBin(d beneath.Dir, path string) (beneath.File, beneath.Info, error) {
+func (p *Place) OpenBin(d safefs.Dir, path string) (safefs.File, safefs.Info, error) {
 	f, info, err := d.Open(path)
 	if err != nil {
 		return f, info, err
 	}
-	if info.Kind != beneath.Regular || !p.Trusted(info) {
+	if info.Kind != safefs.Regular || !p.Trusted(info) {
 		f.Close()
-		return beneath.File{}, info, ErrIrregular
+		return safefs.File{}, info, ErrIrregular
 	}
 	return f, info, nil
 }
 
 // ReadBin reads an entry. k, if not nil, is the key that it must have.
-func ReadBin(f beneath.File, info beneath.Info, k *key.Key, p Part) (*format.Header, *store.Artifact, error) {
+func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Header, *store.Artifact, error) {
 	size := info.Size
 	if info.Size > AtOnce || p&First != 0 && info.Size > RestLeast {
 		h, err := ReadHeader(f, info)
@@ -90,7 +90,7 @@ func ReadBin(f beneath.File, info beneath.Info, k *key.Key, p Part) (*format.Hea
 }
 
 // ReadHeader reads and checks all of an entry but its log and code.
-func ReadHeader(f beneath.File, info beneath.Info) (*format.Header, error) {
+func ReadHeader(f safefs.File, info safefs.Info) (*format.Header, error) {
 	b := make([]byte, min(info.Size, headStart))
 	if err := ReadFull(f, b); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func ReadHeader(f beneath.File, info beneath.Info) (*format.Header, error) {
 	return format.ParseHeader(b, info.Size)
 }
 
-func ReadFull(f beneath.File, b []byte) error {
+func ReadFull(f safefs.File, b []byte) error {
 	_, err := f.ReadAt(b, 0)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return format.ErrTruncated // it shrank

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
 // ReadRecipe reads a .src at a path and returns its size as well. One larger
 // than most is not read.
-func (p *Place) ReadRecipe(d beneath.Dir, path string, most int64) (*key.Recipe, int64, error) {
+func (p *Place) ReadRecipe(d safefs.Dir, path string, most int64) (*key.Recipe, int64, error) {
 	f, info, err := p.OpenBin(d, path)
 	if err != nil {
 		return nil, 0, err
@@ -38,7 +38,7 @@ func (p *Place) ReadRecipe(d beneath.Dir, path string, most int64) (*key.Recipe,
 }
 
 // checkSrc checks all of a .src of size bytes, with little memory.
-func checkSrc(f beneath.File, size int64) error {
+func checkSrc(f safefs.File, size int64) error {
 	b := make([]byte, format.SrcHeaderBytes)
 	if err := ReadFull(f, b); err != nil {
 		return err

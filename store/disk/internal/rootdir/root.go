@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/elevated"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	Trace    *slog.Logger
 
 	// The others are for tests.
-	Beneath beneath.Options
+	Beneath safefs.Options
 	Collide func(key.Key) [4]string // forces collisions of the four names
 	SetID   bool
 	NoLocks bool
@@ -90,7 +90,7 @@ func (p *Place) Hold() (*Place, error) {
 // Root is an open root directory. Operations hold it while they run, so
 // closing or replacing it pulls no descriptor from under them.
 type Root struct {
-	Dir  beneath.Dir
+	Dir  safefs.Dir
 	refs atomic.Int64
 
 	first   sync.Once // see begin
@@ -192,12 +192,12 @@ func (p *Place) openRoot(create bool) (*Root, error) {
 		// It would run code that its caller chose, with rights of another.
 		return nil, errors.New("the program has rights that its user has not (set-user-id, or file capabilities): it stores nothing")
 	}
-	d, info, err := beneath.OpenRoot(p.Dir, p.Beneath)
+	d, info, err := safefs.OpenRoot(p.Dir, p.Beneath)
 	if errors.Is(err, fs.ErrNotExist) && create && !p.ReadOnly {
 		if err := p.makeRoot(); err != nil {
 			return nil, fmt.Errorf("make the root: %w", err)
 		}
-		d, info, err = beneath.OpenRoot(p.Dir, p.Beneath)
+		d, info, err = safefs.OpenRoot(p.Dir, p.Beneath)
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
@@ -217,7 +217,7 @@ func (p *Place) openRoot(create bool) (*Root, error) {
 }
 
 func (p *Place) makeRoot() error {
-	if err := p.Beneath.Before(beneath.OpMkdirAll); err != nil {
+	if err := p.Beneath.Before(safefs.OpMkdirAll); err != nil {
 		return err
 	}
 	return os.MkdirAll(p.Dir, 0o700)
@@ -233,7 +233,7 @@ func (p *Place) notDirectory() error {
 
 // Trusted says whether a file or directory of this owner and mode may be
 // believed.
-func (p *Place) Trusted(info beneath.Info) bool {
+func (p *Place) Trusted(info safefs.Info) bool {
 	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
 		return false
 	}

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -20,7 +20,7 @@ type Survey struct {
 }
 
 // Survey looks at every entry of a leaf.
-func (p *Place) Survey(leaf beneath.Dir, k key.Key) (Survey, error) {
+func (p *Place) Survey(leaf safefs.Dir, k key.Key) (Survey, error) {
 	var v Survey
 	var recipes []uint32
 	var numbers []uint32
@@ -61,7 +61,7 @@ func (p *Place) Survey(leaf beneath.Dir, k key.Key) (Survey, error) {
 	return v, nil
 }
 
-func (p *Place) inspect(leaf beneath.Dir, n uint32, k key.Key) (*store.Artifact, error) {
+func (p *Place) inspect(leaf safefs.Dir, n uint32, k key.Key) (*store.Artifact, error) {
 	f, info, err := p.OpenBin(leaf, BinName(n))
 	if err != nil {
 		return nil, err
@@ -71,33 +71,33 @@ func (p *Place) inspect(leaf beneath.Dir, n uint32, k key.Key) (*store.Artifact,
 	return a, err
 }
 
-func IsDirectory(leaf beneath.Dir, name string) bool {
+func IsDirectory(leaf safefs.Dir, name string) bool {
 	info, err := leaf.Lstat(name)
-	return err == nil && info.Kind == beneath.Directory
+	return err == nil && info.Kind == safefs.Directory
 }
 
 // ReplaceableSrc says whether the recipe of a number may be replaced: it is
 // not there, or not one of another version of kernstash. Where that cannot be
 // told, it may not.
-func ReplaceableSrc(leaf beneath.Dir, n uint32) bool {
+func ReplaceableSrc(leaf safefs.Dir, n uint32) bool {
 	_, replaceable := lookSrc(leaf, n)
 	return replaceable
 }
 
 // lookSrc is replaceableSrc, and says what the recipe is; nil: nothing is there, or
 // nobody can know.
-func lookSrc(leaf beneath.Dir, n uint32) (src *beneath.Info, replaceable bool) {
+func lookSrc(leaf safefs.Dir, n uint32) (src *safefs.Info, replaceable bool) {
 	f, info, err := leaf.Open(SrcName(n))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, true
 		}
 		src = Stat(leaf, SrcName(n))
-		return src, Damaged(err) && !(src != nil && src.Kind == beneath.Directory)
+		return src, Damaged(err) && !(src != nil && src.Kind == safefs.Directory)
 	}
 	defer f.Close()
-	if info.Kind != beneath.Regular {
-		return &info, info.Kind != beneath.Directory
+	if info.Kind != safefs.Regular {
+		return &info, info.Kind != safefs.Directory
 	}
 	b := make([]byte, min(info.Size, format.SrcHeaderBytes))
 	if err := ReadFull(f, b); err != nil {
@@ -126,11 +126,11 @@ func (v Survey) Place() (n uint32, replace bool) {
 // RemoveEntry removes both files of an entry, the one that decides a hit
 // first, and returns what that freed. bin is what that is; nil: it is not there. A recipe
 // of another version goes only with everything.
-func RemoveEntry(leaf beneath.Dir, n uint32, bin *beneath.Info, everything bool) (Usage, error) {
+func RemoveEntry(leaf safefs.Dir, n uint32, bin *safefs.Info, everything bool) (Usage, error) {
 	if err := leaf.Remove(BinName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Usage{}, err
 	}
-	var src *beneath.Info
+	var src *safefs.Info
 	if everything {
 		src = Stat(leaf, SrcName(n))
 	} else if src, everything = lookSrc(leaf, n); !everything {
@@ -143,7 +143,7 @@ func RemoveEntry(leaf beneath.Dir, n uint32, bin *beneath.Info, everything bool)
 }
 
 // OwnsHeader says whether entry n is of key k, going by its header.
-func (p *Place) OwnsHeader(leaf beneath.Dir, n uint32, k key.Key) error {
+func (p *Place) OwnsHeader(leaf safefs.Dir, n uint32, k key.Key) error {
 	f, info, err := p.OpenBin(leaf, BinName(n))
 	if err != nil {
 		return err

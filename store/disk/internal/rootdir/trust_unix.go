@@ -5,12 +5,12 @@ package rootdir
 import (
 	"fmt"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // checkRoot decides whether a root can be trusted: whoever can write to it
 // chooses what code runs.
-func (p *Place) checkRoot(_ beneath.Dir, info beneath.Info) error {
+func (p *Place) checkRoot(_ safefs.Dir, info safefs.Info) error {
 	switch {
 	case isAnybody(info.UID):
 		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+

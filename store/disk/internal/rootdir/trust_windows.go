@@ -3,12 +3,12 @@ package rootdir
 import (
 	"errors"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // checkRoot decides whether a root can be trusted: whoever can write to it
 // chooses what code runs.
-func (p *Place) checkRoot(d beneath.Dir, _ beneath.Info) error {
+func (p *Place) checkRoot(d safefs.Dir, _ safefs.Info) error {
 	reason, err := d.Distrust(p.ReadOnly)
 	if err == nil && reason != "" {
 		err = errors.New(reason)

@@ -1,7 +1,7 @@
 package rootdir
 
 import (
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
@@ -19,12 +19,12 @@ func Blocks(size int64) int64 { return (size + Block - 1) / Block * Block }
 
 // FileUsage returns what the files of an entry take: each of them may be
 // something else, or nil where there is none.
-func FileUsage(bin, src *beneath.Info) Usage {
+func FileUsage(bin, src *safefs.Info) Usage {
 	var u Usage
-	if bin != nil && bin.Kind == beneath.Regular {
+	if bin != nil && bin.Kind == safefs.Regular {
 		u.Bytes, u.Entries = Blocks(bin.Size), 1
 	}
-	if src != nil && src.Kind == beneath.Regular {
+	if src != nil && src.Kind == safefs.Regular {
 		u.Bytes += Blocks(src.Size)
 	}
 	return u
@@ -34,12 +34,12 @@ func FileUsage(bin, src *beneath.Info) Usage {
 func Directories(n int) Usage { return Usage{Bytes: int64(n) * Block} }
 
 // SizeOf returns what entry n takes.
-func SizeOf(leaf beneath.Dir, n uint32) Usage {
+func SizeOf(leaf safefs.Dir, n uint32) Usage {
 	return FileUsage(Stat(leaf, BinName(n)), Stat(leaf, SrcName(n)))
 }
 
 // Stat says what a name is; nil: nothing is there, or nobody can know.
-func Stat(leaf beneath.Dir, name string) *beneath.Info {
+func Stat(leaf safefs.Dir, name string) *safefs.Info {
 	if info, err := leaf.Lstat(name); err == nil {
 		return &info
 	}

@@ -10,19 +10,19 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 )
 
 // Item is one number in a leaf directory: an entry, or what is left of one.
 type Item struct {
 	N        uint32
-	Bin, Src *beneath.Info // nil: no such name
+	Bin, Src *safefs.Info // nil: no such name
 }
 
 // Length is how long the files of an item are, usage what they take.
 func (it *Item) Length() (n int64) {
-	for _, info := range []*beneath.Info{it.Bin, it.Src} {
-		if info != nil && info.Kind == beneath.Regular {
+	for _, info := range []*safefs.Info{it.Bin, it.Src} {
+		if info != nil && info.Kind == safefs.Regular {
 			n += info.Size
 		}
 	}
@@ -38,7 +38,7 @@ type Walker struct {
 
 	// Visit gets the items of a leaf, sorted by number. Its error ends the
 	// walk.
-	Visit func(leaf beneath.Dir, names LeafNames, items []Item) error
+	Visit func(leaf safefs.Dir, names LeafNames, items []Item) error
 
 	// Entered, if not nil, is told of each directory at or below an image: those
 	// that the account counts.
@@ -51,7 +51,7 @@ type Walker struct {
 	// was walked and nothing was seen to be left in it. Level is that of its
 	// name: 0 is a device. A directory that was made a moment ago and has had
 	// nothing in it yet is a writer's, and stays.
-	Rmdir func(parent beneath.Dir, names LeafNames, level int) error
+	Rmdir func(parent safefs.Dir, names LeafNames, level int) error
 
 	// Passed, if not nil, is told what is in the place of a directory and is
 	// none that can be read.
@@ -68,7 +68,7 @@ type Walker struct {
 	Partial bool
 }
 
-func (w *Walker) Walk(d beneath.Dir) error {
+func (w *Walker) Walk(d safefs.Dir) error {
 	_, err := w.level(d.Each, d, LeafNames{}, 0)
 	return err
 }
@@ -76,7 +76,7 @@ func (w *Walker) Walk(d beneath.Dir) error {
 // level walks a directory, whose names each lists. full says that something is
 // left in it, or that it is a writer's. It looks one name ahead, to know whether a
 // name is alone.
-func (w *Walker) level(each func(func(name string) bool) error, d beneath.Dir, names LeafNames, level int) (full bool, err error) {
+func (w *Walker) level(each func(func(name string) bool) error, d safefs.Dir, names LeafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
 	ahead := ""
@@ -126,7 +126,7 @@ func (w *Walker) Freed(items []Item) int {
 	return n
 }
 
-func (w *Walker) Child(d beneath.Dir, names LeafNames, level int) (full bool, err error) {
+func (w *Walker) Child(d safefs.Dir, names LeafNames, level int) (full bool, err error) {
 	if level == len(names)-1 && w.Wanted != nil && !w.Wanted(names) {
 		return true, nil
 	}
@@ -172,7 +172,7 @@ func (w *Walker) passOver(names LeafNames, levels int, err error) (full bool, _ 
 	return true, nil
 }
 
-func (w *Walker) leaf(leaf beneath.Dir, names LeafNames) (full bool, err error) {
+func (w *Walker) leaf(leaf safefs.Dir, names LeafNames) (full bool, err error) {
 	items, err := listItems(leaf)
 	if err != nil {
 		return true, err
@@ -193,12 +193,12 @@ const writerAge = 10 * time.Second
 
 // JustMade reports whether an empty directory was made, or became empty, within
 // writerAge. The file system's clock counts, not that of the store.
-func JustMade(empty beneath.Info, err error) bool {
+func JustMade(empty safefs.Info, err error) bool {
 	return err == nil && time.Since(time.Unix(0, empty.Mtime)).Abs() < writerAge
 }
 
 // listItems lists a leaf that was just opened.
-func listItems(leaf beneath.Dir) ([]Item, error) {
+func listItems(leaf safefs.Dir) ([]Item, error) {
 	byNumber := make(map[uint32]*Item)
 	var bad error
 	err := leaf.EachOnce(func(name string) bool {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/kernstash/kernstash/internal/beneath"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -36,7 +36,7 @@ func BlobPath(kind store.Kind, d key.Digest) string {
 }
 
 // OpenBlob opens the file of a blob, if it can be believed and is not too large.
-func OpenBlob(p *rootdir.Place, r *rootdir.Root, kind store.Kind, d key.Digest) (beneath.File, beneath.Info, error) {
+func OpenBlob(p *rootdir.Place, r *rootdir.Root, kind store.Kind, d key.Digest) (safefs.File, safefs.Info, error) {
 	f, info, err := p.OpenBin(r.Dir, BlobPath(kind, d))
 	if err == nil && info.Size > MaxBlob[kind] {
 		f.Close()
@@ -47,7 +47,7 @@ func OpenBlob(p *rootdir.Place, r *rootdir.Root, kind store.Kind, d key.Digest) 
 
 // CheckContent reads a file of size bytes with little memory: it may be a
 // hole, and lie about its size.
-func CheckContent(f beneath.File, size int64, d key.Digest) error {
+func CheckContent(f safefs.File, size int64, d key.Digest) error {
 	h := sha256.New()
 	_, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, size), make([]byte, 32<<10))
 	switch {
@@ -65,8 +65,8 @@ func CheckContent(f beneath.File, size int64, d key.Digest) error {
 func WriteBlob(p *rootdir.Place, m *rootdir.Meta, kind store.Kind, d key.Digest, replace bool, b []byte) error {
 	dirName, name := splitBlob(d)
 	for try := 0; ; try++ {
-		err := rootdir.WithDir(m.Dir, string(kind), func(top beneath.Dir) error {
-			return rootdir.WithDir(top, dirName, func(dir beneath.Dir) error {
+		err := rootdir.WithDir(m.Dir, string(kind), func(top safefs.Dir) error {
+			return rootdir.WithDir(top, dirName, func(dir safefs.Dir) error {
 				var before evict.Usage
 				if info, err := dir.Lstat(name); replace && err == nil {
 					before = rootdir.FileUsage(nil, &info)
@@ -90,7 +90,7 @@ func WriteBlob(p *rootdir.Place, m *rootdir.Meta, kind store.Kind, d key.Digest,
 // EachBlob calls f for every file of a kind that is named as ours are, and
 // then removes the directories that are empty, if prune is set; not those that a
 // writer has just made.
-func EachBlob(r *rootdir.Root, kind store.Kind, prune bool, f func(dir beneath.Dir, location string, d key.Digest, info beneath.Info) error) error {
+func EachBlob(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, location string, d key.Digest, info safefs.Info) error) error {
 	top, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + string(kind))
 	if err != nil {
 		return rootdir.IgnoreGone(err)
@@ -109,7 +109,7 @@ func EachBlob(r *rootdir.Root, kind store.Kind, prune bool, f func(dir beneath.D
 			continue // not ours, or gone
 		}
 		found := false
-		err = eachInDir(dir, dirName, func(name string, d key.Digest, info beneath.Info) error {
+		err = eachInDir(dir, dirName, func(name string, d key.Digest, info safefs.Info) error {
 			found = true
 			return f(dir, rootdir.MetaDir+"/"+string(kind)+"/"+dirName+"/"+name, d, info)
 		})
@@ -125,7 +125,7 @@ func EachBlob(r *rootdir.Root, kind store.Kind, prune bool, f func(dir beneath.D
 	return nil
 }
 
-func eachInDir(dir beneath.Dir, dirName string, f func(name string, d key.Digest, info beneath.Info) error) error {
+func eachInDir(dir safefs.Dir, dirName string, f func(name string, d key.Digest, info safefs.Info) error) error {
 	names, err := rootdir.ListNames(dir)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func eachInDir(dir beneath.Dir, dirName string, f func(name string, d key.Digest
 			continue
 		}
 		info, err := dir.Lstat(name)
-		if err != nil || info.Kind != beneath.Regular {
+		if err != nil || info.Kind != safefs.Regular {
 			continue
 		}
 		if err := f(name, d, info); err != nil {

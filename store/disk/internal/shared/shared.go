@@ -5,7 +5,7 @@ package shared
 import (
 	"context"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
@@ -17,7 +17,7 @@ import (
 // files, manifests, jobs.
 func EachShared(ctx context.Context, r *rootdir.Root, f func(evict.Usage)) error {
 	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
-		err := EachBlob(r, kind, false, func(_ beneath.Dir, _ string, _ key.Digest, info beneath.Info) error {
+		err := EachBlob(r, kind, false, func(_ safefs.Dir, _ string, _ key.Digest, info safefs.Info) error {
 			f(evict.Usage{Bytes: rootdir.Blocks(info.Size)})
 			return ctx.Err()
 		})
@@ -25,7 +25,7 @@ func EachShared(ctx context.Context, r *rootdir.Root, f func(evict.Usage)) error
 			return err
 		}
 	}
-	return EachSpooled(r, false, func(_ beneath.Dir, file spool.File) error {
+	return EachSpooled(r, false, func(_ safefs.Dir, file spool.File) error {
 		f(evict.Usage{Bytes: rootdir.Blocks(file.Size)})
 		return ctx.Err()
 	})

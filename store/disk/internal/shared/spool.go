@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/beneath"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -44,7 +44,7 @@ func CheckSpoolNames(dir, name string) error {
 
 // RemoveSpooled removes a file unless another one has its name by now. Where
 // something is that is no file, it is removed too, unless it is a directory.
-func RemoveSpooled(p *rootdir.Place, m *rootdir.Meta, d beneath.Dir, f spool.File) (gone bool, err error) {
+func RemoveSpooled(p *rootdir.Place, m *rootdir.Meta, d safefs.Dir, f spool.File) (gone bool, err error) {
 	info, err := d.Lstat(f.Name)
 	if err != nil || info.Mtime != f.Modified.UnixNano() || info.Ino != f.ID {
 		return false, rootdir.IgnoreGone(err)
@@ -56,14 +56,14 @@ func RemoveSpooled(p *rootdir.Place, m *rootdir.Meta, d beneath.Dir, f spool.Fil
 	return true, nil
 }
 
-func SpoolFile(dir, name string, info beneath.Info) spool.File {
+func SpoolFile(dir, name string, info safefs.Info) spool.File {
 	return spool.File{Dir: dir, Name: name, Size: info.Size, Modified: time.Unix(0, info.Mtime), ID: info.Ino}
 }
 
 // EachSpoolDir calls f for every directory of the spool with the names in it
 // that may be ours, and then removes it if it is empty, if prune is set; not one
 // that a writer has just made.
-func EachSpoolDir(r *rootdir.Root, prune bool, f func(dirName string, d beneath.Dir, names []string) error) error {
+func EachSpoolDir(r *rootdir.Root, prune bool, f func(dirName string, d safefs.Dir, names []string) error) error {
 	top, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + SpoolDir)
 	if err != nil {
 		return rootdir.IgnoreGone(err)
@@ -105,15 +105,15 @@ func EachSpoolDir(r *rootdir.Root, prune bool, f func(dirName string, d beneath.
 
 // EachSpooled calls f for everything in the spool that has a name of ours,
 // directories excepted.
-func EachSpooled(r *rootdir.Root, prune bool, f func(d beneath.Dir, file spool.File) error) error {
-	return EachSpoolDir(r, prune, func(dirName string, d beneath.Dir, names []string) error {
+func EachSpooled(r *rootdir.Root, prune bool, f func(d safefs.Dir, file spool.File) error) error {
+	return EachSpoolDir(r, prune, func(dirName string, d safefs.Dir, names []string) error {
 		for _, name := range names {
 			info, err := d.Lstat(name)
-			if err != nil || info.Kind == beneath.Directory {
+			if err != nil || info.Kind == safefs.Directory {
 				continue
 			}
 			file := SpoolFile(dirName, name, info)
-			if info.Kind != beneath.Regular {
+			if info.Kind != safefs.Regular {
 				file.Size = 0
 			}
 			if err := f(d, file); err != nil {

@@ -1,5 +1,0 @@
-package beneath_test
-
-import "golang.org/x/sys/unix"
-
-func dup(from, to int) error { return unix.Dup2(from, to) }

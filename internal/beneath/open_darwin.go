@@ -1,3 +1,0 @@
-package beneath
-
-func (d Dir) open(path string, flags int) (int, error) { return d.openStep(path, flags) }

@@ -1,5 +1,0 @@
-package beneath
-
-import "errors"
-
-func (d Dir) publishUnnamed(string, int64, [][]byte) error { return errors.ErrUnsupported }

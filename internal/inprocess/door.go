@@ -1,0 +1,96 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// Door is where the host's requests of one kind come in: what becomes of them is told
+// under its name.
+type Door struct {
+	*Guest
+	name string
+}
+
+// Door returns the door of a name.
+func (g *Guest) Door(name string) Door { return Door{g, name} }
+
+// Report writes an event for `kernstash run`, if it listens.
+func (d Door) Report(e runlog.Event) {
+	if d.log == nil {
+		return
+	}
+	e.Door = d.name
+	e.Exe, _ = os.Executable()
+	_ = d.log.Write(e) // nobody's concern
+}
+
+// Pass counts a request that is passed through, and returns what to say of it.
+func (d Door) Pass(why reason.Reason, detail string) string {
+	d.Cache.Count(stats.Of(why), 1)
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail})
+	d.Counted()
+	return detail
+}
+
+// PassFailed is Pass for what the engine, or Guard, says.
+func (d Door) PassFailed(err error) (detail string) {
+	switch {
+	case errors.Is(err, ErrPanic):
+		return d.Pass(reason.PassedPanic, err.Error())
+	case errors.Is(err, ErrRefused):
+		// The host is to see the compiler's own failure.
+		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
+	}
+	return d.Pass(reason.PassedOther, err.Error())
+}
+
+// GivenUp tells of a request that was given up.
+func (d Door) GivenUp() {
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+}
+
+// ErrRefused is what the host's compiler says of a program.
+var ErrRefused = errors.New("the compiler refused it")
+
+// Decided tells of a decision of the engine.
+func (d Door) Decided(of engine.Decision) {
+	d.Counted()
+	if d.log == nil {
+		return
+	}
+	e := runlog.Event{
+		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: Label(of.Kernels, of.Size), Reason: of.Reason, Nearest: of.Nearest,
+		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+	}
+	if !of.Key.IsZero() {
+		e.Key = of.Key.Short()
+	}
+	if of.Observed == "incomparable" {
+		e.Observed = runlog.Unknown
+	}
+	switch {
+	case of.Err != nil:
+		e.Outcome, e.Reason = runlog.Failed, of.Err.Error()
+	case of.Origin == engine.Disk:
+		e.Outcome = runlog.Disk
+	case of.Origin == engine.Memory:
+		e.Outcome = runlog.Memory
+	}
+	d.Report(e)
+}
+
+// Label names a program for people: by its kernels, else by its size in bytes.
+func Label(kernels []string, size int64) string {
+	if len(kernels) == 0 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return strings.Join(kernels, ", ")
+}

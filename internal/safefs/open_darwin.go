@@ -1,0 +1,3 @@
+package safefs
+
+func (d Dir) open(path string, flags int) (int, error) { return d.openStep(path, flags) }

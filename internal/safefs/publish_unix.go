@@ -1,0 +1,64 @@
+//go:build linux || darwin
+
+package safefs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Publish makes a file of these contents appear in d, complete or not at all,
+// mode 0600 and with this modification time. With replace it takes the place
+// of whatever has the name, a directory excepted; without, a name that is
+// taken is an error that is [fs.ErrExist]. tmp is where a file without a name
+// in d waits, in the same file system. Nothing is forced to the medium:
+// whoever reads the file checks its digests.
+func (d Dir) Publish(tmp Dir, name string, replace bool, mtime int64, contents ...[]byte) error {
+	if err := checkName("publish", name); err != nil {
+		return err
+	}
+	if !replace && !d.o.NoTmpfile {
+		err := d.publishUnnamed(name, mtime, contents)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	return d.publishNamed(tmp, name, replace, mtime, contents)
+}
+
+func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, contents [][]byte) error {
+	temp := fmt.Sprintf("%s.%d.%016x", TempPrefix, os.Getpid(), rand.Uint64())
+	f, err := tmp.Create(temp)
+	if err != nil {
+		return err
+	}
+	err = f.fill(mtime, contents)
+	f.Close()
+	switch {
+	case err != nil:
+	case replace:
+		err = tmp.Rename(temp, d, name)
+	default:
+		err = pathError("link", name, d.o.Hook.do(OpLink, func() error {
+			return unix.Linkat(tmp.fd-1, temp, d.fd-1, name, 0)
+		}))
+		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+			// A file system without hard links. The caller holds the lock that
+			// keeps others from this name.
+			if _, lerr := d.Lstat(name); lerr == nil {
+				err = pathError("link", name, fs.ErrExist)
+			} else {
+				err = tmp.Rename(temp, d, name)
+			}
+		}
+	}
+	if err != nil || !replace {
+		_ = tmp.Remove(temp) // gone already after a rename
+	}
+	return err
+}
