@@ -35,9 +35,14 @@ func (binaries) Exhausted(error) bool                           { return false }
 
 func (b binaries) Evicted(p *live.Program[*C.ks_blob, struct{}, *unit]) {
 	l := b.device.door.core().Loggers().Memory
-	if units := p.Units(); l != nil && len(units) > 0 {
-		l.Debug("evicted", "program", units[0].Info.group.Label())
+	if l == nil {
+		return
 	}
+	label := p.ID().What.String()[:12]
+	if units := p.Units(); len(units) > 0 {
+		label = units[0].Info.group.Label()
+	}
+	l.Debug("evicted", "program", label)
 }
 
 // Final reports what the compiler says of a program: it will say it again.

@@ -92,7 +92,11 @@ func (t *ticket) run(ctx context.Context, q *request) {
 		t.handle.Delete()
 		C.ks_post(t.c, action)
 	}()
-	p, err := q.device.tier.Get(ctx, q.id, q.what.Image.Serial(), &source{q: q})
+	var err error
+	p := q.hit() // made since the thread looked
+	if p == nil {
+		p, err = q.device.tier.Get(ctx, q.id, q.what.Image.Serial(), &source{q: q})
+	}
 	if err == nil {
 		u := p.Units()[0].Info
 		if t.c.blob, err = take(p); err == nil {
@@ -103,7 +107,7 @@ func (t *ticket) run(ctx context.Context, q *request) {
 			return
 		}
 	}
-	action = t.fail(err)
+	action = t.fail(fmt.Errorf("program: %w", err))
 }
 
 // fail writes why there is no program. What is no failure of the build leaves the

@@ -51,7 +51,7 @@ func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
 			if there {
 				work += len(n.src.Macros) / 4
 			}
-			if err := cmp.Or(t.macros.Spend(work), t.disk.InTime()); err != nil {
+			if err := cmp.Or(t.macros.Spend(work), t.disk.StepInTime()); err != nil {
 				return nil, err
 			}
 			if !there {

@@ -7,8 +7,8 @@
 // [manifest.Manifest] what has to stay as it is. [FirstKey] is the name by
 // which a manifest is found. Nothing here touches a cache directory.
 //
-// Below it: flags and manifest; internal/lexer and internal/names, on which all
-// others stand; internal/scan, which goes through one source; internal/macro,
+// Below it: flags and manifest; internal/lexer and internal/names, on which flags,
+// scan and macro stand; internal/scan, which goes through one source; internal/macro,
 // which expands; internal/files, which looks at paths; internal/digest.
 //
 // All of it is conservative: it follows every branch of every condition and

@@ -256,7 +256,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.Form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.macros.Spend(1), t.disk.InTime()); err != nil {
+		if err := cmp.Or(t.macros.Spend(1), t.disk.StepInTime()); err != nil {
 			return err
 		}
 		if l.Form != 0 {

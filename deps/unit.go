@@ -11,7 +11,7 @@ import (
 	"github.com/kernstash/kernstash/reason"
 )
 
-// reads says, for people, what the first line is that reads or looks for a
+// firstRead says, for people, what the first line is that reads or looks for a
 // file that is not among those given; "" for none.
 func firstRead(s *scan.Source, given map[string]bool) string {
 	for _, l := range s.Lines {

@@ -36,9 +36,9 @@ know nothing of kernstash: the example of the sources, which 'make demo' compile
 and clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
 cold and warm. With --app another command is measured so, and nothing else.
 
-Without --runtime the first runtime that has a device is taken. The cache of the demonstration is a directory of its own, which is removed
-in the end unless --keep is given. Settings files and KERNSTASH_ variables have no
-part in it.
+Without --runtime the first runtime that has a device is taken. The cache of the
+demonstration is a directory of its own, which is removed in the end unless --keep
+is given. Settings files and KERNSTASH_ variables have no part in it.
 
 EXIT STATUS
   0  every number was right, and no second start compiled

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
 )
 
@@ -23,9 +24,9 @@ program of that name under 'kernstash run --quiet'. The directory has to come fi
 in PATH. What starts the program by its full path, as some .desktop files do, is
 not reached.
 
-For the session that is the layer (` + launch.LayersVariable + `): other runtimes have no loader with
-layers, and nothing is to be preloaded into every program. With --app they are served
-as well.
+For the session that is ` + runtimes.Layered() + `, through its loader (` + launch.LayersVariable + `): other
+runtimes have none with layers, and nothing is to be preloaded into every program.
+With --app they are served as well.
 
 Enabling again brings what was written up to date. Files that are not of
 'kernstash enable' are never written over.

@@ -16,7 +16,7 @@ func runCommand(a *cli.App) *cobra.Command {
 		Use:   "run [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command with the cache in it and in all that it starts",
 		Long: `Run a command, and all that it starts, with the cache: what it compiles through
-` + runtimes.Titles() + ` and was compiled before is loaded,
+` + runtimes.Served() + ` and was compiled before is loaded,
 the rest is compiled and kept. The command need not know of it.
 
 Signals, the terminal, file descriptors and the exit status are the command's, as
@@ -30,7 +30,8 @@ Where a runtime has layers ours gets into a program through its loader
 (` + launch.LayersVariable + `) and is preloaded (LD_PRELOAD), for loaders that know no layers and
 drivers without one; the first to come serves. --door leaves one of them out. For
 runtimes that have none, and libraries that a program opens by itself, a small
-library is preloaded, too; not with --no-preload. 'kernstash doctor -- COMMAND' says what a command compiles with.
+library is preloaded, too; not with --no-preload. 'kernstash doctor -- COMMAND'
+says what a command compiles with.
 
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.

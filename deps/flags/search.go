@@ -18,7 +18,7 @@ const (
 	AfterDirs
 )
 
-// directory is one to search, as it is named.
+// A Dir is a directory to search, as it is named.
 type Dir struct {
 	Rank rank
 	Path string
@@ -57,7 +57,7 @@ func Directories(words []string) (dirs []string, sure bool) {
 	return dirs, doubt == "" && !slices.ContainsFunc(rest, namesDirectory)
 }
 
-// splitSearch also returns the directories, and the word that compilers may
+// ParseSearch is SplitSearch that also returns the directories, and the word that compilers may
 // read differently: "" for none.
 func ParseSearch(words []string) (rest, search []string, dirs []Dir, doubt string) {
 	unsettled := ""

@@ -16,7 +16,8 @@ import (
 
 // The encoding is specified in docs/FORMAT.md, "Manifest".
 const (
-	magic   = "kstdeps\n"
+	magic = "kstdeps\n"
+	// Version is the version of the encoding. First keys have it, too.
 	Version = 2
 	// maxBytes is the largest encoding that is read.
 	maxBytes = 64 << 20

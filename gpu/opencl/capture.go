@@ -42,11 +42,10 @@ func (r *Runtime) Capture(ctx context.Context, job kernstash.Job, p *Program, va
 		defer func() { _ = twin.Release() }()
 		source = twin
 	}
-	h, err := source.get()
-	if err != nil {
-		return nil, fmt.Errorf("capture program: %w", err)
+	if source.defers == nil {
+		return nil, fmt.Errorf("capture program: %w: the driver makes no code at launches", kernstash.ErrNotCacheable)
 	}
-	a, err := source.defers.Capture(source.asked(h), variants)
+	a, err := source.defers.Capture(source.asked(), variants)
 	if err != nil {
 		return nil, fmt.Errorf("capture program: %w", resources(err))
 	}

@@ -50,12 +50,10 @@ func (p *Program) KernelNames() ([]string, error) {
 // under way on the queues of this package; where launches follow each other
 // without a pause for a second, the error wraps kernstash.ErrBusy.
 func (p *Program) Binary() (binary []byte, err error) {
-	h, err := p.get()
-	switch {
-	case err != nil:
-	case p.defers != nil:
-		binary, err = p.defers.Binary(p.asked(h))
-	default:
+	var h uintptr
+	if p.defers != nil {
+		binary, err = p.defers.Binary(p.asked())
+	} else if h, err = p.get(); err == nil {
 		binary, err = cl.GetProgramBinary(cl.ProgramID(h), p.devices[0].id())
 	}
 	if err != nil {
@@ -64,9 +62,15 @@ func (p *Program) Binary() (binary []byte, err error) {
 	return binary, nil
 }
 
-// asked returns the program, whose handle is given, as the driver is asked about it.
-func (p *Program) asked(handle uintptr) driver.Program {
-	return driver.Program{Context: cl.ContextID(p.context.handle.Load()), ID: cl.ProgramID(handle), Device: p.devices[0].id()}
+// asked returns the program as the driver is asked about it.
+func (p *Program) asked() driver.Program {
+	return driver.Program{
+		Context: cl.ContextID(p.context.handle.Load()), Device: p.devices[0].id(),
+		ID: func() (cl.ProgramID, error) {
+			h, err := p.get()
+			return cl.ProgramID(h), err
+		},
+	}
 }
 
 // Release gives the program back, its kernels having gone before.

@@ -70,11 +70,11 @@ func (q *Queue) call(what string, f func(cl.QueueID) error) error {
 
 // Release gives the queue back; commands that it still holds are done first.
 func (q *Queue) Release() error {
-	var failed error
-	if h, err := q.get(); err == nil {
+	return q.release(func(h uintptr) (err error) {
+		id := cl.QueueID(h)
 		if driver := q.device.platform.deferrer(); driver != nil {
-			failed = driver.Closing(cl.QueueID(h))
+			err = driver.Closing(id)
 		}
-	}
-	return errors.Join(failed, q.release(func(h uintptr) error { return cl.ReleaseCommandQueue(cl.QueueID(h)) }))
+		return errors.Join(err, cl.ReleaseCommandQueue(id))
+	})
 }

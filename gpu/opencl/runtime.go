@@ -107,7 +107,7 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case p.defers == nil:
 		return p, r.artifact(p, job), nil
 	case r.options.ahead():
-		a := p.defers.Prepare(p.asked(p.Handle()), driver.Ahead{
+		a := p.defers.Prepare(p.asked(), driver.Ahead{
 			LocalSizes: r.options.SpecializeLocalSizes, Variants: r.options.SpecializeVariants, Unlaunched: r.options.CaptureUnlaunched,
 		})
 		if a != nil {

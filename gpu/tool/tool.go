@@ -19,7 +19,8 @@ type Runtime struct {
 	Caches      []string // variables that name directories of the driver's own cache
 
 	// Peer is the demonstration's column of the driver alone, Note a sentence about it,
-	// and Applications are commands that the demonstration runs where they are.
+	// and Applications are commands that the demonstration runs where they are: in PATH, or,
+	// where they begin with "./", beside the command kernstash.
 	Peer, Note   string
 	Applications [][]string
 
@@ -61,7 +62,7 @@ type Compiler struct {
 	Layers bool   // it is a loader, which may know layers
 }
 
-// ServedByRun is the Text of most that is served.
+// ServedByRun is the Text of most that are served.
 const ServedByRun = "served by 'kernstash run'"
 
 // Device is a device of a runtime.

@@ -64,10 +64,10 @@ func (g *Guest) enter() bool {
 	return !g.closed
 }
 
-// Go calls f, which asks the core, in a goroutine of its own.
+// Go calls f, which asks the engine, in a goroutine of its own.
 func (g *Guest) Go(f func()) { g.asking.Go(f) }
 
-// Settle waits until nobody asks the core.
+// Settle waits until nobody asks the engine.
 func (g *Guest) Settle() { g.asking.Wait() }
 
 // Close closes the cache, and waits until what it counted is written.

@@ -30,7 +30,7 @@ var order = [][]string{
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
 	{"spool"},
 	{"store"},
-	{"internal/include", "deps"},
+	{"deps"},
 	{"key"},
 	{"stats"},
 	{"internal"},

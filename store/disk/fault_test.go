@@ -302,7 +302,7 @@ func mayHide(f faultfs.Fault) bool {
 	return errors.Is(f.Err, syscall.ENOENT) || errors.Is(f.Err, syscall.ESTALE)
 }
 
-// ways are the options of package beneath under which everything must hold.
+// ways are the options of package safefs under which everything must hold.
 var ways = map[string]safefs.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}}
 
 // TestEveryFaultAtEveryCall: whichever call fails, and how, nothing that is

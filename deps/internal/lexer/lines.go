@@ -47,7 +47,7 @@ func Logical(src []byte) (text []byte, joined []int, doubtful bool) {
 // rare are the characters that are other ones to a compiler.
 const rare = "\r\x00\f\v"
 
-// logicalSlowly is logical for any source.
+// logicalSlowly is Logical for any source.
 func logicalSlowly(src []byte) (text []byte, joined []int, doubtful bool) {
 	text = make([]byte, 0, len(src)+1)
 	for i := 0; i < len(src); i++ {

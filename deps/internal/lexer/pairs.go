@@ -1,6 +1,6 @@
 package lexer
 
-// couples holds which two characters of ASCII follow one another.
+// Pairs holds which two characters of ASCII follow one another.
 //
 // A table is cleared before it is filled: to write to a page that was only read yet costs a
 // second fault, and the other processors' word that they know.

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// List returns words that are split when they are first needed: a process that knows its
+// List returns what returns the words of a text, which are split at its first call: a process that knows its
 // programs needs few of them.
 func List(words string) func() []string {
 	return sync.OnceValue(func() []string { return strings.Fields(words) })

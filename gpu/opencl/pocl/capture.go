@@ -16,7 +16,10 @@ import (
 // Binary implements driver.Deferrer.
 func (Driver) Binary(p driver.Program) (binary []byte, err error) {
 	err = soon(func() (err error) {
-		binary, err = cl.GetProgramBinary(p.ID, p.Device)
+		id, err := p.ID()
+		if err == nil {
+			binary, err = cl.GetProgramBinary(id, p.Device)
+		}
 		return err
 	})
 	return binary, err
@@ -41,14 +44,18 @@ func (Driver) Capture(p driver.Program, variants []string) (a *store.Artifact, e
 
 // capture asks for all that PoCL has of a program. Launches must not be under way.
 func capture(p driver.Program) (*store.Artifact, error) {
-	binary, err := cl.GetProgramBinary(p.ID, p.Device)
+	id, err := p.ID()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := cl.GetProgramBinary(id, p.Device)
 	if err != nil {
 		return nil, fmt.Errorf("get binary: %w", err)
 	}
 	if len(binary) == 0 {
 		return nil, fmt.Errorf("%w: the driver gives no binary", kernstash.ErrNotCacheable)
 	}
-	kernels, err := driver.Kernels(p.ID)
+	kernels, err := driver.Kernels(id)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,11 @@ func take(p driver.Program, versions []string) (a *store.Artifact) {
 // offsets and small grids: what nearly all launches are. A kernel that requires a local size gets
 // code for that one. A version is its own variant.
 func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
-	ids, err := cl.CreateKernelsInProgram(p.ID)
+	program, err := p.ID()
+	if err != nil {
+		return nil
+	}
+	ids, err := cl.CreateKernelsInProgram(program)
 	if err != nil {
 		return nil
 	}

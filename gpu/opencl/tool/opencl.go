@@ -21,7 +21,7 @@ var Runtime = tool.Runtime{
 	Caches:       []string{"POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR"},
 	Peer:         "driver's cache",
 	Note:         "Driver's cache: kernstash switched off, the driver's own cache filled by another process.",
-	Applications: [][]string{{"saxpy"}, {"clpeak", "--kernel-latency"}},
+	Applications: [][]string{{"./saxpy"}, {"clpeak", "--kernel-latency"}},
 	Files:        []key.Kind{key.OpenCLC, key.SPIRV},
 	Help:         "  .cl    OpenCL C, for an OpenCL device\n",
 	Joined:       true,

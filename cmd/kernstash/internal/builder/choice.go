@@ -20,8 +20,8 @@ var kinds = map[string]key.Kind{".cl": key.OpenCLC, ".cu": key.CUDACpp, ".hip": 
 // Builds reports whether files are built for a runtime.
 func Builds(rt *tool.Runtime) bool { return len(rt.Files) > 0 }
 
-// taking returns the runtimes that take a kind of code. Of several the last one of all is
-// asked first: it takes nothing else.
+// taking returns the runtimes that take a kind of code. Of several the last is asked first: it
+// takes nothing else.
 func taking(kind key.Kind) (all []*tool.Runtime) {
 	for _, rt := range runtimes.All {
 		if slices.Contains(rt.Files, kind) {
@@ -201,7 +201,11 @@ func open(t *Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
 		if rt == t.candidates[len(t.candidates)-1] && cli.IsUsage(failed) {
 			return rt, nil, failed
 		}
-		err = errors.Join(err, failed)
+		if err == nil {
+			err = failed
+		} else {
+			err = fmt.Errorf("%w; or: %w", err, failed)
+		}
 	}
 	if len(t.candidates) > 1 {
 		err = fmt.Errorf("no device for %v: %w", t.Kind, err)

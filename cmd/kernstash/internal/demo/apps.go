@@ -2,7 +2,6 @@ package demo
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,14 +34,16 @@ type application struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// found returns the commands that are here: beside this command, as those that `make demo`
-// compiles, or in PATH.
+// found returns the commands that are here: in PATH, or, where they begin with "./", beside
+// this command, as those that `make demo` compiles.
 func found(commands [][]string) (apps [][]string) {
 	command, _ := cli.CommandPath()
 	for _, c := range commands {
-		beside, _ := exec.LookPath(filepath.Join(filepath.Dir(command), c[0]))
-		inPath, _ := exec.LookPath(c[0])
-		if path := cmp.Or(beside, inPath); path != "" {
+		path := c[0]
+		if strings.HasPrefix(path, "./") {
+			path = filepath.Join(filepath.Dir(command), path)
+		}
+		if path, err := exec.LookPath(path); err == nil {
 			apps = append(apps, append([]string{path}, c[1:]...))
 		}
 	}

@@ -81,7 +81,7 @@ func (l Libraries) Preloadable() (Libraries, error) {
 	if preloadable(l.Preload) {
 		return l, nil
 	}
-	why := fmt.Errorf("what has no layers goes without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
+	why := fmt.Errorf("run-time compilers, and runtimes without layers, go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
 	l.Preload = ""
 	return l, why
 }

@@ -36,14 +36,26 @@ func Environ(env []string, dir string) []string {
 	return env
 }
 
-// Titles returns the names of all runtimes for people.
-func Titles() string {
-	var titles []string
-	for _, rt := range All {
-		titles = append(titles, rt.Title)
-	}
+// Served returns the names, for people, of the runtimes that `kernstash run` serves.
+func Served() string {
+	titles := titles(func(c tool.Compiler) bool { return c.Served })
 	last := len(titles) - 1
 	return strings.Join(titles[:last], ", ") + " or " + titles[last]
+}
+
+// Layered returns the names, for people, of the runtimes whose loader may know layers.
+func Layered() string {
+	return strings.Join(titles(func(c tool.Compiler) bool { return c.Layers }), ", ")
+}
+
+// titles returns the names of the runtimes with a compiler that is so.
+func titles(is func(tool.Compiler) bool) (all []string) {
+	for _, rt := range All {
+		if slices.ContainsFunc(rt.Compilers, is) {
+			all = append(all, rt.Title)
+		}
+	}
+	return all
 }
 
 // Named returns the runtime of a name, nil for none.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
 // Disable removes what 'kernstash enable' wrote for the session, or for a program.
@@ -105,7 +106,7 @@ func EnableSession(a *cli.App, cmd *cobra.Command, o *launch.Options) error {
 		value := Escape(v.Value)
 		switch v.Name {
 		case "LD_PRELOAD":
-			return errors.New("enable: the loader of this system knows no layers, and nothing is to be " +
+			return errors.New("enable: the " + runtimes.Layered() + " loader of this system knows no layers, and nothing is to be " +
 				"preloaded into every program: enable applications one by one, with --app")
 		case launch.LayersVariable:
 			value += "${" + v.Name + ":+:$" + v.Name + "}"

@@ -146,8 +146,8 @@ func (d Device) number(param uint32) (n uint64, ok bool) {
 // Program is a built program on one of its devices.
 type Program struct {
 	Context cl.ContextID
-	ID      cl.ProgramID
 	Device  cl.DeviceID
+	ID      func() (cl.ProgramID, error) // an error once it is released, which it may be while it is waited for a moment
 }
 
 // Other is a driver that nothing special is known of. Others embed it.

@@ -16,6 +16,8 @@ import (
 // NVIDIA is NVIDIA's driver. Its binaries are PTX, which it assembles at each load.
 type NVIDIA struct{ Other }
 
+var _ Assembler = NVIDIA{}
+
 // nvidiaRules are of the CUDA Toolkit documentation, "CUDA Environment Variables", JIT section.
 // CUDA_CACHE_* say where the driver keeps its own cache.
 var nvidiaRules = drivers.Rules{
