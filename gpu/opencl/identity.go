@@ -61,9 +61,6 @@ func (p *Platform) compiler() ([]key.Pair, error) {
 }
 
 func (p *Platform) findCompiler() ([]key.Pair, error) {
-	if pairs, ok := drivers.InMemory(uintptr(p.id)); ok {
-		return pairs, nil
-	}
 	m := elfid.Loaded()
 	driver := p.asked().Library(m)
 	if driver == "" {

@@ -42,20 +42,11 @@ func Look(path string) (Stamp, error) {
 	return stampOf(st), nil
 }
 
-// Digest returns a digest of the content of the file that path leads to, 32 hexadecimal
-// digits of its SHA-256. A file that the process has read is not read again while its stamp
-// stays; one that another process has read, where the file system's stamps can be believed,
-// or while an image stays mounted.
+// Stamped returns a digest of the content of the file that path leads to, 32 hexadecimal
+// digits of its SHA-256. The caller has just looked at it. A file that the process has
+// read is not read again while its stamp stays; one that another process has read, where the
+// file system's stamps can be believed, or while an image stays mounted.
 // Safe for concurrent use.
-func Digest(path string) (string, error) {
-	s, err := Look(path)
-	if err != nil {
-		return "", fmt.Errorf("digest: %w", err)
-	}
-	return Stamped(path, s)
-}
-
-// Stamped is Digest for a file that the caller has just looked at.
 func Stamped(path string, s Stamp) (string, error) {
 	k := place{path, s}
 	if d, ok := known.own(k); ok {

@@ -46,7 +46,11 @@ func sum(content string) string {
 
 func digestOf(t *testing.T, path string) string {
 	t.Helper()
-	d, err := Digest(path)
+	at, err := Look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Stamped(path, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,10 +132,10 @@ func TestAChangeIsSeen(t *testing.T) {
 			t.Errorf("%q: %q", content, got)
 		}
 	}
-	if _, err := Digest(filepath.Dir(path)); !errors.Is(err, errRegular) {
+	if _, err := Look(filepath.Dir(path)); !errors.Is(err, errRegular) {
 		t.Errorf("a directory: %v", err)
 	}
-	if _, err := Digest(path + ".none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Look(path + ".none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

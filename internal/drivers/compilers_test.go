@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,5 +58,51 @@ func TestCompilersOfADriver(t *testing.T) {
 		if diff := cmp.Diff(c.want, names); diff != "" {
 			t.Errorf("%s: %s", c.driver, diff)
 		}
+	}
+}
+
+// A driver as NVIDIA's is loaded through a link. What compiles for it lies beside its file,
+// loaded or not.
+func TestCompanionsBesideADriver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	library := func(name string) (path string) {
+		t.Helper()
+		source, path := filepath.Join(dir, name+".c"), filepath.Join(dir, name+".so.580.1")
+		if err := os.WriteFile(source, []byte("int "+name[3:6]+";\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name+".so.1", "-o", path, source).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return path
+	}
+	library("libnvidia-nvvm70")
+	library("libnvidia-ptxjitcompiler")
+	library("libcuda")
+	link := filepath.Join(dir, "libnvidia-opencl.so.1")
+	if err := os.Symlink(library("libnvidia-opencl"), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dl.Open(link); err != nil {
+		t.Fatal(err)
+	}
+	m := elfid.Loaded()
+	loaded := m.Named(func(base string) bool { return base == "libnvidia-opencl.so.580.1" })
+	i := slices.IndexFunc(loaded, func(path string) bool { return filepath.Dir(path) == dir })
+	if i < 0 {
+		t.Fatalf("the driver is not among %q", loaded)
+	}
+	pairs, err := drivers.Compilers(m, loaded[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range pairs {
+		names = append(names, p.Name)
+	}
+	if diff := cmp.Diff([]string{"libcuda.so.1", "libnvidia-nvvm70.so.1", "libnvidia-opencl.so.1", "libnvidia-ptxjitcompiler.so.1"}, names); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -16,18 +16,8 @@ var ErrDebugger = errors.New("the driver compiles for a debugger that is active:
 // NotDebugged returns ErrDebugger where a debugger of Intel's driver was active when the driver
 // was loaded.
 func NotDebugged() error {
-	if isLoaded(debugger) {
+	if _, loaded := dl.Loaded(debugger); loaded {
 		return ErrDebugger
 	}
 	return nil
-}
-
-// isLoaded reports whether the process has loaded a library. To ask the dynamic linker for one
-// that is not there makes it search the file system.
-func isLoaded(name string) bool {
-	if Objects == nil {
-		_, ok := dl.Loaded(name)
-		return ok
-	}
-	return len(Objects(0, []string{name})) > 0
 }

@@ -190,22 +190,3 @@ func TestABuildIDIsNotEnough(t *testing.T) {
 		t.Errorf("ids %q", ids)
 	}
 }
-
-// A loaded library is its file as the kernel has it, whatever lies at its name by now.
-func TestFilesOfMemory(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := elfid.Loaded()
-	var at uintptr
-	for _, r := range m {
-		if r.Path == self && at == 0 {
-			at = r.Start
-		}
-	}
-	got := elfid.Files([]uintptr{at, 1})
-	if len(got) != 2 || got[0] != self || got[1] != "" {
-		t.Errorf("files %q, want %q", got, self)
-	}
-}

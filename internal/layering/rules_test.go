@@ -30,7 +30,7 @@ var order = [][]string{
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
 	{"spool"},
 	{"store"},
-	{"deps"},
+	{"deps", "internal/drivers"},
 	{"key"},
 	{"stats"},
 	{"internal"},
@@ -47,11 +47,11 @@ type rule struct {
 // rules are those of the house that is being built. Until it stands, a rule
 // fails only where it is broken more often than before.
 var rules = []rule{
-	{"imports go down the floors", 3, (*house).upwards},
+	{"imports go down the floors", 2, (*house).upwards},
 	{"no package over 3,000 lines without tests", 0, (*house).large},
 	{"no more than 8 files in one cycle", 13, (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", 0, (*house).starters},
-	{"no mutable package-level hooks", 4, (*house).hooks},
+	{"no mutable package-level hooks", 3, (*house).hooks},
 	{"a runtime is named outside its own folders in at most 3 files", 29, (*house).named},
 }
 
