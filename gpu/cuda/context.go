@@ -3,8 +3,8 @@ package cuda
 import (
 	"errors"
 	"fmt"
-
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"runtime"
+	"unsafe"
 )
 
 // Context is a CUcontext: what memory, streams and modules belong to. Calls make
@@ -28,21 +28,29 @@ const (
 // libraries that are built on CUDA's runtime. It counts one use, which Release
 // ends.
 func Open(d *Device) (*Context, error) {
-	id, err := cu.DevicePrimaryCtxRetain(d.id)
-	if err != nil {
+	var h uintptr
+	if err := cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&h)), uintptr(d.id)); err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
 	}
-	return newContext(d, primary, id), nil
+	return newContext(d, primary, h), nil
 }
 
 // OpenOwn makes a context of its own on a device. Nobody else's memory or errors
 // are in it, and starting it costs memory of the device.
 func OpenOwn(d *Device) (*Context, error) {
-	id, err := cu.CtxCreate(d.id, 0)
+	runtime.LockOSThread() // on which it is current at first
+	defer runtime.UnlockOSThread()
+	var h uintptr
+	err := cuCtxCreate.call(uintptr(unsafe.Pointer(&h)), 0, uintptr(d.id))
+	if err == nil {
+		if err = popCurrent(); err != nil {
+			err = errors.Join(err, cuCtxDestroy.call(h))
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
 	}
-	return newContext(d, own, id), nil
+	return newContext(d, own, h), nil
 }
 
 // Adopt returns a Context for a CUcontext that the application has, and keeps
@@ -54,19 +62,15 @@ func Adopt(handle uintptr) (*Context, error) {
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
-	var id cu.Device
-	err := cu.Within(cu.Context(handle), func() (err error) {
-		id, err = cu.CtxGetDevice()
-		return err
-	})
-	if err != nil {
+	var id int32
+	if err := current(handle, func() error { return cuCtxGetDevice.call(uintptr(unsafe.Pointer(&id))) }); err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
 	d, err := newDevice(id)
 	if err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
-	return newContext(d, adopted, cu.Context(handle)), nil
+	return newContext(d, adopted, handle), nil
 }
 
 // Current returns the CUcontext that is current on the calling thread, zero for
@@ -75,21 +79,18 @@ func Current() (uintptr, error) {
 	if err := start(); err != nil {
 		return 0, fmt.Errorf("current context: %w", err)
 	}
-	c, err := cu.CtxGetCurrent()
-	if err != nil {
+	var h uintptr
+	if err := cuCtxGetCurrent.call(uintptr(unsafe.Pointer(&h))); err != nil {
 		return 0, fmt.Errorf("current context: %w", err)
 	}
-	return uintptr(c), nil
+	return h, nil
 }
 
-func newContext(d *Device, k contextKind, id cu.Context) *Context {
+func newContext(d *Device, k contextKind, handle uintptr) *Context {
 	c := &Context{device: d, kind: k}
-	c.set("context", uintptr(id))
+	c.set("context", handle)
 	return c
 }
-
-// Handle returns the CUcontext; zero once it is released.
-func (c *Context) Handle() uintptr { return c.handle.Load() }
 
 // Device returns the context's device.
 func (c *Context) Device() *Device { return c.device }
@@ -102,7 +103,7 @@ func (c *Context) Within(f func() error) error { return c.within("use context", 
 func (c *Context) within(what string, f func() error) error {
 	h, err := c.get()
 	if err == nil {
-		err = cu.Within(cu.Context(h), f)
+		err = current(h, f)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, resources(err))
@@ -113,13 +114,14 @@ func (c *Context) within(what string, f func() error) error {
 // Synchronize waits until all that was queued in the context is done. What a
 // kernel did wrong, an access where there is no memory, is told here at the
 // latest; the context is of no use then.
-func (c *Context) Synchronize() error { return c.within("finish context", cu.CtxSynchronize) }
+func (c *Context) Synchronize() error {
+	return c.within("finish context", func() error { return cuCtxSynchronize.call() })
+}
 
 // MemoryInfo returns the free bytes of the device's memory, and all.
 func (c *Context) MemoryInfo() (free, total uint64, err error) {
-	err = c.within("ask context", func() (err error) {
-		free, total, err = cu.MemGetInfo()
-		return err
+	err = c.within("ask context", func() error {
+		return cuMemGetInfo.call(uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
 	})
 	return free, total, err
 }
@@ -129,9 +131,9 @@ func (c *Context) Release() error {
 	return c.release(func(h uintptr) error {
 		switch c.kind {
 		case primary:
-			return cu.DevicePrimaryCtxRelease(c.device.id)
+			return cuDevicePrimaryCtxRelease.call(uintptr(c.device.id))
 		case own:
-			return cu.CtxDestroy(cu.Context(h))
+			return cuCtxDestroy.call(h)
 		}
 		return nil
 	})
@@ -143,14 +145,14 @@ func gone(err error) bool {
 	return errors.Is(err, ContextIsDestroyed) || errors.Is(err, InvalidContext) || errors.Is(err, Deinitialized)
 }
 
-// releaseWithin releases what belongs to a context. Nobody is told that it went
-// with the context.
-func (c *Context) releaseWithin(free func() error) error {
+// end calls an entry point that releases an object of the context. Nobody is told that the
+// object went with the context.
+func (c *Context) end(e *entry, object uintptr) error {
 	h, err := c.get()
 	if err != nil {
 		return nil // its own release was to come last; all went with it
 	}
-	if err := cu.Within(cu.Context(h), free); err != nil && !gone(err) {
+	if err := current(h, func() error { return e.call(object) }); err != nil && !gone(err) {
 		return err
 	}
 	return nil

@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"unsafe"
 )
 
 // Capability is a compute capability.
@@ -31,7 +30,7 @@ type Device struct {
 	Capability Capability
 	Limits     Limits
 
-	id cu.Device
+	id int32 // CUdevice, an ordinal
 }
 
 // Limits are what a device can hold; sizes are bytes.
@@ -54,16 +53,21 @@ func Devices() ([]*Device, error) {
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
-	ids, err := cu.Devices()
-	if err == nil && len(ids) == 0 {
+	var n int32
+	err := cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n)))
+	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %w", ErrNoDriver, NoDevice)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
-	devices := make([]*Device, len(ids))
-	for i, id := range ids {
-		if devices[i], err = newDevice(id); err != nil {
+	devices := make([]*Device, n)
+	for i := range devices {
+		var id int32
+		if err = cuDeviceGet.call(uintptr(unsafe.Pointer(&id)), uintptr(i)); err == nil {
+			devices[i], err = newDevice(id)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("list devices: device %d: %w", i, err)
 		}
 	}
@@ -72,33 +76,65 @@ func Devices() ([]*Device, error) {
 
 // newDevice asks what a device is. Its capability must be known; what else the
 // driver does not tell is left empty.
-func newDevice(id cu.Device) (*Device, error) {
+func newDevice(id int32) (*Device, error) {
 	d := &Device{id: id}
-	major, err := cu.DeviceGetAttribute(cu.ComputeCapabilityMajor, id)
-	minor, err2 := cu.DeviceGetAttribute(cu.ComputeCapabilityMinor, id)
-	if err = errors.Join(err, err2); err != nil {
+	err := errors.Join(d.ask(&d.Capability.Major, capabilityMajor), d.ask(&d.Capability.Minor, capabilityMinor))
+	if err != nil {
 		return nil, err
 	}
-	d.Capability = Capability{major, minor}
-	if d.Name, err = cu.DeviceGetName(id); err != nil {
+	b := make([]byte, 256)
+	if err := cuDeviceGetName.call(uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err != nil {
 		return nil, err
 	}
-	if u, err := cu.DeviceGetUUID(id); err == nil {
+	d.Name = text(b)
+	u := make([]byte, 16)
+	if err := cuDeviceGetUuid.call(uintptr(addr(u)), uintptr(id)); err == nil {
 		d.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 	}
-	d.PCI, _ = cu.DeviceGetPCIBusID(id)
-	d.Limits.Memory, _ = cu.DeviceTotalMem(id)
-	for to, a := range map[*int]cu.Attribute{
-		&d.Limits.Multiprocessors: cu.MultiprocessorCount, &d.Limits.WarpSize: cu.WarpSize,
-		&d.Limits.BlockThreads: cu.MaxThreadsPerBlock,
-		&d.Limits.Block[0]:     cu.MaxBlockDimX, &d.Limits.Block[1]: cu.MaxBlockDimY, &d.Limits.Block[2]: cu.MaxBlockDimZ,
-		&d.Limits.Grid[0]: cu.MaxGridDimX, &d.Limits.Grid[1]: cu.MaxGridDimY, &d.Limits.Grid[2]: cu.MaxGridDimZ,
-		&d.Limits.SharedMemory: cu.MaxSharedMemoryPerBlock, &d.Limits.SharedMemoryMax: cu.MaxSharedMemoryOptIn,
-		&d.Limits.Registers: cu.MaxRegistersPerBlock, &d.Limits.ClockKilohertz: cu.ClockRate,
+	if err := cuDeviceGetPCIBusId.call(uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err == nil {
+		d.PCI = text(b)
+	}
+	_ = cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&d.Limits.Memory)), uintptr(id))
+	for to, a := range map[*int]deviceAttribute{
+		&d.Limits.Multiprocessors: multiprocessorCount, &d.Limits.WarpSize: warpSize,
+		&d.Limits.BlockThreads: maxThreadsPerBlock,
+		&d.Limits.Block[0]:     maxBlockDimX, &d.Limits.Block[1]: maxBlockDimY, &d.Limits.Block[2]: maxBlockDimZ,
+		&d.Limits.Grid[0]: maxGridDimX, &d.Limits.Grid[1]: maxGridDimY, &d.Limits.Grid[2]: maxGridDimZ,
+		&d.Limits.SharedMemory: maxSharedMemoryPerBlock, &d.Limits.SharedMemoryMax: maxSharedMemoryOptIn,
+		&d.Limits.Registers: maxRegistersPerBlock, &d.Limits.ClockKilohertz: clockRate,
 	} {
-		*to, _ = cu.DeviceGetAttribute(a, id)
+		_ = d.ask(to, a)
 	}
 	return d, nil
+}
+
+// deviceAttribute is a CUdevice_attribute.
+type deviceAttribute int32
+
+const (
+	maxThreadsPerBlock      deviceAttribute = 1
+	maxBlockDimX            deviceAttribute = 2
+	maxBlockDimY            deviceAttribute = 3
+	maxBlockDimZ            deviceAttribute = 4
+	maxGridDimX             deviceAttribute = 5
+	maxGridDimY             deviceAttribute = 6
+	maxGridDimZ             deviceAttribute = 7
+	maxSharedMemoryPerBlock deviceAttribute = 8
+	warpSize                deviceAttribute = 10
+	maxRegistersPerBlock    deviceAttribute = 12
+	clockRate               deviceAttribute = 13 // kilohertz
+	multiprocessorCount     deviceAttribute = 16
+	capabilityMajor         deviceAttribute = 75
+	capabilityMinor         deviceAttribute = 76
+	maxSharedMemoryOptIn    deviceAttribute = 97
+)
+
+// ask asks for a number that says what the device is.
+func (d *Device) ask(to *int, a deviceAttribute) error {
+	var v int32
+	err := cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&v)), uintptr(a), uintptr(d.id))
+	*to = int(v)
+	return err
 }
 
 // Ordinal returns the driver's number of the device in this process.

@@ -1,22 +1,52 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
 
 // start initialises the driver, and notes the environment that it found.
 func start() error {
 	variablesAtStart()
-	return cu.Init()
+	return initialise()
+}
+
+// initialise initialises the driver, once. Its error stays.
+var initialise = sync.OnceValue(func() error {
+	err := cuInit.call(0)
+	if err == nil {
+		return nil
+	}
+	var failed *Error
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %w", ErrNoDriver, err)
+		if hint := startHints[failed.Code]; hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+	}
+	return fmt.Errorf("initialise CUDA: %w", err)
+})
+
+// startHints say what to do about what cuInit returned.
+var startHints = map[Code]string{
+	NoDevice:                   "no GPU is visible: look at nvidia-smi, at CUDA_VISIBLE_DEVICES, and whether the container was given its GPUs",
+	StubLibrary:                "this libcuda.so.1 is the toolkit's stub (CUDA_ERROR_STUB_LIBRARY): take its directory out of LD_LIBRARY_PATH, and install NVIDIA's driver",
+	SystemDriverMismatch:       "the driver's kernel module is of another version than libcuda.so.1: reboot, or load the module anew",
+	CompatNotSupportedOnDevice: "this GPU does not take the forward compatibility libraries: take their directory out of LD_LIBRARY_PATH",
+	SystemNotReady:             "the machine is not ready: is the fabric manager running?",
+	UnknownError:               "the driver's kernel module does not answer: is it loaded, and are there /dev/nvidia* files?",
+	OperatingSystem:            "the operating system refused: are the /dev/nvidia* files accessible?",
+	DeviceNotLicensed:          "the GPU has no licence",
 }
 
 // Driver is what the process's NVIDIA driver says of itself.
@@ -40,16 +70,30 @@ func TheDriver() (Driver, error) {
 	if err := start(); err != nil {
 		return Driver{}, fmt.Errorf("find driver: %w", err)
 	}
-	v, err := cu.DriverGetVersion()
+	var v int32
+	if err := cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))); err != nil {
+		return Driver{}, fmt.Errorf("find driver: %w", err)
+	}
+	path, err := libraryPath()
 	if err != nil {
 		return Driver{}, fmt.Errorf("find driver: %w", err)
 	}
-	d := Driver{CUDA: fmt.Sprintf("%d.%d", v/1000, v%1000/10)}
-	if d.Library, err = cu.Path(); err != nil {
-		return d, fmt.Errorf("find driver: %w", err)
+	return Driver{Version: versionOf(path), CUDA: fmt.Sprintf("%d.%d", v/1000, v%1000/10), Library: path}, nil
+}
+
+// errPath is wrapped where the system does not say which file the library is.
+var errPath = errors.New("the file of libcuda.so.1 is not known")
+
+// libraryPath returns the file of the driver's library, links followed.
+func libraryPath() (string, error) {
+	f, err := cuInit.find()
+	if err != nil {
+		return "", err
 	}
-	d.Version = versionOf(d.Library)
-	return d, nil
+	if m, ok := elfid.Loaded().Find(uintptr(f)); ok && m.Path != "" {
+		return m.Path, nil
+	}
+	return "", fmt.Errorf("look for it in the process's memory: %w", errPath)
 }
 
 // versionOf returns the driver's version in the name of its library's file:

@@ -18,7 +18,7 @@ func JITOptions(words []string) (m map[int]int, err error) {
 	}
 	m = make(map[int]int)
 	for _, o := range all {
-		m[int(o.Name)] = int(o.Value)
+		m[int(o.name)] = int(o.value)
 	}
 	return m, nil
 }

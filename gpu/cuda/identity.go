@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
@@ -80,7 +79,7 @@ var compilers = sync.OnceValues(func() ([]key.Pair, error) {
 			return nil, err
 		}
 	}
-	if now, err := cu.Path(); err != nil || now != driver.Library {
+	if now, err := libraryPath(); err != nil || now != driver.Library {
 		return nil, fmt.Errorf("%w: %s was replaced", errCompiler, driver.Library)
 	}
 	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })

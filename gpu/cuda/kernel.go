@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Kernel is a kernel of a module. It holds no arguments: it may be launched by
@@ -12,9 +14,9 @@ type Kernel struct {
 	module   *Module
 	context  *Context
 	name     string
-	function cu.Function
-	sizes    []int // of the parameters
-	sized    bool  // the driver told them
+	function uintptr // CUfunction
+	sizes    []int   // of the parameters
+	sized    bool    // the driver told them
 }
 
 // Kernel returns the kernel of a name, or of a name expression that was asked
@@ -25,11 +27,13 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		return nil, fmt.Errorf("make kernel %s: %w", name, err)
 	}
 	k := &Kernel{module: m, context: m.context, name: name}
-	err = m.context.within("make kernel "+name, func() (err error) {
-		if k.function, err = cu.ModuleGetFunction(cu.Module(id), m.LoweredName(name)); err == nil {
-			k.sizes, k.sized = cu.FuncParamSizes(k.function)
+	err = m.context.within("make kernel "+name, func() error {
+		lowered := addr(dl.CString(m.LoweredName(name)))
+		if err := cuModuleGetFunction.call(uintptr(unsafe.Pointer(&k.function)), id, uintptr(lowered)); err != nil {
+			return err
 		}
-		return err
+		k.sizes, k.sized = paramSizes(k.function)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -37,11 +41,31 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	return k, nil
 }
 
+// paramSizes returns the bytes of each parameter; ok is false where the
+// library is older than CUDA 12.4, which cannot tell.
+func paramSizes(function uintptr) (sizes []int, ok bool) {
+	var offset, size uintptr
+	for i := range maxParams {
+		err := cuFuncGetParamInfo.call(function, uintptr(i), uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
+		switch {
+		case errors.Is(err, InvalidValue):
+			return sizes, true // there is no such parameter
+		case err != nil:
+			return nil, false
+		}
+		sizes = append(sizes, int(size))
+	}
+	return nil, false
+}
+
+// maxParams is more than fit the 32,764 bytes that a kernel's parameters can have.
+const maxParams = 32 << 10
+
 // Name returns the name by which the kernel was asked for.
 func (k *Kernel) Name() string { return k.name }
 
 // Handle returns the CUfunction.
-func (k *Kernel) Handle() uintptr { return uintptr(k.function) }
+func (k *Kernel) Handle() uintptr { return k.function }
 
 // Params returns the bytes of each parameter; ok is false where the driver is
 // older than CUDA 12.4, and does not tell.
@@ -63,19 +87,33 @@ func (k *Kernel) Resources() (r Resources, err error) {
 		return r, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	err = k.context.within("ask kernel "+k.name, func() error {
-		for to, a := range map[*int]cu.FunctionAttribute{
-			&r.BlockThreads: cu.FunctionMaxThreadsPerBlock, &r.Shared: cu.FunctionSharedSize, &r.Constant: cu.FunctionConstSize,
-			&r.Local: cu.FunctionLocalSize, &r.Registers: cu.FunctionRegisters, &r.Binary: cu.FunctionBinaryVersion,
+		for to, a := range map[*int]functionAttribute{
+			&r.BlockThreads: functionMaxThreads, &r.Shared: functionSharedSize, &r.Constant: functionConstSize,
+			&r.Local: functionLocalSize, &r.Registers: functionRegisters, &r.Binary: functionBinaryVersion,
 		} {
-			var err error
-			if *to, err = cu.FuncGetAttribute(a, k.function); err != nil {
+			var v int32
+			if err := cuFuncGetAttribute.call(uintptr(unsafe.Pointer(&v)), uintptr(a), k.function); err != nil {
 				return err
 			}
+			*to = int(v)
 		}
 		return nil
 	})
 	return r, err
 }
+
+// functionAttribute is a CUfunction_attribute.
+type functionAttribute int32
+
+const (
+	functionMaxThreads       functionAttribute = 0
+	functionSharedSize       functionAttribute = 1 // bytes, without what a launch adds
+	functionConstSize        functionAttribute = 2
+	functionLocalSize        functionAttribute = 3
+	functionRegisters        functionAttribute = 4
+	functionBinaryVersion    functionAttribute = 6
+	functionMaxDynamicShared functionAttribute = 8
+)
 
 // SetSharedMemory lets launches of the kernel add up to size bytes of shared
 // memory: more than Limits.SharedMemory must be asked for before a launch, up to
@@ -85,6 +123,6 @@ func (k *Kernel) SetSharedMemory(size int) error {
 		return fmt.Errorf("set kernel %s: %w", k.name, err)
 	}
 	return k.context.within("set kernel "+k.name, func() error {
-		return cu.FuncSetAttribute(k.function, cu.FunctionMaxDynamicShared, size)
+		return cuFuncSetAttribute.call(k.function, uintptr(functionMaxDynamicShared), uintptr(size))
 	})
 }

@@ -3,8 +3,6 @@ package cuda
 import (
 	"fmt"
 	"math"
-
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 )
 
 // Shape is how a kernel is launched.
@@ -37,7 +35,7 @@ func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
 	if shape.Shared < 0 || shape.Shared > math.MaxInt32 {
 		return fmt.Errorf("launch %s: %w: %d bytes of shared memory", k.name, ErrArgument, shape.Shared)
 	}
-	var stream cu.Stream
+	var stream uintptr
 	if s != nil {
 		if stream, err = s.id(); err != nil {
 			return fmt.Errorf("launch %s: %w", k.name, err)
@@ -53,8 +51,9 @@ func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
 	f := frames.Get().(*frame)
 	defer f.done()
 	if err = f.fill(k, args); err == nil {
-		err = cu.Within(cu.Context(context), func() error {
-			return cu.LaunchKernel(k.function, grid, block, uint32(shape.Shared), stream, f.params)
+		err = current(context, func() error {
+			return cuLaunchKernel.call(k.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+				uintptr(shape.Shared), stream, uintptr(addr(f.params)), 0)
 		})
 	}
 	if err != nil {
@@ -64,16 +63,16 @@ func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
 }
 
 // dimensions returns three sizes of one to three.
-func dimensions(sizes []int) (d [3]uint32, err error) {
+func dimensions(sizes []int) (d [3]uintptr, err error) {
 	if len(sizes) < 1 || len(sizes) > len(d) {
 		return d, fmt.Errorf("%w: %d dimensions", ErrArgument, len(sizes))
 	}
-	d = [3]uint32{1, 1, 1}
+	d = [3]uintptr{1, 1, 1}
 	for i, n := range sizes {
 		if n < 1 || n > math.MaxInt32 {
 			return d, fmt.Errorf("%w: %v", ErrArgument, sizes)
 		}
-		d[i] = uint32(n)
+		d[i] = uintptr(n)
 	}
 	return d, nil
 }

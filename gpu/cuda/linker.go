@@ -1,13 +1,13 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
+	"unsafe"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -62,24 +62,23 @@ func (l *Linker) build(r *key.Recipe) (*Module, *store.Artifact, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var inputs []cu.Input
-	for i, u := range r.Image.Units() {
+	units := r.Image.Units()
+	for _, u := range units {
 		if u.Kind != key.PTX {
 			return nil, nil, fmt.Errorf("%w: the driver links no %v", ErrArgument, u.Kind)
 		}
-		inputs = append(inputs, cu.Input{Kind: cu.InputPTX, Name: fmt.Sprintf("unit %d", i), Data: terminated(u.Code)})
 	}
 	m := &Module{context: l.context}
-	if missing := cu.CanLink(); missing != nil || jitForced() {
-		if len(inputs) > 1 {
-			return nil, nil, fmt.Errorf("link %d units: %w", len(inputs), missing)
+	if missing := canLink(); missing != nil || jitForced() {
+		if len(units) > 1 {
+			return nil, nil, fmt.Errorf("link %d units: %w", len(units), missing)
 		}
-		return m, nil, m.load(inputs[0].Data, options...)
+		return m, nil, m.load(units[0].Code, options...)
 	}
 	var cubin []byte
 	var log string
-	err = cu.Within(cu.Context(h), func() (err error) {
-		cubin, log, err = cu.Link(inputs, options...)
+	err = current(h, func() (err error) {
+		cubin, log, err = link(units, options)
 		return err
 	})
 	if err != nil {
@@ -119,44 +118,42 @@ func (*Linker) ReleaseProgram(m *Module) { _ = m.Release() }
 // ReleaseKernel does nothing: kernels go with their module.
 func (*Linker) ReleaseKernel(*Kernel) {}
 
-// jitOptions translates options, which are called as nvcc and NVRTC call them, to
-// the driver's. Another one is an error: nothing is left out in silence.
-func jitOptions(words []string) ([]cu.JITOption, error) {
-	var options []cu.JITOption
-	for i := 0; i < len(words); i++ {
-		name, value, has := strings.Cut("-"+strings.TrimLeft(words[i], "-"), "=")
-		number := func(o cu.JITName, least, most int) error {
-			if !has && i+1 < len(words) {
-				i++
-				value = words[i]
-			}
-			n, err := strconv.Atoi(value)
-			if err != nil || n < least || n > most {
-				return fmt.Errorf("%w: option %s for the driver's compiler: %q", ErrArgument, name, value)
-			}
-			options = append(options, cu.JITOption{Name: o, Value: uintptr(n)})
-			return nil
-		}
-		var err error
-		switch name {
-		case "-maxrregcount":
-			err = number(cu.JITMaxRegisters, 1, 255)
-		case "-opt-level":
-			err = number(cu.JITOptimizationLevel, 0, 4)
-		case "-O0", "-O1", "-O2", "-O3", "-O4":
-			options = append(options, cu.JITOption{Name: cu.JITOptimizationLevel, Value: uintptr(name[2] - '0')})
-		case "-G", "-device-debug":
-			options = append(options, cu.JITOption{Name: cu.JITDebugInfo, Value: 1})
-		case "-lineinfo", "-generate-line-info":
-			options = append(options, cu.JITOption{Name: cu.JITLineInfo, Value: 1})
-		case "-v", "-verbose":
-			options = append(options, cu.JITOption{Name: cu.JITVerbose, Value: 1})
-		default:
-			err = fmt.Errorf("%w: option %q is none of the driver's compiler (-maxrregcount=N, -O0 to -O4, -G, -lineinfo, -v)", ErrArgument, words[i])
-		}
-		if err != nil {
-			return nil, err
+// canLink returns what the driver lacks for link.
+func canLink() error {
+	for _, e := range []*entry{&cuLinkCreate, &cuLinkAddData, &cuLinkComplete, &cuLinkDestroy} {
+		if _, err := e.find(); err != nil {
+			return err
 		}
 	}
-	return options, nil
+	return nil
+}
+
+const inputPTX = 1 // CU_JIT_INPUT_PTX
+
+// link makes a cubin of PTX for the device of the current context. log is what the
+// driver's compiler said.
+func link(units []key.Unit, options []jitOption) (cubin []byte, log string, err error) {
+	j := newJIT(options)
+	defer j.unpin()
+	var state uintptr
+	if err := cuLinkCreate.call(uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)), uintptr(unsafe.Pointer(&state))); err != nil {
+		return nil, j.log(), err
+	}
+	for i, u := range units {
+		ptx, name := terminated(u.Code), dl.CString(fmt.Sprintf("unit %d", i))
+		err := cuLinkAddData.call(state, inputPTX, uintptr(addr(ptx)), uintptr(len(ptx)), uintptr(addr(name)), 0, 0, 0)
+		if err != nil {
+			_ = cuLinkDestroy.call(state)
+			return nil, j.log(), err
+		}
+	}
+	var at, size uintptr
+	err = cuLinkComplete.call(state, uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
+	if err == nil && at != 0 {
+		cubin = bytes.Clone(dl.Bytes(at, int(size))) // the link's own until it is destroyed
+	}
+	if failed := cuLinkDestroy.call(state); err == nil {
+		err = failed
+	}
+	return cubin, j.log(), err
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unsafe"
-
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
 )
 
 // Memory is memory of a context's device.
@@ -22,15 +20,13 @@ func (c *Context) NewMemory(size int) (*Memory, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("make memory: %w: %d bytes", ErrArgument, size)
 	}
-	m := &Memory{context: c, size: size}
-	err := c.within("make memory", func() error {
-		p, err := cu.MemAlloc(size)
-		m.set("memory", uintptr(p))
-		return err
-	})
+	var p Pointer
+	err := c.within("make memory", func() error { return cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(size)) })
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes: %w", size, err)
 	}
+	m := &Memory{context: c, size: size}
+	m.set("memory", uintptr(p))
 	return m, nil
 }
 
@@ -46,9 +42,7 @@ type Pointer uint64
 
 // Release gives the memory back, at once: what is queued must not need it.
 func (m *Memory) Release() error {
-	return m.release(func(h uintptr) error {
-		return m.context.releaseWithin(func() error { return cu.MemFree(cu.Pointer(h)) })
-	})
+	return m.release(func(h uintptr) error { return m.context.end(&cuMemFree, h) })
 }
 
 // Number is what device memory can hold and Go can too.
@@ -67,22 +61,22 @@ func Bytes[T Number](s []T) []byte {
 // Write copies data into m at offset, in bytes, after what was queued before. It
 // returns when data may be changed and is in m.
 func (s *Stream) Write(m *Memory, offset int, data []byte) error {
-	return s.transfer("write memory", m, offset, len(data), func(p cu.Pointer, id cu.Stream) error {
-		if err := cu.MemcpyHtoDAsync(p, data, id); err != nil {
+	return s.transfer("write memory", m, offset, len(data), func(at, id uintptr) error {
+		if err := cuMemcpyHtoDAsync.call(at, uintptr(addr(data)), uintptr(len(data)), id); err != nil {
 			return err
 		}
-		return cu.StreamSynchronize(id)
+		return cuStreamSynchronize.call(id)
 	})
 }
 
 // Read copies from m at offset, in bytes, until data is full, after what was
 // queued before. It returns when data is there.
 func (s *Stream) Read(m *Memory, offset int, data []byte) error {
-	return s.transfer("read memory", m, offset, len(data), func(p cu.Pointer, id cu.Stream) error {
-		if err := cu.MemcpyDtoHAsync(data, p, id); err != nil {
+	return s.transfer("read memory", m, offset, len(data), func(at, id uintptr) error {
+		if err := cuMemcpyDtoHAsync.call(uintptr(addr(data)), at, uintptr(len(data)), id); err != nil {
 			return err
 		}
-		return cu.StreamSynchronize(id)
+		return cuStreamSynchronize.call(id)
 	})
 }
 
@@ -93,11 +87,11 @@ func (s *Stream) Fill(m *Memory, pattern []byte, offset, size int) error {
 	if !one && len(pattern) != 4 || offset%max(len(pattern), 1) != 0 || size%max(len(pattern), 1) != 0 {
 		return fmt.Errorf("fill memory: %w: a pattern of %d bytes over %d at %d", ErrArgument, len(pattern), size, offset)
 	}
-	return s.transfer("fill memory", m, offset, size, func(p cu.Pointer, id cu.Stream) error {
+	return s.transfer("fill memory", m, offset, size, func(at, id uintptr) error {
 		if one {
-			return cu.MemsetD8Async(p, pattern[0], size, id)
+			return cuMemsetD8Async.call(at, uintptr(pattern[0]), uintptr(size), id)
 		}
-		return cu.MemsetD32Async(p, binary.NativeEndian.Uint32(pattern), size/4, id)
+		return cuMemsetD32Async.call(at, uintptr(binary.NativeEndian.Uint32(pattern)), uintptr(size/4), id)
 	})
 }
 
@@ -110,13 +104,13 @@ func (s *Stream) Copy(from *Memory, fromOffset int, to *Memory, toOffset, size i
 	if toOffset < 0 || size > to.size-toOffset {
 		return fmt.Errorf("copy memory: %w: %d bytes at %d, the target has %d", ErrArgument, size, toOffset, to.size)
 	}
-	return s.transfer("copy memory", from, fromOffset, size, func(p cu.Pointer, id cu.Stream) error {
-		return cu.MemcpyDtoDAsync(cu.Pointer(target)+cu.Pointer(toOffset), p, size, id)
+	return s.transfer("copy memory", from, fromOffset, size, func(at, id uintptr) error {
+		return cuMemcpyDtoDAsync.call(target+uintptr(toOffset), at, uintptr(size), id)
 	})
 }
 
 // transfer checks what every transfer needs. One of no bytes does nothing.
-func (s *Stream) transfer(what string, m *Memory, offset, size int, do func(cu.Pointer, cu.Stream) error) error {
+func (s *Stream) transfer(what string, m *Memory, offset, size int, do func(at, stream uintptr) error) error {
 	if offset < 0 || size < 0 || size > m.size-offset {
 		return fmt.Errorf("%s: %w: %d bytes at %d, it has %d", what, ErrArgument, size, offset, m.size)
 	}
@@ -127,5 +121,5 @@ func (s *Stream) transfer(what string, m *Memory, offset, size int, do func(cu.P
 	if size == 0 {
 		return nil
 	}
-	return s.do(what, func(id cu.Stream) error { return do(cu.Pointer(h)+cu.Pointer(offset), id) })
+	return s.do(what, func(id uintptr) error { return do(h+uintptr(offset), id) })
 }

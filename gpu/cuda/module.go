@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Module is code in a context: a CUmodule with its kernels and variables.
@@ -33,7 +34,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 }
 
 // load gives the module its handle.
-func (m *Module) load(image []byte, options ...cu.JITOption) error {
+func (m *Module) load(image []byte, options ...jitOption) error {
 	switch {
 	case len(image) == 0:
 		return fmt.Errorf("%w: no code", ErrArgument)
@@ -44,15 +45,18 @@ func (m *Module) load(image []byte, options ...cu.JITOption) error {
 	if err != nil {
 		return err
 	}
-	var id cu.Module
-	err = cu.Within(cu.Context(h), func() (err error) {
-		id, m.log, err = cu.ModuleLoadData(image, options...)
-		return err
+	var id uintptr
+	err = current(h, func() error {
+		j := newJIT(options)
+		defer j.unpin()
+		defer func() { m.log = j.log() }()
+		return cuModuleLoadDataEx.call(uintptr(unsafe.Pointer(&id)), uintptr(addr(image)),
+			uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)))
 	})
 	if err != nil {
 		return diagnose(err, m.log)
 	}
-	m.set("module", uintptr(id))
+	m.set("module", id)
 	return nil
 }
 
@@ -75,7 +79,7 @@ func terminated(text []byte) []byte {
 // verdicts are the codes by which the driver's compiler refuses a program, or the
 // driver a binary: doing it again gives them again.
 var verdicts = []Code{
-	InvalidPTX, InvalidImage, InvalidSource, UnsupportedPTXVersion, NoBinaryForGPU, cu.UnsupportedDevsideSync,
+	InvalidPTX, InvalidImage, InvalidSource, UnsupportedPTXVersion, NoBinaryForGPU, UnsupportedDevsideSync,
 	SharedObjectSymbolNotFound, InvalidValue, NotFound,
 }
 
@@ -99,9 +103,6 @@ func diagnose(err error, log string) error {
 	return resources(err)
 }
 
-// Handle returns the CUmodule; zero once it is released.
-func (m *Module) Handle() uintptr { return m.handle.Load() }
-
 // Log returns what the compilers said, warnings included.
 func (m *Module) Log() string { return m.log }
 
@@ -121,9 +122,23 @@ func (m *Module) KernelNames() (names []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
-	err = m.context.within("list kernels", func() (err error) {
-		names, err = cu.ModuleFunctionNames(cu.Module(id))
-		return err
+	err = m.context.within("list kernels", func() error {
+		var n uint32
+		if err := cuModuleGetFunctionCount.call(uintptr(unsafe.Pointer(&n)), id); err != nil {
+			return err
+		}
+		functions := make([]uintptr, n)
+		if err := cuModuleEnumerateFunctions.call(uintptr(addr(functions)), uintptr(n), id); err != nil {
+			return err
+		}
+		for _, f := range functions {
+			var name uintptr
+			if err := cuFuncGetName.call(uintptr(unsafe.Pointer(&name)), f); err != nil {
+				return err
+			}
+			names = append(names, dl.String(name))
+		}
+		return nil
 	})
 	return names, err
 }
@@ -136,12 +151,12 @@ func (m *Module) Variable(name string) (p Pointer, size int, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("variable %s: %w", name, err)
 	}
+	var n uintptr
 	err = m.context.within("variable "+name, func() error {
-		at, n, err := cu.ModuleGetGlobal(cu.Module(id), m.LoweredName(name))
-		p, size = Pointer(at), n
-		return err
+		lowered := addr(dl.CString(m.LoweredName(name)))
+		return cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&n)), id, uintptr(lowered))
 	})
-	return p, size, err
+	return p, int(n), err
 }
 
 // Release gives the module back; its kernels are of no use afterwards.
@@ -151,6 +166,6 @@ func (m *Module) Release() error {
 			m.linked.Release()
 			return nil
 		}
-		return m.context.releaseWithin(func() error { return cu.ModuleUnload(cu.Module(h)) })
+		return m.context.end(&cuModuleUnload, h)
 	})
 }

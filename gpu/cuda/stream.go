@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/kernstash/kernstash/gpu/cuda/internal/cu"
+	"unsafe"
 )
 
 // StreamOptions say how a stream works; the zero value orders it with the
@@ -23,39 +22,34 @@ type Stream struct {
 
 // NewStream makes a stream. The caller releases it.
 func (c *Context) NewStream(o StreamOptions) (*Stream, error) {
-	var flags uint32
+	var flags, h uintptr
 	if o.NonBlocking {
-		flags = cu.StreamNonBlocking
+		flags = streamNonBlocking
 	}
-	s := &Stream{context: c}
-	err := c.within("make stream", func() error {
-		id, err := cu.StreamCreate(flags)
-		s.set("stream", uintptr(id))
-		return err
-	})
+	err := c.within("make stream", func() error { return cuStreamCreate.call(uintptr(unsafe.Pointer(&h)), flags) })
 	if err != nil {
 		return nil, err
 	}
+	s := &Stream{context: c}
+	s.set("stream", h)
 	return s, nil
 }
+
+const streamNonBlocking = 1 // CU_STREAM_NON_BLOCKING
 
 // DefaultStream returns the context's default stream. Releasing it does nothing.
 func (c *Context) DefaultStream() *Stream { return &Stream{context: c, standard: true} }
 
-// Handle returns the CUstream; zero once it is released, and of the default one.
-func (s *Stream) Handle() uintptr { return s.handle.Load() }
-
 // id returns the handle, zero for the default stream.
-func (s *Stream) id() (cu.Stream, error) {
+func (s *Stream) id() (uintptr, error) {
 	if s.standard {
 		return 0, nil
 	}
-	h, err := s.get()
-	return cu.Stream(h), err
+	return s.get()
 }
 
 // do calls f with the stream, its context current.
-func (s *Stream) do(what string, f func(cu.Stream) error) error {
+func (s *Stream) do(what string, f func(stream uintptr) error) error {
 	id, err := s.id()
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -64,11 +58,17 @@ func (s *Stream) do(what string, f func(cu.Stream) error) error {
 }
 
 // Synchronize waits until all that was queued is done.
-func (s *Stream) Synchronize() error { return s.do("finish stream", cu.StreamSynchronize) }
+func (s *Stream) Synchronize() error {
+	return s.do("finish stream", func(id uintptr) error { return cuStreamSynchronize.call(id) })
+}
 
 // Done says whether all that was queued is done.
 func (s *Stream) Done() (bool, error) {
-	err := s.do("ask stream", cu.StreamQuery)
+	return done(s.do("ask stream", func(id uintptr) error { return cuStreamQuery.call(id) }))
+}
+
+// done reports whether what was asked about is done.
+func done(err error) (bool, error) {
 	if errors.Is(err, NotReady) {
 		return false, nil
 	}
@@ -82,14 +82,12 @@ func (s *Stream) Wait(e *Event) error {
 	if err != nil {
 		return fmt.Errorf("wait for event: %w", err)
 	}
-	return s.do("wait for event", func(id cu.Stream) error { return cu.StreamWaitEvent(id, cu.Event(h)) })
+	return s.do("wait for event", func(id uintptr) error { return cuStreamWaitEvent.call(id, h, 0) })
 }
 
 // Release gives the stream back; commands that it still holds are done first.
 func (s *Stream) Release() error {
-	return s.release(func(h uintptr) error {
-		return s.context.releaseWithin(func() error { return cu.StreamDestroy(cu.Stream(h)) })
-	})
+	return s.release(func(h uintptr) error { return s.context.end(&cuStreamDestroy, h) })
 }
 
 // Event is a moment in a stream.
@@ -102,15 +100,15 @@ type Event struct {
 // The caller releases it.
 func (s *Stream) Record() (*Event, error) {
 	e := &Event{context: s.context}
-	err := s.do("record event", func(id cu.Stream) error {
-		event, err := cu.EventCreate(0)
-		if err != nil {
+	err := s.do("record event", func(id uintptr) error {
+		var h uintptr
+		if err := cuEventCreate.call(uintptr(unsafe.Pointer(&h)), 0); err != nil {
 			return err
 		}
-		if err := cu.EventRecord(event, id); err != nil {
-			return errors.Join(err, cu.EventDestroy(event))
+		if err := cuEventRecord.call(h, id); err != nil {
+			return errors.Join(err, cuEventDestroy.call(h))
 		}
-		e.set("event", uintptr(event))
+		e.set("event", h)
 		return nil
 	})
 	if err != nil {
@@ -119,53 +117,38 @@ func (s *Stream) Record() (*Event, error) {
 	return e, nil
 }
 
-// Handle returns the CUevent; zero once it is released.
-func (e *Event) Handle() uintptr { return e.handle.Load() }
+// do calls f with the event, its context current.
+func (e *Event) do(what string, f func(event uintptr) error) error {
+	h, err := e.get()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return e.context.within(what, func() error { return f(h) })
+}
 
 // Synchronize waits for the event.
 func (e *Event) Synchronize() error {
-	h, err := e.get()
-	if err != nil {
-		return fmt.Errorf("wait for event: %w", err)
-	}
-	return e.context.within("wait for event", func() error { return cu.EventSynchronize(cu.Event(h)) })
+	return e.do("wait for event", func(id uintptr) error { return cuEventSynchronize.call(id) })
 }
 
 // Done says whether the event has come.
 func (e *Event) Done() (bool, error) {
-	h, err := e.get()
-	if err != nil {
-		return false, fmt.Errorf("ask event: %w", err)
-	}
-	err = e.context.within("ask event", func() error { return cu.EventQuery(cu.Event(h)) })
-	if errors.Is(err, NotReady) {
-		return false, nil
-	}
-	return err == nil, err
+	return done(e.do("ask event", func(id uintptr) error { return cuEventQuery.call(id) }))
 }
 
 // Since returns the time between an earlier event and this one, on the device's
 // clock, to about half a microsecond. Both must have come.
 func (e *Event) Since(earlier *Event) (time.Duration, error) {
-	to, err := e.get()
-	if err != nil {
-		return 0, fmt.Errorf("time of event: %w", err)
-	}
 	from, err := earlier.get()
 	if err != nil {
 		return 0, fmt.Errorf("time of event: %w", err)
 	}
 	var ms float32
-	err = e.context.within("time of event", func() (err error) {
-		ms, err = cu.EventElapsedTime(cu.Event(from), cu.Event(to))
-		return err
-	})
+	err = e.do("time of event", func(to uintptr) error { return cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), from, to) })
 	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
 // Release gives the event back.
 func (e *Event) Release() error {
-	return e.release(func(h uintptr) error {
-		return e.context.releaseWithin(func() error { return cu.EventDestroy(cu.Event(h)) })
-	})
+	return e.release(func(h uintptr) error { return e.context.end(&cuEventDestroy, h) })
 }

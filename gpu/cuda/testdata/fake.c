@@ -130,6 +130,26 @@ __attribute__((constructor)) static void start(void)
 		sm = atoi(arch);
 }
 
+/* As the real one does, it tells names before cuInit, too. */
+int cuGetErrorName(int code, const char **name)
+{
+	static const struct { int code; const char *name; } names[] = {
+		{ 1, "CUDA_ERROR_INVALID_VALUE" },
+		{ 2, "CUDA_ERROR_OUT_OF_MEMORY" },
+		{ 3, "CUDA_ERROR_NOT_INITIALIZED" },
+		{ 100, "CUDA_ERROR_NO_DEVICE" },
+		{ 201, "CUDA_ERROR_INVALID_CONTEXT" },
+		{ 218, "CUDA_ERROR_INVALID_PTX" },
+		{ 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH" },
+		{ 999, "CUDA_ERROR_UNKNOWN" },
+	};
+	*name = NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].code == code)
+			*name = names[i].name;
+	return *name ? SUCCESS : INVALID_VALUE;
+}
+
 int cuInit(unsigned flags)
 {
 	int failed = fault(__func__);
