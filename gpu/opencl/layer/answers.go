@@ -3,6 +3,7 @@ package layer
 import (
 	"context"
 
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -12,41 +13,34 @@ import (
 // size; most never ask. So that is left unread until somebody does.
 
 // answers are where those of a program that was restored are, for each device of the
-// request.
+// request; nil: there are none.
 type answers []struct {
 	key  key.Key
 	rest *store.Artifact // no more than what was left unread; nil: nothing
 }
 
-// keepAnswers notes where the answers of what was restored are, and returns the number
-// of the program; 0: there are none. The caller holds the lock.
-func (t *Ticket) keepAnswers() uint64 {
-	all, some := make(answers, len(t.ordinals)), false
-	for _, u := range t.units {
-		if !u.good || u.step.artifact == nil || len(u.step.artifact.Rest) == 0 {
+// answersOf returns where the answers of what was restored for a number of devices are.
+func answersOf(units []*unit, devices int) (all answers) {
+	for _, u := range units {
+		if !u.good || u.artifact == nil || len(u.artifact.Rest) == 0 {
 			continue
 		}
-		some = true
-		t.each(u.step, func(i int) {
-			all[i].key, all[i].rest = u.step.job.Key, &store.Artifact{Rest: u.step.artifact.Rest}
-		})
+		if all == nil {
+			all = make(answers, devices)
+		}
+		for _, i := range u.places {
+			all[i].key, all[i].rest = u.job.Key, &store.Artifact{Rest: u.artifact.Rest}
+		}
 	}
-	if !some {
-		return 0
-	}
-	return t.l.answers.add(t.l.number(), &all)
+	return all
 }
 
-// Answer returns the binary that CL_PROGRAM_BINARIES answers for the device at a place
-// of the request, of a program whose artifact there was given with its answer unread;
-// program is what Done called it. Nil: it is gone from the cache, and the driver has to
-// build the program to be asked.
-func (l *Layer) Answer(program uint64, device int) (code []byte) {
-	a := l.answers.find(program)
-	if a == nil || device < 0 || device >= len(*a) || (*a)[device].rest == nil {
+// read returns the answer for the device at a place of the request; nil: it is gone.
+func (a answers) read(e *engine.Engine, device int) (code []byte) {
+	if device < 0 || device >= len(a) || a[device].rest == nil {
 		return nil
 	}
-	rest, err := l.door.Cache.Engine().Rest(context.Background(), (*a)[device].key, (*a)[device].rest)
+	rest, err := e.Rest(context.Background(), a[device].key, a[device].rest)
 	for _, b := range rest {
 		if err == nil && b.Form == store.FormIntermediate {
 			code = b.Data

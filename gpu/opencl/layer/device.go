@@ -30,14 +30,15 @@ const maxKnown = 4096
 // errUnknown is returned for drivers that the layer leaves alone.
 var errUnknown = errors.New("a driver that kernstash does not know")
 
-// find returns the root device that a device is a part of.
-func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
+// find returns the root device that a device of a driver is a part of. environ is that of a
+// Request.
+func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle uintptr) (*device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known := d.devices[handle]; known != nil {
 		return known, nil
 	}
-	driver, err := d.driver(r)
+	driver, err := d.driver(e, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
 		return known, nil
 	}
 	if len(d.devices) >= maxKnown {
-		return nil, fmt.Errorf("%w: more than %d devices", errRequest, maxKnown)
+		return nil, fmt.Errorf("more than %d devices", maxKnown)
 	}
 	dev := driver.Device(root)
 	own := &device{Device: dev, root: root, identity: sync.OnceValues(dev.Identify)}
@@ -64,20 +65,18 @@ func (d *drivers) find(r *Request, handle uintptr) (*device, error) {
 	return own, nil
 }
 
-func (d *drivers) driver(r *Request) (*opencl.Driver, error) {
-	e := r.Driver
+func (d *drivers) driver(e opencl.DriverEntries, environ func() []string) (*opencl.Driver, error) {
 	id := [3]uintptr{e.Platform, e.GetPlatformInfo, e.GetDeviceInfo}
 	if known := d.known[id]; known != nil {
 		return known, nil
 	}
 	if len(d.known) >= maxKnown {
-		return nil, fmt.Errorf("%w: more than %d drivers", errRequest, maxKnown)
+		return nil, fmt.Errorf("more than %d drivers", maxKnown)
 	}
-	if r.Environ != nil {
-		e.Environ = r.Environ()
-	} else {
-		e.Environ = inprocess.StartEnvironment()
+	if environ == nil {
+		environ = inprocess.StartEnvironment
 	}
+	e.Environ = environ()
 	driver, err := opencl.NewDriver(e)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
@@ -24,46 +25,36 @@ type part struct {
 	cost   time.Duration
 }
 
-func newPart(s *step) part {
-	p := part{recipe: s.job.Recipe, log: s.log, cost: s.cost}
-	if s.artifact != nil {
-		p.ready, p.there = s.artifact.Variants, true
-	}
-	return p
-}
-
 // jobs leaves work for the worker, off the application's path. Of what one
 // program after the other brings, each launch is left once.
 type jobs struct {
-	l    *Layer
+	door inprocess.Door
 	told func() // that there is one; may be nil
 
-	mu      sync.Mutex
-	left    map[string][]string // by the job's name: the launches that were left
-	queue   []spool.Job
-	running bool
-	ended   *sync.Cond
+	mu    sync.Mutex
+	left  map[string][]string // by the job's name: the launches that were left
+	waits int                 // jobs that are to be written
+	last  chan struct{}       // closed when the last of them is; nil: there was none
 }
 
 // maxLeft bounds what is remembered of jobs that were left. What is forgotten is
 // left again, which changes nothing in the spool.
 const maxLeft = 4096
 
-// maxQueue bounds what waits to be written.
-const maxQueue = 256
+// maxWaiting bounds what waits to be written.
+const maxWaiting = 256
 
-// finish leaves an artifact to be finished, unless it is.
-func (l *Layer) finish(s *step) {
-	a := s.artifact
+// finish leaves an artifact, which may be nil, to be finished, unless it is.
+func (j *jobs) finish(p part, a *store.Artifact) {
 	if a == nil || slices.ContainsFunc(a.Binaries, func(b store.Binary) bool { return b.Form == store.FormFinal }) {
 		return
 	}
-	l.jobs.add(newPart(s), spool.Finish, nil)
+	j.add(p, spool.Finish, nil)
 }
 
 // add leaves a program to be built, for launches, or to be finished.
 func (j *jobs) add(p part, kind spool.Kind, variants []string) {
-	if !j.l.door.Cache.Writes() {
+	if !j.door.Cache.Writes() {
 		return
 	}
 	job := spool.Job{
@@ -75,7 +66,7 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	name := job.Name()
 	left, known := j.left[name]
 	fresh := !known || slices.ContainsFunc(variants, func(v string) bool { return !slices.Contains(left, v) })
-	if !fresh || len(j.queue) >= maxQueue {
+	if !fresh || j.waits >= maxWaiting {
 		return
 	}
 	if j.left == nil || len(j.left) >= maxLeft {
@@ -83,49 +74,43 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	}
 	j.left[name] = slices.Compact(slices.Sorted(slices.Values(append(left, variants...))))
 	job.Variants = j.left[name]
-	j.queue = append(j.queue, job)
-	if !j.running {
-		j.running = true
-		go j.run()
-	}
+	j.write(job)
 }
 
-func (j *jobs) run() {
-	for {
-		j.mu.Lock()
-		if len(j.queue) == 0 {
-			j.running = false
-			if j.ended != nil {
-				j.ended.Broadcast()
-			}
-			j.mu.Unlock()
-			return
+// write writes a job in a goroutine of its own, after those before; the caller holds the lock.
+func (j *jobs) write(job spool.Job) {
+	before, done := j.last, make(chan struct{})
+	j.waits, j.last = j.waits+1, done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
 		}
-		job := j.queue[0]
-		j.queue = slices.Delete(j.queue, 0, 1)
-		j.mu.Unlock()
-		_ = j.l.door.Guard(func() error {
+		_ = j.door.Guard(func() error {
 			j.leave(job)
 			return nil
 		})
-	}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.waits--
+	}()
 }
 
 func (j *jobs) leave(job spool.Job) {
 	dir, _ := os.Getwd() // "": not known
 	job.Environment = spool.Take(dl.Environ(), job.Recipe, dir)
-	result, err := j.l.door.Cache.AddJob(context.Background(), job)
+	result, err := j.door.Cache.AddJob(context.Background(), job)
 	if err != nil {
-		j.l.door.Cache.Warn("job not left for the worker", "reason", err.Error())
+		j.door.Cache.Warn("job not left for the worker", "reason", err.Error())
 		return
 	}
 	if result.Waits() && j.told != nil {
 		j.told()
 	}
 	if result == spool.Added {
-		j.l.door.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
+		j.door.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
 	}
-	j.l.door.Counted()
+	j.door.Counted()
 }
 
 // names returns the kernels of launches, each once.
@@ -143,11 +128,9 @@ func names(variants []string) string {
 // wait waits until every job is written.
 func (j *jobs) wait() {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ended == nil {
-		j.ended = sync.NewCond(&j.mu)
-	}
-	for j.running {
-		j.ended.Wait()
+	last := j.last
+	j.mu.Unlock()
+	if last != nil {
+		<-last
 	}
 }

@@ -24,19 +24,19 @@ func (*Layer) Compiles() {
 // been found, and skipped; saved is what was counted as saved by that, and was not.
 func (l *Layer) CompiledLate(took, saved time.Duration) {
 	l.door.Cache.Count(stats.SavedTime, -int64(saved))
-	l.compiledAnyway(key.Key{}, "a compiled unit", took, -saved)
+	compiledAnyway(l.door, key.Key{}, "a compiled unit", took, -saved)
 }
 
 // compiledAnyway counts and tells of what was found, and compiled nevertheless.
-func (l *Layer) compiledAnyway(k key.Key, label string, took, saved time.Duration) {
-	l.door.Cache.Count(stats.Builds, 1)
-	l.door.Cache.Count(stats.BuildTime, int64(took))
+func compiledAnyway(door inprocess.Door, k key.Key, label string, took, saved time.Duration) {
+	door.Cache.Count(stats.Builds, 1)
+	door.Cache.Count(stats.BuildTime, int64(took))
 	e := runlog.Event{
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: runlog.ReasonWanted, Spent: took, Saved: saved,
 	}
 	if !k.IsZero() {
 		e.Key = k.Short()
 	}
-	l.door.Report(e)
-	l.door.Counted()
+	door.Report(e)
+	door.Counted()
 }

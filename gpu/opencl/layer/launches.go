@@ -8,21 +8,14 @@ import (
 	"github.com/kernstash/kernstash/spool"
 )
 
-// follow returns the number of a program of parts whose launches are to be told; 0: they
-// are not.
-func (l *Layer) follow(parts []part) (program uint64) {
-	if len(parts) == 0 || l.launches.full() || !l.door.Cache.Writes() {
-		return 0
-	}
-	p := &launches{jobs: &l.jobs, kernels: make(map[string]*variant.Launches), parts: parts}
+// follow returns the launches of a program of parts, which are to be told.
+func (j *jobs) follow(parts []part) *launches {
+	p := &launches{jobs: j, kernels: make(map[string]*variant.Launches), parts: parts}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tell()
-	return l.launches.add(l.number(), p)
+	return p
 }
-
-// number returns a number that no program has.
-func (l *Layer) number() uint64 { return l.last.Add(1) }
 
 // launches are the kernels of a program as they were launched.
 type launches struct {
@@ -70,12 +63,10 @@ func (p *launches) tell() {
 	}
 }
 
-// Launched tells of a launch of a kernel of a program, by its number, in 1 to 3
-// dimensions. Local is nil where the driver chooses, offset nil for zero.
-func (l *Layer) Launched(program uint64, kernel string, offset, global, local []uintptr) {
-	p := l.launches.find(program)
+// launched takes a launch in 1 to 3 dimensions.
+func (p *launches) launched(kernel string, offset, global, local []uintptr) {
 	n := len(global)
-	if p == nil || n < 1 || n > 3 || local != nil && len(local) != n || offset != nil && len(offset) != n {
+	if n < 1 || n > 3 || local != nil && len(local) != n || offset != nil && len(offset) != n {
 		return
 	}
 	p.note(kernel, space(offset, 0), space(global, 1), space(local, 1))
@@ -89,11 +80,4 @@ func space(sizes []uintptr, unused uintptr) *[3]uintptr {
 	full := [3]uintptr{unused, unused, unused}
 	copy(full[:], sizes)
 	return &full
-}
-
-// Released tells that the application has given a program, or a compiled unit, up.
-func (l *Layer) Released(program uint64) {
-	l.launches.remove(program)
-	l.compiled.remove(program)
-	l.answers.remove(program)
 }

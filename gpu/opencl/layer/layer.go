@@ -3,7 +3,7 @@ package layer
 import (
 	"cmp"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cache"
@@ -19,11 +19,8 @@ type Layer struct {
 	door     inprocess.Door
 	drivers  drivers
 	pools    pools
-	tickets  tickets
-	last     atomic.Uint64 // number of a program
-	launches numbered[launches]
-	compiled numbered[compiled] // units that may be linked
-	answers  numbered[answers]
+	threads  sync.Map // thread → *Ticket that it has open
+	programs programs
 	jobs     jobs
 }
 
@@ -37,8 +34,6 @@ type Options struct {
 	Left func(cache.Jobs)
 }
 
-var errClosed = errors.New("the cache is closed")
-
 // ErrOut is wrapped by Open where the cache is to stay out of the process.
 var ErrOut = inprocess.ErrOut
 
@@ -51,7 +46,7 @@ func Open(o Options) (*Layer, error) {
 		return nil, err
 	}
 	l := &Layer{door: g.Door(name)}
-	l.jobs.l = l
+	l.jobs.door = l.door
 	if o.Left != nil {
 		l.jobs.told = func() { o.Left(l.Cache().Jobs()) }
 	}
@@ -62,10 +57,9 @@ func Open(o Options) (*Layer, error) {
 // Cache returns the cache, for its statistics.
 func (l *Layer) Cache() *cache.Cache { return l.door.Cache }
 
-// Close ends the tickets that are open, and waits for what is to be stored and
-// noted. Processes need not call it: all of it is done soon after each request.
+// Close waits for what is to be stored and noted, after all tickets have ended. Processes
+// need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	l.tickets.close()
 	l.settle()
 	return l.door.Close()
 }
@@ -83,43 +77,20 @@ const atOnce = 5 * time.Millisecond
 // Begin begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass there may be no ticket.
 func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
-	if err := r.check(); err != nil {
-		return nil, l.pass(reason.PassedOther, err.Error()), true
-	}
-	if l.tickets.busy(r.Thread) {
+	// The thread would wait for itself if it asked for the same program, and two such threads
+	// for each other.
+	if _, busy := l.threads.Load(r.Thread); busy {
 		return nil, l.pass(reason.PassedBusy, "the thread builds another program"), true
 	}
-	devices := make([]*device, len(r.Devices))
-	for i, handle := range r.Devices {
-		d, err := l.drivers.find(r, handle)
-		if err != nil {
-			return nil, l.pass(reason.PassedOther, err.Error()), true
-		}
-		devices[i] = d
-	}
-	pool, ordinals, err := l.pools.find(l, devices, r.What == Compile)
-	if err != nil {
-		return nil, l.pass(reason.PassedOther, err.Error()), true
-	}
-	known := l.knownUnits(r)
-	request, err := r.core(devices[0].TellsNoOptions(), known, pool)
-	if err == nil && r.What == Compile && request.Image.ReadsFiles() && l.compiled.full() {
-		err = errTooManyUnits
-	}
+	t, err := l.ticket(r)
 	if err != nil {
 		return nil, l.pass(whyPassed(err), err.Error()), true
 	}
-	t := &Ticket{
-		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: time.Now(), ended: make(chan struct{}),
-		// The linked program is the application's own: there is none that could be
-		// built to be asked, if the rest is gone by then.
-		first: r.What == Build && !l.answers.full(),
-	}
-	if !l.tickets.add(t) {
-		return nil, l.failed(errClosed), true
+	if r.Thread != 0 {
+		l.threads.Store(r.Thread, t)
 	}
 	err = l.door.Guard(func() error {
-		t.search(request)
+		t.search()
 		reply, ok = t.Wait(atOnce)
 		return nil
 	})
@@ -128,6 +99,39 @@ func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
 		return nil, l.failed(err), true
 	}
 	return t, reply, ok
+}
+
+// ticket returns the ticket of a request; an error says why the engine is not asked.
+func (l *Layer) ticket(r *Request) (*Ticket, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	devices := make([]*device, len(r.Devices))
+	for i, handle := range r.Devices {
+		var err error
+		if devices[i], err = l.drivers.find(r.Driver, r.Environ, handle); err != nil {
+			return nil, err
+		}
+	}
+	pool, ordinals, err := l.pools.find(l.door, devices, r.What == Compile)
+	if err != nil {
+		return nil, err
+	}
+	request, err := r.core(devices[0].TellsNoOptions(), l.programs.units(r), pool)
+	if err != nil {
+		return nil, err
+	}
+	full := l.programs.full()
+	if r.What == Compile && request.Image.ReadsFiles() && full {
+		return nil, errTooManyUnits
+	}
+	now := time.Now()
+	return &Ticket{
+		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: now, from: now, ended: make(chan struct{}),
+		// The linked program is the application's own: there is none that could be
+		// built to be asked, if the rest is gone by then.
+		first: r.What == Build && !full,
+	}, nil
 }
 
 // whyPassed returns why the engine is not asked about a request.
@@ -159,6 +163,25 @@ func (l *Layer) Passed(detail string) {
 	}
 	l.pass(why, detail)
 }
+
+// Launched tells of a launch of a kernel of a program, by its number, in 1 to 3
+// dimensions. Local is nil where the driver chooses, offset nil for zero.
+func (l *Layer) Launched(number uint64, kernel string, offset, global, local []uintptr) {
+	if p := l.programs.find(number).launches; p != nil {
+		p.launched(kernel, offset, global, local)
+	}
+}
+
+// Answer returns the binary that CL_PROGRAM_BINARIES answers for the device at a place
+// of the request, of a program whose artifact there was given with its answer unread;
+// number is what Done called it. Nil: it is gone from the cache, and the driver has to
+// build the program to be asked.
+func (l *Layer) Answer(number uint64, device int) []byte {
+	return l.programs.find(number).answers.read(l.door.Cache.Engine(), device)
+}
+
+// Released tells that the application has given a program, or a compiled unit, up.
+func (l *Layer) Released(number uint64) { l.programs.remove(number) }
 
 // passedReasons are the details that have a reason of their own.
 var passedReasons = map[string]reason.Reason{

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -32,19 +34,14 @@ type pools struct {
 }
 
 // find returns the pool of devices, and for each of them its ordinal there.
-func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, error) {
+func (p *pools) find(door inprocess.Door, devices []*device, compile bool) (*pool, []int, error) {
 	var set []*device
 	for _, d := range devices {
 		if !slices.Contains(set, d) {
 			set = append(set, d)
 		}
 	}
-	slices.SortFunc(set, func(a, b *device) int {
-		if a.root < b.root {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(set, func(a, b *device) int { return cmp.Compare(a.root, b.root) })
 	ordinals := make([]int, len(devices))
 	for i, d := range devices {
 		ordinals[i] = slices.Index(set, d)
@@ -59,13 +56,13 @@ func (p *pools) find(l *Layer, devices []*device, compile bool) (*pool, []int, e
 		return known, ordinals, nil
 	}
 	if len(p.all) >= maxKnown {
-		return nil, nil, fmt.Errorf("%w: more than %d sets of devices", errRequest, maxKnown)
+		return nil, nil, fmt.Errorf("more than %d sets of devices", maxKnown)
 	}
-	own := &pool{devices: set, compile: compile, observes: l.door.Cache.Observes()}
-	own.session = l.door.Cache.Engine().Session(own, engine.SessionOptions{
-		OptionsAsGiven: true,                  // what the compiler is given is the application's to say
-		Share:          l.door.Cache.Writes(), // else no binary is asked for
-		Decided:        l.door.Decided,
+	own := &pool{devices: set, compile: compile, observes: door.Cache.Observes()}
+	own.session = door.Cache.Engine().Session(own, engine.SessionOptions{
+		OptionsAsGiven: true,                // what the compiler is given is the application's to say
+		Share:          door.Cache.Writes(), // else no binary is asked for
+		Decided:        door.Decided,
 	})
 	if p.all == nil {
 		p.all = make(map[string]*pool)
@@ -85,6 +82,10 @@ func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
 	}
 	return id, err
 }
+
+// compileAPI stands for "opencl" in the identity of a device that is asked what
+// it compiles: whether a unit does is known under a key of its own.
+const compileAPI = "opencl-compiled"
 
 // Variables returns the environment variables that the device's compiler obeys.
 func (p *pool) Variables(device int) ([]key.Pair, error) {

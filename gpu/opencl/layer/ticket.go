@@ -1,8 +1,10 @@
 package layer
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +17,6 @@ import (
 
 // patience bounds how long a request waits before there is anything to say.
 var patience = inprocess.Patience
-
-// gathering bounds how long the units of a ticket wait for each other. What is not there
-// by then is built, and not stored.
-const gathering = 2 * time.Second
 
 // Ticket is a request under way. Its methods may be called from any goroutine,
 // one at a time, but End, which may be called at any time.
@@ -34,28 +32,17 @@ type Ticket struct {
 
 	mu    sync.Mutex
 	begun time.Time // the request, or the wait after the driver refused an artifact
-	units []*unit   // nil: header files are searched
+	from  time.Time // what a restore takes is counted from here on; zero: something was waited for
+	units []*unit   // in the order of their keys; nil: header files are searched
 	err   error     // why nobody asks further
-	ready time.Time // when the first unit was that is not served; zero: none is
-	alone func()    // lets this process wait for others again; nil: it may
-	told  bool      // a Hit was given
+	asked bool      // it was told what is to be done
 	over  bool      // nothing more is to be said
-}
-
-// unit is the part of a ticket for a group of equal devices.
-type unit struct {
-	group *engine.Group
-	begun time.Time // what the step takes is counted from here on; zero: from the request on
-	step  *step     // to be done, or done; nil: it is not known yet what is to be done
-	asked bool      // the step is being done
-	ended bool
-	good  bool // a program was made
 }
 
 // search finds what the request means, which may take as long as a file system takes to
 // answer: unless it is known, in a goroutine of its own.
-func (t *Ticket) search(request engine.Request) {
-	known, err := t.pool.session.BeginKnown(request)
+func (t *Ticket) search() {
+	known, err := t.pool.session.BeginKnown(t.request)
 	if known != nil || err != nil {
 		t.found(known, err)
 		return
@@ -65,14 +52,15 @@ func (t *Ticket) search(request engine.Request) {
 		defer close(t.searched)
 		var found *engine.Transaction
 		err := t.l.door.Guard(func() (err error) {
-			found, err = t.pool.session.Begin(context.Background(), request)
+			found, err = t.pool.session.Begin(context.Background(), t.request)
 			return err
 		})
 		t.found(found, err)
 	})
 }
 
-// found takes what the request means.
+// found takes what the request means. All processes and threads come to the units in the order
+// of their keys: none waits for a unit while another, which waits for it, has an earlier one.
 func (t *Ticket) found(what *engine.Transaction, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,8 +71,18 @@ func (t *Ticket) found(what *engine.Transaction, err error) {
 		what.ReadFirstBinary()
 	}
 	for _, g := range what.Groups() {
-		t.units = append(t.units, &unit{group: g})
+		u := &unit{group: g, compile: t.pool.compile, object: t.pool.compile && t.request.Image.ReadsFiles()}
+		for i, ordinal := range t.ordinals {
+			if slices.Contains(g.Job().Devices, ordinal) {
+				u.places = append(u.places, i)
+			}
+		}
+		t.units = append(t.units, u)
 	}
+	slices.SortFunc(t.units, func(a, b *unit) int {
+		x, y := a.group.Job().Key.Sum, b.group.Job().Key.Sum
+		return bytes.Compare(x[:], y[:])
+	})
 }
 
 // Wait waits for d at most, and returns what there is to say; ok is false where
@@ -115,30 +113,28 @@ func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
 func (t *Ticket) reply() (r Reply, something <-chan struct{}, rest time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	switch {
+	case t.over:
 		return ended, nil, 0
-	}
-	if t.units == nil && t.err == nil {
+	case t.asked:
+		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, nil, 0
+	case t.units == nil && t.err == nil:
 		something = t.searched
-	} else {
+	case t.err == nil:
 		something = t.advance()
 	}
 	rest = patience - time.Since(t.begun)
 	switch {
 	case t.err != nil:
 		t.end()
-		return Reply{Action: front.Pass, Reason: t.l.door.PassFailed(t.err)}, nil, 0
-	case !t.ready.IsZero():
-		rest = gathering - time.Since(t.ready)
-		if something == nil || rest <= 0 {
-			return t.serve(), nil, 0
-		}
+		return t.l.failed(t.err), nil, 0
 	case something == nil:
-		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, nil, 0
+		return t.serve(), nil, 0
 	case rest <= 0:
 		t.end()
 		return t.l.pass(reason.PassedBusy, "waited too long"), nil, 0
 	}
+	t.from = time.Time{}
 	return Reply{}, something, rest
 }
 
@@ -146,12 +142,11 @@ func (t *Ticket) reply() (r Reply, something <-chan struct{}, rest time.Duration
 var ended = Reply{Action: front.Pass, Reason: "the ticket has ended"}
 
 // advance finds out what is to be done for the units. It returns what is closed when
-// somebody else has built one of them; nil: it is known of all. Threads of the process come
-// to the units in the same order: none of them waits for one that waits for it.
+// somebody else has built one of them; nil: it is known of all.
 func (t *Ticket) advance() (something <-chan struct{}) {
 	for _, u := range t.units {
 		switch {
-		case u.step != nil || u.ended:
+		case u.known:
 			continue
 		case something != nil:
 			u.group.Follow()
@@ -163,73 +158,37 @@ func (t *Ticket) advance() (something <-chan struct{}) {
 			t.err = s.Err
 			return nil
 		case s.Kind == engine.Wait:
-			something, u.begun = s.Ready, time.Now()
+			something = s.Ready
 		default:
 			t.take(u, s)
 		}
-	}
-	if something != nil && !t.ready.IsZero() && t.alone == nil {
-		// Another process that builds one unit may wait for the other.
-		t.alone = t.l.door.Cache.Engine().Awaiting()
 	}
 	return something
 }
 
 // take takes what is to be done for a unit.
 func (t *Ticket) take(u *unit, s engine.Step) {
-	now, job := time.Now(), u.group.Job()
-	u.step = &step{
-		job: job, artifact: s.Artifact, shared: s.Shared, kind: t.pool.kind(job),
-		compile: t.pool.compile, object: t.pool.compile && t.request.Image.ReadsFiles(),
-		wanted: !job.Key.IsZero() && t.l.door.Cache.Writes(),
-	}
-	switch {
-	case s.Kind != engine.Hit, t.searched != nil, !u.begun.IsZero():
-		u.begun = now
-	default:
-		u.begun = t.begun
-	}
-	if t.ready.IsZero() {
-		t.ready = now
+	u.known, u.job, u.artifact, u.shared = true, u.group.Job(), s.Artifact, s.Shared
+	u.kind, u.wanted = t.pool.kind(u.job), !u.job.Key.IsZero() && t.l.door.Cache.Writes()
+	if u.begun = t.from; s.Kind != engine.Hit || t.from.IsZero() {
+		u.begun = time.Now()
 	}
 }
 
-// serve tells of the steps that are there.
+// serve tells what is to be done.
 func (t *Ticket) serve() Reply {
 	r := Reply{Action: front.Hit, Artifacts: make([]Artifact, len(t.ordinals))}
-	for i := range r.Artifacts {
-		r.Artifacts[i] = Artifact{Kind: opencl.Deferred, Done: t.told}
-	}
 	for _, u := range t.units {
-		if u.ended {
-			continue
+		a := Artifact{Kind: opencl.Deferred, Done: true}
+		if !u.ended {
+			a = u.serve()
 		}
-		if u.step == nil { // another one is waited for
-			if s := u.group.Next(context.Background()); s.Kind == engine.Wait || s.Err != nil {
-				u.ended = true
-				u.group.Abandon()
-				continue
-			} else {
-				t.take(u, s)
-			}
+		for _, i := range u.places {
+			r.Artifacts[i] = a
 		}
-		a := u.step.serve()
-		t.each(u.step, func(i int) { r.Artifacts[i] = a })
-		u.asked = true
 	}
-	t.told, t.ready = true, time.Time{}
+	t.asked = true
 	return r
-}
-
-// each calls f with the places in the request of a step's devices.
-func (t *Ticket) each(s *step, f func(i int)) {
-	for i, ordinal := range t.ordinals {
-		for _, d := range s.job.Devices {
-			if d == ordinal {
-				f(i)
-			}
-		}
-	}
 }
 
 // Next takes how it ended, one outcome for each device of the request, and says
@@ -250,30 +209,33 @@ func (t *Ticket) Next(outcomes []Outcome) (Reply, bool) {
 func (t *Ticket) next(outcomes []Outcome) (r Reply, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	switch {
+	case t.over:
 		return ended, false
+	case !t.asked || len(outcomes) != len(t.ordinals):
+		t.giveUp()
+		return Reply{Action: front.Pass, Reason: errRequest.Error()}, false
 	}
-	answered, givenUp := false, false
+	t.asked = false
+	givenUp := false
 	for _, u := range t.units {
-		if !u.asked || len(outcomes) != len(t.ordinals) {
+		if u.ended {
 			continue
 		}
-		answered = true
 		var own []*Outcome
-		t.each(u.step, func(i int) { own = append(own, &outcomes[i]) })
+		for _, i := range u.places {
+			own = append(own, &outcomes[i])
+		}
 		err := t.done(u, own)
 		again = again || errors.Is(err, errRejected)
 		givenUp = givenUp || errors.Is(err, errAbandoned)
 	}
 	switch {
-	case !answered:
-		t.giveUp()
-		return Reply{Action: front.Pass, Reason: errRequest.Error()}, false
 	case givenUp:
 		t.giveUp()
 		return Reply{Action: front.Done}, false
 	case again:
-		t.begun = time.Now() // of another wait
+		t.begun, t.from = time.Now(), time.Time{} // of another wait
 		return Reply{}, true
 	}
 	t.end()
@@ -286,20 +248,18 @@ func (t *Ticket) next(outcomes []Outcome) (r Reply, again bool) {
 	return r, false
 }
 
-// done says how a unit's step ended.
+// done says how it ended for a unit.
 func (t *Ticket) done(u *unit, outcomes []*Outcome) error {
-	s := u.step
-	a, err := s.end(outcomes)
+	a, err := u.end(outcomes)
 	took := time.Since(u.begun)
-	if s.artifact == nil && t.pool.Delivery(s.job) == engine.Elsewhere {
+	if u.artifact == nil && t.pool.Delivery(u.job) == engine.Elsewhere {
 		took = 0 // the compiler alone
 		for _, o := range outcomes {
 			took = max(took, o.Took)
 		}
 	}
-	u.asked = false
 	if errors.Is(err, errRejected) {
-		u.step, u.begun = nil, time.Now()
+		u.known = false
 		u.group.Rejected(context.Background(), err)
 		return err
 	}
@@ -309,19 +269,19 @@ func (t *Ticket) done(u *unit, outcomes []*Outcome) error {
 		u.group.Abandon()
 	case err != nil:
 		u.group.Failed(err, took)
-	case s.artifact == nil:
+	case u.artifact == nil:
 		u.group.Built(engine.Outcome{Artifact: a, Took: took})
-	case s.compile && s.built:
+	case u.compile && u.built:
 		u.group.Abandon()
-		t.l.compiledAnyway(s.job.Key, inprocess.Label(nil, s.job.Recipe.Image.Size()), took, 0)
+		compiledAnyway(t.l.door, u.job.Key, inprocess.Label(nil, u.job.Recipe.Image.Size()), took, 0)
 	default:
 		u.group.Loaded(took)
-		if s.compile && !s.shared {
-			s.saved = s.artifact.Cost - took
+		if u.compile && !u.shared {
+			u.saved = u.artifact.Cost - took
 		}
 	}
 	if a != nil {
-		s.artifact = a
+		u.artifact = a
 	}
 	return err
 }
@@ -344,23 +304,43 @@ func (t *Ticket) linger(outcomes []Outcome) {
 
 // follow leaves to the worker what it is to do for what was made, and returns the number
 // of the program, for its launches or its answers; 0: nothing more of it is of interest.
-func (t *Ticket) follow() (program uint64) {
+func (t *Ticket) follow() (number uint64) {
 	var deferred []part
 	for _, u := range t.units {
 		if !u.good || u.group.Job().Key.IsZero() {
 			continue
 		}
-		switch u.step.kind {
+		switch u.kind {
 		case opencl.Intermediate:
-			t.l.finish(u.step)
+			t.l.jobs.finish(u.part(), u.artifact)
 		case opencl.Deferred:
-			deferred = append(deferred, newPart(u.step))
+			deferred = append(deferred, u.part())
 		}
 	}
-	if program = t.l.follow(deferred); program == 0 {
-		program = t.keepAnswers()
+	if len(deferred) > 0 && !t.l.programs.full() && t.l.door.Cache.Writes() {
+		return t.l.programs.add(program{launches: t.l.jobs.follow(deferred)})
 	}
-	return program
+	if a := answersOf(t.units, len(t.ordinals)); a != nil {
+		return t.l.programs.add(program{answers: a})
+	}
+	return 0
+}
+
+// compiled returns the number under which the ticket's unit, whose compilation has
+// ended, can be linked, 0 where it reads no files, and what was saved. If the driver
+// compiled it just now, it counts only if the files are still what they were when they
+// were looked at.
+func (t *Ticket) compiled() (number uint64, saved time.Duration) {
+	good, built := true, false
+	for _, u := range t.units {
+		good, built = good && u.good, built || u.built
+		saved += u.saved
+	}
+	files := t.pool.session.Snapshot(t.request)
+	if !good || files == nil || built && files.Changed() != "" {
+		return 0, saved
+	}
+	return t.l.programs.add(program{compiled: &compiled{pool: t.pool, files: files}}), saved
 }
 
 // giveUp ends the ticket where nothing is known of the build.
@@ -376,20 +356,17 @@ func (t *Ticket) end() {
 	for _, u := range t.units {
 		u.group.Abandon()
 	}
-	if t.alone != nil {
-		t.alone()
-	}
 }
 
 // End ends the ticket. Where the last Next did not come before, nothing is known
 // of the build, and those who wait for it go on.
 func (t *Ticket) End() {
-	t.l.tickets.remove(t)
+	t.l.threads.CompareAndDelete(t.thread, t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.over:
-	case t.told:
+	case t.asked:
 		t.giveUp()
 	default:
 		t.end()

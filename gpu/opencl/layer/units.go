@@ -83,10 +83,6 @@ func equalConstants(a, b []key.SpecConstant) bool {
 	})
 }
 
-// compileAPI stands for "opencl" in the identity of a device that is asked what
-// it compiles: whether a unit does is known under a key of its own.
-const compileAPI = "opencl-compiled"
-
 // compiles is what is stored for a unit that is known to compile, and of which
 // nothing else is needed. Of one that reads header files it is what the compiler
 // made: it cannot be compiled later, when they may be others.

@@ -13,38 +13,47 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// step is what is to be done for one unit of a ticket: an artifact to be restored, or a
-// program to be built.
-type step struct {
+// unit is the part of a ticket for a group of equal devices: an artifact is to be restored, or
+// a program to be built.
+type unit struct {
+	group   *engine.Group
+	places  []int // of its devices in the request
+	compile bool  // only
+	object  bool  // what the compiler makes is kept: it reads header files
+
+	// What is to be done, once it is known.
+	known    bool
+	begun    time.Time // what it takes is counted from here on
 	job      engine.Job
 	artifact *store.Artifact // nil: build
 	shared   bool            // the artifact is another request's
-	compile  bool            // only
-	object   bool            // what the compiler makes is kept: it reads header files
 	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
 
+	// How it ended.
+	ended bool
+	good  bool          // a program was made
 	built bool          // the driver built, whatever it was given
 	saved time.Duration // what was counted as saved
 	log   string        // of the build
 	cost  time.Duration // of the build
 }
 
-// How a step ends without a program; inprocess.ErrRefused is the compiler's own verdict.
+// How a unit ends without a program; inprocess.ErrRefused is the compiler's own verdict.
 var (
 	errRejected  = errors.New("the driver refused it") // an artifact
 	errAbandoned = errors.New("given up")              // nothing is known
 )
 
-// serve returns what the layer is told of the step.
-func (s *step) serve() Artifact {
+// serve returns what the layer is told to do.
+func (u *unit) serve() Artifact {
 	switch {
-	case s.artifact != nil:
-		return served(s.artifact, s.kind)
-	case !s.wanted, s.compile && !s.object:
+	case u.artifact != nil:
+		return served(u.artifact, u.kind)
+	case !u.wanted, u.compile && !u.object:
 		return Artifact{Kind: opencl.Deferred} // no binary is asked for
 	}
-	return Artifact{Kind: s.kind}
+	return Artifact{Kind: u.kind}
 }
 
 // served returns a stored artifact as the layer is told of it. Its first binary
@@ -68,22 +77,22 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 	return out
 }
 
-// end takes how the step ended for each of its devices, and returns the artifact of what
+// end takes how it ended for each of the devices, and returns the artifact of what
 // was built, nil if there is nothing to store of it.
-func (s *step) end(outcomes []*Outcome) (*store.Artifact, error) {
+func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 	has := func(r front.Result) int {
 		return slices.IndexFunc(outcomes, func(o *Outcome) bool { return o.Result == r })
 	}
-	s.built = has(front.Built) >= 0
+	u.built = has(front.Built) >= 0
 	if has(front.Abandoned) >= 0 {
 		return nil, errAbandoned
 	}
-	if s.artifact != nil {
+	if u.artifact != nil {
 		if has(front.Refused) >= 0 || has(front.Failed) >= 0 {
 			return nil, errRejected
 		}
 		if has(front.Restored) >= 0 {
-			s.log, s.cost = s.artifact.Log, s.artifact.Cost
+			u.log, u.cost = u.artifact.Log, u.artifact.Cost
 			return nil, nil
 		}
 	}
@@ -91,31 +100,40 @@ func (s *step) end(outcomes []*Outcome) (*store.Artifact, error) {
 		return nil, inprocess.ErrRefused
 	}
 	if i := has(front.Built); i >= 0 {
-		s.log, s.cost = outcomes[i].Artifact.Log, outcomes[i].Took
-		return s.taken(outcomes[i]), nil
+		u.log, u.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		return u.taken(outcomes[i]), nil
 	}
 	return nil, errAbandoned
 }
 
 // taken returns the artifact of what was built, in memory of its own; nil where
 // there is nothing to store.
-func (s *step) taken(o *Outcome) *store.Artifact {
+func (u *unit) taken(o *Outcome) *store.Artifact {
 	binary := o.Artifact.Binary
-	if s.compile && !s.object {
+	if u.compile && !u.object {
 		binary = compiles
 	}
-	if len(binary) == 0 || s.kind == opencl.Deferred || !s.wanted {
+	if len(binary) == 0 || u.kind == opencl.Deferred || !u.wanted {
 		return nil
 	}
-	if !s.compile && opencl.FromDriversCache(s.job.Recipe, binary) {
+	if !u.compile && opencl.FromDriversCache(u.job.Recipe, binary) {
 		return nil
 	}
 	form := store.FormFinal
-	if s.kind == opencl.Intermediate {
+	if u.kind == opencl.Intermediate {
 		form = store.FormIntermediate
 	}
 	return &store.Artifact{
 		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(binary)}},
 		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels, Cost: o.Took,
 	}
+}
+
+// part returns the unit as jobs of the worker tell of it.
+func (u *unit) part() part {
+	p := part{recipe: u.job.Recipe, log: u.log, cost: u.cost}
+	if u.artifact != nil {
+		p.ready, p.there = u.artifact.Variants, true
+	}
+	return p
 }

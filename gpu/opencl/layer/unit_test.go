@@ -14,8 +14,8 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// What outcomes mean for a step.
-func TestOutcomesOfAStep(t *testing.T) {
+// What outcomes mean for a unit.
+func TestOutcomesOfAUnit(t *testing.T) {
 	t.Parallel()
 	stored := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte("stored")}}, Log: "then", Cost: 7}
 	code := Artifact{Binary: []byte("code"), Log: "log", Kernels: []store.Kernel{{Name: "k"}}}
@@ -32,37 +32,37 @@ func TestOutcomesOfAStep(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name     string
-		step     step
+		unit     unit
 		outcomes []Outcome
 		built    *store.Artifact
 		err      error
 	}{
-		{"restored", step{artifact: stored}, []Outcome{{Result: front.Restored}}, nil, nil},
-		{"restored for two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Restored}}, nil, nil},
-		{"refused", step{artifact: stored}, []Outcome{{Result: front.Refused}}, nil, errRejected},
-		{"refused by one of two", step{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Refused}}, nil, errRejected},
-		{"a restore that fails", step{artifact: stored}, []Outcome{{Result: front.Failed}}, nil, errRejected},
-		{"a restore given up", step{artifact: stored}, []Outcome{{Result: front.Refused}, {Result: front.Abandoned}}, nil, errAbandoned},
-		{"built instead", step{artifact: stored, wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
-		{"built", step{wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
-		{"built PTX", step{wanted: true, kind: opencl.Intermediate}, []Outcome{built}, made(store.FormIntermediate), nil},
-		{"built, code to come", step{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
-		{"built, not to be stored", step{}, []Outcome{built}, nil, nil},
-		{"built without a binary", step{wanted: true}, []Outcome{{Result: front.Built}}, nil, nil},
-		{"built for one of two", step{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
-		{"failed", step{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
-		{"given up", step{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, errAbandoned},
-		{"restored from nothing", step{wanted: true}, []Outcome{{Result: front.Restored}}, nil, errAbandoned},
-		{"no result", step{wanted: true}, []Outcome{{}}, nil, errAbandoned},
-		{"no outcome", step{artifact: stored}, nil, nil, errAbandoned},
-		{"a result of a later release", step{artifact: stored}, []Outcome{{Result: 99}}, nil, errAbandoned},
+		{"restored", unit{artifact: stored}, []Outcome{{Result: front.Restored}}, nil, nil},
+		{"restored for two", unit{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Restored}}, nil, nil},
+		{"refused", unit{artifact: stored}, []Outcome{{Result: front.Refused}}, nil, errRejected},
+		{"refused by one of two", unit{artifact: stored}, []Outcome{{Result: front.Restored}, {Result: front.Refused}}, nil, errRejected},
+		{"a restore that fails", unit{artifact: stored}, []Outcome{{Result: front.Failed}}, nil, errRejected},
+		{"a restore given up", unit{artifact: stored}, []Outcome{{Result: front.Refused}, {Result: front.Abandoned}}, nil, errAbandoned},
+		{"built instead", unit{artifact: stored, wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
+		{"built", unit{wanted: true}, []Outcome{built}, made(store.FormFinal), nil},
+		{"built PTX", unit{wanted: true, kind: opencl.Intermediate}, []Outcome{built}, made(store.FormIntermediate), nil},
+		{"built, code to come", unit{wanted: true, kind: opencl.Deferred}, []Outcome{built}, nil, nil},
+		{"built, not to be stored", unit{}, []Outcome{built}, nil, nil},
+		{"built without a binary", unit{wanted: true}, []Outcome{{Result: front.Built}}, nil, nil},
+		{"built for one of two", unit{wanted: true}, []Outcome{built, {Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
+		{"failed", unit{wanted: true}, []Outcome{{Result: front.Failed, Code: -11}}, nil, inprocess.ErrRefused},
+		{"given up", unit{wanted: true}, []Outcome{{Result: front.Abandoned, Code: -5}}, nil, errAbandoned},
+		{"restored from nothing", unit{wanted: true}, []Outcome{{Result: front.Restored}}, nil, errAbandoned},
+		{"no result", unit{wanted: true}, []Outcome{{}}, nil, errAbandoned},
+		{"no outcome", unit{artifact: stored}, nil, nil, errAbandoned},
+		{"a result of a later release", unit{artifact: stored}, []Outcome{{Result: 99}}, nil, errAbandoned},
 	} {
-		c.step.job.Recipe = &key.Recipe{Image: image}
+		c.unit.job.Recipe = &key.Recipe{Image: image}
 		var outcomes []*Outcome
 		for i := range c.outcomes {
 			outcomes = append(outcomes, &c.outcomes[i])
 		}
-		built, err := c.step.end(outcomes)
+		built, err := c.unit.end(outcomes)
 		if diff := cmp.Diff(c.built, built); diff != "" {
 			t.Errorf("%s: built (-want +got):\n%s", c.name, diff)
 		}
@@ -80,7 +80,7 @@ func TestArtifactIsCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := step{wanted: true}
+	s := unit{wanted: true}
 	s.job.Recipe = &key.Recipe{Image: image}
 	a, err := s.end([]*Outcome{{Result: front.Built, Took: time.Second, Artifact: Artifact{Binary: binary}}})
 	binary[0] = 'X'
