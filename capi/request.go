@@ -87,12 +87,12 @@ func (d *door) againstSources(image key.Digest, material []byte, versioned bool)
 		if kind != 's' {
 			continue
 		}
-		line, why := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
-		switch {
+		found := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
+		switch why := found.Reason; {
 		case !why.None() && (why.Code != reason.NotCacheableHeaders || !versioned):
 			against = why.String()
-		case line != "" && !versioned:
-			against = "a source reads other files (" + line + "), and no library version is given"
+		case found.Reads != "" && !versioned:
+			against = "a source reads other files (" + found.Reads + "), and no library version is given"
 		}
 	}
 	d.mu.Lock()

@@ -73,7 +73,7 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 	if err := t.macros.Spend(len(t.asking)); err != nil {
 		return nil, err
 	}
-	if !n.asks || !t.mayAsk(n.src.Text[l.At:l.End]) {
+	if !n.asks || !namesAny(n.src.Text[l.At:l.End], t.asking) {
 		return nil, nil
 	}
 	list := macro.Lex(n.src.Text, l.At)
@@ -99,9 +99,9 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 	return sortWanted(found)
 }
 
-// mayAsk says whether a macro that asks for files is named in text.
-func (t *tracker) mayAsk(text []byte) bool {
-	for name := range t.asking {
+// namesAny reports whether a text has one of names in it.
+func namesAny(text []byte, list map[string]bool) bool {
+	for name := range list {
 		if lexer.Contains(text, name) {
 			return true
 		}
@@ -189,7 +189,7 @@ func (t *tracker) askedByPasting() error {
 func (t *tracker) findNaming() error {
 	return t.each(t.order, func(n *node) error {
 		if n.asked != len(t.asking) {
-			n.asked, n.asks = len(t.asking), t.mayAsk(n.src.Text)
+			n.asked, n.asks = len(t.asking), namesAny(n.src.Text, t.asking)
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package deps
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -22,38 +21,28 @@ type NameExpressions struct {
 // LookAtExpressions looks at name expressions, which a run-time compiler takes for text of
 // the program behind its source.
 func LookAtExpressions(expressions []string, source []byte) (found NameExpressions) {
-	met := make(map[string]bool)
+	foreign := make(map[string]bool) // names that are not of the source, as far as is known
 	for _, text := range expressions {
 		if strings.ContainsAny(text, "#\n\r\v\f\x00") || strings.HasSuffix(text, "\\") ||
 			slices.ContainsFunc([]string{"%:", "??", "\\u", "\\U"}, func(s string) bool { return strings.Contains(text, s) }) {
 			found.Unknown = text
 		}
 		for name := range lexer.Identifiers([]byte(text)) {
-			if met[name] {
-				continue
-			}
-			met[name] = true
 			if (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(names.ForbiddenNames, name) || name == "_Pragma" {
 				found.Unknown = text
 			}
 			found.Path = found.Path || slices.Contains(names.PathNames(), name) || names.IsPathPiece(name)
-			found.Foreign = found.Foreign || !slices.Contains(typeWords(), name) && !hasName(source, name)
+			if !slices.Contains(typeWords(), name) {
+				foreign[name] = true
+			}
 		}
 	}
+	for name := range lexer.RawIdentifiers(source) {
+		if len(foreign) == 0 {
+			break
+		}
+		delete(foreign, string(name))
+	}
+	found.Foreign = len(foreign) > 0
 	return found
-}
-
-// hasName reports whether a text has a name in it, as a whole.
-func hasName(text []byte, name string) bool {
-	for {
-		i := bytes.Index(text, []byte(name))
-		if i < 0 {
-			return false
-		}
-		end := i + len(name)
-		if (i == 0 || !lexer.IsWord(text[i-1])) && (end == len(text) || !lexer.IsWord(text[end])) {
-			return true
-		}
-		text = text[end:]
-	}
 }

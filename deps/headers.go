@@ -17,11 +17,10 @@ const (
 
 // headers are the files that a unit reads, each of which is read once.
 type headers struct {
-	disk   *files.Disk
-	memory *memory          // nil: nothing is remembered
-	read   map[string]*file // by path
-	files  map[files.Inode]*file
-	bytes  int64
+	disk  *files.Disk
+	read  map[string]*file // by path
+	files map[files.Inode]*file
+	bytes int64
 }
 
 // file is a header file that was read, by whatever path.
@@ -53,17 +52,13 @@ func (h *headers) load(path string, t *scan.Traces) (*file, error) {
 	return f, nil
 }
 
-// add reads and scans a file, or takes it from the memory.
+// add reads and scans a file.
 func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error) {
 	if len(h.files) == maxFiles {
 		return nil, files.ErrTooMuch
 	}
 	if err := h.disk.InTime(); err != nil {
 		return nil, err
-	}
-	if f := h.memory.get(s, t); f != nil && f.stamp.Size <= maxBytes-h.bytes {
-		h.bytes += f.stamp.Size
-		return f, nil
 	}
 	content, st, err := h.disk.Read(path, maxBytes-h.bytes)
 	if err == nil && st != s.Stamp {
@@ -73,9 +68,5 @@ func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error)
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	h.bytes += st.Size
-	noted := t.Fresh()
-	f := &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, noted)}
-	t.Add(noted)
-	h.memory.put(s, f, noted)
-	return f, nil
+	return &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, t)}, nil
 }

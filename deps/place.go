@@ -43,7 +43,7 @@ func ReadsBeside(u key.Unit) bool {
 // PlacingOf returns the placing of a unit that reads no files. words are the compile
 // options. See [manifest.Manifest.Placing] for units that read files.
 func PlacingOf(u key.Unit, words []string) manifest.Placing {
-	t := newTracker(files.OS, nil, u, words, Search{})
+	t := newTracker(files.OS, u, words, Search{})
 	t.macros.Options(words)
 	t.traces.Options(words)
 	main := &node{place: place{at: nowhere}, src: scan.Scan(u.Code, t.traces)}
@@ -121,18 +121,24 @@ func (t *tracker) placesCaller() bool {
 			return true
 		}
 	}
-	if !slices.ContainsFunc(calling, func(name string) bool { return t.traces.Pieces[name] }) {
-		return t.traces.Pastes && slices.ContainsFunc(calling, func(name string) bool { return names.Pasted(name, t.traces.Pieces) })
+	pieces := maps.Clone(t.traces.Pieces)
+	for _, name := range calling {
+		delete(pieces, name) // where it stands in code it is found below
+	}
+	if t.traces.Pastes && slices.ContainsFunc(calling, func(name string) bool { return names.Pasted(name, pieces) }) {
+		return true
+	}
+	if len(pieces) == len(t.traces.Pieces) {
+		return false
 	}
 	watch, err := t.macrosWith(calling...)
-	if err != nil {
+	if err != nil || t.traces.Pastes && len(watch) > 0 && t.pastesAny(watch) {
 		return true
 	}
 	for _, name := range calling {
 		watch[name] = true
 	}
-	return slices.ContainsFunc(t.order[1:], func(n *node) bool { return n.src.Uses(watch, t.traces) != "" }) ||
-		t.traces.Pastes && t.pastesAny(watch)
+	return slices.ContainsFunc(t.order[1:], func(n *node) bool { return namesAny(n.src.Text, watch) && n.src.Uses(watch, t.traces) != "" })
 }
 
 // identifiersAtOnce is how many bytes are looked through for identifiers as fast as a token is

@@ -36,7 +36,7 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	if !isSource(u.Kind) {
 		return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "no source"}
 	}
-	t := newTracker(files.OS, &ofProcess, u, words, s)
+	t := newTracker(files.OS, u, words, s)
 	tracking, err := t.track()
 	var r *reasonError
 	switch {
@@ -81,11 +81,11 @@ type tracker struct {
 	asking         map[string]bool // macros that may ask for files
 }
 
-func newTracker(sys files.System, m *memory, u key.Unit, words []string, s Search) *tracker {
+func newTracker(sys files.System, u key.Unit, words []string, s Search) *tracker {
 	disk := files.NewDisk(sys)
 	return &tracker{
 		unit: u, words: words, from: s,
-		disk: disk, headers: headers{disk: disk, memory: m, read: make(map[string]*file), files: make(map[files.Inode]*file)},
+		disk: disk, headers: headers{disk: disk, read: make(map[string]*file), files: make(map[files.Inode]*file)},
 		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
 		nodes: make(map[place]*node), angled: make(map[string][]target),
 	}
@@ -122,7 +122,6 @@ type target struct {
 func (n *node) main() bool { return n.file == nil }
 
 func (t *tracker) track() (*Tracking, error) {
-	defer t.headers.memory.used()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}

@@ -226,7 +226,8 @@ var trackCases = []trackCase{
 	{"pasted with an option's help", map[string]string{"m.cl": "#include \"a.h\"\nC(__TI, E)", "a.h": "#define C(a, b) a##b"}, "-DE=ME__", nil, "", "pieces of __TIME__"},
 	{"assembled with a header's help", map[string]string{"m.cl": "#include \"a.h\"\nasm(\".inc\" B);", "a.h": "#define B \"bin \\\"x\\\"\""}, "", nil, "", "reads a file"},
 	{"assembled with an option's help", map[string]string{"m.cl": "#include \"a.h\"\nasm(B \"bin \\\"x\\\"\");", "a.h": ""}, `-DB=".inc"`, nil, "", "reads a file"},
-	{"a dot and no directive", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"add.\" T); f(v.i, \".\", a[1].i); s = \"input\";", "a.h": ""}, "-DP=/usr/inc/x", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
+	{"a dot and no directive", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"add.\" T); f(v.i, a[1].i); s = \"input\";", "a.h": ""}, "-DP=/usr/inc/x", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
+	{"a dot that may become a directive", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"add.\" T); f(\".\");", "a.h": ""}, "", nil, "", "reads a file"},
 	{"letters that would add up", map[string]string{"m.cl": "#include \"a.h\"\nint T, I, M, E, __; C(__, x)", "a.h": "#define C(a, b) a##b"}, "", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
 	{"a macro behind -D", map[string]string{"m.cl": "#define A <a.h>\n#include A", "a.h": ""}, `-D "X`, nil, "", "cannot be expanded"},
 	{"a raw string in a header", map[string]string{"m.cl": "#include \"a.h\"", "a.h": "auto a = R\"(x)\";"}, "", nil, "", "raw string"},
@@ -436,7 +437,7 @@ func TestTrackBounds(t *testing.T) {
 // unhurried returns why a unit is not tracked, on a machine that may have much else to do:
 // the bound of the time is not the one that is looked at.
 func unhurried(u key.Unit, s Search) error {
-	tr := newTracker(files.OS, nil, u, nil, s)
+	tr := newTracker(files.OS, u, nil, s)
 	tr.disk.Until = time.Now().Add(time.Hour)
 	_, err := tr.track()
 	return err

@@ -50,53 +50,64 @@ func showLine(s *scan.Source, l scan.Line) string {
 	return directive + computed
 }
 
-// ScanUnit says what speaks against caching a translation unit whatever its
-// header files are, and which line of it is the first to read or look for a
-// file: "" says that everything the unit reads is in it. Such a file is found
-// by [Track].
+// Found is what [ScanUnit] finds in a translation unit.
+type Found struct {
+	// Reads is the first line that reads or looks for a file, for people; "" says that
+	// everything the unit reads is in it. Such a file is found by [Track].
+	Reads string
+	// Path is the name in OpenCL C that makes code of where its files are, as __FILE__;
+	// "" for none. Such a unit has to be tracked though it may read no file. The name of
+	// a program in other languages, which are compiled at run time, is its caller's.
+	Path string
+	// Reason says what speaks against caching the unit whatever its header files are.
+	Reason Reason
+}
+
+// ScanUnit looks through a translation unit by itself.
 //
 // Headers that are given in memory are keyed exactly, so an include of one of
 // them reads nothing. A unit that has both such headers and files to read is
 // not cacheable, nor is one for which a file of the header's name is in the
 // working directory: which of the two a compiler takes is unsure.
-func ScanUnit(u key.Unit) (reads string, r Reason) {
+func ScanUnit(u key.Unit) (found Found) {
 	if !isSource(u.Kind) {
-		return "", Reason{}
+		return Found{}
 	}
 	given := make(map[string]bool, len(u.Headers))
 	for _, h := range u.Headers {
 		given[h.Name] = true
 	}
-	var t scan.Traces
-	t.PTX = u.Kind == key.CUDACpp
-	t.Alone = len(u.Headers) == 0
-	reads, r = scanOne(u.Code, given, &t)
-	if !r.None() {
-		return reads, r
-	}
+	t := scan.Traces{PTX: u.Kind == key.CUDACpp, Alone: len(u.Headers) == 0}
+	main := scan.Scan(u.Code, &t)
+	found.Reads, found.Reason = firstRead(main, given), main.Reason
 	for _, h := range u.Headers {
-		also, r := scanOne(h.Content, given, &t)
-		if !r.None() {
-			r.Detail = fmt.Sprintf("%s in header %q", r.Detail, h.Name)
-			return reads, r
+		header := scan.Scan(h.Content, &t)
+		found.Reads = cmp.Or(found.Reads, firstRead(header, given))
+		if !header.Reason.None() {
+			found.because(header.Reason.Code, "%s in header %q", header.Reason.Detail, h.Name)
 		}
-		reads = cmp.Or(reads, also)
 		if _, err := os.Lstat(h.Name); err == nil {
-			return reads, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in the working directory", h.Name)}
+			found.because(reason.NotCacheableHeaders, "header %q is also a file in the working directory", h.Name)
 		}
 	}
-	if reads != "" && len(u.Headers) > 0 {
-		return reads, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "headers in memory beside " + reads}
+	if u.Kind == key.OpenCLC {
+		delete(t.Pieces, "assert") // it has none but from a header file, which names __FILE__
+		found.Path = t.NamesPath()
 	}
-	if reads != "" {
-		return reads, Reason{} // which Track asks for, with all that is read
+	switch {
+	case found.Reads == "" && found.Reason.None():
+		found.Reason = t.Reason()
+	case len(u.Headers) > 0:
+		found.because(reason.NotCacheableHeaders, "headers in memory beside %s", found.Reads)
 	}
-	return "", t.Reason()
+	return found // Track looks at all traces of a unit that reads files
 }
 
-func scanOne(src []byte, given map[string]bool, t *scan.Traces) (reads string, r Reason) {
-	f := scan.Scan(src, t)
-	return firstRead(f, given), f.Reason
+// because notes a reason, unless there is one.
+func (f *Found) because(code reason.Reason, format string, args ...any) {
+	if f.Reason.None() {
+		f.Reason = Reason{Code: code, Detail: fmt.Sprintf(format, args...)}
+	}
 }
 
 // isSource says whether code of the kind goes through a preprocessor. The

@@ -46,8 +46,8 @@ func TestScanUnit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if reads, got := ScanUnit(tt.unit); got.Code != tt.want || (reads != "") != tt.reads {
-				t.Errorf("ScanUnit = %q, %v; want %v, %v", reads, got, tt.reads, tt.want)
+			if got := ScanUnit(tt.unit); got.Reason.Code != tt.want || (got.Reads != "") != tt.reads {
+				t.Errorf("ScanUnit = %v; want %v, %v", got, tt.reads, tt.want)
 			}
 		})
 	}

@@ -130,8 +130,8 @@ func (s *scanTable) unit(img *key.Image, i int) finding {
 			return known
 		}
 	}
-	line, why := deps.ScanUnit(units[i])
-	found := finding{line != "", deps.NamesPath(units[i]) != "", why}
+	scanned := deps.ScanUnit(units[i])
+	found := finding{scanned.Reads != "", scanned.Path != "", scanned.Reason}
 	if remember {
 		s.mu.Lock()
 		if s.all == nil || len(s.all) >= maxScans {

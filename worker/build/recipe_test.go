@@ -26,7 +26,7 @@ func recipeOf(q request, d *opencl.Device, image *kernstash.Image) (*key.Recipe,
 	units := append([]key.Unit(nil), image.Units()...)
 	located := false
 	for i, u := range units {
-		if line, _ := deps.ScanUnit(u); line == "" {
+		if deps.ScanUnit(u).Reads == "" {
 			if flags.KeepPaths(r.Options.Compile, false) {
 				if units[i].Dir, err = os.Getwd(); err != nil {
 					return nil, err

@@ -13,29 +13,36 @@ import (
 // compilers take apart again within raw strings.
 func Logical(src []byte) (text []byte, joined []int, doubtful bool) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
-	for _, c := range []byte(rare) {
-		if bytes.IndexByte(src, c) >= 0 {
-			return logicalSlowly(src)
-		}
-	}
-	doubtful = bytes.Contains(src, []byte("??/")) || bytes.Contains(src, []byte("??'"))
 	plain := 0 // what is behind it is not in text yet
-	for i := 0; ; i++ {
-		next := bytes.IndexByte(src[i:], '\\')
-		if next < 0 {
-			break
-		}
-		i += next
-		end, blanks := lineEnd(src, i+1)
-		if end == 0 {
+	for i := nextUnusual(src, 0); i < len(src); i = nextUnusual(src, i+1) {
+		as, end := byte(0), i+1 // what stands for the bytes up to end
+		switch src[i] {
+		case '\r':
+			if as = '\n'; end < len(src) && src[end] == '\n' {
+				end++
+			}
+		case '\\':
+			var blanks bool
+			if end, blanks = lineEnd(src, end); end == 0 {
+				continue
+			}
+			doubtful = doubtful || blanks
+		case '?':
+			// A trigraph for a backslash or for an accent decides where a literal
+			// ends, and only some compilers, by their options, know trigraphs.
+			doubtful = doubtful || bytes.HasPrefix(src[i:], []byte("??/")) || bytes.HasPrefix(src[i:], []byte("??'"))
 			continue
+		default:
+			as = '\v' // a blank, which no header's name may have in it
 		}
 		if text == nil {
 			text = make([]byte, 0, len(src)+1)
 		}
-		text = append(text, src[plain:i]...)
-		joined = append(joined, len(text))
-		doubtful = doubtful || blanks
+		if text = append(text, src[plain:i]...); as != 0 {
+			text = append(text, as)
+		} else {
+			joined = append(joined, len(text))
+		}
 		plain, i = end, end-1
 	}
 	if text == nil && bytes.HasSuffix(src, []byte{'\n'}) {
@@ -44,49 +51,26 @@ func Logical(src []byte) (text []byte, joined []int, doubtful bool) {
 	return append(append(text, src[plain:]...), '\n'), joined, doubtful
 }
 
-// rare are the characters that are other ones to a compiler.
-const rare = "\r\x00\f\v"
+// unusual are the characters that may be other ones to a compiler.
+const unusual = "\\?\r\x00\f\v"
 
-// logicalSlowly is Logical for any source.
-func logicalSlowly(src []byte) (text []byte, joined []int, doubtful bool) {
-	text = make([]byte, 0, len(src)+1)
-	for i := 0; i < len(src); i++ {
-		plain := i
-		for i < len(src) && !unusual[src[i]] {
-			i++
-		}
-		if text = append(text, src[plain:i]...); i == len(src) {
-			break
-		}
-		switch c := src[i]; c {
-		case '\r':
-			if i+1 < len(src) && src[i+1] == '\n' {
-				i++
+// nextUnusual returns the index of the first of them from i on, or the length of src.
+func nextUnusual(src []byte, i int) int {
+	const together = 256 // bytes that are searched for each, which is faster than to look at every byte
+	for ; i < len(src); i += together {
+		part := src[i:min(i+together, len(src))]
+		first := len(part)
+		for c := range len(unusual) {
+			if n := bytes.IndexByte(part[:first], unusual[c]); n >= 0 {
+				first = n
 			}
-			text = append(text, '\n')
-		case 0, '\f', '\v':
-			text = append(text, '\v') // a blank, which no header's name may have in it
-		case '\\':
-			end, blanks := lineEnd(src, i+1)
-			if end == 0 {
-				text = append(text, c)
-				continue
-			}
-			joined = append(joined, len(text))
-			doubtful = doubtful || blanks
-			i = end - 1
-		case '?':
-			// A trigraph for a backslash or for an accent decides where a literal
-			// ends, and only some compilers, by their options, know trigraphs.
-			doubtful = doubtful || bytes.HasPrefix(src[i:], []byte("??/")) || bytes.HasPrefix(src[i:], []byte("??'"))
-			text = append(text, c)
+		}
+		if first < len(part) {
+			return i + first
 		}
 	}
-	return append(text, '\n'), joined, doubtful
+	return len(src)
 }
-
-// unusual are the characters that logicalSlowly looks at.
-var unusual = [256]bool{'\r': true, 0: true, '\f': true, '\v': true, '\\': true, '?': true}
 
 // lineEnd returns the index behind the line end that follows i, or 0 where
 // something else follows; blanks says that blanks stood between.

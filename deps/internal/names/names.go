@@ -85,6 +85,11 @@ func init() {
 
 // Counts says whether an identifier is a part of a name that counts.
 func Counts(name []byte) bool {
+	return MayCount(name) && strings.Contains(Counting, string(name))
+}
+
+// MayCount is Counts that may be wrong of a name that does not count.
+func MayCount(name []byte) bool {
 	if len(name) > longest {
 		return false
 	}
@@ -93,7 +98,7 @@ func Counts(name []byte) bool {
 			return false
 		}
 	}
-	return strings.Contains(Counting, string(name))
+	return true
 }
 
 // AnyPieces and FewPieces are of how many pieces a name may be put together.

@@ -32,7 +32,7 @@ func (s *scanner) directive() {
 		s.blanks()
 		if macro := s.word(); len(macro) > 0 {
 			s.found.Macros = append(s.found.Macros, Definition{Name: string(macro), At: s.i})
-			s.traces.identifier(macro)
+			s.traces.piece(macro)
 		}
 		s.defining = true
 	case "undef":

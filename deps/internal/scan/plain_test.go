@@ -12,18 +12,13 @@ import (
 // one that counts.
 func TestNamesThatMatter(t *testing.T) {
 	t.Parallel()
-	list := []string{"R", "LR", "uR", "UR", "u8R", "import", "_Pragma", "__has_include_next__", "__has_embed", "__TIME__", "__DATE__", "inc", "BIN", "Include", "DE", "lude", "mAcR", "Ltm"}
+	list := []string{"R", "LR", "uR", "UR", "u8R", "import", "_Pragma", "__has_include_next__", "__has_embed", "__TIME__", "__DATE__"}
 	list = append(list, strings.Fields(names.Counting)...)
 	for _, name := range strings.Fields(names.Counting) {
 		for from := range name {
 			for to := from + 1; to <= len(name); to++ {
 				list = append(list, name[from:to])
 			}
-		}
-	}
-	for _, name := range readers {
-		for from := range name {
-			list = append(list, name[from:], strings.ToUpper(name[from:]))
 		}
 	}
 	for _, name := range list {

@@ -155,7 +155,7 @@ func (s *scanner) dot(text []byte) {
 	behind := len(before) > 0 && (lexer.IsWord(before[len(before)-1]) || bytes.IndexByte([]byte(".])"), before[len(before)-1]) >= 0)
 	start := strings.ToLower(string(text[:min(4, len(text))]))
 	if !behind || start == ".inc" || start == ".mac" || start == ".irp" || start == ".alt" {
-		s.traces.assembler.dot(text, ",)#%", true)
+		s.traces.assembler.dot(text, ",)#%")
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *scanner) identifier(first bool) {
 	if s.message || len(name) == 1 && len(s.watch) == 0 && s.traces.seen(name[0]) {
 		return
 	}
-	s.traces.identifier(name)
+	s.traces.piece(name)
 	if len(s.watch) > 0 && s.watch[string(name)] && !s.defining && !s.testing && !s.decides {
 		s.watched = string(name)
 	}
@@ -194,38 +194,16 @@ func (s *scanner) identifier(first bool) {
 }
 
 // mayMatter says whether [scanner.identifier] may do something about a name of ASCII, with
-// what was found before: told by its first three characters.
+// what was found before.
 func mayMatter(name []byte, t *Traces) bool {
 	if len(name) == 1 {
 		return !t.seen(name[0])
 	}
-	return starts.Has(name[0], name[1]) && (len(name) == 2 || middles.Has(name[1], name[2]))
-}
-
-// starts holds the first two characters of the names that matter, and middles the second
-// with the third.
-var starts, middles lexer.Pairs
-
-func init() {
-	clear(starts[:])
-	for i := range len(names.Counting) - 1 {
-		starts.Add(names.Counting[i], names.Counting[i+1])
+	switch string(name) {
+	case "LR", "uR", "UR", "u8R", "import", "_Pragma":
+		return true
 	}
-	for _, name := range readers {
-		for i := range len(name) - 1 {
-			a, b := name[i], name[i+1]
-			for _, pair := range [...][2]byte{{a, b}, {a - 0x20, b}, {a, b - 0x20}, {a - 0x20, b - 0x20}} { // capitals, too
-				starts.Add(pair[0], pair[1])
-			}
-		}
-	}
-	middles = starts
-	for _, name := range [...]string{"__", "_P", "LR", "uR", "UR", "u8", "im"} {
-		starts.Add(name[0], name[1])
-	}
-	for _, rest := range [...]string{"_D", "_T", "_h", "Pr", "8R", "mp"} {
-		middles.Add(rest[0], rest[1])
-	}
+	return names.MayCount(name) || bytes.HasPrefix(name, []byte("__has_"))
 }
 
 // reserved looks at a name that starts with an underscore.

@@ -13,7 +13,10 @@ import (
 // is passed over. It changes what is found of a unit in nothing but the pieces of names.
 
 // tellingText is of texts of which one is in any code whose names have to be looked at.
-var tellingText = []string{"##", "%:", "??=", "asm", "import", "_Pragma", "__DATE_", "__TIME", "__has_"}
+var tellingText = []string{
+	"##", "%:", "??=", "asm", "import", "_Pragma", "__DATE_", "__TIME", "__has_",
+	"_FILE", "source_location", "PRETTY_FUNC", "FUNCSIG",
+}
 
 // isSkimmed says whether names in a text tell nothing, provided that it is the whole of a
 // translation unit.

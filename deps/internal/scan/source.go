@@ -26,7 +26,7 @@ func (s *Source) Size() int { return len(s.Lines) + len(s.Macros) + len(s.Undefs
 // neither. t is of the kind that the source was scanned as.
 func (s *Source) Uses(watch map[string]bool, t *Traces) string {
 	again := scanner{
-		text: s.Text, joined: s.joined, traces: t.Fresh(),
+		text: s.Text, joined: s.joined, traces: &Traces{PTX: t.PTX, Raw: t.Raw},
 		found: new(Source), watch: watch,
 	}
 	again.scan()

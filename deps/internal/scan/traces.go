@@ -33,16 +33,6 @@ func NewTraces(k key.Kind, words []string) *Traces {
 	return &Traces{PTX: k == key.CUDACpp, Raw: flags.RawStrings(k, words)}
 }
 
-// Fresh returns the traces of another source of the unit.
-func (t *Traces) Fresh() *Traces { return &Traces{PTX: t.PTX, Raw: t.Raw} }
-
-func (t *Traces) identifier(name []byte) {
-	if len(name) >= 3 {
-		t.assembler.identifier(name)
-	}
-	t.piece(name)
-}
-
 // seen says whether an identifier of one letter was looked at, and is no prefix of a
 // literal.
 func (t *Traces) seen(c byte) bool {
@@ -68,9 +58,6 @@ func (t *Traces) piece(name []byte) {
 
 // Reason says what the traces amount to, beside options that are not known.
 func (t *Traces) Reason() reason.Uncacheable {
-	if text := t.assembler.beginning(); text != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
-		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + text}
-	}
 	if t.Pastes {
 		for _, piece := range slices.Sorted(maps.Keys(t.Pieces)) {
 			if names.Telling(piece) {
@@ -85,9 +72,6 @@ func (t *Traces) Reason() reason.Uncacheable {
 // are known.
 func (t *Traces) ReasonWith(options []string) reason.Uncacheable {
 	t.Options(options)
-	if text := t.assembler.directive(); text != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
-		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + text}
-	}
 	return t.names(names.FewPieces)
 }
 
@@ -105,8 +89,11 @@ func (t *Traces) Options(words []string) {
 }
 
 // names says whether a forbidden name is put together of so many pieces, at
-// most.
+// most, or text for an assembler reads a file.
 func (t *Traces) names(most int) reason.Uncacheable {
+	if t.assembler != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
+		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + string(t.assembler)}
+	}
 	if t.pragmas && t.renames {
 		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "include_alias or dependency beside _Pragma"}
 	}
@@ -151,34 +138,4 @@ func (t *Traces) NamesPath() string {
 		}
 	}
 	return ""
-}
-
-// Add adds what another scan noted.
-func (t *Traces) Add(o *Traces) {
-	t.Pastes = t.Pastes || o.Pastes
-	t.pragmas = t.pragmas || o.pragmas
-	t.renames = t.renames || o.renames
-	for i := range t.letters {
-		t.letters[i] |= o.letters[i]
-	}
-	if t.Pieces == nil && len(o.Pieces) > 0 {
-		t.Pieces = make(map[string]bool)
-	}
-	for name := range o.Pieces {
-		t.Pieces[name] = true
-	}
-	a, b := &t.assembler, &o.assembler
-	if a.whole == "" {
-		a.whole = b.whole
-	}
-	for i, text := range b.starts {
-		if a.starts[i] == "" {
-			a.starts[i] = text
-		}
-	}
-	for i := range b.goesOn {
-		for n, yes := range b.goesOn[i] {
-			a.goesOn[i][n] = a.goesOn[i][n] || yes
-		}
-	}
 }
