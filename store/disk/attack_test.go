@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,12 +86,12 @@ func TestHostilePlaces(t *testing.T) {
 	s := open(t)
 	e := withFiles(t, "e", headerText)
 	names := s.at.Names(e.Key)
-	header, manifest := shared.BlobPath(store.Headers, digestOf(headerText)), shared.BlobPath(store.Manifests, digestOf(manifestName))
+	header, manifest := shared.Blob(store.Headers, digestOf(headerText)).Path(), shared.Blob(store.Manifests, digestOf(manifestName)).Path()
 	places := []string{
 		header, path.Dir(header), path.Dir(path.Dir(header)), manifest, path.Dir(manifest), path.Dir(path.Dir(manifest)),
-		rootdir.VersionFile, rootdir.CacheTagFile, rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
-		rootdir.MetaDir + "/" + rootdir.AccountFile, rootdir.MetaDir + "/" + rootdir.StatsFile, rootdir.MetaDir + "/" + rootdir.TmpDir + "/put.1.0",
-		rootdir.MetaDir + "/" + shared.SpoolDir, rootdir.MetaDir + "/" + shared.SpoolDir + "/" + spoolDirName, shared.SpoolPath(spoolDirName, spoolName),
+		versionFile, cacheTagFile, rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
+		rootdir.MetaDir + "/" + accountFile, rootdir.MetaDir + "/" + statsFile, rootdir.MetaDir + "/" + rootdir.TmpDir + "/put.1.0",
+		rootdir.MetaDir + "/" + string(shared.Spool), rootdir.MetaDir + "/" + string(shared.Spool) + "/" + spoolDirName, (shared.File{Kind: shared.Spool, Dir: spoolDirName, Name: spoolName}).Path(),
 		rootdir.MetaDir + "/" + string(WorkerNote), rootdir.MetaDir + "/" + string(StopNote), rootdir.MetaDir + "/" + string(FilesNote), rootdir.MetaDir + "/" + workDir,
 		rootdir.LeafPrefix(names, 1), rootdir.LeafPrefix(names, 4), names.File(rootdir.BinName(0)), names.File(rootdir.SrcName(0)), names.File(rootdir.BinName(1)),
 	}
@@ -234,10 +234,10 @@ func TestHostileNames(t *testing.T) {
 		rel, err := filepath.Rel(s.o.Dir, path)
 		must(t, err)
 		for _, part := range strings.Split(rel, "/") {
-			_, _, isFile := rootdir.ParseName(part)
+			isFile := entryFile.MatchString(part)
 			known := map[string]bool{
-				".": true, rootdir.MetaDir: true, rootdir.TmpDir: true, rootdir.LockFile: true, rootdir.AccountFile: true, rootdir.StatsFile: true,
-				rootdir.VersionFile: true, rootdir.CacheTagFile: true,
+				".": true, rootdir.MetaDir: true, rootdir.TmpDir: true, rootdir.LockFile: true, accountFile: true, statsFile: true,
+				versionFile: true, cacheTagFile: true,
 			}
 			if !isFile && !rootdir.IsDirName(part) && !known[part] {
 				t.Errorf("a name on disk: %q", rel)
@@ -441,24 +441,6 @@ func TestUnknownUsers(t *testing.T) {
 	}
 }
 
-func TestMapsAll(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"         0          0 4294967295\n": true,
-		"         0       1000          1\n": false,
-		"":                                   false,
-		"         0       1000          1\n 1 100000 65536\n":    false,
-		"         0          0 65536\n 65536 65536 4294901759\n": false, // would do, but who knows
-		"         0          0 4294967295\n 5 5 1\n":             false,
-		"         1          1 4294967294\n":                     false,
-		strconv.Itoa(0) + " 100000 4294967295":                   false,
-	} {
-		if got := rootdir.MapsAll(text); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
 func roleLayer(s *Store, _ int) error {
 	layer := New(Options{Dir: s.o.Dir, ReadOnly: true})
 	defer layer.Close()
@@ -481,7 +463,7 @@ func TestDeniedAnywhere(t *testing.T) {
 		for _, mode := range []os.FileMode{0, 0o500, 0o400} {
 			for _, place := range []string{
 				".", rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
-				rootdir.MetaDir + "/" + rootdir.AccountFile, "device", "leaf", "bin",
+				rootdir.MetaDir + "/" + accountFile, "device", "leaf", "bin",
 			} {
 				s := open(t)
 				put(t, s, e, store.Stored)
@@ -548,3 +530,6 @@ func useSpool(t *testing.T, s *Store) {
 		}
 	}
 }
+
+// entryFile is the name of a file of an entry.
+var entryFile = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(bin|src)$`)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -138,7 +137,7 @@ func BenchmarkRawTwoTempRename(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		for suffix, data := range map[string][]byte{rootdir.SrcSuffix: src, rootdir.BinSuffix: whole} {
+		for suffix, data := range map[string][]byte{srcSuffix: src, binSuffix: whole} {
 			f, err := os.CreateTemp(dir, "tmp")
 			if err != nil {
 				b.Fatal(err)

@@ -17,102 +17,109 @@ import (
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
-// GetBlob returns a blob; see [store.Blobs].
-func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, rootdir.Miss(err)
-	}
-	r, err := s.at.Acquire(false)
-	if err != nil {
-		return nil, rootdir.Miss(err)
-	}
-	defer r.Release()
-	f, info, err := shared.OpenBlob(s.at, r, kind, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		s.at.DropIfGone(r)
-	}
-	var b []byte
-	if err == nil {
-		defer f.Close()
-		b, err = s.readBlob(f, info, kind, name)
-	}
-	if err != nil {
-		return nil, rootdir.Miss(rootdir.WrapPath(shared.BlobPath(kind, name), err))
-	}
-	return b, nil
-}
+// maxBlob bounds the bytes of a blob of each kind. A header that is larger is in the
+// key all the same, but cannot be built again.
+var maxBlob = map[store.Kind]int64{store.Headers: 64 << 20, store.Manifests: 16 << 20}
 
 // manifestUsedEvery is how often the use of a manifest is recorded, in its
 // modification time: GC goes by days.
 const manifestUsedEvery = 12 * time.Hour
 
-func (s *Store) readBlob(f safefs.File, info safefs.Info, kind store.Kind, name key.Digest) ([]byte, error) {
-	if kind == store.Headers {
-		if err := shared.CheckContent(f, info.Size, name); err != nil {
-			s.count(stats.Corrupt, 1)
-			return nil, err
+// GetBlob returns a blob; see [store.Blobs].
+func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (b []byte, err error) {
+	path := shared.Blob(kind, name).Path()
+	err = s.at.Look(ctx, func(r *rootdir.Root) error {
+		var info safefs.Info
+		b, info, err = s.at.ReadFile(r.Dir, path, maxBlob[kind], func(f safefs.File, size int64) error {
+			if kind == store.Manifests {
+				return nil
+			}
+			return rootdir.CheckContent(f, size, name)
+		})
+		switch {
+		case err == nil && kind == store.Headers && sha256.Sum256(b) != name:
+			err = format.ErrDigest
+		case err == nil && kind == store.Manifests && !s.o.ReadOnly:
+			s.touch(r, path, info, manifestUsedEvery)
 		}
-	}
-	b := make([]byte, info.Size)
-	if err := rootdir.ReadFull(f, b); err != nil {
-		return nil, err
-	}
-	if kind == store.Headers && sha256.Sum256(b) != name {
-		return nil, format.ErrDigest // it changes while we look
-	}
-	// Nothing of a manifest was checked, so one with other names may be anything.
-	if now := s.at.NowNanos(); kind == store.Manifests && !s.o.ReadOnly && info.Links == 1 && now-info.Mtime > int64(manifestUsedEvery) {
-		_ = f.SetMtime(now)
+		if err != nil {
+			return rootdir.WrapPath(path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		if kind == store.Headers && (errors.Is(err, format.ErrDigest) || errors.Is(err, format.ErrTruncated)) {
+			s.count(stats.Corrupt, 1)
+		}
+		return nil, rootdir.Miss(err)
 	}
 	return b, nil
 }
 
+// touch records the use of a file, unless that was done a short time ago. One with other
+// names may be anything.
+func (s *Store) touch(r *rootdir.Root, path string, info safefs.Info, every time.Duration) {
+	now := s.at.NowNanos()
+	if info.Links != 1 || now-info.Mtime <= int64(every) {
+		return
+	}
+	if f, _, err := s.at.OpenBin(r.Dir, path); err == nil {
+		_ = f.SetMtime(now)
+		f.Close()
+	}
+}
+
 // HasBlob reports whether there is a blob; see [store.Blobs].
 func (s *Store) HasBlob(kind store.Kind, name key.Digest, size int64) bool {
-	r, err := s.at.Acquire(false)
-	if err != nil {
-		return false
+	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {
+		info, err := s.lookBlob(r, kind, name)
+		if err == nil && info.Size != size {
+			err = fs.ErrInvalid
+		}
+		return err
+	})
+	return err == nil
+}
+
+// lookBlob says what the file of a blob is, if it can be believed.
+func (s *Store) lookBlob(r *rootdir.Root, kind store.Kind, name key.Digest) (safefs.Info, error) {
+	f, info, err := s.at.OpenBin(r.Dir, shared.Blob(kind, name).Path())
+	if err == nil {
+		f.Close()
 	}
-	defer r.Release()
-	f, info, err := shared.OpenBlob(s.at, r, kind, name)
-	if err != nil {
-		return false
-	}
-	f.Close()
-	return info.Size == size
+	return info, err
 }
 
 // PutBlob keeps a blob; see [store.Blobs].
 func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, content []byte) error {
-	err := s.at.WithMeta(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.putBlob(r, m, kind, name, content) })
+	err := s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.putBlob(r, m, kind, name, content) })
 	if err != nil {
-		return fmt.Errorf("put %s: %w", shared.BlobPath(kind, name), err)
+		return fmt.Errorf("put %s: %w", shared.Blob(kind, name).Path(), err)
 	}
 	return nil
 }
 
 func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name key.Digest, content []byte) error {
-	switch most, known := shared.MaxBlob[kind]; {
+	file := shared.Blob(kind, name)
+	switch limit, known := maxBlob[kind]; {
 	case !known, kind == store.Headers && sha256.Sum256(content) != name:
 		return store.ErrInvalid
-	case int64(len(content)) > most:
+	case int64(len(content)) > limit:
 		return fmt.Errorf("%d bytes: %w", len(content), store.ErrTooLarge)
 	case kind == store.Manifests:
-		return shared.WriteBlob(s.at, m, kind, name, true, content)
+		return file.Write(s.at, m, true, content)
 	}
-	f, info, err := shared.OpenBlob(s.at, r, kind, name)
-	if err == nil {
-		defer f.Close()
-		if info.Size == int64(len(content)) {
-			// One that no recipe used may be about to be collected.
-			if now := s.at.NowNanos(); info.Links == 1 && now-info.Mtime > int64(orphanAge)/2 {
-				return f.SetMtime(now)
-			}
-			return nil
-		}
+	info, err := s.lookBlob(r, kind, name)
+	if err == nil && info.Size == int64(len(content)) {
+		// One that no recipe used may be about to be collected.
+		s.touch(r, file.Path(), info, orphanAge/2)
+		return nil
 	}
-	replace := err == nil || rootdir.Damaged(err) || errors.Is(err, store.ErrTooLarge)
-	return shared.WriteBlob(s.at, m, kind, name, replace, content)
+	replace := err == nil || rootdir.Damaged(err)
+	if err := file.Write(s.at, m, replace, content); err != nil && (replace || !errors.Is(err, fs.ErrExist)) {
+		return err
+	}
+	return nil
 }
 
 // putHeaders keeps the contents that an entry brings, each once. An entry is

@@ -43,7 +43,7 @@ func withFiles(t testing.TB, seed string, contents ...string) *store.Entry {
 func digestOf(content string) key.Digest { return sha256.Sum256([]byte(content)) }
 
 func blobFile(s *Store, kind store.Kind, d key.Digest) string {
-	return filepath.Join(s.o.Dir, shared.BlobPath(kind, d))
+	return filepath.Join(s.o.Dir, shared.Blob(kind, d).Path())
 }
 
 func wantHeader(t testing.TB, s *Store, content string) {
@@ -107,7 +107,7 @@ func TestBadHeadersAreMissesOnly(t *testing.T) {
 		{"longer", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("one!"), 0o600)) }, reason.MissDigest, true},
 		{"empty", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o600)) }, reason.MissDigest, true},
 		{"flipped", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("onE"), 0o600)) }, reason.MissDigest, false},
-		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, shared.MaxBlob[store.Headers])) }, reason.MissDigest, true},
+		{"a hole", func(t *testing.T, path string) { must(t, os.Truncate(path, maxBlob[store.Headers])) }, reason.MissDigest, true},
 		{"a large hole", func(t *testing.T, path string) { must(t, os.Truncate(path, 1<<40)) }, reason.MissUnreadable, false},
 		{"writable by others", func(t *testing.T, path string) { must(t, os.Chmod(path, 0o666)) }, reason.MissIrregular, true},
 		{"a link", func(t *testing.T, path string) {
@@ -260,7 +260,7 @@ func TestManifests(t *testing.T) {
 	want("one")
 	must(t, s.PutBlob(bg, store.Manifests, name, []byte("two")))
 	want("two")
-	if err := s.PutBlob(bg, store.Manifests, name, make([]byte, shared.MaxBlob[store.Manifests]+1)); !errors.Is(err, store.ErrTooLarge) {
+	if err := s.PutBlob(bg, store.Manifests, name, make([]byte, maxBlob[store.Manifests]+1)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	want("two")

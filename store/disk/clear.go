@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // Clear removes the entries that filter says, or with nil all of them, of
@@ -47,11 +48,11 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progres
 		if err := w.walk(&walk); err != nil {
 			return err
 		}
-		if filter == nil {
-			if err := w.clearBlobs(); err != nil {
-				return err
+		for _, kind := range shared.Kinds {
+			if filter != nil {
+				break
 			}
-			if err := w.collectSpool(0, false); err != nil {
+			if err := w.collect(kind, false, func(shared.File, safefs.Info) bool { return true }); err != nil {
 				return err
 			}
 		}

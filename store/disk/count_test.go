@@ -17,7 +17,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -179,7 +178,7 @@ func TestSlicesOfAShard(t *testing.T) {
 				return err
 			}
 			// A victim's size has the directory of its constants, too, in which it is alone.
-			if in.Entries != freed.Entries || in.Bytes != freed.Bytes-in.Entries*rootdir.Block || in.Entries < n/of/2 {
+			if in.Entries != freed.Entries || in.Bytes != freed.Bytes-in.Entries*block || in.Entries < n/of/2 {
 				t.Errorf("slice %d: %+v, of which %+v can be freed", i, in, freed)
 			}
 			entries += int(in.Entries)

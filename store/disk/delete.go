@@ -14,50 +14,33 @@ import (
 // Delete removes the entry of k, and what is damaged under the same names; see
 // [store.Store]. Entries of other keys and of other versions stay.
 func (s *Store) Delete(ctx context.Context, k key.Key) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("delete %s: %w", k.Short(), err)
-	}
-	if s.o.ReadOnly {
-		return fmt.Errorf("delete %s: a read-only layer: %w", k.Short(), fs.ErrPermission)
-	}
-	r, err := s.at.Acquire(false)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("delete %s: %w", k.Short(), err)
-	}
-	defer r.Release()
-	if err := s.deleteIn(ctx, r, k); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.deleteIn(ctx, r, m, k) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete %s: %w", k.Short(), err)
 	}
 	return nil
 }
 
-func (s *Store) deleteIn(ctx context.Context, r *rootdir.Root, k key.Key) error {
+func (s *Store) deleteIn(ctx context.Context, r *rootdir.Root, m *rootdir.Meta, k key.Key) error {
 	names := s.at.Names(k)
 	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return err
 	}
 	defer leaf.Close()
-	m, err := r.Meta()
-	if err != nil {
-		return err
-	}
 	unlock, err := s.at.LockLeaf(ctx, m, names, rootdir.LeafWait)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	numbers, err := listNumbers(leaf)
+	numbers, _, err := rootdir.Numbers(leaf)
 	if err != nil {
 		return err
 	}
 	var freed evict.Usage
 	defer func() { s.at.AccountAdd(m, evict.ShardOf(names[1]), evict.Usage{}.Minus(freed)) }()
 	for _, n := range numbers {
-		if err := s.at.OwnsHeader(leaf, n, k); err == nil || rootdir.Damaged(err) && !rootdir.IsDirectory(leaf, rootdir.BinName(n)) {
+		if err := s.at.Owns(leaf, rootdir.BinName(n), k); err == nil || rootdir.Damaged(err) && !rootdir.IsDirectory(leaf, rootdir.BinName(n)) {
 			u, err := rootdir.RemoveEntry(leaf, n, rootdir.Stat(leaf, rootdir.BinName(n)), false)
 			if err != nil {
 				return err

@@ -60,7 +60,7 @@ func (e *evictable) Lock(n int) (unlock func(), err error) {
 }
 
 func (e *evictable) Shared(ctx context.Context, f func(evict.Usage)) error {
-	return shared.EachShared(ctx, e.r, f)
+	return shared.EachUsage(ctx, e.r, f)
 }
 
 func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, error) {
@@ -175,26 +175,20 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 	return u.Plus(rootdir.Directories(rootdir.Prune(e.r.Dir, names))), true
 }
 
-// look reads the start of an entry: what building it took, 0 for one that
+// look reads the header of an entry: what building it took, 0 for one that
 // cannot hit, and whether it is of another version of kernstash. An error says
 // that nobody knows: it is gone, or there is no descriptor left.
 func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
-	var fixed format.Fixed
-	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
-	if err == nil {
-		defer f.Close()
-		b := make([]byte, min(info.Size, format.FixedBytes))
-		if err = rootdir.ReadFull(f, b); err == nil {
-			fixed, err = format.ParseFixed(b, info.Size)
-		}
-	}
+	h, err := s.at.Header(leaf, rootdir.BinName(n))
 	switch {
 	case errors.Is(err, format.ErrVersion):
 		return 0, true, nil
 	case rootdir.Damaged(err):
 		return 0, false, nil
+	case err != nil:
+		return 0, false, err
 	}
-	return fixed.Cost, false, err
+	return int64(h.Cost), false, nil
 }
 
 // bound returns a bound, or what a test has in its place.

@@ -31,7 +31,7 @@ var asBytes = cmp.Comparer(bytes.Equal)
 // Binaries behind the first are left unread where they are large, and can be had later.
 func TestGetFirst(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ size, unread int }{{10_000, 0}, {rootdir.RestLeast, 2}, {rootdir.AtOnce, 2}} {
+	for _, c := range []struct{ size, unread int }{{10_000, 0}, {restLeast, 2}, {atOnce, 2}} {
 		var counts stats.Counters
 		s := open(t, func(o *Options) { o.Recorder = &counts })
 		e := withRest(t, "e", c.size)
@@ -67,7 +67,7 @@ func TestGetFirst(t *testing.T) {
 func TestGetFirstOfDamaged(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	e := withRest(t, "e", rootdir.RestLeast)
+	e := withRest(t, "e", restLeast)
 	put(t, s, e, store.Stored)
 	got, err := s.GetFirst(bg, e.Key)
 	must(t, err)
@@ -89,12 +89,12 @@ func TestGetFirstOfDamaged(t *testing.T) {
 	wantMissOf("gone", err, reason.MissAbsent)
 
 	put(t, s, e, store.Stored)
-	flip(int64(rootdir.RestLeast)/2)(t, path)
+	flip(int64(restLeast)/2)(t, path)
 	_, err = s.GetFirst(bg, e.Key)
 	wantMissOf("the first is damaged", err, reason.MissDigest)
 
 	must(t, s.Delete(bg, e.Key))
-	other := withRest(t, "e", rootdir.RestLeast)
+	other := withRest(t, "e", restLeast)
 	other.Artifact.Binaries[2].Data[0] ^= 1
 	put(t, s, other, store.Stored)
 	_, err = s.GetRest(bg, e.Key, got.Artifact)

@@ -3,13 +3,14 @@ package disk
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
+	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // GCOptions say what GC removes.
@@ -64,11 +65,11 @@ func (w *sweep) gc(o GCOptions) error {
 			return err
 		}
 	}
-	if err := w.collectManifests(int64(o.MaxAge), o.DryRun); err != nil {
-		return err
-	}
-	if err := w.collectSpool(spoolAge, o.DryRun); err != nil {
-		return err
+	for kind, age := range map[store.Kind]time.Duration{store.Manifests: o.MaxAge, shared.Spool: spoolAge} {
+		err := w.collect(kind, o.DryRun, func(_ shared.File, info safefs.Info) bool { return age > 0 && w.olderThan(age, info) })
+		if err != nil {
+			return err
+		}
 	}
 	if !o.DryRun {
 		_ = w.m.Dir.Remove(rootdir.OrderFile)
@@ -116,29 +117,15 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 func (s *Store) unneeded(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old bool, err error) {
 	unused := s.at.NowNanos() - it.Bin.Mtime
 	old = o.MaxAge > 0 && unused > int64(o.MaxAge)
-	err = s.checkHeader(leaf, names, it.N)
+	_, err = s.header(leaf, names, it.N)
 	if !old && o.Older > 0 && unused > int64(o.Older) {
 		old = s.isOlder(leaf, it.N, err)
 	}
 	return old, err
 }
 
-// checkHeader says what is wrong with an entry without reading its code.
-func (s *Store) checkHeader(leaf safefs.Dir, names rootdir.LeafNames, n uint32) error {
-	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	h, err := rootdir.ReadHeader(f, info)
-	if err == nil && s.at.Names(h.Key) != names {
-		err = rootdir.ErrMisplaced
-	}
-	return err
-}
-
 func (w *sweep) gcOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, dryRun bool) bool {
-	if it.Src.Kind != safefs.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) {
+	if !w.isOrphan(it) {
 		return false
 	}
 	w.report.Orphans++
@@ -146,10 +133,7 @@ func (w *sweep) gcOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.I
 		w.took(it.Usage())
 		return true
 	}
-	return w.removeRecipe(leaf, names, it.N, func() bool {
-		_, err := leaf.Lstat(rootdir.BinName(it.N))
-		return errors.Is(err, fs.ErrNotExist)
-	})
+	return w.removeOrphan(leaf, names, it.N)
 }
 
 // shrink removes entries until what is left is within the limit. It walks a

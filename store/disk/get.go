@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"io/fs"
-	"slices"
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
@@ -49,42 +47,34 @@ func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]st
 	return rest, nil
 }
 
-func (s *Store) getPart(ctx context.Context, k *key.Key, p rootdir.Part) (*store.Entry, error) {
-	if err := ctx.Err(); err != nil {
+func (s *Store) getPart(ctx context.Context, k *key.Key, p rootdir.Part) (e *store.Entry, err error) {
+	err = s.at.Look(ctx, func(r *rootdir.Root) error {
+		e, err = s.get(r, k, p)
+		return err
+	})
+	if err != nil {
 		return nil, rootdir.Miss(err)
 	}
-	e, gone, err := s.get(k, p)
-	if gone { // somebody may have made another root
-		e, _, err = s.get(k, p)
-	}
-	return e, err
+	return e, nil
 }
 
-// get is Get in the root as it is open. gone says that it was removed.
-func (s *Store) get(k *key.Key, p rootdir.Part) (e *store.Entry, gone bool, err error) {
-	r, err := s.at.Acquire(false)
-	if err != nil {
-		return nil, false, rootdir.Miss(err)
-	}
-	defer r.Release()
+// get looks at the numbers of the leaf directory: 0 by its path, and then, since names
+// may collide, the others. It never stops at a gap: eviction makes them.
+func (s *Store) get(r *rootdir.Root, k *key.Key, p rootdir.Part) (*store.Entry, error) {
 	path := s.at.FirstPath(k)
-	if e, err = s.getFile(r.Dir, path, k, p); err == nil {
-		return e, false, nil
+	e, err := s.getFile(r.Dir, path, k, p)
+	if err == nil {
+		return e, nil
 	}
-	return s.getOther(r, k, p, rootdir.WrapPath(path, err))
-}
-
-// getOther looks at the other numbers of the leaf directory, after 0 gave
-// before. It never stops at a gap: eviction makes them.
-func (s *Store) getOther(r *rootdir.Root, k *key.Key, p rootdir.Part, before error) (e *store.Entry, gone bool, err error) {
+	before := rootdir.WrapPath(path, err)
 	leaf, err := r.Dir.OpenDir(s.at.Names(*k).Path())
 	if err != nil {
-		return nil, s.at.DropIfGone(r), rootdir.Miss(rootdir.MoreTelling(before, err))
+		return nil, rootdir.MoreTelling(before, err)
 	}
 	defer leaf.Close()
-	numbers, err := listNumbers(leaf)
+	numbers, _, err := rootdir.Numbers(leaf)
 	if err != nil {
-		return nil, false, rootdir.Miss(rootdir.MoreTelling(before, err))
+		return nil, rootdir.MoreTelling(before, err)
 	}
 	for _, n := range numbers {
 		if n == 0 {
@@ -92,11 +82,11 @@ func (s *Store) getOther(r *rootdir.Root, k *key.Key, p rootdir.Part, before err
 		}
 		e, err := s.getFile(leaf, rootdir.BinName(n), k, p)
 		if err == nil {
-			return e, false, nil
+			return e, nil
 		}
 		before = rootdir.MoreTelling(before, rootdir.WrapPath(rootdir.BinName(n), err))
 	}
-	return nil, false, rootdir.Miss(before)
+	return nil, before
 }
 
 func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, p rootdir.Part) (*store.Entry, error) {
@@ -129,20 +119,4 @@ func unread(a *store.Artifact) (n int64) {
 func isCorrupt(err error) bool {
 	return errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrDigest) ||
 		errors.Is(err, format.ErrForeign) || errors.Is(err, format.ErrMalformed)
-}
-
-// listNumbers returns the numbers of the .bin files in a leaf, ascending.
-func listNumbers(leaf safefs.Dir) ([]uint32, error) {
-	var numbers []uint32
-	err := leaf.Each(func(name string) bool {
-		if n, suffix, ok := rootdir.ParseName(name); ok && suffix == rootdir.BinSuffix {
-			numbers = append(numbers, n)
-		}
-		return true
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // the directory was removed meanwhile
-	}
-	slices.Sort(numbers)
-	return numbers, err
 }

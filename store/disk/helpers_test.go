@@ -73,7 +73,7 @@ func binPath(s *Store, k key.Key) string {
 }
 
 func srcPath(s *Store, k key.Key) string {
-	return strings.TrimSuffix(binPath(s, k), rootdir.BinSuffix) + rootdir.SrcSuffix
+	return strings.TrimSuffix(binPath(s, k), binSuffix) + srcSuffix
 }
 
 func setMtime(t testing.TB, path string, at time.Time) {
@@ -111,7 +111,7 @@ func (c *clock) add(d time.Duration) {
 
 // each is what a small entry takes that is alone in its directories: two files
 // and three directories, a block each.
-const each = 5 * rootdir.Block
+const each = 5 * block
 
 // victims returns what can be evicted, in no order.
 func (s *Store) victims() ([]evict.Victim, error) {

@@ -33,30 +33,20 @@ func (s *Store) List(ctx context.Context) iter.Seq2[store.Info, error] {
 var errStop = errors.New("no more wanted")
 
 func (s *Store) list(ctx context.Context, yield func(store.Info, error) bool) error {
-	r, err := s.at.Acquire(false)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	defer r.Release()
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	w := rootdir.Walker{Ctx: ctx, Visit: func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
-			if items[i].Bin == nil {
-				continue
-			}
-			if !yield(l.info(leaf, names, &items[i]), nil) {
+			if items[i].Bin != nil && !yield(l.info(leaf, names, &items[i]), nil) {
 				return errStop
 			}
 		}
 		return nil
 	}}
-	if err := w.Walk(r.Dir); err != nil && !errors.Is(err, errStop) {
-		return err
+	err := s.at.Look(ctx, func(r *rootdir.Root) error { return w.Walk(r.Dir) })
+	if errors.Is(err, errStop) || errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // lister makes descriptions of entries.
@@ -71,25 +61,28 @@ func (l *lister) info(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item
 		Accessed: time.Unix(0, it.Bin.Mtime),
 		Location: path.Join(names.Path(), rootdir.BinName(it.N)),
 	}
-	f, st, err := l.s.at.OpenBin(leaf, rootdir.BinName(it.N))
-	if err == nil {
-		defer f.Close()
-		var h *format.Header
-		if h, err = rootdir.ReadHeader(f, st); err == nil {
-			info.Key, info.Created, info.Cost = h.Key, h.Created, h.Cost
-			for _, k := range h.Kernels {
-				info.Kernels = append(info.Kernels, k.Name)
-			}
-			info.Device = l.device(leaf, it, h.Key.Device)
-			if l.s.at.Names(h.Key) != names {
-				err = rootdir.ErrMisplaced
-			}
+	h, err := l.s.header(leaf, names, it.N)
+	if h != nil {
+		info.Key, info.Created, info.Cost = h.Key, h.Created, h.Cost
+		for _, k := range h.Kernels {
+			info.Kernels = append(info.Kernels, k.Name)
 		}
+		info.Device = l.device(leaf, it, h.Key.Device)
 	}
 	if err != nil {
 		info.Bad = rootdir.WrapPath(info.Location, err)
 	}
 	return info
+}
+
+// header reads the header of an entry without its code, and says with it whether the
+// entry is where its key belongs.
+func (s *Store) header(leaf safefs.Dir, names rootdir.LeafNames, n uint32) (*format.Header, error) {
+	h, err := s.at.Header(leaf, rootdir.BinName(n))
+	if err == nil && s.at.Names(h.Key) != names {
+		err = rootdir.ErrMisplaced
+	}
+	return h, err
 }
 
 // device returns the device of an entry. Entries of one device name the same,
@@ -98,7 +91,7 @@ func (l *lister) device(leaf safefs.Dir, it *rootdir.Item, digest key.Digest) ke
 	if d, known := l.devices[digest]; known || it.Src == nil {
 		return d
 	}
-	rec, _, err := l.s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), maxListedRecipe)
+	rec, err := l.s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), maxListedRecipe)
 	if err != nil || rec.Device.Digest() != digest {
 		return key.Device{}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
@@ -27,29 +28,34 @@ const (
 // most of its code is the same. An entry of the previous digest is looked at first.
 func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Digest) (store.Difference, error) {
 	none := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
-	r, err := s.at.Acquire(false)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return none, nil
-	case err != nil:
+	d := none
+	err := s.at.Look(ctx, func(r *rootdir.Root) error {
+		var found bool
+		d, found = s.nearest(ctx, r.Dir, rec, previous)
+		if !found {
+			d = none
+		}
+		return ctx.Err()
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return none, err
 	}
-	defer r.Release()
+	return d, nil
+}
+
+func (s *Store) nearest(ctx context.Context, root safefs.Dir, rec *key.Recipe, previous key.Digest) (d store.Difference, found bool) {
 	names := s.at.Names(rec.Key())
 	if previous != (key.Digest{}) {
-		if d, found := s.compareImage(r.Dir, names, previous, rec); found {
-			return d, nil
-		}
+		at := names
+		at[componentImage] = previous.Dir()
+		d, _, found = s.compareWith(root, at.File(rootdir.SrcName(0)), rec)
 	}
 	for _, component := range []int{componentOptions, componentConstants, componentDevice, componentImage} {
-		if err := ctx.Err(); err != nil {
-			return none, err
-		}
-		if d, found := s.nearestIn(r.Dir, names, component, rec); found {
-			return d, nil
+		if !found && ctx.Err() == nil {
+			d, found = s.nearestIn(root, names, component, rec)
 		}
 	}
-	return none, nil
+	return d, found
 }
 
 // The components, by the level of their directory.
@@ -60,17 +66,16 @@ const (
 	componentOptions
 )
 
-// compareImage compares a request with the entry that has another image and all
-// else the same.
-func (s *Store) compareImage(root safefs.Dir, names rootdir.LeafNames, image key.Digest, rec *key.Recipe) (store.Difference, bool) {
-	names[componentImage] = image.Dir()
-	path := names.File(rootdir.SrcName(0))
-	other, _, err := s.at.ReadRecipe(root, path, maxNearRecipe)
+// compareWith compares a request with the entry of a recipe. read reports whether that
+// could be read, near whether the entry hits and is near.
+func (s *Store) compareWith(dir safefs.Dir, src string, rec *key.Recipe) (d store.Difference, read, near bool) {
+	other, err := s.at.ReadRecipe(dir, src, maxNearRecipe)
 	if err != nil {
-		return store.Difference{}, false
+		return d, false, false
 	}
-	d, near := compare.Recipes(rec, other)
-	return d, near && s.hits(root, path, d.Key)
+	d, near = compare.Recipes(rec, other)
+	bin := strings.TrimSuffix(src, rootdir.SrcName(0)) + rootdir.BinName(0)
+	return d, true, near && s.at.Owns(dir, bin, d.Key) == nil
 }
 
 // nearestIn tries other directories in the place of one of the four.
@@ -92,25 +97,14 @@ func (s *Store) nearestIn(root safefs.Dir, names rootdir.LeafNames, component in
 		}
 		dirs++
 		below := path.Join(name, path.Join(names[component+1:]...), rootdir.SrcName(0))
-		other, _, err := s.at.ReadRecipe(dir, below, maxNearRecipe)
-		if err == nil {
+		d, known, near := s.compareWith(dir, below, rec)
+		if known {
 			read++
-			if d, near := compare.Recipes(rec, other); near && s.hits(dir, below, d.Key) {
-				best, found = d, true
-			}
+		}
+		if near {
+			best, found = d, true
 		}
 		return !found && dirs < maxNearDirs && read < maxNearRead
 	})
 	return best, found
-}
-
-// hits says whether the .bin beside a recipe is there and of this key.
-func (s *Store) hits(d safefs.Dir, src string, k key.Key) bool {
-	f, info, err := s.at.OpenBin(d, src[:len(src)-len(rootdir.SrcSuffix)]+rootdir.BinSuffix)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	h, err := rootdir.ReadHeader(f, info)
-	return err == nil && h.Key == k
 }

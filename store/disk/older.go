@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
@@ -30,21 +31,24 @@ const (
 // ends it early, and is no error.
 func (s *Store) Older(ctx context.Context) (Older, error) {
 	o := Older{All: true}
-	r, err := s.at.Acquire(false)
+	err := s.at.Look(ctx, func(r *rootdir.Root) (err error) {
+		o, err = s.older(ctx, r.Dir)
+		return err
+	})
 	switch {
+	case ctx.Err() != nil:
+		o.All = false
+		return o, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return o, nil
-	case err != nil:
-		return o, err
 	}
-	defer r.Release()
-	var devices []string
-	err = r.Dir.Each(func(name string) bool {
-		if rootdir.IsDirName(name) {
-			devices = append(devices, name)
-		}
-		return true
-	})
+	return o, err
+}
+
+func (s *Store) older(ctx context.Context, root safefs.Dir) (o Older, err error) {
+	o.All = true
+	devices, err := rootdir.ListNames(root)
+	devices = slices.DeleteFunc(devices, func(name string) bool { return !rootdir.IsDirName(name) })
 	for _, device := range devices {
 		most := max(maxOlder/len(devices), leastOlder)
 		w := rootdir.Walker{Ctx: ctx, Visit: func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
@@ -56,29 +60,23 @@ func (s *Store) Older(ctx context.Context) (Older, error) {
 				if most--; most < 0 {
 					return errStop
 				}
-				if s.isOlder(leaf, it.N, s.checkHeader(leaf, names, it.N)) {
+				if _, err := s.header(leaf, names, it.N); s.isOlder(leaf, it.N, err) {
 					o.Entries++
 					o.Bytes += it.Usage().Bytes
 				}
 			}
 			return nil
 		}}
-		_, err := w.Child(r.Dir, rootdir.LeafNames{device}, 0)
-		o.All = o.All && !w.Partial
-		switch {
-		case errors.Is(err, errStop):
-			o.All = false
-		case ctx.Err() != nil:
-			o.All = false
-			return o, nil
-		case err != nil:
+		_, err := w.Child(root, rootdir.LeafNames{device}, 0)
+		o.All = o.All && !w.Partial && !errors.Is(err, errStop)
+		if err != nil && !errors.Is(err, errStop) {
 			return o, err
 		}
 	}
 	return o, err
 }
 
-// isOlder reports whether an entry is of an older version. err is what checkHeader says of
+// isOlder reports whether an entry is of an older version. err is what header says of
 // it: the recipe alone tells the key schema.
 func (s *Store) isOlder(leaf safefs.Dir, n uint32, err error) bool {
 	if err != nil {
@@ -90,5 +88,6 @@ func (s *Store) isOlder(leaf safefs.Dir, n uint32, err error) bool {
 	}
 	defer f.Close()
 	b := make([]byte, min(info.Size, format.SrcStart))
-	return rootdir.ReadFull(f, b) == nil && format.OlderSrc(b)
+	_, err = f.ReadAt(b, 0)
+	return err == nil && format.OlderSrc(b)
 }

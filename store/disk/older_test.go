@@ -15,7 +15,6 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // olderVersion makes a file one of an older format, and keeps its time.
@@ -57,7 +56,7 @@ func TestOlderEntries(t *testing.T) {
 	otherSchema(t, srcPath(s, e["older schema"].Key))
 	must(t, otherVersion(binPath(s, e["newer"].Key)))
 	must(t, otherVersion(srcPath(s, e["newer"].Key)))
-	wantOlder("after", Older{Entries: 2, Bytes: 2 * 2 * rootdir.Block, All: true})
+	wantOlder("after", Older{Entries: 2, Bytes: 2 * 2 * block, All: true})
 
 	ended, cancel := context.WithCancel(bg)
 	cancel()
@@ -75,7 +74,7 @@ func TestOlderEntries(t *testing.T) {
 	c.add(day + time.Minute)
 	gc(GCOptions{}, 0)
 	gc(GCOptions{Older: day, DryRun: true}, 2)
-	wantOlder("after a dry run", Older{Entries: 2, Bytes: 2 * 2 * rootdir.Block, All: true})
+	wantOlder("after a dry run", Older{Entries: 2, Bytes: 2 * 2 * block, All: true})
 	gc(GCOptions{Older: day}, 2)
 	wantOlder("in the end", Older{All: true})
 	wantHit(t, s, e["good"])
@@ -99,7 +98,7 @@ func TestOlderIsBounded(t *testing.T) {
 	b, err := os.ReadFile(binPath(s, e.Key))
 	must(t, err)
 	for n := 1; n <= maxOlder; n++ {
-		must(t, os.WriteFile(filepath.Join(filepath.Dir(binPath(s, e.Key)), strconv.Itoa(n)+rootdir.BinSuffix), b[:100], 0o600))
+		must(t, os.WriteFile(filepath.Join(filepath.Dir(binPath(s, e.Key)), strconv.Itoa(n)+binSuffix), b[:100], 0o600))
 	}
 	if o, err := s.Older(bg); err != nil || o.Entries != maxOlder || o.All {
 		t.Errorf("%+v, %v", o, err)

@@ -26,26 +26,16 @@ const maxPreparedSrc = 64 << 10
 // the program, too, and the recipe in them. Of a process that is killed, gc removes those
 // when they are an hour old.
 func (s *Store) Prepare(ctx context.Context, rec *key.Recipe, whole bool) (made bool) {
-	if s.o.ReadOnly || ctx.Err() != nil {
-		return false
-	}
-	r, err := s.at.Acquire(true)
-	if err != nil {
-		return false
-	}
-	defer r.Release()
-	m, err := r.Meta()
-	if err != nil {
-		return false
-	}
-	names := s.at.Names(rec.Key())
-	if whole {
-		return s.prepareLeaf(ctx, r, m, names, rec)
-	}
-	if _, err := r.Dir.Lstat(names[componentDevice]); errors.Is(err, fs.ErrNotExist) {
-		_ = r.Dir.Mkdir(names[componentDevice])
-	}
-	return false
+	_ = s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
+		names := s.at.Names(rec.Key())
+		if whole {
+			made = s.prepareLeaf(ctx, r, m, names, rec)
+		} else if _, err := r.Dir.Lstat(names[componentDevice]); errors.Is(err, fs.ErrNotExist) {
+			_ = r.Dir.Mkdir(names[componentDevice])
+		}
+		return nil
+	})
+	return made
 }
 
 // prepareLeaf makes the directories of a program, unless they are there, and writes its
@@ -75,47 +65,30 @@ func (s *Store) prepareLeaf(ctx context.Context, r *rootdir.Root, m *rootdir.Met
 
 // Abort removes what Prepare made for a program; see [store.Preparer].
 func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
-	r, err := s.at.Acquire(false)
-	if err != nil {
-		return
-	}
-	defer r.Release()
-	m, err := r.Meta()
-	if err != nil {
-		return
-	}
-	names := s.at.Names(rec.Key())
-	unlock, err := s.at.LockLeaf(ctx, m, names, 0)
-	if err != nil {
-		return // somebody is about to
-	}
-	defer unlock()
-	leaf, err := r.Dir.OpenDir(names.Path())
-	if err != nil {
-		return
-	}
-	defer leaf.Close()
-	if _, err := leaf.Lstat(rootdir.BinName(0)); errors.Is(err, fs.ErrNotExist) {
-		if src, err := format.EncodeSrc(rec); err == nil && s.holds(leaf, rootdir.SrcName(0), src) {
-			_ = leaf.Remove(rootdir.SrcName(0))
+	_ = s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
+		names := s.at.Names(rec.Key())
+		unlock, err := s.at.LockLeaf(ctx, m, names, 0)
+		if err != nil {
+			return nil // somebody is about to put
 		}
-	}
-	s.at.AccountAdd(m, evict.ShardOf(names[1]), evict.Usage{}.Minus(rootdir.Directories(rootdir.Prune(r.Dir, names))))
+		defer unlock()
+		leaf, err := r.Dir.OpenDir(names.Path())
+		if err != nil {
+			return nil
+		}
+		defer leaf.Close()
+		if _, err := leaf.Lstat(rootdir.BinName(0)); errors.Is(err, fs.ErrNotExist) {
+			if src, err := format.EncodeSrc(rec); err == nil && s.holds(leaf, rootdir.SrcName(0), src) {
+				_ = leaf.Remove(rootdir.SrcName(0))
+			}
+		}
+		s.at.AccountAdd(m, evict.ShardOf(names[1]), evict.Usage{}.Minus(rootdir.Directories(rootdir.Prune(r.Dir, names))))
+		return nil
+	})
 }
 
-// holds says whether a file of ours has these contents, of which there are few.
+// holds reports whether a file of ours has these contents, of which there are few.
 func (s *Store) holds(d safefs.Dir, name string, contents []byte) bool {
-	if len(contents) > maxPreparedSrc {
-		return false
-	}
-	f, info, err := d.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	if info.Kind != safefs.Regular || !s.at.Trusted(info) || info.Size != int64(len(contents)) {
-		return false
-	}
-	b := make([]byte, len(contents))
-	return rootdir.ReadFull(f, b) == nil && bytes.Equal(b, contents)
+	b, _, err := s.at.ReadFile(d, name, maxPreparedSrc, nil)
+	return err == nil && bytes.Equal(b, contents)
 }

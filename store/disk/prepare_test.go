@@ -17,7 +17,6 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -71,7 +70,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("of the program (-want +got):\n%s", d)
 		}
 		wantMiss(t, s, e.Key, reason.MissAbsent)
-		wantAccount(t, s, 3*rootdir.Block, 0)
+		wantAccount(t, s, 3*block, 0)
 		s.Abort(bg, e.Recipe)
 		if d := cmp.Diff(always, namesIn(t, dir)); d != "" {
 			t.Errorf("aborted (-want +got):\n%s", d)
@@ -88,10 +87,10 @@ func TestPrepare(t *testing.T) {
 	}
 	wantHit(t, s, e)
 	wantClean(t, s)
-	wantAccount(t, s, 5*rootdir.Block, 1) // and two files
-	s.Abort(bg, e.Recipe)                 // too late
+	wantAccount(t, s, 5*block, 1) // and two files
+	s.Abort(bg, e.Recipe)         // too late
 	wantHit(t, s, e)
-	wantAccount(t, s, 5*rootdir.Block, 1)
+	wantAccount(t, s, 5*block, 1)
 }
 
 // What was prepared is no good to who finds something else there: a put writes its

@@ -31,30 +31,16 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 	if err := format.CheckEntry(e); err != nil {
 		return store.Failed, 0, err
 	}
-	if s.o.ReadOnly {
-		return store.Failed, 0, fmt.Errorf("put %s: %s is a read-only layer: %w", e.Key.Short(), s.o.Dir, fs.ErrPermission)
-	}
 	w := &writer{s: s, e: e, names: s.at.Names(e.Key)}
-	for try := 0; ; try++ {
-		if err := ctx.Err(); err != nil {
-			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
-		}
-		r, err := s.at.Acquire(true)
-		if err != nil {
-			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
-		}
-		res, err := w.put(ctx, r)
-		if err != nil && rootdir.ComesBack(err) {
-			s.at.DropIfGone(r)
-		}
-		r.Release()
-		if err == nil {
-			return res, w.size(), nil
-		}
-		if !rootdir.ComesBack(err) || try == rootdir.MaxTries {
-			return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
-		}
+	var res store.PutResult
+	err := s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) (err error) {
+		res, err = w.put(ctx, r, m)
+		return err
+	})
+	if err != nil {
+		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
 	}
+	return res, w.size(), nil
 }
 
 // writer is one put.
@@ -98,11 +84,7 @@ func (w *writer) usage() evict.Usage {
 	return evict.Usage{Bytes: rootdir.Blocks(w.bin.Size) + rootdir.Blocks(int64(len(w.src))), Entries: 1}
 }
 
-func (w *writer) put(ctx context.Context, r *rootdir.Root) (store.PutResult, error) {
-	m, err := r.Meta()
-	if err != nil {
-		return store.Failed, err
-	}
+func (w *writer) put(ctx context.Context, r *rootdir.Root, m *rootdir.Meta) (store.PutResult, error) {
 	// Most entries that are there already are found without the lock.
 	leaf, err := r.Dir.OpenDir(w.names.Path())
 	switch {

@@ -5,38 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
-	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
 // SpoolPut makes a file of the spool; see [spool.Store].
 func (s *Store) SpoolPut(ctx context.Context, dir, name string, write func() ([]byte, error)) (made bool, err error) {
-	if err := shared.CheckSpoolNames(dir, name); err != nil {
-		return false, fmt.Errorf("spool: %w", err)
+	f, err := shared.Job(dir, name)
+	if err == nil {
+		err = s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) (err error) {
+			made, err = s.spoolPut(r, m, f, write)
+			return err
+		})
 	}
-	err = s.at.WithMeta(ctx, func(r *rootdir.Root, m *rootdir.Meta) (err error) {
-		made, err = s.spoolPut(r, m, dir, name, write)
-		return err
-	})
 	if err != nil {
 		return false, fmt.Errorf("spool %s: %w", name, err)
 	}
 	return made, nil
 }
 
-func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, dir, name string, write func() ([]byte, error)) (made bool, err error) {
-	d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + shared.SpoolDir + "/" + dir)
-	if err == nil {
+func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, f shared.File, write func() ([]byte, error)) (made bool, err error) {
+	if d, err := r.Dir.OpenDir(path.Dir(f.Path())); err == nil {
 		defer d.Close()
-		if info, err := d.Lstat(name); err == nil && info.Kind == safefs.Regular {
+		if info, err := d.Lstat(f.Name); err == nil && info.Kind == safefs.Regular {
 			return false, nil
 		}
 	}
@@ -50,95 +47,74 @@ func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, dir, name string, wri
 	if err != nil {
 		return false, err
 	}
-	err = rootdir.WithDir(m.Dir, shared.SpoolDir, func(top safefs.Dir) error {
-		return rootdir.WithDir(top, dir, func(d safefs.Dir) error {
-			return d.Publish(m.Tmp, name, false, s.at.NowNanos(), b)
-		})
-	})
-	switch {
-	case errors.Is(err, fs.ErrExist):
+	err = f.Write(s.at, m, false, b)
+	if errors.Is(err, fs.ErrExist) {
 		return false, nil
-	case err != nil:
-		return false, err
 	}
-	s.at.AccountAdd(m, evict.Shared, evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))})
-	return true, nil
+	return err == nil, err
 }
 
 // SpoolFiles returns the files of the spool that may be ours; see [spool.Store].
 // There being no root, or no spool, is no error.
 func (s *Store) SpoolFiles(ctx context.Context, look bool) (files []spool.File, err error) {
-	r, err := s.at.Acquire(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
-	}
-	defer r.Release()
-	if look {
-		err = shared.EachSpooled(r, false, func(_ safefs.Dir, f spool.File) error {
-			files = append(files, f)
-			return ctx.Err()
-		})
-	} else {
-		err = shared.EachSpoolDir(r, false, func(dirName string, _ safefs.Dir, names []string) error {
-			for _, name := range names {
-				files = append(files, spool.File{Dir: dirName, Name: name})
+	err = s.at.Look(ctx, func(r *rootdir.Root) error {
+		files = nil
+		if !look {
+			return shared.Each(r, shared.Spool, false, func(_ safefs.Dir, f shared.File) error {
+				files = append(files, spool.File{Dir: f.Dir, Name: f.Name})
+				return ctx.Err()
+			})
+		}
+		return shared.EachInfo(r, shared.Spool, false, func(_ safefs.Dir, f shared.File, info safefs.Info) error {
+			if info.Kind != safefs.Regular {
+				info.Size = 0
 			}
+			files = append(files, spoolFile(f, info))
 			return ctx.Err()
 		})
-	}
-	if err != nil {
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return files, fmt.Errorf("spool: %w", err)
 	}
 	return files, nil
 }
 
+func spoolFile(f shared.File, info safefs.Info) spool.File {
+	return spool.File{Dir: f.Dir, Name: f.Name, Size: info.Size, Modified: time.Unix(0, info.Mtime), ID: info.Ino}
+}
+
 // SpoolRead returns what a file of the spool holds; see [spool.Store].
 func (s *Store) SpoolRead(ctx context.Context, dir, name string, limit int64) (b []byte, f spool.File, err error) {
-	err = shared.CheckSpoolNames(dir, name)
+	file, err := shared.Job(dir, name)
 	if err == nil {
-		err = ctx.Err()
-	}
-	var r *rootdir.Root
-	if err == nil {
-		r, err = s.at.Acquire(false)
+		err = s.at.Look(ctx, func(r *rootdir.Root) error {
+			var info safefs.Info
+			b, info, err = s.at.ReadFile(r.Dir, file.Path(), limit, nil)
+			f = spoolFile(file, info)
+			return err
+		})
 	}
 	if err != nil {
-		return nil, f, fmt.Errorf("spool: %w", err)
+		return nil, spool.File{}, fmt.Errorf("spool: read %s: %w", file.Path(), err)
 	}
-	defer r.Release()
-	file, info, err := s.at.OpenBin(r.Dir, shared.SpoolPath(dir, name))
-	if err != nil {
-		return nil, f, fmt.Errorf("spool: %w", rootdir.WrapPath(shared.SpoolPath(dir, name), err))
-	}
-	defer file.Close()
-	if info.Size > limit {
-		return nil, f, fmt.Errorf("spool: %w", rootdir.WrapPath(shared.SpoolPath(dir, name), fmt.Errorf("%d bytes: %w", info.Size, store.ErrTooLarge)))
-	}
-	b = make([]byte, info.Size)
-	if err := rootdir.ReadFull(file, b); err != nil {
-		return nil, f, fmt.Errorf("spool: %w", rootdir.WrapPath(shared.SpoolPath(dir, name), err))
-	}
-	return b, shared.SpoolFile(dir, name, info), nil
+	return b, f, nil
 }
 
 // SpoolRemove removes a file of the spool; see [spool.Store].
 func (s *Store) SpoolRemove(ctx context.Context, f spool.File) error {
-	if err := shared.CheckSpoolNames(f.Dir, f.Name); err != nil {
-		return fmt.Errorf("spool: %w", err)
+	file, err := shared.Job(f.Dir, f.Name)
+	if err == nil {
+		err = s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
+			d, err := r.Dir.OpenDir(path.Dir(file.Path()))
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			_, err = file.Remove(s.at, m, d, safefs.Info{Mtime: f.Modified.UnixNano(), Ino: f.ID})
+			return err
+		})
 	}
-	err := s.at.WithMeta(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
-		d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + shared.SpoolDir + "/" + f.Dir)
-		if err != nil {
-			return rootdir.IgnoreGone(err)
-		}
-		defer d.Close()
-		_, err = shared.RemoveSpooled(s.at, m, d, f)
-		return err
-	})
-	if err != nil {
+	if rootdir.IgnoreGone(err) != nil {
 		return fmt.Errorf("spool: remove %s: %w", f.Name, err)
 	}
 	return nil
@@ -152,7 +128,7 @@ const lookWorker = 50 * time.Millisecond
 // ends with the process. store.ErrLocked: there is a worker; any other error:
 // nobody can know.
 func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
-	unlock, err = s.at.LockOffset(ctx, rootdir.WorkerByte, lookWorker)
+	unlock, err = s.at.Lock(ctx, rootdir.WorkerByte, lookWorker)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the worker: %w", err)
 	}
@@ -162,55 +138,16 @@ func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
 // HasWorker reports whether a process has the lock of the worker. It makes nothing where there
 // is no cache.
 func (s *Store) HasWorker() bool {
-	r, err := s.at.Acquire(false)
+	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {
+		_, err := r.LookMeta()
+		return err
+	})
 	if err != nil {
 		return false
 	}
-	_, err = r.LookMeta()
-	r.Release()
-	if err != nil {
-		return false
-	}
-	unlock, err := s.at.LockOffset(context.Background(), rootdir.WorkerByte, 0)
+	unlock, err := s.at.Lock(context.Background(), rootdir.WorkerByte, 0)
 	if err == nil {
 		unlock()
 	}
 	return errors.Is(err, store.ErrLocked)
-}
-
-// headersOfJobs notes the headers of the recipes that wait in the spool.
-func (h *headerUses) headersOfJobs(s *Store, r *rootdir.Root) error {
-	if h == nil {
-		return nil
-	}
-	return shared.EachSpooled(r, false, func(d safefs.Dir, file spool.File) error {
-		if _, whole := file.Job(); !whole || file.Size > format.MaxJob {
-			return nil
-		}
-		f, info, err := s.at.OpenBin(d, file.Name)
-		if err != nil {
-			return nil // nobody else can read it either
-		}
-		defer f.Close()
-		b := make([]byte, min(info.Size, format.MaxJob))
-		if err := rootdir.ReadFull(f, b); err != nil {
-			return nil
-		}
-		_, rec, err := format.DecodeJob(b)
-		switch {
-		case err == nil:
-			h.names(rec)
-		case errors.Is(err, format.ErrVersion):
-			h.unsure = true
-		}
-		return nil
-	})
-}
-
-func (h *headerUses) names(r *key.Recipe) {
-	for _, u := range r.Image.Units() {
-		for i := range u.Files {
-			h.used[u.Files[i].Digest] = struct{}{}
-		}
-	}
 }

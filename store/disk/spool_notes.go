@@ -3,12 +3,10 @@ package disk
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
-	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
@@ -30,7 +28,7 @@ const workDir = "work"
 
 // PutNote writes a note in the place of the last one.
 func (s *Store) PutNote(ctx context.Context, n Note, b []byte) error {
-	err := s.at.WithMeta(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
+	err := s.at.Write(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
 		return m.Dir.Publish(m.Tmp, string(n), true, s.at.NowNanos(), b)
 	})
 	if err != nil {
@@ -42,45 +40,28 @@ func (s *Store) PutNote(ctx context.Context, n Note, b []byte) error {
 // ReadNote returns a note, and when it was written. One that is not there is
 // fs.ErrNotExist.
 func (s *Store) ReadNote(n Note) (b []byte, at time.Time, err error) {
-	r, err := s.at.Acquire(false)
+	err = s.at.Look(context.Background(), func(r *rootdir.Root) error {
+		var info safefs.Info
+		b, info, err = s.at.ReadFile(r.Dir, rootdir.MetaDir+"/"+string(n), maxNote, nil)
+		at = time.Unix(0, info.Mtime)
+		return err
+	})
 	if err != nil {
-		return nil, at, fmt.Errorf("read note %s: %w", n, err)
+		return nil, time.Time{}, fmt.Errorf("read note %s: %w", n, err)
 	}
-	defer r.Release()
-	f, info, err := s.at.OpenBin(r.Dir, rootdir.MetaDir+"/"+string(n))
-	if err == nil {
-		defer f.Close()
-		if info.Size > maxNote {
-			err = store.ErrTooLarge
-		} else {
-			b = make([]byte, info.Size)
-			err = rootdir.ReadFull(f, b)
-		}
-	}
-	if err != nil {
-		return nil, at, fmt.Errorf("read note %s: %w", n, err)
-	}
-	return b, time.Unix(0, info.Mtime), nil
+	return b, at, nil
 }
 
 // RemoveNote removes a note. One that is not there is no error.
 func (s *Store) RemoveNote(n Note) {
-	r, err := s.at.Acquire(false)
-	if err != nil || s.o.ReadOnly {
-		return
-	}
-	defer r.Release()
-	if meta, err := r.Dir.OpenDir(rootdir.MetaDir); err == nil {
-		defer meta.Close()
-		_ = meta.Remove(string(n))
-	}
+	_ = s.at.Change(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error { return m.Dir.Remove(string(n)) })
 }
 
 // WorkDir returns the path of the directory in which the builders of the one worker
 // work, and makes it. Only who holds the worker's lock may use it. It is on the
 // root's file system, from which drivers must be able to load code.
 func (s *Store) WorkDir(ctx context.Context) (string, error) {
-	err := s.at.WithMeta(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
+	err := s.at.Write(ctx, func(_ *rootdir.Root, m *rootdir.Meta) error {
 		d, err := rootdir.EnsureDir(m.Dir, workDir)
 		if err != nil {
 			return err
@@ -109,8 +90,5 @@ func (s *Store) ReadDigests() ([]byte, error) {
 
 // WriteDigests implements contents.Shared.
 func (s *Store) WriteDigests(b []byte) error {
-	if s.o.ReadOnly {
-		return fmt.Errorf("write note %s: %w", FilesNote, fs.ErrPermission)
-	}
 	return s.PutNote(context.Background(), FilesNote, b)
 }

@@ -50,8 +50,8 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 	}
 	defer w.r.Release()
 	if alone {
-		if s.o.ReadOnly {
-			return fail(fmt.Errorf("a read-only layer: %w", fs.ErrPermission))
+		if err := s.at.Writable(); err != nil {
+			return fail(err)
 		}
 		if w.m, err = w.r.Meta(); err != nil {
 			return fail(err)
@@ -73,11 +73,12 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		}
 		w.books = evict.OpenBooks(w.m.Account, s.o.Now, s.o.Trace)
 	}
-	if err = w.countShared(); err == nil {
+	err = shared.EachUsage(ctx, w.r, func(u evict.Usage) { w.report.Bytes += u.Bytes })
+	if err == nil {
 		err = run(w)
 	}
 	if err == nil && w.books != nil {
-		err = w.books.CountShared(func(f func(evict.Usage)) error { return shared.EachShared(ctx, w.r, f) })
+		err = w.books.CountShared(func(f func(evict.Usage)) error { return shared.EachUsage(ctx, w.r, f) })
 	}
 	if err != nil {
 		return fail(err)
@@ -151,23 +152,61 @@ func (w *sweep) saw(it *rootdir.Item) {
 	}
 }
 
-// remove removes item n under the lock of its leaf, if still then says so.
-// everything includes a recipe of another version.
-func (w *sweep) remove(leaf safefs.Dir, names rootdir.LeafNames, n uint32, everything bool, still func() bool) bool {
+// errKept says that something is not removed after all.
+var errKept = errors.New("it stays")
+
+// change removes something of a leaf under its lock.
+func (w *sweep) change(names rootdir.LeafNames, remove func() (evict.Usage, error)) bool {
 	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
 	if err != nil {
 		return false
 	}
 	defer unlock()
-	if !still() {
-		return false
-	}
-	u, err := rootdir.RemoveEntry(leaf, n, rootdir.Stat(leaf, rootdir.BinName(n)), everything)
+	u, err := remove()
 	if err != nil {
 		return false
 	}
 	w.took(u)
 	return true
+}
+
+// remove removes item n, if still says so under the lock. everything includes a recipe of
+// another version.
+func (w *sweep) remove(leaf safefs.Dir, names rootdir.LeafNames, n uint32, everything bool, still func() bool) bool {
+	return w.change(names, func() (evict.Usage, error) {
+		if !still() {
+			return evict.Usage{}, errKept
+		}
+		return rootdir.RemoveEntry(leaf, n, rootdir.Stat(leaf, rootdir.BinName(n)), everything)
+	})
+}
+
+// removeRecipe removes the .src of item n, if still says so under the lock.
+func (w *sweep) removeRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
+	return w.change(names, func() (evict.Usage, error) {
+		info, err := leaf.Lstat(rootdir.SrcName(n))
+		if err == nil && !still() {
+			err = errKept
+		}
+		if err == nil {
+			err = leaf.Remove(rootdir.SrcName(n))
+		}
+		return rootdir.FileUsage(nil, &info), err
+	})
+}
+
+// isOrphan reports whether an item is a recipe that a writer left: that puts it first, so
+// one that is young is none.
+func (w *sweep) isOrphan(it *rootdir.Item) bool {
+	return it.Src.Kind == safefs.Regular && w.olderThan(orphanAge, *it.Src)
+}
+
+// removeOrphan removes a recipe, unless there is an entry by now.
+func (w *sweep) removeOrphan(leaf safefs.Dir, names rootdir.LeafNames, n uint32) bool {
+	return w.removeRecipe(leaf, names, n, func() bool {
+		_, err := leaf.Lstat(rootdir.BinName(n))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 func (w *sweep) rmdir(parent safefs.Dir, names rootdir.LeafNames, level int) error {
@@ -191,7 +230,7 @@ func (w *sweep) temporary(dryRun bool) error {
 	var old []string
 	err = tmp.Each(func(name string) bool {
 		info, err := tmp.Lstat(name)
-		if err == nil && info.Kind == safefs.Regular && w.s.at.NowNanos()-info.Mtime > int64(orphanAge) {
+		if err == nil && info.Kind == safefs.Regular && w.olderThan(orphanAge, info) {
 			old = append(old, name)
 			w.report.RemovedBytes += info.Size
 		}

@@ -2,19 +2,49 @@ package disk
 
 import (
 	"errors"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
 
-// countShared counts what entries share.
-func (w *sweep) countShared() error {
-	return shared.EachShared(w.ctx, w.r, func(u evict.Usage) { w.report.Bytes += u.Bytes })
+// spoolAge is after how long a job goes that nobody did: GC removes it.
+const spoolAge = 14 * 24 * time.Hour
+
+// collect removes the files that entries share for which unneeded says so.
+func (w *sweep) collect(kind store.Kind, dryRun bool, unneeded func(f shared.File, info safefs.Info) bool) error {
+	return shared.EachInfo(w.r, kind, !dryRun, func(dir safefs.Dir, f shared.File, info safefs.Info) error {
+		if !unneeded(f, info) {
+			return w.ctx.Err()
+		}
+		if !dryRun {
+			if gone, err := f.Remove(w.s.at, w.m, dir, info); err != nil || !gone {
+				return w.ctx.Err()
+			}
+		}
+		w.report.RemovedBytes += rootdir.FileUsage(nil, &info).Bytes
+		switch kind {
+		case store.Headers:
+			w.report.Headers++
+		case store.Manifests:
+			w.report.Manifests++
+		case shared.Spool:
+			if _, whole := (spool.File{Name: f.Name}).Job(); whole {
+				w.report.Jobs++
+			}
+		}
+		return w.ctx.Err()
+	})
+}
+
+// olderThan reports whether a file was not written or used for an age.
+func (w *sweep) olderThan(age time.Duration, info safefs.Info) bool {
+	return w.s.at.NowNanos()-info.Mtime > int64(age)
 }
 
 // headerUses gathers which header files recipes name, while GC walks. A nil
@@ -27,8 +57,8 @@ type headerUses struct {
 // collectable returns what gathers uses, if there are headers that may go.
 func (w *sweep) collectable() *headerUses {
 	some := errors.New("there are some")
-	err := shared.EachBlob(w.r, store.Headers, false, func(_ safefs.Dir, _ string, _ key.Digest, info safefs.Info) error {
-		if w.collects(info) {
+	err := shared.EachInfo(w.r, store.Headers, false, func(_ safefs.Dir, _ shared.File, info safefs.Info) error {
+		if w.olderThan(orphanAge, info) {
 			return some
 		}
 		return nil
@@ -39,19 +69,13 @@ func (w *sweep) collectable() *headerUses {
 	return &headerUses{used: make(map[key.Digest]struct{})}
 }
 
-// collects says whether a header is old enough to go. One that was just
-// written may be so before its recipe.
-func (w *sweep) collects(info safefs.Info) bool {
-	return w.s.at.NowNanos()-info.Mtime > int64(orphanAge)
-}
-
 // add notes the headers of a recipe that stays. A recipe that is damaged names
 // none; one of another version may name any.
 func (h *headerUses) add(s *Store, leaf safefs.Dir, it *rootdir.Item) {
 	if h == nil || h.unsure || it.Src == nil {
 		return
 	}
-	rec, _, err := s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), format.MaxSize)
+	rec, err := s.at.ReadRecipe(leaf, rootdir.SrcName(it.N), format.MaxSize)
 	switch {
 	case err == nil:
 		h.names(rec)
@@ -60,92 +84,74 @@ func (h *headerUses) add(s *Store, leaf safefs.Dir, it *rootdir.Item) {
 	}
 }
 
-// collectHeaders removes the headers that no recipe names any more.
+// collectHeaders removes the headers that no recipe names any more. One that was just
+// written may be so before its recipe.
 func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	if h == nil || h.unsure {
 		return nil
 	}
-	if err := h.headersOfJobs(w.s, w.r); err != nil || h.unsure {
+	if err := h.addJobs(w.s, w.r); err != nil || h.unsure {
 		return err
 	}
-	return shared.EachBlob(w.r, store.Headers, !dryRun, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
-		if _, used := h.used[d]; used || !w.collects(info) {
-			return w.ctx.Err()
-		}
-		if w.removeBlob(dir, d, info, dryRun) {
-			w.report.Headers++
-		}
-		return w.ctx.Err()
+	return w.collect(store.Headers, dryRun, func(f shared.File, info safefs.Info) bool {
+		d, _ := f.Digest()
+		_, used := h.used[d]
+		return !used && w.olderThan(orphanAge, info)
 	})
 }
 
-// collectManifests removes the manifests that were not used for longer than
-// age.
-func (w *sweep) collectManifests(age int64, dryRun bool) error {
-	if age <= 0 {
-		return nil
-	}
-	return shared.EachBlob(w.r, store.Manifests, !dryRun, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
-		if w.s.at.NowNanos()-info.Mtime > age && w.removeBlob(dir, d, info, dryRun) {
-			w.report.Manifests++
+// addJobs notes the headers of the recipes that wait in the spool.
+func (h *headerUses) addJobs(s *Store, r *rootdir.Root) error {
+	return shared.EachInfo(r, shared.Spool, false, func(d safefs.Dir, f shared.File, _ safefs.Info) error {
+		if _, whole := (spool.File{Name: f.Name}).Job(); !whole {
+			return nil
 		}
-		return w.ctx.Err()
-	})
-}
-
-// removeBlob removes a file unless it was written or used since info.
-func (w *sweep) removeBlob(dir safefs.Dir, d key.Digest, info safefs.Info, dryRun bool) bool {
-	if !dryRun {
-		now, err := dir.Lstat(d.String())
-		if err != nil || now.Mtime != info.Mtime || now.Ino != info.Ino || dir.Remove(d.String()) != nil {
-			return false
-		}
-		w.s.at.AccountAdd(w.m, evict.Shared, evict.Usage{}.Minus(rootdir.FileUsage(nil, &info)))
-	}
-	w.report.RemovedBytes += rootdir.Blocks(info.Size)
-	return true
-}
-
-// clearBlobs removes all headers and manifests.
-func (w *sweep) clearBlobs() error {
-	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
-		err := shared.EachBlob(w.r, kind, true, func(dir safefs.Dir, _ string, d key.Digest, info safefs.Info) error {
-			if w.removeBlob(dir, d, info, false) {
-				if kind == store.Headers {
-					w.report.Headers++
-				} else {
-					w.report.Manifests++
-				}
-			}
-			return w.ctx.Err()
-		})
+		b, _, err := s.at.ReadFile(d, f.Name, format.MaxJob, nil)
 		if err != nil {
-			return err
+			return nil // nobody else can read it either
+		}
+		_, rec, err := format.DecodeJob(b)
+		switch {
+		case err == nil:
+			h.names(rec)
+		case errors.Is(err, format.ErrVersion):
+			h.unsure = true
+		}
+		return nil
+	})
+}
+
+func (h *headerUses) names(r *key.Recipe) {
+	for _, u := range r.Image.Units() {
+		for i := range u.Files {
+			h.used[u.Files[i].Digest] = struct{}{}
 		}
 	}
-	return nil
 }
 
 // verifyHeaders reads every header file's content.
 func (w *sweep) verifyHeaders(repair bool) error {
-	return shared.EachBlob(w.r, store.Headers, false, func(dir safefs.Dir, location string, d key.Digest, info safefs.Info) error {
-		err := w.s.checkHeaderFile(dir, d)
-		if rootdir.Damaged(err) {
+	return shared.EachInfo(w.r, store.Headers, false, func(dir safefs.Dir, f shared.File, _ safefs.Info) error {
+		if err := w.s.checkHeader(dir, f); rootdir.Damaged(err) {
 			w.report.BadHeaders++
-			w.report.problem(location, err, repair && dir.Remove(d.String()) == nil)
+			w.report.problem(f.Path(), err, repair && dir.Remove(f.Name) == nil)
 		}
 		return w.ctx.Err()
 	})
 }
 
-func (s *Store) checkHeaderFile(dir safefs.Dir, d key.Digest) error {
-	f, info, err := s.at.OpenBin(dir, d.String())
+func (s *Store) checkHeader(dir safefs.Dir, file shared.File) error {
+	d, err := file.Digest()
+	if err != nil {
+		return err
+	}
+	f, info, err := s.at.OpenBin(dir, file.Name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info.Size > shared.MaxBlob[store.Headers] {
+	if info.Size > maxBlob[store.Headers] {
 		return format.ErrForeign // and perhaps a hole that takes hours to read
 	}
-	return shared.CheckContent(f, info.Size, d)
+	return rootdir.CheckContent(f, info.Size, d)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -162,7 +161,7 @@ func TestGCRemovesWhatIsLeftBehind(t *testing.T) {
 	empty := filepath.Join(s.o.Dir, collide(bad.Key)[0])
 	must(t, os.MkdirAll(filepath.Join(empty, collide(bad.Key)[0]), 0o700))
 	setMtime(t, filepath.Join(empty, collide(bad.Key)[0]), long)
-	justNow := filepath.Join(s.o.Dir, strings.Repeat("0", rootdir.DirDigits))
+	justNow := filepath.Join(s.o.Dir, strings.Repeat("0", 32))
 	must(t, os.Mkdir(justNow, 0o700))
 
 	for _, dry := range []bool{true, false} {

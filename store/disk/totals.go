@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,13 +17,17 @@ func (s *Store) AddStats(delta stats.Snapshot) error {
 	if delta == (stats.Snapshot{}) {
 		return nil
 	}
-	return s.withTotals(true, "add statistics", func(f *tally.File) error { return f.Add(delta[:]...) })
+	err := s.at.Write(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error { return m.Stats.Add(delta[:]...) })
+	if err != nil {
+		return fmt.Errorf("add statistics: %w", err)
+	}
+	return nil
 }
 
 // Stats returns the totals over all processes so far.
 func (s *Store) Stats() (stats.Snapshot, error) {
 	var total stats.Snapshot
-	err := s.withTotals(false, "read statistics", func(f *tally.File) error {
+	err := s.withTotals("read statistics", func(f *tally.File) error {
 		sums, err := f.Totals()
 		copy(total[:], sums)
 		return err
@@ -32,38 +37,24 @@ func (s *Store) Stats() (stats.Snapshot, error) {
 
 // ResetStats sets the totals to zero.
 func (s *Store) ResetStats() error {
-	return s.withTotals(false, "reset statistics", (*tally.File).Reset)
+	return s.withTotals("reset statistics", (*tally.File).Reset)
 }
 
-// withTotals calls f with the file of totals. Where there is no root, and none
-// is to be made, there is nothing to call it with.
-func (s *Store) withTotals(create bool, op string, f func(*tally.File) error) error {
-	if s.o.ReadOnly {
-		return fmt.Errorf("%s: %s is a read-only layer: %w", op, s.o.Dir, fs.ErrPermission)
+// withTotals calls f with the file of totals. Where there is no root there is nothing to
+// call it with.
+func (s *Store) withTotals(op string, f func(*tally.File) error) error {
+	err := s.at.Writable()
+	if err == nil {
+		err = s.at.Look(context.Background(), func(r *rootdir.Root) error {
+			m, err := r.LookMeta()
+			if err != nil {
+				return err
+			}
+			return f(m.Stats)
+		})
 	}
-	for try := 0; ; try++ {
-		r, err := s.at.Acquire(create)
-		if errors.Is(err, fs.ErrNotExist) && !create {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		open := r.LookMeta
-		if create {
-			open = r.Meta
-		}
-		m, err := open()
-		if err == nil {
-			err = f(m.Stats)
-		}
-		again := errors.Is(err, fs.ErrNotExist) && try < rootdir.MaxTries && s.at.DropIfGone(r)
-		r.Release()
-		switch {
-		case err == nil, !again && !create && errors.Is(err, fs.ErrNotExist):
-			return nil
-		case !again:
-			return fmt.Errorf("%s: %w", op, err)
-		}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", op, err)
 	}
+	return nil
 }

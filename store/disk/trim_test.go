@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -67,7 +66,7 @@ func TestOrderOfEviction(t *testing.T) {
 	t.Parallel()
 	distinct := func(i int) *store.Entry { return storetest.New(t, fmt.Sprint("e", i), 100) }
 	oneImage := func(i int) *store.Entry { // larger by the two directories that the others share
-		return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100+2*rootdir.Block)
+		return storetest.Entry(storetest.Recipe(t, "kernel void k() {}", fmt.Sprintf("-DN=%d", i)), fmt.Sprint(i), 100+2*block)
 	}
 	type order struct {
 		n      int

@@ -39,7 +39,7 @@ func TestAccountIsWhatDuShows(t *testing.T) {
 			if takes := st.Blocks * 512; fsinfo.Type == ext4 {
 				du += takes
 			} else if d.IsDir() {
-				du += rootdir.Block
+				du += block
 			} else {
 				du += rootdir.Blocks(st.Size)
 			}

@@ -63,14 +63,9 @@ func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	return false
 }
 
-// checkEntry says what is wrong with an entry, its recipe not counted.
+// checkEntry returns what is wrong with an entry, its recipe not counted.
 func (s *Store) checkEntry(leaf safefs.Dir, names rootdir.LeafNames, n uint32) error {
-	f, info, err := s.at.OpenBin(leaf, rootdir.BinName(n))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	h, _, err := rootdir.ReadBin(f, info, nil, rootdir.Verified)
+	h, _, err := s.at.Load(leaf, rootdir.BinName(n), nil, rootdir.Verified)
 	if err == nil && s.at.Names(h.Key) != names {
 		err = rootdir.ErrMisplaced
 	}
@@ -99,40 +94,19 @@ func (w *sweep) verifyRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32,
 }
 
 func (s *Store) checkRecipe(leaf safefs.Dir, n uint32) error {
-	rec, _, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
+	rec, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
 	if err != nil {
 		return err
 	}
 	return s.ownsRecipe(leaf, n, rec.Key())
 }
 
-// verifyOrphan handles a recipe without an entry: a writer puts it first, so
-// one that is young is none of our business.
+// verifyOrphan handles a recipe without an entry, unless it is of another version.
 func (w *sweep) verifyOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) {
-	if it.Src.Kind != safefs.Regular || w.s.at.NowNanos()-it.Src.Mtime <= int64(orphanAge) || !rootdir.ReplaceableSrc(leaf, it.N) {
-		return
+	if w.isOrphan(it) && rootdir.ReplaceableSrc(leaf, it.N) {
+		w.report.Orphans++
+		w.report.problem(names.File(rootdir.SrcName(it.N)), errOrphan, repair && w.removeOrphan(leaf, names, it.N))
 	}
-	w.report.Orphans++
-	repaired := repair && w.removeRecipe(leaf, names, it.N, func() bool {
-		_, err := leaf.Lstat(rootdir.BinName(it.N))
-		return errors.Is(err, fs.ErrNotExist)
-	})
-	w.report.problem(names.File(rootdir.SrcName(it.N)), errOrphan, repaired)
 }
 
 var errOrphan = errors.New("a recipe without an entry")
-
-// removeRecipe removes a .src under the lock of its leaf, if still says so.
-func (w *sweep) removeRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
-	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
-	if err != nil {
-		return false
-	}
-	defer unlock()
-	info, err := leaf.Lstat(rootdir.SrcName(n))
-	if err != nil || !still() || leaf.Remove(rootdir.SrcName(n)) != nil {
-		return false
-	}
-	w.took(rootdir.FileUsage(nil, &info))
-	return true
-}

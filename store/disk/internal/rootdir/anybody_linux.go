@@ -21,7 +21,7 @@ func isAnybody(uid uint32) bool {
 // there can be such users here.
 var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
 	users, err := readProc("/proc/self/uid_map")
-	if err != nil || MapsAll(users) {
+	if err != nil || mapsAll(users) {
 		return 0, false // also without /proc, or user namespaces
 	}
 	uid = 65534
@@ -54,8 +54,8 @@ func readProc(path string) (string, error) {
 	}
 }
 
-// MapsAll says whether a uid_map maps every user to itself, as that of the
+// mapsAll says whether a uid_map maps every user to itself, as that of the
 // first namespace does.
-func MapsAll(users string) bool {
+func mapsAll(users string) bool {
 	return strings.Join(strings.Fields(users), " ") == "0 0 4294967295"
 }

@@ -17,40 +17,70 @@ import (
 // directory; each holds it for as long as writing two files takes.
 const LeafWait = 10 * time.Second
 
-// MaxTries is how often a put starts over when directories are removed under
+// maxTries is how often a writer starts over when directories are removed under
 // it: by the evictor, or the whole root by a person.
-const MaxTries = 8
+const maxTries = 8
 
-// ComesBack says whether trying again may help: a directory was removed under
+// comesBack reports whether trying again may help: a directory was removed under
 // the writer, or, without locks, another writer took the number.
-func ComesBack(err error) bool {
+func comesBack(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ESTALE)
 }
 
-// WithMeta calls f with .meta, which is made if need be, and once more when it
-// was removed meanwhile.
-func (p *Place) WithMeta(ctx context.Context, f func(r *Root, m *Meta) error) error {
+// Look calls f with the root, and once more if that was removed meanwhile: there may
+// be another one. It makes nothing: without a root the error is fs.ErrNotExist.
+func (p *Place) Look(ctx context.Context, f func(r *Root) error) error {
+	return p.with(ctx, false, f)
+}
+
+// Change is Look for who removes something, and so needs .meta.
+func (p *Place) Change(ctx context.Context, f func(r *Root, m *Meta) error) error {
+	if err := p.Writable(); err != nil {
+		return err
+	}
+	return p.with(ctx, false, withMeta(f))
+}
+
+// Write calls f with the root and its .meta, which are made if need be, and again
+// while something was removed under it.
+func (p *Place) Write(ctx context.Context, f func(r *Root, m *Meta) error) error {
+	if err := p.Writable(); err != nil {
+		return err
+	}
+	return p.with(ctx, true, withMeta(f))
+}
+
+// Writable returns an error for a read-only layer.
+func (p *Place) Writable() error {
 	if p.ReadOnly {
 		return fmt.Errorf("%s is a read-only layer: %w", p.Dir, fs.ErrPermission)
 	}
+	return nil
+}
+
+func withMeta(f func(r *Root, m *Meta) error) func(r *Root) error {
+	return func(r *Root) error {
+		m, err := r.Meta()
+		if err != nil {
+			return err
+		}
+		return f(r, m)
+	}
+}
+
+func (p *Place) with(ctx context.Context, create bool, f func(r *Root) error) error {
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := p.Acquire(true)
+		r, err := p.Acquire(create)
 		if err != nil {
 			return err
 		}
-		m, err := r.Meta()
-		if err == nil {
-			err = f(r, m)
-		}
-		again := err != nil && ComesBack(err) && try < MaxTries
-		if again {
-			p.DropIfGone(r)
-		}
+		err = f(r)
+		again := err != nil && comesBack(err) && (p.DropIfGone(r) || create)
 		r.Release()
-		if !again {
+		if !again || try == maxTries {
 			return err
 		}
 	}
@@ -71,35 +101,21 @@ func (p *Place) LockLeaf(ctx context.Context, m *Meta, l LeafNames, wait time.Du
 	return nil, err
 }
 
-func (p *Place) LockOffset(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
-	if p.ReadOnly {
-		return nil, fmt.Errorf("a read-only layer: %w", lock.ErrUnsupported)
-	}
-	for try := 0; ; try++ {
-		unlock, err := p.tryLock(ctx, offset, wait)
-		switch {
-		case err == nil:
-			return unlock, nil
-		case errors.Is(err, lock.ErrBusy):
-			return nil, store.ErrLocked
-		case !errors.Is(err, fs.ErrNotExist) || try == MaxTries:
-			return nil, err
-		}
-	}
-}
-
-func (p *Place) tryLock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
-	r, err := p.Acquire(true)
-	if err != nil {
+// Lock takes the lock at an offset, for as long as it is wanted. store.ErrLocked:
+// somebody else has it; any other error: there are no locks.
+func (p *Place) Lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
+	if err := p.Writable(); err != nil {
 		return nil, err
 	}
-	defer r.Release()
-	m, err := r.lockMeta()
-	if err == nil {
-		unlock, err = m.Locks.Lock(ctx, offset, wait)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		p.DropIfGone(r)
+	err = p.with(ctx, true, func(r *Root) error {
+		m, err := r.lockMeta()
+		if err == nil {
+			unlock, err = m.Locks.Lock(ctx, offset, wait)
+		}
+		return err
+	})
+	if errors.Is(err, lock.ErrBusy) {
+		err = store.ErrLocked
 	}
 	return unlock, err
 }
@@ -161,16 +177,7 @@ func Prune(d safefs.Dir, names LeafNames) (removed int) {
 	return removed
 }
 
-// WithDir calls f with a directory in d, which is made if need be.
-func WithDir(d safefs.Dir, name string, f func(safefs.Dir) error) error {
-	sub, err := EnsureDir(d, name)
-	if err != nil {
-		return err
-	}
-	defer sub.Close()
-	return f(sub)
-}
-
+// ListNames returns the names in a directory.
 func ListNames(d safefs.Dir) (names []string, err error) {
 	err = d.Each(func(name string) bool { names = append(names, name); return true })
 	return names, IgnoreGone(err)

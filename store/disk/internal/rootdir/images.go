@@ -21,7 +21,7 @@ type Images struct {
 }
 
 type image struct {
-	name   [DirDigits / 2]byte
+	name   [dirDigits / 2]byte
 	device uint32
 }
 

@@ -20,10 +20,10 @@ const (
 	MetaDir      = ".meta"
 	TmpDir       = "tmp"
 	LockFile     = "locks"
-	AccountFile  = "account"
-	StatsFile    = "stats"
-	VersionFile  = "VERSION"
-	CacheTagFile = "CACHEDIR.TAG"
+	accountFile  = "account"
+	statsFile    = "stats"
+	versionFile  = "VERSION"
+	cacheTagFile = "CACHEDIR.TAG"
 	OrderFile    = "order" // of earlier versions, in .meta; gc removes it
 
 	layout = 1
@@ -40,7 +40,7 @@ var errLayout = errors.New("laid out by another version of kernstash: set anothe
 // checkVersion refuses a root of another layout. A VERSION that is missing or
 // unreadable says nothing.
 func checkVersion(d safefs.Dir) error {
-	f, info, err := d.Open(VersionFile)
+	f, info, err := d.Open(versionFile)
 	if err != nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ func (r *Root) openMeta(open func(safefs.Dir, string) (safefs.Dir, error)) (*Met
 		}
 		return openLocks(m.Dir)
 	})
-	m.Account = evict.NewAccount(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: AccountFile})
-	m.Stats = tally.New(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: StatsFile}, statsSlots, stats.NumCounters)
+	m.Account = evict.NewAccount(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: accountFile})
+	m.Stats = tally.New(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: statsFile}, statsSlots, stats.NumCounters)
 	r.metas = m
 	return m, nil
 }
@@ -123,16 +123,16 @@ func (r *Root) begin(m *Meta) {
 		switch {
 		case IsDirName(name):
 			entries = true
-		case name != MetaDir && name != VersionFile && name != CacheTagFile:
+		case name != MetaDir && name != versionFile && name != cacheTagFile:
 			others = true
 		}
 		return true
 	})
-	writeOnce(r.Dir, m.Tmp, VersionFile, strconv.Itoa(layout)+"\n")
+	writeOnce(r.Dir, m.Tmp, versionFile, strconv.Itoa(layout)+"\n")
 	if err == nil && !others {
 		// It keeps backup programs out, so it is not for a directory where
 		// somebody keeps more.
-		writeOnce(r.Dir, m.Tmp, CacheTagFile, cacheTag)
+		writeOnce(r.Dir, m.Tmp, cacheTagFile, cacheTag)
 	}
 	if err == nil && accountErr == nil && !entries {
 		m.Account.Begin(&before, r.now().Unix())

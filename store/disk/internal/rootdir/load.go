@@ -1,6 +1,7 @@
 package rootdir
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,9 @@ var (
 	ErrMisplaced = errors.New("an entry of a key that does not belong here")
 )
 
-// AtOnce is the largest file that is read before its header was checked. A
+// atOnce is the largest file that is read before its header was checked. A
 // larger one is not trusted to be as large as it says: it might be a hole.
-const AtOnce = 1 << 20
+const atOnce = 1 << 20
 
 // headStart is what is read of a file whose header is wanted: most headers
 // are shorter.
@@ -39,9 +40,9 @@ const (
 	Whole Part = 0
 )
 
-// RestLeast is the size from which on a file is looked at for what can be left
+// restLeast is the size from which on a file is looked at for what can be left
 // unread.
-const RestLeast = 128 << 10
+const restLeast = 128 << 10
 
 // OpenBin opens an entry and decides whether its file may be read at all.
 func (p *Place) OpenBin(d safefs.Dir, path string) (safefs.File, safefs.Info, error) {
@@ -56,11 +57,92 @@ func (p *Place) OpenBin(d safefs.Dir, path string) (safefs.File, safefs.Info, er
 	return f, info, nil
 }
 
+// Load opens and reads an entry; see ReadBin.
+func (p *Place) Load(d safefs.Dir, path string, k *key.Key, part Part) (*format.Header, *store.Artifact, error) {
+	f, info, err := p.OpenBin(d, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	return ReadBin(f, info, k, part)
+}
+
+// Header reads and checks all of an entry but its log and code.
+func (p *Place) Header(d safefs.Dir, path string) (*format.Header, error) {
+	f, info, err := p.OpenBin(d, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readHeader(f, info)
+}
+
+// Owns returns nil if an entry is of key k, going by its header.
+func (p *Place) Owns(d safefs.Dir, path string, k key.Key) error {
+	h, err := p.Header(d, path)
+	if err == nil && h.Key != k {
+		err = ErrCollision
+	}
+	return err
+}
+
+// ReadFile reads a file of at most maxSize bytes. A large one is not trusted to be as
+// large as it says, it might be a hole: check, unless nil, is to read it with little
+// memory before it gets its own.
+func (p *Place) ReadFile(d safefs.Dir, path string, maxSize int64, check func(f safefs.File, size int64) error) ([]byte, safefs.Info, error) {
+	f, info, err := p.OpenBin(d, path)
+	if err != nil {
+		return nil, info, err
+	}
+	defer f.Close()
+	if info.Size > maxSize {
+		return nil, info, fmt.Errorf("%d bytes: %w", info.Size, store.ErrTooLarge)
+	}
+	if check != nil && info.Size > atOnce {
+		if err := check(f, info.Size); err != nil {
+			return nil, info, err
+		}
+	}
+	b := make([]byte, info.Size)
+	return b, info, readFull(f, b)
+}
+
+// ReadRecipe reads a .src of at most maxSize bytes.
+func (p *Place) ReadRecipe(d safefs.Dir, path string, maxSize int64) (*key.Recipe, error) {
+	b, _, err := p.ReadFile(d, path, maxSize, checkSrc)
+	if err != nil {
+		return nil, err
+	}
+	return format.DecodeSrc(b)
+}
+
+// checkSrc checks all of a .src of size bytes.
+func checkSrc(f safefs.File, size int64) error {
+	b := make([]byte, format.SrcHeaderBytes)
+	if err := readFull(f, b); err != nil {
+		return err
+	}
+	if err := format.CheckSrc(b, size); err != nil {
+		return err
+	}
+	return truncated(format.CheckSrcDigest(b, io.NewSectionReader(f, format.SrcHeaderBytes, size-format.SrcHeaderBytes)))
+}
+
+// CheckContent checks the digest of a file of size bytes.
+func CheckContent(f safefs.File, size int64, d key.Digest) error {
+	h := sha256.New()
+	_, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, size), make([]byte, 32<<10))
+	if err == nil && key.Digest(h.Sum(nil)) != d {
+		err = format.ErrDigest
+	}
+	return truncated(err)
+}
+
 // ReadBin reads an entry. k, if not nil, is the key that it must have.
 func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Header, *store.Artifact, error) {
 	size := info.Size
-	if info.Size > AtOnce || p&First != 0 && info.Size > RestLeast {
-		h, err := ReadHeader(f, info)
+	if info.Size > atOnce || p&First != 0 && info.Size > restLeast {
+		h, err := readHeader(f, info)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -72,7 +154,7 @@ func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Heade
 		}
 	}
 	b := make([]byte, size)
-	if err := ReadFull(f, b); err != nil {
+	if err := readFull(f, b); err != nil {
 		return nil, nil, err
 	}
 	decode := format.DecodeBin
@@ -89,10 +171,9 @@ func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Heade
 	return h, a, err
 }
 
-// ReadHeader reads and checks all of an entry but its log and code.
-func ReadHeader(f safefs.File, info safefs.Info) (*format.Header, error) {
+func readHeader(f safefs.File, info safefs.Info) (*format.Header, error) {
 	b := make([]byte, min(info.Size, headStart))
-	if err := ReadFull(f, b); err != nil {
+	if err := readFull(f, b); err != nil {
 		return nil, err
 	}
 	fixed, err := format.ParseFixed(b, info.Size)
@@ -101,17 +182,22 @@ func ReadHeader(f safefs.File, info safefs.Info) (*format.Header, error) {
 	}
 	if fixed.HeaderBytes > int64(len(b)) {
 		b = make([]byte, fixed.HeaderBytes) // at most the file's size
-		if err := ReadFull(f, b); err != nil {
+		if err := readFull(f, b); err != nil {
 			return nil, err
 		}
 	}
 	return format.ParseHeader(b, info.Size)
 }
 
-func ReadFull(f safefs.File, b []byte) error {
+func readFull(f safefs.File, b []byte) error {
 	_, err := f.ReadAt(b, 0)
+	return truncated(err)
+}
+
+// truncated returns the error of a file that shrank as what it is.
+func truncated(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return format.ErrTruncated // it shrank
+		return format.ErrTruncated
 	}
 	return err
 }

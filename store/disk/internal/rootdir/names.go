@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	BinSuffix = ".bin"
-	SrcSuffix = ".src"
-	DirDigits = 32
+	binSuffix = ".bin"
+	srcSuffix = ".src"
+	dirDigits = 32
 )
 
 // LeafNames are the four directories of a key, outermost first.
@@ -34,24 +34,24 @@ func (l LeafNames) File(name string) string { return l.Path() + "/" + name }
 // It is the only name that a hit needs.
 func (p *Place) FirstPath(k *key.Key) string {
 	if p.Collide != nil {
-		return p.Names(*k).Path() + "/0" + BinSuffix
+		return p.Names(*k).Path() + "/0" + binSuffix
 	}
-	var buf [4*(DirDigits+1) + len("0"+BinSuffix)]byte
+	var buf [4*(dirDigits+1) + len("0"+binSuffix)]byte
 	b := buf[:0]
 	for _, d := range [...]*key.Digest{&k.Device, &k.Image, &k.Constants, &k.Options} {
-		b = append(hex.AppendEncode(b, d[:DirDigits/2]), '/')
+		b = append(hex.AppendEncode(b, d[:dirDigits/2]), '/')
 	}
-	return string(append(b, "0"+BinSuffix...))
+	return string(append(b, "0"+binSuffix...))
 }
 
-func BinName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + BinSuffix }
-func SrcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + SrcSuffix }
+func BinName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + binSuffix }
+func SrcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + srcSuffix }
 
-// ParseName reads "<n>.bin" or "<n>.src". Other names are not ours.
-func ParseName(name string) (n uint32, suffix string, ok bool) {
+// parseName reads "<n>.bin" or "<n>.src". Other names are not ours.
+func parseName(name string) (n uint32, suffix string, ok bool) {
 	digits, suffix, found := strings.Cut(name, ".")
 	suffix = "." + suffix
-	if !found || suffix != BinSuffix && suffix != SrcSuffix {
+	if !found || suffix != binSuffix && suffix != srcSuffix {
 		return 0, "", false
 	}
 	v, err := strconv.ParseUint(digits, 10, 32)
@@ -63,7 +63,7 @@ func ParseName(name string) (n uint32, suffix string, ok bool) {
 
 // IsDirName says whether a directory of this name can be one of ours.
 func IsDirName(name string) bool {
-	if len(name) != DirDigits {
+	if len(name) != dirDigits {
 		return false
 	}
 	for i := range len(name) {

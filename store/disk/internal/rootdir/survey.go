@@ -19,27 +19,32 @@ type Survey struct {
 	taken    []uint32        // numbers that are in use, or not ours to touch
 }
 
-// Survey looks at every entry of a leaf.
-func (p *Place) Survey(leaf safefs.Dir, k key.Key) (Survey, error) {
-	var v Survey
-	var recipes []uint32
-	var numbers []uint32
-	err := leaf.Each(func(name string) bool {
-		switch n, suffix, ok := ParseName(name); {
+// Numbers returns the numbers of the .bin files in a leaf, ascending, and those of the
+// .src files.
+func Numbers(leaf safefs.Dir) (bins, recipes []uint32, err error) {
+	err = leaf.Each(func(name string) bool {
+		switch n, suffix, ok := parseName(name); {
 		case !ok:
-		case suffix == BinSuffix:
-			numbers = append(numbers, n)
+		case suffix == binSuffix:
+			bins = append(bins, n)
 		default:
 			recipes = append(recipes, n)
 		}
 		return true
 	})
+	slices.Sort(bins)
+	return bins, recipes, err
+}
+
+// Survey looks at every entry of a leaf.
+func (p *Place) Survey(leaf safefs.Dir, k key.Key) (Survey, error) {
+	var v Survey
+	numbers, recipes, err := Numbers(leaf)
 	if err != nil {
 		return v, err
 	}
-	slices.Sort(numbers)
 	for _, n := range numbers {
-		a, err := p.inspect(leaf, n, k)
+		_, a, err := p.Load(leaf, BinName(n), &k, Whole)
 		switch {
 		case err == nil:
 			if v.Same == nil || a.Better(v.Artifact) {
@@ -59,16 +64,6 @@ func (p *Place) Survey(leaf safefs.Dir, k key.Key) (Survey, error) {
 	}
 	slices.Sort(v.taken)
 	return v, nil
-}
-
-func (p *Place) inspect(leaf safefs.Dir, n uint32, k key.Key) (*store.Artifact, error) {
-	f, info, err := p.OpenBin(leaf, BinName(n))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	_, a, err := ReadBin(f, info, &k, Whole)
-	return a, err
 }
 
 func IsDirectory(leaf safefs.Dir, name string) bool {
@@ -100,7 +95,7 @@ func lookSrc(leaf safefs.Dir, n uint32) (src *safefs.Info, replaceable bool) {
 		return &info, info.Kind != safefs.Directory
 	}
 	b := make([]byte, min(info.Size, format.SrcHeaderBytes))
-	if err := ReadFull(f, b); err != nil {
+	if err := readFull(f, b); err != nil {
 		return &info, Damaged(err)
 	}
 	return &info, !errors.Is(format.CheckSrc(b, info.Size), format.ErrVersion)
@@ -140,18 +135,4 @@ func RemoveEntry(leaf safefs.Dir, n uint32, bin *safefs.Info, everything bool) (
 		return FileUsage(bin, src), nil
 	}
 	return FileUsage(bin, nil), nil
-}
-
-// OwnsHeader says whether entry n is of key k, going by its header.
-func (p *Place) OwnsHeader(leaf safefs.Dir, n uint32, k key.Key) error {
-	f, info, err := p.OpenBin(leaf, BinName(n))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	h, err := ReadHeader(f, info)
-	if err == nil && h.Key != k {
-		err = ErrCollision
-	}
-	return err
 }

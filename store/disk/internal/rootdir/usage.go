@@ -5,17 +5,17 @@ import (
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
-// Block is the unit in which space is counted. What the account holds, and what
+// block is the unit in which space is counted. What the account holds, and what
 // the limit is for, is what du shows on a file system with blocks of this size:
 // a file takes whole blocks, and a directory takes one. On others it takes less.
 // The size of a file alone decides, so that whoever adds it and whoever takes it
 // off, years later and perhaps on another file system, mean the same.
-const Block = 4096
+const block = 4096
 
 type Usage = evict.Usage
 
 // Blocks is what a file of size bytes takes.
-func Blocks(size int64) int64 { return (size + Block - 1) / Block * Block }
+func Blocks(size int64) int64 { return (size + block - 1) / block * block }
 
 // FileUsage returns what the files of an entry take: each of them may be
 // something else, or nil where there is none.
@@ -31,7 +31,7 @@ func FileUsage(bin, src *safefs.Info) Usage {
 }
 
 // Directories returns what n directories take.
-func Directories(n int) Usage { return Usage{Bytes: int64(n) * Block} }
+func Directories(n int) Usage { return Usage{Bytes: int64(n) * block} }
 
 // SizeOf returns what entry n takes.
 func SizeOf(leaf safefs.Dir, n uint32) Usage {

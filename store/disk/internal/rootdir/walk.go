@@ -202,7 +202,7 @@ func listItems(leaf safefs.Dir) ([]Item, error) {
 	byNumber := make(map[uint32]*Item)
 	var bad error
 	err := leaf.EachOnce(func(name string) bool {
-		n, suffix, ok := ParseName(name)
+		n, suffix, ok := parseName(name)
 		if !ok {
 			return true
 		}
@@ -216,7 +216,7 @@ func listItems(leaf safefs.Dir) ([]Item, error) {
 			it = &Item{N: n}
 			byNumber[n] = it
 		}
-		if suffix == BinSuffix {
+		if suffix == binSuffix {
 			it.Bin = &info
 		} else {
 			it.Src = &info

@@ -1,32 +1,203 @@
 // Package shared is what entries of a root share: the files of header contents, manifests
-// and jobs.
+// and jobs, each in .meta/<kind>/<directory>/<name>.
 package shared
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
-// EachShared calls f with what every file takes that entries share: header
-// files, manifests, jobs.
-func EachShared(ctx context.Context, r *rootdir.Root, f func(evict.Usage)) error {
-	for _, kind := range []store.Kind{store.Headers, store.Manifests} {
-		err := EachBlob(r, kind, false, func(_ safefs.Dir, _ string, _ key.Digest, info safefs.Info) error {
-			f(evict.Usage{Bytes: rootdir.Blocks(info.Size)})
+// Spool is the kind of the files of jobs: .meta/spool/<environment>/<job>. Package
+// spool knows what they say.
+const Spool store.Kind = "spool"
+
+// Kinds are the kinds of files.
+var Kinds = []store.Kind{store.Headers, store.Manifests, Spool}
+
+// File names a file.
+type File struct {
+	Kind      store.Kind
+	Dir, Name string
+}
+
+// Blobs are named by a digest, below directories of the first two of its digits.
+const blobDigits = 2
+
+// Blob returns the file of a blob.
+func Blob(kind store.Kind, d key.Digest) File {
+	name := d.String()
+	return File{kind, name[:blobDigits], name}
+}
+
+// Job returns a file of the spool; the error is store.ErrInvalid where the names are
+// those of none.
+func Job(dir, name string) (File, error) {
+	f := File{Spool, dir, name}
+	if !f.dirIsOurs() || !f.isOurs() {
+		return f, fmt.Errorf("%w: %q/%q names no file of the spool", store.ErrInvalid, dir, name)
+	}
+	return f, nil
+}
+
+// Path returns where the file is in a root.
+func (f File) Path() string {
+	return rootdir.MetaDir + "/" + string(f.Kind) + "/" + f.Dir + "/" + f.Name
+}
+
+// Digest returns the digest that names a blob.
+func (f File) Digest() (key.Digest, error) { return key.ParseDigest(f.Name) }
+
+func (f File) dirIsOurs() bool {
+	if f.Kind == Spool {
+		return rootdir.IsDirName(f.Dir)
+	}
+	return len(f.Dir) == blobDigits
+}
+
+// isOurs reports whether the file may be one of ours. Those of the spool are
+// "<32 digits>.<word>", and parts of a job have one word more, of lower-case letters
+// and digits.
+func (f File) isOurs() bool {
+	if f.Kind != Spool {
+		d, err := f.Digest()
+		return err == nil && f == Blob(f.Kind, d)
+	}
+	words := strings.Split(f.Name, ".")
+	if len(words) < 2 || len(words) > 3 || !rootdir.IsDirName(words[0]) {
+		return false
+	}
+	for _, w := range words[1:] {
+		if len(w) == 0 || len(w) > 16 || strings.Trim(w, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// Write makes the file; with replace in the place of what is there, else that is
+// fs.ErrExist.
+func (f File) Write(p *rootdir.Place, m *rootdir.Meta, replace bool, b []byte) error {
+	for try := 0; ; try++ {
+		err := withDir(m.Dir, string(f.Kind), func(top safefs.Dir) error {
+			return withDir(top, f.Dir, func(dir safefs.Dir) error {
+				var before evict.Usage
+				if info, err := dir.Lstat(f.Name); replace && err == nil {
+					before = rootdir.FileUsage(nil, &info)
+				}
+				err := dir.Publish(m.Tmp, f.Name, replace, p.NowNanos(), b)
+				if err == nil {
+					p.AccountAdd(m, evict.Shared, evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))}.Minus(before))
+				}
+				return err
+			})
+		})
+		if !errors.Is(err, fs.ErrNotExist) || try == maxTries { // else a directory went meanwhile
+			return err
+		}
+	}
+}
+
+const maxTries = 8
+
+// withDir calls f with a directory in d, which is made if need be.
+func withDir(d safefs.Dir, name string, f func(safefs.Dir) error) error {
+	sub, err := rootdir.EnsureDir(d, name)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	return f(sub)
+}
+
+// Remove removes the file in its directory, unless another one has its name by now.
+func (f File) Remove(p *rootdir.Place, m *rootdir.Meta, dir safefs.Dir, was safefs.Info) (gone bool, err error) {
+	info, err := dir.Lstat(f.Name)
+	if err == nil && (info.Mtime != was.Mtime || info.Ino != was.Ino) {
+		return false, nil
+	}
+	if err == nil {
+		err = dir.Remove(f.Name)
+	}
+	if err != nil {
+		return false, rootdir.IgnoreGone(err)
+	}
+	p.AccountAdd(m, evict.Shared, evict.Usage{}.Minus(rootdir.FileUsage(nil, &info)))
+	return true, nil
+}
+
+// Each calls f for what has a name of ours, and then removes the directories that are
+// empty, if prune is set; not those that a writer has just made.
+func Each(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, file File) error) error {
+	top, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + string(kind))
+	if err != nil {
+		return rootdir.IgnoreGone(err)
+	}
+	defer top.Close()
+	names, err := rootdir.ListNames(top)
+	for _, name := range names {
+		if file := (File{Kind: kind, Dir: name}); err == nil && file.dirIsOurs() {
+			err = each(top, file, prune, f)
+		}
+	}
+	return err
+}
+
+func each(top safefs.Dir, file File, prune bool, f func(dir safefs.Dir, file File) error) error {
+	dir, err := top.OpenDir(file.Dir)
+	if err != nil {
+		return nil // not ours, or gone
+	}
+	defer dir.Close()
+	names, err := rootdir.ListNames(dir)
+	if err != nil {
+		return err
+	}
+	prune = prune && !(len(names) == 0 && rootdir.JustMade(dir.Stat()))
+	for _, file.Name = range names {
+		if !file.isOurs() {
+			continue
+		}
+		if err := f(dir, file); err != nil {
+			return err
+		}
+	}
+	if prune {
+		_ = top.Rmdir(file.Dir) // fails where something is left
+	}
+	return nil
+}
+
+// EachInfo is Each for files alone, and says what they are. In the spool everything
+// is one that is no directory.
+func EachInfo(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, file File, info safefs.Info) error) error {
+	return Each(r, kind, prune, func(dir safefs.Dir, file File) error {
+		info, err := dir.Lstat(file.Name)
+		if err != nil || info.Kind == safefs.Directory || info.Kind != safefs.Regular && kind != Spool {
+			return nil
+		}
+		return f(dir, file, info)
+	})
+}
+
+// EachUsage calls f with what each file takes.
+func EachUsage(ctx context.Context, r *rootdir.Root, f func(evict.Usage)) error {
+	for _, kind := range Kinds {
+		err := EachInfo(r, kind, false, func(_ safefs.Dir, _ File, info safefs.Info) error {
+			f(rootdir.FileUsage(nil, &info))
 			return ctx.Err()
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return EachSpooled(r, false, func(_ safefs.Dir, file spool.File) error {
-		f(evict.Usage{Bytes: rootdir.Blocks(file.Size)})
-		return ctx.Err()
-	})
+	return nil
 }
