@@ -50,7 +50,7 @@ func (b *Buffer) Handle() uintptr { return b.handle.Load() }
 
 // Release gives the buffer back.
 func (b *Buffer) Release() error {
-	return b.release(func(h uintptr) error { return cl.ReleaseMemObject(cl.MemID(h)) })
+	return b.release(func(h uintptr) error { return cl.ReleaseMemObject.Status(h) })
 }
 
 // Number is what device memory can hold and Go can too.
@@ -69,24 +69,25 @@ func Bytes[T Number](s []T) []byte {
 // Write copies data into the buffer at offset, in bytes, after the events of
 // wait. It returns when data may be changed.
 func (q *Queue) Write(b *Buffer, offset int, data []byte, wait ...*Event) error {
-	return q.transfer("write buffer", b, offset, len(data), wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
-		return cl.EnqueueWriteBuffer(q, m, offset, data, w, nil)
+	return q.transfer("write buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
+		return cl.EnqueueWriteBuffer.Status(q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
 // Read copies from the buffer at offset, in bytes, until data is full, after
 // the events of wait. It returns when data is there.
 func (q *Queue) Read(b *Buffer, offset int, data []byte, wait ...*Event) error {
-	return q.transfer("read buffer", b, offset, len(data), wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
-		return cl.EnqueueReadBuffer(q, m, offset, data, w, nil)
+	return q.transfer("read buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
+		return cl.EnqueueReadBuffer.Status(q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
 // Fill queues repeating a pattern, of 1, 2, 4, … 128 bytes, over size bytes
 // from offset, both multiples of the pattern's length.
 func (q *Queue) Fill(b *Buffer, pattern []byte, offset, size int, wait ...*Event) error {
-	return q.transfer("fill buffer", b, offset, size, wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
-		return cl.EnqueueFillBuffer(q, m, pattern, offset, size, w, nil)
+	return q.transfer("fill buffer", b, offset, size, wait, func(q, m uintptr, w []cl.EventID) error {
+		return cl.EnqueueFillBuffer.Status(q, m, uintptr(cl.Addr(pattern)), uintptr(len(pattern)), uintptr(offset), uintptr(size),
+			uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
@@ -99,21 +100,31 @@ func (q *Queue) Copy(from *Buffer, fromOffset int, to *Buffer, toOffset, size in
 	if toOffset < 0 || size > to.size-toOffset {
 		return fmt.Errorf("copy buffer: %w: %d bytes at %d, the target has %d", ErrArgument, size, toOffset, to.size)
 	}
-	return q.transfer("copy buffer", from, fromOffset, size, wait, func(q cl.QueueID, m cl.MemID, w []cl.EventID) error {
-		return cl.EnqueueCopyBuffer(q, m, cl.MemID(target), fromOffset, toOffset, size, w, nil)
+	return q.transfer("copy buffer", from, fromOffset, size, wait, func(q, m uintptr, w []cl.EventID) error {
+		return cl.EnqueueCopyBuffer.Status(q, m, target, uintptr(fromOffset), uintptr(toOffset), uintptr(size), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
-// transfer checks what every transfer needs. One of no bytes does nothing.
-func (q *Queue) transfer(what string, b *Buffer, offset, size int, wait []*Event, do func(cl.QueueID, cl.MemID, []cl.EventID) error) error {
+// transfer checks what every transfer of a buffer needs. One of no bytes does nothing.
+func (q *Queue) transfer(what string, b *Buffer, offset, size int, wait []*Event, do func(q, m uintptr, wait []cl.EventID) error) error {
 	if offset < 0 || size < 0 || size > b.size-offset {
 		return fmt.Errorf("%s: %w: %d bytes at %d, it has %d", what, ErrArgument, size, offset, b.size)
 	}
+	return q.with(what, &b.object, wait, func(q, m uintptr, wait []cl.EventID) error {
+		if size == 0 {
+			return waitFor(wait)
+		}
+		return do(q, m, wait)
+	})
+}
+
+// with calls do with the handles of the queue, of memory, and of events.
+func (q *Queue) with(what string, memory *object, wait []*Event, do func(q, m uintptr, wait []cl.EventID) error) error {
 	h, err := q.get()
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	m, err := b.get()
+	m, err := memory.get()
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -121,10 +132,7 @@ func (q *Queue) transfer(what string, b *Buffer, offset, size int, wait []*Event
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	if size == 0 {
-		return cl.WaitForEvents(events)
-	}
-	if err := do(cl.QueueID(h), cl.MemID(m), events); err != nil {
+	if err := do(h, m, events); err != nil {
 		return fmt.Errorf("%s: %w", what, resources(err))
 	}
 	return nil

@@ -26,12 +26,13 @@ func Open(devices ...*Device) (*Context, error) {
 		}
 		ids[i] = d.id()
 	}
-	id, err := cl.CreateContext(devices[0].platform.id, ids)
+	properties := []uintptr{cl.ContextPlatform, uintptr(devices[0].platform.id), 0}
+	h, err := cl.CreateContext.Create(uintptr(cl.Addr(properties)), uintptr(len(ids)), uintptr(cl.Addr(ids)), 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
 	}
 	c := &Context{devices: slices.Clone(devices)}
-	c.set("context", uintptr(id))
+	c.set("context", h)
 	return c, nil
 }
 
@@ -39,16 +40,15 @@ func Open(devices ...*Device) (*Context, error) {
 // one user more in the driver, which Release takes back: the application keeps
 // and releases its own.
 func Adopt(handle uintptr) (*Context, error) {
-	id := cl.ContextID(handle)
 	if handle == 0 {
 		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
 	}
-	if err := cl.RetainContext(id); err != nil {
+	if err := cl.RetainContext.Status(handle); err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
 	c := &Context{}
 	c.set("context", handle)
-	for _, d := range cl.Numbers(cl.GetContextInfo(id, cl.ContextDevices)) {
+	for _, d := range cl.Numbers(cl.GetContextInfo.Info(cl.ContextDevices, handle)) {
 		p, ok := cl.Number(cl.Loader.Device(cl.DeviceID(d), cl.DevicePlatform))
 		if !ok {
 			c.devices = nil
@@ -74,6 +74,6 @@ func (c *Context) Devices() []*Device { return c.devices }
 func (c *Context) Release() error {
 	return c.release(func(h uintptr) error {
 		c.devices[0].rest()
-		return cl.ReleaseContext(cl.ContextID(h))
+		return cl.ReleaseContext.Status(h)
 	})
 }

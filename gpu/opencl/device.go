@@ -162,6 +162,6 @@ func (d *Device) Release() error {
 	}
 	return d.release(func(h uintptr) error {
 		d.rest()
-		return cl.ReleaseDevice(cl.DeviceID(h))
+		return cl.ReleaseDevice.Status(h)
 	})
 }

@@ -44,9 +44,9 @@ func (s Status) String() string {
 
 // Wait waits until the command is complete. A command that failed is an error.
 func (e *Event) Wait() error {
-	h, err := e.get()
+	events, err := eventIDs([]*Event{e})
 	if err == nil {
-		err = cl.WaitForEvents([]cl.EventID{cl.EventID(h)})
+		err = waitFor(events)
 	}
 	if err != nil {
 		return fmt.Errorf("wait for command: %w", resources(err))
@@ -60,10 +60,11 @@ func (e *Event) Status() (Status, error) {
 	if err != nil {
 		return 0, fmt.Errorf("ask command: %w", err)
 	}
-	s, err := cl.GetEventStatus(cl.EventID(h))
+	b, err := cl.GetEventInfo.Info(cl.EventCommandExecutionStatus, h)
 	if err != nil {
 		return 0, fmt.Errorf("ask command: %w", err)
 	}
+	s, _ := cl.Number(b, nil)
 	return Status(s), nil
 }
 
@@ -90,10 +91,11 @@ func (e *Event) Times() (Times, error) {
 		{&t.Started, cl.ProfilingCommandStart},
 		{&t.Ended, cl.ProfilingCommandEnd},
 	} {
-		ns, err := cl.GetEventProfilingInfo(cl.EventID(h), m.param)
+		b, err := cl.GetEventProfilingInfo.Info(m.param, h)
 		if err != nil {
 			return Times{}, fmt.Errorf("ask command: %w", err)
 		}
+		ns, _ := cl.Number(b, nil)
 		*m.to = time.Duration(ns)
 	}
 	return t, nil
@@ -101,7 +103,7 @@ func (e *Event) Times() (Times, error) {
 
 // Release gives the event back; the command goes on.
 func (e *Event) Release() error {
-	return e.release(func(h uintptr) error { return cl.ReleaseEvent(cl.EventID(h)) })
+	return e.release(func(h uintptr) error { return cl.ReleaseEvent.Status(h) })
 }
 
 func eventIDs(events []*Event) ([]cl.EventID, error) {
@@ -117,4 +119,11 @@ func eventIDs(events []*Event) ([]cl.EventID, error) {
 		ids[i] = cl.EventID(h)
 	}
 	return ids, nil
+}
+
+func waitFor(events []cl.EventID) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return cl.WaitForEvents.Status(uintptr(len(events)), uintptr(cl.Addr(events)))
 }

@@ -2,6 +2,7 @@ package opencl
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 )
@@ -52,6 +53,15 @@ func (f ImageFormat) pixel() int {
 	return 0
 }
 
+// imageDesc is a cl_image_desc.
+type imageDesc struct {
+	kind                         uint32
+	width, height, depth, layers uintptr
+	rowPitch, slicePitch         uintptr
+	mipLevels, samples           uint32
+	mem                          uintptr
+}
+
 // Image is an image of two dimensions.
 type Image struct {
 	format        ImageFormat
@@ -69,12 +79,14 @@ func (c *Context) NewImage(access Access, f ImageFormat, width, height int) (*Im
 	if err != nil {
 		return nil, fmt.Errorf("make image: %w", err)
 	}
-	id, err := cl.CreateImage(cl.ContextID(h), uint64(access), cl.ImageFormat{Order: uint32(f.Order), DataType: uint32(f.Type)}, width, height)
+	pixels := &[2]uint32{uint32(f.Order), uint32(f.Type)} // a cl_image_format
+	desc := &imageDesc{kind: cl.MemObjectImage2D, width: uintptr(width), height: uintptr(height)}
+	id, err := cl.CreateImage.Create(h, uintptr(access), uintptr(unsafe.Pointer(pixels)), uintptr(unsafe.Pointer(desc)), 0)
 	if err != nil {
 		return nil, fmt.Errorf("make image of %d × %d pixels: %w", width, height, resources(err))
 	}
 	m := &Image{format: f, width: width, height: height}
-	m.set("image", uintptr(id))
+	m.set("image", id)
 	return m, nil
 }
 
@@ -89,42 +101,28 @@ func (m *Image) Handle() uintptr { return m.handle.Load() }
 
 // Release gives the image back.
 func (m *Image) Release() error {
-	return m.release(func(h uintptr) error { return cl.ReleaseMemObject(cl.MemID(h)) })
+	return m.release(func(h uintptr) error { return cl.ReleaseMemObject.Status(h) })
 }
 
 // WriteImage copies data, the rows of the whole image without gaps, into the
 // image, after the events of wait. It returns when data may be changed.
 func (q *Queue) WriteImage(m *Image, data []byte, wait ...*Event) error {
-	return q.transferImage("write image", m, data, wait, cl.EnqueueWriteImage)
+	return q.transferImage("write image", &cl.EnqueueWriteImage, m, data, wait)
 }
 
 // ReadImage copies the rows of the whole image without gaps into data, after
 // the events of wait. It returns when data is there.
 func (q *Queue) ReadImage(m *Image, data []byte, wait ...*Event) error {
-	return q.transferImage("read image", m, data, wait, cl.EnqueueReadImage)
+	return q.transferImage("read image", &cl.EnqueueReadImage, m, data, wait)
 }
 
-func (q *Queue) transferImage(what string, m *Image, data []byte, wait []*Event,
-	do func(cl.QueueID, cl.MemID, [3]uintptr, [3]uintptr, []byte, []cl.EventID, *cl.EventID) error,
-) error {
+func (q *Queue) transferImage(what string, do *cl.Entry, m *Image, data []byte, wait []*Event) error {
 	if len(data) != m.Bytes() {
 		return fmt.Errorf("%s: %w: %d bytes, it has %d", what, ErrArgument, len(data), m.Bytes())
 	}
-	h, err := q.get()
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	id, err := m.get()
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	events, err := eventIDs(wait)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	region := [3]uintptr{uintptr(m.width), uintptr(m.height), 1}
-	if err := do(cl.QueueID(h), cl.MemID(id), [3]uintptr{}, region, data, events, nil); err != nil {
-		return fmt.Errorf("%s: %w", what, resources(err))
-	}
-	return nil
+	origin, region := new([3]uintptr), &[3]uintptr{uintptr(m.width), uintptr(m.height), 1}
+	return q.with(what, &m.object, wait, func(q, m uintptr, wait []cl.EventID) error {
+		return do.Status(q, m, 1, uintptr(unsafe.Pointer(origin)), uintptr(unsafe.Pointer(region)),
+			0, 0, uintptr(cl.Addr(data)), uintptr(len(wait)), uintptr(cl.Addr(wait)), 0)
+	})
 }

@@ -60,15 +60,15 @@ func (k *Kernel) WorkGroup() (WorkGroup, error) {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	id, d := cl.KernelID(h), k.program.devices[0].id()
-	b, err := cl.GetKernelWorkGroupInfo(id, d, cl.KernelWorkGroupSize)
+	b, err := cl.GetKernelWorkGroupInfo.Info(cl.KernelWorkGroupSize, uintptr(id), uintptr(d))
 	if err != nil {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	size, _ := cl.Number(b, nil)
-	multiple, _ := cl.Number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelPreferredWorkGroupSize))
+	multiple, _ := cl.Number(cl.GetKernelWorkGroupInfo.Info(cl.KernelPreferredWorkGroupSize, uintptr(id), uintptr(d)))
 	w := WorkGroup{Size: int(size), Multiple: int(multiple)}
-	w.LocalMemory, _ = cl.Number(cl.GetKernelWorkGroupInfo(id, d, cl.KernelLocalMemSize))
-	for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo(id, d, cl.KernelCompileWorkGroupSize)) {
+	w.LocalMemory, _ = cl.Number(cl.GetKernelWorkGroupInfo.Info(cl.KernelLocalMemSize, uintptr(id), uintptr(d)))
+	for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo.Info(cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(d))) {
 		if i < len(w.Required) {
 			w.Required[i] = int(n)
 		}
@@ -78,5 +78,5 @@ func (k *Kernel) WorkGroup() (WorkGroup, error) {
 
 // Release gives the kernel back.
 func (k *Kernel) Release() error {
-	return k.release(func(h uintptr) error { return cl.ReleaseKernel(cl.KernelID(h)) })
+	return k.release(func(h uintptr) error { return cl.ReleaseKernel.Status(h) })
 }

@@ -32,7 +32,7 @@ func (p *Program) KernelNames() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
-	b, err := cl.GetProgramInfo(cl.ProgramID(h), cl.ProgramKernelNames)
+	b, err := cl.GetProgramInfo.Info(cl.ProgramKernelNames, h)
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
@@ -75,7 +75,7 @@ func (p *Program) asked() driver.Program {
 
 // Release gives the program back, its kernels having gone before.
 func (p *Program) Release() error {
-	return p.release(func(h uintptr) error { return cl.ReleaseProgram(cl.ProgramID(h)) })
+	return p.release(func(h uintptr) error { return cl.ReleaseProgram.Status(h) })
 }
 
 // describe returns the program's kernels with what the driver tells of their

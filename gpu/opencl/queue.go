@@ -52,15 +52,15 @@ func (q *Queue) Device() *Device { return q.device }
 func (q *Queue) Handle() uintptr { return q.handle.Load() }
 
 // Flush hands what is queued to the device.
-func (q *Queue) Flush() error { return q.call("flush queue", cl.Flush) }
+func (q *Queue) Flush() error { return q.call("flush queue", &cl.Flush) }
 
 // Finish waits until all that was queued is done.
-func (q *Queue) Finish() error { return q.call("finish queue", cl.Finish) }
+func (q *Queue) Finish() error { return q.call("finish queue", &cl.Finish) }
 
-func (q *Queue) call(what string, f func(cl.QueueID) error) error {
+func (q *Queue) call(what string, f *cl.Entry) error {
 	h, err := q.get()
 	if err == nil {
-		err = f(cl.QueueID(h))
+		err = f.Status(h)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, resources(err))
@@ -71,10 +71,9 @@ func (q *Queue) call(what string, f func(cl.QueueID) error) error {
 // Release gives the queue back; commands that it still holds are done first.
 func (q *Queue) Release() error {
 	return q.release(func(h uintptr) (err error) {
-		id := cl.QueueID(h)
 		if driver := q.device.platform.deferrer(); driver != nil {
-			err = driver.Closing(id)
+			err = driver.Closing(cl.QueueID(h))
 		}
-		return errors.Join(err, cl.ReleaseCommandQueue(id))
+		return errors.Join(err, cl.ReleaseCommandQueue.Status(h))
 	})
 }

@@ -166,17 +166,17 @@ func built(t *testing.T, d *opencl.Device, code, options string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.ReleaseProgram(id) }()
+	defer func() { _ = cl.ReleaseProgram.Status(uintptr(id)) }()
 	on := cl.DeviceID(d.Handle())
 	if err := cl.BuildProgram(id, []cl.DeviceID{on}, &options); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
 	for _, param := range []uint32{cl.ProgramBuildLog, 0x1184 /* binary type */, 0x1185 /* size of global variables */} {
-		info, err := cl.GetProgramBuildInfo(id, on, param)
+		info, err := cl.GetProgramBuildInfo.Info(param, uintptr(id), uintptr(on))
 		fmt.Fprintf(&out, "%#x: %q %v\n", param, info, err)
 	}
-	names, _ := cl.GetProgramInfo(id, cl.ProgramKernelNames)
+	names, _ := cl.GetProgramInfo.Info(cl.ProgramKernelNames, uintptr(id))
 	fmt.Fprintf(&out, "%s\n", names)
 	kernels, err := cl.CreateKernelsInProgram(id)
 	if err != nil {
@@ -184,10 +184,10 @@ func built(t *testing.T, d *opencl.Device, code, options string) string {
 	}
 	for _, k := range kernels {
 		for param := uint32(0x11B0); param <= 0x11B4; param++ { // work-group size to private memory
-			info, err := cl.GetKernelWorkGroupInfo(k, on, param)
+			info, err := cl.GetKernelWorkGroupInfo.Info(param, uintptr(k), uintptr(on))
 			fmt.Fprintf(&out, "%#x: %x %v\n", param, info, err)
 		}
-		_ = cl.ReleaseKernel(k)
+		_ = cl.ReleaseKernel.Status(uintptr(k))
 	}
 	bin, err := cl.GetProgramBinary(id, on)
 	if err != nil {

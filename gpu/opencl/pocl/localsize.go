@@ -1,7 +1,6 @@
 package pocl
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -67,7 +66,7 @@ func localSize(p driver.Program, global [3]uintptr) (local [3]uint32, err error)
 	if err != nil {
 		return local, err
 	}
-	defer func() { _ = cl.ReleaseProgram(probe) }()
+	defer func() { _ = cl.ReleaseProgram.Status(uintptr(probe)) }()
 	if err := cl.BuildProgram(probe, []cl.DeviceID{p.Device}, nil); err != nil {
 		return local, err
 	}
@@ -75,12 +74,12 @@ func localSize(p driver.Program, global [3]uintptr) (local [3]uint32, err error)
 	if err != nil {
 		return local, err
 	}
-	defer func() { _ = cl.ReleaseKernel(k) }()
+	defer func() { _ = cl.ReleaseKernel.Status(uintptr(k)) }()
 	buffer, err := cl.CreateBuffer(p.Context, cl.MemReadWrite, int(unsafe.Sizeof(local)))
 	if err != nil {
 		return local, err
 	}
-	defer func() { _ = cl.ReleaseMemObject(buffer) }()
+	defer func() { _ = cl.ReleaseMemObject.Status(uintptr(buffer)) }()
 	if err := cl.SetKernelArg(k, 0, int(unsafe.Sizeof(buffer)), unsafe.Pointer(&buffer)); err != nil {
 		return local, err
 	}
@@ -92,16 +91,12 @@ func localSize(p driver.Program, global [3]uintptr) (local [3]uint32, err error)
 	d.Opened(q)
 	defer func() {
 		_ = d.Closing(q)
-		_ = cl.ReleaseCommandQueue(q)
+		_ = cl.ReleaseCommandQueue.Status(uintptr(q))
 	}()
 	err = d.Launch(func() error { return cl.EnqueueNDRangeKernel(q, k, len(global), nil, &global, nil, nil, nil) })
 	if err != nil {
 		return local, err
 	}
-	var size [unsafe.Sizeof(local)]byte
-	if err := cl.EnqueueReadBuffer(q, buffer, 0, size[:], nil, nil); err != nil {
-		return local, err
-	}
-	_, err = binary.Decode(size[:], binary.NativeEndian, &local)
+	err = cl.EnqueueReadBuffer.Status(uintptr(q), uintptr(buffer), 1, 0, unsafe.Sizeof(local), uintptr(unsafe.Pointer(&local)), 0, 0, 0)
 	return local, err
 }

@@ -105,7 +105,7 @@ func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
 	for _, id := range ids {
 		sizes := wanted
 		required := [3]int{}
-		for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo(id, p.Device, cl.KernelCompileWorkGroupSize)) {
+		for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo.Info(cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(p.Device))) {
 			if i < len(required) {
 				required[i] = int(n)
 			}
@@ -113,8 +113,8 @@ func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
 		if required != [3]int{} {
 			sizes = [][3]int{required}
 		}
-		name := cl.Text(cl.GetKernelInfo(id, cl.KernelFunctionName))
-		_ = cl.ReleaseKernel(id)
+		name := cl.Text(cl.GetKernelInfo.Info(cl.KernelFunctionName, uintptr(id)))
+		_ = cl.ReleaseKernel.Status(uintptr(id))
 		for _, s := range sizes { // a dimension of zero is one
 			v := fmt.Sprintf("%s/%d-%d-%d-goffs0-smallgrid", name, max(1, s[0]), max(1, s[1]), max(1, s[2]))
 			versions[v] = v

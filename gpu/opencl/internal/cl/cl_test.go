@@ -26,15 +26,15 @@ func platform(t *testing.T) PlatformID {
 
 func TestMissingEntryPointFailsAlone(t *testing.T) {
 	platform(t)
-	none := entry{name: "clKernstashNone"}
-	err := none.status(1, 2)
+	none := Entry{name: "clKernstashNone"}
+	err := none.Status(1, 2)
 	if !errors.Is(err, ErrMissing) {
 		t.Errorf("status: %v, want ErrMissing", err)
 	}
-	if _, err := none.create(new(Code), 1); !errors.Is(err, ErrMissing) {
+	if _, err := none.Create(1); !errors.Is(err, ErrMissing) {
 		t.Errorf("create: %v, want ErrMissing", err)
 	}
-	if _, err := none.info(1, 1); !errors.Is(err, ErrMissing) {
+	if _, err := none.Info(1, 1); !errors.Is(err, ErrMissing) {
 		t.Errorf("info: %v, want ErrMissing", err)
 	}
 }

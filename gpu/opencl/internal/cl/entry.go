@@ -1,5 +1,5 @@
-// Package cl holds OpenCL's entry points. A function here is the C function of
-// the same name with "cl" before it, so the specification can be searched for
+// Package cl holds OpenCL's entry points. An entry point or a function here is the C
+// function of the same name with "cl" before it, so the specification can be searched for
 // it; outputs are returned, and a status that is not CL_SUCCESS is an *Error.
 // Nothing here owns anything: who is given an object by a call whose C form
 // starts with clCreate releases it.
@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
 )
@@ -38,21 +39,21 @@ var Load = sync.OnceValues(func() (*dl.Library, error) {
 	return lib, nil
 })
 
-// entry is one entry point.
-type entry struct {
+// Entry is one entry point.
+type Entry struct {
 	name string
 	addr atomic.Uintptr // zero until it is looked up
 }
 
 // at returns the entry point of a name at an address; for none, one that the
 // loader is asked for.
-func at(name string, addr uintptr) *entry {
-	e := &entry{name: name}
+func at(name string, addr uintptr) *Entry {
+	e := &Entry{name: name}
 	e.addr.Store(addr)
 	return e
 }
 
-func (e *entry) find() (dl.Func, error) {
+func (e *Entry) find() (dl.Func, error) {
 	if a := e.addr.Load(); a != 0 {
 		return dl.Func(a), nil
 	}
@@ -68,10 +69,10 @@ func (e *entry) find() (dl.Func, error) {
 	return f, nil
 }
 
-// status calls a function that returns a cl_int.
+// Status calls a function that returns a cl_int.
 //
 //go:uintptrescapes
-func (e *entry) status(args ...uintptr) error {
+func (e *Entry) Status(args ...uintptr) error {
 	f, err := e.find()
 	if err != nil {
 		return err
@@ -79,20 +80,24 @@ func (e *entry) status(args ...uintptr) error {
 	return e.check(Code(int32(f.Call(args...))))
 }
 
-// create calls a function that returns an object and writes its status through
-// the last argument, which code points to.
+// Create calls a function that returns an object and writes its status through one more
+// argument, the last.
 //
 //go:uintptrescapes
-func (e *entry) create(code *Code, args ...uintptr) (uintptr, error) {
+func (e *Entry) Create(args ...uintptr) (uintptr, error) {
 	f, err := e.find()
 	if err != nil {
 		return 0, err
 	}
-	h := f.Call(args...)
+	code := new(Code)
+	var pin runtime.Pinner // its address is passed as a number
+	pin.Pin(code)
+	defer pin.Unpin()
+	h := f.Call(append(args, uintptr(unsafe.Pointer(code)))...)
 	return h, e.check(*code)
 }
 
-func (e *entry) check(c Code) error {
+func (e *Entry) check(c Code) error {
 	if c == Success {
 		return nil
 	}

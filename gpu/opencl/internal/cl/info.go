@@ -11,9 +11,9 @@ import (
 // one call; the longest usual one is an extension list of about 1.5 KB.
 const firstGuess = 256
 
-// info asks a clGet…Info function whose arguments are the objects, the
+// Info asks a clGet…Info function whose arguments are the objects, the
 // parameter, a size, a value and the value's size. It returns the value.
-func (e *entry) info(param uint32, objects ...uintptr) ([]byte, error) {
+func (e *Entry) Info(param uint32, objects ...uintptr) ([]byte, error) {
 	b := make([]byte, firstGuess)
 	n, err := e.ask(objects, param, b)
 	if errors.Is(err, InvalidValue) {
@@ -30,15 +30,15 @@ func (e *entry) info(param uint32, objects ...uintptr) ([]byte, error) {
 }
 
 // ask makes one call; b may be nil, to learn the size alone.
-func (e *entry) ask(objects []uintptr, param uint32, b []byte) (int, error) {
+func (e *Entry) ask(objects []uintptr, param uint32, b []byte) (int, error) {
 	var n uintptr
 	p, size := unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b))
 	var err error
 	switch len(objects) {
 	case 1:
-		err = e.status(objects[0], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+		err = e.Status(objects[0], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
 	case 2:
-		err = e.status(objects[0], objects[1], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+		err = e.Status(objects[0], objects[1], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
 	}
 	return int(n), err
 }
@@ -61,8 +61,8 @@ func ids[T ~uintptr](none Code, list func(n int, first unsafe.Pointer, count *ui
 	return out[:min(int(n), len(out))], nil
 }
 
-// addr returns the address of a slice's first element, nil for none.
-func addr[T any](s []T) unsafe.Pointer {
+// Addr returns the address of a slice's first element, nil for none.
+func Addr[T any](s []T) unsafe.Pointer {
 	if len(s) == 0 {
 		return nil
 	}

@@ -5,21 +5,6 @@ import (
 	"unsafe"
 )
 
-// PlatformID is a cl_platform_id.
-type PlatformID uintptr
-
-// DeviceID is a cl_device_id.
-type DeviceID uintptr
-
-var (
-	clGetPlatformIDs   = entry{name: "clGetPlatformIDs"}
-	clGetPlatformInfo  = entry{name: "clGetPlatformInfo"}
-	clGetDeviceIDs     = entry{name: "clGetDeviceIDs"}
-	clGetDeviceInfo    = entry{name: "clGetDeviceInfo"}
-	clCreateSubDevices = entry{name: "clCreateSubDevices"}
-	clReleaseDevice    = entry{name: "clReleaseDevice"}
-)
-
 // listing serializes what makes drivers find their devices: of goroutines that
 // ask PoCL 3.1 first at the same time, all but one are told that there are
 // none.
@@ -30,13 +15,13 @@ func GetPlatformIDs() ([]PlatformID, error) {
 	listing.Lock()
 	defer listing.Unlock()
 	return ids[PlatformID](PlatformNotFoundKHR, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clGetPlatformIDs.status(uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return clGetPlatformIDs.Status(uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
 
 // Queries are the entry points that tell what platforms and devices are: the
 // loader's, or those of one driver.
-type Queries struct{ platform, device *entry }
+type Queries struct{ platform, device *Entry }
 
 // Loader are the loader's.
 var Loader = &Queries{&clGetPlatformInfo, &clGetDeviceInfo}
@@ -48,12 +33,12 @@ func Driver(getPlatformInfo, getDeviceInfo uintptr) *Queries {
 
 // Platform is clGetPlatformInfo: it returns the value of a parameter.
 func (q *Queries) Platform(p PlatformID, param uint32) ([]byte, error) {
-	return q.platform.info(param, uintptr(p))
+	return q.platform.Info(param, uintptr(p))
 }
 
 // Device is clGetDeviceInfo: it returns the value of a parameter.
 func (q *Queries) Device(d DeviceID, param uint32) ([]byte, error) {
-	return q.device.info(param, uintptr(d))
+	return q.device.Info(param, uintptr(d))
 }
 
 // GetDeviceIDs returns the devices of a type; none is not an error.
@@ -61,16 +46,13 @@ func GetDeviceIDs(p PlatformID, kind uint64) ([]DeviceID, error) {
 	listing.Lock()
 	defer listing.Unlock()
 	return ids[DeviceID](DeviceNotFound, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clGetDeviceIDs.status(uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return clGetDeviceIDs.Status(uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
 
 // CreateSubDevices returns the parts of a device. Properties end with zero.
 func CreateSubDevices(d DeviceID, properties []uintptr) ([]DeviceID, error) {
 	return ids[DeviceID](Success, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clCreateSubDevices.status(uintptr(d), uintptr(addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return clCreateSubDevices.Status(uintptr(d), uintptr(Addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
-
-// ReleaseDevice counts one user less; it does nothing to a root device.
-func ReleaseDevice(d DeviceID) error { return clReleaseDevice.status(uintptr(d)) }

@@ -18,30 +18,30 @@ func Kernels(p cl.ProgramID) ([]store.Kernel, error) {
 	kernels := make([]store.Kernel, len(ids))
 	for i, id := range ids {
 		kernels[i] = describe(id)
-		err = errors.Join(err, cl.ReleaseKernel(id))
+		err = errors.Join(err, cl.ReleaseKernel.Status(uintptr(id)))
 	}
 	return kernels, err
 }
 
 func describe(id cl.KernelID) store.Kernel {
 	k := store.Kernel{
-		Name:       cl.Text(cl.GetKernelInfo(id, cl.KernelFunctionName)),
-		Attributes: cl.Text(cl.GetKernelInfo(id, cl.KernelAttributes)),
+		Name:       cl.Text(cl.GetKernelInfo.Info(cl.KernelFunctionName, uintptr(id))),
+		Attributes: cl.Text(cl.GetKernelInfo.Info(cl.KernelAttributes, uintptr(id))),
 	}
-	n, _ := cl.Number(cl.GetKernelInfo(id, cl.KernelNumArgs))
+	n, _ := cl.Number(cl.GetKernelInfo.Info(cl.KernelNumArgs, uintptr(id)))
 	for i := range int(n) {
-		address, ok := cl.Number(cl.GetKernelArgInfo(id, i, cl.KernelArgAddressQualifier))
+		address, ok := cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgAddressQualifier, uintptr(id), uintptr(i)))
 		if !ok {
 			k.Args = nil
 			break
 		}
 		a := store.Arg{
-			Name:     cl.Text(cl.GetKernelArgInfo(id, i, cl.KernelArgName)),
-			TypeName: cl.Text(cl.GetKernelArgInfo(id, i, cl.KernelArgTypeName)),
+			Name:     cl.Text(cl.GetKernelArgInfo.Info(cl.KernelArgName, uintptr(id), uintptr(i))),
+			TypeName: cl.Text(cl.GetKernelArgInfo.Info(cl.KernelArgTypeName, uintptr(id), uintptr(i))),
 			Address:  address,
 		}
-		a.Access, _ = cl.Number(cl.GetKernelArgInfo(id, i, cl.KernelArgAccessQualifier))
-		a.TypeQual, _ = cl.Number(cl.GetKernelArgInfo(id, i, cl.KernelArgTypeQualifier))
+		a.Access, _ = cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgAccessQualifier, uintptr(id), uintptr(i)))
+		a.TypeQual, _ = cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgTypeQualifier, uintptr(id), uintptr(i)))
 		k.Args = append(k.Args, a)
 	}
 	return k
