@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/internal/drivers"
@@ -23,7 +22,6 @@ type Platform struct {
 	env drivers.Environments
 
 	variablesAtLoad func() []key.Pair // those of env.Loaded that the compiler obeys
-	obeyed          atomic.Pointer[obeyedVariables]
 }
 
 // Platforms returns the platforms that the OpenCL loader finds; none is not an

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"unsafe"
 
 	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
@@ -34,24 +33,7 @@ func (d *Device) AgainstOptions(words []string) error {
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
 func (d *Device) Variables() []key.Pair {
-	return d.platform.variables(d.platform.env.Now())
-}
-
-// obeyedVariables are those of an environment that a platform's compilers obey.
-type obeyedVariables struct {
-	environ []string
-	pairs   []key.Pair
-}
-
-// variables returns those of an environment that the compilers obey, sorted by name. In C's processes the
-// environment is the same slice from build to build (see dl.Environ), and is not searched again.
-func (p *Platform) variables(environ []string) []key.Pair {
-	if o := p.obeyed.Load(); o != nil && len(o.environ) == len(environ) && unsafe.SliceData(o.environ) == unsafe.SliceData(environ) {
-		return o.pairs
-	}
-	o := &obeyedVariables{environ, p.rules().Of(environ)}
-	p.obeyed.Store(o)
-	return o.pairs
+	return d.platform.rules().Of(d.platform.env.Now())
 }
 
 // environAtLoad returns the environment of the first call, which is made before
@@ -67,9 +49,10 @@ var environAtLoad = sync.OnceValue(os.Environ)
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	p := d.platform
 	k, environ := p.driver(), p.env.Now()
-	now := p.variables(environ)
+	rules := p.rules()
+	now := rules.Of(environ)
 	steady := k.Steady(p.asked(), environ) // it notes what it is asked about
-	if err := k.seen.Steady(p.rules(), environ, now, p.variablesAtLoad()); err != nil {
+	if err := k.seen.Steady(rules, environ, now, p.variablesAtLoad()); err != nil {
 		return now, err
 	}
 	return now, steady

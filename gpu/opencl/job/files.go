@@ -181,37 +181,19 @@ func writeBelow(root, path string, content []byte) error {
 
 // moveSearch returns options that name directories with those below root instead.
 // Directories that are named relative to the working directory move with that.
-func moveSearch(words []string, root string) ([]string, error) {
-	moved := make([]string, len(words))
-	argument := false
-	for i, w := range words {
-		option, dir := "", w
-		if !argument {
-			option, dir = splitOption(w)
+func moveSearch(words []string, root string) (moved []string, err error) {
+	rest, _, dirs, doubt := flags.ParseSearch(words)
+	if len(rest) > 0 || doubt != "" {
+		return nil, fmt.Errorf("%w: options %q", errOurs, words)
+	}
+	options := [...]string{flags.QuotedDirs: "-iquote", flags.AngledDirs: "-I", flags.SystemDirs: "-isystem", flags.AfterDirs: "-idirafter"}
+	for _, d := range dirs {
+		if filepath.IsAbs(d.Path) {
+			d.Path = filepath.Join(root, d.Path)
 		}
-		switch {
-		case dir == "" && !argument:
-			argument = true
-			moved[i] = w
-			continue
-		case !argument && option == "":
-			return nil, fmt.Errorf("%w: option %s", errOurs, w)
-		case filepath.IsAbs(dir):
-			dir = filepath.Join(root, dir)
-		}
-		moved[i], argument = option+dir, false
+		moved = append(moved, options[d.Rank]+d.Path)
 	}
 	return moved, nil
-}
-
-// splitOption splits a word into an option that names a directory, and that.
-func splitOption(w string) (option, dir string) {
-	for _, o := range []string{"-isystem", "-iquote", "-idirafter", "--include-path=", "-I"} {
-		if rest, ok := strings.CutPrefix(w, o); ok {
-			return o, rest
-		}
-	}
-	return "", w
 }
 
 // plain says whether compilers read a directory alike: see flags.SplitSearch.

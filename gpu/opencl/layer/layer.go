@@ -127,7 +127,7 @@ func (l *Layer) ticket(r *Request) (*Ticket, error) {
 	}
 	now := time.Now()
 	return &Ticket{
-		l: l, pool: pool, request: request, ordinals: ordinals, thread: r.Thread, begun: now, from: now, ended: make(chan struct{}),
+		l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread, begun: now, from: now, ended: make(chan struct{}),
 		// The linked program is the application's own: there is none that could be
 		// built to be asked, if the rest is gone by then.
 		first: r.What == Build && !full,

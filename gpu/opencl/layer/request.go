@@ -130,7 +130,7 @@ func text(s *string) string {
 	return *s
 }
 
-// core returns the request as the engine's. Nothing of it is C's. tells says that
+// core returns the request as the engine's, with constants that may be C's. tells says that
 // the driver tells no options from empty ones; known are the compiled units of a
 // link, in the order of the request, nil for those that are not known.
 func (r *Request) core(tells bool, known []*compiled, on *pool) (engine.Request, error) {
@@ -149,7 +149,7 @@ func (r *Request) core(tells bool, known []*compiled, on *pool) (engine.Request,
 	image := engine.NewImage(content)
 	image.CheckFiles = checkFiles
 	return engine.Request{
-		Image: image, Constants: constants(u.Constants),
+		Image: image, Constants: u.Constants,
 		CompileOptions: text(r.Options), NoOptions: r.Options == nil && tells,
 	}, nil
 }
@@ -178,11 +178,3 @@ func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func
 // errObserved is why a program with a constant of a random name is not compared: the name
 // stands in Intel's binaries, beside the code.
 var errObserved = errors.New("the source ends with a constant of a random name, which makes each binary another one")
-
-func constants(c []key.SpecConstant) []key.SpecConstant {
-	own := make([]key.SpecConstant, len(c))
-	for i := range c {
-		own[i] = key.SpecConstant{ID: c[i].ID, Value: bytes.Clone(c[i].Value)}
-	}
-	return own
-}

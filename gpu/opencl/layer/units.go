@@ -30,7 +30,7 @@ var (
 func (r *Request) coreOfUnits(tells bool, known []*compiled, on *pool) (engine.Request, error) {
 	first := &r.Units[0]
 	out := engine.Request{
-		Constants: constants(first.Constants), CompileOptions: text(first.Options),
+		Constants: first.Constants, CompileOptions: text(first.Options),
 		NoOptions: first.Options == nil && tells,
 	}
 	if r.What == Link {
