@@ -13,6 +13,18 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
+// CachedProgram is a program that a cache holds. Its kernels have the names of the code, or
+// of the request's name expressions; its one device is 0. Of CUDA C++ for a virtual
+// architecture it says of NVRTC's work where it came from; Module.Linked says it of the
+// driver's.
+type CachedProgram = kernstash.Program[*Module, *Kernel]
+
+// CachedKernel is a kernel of a CachedProgram. Goroutines may share it.
+type CachedKernel = kernstash.Kernel[*Module, *Kernel]
+
+// coreContext is a memory tier.
+type coreContext = kernstash.Context[*Module, *Kernel]
+
 // Cached is a Context whose programs come from a cache: from memory, else from
 // disk, else from the compilers: NVRTC, and the driver's for PTX.
 type Cached struct {
@@ -141,11 +153,7 @@ func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgr
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	p, err := c.Program(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return (*CachedProgram)(p), nil
+	return c.Program(ctx, r)
 }
 
 // Kernel returns a kernel of the program of a request, by its name or by a name
@@ -159,29 +167,14 @@ func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (
 	return p.Kernel(ctx, name)
 }
 
-// Prepared is a request whose identity has been worked out: asking again with it
-// is faster still.
-type Prepared struct {
-	request *kernstash.Prepared[*Module, *Kernel]
-}
-
-// Prepare returns a request to ask for again and again. It builds nothing.
-func (x *Cached) Prepare(r kernstash.Request) (*Prepared, error) {
+// Prepare returns a request to ask for again and again, which is faster still. It builds
+// nothing.
+func (x *Cached) Prepare(r kernstash.Request) (*kernstash.Prepared[*Module, *Kernel], error) {
 	c, r, err := x.meant(r)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	q, err := c.Prepare(r)
-	if err != nil {
-		return nil, err
-	}
-	return &Prepared{q}, nil
-}
-
-// Program is Cached.Program of the prepared request.
-func (q *Prepared) Program(ctx context.Context) (*CachedProgram, error) {
-	p, err := q.request.Program(ctx)
-	return (*CachedProgram)(p), err
+	return c.Prepare(r)
 }
 
 // Preload builds or loads many programs in parallel and leaves them in memory.
@@ -263,7 +256,7 @@ func (x *Cached) compilerOf(l *rtc.Library) (*coreContext, error) {
 
 // finish has the driver make machine code of PTX that NVRTC made, without its
 // final NUL: so it has the key of the same PTX from elsewhere.
-func (x *Cached) finish(ctx context.Context, ptx []byte) (*coreProgram, error) {
+func (x *Cached) finish(ctx context.Context, ptx []byte) (*CachedProgram, error) {
 	image, err := kernstash.NewImage(key.PTX, ptx)
 	if err != nil {
 		return nil, err

@@ -61,21 +61,21 @@ func TestRealArchitectureIsOneEntry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := p.Native()
+		m, err := p.Native(0)
 		if err != nil || m.LoweredName("saxpy<float>") != saxpyFloat || m.LoweredName("other") != "other" {
 			t.Errorf("lowered to %s, %v", m.LoweredName("saxpy<float>"), err)
 		}
 		if _, err := p.Kernel(t.Context(), "absent"); !errors.Is(err, cuda.NotFound) {
 			t.Errorf("an absent kernel: %v", err)
 		}
-		if p.Linked() != nil || p.Against() != "" || p.Key().IsZero() {
-			t.Errorf("linked %v, against %q, key %v", p.Linked(), p.Against(), p.Key())
+		if m.Linked() != nil || p.Against() != "" || p.Key(0).IsZero() {
+			t.Errorf("linked %v, against %q, key %v", m.Linked(), p.Against(), p.Key(0))
 		}
 		again, err := x.Compile(t.Context(), saxpy())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := again.Native(); n != m || err != nil {
+		if n, err := again.Native(0); n != m || err != nil {
 			t.Errorf("another module, %v", err)
 		}
 		again.Release()
@@ -108,17 +108,20 @@ func TestVirtualArchitectureIsTwo(t *testing.T) {
 		} else {
 			k.Release()
 		}
-		l := p.Linked()
+		m, err := p.Native(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := m.Linked()
 		if l == nil {
 			t.Fatal("the driver linked nothing")
 		}
-		keys[i] = [2]key.Key{p.Key(), l.Key()}
-		if a, b := p.Key().Device, l.Key().Device; a == b {
+		keys[i] = [2]key.Key{p.Key(0), l.Key(0)}
+		if a, b := p.Key(0).Device, l.Key(0).Device; a == b {
 			t.Error("NVRTC's identity and the driver's are one")
 		}
-		m, err := p.Native()
-		if err != nil || !strings.Contains(m.Log(), "linked") {
-			t.Errorf("log %q, %v", m.Log(), err)
+		if !strings.Contains(m.Log(), "linked") {
+			t.Errorf("log %q", m.Log())
 		}
 		x.Clear() // does not touch what is in use
 		if k, err := p.Kernel(t.Context(), "saxpy<float>"); err != nil {
@@ -392,7 +395,7 @@ func TestGoroutinesShareOneBuild(t *testing.T) {
 				return
 			}
 			defer k.Release()
-			if err := k.Launch(nil, []int{1}, []int{4}, float32(1), y, y, int32(4)); err != nil {
+			if err := k.Native().Launch(nil, []int{1}, []int{4}, float32(1), y, y, int32(4)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -506,7 +509,7 @@ func cachedChild() error {
 		return err
 	}
 	a := application{Took: time.Since(begin)}
-	m, err := p.Native()
+	m, err := p.Native(0)
 	if err != nil {
 		return err
 	}

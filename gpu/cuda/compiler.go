@@ -18,7 +18,7 @@ import (
 type compiler struct {
 	rtc.Runtime
 	context *Context
-	link    func(context.Context, []byte) (*coreProgram, error)
+	link    func(context.Context, []byte) (*CachedProgram, error)
 	clear   func() // evicts what is in memory
 }
 

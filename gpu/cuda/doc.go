@@ -7,7 +7,7 @@
 //	c, _ := cuda.NewContext(cache, devices[0])
 //	p, _ := c.Compile(ctx, rtc.Request{Source: source, Expressions: []string{"scale<float>"}})
 //	k, _ := p.Kernel(ctx, "scale<float>")
-//	err := k.Launch(nil, []int{blocks}, []int{256}, memory, int32(n))
+//	err := k.Native().Launch(nil, []int{blocks}, []int{256}, memory, int32(n))
 //
 // # What is cached
 //

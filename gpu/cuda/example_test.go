@@ -50,7 +50,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := k.Launch(nil, []int{1}, []int{64}, m, float32(1)); err != nil {
+		if err := k.Native().Launch(nil, []int{1}, []int{64}, m, float32(1)); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(p.Origin())

@@ -15,7 +15,7 @@ type Module struct {
 	context *Context
 	log     string
 	names   map[string]string // expression → lowered name
-	linked  *coreProgram      // whose the driver's module is; nil: its own
+	linked  *CachedProgram    // whose the driver's module is; nil: its own
 	object
 }
 
@@ -105,6 +105,11 @@ func diagnose(err error, log string) error {
 
 // Log returns what the compilers said, warnings included.
 func (m *Module) Log() string { return m.log }
+
+// Linked returns the program that the driver's compiler made of NVRTC's PTX, whose code this
+// module has: its key and origin are that step's. Nil where there was no such step. It must
+// not be released, nor used after the module's own.
+func (m *Module) Linked() *CachedProgram { return m.linked }
 
 // LoweredName returns the name that a kernel or variable has in the code: what
 // NVRTC made of a name expression, or the name itself.

@@ -165,7 +165,7 @@ func TestNVIDIAPrograms(t *testing.T) {
 						t.Fatal(err)
 					}
 					took := time.Since(begin)
-					m, err := p.Native()
+					m, err := p.Native(0)
 					if err == nil {
 						err = w.check(x.Context, m.Kernel)
 					}
@@ -177,8 +177,8 @@ func TestNVIDIAPrograms(t *testing.T) {
 					}
 					names, err := m.KernelNames()
 					t.Logf("%v in %v; kernels %v, %v", p.Origin(), took, names, err)
-					if p.Linked() != nil && p.Linked().Against() != "" {
-						t.Errorf("the driver's part is not stored: %s", p.Linked().Against())
+					if l := m.Linked(); l != nil && l.Against() != "" {
+						t.Errorf("the driver's part is not stored: %s", l.Against())
 					}
 					p.Release()
 					done()
@@ -306,7 +306,7 @@ func TestNVIDIAModules(t *testing.T) {
 	}
 	defer k.Release()
 	p, got := memory(t, x.Context, 4), []int32{0}
-	if err := errors.Join(k.Launch(nil, []int{1}, []int{1}, p), x.DefaultStream().Read(p, 0, cuda.Bytes(got))); err != nil || got[0] != 21 {
+	if err := errors.Join(k.Native().Launch(nil, []int{1}, []int{1}, p), x.DefaultStream().Read(p, 0, cuda.Bytes(got))); err != nil || got[0] != 21 {
 		t.Errorf("two units computed %d, %v", got[0], err)
 	}
 }
@@ -383,7 +383,7 @@ func startChild() error {
 		}
 		s.Program = time.Since(begin)
 		s.Compiles = int(cache.Stats().Get(stats.Builds))
-		return p.Native()
+		return p.Native(0)
 	})
 }
 

@@ -76,9 +76,9 @@ func TestTorture(t *testing.T) {
 					continue
 				}
 				if i < len(requests)-1 {
-					err = k.Launch(nil, []int{1}, []int{4}, float32(1), y, y, int32(4))
+					err = k.Native().Launch(nil, []int{1}, []int{4}, float32(1), y, y, int32(4))
 				} else {
-					err = k.Launch(nil, []int{1}, []int{1}, y, int32(4))
+					err = k.Native().Launch(nil, []int{1}, []int{1}, y, int32(4))
 				}
 				k.Release()
 				if !allowed(err) && !errors.Is(err, cuda.ErrReleased) && !errors.Is(err, cuda.InvalidHandle) {

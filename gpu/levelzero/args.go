@@ -3,9 +3,7 @@ package levelzero
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 	"github.com/kernstash/kernstash/internal/kernelarg"
 )
 
@@ -16,12 +14,12 @@ type Local int
 const pointerSize = 8
 
 // setArg sets one argument. It must be called with the kernel's lock held.
-func (k *Kernel) setArg(id ze.KernelID, i int, arg any) error {
+func (k *Kernel) setArg(id uintptr, i int, arg any) error {
 	if size, ok := arg.(Local); ok {
-		return ze.KernelSetArgumentValue(id, i, int(size), nil)
+		return zeKernelSetArgumentValue.call(id, uintptr(i), uintptr(size), 0)
 	}
 	if b, ok := arg.(*Buffer); arg == nil || ok && b == nil {
-		return ze.KernelSetArgumentValue(id, i, pointerSize, nil) // a null pointer on the device
+		return zeKernelSetArgumentValue.call(id, uintptr(i), pointerSize, 0) // a null pointer on the device
 	}
 	b, err := appendArg(k.values[:0], arg)
 	if err != nil {
@@ -31,7 +29,7 @@ func (k *Kernel) setArg(id ze.KernelID, i int, arg any) error {
 	if len(b) == 0 {
 		return fmt.Errorf("%w: no bytes", ErrArgument)
 	}
-	return ze.KernelSetArgumentValue(id, i, len(b), unsafe.Pointer(&b[0]))
+	return zeKernelSetArgumentValue.call(id, uintptr(i), uintptr(len(b)), uintptr(addr(b)))
 }
 
 // appendArg appends the bytes of an argument, as kernelarg.Append does; of a buffer the
@@ -39,7 +37,7 @@ func (k *Kernel) setArg(id ze.KernelID, i int, arg any) error {
 func appendArg(b []byte, arg any) ([]byte, error) {
 	if v, ok := arg.(*Buffer); ok {
 		at, err := v.get()
-		return kernelarg.Pointer(b, uintptr(at)), err
+		return kernelarg.Pointer(b, at), err
 	}
 	if reflect.TypeOf(arg).Kind() == reflect.Bool {
 		return b, fmt.Errorf("%w: bool cannot be a kernel's argument, pass int32 or uint8", ErrArgument)

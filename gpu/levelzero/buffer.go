@@ -3,8 +3,8 @@ package levelzero
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
@@ -28,56 +28,60 @@ type Buffer struct {
 
 // NewBuffer allocates memory of a size in bytes. The caller releases it.
 func (c *Context) NewBuffer(d *Device, place Place, size int) (*Buffer, error) {
-	id, err := c.id()
-	if err != nil {
-		return nil, fmt.Errorf("allocate %d bytes: %w", size, err)
-	}
-	if size < 1 || !slices.Contains(c.devices, d) {
-		return nil, fmt.Errorf("allocate %d bytes: %w: the size, or a device that is not of the context", size, ErrArgument)
-	}
-	var at uintptr
-	switch place {
-	case OnHost:
-		at, err = ze.MemAllocHost(id, size)
-	case Shared:
-		at, err = ze.MemAllocShared(id, d.id, size)
-	default:
-		at, err = ze.MemAllocDevice(id, d.id, size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("allocate %d bytes: %w", size, resources(err))
-	}
 	b := &Buffer{context: c, place: place, size: size}
-	b.set("buffer", at)
+	err := c.do(fmt.Sprintf("allocate %d bytes", size), func(id uintptr) (err error) {
+		if size < 1 || !slices.Contains(c.devices, d) {
+			return fmt.Errorf("%w: the size, or a device that is not of the context", ErrArgument)
+		}
+		device := &struct {
+			header
+			flags, ordinal uint32
+		}{header: header{stype: stypeDeviceMemAllocDesc}}
+		host := &struct {
+			header
+			flags uint32
+		}{header: header{stype: stypeHostMemAllocDesc}}
+		var at uintptr
+		switch place {
+		case OnHost:
+			at, err = zeMemAllocHost.create(id, uintptr(unsafe.Pointer(host)), uintptr(size), 0)
+		case Shared:
+			at, err = zeMemAllocShared.create(id, uintptr(unsafe.Pointer(device)), uintptr(unsafe.Pointer(host)), uintptr(size), 0, d.id)
+		default:
+			at, err = zeMemAllocDevice.create(id, uintptr(unsafe.Pointer(device)), uintptr(size), 0, d.id)
+		}
+		b.set("buffer", at)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	return b, nil
 }
-
-// Handle returns the address of the memory; zero once it is released.
-func (b *Buffer) Handle() uintptr { return b.handle.Load() }
 
 // Size returns the size in bytes.
 func (b *Buffer) Size() int { return b.size }
 
 // Bytes returns the memory itself, of a buffer that is not on the device. It must not
 // be used after Release, nor while a device writes to it.
-func (b *Buffer) Bytes() ([]byte, error) {
-	at, err := b.get()
-	if err != nil {
-		return nil, fmt.Errorf("read buffer: %w", err)
-	}
-	if b.place == OnDevice {
-		return nil, fmt.Errorf("read buffer: %w: it is on the device", ErrArgument)
-	}
-	return dl.Bytes(at, b.size), nil
+func (b *Buffer) Bytes() (content []byte, err error) {
+	err = b.do("read buffer", func(at uintptr) error {
+		if b.place == OnDevice {
+			return fmt.Errorf("%w: it is on the device", ErrArgument)
+		}
+		content = dl.Bytes(at, b.size)
+		return nil
+	})
+	return content, err
 }
 
 // Release gives the memory back.
 func (b *Buffer) Release() error {
 	return b.release(func(at uintptr) error {
-		id, err := b.context.id()
+		id, err := b.context.get()
 		if err != nil {
 			return err
 		}
-		return ze.MemFree(id, at)
+		return zeMemFree.call(id, at)
 	})
 }

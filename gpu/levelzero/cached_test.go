@@ -161,7 +161,7 @@ func TestCachedKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(k.Launch(list, [3]int{64, 1, 1}, nil, nil, nil, int32(0)), list.Close(), list.Release()); err != nil {
+	if err := errors.Join(k.Native().Launch(list, [3]int{64, 1, 1}, nil, nil, nil, int32(0)), list.Close(), list.Release()); err != nil {
 		t.Error(err)
 	}
 	if k.Name() != "add" {

@@ -3,8 +3,7 @@ package levelzero
 import (
 	"fmt"
 	"slices"
-
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"unsafe"
 )
 
 // Context is a ze_context_handle_t: what memory, queues and modules belong to.
@@ -19,12 +18,16 @@ func Open(devices ...*Device) (*Context, error) {
 	if err := ofOneDriver(devices); err != nil {
 		return nil, fmt.Errorf("open context: %w", err)
 	}
-	id, err := ze.ContextCreate(devices[0].driver.id)
+	desc := &struct {
+		header
+		flags uint32
+	}{header: header{stype: stypeContextDesc}}
+	id, err := zeContextCreate.create(devices[0].driver.id, uintptr(unsafe.Pointer(desc)))
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
 	}
 	c := &Context{devices: slices.Clone(devices)}
-	c.set("context", uintptr(id))
+	c.set("context", id)
 	return c, nil
 }
 
@@ -54,9 +57,6 @@ func ofOneDriver(devices []*Device) error {
 	return nil
 }
 
-// Handle returns the ze_context_handle_t; zero once it is released.
-func (c *Context) Handle() uintptr { return c.handle.Load() }
-
 // Devices returns the context's devices: their order gives the ordinals that requests
 // and programs use. The caller must not change the slice.
 func (c *Context) Devices() []*Device { return c.devices }
@@ -67,12 +67,6 @@ func (c *Context) Release() error {
 		if c.adopted {
 			return nil
 		}
-		return ze.ContextDestroy(ze.ContextID(h))
+		return zeContextDestroy.call(h)
 	})
-}
-
-// get returns the context's handle.
-func (c *Context) id() (ze.ContextID, error) {
-	h, err := c.get()
-	return ze.ContextID(h), err
 }

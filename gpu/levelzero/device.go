@@ -2,8 +2,6 @@ package levelzero
 
 import (
 	"fmt"
-
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 )
 
 // DeviceType is the kind of a device, ze_device_type_t.
@@ -36,8 +34,8 @@ type Device struct {
 
 	driver     *Driver
 	parent     *Device // nil for a root device
-	id         ze.DeviceID
-	properties *ze.DeviceProperties
+	id         uintptr // ze_device_handle_t
+	properties *deviceProperties
 }
 
 // Limits are what a device can hold; sizes are bytes.
@@ -49,23 +47,23 @@ type Limits struct {
 	Allocation   uint64 // the largest
 }
 
-func (d *Driver) device(id ze.DeviceID) (*Device, error) {
-	p, err := d.ask.DeviceProperties(id)
+func (d *Driver) device(id uintptr) (*Device, error) {
+	p, err := d.ask.deviceProperties(id)
 	if err != nil {
 		return nil, fmt.Errorf("ask device: %w", err)
 	}
 	own := &Device{
-		Name: p.Name(), Type: DeviceType(p.Type), VendorID: p.VendorID, DeviceID: p.DeviceID,
+		Name: text(p.name[:]), Type: DeviceType(p.Type), VendorID: p.VendorID, DeviceID: p.DeviceID,
 		Limits: Limits{
 			ComputeUnits: int(p.Slices * p.SubslicesPerSlice * p.EUsPerSubslice),
 			Allocation:   p.MaxAllocation,
 		},
 		driver: d, id: id, properties: p,
 	}
-	if m, err := d.ask.ModuleProperties(id); err == nil && m.SPIRV != 0 {
-		own.SPIRV = fmt.Sprintf("%d.%d", m.SPIRV>>16, m.SPIRV&0xffff)
+	if m, err := d.ask.moduleProperties(id); err == nil && m.spirv != 0 {
+		own.SPIRV = fmt.Sprintf("%d.%d", m.spirv>>16, m.spirv&0xffff)
 	}
-	if c, err := d.ask.ComputeProperties(id); err == nil {
+	if c, err := d.ask.computeProperties(id); err == nil {
 		own.Limits.Group, own.Limits.LocalMemory = int(c.MaxTotalGroupSize), int(c.MaxLocalMemory)
 		for i, n := range c.MaxGroupSize {
 			own.Limits.GroupSize[i] = int(n)
@@ -82,11 +80,11 @@ func (d *Device) Driver() *Driver { return d.driver }
 func (d *Device) Parent() *Device { return d.parent }
 
 // Handle returns the ze_device_handle_t.
-func (d *Device) Handle() uintptr { return uintptr(d.id) }
+func (d *Device) Handle() uintptr { return d.id }
 
 // SubDevices returns the parts of the device; none is not an error.
 func (d *Device) SubDevices() ([]*Device, error) {
-	ids, err := d.driver.ask.SubDevices(d.id)
+	ids, err := d.driver.ask.subDevices(d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list parts of %s: %w", d.Name, err)
 	}

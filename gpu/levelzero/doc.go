@@ -7,7 +7,7 @@
 //	c, _ := levelzero.NewContext(cache, devices[0])
 //	p, _ := c.Program(ctx, kernstash.Request{Image: image}) // of SPIR-V
 //	k, _ := p.Kernel(ctx, "add")
-//	err := k.Launch(list, [3]int{n, 1, 1}, a, b, int32(n))
+//	err := k.Native().Launch(list, [3]int{n, 1, 1}, a, b, int32(n))
 //
 // # Ownership
 //

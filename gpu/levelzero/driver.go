@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
@@ -18,8 +17,8 @@ type Driver struct {
 	APIVersion string   // that it implements: "1.3"
 	Extensions []string // in the driver's order
 
-	id  ze.DriverID
-	ask *ze.Queries
+	id  uintptr // ze_driver_handle_t
+	ask *queries
 	env drivers.Environments
 
 	variablesAtLoad func() []key.Pair // those of env.Loaded that the compiler obeys
@@ -31,49 +30,49 @@ type Driver struct {
 func Drivers() ([]*Driver, error) {
 	environAtLoad()
 	drivers.IntelSettings.Loads()
-	if err := ze.Init(); err != nil {
+	if err := zeInit.call(0); err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
-	ids, err := ze.Loader().Drivers()
+	ids, err := throughLoader().drivers()
 	if err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
 	all := make([]*Driver, len(ids))
 	for i, id := range ids {
-		all[i] = newDriver(id, ze.Loader(), drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
+		all[i] = newDriver(id, throughLoader(), drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
 	}
 	return all, nil
 }
 
-func newDriver(id ze.DriverID, ask *ze.Queries, env drivers.Environments) *Driver {
+func newDriver(id uintptr, ask *queries, env drivers.Environments) *Driver {
 	d := &Driver{id: id, ask: ask, env: env}
-	if p, err := ask.DriverProperties(id); err == nil {
+	if p, err := ask.driverProperties(id); err == nil {
 		d.Version = fmt.Sprintf("%d.%d.%d", p.Version>>24, p.Version>>16&0xff, p.Version&0xffff)
 	}
-	if v, err := ask.APIVersion(id); err == nil {
+	if v, err := ask.apiVersion(id); err == nil {
 		d.APIVersion = fmt.Sprintf("%d.%d", v>>16, v&0xffff)
 	}
-	d.Extensions, _ = ask.Extensions(id) // no answer: it has none
+	d.Extensions, _ = ask.extensions(id) // no answer: it has none
 	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.Loaded) })
 	return d
 }
 
 // Handle returns the ze_driver_handle_t.
-func (d *Driver) Handle() uintptr { return uintptr(d.id) }
+func (d *Driver) Handle() uintptr { return d.id }
 
 // Has says whether the driver offers an extension.
 func (d *Driver) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
 
 // Devices returns the driver's root devices; none is not an error.
 func (d *Driver) Devices() ([]*Device, error) {
-	ids, err := d.ask.Devices(d.id)
+	ids, err := d.ask.devices(d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
 	return d.devices(ids)
 }
 
-func (d *Driver) devices(ids []ze.DeviceID) ([]*Device, error) {
+func (d *Driver) devices(ids []uintptr) ([]*Device, error) {
 	all := make([]*Device, len(ids))
 	for i, id := range ids {
 		var err error
@@ -107,15 +106,12 @@ func Devices() ([]*Device, error) {
 type Entries struct {
 	// Queries are the addresses of the functions that ask what drivers and devices
 	// are, in the order of QueryNames. For zero the loader is asked.
-	Queries [len(ze.QueryNames)]uintptr
+	Queries [len(QueryNames)]uintptr
 
 	// Environ is the environment, as os.Environ has it, that the drivers found when
 	// they were loaded.
 	Environ []string
 }
-
-// QueryNames are the names of the functions in Entries.Queries.
-var QueryNames = ze.QueryNames
 
 // maxParts bounds how deep a device is looked for among parts of parts.
 const maxParts = 4
@@ -123,29 +119,29 @@ const maxParts = 4
 // Find asks what the device of a handle is, which the application has. What is returned
 // is to be asked what it is; everything else of it goes through the loader.
 func Find(e Entries, handle uintptr) (*Device, error) {
-	ask := ze.At(e.Queries)
-	ids, err := ask.Drivers()
+	ask := queriesAt(e.Queries)
+	ids, err := ask.drivers()
 	if err != nil {
 		return nil, fmt.Errorf("find device: %w", err)
 	}
 	for _, id := range ids {
-		devices, err := ask.Devices(id)
-		if err != nil || !holds(ask, devices, ze.DeviceID(handle), maxParts) {
+		devices, err := ask.devices(id)
+		if err != nil || !holds(ask, devices, handle, maxParts) {
 			continue
 		}
 		// C code may set variables.
-		return newDriver(id, ask, drivers.Environments{Loaded: e.Environ, Now: dl.Environ}).device(ze.DeviceID(handle))
+		return newDriver(id, ask, drivers.Environments{Loaded: e.Environ, Now: dl.Environ}).device(handle)
 	}
 	return nil, fmt.Errorf("find device: %w: no driver has it", ErrArgument)
 }
 
 // holds says whether a device is one of others, or a part of one.
-func holds(ask *ze.Queries, devices []ze.DeviceID, handle ze.DeviceID, depth int) bool {
+func holds(ask *queries, devices []uintptr, handle uintptr, depth int) bool {
 	if slices.Contains(devices, handle) || depth == 0 {
 		return depth > 0
 	}
-	return slices.ContainsFunc(devices, func(d ze.DeviceID) bool {
-		parts, err := ask.SubDevices(d)
+	return slices.ContainsFunc(devices, func(d uintptr) bool {
+		parts, err := ask.subDevices(d)
 		return err == nil && len(parts) > 0 && holds(ask, parts, handle, depth-1)
 	})
 }

@@ -63,7 +63,7 @@ func ExampleNewContext() {
 		log.Fatal(err)
 	}
 	defer queue.Release()
-	if err := add.Launch(list, [3]int{n, 1, 1}, buffers[0], buffers[1], buffers[2], int32(n)); err != nil {
+	if err := add.Native().Launch(list, [3]int{n, 1, 1}, buffers[0], buffers[1], buffers[2], int32(n)); err != nil {
 		log.Fatal(err)
 	}
 	if err := list.Close(); err != nil {

@@ -62,7 +62,7 @@ func (d *Device) traits() []key.Pair {
 		add("part", "1")
 	}
 	if d.driver.Has(extensionIPVersion) {
-		if v, err := d.driver.ask.IPVersion(d.id); err == nil {
+		if v, err := d.driver.ask.ipVersion(d.id); err == nil {
 			add("IP version", hex(v))
 		}
 	}
@@ -77,7 +77,7 @@ func (d *Device) stepping() (string, error) {
 	}
 	var address string
 	if d.driver.Has(extensionPCI) {
-		if p, err := d.driver.ask.PCI(d.id); err == nil {
+		if p, err := d.driver.ask.pci(d.id); err == nil {
 			address = fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
 		}
 	}
@@ -88,7 +88,7 @@ func (d *Device) stepping() (string, error) {
 // memory.
 var errLibraries = errors.New("the driver's library is not known")
 
-// known holds ze.DeviceID → []key.Pair. What is
+// known holds the handle of a device → []key.Pair. What is
 // loaded runs until the process ends, whatever becomes of its file.
 var known sync.Map
 
@@ -130,7 +130,7 @@ func (d *Device) libraries() ([]key.Pair, error) {
 // drivers the loader puts an object of its own before it, which starts with the
 // address of the driver's.
 func (d *Device) library(m elfid.Mappings) string {
-	addr := uintptr(d.id)
+	addr := d.id
 	for range 3 {
 		at, ok := m.Find(addr)
 		if !ok || addr%8 != 0 {

@@ -3,8 +3,9 @@ package levelzero
 import (
 	"fmt"
 	"sync"
+	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Kernel is a kernel of a module. A ze_kernel_handle_t holds the arguments and the
@@ -22,29 +23,28 @@ type Kernel struct {
 // NewKernel makes the kernel of a name; another name is an error that wraps
 // InvalidKernelName. The caller releases it, before the module.
 func (m *Module) NewKernel(name string) (*Kernel, error) {
-	id, err := m.id()
-	if err != nil {
-		return nil, fmt.Errorf("make kernel %s: %w", name, err)
-	}
-	h, err := ze.KernelCreate(id, name)
-	if err != nil {
-		return nil, fmt.Errorf("make kernel %s: %w", name, resources(err))
-	}
 	k := &Kernel{module: m, name: name}
-	k.set("kernel", uintptr(h))
+	err := m.do("make kernel "+name, func(id uintptr) error {
+		c := dl.CString(name)
+		pinned := pin(addr(c))
+		defer pinned.Unpin()
+		desc := &struct {
+			header
+			flags uint32
+			name  unsafe.Pointer
+		}{header: header{stype: stypeKernelDesc}, name: addr(c)}
+		h, err := zeKernelCreate.create(id, uintptr(unsafe.Pointer(desc)))
+		k.set("kernel", h)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	return k, nil
 }
 
 // Name returns the kernel's name.
 func (k *Kernel) Name() string { return k.name }
-
-// Handle returns the ze_kernel_handle_t; zero once it is released.
-func (k *Kernel) Handle() uintptr { return k.handle.Load() }
-
-func (k *Kernel) id() (ze.KernelID, error) {
-	h, err := k.get()
-	return ze.KernelID(h), err
-}
 
 // KernelInfo is what a kernel is; sizes are bytes.
 type KernelInfo struct {
@@ -56,42 +56,51 @@ type KernelInfo struct {
 	Spilled      int    // of a work-item, for want of registers
 }
 
+// kernelProperties is ze_kernel_properties_t.
+type kernelProperties struct {
+	header
+	args                                    uint32
+	requiredGroupSize                       [3]uint32
+	_, _                                    uint32 // sub-groups that it requires, and their size
+	maxSubGroupSize, _                      uint32
+	localMemory, privateMemory, spillMemory uint32
+	_                                       [32]byte
+}
+
 // Info asks the driver what the kernel is.
-func (k *Kernel) Info() (KernelInfo, error) {
-	id, err := k.id()
-	if err != nil {
-		return KernelInfo{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
-	}
-	p, err := ze.KernelGetProperties(id)
-	if err != nil {
-		return KernelInfo{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
-	}
-	info := KernelInfo{
-		Args: int(p.Args), SubGroup: int(p.MaxSubGroupSize), LocalMemory: int(p.LocalMemory),
-		PrivateBytes: int(p.PrivateMemory), Spilled: int(p.SpillMemory),
-	}
-	for i, n := range p.RequiredGroupSize {
-		info.Required[i] = int(n)
-	}
-	return info, nil
+func (k *Kernel) Info() (info KernelInfo, err error) {
+	err = k.do("ask kernel "+k.name, func(id uintptr) error {
+		p := &kernelProperties{header: header{stype: stypeKernelProperties}}
+		if err := zeKernelGetProperties.call(id, uintptr(unsafe.Pointer(p))); err != nil {
+			return err
+		}
+		info = KernelInfo{
+			Args: int(p.args), SubGroup: int(p.maxSubGroupSize), LocalMemory: int(p.localMemory),
+			PrivateBytes: int(p.privateMemory), Spilled: int(p.spillMemory),
+		}
+		for i, n := range p.requiredGroupSize {
+			info.Required[i] = int(n)
+		}
+		return nil
+	})
+	return info, err
 }
 
 // SuggestGroupSize asks the driver for the group size that is best for so many
 // work-items in each dimension.
-func (k *Kernel) SuggestGroupSize(items [3]int) ([3]int, error) {
-	id, err := k.id()
-	if err != nil {
-		return [3]int{}, fmt.Errorf("suggest group size of %s: %w", k.name, err)
-	}
-	n, err := sizes(items)
-	if err != nil {
-		return [3]int{}, fmt.Errorf("suggest group size of %s: %w", k.name, err)
-	}
-	s, err := ze.KernelSuggestGroupSize(id, n)
-	if err != nil {
-		return [3]int{}, fmt.Errorf("suggest group size of %s: %w", k.name, err)
-	}
-	return [3]int{int(s[0]), int(s[1]), int(s[2])}, nil
+func (k *Kernel) SuggestGroupSize(items [3]int) (size [3]int, err error) {
+	err = k.do("suggest group size of "+k.name, func(id uintptr) error {
+		n, err := sizes(items)
+		if err != nil {
+			return err
+		}
+		var s [3]uint32
+		err = zeKernelSuggestGroupSize.call(id, uintptr(n[0]), uintptr(n[1]), uintptr(n[2]),
+			uintptr(unsafe.Pointer(&s[0])), uintptr(unsafe.Pointer(&s[1])), uintptr(unsafe.Pointer(&s[2])))
+		size = [3]int{int(s[0]), int(s[1]), int(s[2])}
+		return err
+	})
+	return size, err
 }
 
 // sizes returns three sizes as C takes them.
@@ -108,23 +117,16 @@ func sizes(n [3]int) (s [3]uint32, err error) {
 // SetIndirectAccess says whether the kernel reaches memory of the host, the device, and
 // shared memory, by pointers that are not its arguments.
 func (k *Kernel) SetIndirectAccess(host, device, shared bool) error {
-	id, err := k.id()
-	if err != nil {
-		return fmt.Errorf("set indirect access of %s: %w", k.name, err)
-	}
-	var flags uint32
+	var flags uintptr
 	for i, on := range []bool{host, device, shared} {
 		if on {
 			flags |= 1 << i
 		}
 	}
-	if err := ze.KernelSetIndirectAccess(id, flags); err != nil {
-		return fmt.Errorf("set indirect access of %s: %w", k.name, err)
-	}
-	return nil
+	return k.do("set indirect access of "+k.name, func(id uintptr) error { return zeKernelSetIndirectAccess.call(id, flags) })
 }
 
 // Release gives the kernel back.
 func (k *Kernel) Release() error {
-	return k.release(func(h uintptr) error { return ze.KernelDestroy(ze.KernelID(h)) })
+	return k.release(func(h uintptr) error { return zeKernelDestroy.call(h) })
 }

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -39,35 +40,130 @@ type Module struct {
 // NewModule makes a module on a device of the context. The caller releases it. What the
 // compiler refuses is a *kernstash.BuildError, with the build log.
 func (c *Context) NewModule(d *Device, desc ModuleDesc) (*Module, error) {
-	id, err := c.id()
+	m := &Module{context: c, device: d}
+	err := c.do("make module", func(id uintptr) (err error) {
+		format, codes := uint32(formatSPIRV), desc.SPIRV
+		if len(desc.Native) > 0 {
+			format, codes = formatNative, [][]byte{desc.Native}
+		}
+		switch {
+		case !slices.Contains(c.devices, d):
+			return fmt.Errorf("%w: the device is not of the context", ErrArgument)
+		case len(desc.SPIRV) > 0 && len(desc.Native) > 0:
+			return fmt.Errorf("%w: SPIR-V and native code", ErrArgument)
+		case len(codes) == 0 || slices.ContainsFunc(codes, func(b []byte) bool { return len(b) == 0 }):
+			return fmt.Errorf("%w: no code", ErrArgument)
+		case len(codes) > 1 && !d.driver.Has(extensionProgram):
+			return diagnose(fmt.Errorf("%w: %s", UnsupportedFeature, extensionProgram), "")
+		}
+		var h uintptr
+		if h, m.log, err = createModule(id, d.id, format, codes, desc); err != nil {
+			return diagnose(err, m.log)
+		}
+		m.set("module", h)
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("make module: %w", err)
+		return nil, err
 	}
-	own := ze.ModuleDesc{Format: ze.FormatSPIRV, Codes: desc.SPIRV, Flags: desc.Flags}
-	if len(desc.Native) > 0 {
-		own.Format, own.Codes = ze.FormatNative, [][]byte{desc.Native}
-	}
-	switch {
-	case !slices.Contains(c.devices, d):
-		return nil, fmt.Errorf("make module: %w: the device is not of the context", ErrArgument)
-	case len(desc.SPIRV) > 0 && len(desc.Native) > 0:
-		return nil, fmt.Errorf("make module: %w: SPIR-V and native code", ErrArgument)
-	case len(own.Codes) == 0 || slices.ContainsFunc(own.Codes, func(b []byte) bool { return len(b) == 0 }):
-		return nil, fmt.Errorf("make module: %w: no code", ErrArgument)
-	case len(own.Codes) > 1 && !d.driver.Has(extensionProgram):
-		err := fmt.Errorf("make module: %w: %s", UnsupportedFeature, extensionProgram)
-		return nil, &kernstash.BuildError{Code: code(UnsupportedFeature), Err: err}
-	}
-	for _, one := range desc.Constants {
-		own.Constants = append(own.Constants, ze.Constant{ID: one.ID, Value: one.Value})
-	}
-	h, log, err := ze.ModuleCreate(id, d.id, own)
-	if err != nil {
-		return nil, fmt.Errorf("make module: %w", diagnose(err, log))
-	}
-	m := &Module{context: c, device: d, log: log}
-	m.set("module", uintptr(h))
 	return m, nil
+}
+
+// The values of ze_module_format_t.
+const (
+	formatSPIRV  = 0
+	formatNative = 1
+)
+
+// moduleConstants is ze_module_constants_t.
+type moduleConstants struct {
+	n      uint32
+	ids    unsafe.Pointer
+	values unsafe.Pointer
+}
+
+// moduleDesc is ze_module_desc_t.
+type moduleDesc struct {
+	header
+	format    uint32
+	size      uintptr
+	code      unsafe.Pointer
+	flags     unsafe.Pointer
+	constants unsafe.Pointer
+}
+
+// programDesc is ze_module_program_exp_desc_t.
+type programDesc struct {
+	header
+	count     uint32
+	sizes     unsafe.Pointer
+	codes     unsafe.Pointer
+	flags     unsafe.Pointer
+	constants unsafe.Pointer
+}
+
+// createModule makes a module of codes, each with the flags and constants of desc, and
+// returns what the driver says of it, whether it could be made or not.
+func createModule(context, device uintptr, format uint32, codes [][]byte, desc ModuleDesc) (module uintptr, said string, err error) {
+	defer stepAside()()
+	pinned := pin()
+	defer pinned.Unpin()
+	hold := func(p unsafe.Pointer) unsafe.Pointer {
+		if p != nil {
+			pinned.Pin(p)
+		}
+		return p
+	}
+	var flags, constants unsafe.Pointer
+	if desc.Flags != nil {
+		flags = hold(addr(dl.CString(*desc.Flags)))
+	}
+	if n := len(desc.Constants); n > 0 {
+		all, values := make([]uint32, n), make([]unsafe.Pointer, n)
+		for i, one := range desc.Constants {
+			all[i], values[i] = one.ID, hold(addr(one.Value))
+		}
+		k := &moduleConstants{uint32(n), hold(addr(all)), hold(addr(values))}
+		constants = hold(unsafe.Pointer(k))
+	}
+	own := &moduleDesc{header: header{stype: stypeModuleDesc}, format: format}
+	hold(unsafe.Pointer(own))
+	if len(codes) == 1 {
+		own.size, own.code = uintptr(len(codes[0])), hold(addr(codes[0]))
+		own.flags, own.constants = flags, constants
+	} else {
+		n := len(codes)
+		sizes, starts := make([]uintptr, n), make([]unsafe.Pointer, n)
+		eachFlags, eachConstants := make([]unsafe.Pointer, n), make([]unsafe.Pointer, n)
+		for i, code := range codes {
+			sizes[i], starts[i] = uintptr(len(code)), hold(addr(code))
+			eachFlags[i], eachConstants[i] = flags, constants
+		}
+		p := &programDesc{
+			header: header{stype: stypeModuleProgramExpDesc}, count: uint32(n),
+			sizes: hold(addr(sizes)), codes: hold(addr(starts)),
+		}
+		if flags != nil {
+			p.flags = hold(addr(eachFlags))
+		}
+		if constants != nil {
+			p.constants = hold(addr(eachConstants))
+		}
+		own.next = hold(unsafe.Pointer(p))
+	}
+	var log uintptr
+	err = zeModuleCreate.call(context, device, uintptr(unsafe.Pointer(own)), uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(&log)))
+	return module, takeLog(log), err
+}
+
+// takeLog reads a build log, and destroys it.
+func takeLog(log uintptr) string {
+	if log == 0 {
+		return ""
+	}
+	b, _ := zeModuleBuildLogGetString.bytes(log)
+	_ = zeModuleBuildLogDestroy.call(log)
+	return text(b)
 }
 
 // verdicts are the results by which a compiler refuses a module: building it again
@@ -88,98 +184,81 @@ func diagnose(err error, log string) error {
 // code is a result as a BuildError's code.
 func code(r Result) int { return int(int32(r)) }
 
-// Handle returns the ze_module_handle_t; zero once it is released.
-func (m *Module) Handle() uintptr { return m.handle.Load() }
-
 // Device returns the device that the module is for.
 func (m *Module) Device() *Device { return m.device }
 
 // Log returns the build log.
 func (m *Module) Log() string { return m.log }
 
-func (m *Module) id() (ze.ModuleID, error) {
-	h, err := m.get()
-	return ze.ModuleID(h), err
-}
-
 // Native returns the device's code of the module.
-func (m *Module) Native() ([]byte, error) {
-	id, err := m.id()
-	if err != nil {
-		return nil, fmt.Errorf("get native binary: %w", err)
-	}
-	b, err := ze.ModuleGetNativeBinary(id)
-	if err != nil {
-		return nil, fmt.Errorf("get native binary: %w", resources(err))
-	}
-	return b, nil
+func (m *Module) Native() (code []byte, err error) {
+	err = m.do("get native binary", func(id uintptr) (err error) {
+		code, err = zeModuleGetNativeBinary.bytes(id)
+		return err
+	})
+	return code, err
 }
 
 // KernelNames returns the names of the module's kernels in the driver's order.
-func (m *Module) KernelNames() ([]string, error) {
-	id, err := m.id()
-	if err != nil {
-		return nil, fmt.Errorf("list kernels: %w", err)
-	}
-	names, err := ze.ModuleGetKernelNames(id)
-	if err != nil {
-		return nil, fmt.Errorf("list kernels: %w", err)
-	}
-	return names, nil
+func (m *Module) KernelNames() (names []string, err error) {
+	err = m.do("list kernels", func(id uintptr) error {
+		all, err := zeModuleGetKernelNames.list(id)
+		for _, name := range all {
+			names = append(names, dl.String(name))
+		}
+		return err
+	})
+	return names, err
 }
+
+// moduleImports is ZE_MODULE_PROPERTY_FLAG_IMPORTS.
+const moduleImports = 1
 
 // Imports says whether the module is to be linked before its kernels can be had.
 func (m *Module) Imports() (bool, error) {
-	id, err := m.id()
-	if err != nil {
-		return false, fmt.Errorf("ask module: %w", err)
-	}
-	flags, err := ze.ModuleGetProperties(id)
-	if err != nil {
-		return false, fmt.Errorf("ask module: %w", err)
-	}
-	return flags&ze.ModuleImports != 0, nil
+	p := &struct {
+		header
+		flags uint32
+	}{header: header{stype: stypeModuleProperties}}
+	err := m.do("ask module", func(id uintptr) error { return zeModuleGetProperties.call(id, uintptr(unsafe.Pointer(p))) })
+	return p.flags&moduleImports != 0, err
 }
 
 // Global returns the address of a variable of the module on the device, and its size
 // in bytes. The module is to be built with -ze-take-global-address.
 func (m *Module) Global(name string) (at, size uintptr, err error) {
-	id, err := m.id()
-	if err != nil {
-		return 0, 0, fmt.Errorf("find %s: %w", name, err)
-	}
-	if at, size, err = ze.ModuleGetGlobalPointer(id, name); err != nil {
-		return 0, 0, fmt.Errorf("find %s: %w", name, err)
-	}
-	return at, size, nil
+	c := addr(dl.CString(name))
+	err = m.do("find "+name, func(id uintptr) error {
+		return zeModuleGetGlobalPointer.call(id, uintptr(c), uintptr(unsafe.Pointer(&size)), uintptr(unsafe.Pointer(&at)))
+	})
+	return at, size, err
 }
 
 // Function returns the address of a function of the module on the device.
-func (m *Module) Function(name string) (uintptr, error) {
-	id, err := m.id()
-	if err != nil {
-		return 0, fmt.Errorf("find %s: %w", name, err)
-	}
-	at, err := ze.ModuleGetFunctionPointer(id, name)
-	if err != nil {
-		return 0, fmt.Errorf("find %s: %w", name, err)
-	}
-	return at, nil
+func (m *Module) Function(name string) (at uintptr, err error) {
+	c := addr(dl.CString(name))
+	err = m.do("find "+name, func(id uintptr) (err error) {
+		at, err = zeModuleGetFunctionPointer.create(id, uintptr(c))
+		return err
+	})
+	return at, err
 }
 
 // Link resolves what modules import by what others of them export, and returns the
 // log of it, which is there when it fails, too.
 func Link(modules ...*Module) (log string, err error) {
-	ids := make([]ze.ModuleID, len(modules))
+	ids := make([]uintptr, len(modules))
 	for i, m := range modules {
-		if ids[i], err = m.id(); err != nil {
+		if ids[i], err = m.get(); err != nil {
 			return "", fmt.Errorf("link modules: %w", err)
 		}
 	}
 	if len(ids) == 0 {
 		return "", fmt.Errorf("link modules: %w: none", ErrArgument)
 	}
-	if log, err = ze.ModuleDynamicLink(ids); err != nil {
+	var said uintptr
+	err = zeModuleDynamicLink.call(uintptr(len(ids)), uintptr(addr(ids)), uintptr(unsafe.Pointer(&said)))
+	if log = takeLog(said); err != nil {
 		return log, fmt.Errorf("link modules: %w", resources(err))
 	}
 	return log, nil
@@ -187,5 +266,5 @@ func Link(modules ...*Module) (log string, err error) {
 
 // Release gives the module back, its kernels having gone before.
 func (m *Module) Release() error {
-	return m.release(func(h uintptr) error { return ze.ModuleDestroy(ze.ModuleID(h)) })
+	return m.release(func(h uintptr) error { return zeModuleDestroy.call(h) })
 }

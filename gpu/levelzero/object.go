@@ -1,15 +1,34 @@
 package levelzero
 
-import "github.com/kernstash/kernstash/internal/handle"
+import (
+	"fmt"
 
-// object is embedded by what holds a driver's handle until it is released. Nothing of it
-// is for who uses the package.
+	"github.com/kernstash/kernstash/internal/handle"
+)
+
+// object is embedded by what holds a driver's handle until it is released.
 type object struct{ handle handle.Handle }
 
 func (o *object) set(what string, h uintptr) { o.handle.Set(what, h) }
 
+// Handle returns the driver's handle of the object, of a Buffer its address; zero once it is
+// released.
+func (o *object) Handle() uintptr { return o.handle.Load() }
+
 // get returns the handle, or an error that wraps ErrReleased.
 func (o *object) get() (uintptr, error) { return o.handle.Get() }
+
+// do calls f with the handle; what says in its error what was to be done.
+func (o *object) do(what string, f func(h uintptr) error) error {
+	h, err := o.get()
+	if err == nil {
+		err = f(h)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, resources(err))
+	}
+	return nil
+}
 
 // release calls free with the handle, once.
 func (o *object) release(free func(uintptr) error) error { return o.handle.Release(free) }

@@ -3,8 +3,6 @@ package levelzero
 import (
 	"errors"
 	"fmt"
-
-	"github.com/kernstash/kernstash"
 )
 
 // Program is what a request becomes: a module on each of some equal devices.
@@ -61,8 +59,26 @@ func (k *Kernels) release() error {
 	return all
 }
 
-// on returns the kernel on a device.
-func (k *Kernels) on(d *Device) (*Kernel, error) {
+// Launch is Kernel.Launch, on the list's device.
+func (k *Kernels) Launch(l *List, items [3]int, args ...any) error {
+	one, err := k.On(l.device)
+	if err != nil {
+		return err
+	}
+	return one.Launch(l, items, args...)
+}
+
+// LaunchRange is Kernel.LaunchRange, on the list's device.
+func (k *Kernels) LaunchRange(l *List, r Range, args ...any) error {
+	one, err := k.On(l.device)
+	if err != nil {
+		return err
+	}
+	return one.LaunchRange(l, r, args...)
+}
+
+// On returns the kernel on a device. It must not be released, nor used after the CachedKernel.
+func (k *Kernels) On(d *Device) (*Kernel, error) {
 	for _, one := range k.all {
 		if one.module.device == d {
 			return one, nil
@@ -70,10 +86,3 @@ func (k *Kernels) on(d *Device) (*Kernel, error) {
 	}
 	return nil, fmt.Errorf("%w: the program is not built for that device", ErrArgument)
 }
-
-// core's names of what the memory tier holds. A CachedProgram is one, under a name that
-// has methods of its own: a hit allocates nothing.
-type (
-	coreProgram = kernstash.Program[*Program, *Kernels]
-	coreKernel  = kernstash.Kernel[*Program, *Kernels]
-)

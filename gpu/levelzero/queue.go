@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
+	"unsafe"
 )
 
 // Queue executes lists on a device, one after the other.
@@ -16,38 +16,72 @@ type Queue struct {
 
 // NewQueue makes a queue that takes kernels. The caller releases it.
 func (c *Context) NewQueue(d *Device) (*Queue, error) {
-	id, group, err := c.compute(d)
-	if err != nil {
-		return nil, fmt.Errorf("make queue: %w", err)
-	}
-	h, err := ze.CommandQueueCreate(id, d.id, group)
-	if err != nil {
-		return nil, fmt.Errorf("make queue: %w", resources(err))
-	}
 	q := &Queue{}
-	q.set("queue", uintptr(h))
+	err := c.do("make queue", func(id uintptr) error {
+		group, err := c.computeGroup(d)
+		if err != nil {
+			return err
+		}
+		desc := &struct {
+			header
+			ordinal, index, flags, mode, priority uint32
+		}{header: header{stype: stypeCommandQueueDesc}, ordinal: group}
+		h, err := zeCommandQueueCreate.create(id, d.id, uintptr(unsafe.Pointer(desc)))
+		q.set("queue", h)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	return q, nil
 }
 
-// Handle returns the ze_command_queue_handle_t; zero once it is released.
-func (q *Queue) Handle() uintptr { return q.handle.Load() }
+// queueGroup is ze_command_queue_group_properties_t.
+type queueGroup struct {
+	header
+	flags uint32
+	_     uintptr // the largest pattern of a fill
+	_     uint32  // queues
+}
+
+// computeQueues is the flag of a group that takes kernels.
+const computeQueues = 1
+
+// computeGroup returns the first group of a device's queues that takes kernels.
+func (c *Context) computeGroup(d *Device) (uint32, error) {
+	if !slices.Contains(c.devices, d) {
+		return 0, fmt.Errorf("%w: the device is not of the context", ErrArgument)
+	}
+	var n uint32
+	if err := zeDeviceGetQueueGroups.call(d.id, uintptr(unsafe.Pointer(&n)), 0); err != nil {
+		return 0, err
+	}
+	groups := make([]queueGroup, n)
+	for i := range groups {
+		groups[i].stype = stypeQueueGroupProperties
+	}
+	if err := zeDeviceGetQueueGroups.call(d.id, uintptr(unsafe.Pointer(&n)), uintptr(addr(groups))); err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(groups, func(g queueGroup) bool { return g.flags&computeQueues != 0 })
+	if i < 0 {
+		return 0, fmt.Errorf("%w: %s takes no kernels", UnsupportedFeature, d.Name)
+	}
+	return uint32(i), nil
+}
 
 // Execute gives closed lists to the device, and does not wait for them.
 func (q *Queue) Execute(lists ...*List) error {
-	h, err := q.get()
-	if err != nil {
-		return fmt.Errorf("execute: %w", err)
-	}
-	ids := make([]ze.ListID, len(lists))
-	for i, l := range lists {
-		if ids[i], err = l.id(); err != nil {
-			return fmt.Errorf("execute: %w", err)
+	return q.do("execute", func(h uintptr) error {
+		ids := make([]uintptr, len(lists))
+		for i, l := range lists {
+			var err error
+			if ids[i], err = l.get(); err != nil {
+				return err
+			}
 		}
-	}
-	if err := ze.CommandQueueExecuteCommandLists(ze.QueueID(h), ids); err != nil {
-		return fmt.Errorf("execute: %w", resources(err))
-	}
-	return nil
+		return zeCommandQueueExecute.call(h, uintptr(len(ids)), uintptr(addr(ids)), 0)
+	})
 }
 
 // step is how long a driver waits at once, so that a context can end the wait.
@@ -55,20 +89,13 @@ const step = 50 * time.Millisecond
 
 // Finish waits until all that was executed is done.
 func (q *Queue) Finish(ctx context.Context) error {
-	h, err := q.get()
-	if err != nil {
-		return fmt.Errorf("finish queue: %w", err)
-	}
-	if err := await(ctx, func(ns uint64) error { return ze.CommandQueueSynchronize(ze.QueueID(h), ns) }); err != nil {
-		return fmt.Errorf("finish queue: %w", err)
-	}
-	return nil
+	return q.do("finish queue", func(h uintptr) error { return await(ctx, &zeCommandQueueSynchronize, h) })
 }
 
-// await waits in steps for what is NotReady yet.
-func await(ctx context.Context, wait func(nanoseconds uint64) error) error {
+// await waits in steps for an object that is NotReady yet.
+func await(ctx context.Context, wait *entry, h uintptr) error {
 	for {
-		err := wait(uint64(step))
+		err := wait.call(h, uintptr(step.Nanoseconds()))
 		if !errors.Is(err, NotReady) {
 			return err
 		}
@@ -80,5 +107,5 @@ func await(ctx context.Context, wait func(nanoseconds uint64) error) error {
 
 // Release gives the queue back.
 func (q *Queue) Release() error {
-	return q.release(func(h uintptr) error { return ze.CommandQueueDestroy(ze.QueueID(h)) })
+	return q.release(func(h uintptr) error { return zeCommandQueueDestroy.call(h) })
 }

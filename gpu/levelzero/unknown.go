@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/kernstash/kernstash/gpu/levelzero/internal/ze"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -21,7 +20,7 @@ const unknownName = "kernstash: no such name"
 
 func (m *Module) unknownNames() UnknownNames {
 	result := func(err error) Result {
-		var e *ze.Error
+		var e *Error
 		if errors.As(err, &e) {
 			return e.Result
 		}

@@ -15,9 +15,9 @@ import (
 // handlesOnly are the functions with a variable number of uintptr that take no Go pointer
 // in them.
 var handlesOnly = map[string]bool{
-	"gpu/levelzero/internal/ze list": true, // pins what it adds itself
-	"gpu/opencl/internal/cl info":    true,
-	"gpu/opencl partition":           true,
+	"gpu/levelzero list":          true, // pins what it adds itself
+	"gpu/opencl/internal/cl info": true,
+	"gpu/opencl partition":        true,
 }
 
 // TestPointersForC: what calls C with any number of uintptr has its callers keep the

@@ -110,7 +110,7 @@ func run(cache *kernstash.Cache, d *cuda.Device) (*tool.Machine, error) {
 				Source: code.Texts[key.CUDACpp], Name: code.Name + ".cu", Options: append(strings.Fields(code.Options), "--gpu-architecture="+d.Arch(l)),
 			})
 			return tool.ProgramOf(got, err, func(k *cuda.CachedKernel, global, local []int, args []any) error {
-				return k.Launch(nil, tool.Groups(global, local), local, args...)
+				return k.Native().Launch(nil, tool.Groups(global, local), local, args...)
 			})
 		},
 		Close: c.Close,

@@ -160,7 +160,7 @@ func run(cache *kernstash.Cache, d *levelzero.Device) (*tool.Machine, error) {
 				}
 				// Shared memory is the host's again when all of it was executed.
 				for _, step := range []func() error{
-					func() error { return k.LaunchRange(l, r, args...) }, l.Close,
+					func() error { return k.Native().LaunchRange(l, r, args...) }, l.Close,
 					func() error { return q.Execute(l) }, func() error { return q.Finish(ctx) },
 				} {
 					if err = step(); err != nil {

@@ -1,6 +1,6 @@
 //go:build !nogpu && linux
 
-package ze
+package levelzero
 
 import (
 	"errors"
@@ -28,13 +28,13 @@ func TestSizes(t *testing.T) {
 		name      string
 		got, want uintptr
 	}{
-		{"ze_driver_properties_t", unsafe.Sizeof(DriverProperties{}), 40},
-		{"ze_device_properties_t", unsafe.Sizeof(DeviceProperties{}), 368},
-		{"ze_device_module_properties_t", unsafe.Sizeof(ModuleProperties{}), 64},
-		{"ze_device_compute_properties_t", unsafe.Sizeof(ComputeProperties{}), 88},
-		{"ze_pci_ext_properties_t", unsafe.Sizeof(PCI{}), 48},
-		{"ze_command_queue_group_properties_t", unsafe.Sizeof(QueueGroup{}), 40},
-		{"ze_kernel_properties_t", unsafe.Sizeof(KernelProperties{}), 96},
+		{"ze_driver_properties_t", unsafe.Sizeof(driverProperties{}), 40},
+		{"ze_device_properties_t", unsafe.Sizeof(deviceProperties{}), 368},
+		{"ze_device_module_properties_t", unsafe.Sizeof(moduleProperties{}), 64},
+		{"ze_device_compute_properties_t", unsafe.Sizeof(computeProperties{}), 88},
+		{"ze_pci_ext_properties_t", unsafe.Sizeof(pciProperties{}), 48},
+		{"ze_command_queue_group_properties_t", unsafe.Sizeof(queueGroup{}), 40},
+		{"ze_kernel_properties_t", unsafe.Sizeof(kernelProperties{}), 96},
 		{"ze_module_desc_t", unsafe.Sizeof(moduleDesc{}), 56},
 		{"ze_module_program_exp_desc_t", unsafe.Sizeof(programDesc{}), 56},
 		{"ze_module_constants_t", unsafe.Sizeof(moduleConstants{}), 24},
