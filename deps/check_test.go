@@ -95,9 +95,7 @@ func trackBy(t testing.TB, sys files.System, u key.Unit, words []string, s Searc
 // check returns the unit with what it reads, if that is as it was; else changed names a file
 // that is not.
 func check(m *manifest.Manifest, s files.System, u key.Unit) (tracked key.Unit, renewed bool, changed string) {
-	c := m.BeginOn(s, u)
-	defer c.Close()
-	if renewed, changed = c.End(); changed != "" {
+	if renewed, changed = m.CheckOn(s); changed != "" {
 		return key.Unit{}, false, changed
 	}
 	return m.Before(u), renewed, ""
@@ -115,7 +113,7 @@ func TestCheckReadsNothing(t *testing.T) {
 	sys := &counted{age: time.Hour}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"x.h\"\n#include <absent.h>")}
 	got := trackBy(t, sys.system(), u, []string{"-I", "a", "-Iinc", "-Ib"}, Search{Dir: dir, Main: dir})
-	m, err := parseManifest(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
+	m, err := manifest.Parse(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +232,7 @@ func TestCheck(t *testing.T) {
 			if err := tt.do(t, dir); err != nil {
 				t.Fatal(err)
 			}
-			m, err := parseManifest(text, key.Digest{1})
+			m, err := manifest.Parse(text, key.Digest{1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +257,7 @@ func TestCheck(t *testing.T) {
 			if tt.after != "" {
 				want = filepath.Join(dir, tt.after)
 			}
-			m, _ = parseManifest(text, key.Digest{1})
+			m, _ = manifest.Parse(text, key.Digest{1})
 			if changed := m.ChangedOn(sys.system()); changed != want {
 				t.Errorf("behind the build: changed %q, want %q", changed, want)
 			}
@@ -274,25 +272,4 @@ func unreadable(name string) string {
 		return ""
 	}
 	return name
-}
-
-func TestCheckOfAnotherUnit(t *testing.T) {
-	t.Parallel()
-	dir := tree(t, map[string]string{"a.h": ""})
-	u := key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"a.h\"\n")}
-	got, r := Track(u, nil, Search{Dir: dir, Main: dir})
-	if !r.None() {
-		t.Fatal(r)
-	}
-	if got.Manifest.Begin(key.Unit{Kind: key.OpenCLC, Code: []byte("#include \"b.h\"\n")}) != nil {
-		t.Error("a manifest of another unit was taken")
-	}
-}
-
-// parseManifest reads a manifest that must be whole.
-func parseManifest(b []byte, name key.Digest) (*manifest.Manifest, error) {
-	if err := manifest.Verify(b, name); err != nil {
-		return nil, err
-	}
-	return manifest.Parse(b)
 }

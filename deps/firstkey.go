@@ -1,8 +1,10 @@
 package deps
 
 import (
+	"crypto/sha256"
+	"fmt"
+
 	"github.com/kernstash/kernstash/deps/flags"
-	"github.com/kernstash/kernstash/deps/internal/digest"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
@@ -16,21 +18,9 @@ const rules = 6
 // that decides which files it reads, but those files. Versions of the format have
 // names of their own, so none takes another's manifest away.
 func FirstKey(device key.Digest, u key.Unit, words []string, s Search) key.Digest {
-	d := digest.New("kernstash first key")
-	d.Number(manifest.Version)
-	d.Number(rules)
-	d.Write(device[:])
-	d.Unit(u)
-	d.Texts(words)
-	d.Text(s.Dir)
-	d.Text(s.Main)
-	d.Texts(s.First)
-	d.Texts(s.Last)
-	d.Texts(s.System)
+	u.Includes, u.Files, u.Dir = nil, nil, ""
 	_, search, dirs, _ := flags.ParseSearch(words)
 	path, quotes := s.path(dirs)
-	d.Texts(search)
-	d.Texts(path)
-	d.Number(quotes)
-	return d.Digest()
+	return sha256.Sum256(fmt.Appendf(nil, "kernstash first key\x00%d %d %x %x %q %q %q %q %q %q %q %q %d",
+		manifest.Version, rules, device, u.Digest(), words, s.Dir, s.Main, s.First, s.Last, s.System, search, path, quotes))
 }

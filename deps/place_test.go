@@ -67,7 +67,7 @@ func TestPlacing(t *testing.T) {
 		if !r.None() {
 			t.Fatalf("%q: %v", c.source, r)
 		}
-		m, err := parseManifest(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
+		m, err := manifest.Parse(got.Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 		if err != nil {
 			t.Fatalf("%q: %v", c.source, err)
 		}

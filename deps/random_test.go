@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -215,7 +216,7 @@ func FuzzTrack(f *testing.F) {
 				got[i].Unit.Files[j].Path = strings.TrimPrefix(got[i].Unit.Files[j].Path, dir)
 			}
 			got[i].Unit.Dir = strings.TrimPrefix(got[i].Unit.Dir, dir)
-			m, err := parseManifest(got[i].Manifest.Append(nil, key.Digest{1}), key.Digest{1})
+			m, err := manifest.Parse(got[i].Manifest.Append(nil, key.Digest{1}), key.Digest{1})
 			if err != nil {
 				t.Fatal(err)
 			}

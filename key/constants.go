@@ -83,7 +83,7 @@ func (c Constants) append(b []byte) []byte {
 	return b
 }
 
-func (r *reader) constants() Constants {
+func (r reader) constants() Constants {
 	n := r.count(2 * prefixBytes)
 	if n == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (r *reader) constants() Constants {
 	c := make(Constants, n)
 	for i := range c {
 		c[i] = SpecConstant{uint32(r.uint(math.MaxUint32)), r.bytes()}
-		if i > 0 && r.err == nil && c[i-1].ID >= c[i].ID {
-			r.fail(fmt.Errorf("constant %d is out of order", c[i].ID))
+		if i > 0 && c[i-1].ID >= c[i].ID {
+			r.Fail("constant %d is out of order", c[i].ID)
 		}
 	}
 	return c

@@ -2,7 +2,6 @@ package key
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -65,7 +64,7 @@ func (d Device) append(b []byte) []byte {
 	return appendPairs(b, d.Compiler)
 }
 
-func (r *reader) device() (d Device) {
+func (r reader) device() (d Device) {
 	d.API = r.text()
 	d.Platform = r.text()
 	d.Name = r.text()
@@ -102,7 +101,7 @@ func appendPairs(b []byte, pairs []Pair) []byte {
 }
 
 // pairs reads pairs that are sorted by compare.
-func (r *reader) pairs(compare func(a, b Pair) int) []Pair {
+func (r reader) pairs(compare func(a, b Pair) int) []Pair {
 	n := r.count(2 * prefixBytes)
 	if n == 0 {
 		return nil
@@ -111,7 +110,7 @@ func (r *reader) pairs(compare func(a, b Pair) int) []Pair {
 	for i := range pairs {
 		pairs[i] = Pair{r.text(), r.text()}
 		if i > 0 && compare(pairs[i-1], pairs[i]) > 0 {
-			r.fail(fmt.Errorf("pair %q is out of order", pairs[i].Name))
+			r.Fail("pair %q is out of order", pairs[i].Name)
 		}
 	}
 	return pairs

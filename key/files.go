@@ -24,10 +24,10 @@ type File struct {
 // errFiles is wrapped where includes and files do not fit each other.
 var errFiles = errors.New("header files out of order")
 
-// checkFiles says whether the files are numbered in the order in which they are
+// CheckFiles says whether the files are numbered in the order in which they are
 // first reached, depth first, and all of them are: so there is one way to
 // write what a unit reads.
-func (u *Unit) checkFiles() error {
+func (u Unit) CheckFiles() error {
 	next := 0
 	for open := [][]Include{u.Includes}; len(open) > 0; {
 		top := &open[len(open)-1]
@@ -64,7 +64,7 @@ func appendInclude(b []byte, inc Include) []byte {
 	return appendUint(appendText(b, inc.Name), uint64(inc.File+1))
 }
 
-func (r *reader) includes() []Include {
+func (r reader) includes() []Include {
 	n := r.count(2 * prefixBytes)
 	if n == 0 {
 		return nil
@@ -88,7 +88,7 @@ func appendFiles(b []byte, files []File) []byte {
 	return b
 }
 
-func (r *reader) files() []File {
+func (r reader) files() []File {
 	n := r.count(4*prefixBytes + len(Digest{}))
 	if n == 0 {
 		return nil
@@ -100,10 +100,10 @@ func (r *reader) files() []File {
 	return files
 }
 
-func (r *reader) digest() (d Digest) {
+func (r reader) digest() (d Digest) {
 	b := r.bytes()
-	if r.err == nil && len(b) != len(d) {
-		r.fail(fmt.Errorf("a digest of %d bytes", len(b)))
+	if len(b) != len(d) {
+		r.Fail("a digest of %d bytes", len(b))
 	}
 	copy(d[:], b)
 	return d

@@ -100,7 +100,7 @@ func (m *Image) Tracked(units []Unit) (*Image, error) {
 		return nil, fmt.Errorf("device image: %w", ErrEmpty)
 	}
 	for i, u := range units {
-		if err := u.checkFiles(); err != nil {
+		if err := u.CheckFiles(); err != nil {
 			return nil, fmt.Errorf("device image, unit %d: %w", i, err)
 		}
 	}
@@ -163,24 +163,24 @@ func (m *Image) append(b []byte) []byte {
 	return b
 }
 
-func (r *reader) image() *Image {
+func (r reader) image() *Image {
 	sequence := r.bool()
 	units := make([]Unit, r.count(unitBytes))
 	var before Digest
 	for i := range units {
 		u := r.unit()
-		if r.err != nil {
+		if r.Err() != nil {
 			return nil
 		}
 		d := u.Digest()
 		if i > 0 && !sequence && bytes.Compare(before[:], d[:]) > 0 {
-			r.fail(fmt.Errorf("unit %d is out of order", i))
+			r.Fail("unit %d is out of order", i)
 			return nil
 		}
 		units[i], before = u, d
 	}
 	if len(units) == 0 {
-		r.fail(fmt.Errorf("device image: %w", ErrEmpty))
+		r.Fail("device image: %w", ErrEmpty)
 		return nil
 	}
 	return newImage(units, sequence)

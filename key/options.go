@@ -80,7 +80,7 @@ func (o BuildOptions) append(b []byte) []byte {
 	return appendPairs(b, o.Attributes)
 }
 
-func (r *reader) options() (o BuildOptions) {
+func (r reader) options() (o BuildOptions) {
 	o.Compile = r.words()
 	o.Link = r.words()
 	o.Absent = r.bool()
@@ -127,7 +127,7 @@ func appendWords(b []byte, words []string) []byte {
 	return b
 }
 
-func (r *reader) words() []string {
+func (r reader) words() []string {
 	n := r.count(prefixBytes)
 	if n == 0 {
 		return nil

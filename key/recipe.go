@@ -1,6 +1,10 @@
 package key
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kernstash/kernstash/internal/wire"
+)
 
 // Recipe is what a build for one device needs, and what its key is made of. It
 // is kept beside the artifact, so that every entry can be compared, explained
@@ -44,19 +48,16 @@ func (r *Recipe) Append(b []byte) []byte {
 // version with another [Schema] one that wraps [ErrSchema] as well. The recipe
 // shares memory with b.
 func ParseRecipe(b []byte) (*Recipe, error) {
-	r := reader{rest: b}
+	r := reader{wire.NewReader(b)}
 	r.literal(tagRecipe)
-	if v := r.uint(1 << 31); r.err == nil && v != Schema {
-		r.fail(fmt.Errorf("%w: %d, this is %d", ErrSchema, v, Schema))
+	if v := r.uint(1 << 31); v != Schema {
+		r.Fail("%w: %d, this is %d", ErrSchema, v, Schema)
 	}
 	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
 	out.Options.Search = r.words()
 	out.Options.Unkeyed = r.pairs(compareNames)
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail(fmt.Errorf("%d bytes too many", len(r.rest)))
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("parse recipe: %w", r.err)
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("parse recipe: %w: %w", ErrEncoding, err)
 	}
 	return out, nil
 }

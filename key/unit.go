@@ -2,7 +2,6 @@ package key
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"hash"
 )
 
@@ -102,27 +101,24 @@ func (u Unit) append(b []byte) []byte {
 	return appendText(b, u.Dir)
 }
 
-func (r *reader) unit() (u Unit) {
+func (r reader) unit() (u Unit) {
 	u.Kind = Kind(r.uint(255))
 	u.Code = r.bytes()
 	u.Headers = make([]Header, r.count(2*prefixBytes))
 	for j := range u.Headers {
 		u.Headers[j] = Header{r.text(), r.bytes()}
-		if j > 0 && r.err == nil && u.Headers[j-1].Name >= u.Headers[j].Name {
-			r.fail(fmt.Errorf("header %q is out of order", u.Headers[j].Name))
+		if j > 0 && u.Headers[j-1].Name >= u.Headers[j].Name {
+			r.Fail("header %q is out of order", u.Headers[j].Name)
 		}
 	}
 	u.Includes = r.includes()
 	u.Files = r.files()
 	u.Dir = r.text()
-	switch {
-	case r.err != nil:
-	case len(u.Code) == 0:
-		r.fail(fmt.Errorf("unit: %w", ErrEmpty))
-	default:
-		if err := u.checkFiles(); err != nil {
-			r.fail(err)
-		}
+	if len(u.Code) == 0 {
+		r.Fail("unit: %w", ErrEmpty)
+	}
+	if err := u.CheckFiles(); err != nil {
+		r.Fail("%w", err)
 	}
 	return u
 }

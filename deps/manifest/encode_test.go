@@ -36,7 +36,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sum := namedSum(b, key.Digest{1})
 		b = append(bytes.Clone(b), sum[:]...)
-		m, err := parseWhole(b, key.Digest{1})
+		m, err := Parse(b, key.Digest{1})
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v is no ErrManifest", err)
@@ -59,17 +59,17 @@ func TestParseManifestRefuses(t *testing.T) {
 	for i := range good {
 		bad := bytes.Clone(good)
 		bad[i] ^= 1
-		if _, err := parseWhole(bad, key.Digest{1}); !errors.Is(err, ErrInvalid) {
+		if _, err := Parse(bad, key.Digest{1}); !errors.Is(err, ErrInvalid) {
 			t.Fatalf("with byte %d changed: %v", i, err)
 		}
-		if _, err := parseWhole(good[:i], key.Digest{1}); !errors.Is(err, ErrInvalid) {
+		if _, err := Parse(good[:i], key.Digest{1}); !errors.Is(err, ErrInvalid) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if _, err := parseWhole(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrInvalid) {
+	if _, err := Parse(append(bytes.Clone(good), 0), key.Digest{1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("with a byte more: %v", err)
 	}
-	if _, err := parseWhole(good, key.Digest{2}); !errors.Is(err, ErrInvalid) {
+	if _, err := Parse(good, key.Digest{2}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("under another name: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestParseManifestRefuses(t *testing.T) {
 // Parts that do not fit together are no manifest.
 func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	if _, err := parseWhole(goodManifest().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
+	if _, err := Parse(goodManifest().Append(nil, key.Digest{1}), key.Digest{1}); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]func(*Manifest){
@@ -97,16 +97,8 @@ func TestParseManifestRefusesWhatDoesNotFit(t *testing.T) {
 	for name, change := range tests {
 		m := goodManifest()
 		change(m)
-		if _, err := parseWhole(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrInvalid) {
+		if _, err := Parse(m.Append(nil, key.Digest{1}), key.Digest{1}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// parseWhole reads a manifest that must be whole.
-func parseWhole(b []byte, name key.Digest) (*Manifest, error) {
-	if err := Verify(b, name); err != nil {
-		return nil, err
-	}
-	return Parse(b)
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/kernstash/kernstash/deps/internal/digest"
 	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/key"
 )
@@ -27,7 +26,6 @@ const (
 // Manifest holds which files a unit read and looked for in vain, with what
 // tells cheaply whether they changed. It is not safe for concurrent use.
 type Manifest struct {
-	unit     key.Digest // of the unit without its header files
 	dir      string
 	placing  Placing
 	includes []key.Include
@@ -49,7 +47,7 @@ type Read struct {
 func New(u key.Unit, p Placing, reads []Read, probes []files.Probe) *Manifest {
 	slices.SortFunc(reads, compareReads)
 	slices.SortFunc(probes, compareProbes)
-	return &Manifest{unit: digest.OfUnit(u), placing: p, dir: u.Dir, includes: u.Includes, files: slices.Clone(u.Files), reads: reads, probes: probes}
+	return &Manifest{placing: p, dir: u.Dir, includes: u.Includes, files: slices.Clone(u.Files), reads: reads, probes: probes}
 }
 
 func compareReads(a, b Read) int { return cmp.Compare(a.Path, b.Path) }

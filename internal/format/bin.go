@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/kernstash/kernstash/internal/wire"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -39,7 +40,7 @@ func EncodeBin(k key.Key, a *store.Artifact) (Bin, error) {
 		payload += int64(len(bin.Data))
 	}
 	for _, v := range a.Variants {
-		b = appendText(b, v)
+		b = wire.AppendText(b, v)
 	}
 	for _, k := range a.Kernels {
 		b = appendKernel(b, k)

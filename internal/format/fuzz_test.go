@@ -28,7 +28,7 @@ func reseal(b []byte) {
 		code = code[size:]
 	}
 	seal(200, f.LogBytes, false)
-	for at := int64(FixedBytes); at < FixedBytes+binaryBytes*int64(f.Binaries) && at+binaryBytes <= f.HeaderBytes; at += binaryBytes {
+	for at := int64(FixedBytes); at < FixedBytes+binaryBytes*int64(f.binaries) && at+binaryBytes <= f.HeaderBytes; at += binaryBytes {
 		seal(at+16+sumBytes, int64(binary.LittleEndian.Uint64(b[at+8:])), true)
 	}
 	header := sha256.Sum256(b[:f.HeaderBytes-digestBytes])

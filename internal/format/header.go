@@ -1,10 +1,12 @@
 package format
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/wire"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -37,6 +39,9 @@ type Header struct {
 	HeaderBytes  int64
 	PayloadBytes int64
 	logDigest    key.Digest
+
+	// How many of each there are.
+	binaries, variants, kernels uint32
 }
 
 // BinaryInfo is a binary without its code.
@@ -47,55 +52,41 @@ type BinaryInfo struct {
 	Digest key.Digest // SHA-256 of its code
 }
 
-// Fixed is what the fixed part of a header tells, before its digest can be
-// checked.
-type Fixed struct {
-	Key          key.Key
-	Created      int64 // nanoseconds since 1970, 0: not known
-	Cost         int64 // nanoseconds
-	HeaderBytes  int64
-	PayloadBytes int64
-	LogDigest    key.Digest
-	LogBytes     int64
-	Binaries     uint32
-	Variants     uint32
-	Kernels      uint32
-}
-
-// ParseFixed reads the fixed part of a header, b, from a file of size bytes.
+// ParseFixed reads the fixed part of a header, b, from a file of size bytes: all but the lists.
 // It checks everything but the digests, which need more than this part.
-func ParseFixed(b []byte, size int64) (Fixed, error) {
-	var f Fixed
+func ParseFixed(b []byte, size int64) (Header, error) {
 	if err := checkPrefix(b, binMagic); err != nil {
-		return f, err
+		return Header{}, err
 	}
 	if len(b) < FixedBytes {
-		return f, ErrTruncated
+		return Header{}, ErrTruncated
 	}
 	le := binary.LittleEndian
-	f.HeaderBytes = int64(le.Uint32(b[12:]))
-	for i, d := range []*key.Digest{&f.Key.Device, &f.Key.Image, &f.Key.Constants, &f.Key.Options, &f.Key.Sum} {
+	h := Header{
+		HeaderBytes: int64(le.Uint32(b[12:])), Cost: time.Duration(le.Uint64(b[184:])), LogBytes: int64(le.Uint32(b[232:])),
+		logDigest: key.Digest(b[200:232]), binaries: le.Uint32(b[236:]), variants: le.Uint32(b[240:]), kernels: le.Uint32(b[244:]),
+	}
+	for i, d := range []*key.Digest{&h.Key.Device, &h.Key.Image, &h.Key.Constants, &h.Key.Options, &h.Key.Sum} {
 		copy(d[:], b[16+i*digestBytes:])
 	}
-	f.Created = int64(le.Uint64(b[176:]))
-	cost, payload := le.Uint64(b[184:]), le.Uint64(b[192:])
-	copy(f.LogDigest[:], b[200:])
-	f.LogBytes = int64(le.Uint32(b[232:]))
-	f.Binaries, f.Variants, f.Kernels = le.Uint32(b[236:]), le.Uint32(b[240:]), le.Uint32(b[244:])
-	switch {
-	case f.HeaderBytes < minHeader || f.HeaderBytes > MaxHeader:
-		return f, malformed("header of %d bytes", f.HeaderBytes)
-	case payload > MaxSize || size > MaxSize:
-		return f, malformed("%d bytes of payload in a file of %d", payload, size)
-	case f.HeaderBytes+int64(payload) != size:
-		return f, ErrTruncated
-	case int64(cost) < 0:
-		return f, malformed("negative cost")
-	case le.Uint64(b[248:]) != 0:
-		return f, malformed("reserved bytes are not zero")
+	if created := le.Uint64(b[176:]); created != 0 {
+		h.Created = time.Unix(0, int64(created)).UTC()
 	}
-	f.Cost, f.PayloadBytes = int64(cost), int64(payload)
-	return f, nil
+	payload := le.Uint64(b[192:])
+	switch {
+	case h.HeaderBytes < minHeader || h.HeaderBytes > MaxHeader:
+		return Header{}, malformed("header of %d bytes", h.HeaderBytes)
+	case payload > MaxSize || size > MaxSize:
+		return Header{}, malformed("%d bytes of payload in a file of %d", payload, size)
+	case h.HeaderBytes+int64(payload) != size:
+		return Header{}, ErrTruncated
+	case h.Cost < 0:
+		return Header{}, malformed("negative cost")
+	case le.Uint64(b[248:]) != 0:
+		return Header{}, malformed("reserved bytes are not zero")
+	}
+	h.PayloadBytes = int64(payload)
+	return h, nil
 }
 
 // checkPrefix tells a file of ours, of this version, from others.
@@ -121,64 +112,55 @@ func checkPrefix(b []byte, magic string) error {
 // ParseHeader reads the header at the start of b, which must hold all of it,
 // from a file of size bytes, and checks its digest.
 func ParseHeader(b []byte, size int64) (*Header, error) {
-	f, err := ParseFixed(b, size)
+	h, err := ParseFixed(b, size)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(b)) < f.HeaderBytes {
+	if int64(len(b)) < h.HeaderBytes {
 		return nil, ErrTruncated
 	}
-	b = b[:f.HeaderBytes]
-	body, digest := b[:len(b)-digestBytes], b[len(b)-digestBytes:]
+	body, digest := b[:h.HeaderBytes-digestBytes], b[h.HeaderBytes-digestBytes:h.HeaderBytes]
 	if sha256.Sum256(body) != [digestBytes]byte(digest) {
 		return nil, ErrDigest
 	}
-	h := &Header{
-		Key: f.Key, Cost: time.Duration(f.Cost), LogBytes: f.LogBytes,
-		HeaderBytes: f.HeaderBytes, PayloadBytes: f.PayloadBytes, logDigest: f.LogDigest,
+	// A copy: texts of the header may be kept for longer than the code.
+	if err := h.parseLists(wire.NewReader(bytes.Clone(body[FixedBytes:]))); err != nil {
+		return nil, malformed("%w", err)
 	}
-	if f.Created != 0 {
-		h.Created = time.Unix(0, f.Created).UTC()
-	}
-	return h, h.parseLists(body[FixedBytes:], f)
+	return &h, nil
 }
 
-func (h *Header) parseLists(b []byte, f Fixed) error {
-	r := listReader{rest: b, text: string(b)}
-	code := uint64(f.LogBytes)
-	h.Binaries = make([]BinaryInfo, r.count(f.Binaries, binaryBytes))
+func (h *Header) parseLists(r *wire.Reader) error {
+	code := h.LogBytes
+	h.Binaries = make([]BinaryInfo, r.Count(uint64(h.binaries), binaryBytes))
 	for i := range h.Binaries {
-		form, zero, n := r.u32(), r.u32(), r.u64()
-		sum, digest := r.u64(), r.digest()
+		form, zero, n := r.U32(), r.U32(), r.U64()
+		sum, digest := r.U64(), r.Digest()
 		if form < uint32(store.FormIntermediate) || form > uint32(store.FormFinal) || zero != 0 || n == 0 || n > MaxSize {
-			r.fail("binary %d", i)
+			r.Fail("binary %d", i)
 		}
-		code += n
+		code += int64(n)
 		h.Binaries[i] = BinaryInfo{store.Form(form), int64(n), sum, digest}
 	}
-	if n := r.count(f.Variants, 4); n > 0 {
+	if n := r.Count(uint64(h.variants), 4); n > 0 {
 		h.Variants = make([]string, n)
 		for i := range h.Variants {
-			if h.Variants[i] = r.str(); i > 0 && h.Variants[i-1] >= h.Variants[i] {
-				r.fail("variant %d is out of order", i)
+			if h.Variants[i] = r.Text(); i > 0 && h.Variants[i-1] >= h.Variants[i] {
+				r.Fail("variant %d is out of order", i)
 			}
 		}
 	}
-	if n := r.count(f.Kernels, 12); n > 0 {
+	if n := r.Count(uint64(h.kernels), 12); n > 0 {
 		h.Kernels = make([]store.Kernel, n)
 		for i := range h.Kernels {
-			h.Kernels[i] = r.kernel()
+			h.Kernels[i] = readKernel(r)
 		}
 	}
 	switch {
-	case r.err != nil:
-		return r.err
-	case len(r.rest) > 0:
-		return malformed("%d bytes too many in the header", len(r.rest))
 	case len(h.Binaries) == 0:
-		return malformed("no code")
-	case code != uint64(h.PayloadBytes):
-		return malformed("log and code are %d bytes, the payload %d", code, h.PayloadBytes)
+		r.Fail("no code")
+	case code != h.PayloadBytes:
+		r.Fail("log and code are %d bytes, the payload %d", code, h.PayloadBytes)
 	}
-	return nil
+	return r.End()
 }

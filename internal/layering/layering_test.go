@@ -34,7 +34,8 @@ var floors = map[string]int{
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
 	"stats":           {"reason"},
-	"deps":            {"deps", "key", "reason", "internal/ctime"},
+	"key":             {"internal/wire"},
+	"deps":            {"deps", "key", "reason", "internal/ctime", "internal/wire"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
 	"internal/cache":  {"internal/engine", "internal/live", "spool", "store"},

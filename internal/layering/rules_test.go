@@ -29,6 +29,7 @@ var order = [][]string{
 	{"internal/engine"},
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
 	{"spool"},
+	{"internal/format"},
 	{"store"},
 	{"deps", "internal/drivers"},
 	{"key"},
@@ -47,7 +48,7 @@ type rule struct {
 // rules are those of the house that is being built. Until it stands, a rule
 // fails only where it is broken more often than before.
 var rules = []rule{
-	{"imports go down the floors", 2, (*house).upwards},
+	{"imports go down the floors", 0, (*house).upwards},
 	{"no package over 3,000 lines without tests", 0, (*house).large},
 	{"no more than 8 files in one cycle", 0, (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", 0, (*house).starters},

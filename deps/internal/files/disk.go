@@ -37,12 +37,10 @@ type System struct {
 	Read   func(path string, limit int64) ([]byte, Stamp, error)
 	// Trusted says whether a file's change time says that it changed; see package ctime.
 	Trusted func(path string, device uint64) bool
-	// AtOnce says that several goroutines may look at the same time.
-	AtOnce bool
 }
 
 // OS is the file system as it is.
-var OS = System{Look: look, LookAt: lookAt, Read: read, Trusted: ctime.Trusted, AtOnce: true}
+var OS = System{Look: look, LookAt: lookAt, Read: read, Trusted: ctime.Trusted}
 
 // Disk is what was found of the file system: each path is looked at once.
 type Disk struct {

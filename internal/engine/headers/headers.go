@@ -231,40 +231,25 @@ func (q *Query) manifest(u key.Unit) namedManifest {
 	return namedManifest{name: deps.FirstKey(q.Device, u, q.Words, q.Search), unit: u}
 }
 
-// Known is Find by manifests alone: nil, and no Reason, where they do not tell. What the
-// image is if they hold is worked out while they are checked.
+// Known is Find by manifests alone: nil, and no Reason, where they do not tell.
 func (f *Finder) Known(q Query) (*Set, deps.Reason) {
 	s := &Set{Search: q.Search}
 	units := append([]key.Unit(nil), q.Image.Units()...)
-	var checks []*check
-	defer func() {
-		for _, c := range checks {
-			c.Close()
-		}
-	}()
 	for i := range units {
 		if !q.Reads[i] {
 			continue
 		}
 		m := q.manifest(units[i])
-		c := f.beginCheck(&m)
-		if c == nil {
+		if f.checkUnit(&m); m.m == nil {
 			return nil, deps.Reason{}
 		}
-		checks = append(checks, c)
-		units[i] = c.unit
+		units[i] = m.unit
+		s.add(m)
 	}
-	image, err := q.Image.Tracked(units)
-	for _, c := range checks {
-		if changed, damaged := c.end(); damaged || changed != "" {
-			return nil, deps.Reason{}
-		}
-		s.add(c.namedManifest)
-	}
-	if err != nil {
+	var err error
+	if s.Image, err = q.Image.Tracked(units); err != nil {
 		return nil, unknown(err)
 	}
-	s.Image = image
 	return s, deps.Reason{}
 }
 
@@ -313,62 +298,23 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]
 // checkUnit fills m in from its manifest if there is one and it holds. Else before is
 // the unit by it, nil for none, and why is for people.
 func (f *Finder) checkUnit(m *namedManifest) (before *key.Unit, why string) {
-	k := f.beginCheck(m)
-	if k == nil {
-		return nil, "no manifest"
-	}
-	defer k.Close()
-	changed, damaged := k.end()
-	switch {
-	case damaged:
-		return nil, "no manifest"
-	case changed != "":
-		return &k.unit, "changed: " + changed
-	}
-	*m = k.namedManifest
-	return nil, ""
-}
-
-// check is one of a manifest, which others may go on with while the caller does
-// something else.
-type check struct {
-	*manifest.Checking
-	f *Finder
-	namedManifest
-	unverified []byte // of the manifest; nil: it is known to be whole
-	began      time.Time
-}
-
-// beginCheck begins to check the manifest of a unit that m names; nil: there is none.
-func (f *Finder) beginCheck(m *namedManifest) *check {
 	began := time.Now()
-	known, unverified := f.loadManifest(m.name)
+	known := f.loadManifest(m.name)
 	if known == nil {
-		return nil
+		return nil, "no manifest"
 	}
-	going := known.Begin(m.unit)
-	if going == nil {
-		return nil
-	}
-	return &check{going, f, namedManifest{m.name, known.Before(m.unit), known}, unverified, began}
-}
-
-// end returns the name of a file that is not as it was; "" says that the manifest holds,
-// unless it is damaged.
-func (k *check) end() (changed string, damaged bool) {
-	if k.unverified != nil && !k.f.verifyManifest(k.name, k.unverified) {
-		return "", true
-	}
-	renewed, changed := k.End()
+	unit := known.Before(m.unit)
+	renewed, changed := known.Check()
 	if changed != "" {
-		return changed, false
+		return &unit, "changed: " + changed
 	}
+	m.unit, m.m = unit, known
 	if renewed {
-		k.f.keepManifest(&k.namedManifest)
+		f.keepManifest(m)
 	}
-	k.f.count(stats.HeadersChecked)
-	on(k.f.o.Keys, func(l *slog.Logger) {
-		l.Debug("headers unchanged", "manifest", k.name.Dir(), "files", len(k.unit.Files), "took", time.Since(k.began))
+	f.count(stats.HeadersChecked)
+	on(f.o.Keys, func(l *slog.Logger) {
+		l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(began))
 	})
-	return "", false
+	return nil, ""
 }

@@ -81,45 +81,32 @@ func (k *manifests) store(name key.Digest, b []byte) {
 
 // loadManifest returns the manifest of a name, from memory or from the store; nil if
 // there is none, or it makes no sense. Read-only layers have none: paths and times are
-// those of one machine. One from the store is unverified, for verifyManifest: that takes
-// as long as reading it, and may be done while others look at its files.
-func (f *Finder) loadManifest(name key.Digest) (m *manifest.Manifest, unverified []byte) {
+// those of one machine.
+func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 	b := f.manifests.load(name)
-	if b == nil && f.o.Blobs != nil && !f.o.Refresh {
+	known := b != nil
+	if !known && f.o.Blobs != nil && !f.o.Refresh {
 		var err error
 		if b, err = f.o.Blobs.GetBlob(context.Background(), store.Manifests, name); err != nil {
 			if !isAbsent(err) {
 				on(f.o.Disk, func(l *slog.Logger) { l.Debug("manifest not read", "name", name.Dir(), "reason", err.Error()) })
 			}
-			return nil, nil
+			return nil
 		}
-		unverified = b
 	}
 	if b == nil {
-		return nil, nil
+		return nil
 	}
-	m, err := manifest.Parse(b)
+	m, err := manifest.Parse(b, name)
 	if err != nil {
-		f.manifestDamaged(name, err)
-		return nil, nil
+		f.count(stats.Corrupt)
+		f.o.Warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
+		return nil
 	}
-	return m, unverified
-}
-
-// verifyManifest reports whether a manifest from the store is whole, and remembers it
-// then.
-func (f *Finder) verifyManifest(name key.Digest, b []byte) bool {
-	if err := manifest.Verify(b, name); err != nil {
-		f.manifestDamaged(name, err)
-		return false
+	if !known {
+		f.manifests.store(name, b)
 	}
-	f.manifests.store(name, b)
-	return true
-}
-
-func (f *Finder) manifestDamaged(name key.Digest, err error) {
-	f.count(stats.Corrupt)
-	f.o.Warn("manifest damaged", "name", name.Dir(), "reason", err.Error())
+	return m
 }
 
 func isAbsent(err error) bool {
