@@ -44,7 +44,7 @@ var beside = map[string][]string{
 	"spool":           {"store"},
 	"worker":          {"worker"},
 	"store/storetest": {"store"},
-	"gpu/opencl":      {"gpu/opencl", "gpu/tool"},
+	"gpu/opencl":      {"gpu/opencl", "gpu/cuda", "gpu/tool"}, // NVIDIA's assembler is libcuda's
 	"gpu/cuda":        {"gpu/cuda", "gpu/rtc", "gpu/tool"},
 	"gpu/rtc":         {"gpu/rtc", "gpu/tool"},
 	"gpu/levelzero":   {"gpu/levelzero", "gpu/tool"},

@@ -13,6 +13,8 @@ const firstGuess = 256
 
 // Info asks a clGet…Info function whose arguments are the objects, the
 // parameter, a size, a value and the value's size. It returns the value.
+//
+//go:uintptrescapes
 func (e *Entry) Info(param uint32, objects ...uintptr) ([]byte, error) {
 	b := make([]byte, firstGuess)
 	n, err := e.ask(objects, param, b)

@@ -1,14 +1,16 @@
 package driver
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/gpu/cuda"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/ptx"
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/key"
 )
@@ -35,16 +37,53 @@ func (NVIDIA) Assemble(d Device, o key.BuildOptions, binary []byte) ([]byte, err
 	if word := assemblerOption(o); word != "" {
 		return nil, fmt.Errorf("%w: %s is for the assembler too", kernstash.ErrNotCacheable, word)
 	}
-	cubin, err := ptx.Assemble(binary, d.capability())
-	var refused *ptx.Error
-	switch {
-	case errors.As(err, &refused) && refused.Log != "":
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrElsewhere, err)
-	}
-	return cubin, nil
+	return assemble(binary, d.capability())
 }
+
+// errNoDevice is wrapped where no device of the compute capability is there: the assembler works
+// for the devices that are.
+var errNoDevice = errors.New("no device of this compute capability")
+
+// assemble makes a cubin of PTX with the assembler in libcuda, which is always there with NVIDIA's
+// OpenCL, for a compute capability as "9.0". It is expensive, some 200 ms: CUDA is initialised, and
+// a context made.
+func assemble(ptx []byte, capability string) (cubin []byte, err error) {
+	defer func() {
+		var refused *kernstash.BuildError
+		if err != nil && (!errors.As(err, &refused) || refused.Log == "") {
+			err = fmt.Errorf("%w: assemble PTX: %w", ErrElsewhere, err)
+		}
+	}()
+	devices, err := cuda.Devices()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(devices, func(d *cuda.Device) bool { return d.Capability.String() == capability })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %s", errNoDevice, capability)
+	}
+	image, err := key.NewImage(key.PTX, ptx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cuda.Open(devices[i])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Release()) }()
+	job := kernstash.Job{Devices: []int{0}, Recipe: &key.Recipe{Image: image}}
+	m, a, err := cuda.NewLinker(c).Build(context.Background(), job)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Release(); err != nil || a == nil {
+		return nil, cmp.Or(err, errNoCubin)
+	}
+	return a.Binaries[0].Data, nil
+}
+
+// errNoCubin is wrapped where the driver takes PTX alone.
+var errNoCubin = errors.New("the driver makes no machine code of it")
 
 // assemblerOption returns the first build option that changes what the driver makes of PTX: its
 // own (cl_nv_compiler_options), and those against optimization and for debuggers.
