@@ -12,7 +12,7 @@ import (
 // rules is the number of the rules by which files are found. It is raised when
 // a unit is found to read files that were not found before, or something else is found out, so that manifests by
 // the old rules are forgotten.
-const rules = 6
+const rules = 7
 
 // FirstKey returns the name of the manifest of a unit: a digest of everything
 // that decides which files it reads, but those files. Versions of the format have

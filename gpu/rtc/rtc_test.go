@@ -484,6 +484,7 @@ func TestNotCacheable(t *testing.T) {
 	}{
 		{"time", rtc.NVRTC, rtc.Request{Source: []byte("__device__ const char t[] = __TIME__;\n#define N 1\n" + kernel)}},
 		{"a file of its own", rtc.NVRTC, rtc.Request{Source: []byte(kernel), Options: []string{"--pre-include=" + header}}},
+		{"an include in a comment that a carriage return would begin", rtc.NVRTC, rtc.Request{Source: []byte("// \r/*\n#include \"" + header + "\"\n// */\n" + kernel)}},
 		{"no architecture", rtc.HIPRTC, rtc.Request{Source: []byte("#define N 1\n" + kernel)}},
 		{"an expression with an include", rtc.NVRTC, rtc.Request{Source: []byte("#define N 1\n" + kernel), Expressions: []string{"k\n#include \"" + header + "\"\n"}}},
 		{"an expression with a time", rtc.NVRTC, rtc.Request{Source: []byte("template <int> __global__ void k() {}"), Expressions: []string{"k<sizeof(__TIME__)>"}}},

@@ -19,6 +19,9 @@ func Scan(src []byte, t *Traces) *Source {
 	if doubtful {
 		s.doubt("a continued line or a trigraph that compilers read differently")
 	}
+	if t.PTX && bytes.Count(src, []byte("\r")) != bytes.Count(src, []byte("\r\n")) {
+		s.doubt("a carriage return alone, which ends no line to NVIDIA's front end")
+	}
 	// NVRTC's front end knows no #pragma GCC dependency; clang looks at the file that it names.
 	t.renames = t.renames || lexer.Contains(text, "include_alias") || !t.PTX && lexer.Contains(text, "dependency")
 	s.skims = t.Alone && isSkimmed(text)
