@@ -15,6 +15,6 @@ var registry = [...]struct {
 	open    func() (front.Adapter, error)
 }{
 	{"opencl", func() (front.Adapter, error) { return opencl.OpenFront(opencl.Options{Left: startWorker}) }},
-	{"rtc", func() (front.Adapter, error) { return rtc.OpenFront(rtc.Options{Missed: collectRarely}) }},
-	{"levelzero", func() (front.Adapter, error) { return levelzero.OpenFront(levelzero.Options{}) }},
+	{"rtc", func() (front.Adapter, error) { return rtc.Open(rtc.Options{Missed: collectRarely}) }},
+	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(levelzero.Options{}) }},
 }

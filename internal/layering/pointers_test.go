@@ -16,7 +16,7 @@ import (
 // in them.
 var handlesOnly = map[string]bool{
 	"gpu/levelzero list":          true, // pins what it adds itself
-	"gpu/opencl/internal/cl info": true,
+	"gpu/opencl/internal/cl Info": true,
 	"gpu/opencl partition":        true,
 }
 

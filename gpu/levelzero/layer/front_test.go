@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 )
 
@@ -45,15 +46,15 @@ func TestOutcomesAreServed(t *testing.T) {
 	}
 	o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status, Detail: 8}))
 	want := &Outcome{
-		Result: front.Built, Code: 8, Took: 5, Native: text("native"), Log: "log", Kernels: []string{"k", "l"},
+		Result: front.Built, Took: 5, Native: text("native"), Log: "log", Kernels: []string{"k", "l"},
 		Unknown: levelzero.UnknownNames{Global: 6, Function: 7},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Error(diff)
 	}
-	r := Reply{Action: front.Hit, Native: o.Native, Log: o.Log, Kernels: o.Kernels, Unknown: o.Unknown}
-	if diff := cmp.Diff(m, r.step().Message); diff != "" {
-		t.Error(diff)
+	got, err := served(o.artifact(engine.Step{Kind: engine.Build}))
+	if diff := cmp.Diff(m, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 	if o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3}, front.Field{Tag: front.Device})); o.Result != 0 || o.Native != nil {
 		t.Errorf("%+v", o)

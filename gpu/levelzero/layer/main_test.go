@@ -118,30 +118,34 @@ func (h *host) request(t testing.TB, names ...string) *layer.Request {
 	return r
 }
 
-func (h *host) begin(t testing.TB, r *layer.Request) (*layer.Ticket, layer.Reply) {
+func (h *host) begin(t testing.TB, r *layer.Request) (*layer.Ticket, front.Step) {
 	t.Helper()
-	ticket, reply, ok := h.Begin(r)
-	return ticket, h.await(t, ticket, reply, ok)
+	ticket, err := h.Ask(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, ok := ticket.Wait(layer.AtOnce)
+	return ticket, h.await(t, ticket, step, ok)
 }
 
-func (h *host) await(t testing.TB, ticket *layer.Ticket, reply layer.Reply, ok bool) layer.Reply {
+func (h *host) await(t testing.TB, ticket *layer.Ticket, step front.Step, ok bool) front.Step {
 	t.Helper()
-	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
+	for start := time.Now(); !ok; step, ok = ticket.Wait(time.Millisecond) {
 		if time.Since(start) > 3*time.Minute {
 			t.Fatal("nothing to say")
 		}
 	}
-	return reply
+	return step
 }
 
-func (h *host) next(t testing.TB, ticket *layer.Ticket, o *layer.Outcome) layer.Reply {
+func (h *host) next(t testing.TB, ticket *layer.Ticket, o *layer.Outcome) front.Step {
 	t.Helper()
 	reply, ok := ticket.Next(o)
 	return h.await(t, ticket, reply, ok)
 }
 
 // outcome does what a reply says, on the driver.
-func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer.Outcome {
+func (h *host) outcome(t testing.TB, r *layer.Request, reply front.Step) *layer.Outcome {
 	t.Helper()
 	d := h.context.Devices()[0]
 	desc := levelzero.ModuleDesc{SPIRV: r.Modules}
@@ -149,7 +153,7 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer
 		desc.Flags = &r.Flags
 	}
 	if reply.Action == front.Hit {
-		desc = levelzero.ModuleDesc{Native: reply.Native, Flags: desc.Flags}
+		desc = levelzero.ModuleDesc{Native: reply.Message[0].Data, Flags: desc.Flags}
 	}
 	start := time.Now()
 	m, err := h.context.NewModule(d, desc)
@@ -159,7 +163,7 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply layer.Reply) *layer
 	case err != nil && reply.Action == front.Hit:
 		o.Result = front.Refused
 	case errors.As(err, &refused):
-		o.Result, o.Code, o.Log = front.Failed, refused.Code, refused.Log
+		o.Result, o.Log = front.Failed, refused.Log
 	case err != nil:
 		t.Fatal(err)
 	default:
@@ -194,7 +198,7 @@ func (h *host) make(t testing.TB, r *layer.Request) (front.Action, []byte) {
 	}
 	ticket.End()
 	h.Settle()
-	if !h.Cache().Flush(3 * time.Minute) {
+	if !h.Cache.Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
 	return first, o.Native

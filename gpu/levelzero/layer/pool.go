@@ -2,7 +2,6 @@ package layer
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
@@ -27,17 +26,11 @@ type pools struct {
 	all map[uintptr]*pool
 }
 
-// maxKnown bounds what is remembered: nobody has so many devices.
-const maxKnown = 4096
-
 func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.all[r.Device]; known != nil {
 		return known, nil
-	}
-	if len(p.all) >= maxKnown {
-		return nil, fmt.Errorf("%w: more than %d devices", errRequest, maxKnown)
 	}
 	entries := levelzero.Entries{Queries: r.Queries}
 	if r.Environ != nil {
@@ -50,8 +43,8 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 		return nil, err
 	}
 	own := &pool{device: d, identity: sync.OnceValues(d.Identify)}
-	own.session = l.door.Cache.Engine().Session(own, engine.SessionOptions{
-		OptionsAsGiven: true, Share: true, Decided: l.door.Decided,
+	own.session = l.Cache.Engine().Session(own, engine.SessionOptions{
+		OptionsAsGiven: true, Share: true, Decided: l.Decided,
 	})
 	if p.all == nil {
 		p.all = make(map[uintptr]*pool)

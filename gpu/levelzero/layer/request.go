@@ -35,20 +35,9 @@ type Constant struct {
 	At uintptr // the address of the value
 }
 
-// Reply answers a request, or an outcome. What it holds is not to be changed.
-type Reply struct {
-	Action  front.Action
-	Native  []byte   // of Hit
-	Log     string   // of Hit: what the driver said when it was built
-	Kernels []string // of Hit, in the driver's order
-	Unknown levelzero.UnknownNames
-	Reason  string // of Pass
-}
-
 // Outcome is how it ended. Its bytes may be C's.
 type Outcome struct {
 	Result  front.Result
-	Code    int           // the driver's, of Failed
 	Took    time.Duration // the driver, for this
 	Native  []byte        // of Built
 	Log     string        // of Built and Failed

@@ -3,58 +3,34 @@ package layer
 import (
 	"bytes"
 	"errors"
-	"time"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
-// Ticket is a request under way. Its methods may be called from any goroutine, one at a
-// time, but End, which may be called at any time.
-type Ticket struct {
-	*inprocess.Drive
-	l *Layer
-}
-
-// Wait waits for d at most, and returns what there is to say; ok is false where there is
-// nothing yet.
-func (t *Ticket) Wait(d time.Duration) (Reply, bool) {
-	switch step, said := t.Drive.Wait(d); said {
-	case inprocess.Wanted:
-		if step.Kind == engine.Hit {
-			return served(step.Artifact), true
-		}
-		return Reply{Action: front.Build}, true
-	case inprocess.Failed:
-		return Reply{Action: front.Pass, Reason: t.l.door.PassFailed(t.Err())}, true
-	case inprocess.Late:
-		return t.l.pass(reason.PassedBusy, "waited too long"), true
-	case inprocess.Over:
-		return Reply{Action: front.Pass, Reason: "there is nothing to wait for"}, true
-	default:
-		return Reply{}, false
-	}
-}
+// ticket is a module under way.
+type ticket struct{ inprocess.Ticket }
 
 // errRefused says that the driver did not take an artifact.
 var errRefused = errors.New("the driver refused it")
 
-// Next takes how it ended, and says what follows: Build for what the driver refused,
-// else Done. Where ok is false, Wait tells. After End nothing is taken.
-func (t *Ticket) Next(o *Outcome) (Reply, bool) {
+// Next implements [front.Session]: Build for what the driver refused, else Done. After End
+// nothing is taken.
+func (t *ticket) Next(result front.Message) (front.Step, bool) { return t.next(outcome(result)) }
+
+func (t *ticket) next(o *Outcome) (front.Step, bool) {
 	step, ok := t.Current()
 	switch hit := step.Kind == engine.Hit; {
 	case !ok:
 		t.End()
-		return Reply{Action: front.Pass, Reason: errRequest.Error()}, true
+		return front.Step{Action: front.Pass}, true
 	case hit && o.Result == front.Refused:
 		t.Rejected(errRefused)
-		return t.Wait(atOnce)
+		return t.Wait(inprocess.AtOnce)
 	case hit && o.Result == front.Restored:
 		t.Restored()
 	case !hit && o.Result == front.Failed:
@@ -65,19 +41,25 @@ func (t *Ticket) Next(o *Outcome) (Reply, bool) {
 	default:
 		t.End()
 	}
-	return Reply{Action: front.Done}, true
+	return front.Step{Action: front.Done}, true
 }
 
 // served returns a stored artifact as the interposer is told of it.
-func served(a *store.Artifact) Reply {
-	r := Reply{Action: front.Hit, Log: a.Log, Kernels: make([]string, len(a.Kernels)), Unknown: levelzero.UnknownNamesOf(a)}
-	if len(a.Binaries) > 0 {
-		r.Native = a.Binaries[0].Data
+func served(a *store.Artifact) (front.Message, error) {
+	if len(a.Binaries) == 0 {
+		return nil, errRefused
 	}
-	for i, k := range a.Kernels {
-		r.Kernels[i] = k.Name
+	unknown := levelzero.UnknownNamesOf(a)
+	m := front.Message{
+		{Tag: front.Binary, Data: a.Binaries[0].Data},
+		{Tag: front.Log, Data: front.String(a.Log)},
+		{Tag: front.Unknown, Number: uint64(unknown.Global)},
+		{Tag: front.Unknown, Detail: 1, Number: uint64(unknown.Function)},
 	}
-	return r
+	for _, k := range a.Kernels {
+		m = append(m, front.Field{Tag: front.Kernel, Data: front.String(k.Name)})
+	}
+	return m, nil
 }
 
 // artifact returns that of what was built, in memory of its own; nil where there is

@@ -1,21 +1,25 @@
 package layer
 
 import (
-	"time"
+	"errors"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
-	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
 
-// Layer answers for one process. It is safe for concurrent use.
+// Layer answers for one process. It is a [front.Adapter], safe for concurrent use; what is to
+// happen has the numbers of [rtc.API].
 type Layer struct {
-	guest   *inprocess.Guest
-	pools   pools
-	options Options
+	inprocess.Door
+	pools  pools
+	missed func() (over func())
 }
 
 // Options configure Open.
@@ -30,54 +34,106 @@ type Options struct {
 // Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
 // every program is the compiler's own affair.
 func Open(o Options) (*Layer, error) {
-	g, err := inprocess.Open(o.Settings, "rtc")
+	const name = "rtc"
+	g, err := inprocess.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{guest: g, options: o}, nil
+	return &Layer{Door: g.Door(name), missed: o.Missed}, nil
 }
 
-// Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *cache.Cache { return l.guest.Cache }
-
-// Close waits for what is to be stored and noted, after all tickets have ended. Processes
-// need not call it: all of it is done soon after each request.
-func (l *Layer) Close() error {
-	l.guest.Settle()
-	return l.guest.Close()
+// Begin implements [front.Adapter].
+func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
+	own, err := request(r)
+	if err != nil {
+		l.Pass(reason.PassedOther, err.Error())
+		return nil, front.Step{}, true
+	}
+	t, err := l.begin(own)
+	if err != nil {
+		l.pass(own.API, err.Error())
+		return nil, front.Step{}, true
+	}
+	step, ok := t.Wait(inprocess.AtOnce)
+	return t, step, ok
 }
 
-// atOnce is how long Begin waits itself: as long as it takes to find an artifact
-// where nothing is in the way.
-const atOnce = 5 * time.Millisecond
-
-// Begin begins a request. Where ok is false there is nothing to say yet, and the
-// ticket's Wait tells. With Pass and Hit there is no ticket.
-func (l *Layer) Begin(r *Request) (t *Ticket, reply Reply, ok bool) {
+// begin begins a request. An error says why the engine is not asked about it.
+func (l *Layer) begin(r *Request) (*ticket, error) {
 	p, err := l.pools.find(l, r)
 	if err != nil {
-		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
+		return nil, err
 	}
-	request, err := p.library.EngineRequest(r.Program)
+	own, err := p.library.EngineRequest(r.Program)
 	if err != nil {
-		return nil, pass(l.door(r.API), reason.PassedOther, err.Error()), true
+		return nil, err
 	}
-	t = &Ticket{Drive: p.door.Drive(p.session, request, l.options.Missed), pool: p, name: r.Program.Name}
-	if reply, ok = t.Wait(atOnce); ok && reply.Action != front.Build {
-		return nil, reply, true
+	t := &ticket{inprocess.Ticket{Drive: p.door.Drive(p.session, own, l.missed)}, p}
+	t.Serve = func(a *store.Artifact) (front.Message, error) {
+		o, err := rtc.FromArtifact(a, r.Program.Name)
+		if err != nil {
+			return nil, err
+		}
+		t.Restored() // C answers from it
+		return served(o), nil
 	}
-	return t, reply, ok
+	return t, nil
 }
 
-// door returns where requests of an interface come in.
-func (l *Layer) door(api rtc.API) inprocess.Door { return l.guest.Door(api.String()) }
-
-// pass counts a request that is passed through.
-func pass(d inprocess.Door, why reason.Reason, detail string) Reply {
-	return Reply{Action: front.Pass, Reason: d.Pass(why, detail)}
+// pass counts a request to an interface that is passed through.
+func (l *Layer) pass(api rtc.API, detail string) {
+	l.Guest.Door(api.String()).Pass(reason.PassedOther, detail)
 }
 
-// Passed counts what an interposer passed through by itself, for a reason.
-func (l *Layer) Passed(detail, door string) {
-	pass(l.guest.Door(door), reason.PassedOther, detail)
+// Tell counts what an interposer passed through by itself, for a reason.
+func (l *Layer) Tell(what uint32, event front.Message) {
+	for _, f := range event {
+		if f.Tag == front.Passed {
+			l.pass(rtc.API(what), f.Text())
+		}
+	}
+}
+
+// ticket is a compile under way.
+type ticket struct {
+	inprocess.Ticket
+	pool *pool
+}
+
+// Next implements [front.Session]. After End nothing is taken.
+func (t *ticket) Next(result front.Message) (front.Step, bool) {
+	o, err := outcome(result)
+	if err != nil {
+		return front.Step{Action: front.Pass}, true
+	}
+	t.done(o)
+	return front.Step{Action: front.Done}, true
+}
+
+// done takes how the compile ended, and ends the ticket.
+func (t *ticket) done(o *Outcome) {
+	switch o.Result {
+	case front.Built:
+		t.Built(o.Took, func(r *key.Recipe) engine.Outcome { return t.pool.artifact(r, o) })
+	case front.Failed:
+		t.Refused()
+	}
+	t.End()
+}
+
+// artifact returns what is to be stored of a compile.
+func (p *pool) artifact(r *key.Recipe, o *Outcome) engine.Outcome {
+	if o.Output == nil || p.library.Confirm() != nil {
+		return engine.Outcome{}
+	}
+	a, err := o.Output.Artifact(r)
+	var unfit *kernstash.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		return engine.Outcome{Unfit: unfit.Why}
+	case err != nil:
+		return engine.Outcome{Unfit: err.Error()}
+	}
+	a.Cost = o.Took
+	return engine.Outcome{Artifact: a}
 }

@@ -5,6 +5,7 @@ package layer_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,15 +66,25 @@ func (h *host) request(text string) *layer.Request {
 	}
 }
 
-func (h *host) begin(t *testing.T, r *layer.Request) (*layer.Ticket, layer.Reply) {
+func (h *host) begin(t *testing.T, r *layer.Request) (*layer.Ticket, front.Step) {
 	t.Helper()
-	ticket, reply, ok := h.Begin(r)
+	ticket := h.ask(t, r)
+	reply, ok := ticket.Wait(layer.AtOnce)
 	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
 		if time.Since(start) > 3*time.Minute {
 			t.Fatal("nothing to say")
 		}
 	}
 	return ticket, reply
+}
+
+func (h *host) ask(t *testing.T, r *layer.Request) *layer.Ticket {
+	t.Helper()
+	ticket, err := h.Ask(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
 }
 
 // build compiles as a reply says.
@@ -85,7 +96,7 @@ func (h *host) build(t *testing.T, ticket *layer.Ticket, r *layer.Request) {
 	}
 	ticket.Done(&layer.Outcome{Result: front.Built, Took: time.Second, Output: o})
 	h.Settle()
-	if !h.Cache().Flush(3 * time.Minute) {
+	if !h.Cache.Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
 }
@@ -112,10 +123,12 @@ func TestColdAndWarm(t *testing.T) {
 	if reply.Action != front.Hit {
 		t.Fatalf("warm: %+v", reply)
 	}
-	if ptx, ok := reply.Output.Get(rtc.PTX); !ok || len(ptx) == 0 {
+	if !slices.ContainsFunc(reply.Message, func(f front.Field) bool {
+		return f.Tag == front.Binary && rtc.Form(f.Detail) == rtc.PTX && len(f.Data) > 0
+	}) {
 		t.Error("no PTX")
 	}
-	if n := h.Cache().Stats().Get(stats.DiskHits); n != 1 {
+	if n := h.Cache.Stats().Get(stats.DiskHits); n != 1 {
 		t.Errorf("%d hits", n)
 	}
 }
@@ -126,8 +139,8 @@ func TestFailedAndAbandoned(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for i, end := range []func(*layer.Ticket){
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Failed, Code: 6, Log: "no"}) },
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Abandoned, Code: 1}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Failed}) },
+		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Abandoned}) },
 		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: 99}) },
 		func(t *layer.Ticket) { t.End() },
 		func(t *layer.Ticket) { t.End(); t.Done(&layer.Outcome{Result: front.Built}) },
@@ -161,12 +174,11 @@ func TestThreadsAtOnce(t *testing.T) {
 	if reply.Action != front.Build {
 		t.Fatalf("%+v", reply)
 	}
-	second, _, ok := h.Begin(r)
-	if ok {
+	second, third := h.ask(t, r), h.ask(t, r)
+	if _, ok := second.Wait(layer.AtOnce); ok {
 		t.Fatal("the second had not to wait")
 	}
-	third, _, ok := h.Begin(r)
-	if ok {
+	if _, ok := third.Wait(layer.AtOnce); ok {
 		t.Fatal("the third had not to wait")
 	}
 	first.End()
@@ -198,12 +210,12 @@ func TestPassed(t *testing.T) {
 	other := h.request("1")
 	other.API = 9
 	for _, r := range []*layer.Request{twice, other} {
-		if ticket, reply := h.begin(t, r); ticket != nil || reply.Action != front.Pass || reply.Reason == "" {
-			t.Errorf("%v, %+v", ticket, reply)
+		if _, err := h.Ask(r); err == nil {
+			t.Errorf("%+v is not passed through", r)
 		}
 	}
-	h.Passed("a callback during the compile", "nvrtc")
-	if n := h.Cache().Stats().Get(stats.Of(reason.PassedOther)); n != 3 {
+	h.Tell(uint32(rtc.NVRTC), front.Message{{Tag: front.Passed, Data: []byte("a callback during the compile")}})
+	if n := h.Cache.Stats().Get(stats.Of(reason.PassedOther)); n != 3 {
 		t.Errorf("%d counted", n)
 	}
 }
@@ -279,7 +291,7 @@ func TestRandomPlaceInTheCode(t *testing.T) {
 				h.build(t, ticket, r)
 			}
 		}
-		if n, passed := h.entries(t), h.Cache().Stats().Get(stats.Of(reason.NotCacheableRuntime)); n != c.stored || passed != c.passed {
+		if n, passed := h.entries(t), h.Cache.Stats().Get(stats.Of(reason.NotCacheableRuntime)); n != c.stored || passed != c.passed {
 			t.Errorf("%s: %d entries, %d counted", c.body, n, passed)
 		}
 	}

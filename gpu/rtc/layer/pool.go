@@ -43,8 +43,8 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := &pool{library: library, door: l.door(r.API)}
-	own.session = l.guest.Cache.Engine().Session(rtc.Host{Library: library}, engine.SessionOptions{
+	own := &pool{library: library, door: l.Guest.Door(r.API.String())}
+	own.session = l.Cache.Engine().Session(rtc.Host{Library: library}, engine.SessionOptions{
 		OptionsAsGiven: true, Share: true, Decided: own.door.Decided,
 	})
 	p.add(id, own)

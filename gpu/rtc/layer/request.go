@@ -16,18 +16,9 @@ type Request struct {
 	Program      rtc.Request
 }
 
-// Reply answers a request. What it holds is not to be changed.
-type Reply struct {
-	Action front.Action
-	Output *rtc.Output // of Hit
-	Reason string      // of Pass
-}
-
 // Outcome is how a compile ended.
 type Outcome struct {
 	Result front.Result
-	Code   int
 	Took   time.Duration
-	Log    string      // of Failed
 	Output *rtc.Output // of Built, in memory of its own
 }
