@@ -28,7 +28,7 @@ func TestWorkAhead(t *testing.T) {
 		if !c.Flush(3 * time.Minute) {
 			t.Error("the work ahead does not end")
 		}
-		_, err := onDisk(c).Clear(context.Background(), nil) // nothing is near any more
+		_, err := onDisk(c).Clear(context.Background(), nil, nil) // nothing is near any more
 		return err
 	}
 	use(t, x, Request{Image: image(t, src(1)), CompileOptions: "-DN=8"})

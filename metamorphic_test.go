@@ -269,7 +269,7 @@ func (m *meta) step() {
 		m.clean(func(s *disk.Store) { _, _ = s.Verify(context.Background(), true, nil) })
 	case n < 95:
 		m.note("clear")
-		m.clean(func(s *disk.Store) { _, _ = s.Clear(context.Background(), nil) })
+		m.clean(func(s *disk.Store) { _, _ = s.Clear(context.Background(), nil, nil) })
 		m.forgetAll()
 	case n < 96:
 		m.note("remove the root")

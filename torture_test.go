@@ -144,7 +144,7 @@ func tortureMore(c *Cache, rnd *rand.Rand, i int) error {
 		}
 	case 15:
 		if rnd.IntN(5) == 0 {
-			_, _ = onDisk(c).Clear(bg, func(i store.Info) bool { return i.Cost < time.Millisecond })
+			_, _ = onDisk(c).Clear(bg, func(i store.Info) bool { return i.Cost < time.Millisecond }, nil)
 		}
 	}
 	return nil

@@ -356,7 +356,7 @@ func TestAccountOfSpool(t *testing.T) {
 	}
 	wantBytes("collected", 0)
 	add(t, s, job(t, "kernel void k() {}", "k/1-1-1"), spool.Added)
-	if r, err := s.Clear(bg, nil); err != nil || r.Jobs != 1 {
+	if r, err := s.Clear(bg, nil, nil); err != nil || r.Jobs != 1 {
 		t.Errorf("clear: %+v, %v", r, err)
 	}
 	wantBytes("cleared", 0)
@@ -419,7 +419,7 @@ func BenchmarkAdd(b *testing.B) {
 			}
 			for b.Loop() {
 				b.StopTimer()
-				_, err := s.Clear(bg, nil)
+				_, err := s.Clear(bg, nil, nil)
 				must(b, err)
 				add(b, s, jobs[199], spool.Added)
 				b.StartTimer()

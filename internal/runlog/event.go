@@ -48,21 +48,21 @@ const ReasonAtOnce = "another thread was building it"
 // or links them in a way that is not cached.
 const ReasonWanted = "found, but wanted by itself: for a library, say"
 
-// Event is one line.
+// Event is one line of JSON, in which times are milliseconds, as everywhere in ours.
 type Event struct {
-	Kind Kind
-	PID  int    // 0 in Write: this process
-	Door string // "opencl-layer", "opencl-preload", "go", "c"
-	Exe  string // path of the program, "" if not known
+	Kind Kind   `json:"event"`
+	PID  int    `json:"pid"`  // 0 in Write: this process
+	Door string `json:"door"` // "opencl-layer", "opencl-preload", "go", "c"
+	Exe  string `json:"exe"`  // path of the program, "" if not known
 
-	Key     string  // short form, "" if there is none
-	Label   string  // what people know the program by: kernel names, or its size
-	Outcome Outcome // of Asked
-	Reason  string  // why: of Out, Passed, Compiled, Failed
-	Nearest string  // of Compiled: what differs from the nearest entry
+	Key     string  `json:"key"`     // short form, "" if there is none
+	Label   string  `json:"label"`   // what people know the program by: kernel names, or its size
+	Outcome Outcome `json:"outcome"` // of Asked
+	Reason  string  `json:"reason"`  // why: of Out, Passed, Compiled, Failed
+	Nearest string  `json:"nearest"` // of Compiled: what differs from the nearest entry
 
-	Observed Observed      // in mode observe
-	Spent    time.Duration // on this request: compiling, or looking up and loading
-	Saved    time.Duration // recorded cost of the build less Spent; 0 if compiled, below if it was found before
-	Bytes    int64         // of the artifact
+	Observed Observed      `json:"observed"` // in mode observe
+	Spent    time.Duration `json:"-"`        // on this request: compiling, or looking up and loading
+	Saved    time.Duration `json:"-"`        // recorded cost of the build less Spent; 0 if compiled, below if it was found before
+	Bytes    int64         `json:"bytes"`    // of the artifact
 }

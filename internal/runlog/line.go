@@ -18,51 +18,33 @@ const (
 	maxLabel = 3 // times as long
 )
 
-// line is an Event as it is written. Times are milliseconds, as everywhere in
-// our JSON.
-type line struct {
-	Event    Kind     `json:"event"`
-	PID      int      `json:"pid"`
-	Door     string   `json:"door,omitempty"`
-	Exe      string   `json:"exe,omitempty"`
-	Key      string   `json:"key,omitempty"`
-	Label    string   `json:"label,omitempty"`
-	Outcome  Outcome  `json:"outcome,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-	Nearest  string   `json:"nearest,omitempty"`
-	Observed Observed `json:"observed,omitempty"`
-	SpentMS  float64  `json:"spent_ms,omitempty"`
-	SavedMS  float64  `json:"saved_ms,omitempty"`
-	Bytes    int64    `json:"bytes,omitempty"`
-}
-
-// append appends the line as JSON, without encoding/json: what that makes ready for a type
-// takes a tenth of a program's first hit.
-func (l line) append(b []byte) []byte {
-	b = appendText(append(b, `{"event":`...), string(l.Event))
-	b = strconv.AppendInt(append(b, `,"pid":`...), int64(l.PID), 10)
+// append appends the event as JSON, without encoding/json: what that makes ready for a type
+// takes a tenth of a program's first hit. Texts are cut to n bytes.
+func (e Event) append(b []byte, n int) []byte {
+	b = appendText(append(b, `{"event":`...), string(e.Kind))
+	b = strconv.AppendInt(append(b, `,"pid":`...), int64(e.PID), 10)
 	for _, f := range []struct{ name, text string }{
-		{"door", l.Door},
-		{"exe", l.Exe},
-		{"key", l.Key},
-		{"label", l.Label},
-		{"outcome", string(l.Outcome)},
-		{"reason", l.Reason},
-		{"nearest", l.Nearest},
-		{"observed", string(l.Observed)},
+		{"door", cut(e.Door, n)},
+		{"exe", cut(e.Exe, n)},
+		{"key", cut(e.Key, n)},
+		{"label", cut(e.Label, maxLabel*n)},
+		{"outcome", string(e.Outcome)},
+		{"reason", cut(e.Reason, n)},
+		{"nearest", cut(e.Nearest, n)},
+		{"observed", string(e.Observed)},
 	} {
 		if f.text != "" {
 			b = appendText(append(append(append(b, ',', '"'), f.name...), '"', ':'), f.text)
 		}
 	}
-	if l.SpentMS != 0 {
-		b = strconv.AppendFloat(append(b, `,"spent_ms":`...), l.SpentMS, 'g', -1, 64)
+	if e.Spent != 0 {
+		b = strconv.AppendFloat(append(b, `,"spent_ms":`...), millis(e.Spent), 'g', -1, 64)
 	}
-	if l.SavedMS != 0 {
-		b = strconv.AppendFloat(append(b, `,"saved_ms":`...), l.SavedMS, 'g', -1, 64)
+	if e.Saved != 0 {
+		b = strconv.AppendFloat(append(b, `,"saved_ms":`...), millis(e.Saved), 'g', -1, 64)
 	}
-	if l.Bytes != 0 {
-		b = strconv.AppendInt(append(b, `,"bytes":`...), l.Bytes, 10)
+	if e.Bytes != 0 {
+		b = strconv.AppendInt(append(b, `,"bytes":`...), e.Bytes, 10)
 	}
 	return append(b, '}')
 }
@@ -88,13 +70,7 @@ func appendText(b []byte, s string) []byte {
 // encode returns the event as a line with its line feed.
 func encode(e Event) []byte {
 	for n := maxText; ; n /= 2 {
-		b := line{
-			Event: e.Kind, PID: e.PID,
-			Door: cut(e.Door, n), Exe: cut(e.Exe, n), Key: cut(e.Key, n), Label: cut(e.Label, maxLabel*n),
-			Outcome: e.Outcome, Reason: cut(e.Reason, n), Nearest: cut(e.Nearest, n), Observed: e.Observed,
-			SpentMS: millis(e.Spent), SavedMS: millis(e.Saved), Bytes: e.Bytes,
-		}.append(make([]byte, 0, 512))
-		if len(b) < MaxLine {
+		if b := e.append(make([]byte, 0, 512), n); len(b) < MaxLine {
 			return append(b, '\n')
 		}
 	}
@@ -103,15 +79,15 @@ func encode(e Event) []byte {
 // decode reads one line without its line feed. ok is false for anything that is
 // not an event.
 func decode(b []byte) (e Event, ok bool) {
-	var l line
+	l := struct {
+		*Event
+		SpentMS float64 `json:"spent_ms"`
+		SavedMS float64 `json:"saved_ms"`
+	}{Event: &e}
 	if len(b) >= MaxLine || json.Unmarshal(b, &l) != nil {
 		return Event{}, false
 	}
-	e = Event{
-		Kind: l.Event, PID: l.PID, Door: l.Door, Exe: l.Exe, Key: l.Key, Label: l.Label,
-		Outcome: l.Outcome, Reason: l.Reason, Nearest: l.Nearest, Observed: l.Observed,
-		Spent: duration(l.SpentMS), Saved: duration(l.SavedMS), Bytes: max(l.Bytes, 0),
-	}
+	e.Spent, e.Saved, e.Bytes = duration(l.SpentMS), duration(l.SavedMS), max(e.Bytes, 0)
 	return e, e.known()
 }
 

@@ -5,8 +5,8 @@
 //
 // On Linux a path is opened by one openat2 with RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS; where the kernel or a sandbox does not have it, and on
-// macOS, component by component with O_NOFOLLOW. On Windows it is NtCreateFile
-// with OBJ_DONT_REPARSE; modes and owners mean nothing there, see Dir.Distrust.
+// macOS, component by component with O_NOFOLLOW. On Windows os.Root opens what is
+// no link; modes and owners mean nothing there, see Dir.Distrust.
 // Other systems are not supported: every call answers [ErrUnsupported].
 //
 // Errors are *fs.PathError and answer errors.Is for the errors of [io/fs]. A
@@ -59,31 +59,6 @@ type Options struct {
 	NoTmpfile bool // name temporary files from the start
 	Hook      *Hook
 }
-
-// Dir is an open directory. The zero Dir is not open.
-type Dir struct {
-	fd int // descriptor + 1, so that the zero value is not descriptor 0
-	o  Options
-	id identity
-}
-
-// File is an open file. The zero File is not open.
-type File struct {
-	fd   int // likewise
-	hook *Hook
-	id   identity
-}
-
-// identity is what a descriptor was opened as, where it is kept; zero: not known. In a
-// process that is not ours somebody may close all descriptors, and open files of his
-// own: nothing is to be written to them, made in them, or closed.
-type identity struct{ dev, ino uint64 }
-
-// IsOpen says whether f was opened. It does not know of Close.
-func (f File) IsOpen() bool { return f.fd != 0 }
-
-// FD returns the descriptor, which f keeps.
-func (f File) FD() int { return f.fd - 1 }
 
 func pathError(op, path string, err error) error {
 	if err == nil {

@@ -14,6 +14,31 @@ const (
 	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 )
 
+// Dir is an open directory. The zero Dir is not open.
+type Dir struct {
+	fd int // descriptor + 1, so that the zero value is not descriptor 0
+	o  Options
+	id identity
+}
+
+// File is an open file. The zero File is not open.
+type File struct {
+	fd   int // likewise
+	hook *Hook
+	id   identity
+}
+
+// identity is what a descriptor was opened as, where it is kept; zero: not known. In a
+// process that is not ours somebody may close all descriptors, and open files of his
+// own: nothing is to be written to them, made in them, or closed.
+type identity struct{ dev, ino uint64 }
+
+// IsOpen says whether f was opened. It does not know of Close.
+func (f File) IsOpen() bool { return f.fd != 0 }
+
+// FD returns the descriptor, which f keeps.
+func (f File) FD() int { return f.fd - 1 }
+
 // OpenRoot opens the directory that everything else happens below. Links in
 // the path that leads to it are followed, but it must not itself be one.
 func OpenRoot(path string, o Options) (Dir, Info, error) {
@@ -97,22 +122,28 @@ func (d Dir) openFile(path string, flags int) (File, Info, error) {
 	return File{fd + 1, d.o.Hook, identity{}}, info(&st), nil
 }
 
+// at makes a call that changes a name in d.
+func (d Dir) at(op Op, verb, name string, call func() error) error {
+	if err := checkName(verb, name); err != nil {
+		return err
+	}
+	err := d.own()
+	if err == nil {
+		err = d.o.Hook.do(op, call)
+	}
+	return pathError(verb, name, err)
+}
+
 // Create makes a file of a new name in d, mode 0600, for reading and writing.
 func (d Dir) Create(name string) (File, error) {
-	if err := checkName("create", name); err != nil {
-		return File{}, err
-	}
-	if err := d.own(); err != nil {
-		return File{}, pathError("create", name, err)
-	}
 	var fd int
-	err := d.o.Hook.do(OpCreate, func() (err error) {
+	err := d.at(OpCreate, "create", name, func() (err error) {
 		const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
 		fd, err = unix.Openat(d.fd-1, name, flags, 0o600)
 		return err
 	})
 	if err != nil {
-		return File{}, pathError("create", name, err)
+		return File{}, err
 	}
 	fd = high(fd)
 	f := File{fd + 1, d.o.Hook, identity{}}
@@ -126,15 +157,9 @@ func (d Dir) Create(name string) (File, error) {
 
 // Mkdir makes a directory in d, mode 0700.
 func (d Dir) Mkdir(name string) error {
-	if err := checkName("mkdir", name); err != nil {
-		return err
-	}
-	if err := d.own(); err != nil {
-		return pathError("mkdir", name, err)
-	}
-	err := d.o.Hook.do(OpMkdir, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) })
+	err := d.at(OpMkdir, "mkdir", name, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) })
 	if err != nil {
-		return pathError("mkdir", name, err)
+		return err
 	}
 	if info, err := d.Lstat(name); err == nil && info.Kind == Directory && info.Perm != 0o700 {
 		_ = d.o.Hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see unmask
@@ -157,26 +182,12 @@ func (d Dir) Lstat(name string) (Info, error) {
 
 // Remove removes a name in d that is not a directory.
 func (d Dir) Remove(name string) error {
-	if err := checkName("remove", name); err != nil {
-		return err
-	}
-	if err := d.own(); err != nil {
-		return pathError("remove", name, err)
-	}
-	return pathError("remove", name, d.o.Hook.do(OpUnlink, func() error { return unix.Unlinkat(d.fd-1, name, 0) }))
+	return d.at(OpUnlink, "remove", name, func() error { return unix.Unlinkat(d.fd-1, name, 0) })
 }
 
 // Rmdir removes an empty directory in d.
 func (d Dir) Rmdir(name string) error {
-	if err := checkName("rmdir", name); err != nil {
-		return err
-	}
-	if err := d.own(); err != nil {
-		return pathError("rmdir", name, err)
-	}
-	return pathError("rmdir", name, d.o.Hook.do(OpRmdir, func() error {
-		return unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR)
-	}))
+	return d.at(OpRmdir, "rmdir", name, func() error { return unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR) })
 }
 
 // Rename gives the file called name in d the name to in dir, replacing what
@@ -185,16 +196,16 @@ func (d Dir) Rename(name string, dir Dir, to string) error {
 	if err := checkName("rename", name); err != nil {
 		return err
 	}
-	if err := checkName("rename", to); err != nil {
-		return err
+	if err := d.own(); err != nil {
+		return pathError("rename", name, err)
 	}
-	for _, in := range []Dir{d, dir} {
-		if err := in.own(); err != nil {
-			return pathError("rename", to, err)
-		}
-	}
-	return pathError("rename", to, d.o.Hook.do(OpRename, func() error {
-		return unix.Renameat(d.fd-1, name, dir.fd-1, to)
+	return dir.at(OpRename, "rename", to, func() error { return unix.Renameat(d.fd-1, name, dir.fd-1, to) })
+}
+
+// link gives the file called name in d a second name in dir, which nothing has.
+func (d Dir) link(name string, dir Dir, to string) error {
+	return pathError("link", to, d.o.Hook.do(OpLink, func() error {
+		return unix.Linkat(d.fd-1, name, dir.fd-1, to, 0)
 	}))
 }
 

@@ -19,7 +19,12 @@ const writers = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | 0x40 /* FIL
 // it can be believed. Below it nothing is looked at: who may write is
 // inherited, and only its writers could have changed that.
 func (d Dir) Distrust(layer bool) (string, error) {
-	sd, err := windows.GetSecurityInfo(d.handle(), windows.SE_FILE_OBJECT,
+	f, err := d.root.Open(d.path)
+	if err != nil {
+		return "", pathError("open", ".", err)
+	}
+	defer f.Close()
+	sd, err := windows.GetSecurityInfo(windows.Handle(f.Fd()), windows.SE_FILE_OBJECT,
 		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		return "", pathError("read the security of", ".", err)

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Before asks the hook of f about a call that is made elsewhere.
+func (f File) Before(op Op) error { return f.hook.ask(op) }
+
 // Close ends the descriptor.
 func (f File) Close() error {
 	if err := f.own(); err != nil {

@@ -80,6 +80,3 @@ func (h *Hook) do(op Op, call func() error) error {
 
 // Before asks the hook of o about a call that is made elsewhere.
 func (o Options) Before(op Op) error { return o.Hook.ask(op) }
-
-// Before asks the hook of f about a call that is made elsewhere.
-func (f File) Before(op Op) error { return f.hook.ask(op) }

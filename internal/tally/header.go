@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 )
 
 var errDamaged = errors.New("damaged tally")
@@ -35,9 +34,12 @@ func parseHeader(b []byte, size int64) (header, error) {
 	return h, nil
 }
 
-func nowNanos() int64 { return time.Now().UnixNano() }
-
-// pause waits a little longer at each attempt, up to 5 ms.
-func pause(attempt int) {
-	time.Sleep(min(time.Duration(attempt+1)*200*time.Microsecond, 5*time.Millisecond))
+// sum adds the counters of all slots of a file to sums, as many as there are. b is nil
+// where there is no file.
+func (h header) sum(b []byte, sums []int64) {
+	for s := 0; s < h.slots && b != nil; s++ {
+		for i := range min(h.counters, len(sums)) {
+			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
+		}
+	}
 }

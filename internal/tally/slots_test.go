@@ -3,7 +3,6 @@
 package tally
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
@@ -29,13 +28,7 @@ func change(t *testing.T, f *File, slot int, g func(c []int64)) {
 func wantSlots(t *testing.T, f *File, there bool, want ...int64) {
 	t.Helper()
 	var got []int64
-	err := f.Raw(func(b []byte, stride int) {
-		for s := 0; s < len(b)/max(stride, 1); s++ {
-			for i := range f.counters {
-				got = append(got, int64(binary.LittleEndian.Uint64(b[s*stride+8*i:])))
-			}
-		}
-	})
+	err := f.Each(func(_ int, c []int64) { got = append(got, c...) })
 	if !there {
 		want = nil
 	}

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
@@ -29,7 +30,6 @@ const (
 	headerBytes = 64
 	maxSlots    = 1 << 10
 	maxCounters = 1 << 10
-	rounds      = 20 // over all slots, until an addition gives up
 )
 
 // Errors of a tally file.
@@ -58,8 +58,9 @@ type File struct {
 	mu   sync.Mutex // excludes the goroutines of this process
 	f    safefs.File
 	h    header
-	slot int // where the last addition went
-	buf  []byte
+	slot int     // where the last addition went
+	buf  []byte  // of look
+	row  []int64 // of Each
 }
 
 type header struct{ slots, counters int }
@@ -101,24 +102,57 @@ func (t *File) drop() {
 	}
 }
 
+// How long slots that others hold are asked for. One is held for microseconds, unless its
+// holder was stopped in between; all of them seldom are free while many add.
+const (
+	waitOne   = 250 * time.Millisecond
+	waitAny   = 50 * time.Millisecond
+	waitAll   = 25 * time.Millisecond
+	waitReset = 5 * time.Second
+)
+
 // Add adds delta, as many numbers as there are counters, to the totals.
 func (t *File) Add(delta ...int64) error {
-	return t.change(t.lockSlot, func(_ int, c []int64) {
+	lock := func() (slot, n int, err error) {
+		t.slot, err = t.lock(t.slot, 1, t.h.slots, waitAny)
+		return t.slot, 1, err
+	}
+	return t.change(lock, func(_ int, c []int64) {
 		for i, d := range delta {
 			c[i] += d
 		}
 	})
 }
 
-// change locks a slot and lets f change its counters.
-func (t *File) change(lockSlot func() (int, error), f func(slot int, c []int64)) error {
+// Change lets f change the counters of a slot, which nobody else does
+// meanwhile. ErrBusy: somebody else did for a quarter of a second.
+func (t *File) Change(slot int, f func(c []int64)) error {
+	lock := func() (int, int, error) {
+		_, err := t.lock(slot, 1, 1, waitOne)
+		return slot, 1, err
+	}
+	return t.change(lock, func(_ int, c []int64) { f(c) })
+}
+
+// ChangeAll lets f change the counters of each slot, at the price of one. It is
+// soon busy where many change slots at the same time.
+func (t *File) ChangeAll(f func(slot int, c []int64)) error {
+	lock := func() (int, int, error) {
+		_, err := t.lock(0, t.h.slots, 1, waitAll)
+		return 0, t.h.slots, err
+	}
+	return t.change(lock, f)
+}
+
+// change locks slots and lets f change their counters.
+func (t *File) change(lock func() (slot, n int, err error), f func(slot int, c []int64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for range 4 {
 		if err := t.need(); err != nil {
 			return err
 		}
-		slot, err := lockSlot()
+		slot, n, err := lock()
 		if err != nil {
 			return err
 		}
@@ -127,8 +161,8 @@ func (t *File) change(lockSlot func() (int, error), f func(slot int, c []int64))
 			t.drop()
 			continue
 		}
-		err = t.rewrite(slot, 1, f)
-		t.unlock(t.h.offset(slot), 1)
+		err = t.rewrite(slot, n, f)
+		t.unlock(slot, n)
 		if err == nil {
 			return nil
 		}
@@ -178,20 +212,36 @@ func decode(c []int64, b []byte) {
 func (t *File) Totals() ([]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sums := make([]int64, t.counters)
-	err := t.look(func() error {
-		clear(sums)
-		return t.sum(sums)
-	})
+	b, h, err := t.look()
 	if err != nil {
 		return nil, err
 	}
+	sums := make([]int64, t.counters)
+	h.sum(b, sums)
 	return sums, nil
 }
 
-// look reads the file, as it is now, by read. Where there is none, or none that
-// could be read, nothing was counted, which is no error. The caller holds mu.
-func (t *File) look(read func() error) (err error) {
+// Each calls f with the counters of every slot, which are f's until it returns, but not where
+// nothing was counted, as in a file that is missing, damaged or of another shape. It makes
+// nothing. Changes that happen meanwhile may be in or not, but those of one slot are in together.
+func (t *File) Each(f func(slot int, c []int64)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b, h, err := t.look()
+	if err != nil || b == nil || !t.fits(h) {
+		return err
+	}
+	t.row = slices.Grow(t.row[:0], t.counters)[:t.counters]
+	for slot := range h.slots {
+		decode(t.row, b[h.offset(slot):])
+		f(slot, t.row)
+	}
+	return nil
+}
+
+// look returns the file as it is now, until the next call. Where there is none, or none
+// that could be read, nothing was counted, which is no error. The caller holds mu.
+func (t *File) look() (b []byte, h header, err error) {
 	if t.f.IsOpen() {
 		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 			t.drop()
@@ -207,19 +257,19 @@ func (t *File) look(read func() error) (err error) {
 			}
 		}
 		if err == nil {
-			err = read()
+			b, h, err = t.read()
 		}
 		if err != nil || !keep {
 			t.drop()
 		}
 		if err == nil {
-			return nil
+			return b, h, nil
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || replaceable(err) {
-		return nil
+		err = nil
 	}
-	return err
+	return nil, header{}, err
 }
 
 // replaceable says whether what is in the place of a tally, as err tells, holds
@@ -227,20 +277,6 @@ func (t *File) look(read func() error) (err error) {
 func replaceable(err error) bool {
 	return errors.Is(err, errDamaged) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) // a link, a socket
-}
-
-// sum adds all slots to sums.
-func (t *File) sum(sums []int64) error {
-	b, h, err := t.read()
-	if err != nil {
-		return err
-	}
-	for s := range h.slots {
-		for i := range min(h.counters, t.counters) {
-			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
-		}
-	}
-	return nil
 }
 
 // read returns the whole file, until the next read.
@@ -261,10 +297,10 @@ func (t *File) Reset() error {
 	if err := t.need(); err != nil {
 		return err
 	}
-	if err := t.lockAll(1000); err != nil {
+	if _, err := t.lock(0, t.h.slots, 1, waitReset); err != nil {
 		return err
 	}
-	defer t.unlock(headerBytes, t.h.size()-headerBytes)
+	defer t.unlock(0, t.h.slots)
 	return t.f.WriteAt(make([]byte, t.h.size()-headerBytes), headerBytes)
 }
 
@@ -340,18 +376,19 @@ func (t *File) open(at func(name string) (safefs.File, safefs.Info, error)) (hea
 // grow replaces the open file, which an older version made, by one that has
 // all counters.
 func (t *File) grow() error {
-	if err := t.lockAll(1000); err != nil {
+	if _, err := t.lock(0, t.h.slots, 1, waitReset); err != nil {
 		return err
 	}
-	defer t.unlock(headerBytes, t.h.size()-headerBytes)
+	defer t.unlock(0, t.h.slots)
 	if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 		return err // somebody else did
 	}
-	older := &File{place: t.place, counters: t.h.counters, f: t.f, h: t.h}
-	sums := make([]int64, older.counters)
-	if err := older.sum(sums); err != nil {
+	b, h, err := t.read()
+	if err != nil {
 		return err
 	}
+	sums := make([]int64, h.counters)
+	h.sum(b, sums)
 	return t.publish(true, sums)
 }
 
@@ -363,42 +400,42 @@ func (t *File) publish(replace bool, sums []int64) error {
 	for i, n := range sums {
 		binary.LittleEndian.PutUint64(b[headerBytes+8*i:], uint64(n))
 	}
-	return t.place.Dir.Publish(t.place.Tmp, t.place.Name, replace, nowNanos(), b)
+	return t.place.Dir.Publish(t.place.Tmp, t.place.Name, replace, time.Now().UnixNano(), b)
 }
 
-// lockSlot locks a slot that nobody holds, first the one that served last.
-// Where locks do not work it goes without: a lost addition is mended by the
-// next count.
-func (t *File) lockSlot() (int, error) {
-	for i := range rounds * t.h.slots {
-		if i > 0 && i%t.h.slots == 0 {
-			pause(i / t.h.slots) // somebody holds them all, for a reset
+// lock locks n slots, from first on or from one of as many others as there are choices,
+// and returns where they begin. Where locks do not work it goes without: a lost addition
+// is mended by the next count.
+func (t *File) lock(first, n, choices int, wait time.Duration) (slot int, err error) {
+	pause, end := 50*time.Microsecond, time.Now().Add(wait)
+	for i := 0; ; i++ {
+		if i > 0 && i%choices == 0 {
+			if time.Now().After(end) {
+				return 0, ErrBusy
+			}
+			time.Sleep(rand.N(pause)) // at random, so that a crowd does not come back all at once
+			pause = min(pause+pause/4, time.Millisecond)
 		}
-		s := (t.slot + i) % t.h.slots
-		err := lock.Try(t.f, t.h.offset(s), 1)
+		slot = (first + i%choices) % t.h.slots
+		err := lock.Try(t.f, t.h.offset(slot), t.span(n))
 		if err == nil || errors.Is(err, lock.ErrUnsupported) {
-			t.slot = s
-			return s, nil
+			return slot, nil
 		}
 	}
-	return 0, ErrBusy
 }
 
-func (t *File) lockAll(tries int) error {
-	for i := range tries {
-		err := lock.Try(t.f, headerBytes, t.h.size()-headerBytes)
-		if err == nil || errors.Is(err, lock.ErrUnsupported) {
-			return nil
-		}
-		pause(i)
+// span is how many bytes are locked for n slots: of one, its first.
+func (t *File) span(n int) int64 {
+	if n == 1 {
+		return 1
 	}
-	return ErrBusy
+	return t.h.offset(n) - headerBytes
 }
 
 // unlock gives slots back, if need be with the file: one that stayed locked
 // would keep every other process from it.
-func (t *File) unlock(at, n int64) {
-	if lock.Release(t.f, at, n) != nil {
+func (t *File) unlock(slot, n int) {
+	if lock.Release(t.f, t.h.offset(slot), t.span(n)) != nil {
 		t.drop()
 	}
 }

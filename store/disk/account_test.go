@@ -30,7 +30,7 @@ func TestUnreadableAccount(t *testing.T) {
 	for name, spoil := range spoilAccount {
 		for sweep, run := range map[string]func(s *Store) error{
 			"gc":     func(s *Store) error { _, err := s.GC(bg, GCOptions{}, nil); return err },
-			"clear":  func(s *Store) error { _, err := s.Clear(bg, nil); return err },
+			"clear":  func(s *Store) error { _, err := s.Clear(bg, nil, nil); return err },
 			"verify": func(s *Store) error { _, err := s.Verify(bg, true, nil); return err },
 		} {
 			t.Run(name+"/"+sweep, func(t *testing.T) {

@@ -193,7 +193,7 @@ func useEverything(t *testing.T, s *Store, e *store.Entry) {
 	_, _ = s.Verify(bg, true, nil)
 	_, _ = s.GC(bg, GCOptions{MaxSize: 1}, nil)
 	_ = s.Delete(bg, e.Key)
-	_, _ = s.Clear(bg, nil)
+	_, _ = s.Clear(bg, nil, nil)
 	get()
 }
 

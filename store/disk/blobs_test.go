@@ -227,10 +227,10 @@ func TestClearRemovesHeadersAndManifests(t *testing.T) {
 	s := open(t)
 	put(t, s, withFiles(t, "a", "one"), store.Stored)
 	must(t, s.PutBlob(bg, store.Manifests, digestOf("m"), []byte("manifest")))
-	if r, err := s.Clear(bg, func(store.Info) bool { return true }); err != nil || r.Headers+r.Manifests != 0 {
+	if r, err := s.Clear(bg, func(store.Info) bool { return true }, nil); err != nil || r.Headers+r.Manifests != 0 {
 		t.Errorf("clear of some: %+v, %v", r, err)
 	}
-	if r, err := s.Clear(bg, nil); err != nil || r.Headers != 1 || r.Manifests != 1 || r.RemovedBytes != r.Bytes {
+	if r, err := s.Clear(bg, nil, nil); err != nil || r.Headers != 1 || r.Manifests != 1 || r.RemovedBytes != r.Bytes {
 		t.Errorf("clear of all: %+v, %v", r, err)
 	}
 	wantNoHeader(t, s, "one", reason.MissAbsent)

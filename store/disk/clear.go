@@ -14,38 +14,21 @@ import (
 
 // Clear removes the entries that filter says, or with nil all of them, of
 // whatever version; then empty directories. What is not ours stays, and so do
-// statistics. With nil the header files that recipes named go too.
-func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool) (Report, error) {
-	return s.clear(ctx, filter, nil)
-}
-
-// ClearAll removes all entries, as Clear does, and calls progress with the
-// number of entries so far.
-func (s *Store) ClearAll(ctx context.Context, progress func(done int64)) (Report, error) {
-	return s.clear(ctx, nil, progress)
-}
-
-func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
+// statistics. With nil the header files that recipes named go too. progress, which may be
+// nil, is called with the number of entries so far.
+func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
 	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
-		walk := rootdir.Walker{Rmdir: w.rmdir}
-		walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
-			for i := range items {
-				it := &items[i]
-				w.saw(it)
-				var info store.Info
-				if filter != nil && it.Bin != nil {
-					info = l.info(leaf, names, it)
-				}
-				wanted := filter == nil || it.Bin != nil && filter(info)
-				gone := wanted && clearable(it) && w.remove(leaf, names, it.N, true, func() bool { return true })
-				if !gone && errors.Is(info.Bad, format.ErrVersion) {
-					w.other(it.Usage().Plus(rootdir.Directories(walk.Freed(items))))
-				}
+		err := w.items(true, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
+			var info store.Info
+			if filter != nil && it.Bin != nil {
+				info = l.info(leaf, names, it)
 			}
-			return ctx.Err()
-		}
-		if err := w.walk(&walk); err != nil {
+			wanted := filter == nil || it.Bin != nil && filter(info)
+			gone = wanted && clearable(it) && w.remove(leaf, names, it.N, true, func() bool { return true })
+			return gone, errors.Is(info.Bad, format.ErrVersion)
+		})
+		if err != nil {
 			return err
 		}
 		for _, kind := range shared.Kinds {

@@ -111,7 +111,7 @@ func TestDirectoryInPlaceOfEntry(t *testing.T) {
 	put(t, s, e, store.Stored)
 	wantHit(t, s, e)
 	must(t, s.Delete(bg, e.Key))
-	if _, err := s.Clear(bg, nil); err != nil {
+	if _, err := s.Clear(bg, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !exists(filepath.Join(path, "inside")) {

@@ -64,7 +64,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		must(t, err)
 		_, err = s.GC(bg, GCOptions{MaxSize: 5 * each}, nil)
 		must(t, err)
-		_, err = s.Clear(bg, func(store.Info) bool { return true })
+		_, err = s.Clear(bg, func(store.Info) bool { return true }, nil)
 		must(t, err)
 		// The root, .meta, tmp, account, statistics, and a few lock files.
 		if n := descriptors(t, s.o.Dir); n > 8 {

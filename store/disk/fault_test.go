@@ -289,7 +289,7 @@ func (f *faulty) end() {
 	if len(tree.Strange) > 0 {
 		f.errorf("left behind: %q", tree.Strange)
 	}
-	_, _ = f.s.Clear(bg, nil)
+	_, _ = f.s.Clear(bg, nil, nil)
 	_ = f.s.Close()
 	must(f.t, s.Close())
 	if n := descriptors(f.t, s.o.Dir); n > 0 {

@@ -33,28 +33,13 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 
 func (w *sweep) gc(o GCOptions) error {
 	uses := w.collectable()
-	walk := rootdir.Walker{}
-	walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
-		for i := range items {
-			w.saw(&items[i])
-			gone, other := w.gcItem(leaf, names, &items[i], o)
-			dirs := rootdir.Directories(walk.Freed(items))
-			if gone && o.DryRun {
-				w.took(dirs)
-			}
-			if other && !gone {
-				w.other(items[i].Usage().Plus(dirs))
-			}
-			if !gone {
-				uses.add(w.s, leaf, &items[i])
-			}
+	err := w.items(!o.DryRun, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
+		if gone, other = w.gcItem(leaf, names, it, o); !gone {
+			uses.add(w.s, leaf, it)
 		}
-		return w.ctx.Err()
-	}
-	if !o.DryRun {
-		walk.Rmdir = w.rmdir
-	}
-	if err := w.walk(&walk); err != nil {
+		return gone, other
+	})
+	if err != nil {
 		return err
 	}
 	if err := w.shrink(o); err != nil {
@@ -81,7 +66,11 @@ func (w *sweep) gc(o GCOptions) error {
 // whether the item is gone, or would be, and whether it is of another version.
 func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
 	if it.Bin == nil {
-		return w.gcOrphan(leaf, names, it, o.DryRun), false
+		if !w.isOrphan(it) {
+			return false, false
+		}
+		w.report.Orphans++
+		return o.DryRun || w.removeOrphan(leaf, names, it.N), false
 	}
 	if it.Bin.Kind == safefs.Directory {
 		return false, false
@@ -98,9 +87,7 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 		return false, other
 	}
 	gone = o.DryRun
-	if o.DryRun {
-		w.took(it.Usage())
-	} else {
+	if !gone {
 		gone = w.remove(leaf, names, it.N, true, func() bool {
 			info, err := leaf.Lstat(rootdir.BinName(it.N))
 			return err == nil && info.Mtime == it.Bin.Mtime && info.Ino == it.Bin.Ino
@@ -122,18 +109,6 @@ func (s *Store) unneeded(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.I
 		old = s.isOlder(leaf, it.N, err)
 	}
 	return old, err
-}
-
-func (w *sweep) gcOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, dryRun bool) bool {
-	if !w.isOrphan(it) {
-		return false
-	}
-	w.report.Orphans++
-	if dryRun {
-		w.took(it.Usage())
-		return true
-	}
-	return w.removeOrphan(leaf, names, it.N)
 }
 
 // shrink removes entries until what is left is within the limit. It walks a

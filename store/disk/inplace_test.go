@@ -59,7 +59,7 @@ func TestNoLockFile(t *testing.T) {
 			if st := s.Status(); !st.On || !strings.Contains(st.Reason, "locks") || st.Entries != 1 {
 				t.Errorf("status %+v", st)
 			}
-			if r, err := s.Clear(bg, nil); err != nil || r.Removed != 1 {
+			if r, err := s.Clear(bg, nil, nil); err != nil || r.Removed != 1 {
 				t.Errorf("clear: %+v, %v", r, err)
 			}
 			if !exists(filepath.Join(dir, ".meta", "locks")) {

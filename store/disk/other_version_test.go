@@ -92,7 +92,7 @@ func roleVersion(s *Store, arg int) error {
 			return err
 		}
 	case "clear":
-		if _, err := s.Clear(bg, nil); err != nil {
+		if _, err := s.Clear(bg, nil, nil); err != nil {
 			return err
 		}
 	}

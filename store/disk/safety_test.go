@@ -153,7 +153,7 @@ func TestLinkedDirectoryIsNotFollowed(t *testing.T) {
 			t.Errorf("level %d: a put followed a link", level)
 		}
 		must(t, s.evictAll())
-		if _, err := s.Clear(bg, nil); err != nil {
+		if _, err := s.Clear(bg, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !exists(filepath.Join(away, strings.TrimPrefix(rootdir.LeafPrefix(names, 4), rootdir.LeafPrefix(names, level+1)), "0.bin")) {
@@ -198,7 +198,7 @@ func TestReadOnlyLayer(t *testing.T) {
 		"delete": s.Delete(bg, e.Key),
 		"lock":   func() error { _, err := s.Lock(bg, e.Key, 0); return err }(),
 		"gc":     func() error { _, err := s.GC(bg, GCOptions{}, nil); return err }(),
-		"clear":  func() error { _, err := s.Clear(bg, nil); return err }(),
+		"clear":  func() error { _, err := s.Clear(bg, nil, nil); return err }(),
 		"stats":  s.AddStats(stats.Snapshot{1}),
 	} {
 		if err == nil {

@@ -86,7 +86,36 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 	return w.report, nil
 }
 
-// walk walks all shards, and corrects the account of each.
+// items walks all shards, and corrects the account of each. visit says of an item whether it
+// is gone, or would be, and whether it is of another version. Directories that are empty go
+// too, with prune.
+func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool)) error {
+	walk := &rootdir.Walker{}
+	walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
+		for i := range items {
+			it := &items[i]
+			w.there(it.Usage())
+			if it.Bin != nil {
+				w.report.Entries++
+				w.progress(w.report.Entries)
+			}
+			gone, other := visit(leaf, names, it)
+			dirs := rootdir.Directories(walk.Freed(items))
+			switch {
+			case gone && !prune:
+				w.took(it.Usage().Plus(dirs))
+			case other && !gone: // the account is not for it
+				w.n.Saw(evict.Usage{}.Minus(it.Usage().Plus(dirs)))
+			}
+		}
+		return w.ctx.Err()
+	}
+	if prune {
+		walk.Rmdir = w.rmdir
+	}
+	return w.walk(walk)
+}
+
 func (w *sweep) walk(walk *rootdir.Walker) error {
 	walk.Ctx, walk.Passed, walk.Entered = w.ctx, w.passed, w.entered
 	books := w.books
@@ -117,10 +146,6 @@ func (w *sweep) walk(walk *rootdir.Walker) error {
 	return nil
 }
 
-// other notes that an item stays that is of another version: the account is not
-// for it.
-func (w *sweep) other(u evict.Usage) { w.n.Saw(evict.Usage{}.Minus(u)) }
-
 // entered counts a directory.
 func (w *sweep) entered(rootdir.LeafNames) { w.there(rootdir.Directories(1)) }
 
@@ -141,15 +166,6 @@ func (w *sweep) took(u evict.Usage) {
 // passed notes what is in the place of a directory.
 func (w *sweep) passed(location string, err error) {
 	w.report.problem(location, err, false)
-}
-
-// saw counts an item.
-func (w *sweep) saw(it *rootdir.Item) {
-	w.there(it.Usage())
-	if it.Bin != nil {
-		w.report.Entries++
-		w.progress(w.report.Entries)
-	}
 }
 
 // errKept says that something is not removed after all.

@@ -50,7 +50,7 @@ func foreign(t *testing.T, s *Store, e *store.Entry) []string {
 func TestSweepsTouchOnlyWhatIsOurs(t *testing.T) {
 	t.Parallel()
 	for name, sweep := range map[string]func(s *Store) error{
-		"clear":  func(s *Store) error { _, err := s.Clear(bg, nil); return err },
+		"clear":  func(s *Store) error { _, err := s.Clear(bg, nil, nil); return err },
 		"gc":     func(s *Store) error { _, err := s.GC(bg, GCOptions{MaxAge: 1, MaxSize: 1}, nil); return err },
 		"verify": func(s *Store) error { _, err := s.Verify(bg, true, nil); return err },
 		"evict":  func(s *Store) error { return s.evictAll() },
@@ -234,7 +234,7 @@ func TestSweepsLeaveWritersTheirDirectories(t *testing.T) {
 	t.Parallel()
 	for name, sweep := range map[string]func(s *Store) (Report, error){
 		"gc":    func(s *Store) (Report, error) { return s.GC(bg, GCOptions{MaxAge: time.Hour}, nil) },
-		"clear": func(s *Store) (Report, error) { return s.Clear(bg, func(store.Info) bool { return false }) },
+		"clear": func(s *Store) (Report, error) { return s.Clear(bg, func(store.Info) bool { return false }, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -276,7 +276,7 @@ func TestClearWithAFilter(t *testing.T) {
 	put(t, s, keep, store.Stored)
 	put(t, s, drop, store.Stored)
 	must(t, s.AddStats(oneHit()))
-	r, err := s.Clear(bg, func(i store.Info) bool { return i.Device.Driver == "0.9" })
+	r, err := s.Clear(bg, func(i store.Info) bool { return i.Device.Driver == "0.9" }, nil)
 	if err != nil || r.Removed != 1 || r.EmptyDirs != 4 {
 		t.Errorf("clear: %+v, %v", r, err)
 	}
@@ -285,7 +285,7 @@ func TestClearWithAFilter(t *testing.T) {
 	if st := s.Status(); st.Entries != 1 {
 		t.Errorf("account %+v", st)
 	}
-	r, err = s.Clear(bg, nil)
+	r, err = s.Clear(bg, nil, nil)
 	if err != nil || r.Removed != 1 {
 		t.Errorf("clear: %+v, %v", r, err)
 	}
@@ -307,7 +307,7 @@ func TestSweepsOfNothing(t *testing.T) {
 	for op, run := range map[string]func() (Report, error){
 		"verify": func() (Report, error) { return s.Verify(bg, true, nil) },
 		"gc":     func() (Report, error) { return s.GC(bg, GCOptions{MaxAge: 1}, nil) },
-		"clear":  func() (Report, error) { return s.Clear(bg, nil) },
+		"clear":  func() (Report, error) { return s.Clear(bg, nil, nil) },
 	} {
 		if r, err := run(); err != nil || r.Entries != 0 {
 			t.Errorf("%s: %+v, %v", op, r, err)
@@ -331,7 +331,7 @@ func TestSweepsEndWithTheirContext(t *testing.T) {
 		"verify": func() error { _, err := s.Verify(ctx, false, nil); return err }(),
 		"repair": func() error { _, err := s.Verify(ctx, true, nil); return err }(),
 		"gc":     func() error { _, err := s.GC(ctx, GCOptions{}, nil); return err }(),
-		"clear":  func() error { _, err := s.Clear(ctx, nil); return err }(),
+		"clear":  func() error { _, err := s.Clear(ctx, nil, nil); return err }(),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want the context's error", op, err)

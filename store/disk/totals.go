@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,14 @@ func (s *Store) AddStats(delta stats.Snapshot) error {
 	if delta == (stats.Snapshot{}) {
 		return nil
 	}
-	err := s.at.Write(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error { return m.Stats.Add(delta[:]...) })
-	if err != nil {
+	var added error
+	err := s.at.Write(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error {
+		if added = m.Stats.Add(delta[:]...); errors.Is(added, fs.ErrNotExist) {
+			return added
+		}
+		return nil // after another error, trying again might count twice
+	})
+	if err = cmp.Or(err, added); err != nil {
 		return fmt.Errorf("add statistics: %w", err)
 	}
 	return nil

@@ -18,20 +18,10 @@ import (
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
-		walk := rootdir.Walker{}
-		walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
-			for i := range items {
-				w.saw(&items[i])
-				if other := w.verify(leaf, names, &items[i], repair); other {
-					w.other(items[i].Usage().Plus(rootdir.Directories(walk.Freed(items))))
-				}
-			}
-			return ctx.Err()
-		}
-		if repair {
-			walk.Rmdir = w.rmdir
-		}
-		if err := w.walk(&walk); err != nil {
+		err := w.items(repair, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
+			return false, w.verify(leaf, names, it, repair)
+		})
+		if err != nil {
 			return err
 		}
 		return w.verifyHeaders(repair)

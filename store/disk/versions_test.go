@@ -60,7 +60,7 @@ func TestOtherVersionsAreBeyondTheLimit(t *testing.T) {
 	for name, sweep := range map[string]func() (Report, error){
 		"verify": func() (Report, error) { return s.Verify(bg, true, nil) },
 		"gc":     func() (Report, error) { return s.GC(bg, GCOptions{MaxSize: 1 << 30}, nil) },
-		"clear":  func() (Report, error) { return s.Clear(bg, func(store.Info) bool { return false }) },
+		"clear":  func() (Report, error) { return s.Clear(bg, func(store.Info) bool { return false }, nil) },
 	} {
 		if r, err := sweep(); err != nil || r.Entries != 13 {
 			t.Errorf("%s: %+v, %v", name, r, err)

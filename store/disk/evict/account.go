@@ -2,7 +2,6 @@ package evict
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -39,8 +38,6 @@ type slot struct {
 
 const counters = 4
 
-const never = math.MaxInt64
-
 // known reports whether the shard was counted, and has not drifted so far since
 // that it cannot be right.
 func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries >= 0 }
@@ -60,35 +57,16 @@ func (a *Account) Close() { a.file.Close() }
 // Read reads the account.
 func (a *Account) Read(l *Ledger) error {
 	*l = Ledger{}
-	return a.file.Raw(func(b []byte, stride int) {
-		for i := 0; i < slots && b != nil; i++ {
-			l[i] = slotAt(b[i*stride:])
-		}
-	})
+	return a.file.Each(func(i int, c []int64) { l[i] = slotOf(c) })
 }
 
-// slotAt returns what the account says of a shard, as it is in the file.
-func slotAt(b []byte) slot {
-	b = b[: 8*counters : 8*counters]
-	return slot{
-		int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])),
-		int64(binary.LittleEndian.Uint64(b[16:])), int64(binary.LittleEndian.Uint64(b[24:])),
-	}
-}
+// slotOf returns what the counters of a shard say.
+func slotOf(c []int64) slot { return slot{c[0], c[1], c[2], c[3]} }
 
 // Total returns what the account says in all. It is asked at every put.
 func (a *Account) Total() (Total, error) {
-	t := Total{Counted: never, Known: true}
-	err := a.file.Raw(func(b []byte, stride int) {
-		for i := 0; i < slots && b != nil; i++ {
-			t.add(i, slotAt(b[i*stride:]))
-		}
-	})
-	if err != nil || t.Known && t.Counted < never {
-		return t, err
-	}
 	var l Ledger
-	err = a.Read(&l)
+	err := a.Read(&l)
 	return l.total(), err
 }
 
@@ -99,7 +77,7 @@ func (a *Account) Add(i int, u Usage) error {
 		return nil
 	}
 	return a.file.Change(i, func(c []int64) {
-		s := slot{c[0], c[1], c[2], c[3]}
+		s := slotOf(c)
 		s.add(u)
 		s.put(c)
 	})
@@ -122,7 +100,7 @@ func (a *Account) Begin(before *Ledger, now int64) {
 		time.Sleep(inFlight) // who just removed the last entries has yet to say so
 	}
 	_ = a.file.ChangeAll(func(i int, c []int64) {
-		if s := (slot{c[0], c[1], c[2], c[3]}); s.churn == before[i].churn && (i < Shards || s.bytes == 0) {
+		if s := slotOf(c); s.churn == before[i].churn && (i < Shards || s.bytes == 0) {
 			s.bytes, s.entries, s.counted = 0, 0, now
 			s.put(c)
 		}
@@ -146,23 +124,19 @@ type Total struct {
 	Counted        int64 // when the shard was counted that was not for longest; 0: never
 }
 
-// add adds a slot.
-func (t *Total) add(i int, s slot) {
-	t.Counted = min(t.Counted, s.counted)
-	t.Known = t.Known && s.known()
-	t.Bytes += max(s.bytes, 0)
-	if i != Shared {
-		t.Entries += max(s.entries, 0)
-	}
-}
-
 // total adds all shards. Keys are digests, so shards are about equally large,
 // and those that are not known hold about as much as half of the known ones do
 // at most. The median, since one image with many options makes one shard large.
 func (l *Ledger) total() Total {
-	t := Total{Counted: never, Known: true}
+	t := Total{Counted: math.MaxInt64, Known: true}
 	for i := range l {
-		t.add(i, l[i])
+		s := &l[i]
+		t.Counted = min(t.Counted, s.counted)
+		t.Known = t.Known && s.known()
+		t.Bytes += max(s.bytes, 0)
+		if i != Shared {
+			t.Entries += max(s.entries, 0)
+		}
 	}
 	if !t.Known {
 		l.estimate(&t)

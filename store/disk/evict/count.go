@@ -201,7 +201,7 @@ func (b *Books) end(counts []*Count) {
 	}
 	change := func(i int, v []int64) {
 		if at := slices.IndexFunc(counts, func(c *Count) bool { return c.shard == i }); at >= 0 {
-			s := slot{v[0], v[1], v[2], v[3]}
+			s := slotOf(v)
 			counts[at].correct(&s, now)
 			s.put(v)
 		}

@@ -28,7 +28,7 @@ func Clear(ctx context.Context, a *cli.App, yes bool) (err error) {
 		}
 	}
 	p := a.Progress()
-	r, err := d.ClearAll(ctx, p.Counting("cleared", d.Status().Entries))
+	r, err := d.Clear(ctx, nil, p.Counting("cleared", d.Status().Entries))
 	p.Done()
 	if err != nil {
 		return err

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package safefs
 
 import (
@@ -8,8 +6,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // Publish makes a file of these contents appear in d, complete or not at all,
@@ -44,9 +40,7 @@ func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, conte
 	case replace:
 		err = tmp.Rename(temp, d, name)
 	default:
-		err = pathError("link", name, d.o.Hook.do(OpLink, func() error {
-			return unix.Linkat(tmp.fd-1, temp, d.fd-1, name, 0)
-		}))
+		err = tmp.link(temp, d, name)
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 			// A file system without hard links. The caller holds the lock that
 			// keeps others from this name.
@@ -61,4 +55,31 @@ func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, conte
 		_ = tmp.Remove(temp) // gone already after a rename
 	}
 	return err
+}
+
+// Write makes a new file of these contents in d, like Publish, but under its
+// own name from the start: who looks too early sees a part, and a writer that
+// is killed leaves one. It is cheaper by what a file without a name costs.
+func (d Dir) Write(name string, mtime int64, contents ...[]byte) error {
+	f, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.fill(mtime, contents); err != nil {
+		_ = d.Remove(name)
+		return err
+	}
+	return nil
+}
+
+func (f File) fill(mtime int64, contents [][]byte) error {
+	var off int64
+	for _, b := range contents {
+		if err := f.WriteAt(b, off); err != nil {
+			return err
+		}
+		off += int64(len(b))
+	}
+	return f.SetMtime(mtime)
 }
