@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
@@ -64,25 +62,17 @@ var compilers = sync.OnceValues(func() ([]key.Pair, error) {
 			paths = append(paths, p)
 		}
 	}
-	read := contents.Readings()
-	m := elfid.Loaded()
-	pairs := make([]key.Pair, len(paths))
-	for i, p := range paths {
-		l, err := elfid.Inspect(p)
-		if err != nil {
-			return nil, err
-		}
-		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
-	}
-	if contents.Readings() != read {
-		if err := m.Check(paths...); err != nil {
-			return nil, err
-		}
+	libraries, err := elfid.Loaded().Closure(paths, func(string) bool { return false })
+	if err != nil {
+		return nil, err
 	}
 	if now, err := libraryPath(); err != nil || now != driver.Library {
 		return nil, fmt.Errorf("%w: %s was replaced", errCompiler, driver.Library)
 	}
-	slices.SortFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
+	pairs := make([]key.Pair, len(libraries))
+	for i, l := range libraries {
+		pairs[i] = key.Pair{Name: l.Soname, Value: l.ID}
+	}
 	return pairs, nil
 })
 

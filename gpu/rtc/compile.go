@@ -1,7 +1,6 @@
 package rtc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -167,8 +166,8 @@ func (p *program) lowered(expression string) Lowered {
 	var name uintptr
 	l := Lowered{Expression: expression}
 	l.Code = call(p.l.fn.lowered, p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
-	if l.Code == 0 && name != 0 {
-		l.Name = string(bytes.Clone([]byte(goString(name))))
+	if l.Code == 0 {
+		l.Name = dl.String(name)
 	}
 	return l
 }

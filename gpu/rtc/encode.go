@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/wire"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -30,8 +31,8 @@ const (
 // errEncoding is wrapped by Decode.
 var errEncoding = errors.New("not an output of a run-time compiler")
 
-// maxNames bounds the name expressions of a stored output.
-const maxNames = 1 << 20
+// nameBytes are those that a name expression of a stored output takes at least.
+const nameBytes = 8 + 4 + 8
 
 // Encode returns the output as one piece of bytes.
 func (o *Output) Encode() []byte {
@@ -98,69 +99,34 @@ func Decode(b []byte) (*Output, error) {
 		return nil, errEncoding
 	}
 	named := string(b[:len(magic)]) == magicNamed
-	r := reader{b: b[len(magic):]}
-	o := &Output{log: r.answer()}
+	r := wire.NewReader(b[len(magic):])
+	data := func() []byte { return r.Take(r.U64()) }
+	answer := func() Answer {
+		asked := r.U32()
+		if asked > 1 {
+			r.Fail("asked %d times", asked)
+		}
+		return Answer{Asked: asked == 1, Code: int(int32(r.U32())), Data: data()}
+	}
+	o := &Output{log: answer()}
 	last := -1
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		f := int(r.number())
+	for n := r.U32(); n > 0 && r.Err() == nil; n-- {
+		f := int(r.U32())
 		if f <= last || f >= int(numForms) {
 			return nil, fmt.Errorf("%w: form %d", errEncoding, f)
 		}
-		o.forms[f], last = r.answer(), f
+		o.forms[f], last = answer(), f
 	}
-	n := r.number()
-	if n > maxNames {
-		r.bad = true
-	}
-	for ; n > 0 && !r.bad; n-- {
-		o.lowered = append(o.lowered, Lowered{Expression: string(r.bytes()), Code: int(int32(r.number())), Name: string(r.bytes())})
+	for range r.Count(uint64(r.U32()), nameBytes) {
+		o.lowered = append(o.lowered, Lowered{Expression: string(data()), Code: int(int32(r.U32())), Name: string(data())})
 	}
 	if named {
-		o.name = string(r.bytes())
+		o.name = string(data())
 	}
-	if r.bad || len(r.b) > 0 || named != o.isNamed() {
+	if r.End() != nil || named != o.isNamed() {
 		return nil, errEncoding
 	}
 	return o, nil
-}
-
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number() uint32 {
-	if len(r.b) < 4 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	n := binary.LittleEndian.Uint32(r.b)
-	r.b = r.b[4:]
-	return n
-}
-
-func (r *reader) bytes() []byte {
-	if len(r.b) < 8 {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	n := binary.LittleEndian.Uint64(r.b)
-	r.b = r.b[8:]
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	data := r.b[:n:n]
-	r.b = r.b[n:]
-	return data
-}
-
-func (r *reader) answer() Answer {
-	asked := r.number()
-	if asked > 1 {
-		r.bad = true
-	}
-	return Answer{Asked: asked == 1, Code: int(int32(r.number())), Data: r.bytes()}
 }
 
 // Artifact returns the output of a recipe's program as what a store keeps. An error is a

@@ -75,20 +75,9 @@ func (c *Error) Error() string { return fmt.Sprintf("%s (%d)", c.Text, c.Number)
 func (l *Library) failure(code int) error {
 	c := &Error{API: l.api, Number: code, Text: l.d.platform + " error"}
 	if text := l.fn.errorString.Call(uintptr(code)); text != 0 {
-		c.Text = goString(text)
+		c.Text = dl.String(text)
 	}
 	return c
-}
-
-// maxText bounds a string of C's that has no length.
-const maxText = 1 << 16
-
-func goString(addr uintptr) string {
-	n := 0
-	for n < maxText && dl.Bytes(addr+uintptr(n), 1)[0] != 0 {
-		n++
-	}
-	return string(dl.Bytes(addr, n))
 }
 
 // pointers returns an array of pointers to C strings; keep is what must outlive

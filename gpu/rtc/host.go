@@ -1,8 +1,6 @@
 package rtc
 
 import (
-	"context"
-
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
@@ -12,17 +10,8 @@ import (
 // Host answers the engine's questions by a library.
 type Host struct {
 	cache.Process
-	Library *Library
+	Runtime
 }
-
-// Devices returns 1.
-func (Host) Devices() int { return 1 }
-
-// Identify returns what decides how the library compiles.
-func (h Host) Identify(context.Context, int) (key.Device, error) { return h.Library.Identify() }
-
-// Variables returns the environment variables that the library obeys.
-func (h Host) Variables(int) ([]key.Pair, error) { return h.Library.Variables() }
 
 // HeaderSearch returns where the library looks for header files.
 func (h Host) HeaderSearch(_ int, dir string, r engine.Request) (deps.Search, error) {

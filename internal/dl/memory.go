@@ -1,6 +1,9 @@
 package dl
 
-import "unsafe"
+import (
+	"strings"
+	"unsafe"
+)
 
 // pointer makes an address of C memory a pointer. Such memory is not Go's to
 // move or free, which is what the rule against this conversion is about.
@@ -16,11 +19,8 @@ func Bytes(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(add
 // CString returns s with the NUL that C expects, cut at the first NUL that s
 // has itself.
 func CString(s string) []byte {
-	b := make([]byte, 0, len(s)+1)
-	for i := 0; i < len(s) && s[i] != 0; i++ {
-		b = append(b, s[i])
-	}
-	return append(b, 0)
+	s, _, _ = strings.Cut(s, "\x00")
+	return append([]byte(s), 0)
 }
 
 // String returns a copy of the C string at an address; "" for NULL.

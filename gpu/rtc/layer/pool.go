@@ -44,7 +44,7 @@ func (p *pools) find(l *Layer, r *Request) (*pool, error) {
 		return nil, err
 	}
 	own := &pool{library: library, door: l.Guest.Door(r.API.String())}
-	own.session = l.Cache.Engine().Session(rtc.Host{Library: library}, engine.SessionOptions{
+	own.session = l.Cache.Engine().Session(rtc.Host{Runtime: rtc.Runtime{Library: library}}, engine.SessionOptions{
 		OptionsAsGiven: true, Share: true, Decided: own.door.Decided,
 	})
 	p.add(id, own)
