@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
@@ -19,8 +18,6 @@ const rules = 7
 // names of their own, so none takes another's manifest away.
 func FirstKey(device key.Digest, u key.Unit, words []string, s Search) key.Digest {
 	u.Includes, u.Files, u.Dir = nil, nil, ""
-	_, search, dirs, _ := flags.ParseSearch(words)
-	path, quotes := s.path(dirs)
-	return sha256.Sum256(fmt.Appendf(nil, "kernstash first key\x00%d %d %x %x %q %q %q %q %q %q %q %q %d",
-		manifest.Version, rules, device, u.Digest(), words, s.Dir, s.Main, s.First, s.Last, s.System, search, path, quotes))
+	return sha256.Sum256(fmt.Appendf(nil, "kernstash first key\x00%d %d %x %x %q %q %q %q %q %q",
+		manifest.Version, rules, device, u.Digest(), words, s.Dir, s.Main, s.First, s.Last, s.System))
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/internal/wire"
@@ -22,9 +21,6 @@ const (
 	maxBytes = 64 << 20
 )
 
-// placings are by their numbers in the encoding.
-var placings = [...]Placing{Unplaced, Placed, Called}
-
 // ErrInvalid is wrapped when bytes are no manifest of this version.
 var ErrInvalid = errors.New("not a manifest of this version")
 
@@ -34,7 +30,7 @@ func (m *Manifest) Append(b []byte, name key.Digest) []byte {
 	start := len(b)
 	b = append(b, magic...)
 	b = appendU32(b, Version)
-	b = appendU32(b, slices.Index(placings[:], m.placing))
+	b = appendU32(b, int(m.placing))
 	b = wire.AppendText(b, m.dir)
 	b = appendIncludes(b, m.includes)
 	b = appendU32(b, len(m.files))
@@ -107,10 +103,8 @@ func parse(b []byte, name key.Digest) (*Manifest, error) {
 		return nil, errors.New("another magic or version")
 	}
 	placing := r.U32()
-	if placing >= uint32(len(placings)) {
-		return nil, errors.New("an unknown placing")
-	}
-	m := &Manifest{placing: placings[placing], dir: r.Text(), includes: r.includes()}
+	r.check(placing <= uint32(Placed), "an unknown placing")
+	m := &Manifest{placing: Placing(placing), dir: r.Text(), includes: r.includes()}
 	m.files = make([]key.File, r.count(32+8+4+4))
 	for i := range m.files {
 		m.files[i] = key.File{Digest: r.Digest(), Size: int64(r.U64()), Path: r.Text(), Includes: r.includes()}

@@ -16,7 +16,7 @@ import (
 // other compilers are not told one. Of several units the greatest counts.
 type Placing uint8
 
-// The ways to depend on the directory.
+// The ways to depend on the directory, by their numbers in the encoding.
 const (
 	Unplaced Placing = iota // it does not
 	Called                  // only by code of a header file that gives its caller's path, as a default argument does

@@ -88,8 +88,8 @@ func DecodeSrc(b []byte) (*key.Recipe, error) {
 		return nil, err
 	}
 	body := b[SrcHeaderBytes:]
-	if sha256.Sum256(body) != [digestBytes]byte(b[24:SrcHeaderBytes]) {
-		return nil, ErrDigest
+	if err := CheckSrcDigest(b, bytes.NewReader(body)); err != nil {
+		return nil, err
 	}
 	return parseRecipe(body)
 }

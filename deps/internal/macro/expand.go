@@ -140,11 +140,11 @@ func (x *expander) expand(in []Token) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		if hidden = hidden.with(t.Text); hidden.size() > maxHide {
+		if hidden = hidden.with(t.Text); len(hidden) > maxHide {
 			return nil, errLong
 		}
 		for i := range body {
-			body[i].hide = body[i].hide.union(hidden)
+			body[i].hide = body[i].hide.with(hidden...)
 			body[i].unsure = body[i].unsure || t.unsure
 		}
 		if len(body) > 0 {

@@ -11,8 +11,8 @@ import (
 type Token struct {
 	Kind  tokenKind
 	Text  string
-	space bool  // white space stands before it
-	hide  *hide // macros that it came from, which are not expanded in it again
+	space bool // white space stands before it
+	hide  hide // macros that it came from, which are not expanded in it again
 	// unsure says that a compiler may make something else of it: it has a
 	// predefined name, or such a name is in it.
 	unsure bool

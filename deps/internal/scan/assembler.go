@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps/internal/lexer"
@@ -22,12 +21,12 @@ const maxReader = len(".altmacro")
 // literal looks through a string literal, which may be assembler text, or a
 // part of it that is joined to others.
 func (a *assembler) literal(text []byte) {
-	if *a != "" || len(text) == 0 {
+	if *a != "" {
 		return
 	}
 	if bytes.IndexByte(text, '\\') >= 0 {
 		if text = unescape(text); text == nil {
-			*a = "with a character by its name"
+			*a = "with a character by its number"
 			return
 		}
 	}
@@ -59,42 +58,21 @@ func (a *assembler) dots(text []byte) {
 	}
 }
 
-// unescape returns what a literal stands for; nil if that is not known.
+// unescape returns what a literal stands for; nil where it has characters by number or name.
 func unescape(text []byte) []byte {
 	plain := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c != '\\' || i+1 == len(text) {
-			plain = append(plain, c)
-			continue
-		}
-		i++
-		base, start, end := 8, i, i
-		switch c = text[i]; {
-		case c >= '0' && c <= '7':
-			for end < len(text) && end < start+3 && text[end] >= '0' && text[end] <= '7' {
-				end++
+		if c == '\\' && i+1 < len(text) {
+			i++
+			switch c = text[i]; {
+			case c >= '0' && c <= '9', strings.IndexByte("xuUoN", c) >= 0:
+				return nil
+			case lexer.IsLetter(c):
+				c = '\n' // white space, all of them
 			}
-		case c == 'x':
-			base, start, end = 16, i+1, i+1
-			for end < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[end]) >= 0 {
-				end++
-			}
-		case c == 'u', c == 'U', c == 'o', c == 'N':
-			return nil
-		case lexer.IsLetter(c):
-			plain = append(plain, '\n') // white space, all of them
-			continue
-		default:
-			plain = append(plain, c)
-			continue
 		}
-		n, err := strconv.ParseUint(string(text[start:end]), base, 8)
-		if err != nil {
-			return nil
-		}
-		plain = append(plain, byte(n))
-		i = end - 1
+		plain = append(plain, c)
 	}
 	return plain
 }

@@ -131,7 +131,7 @@ func (s *scanner) comment() {
 // literal passes over a string or character literal.
 func (s *scanner) literal(quote byte) {
 	n := lexer.LiteralLen(s.text[s.i:])
-	if quote == '"' && !s.message {
+	if quote == '"' && !s.message && !s.traces.PTX {
 		s.traces.assembler.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
 	}
 	if s.text[s.i+n-1] != quote || n == 1 {
@@ -164,7 +164,7 @@ func (s *scanner) dot(text []byte) {
 
 func (s *scanner) identifier(first bool) {
 	name := s.word()
-	if s.message || len(name) == 1 && len(s.watch) == 0 && s.traces.seen(name[0]) {
+	if s.message {
 		return
 	}
 	s.traces.piece(name)

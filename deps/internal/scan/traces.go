@@ -36,18 +36,14 @@ func NewTraces(k key.Kind, words []string) *Traces {
 // seen says whether an identifier of one letter was looked at, and is no prefix of a
 // literal.
 func (t *Traces) seen(c byte) bool {
-	return t.letters[c/64]&(1<<(c%64)) != 0 && c != 'R' && c != 'L' && c != 'u' && c != 'U'
+	return t.letters[c/64]&(1<<(c%64)) != 0 && c != 'R'
 }
 
 func (t *Traces) piece(name []byte) {
 	if len(name) == 1 {
-		c := name[0]
-		if t.letters[c/64]&(1<<(c%64)) != 0 {
-			return
-		}
-		t.letters[c/64] |= 1 << (c % 64)
+		t.letters[name[0]/64] |= 1 << (name[0] % 64)
 	}
-	if !names.Counts(name) || t.Pieces[string(name)] {
+	if t.Pieces[string(name)] || !names.Counts(name) {
 		return
 	}
 	if t.Pieces == nil {
