@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/live"
 )
 
@@ -34,7 +35,7 @@ func (binaries) Unused(*live.Unit[*C.ks_blob, struct{}, *unit]) {}
 func (binaries) Exhausted(error) bool                           { return false }
 
 func (b binaries) Evicted(p *live.Program[*C.ks_blob, struct{}, *unit]) {
-	l := b.device.door.core().Loggers().Memory
+	l := b.device.door.cache.Loggers().Memory
 	if l == nil {
 		return
 	}
@@ -110,7 +111,7 @@ func (s *source) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *u
 	if err != nil {
 		return err
 	}
-	defer s.q.device.door.core().KeepStatsSometimes()
+	defer s.q.device.door.cache.KeepStatsSometimes()
 	defer g.Abandon()
 	u.Info = &unit{group: g}
 	for {
@@ -151,7 +152,11 @@ func (s *source) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *
 	b, a, err := t.build(ctx)
 	took := time.Since(start)
 	if err != nil {
-		u.Info.group.Failed(err, took)
+		why := err
+		if (binaries{}).Final(err) {
+			why = inprocess.ErrRefused
+		}
+		u.Info.group.Failed(why, took)
 		return err
 	}
 	u.Info.origin = C.KERNSTASH_FROM_MEMORY

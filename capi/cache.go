@@ -6,15 +6,16 @@ package main
 import "C"
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"runtime/cgo"
+	"strconv"
 	"sync"
 	"time"
 	"unsafe"
 
-	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -26,16 +27,13 @@ const defaultMemory = 512 << 10
 
 // door is a cache that C opened.
 type door struct {
-	cache *kernstash.Cache
-	log   *runlog.Log // nil: nobody listens
+	inprocess.Reporter
+	cache *cache.Cache
 
 	mu      sync.Mutex
 	devices map[key.Digest]*device
 	sources map[key.Digest]string // of images: why their sources are not enough of a key
 }
-
-// core returns the cache as the engine's sessions know it.
-func (d *door) core() *cache.Cache { return (*cache.Cache)(d.cache) }
 
 // maxSources bounds the images of which that is remembered: a service may make
 // programs for ever. What is forgotten is worked out again.
@@ -44,25 +42,33 @@ const maxSources = 4096
 func cacheOpen(arg unsafe.Pointer) {
 	c := (*C.ks_open_call)(arg)
 	answer(&c.call, func() error {
-		o := kernstash.Options{
-			Dir: text(c.directory), MaxSize: int64(c.max_size), MemoryBytes: int64(c.memory),
-			NoDisk: c.flags&C.KERNSTASH_NO_DISK != 0, NoMemory: c.flags&C.KERNSTASH_NO_MEMORY_TIER != 0,
+		in := inputs()
+		limit := func(n C.int64_t) string { return strconv.FormatInt(max(int64(n), 0), 10) }
+		in.Program = map[string]string{"in-mem-eviction-threshold": limit(cmp.Or(c.memory, defaultMemory))}
+		if c.max_size != 0 {
+			in.Program["max-size"] = limit(c.max_size)
 		}
-		if o.MemoryBytes == 0 {
-			o.MemoryBytes = defaultMemory
+		if c.flags&C.KERNSTASH_NO_DISK != 0 {
+			in.Program["persistent"] = "0"
 		}
-		if o.Dir != "" {
+		if c.flags&C.KERNSTASH_NO_MEMORY_TIER != 0 {
+			in.Program["in-mem"] = "0"
+		}
+		if dir := text(c.directory); dir != "" {
 			// KERNSTASH_DIR says where the cache is that all share. A private limit
 			// there would have its entries evicted down to that.
-			o.Flags = map[string]string{"dir": o.Dir}
+			in.Flags = map[string]string{"dir": dir}
 		}
-		opened, err := kernstash.Open(o)
+		opened, err := cache.Open(cache.Options{Settings: in})
 		if err != nil {
 			return withStatus(C.KERNSTASH_SETTING, err)
 		}
 		used()
-		d := &door{cache: opened, log: runlog.FromEnvironment(), devices: make(map[key.Digest]*device)}
-		d.report(runlog.Event{Kind: runlog.Loaded})
+		d := &door{
+			Reporter: inprocess.Reporter{Log: runlog.FromEnvironment(in.Environ), Name: "c"},
+			cache:    opened, devices: make(map[key.Digest]*device),
+		}
+		d.Report(runlog.Event{Kind: runlog.Loaded})
 		c.cache = C.uintptr_t(cgo.NewHandle(d))
 		return nil
 	})
@@ -82,12 +88,10 @@ func cacheClose(arg unsafe.Pointer) {
 	answer(&c.call, func() error {
 		d := object[*door](c.cache)
 		later(c, func() error {
-			var dropped *kernstash.DroppedError
-			err := d.cache.Close()
-			if errors.As(err, &dropped) {
-				return withStatus(C.KERNSTASH_TIMEOUT, err)
+			if _, artifacts := d.cache.Close(); artifacts > 0 {
+				return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("close: %d artifacts not stored in time", artifacts))
 			}
-			return err
+			return nil
 		})
 		return nil
 	})

@@ -3,7 +3,6 @@
 package main
 
 // #include "start.h"
-// #include <stdlib.h>
 // extern char **environ;
 // static char ***environ_at(void) { return &environ; }
 import "C"
@@ -17,25 +16,17 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/flight"
-	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/internal/wrote"
 	"github.com/kernstash/kernstash/store"
 )
 
 func init() {
 	dl.SetEnviron(uintptr(unsafe.Pointer(C.environ_at())))
-	settings.Process = dl.Environ // the host may have changed its own
-	runlog.Getenv = getenv
-	wrote.Failed = func() { C.ks_write_failed() }
 }
 
-// getenv is os.Getenv of C's environment; that makes a table of all of it first.
-func getenv(name string) string {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	return C.GoString(C.getenv(c))
-}
+// inputs returns what settings are read from: the environment as it is now, which the host may have
+// changed.
+func inputs() settings.Inputs { return settings.Inputs{Environ: append([]string{}, dl.Environ()...)} }
 
 // statusError is an error with the status that C gets for it.
 type statusError struct {

@@ -53,9 +53,11 @@ func (d *door) device(id key.Device, asked *opencl.Device) *device {
 	dev := d.devices[digest]
 	if dev == nil {
 		dev = &device{door: d, identity: id, asked: asked}
-		dev.session = d.core().Engine().Session(deviceHost{device: dev}, engine.SessionOptions{Decided: d.decided})
-		dev.tier = live.New[*C.ks_blob, struct{}, *unit](binaries{dev}, d.core().MemoryLimits())
-		if !d.core().Register(dev) {
+		dev.session = d.cache.Engine().Session(deviceHost{device: dev}, engine.SessionOptions{
+			Decided: func(of engine.Decision) { d.Decided(of, "") },
+		})
+		dev.tier = live.New[*C.ks_blob, struct{}, *unit](binaries{dev}, d.cache.MemoryLimits())
+		if !d.cache.Register(dev) {
 			dev.tier.Shut()
 		}
 		dev.handle = cgo.NewHandle(dev)

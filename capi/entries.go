@@ -5,7 +5,11 @@ package main
 // #include "entries.h"
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/wrote"
+)
 
 // asked are the functions that libkernstash.so.1 calls, in the thread of its caller. Each
 // gets a pointer to the structure that entries.h says.
@@ -32,5 +36,10 @@ var asked = [C.ks_entries]func(unsafe.Pointer){
 	C.ksf_go_tell:  frontTell,
 }
 
+// ks_go_call does an entry, and reports whether a write of ours has failed, at some time.
+//
 //export ks_go_call
-func ks_go_call(entry C.int, argument unsafe.Pointer) { asked[entry](argument) }
+func ks_go_call(entry C.int, argument unsafe.Pointer) C.bool {
+	asked[entry](argument)
+	return C.bool(wrote.Failed())
+}

@@ -28,13 +28,13 @@ struct ks_front {
 	ks_blob *(*blob_new)(const kernstash_artifact *a);
 	ks_blob *(*blob_use)(ks_blob *b);
 	void (*blob_unuse)(ks_blob *b);
-	void (*write_failed)(void); /* see front/enter.h */
 };
 
 /* What the front calls of Go's. */
 struct ks_go {
-	/* Does an entry. It waits for Go's runtime to be there. */
-	void (*call)(int entry, void *argument);
+	/* Does an entry. It waits for Go's runtime to be there. True: a write of the library's has failed,
+	 * at some time, and may have sent a signal to the thread that wrote. */
+	bool (*call)(int entry, void *argument);
 	/* How many of the process's threads are the runtime's. Each counts itself while it is there, so
 	 * there are never fewer. */
 	int (*threads)(void);
@@ -42,7 +42,7 @@ struct ks_go {
 
 /* The number of what is in this file, internal.h and kernstash_front.h: TestPrivateInterface says
  * when it has to be another one. */
-enum { ks_private = 3 };
+enum { ks_private = 4 };
 
 /* The one function that the front looks up in libkernstash-go.so.1. It keeps front, which lives as
  * long as the process, and fills in go. False, with nothing done: the libraries are not of

@@ -14,7 +14,9 @@ var registry = [...]struct {
 	runtime string
 	open    func() (front.Adapter, error)
 }{
-	{"opencl", func() (front.Adapter, error) { return opencl.OpenFront(opencl.Options{Left: startWorker}) }},
-	{"rtc", func() (front.Adapter, error) { return rtc.Open(rtc.Options{Missed: collectRarely}) }},
-	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(levelzero.Options{}) }},
+	{"opencl", func() (front.Adapter, error) {
+		return opencl.OpenFront(opencl.Options{Settings: inputs(), Left: startWorker})
+	}},
+	{"rtc", func() (front.Adapter, error) { return rtc.Open(rtc.Options{Settings: inputs(), Missed: collectRarely}) }},
+	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(levelzero.Options{Settings: inputs()}) }},
 }

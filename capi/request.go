@@ -130,8 +130,8 @@ func (q *request) cacheable() error {
 	if q.against == "" {
 		return nil
 	}
-	q.device.door.core().Count(stats.Of(reason.NotCacheableHeaders), 1)
-	q.device.door.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
+	q.device.door.cache.Count(stats.Of(reason.NotCacheableHeaders), 1)
+	q.device.door.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
 	return fmt.Errorf("%w: %s", errAgainst, q.against)
 }
 
@@ -157,10 +157,13 @@ func lookupFind(arg unsafe.Pointer) {
 			a, err = g.Stored(context.Background())
 			return err
 		})
+		took := time.Since(start)
 		if err != nil {
 			return fmt.Errorf("stored artifact: %w", err)
 		}
-		q.device.door.found(a, time.Since(start))
+		q.device.door.Report(runlog.Event{
+			Kind: runlog.Asked, Outcome: runlog.Disk, Spent: took, Saved: max(a.Cost-took, 0), Bytes: a.Size(),
+		})
 		c.blob, err = newBlob(a)
 		return err
 	})
@@ -173,7 +176,7 @@ func (q *request) on(f func(*engine.Group) error) error {
 		return live.ErrClosed
 	}
 	defer tier.Leave()
-	defer q.device.door.core().KeepStatsSometimes()
+	defer q.device.door.cache.KeepStatsSometimes()
 	g, err := q.device.session.BeginOn(q.what, 0)
 	if err != nil {
 		return err
@@ -194,10 +197,10 @@ func (q *request) live() (*C.ks_blob, error) {
 	if p == nil {
 		return nil, nil
 	}
-	if d := q.device.door; d.log != nil {
+	if d := q.device.door; d.Log != nil {
 		u, err := p.Unit(0)
 		if err == nil {
-			d.report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
+			d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
 		}
 	}
 	return take(p)
@@ -241,7 +244,7 @@ func lookupPopulate(arg unsafe.Pointer) {
 			return err
 		})
 		if result == store.Stored {
-			q.device.door.report(runlog.Event{
+			q.device.door.Report(runlog.Event{
 				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
 			})
 		}

@@ -32,11 +32,6 @@ void ks_wake(uint32_t event)
 	front->wake(event);
 }
 
-void ks_write_failed(void)
-{
-	front->write_failed();
-}
-
 ks_blob *ks_blob_with(const kernstash_artifact *a, void *data)
 {
 	kernstash_artifact all = *a;

@@ -9,7 +9,6 @@
 const char *ks_library_path(void); /* of libkernstash.so.1 */
 void ks_post(ks_ticket *t, uint32_t action);
 void ks_wake(uint32_t event);
-void ks_write_failed(void);
 ks_blob *ks_blob_with(const kernstash_artifact *a, void *data); /* ks_blob_new, with other data than a says */
 ks_blob *ks_blob_use(ks_blob *b);
 void ks_blob_unuse(ks_blob *b);

@@ -115,6 +115,7 @@ struct call {
 	enum ks_entry entry;
 	void *argument;
 	bool done;
+	bool write_failed; /* a write of ours failed: by this thread, or long ago */
 	const void *at; /* where Go is */
 };
 
@@ -126,20 +127,13 @@ static void call(struct call *c)
 		return;
 	memcpy(&c->at, &go->call, sizeof c->at);
 	if (c->entry != ks_entries)
-		go->call((int)c->entry, c->argument);
+		c->write_failed = go->call((int)c->entry, c->argument);
 	c->done = true;
 }
 
 /* What a write of ours sends to the thread that writes: a file is at the limit of the
  * process (RLIMIT_FSIZE), or nobody reads a pipe any more. The host would be ended by it,
  * and has written nothing. */
-static atomic_bool failed; /* a write of ours, at some time */
-
-void ks_write_failed(void)
-{
-	atomic_store(&failed, true);
-}
-
 static void drop_own(const sigset_t *mask)
 {
 	static const int own[] = {SIGXFSZ, SIGPIPE};
@@ -192,7 +186,7 @@ static void enter(struct call *c)
 		call(c);
 	else
 		call_on_thread(c);
-	if (atomic_load_explicit(&failed, memory_order_relaxed)) /* by this thread, or long ago */
+	if (c->write_failed)
 		drop_own(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	pthread_setcancelstate(cancel, NULL);

@@ -21,10 +21,6 @@ bool ks_enter(enum ks_entry entry, void *argument);
  * of the same release. */
 const void *kernstash_runtime(void);
 
-/* Says that a write failed which may have sent a signal to the thread that is in Go: the
- * host is not to have it. */
-void ks_write_failed(void);
-
 /* Notes the main thread, if this is it: see last_thread.c. */
 void ks_note_main(void);
 

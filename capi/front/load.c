@@ -80,7 +80,6 @@ static struct ks_front front = {
 	.blob_new = ks_blob_new,
 	.blob_use = ks_blob_use,
 	.blob_unuse = ks_blob_unuse,
-	.write_failed = ks_write_failed,
 };
 
 /* What one thread found. */

@@ -32,77 +32,57 @@
 #define KERNSTASH_STUB_LIBRARY "libkernstash.so.1"
 #endif
 
+/* What opens something leaves no handle. */
+#define NO_HANDLE(handle) (handle != NULL ? (void)(*handle = NULL) : (void)0, KERNSTASH_UNAVAILABLE)
+
+/* The functions of kernstash.h: what each returns, its name, its parameters, and what it is called with;
+ * then what it answers where the library is not usable, or nothing. */
+#define FUNCTIONS(VALUE, NOTHING) \
+	VALUE(const char *, strerror, (int status), (status), status == KERNSTASH_OK ? "success" : "kernstash is not available in this process") \
+	VALUE(const char *, detail, (void), (), reason) \
+	VALUE(const char *, version, (void), (), "") \
+	VALUE(int, open, (const kernstash_options *options, kernstash_cache **cache), (options, cache), NO_HANDLE(cache)) \
+	VALUE(int, flush, (kernstash_cache *cache, uint32_t milliseconds), (cache, milliseconds), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, close, (kernstash_cache *cache), (cache), KERNSTASH_OK) \
+	VALUE(int, stats, (kernstash_cache *cache, kernstash_statistics *statistics), (cache, statistics), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, counter, (kernstash_cache *cache, const char *name, int64_t *value), (cache, name, value), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, device_open, (kernstash_cache *cache, const kernstash_identity *identity, kernstash_device **device), (cache, identity, device), NO_HANDLE(device)) \
+	VALUE(int, device_opencl, (kernstash_cache *cache, void *platform, void *id, kernstash_device **device), (cache, platform, id, device), NO_HANDLE(device)) \
+	VALUE(const char *, device_directory, (const kernstash_device *device), (device), "") \
+	NOTHING(void, device_close, (kernstash_device *device), (device)) \
+	VALUE(int, lookup_open, (kernstash_device *device, const char *program, kernstash_lookup **lookup), (device, program, lookup), NO_HANDLE(lookup)) \
+	VALUE(int, lookup_context, (kernstash_lookup *lookup, const void *data, size_t size), (lookup, data, size), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_source, (kernstash_lookup *lookup, const char *text, size_t size), (lookup, text, size), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_library, (kernstash_lookup *lookup, const char *name, const char *version), (lookup, name, version), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_int, (kernstash_lookup *lookup, int64_t value), (lookup, value), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_double, (kernstash_lookup *lookup, double value), (lookup, value), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_string, (kernstash_lookup *lookup, const char *value), (lookup, value), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_bytes, (kernstash_lookup *lookup, const void *data, size_t size), (lookup, data, size), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_options, (kernstash_lookup *lookup, const char *options), (lookup, options), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_found, (kernstash_lookup *lookup), (lookup), 0) \
+	VALUE(int, lookup_binary, (const kernstash_lookup *lookup, const void **data, size_t *size), (lookup, data, size), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_artifact, (const kernstash_lookup *lookup, kernstash_artifact *artifact), (lookup, artifact), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_set, (kernstash_lookup *lookup, const void *data, size_t size), (lookup, data, size), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_set_artifact, (kernstash_lookup *lookup, const kernstash_artifact *artifact), (lookup, artifact), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_populate, (kernstash_lookup *lookup), (lookup), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_refused, (kernstash_lookup *lookup), (lookup), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_get_or_build, (kernstash_lookup *lookup, kernstash_build_fn build, void *user), (lookup, build, user), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_fail, (kernstash_lookup *lookup, int code, const char *log), (lookup, code, log), KERNSTASH_UNAVAILABLE) \
+	VALUE(int, lookup_failure, (const kernstash_lookup *lookup, int *code, const char **log), (lookup, code, log), KERNSTASH_UNAVAILABLE) \
+	NOTHING(void, lookup_close, (kernstash_lookup *lookup), (lookup))
+
+/* Those of the library. */
+#define DECLARE(type, name, parameters, ...) type(*name) parameters;
 static struct {
-	const char *(*strerror)(int status);
-	const char *(*detail)(void);
-	const char *(*version)(void);
-	int (*open)(const kernstash_options *options, kernstash_cache **cache);
-	int (*flush)(kernstash_cache *cache, uint32_t milliseconds);
-	int (*close)(kernstash_cache *cache);
-	int (*stats)(kernstash_cache *cache, kernstash_statistics *statistics);
-	int (*counter)(kernstash_cache *cache, const char *name, int64_t *value);
-	int (*device_open)(kernstash_cache *cache, const kernstash_identity *identity, kernstash_device **device);
-	int (*device_opencl)(kernstash_cache *cache, void *cl_platform_id, void *cl_device_id, kernstash_device **device);
-	const char *(*device_directory)(const kernstash_device *device);
-	void (*device_close)(kernstash_device *device);
-	int (*lookup_open)(kernstash_device *device, const char *program, kernstash_lookup **lookup);
-	int (*lookup_context)(kernstash_lookup *lookup, const void *data, size_t size);
-	int (*lookup_source)(kernstash_lookup *lookup, const char *text, size_t size);
-	int (*lookup_library)(kernstash_lookup *lookup, const char *name, const char *version);
-	int (*lookup_int)(kernstash_lookup *lookup, int64_t value);
-	int (*lookup_double)(kernstash_lookup *lookup, double value);
-	int (*lookup_string)(kernstash_lookup *lookup, const char *value);
-	int (*lookup_bytes)(kernstash_lookup *lookup, const void *data, size_t size);
-	int (*lookup_options)(kernstash_lookup *lookup, const char *options);
-	int (*lookup_found)(kernstash_lookup *lookup);
-	int (*lookup_binary)(const kernstash_lookup *lookup, const void **data, size_t *size);
-	int (*lookup_artifact)(const kernstash_lookup *lookup, kernstash_artifact *artifact);
-	int (*lookup_set)(kernstash_lookup *lookup, const void *data, size_t size);
-	int (*lookup_set_artifact)(kernstash_lookup *lookup, const kernstash_artifact *artifact);
-	int (*lookup_populate)(kernstash_lookup *lookup);
-	int (*lookup_refused)(kernstash_lookup *lookup);
-	int (*lookup_get_or_build)(kernstash_lookup *lookup, kernstash_build_fn build, void *user);
-	int (*lookup_fail)(kernstash_lookup *lookup, int code, const char *log);
-	int (*lookup_failure)(const kernstash_lookup *lookup, int *code, const char **log);
-	void (*lookup_close)(kernstash_lookup *lookup);
+	FUNCTIONS(DECLARE, DECLARE)
 } library;
 
+#define SYMBOL(type, name, ...) {"kernstash_" #name, &library.name},
 static const struct {
 	const char *name;
 	void *at; /* a pointer to a function */
 } symbols[] = {
-	{"kernstash_strerror", &library.strerror},
-	{"kernstash_detail", &library.detail},
-	{"kernstash_version", &library.version},
-	{"kernstash_open", &library.open},
-	{"kernstash_flush", &library.flush},
-	{"kernstash_close", &library.close},
-	{"kernstash_stats", &library.stats},
-	{"kernstash_counter", &library.counter},
-	{"kernstash_device_open", &library.device_open},
-	{"kernstash_device_opencl", &library.device_opencl},
-	{"kernstash_device_directory", &library.device_directory},
-	{"kernstash_device_close", &library.device_close},
-	{"kernstash_lookup_open", &library.lookup_open},
-	{"kernstash_lookup_context", &library.lookup_context},
-	{"kernstash_lookup_source", &library.lookup_source},
-	{"kernstash_lookup_library", &library.lookup_library},
-	{"kernstash_lookup_int", &library.lookup_int},
-	{"kernstash_lookup_double", &library.lookup_double},
-	{"kernstash_lookup_string", &library.lookup_string},
-	{"kernstash_lookup_bytes", &library.lookup_bytes},
-	{"kernstash_lookup_options", &library.lookup_options},
-	{"kernstash_lookup_found", &library.lookup_found},
-	{"kernstash_lookup_binary", &library.lookup_binary},
-	{"kernstash_lookup_artifact", &library.lookup_artifact},
-	{"kernstash_lookup_set", &library.lookup_set},
-	{"kernstash_lookup_set_artifact", &library.lookup_set_artifact},
-	{"kernstash_lookup_populate", &library.lookup_populate},
-	{"kernstash_lookup_refused", &library.lookup_refused},
-	{"kernstash_lookup_get_or_build", &library.lookup_get_or_build},
-	{"kernstash_lookup_fail", &library.lookup_fail},
-	{"kernstash_lookup_failure", &library.lookup_failure},
-	{"kernstash_lookup_close", &library.lookup_close},
+	FUNCTIONS(SYMBOL, SYMBOL)
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -180,174 +160,15 @@ static int usable(void)
 	return pthread_once(&once, load) == 0 && loaded;
 }
 
-const char *kernstash_version(void)
-{
-	return usable() ? library.version() : "";
-}
-
-const char *kernstash_strerror(int status)
-{
-	if (usable())
-		return library.strerror(status);
-	return status == KERNSTASH_OK ? "success" : "kernstash is not available in this process";
-}
-
-const char *kernstash_detail(void)
-{
-	return usable() ? library.detail() : reason;
-}
-
-int kernstash_open(const kernstash_options *options, kernstash_cache **cache)
-{
-	if (cache != NULL)
-		*cache = NULL;
-	return usable() ? library.open(options, cache) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_flush(kernstash_cache *cache, uint32_t milliseconds)
-{
-	return usable() ? library.flush(cache, milliseconds) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_close(kernstash_cache *cache)
-{
-	return usable() ? library.close(cache) : KERNSTASH_OK;
-}
-
-int kernstash_stats(kernstash_cache *cache, kernstash_statistics *statistics)
-{
-	return usable() ? library.stats(cache, statistics) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_counter(kernstash_cache *cache, const char *name, int64_t *value)
-{
-	return usable() ? library.counter(cache, name, value) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_device_open(kernstash_cache *cache, const kernstash_identity *identity, kernstash_device **device)
-{
-	if (device != NULL)
-		*device = NULL;
-	return usable() ? library.device_open(cache, identity, device) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_device_opencl(kernstash_cache *cache, void *cl_platform_id, void *cl_device_id, kernstash_device **device)
-{
-	if (device != NULL)
-		*device = NULL;
-	return usable() ? library.device_opencl(cache, cl_platform_id, cl_device_id, device) : KERNSTASH_UNAVAILABLE;
-}
-
-const char *kernstash_device_directory(const kernstash_device *device)
-{
-	return usable() ? library.device_directory(device) : "";
-}
-
-void kernstash_device_close(kernstash_device *device)
-{
-	if (usable())
-		library.device_close(device);
-}
-
-int kernstash_lookup_open(kernstash_device *device, const char *program, kernstash_lookup **lookup)
-{
-	if (lookup != NULL)
-		*lookup = NULL;
-	return usable() ? library.lookup_open(device, program, lookup) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_context(kernstash_lookup *lookup, const void *data, size_t size)
-{
-	return usable() ? library.lookup_context(lookup, data, size) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_source(kernstash_lookup *lookup, const char *text, size_t size)
-{
-	return usable() ? library.lookup_source(lookup, text, size) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_library(kernstash_lookup *lookup, const char *name, const char *version)
-{
-	return usable() ? library.lookup_library(lookup, name, version) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_int(kernstash_lookup *lookup, int64_t value)
-{
-	return usable() ? library.lookup_int(lookup, value) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_double(kernstash_lookup *lookup, double value)
-{
-	return usable() ? library.lookup_double(lookup, value) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_string(kernstash_lookup *lookup, const char *value)
-{
-	return usable() ? library.lookup_string(lookup, value) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_bytes(kernstash_lookup *lookup, const void *data, size_t size)
-{
-	return usable() ? library.lookup_bytes(lookup, data, size) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_options(kernstash_lookup *lookup, const char *options)
-{
-	return usable() ? library.lookup_options(lookup, options) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_found(kernstash_lookup *lookup)
-{
-	return usable() ? library.lookup_found(lookup) : 0;
-}
-
-int kernstash_lookup_binary(const kernstash_lookup *lookup, const void **data, size_t *size)
-{
-	return usable() ? library.lookup_binary(lookup, data, size) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_artifact(const kernstash_lookup *lookup, kernstash_artifact *artifact)
-{
-	return usable() ? library.lookup_artifact(lookup, artifact) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_set(kernstash_lookup *lookup, const void *data, size_t size)
-{
-	return usable() ? library.lookup_set(lookup, data, size) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_set_artifact(kernstash_lookup *lookup, const kernstash_artifact *artifact)
-{
-	return usable() ? library.lookup_set_artifact(lookup, artifact) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_populate(kernstash_lookup *lookup)
-{
-	return usable() ? library.lookup_populate(lookup) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_refused(kernstash_lookup *lookup)
-{
-	return usable() ? library.lookup_refused(lookup) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_get_or_build(kernstash_lookup *lookup, kernstash_build_fn build, void *user)
-{
-	return usable() ? library.lookup_get_or_build(lookup, build, user) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_fail(kernstash_lookup *lookup, int code, const char *log)
-{
-	return usable() ? library.lookup_fail(lookup, code, log) : KERNSTASH_UNAVAILABLE;
-}
-
-int kernstash_lookup_failure(const kernstash_lookup *lookup, int *code, const char **log)
-{
-	return usable() ? library.lookup_failure(lookup, code, log) : KERNSTASH_UNAVAILABLE;
-}
-
-void kernstash_lookup_close(kernstash_lookup *lookup)
-{
-	if (usable())
-		library.lookup_close(lookup);
-}
+#define CALL(type, name, parameters, arguments, otherwise) \
+	type kernstash_##name parameters \
+	{ \
+		return usable() ? library.name arguments : (otherwise); \
+	}
+#define CALL_VOID(type, name, parameters, arguments) \
+	type kernstash_##name parameters \
+	{ \
+		if (usable()) \
+			library.name arguments; \
+	}
+FUNCTIONS(CALL, CALL_VOID)

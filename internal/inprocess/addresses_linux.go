@@ -21,7 +21,7 @@ func enoughAddresses() error {
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
 		return nil
 	}
-	b, err := readProc("/proc/self/statm")
+	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return nil
 	}

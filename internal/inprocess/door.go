@@ -16,20 +16,26 @@ import (
 // under its name.
 type Door struct {
 	*Guest
-	name string
+	Reporter
 }
 
 // Door returns the door of a name.
-func (g *Guest) Door(name string) Door { return Door{g, name} }
+func (g *Guest) Door(name string) Door { return Door{g, Reporter{g.log, name}} }
 
-// Report writes an event for `kernstash run`, if it listens.
-func (d Door) Report(e runlog.Event) {
-	if d.log == nil {
+// Reporter tells `kernstash run` of requests.
+type Reporter struct {
+	Log  *runlog.Log // nil: nobody listens
+	Name string      // of the door
+}
+
+// Report writes an event, if anybody listens.
+func (r Reporter) Report(e runlog.Event) {
+	if r.Log == nil {
 		return
 	}
-	e.Door = d.name
+	e.Door = r.Name
 	e.Exe, _ = os.Executable()
-	_ = d.log.Write(e) // nobody's concern
+	_ = r.Log.Write(e) // nobody's concern
 }
 
 // Pass counts a request that is passed through, and returns what to say of it.
@@ -60,14 +66,19 @@ func (d Door) GivenUp() {
 // ErrRefused is what the host's compiler says of a program.
 var ErrRefused = errors.New("the compiler refused it")
 
-// Decided tells of a decision of the engine.
+// Decided tells of a decision of the engine, which has counted something.
 func (d Door) Decided(of engine.Decision) {
 	d.Counted()
-	if d.log == nil {
+	d.Reporter.Decided(of, Label(of.Kernels, of.Size))
+}
+
+// Decided tells of a decision of the engine, of a program that people know by a label; it may be "".
+func (r Reporter) Decided(of engine.Decision, label string) {
+	if r.Log == nil {
 		return
 	}
 	e := runlog.Event{
-		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: Label(of.Kernels, of.Size), Reason: of.Reason, Nearest: of.Nearest,
+		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
 		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
 	}
 	if !of.Key.IsZero() {
@@ -84,7 +95,7 @@ func (d Door) Decided(of engine.Decision) {
 	case of.Origin == engine.Memory:
 		e.Outcome = runlog.Memory
 	}
-	d.Report(e)
+	r.Report(e)
 }
 
 // Label names a program for people: by its kernels, else by its size in bytes.

@@ -2,34 +2,13 @@ package inprocess
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// Files of any size are read whole, and nothing is asked of them but that.
-func TestReadProc(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "file")
-	for _, size := range []int{0, 1, 16<<10 - 1, 16 << 10, 16<<10 + 1, 1 << 20} {
-		want := bytes.Repeat([]byte("x"), size)
-		if err := os.WriteFile(path, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readProc(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d of %d bytes, %v", len(got), size, err)
-		}
-	}
-	if _, err := readProc(path + "-"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-}
 
 func TestStartEnvironment(t *testing.T) {
 	t.Setenv("KERNSTASH_TEST_LATE", "1")

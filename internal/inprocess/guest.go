@@ -26,7 +26,7 @@ type Guest struct {
 // Open opens the cache in the process of a host; in.Lenient is set. An error, which wraps
 // ErrOut, says why it stays out. The door tells it, too.
 func Open(in settings.Inputs, door string) (*Guest, error) {
-	g := &Guest{log: runlog.FromEnvironment()}
+	g := &Guest{log: runlog.FromEnvironment(in.Environ)}
 	if err := g.open(in); err != nil {
 		g.Door(door).Report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
 		return nil, fmt.Errorf("open layer: %w", err)

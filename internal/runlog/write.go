@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/wrote"
@@ -25,19 +27,18 @@ const MaxSize = 64 << 20
 // descriptor and needs no closing.
 type Log struct{ path string }
 
-// Getenv is how a variable of this process is had. A library in a host of C sets it,
-// in an init, to what looks at C's.
-var Getenv = os.Getenv
-
-// FromEnvironment returns the Log that KERNSTASH_REPORT names; nil where there
-// is none, and in a program with rights beyond its user's, who could else have
-// it write where only the program may.
-func FromEnvironment() *Log {
-	path := Getenv(Variable)
-	if path == "" || elevated.Now() {
+// FromEnvironment returns the Log that KERNSTASH_REPORT names in a list of NAME=value, of which
+// nil means this process's; nil where there is none, and in a program with rights beyond its
+// user's, who could else have it write where only the program may.
+func FromEnvironment(environ []string) *Log {
+	if environ == nil {
+		environ = os.Environ()
+	}
+	at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
+	if at < 0 || environ[at] == Variable+"=" || elevated.Now() {
 		return nil
 	}
-	return At(path)
+	return At(strings.TrimPrefix(environ[at], Variable+"="))
 }
 
 // At returns the Log of a path.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	n, _ := strconv.Atoi(os.Getenv("RUNLOG_WRITER"))
-	l := FromEnvironment()
+	l := FromEnvironment(nil)
 	for range n {
 		if err := l.Write(worst()); err != nil {
 			panic(err)

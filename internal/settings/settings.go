@@ -33,10 +33,6 @@ type Inputs struct {
 	Lenient bool
 }
 
-// Process returns this process's environment. A library in a host of C sets it, in
-// an init, to what looks at C's, which the host may have changed.
-var Process = os.Environ
-
 // Settings are the values in force with their origins.
 type Settings struct {
 	Values
@@ -70,7 +66,7 @@ type Item struct {
 func Load(in Inputs) (*Settings, error) {
 	l := loader{s: &Settings{origins: make(map[string]Origin)}, env: in.Environ}
 	if in.Environ == nil {
-		l.env = Process()
+		l.env = os.Environ()
 		if elevated.Now() {
 			l.env = l.env.withRights()
 			l.s.Warnings = append(l.s.Warnings, errElevated)

@@ -4,16 +4,18 @@ package wrote
 
 import (
 	"errors"
+	"sync/atomic"
 	"syscall"
 )
 
-// Failed is called after such a write, on the goroutine that wrote; nil: nobody cares. A
-// library in a host sets it, in an init.
-var Failed func()
+var failed atomic.Bool
+
+// Failed reports whether there was such a write, at some time. A library in a host asks.
+func Failed() bool { return failed.Load() }
 
 // Look looks at the error of a write.
 func Look(err error) {
-	if err != nil && Failed != nil && (errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.EPIPE)) {
-		Failed()
+	if err != nil && (errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.EPIPE)) {
+		failed.Store(true)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"os"
 )
 
-// StartEnvironment returns the environment that the process was started with.
+// StartEnvironment returns the environment that the process was started with, as far as it is
+// known.
 func StartEnvironment() []string {
-	b, err := readProc("/proc/self/environ")
+	b, err := os.ReadFile("/proc/self/environ")
 	if err != nil {
 		return os.Environ() // as of when our library was loaded
 	}
