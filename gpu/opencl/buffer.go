@@ -33,12 +33,12 @@ func (c *Context) NewBuffer(access Access, size int) (*Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make buffer: %w", err)
 	}
-	id, err := cl.CreateBuffer(cl.ContextID(h), uint64(access), size)
+	id, err := cl.CreateBuffer.Create(h, uintptr(access), uintptr(size), 0)
 	if err != nil {
 		return nil, fmt.Errorf("make buffer of %d bytes: %w", size, resources(err))
 	}
 	b := &Buffer{size: size}
-	b.set("buffer", uintptr(id))
+	b.set("buffer", id)
 	return b, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Kernel is a kernel of a program. A cl_kernel holds the arguments of its next
@@ -29,12 +30,12 @@ func (p *Program) NewKernel(name string) (*Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kernel %s: %w", name, err)
 	}
-	id, err := cl.CreateKernel(cl.ProgramID(h), name)
+	id, err := cl.CreateKernel.Create(h, uintptr(cl.Addr(dl.CString(name))))
 	if err != nil {
 		return nil, fmt.Errorf("make kernel %s: %w", name, resources(err))
 	}
 	k := &Kernel{program: p, name: name}
-	k.set("kernel", uintptr(id))
+	k.set("kernel", id)
 	return k, nil
 }
 

@@ -2,6 +2,7 @@ package opencl
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 )
@@ -72,7 +73,8 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 		}
 	}
 	queueIt := func() error {
-		return cl.EnqueueNDRangeKernel(cl.QueueID(queue), id, dim, offset, global, local, wait, event)
+		return cl.EnqueueNDRangeKernel.Status(queue, kernel, uintptr(dim), uintptr(unsafe.Pointer(offset)), uintptr(unsafe.Pointer(global)),
+			uintptr(unsafe.Pointer(local)), uintptr(len(wait)), uintptr(cl.Addr(wait)), uintptr(unsafe.Pointer(event)))
 	}
 	defers := k.program.defers
 	if defers != nil {

@@ -109,6 +109,7 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case r.options.ahead():
 		a := p.defers.Prepare(p.asked(), driver.Ahead{
 			LocalSizes: r.options.SpecializeLocalSizes, Variants: r.options.SpecializeVariants, Unlaunched: r.options.CaptureUnlaunched,
+			LocalSize: func(global [3]uintptr) ([3]uint32, error) { return r.localSize(job.Devices[:1], global) },
 		})
 		if a != nil {
 			a.Log = p.log

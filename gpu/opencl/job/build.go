@@ -46,11 +46,7 @@ func passes(err error) bool {
 }
 
 // errMissing marks what another machine may have. It says nothing.
-var errMissing = missingError{}
-
-type missingError struct{}
-
-func (missingError) Error() string { return "" }
+var errMissing = errors.New("")
 
 type builder struct {
 	ctx   context.Context

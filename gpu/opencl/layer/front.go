@@ -241,26 +241,10 @@ func (o *Outcome) takeKernel(k *store.Kernel, f front.Field) {
 // step returns a reply as C gets it.
 func (r Reply) step() front.Step {
 	s := front.Step{Action: r.Action, Program: r.Program, Saved: r.Saved}
-	n := 0
-	for i := range r.Artifacts {
-		n += r.Artifacts[i].fields()
-	}
-	if n > 0 {
-		s.Message = make(front.Message, 0, n)
-	}
 	for i := range r.Artifacts {
 		s.Message = r.Artifacts[i].appendTo(s.Message)
 	}
 	return s
-}
-
-// fields returns how many fields appendTo adds at most.
-func (a *Artifact) fields() int {
-	n := 4
-	for i := range a.Kernels {
-		n += 2 + 2*len(a.Kernels[i].Args)
-	}
-	return n
 }
 
 func (a *Artifact) appendTo(m front.Message) front.Message {

@@ -23,7 +23,7 @@ var environment sync.Mutex
 func (Driver) Prepare(p driver.Program, o driver.Ahead) (a *store.Artifact) {
 	switch {
 	case len(o.Variants) > 0:
-		a = specialize(p, seenVersions(p, o.Variants))
+		a = specialize(p, seenVersions(o))
 	case len(o.LocalSizes) > 0:
 		return specialize(p, wantedVersions(p, o.LocalSizes))
 	}

@@ -2,10 +2,13 @@ package cl
 
 // The entry points that are called as they are, with their C names without "cl".
 var (
+	CreateBuffer                     = Entry{name: "clCreateBuffer"}
 	CreateContext                    = Entry{name: "clCreateContext"}
 	CreateImage                      = Entry{name: "clCreateImage"}
+	CreateKernel                     = Entry{name: "clCreateKernel"}
 	EnqueueCopyBuffer                = Entry{name: "clEnqueueCopyBuffer"}
 	EnqueueFillBuffer                = Entry{name: "clEnqueueFillBuffer"}
+	EnqueueNDRangeKernel             = Entry{name: "clEnqueueNDRangeKernel"}
 	EnqueueReadBuffer                = Entry{name: "clEnqueueReadBuffer"}
 	EnqueueReadImage                 = Entry{name: "clEnqueueReadImage"}
 	EnqueueWriteBuffer               = Entry{name: "clEnqueueWriteBuffer"}
@@ -37,21 +40,18 @@ var (
 var (
 	clBuildProgram                     = Entry{name: "clBuildProgram"}
 	clCompileProgram                   = Entry{name: "clCompileProgram"}
-	clCreateBuffer                     = Entry{name: "clCreateBuffer"}
 	clCreateCommandQueue               = Entry{name: "clCreateCommandQueue"}
 	clCreateCommandQueueWithProperties = Entry{name: "clCreateCommandQueueWithProperties"}
-	clCreateKernel                     = Entry{name: "clCreateKernel"}
 	clCreateKernelsInProgram           = Entry{name: "clCreateKernelsInProgram"}
 	clCreateProgramWithBinary          = Entry{name: "clCreateProgramWithBinary"}
 	clCreateProgramWithIL              = Entry{name: "clCreateProgramWithIL"}
 	clCreateProgramWithILKHR           = Entry{name: "clCreateProgramWithILKHR"}
 	clCreateProgramWithSource          = Entry{name: "clCreateProgramWithSource"}
 	clCreateSubDevices                 = Entry{name: "clCreateSubDevices"}
-	clEnqueueNDRangeKernel             = Entry{name: "clEnqueueNDRangeKernel"}
 	clGetDeviceIDs                     = Entry{name: "clGetDeviceIDs"}
 	clGetDeviceInfo                    = Entry{name: "clGetDeviceInfo"}
 	clGetPlatformIDs                   = Entry{name: "clGetPlatformIDs"}
 	clGetPlatformInfo                  = Entry{name: "clGetPlatformInfo"}
-	clLinkProgram                      = Entry{name: "clLinkProgram"}
 	clSetKernelArg                     = Entry{name: "clSetKernelArg"}
+	clLinkProgram                      = Entry{name: "clLinkProgram"}
 )

@@ -80,6 +80,9 @@ type Ahead struct {
 	LocalSizes [][3]int // for every kernel
 	Variants   []string // launches that were seen; they go before LocalSizes
 	Unlaunched bool     // what there is without launches, where nothing else is there
+
+	// LocalSize returns the local size that the driver chooses for a global size.
+	LocalSize func(global [3]uintptr) (local [3]uint32, err error)
 }
 
 // An Assembler gives out intermediate code.
