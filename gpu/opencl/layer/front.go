@@ -85,19 +85,16 @@ func (a adapter) Tell(_ uint32, event front.Message) {
 }
 
 func (a adapter) launched(kernel front.Field, dimensions front.Message) {
-	var offset, global, local []uintptr
+	var sizes [][3]uintptr
 	for _, f := range dimensions {
 		var of [3]uintptr
 		if f.Tag != front.Sizes || uintptr(len(f.Data)) != unsafe.Sizeof(of) {
 			return
 		}
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&of)), unsafe.Sizeof(of)), f.Data)
-		offset, global, local = append(offset, of[0]), append(global, of[1]), append(local, of[2])
+		sizes = append(sizes, of)
 	}
-	if len(local) > 0 && local[0] == 0 {
-		local = nil
-	}
-	a.l.Launched(kernel.Number, kernel.Text(), offset, global, local)
+	a.l.Launched(kernel.Number, kernel.Text(), sizes...)
 }
 
 type session struct{ *Ticket }

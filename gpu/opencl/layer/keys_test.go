@@ -219,18 +219,18 @@ func TestArtifactOfTheLibraryOnPoCL(t *testing.T) {
 	if p.String() != "restored" || p.served.Artifacts[0].Kind != opencl.Deferred || p.number == 0 {
 		t.Fatalf("%v, number %d, %+v", p, p.number, p.served)
 	}
-	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{64})
+	l.Launched(p.number, "put30", [3]uintptr{0, 64, 64})
 	if jobs := spooled(t, l, root, 0); len(jobs) != 0 {
 		t.Errorf("jobs for a launch that the artifact is ready for: %v", jobs)
 	}
-	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{32})
+	l.Launched(p.number, "put30", [3]uintptr{0, 64, 32})
 	jobs := spooled(t, l, root, 1)
 	want := []string{"put30/32-1-1-goffs0-smallgrid"}
 	if len(jobs) != 1 || fmt.Sprint(jobs[0].Variants) != fmt.Sprint(want) {
 		t.Fatalf("jobs %v, want one with %v", jobs, want)
 	}
 	l.Released(p.number)
-	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{16})
+	l.Launched(p.number, "put30", [3]uintptr{0, 64, 16})
 	if jobs := spooled(t, l, root, 1); len(jobs[0].Variants) != 1 {
 		t.Errorf("a launch of a program that was given up is noted: %v", jobs[0].Variants)
 	}
@@ -247,8 +247,8 @@ func TestArtifactOfTheLibraryOnPoCL(t *testing.T) {
 	}
 	l = openLayer(t, root)
 	p = newHost(t, l, d).build(source(30), &none)
-	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{64})
-	l.Launched(p.number, "put30", nil, []uintptr{64}, []uintptr{32})
+	l.Launched(p.number, "put30", [3]uintptr{0, 64, 64})
+	l.Launched(p.number, "put30", [3]uintptr{0, 64, 32})
 	if jobs := spooled(t, l, root, 0); len(jobs) != 0 {
 		t.Errorf("the next process: %v", jobs[0].Variants)
 	}

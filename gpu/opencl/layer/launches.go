@@ -63,21 +63,17 @@ func (p *launches) tell() {
 	}
 }
 
-// launched takes a launch in 1 to 3 dimensions.
-func (p *launches) launched(kernel string, offset, global, local []uintptr) {
-	n := len(global)
-	if n < 1 || n > 3 || local != nil && len(local) != n || offset != nil && len(offset) != n {
+// launched takes a launch, see [Layer.Launched].
+func (p *launches) launched(kernel string, dimensions [][3]uintptr) {
+	if n := len(dimensions); n < 1 || n > 3 {
 		return
 	}
-	p.note(kernel, space(offset, 0), space(global, 1), space(local, 1))
-}
-
-// space fills the dimensions up that are not used.
-func space(sizes []uintptr, unused uintptr) *[3]uintptr {
-	if sizes == nil {
-		return nil
+	offset, global, local := [3]uintptr{}, [3]uintptr{1, 1, 1}, &[3]uintptr{1, 1, 1}
+	for i, d := range dimensions {
+		offset[i], global[i], local[i] = d[0], d[1], d[2]
 	}
-	full := [3]uintptr{unused, unused, unused}
-	copy(full[:], sizes)
-	return &full
+	if local[0] == 0 {
+		local = nil
+	}
+	p.note(kernel, &offset, &global, local)
 }

@@ -164,11 +164,12 @@ func (l *Layer) Passed(detail string) {
 	l.pass(why, detail)
 }
 
-// Launched tells of a launch of a kernel of a program, by its number, in 1 to 3
-// dimensions. Local is nil where the driver chooses, offset nil for zero.
-func (l *Layer) Launched(number uint64, kernel string, offset, global, local []uintptr) {
+// Launched tells of a launch of a kernel of a program, by its number: of each of 1 to 3
+// dimensions the offset, the global size and the local size. The first local size is zero where
+// the driver chooses.
+func (l *Layer) Launched(number uint64, kernel string, dimensions ...[3]uintptr) {
 	if p := l.programs.find(number).launches; p != nil {
-		p.launched(kernel, offset, global, local)
+		p.launched(kernel, dimensions)
 	}
 }
 

@@ -113,7 +113,7 @@ func refusedChild() error {
 	}
 	h.refuse = map[int]bool{1: true}
 	first := h.build(source(1), &none)
-	l.Launched(first.number, "put1", nil, []uintptr{64}, []uintptr{64})
+	l.Launched(first.number, "put1", [3]uintptr{0, 64, 64})
 	l.Settle()
 	second := h.build(source(1), &none)
 	l.Settle()

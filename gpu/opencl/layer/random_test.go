@@ -49,7 +49,7 @@ func TestRandomNameIsLeftOnce(t *testing.T) {
 	h := newHost(t, l, device(t, "POCL"))
 	for n := range 3 {
 		p := h.build(source(42)+random(n), &none)
-		l.Launched(p.number, "put42", nil, []uintptr{64}, []uintptr{64})
+		l.Launched(p.number, "put42", [3]uintptr{0, 64, 64})
 	}
 	job := spooled(t, l, root, 1)[0]
 	if code := string(job.Recipe.Image.Units()[0].Code); code != source(42) {
@@ -80,7 +80,7 @@ func TestRandomNameThatMayMean(t *testing.T) {
 			if p.String() != c.how || c.how == "passed" && !strings.Contains(p.reason, "random name") {
 				t.Errorf("%s: %q: %v, %q", suffix, c.source, p, p.reason)
 			}
-			l.Launched(p.number, "put46", nil, []uintptr{64}, []uintptr{64})
+			l.Launched(p.number, "put46", [3]uintptr{0, 64, 64})
 		}
 		r := h.request(source(47)+random(7), nil)
 		r.What = layer.Compile

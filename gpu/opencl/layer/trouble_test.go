@@ -170,11 +170,11 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 		t.Errorf("it waited: %v", s)
 	}
 	for range 3 {
-		l.Launched(p.number, "k", nil, []uintptr{1024}, []uintptr{64})
-		l.Launched(p.number, "k", []uintptr{1, 0}, []uintptr{70000, 2}, nil)
+		l.Launched(p.number, "k", [3]uintptr{0, 1024, 64})
+		l.Launched(p.number, "k", [3]uintptr{1, 70000, 0}, [3]uintptr{0, 2, 0})
 	}
-	l.Launched(p.number, "k", nil, nil, nil)
-	l.Launched(p.number+100, "k", nil, []uintptr{1024}, []uintptr{8})
+	l.Launched(p.number, "k")
+	l.Launched(p.number+100, "k", [3]uintptr{0, 1024, 8})
 	jobs := spooled(t, l, root, 1)
 	want := "k/64-1-1-goffs0-smallgrid k/auto-70000-2-1"
 	if got := strings.Join(jobs[0].Variants, " "); got != want {
@@ -208,7 +208,7 @@ func TestUnlaunchedOnPoCLLeavesAJob(t *testing.T) {
 	for _, n := range []int{1, 2, 2} {
 		p := h.build(source(n), &none)
 		if n == 1 {
-			l.Launched(p.number, "k", nil, []uintptr{64}, []uintptr{64})
+			l.Launched(p.number, "k", [3]uintptr{0, 64, 64})
 		}
 		l.Released(p.number)
 	}

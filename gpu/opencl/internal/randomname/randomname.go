@@ -124,33 +124,8 @@ var localPragmas = []string{
 	"OPENCL", "STDC", "clang fp", "clang loop", "ivdep", "nounroll", "omp", "once", "unroll",
 }
 
-// joinLines removes what continues a line in the next one.
-var joinLines = strings.NewReplacer("\\\r\n", "", "\\\n", "")
-
-// doubtful returns something of a source of which compilers make different things, or which is not looked
-// into here; "" where there is nothing.
-func doubtful(text []byte) string {
-	for _, what := range []string{"??=", "??/", "%:", "\x00", `R"`, "_Pragma"} {
-		if bytes.Contains(text, []byte(what)) {
-			return what
-		}
-	}
-	for i, c := range text {
-		rest := text[i+1:]
-		switch c {
-		case '\r':
-			if len(rest) > 0 && rest[0] != '\n' {
-				return "\r"
-			}
-		case '\\':
-			blank := bytes.TrimLeft(rest, " \t\f\v")
-			if len(rest) == 0 || len(blank) < len(rest) && (bytes.HasPrefix(blank, []byte("\n")) || bytes.HasPrefix(blank, []byte("\r\n"))) {
-				return `\`
-			}
-		}
-	}
-	return ""
-}
+// doubtful is of what compilers make different things, or what is not looked into here.
+var doubtful = []string{"??=", "??/", "%:", "\x00", `R"`, "_Pragma", "\r"}
 
 // scan goes through a source or a header file, which must end outside of comments, literals and
 // conditions, and must not give the words of the constant another meaning.
@@ -158,10 +133,18 @@ func (e *ending) scan(text []byte, name string) error {
 	if mentions(text, name) {
 		return errors.New("which the source mentions elsewhere")
 	}
-	if what := doubtful(text); what != "" {
-		return fmt.Errorf("and the source has %q", what)
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	e.text, e.i, e.started, e.depth = bytes.ReplaceAll(text, []byte("\\\n"), nil), 0, false, 0
+	for _, what := range doubtful {
+		if bytes.Contains(e.text, []byte(what)) {
+			return fmt.Errorf("and the source has %q", what)
+		}
 	}
-	e.text, e.i, e.started, e.depth = []byte(joinLines.Replace(string(text))), 0, false, 0
+	for line := range bytes.Lines(e.text) { // where blanks follow, it may go on in the next line
+		if bytes.HasSuffix(bytes.TrimRight(line, " \t\f\v\n"), []byte(`\`)) {
+			return fmt.Errorf("and the source has %q", `\`)
+		}
+	}
 	e.pastes = e.pastes || pastes(e.text)
 	for e.i < len(e.text) {
 		if err := e.token(); err != nil {
@@ -181,7 +164,7 @@ func (e *ending) token() error {
 	case c == '\n':
 		e.started = false
 		e.i++
-	case c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v':
+	case c == ' ' || c == '\t' || c == '\f' || c == '\v':
 		e.i++
 	case bytes.HasPrefix(rest, []byte("//")):
 		e.i += len(lineOf(rest))
