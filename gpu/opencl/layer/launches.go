@@ -30,8 +30,18 @@ type launches struct {
 // maxKernels bounds the kernels of a program that are noted.
 const maxKernels = 4096
 
-// note takes a launch. Sizes of dimensions that are not used are 1, offsets 0.
-func (p *launches) note(kernel string, offset, global, local *[3]uintptr) {
+// launched takes a launch, see [Layer.Launched].
+func (p *launches) launched(kernel string, dimensions [][3]uintptr) {
+	if n := len(dimensions); n < 1 || n > 3 {
+		return
+	}
+	offset, global, local := [3]uintptr{}, [3]uintptr{1, 1, 1}, &[3]uintptr{1, 1, 1}
+	for i, d := range dimensions {
+		offset[i], global[i], local[i] = d[0], d[1], d[2]
+	}
+	if local[0] == 0 {
+		local = nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.kernels[kernel]
@@ -42,7 +52,7 @@ func (p *launches) note(kernel string, offset, global, local *[3]uintptr) {
 		k = new(variant.Launches)
 		p.kernels[kernel] = k
 	}
-	v := k.Note(kernel, global, local, offset)
+	v := k.Note(kernel, &global, local, &offset)
 	if v == "" || len(p.seen) >= spool.MaxVariants {
 		return
 	}
@@ -61,19 +71,4 @@ func (p *launches) tell() {
 			p.jobs.add(part, spool.Capture, fresh)
 		}
 	}
-}
-
-// launched takes a launch, see [Layer.Launched].
-func (p *launches) launched(kernel string, dimensions [][3]uintptr) {
-	if n := len(dimensions); n < 1 || n > 3 {
-		return
-	}
-	offset, global, local := [3]uintptr{}, [3]uintptr{1, 1, 1}, &[3]uintptr{1, 1, 1}
-	for i, d := range dimensions {
-		offset[i], global[i], local[i] = d[0], d[1], d[2]
-	}
-	if local[0] == 0 {
-		local = nil
-	}
-	p.note(kernel, &offset, &global, local)
 }

@@ -3,7 +3,6 @@ package layer
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,24 +34,20 @@ type pools struct {
 
 // find returns the pool of devices, and for each of them its ordinal there.
 func (p *pools) find(door inprocess.Door, devices []*device, compile bool) (*pool, []int, error) {
-	var set []*device
-	for _, d := range devices {
-		if !slices.Contains(set, d) {
-			set = append(set, d)
-		}
-	}
+	set := slices.Clone(devices)
 	slices.SortFunc(set, func(a, b *device) int { return cmp.Compare(a.root, b.root) })
+	set = slices.Compact(set)
 	ordinals := make([]int, len(devices))
 	for i, d := range devices {
 		ordinals[i] = slices.Index(set, d)
 	}
-	name := fmt.Append(nil, compile)
+	name := fmt.Sprint(compile)
 	for _, d := range set {
-		name = binary.NativeEndian.AppendUint64(name, uint64(d.root))
+		name += fmt.Sprint(" ", d.root)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.all[string(name)]; known != nil {
+	if known := p.all[name]; known != nil {
 		return known, ordinals, nil
 	}
 	if len(p.all) >= maxKnown {
@@ -67,7 +62,7 @@ func (p *pools) find(door inprocess.Door, devices []*device, compile bool) (*poo
 	if p.all == nil {
 		p.all = make(map[string]*pool)
 	}
-	p.all[string(name)] = own
+	p.all[name] = own
 	return own, ordinals, nil
 }
 
