@@ -281,7 +281,7 @@ func (w *way) start(p process, byEngine bool) {
 		}
 		return
 	}
-	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store(), Recorder: c.cache().Recorder()})
+	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store().(store.Blobs), Recorder: c.cache().Recorder()})
 	session := e.Session(host[*fakeProgram, *fakeKernel]{rt: w.f}, engine.SessionOptions{Decided: w.tell})
 	w.program = func(r Request) error {
 		err := drive(t.Context(), session, w.f, r.engine())

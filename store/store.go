@@ -1,8 +1,8 @@
 // Package store holds the contracts of a place that keeps artifacts: what a
 // build made, addressed by its key. Every store is a [Store]. One that is
-// written while programs are built is [Blobs] and a [Locker], too; the other
-// interfaces are optional. Package store/storetest checks an implementation
-// against all that it offers.
+// written while programs are built is a [Locker], too; the other interfaces are
+// optional. Package store/storetest checks an implementation against all that it
+// offers.
 package store
 
 import (

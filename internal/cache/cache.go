@@ -103,9 +103,7 @@ func Open(o Options) (*Cache, error) {
 	e := engine.Options{Settings: set, Layers: c.stores, Recorder: c.stats, Loggers: c.log}
 	if c.written != nil {
 		e.Store, e.Layers = c.written, c.stores[1:]
-		if set.Persistent {
-			e.Blobs = c.written // what only later processes need
-		}
+		e.Blobs, _ = c.written.(store.Blobs) // what only later processes need
 	}
 	c.engine = engine.New(e)
 	c.keptAt.Store(time.Now().Unix())

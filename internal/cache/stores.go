@@ -12,7 +12,6 @@ import (
 // names, it may offer.
 type Store interface {
 	store.Store
-	store.Blobs
 	store.Locker
 }
 

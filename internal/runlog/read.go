@@ -76,13 +76,6 @@ type Program struct {
 	Bytes    int64 // of one artifact
 }
 
-// identity is what two requests of one Program have in common.
-type identity struct {
-	key, label, reason, nearest string
-	outcome                     Outcome
-	observed                    Observed
-}
-
 // Read sums up what r holds, of which it reads MaxSize bytes at most. The error
 // is that of r; the Summary holds what was read before it.
 func Read(r io.Reader) (*Summary, error) { return read(r, MaxSize) }
@@ -123,8 +116,8 @@ type summer struct {
 	Summary
 	processes                              map[int]bool
 	doors, out, compiles, passes, failures map[string]int
-	programs                               map[identity]int // index
-	jobs                                   map[string]bool  // by key
+	programs                               map[Program]int // index, by all but the sums
+	jobs                                   map[string]bool // by key
 	loaded                                 map[in]bool
 }
 
@@ -132,7 +125,7 @@ func newSummer() *summer {
 	return &summer{
 		processes: make(map[int]bool), doors: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
-		programs: make(map[identity]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
+		programs: make(map[Program]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
 	}
 }
 
@@ -209,7 +202,9 @@ func (s *summer) asked(e Event) {
 }
 
 func (s *summer) program(e Event) {
-	id := identity{e.Key, e.Label, e.Reason, e.Nearest, e.Outcome, e.Observed}
+	id := Program{
+		Key: e.Key, Label: e.Label, Outcome: e.Outcome, Reason: e.Reason, Nearest: e.Nearest, Observed: e.Observed,
+	}
 	i, ok := s.programs[id]
 	if !ok {
 		if len(s.Programs) >= maxDetails {
@@ -218,9 +213,7 @@ func (s *summer) program(e Event) {
 		}
 		i = len(s.Programs)
 		s.programs[id] = i
-		s.Programs = append(s.Programs, Program{
-			Key: e.Key, Label: e.Label, Outcome: e.Outcome, Reason: e.Reason, Nearest: e.Nearest, Observed: e.Observed,
-		})
+		s.Programs = append(s.Programs, id)
 	}
 	p := &s.Programs[i]
 	p.Requests++

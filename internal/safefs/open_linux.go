@@ -29,12 +29,12 @@ func (d Dir) open(path string, flags int) (int, error) {
 		case errors.Is(err, unix.EAGAIN) && try < 8: // a rename met it; or somebody has a lease
 			continue
 		case errors.Is(err, unix.ENOSYS):
-			d.forgo(&noOpenat2)
+			d.forgo()
 			return d.openStep(path, flags)
 		case errors.Is(err, unix.EPERM): // a sandbox, or this one file
 			fd, err := d.openStep(path, flags)
 			if err == nil {
-				d.forgo(&noOpenat2)
+				d.forgo()
 			}
 			return fd, err
 		}
@@ -42,10 +42,10 @@ func (d Dir) open(path string, flags int) (int, error) {
 	}
 }
 
-// forgo remembers for this process that a faster way does not work here. What
-// a hook says is true of its directory only.
-func (d Dir) forgo(way *atomic.Bool) {
+// forgo remembers for this process that openat2 does not work here. What a hook says is
+// true of its directory only.
+func (d Dir) forgo() {
 	if d.o.Hook == nil {
-		way.Store(true)
+		noOpenat2.Store(true)
 	}
 }

@@ -4,14 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
-
-// viaProc is set once linking by descriptor was refused: before Linux 6.10 it
-// needs a capability, and the path in /proc does the same.
-var viaProc atomic.Bool
 
 // publishUnnamed writes a file that has no name and then gives it one, so a
 // writer that is killed leaves nothing. It is errors.ErrUnsupported where the
@@ -40,23 +35,14 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}
-	if !viaProc.Load() {
-		err := d.o.Hook.do(OpLinkFD, func() error { return unix.Linkat(fd, "", d.fd-1, name, unix.AT_EMPTY_PATH) })
-		if err == nil || errors.Is(err, unix.EEXIST) {
-			return pathError("link", name, err)
-		}
-	}
+	// By descriptor it would need a capability.
 	err = d.o.Hook.do(OpLinkProc, func() error {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
 	})
 	switch {
-	case err == nil:
-		d.forgo(&viaProc)
-		return nil
-	case errors.Is(err, unix.EEXIST):
+	case err == nil, errors.Is(err, unix.EEXIST):
 		return pathError("link", name, err)
-	}
-	if d.gone() {
+	case d.gone():
 		return pathError("link", name, unix.ENOENT)
 	}
 	// No /proc.

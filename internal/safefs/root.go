@@ -173,10 +173,10 @@ func (d Dir) OpenDir(name string) (Dir, error) {
 	err := d.below(OpOpenat, "open", name, func(path string) error {
 		sub.path = path
 		info, err := d.root.Lstat(path)
-		if err != nil {
-			return err
+		if err == nil {
+			err = directory(info)
 		}
-		return directory(info)
+		return err
 	})
 	if err != nil {
 		return Dir{}, err

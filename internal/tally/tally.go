@@ -113,11 +113,7 @@ const (
 
 // Add adds delta, as many numbers as there are counters, to the totals.
 func (t *File) Add(delta ...int64) error {
-	lock := func() (slot, n int, err error) {
-		t.slot, err = t.lock(t.slot, 1, t.h.slots, waitAny)
-		return t.slot, 1, err
-	}
-	return t.change(lock, func(_ int, c []int64) {
+	return t.change(anySlot, 1, waitAny, func(_ int, c []int64) {
 		for i, d := range delta {
 			c[i] += d
 		}
@@ -127,35 +123,38 @@ func (t *File) Add(delta ...int64) error {
 // Change lets f change the counters of a slot, which nobody else does
 // meanwhile. ErrBusy: somebody else did for a quarter of a second.
 func (t *File) Change(slot int, f func(c []int64)) error {
-	lock := func() (int, int, error) {
-		_, err := t.lock(slot, 1, 1, waitOne)
-		return slot, 1, err
-	}
-	return t.change(lock, func(_ int, c []int64) { f(c) })
+	return t.change(slot, 1, waitOne, func(_ int, c []int64) { f(c) })
 }
 
 // ChangeAll lets f change the counters of each slot, at the price of one. It is
 // soon busy where many change slots at the same time.
-func (t *File) ChangeAll(f func(slot int, c []int64)) error {
-	lock := func() (int, int, error) {
-		_, err := t.lock(0, t.h.slots, 1, waitAll)
-		return 0, t.h.slots, err
-	}
-	return t.change(lock, f)
-}
+func (t *File) ChangeAll(f func(slot int, c []int64)) error { return t.change(0, allSlots, waitAll, f) }
 
-// change locks slots and lets f change their counters.
-func (t *File) change(lock func() (slot, n int, err error), f func(slot int, c []int64)) error {
+const (
+	anySlot  = -1
+	allSlots = -1
+)
+
+// change locks n slots from first on, and lets f change their counters.
+func (t *File) change(first, n int, wait time.Duration, f func(slot int, c []int64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for range 4 {
 		if err := t.need(); err != nil {
 			return err
 		}
-		slot, n, err := lock()
+		slot, n, choices := first, n, 1
+		if first == anySlot {
+			slot, choices = t.slot, t.h.slots
+		}
+		if n == allSlots {
+			n = t.h.slots
+		}
+		slot, err := t.lock(slot, n, choices, wait)
 		if err != nil {
 			return err
 		}
+		t.slot = slot
 		// A file that was removed or replaced meanwhile counts for nobody.
 		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
 			t.drop()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkRawOpenReadSHA(b *testing.B) {
 	if _, err := s.Put(context.Background(), e); err != nil {
 		b.Fatal(err)
 	}
-	path := filepath.Join(s.o.Dir, s.at.FirstPath(&e.Key))
+	path := filepath.Join(s.o.Dir, s.at.Names(e.Key).File(rootdir.BinName(0)))
 	b.ReportAllocs()
 	var sum [sha256.Size]byte
 	for b.Loop() {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -248,7 +247,7 @@ func TestNoPutWaitsForTheEvictor(t *testing.T) {
 	defer r.Release()
 	m, err := r.Meta()
 	must(t, err)
-	unlock, err := m.Locks.Lock(bg, rootdir.EvictOffset(0), time.Second)
+	unlock, err := m.LockEvict(bg, 0, time.Second)
 	must(t, err)
 	defer unlock()
 	got := c.run(t, s)

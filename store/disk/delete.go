@@ -28,7 +28,7 @@ func (s *Store) deleteIn(ctx context.Context, r *rootdir.Root, m *rootdir.Meta, 
 		return err
 	}
 	defer leaf.Close()
-	unlock, err := s.at.LockLeaf(ctx, m, names, rootdir.LeafWait)
+	unlock, err := m.LockLeaf(ctx, names, rootdir.LeafWait)
 	if err != nil {
 		return err
 	}

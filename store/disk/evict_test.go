@@ -18,7 +18,6 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -188,7 +187,7 @@ func TestFullStoreDrops(t *testing.T) {
 	defer other.Close()
 	var unlock func()
 	must(t, other.withRoot(func(root *evictable) (err error) {
-		unlock, err = root.m.Locks.Lock(bg, rootdir.EvictOffset(0), time.Minute)
+		unlock, err = root.m.LockEvict(bg, 0, time.Minute)
 		return err
 	}))
 	dropped := 0

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
-	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -52,11 +52,7 @@ func (s *Store) newEvictor() *evict.Evictor {
 }
 
 func (e *evictable) Lock(n int) (unlock func(), err error) {
-	unlock, err = e.m.Locks.Lock(context.Background(), rootdir.EvictOffset(n), 0)
-	if errors.Is(err, lock.ErrUnsupported) {
-		return func() {}, nil
-	}
-	return unlock, err
+	return e.m.LockEvict(context.Background(), n, 0)
 }
 
 func (e *evictable) Shared(ctx context.Context, f func(evict.Usage)) error {
@@ -64,7 +60,7 @@ func (e *evictable) Shared(ctx context.Context, f func(evict.Usage)) error {
 }
 
 func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, error) {
-	list, fit, err := (&rootdir.Walker{Ctx: ctx}).Images(e.r.Dir, shards, bound(e.s.o.hooks.images, rootdir.MaxImages))
+	list, fit, err := (&rootdir.Walker{Ctx: ctx}).Images(e.r.Dir, shards, cmp.Or(e.s.o.hooks.images, rootdir.MaxImages))
 	return func(ctx context.Context, shard int, of evict.Slice, see func(evict.Found)) (bool, error) {
 		complete, err := e.walk(ctx, list, shard, of, see)
 		if err != nil {
@@ -146,7 +142,7 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 		return u, false
 	}
 	defer leaf.Close()
-	unlock, err := e.s.at.LockLeaf(ctx, e.m, names, 0)
+	unlock, err := e.m.LockLeaf(ctx, names, 0)
 	if err != nil {
 		return u, false
 	}
@@ -189,12 +185,4 @@ func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err err
 		return 0, false, err
 	}
 	return int64(h.Cost), false, nil
-}
-
-// bound returns a bound, or what a test has in its place.
-func bound(hook, bound int) int {
-	if hook > 0 {
-		return hook
-	}
-	return bound
 }

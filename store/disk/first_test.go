@@ -11,7 +11,6 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
@@ -98,7 +97,7 @@ func TestGetFirstOfDamaged(t *testing.T) {
 	other.Artifact.Binaries[2].Data[0] ^= 1
 	put(t, s, other, store.Stored)
 	_, err = s.GetRest(bg, e.Key, got.Artifact)
-	if !errors.Is(err, rootdir.ErrReplaced) || !errors.Is(err, store.ErrNotFound) {
+	if !errors.Is(err, errReplaced) || !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another entry's: %v", err)
 	}
 	wantHit(t, s, other)

@@ -75,8 +75,7 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	if it.Bin.Kind == safefs.Directory {
 		return false, false
 	}
-	old, err := w.s.unneeded(leaf, names, it, o)
-	bad := err != nil && (rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced))
+	old, bad, err := w.s.unneeded(leaf, names, it, o)
 	if other = errors.Is(err, format.ErrVersion); other {
 		w.report.OtherVersions++
 	}
@@ -99,16 +98,21 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	return gone, other
 }
 
-// unneeded says whether an entry is older than anybody wants, and what is wrong
-// with it. One that was used in the future, by a clock that was wrong, is new.
-func (s *Store) unneeded(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old bool, err error) {
+// unneeded reports whether an entry is older than anybody wants, and whether it is bad, for
+// what err says. One that was used in the future, by a clock that was wrong, is new.
+func (s *Store) unneeded(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (old, bad bool, err error) {
 	unused := s.at.NowNanos() - it.Bin.Mtime
 	old = o.MaxAge > 0 && unused > int64(o.MaxAge)
 	_, err = s.header(leaf, names, it.N)
 	if !old && o.Older > 0 && unused > int64(o.Older) {
 		old = s.isOlder(leaf, it.N, err)
 	}
-	return old, err
+	return old, hitsNowhere(err), err
+}
+
+// hitsNowhere reports whether the entry that gave err is of no use to anybody.
+func hitsNowhere(err error) bool {
+	return rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced)
 }
 
 // shrink removes entries until what is left is within the limit. It walks a
@@ -123,9 +127,8 @@ func (w *sweep) shrink(o GCOptions) error {
 	}
 	books := w.books
 	if books == nil {
-		m, err := w.r.LookMeta()
 		var account *evict.Account
-		if err == nil {
+		if m, err := w.r.LookMeta(); err == nil {
 			account = m.Account
 		}
 		books = evict.OpenBooks(account, w.s.o.Now, w.s.o.Trace)
@@ -140,8 +143,8 @@ func (w *sweep) shrink(o GCOptions) error {
 			if it.Bin == nil || it.Bin.Kind == safefs.Directory {
 				return false
 			}
-			old, err := w.s.unneeded(leaf, names, it, o)
-			return old || err != nil && (rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced))
+			old, bad, _ := w.s.unneeded(leaf, names, it, o)
+			return old || bad
 		}
 	}
 	t := evict.Trim{

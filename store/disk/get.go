@@ -42,10 +42,12 @@ func (s *Store) GetRest(ctx context.Context, k key.Key, a *store.Artifact) ([]st
 		same = rest[i].Form == a.Rest[i].Form && sha256.Sum256(rest[i].Data) == a.Rest[i].Digest
 	}
 	if !same {
-		return nil, rootdir.Miss(rootdir.ErrReplaced)
+		return nil, rootdir.Miss(errReplaced)
 	}
 	return rest, nil
 }
+
+var errReplaced = errors.New("the entry was replaced")
 
 func (s *Store) getPart(ctx context.Context, k *key.Key, p rootdir.Part) (e *store.Entry, err error) {
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
@@ -61,13 +63,14 @@ func (s *Store) getPart(ctx context.Context, k *key.Key, p rootdir.Part) (e *sto
 // get looks at the numbers of the leaf directory: 0 by its path, and then, since names
 // may collide, the others. It never stops at a gap: eviction makes them.
 func (s *Store) get(r *rootdir.Root, k *key.Key, p rootdir.Part) (*store.Entry, error) {
-	path := s.at.FirstPath(k)
+	names := s.at.Names(*k)
+	path := names.File(rootdir.BinName(0))
 	e, err := s.getFile(r.Dir, path, k, p)
 	if err == nil {
 		return e, nil
 	}
 	before := rootdir.WrapPath(path, err)
-	leaf, err := r.Dir.OpenDir(s.at.Names(*k).Path())
+	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return nil, rootdir.MoreTelling(before, err)
 	}

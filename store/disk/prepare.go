@@ -44,7 +44,7 @@ func (s *Store) prepareLeaf(ctx context.Context, r *rootdir.Root, m *rootdir.Met
 	if _, err := s.evictor.Reserve(m.Account); err != nil {
 		return false // nor would there be room for the entry
 	}
-	unlock, err := s.at.LockLeaf(ctx, m, names, 0)
+	unlock, err := m.LockLeaf(ctx, names, 0)
 	if err != nil {
 		return false
 	}
@@ -67,7 +67,7 @@ func (s *Store) prepareLeaf(ctx context.Context, r *rootdir.Root, m *rootdir.Met
 func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
 	_ = s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
 		names := s.at.Names(rec.Key())
-		unlock, err := s.at.LockLeaf(ctx, m, names, 0)
+		unlock, err := m.LockLeaf(ctx, names, 0)
 		if err != nil {
 			return nil // somebody is about to put
 		}

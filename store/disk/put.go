@@ -108,7 +108,7 @@ func (w *writer) put(ctx context.Context, r *rootdir.Root, m *rootdir.Meta) (sto
 	if err := w.encode(); err != nil {
 		return store.Failed, err
 	}
-	unlock, err := w.s.at.LockLeaf(ctx, m, w.names, rootdir.LeafWait)
+	unlock, err := m.LockLeaf(ctx, w.names, rootdir.LeafWait)
 	if err != nil {
 		return store.Failed, err
 	}

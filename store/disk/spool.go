@@ -128,7 +128,7 @@ const lookWorker = 50 * time.Millisecond
 // ends with the process. store.ErrLocked: there is a worker; any other error:
 // nobody can know.
 func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
-	unlock, err = s.at.Lock(ctx, rootdir.WorkerByte, lookWorker)
+	unlock, err = s.at.LockWorker(ctx, lookWorker)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the worker: %w", err)
 	}
@@ -145,7 +145,7 @@ func (s *Store) HasWorker() bool {
 	if err != nil {
 		return false
 	}
-	unlock, err := s.at.Lock(context.Background(), rootdir.WorkerByte, 0)
+	unlock, err := s.at.LockWorker(context.Background(), 0)
 	if err == nil {
 		unlock()
 	}

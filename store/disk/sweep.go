@@ -1,13 +1,13 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -58,13 +58,11 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 		}
 		deadline := time.Now().Add(sweepWait)
 		for n := range evict.Locks + 1 {
-			unlock, err := w.m.Locks.Lock(ctx, rootdir.EvictOffset(n), time.Until(deadline))
-			switch {
-			case err == nil:
-				defer unlock()
-			case !errors.Is(err, lock.ErrUnsupported):
+			unlock, err := w.m.LockEvict(ctx, n, time.Until(deadline))
+			if err != nil {
 				return fail(err)
 			}
+			defer unlock()
 		}
 		if renew {
 			if err := w.m.Account.Renew(); err != nil {
@@ -110,21 +108,19 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 		}
 		return w.ctx.Err()
 	}
+	walk.Ctx = w.ctx
+	walk.Entered = func(rootdir.LeafNames) { w.there(rootdir.Directories(1)) }
+	walk.Passed = func(location string, err error) { w.report.problem(location, err, false) }
 	if prune {
 		walk.Rmdir = w.rmdir
 	}
-	return w.walk(walk)
-}
-
-func (w *sweep) walk(walk *rootdir.Walker) error {
-	walk.Ctx, walk.Passed, walk.Entered = w.ctx, w.passed, w.entered
 	books := w.books
 	if books == nil {
 		books = evict.OpenBooks(nil, w.s.o.Now, w.s.o.Trace)
 	}
 	var list *rootdir.Images
 	err := books.Each(books.Order(), w.s.o.hooks.bounds, func(shards []int) (fit int, err error) {
-		list, fit, err = walk.Images(w.r.Dir, shards, bound(w.s.o.hooks.images, rootdir.MaxImages))
+		list, fit, err = walk.Images(w.r.Dir, shards, cmp.Or(w.s.o.hooks.images, rootdir.MaxImages))
 		return fit, err
 	}, func(shard int, n *evict.Count) (err error) {
 		w.n = n
@@ -132,22 +128,16 @@ func (w *sweep) walk(walk *rootdir.Walker) error {
 		w.partial = w.partial || !n.Complete
 		return err
 	})
-	if err != nil {
+	if err != nil || !prune {
 		return err
 	}
-	if walk.Rmdir != nil {
-		for _, d := range list.Devices {
-			if !walk.Filled[d] && rootdir.JustMade(w.r.Dir.Lstat(d)) {
-				continue
-			}
-			_ = walk.Rmdir(w.r.Dir, rootdir.LeafNames{d}, 0)
+	for _, d := range list.Devices {
+		if walk.Filled[d] || !rootdir.JustMade(w.r.Dir.Lstat(d)) {
+			_ = w.rmdir(w.r.Dir, rootdir.LeafNames{d}, 0)
 		}
 	}
 	return nil
 }
-
-// entered counts a directory.
-func (w *sweep) entered(rootdir.LeafNames) { w.there(rootdir.Directories(1)) }
 
 func (w *sweep) there(u evict.Usage) {
 	w.report.Bytes += u.Bytes
@@ -163,17 +153,12 @@ func (w *sweep) took(u evict.Usage) {
 	w.report.Removed += u.Entries
 }
 
-// passed notes what is in the place of a directory.
-func (w *sweep) passed(location string, err error) {
-	w.report.problem(location, err, false)
-}
-
 // errKept says that something is not removed after all.
 var errKept = errors.New("it stays")
 
 // change removes something of a leaf under its lock.
 func (w *sweep) change(names rootdir.LeafNames, remove func() (evict.Usage, error)) bool {
-	unlock, err := w.s.at.LockLeaf(w.ctx, w.m, names, rootdir.LeafWait)
+	unlock, err := w.m.LockLeaf(w.ctx, names, rootdir.LeafWait)
 	if err != nil {
 		return false
 	}

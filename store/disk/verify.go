@@ -43,8 +43,7 @@ func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	case err != nil:
 		w.report.Damaged++
 		repaired := repair && !rootdir.IsDirectory(leaf, rootdir.BinName(it.N)) && w.remove(leaf, names, it.N, false, func() bool {
-			err := w.s.checkEntry(leaf, names, it.N)
-			return rootdir.Damaged(err) || errors.Is(err, rootdir.ErrMisplaced)
+			return hitsNowhere(w.s.checkEntry(leaf, names, it.N))
 		})
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, repaired)
 	default:

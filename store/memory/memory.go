@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"container/list"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
@@ -35,8 +34,8 @@ type Store struct {
 	o Options
 
 	mu                 sync.Mutex
-	items              map[any]*list.Element // by key.Key or blob; their values are *item
-	used               list.List             // the item that was used last is in front
+	items              map[key.Key]*list.Element // their values are *item
+	used               list.List                 // the item that was used last is in front
 	bytes              int64
 	evictions, evicted int64                     // entries and bytes, not counted yet
 	locks              map[key.Key]chan struct{} // closed when unlocked
@@ -44,25 +43,16 @@ type Store struct {
 
 var (
 	_ store.Store  = (*Store)(nil)
-	_ store.Blobs  = (*Store)(nil)
 	_ store.Locker = (*Store)(nil)
 )
 
-// A blob is the name of one.
-type blob struct {
-	kind store.Kind
-	name key.Digest
-}
-
-// An item is an entry or a blob.
+// An item is an entry.
 type item struct {
-	id       any
+	key      key.Key
 	size     int64
 	accessed time.Time
-
 	device   key.Device // of the recipe
 	artifact *store.Artifact
-	content  []byte
 }
 
 // overhead is what an item takes besides its bytes, roughly.
@@ -73,12 +63,12 @@ func New(o Options) *Store {
 	if o.Recorder == nil {
 		o.Recorder = stats.Noop{}
 	}
-	return &Store{o: o, items: make(map[any]*list.Element), locks: make(map[key.Key]chan struct{})}
+	return &Store{o: o, items: make(map[key.Key]*list.Element), locks: make(map[key.Key]chan struct{})}
 }
 
 // look returns an item that is used now; nil: there is none. It is called with s.mu held.
-func (s *Store) look(id any) *item {
-	e := s.items[id]
+func (s *Store) look(k key.Key) *item {
+	e := s.items[k]
 	if e == nil {
 		return nil
 	}
@@ -88,23 +78,21 @@ func (s *Store) look(id any) *item {
 	return i
 }
 
-// set adds an item in the place of one with its id. It is called with s.mu held.
+// set adds an item in the place of one with its key. It is called with s.mu held.
 func (s *Store) set(i *item) error {
 	i.size += overhead
 	if s.o.MaxSize > 0 && i.size > s.o.MaxSize {
 		return fmt.Errorf("%d bytes, the limit is %d: %w", i.size, s.o.MaxSize, store.ErrTooLarge)
 	}
-	s.remove(i.id)
+	s.remove(i.key)
 	i.accessed = time.Now()
-	s.items[i.id] = s.used.PushFront(i)
+	s.items[i.key] = s.used.PushFront(i)
 	s.bytes += i.size
 	for s.o.MaxSize > 0 && s.bytes > s.o.MaxSize {
 		old := s.used.Back().Value.(*item)
-		s.remove(old.id)
-		if old.artifact != nil {
-			s.evictions++
-			s.evicted += old.size
-		}
+		s.remove(old.key)
+		s.evictions++
+		s.evicted += old.size
 	}
 	return nil
 }
@@ -131,11 +119,11 @@ func (s *Store) Clear() {
 	s.bytes = 0
 }
 
-func (s *Store) remove(id any) {
-	if e := s.items[id]; e != nil {
+func (s *Store) remove(k key.Key) {
+	if e := s.items[k]; e != nil {
 		s.bytes -= e.Value.(*item).size
 		s.used.Remove(e)
-		delete(s.items, id)
+		delete(s.items, k)
 	}
 }
 
@@ -171,9 +159,6 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 	if err := format.CheckEntry(e); err != nil {
 		return store.Failed, 0, err
 	}
-	for d, content := range e.Headers {
-		_ = s.PutBlob(ctx, store.Headers, d, content) // the entry is good without them
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	res := store.Stored
@@ -183,7 +168,7 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 		}
 		res = store.Bettered
 	}
-	i := &item{id: e.Key, size: sizeOf(e.Artifact), device: e.Recipe.Device, artifact: clone(e.Artifact)}
+	i := &item{key: e.Key, size: sizeOf(e.Artifact), device: e.Recipe.Device, artifact: clone(e.Artifact)}
 	if i.artifact.Created.IsZero() {
 		i.artifact.Created = time.Now()
 	}
@@ -247,13 +232,9 @@ func (s *Store) infos() (all []store.Info) {
 	defer s.mu.Unlock()
 	for e := s.used.Front(); e != nil; e = e.Next() {
 		i := e.Value.(*item)
-		if i.artifact == nil {
-			continue
-		}
-		k := i.id.(key.Key)
 		info := store.Info{
-			Key: k, Device: i.device, Size: i.size, Created: i.artifact.Created, Accessed: i.accessed,
-			Cost: i.artifact.Cost, Location: k.Sum.String(),
+			Key: i.key, Device: i.device, Size: i.size, Created: i.artifact.Created, Accessed: i.accessed,
+			Cost: i.artifact.Cost, Location: i.key.Sum.String(),
 		}
 		for _, kernel := range i.artifact.Kernels {
 			info.Kernels = append(info.Kernels, kernel.Name)
@@ -261,41 +242,6 @@ func (s *Store) infos() (all []store.Info) {
 		all = append(all, info)
 	}
 	return all
-}
-
-// GetBlob returns a blob; see [store.Blobs].
-func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, absent(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := s.look(blob{kind, name}); i != nil {
-		return append([]byte{}, i.content...), nil
-	}
-	return nil, absent(nil)
-}
-
-// HasBlob reports whether there is a blob; see [store.Blobs].
-func (s *Store) HasBlob(kind store.Kind, name key.Digest, size int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.look(blob{kind, name})
-	return i != nil && int64(len(i.content)) == size
-}
-
-// PutBlob keeps a blob; see [store.Blobs].
-func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, content []byte) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if kind != store.Manifests && (kind != store.Headers || sha256.Sum256(content) != name) {
-		return fmt.Errorf("put %s: %w", kind, store.ErrInvalid)
-	}
-	defer s.countEvictions()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.set(&item{id: blob{kind, name}, size: int64(len(content)), content: bytes.Clone(content)})
 }
 
 // Lock takes the build lock of k among the goroutines of the process; see [store.Locker].

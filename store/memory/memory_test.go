@@ -22,8 +22,7 @@ func TestMemoryStoreContract(t *testing.T) {
 	}
 }
 
-// Over the limit what was used least recently goes, of entries and blobs alike, and what
-// is larger than all does not come in.
+// Over the limit what was used least recently goes, and what is larger than all does not come in.
 func TestMemoryStoreLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 10_000
@@ -53,7 +52,7 @@ func TestMemoryStoreLimit(t *testing.T) {
 	if _, err := s.Get(t.Context(), keys[0]); err != nil {
 		t.Error(err)
 	}
-	if err := s.PutBlob(t.Context(), store.Manifests, keys[0].Sum, make([]byte, 3000)); err != nil {
+	if _, err := s.Put(t.Context(), storetest.New(t, "e3", 2000)); err != nil {
 		t.Error(err)
 	}
 	there(true, false, true)
@@ -62,7 +61,7 @@ func TestMemoryStoreLimit(t *testing.T) {
 	}
 	there(true, false, true)
 	got := counts.Snapshot()
-	if got[stats.DiskPuts] != 3 || got[stats.DiskPutFailures] != 1 || got[stats.DiskEvictions] != 1 || got[stats.DiskBytesEvicted] < 2000 {
+	if got[stats.DiskPuts] != 4 || got[stats.DiskPutFailures] != 1 || got[stats.DiskEvictions] != 1 || got[stats.DiskBytesEvicted] < 2000 {
 		t.Errorf("counted %v", got)
 	}
 }

@@ -45,10 +45,10 @@ func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries 
 // Ledger is what the account says.
 type Ledger [slots]slot
 
-// Account is the account of a root.
+// Account is the account of a root. Nothing is opened before it is needed.
 type Account struct{ file *tally.File }
 
-// NewAccount returns the account at a place. Nothing is opened before it is needed.
+// NewAccount returns the account at a place.
 func NewAccount(p tally.Place) *Account { return &Account{tally.NewFixed(p, slots, counters)} }
 
 // Close ends the descriptor. A later call opens it again.

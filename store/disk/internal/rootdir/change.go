@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -78,7 +79,7 @@ func (p *Place) with(ctx context.Context, create bool, f func(r *Root) error) er
 			return err
 		}
 		err = f(r)
-		again := err != nil && comesBack(err) && (p.DropIfGone(r) || create)
+		again := err != nil && comesBack(err) && (p.dropIfGone(r) || create)
 		r.Release()
 		if !again || try == maxTries {
 			return err
@@ -86,24 +87,41 @@ func (p *Place) with(ctx context.Context, create bool, f func(r *Root) error) er
 	}
 }
 
-// LockLeaf takes the lock of changes to a leaf. Where locks do not work it
-// returns none: the file system still lets one writer win.
-func (p *Place) LockLeaf(ctx context.Context, m *Meta, l LeafNames, wait time.Duration) (unlock func(), err error) {
-	unlock, err = m.Locks.Lock(ctx, leafOffset(l), wait)
-	switch {
-	case err == nil:
-		return unlock, nil
-	case errors.Is(err, lock.ErrUnsupported):
-		return func() {}, nil
-	case errors.Is(err, lock.ErrBusy):
-		return nil, fmt.Errorf("another writer: %w", err)
+// LockLeaf takes the lock of changes to a leaf.
+func (m *Meta) LockLeaf(ctx context.Context, l LeafNames, wait time.Duration) (unlock func(), err error) {
+	unlock, err = m.lock(ctx, leafOffset(l), wait)
+	if errors.Is(err, lock.ErrBusy) {
+		err = fmt.Errorf("another writer: %w", err)
 	}
-	return nil, err
+	return unlock, err
 }
 
-// Lock takes the lock at an offset, for as long as it is wanted. store.ErrLocked:
-// somebody else has it; any other error: there are no locks.
-func (p *Place) Lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
+// LockEvict takes a lock of package evict.
+func (m *Meta) LockEvict(ctx context.Context, n int, wait time.Duration) (unlock func(), err error) {
+	return m.lock(ctx, evictOffset(n), wait)
+}
+
+// lock takes a lock. Where locks do not work it returns none: the file system still lets
+// one writer win.
+func (m *Meta) lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
+	unlock, err = m.Locks.Lock(ctx, offset, wait)
+	if errors.Is(err, lock.ErrUnsupported) {
+		return func() {}, nil
+	}
+	return unlock, err
+}
+
+// LockBuild takes the build lock of a key; see [store.Locker].
+func (p *Place) LockBuild(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	return p.lock(ctx, buildOffset(k), wait)
+}
+
+// LockWorker takes the lock of the worker, as LockBuild does that of a key.
+func (p *Place) LockWorker(ctx context.Context, wait time.Duration) (unlock func(), err error) {
+	return p.lock(ctx, workerByte, wait)
+}
+
+func (p *Place) lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
 	if err := p.Writable(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/kernstash/kernstash/internal/format"
@@ -18,7 +19,6 @@ import (
 var (
 	ErrIrregular = errors.New("not a regular file of a trusted owner")
 	ErrCollision = errors.New("an entry of another key under the same names")
-	ErrReplaced  = errors.New("the entry was replaced")
 	ErrMisplaced = errors.New("an entry of a key that does not belong here")
 )
 
@@ -202,8 +202,8 @@ func truncated(err error) error {
 	return err
 }
 
-// MissReason maps what went wrong with a file to what is counted.
-func MissReason(err error) reason.Reason {
+// missReason maps what went wrong with a file to what is counted.
+func missReason(err error) reason.Reason {
 	switch {
 	case errors.Is(err, ErrCollision), errors.Is(err, ErrMisplaced):
 		return reason.MissCollision
@@ -230,7 +230,7 @@ func MissReason(err error) reason.Reason {
 // be replaced or removed. Entries of other versions and other keys can; and
 // running out of descriptors or memory says nothing about a file.
 func Damaged(err error) bool {
-	switch MissReason(err) {
+	switch missReason(err) {
 	case reason.MissTruncated, reason.MissForeign, reason.MissDigest, reason.MissIrregular:
 		return true
 	case reason.MissUnreadable:
@@ -247,23 +247,15 @@ var tellingOrder = []reason.Reason{
 
 // MoreTelling returns the error that says more about a miss.
 func MoreTelling(a, b error) error {
-	if a == nil {
+	rank := func(err error) uint { return uint(slices.Index(tellingOrder, missReason(err))) } // -1 is last
+	if rank(b) < rank(a) {
 		return b
-	}
-	ra, rb := MissReason(a), MissReason(b)
-	for _, c := range tellingOrder {
-		switch c {
-		case ra:
-			return a
-		case rb:
-			return b
-		}
 	}
 	return a
 }
 
 func Miss(err error) error {
-	return &store.MissError{Reason: MissReason(err), Cause: err}
+	return &store.MissError{Reason: missReason(err), Cause: err}
 }
 
 func WrapPath(path string, err error) error { return fmt.Errorf("read %s: %w", path, err) }

@@ -3,7 +3,6 @@ package rootdir
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -29,20 +28,6 @@ func (p *Place) Names(k key.Key) LeafNames {
 
 func (l LeafNames) Path() string            { return strings.Join(l[:], "/") }
 func (l LeafNames) File(name string) string { return l.Path() + "/" + name }
-
-// FirstPath returns the path of the entry that is there unless names collide.
-// It is the only name that a hit needs.
-func (p *Place) FirstPath(k *key.Key) string {
-	if p.Collide != nil {
-		return p.Names(*k).Path() + "/0" + binSuffix
-	}
-	var buf [4*(dirDigits+1) + len("0"+binSuffix)]byte
-	b := buf[:0]
-	for _, d := range [...]*key.Digest{&k.Device, &k.Image, &k.Constants, &k.Options} {
-		b = append(hex.AppendEncode(b, d[:dirDigits/2]), '/')
-	}
-	return string(append(b, "0"+binSuffix...))
-}
 
 func BinName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + binSuffix }
 func SrcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + srcSuffix }
@@ -80,20 +65,20 @@ const (
 	leafLocks    = 1 << 62
 	specialLocks = leafLocks | 1<<61
 	countByte    = specialLocks
-	WorkerByte   = specialLocks + 1
+	workerByte   = specialLocks + 1
 	trimBytes    = specialLocks + 2 // evict.Locks of them
 )
 
-// EvictOffset is where a lock of evict is.
-func EvictOffset(n int) int64 {
+// evictOffset is where a lock of evict is.
+func evictOffset(n int) int64 {
 	if n == evict.Recount {
 		return countByte
 	}
 	return trimBytes + int64(n)
 }
 
-// BuildOffset is where the build lock of k is.
-func BuildOffset(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
+// buildOffset is where the build lock of k is.
+func buildOffset(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
 
 // leafOffset is where the lock of changes to one leaf directory is. It is not
 // the build lock, which the caller of Put may hold; and it is of the

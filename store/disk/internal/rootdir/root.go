@@ -146,9 +146,9 @@ func (p *Place) Acquire(create bool) (*Root, error) {
 
 func OffError(dir string, err error) error { return fmt.Errorf("%w: %s: %w", ErrOff, dir, err) }
 
-// DropIfGone forgets a root that was removed while it was in use, or whose
+// dropIfGone forgets a root that was removed while it was in use, or whose
 // .meta was, so that the next need makes it anew. It says whether it did.
-func (p *Place) DropIfGone(r *Root) bool {
+func (p *Place) dropIfGone(r *Root) bool {
 	info, err := r.Dir.Stat()
 	if err == nil && info.Links > 0 && !r.MetaGone() {
 		return false

@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // Survey is what a writer finds in a leaf directory.
@@ -121,9 +122,9 @@ func (v Survey) Place() (n uint32, replace bool) {
 // RemoveEntry removes both files of an entry, the one that decides a hit
 // first, and returns what that freed. bin is what that is; nil: it is not there. A recipe
 // of another version goes only with everything.
-func RemoveEntry(leaf safefs.Dir, n uint32, bin *safefs.Info, everything bool) (Usage, error) {
+func RemoveEntry(leaf safefs.Dir, n uint32, bin *safefs.Info, everything bool) (evict.Usage, error) {
 	if err := leaf.Remove(BinName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Usage{}, err
+		return evict.Usage{}, err
 	}
 	var src *safefs.Info
 	if everything {

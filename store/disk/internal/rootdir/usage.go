@@ -12,15 +12,13 @@ import (
 // off, years later and perhaps on another file system, mean the same.
 const block = 4096
 
-type Usage = evict.Usage
-
 // Blocks is what a file of size bytes takes.
 func Blocks(size int64) int64 { return (size + block - 1) / block * block }
 
 // FileUsage returns what the files of an entry take: each of them may be
 // something else, or nil where there is none.
-func FileUsage(bin, src *safefs.Info) Usage {
-	var u Usage
+func FileUsage(bin, src *safefs.Info) evict.Usage {
+	var u evict.Usage
 	if bin != nil && bin.Kind == safefs.Regular {
 		u.Bytes, u.Entries = Blocks(bin.Size), 1
 	}
@@ -31,10 +29,10 @@ func FileUsage(bin, src *safefs.Info) Usage {
 }
 
 // Directories returns what n directories take.
-func Directories(n int) Usage { return Usage{Bytes: int64(n) * block} }
+func Directories(n int) evict.Usage { return evict.Usage{Bytes: int64(n) * block} }
 
 // SizeOf returns what entry n takes.
-func SizeOf(leaf safefs.Dir, n uint32) Usage {
+func SizeOf(leaf safefs.Dir, n uint32) evict.Usage {
 	return FileUsage(Stat(leaf, BinName(n)), Stat(leaf, SrcName(n)))
 }
 
@@ -48,7 +46,7 @@ func Stat(leaf safefs.Dir, name string) *safefs.Info {
 
 // AccountAdd adds to the account what was written to a slot's part of the root,
 // or, with negative numbers, what was removed.
-func (p *Place) AccountAdd(m *Meta, slot int, u Usage) {
+func (p *Place) AccountAdd(m *Meta, slot int, u evict.Usage) {
 	if err := m.Account.Add(slot, u); err != nil {
 		p.Trace.Debug("account not updated", "reason", err)
 	}

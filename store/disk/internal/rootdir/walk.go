@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // Item is one number in a leaf directory: an entry, or what is left of one.
@@ -29,7 +30,7 @@ func (it *Item) Length() (n int64) {
 	return n
 }
 
-func (it *Item) Usage() Usage { return FileUsage(it.Bin, it.Src) }
+func (it *Item) Usage() evict.Usage { return FileUsage(it.Bin, it.Src) }
 
 // Walker visits every leaf directory below a root. What it does not know it
 // passes over.
