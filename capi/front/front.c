@@ -13,6 +13,7 @@ static uint32_t step(enum ks_entry entry, ksf_call *c)
 	if (c->step == NULL)
 		return KSF_PASS;
 	memset(c->step, 0, sizeof *c->step);
+	c->step->ticket = c->ticket; /* where Go is not asked it is still to be ended */
 	if (!ks_usable())
 		return KSF_PASS;
 	c->thread = syscall(SYS_gettid);
@@ -24,7 +25,7 @@ static uint32_t step(enum ks_entry entry, ksf_call *c)
 		ks_event_wait(c->event, seen);
 		seen = ks_event_now(c->event);
 		if (!ks_enter(ksf_go_wait, c)) {
-			c->step->ticket = c->ticket; /* which is still to be ended */
+			c->step->ticket = c->ticket;
 			return KSF_PASS;
 		}
 	}

@@ -26,13 +26,7 @@ static const struct rtc_api hiprtc_api = {
 PIECE(Code, RTC_CODE)
 PIECE(Bitcode, RTC_BITCODE)
 
-static const char *const names[] = {
-	"hiprtcCreateProgram", "hiprtcDestroyProgram", "hiprtcAddNameExpression", "hiprtcCompileProgram", "hiprtcGetLoweredName",
-	"hiprtcGetCodeSize", "hiprtcGetCode", "hiprtcGetBitcodeSize", "hiprtcGetBitcode", "hiprtcGetProgramLogSize",
-	"hiprtcGetProgramLog", NULL,
-};
-
-static void *take(size_t name, void *real) { return rtc_take(&hiprtc_api, names[name], real); }
+static void *take(size_t name, void *real) { return rtc_take(&hiprtc_api, name, real); }
 
 extern const struct preload_table hiprtc_table;
-const struct preload_table hiprtc_table = {.names = names, .take = take};
+const struct preload_table hiprtc_table = {.names = hiprtc_api.names, .n = RTC_FUNCTIONS, .take = take};

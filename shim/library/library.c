@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLOSED, OPENING, OPEN, OUT, FORKED };
+enum { CLOSED, OPEN, OUT };
 
 /* The bits of the control registers that say how is calculated, where there are such
  * registers: of x87, rounding and precision, whose default is no 0; of SSE, rounding, and
@@ -338,7 +338,6 @@ static const ksf_api *open_library(struct library_door *d)
 	if (found == NULL || found->abi != KSF_ABI || found->size < sizeof(*found))
 		return stay_out(d, "library of another release, or off");
 	d->functions = found;
-	atomic_store(&d->opener, (int)getpid());
 	atomic_store(&d->state, OPEN);
 	return found;
 }
@@ -348,17 +347,13 @@ enum { OPENING_SECONDS = 2 };
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool overdue; /* one has waited so long */
-static atomic_int opens; /* the process that has a thread at it; 0: none */
-
-static struct library_door *_Atomic doors; /* that the library was asked for at */
+static atomic_int opener;   /* the process that opens the library, or has; 0: none */
+static atomic_bool forked;  /* from one that did */
 
 static void in_child(void)
 {
-	for (struct library_door *d = atomic_load(&doors); d != NULL; d = d->link) {
-		int s = atomic_load(&d->state);
-		if (s == OPEN || s == OPENING)
-			atomic_store(&d->state, FORKED);
-	}
+	if (atomic_load(&opener) != 0)
+		atomic_store(&forked, true);
 	/* The threads that compiled, or had a lock, are not here. */
 	pthread_mutex_init(&opening, NULL);
 	pthread_mutex_init(&crashes_lock, NULL);
@@ -367,27 +362,17 @@ static void in_child(void)
 
 static void guard_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
-static void list(struct library_door *d)
+/* Whether the library, or half of it, which a thread of the parent's was opening, is of no use
+ * here. A child made by the bare system call has run no handler. */
+static bool is_forked(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, guard_forks);
-	if (atomic_exchange(&d->listed, true))
-		return;
-	d->link = atomic_load(&doors);
-	while (!atomic_compare_exchange_weak(&doors, &d->link, d))
-		;
+	int by = atomic_load(&opener);
+	return atomic_load(&forked) || (by != 0 && by != (int)getpid());
 }
 
 const ksf_api *library_opened(struct library_door *d)
 {
-	if (atomic_load(&d->state) != OPEN)
-		return NULL;
-	/* A child made by the bare system call has run no handler. */
-	if (atomic_load(&d->opener) != (int)getpid()) {
-		atomic_store(&d->state, FORKED);
-		return NULL;
-	}
-	return d->functions;
+	return atomic_load(&d->state) == OPEN && !is_forked() ? d->functions : NULL;
 }
 
 int library_uncancelled(void)
@@ -416,32 +401,20 @@ static bool lock_opening(void)
 
 static const ksf_api *open_or_wait(struct library_door *d)
 {
-	const ksf_api *found;
-	switch (atomic_load(&d->state)) {
-	case FORKED:
-		return stay_out(d, "forked after the library was opened");
-	case OUT:
+	if (atomic_load(&d->state) == OUT)
 		return NULL;
-	}
-	/* Half of the library, which a thread of the parent's was opening, for this door or for
-	 * another one, is of no use. */
-	int by = atomic_load(&opens);
-	if (by != 0 && by != (int)getpid())
+	if (is_forked())
 		return stay_out(d, "forked after the library was opened");
 	int saved = errno;
-	if (!lock_opening()) {
-		errno = saved;
-		return NULL;
+	const ksf_api *found = NULL;
+	if (lock_opening()) {
+		int before = atomic_exchange(&opener, (int)getpid());
+		found = atomic_load(&d->state) == CLOSED ? open_library(d) : library_opened(d);
+		if (found == NULL)
+			atomic_store(&opener, before);
+		pthread_mutex_unlock(&opening);
 	}
-	atomic_store(&opens, (int)getpid());
-	int expected = CLOSED;
-	if (atomic_compare_exchange_strong(&d->state, &expected, OPENING))
-		found = open_library(d);
-	else
-		found = library_opened(d);
 	errno = saved;
-	atomic_store(&opens, 0);
-	pthread_mutex_unlock(&opening);
 	return found;
 }
 
@@ -450,7 +423,8 @@ const ksf_api *library_open(struct library_door *d)
 	const ksf_api *found = library_opened(d);
 	if (found != NULL)
 		return found;
-	list(d);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, guard_forks);
 	int before = library_uncancelled();
 	found = open_or_wait(d);
 	library_cancelled(before);

@@ -22,9 +22,6 @@ struct library_door {
 	const ksf_api *functions; /* set before state says that it is open */
 	uint32_t front;
 	atomic_int state;
-	atomic_int opener;     /* the process that opened it */
-	atomic_bool listed;
-	struct library_door *link;
 };
 
 /* The library's functions; it is opened at the first call. NULL: it stays out of this process,
@@ -33,7 +30,7 @@ const ksf_api *library_open(struct library_door *d);
 /* The same if it is open; opens nothing. */
 const ksf_api *library_opened(struct library_door *d);
 
-/* What is asked of the library, on a stack that is large enough for it. Where it cannot be
+/* What is asked of the library. Where it cannot be
  * asked the step is KSF_PASS. begin and passed open it. A step's ticket is 0 where it has ended. */
 uint32_t library_begin(struct library_door *d, uint32_t what, const struct message *request, ksf_step *step);
 uint32_t library_next(struct library_door *d, uint64_t ticket, const struct message *result, ksf_step *step);

@@ -39,15 +39,7 @@ REST(nvrtcGetPCHHeapSizeRequired, 2)
 REST(nvrtcGetTileIRSize, 3)
 REST(nvrtcGetTileIR, 4)
 
-static const char *const names[] = {
-	"nvrtcCreateProgram", "nvrtcDestroyProgram", "nvrtcAddNameExpression", "nvrtcCompileProgram", "nvrtcGetLoweredName",
-	"nvrtcGetPTXSize", "nvrtcGetPTX", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetLTOIRSize", "nvrtcGetLTOIR",
-	"nvrtcGetOptiXIRSize", "nvrtcGetOptiXIR", "nvrtcGetNVVMSize", "nvrtcGetNVVM", "nvrtcGetProgramLogSize",
-	"nvrtcGetProgramLog", "nvrtcSetFlowCallback", "nvrtcGetPCHCreateStatus", "nvrtcGetPCHHeapSizeRequired",
-	"nvrtcGetTileIRSize", "nvrtcGetTileIR", NULL,
-};
-
-static void *take(size_t name, void *real) { return rtc_take(&nvrtc_api, names[name], real); }
+static void *take(size_t name, void *real) { return rtc_take(&nvrtc_api, name, real); }
 
 extern const struct preload_table nvrtc_table;
-const struct preload_table nvrtc_table = {.names = names, .take = take};
+const struct preload_table nvrtc_table = {.names = nvrtc_api.names, .n = RTC_FUNCTIONS, .take = take};

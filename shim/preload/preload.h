@@ -27,7 +27,8 @@
 #include <stddef.h>
 
 struct preload_table {
-	const char *const *names; /* of the functions stood before, NULL at the end */
+	const char *const *names; /* of the functions stood before, n of them; a NULL is none */
+	size_t n;
 
 	/* What the application gets for a name, by its index: a function of ours, or real
 	 * itself. real is the library's; it is never a function that this library exports.

@@ -14,14 +14,26 @@ static _Thread_local int aside;
 
 void kernstash_rtc_aside(int on) { aside = on; }
 
-/* The program's record, or NULL; and the real function, of its library or the caller's. */
-static struct rtc_program *find(struct rtc_caller *c, enum rtc_function f, void *program, void **real)
+/* The program's record, locked, or NULL; and the real function, of its library or the caller's. */
+static struct rtc_program *enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
 {
 	struct rtc_program *p = program == NULL ? NULL : rtc_program_get(program);
 	if (p != NULL)
 		c->library = p->library;
-	*real = rtc_real(c, f);
+	*(void **)real = rtc_real(c, f);
+	if (p != NULL)
+		rtc_program_lock(p);
 	return p;
+}
+
+/* Returns the code. */
+static int leave(struct rtc_program *p, int code)
+{
+	if (p != NULL) {
+		rtc_program_unlock(p);
+		rtc_program_put(p);
+	}
+	return code;
 }
 
 static int real_compile(const struct rtc_program *p, unsigned n, const char *const *options)
@@ -32,10 +44,10 @@ static int real_compile(const struct rtc_program *p, unsigned n, const char *con
 }
 
 /* Compiles what was only answered for: something is asked that the answers do not hold.
- * The program is locked. Names that were given out stay. */
+ * The program, if there is one, is locked. Names that were given out stay. */
 static void settle(struct rtc_program *p)
 {
-	if (!p->served)
+	if (p == NULL || !p->served)
 		return;
 	p->served = false;
 	p->compiled = true;
@@ -83,13 +95,10 @@ int rtc_destroy(struct rtc_caller c, void **program)
 int rtc_add(struct rtc_caller c, void *program, const char *expression)
 {
 	rtc_add_fn add;
-	struct rtc_program *p = find(&c, RTC_ADD, program, (void **)&add);
-	if (p == NULL)
-		return add == NULL ? c.api->broken : add(program, expression);
-	rtc_program_lock(p);
+	struct rtc_program *p = enter(&c, RTC_ADD, program, &add);
 	settle(p);
 	int code = add == NULL ? c.api->broken : add(program, expression);
-	if (code == 0 && expression != NULL) {
+	if (p != NULL && code == 0 && expression != NULL) {
 		char *own = strdup(expression);
 		char **all = own == NULL ? NULL : realloc(p->expressions, (p->nexpressions + 1) * sizeof *all);
 		if (all != NULL) {
@@ -100,9 +109,7 @@ int rtc_add(struct rtc_caller c, void *program, const char *expression)
 			p->unknown = "no memory";
 		}
 	}
-	rtc_program_unlock(p);
-	rtc_program_put(p);
-	return code;
+	return leave(p, code);
 }
 
 /* Whether the options are strings, which the compiler may see otherwise. */
@@ -219,24 +226,18 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *options)
 {
 	rtc_compile_fn real;
-	struct rtc_program *p = find(&c, RTC_COMPILE, program, (void **)&real);
+	struct rtc_program *p = enter(&c, RTC_COMPILE, program, &real);
 	if (p == NULL)
 		return real == NULL ? c.api->broken : real(program, n, options);
-	rtc_program_lock(p);
-	int code = compile(p, n, options);
-	rtc_program_unlock(p);
-	rtc_program_put(p);
-	return code;
+	return leave(p, compile(p, n, options));
 }
 
 /* The answer to give for a piece, or NULL: the real program is to be asked, and is
- * compiled by then. The program is locked. */
+ * compiled by then. The program, if there is one, is locked. */
 static const ksf_field *answer(struct rtc_program *p, unsigned piece, bool sensible)
 {
-	if (!p->served)
-		return NULL;
-	const ksf_field *a = rtc_piece(p->answers, piece);
-	if (sensible && a != NULL && a->number == 0)
+	const ksf_field *a = p != NULL && p->served && sensible ? rtc_piece(p->answers, piece) : NULL;
+	if (a != NULL && a->number == 0)
 		return a;
 	settle(p);
 	return NULL;
@@ -245,53 +246,33 @@ static const ksf_field *answer(struct rtc_program *p, unsigned piece, bool sensi
 int rtc_size(struct rtc_caller c, unsigned piece, void *program, size_t *size)
 {
 	rtc_size_fn real;
-	struct rtc_program *p = find(&c, RTC_SIZE + piece, program, (void **)&real);
-	const ksf_field *a = NULL;
-	int code = 0;
-	if (p != NULL) {
-		rtc_program_lock(p);
-		a = answer(p, piece, size != NULL);
-	}
-	if (a != NULL)
-		*size = a->size;
-	else
-		code = real == NULL ? c.api->broken : real(program, size);
-	if (p != NULL) {
-		rtc_program_unlock(p);
-		rtc_program_put(p);
-	}
-	return code;
+	struct rtc_program *p = enter(&c, RTC_SIZE + piece, program, &real);
+	const ksf_field *a = answer(p, piece, size != NULL);
+	if (a == NULL)
+		return leave(p, real == NULL ? c.api->broken : real(program, size));
+	*size = a->size;
+	return leave(p, 0);
 }
 
 int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to)
 {
 	rtc_get_fn real;
-	struct rtc_program *p = find(&c, RTC_GET + piece, program, (void **)&real);
-	const ksf_field *a = NULL;
-	int code = 0;
-	if (p != NULL) {
-		rtc_program_lock(p);
-		a = answer(p, piece, to != NULL);
-		if (a != NULL && a->size == 0) { /* what the library says then was not asked */
-			settle(p);
-			a = NULL;
-		}
+	struct rtc_program *p = enter(&c, RTC_GET + piece, program, &real);
+	const ksf_field *a = answer(p, piece, to != NULL);
+	if (a != NULL && a->size == 0) { /* what the library says then was not asked */
+		settle(p);
+		a = NULL;
 	}
-	if (a != NULL)
-		memcpy(to, a->data, a->size);
-	else
-		code = real == NULL ? c.api->broken : real(program, to);
-	if (p != NULL) {
-		rtc_program_unlock(p);
-		rtc_program_put(p);
-	}
-	return code;
+	if (a == NULL)
+		return leave(p, real == NULL ? c.api->broken : real(program, to));
+	memcpy(to, a->data, a->size);
+	return leave(p, 0);
 }
 
 /* The stored name of an expression; NULL: the real program is to be asked. */
 static const char *name_of(struct rtc_program *p, const char *expression)
 {
-	const ksf_message *m = p->served ? p->answers : NULL;
+	const ksf_message *m = p != NULL && p->served ? p->answers : NULL;
 	for (size_t i = 1; m != NULL && expression != NULL && i < m->count; i++) {
 		const ksf_field *f = &m->fields[i];
 		if (f->tag == KSF_LOWERED && f->number == 0 && strcmp(f[-1].data, expression) == 0)
@@ -304,38 +285,20 @@ static const char *name_of(struct rtc_program *p, const char *expression)
 int rtc_lowered(struct rtc_caller c, void *program, const char *expression, const char **name)
 {
 	rtc_lowered_fn real;
-	struct rtc_program *p = find(&c, RTC_LOWERED, program, (void **)&real);
-	const char *found = NULL;
-	int code = 0;
-	if (p != NULL) {
-		rtc_program_lock(p);
-		found = name_of(p, name == NULL ? NULL : expression);
-	}
-	if (found != NULL)
-		*name = found;
-	else
-		code = real == NULL ? c.api->broken : real(program, expression, name);
-	if (p != NULL) {
-		rtc_program_unlock(p);
-		rtc_program_put(p);
-	}
-	return code;
+	struct rtc_program *p = enter(&c, RTC_LOWERED, program, &real);
+	const char *found = name_of(p, name == NULL ? NULL : expression);
+	if (found == NULL)
+		return leave(p, real == NULL ? c.api->broken : real(program, expression, name));
+	*name = found;
+	return leave(p, 0);
 }
 
 int rtc_other(struct rtc_caller c, unsigned other, void *program, void *a, void *b)
 {
 	rtc_other_fn real;
-	struct rtc_program *p = find(&c, RTC_OTHER + other, program, (void **)&real);
-	if (p != NULL) {
-		rtc_program_lock(p);
-		settle(p);
-		if ((int)other == c.api->watched)
-			p->unknown = "a callback during the compile";
-	}
-	int code = real == NULL ? c.api->broken : real(program, a, b);
-	if (p != NULL) {
-		rtc_program_unlock(p);
-		rtc_program_put(p);
-	}
-	return code;
+	struct rtc_program *p = enter(&c, RTC_OTHER + other, program, &real);
+	settle(p);
+	if (p != NULL && (int)other == c.api->watched)
+		p->unknown = "a callback during the compile";
+	return leave(p, real == NULL ? c.api->broken : real(program, a, b));
 }

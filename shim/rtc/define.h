@@ -9,42 +9,34 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define LINKED ((struct rtc_caller){&API, NULL, __builtin_return_address(0)})
 
-EXPORT int JOIN(PREFIX, CreateProgram)(void **, const char *, const char *, int, const char *const *, const char *const *);
 EXPORT int JOIN(PREFIX, CreateProgram)(void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes)
 {
 	return rtc_create(LINKED, program, source, name, nheaders, headers, includes);
 }
 
-EXPORT int JOIN(PREFIX, DestroyProgram)(void **);
 EXPORT int JOIN(PREFIX, DestroyProgram)(void **program) { return rtc_destroy(LINKED, program); }
 
-EXPORT int JOIN(PREFIX, AddNameExpression)(void *, const char *);
 EXPORT int JOIN(PREFIX, AddNameExpression)(void *program, const char *expression)
 {
 	return rtc_add(LINKED, program, expression);
 }
 
-EXPORT int JOIN(PREFIX, CompileProgram)(void *, int, const char *const *);
 EXPORT int JOIN(PREFIX, CompileProgram)(void *program, int noptions, const char *const *options)
 {
 	return rtc_compile(LINKED, program, noptions, options);
 }
 
-EXPORT int JOIN(PREFIX, GetLoweredName)(void *, const char *, const char **);
 EXPORT int JOIN(PREFIX, GetLoweredName)(void *program, const char *expression, const char **name)
 {
 	return rtc_lowered(LINKED, program, expression, name);
 }
 
 #define PIECE(name, piece) \
-	EXPORT int JOIN(PREFIX, Get##name##Size)(void *, size_t *); \
 	EXPORT int JOIN(PREFIX, Get##name##Size)(void *program, size_t *size) { return rtc_size(LINKED, piece, program, size); } \
-	EXPORT int JOIN(PREFIX, Get##name)(void *, char *); \
 	EXPORT int JOIN(PREFIX, Get##name)(void *program, char *to) { return rtc_get(LINKED, piece, program, to); }
 
 #define REST(name, other) \
-	EXPORT int name(void *, void *, void *); \
 	EXPORT int name(void *program, void *a, void *b) { return rtc_other(LINKED, other, program, a, b); }
 
 PIECE(ProgramLog, LOG_PIECE)

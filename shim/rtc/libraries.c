@@ -142,13 +142,8 @@ struct rtc_library *rtc_library_for(const struct rtc_caller *c)
 	return real == NULL ? NULL : rtc_library_of(c->api, RTC_CREATE, real);
 }
 
-void *rtc_take(const struct rtc_api *api, const char *name, void *real)
+void *rtc_take(const struct rtc_api *api, size_t name, void *real)
 {
-	for (unsigned f = 0; f < RTC_FUNCTIONS; f++) {
-		if (api->names[f] == NULL || strcmp(api->names[f], name) != 0)
-			continue;
-		struct rtc_library *l = rtc_library_of(api, f, real);
-		return l == NULL ? real : rtc_slot_function(l, f);
-	}
-	return real;
+	struct rtc_library *l = name == RTC_VERSION ? NULL : rtc_library_of(api, (enum rtc_function)name, real);
+	return l == NULL ? real : rtc_slot_function(l, (enum rtc_function)name);
 }

@@ -92,7 +92,7 @@ struct rtc_library *rtc_library_for(const struct rtc_caller *c);
 
 /* What dlsym answers for a name of an interface: our function for the library that real
  * is of, or real. */
-void *rtc_take(const struct rtc_api *api, const char *name, void *real);
+void *rtc_take(const struct rtc_api *api, size_t name, void *real);
 
 /* slots.c: our function for a library's. */
 void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f);

@@ -23,12 +23,17 @@
 	GET(n, 0) GET(n, 1) GET(n, 2) GET(n, 3) GET(n, 4) GET(n, 5) GET(n, 6) GET(n, 7) \
 	OTHER(n, 0) OTHER(n, 1) OTHER(n, 2) OTHER(n, 3) OTHER(n, 4) OTHER(n, 5)
 
+#define PIECES_OF(n, first, what) \
+	[first] = (void *)what##_##n##_0, (void *)what##_##n##_1, (void *)what##_##n##_2, (void *)what##_##n##_3, \
+	(void *)what##_##n##_4, (void *)what##_##n##_5, (void *)what##_##n##_6, (void *)what##_##n##_7
+
 #define ROW(n) \
 	{ \
-		.create = create_##n, .destroy = destroy_##n, .add = add_##n, .compile = compile_##n, .lowered = lowered_##n, \
-		.size = {size_##n##_0, size_##n##_1, size_##n##_2, size_##n##_3, size_##n##_4, size_##n##_5, size_##n##_6, size_##n##_7}, \
-		.get = {get_##n##_0, get_##n##_1, get_##n##_2, get_##n##_3, get_##n##_4, get_##n##_5, get_##n##_6, get_##n##_7}, \
-		.other = {other_##n##_0, other_##n##_1, other_##n##_2, other_##n##_3, other_##n##_4, other_##n##_5}, \
+		[RTC_CREATE] = (void *)create_##n, [RTC_DESTROY] = (void *)destroy_##n, [RTC_ADD] = (void *)add_##n, \
+		[RTC_COMPILE] = (void *)compile_##n, [RTC_LOWERED] = (void *)lowered_##n, \
+		PIECES_OF(n, RTC_SIZE, size), PIECES_OF(n, RTC_GET, get), \
+		[RTC_OTHER] = (void *)other_##n##_0, (void *)other_##n##_1, (void *)other_##n##_2, (void *)other_##n##_3, \
+		(void *)other_##n##_4, (void *)other_##n##_5, \
 	}
 
 SLOT(0)
@@ -40,43 +45,8 @@ SLOT(5)
 SLOT(6)
 SLOT(7)
 
-static const struct {
-	rtc_create_fn create;
-	rtc_destroy_fn destroy;
-	rtc_add_fn add;
-	rtc_compile_fn compile;
-	rtc_lowered_fn lowered;
-	rtc_size_fn size[PIECES];
-	rtc_get_fn get[PIECES];
-	rtc_other_fn other[OTHERS];
-} slots[RTC_LIBRARIES] = {ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
+static void *const slots[RTC_LIBRARIES][RTC_FUNCTIONS] = {ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
 
 _Static_assert(PIECES == 8 && OTHERS == 6 && RTC_LIBRARIES == 8, "a set of functions for each");
 
-#define POINTER(function) (*(void *const *)&(function))
-
-void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f)
-{
-	size_t n = (size_t)(l - rtc_libraries);
-	switch (f) {
-	case RTC_CREATE:
-		return POINTER(slots[n].create);
-	case RTC_DESTROY:
-		return POINTER(slots[n].destroy);
-	case RTC_ADD:
-		return POINTER(slots[n].add);
-	case RTC_COMPILE:
-		return POINTER(slots[n].compile);
-	case RTC_LOWERED:
-		return POINTER(slots[n].lowered);
-	case RTC_VERSION:
-		return NULL;
-	default:
-		break;
-	}
-	if (f >= RTC_OTHER)
-		return POINTER(slots[n].other[f - RTC_OTHER]);
-	if (f >= RTC_GET)
-		return POINTER(slots[n].get[f - RTC_GET]);
-	return POINTER(slots[n].size[f - RTC_SIZE]);
-}
+void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f) { return slots[l - rtc_libraries][f]; }

@@ -19,10 +19,9 @@ static void find_all(const void *function)
 		const char *name;
 		void *to;
 	} all[] = {
-#define OWN(name) {#name, &found.name}
-		OWN(zeModuleCreate) /* the first */, OWN(zeModuleDestroy), OWN(zeModuleBuildLogGetString),
-		OWN(zeModuleBuildLogDestroy), OWN(zeModuleGetNativeBinary), OWN(zeModuleGetKernelNames),
-		OWN(zeModuleGetGlobalPointer), OWN(zeModuleGetFunctionPointer),
+#define OWN(name, parameters, arguments) {#name, &found.name},
+		EACH_OF_MODULES(OWN) /* zeModuleCreate is the first */
+		OWN(zeModuleGetNativeBinary, , ) OWN(zeModuleGetKernelNames, , )
 #undef OWN
 		/* In the order in which the library takes them. */
 		{"zeDriverGet", &found.queries[0]},
@@ -71,7 +70,7 @@ bool lz_whole(void)
 	for (int i = 0; i < NEEDED; i++)
 		if (b->queries[i] == NULL)
 			return false;
-	return b->zeModuleCreate != NULL && b->zeModuleDestroy != NULL && b->zeModuleBuildLogGetString != NULL &&
-		b->zeModuleBuildLogDestroy != NULL && b->zeModuleGetNativeBinary != NULL && b->zeModuleGetKernelNames != NULL &&
-		b->zeModuleGetGlobalPointer != NULL && b->zeModuleGetFunctionPointer != NULL;
+#define IS_THERE(name, parameters, arguments) &&b->name != NULL
+	return b->zeModuleGetNativeBinary != NULL && b->zeModuleGetKernelNames != NULL EACH_OF_MODULES(IS_THERE);
+#undef IS_THERE
 }

@@ -12,7 +12,6 @@ static _Thread_local int aside;
 
 /* While on, modules that this thread makes are nobody's business but the driver's: the
  * caller is a cache itself. */
-EXPORT void kernstash_levelzero_aside(int on);
 EXPORT void kernstash_levelzero_aside(int on) { aside = on; }
 
 /* What the application asked for. */
@@ -33,9 +32,9 @@ static ze_result_t create(const struct wanted *w, const ze_module_desc_t *desc, 
 	ze_result_t r = lz_behind()->zeModuleCreate(w->context, w->device, desc, module, log);
 	bool built = r == ZE_RESULT_SUCCESS;
 	if (built && module != NULL)
-		lz_unknown_forget(*module);
+		lz_forget(*module);
 	if ((built || r == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE || r == ZE_RESULT_ERROR_MODULE_LINK_FAILURE) && log != NULL)
-		lz_log_forget(*log);
+		lz_forget(*log);
 	return r;
 }
 

@@ -22,7 +22,6 @@ static const char *const names[] = {
 	/* Nobody stands before it, but with it the layer is in the process: a cache of the
 	 * application's own looks for that (gpu/opencl). */
 	"clGetPlatformIDs",
-	NULL,
 };
 
 /* The layer's function; it is there already where the layer is preloaded. */
@@ -94,4 +93,4 @@ static bool spares(const void *caller)
 }
 
 extern const struct preload_table opencl_table;
-const struct preload_table opencl_table = {.names = names, .take = take, .spares = spares};
+const struct preload_table opencl_table = {.names = names, .n = sizeof(names) / sizeof(*names), .take = take, .spares = spares};

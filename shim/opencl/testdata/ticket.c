@@ -2,10 +2,15 @@
  * ticket.c: a thread with a small stack asks for a program, and the thread that is to say how
  * it went cannot be made. Exits with 0 if the ticket is still known then, and ended.
  */
-#include "../../library/ask.c"
+#include "../../../capi/front/calls.h"
+#include "../../../capi/front/load.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "../../../capi/kernstash_front.h"
 
 #define CHECK(condition) \
 	do { \
@@ -19,6 +24,7 @@ static bool refused; /* no thread can be made */
 static int made;     /* threads that calls were made on */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument);
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
 {
@@ -32,73 +38,49 @@ enum { TICKET = 7 };
 static int nexts;
 static uint64_t ended;
 
-static uint32_t begin(uint32_t front, uint32_t what, const ksf_message *request, ksf_step *step)
+/* In the place of Go. */
+static void call_go(int entry, void *argument)
 {
-	(void)front, (void)what, (void)request;
-	*step = (ksf_step){.action = KSF_BUILD, .ticket = TICKET};
-	return step->action;
+	ksf_call *c = argument;
+	switch (entry) {
+	case ksf_go_open:
+		c->front = 1;
+		break;
+	case ksf_go_begin:
+		*c->step = (ksf_step){.action = KSF_BUILD, .ticket = TICKET};
+		break;
+	case ksf_go_next:
+		nexts++;
+		*c->step = (ksf_step){.action = KSF_DONE};
+		break;
+	case ksf_go_end:
+		ended = c->ticket;
+		break;
+	}
 }
 
-static uint32_t next(uint32_t front, uint64_t ticket, const ksf_message *result, ksf_step *step)
-{
-	(void)front, (void)ticket, (void)result;
-	nexts++;
-	*step = (ksf_step){.action = KSF_DONE};
-	return step->action;
-}
+static const struct ks_go go = {.call = call_go};
 
-static void end(uint32_t front, uint64_t ticket)
-{
-	(void)front;
-	ended = ticket;
-}
-
-static const ksf_api api = {.size = sizeof api, .abi = KSF_ABI, .begin = begin, .next = next, .end = end};
-
-const ksf_api *library_open(struct library_door *d)
-{
-	(void)d;
-	return &api;
-}
-
-const ksf_api *library_opened(struct library_door *d)
-{
-	return library_open(d);
-}
-
-int library_uncancelled(void)
-{
-	return 0;
-}
-
-void library_cancelled(int before)
-{
-	(void)before;
-}
-
-void message_free(struct message *m)
-{
-	(void)m;
-}
-
-void message_text(struct message *m, uint32_t tag, const char *text)
-{
-	(void)m, (void)tag, (void)text;
-}
+bool ks_usable(void) { return true; }
+const struct ks_go *ks_load(void) { return &go; }
+void ks_note_main(void) {}
+uint32_t ks_event_now(uint32_t event) { return event; }
+void ks_event_wait(uint32_t event, uint32_t seen) { (void)event, (void)seen; }
 
 static void *ask(void *unused)
 {
-	struct library_door door = {.runtime = "test"};
-	struct message empty = {0};
+	const ksf_message empty = {NULL, 0};
+	uint32_t front;
 	ksf_step step;
-	CHECK(library_begin(&door, 1, &empty, &step) == KSF_BUILD && step.ticket == TICKET);
+	const ksf_api *api = kernstash_front(KSF_ABI, "test", &front);
+	CHECK(api != NULL && api->begin(front, 1, &empty, &step) == KSF_BUILD && step.ticket == TICKET);
 	refused = true;
-	CHECK(library_next(&door, step.ticket, &empty, &step) == KSF_PASS && nexts == 0);
+	CHECK(api->next(front, step.ticket, &empty, &step) == KSF_PASS && nexts == 0);
 	CHECK(step.ticket == TICKET); /* whoever asked has to end it */
 	refused = false;
-	library_end(&door, step.ticket);
+	api->end(front, step.ticket);
 	CHECK(ended == TICKET);
-	CHECK(library_next(&door, TICKET, &empty, &step) == KSF_DONE && nexts == 1 && step.ticket == 0);
+	CHECK(api->next(front, TICKET, &empty, &step) == KSF_DONE && nexts == 1 && step.ticket == 0);
 	return unused;
 }
 
@@ -109,6 +91,6 @@ int main(void)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 64 << 10);
 	CHECK(pthread_create(&thread, &attributes, ask, NULL) == 0 && pthread_join(thread, NULL) == 0);
-	CHECK(made == 1 + 3); /* the thread, and one for each call that could be made */
+	CHECK(made == 1 + 4); /* the thread, and one for each call that could be made */
 	return 0;
 }

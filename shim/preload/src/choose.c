@@ -55,8 +55,8 @@ void *preload_find(void *handle, const char *name)
 BARE static const struct preload_table *table_of(const char *name, size_t *index)
 {
 	for (const struct preload_table *const *t = preload_tables; *t != NULL; t++)
-		for (size_t i = 0; (*t)->names[i] != NULL; i++)
-			if (same((*t)->names[i], name)) {
+		for (size_t i = 0; i < (*t)->n; i++)
+			if ((*t)->names[i] != NULL && same((*t)->names[i], name)) {
 				*index = i;
 				return *t;
 			}
