@@ -15,7 +15,7 @@ import (
 func TestTicketIsKeptWhereThereIsNoThread(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "ticket")
-	args := append([]string{"-g", "-O1", "-D_GNU_SOURCE", "-I../../../capi", "-o", program}, cbuild.Warnings...)
+	args := append([]string{"-g", "-O1", "-I../../../capi", "-o", program}, cbuild.Warnings...)
 	args = append(args, "../testdata/ticket.c", "../../../capi/front/enter.c", "../../../capi/front/front.c", "-pthread", "-Wl,--wrap=pthread_create")
 	if out, err := exec.Command(cbuild.CC(), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

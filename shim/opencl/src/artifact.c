@@ -8,138 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One allocation for everything: counted in a first pass, filled in a second. */
-struct arena {
-	unsigned char *base; /* NULL: counting */
-	size_t used;
-};
-
-static void *take(struct arena *a, size_t size, const void *from)
+/* The message that is kept of some artifacts. NULL: no memory. */
+static ksf_message *kept_of(cl_uint n, const struct artifact *artifacts)
 {
-	size_t at = (a->used + 15) & ~(size_t)15;
-	a->used = at + size;
-	if (a->base == NULL)
-		return NULL;
-	if (from != NULL && size > 0)
-		memcpy(a->base + at, from, size);
-	return a->base + at;
-}
-
-static struct bytes take_bytes(struct arena *a, struct bytes b)
-{
-	if (b.data == NULL)
-		return b;
-	/* A NUL behind it: names are compared as C strings. */
-	char *to = take(a, b.size + 1, NULL);
-	if (to != NULL) {
-		memcpy(to, b.data, b.size);
-		to[b.size] = 0;
-	}
-	return (struct bytes){to, b.size};
-}
-
-static void take_kernels(struct arena *a, const struct artifact *from, struct artifact *to)
-{
-	struct kernel_info *kernels = take(a, from->nkernels * sizeof(*kernels), NULL);
-	for (uint32_t i = 0; i < from->nkernels; i++) {
-		const struct kernel_info *k = &from->kernels[i];
-		struct kernel_info kept = {.name = take_bytes(a, k->name), .attributes = take_bytes(a, k->attributes), .nargs = k->nargs};
-		struct arg_info *args = take(a, k->nargs * sizeof(*args), NULL);
-		for (uint32_t j = 0; j < k->nargs; j++) {
-			struct arg_info arg = k->args[j];
-			arg.name = take_bytes(a, arg.name);
-			arg.type = take_bytes(a, arg.type);
-			if (args != NULL)
-				args[j] = arg;
-		}
-		kept.args = args;
-		if (kernels != NULL)
-			kernels[i] = kept;
-	}
-	if (to != NULL) {
-		to->nkernels = from->nkernels;
-		to->kernels = kernels;
-	}
-}
-
-static struct shadow *lay_out(struct arena *a, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
-	const char *options)
-{
-	struct shadow *s = take(a, sizeof(*s), NULL);
-	void *kept_devices = take(a, n * sizeof(*devices), devices);
-	struct artifact *kept = take(a, n * sizeof(*kept), NULL);
-	char *kept_options = options == NULL ? NULL : take(a, strlen(options) + 1, options);
+	struct message m = {0};
 	for (cl_uint i = 0; i < n; i++) {
-		struct artifact copy = {.answer = take_bytes(a, artifacts[i].answer), .log = take_bytes(a, artifacts[i].log),
-			.kind = artifacts[i].kind};
-		/* Devices of one program mostly share their list. */
-		if (i > 0 && artifacts[i].kernels == artifacts[0].kernels && artifacts[i].nkernels == artifacts[0].nkernels) {
-			if (kept != NULL) {
-				copy.kernels = kept[0].kernels;
-				copy.nkernels = kept[0].nkernels;
-			}
-		} else {
-			take_kernels(a, &artifacts[i], &copy);
+		const struct artifact *a = &artifacts[i];
+		message_number(&m, KSF_PART, a->kind, 0);
+		if (a->answer.size > 0)
+			message_add(&m, (ksf_field){.tag = KSF_ANSWER, .number = a->answer.size, .data = a->answer.data, .size = a->answer.data == NULL ? 0 : a->answer.size});
+		add_bytes(&m, KSF_LOG, a->log);
+		for (uint32_t k = 0; k < a->nkernels; k++) {
+			message_add(&m, (ksf_field){.tag = KSF_KERNEL, .data = a->kernels[k].name.data, .size = a->kernels[k].name.size});
+			add_bytes(&m, KSF_KERNEL_ATTRIBUTES, a->kernels[k].attributes);
+			for (uint32_t j = 0; j < a->kernels[k].nargs; j++)
+				add_arg(&m, &a->kernels[k].args[j]);
 		}
-		if (kept != NULL)
-			kept[i] = copy;
 	}
-	if (s != NULL)
-		*s = (struct shadow){.references = 1, .ndevices = n, .devices = kept_devices, .artifacts = kept,
-			.options = kept_options};
-	return s;
+	ksf_message *kept = m.failed ? NULL : message_copy(&(ksf_message){m.fields, m.count});
+	message_free(&m);
+	return kept;
 }
 
-/* The memory of one record that is done with, for the next. An application that builds
- * one program after the other frees all that its driver has taken for one before the
- * next; the C library would give that back to the system, and have each page of it made
- * anew, 1.4 MB of them for a large program, for lack of anything behind it. */
-static struct {
-	void *base;
-	size_t size;
-} spare;
-
-enum { spare_most = 64 << 10 };
-
-static void *record_take(size_t *size)
+static void shadow_free(struct shadow *s)
 {
-	state_lock();
-	void *base = spare.size >= *size ? spare.base : NULL;
-	if (base != NULL) {
-		*size = spare.size;
-		spare.base = NULL;
-		spare.size = 0;
-	}
-	state_unlock();
-	return base != NULL ? base : malloc(*size);
+	free(s->artifacts);
+	free(s->kept);
+	free(s->options);
+	free(s);
 }
 
-static void record_give(void *base, size_t size)
-{
-	state_lock();
-	if (size > spare.size && size <= spare_most) {
-		void *smaller = spare.base;
-		spare.base = base;
-		spare.size = size;
-		base = smaller;
-	}
-	state_unlock();
-	free(base);
-}
-
-struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const struct artifact *artifacts,
+struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
 	const char *options)
 {
-	struct arena a = {NULL, 0};
-	lay_out(&a, ndevices, devices, artifacts, options);
-	size_t size = a.used;
-	a.base = record_take(&size);
-	if (a.base == NULL)
+	struct shadow *s = calloc(1, sizeof(*s) + n * sizeof(*devices));
+	if (s == NULL)
 		return NULL;
-	a.used = 0;
-	struct shadow *s = lay_out(&a, ndevices, devices, artifacts, options);
 	s->handle = handle;
-	s->size = size;
+	s->references = 1;
+	s->ndevices = n;
+	memcpy(s->devices, devices, n * sizeof(*devices));
+	s->options = options == NULL ? NULL : strdup(options);
+	s->kept = kept_of(n, artifacts);
+	s->artifacts = s->kept == NULL ? NULL : artifacts_of(s->kept, KSF_PART, n);
+	if (s->artifacts == NULL || (options != NULL && s->options == NULL)) {
+		shadow_free(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -154,11 +69,10 @@ void shadow_put(struct shadow *s)
 		return;
 	if (!s->is_program)
 		next.clReleaseProgram(s->handle);
-	if (s->context != NULL)
-		context_add(s->context, -1);
+	context_lets_go(s);
 	if (s->answers != 0)
 		library_released(s->answers);
-	record_give(s, s->size); /* the start of its one allocation */
+	shadow_free(s);
 }
 
 int shadow_device(const struct shadow *s, cl_device_id device)

@@ -10,9 +10,7 @@ struct build {
 	struct program *program; /* pinned */
 	struct reply reply;
 	cl_uint n;
-	cl_device_id *devices;
-	struct outcome *outcomes;
-	struct gathered *gathered;
+	cl_device_id devices[64];
 	uint64_t start;
 	notify_fn notify;
 	void *user_data;
@@ -26,9 +24,6 @@ static void build_put(struct build *b)
 		return;
 	program_put(b->program);
 	reply_end(&b->reply);
-	free(b->devices);
-	free(b->outcomes);
-	free(b->gathered);
 	free(b);
 }
 
@@ -39,27 +34,19 @@ static struct build *build_new(struct program *p, struct reply *reply, cl_uint n
 	struct build *b = calloc(1, sizeof(*b));
 	if (b == NULL)
 		return NULL;
-	*b = (struct build){.program = p, .n = n, .notify = notify, .user_data = user_data};
+	*b = (struct build){.program = p, .reply = *reply, .n = n, .notify = notify, .user_data = user_data};
 	atomic_init(&b->references, 1);
-	b->devices = malloc(n * sizeof(*devices));
-	b->outcomes = calloc(n, sizeof(*b->outcomes));
-	b->gathered = calloc(n, sizeof(*b->gathered));
+	memcpy(b->devices, devices, n * sizeof(*devices));
 	state_lock();
 	p->pins++;
 	state_unlock();
-	if (b->devices == NULL || b->outcomes == NULL || b->gathered == NULL) {
-		build_put(b);
-		return NULL;
-	}
-	memcpy(b->devices, devices, n * sizeof(*devices));
-	b->reply = *reply;
 	return b;
 }
 
 /* Says how the build ended; returns the library's name for the program. */
-static uint64_t tell(struct build *b)
+static uint64_t tell(struct build *b, struct message *results)
 {
-	return reply_next(&b->reply, b->n, b->outcomes) == KSF_DONE ? b->reply.program : 0;
+	return reply_next(&b->reply, b->n, results) == KSF_DONE ? b->reply.program : 0;
 }
 
 /* The driver has built; only the first call does something. */
@@ -68,11 +55,10 @@ static void finish(struct build *b, cl_int code)
 	if (atomic_exchange(&b->finished, true))
 		return;
 	bool deferred = b->reply.artifacts[0].kind == KSF_DEFERRED;
-	outcomes_of(handle_of(b->program), b->n, b->devices, b->reply.artifacts, code, nanoseconds() - b->start, !deferred,
-		b->gathered, b->outcomes);
-	uint64_t id = tell(b);
+	struct message results = {0};
+	add_results(&results, handle_of(b->program), b->n, b->devices, code, nanoseconds() - b->start, !deferred);
+	uint64_t id = tell(b, &results);
 	reply_end(&b->reply);
-	gathered_free(b->n, b->gathered);
 	program_set_shadow(b->program, NULL, id);
 	state_lock();
 	b->program->pending = false;
@@ -139,67 +125,78 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 	return code;
 }
 
-/* Restores the program from the reply's binaries: false where the driver refused. */
-static bool restore_all(struct build *b, const struct artifact *artifacts, const char *options)
+/* Restores the program from binaries, and adds how that ended: false where the driver refused. */
+static bool restore_all(struct build *b, const struct artifact *artifacts, const char *options, struct message *results)
 {
 	cl_context context = program_context(b->program);
-	bool count = context != NULL && context_needs_count();
-	cl_uint before = count ? context_references(context) : 0;
-	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, artifacts, options, b->outcomes);
+	cl_uint before = context == NULL ? 0 : context_count(context);
+	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, artifacts, options, results);
 	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, artifacts, options);
-	if (handle != NULL && s == NULL)
-		next.clReleaseProgram(handle);
-	if (context == NULL || (handle != NULL && s == NULL)) {
-		for (cl_uint i = 0; i < b->n; i++)
-			b->outcomes[i] = (struct outcome){.result = KSF_ABANDONED, .code = CL_OUT_OF_HOST_MEMORY};
+	if (s != NULL) {
+		set_restored(b->program, s, context, before);
+		return true;
 	}
-	if (s == NULL)
-		return false;
-	if (count)
-		context_counts(before, context_references(context));
-	s->context = context;
-	context_add(context, 1);
-	program_set_shadow(b->program, s, 0);
-	return true;
+	if (handle != NULL) {
+		next.clReleaseProgram(handle);
+		message_free(results);
+	}
+	if (context == NULL || handle != NULL)
+		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false);
+	return false;
 }
 
-/* Builds for the devices that are missing, and restores a program of these and
- * those that are there: false where that does not go smoothly. */
-static bool complete(struct build *b, const char *options)
+/* Adds the result of the next device, with what belongs to it; returns where the one after it begins. */
+static size_t add_part(struct message *to, const struct message *from, size_t at)
+{
+	do
+		message_add(to, from->fields[at++]);
+	while (at < from->count && from->fields[at].tag != KSF_ENDED);
+	return at;
+}
+
+/* Builds for the devices that are missing, what of is in made, and restores a program of these
+ * and those that are there: false where that does not go smoothly. */
+static bool complete(struct build *b, const char *options, struct message *made, struct message *results)
 {
 	struct program *p = b->program;
-	cl_uint missing = 0, at = 0;
-	struct artifact *artifacts = malloc(b->n * sizeof(*artifacts));
-	cl_device_id *holes = malloc(b->n * sizeof(*holes));
-	bool good = artifacts != NULL && holes != NULL;
-	for (cl_uint i = 0; good && i < b->n; i++) {
+	struct artifact artifacts[64], *built = NULL;
+	cl_device_id holes[64];
+	cl_uint missing = 0;
+	for (cl_uint i = 0; i < b->n; i++) {
 		artifacts[i] = b->reply.artifacts[i];
-		b->outcomes[i] = (struct outcome){.result = KSF_ABANDONED};
 		if (artifacts[i].binary.data == NULL)
 			holes[missing++] = b->devices[i];
 	}
 	uint64_t start = nanoseconds();
-	good = good && driver_build(handle_of(p), missing, holes, options, NULL, NULL) == CL_SUCCESS;
+	cl_int code = driver_build(handle_of(p), missing, holes, options, NULL, NULL);
 	uint64_t took = nanoseconds() - start;
 	state_lock();
-	if (holes != NULL)
-		p->built |= program_set(p, missing, holes);
+	p->built |= program_set(p, missing, holes);
 	state_unlock();
-	good = good && gather(handle_of(p), missing, holes, true, b->gathered);
-	for (cl_uint i = 0; good && i < b->n; i++) {
+	if (add_results(made, handle_of(p), missing, holes, code, took, true) && !made->failed)
+		built = artifacts_of(&(ksf_message){made->fields, made->count}, KSF_ENDED, missing);
+	if (built == NULL) {
+		add_results(results, NULL, b->n, b->devices, CL_SUCCESS, 0, false);
+		return false;
+	}
+	for (cl_uint i = 0, at = 0; i < b->n; i++) {
 		if (artifacts[i].binary.data == NULL) {
 			uint32_t kind = artifacts[i].kind;
-			artifacts[i] = b->gathered[at++].artifact;
+			artifacts[i] = built[at++];
 			artifacts[i].kind = kind;
 		}
 	}
-	bool restored = good && restore_all(b, artifacts, options);
-	for (cl_uint i = 0; good && i < b->n; i++) {
+	struct message all = {0};
+	bool restored = restore_all(b, artifacts, options, &all);
+	for (size_t i = 0, hole = 0; !all.failed && i < b->n; i++) {
 		if (b->reply.artifacts[i].binary.data == NULL)
-			b->outcomes[i] = (struct outcome){.result = KSF_BUILT, .nanoseconds = took / missing, .artifact = artifacts[i]};
+			hole = add_part(results, made, hole);
+		else
+			add_part(results, &all, 2 * i); /* two fields of each, and nothing behind them */
 	}
-	free(holes);
-	free(artifacts);
+	results->failed = results->failed || all.failed;
+	message_free(&all);
+	free(built);
 	return restored;
 }
 
@@ -219,9 +216,10 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 		/* A deferring driver gives no binary for the missing now. */
 		if (holes == b->n || (holes > 0 && deferred))
 			return build_all(b, n, list, options, set);
-		bool restored = holes == 0 ? restore_all(b, b->reply.artifacts, options) : complete(b, options);
-		uint64_t id = tell(b);
-		gathered_free(b->n, b->gathered);
+		struct message results = {0}, made = {0};
+		bool restored = holes == 0 ? restore_all(b, b->reply.artifacts, options, &results) : complete(b, options, &made, &results);
+		uint64_t id = tell(b, &results);
+		message_free(&made);
 		if (restored) {
 			state_lock();
 			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;

@@ -18,12 +18,9 @@ static void compiled_free(struct compiled *c)
 		free((void *)c->headers[i].name.data);
 		free((void *)c->headers[i].code.data);
 	}
-	for (cl_uint i = 0; c->known != NULL && i < c->n; i++) {
-		free((void *)c->known[i].log.data);
-		free((void *)c->known[i].binary.data);
-	}
 	free(c->headers);
 	free(c->known);
+	free(c->stored);
 	free(c->devices);
 	free(c->options);
 	free(c);
@@ -98,8 +95,7 @@ static struct compiled *compiled_new(struct program *p, cl_uint n, const cl_devi
 		c->n = list == NULL ? program_list(p, p->ndevices, p->devices, c->devices) : program_list(p, n, list, c->devices);
 	c->options = options == NULL ? NULL : strdup(options);
 	c->headers = calloc(nheaders + 1, sizeof(*c->headers));
-	c->known = calloc(c->n + 1, sizeof(*c->known));
-	bool good = c->devices != NULL && (options == NULL || c->options != NULL) && c->headers != NULL && c->known != NULL;
+	bool good = c->devices != NULL && (options == NULL || c->options != NULL) && c->headers != NULL;
 	for (; good && c->nheaders < nheaders; c->nheaders++)
 		good = header_of(headers[c->nheaders], names[c->nheaders], &c->headers[c->nheaders]);
 	if (!good) {
@@ -189,15 +185,16 @@ static bool would_be_the_same(struct program *p, const struct compiled *c)
 	unit_free(&unit);
 	if (!found)
 		return false;
-	struct outcome outcomes[64]; /* no program has more devices */
+	struct message results = {0};
 	bool same = true;
 	for (cl_uint i = 0; i < c->n && same; i++) {
 		struct bytes now = reply.artifacts[i].binary, then = c->known[i].binary;
 		same = now.data != NULL && now.size == then.size && memcmp(now.data, then.data, now.size) == 0;
-		outcomes[i] = (struct outcome){.result = KSF_REFUSED, .code = CL_INVALID_BINARY};
+		message_result(&results, KSF_REFUSED, CL_INVALID_BINARY, 0);
 	}
 	if (same)
-		reply_next(&reply, c->n, outcomes);
+		reply_next(&reply, c->n, &results);
+	message_free(&results);
 	reply_end(&reply);
 	return same;
 }
@@ -288,65 +285,45 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 	return *code != CL_SUCCESS;
 }
 
-static struct bytes copy_of(struct bytes b)
-{
-	char *copy = b.data == NULL ? NULL : malloc(b.size + 1);
-	if (copy == NULL)
-		return (struct bytes){NULL, 0};
-	memcpy(copy, b.data, b.size);
-	copy[b.size] = 0;
-	return (struct bytes){copy, b.size};
-}
-
-static bool are_found(const struct reply *reply, cl_uint n)
+static bool are_found(const struct artifact *artifacts, cl_uint n)
 {
 	for (cl_uint i = 0; i < n; i++) {
-		if (reply->artifacts[i].binary.data == NULL)
+		if (artifacts[i].binary.data == NULL)
 			return false;
 	}
 	return true;
 }
 
 /* Whether the library knows what the compiler made: of a unit that reads files. */
-static bool are_objects(const struct reply *reply, cl_uint n)
+static bool are_objects(const struct artifact *artifacts, cl_uint n)
 {
 	for (cl_uint i = 0; i < n; i++) {
-		if (reply->artifacts[i].binary.size <= 1)
+		if (artifacts[i].binary.size <= 1)
 			return false;
 	}
 	return true;
 }
 
-/* Takes a compilation as done where the library knows it to succeed. objects says
- * whether it also knows what the compiler made. */
-static bool skip(struct compiled *c, const struct reply *reply, bool *objects)
+/* Keeps what is known of a compilation: false where it is not known to succeed. */
+static bool keep(struct compiled *c, const struct reply *reply)
 {
-	if (!are_found(reply, c->n))
-		return false;
-	*objects = true;
-	for (cl_uint i = 0; i < c->n; i++) {
-		c->known[i].log = copy_of(reply->artifacts[i].log);
-		if (reply->artifacts[i].binary.size > 1)
-			c->known[i].binary = copy_of(reply->artifacts[i].binary);
-		*objects = *objects && c->known[i].binary.data != NULL;
-	}
-	return true;
+	c->stored = are_found(reply->artifacts, c->n) ? message_copy(&reply->message) : NULL;
+	c->known = c->stored == NULL ? NULL : artifacts_of(c->stored, KSF_PART, c->n);
+	return c->known != NULL;
 }
 
 /* Whether the driver takes back what it gave of a compiled program. */
-static bool are_taken_back(struct program *p, const struct compiled *c, const struct gathered *gathered)
+static bool are_taken_back(struct program *p, const struct compiled *c, const struct message *results)
 {
-	size_t sizes[64];
-	const unsigned char *binaries[64];
-	cl_int status[64], code = CL_SUCCESS;
-	for (cl_uint i = 0; i < c->n; i++) {
-		sizes[i] = gathered[i].artifact.binary.size;
-		binaries[i] = gathered[i].binary;
-		status[i] = CL_SUCCESS;
-	}
-	cl_program handle = next.clCreateProgramWithBinary(program_context(p), c->n, c->devices, sizes, binaries, status, &code);
+	struct bytes binaries[64] = {{NULL, 0}};
+	cl_int status[64], code;
+	cl_uint n = 0;
+	for (size_t i = 0; i < results->count && n < c->n; i++)
+		if (results->fields[i].tag == KSF_BINARY)
+			binaries[n++] = (struct bytes){results->fields[i].data, results->fields[i].size};
+	cl_program handle = n == c->n ? of_binaries(program_context(p), n, c->devices, binaries, status, &code) : NULL;
 	bool taken = handle != NULL && code == CL_SUCCESS;
-	for (cl_uint i = 0; i < c->n; i++) {
+	for (cl_uint i = 0; i < n; i++) {
 		cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
 		taken = taken && status[i] == CL_SUCCESS && next.clGetProgramBuildInfo(handle, c->devices[i], CL_PROGRAM_BINARY_TYPE,
 			sizeof(type), &type, NULL) == CL_SUCCESS && type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
@@ -356,20 +333,19 @@ static bool are_taken_back(struct program *p, const struct compiled *c, const st
 	return taken;
 }
 
-/* What the driver's compilation made: with the compiled objects, if they are wanted
+/* Adds what the driver's compilation made: with the compiled objects, if they are wanted
  * and it gives them. */
-static void compilation_outcomes(struct program *p, const struct compiled *c, const struct artifact *holes, cl_int code,
-	uint64_t took, struct gathered *gathered, struct outcome *outcomes)
+static void add_compiled(struct message *m, struct program *p, const struct compiled *c, const struct artifact *holes, cl_int code,
+	uint64_t took)
 {
-	bool wanted = code == CL_SUCCESS;
+	bool wanted = code == CL_SUCCESS && !are_found(holes, c->n); /* what was there, and was compiled nevertheless, is stored */
 	for (cl_uint i = 0; i < c->n; i++)
 		wanted = wanted && holes[i].kind != KSF_DEFERRED;
-	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, wanted, gathered, outcomes);
-	if (!wanted || (outcomes[0].result == KSF_BUILT && are_taken_back(p, c, gathered)))
+	bool built = add_results(m, handle_of(p), c->n, c->devices, code, took, wanted);
+	if (!wanted || (built && are_taken_back(p, c, m)))
 		return;
-	if (outcomes[0].result == KSF_BUILT)
-		gathered_free(c->n, gathered);
-	outcomes_of(handle_of(p), c->n, c->devices, holes, code, took, false, gathered, outcomes);
+	message_free(m);
+	add_results(m, handle_of(p), c->n, c->devices, code, took, false);
 }
 
 /* Whether the driver would take the headers of a compilation. */
@@ -391,24 +367,22 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 		found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
 		unit_free(&unit);
 	}
-	struct outcome *outcomes = calloc(c->n, sizeof(*outcomes));
-	struct gathered *gathered = calloc(c->n, sizeof(*gathered));
-	bool telling = found && outcomes != NULL && gathered != NULL;
 	/* Of several devices some may be compiled for again, and the others need what the driver
 	 * made; it is not made later of files that may be others by then. */
-	bool wanted = atomic_load(&units_wanted) || (telling && p->ndevices > 1 && are_objects(&reply, c->n));
-	bool objects = false, skipped = telling && !wanted && skip(c, &reply, &objects);
+	bool objects = found && are_objects(reply.artifacts, c->n);
+	bool wanted = atomic_load(&units_wanted) || (objects && p->ndevices > 1);
+	bool skipped = found && !wanted && keep(c, &reply);
 	cl_int code = CL_SUCCESS;
-	uint64_t start = nanoseconds();
+	struct message results = {0};
 	if (skipped) {
 		for (cl_uint i = 0; i < c->n; i++)
-			outcomes[i].result = KSF_RESTORED;
+			message_result(&results, KSF_RESTORED, CL_SUCCESS, 0);
 		/* Without an answer it is not known whether it reads files; without what was
 		 * made of them it could not be done later; nor for one of several devices. */
-		uint32_t action = reply_next(&reply, c->n, outcomes);
+		uint32_t action = reply_next(&reply, c->n, &results);
 		uint64_t id = reply.program;
 		skipped = action == KSF_DONE && (id == 0 || (objects && p->ndevices == 1));
-		telling = false;
+		found = false;
 		c->pending = skipped;
 		c->saved = reply.saved;
 		if (skipped)
@@ -419,22 +393,14 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	if (!skipped) {
 		/* A compilation that calls back may go on for longer than the call. */
 		set_built(p, program_set(p, c->n, c->devices));
+		uint64_t start = nanoseconds();
 		code = driver_compile(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
+		if (found && notify == NULL) {
+			add_compiled(&results, p, c, reply.artifacts, code, nanoseconds() - start);
+			if (reply_next(&reply, c->n, &results) == KSF_DONE)
+				c->id = reply.program;
+		}
 	}
-	if (telling && !skipped && notify == NULL && wanted && are_found(&reply, c->n)) {
-		/* It was there, and was compiled nevertheless: nothing is to be stored. */
-		outcomes_of(handle_of(p), c->n, c->devices, reply.artifacts, code, nanoseconds() - start, false, gathered, outcomes);
-		if (reply_next(&reply, c->n, outcomes) == KSF_DONE)
-			c->id = reply.program;
-	} else if (telling && !skipped && notify == NULL) {
-		compilation_outcomes(p, c, reply.artifacts, code, nanoseconds() - start, gathered, outcomes);
-		if (reply_next(&reply, c->n, outcomes) == KSF_DONE)
-			c->id = reply.program;
-	}
-	if (gathered != NULL)
-		gathered_free(c->n, gathered);
-	free(gathered);
-	free(outcomes);
 	reply_end(&reply);
 	if (code == CL_SUCCESS)
 		set_compiled(p, c);

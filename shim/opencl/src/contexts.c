@@ -6,19 +6,13 @@
 #include "shim.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct context {
-	struct entry entry;
-	cl_uint shadows;
-};
-
-static struct table contexts;
+static struct shadow *first; /* of those with a context */
 /* Whether this driver counts programs: -1 while nothing is known. */
 static atomic_int counted = -1;
 
-cl_uint context_references(cl_context context)
+static cl_uint references(cl_context context)
 {
 	cl_uint n = 0;
 	if (next.clGetContextInfo == NULL ||
@@ -27,39 +21,40 @@ cl_uint context_references(cl_context context)
 	return n;
 }
 
-/* Before and after are what was counted when a program was made. Another thread
- * may have made one meanwhile: then it shows at the next. */
-void context_counts(cl_uint before, cl_uint after)
+cl_uint context_count(cl_context context) { return atomic_load(&counted) < 0 ? references(context) : 0; }
+
+/* Another thread may have made a program meanwhile: then it shows at the next. */
+void context_counts(cl_context context, cl_uint before)
 {
+	cl_uint after = before == 0 ? 0 : references(context);
 	if (before != 0 && (after == before || after == before + 1)) {
 		int unknown = -1;
 		atomic_compare_exchange_strong(&counted, &unknown, (int)(after - before));
 	}
 }
 
-bool context_needs_count(void) { return atomic_load(&counted) < 0; }
-
-void context_add(cl_context handle, int shadows)
+void context_holds(struct shadow *s, cl_context context)
 {
 	state_lock();
-	struct context *c = (struct context *)table_find(&contexts, handle);
-	if (c == NULL && shadows > 0) {
-		c = calloc(1, sizeof(*c));
-		if (c != NULL) {
-			c->entry.key = handle;
-			if (!table_insert(&contexts, &c->entry)) {
-				free(c);
-				c = NULL;
-			}
-		}
-	}
-	if (c != NULL) {
-		c->shadows += (cl_uint)shadows;
-		if (c->shadows == 0) {
-			table_remove(&contexts, &c->entry);
-			free(c);
-		}
-	}
+	s->context = context;
+	s->next = first;
+	if (first != NULL)
+		first->before = s;
+	first = s;
+	state_unlock();
+}
+
+void context_lets_go(struct shadow *s)
+{
+	if (s->context == NULL)
+		return;
+	state_lock();
+	if (s->next != NULL)
+		s->next->before = s->before;
+	if (s->before != NULL)
+		s->before->next = s->next;
+	else
+		first = s->next;
 	state_unlock();
 }
 
@@ -68,13 +63,14 @@ cl_int CL_API_CALL ks_clGetContextInfo(cl_context handle, cl_context_info what, 
 	cl_int code = next.clGetContextInfo(handle, what, room, to, size_ret);
 	if (what != CL_CONTEXT_REFERENCE_COUNT || code != CL_SUCCESS || to == NULL || atomic_load(&counted) != 1)
 		return code;
-	cl_uint n;
+	cl_uint n, shadows = 0;
 	memcpy(&n, to, sizeof(n));
 	state_lock();
-	struct context *c = (struct context *)table_find(&contexts, handle);
-	if (c != NULL && c->shadows < n)
-		n -= c->shadows;
+	for (const struct shadow *s = first; s != NULL; s = s->next)
+		shadows += s->context == handle;
 	state_unlock();
+	if (shadows < n)
+		n -= shadows;
 	memcpy(to, &n, sizeof(n));
 	return code;
 }

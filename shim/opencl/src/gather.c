@@ -1,10 +1,8 @@
-/* gather.c: what a build made: binaries, logs, kernels with their arguments. */
+/* gather.c: what a build made: binaries, logs, kernels with their arguments; or why there is none. */
 #include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { large_text = 128 << 10 }; /* what the C library maps anew, at first */
 
 void *program_text(cl_program program, cl_program_info what, size_t *size)
 {
@@ -14,8 +12,6 @@ void *program_text(cl_program program, cl_program_info what, size_t *size)
 	char *text = malloc(n + 1);
 	if (text == NULL)
 		return NULL;
-	if (n >= large_text)
-		make_pages(text, n);
 	if (n > 0 && next.clGetProgramInfo(program, what, n, text, NULL) != CL_SUCCESS) {
 		free(text);
 		return NULL;
@@ -33,23 +29,18 @@ cl_build_status build_status(cl_program program, cl_device_id device)
 	return status;
 }
 
-void gather_log(cl_program program, cl_device_id device, struct gathered *out)
+static void add_log(struct message *m, cl_program program, cl_device_id device)
 {
 	size_t n = 0;
 	if (next.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) != CL_SUCCESS || n == 0)
 		return;
-	char *log = malloc(n + 1);
-	if (log == NULL)
-		return;
-	if (next.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, n, log, NULL) != CL_SUCCESS) {
-		free(log);
-		return;
-	}
-	out->log = log;
-	out->artifact.log = (struct bytes){log, log[n - 1] == 0 ? n - 1 : n};
+	char *log = message_own(m, malloc(n + 1));
+	if (log != NULL && next.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, n, log, NULL) == CL_SUCCESS)
+		message_add(m, (ksf_field){.tag = KSF_LOG, .data = log, .size = log[n - 1] == 0 ? n - 1 : n});
 }
 
-static bool gather_binaries(cl_program program, cl_uint n, const cl_device_id *devices, struct gathered *out)
+/* Asks for the binaries of some devices, in memory of the message's. */
+static bool get_binaries(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, struct bytes *out)
 {
 	cl_uint all = 0;
 	cl_device_id listed[64];
@@ -65,132 +56,95 @@ static bool gather_binaries(cl_program program, cl_uint n, const cl_device_id *d
 			at++;
 		if (at == all || sizes[at] == 0 || to[at] != NULL)
 			return false;
-		to[at] = out[i].binary = malloc(sizes[at]);
+		to[at] = message_own(m, malloc(sizes[at]));
 		if (to[at] == NULL)
 			return false;
-		out[i].artifact.binary = (struct bytes){to[at], sizes[at]};
+		out[i] = (struct bytes){to[at], sizes[at]};
 	}
 	return next.clGetProgramInfo(program, CL_PROGRAM_BINARIES, all * sizeof(to[0]), to, NULL) == CL_SUCCESS;
 }
 
 /* A string that a query of a kernel gives; NULL bytes: it gives none. */
-static struct bytes kernel_text(cl_kernel kernel, cl_uint arg, cl_uint what)
+static struct bytes kernel_text(struct message *m, cl_kernel kernel, cl_uint arg, cl_uint what)
 {
-	struct bytes none = {NULL, 0};
 	size_t n = 0;
 	bool attributes = what == CL_KERNEL_ATTRIBUTES;
 	cl_int code = attributes ? next.clGetKernelInfo(kernel, what, 0, NULL, &n)
 							 : next.clGetKernelArgInfo(kernel, arg, what, 0, NULL, &n);
-	if (code != CL_SUCCESS || n == 0)
-		return none;
-	char *text = malloc(n + 1);
+	char *text = code != CL_SUCCESS || n == 0 ? NULL : message_own(m, calloc(1, n + 1));
 	if (text == NULL)
-		return none;
+		return bytes_of(NULL);
 	code = attributes ? next.clGetKernelInfo(kernel, what, n, text, NULL) : next.clGetKernelArgInfo(kernel, arg, what, n, text, NULL);
-	if (code != CL_SUCCESS) {
-		free(text);
-		return none;
-	}
-	text[n] = 0;
-	return (struct bytes){text, strlen(text)};
+	return bytes_of(code == CL_SUCCESS ? text : NULL);
 }
 
-static void gather_args(cl_kernel kernel, struct kernel_info *k)
+static void add_args(struct message *m, cl_kernel kernel)
 {
 	cl_uint n = 0;
-	if (next.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0)
+	if (next.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL) != CL_SUCCESS)
 		return;
-	struct arg_info *args = calloc(n, sizeof(*args));
-	if (args == NULL)
-		return;
-	for (cl_uint i = 0; next.clGetKernelArgInfo != NULL && i < n; i++) {
+	for (cl_uint i = 0; i < n; i++) {
+		struct arg_info arg = {.name = {NULL, 0}};
 		cl_uint number = 0;
 		cl_kernel_arg_type_qualifier qualifiers = 0;
-		args[i].name = kernel_text(kernel, i, CL_KERNEL_ARG_NAME);
-		args[i].type = kernel_text(kernel, i, CL_KERNEL_ARG_TYPE_NAME);
-		if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
-			args[i].address = number;
-		if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
-			args[i].access = number;
-		if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifiers), &qualifiers, NULL) == CL_SUCCESS)
-			args[i].qualifiers = qualifiers;
-	}
-	k->args = args;
-	k->nargs = n;
-}
-
-static void free_kernels(uint32_t n, struct kernel_info *kernels)
-{
-	for (uint32_t i = 0; kernels != NULL && i < n; i++) {
-		for (uint32_t j = 0; kernels[i].args != NULL && j < kernels[i].nargs; j++) {
-			free((void *)kernels[i].args[j].name.data);
-			free((void *)kernels[i].args[j].type.data);
+		if (next.clGetKernelArgInfo != NULL) {
+			arg.name = kernel_text(m, kernel, i, CL_KERNEL_ARG_NAME);
+			arg.type = kernel_text(m, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
+			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
+				arg.address = number;
+			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
+				arg.access = number;
+			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifiers), &qualifiers, NULL) == CL_SUCCESS)
+				arg.qualifiers = qualifiers;
 		}
-		free((void *)kernels[i].args);
-		free((void *)kernels[i].name.data);
-		free((void *)kernels[i].attributes.data);
+		add_arg(m, &arg);
 	}
-	free(kernels);
 }
 
-static struct kernel_info *gather_kernels(cl_program program, uint32_t *count)
+/* Adds all kernels or none: half a list would say that the others are not there. A driver makes
+ * kernels of what nobody stores for the application alone: some say on standard error what is
+ * wrong with one (Oclgrind). */
+static void add_kernels(struct message *m, cl_program program)
 {
-	size_t size, n = 0;
-	*count = 0;
+	size_t size, n = 0, i = 0, first = m->count;
 	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 65536)
-		return NULL;
-	char *names = program_text(program, CL_PROGRAM_KERNEL_NAMES, &size), *rest = NULL;
-	struct kernel_info *kernels = calloc(n, sizeof(*kernels));
-	size_t i = 0;
-	for (char *name = names == NULL || kernels == NULL ? NULL : strtok_r(names, ";", &rest); name != NULL && i < n;
+		return;
+	char *rest = NULL, *names = message_own(m, program_text(program, CL_PROGRAM_KERNEL_NAMES, &size));
+	for (char *name = names == NULL ? NULL : strtok_r(names, ";", &rest); name != NULL && i < n;
 		 name = strtok_r(NULL, ";", &rest), i++) {
 		cl_int code = CL_SUCCESS;
 		cl_kernel kernel = next.clCreateKernel(program, name, &code);
 		if (kernel == NULL || code != CL_SUCCESS)
 			break;
-		char *copy = strdup(name);
-		kernels[i].name = (struct bytes){copy, copy == NULL ? 0 : strlen(copy)};
-		kernels[i].attributes = kernel_text(kernel, 0, CL_KERNEL_ATTRIBUTES);
-		gather_args(kernel, &kernels[i]);
+		message_text(m, KSF_KERNEL, name);
+		add_bytes(m, KSF_KERNEL_ATTRIBUTES, kernel_text(m, kernel, 0, CL_KERNEL_ATTRIBUTES));
+		add_args(m, kernel);
 		next.clReleaseKernel(kernel);
 	}
-	free(names);
-	if (i != n) { /* half a list would say that the others are not there */
-		free_kernels((uint32_t)i, kernels);
-		return NULL;
-	}
-	*count = (uint32_t)n;
-	return kernels;
+	if (i != n)
+		m->count = first;
 }
 
-bool gather(cl_program program, cl_uint n, const cl_device_id *devices, bool binaries, struct gathered *out)
+/* Adds what the driver made. false: it does not answer, and nothing was added. */
+static bool add_built(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, uint64_t took, bool binaries)
 {
-	memset(out, 0, n * sizeof(*out));
-	if (binaries && !gather_binaries(program, n, devices, out)) {
-		gathered_free(n, out);
+	struct bytes made[64] = {{NULL, 0}};
+	size_t first = 0, last = 0; /* kernels, which are of the program */
+	if (binaries && !get_binaries(m, program, n, devices, made))
 		return false;
-	}
-	/* A driver makes kernels of what nobody stores for the application alone: some say
-	 * on standard error what is wrong with one (Oclgrind). */
-	uint32_t count = 0;
-	if (binaries)
-		out[0].kernels = gather_kernels(program, &count);
 	for (cl_uint i = 0; i < n; i++) {
-		gather_log(program, devices[i], &out[i]);
-		out[i].artifact.kernels = out[0].kernels;
-		out[i].artifact.nkernels = count;
+		message_result(m, KSF_BUILT, CL_SUCCESS, took / n);
+		add_bytes(m, KSF_BINARY, made[i]);
+		add_log(m, program, devices[i]);
+		for (size_t k = first; k < last; k++)
+			message_add(m, m->fields[k]);
+		if (i == 0 && binaries) {
+			first = m->count;
+			add_kernels(m, program);
+			last = m->count;
+		}
 	}
 	return true;
-}
-
-void gathered_free(cl_uint n, struct gathered *g)
-{
-	free_kernels(g[0].artifact.nkernels, g[0].kernels);
-	for (cl_uint i = 0; i < n; i++) {
-		free(g[i].binary);
-		free(g[i].log);
-	}
-	memset(g, 0, n * sizeof(*g));
 }
 
 bool refused_by_the_compiler(cl_int code)
@@ -199,22 +153,16 @@ bool refused_by_the_compiler(cl_int code)
 		code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS;
 }
 
-void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const struct artifact *holes, cl_int code,
-	uint64_t took, bool binaries, struct gathered *gathered, struct outcome *outcomes)
+bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
+	bool binaries)
 {
-	bool made = code == CL_SUCCESS && gather(program, n, devices, binaries, gathered);
+	if (code == CL_SUCCESS && add_built(m, program, n, devices, took, binaries))
+		return true;
 	for (cl_uint i = 0; i < n; i++) {
-		struct outcome *o = &outcomes[i];
-		*o = (struct outcome){.result = KSF_ABANDONED, .code = code, .nanoseconds = took / n};
-		if (made) {
-			o->result = KSF_BUILT;
-		} else if (program != NULL && refused_by_the_compiler(code) && build_status(program, devices[i]) == CL_BUILD_ERROR) {
-			o->result = KSF_FAILED;
-			gather_log(program, devices[i], &gathered[i]);
-		} else {
-			continue;
-		}
-		o->artifact = gathered[i].artifact;
-		o->artifact.kind = holes[i].kind;
+		bool refused = program != NULL && refused_by_the_compiler(code) && build_status(program, devices[i]) == CL_BUILD_ERROR;
+		message_result(m, refused ? KSF_FAILED : KSF_ABANDONED, code, took / n);
+		if (refused)
+			add_log(m, program, devices[i]);
 	}
+	return false;
 }

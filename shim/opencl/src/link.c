@@ -119,28 +119,25 @@ static cl_program serve(struct link *l, struct reply *reply)
 {
 	cl_program handle = NULL;
 	bool done = false;
-	struct outcome *outcomes = calloc(l->ndevices, sizeof(*outcomes));
-	struct gathered *gathered = calloc(l->ndevices, sizeof(*gathered));
-	for (int round = 0; round < 3 && !done && outcomes != NULL && gathered != NULL && reply->artifacts != NULL; round++) {
+	for (int round = 0; round < 3 && !done && reply->artifacts != NULL; round++) {
+		struct message results = {0};
 		cl_uint holes = 0;
 		for (cl_uint i = 0; i < l->ndevices; i++)
 			holes += reply->artifacts[i].binary.data == NULL;
 		if (holes == 0) {
-			handle = restore(l->context, l->ndevices, l->devices, reply->artifacts, l->options, outcomes);
+			handle = restore(l->context, l->ndevices, l->devices, reply->artifacts, l->options, &results);
 			done = handle != NULL;
 			l->code = CL_SUCCESS;
 			if (done)
 				linked(handle, l, reply->artifacts, 0);
 		} else {
 			handle = link_now(l, NULL, NULL);
-			outcomes_of(handle, l->ndevices, l->devices, reply->artifacts, l->code, l->took,
-				reply->artifacts[0].kind != KSF_DEFERRED, gathered, outcomes);
+			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took, reply->artifacts[0].kind != KSF_DEFERRED);
 			done = true;
 			if (handle != NULL)
 				linked(handle, l, NULL, 0);
 		}
-		uint32_t action = reply_next(reply, l->ndevices, outcomes);
-		gathered_free(l->ndevices, gathered);
+		uint32_t action = reply_next(reply, l->ndevices, &results);
 		struct program *p = done && action == KSF_DONE && handle != NULL ? program_get(handle) : NULL;
 		if (p != NULL) {
 			state_lock();
@@ -150,8 +147,6 @@ static cl_program serve(struct link *l, struct reply *reply)
 		}
 	}
 	reply_end(reply);
-	free(outcomes);
-	free(gathered);
 	if (!done) {
 		handle = link_now(l, NULL, NULL);
 		if (handle != NULL)

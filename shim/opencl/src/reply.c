@@ -4,41 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_bytes(struct message *m, uint32_t tag, struct bytes b)
+void add_bytes(struct message *m, uint32_t tag, struct bytes b)
 {
 	if (b.data != NULL)
 		message_add(m, (ksf_field){.tag = tag, .data = b.data, .size = b.size});
 }
 
-static void add_artifact(struct message *m, const struct artifact *a)
+void add_arg(struct message *m, const struct arg_info *arg)
 {
-	add_bytes(m, KSF_BINARY, a->binary);
-	add_bytes(m, KSF_LOG, a->log);
-	for (uint32_t i = 0; i < a->nkernels; i++) {
-		const struct kernel_info *k = &a->kernels[i];
-		message_add(m, (ksf_field){.tag = KSF_KERNEL, .data = k->name.data, .size = k->name.size});
-		add_bytes(m, KSF_KERNEL_ATTRIBUTES, k->attributes);
-		for (uint32_t j = 0; j < k->nargs; j++) {
-			const struct arg_info *arg = &k->args[j];
-			message_add(m, (ksf_field){.tag = KSF_ARGUMENT, .detail = arg->address, .number = arg->qualifiers,
-				.data = arg->name.data, .size = arg->name.size});
-			message_add(m, (ksf_field){.tag = KSF_ARGUMENT_TYPE, .detail = arg->access, .data = arg->type.data,
-				.size = arg->type.size});
-		}
-	}
+	message_add(m, (ksf_field){.tag = KSF_ARGUMENT, .detail = arg->address, .number = arg->qualifiers, .data = arg->name.data,
+		.size = arg->name.size});
+	message_add(m, (ksf_field){.tag = KSF_ARGUMENT_TYPE, .detail = arg->access, .data = arg->type.data, .size = arg->type.size});
 }
 
-uint32_t reply_next(struct reply *reply, cl_uint n, const struct outcome *outcomes)
+uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results)
 {
-	struct message m = {0};
 	ksf_step step;
-	for (cl_uint i = 0; i < n; i++) {
-		message_result(&m, outcomes[i].result, outcomes[i].code, outcomes[i].nanoseconds);
-		if (outcomes[i].result == KSF_BUILT || outcomes[i].result == KSF_FAILED)
-			add_artifact(&m, &outcomes[i].artifact);
-	}
-	library_next(&library_layer, reply->ticket, &m, &step);
-	message_free(&m);
+	library_next(&library_layer, reply->ticket, results, &step);
+	message_free(results);
 	return reply_take(reply, &step, n);
 }
 
@@ -49,9 +32,9 @@ void reply_end(struct reply *reply)
 	memset(reply, 0, sizeof(*reply));
 }
 
-/* Where the next kernel and argument are to be. */
+/* Where the next artifact, kernel and argument are to be. */
 struct space {
-	struct artifact *artifact; /* NULL: before the first */
+	struct artifact *next, *artifact; /* NULL: before the first */
 	struct kernel_info *kernel;
 	struct arg_info *arg;
 };
@@ -109,37 +92,38 @@ static size_t count(const ksf_message *m, uint32_t tag)
 	return n;
 }
 
-/* Reads what is stored for n devices. */
-static bool take_all(struct reply *reply, const ksf_message *m, cl_uint n)
+struct artifact *artifacts_of(const ksf_message *m, uint32_t part, cl_uint n)
 {
 	size_t kernels = count(m, KSF_KERNEL), args = count(m, KSF_ARGUMENT);
-	if (count(m, KSF_PART) != n)
-		return false;
-	reply->artifacts = calloc(1, n * sizeof(struct artifact) + kernels * sizeof(struct kernel_info) + args * sizeof(struct arg_info));
-	if (reply->artifacts == NULL)
-		return false;
-	struct space s = {.kernel = (struct kernel_info *)(reply->artifacts + n)};
+	if (count(m, part) != n)
+		return NULL;
+	struct artifact *all = calloc(1, n * sizeof(*all) + kernels * sizeof(struct kernel_info) + args * sizeof(struct arg_info));
+	if (all == NULL)
+		return NULL;
+	struct space s = {.next = all, .kernel = (struct kernel_info *)(all + n)};
 	s.arg = (struct arg_info *)(s.kernel + kernels);
 	for (size_t i = 0; i < m->count; i++) {
-		const ksf_field *f = &m->fields[i];
-		if (f->tag != KSF_PART) {
-			if (!take(&s, f))
-				return false;
+		if (part == KSF_ENDED && m->fields[i].tag == KSF_STATUS)
 			continue;
+		if (m->fields[i].tag == part) {
+			s.artifact = s.next++;
+			s.artifact->kind = part == KSF_PART ? m->fields[i].detail : KSF_FINAL;
 		}
-		if (f->detail > KSF_DEFERRED)
-			return false;
-		s.artifact = &reply->artifacts[reply->nartifacts++];
-		s.artifact->kind = f->detail;
+		if (m->fields[i].tag == part ? s.artifact->kind > KSF_DEFERRED : !take(&s, &m->fields[i])) {
+			free(all);
+			return NULL;
+		}
 	}
-	return true;
+	return all;
 }
 
 uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n)
 {
 	free(reply->artifacts);
-	*reply = (struct reply){.ticket = step->ticket, .program = step->program, .saved = step->saved};
-	if (step->action == KSF_DONE || (step->action == KSF_HIT && take_all(reply, &step->message, n)))
+	*reply = (struct reply){.ticket = step->ticket, .program = step->program, .saved = step->saved, .message = step->message};
+	if (step->action == KSF_HIT)
+		reply->artifacts = artifacts_of(&step->message, KSF_PART, n);
+	if (step->action == KSF_DONE || reply->artifacts != NULL)
 		return step->action;
 	reply_end(reply);
 	return KSF_PASS;

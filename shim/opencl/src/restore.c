@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Whether the list "a;b" of length size names the kernel. */
 static bool listed(const char *list, const struct bytes *name)
@@ -38,32 +37,38 @@ bool blames_binary(cl_int code)
 		code == CL_INVALID_BUILD_OPTIONS || code == CL_INVALID_OPERATION || code == CL_COMPILER_NOT_AVAILABLE;
 }
 
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
-	const char *options, struct outcome *outcomes)
+cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const struct bytes *binaries, cl_int *status,
+	cl_int *code)
 {
 	size_t sizes[64];
-	const unsigned char *binaries[64];
+	const unsigned char *data[64];
+	for (cl_uint i = 0; i < n; i++) {
+		sizes[i] = binaries[i].size;
+		data[i] = binaries[i].data;
+		status[i] = CL_SUCCESS;
+	}
+	*code = CL_SUCCESS;
+	return next.clCreateProgramWithBinary(context, n, devices, sizes, data, status, code);
+}
+
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
+	const char *options, struct message *results)
+{
+	struct bytes binaries[64] = {{NULL, 0}};
 	unsigned char *own[64] = {NULL};
-	cl_int status[64], code = CL_SUCCESS;
+	cl_int status[64] = {CL_SUCCESS}, code = CL_SUCCESS;
 	cl_program program = NULL;
 	bool unshared = pocl_cache() == POCL_CACHE_OFF && device_is_pocl(devices[0]), complete = true;
 
 	for (cl_uint i = 0; i < n; i++) {
+		binaries[i] = artifacts[i].binary;
 		if (unshared)
-			own[i] = pocl_unshared(artifacts[i].binary);
-		complete = complete && (!unshared || own[i] != NULL);
-		sizes[i] = artifacts[i].binary.size;
-		binaries[i] = unshared ? own[i] : artifacts[i].binary.data;
-		status[i] = CL_SUCCESS;
-		outcomes[i] = (struct outcome){.result = KSF_ABANDONED};
+			binaries[i].data = own[i] = pocl_unshared(binaries[i]);
+		complete = complete && binaries[i].data != NULL;
 	}
-	size_t all = 0;
-	for (cl_uint i = 0; i < n; i++)
-		all += sizes[i];
-	void *heap = heap_begin(all);
 	uint64_t start = nanoseconds();
 	if (complete)
-		program = next.clCreateProgramWithBinary(context, n, devices, sizes, binaries, status, &code);
+		program = of_binaries(context, n, devices, binaries, status, &code);
 	else
 		layer_passed("POCL_KERNEL_CACHE=0, and a binary of another PoCL");
 	for (cl_uint i = 0; i < n; i++)
@@ -82,20 +87,13 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 			good = good && status[i] == CL_SUCCESS;
 		good = good && same_kernels(program, &artifacts[0]);
 	}
-	heap_end(heap);
 	uint64_t took = nanoseconds() - start;
 	bool blamed = false;
 	for (cl_uint i = 0; i < n; i++)
 		blamed = blamed || status[i] != CL_SUCCESS;
 	for (cl_uint i = 0; i < n; i++) {
-		outcomes[i].nanoseconds = took / n;
-		if (good) {
-			outcomes[i].result = KSF_RESTORED;
-			continue;
-		}
-		outcomes[i].code = code;
-		if (blames_binary(code) && (!blamed || status[i] != CL_SUCCESS))
-			outcomes[i].result = KSF_REFUSED;
+		bool refused = blames_binary(code) && (!blamed || status[i] != CL_SUCCESS);
+		message_result(results, good ? KSF_RESTORED : refused ? KSF_REFUSED : KSF_ABANDONED, good ? CL_SUCCESS : code, took / n);
 	}
 	if (!good && program != NULL) {
 		next.clReleaseProgram(program);
@@ -104,24 +102,24 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	return program;
 }
 
+void set_restored(struct program *p, struct shadow *s, cl_context context, cl_uint before)
+{
+	context_counts(context, before);
+	context_holds(s, context);
+	program_set_shadow(p, s, 0);
+}
+
 cl_int restore_object(struct program *p, struct compiled *c)
 {
-	size_t sizes[64];
-	const unsigned char *binaries[64];
-	cl_int status[64], code = CL_SUCCESS;
+	struct bytes binaries[64] = {{NULL, 0}};
+	cl_int status[64], code;
 	cl_context context = program_context(p);
-	bool count = context != NULL && context_needs_count();
-	cl_uint before = count ? context_references(context) : 0;
-
 	if (context == NULL)
 		return CL_OUT_OF_HOST_MEMORY;
-	for (cl_uint i = 0; i < c->n; i++) {
-		sizes[i] = c->known[i].binary.size;
-		binaries[i] = c->known[i].binary.data;
-		status[i] = CL_SUCCESS;
-		c->known[i].answer = c->known[i].binary; /* the application may ask for it */
-	}
-	cl_program handle = next.clCreateProgramWithBinary(context, c->n, c->devices, sizes, binaries, status, &code);
+	cl_uint before = context_count(context);
+	for (cl_uint i = 0; i < c->n; i++)
+		binaries[i] = c->known[i].answer = c->known[i].binary; /* the application may ask for it */
+	cl_program handle = of_binaries(context, c->n, c->devices, binaries, status, &code);
 	if (handle == NULL)
 		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
 	bool good = code == CL_SUCCESS;
@@ -132,15 +130,7 @@ cl_int restore_object(struct program *p, struct compiled *c)
 		next.clReleaseProgram(handle);
 		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
 	}
-	if (count)
-		context_counts(before, context_references(context));
 	s->is_object = true;
-	s->context = context;
-	context_add(context, 1);
-	program_set_shadow(p, s, 0);
-	for (cl_uint i = 0; i < c->n; i++) { /* the shadow has them */
-		free((void *)c->known[i].binary.data);
-		c->known[i].binary = c->known[i].answer = (struct bytes){NULL, 0};
-	}
+	set_restored(p, s, context, before);
 	return CL_SUCCESS;
 }

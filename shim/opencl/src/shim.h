@@ -95,13 +95,6 @@ struct artifact { /* what one device's part of a program is */
 	uint32_t kind; /* KSF_FINAL, ... */
 };
 
-struct outcome { /* how it ended for one device */
-	uint32_t result;
-	int32_t code;             /* the driver's, of KSF_FAILED and KSF_ABANDONED */
-	uint64_t nanoseconds;     /* that the driver took for it */
-	struct artifact artifact; /* of KSF_BUILT, KSF_FAILED */
-};
-
 /* library.c: libkernstash.so. */
 
 /* Whether it can be asked; it is opened at the first call. false: it stays out of this
@@ -138,12 +131,19 @@ enum { ASK_BUILD = 1, ASK_LINK, ASK_COMPILE, ASK_ANSWER };
 struct reply {
 	uint64_t ticket;
 	uint64_t program, saved;    /* of KSF_DONE */
-	cl_uint nartifacts;
-	struct artifact *artifacts; /* of KSF_HIT: for each device of the request, in one piece of memory */
+	struct artifact *artifacts; /* of KSF_HIT: for each device of the request; to be freed */
+	ksf_message message;        /* which they point to */
 };
 
-/* Says how it ended for each device; the action that follows. What the reply held is gone. */
-uint32_t reply_next(struct reply *reply, cl_uint n, const struct outcome *outcomes);
+/* Reads what a message says of n devices, each of which begins with a tag: KSF_PART of a step,
+ * KSF_ENDED of results. The artifacts point to it; NULL: it makes no sense, or no memory. */
+struct artifact *artifacts_of(const ksf_message *m, uint32_t part, cl_uint n);
+void add_bytes(struct message *m, uint32_t tag, struct bytes b); /* unless there are none */
+void add_arg(struct message *m, const struct arg_info *arg);
+
+/* Says how it ended for each device (KSF_ENDED, ...), and frees that; the action that follows.
+ * What the reply held is gone. */
+uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results);
 void reply_end(struct reply *reply);
 /* Takes a step as the reply for n devices: KSF_PASS where it makes no sense. */
 uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n);
@@ -174,19 +174,20 @@ void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our fu
 /* artifact.c: pieces of artifacts, kept. */
 
 struct shadow {
-	size_t size; /* of its memory */
 	uint64_t answers;    /* the library's name for what has answers of a size without data; else 0 */
 	unsigned references; /* under the lock */
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
+	struct shadow *next, *before; /* of those with a context */
 	bool settled, settled_well; /* the driver has built the same in the application's program, or would not */
 	unsigned settling;   /* by a thread of this generation, which others wait for; 0: by none */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
-	cl_uint ndevices;
-	cl_device_id *devices;
 	struct artifact *artifacts; /* a device each; binary is not kept */
+	ksf_message *kept;       /* which they point to */
 	char *options;           /* as the application gave them, or NULL */
+	cl_uint ndevices;
+	cl_device_id devices[];
 };
 
 /* Copies what queries need. NULL: no memory. */
@@ -200,22 +201,13 @@ int shadow_device(const struct shadow *s, cl_device_id device);
 bool shadow_asks(struct shadow *s, uint64_t id);
 const struct kernel_info *shadow_kernel(const struct shadow *s, const char *name);
 
-/* heap.c */
-
-/* A program of so many bytes of binaries is about to be restored; it has been. */
-void *heap_begin(size_t binaries);
-void heap_end(void *begun);
-
-/* Has the kernel make all pages of some memory at once, which is about to be written: false
- * where it does not do that. */
-bool make_pages(void *start, size_t size);
-
 /* contexts.c */
 
-cl_uint context_references(cl_context context);
-bool context_needs_count(void);
-void context_counts(cl_uint before, cl_uint after);
-void context_add(cl_context context, int shadows);
+/* What is counted before a program is restored; 0: nobody wants to know. */
+cl_uint context_count(cl_context context);
+void context_counts(cl_context context, cl_uint before);
+void context_holds(struct shadow *s, cl_context context);
+void context_lets_go(struct shadow *s);
 
 /* programs.c */
 
@@ -250,6 +242,7 @@ struct compiled {
 	uint64_t saved;      /* pending: nanoseconds that count as saved by that */
 	unsigned doing;      /* by a thread of this generation, which others wait for; 0: by none */
 	struct artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
+	ksf_message *stored;    /* which they point to */
 };
 
 struct program {
@@ -323,24 +316,12 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 
 /* gather.c: what a build made. */
 
-struct gathered {
-	struct artifact artifact;
-	unsigned char *binary;
-	void *log;
-	struct kernel_info *kernels; /* shared by the devices of one program */
-};
-
-/* Fills in out for n devices of the program. binaries: ask for them, and for the kernels.
- * false: the driver does not answer; then nothing is to be freed. */
-bool gather(cl_program program, cl_uint n, const cl_device_id *devices, bool binaries, struct gathered *out);
-void gather_log(cl_program program, cl_device_id device, struct gathered *out);
-void gathered_free(cl_uint n, struct gathered *g);
 /* A query's answer in memory of ours, with a NUL after it; NULL: none. */
 void *program_text(cl_program program, cl_program_info what, size_t *size);
-/* Outcomes of a build by the driver: gathers what it made, or why it failed. The
- * holes say of which kind each device's code is. */
-void outcomes_of(cl_program program, cl_uint n, const cl_device_id *devices, const struct artifact *holes, cl_int code,
-	uint64_t took, bool binaries, struct gathered *gathered, struct outcome *outcomes);
+/* Adds a result for each device: what the driver made, with binaries and kernels if they are
+ * wanted, or why it failed. Whether it made something, and tells. */
+bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
+	bool binaries);
 bool refused_by_the_compiler(cl_int code);
 cl_build_status build_status(cl_program program, cl_device_id device);
 
@@ -401,10 +382,15 @@ void compiler_opened(void); /* it waits for that */
 
 /* restore.c */
 
-/* Makes a program of binaries and builds it. Results, one for each device, say
- * how it ended. NULL: not restored. */
+/* Makes a program of binaries. The driver says whether it takes them in status and code. */
+cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const struct bytes *binaries, cl_int *status,
+	cl_int *code);
+/* Makes a program of binaries, builds it, and adds a result for each device. NULL: not
+ * restored. */
 cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
-	const char *options, struct outcome *outcomes);
+	const char *options, struct message *results);
+/* Makes a shadow the program's; before is context_count's, from before it was restored. */
+void set_restored(struct program *p, struct shadow *s, cl_context context, cl_uint before);
 /* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
  * now makes no difference. */
 cl_int restore_object(struct program *p, struct compiled *c);

@@ -2,6 +2,7 @@
  * ticket.c: a thread with a small stack asks for a program, and the thread that is to say how
  * it went cannot be made. Exits with 0 if the ticket is still known then, and ended.
  */
+#define _GNU_SOURCE
 #include "../../../capi/front/calls.h"
 #include "../../../capi/front/load.h"
 
