@@ -332,8 +332,6 @@ static const ksf_api *open_library(struct library_door *d)
 		return stay_out(d, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it");
 	if (at != NULL)
 		own_is(at); /* it is here now, whatever get answers */
-	if (get != NULL && d->meanwhile != NULL)
-		d->meanwhile(); /* not before: who opens a library waits for who opens another */
 	const ksf_api *found = get == NULL ? NULL : get(KSF_ABI, d->runtime, &d->front);
 	if (found == NULL || found->abi != KSF_ABI || found->size < sizeof(*found))
 		return stay_out(d, "library of another release, or off");

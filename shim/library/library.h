@@ -18,7 +18,6 @@
 
 struct library_door {
 	const char *runtime;
-	void (*meanwhile)(void); /* called by who opens the library while its runtime starts; may be NULL */
 	const ksf_api *functions; /* set before state says that it is open */
 	uint32_t front;
 	atomic_int state;

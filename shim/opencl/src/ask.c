@@ -4,6 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+cl_platform_id platform_of(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	if (next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS)
+		return NULL;
+	return platform;
+}
+
 cl_context program_context(const struct program *p)
 {
 	cl_context context = NULL;
@@ -79,14 +87,13 @@ static void add_unit(struct message *m, const struct unit *u)
 bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct unit *units, uint32_t nunits,
 	const char *options, struct reply *reply)
 {
-	cl_platform_id platform = NULL;
 	struct message m = {0};
 	ksf_step step;
 	memset(reply, 0, sizeof(*reply));
 	if (!library())
 		return false;
-	if (next.clGetPlatformInfo == NULL ||
-		next.clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS) {
+	cl_platform_id platform = platform_of(devices[0]);
+	if (next.clGetPlatformInfo == NULL || platform == NULL) {
 		layer_passed("unknown platform");
 		return false;
 	}

@@ -306,8 +306,6 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		reason = "build after a build with a log";
 	if (reason == NULL && pending)
 		reason = "build during a build";
-	if (reason == NULL)
-		compiler_wanted(list == NULL ? p->devices[0] : list[0]);
 	if (stepped_aside() || !library())
 		reason = "";
 	if (reason != NULL) {
@@ -349,7 +347,6 @@ cl_int CL_API_CALL ks_clBuildProgram(cl_program handle, cl_uint n, const cl_devi
 		return driver_build(handle, n, list, options, notify, user_data);
 	int before = library_uncancelled();
 	cl_int code = build(p, n, list, options, notify, user_data);
-	compiler_opened();
 	program_put(p);
 	library_cancelled(before);
 	return code;

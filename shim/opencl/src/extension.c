@@ -14,14 +14,6 @@ typedef cl_int(CL_API_CALL *variable_fn)(cl_device_id, cl_program, const char *,
 typedef cl_int(CL_API_CALL *record_fn)(void *, cl_command_queue, const void *, cl_kernel, cl_uint, const size_t *, const size_t *,
 	const size_t *, cl_uint, const cl_uint *, cl_uint *, void **);
 
-static cl_platform_id platform_of(cl_device_id device)
-{
-	cl_platform_id platform = NULL;
-	if (next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS)
-		return NULL;
-	return platform;
-}
-
 static void *drivers_own(cl_platform_id platform, const char *name)
 {
 	if (platform != NULL && next.clGetExtensionFunctionAddressForPlatform != NULL)
@@ -63,13 +55,6 @@ static cl_program with_code(cl_program handle, struct program **p, struct shadow
 	return *s == NULL ? handle : (*s)->handle;
 }
 
-static void without(struct program *p, struct shadow *s)
-{
-	shadow_put(s);
-	if (p != NULL)
-		program_put(p);
-}
-
 static cl_int CL_API_CALL function_pointer(cl_device_id device, cl_program handle, const char *name, cl_ulong *to)
 {
 	pointer_fn driver = NULL;
@@ -79,7 +64,8 @@ static cl_int CL_API_CALL function_pointer(cl_device_id device, cl_program handl
 	if (driver == NULL)
 		return CL_INVALID_DEVICE;
 	cl_int code = driver(device, with_code(handle, &p, &s), name, to);
-	without(p, s);
+	shadow_put(s);
+	program_put(p);
 	return code;
 }
 
@@ -92,7 +78,8 @@ static cl_int CL_API_CALL variable_pointer(cl_device_id device, cl_program handl
 	if (driver == NULL)
 		return CL_INVALID_DEVICE;
 	cl_int code = driver(device, with_code(handle, &p, &s), name, size, to);
-	without(p, s);
+	shadow_put(s);
+	program_put(p);
 	return code;
 }
 

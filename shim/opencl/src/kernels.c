@@ -115,42 +115,20 @@ static bool kernel_adopt(cl_kernel handle, struct program *p, struct shadow *s)
 	return kernel_add(handle, p, s, name);
 }
 
-/* Whether the driver lists the kernels of what it was given as it did after the build. */
-static bool listed_alike(const struct shadow *s, const struct artifact *a)
+/* Makes the kernels of a restored program, which the build gave in another order than some
+ * drivers do now: Mesa's rusticl has a new one each time. */
+static cl_int create_listed(const struct shadow *s, cl_kernel *handles)
 {
-	size_t size;
-	char *names = program_text(s->handle, CL_PROGRAM_KERNEL_NAMES, &size);
-	const char *at = names;
-	bool alike = names != NULL;
-	for (uint32_t i = 0; alike && i < a->nkernels; i++) {
-		const struct bytes *name = &a->kernels[i].name;
-		alike = strncmp(at, name->data, name->size) == 0 && at[name->size] == (i + 1 < a->nkernels ? ';' : 0);
-		at += name->size + 1;
+	cl_int code = CL_SUCCESS;
+	for (uint32_t i = 0; i < s->artifacts[0].nkernels; i++) {
+		handles[i] = next.clCreateKernel(s->handle, s->artifacts[0].kernels[i].name.data, &code);
+		if (handles[i] != NULL)
+			continue;
+		while (i > 0)
+			next.clReleaseKernel(handles[--i]);
+		return code;
 	}
-	free(names);
-	return alike;
-}
-
-/* Puts the kernels of a restored program in the order in which the build gave them: Mesa's
- * rusticl has another one each time. */
-static void kernels_sort(const struct shadow *s, cl_uint n, cl_kernel *handles)
-{
-	const struct artifact *a = &s->artifacts[0];
-	if (a->nkernels != n || n < 2 || listed_alike(s, a))
-		return;
-	for (cl_uint i = 0; i < n; i++) {
-		const struct bytes *wanted = &a->kernels[i].name;
-		for (cl_uint j = i; j < n; j++) {
-			char name[4096] = "";
-			next.clGetKernelInfo(handles[j], CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
-			if (strlen(name) != wanted->size || memcmp(name, wanted->data, wanted->size) != 0)
-				continue;
-			cl_kernel found = handles[j];
-			handles[j] = handles[i];
-			handles[i] = found;
-			break;
-		}
-	}
+	return CL_SUCCESS;
 }
 
 cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel *handles, cl_uint *n_ret)
@@ -162,10 +140,15 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	struct shadow *s = program_shadow(p);
 	cl_uint n = 0;
 	bool none = s != NULL && s->is_object && device_is_pocl(s->devices[0]);
-	cl_int code = none ? CL_SUCCESS : next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);
+	uint32_t listed = s == NULL ? 0 : s->artifacts[0].nkernels;
+	cl_int code = CL_SUCCESS;
+	if (listed > 0 && handles != NULL && room >= listed) {
+		code = create_listed(s, handles);
+		n = listed;
+	} else if (!none) {
+		code = next.clCreateKernelsInProgram(s == NULL ? program : s->handle, room, handles, &n);
+	}
 	if (code == CL_SUCCESS) {
-		if (s != NULL && handles != NULL)
-			kernels_sort(s, n, handles);
 		for (cl_uint i = 0; handles != NULL && i < n; i++)
 			kernel_adopt(handles[i], p, s);
 		if (n_ret != NULL)
@@ -176,35 +159,46 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	return code;
 }
 
-/* A kernel's program and shadow, pinned; false: not ours. */
-static bool kernel_parents(cl_kernel handle, struct program **p, struct shadow **s)
+/* What a kernel is of, pinned. */
+struct parents {
+	struct program *program;
+	struct shadow *shadow;          /* or NULL */
+	const struct kernel_info *info; /* the shadow's, or NULL */
+};
+
+/* false: the kernel is not ours. */
+static bool kernel_parents(cl_kernel handle, struct parents *of)
 {
 	if (!kernels_exist())
 		return false;
 	state_lock();
 	struct kernel *k = kernel_find(handle);
 	if (k != NULL) {
-		*p = k->program;
-		*s = k->shadow;
-		(*p)->pins++;
-		if (*s != NULL)
-			(*s)->references++;
+		*of = (struct parents){k->program, k->shadow, k->info};
+		k->program->pins++;
+		if (k->shadow != NULL)
+			k->shadow->references++;
 	}
 	state_unlock();
 	return k != NULL;
 }
 
+static void parents_put(struct parents *of)
+{
+	shadow_put(of->shadow);
+	program_put(of->program);
+}
+
 cl_kernel CL_API_CALL ks_clCloneKernel(cl_kernel source, cl_int *code)
 {
-	struct program *p;
-	struct shadow *s;
-	if (!kernel_parents(source, &p, &s))
-		return next.clCloneKernel(source, code);
+	struct parents of;
+	bool known = kernel_parents(source, &of);
 	cl_kernel handle = next.clCloneKernel(source, code);
+	if (!known)
+		return handle;
 	if (handle != NULL)
-		kernel_adopt(handle, p, s);
-	shadow_put(s);
-	program_put(p);
+		kernel_adopt(handle, of.program, of.shadow);
+	parents_put(&of);
 	return handle;
 }
 
@@ -240,29 +234,17 @@ cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel handle)
 
 cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel handle, cl_kernel_info what, size_t room, void *to, size_t *size_ret)
 {
-	struct program *p;
-	struct shadow *s;
-	if ((what != CL_KERNEL_PROGRAM && what != CL_KERNEL_ATTRIBUTES) || !kernel_parents(handle, &p, &s))
+	struct parents of;
+	if ((what != CL_KERNEL_PROGRAM && what != CL_KERNEL_ATTRIBUTES) || !kernel_parents(handle, &of))
 		return next.clGetKernelInfo(handle, what, room, to, size_ret);
-	cl_int code;
-	const struct kernel_info *info = NULL;
-	if (what == CL_KERNEL_ATTRIBUTES && s != NULL) {
-		state_lock();
-		struct kernel *k = kernel_find(handle);
-		info = k == NULL ? NULL : k->info;
-		state_unlock();
+	bool known = what == CL_KERNEL_ATTRIBUTES && of.info != NULL && of.info->attributes.data != NULL;
+	cl_int code = known ? answer_text(of.info->attributes, room, to, size_ret)
+						: next.clGetKernelInfo(handle, what, room, to, size_ret);
+	if (what == CL_KERNEL_PROGRAM && of.shadow != NULL && code == CL_SUCCESS && to != NULL) {
+		cl_program own = handle_of(of.program);
+		memcpy(to, &own, sizeof(own));
 	}
-	if (info != NULL && info->attributes.data != NULL) {
-		code = answer_text(info->attributes, room, to, size_ret);
-	} else {
-		code = next.clGetKernelInfo(handle, what, room, to, size_ret);
-		if (what == CL_KERNEL_PROGRAM && s != NULL && code == CL_SUCCESS && to != NULL) {
-			cl_program own = handle_of(p);
-			memcpy(to, &own, sizeof(own));
-		}
-	}
-	shadow_put(s);
-	program_put(p);
+	parents_put(&of);
 	return code;
 }
 
@@ -291,17 +273,11 @@ static cl_int arg_info(const struct arg_info *arg, cl_kernel_arg_info what, size
 cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_kernel_arg_info what, size_t room, void *to,
 	size_t *size_ret)
 {
-	struct program *p;
-	struct shadow *s;
-	if (what < CL_KERNEL_ARG_ADDRESS_QUALIFIER || what > CL_KERNEL_ARG_NAME || !kernel_parents(handle, &p, &s))
+	struct parents of;
+	if (what < CL_KERNEL_ARG_ADDRESS_QUALIFIER || what > CL_KERNEL_ARG_NAME || !kernel_parents(handle, &of))
 		return next.clGetKernelArgInfo(handle, index, what, room, to, size_ret);
-	state_lock();
-	struct kernel *k = kernel_find(handle);
-	const struct kernel_info *info = k == NULL ? NULL : k->info;
-	state_unlock();
-	cl_int code = info == NULL || index >= info->nargs ? next.clGetKernelArgInfo(handle, index, what, room, to, size_ret)
-													   : arg_info(&info->args[index], what, room, to, size_ret);
-	shadow_put(s);
-	program_put(p);
+	cl_int code = of.info == NULL || index >= of.info->nargs ? next.clGetKernelArgInfo(handle, index, what, room, to, size_ret)
+															 : arg_info(&of.info->args[index], what, room, to, size_ret);
+	parents_put(&of);
 	return code;
 }

@@ -29,47 +29,22 @@ static uint64_t signature(uint64_t seed, cl_uint dimensions, const size_t *offse
 	return h == 0 ? 1 : h;
 }
 
-/* Under the lock: whether the hash is new; then it is no longer. */
-static bool add(struct seen *s, uint64_t h)
-{
-	if (s->count * 2 >= s->size) {
-		size_t size = s->size == 0 ? 16 : s->size * 2;
-		uint64_t *hashes = calloc(size, sizeof(*hashes));
-		if (hashes == NULL)
-			return false;
-		for (size_t i = 0; i < s->size; i++) {
-			size_t at = s->hashes[i] & (size - 1);
-			while (s->hashes[i] != 0 && hashes[at] != 0)
-				at = (at + 1) & (size - 1);
-			if (s->hashes[i] != 0)
-				hashes[at] = s->hashes[i];
-		}
-		free(s->hashes);
-		s->hashes = hashes;
-		s->size = size;
-	}
-	size_t at = h & (s->size - 1);
-	for (; s->hashes[at] != 0; at = (at + 1) & (s->size - 1)) {
-		if (s->hashes[at] == h)
-			return false;
-	}
-	s->hashes[at] = h;
-	s->count++;
-	return true;
-}
-
-static bool seen(const struct seen *s, uint64_t h)
-{
-	if (s->size == 0)
-		return false;
-	size_t at = h & (s->size - 1);
-	while (s->hashes[at] != 0 && s->hashes[at] != h)
-		at = (at + 1) & (s->size - 1);
-	return s->hashes[at] == h;
-}
-
 /* An application that lets the driver choose may launch a new size each time. */
 enum { MOST_LAUNCHES = 4096 };
+
+/* Under the lock: whether it is to be told. What takes the place of another in the table makes that one told
+ * again, which changes nothing. */
+static bool is_new(struct program *p, uint64_t h)
+{
+	enum { PLACES = 1024 };
+	if (p->launches == NULL)
+		p->launches = calloc(PLACES, sizeof(*p->launches));
+	if (p->launches == NULL || p->launches[h % PLACES] == h || p->nlaunches == MOST_LAUNCHES)
+		return false;
+	p->launches[h % PLACES] = h;
+	p->nlaunches++;
+	return true;
+}
 
 void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
 {
@@ -81,8 +56,7 @@ void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset,
 	struct kernel *k = kernel_find(handle);
 	if (k != NULL && k->id != 0) {
 		uint64_t h = signature(k->seed, dimensions, offset, global, local);
-		if (h != k->last && !seen(&k->program->seen, h) && k->program->seen.count < MOST_LAUNCHES &&
-			add(&k->program->seen, h)) {
+		if (h != k->last && is_new(k->program, h)) {
 			p = k->program;
 			id = k->id;
 			/* The name lives as long as the kernel, which the application holds

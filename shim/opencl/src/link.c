@@ -14,10 +14,8 @@ struct inputs {
 
 static void inputs_free(struct inputs *in)
 {
-	for (cl_uint i = 0; in->programs != NULL && i < in->n; i++) {
-		if (in->programs[i] != NULL)
-			program_put(in->programs[i]);
-	}
+	for (cl_uint i = 0; in->programs != NULL && i < in->n; i++)
+		program_put(in->programs[i]);
 	for (cl_uint i = 0; in->compiled != NULL && i < in->n; i++)
 		compiled_unuse(in->compiled[i]);
 	for (cl_uint i = 0; in->units != NULL && i < in->n; i++)

@@ -9,11 +9,9 @@
  */
 #include "shim.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 /* A binary of PoCL 3.1: "poclbin", NUL; device, 8 bytes; version, 4; 12 more; then
  * the directory, a string. */
@@ -41,7 +39,14 @@ enum pocl_cache pocl_cache(void)
 	return now == at_load ? now : POCL_CACHE_UNKNOWN;
 }
 
-bool device_is_pocl(cl_device_id device) { return platform_is(device, "Portable Computing Language"); }
+bool device_is_pocl(cl_device_id device)
+{
+	char found[64] = "";
+	cl_platform_id platform = platform_of(device);
+	return platform != NULL && next.clGetPlatformInfo != NULL &&
+		next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(found), found, NULL) == CL_SUCCESS &&
+		strcmp(found, "Portable Computing Language") == 0;
+}
 
 /* Whether the bytes are a directory of a binary: "XX/" and 37 letters, or a random
  * name, and zeros. */
@@ -61,20 +66,6 @@ static bool is_directory(const unsigned char *at)
 	return true;
 }
 
-/* Random bytes; any that are new will do. */
-static void make_up(unsigned char *bytes, size_t size)
-{
-	static atomic_uint_fast64_t count;
-	if (getrandom(bytes, size, GRND_NONBLOCK) == (ssize_t)size)
-		return;
-	uint64_t h = nanoseconds() ^ (uint64_t)getpid() << 40;
-	h ^= atomic_fetch_add(&count, 1) << 20 ^ (uintptr_t)bytes;
-	for (size_t i = 0; i < size; i++) {
-		h = (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + i;
-		bytes[i] = (unsigned char)(h >> 56);
-	}
-}
-
 unsigned char *pocl_unshared(struct bytes binary)
 {
 	unsigned char bytes[(DIRECTORY_SIZE - sizeof(uncached)) / 2];
@@ -82,7 +73,7 @@ unsigned char *pocl_unshared(struct bytes binary)
 	if (binary.size < DIRECTORY + DIRECTORY_SIZE || memcmp(given, magic, sizeof(magic)) != 0 ||
 		memcmp(given + VERSION, version, sizeof(version)) != 0 || !is_directory(given + DIRECTORY))
 		return NULL;
-	unsigned char *own = malloc(binary.size);
+	unsigned char *own = getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) == (ssize_t)sizeof(bytes) ? malloc(binary.size) : NULL;
 	if (own == NULL)
 		return NULL;
 	memcpy(own, given, binary.size);
@@ -90,7 +81,6 @@ unsigned char *pocl_unshared(struct bytes binary)
 	memset(at, 0, DIRECTORY_SIZE);
 	memcpy(at, uncached, sizeof(uncached) - 1);
 	at += sizeof(uncached) - 1;
-	make_up(bytes, sizeof(bytes));
 	for (size_t i = 0; i < sizeof(bytes); i++) {
 		*at++ = (unsigned char)('A' + (bytes[i] & 15));
 		*at++ = (unsigned char)('A' + (bytes[i] >> 4));

@@ -26,13 +26,15 @@ static void program_free(struct program *p)
 	}
 	shadow_put(p->shadow);
 	compiled_unuse(p->compiled);
-	free(p->seen.hashes);
+	free(p->launches);
 	free(p->devices);
 	free(p);
 }
 
 void program_put(struct program *p)
 {
+	if (p == NULL)
+		return;
 	state_lock();
 	bool last = --p->pins == 0;
 	state_unlock();
@@ -198,9 +200,9 @@ void program_set_shadow(struct program *p, struct shadow *s, uint64_t id)
 	uint64_t old_id = p->id;
 	p->shadow = s;
 	p->id = id;
-	p->seen.count = 0;
-	if (p->seen.hashes != NULL)
-		memset(p->seen.hashes, 0, p->seen.size * sizeof(*p->seen.hashes));
+	p->nlaunches = 0;
+	free(p->launches);
+	p->launches = NULL;
 	state_unlock();
 	shadow_put(old);
 	if (old_id != 0)

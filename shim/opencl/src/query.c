@@ -60,24 +60,6 @@ static bool settled_for_others(struct program *p, struct shadow *s)
 	return true;
 }
 
-/* The same of a compiled program: its shadow, which was not built, has none on
- * some drivers. */
-static cl_int objects(const struct program *p, const struct shadow *s, bool sizes, void *to, size_t *size_ret)
-{
-	for (cl_uint i = 0; i < p->ndevices; i++) {
-		int at = shadow_device(s, p->devices[i]);
-		struct bytes object = at < 0 ? (struct bytes){NULL, 0} : s->artifacts[at].answer;
-		unsigned char *out = sizes ? NULL : ((unsigned char **)to)[i];
-		if (sizes)
-			((size_t *)to)[i] = object.size;
-		else if (out != NULL && object.size > 0)
-			memcpy(out, object.data, object.size);
-	}
-	if (size_ret != NULL)
-		*size_ret = p->ndevices * (sizes ? sizeof(size_t) : sizeof(unsigned char *));
-	return CL_SUCCESS;
-}
-
 /* What is compiled has no kernels, to PoCL: of their names it says that they take a
  * byte, and writes none. Other drivers say the same of it and of what is restored,
  * and not built. */
@@ -144,14 +126,13 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 		*size_ret = want;
 	if (to == NULL || room < want)
 		return to == NULL ? CL_SUCCESS : CL_INVALID_VALUE;
-	if (s->is_object)
-		return objects(p, s, sizes, to, size_ret);
-	cl_int code = next.clGetProgramInfo(s->handle, CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL);
+	/* The shadow of a compiled program, which was not built, has none on some drivers. */
+	cl_int code = s->is_object ? CL_SUCCESS : next.clGetProgramInfo(s->handle, CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL);
 	if (code == CL_SUCCESS && n > 64)
 		code = CL_OUT_OF_HOST_MEMORY;
-	if (code == CL_SUCCESS)
+	if (code == CL_SUCCESS && n > 0)
 		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_DEVICES, n * sizeof(listed[0]), listed, NULL);
-	if (code == CL_SUCCESS)
+	if (code == CL_SUCCESS && n > 0)
 		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARY_SIZES, n * sizeof(own[0]), own, NULL);
 	if (code != CL_SUCCESS)
 		return code;
@@ -238,8 +219,7 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 		code = next.clGetProgramInfo(handle, what, room, to, size_ret);
 	}
 	shadow_put(s);
-	if (p != NULL)
-		program_put(p);
+	program_put(p);
 	return code;
 }
 
@@ -286,7 +266,6 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 		memcpy(to, &status, sizeof(status));
 	}
 	shadow_put(s);
-	if (p != NULL)
-		program_put(p);
+	program_put(p);
 	return code;
 }

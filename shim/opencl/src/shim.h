@@ -220,11 +220,6 @@ struct constant {
 	unsigned char value[];
 };
 
-struct seen { /* launches told, by hash */
-	uint64_t *hashes;
-	size_t size, count;
-};
-
 struct header { /* that the application hands over */
 	struct bytes name, code;
 };
@@ -260,7 +255,8 @@ struct program {
 	struct shadow *shadow;
 	struct compiled *compiled; /* NULL: it was not, or of unknown parts */
 	uint64_t id;         /* the library's name for the program; 0: none */
-	struct seen seen;
+	uint64_t *launches;  /* that were told lately, by hash; NULL: none */
+	unsigned nlaunches;  /* told */
 	bool building;       /* by a thread, which others wait for */
 	bool pending;        /* by the driver, which will call back */
 };
@@ -269,7 +265,7 @@ cl_program handle_of(const struct program *p);
 struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown);
 void program_add_il(cl_program handle, const void *il, size_t length);
 struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours */
-void program_put(struct program *p);
+void program_put(struct program *p); /* NULL: nothing */
 /* Fills in p->devices. */
 bool program_devices(struct program *p);
 /* The program's device that a listed one is, or is a part of; NULL: none. */
@@ -342,6 +338,7 @@ struct unit { /* what one program object was made of */
 	uint64_t compiled;    /* of a link: what DONE calls it; else 0 */
 };
 
+cl_platform_id platform_of(cl_device_id device); /* NULL: the driver does not tell */
 cl_context program_context(const struct program *p);
 /* What the program was made of. false: it is not known; nothing is to be freed. */
 bool unit_of(struct program *p, struct unit *unit);
@@ -358,10 +355,6 @@ uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notif
  * not in the set, which is built for next. Says whether there are any. */
 bool settle_others(struct program *p, uint64_t set);
 
-/* platform.c */
-
-bool platform_is(cl_device_id device, const char *name);
-
 /* pocl.c */
 
 bool device_is_pocl(cl_device_id device);
@@ -371,14 +364,6 @@ enum pocl_cache pocl_cache(void);
 /* A copy of a binary that shares PoCL's files with no other, for where its kernel
  * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
 unsigned char *pocl_unshared(struct bytes binary);
-
-/* nvidia.c: between the first and the last the thread may open the library: then the
- * device's compiler is opened in another thread meanwhile, where the driver would open it
- * in any case. */
-
-void compiler_wanted(cl_device_id device);
-void compiler_open(void);
-void compiler_opened(void); /* it waits for that */
 
 /* restore.c */
 
@@ -440,33 +425,8 @@ bool extension_stood_before(const char *name);
 	F(clGetKernelInfo) F(clGetKernelArgInfo) F(clEnqueueNDRangeKernel) F(clEnqueueTask) \
 	F(clGetExtensionFunctionAddress) F(clGetExtensionFunctionAddressForPlatform)
 
-cl_int CL_API_CALL ks_clGetContextInfo(cl_context, cl_context_info, size_t, void *, size_t *);
-cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context, cl_uint, const char **, const size_t *, cl_int *);
-cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context, cl_uint, const cl_device_id *, const size_t *,
-	const unsigned char **, cl_int *, cl_int *);
-cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context, cl_uint, const cl_device_id *, const char *, cl_int *);
-cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context, const void *, size_t, cl_int *);
-cl_int CL_API_CALL ks_clRetainProgram(cl_program);
-cl_int CL_API_CALL ks_clReleaseProgram(cl_program);
-cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program, cl_uint, size_t, const void *);
-cl_int CL_API_CALL ks_clBuildProgram(cl_program, cl_uint, const cl_device_id *, const char *, notify_fn, void *);
-cl_int CL_API_CALL ks_clCompileProgram(cl_program, cl_uint, const cl_device_id *, const char *, cl_uint, const cl_program *,
-	const char **, notify_fn, void *);
-cl_program CL_API_CALL ks_clLinkProgram(cl_context, cl_uint, const cl_device_id *, const char *, cl_uint, const cl_program *,
-	notify_fn, void *, cl_int *);
-cl_int CL_API_CALL ks_clGetProgramInfo(cl_program, cl_program_info, size_t, void *, size_t *);
-cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program, cl_device_id, cl_program_build_info, size_t, void *, size_t *);
-cl_kernel CL_API_CALL ks_clCreateKernel(cl_program, const char *, cl_int *);
-cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program, cl_uint, cl_kernel *, cl_uint *);
-cl_kernel CL_API_CALL ks_clCloneKernel(cl_kernel, cl_int *);
-cl_int CL_API_CALL ks_clRetainKernel(cl_kernel);
-cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel);
-cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
-cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel, cl_uint, cl_kernel_arg_info, size_t, void *, size_t *);
-cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-	const size_t *, cl_uint, const cl_event *, cl_event *);
-cl_int CL_API_CALL ks_clEnqueueTask(cl_command_queue, cl_kernel, cl_uint, const cl_event *, cl_event *);
-void *CL_API_CALL ks_clGetExtensionFunctionAddress(const char *);
-void *CL_API_CALL ks_clGetExtensionFunctionAddressForPlatform(cl_platform_id, const char *);
+#define OURS(name) extern __typeof__(*next.name) ks_##name;
+EACH_FUNCTION(OURS)
+#undef OURS
 
 #endif

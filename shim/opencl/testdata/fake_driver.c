@@ -166,7 +166,7 @@ EXPORT cl_int clGetDeviceIDs(cl_platform_id p, cl_device_type type, cl_uint n, c
 EXPORT cl_int clGetPlatformInfo(cl_platform_id p, cl_platform_info what, size_t room, void *to, size_t *ret)
 {
 	(void)p, (void)what;
-	const char *name = fault("nvidia") ? "NVIDIA CUDA" : fault("oclgrind") ? "Oclgrind" : "Fake";
+	const char *name = fault("oclgrind") ? "Oclgrind" : "Fake";
 	return give(name, strlen(name) + 1, room, to, ret);
 }
 

@@ -92,7 +92,6 @@ var (
 	shared  = []string{"-shared", "-fPIC", "-fvisibility=hidden"}
 	linked  = linkedWith("libfakecl.so")
 	fakes   = []string{"libkernstash.so.1", "libfakecl.so"}
-	nvidias = "libnvidia-opencl.so."
 	opening = []string{"-include", "$DATA/opened.h"}
 )
 
@@ -118,14 +117,6 @@ var targets = map[string]target{
 	"replaced":       {"replaced", []string{"-ldl"}, append([]string{"libnodriver.so"}, fakes...)},
 
 	"late": {"late", append([]string{"-lm"}, linked...), fakes},
-
-	// The same driver by the name of NVIDIA's, and one that has its own path to look for
-	// libraries.
-	nvidias + "1":         {"fake_driver", shared, nil},
-	nvidias + "own":       {"fake_driver", append([]string{"-Wl,-rpath,/nonexistent"}, shared...), nil},
-	"libnvidia-nvvm.so.4": {"fake_compiler", shared, nil},
-	"stress-nvidia":       {"stress", linkedWith(nvidias + "1"), []string{"libkernstash.so.1", nvidias + "1"}},
-	"stress-nvidia-own":   {"stress", linkedWith(nvidias + "own"), []string{"libkernstash.so.1", nvidias + "own"}},
 
 	"loader": {"loader", []string{"-ldl"}, fakes},
 
