@@ -92,9 +92,9 @@ uint32_t library_look(void)
 	int saved = errno;
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
 		if (lstat(settings[i], &is) == 0 || errno != ENOENT)
-			seen |= LIBRARY_SETTINGS;
+			seen |= KSF_SETTINGS;
 	if (!started || stat(".", &is) != 0 || is.st_dev != start.st_dev || is.st_ino != start.st_ino)
-		seen |= LIBRARY_MOVED;
+		seen |= KSF_MOVED;
 	errno = saved;
 	return atomic_fetch_or(&found, seen) | seen;
 }

@@ -62,9 +62,9 @@ void library_default_arithmetic(struct arithmetic *before);
 void library_arithmetic_back(const struct arithmetic *before);
 
 /* Looks whether one of the files that Intel's driver reads when it is loaded is in the
- * directory that the process works in now, and returns what was found at any look: the
+ * directory that the process works in now (KSF_SETTINGS), and whether that is another one than the
+ * first (KSF_MOVED), and returns what was found at any look: the
  * first is made when the shim is loaded. errno stays what it was. From all threads. */
-enum { LIBRARY_SETTINGS = 1, LIBRARY_MOVED = 2 }; /* such a file; another directory than the first */
 uint32_t library_look(void);
 
 /* Whether a shim is to do nothing at all in this process, and why. */

@@ -20,28 +20,6 @@ cl_context program_context(const struct program *p)
 	return context;
 }
 
-/* The program's constants, the last value of each. */
-static struct constant_value *constants_of(const struct program *p, uint32_t *n)
-{
-	size_t most = 0;
-	*n = 0;
-	/* What another thread sets meanwhile comes before the head, and the rest stays. */
-	state_lock();
-	const struct constant *head = p->constants;
-	state_unlock();
-	for (const struct constant *c = head; c != NULL; c = c->link)
-		most++;
-	struct constant_value *out = calloc(most + 1, sizeof(*out));
-	for (const struct constant *c = head; out != NULL && c != NULL; c = c->link) {
-		uint32_t i = 0;
-		while (i < *n && out[i].id != c->id)
-			i++;
-		if (i == *n)
-			out[(*n)++] = (struct constant_value){c->id, {c->value, c->size}};
-	}
-	return out;
-}
-
 bool unit_of(struct program *p, struct unit *unit)
 {
 	size_t size = 0;
@@ -49,11 +27,14 @@ bool unit_of(struct program *p, struct unit *unit)
 	*unit = (struct unit){.kind = il ? KSF_SPIRV : KSF_OPENCL_C};
 	/* As the driver has it, so that no second copy has to be kept. */
 	unit->code.data = program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size);
-	unit->constants = constants_of(p, &unit->nconstants);
+	/* What another thread sets meanwhile comes before the head, and the rest stays. */
+	state_lock();
+	unit->constants = p->constants;
+	state_unlock();
 	if (!il && size == p->length + 1)
 		size--;
 	unit->code.size = size;
-	if (unit->code.data != NULL && unit->constants != NULL && size == p->length)
+	if (unit->code.data != NULL && size == p->length)
 		return true;
 	unit_free(unit);
 	return false;
@@ -62,7 +43,6 @@ bool unit_of(struct program *p, struct unit *unit)
 void unit_free(struct unit *unit)
 {
 	free((void *)unit->code.data);
-	free(unit->constants);
 	memset(unit, 0, sizeof(*unit));
 }
 
@@ -79,8 +59,13 @@ static void add_unit(struct message *m, const struct unit *u)
 		add(m, KSF_HEADER, 0, u->headers[i].name);
 		add(m, KSF_CODE, 0, u->headers[i].code);
 	}
-	for (uint32_t i = 0; i < u->nconstants; i++)
-		add(m, KSF_CONSTANT, u->constants[i].id, u->constants[i].value);
+	for (const struct constant *c = u->constants; c != NULL; c = c->link) {
+		const struct constant *later = u->constants;
+		while (later != c && later->id != c->id)
+			later = later->link;
+		if (later == c)
+			add(m, KSF_CONSTANT, c->id, (struct bytes){c->value, c->size});
+	}
 	add(m, KSF_OPTIONS, 0, u->options);
 }
 

@@ -1,5 +1,5 @@
 /* build.c: clBuildProgram. */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * is compiled after all. A unit that reads header files is not: they may be others
  * by then. It is restored from what its compiler made, and a shadow stands for it.
  */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -170,20 +170,26 @@ static atomic_bool units_wanted;
 
 void units_are_wanted(void) { atomic_store(&units_wanted, true); }
 
-/* After the driver refused what the compiler made: whether the compiler would read the same
- * files as then, for all that the library knows. It is told, too. */
-static bool would_be_the_same(struct program *p, const struct compiled *c)
+/* Asks for a compilation: false where the driver is to do it. */
+static bool ask_compilation(struct program *p, const struct compiled *c, struct reply *reply)
 {
 	struct unit unit;
-	struct reply reply;
 	if (!unit_of(p, &unit))
 		return false;
 	unit.headers = c->headers;
 	unit.nheaders = c->nheaders;
 	unit.options = bytes_of(c->options);
-	bool found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
+	bool found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, reply);
 	unit_free(&unit);
-	if (!found)
+	return found;
+}
+
+/* After the driver refused what the compiler made: whether the compiler would read the same
+ * files as then, for all that the library knows. It is told, too. */
+static bool would_be_the_same(struct program *p, const struct compiled *c)
+{
+	struct reply reply;
+	if (!ask_compilation(p, c, &reply))
 		return false;
 	struct message results = {0};
 	bool same = true;
@@ -357,16 +363,8 @@ static bool are_headers(cl_uint n, const cl_program *headers, const char **names
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,
 	cl_uint nheaders, const cl_program *headers, const char **names, notify_fn notify, void *user_data)
 {
-	struct unit unit;
 	struct reply reply = {0};
-	bool found = false;
-	if (unit_of(p, &unit)) {
-		unit.headers = c->headers;
-		unit.nheaders = c->nheaders;
-		unit.options = bytes_of(options);
-		found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, &reply);
-		unit_free(&unit);
-	}
+	bool found = ask_compilation(p, c, &reply);
 	/* Of several devices some may be compiled for again, and the others need what the driver
 	 * made; it is not made later of files that may be others by then. */
 	bool objects = found && are_objects(reply.artifacts, c->n);

@@ -1,5 +1,5 @@
 /* driver.c: calls of the driver in which it compiles. */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -39,6 +39,18 @@ static void add_log(struct message *m, cl_program program, cl_device_id device)
 		message_add(m, (ksf_field){.tag = KSF_LOG, .data = log, .size = log[n - 1] == 0 ? n - 1 : n});
 }
 
+cl_int binary_sizes(cl_program program, cl_uint *n, cl_device_id *devices, size_t *sizes)
+{
+	cl_int code = next.clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(*n), n, NULL);
+	if (code == CL_SUCCESS && *n > 64)
+		code = CL_OUT_OF_HOST_MEMORY;
+	if (code == CL_SUCCESS)
+		code = next.clGetProgramInfo(program, CL_PROGRAM_DEVICES, *n * sizeof(*devices), devices, NULL);
+	if (code == CL_SUCCESS)
+		code = next.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, *n * sizeof(*sizes), sizes, NULL);
+	return code;
+}
+
 /* Asks for the binaries of some devices, in memory of the message's. */
 static bool get_binaries(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, struct bytes *out)
 {
@@ -46,9 +58,7 @@ static bool get_binaries(struct message *m, cl_program program, cl_uint n, const
 	cl_device_id listed[64];
 	size_t sizes[64];
 	unsigned char *to[64] = {NULL};
-	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(all), &all, NULL) != CL_SUCCESS || all == 0 || all > 64 ||
-		next.clGetProgramInfo(program, CL_PROGRAM_DEVICES, all * sizeof(listed[0]), listed, NULL) != CL_SUCCESS ||
-		next.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, all * sizeof(sizes[0]), sizes, NULL) != CL_SUCCESS)
+	if (binary_sizes(program, &all, listed, sizes) != CL_SUCCESS)
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		cl_uint at = 0;

@@ -20,16 +20,10 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-/* Under the lock: drops a record, and says what to release. */
-static struct kernel *kernel_take(struct kernel *k)
-{
-	table_remove(&kernels, &k->entry);
-	atomic_fetch_sub(&count, 1);
-	return k;
-}
-
+/* Of a record that is out of the table. */
 static void kernel_end(struct kernel *k)
 {
+	atomic_fetch_sub(&count, 1);
 	bool restored = k->shadow != NULL && !k->shadow->is_program;
 	shadow_put(k->shadow);
 	program_kernel_gone(k->program, restored);
@@ -53,31 +47,20 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	if (s != NULL)
 		k->info = shadow_kernel(s, name);
 	/* The application's program lives as long as its kernels. */
-	bool retained = s != NULL && !s->is_program;
-	if (retained)
+	if (s != NULL && !s->is_program)
 		next.clRetainProgram(handle_of(p));
 	state_lock();
-	struct kernel *stale = kernel_find(handle);
-	if (stale != NULL)
-		kernel_take(stale);
-	bool in = table_insert(&kernels, &k->entry);
-	if (in) {
-		atomic_fetch_add(&count, 1);
-		k->id = p->id;
-		p->pins++;
-		p->kernels++;
-		if (s != NULL)
-			s->references++;
-	}
+	atomic_fetch_add(&count, 1);
+	struct kernel *stale = (struct kernel *)table_insert(&kernels, &k->entry);
+	k->id = p->id;
+	p->pins++;
+	p->kernels++;
+	if (s != NULL)
+		s->references++;
 	state_unlock();
 	if (stale != NULL)
 		kernel_end(stale);
-	if (!in) {
-		if (retained)
-			next.clReleaseProgram(handle_of(p));
-		free(k);
-	}
-	return in;
+	return true;
 }
 
 cl_kernel CL_API_CALL ks_clCreateKernel(cl_program program, const char *name, cl_int *code)
@@ -222,8 +205,10 @@ cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel handle)
 		state_lock();
 		struct kernel *k = kernel_find(handle);
 		/* Out of the table before the driver can give its address to another. */
-		if (k != NULL && --k->held == 0)
-			gone = kernel_take(k);
+		if (k != NULL && --k->held == 0) {
+			table_remove(&kernels, &k->entry);
+			gone = k;
+		}
 		state_unlock();
 	}
 	cl_int code = next.clReleaseKernel(handle);

@@ -1,57 +1,51 @@
 /* link.c: clLinkProgram of programs that were compiled of known parts. */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* All inputs of a link, as the library is told of them. */
-struct inputs {
-	cl_uint n;
-	struct program **programs; /* pinned */
-	struct compiled **compiled; /* a use of each */
-	struct unit *units;
-};
-
-static void inputs_free(struct inputs *in)
+static void inputs_free(cl_uint n, struct unit *units)
 {
-	for (cl_uint i = 0; in->programs != NULL && i < in->n; i++)
-		program_put(in->programs[i]);
-	for (cl_uint i = 0; in->compiled != NULL && i < in->n; i++)
-		compiled_unuse(in->compiled[i]);
-	for (cl_uint i = 0; in->units != NULL && i < in->n; i++)
-		unit_free(&in->units[i]);
-	free(in->programs);
-	free(in->compiled);
-	free(in->units);
+	for (cl_uint i = 0; units != NULL && i < n; i++) {
+		compiled_unuse(units[i].of);
+		program_put(units[i].program);
+		unit_free(&units[i]);
+	}
+	free(units);
 }
 
-/* false: something about them is unknown. */
-static bool inputs_of(struct inputs *in, cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
+static bool has_devices(const struct compiled *c, cl_uint n, const cl_device_id *devices)
 {
-	*in = (struct inputs){n, calloc(n, sizeof(*in->programs)), calloc(n, sizeof(*in->compiled)),
-		calloc(n, sizeof(*in->units))};
-	if (in->programs == NULL || in->compiled == NULL || in->units == NULL)
-		return false;
-	for (cl_uint i = 0; i < n; i++) {
-		struct program *p = in->programs[i] = program_get(handles[i]);
-		if (p == NULL)
+	for (cl_uint d = 0; d < n; d++) {
+		cl_uint at = 0;
+		while (at < c->n && c->devices[at] != devices[d])
+			at++;
+		if (at == c->n)
 			return false;
-		const struct compiled *c = in->compiled[i] = compiled_use(p);
-		if (c == NULL || !unit_of(p, &in->units[i]))
-			return false;
-		for (cl_uint d = 0; d < ndevices; d++) {
-			cl_uint at = 0;
-			while (at < c->n && c->devices[at] != devices[d])
-				at++;
-			if (at == c->n)
-				return false;
-		}
-		in->units[i].headers = c->headers;
-		in->units[i].nheaders = c->nheaders;
-		in->units[i].options = bytes_of(c->options);
-		in->units[i].compiled = c->id;
 	}
 	return true;
+}
+
+/* All inputs of a link, as the library is told of them. NULL: something about them is unknown. */
+static struct unit *inputs_of(cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
+{
+	struct unit *units = calloc(n, sizeof(*units));
+	for (cl_uint i = 0; units != NULL && i < n; i++) {
+		struct program *p = program_get(handles[i]);
+		struct compiled *c = p == NULL ? NULL : compiled_use(p);
+		bool known = c != NULL && unit_of(p, &units[i]) && has_devices(c, ndevices, devices);
+		units[i].program = p;
+		units[i].of = c;
+		if (!known) {
+			inputs_free(n, units);
+			return NULL;
+		}
+		units[i].headers = c->headers;
+		units[i].nheaders = c->nheaders;
+		units[i].options = bytes_of(c->options);
+		units[i].compiled = c->id;
+	}
+	return units;
 }
 
 struct link {
@@ -99,17 +93,16 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 	return handle;
 }
 
-/* Records a program that the driver linked, or that was restored in its stead;
- * artifacts are those that it was restored from. */
-static void linked(cl_program handle, struct link *l, const struct artifact *artifacts, uint64_t id)
+/* Records a program that the driver linked, or that was restored in its stead, with a shadow. */
+static void linked(cl_program handle, struct shadow *s, uint64_t id)
 {
 	struct program *p = program_add(handle, FROM_LINK, 0, "link");
-	if (p == NULL || !program_devices(p))
-		return;
-	struct shadow *s = artifacts == NULL ? NULL : shadow_new(handle, l->ndevices, l->devices, artifacts, l->options);
 	if (s != NULL)
 		s->is_program = true;
-	program_set_shadow(p, s, id);
+	if (p == NULL || !program_devices(p))
+		shadow_put(s);
+	else
+		program_set_shadow(p, s, id);
 }
 
 /* The rounds between the library and the driver. */
@@ -119,6 +112,7 @@ static cl_program serve(struct link *l, struct reply *reply)
 	bool done = false;
 	for (int round = 0; round < 3 && !done && reply->artifacts != NULL; round++) {
 		struct message results = {0};
+		struct shadow *s = NULL;
 		cl_uint holes = 0;
 		for (cl_uint i = 0; i < l->ndevices; i++)
 			holes += reply->artifacts[i].binary.data == NULL;
@@ -127,28 +121,19 @@ static cl_program serve(struct link *l, struct reply *reply)
 			done = handle != NULL;
 			l->code = CL_SUCCESS;
 			if (done)
-				linked(handle, l, reply->artifacts, 0);
+				s = shadow_new(handle, l->ndevices, l->devices, reply->artifacts, l->options);
 		} else {
 			handle = link_now(l, NULL, NULL);
 			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took, reply->artifacts[0].kind != KSF_DEFERRED);
 			done = true;
-			if (handle != NULL)
-				linked(handle, l, NULL, 0);
 		}
 		uint32_t action = reply_next(reply, l->ndevices, &results);
-		struct program *p = done && action == KSF_DONE && handle != NULL ? program_get(handle) : NULL;
-		if (p != NULL) {
-			state_lock();
-			p->id = reply->program;
-			state_unlock();
-			program_put(p);
-		}
+		linked(handle, s, action == KSF_DONE ? reply->program : 0);
 	}
 	reply_end(reply);
 	if (!done) {
 		handle = link_now(l, NULL, NULL);
-		if (handle != NULL)
-			linked(handle, l, NULL, 0);
+		linked(handle, NULL, 0);
 	}
 	return handle;
 }
@@ -177,7 +162,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	struct link l = {.context = context, .n = n, .ninputs = ninputs, .list = list, .options = options, .inputs = inputs,
 		.code = CL_SUCCESS};
 	const char *reason = NULL;
-	struct inputs in = {0, NULL, NULL, NULL};
+	struct unit *units = NULL;
 	cl_program handle;
 	struct reply reply;
 	bool found = false;
@@ -192,11 +177,11 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 		reason = "link that calls back";
 	else if (options != NULL && strstr(options, "-create-library") != NULL)
 		reason = "library";
-	else if (!inputs_of(&in, ninputs, inputs, l.ndevices, l.devices))
+	else if ((units = inputs_of(ninputs, inputs, l.ndevices, l.devices)) == NULL)
 		reason = "link of unknown inputs";
 	else
-		found = ask(ASK_LINK, l.ndevices, l.devices, in.units, in.n, options, &reply);
-	inputs_free(&in);
+		found = ask(ASK_LINK, l.ndevices, l.devices, units, ninputs, options, &reply);
+	inputs_free(ninputs, units);
 	if (found) {
 		handle = serve(&l, &reply);
 	} else {
@@ -206,8 +191,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 		handle = link_now(&l, notify, user_data);
 		if (reason != NULL && *reason != 0 && compilations_late() != before)
 			units_are_wanted();
-		if (handle != NULL && !stepped_aside())
-			program_add(handle, FROM_LINK, 0, "link");
+		program_add(handle, FROM_LINK, 0, "link");
 	}
 	if (code != NULL)
 		*code = l.code;

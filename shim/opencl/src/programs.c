@@ -1,5 +1,5 @@
 /* programs.c: the records of program objects, and the calls that make and end them. */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void program_put(struct program *p)
 
 struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown)
 {
-	struct program *p = calloc(1, sizeof(*p));
+	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	p->entry.key = handle;
@@ -53,18 +53,9 @@ struct program *program_add(cl_program handle, enum origin origin, size_t length
 	p->length = length;
 	p->unknown = unknown;
 	state_lock();
-	/* An address that a dead program had, which we did not see die. */
-	struct program *stale = (struct program *)table_find(&programs, handle);
-	if (stale != NULL)
-		table_remove(&programs, &stale->entry);
-	bool in = table_insert(&programs, &p->entry);
+	struct program *stale = (struct program *)table_insert(&programs, &p->entry);
 	state_unlock();
-	if (stale != NULL)
-		program_put(stale);
-	if (!in) {
-		free(p);
-		return NULL;
-	}
+	program_put(stale);
 	return p;
 }
 
@@ -298,8 +289,8 @@ cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint 
 	const size_t *lengths, cl_int *code)
 {
 	cl_program handle = next.clCreateProgramWithSource(context, count, strings, lengths, code);
-	if (handle == NULL || stepped_aside())
-		return handle;
+	if (handle == NULL)
+		return NULL;
 	const char *unknown = NULL;
 	size_t length = 0;
 	for (cl_uint i = 0; i < count; i++) {
@@ -316,8 +307,6 @@ cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint 
 void program_add_il(cl_program handle, const void *il, size_t length)
 {
 	uint32_t magic = 0;
-	if (handle == NULL || stepped_aside())
-		return;
 	if (length >= sizeof(magic))
 		memcpy(&magic, il, sizeof(magic));
 	bool spirv = magic == 0x07230203 || magic == 0x03022307;
@@ -337,8 +326,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context context, cl_uint 
 	const size_t *lengths, const unsigned char **binaries, cl_int *status, cl_int *code)
 {
 	cl_program handle = next.clCreateProgramWithBinary(context, n, devices, lengths, binaries, status, code);
-	if (handle != NULL && !stepped_aside())
-		program_add(handle, FROM_BINARY, 0, "binary");
+	program_add(handle, FROM_BINARY, 0, "binary");
 	return handle;
 }
 
@@ -346,8 +334,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context context, 
 	const char *names, cl_int *code)
 {
 	cl_program handle = next.clCreateProgramWithBuiltInKernels(context, n, devices, names, code);
-	if (handle != NULL && !stepped_aside())
-		program_add(handle, FROM_BUILT_IN, 0, "built-in kernels");
+	program_add(handle, FROM_BUILT_IN, 0, "built-in kernels");
 	return handle;
 }
 

@@ -127,13 +127,7 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 	if (to == NULL || room < want)
 		return to == NULL ? CL_SUCCESS : CL_INVALID_VALUE;
 	/* The shadow of a compiled program, which was not built, has none on some drivers. */
-	cl_int code = s->is_object ? CL_SUCCESS : next.clGetProgramInfo(s->handle, CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL);
-	if (code == CL_SUCCESS && n > 64)
-		code = CL_OUT_OF_HOST_MEMORY;
-	if (code == CL_SUCCESS && n > 0)
-		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_DEVICES, n * sizeof(listed[0]), listed, NULL);
-	if (code == CL_SUCCESS && n > 0)
-		code = next.clGetProgramInfo(s->handle, CL_PROGRAM_BINARY_SIZES, n * sizeof(own[0]), own, NULL);
+	cl_int code = s->is_object ? CL_SUCCESS : binary_sizes(s->handle, &n, listed, own);
 	if (code != CL_SUCCESS)
 		return code;
 	for (cl_uint i = 0; i < p->ndevices; i++) {

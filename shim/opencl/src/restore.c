@@ -1,5 +1,5 @@
 /* restore.c: programs from binaries. */
-#include "driver.h"
+#include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -44,10 +44,10 @@ struct entry {
 	struct entry *link;
 };
 
+enum { TABLE_HEADS = 4096 }; /* pages that are not written take no memory */
+
 struct table {
-	struct entry **buckets;
-	size_t size; /* a power of two, or 0 */
-	size_t count;
+	struct entry *heads[TABLE_HEADS];
 };
 
 void state_lock(void);
@@ -60,9 +60,10 @@ void state_guard_fork(void); /* the lock is free in forked children */
 unsigned state_generation(void);
 
 /* All under the lock. */
-struct entry *table_find(const struct table *t, const void *key);
-bool table_insert(struct table *t, struct entry *e); /* false: no memory */
-void table_remove(struct table *t, struct entry *e);
+struct entry *table_find(struct table *t, const void *key);
+/* What it takes the place of: an address that a dead object had, which we did not see die. Or NULL. */
+struct entry *table_insert(struct table *t, struct entry *e);
+void table_remove(struct table *t, struct entry *e); /* which is in it */
 
 /* A string or a piece of code, not terminated. data == NULL: there is none, which is not
  * the same as an empty one. */
@@ -314,6 +315,8 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 
 /* A query's answer in memory of ours, with a NUL after it; NULL: none. */
 void *program_text(cl_program program, cl_program_info what, size_t *size);
+/* A program's devices, 64 at most, and the sizes of the driver's binaries for them. */
+cl_int binary_sizes(cl_program program, cl_uint *n, cl_device_id *devices, size_t *sizes);
 /* Adds a result for each device: what the driver made, with binaries and kernels if they are
  * wanted, or why it failed. Whether it made something, and tells. */
 bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
@@ -323,19 +326,16 @@ cl_build_status build_status(cl_program program, cl_device_id device);
 
 /* ask.c */
 
-struct constant_value {
-	uint32_t id;
-	struct bytes value;
-};
-
 struct unit { /* what one program object was made of */
 	uint32_t kind; /* KSF_OPENCL_C, ... */
 	struct bytes code;                /* to be freed */
-	struct constant_value *constants; /* to be freed */
-	uint32_t nconstants, nheaders;
+	const struct constant *constants; /* the last one set is the first; the program's */
+	uint32_t nheaders;
 	const struct header *headers;
 	struct bytes options; /* of clCompileProgram; none for a build */
 	uint64_t compiled;    /* of a link: what DONE calls it; else 0 */
+	struct program *program; /* of a link, pinned; else NULL */
+	struct compiled *of;     /* likewise, in use */
 };
 
 cl_platform_id platform_of(cl_device_id device); /* NULL: the driver does not tell */
@@ -364,6 +364,17 @@ enum pocl_cache pocl_cache(void);
 /* A copy of a binary that shares PoCL's files with no other, for where its kernel
  * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
 unsigned char *pocl_unshared(struct bytes binary);
+
+/* driver.c: the driver's functions in which it compiles. They are next's, with the
+ * signals of crashes as they would be without the library (see library_compiles)
+ * until the driver is through: where it is to call back, until it does. */
+
+cl_int driver_build(cl_program program, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
+	void *user_data);
+cl_int driver_compile(cl_program program, cl_uint n, const cl_device_id *list, const char *options, cl_uint nheaders,
+	const cl_program *headers, const char **names, notify_fn notify, void *user_data);
+cl_program driver_link(cl_context context, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
+	const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code);
 
 /* restore.c */
 

@@ -41,60 +41,33 @@ void state_guard_fork(void)
 }
 
 /* Handles are addresses: their low bits are equal. */
-static size_t slot(const void *key, size_t size)
+static struct entry **head_of(struct table *t, const void *key)
 {
-	return (size_t)(((uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (size - 1);
+	return &t->heads[((uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % TABLE_HEADS];
 }
 
-struct entry *table_find(const struct table *t, const void *key)
+struct entry *table_find(struct table *t, const void *key)
 {
-	if (t->count == 0)
-		return NULL;
-	struct entry *e = t->buckets[slot(key, t->size)];
+	struct entry *e = *head_of(t, key);
 	while (e != NULL && e->key != key)
 		e = e->link;
 	return e;
 }
 
-static bool grow(struct table *t)
+struct entry *table_insert(struct table *t, struct entry *e)
 {
-	size_t size = t->size == 0 ? 64 : t->size * 2;
-	struct entry **buckets = calloc(size, sizeof(*buckets));
-	if (buckets == NULL)
-		return false;
-	for (size_t i = 0; i < t->size; i++) {
-		for (struct entry *e = t->buckets[i], *link; e != NULL; e = link) {
-			struct entry **head = &buckets[slot(e->key, size)];
-			link = e->link;
-			e->link = *head;
-			*head = e;
-		}
-	}
-	free(t->buckets);
-	t->buckets = buckets;
-	t->size = size;
-	return true;
-}
-
-bool table_insert(struct table *t, struct entry *e)
-{
-	/* A table that can not grow goes on with longer chains. */
-	if (t->count >= t->size && !grow(t) && t->size == 0)
-		return false;
-	struct entry **head = &t->buckets[slot(e->key, t->size)];
+	struct entry *stale = table_find(t, e->key), **head = head_of(t, e->key);
+	if (stale != NULL)
+		table_remove(t, stale);
 	e->link = *head;
 	*head = e;
-	t->count++;
-	return true;
+	return stale;
 }
 
 void table_remove(struct table *t, struct entry *e)
 {
-	for (struct entry **at = &t->buckets[slot(e->key, t->size)]; *at != NULL; at = &(*at)->link) {
-		if (*at == e) {
-			*at = e->link;
-			t->count--;
-			return;
-		}
-	}
+	struct entry **at = head_of(t, e->key);
+	while (*at != e)
+		at = &(*at)->link;
+	*at = e->link;
 }
