@@ -66,10 +66,10 @@ func TestFaultsOfWays(t *testing.T) {
 	tests := []struct{ way, want string }{
 		{"stats/other.go Name\n", "stats/other.go has no Name"},
 		{"key/key.go Key.Short, Key.IsZero\n", "Key.Short does not call Key.IsZero"},
-		{"shim/library/ask.c library_begin, stack_is_small\n", "library_begin does not call stack_is_small"},
-		{"shim/library/ask.c library_begin, call, make_on_stack\n", ""},
-		{"shim/library/ask.c library_begin\nshim/library/ask.c call\n", "shim/library/ask.c stands there twice"},
-		{"shim/library/ask.c library_begin, call\n< shim/library/ask.c make_on_stack\n", ""},
+		{"shim/library/library.c library_open, stay_out\n", "library_open does not call stay_out"},
+		{"shim/library/library.c library_open, open_or_wait, open_library\n", ""},
+		{"shim/library/library.c library_open\nshim/library/library.c open_or_wait\n", "shim/library/library.c stands there twice"},
+		{"shim/library/library.c library_open, open_or_wait\n< shim/library/library.c open_library\n", ""},
 	}
 	for _, tt := range tests {
 		ways, err := waysOf("```way\n" + tt.way + "```")

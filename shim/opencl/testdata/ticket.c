@@ -40,7 +40,7 @@ static int nexts;
 static uint64_t ended;
 
 /* In the place of Go. */
-static void call_go(int entry, void *argument)
+static bool call_go(int entry, void *argument)
 {
 	ksf_call *c = argument;
 	switch (entry) {
@@ -58,6 +58,7 @@ static void call_go(int entry, void *argument)
 		ended = c->ticket;
 		break;
 	}
+	return false; /* no write has failed */
 }
 
 static const struct ks_go go = {.call = call_go};
