@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -63,9 +64,7 @@ func (e *Engine) countHit(k key.Key, a *store.Artifact, took time.Duration) {
 	e.count(stats.DiskHits)
 	e.stats.Add(stats.LoadTime, int64(took))
 	e.stats.Add(stats.SavedTime, int64(a.Cost-took))
-	on(e.log.Disk, func(l *slog.Logger) {
-		l.Debug("hit", "key", k.Short(), "bytes", a.Size(), "load", took, "saved", a.Cost-took)
-	})
+	e.log.Disk.Debug("hit", "key", k.Short(), "bytes", a.Size(), "load", took, "saved", a.Cost-took)
 }
 
 // countMiss counts a miss with its reason. What the store found damaged, it counted
@@ -81,7 +80,7 @@ func (e *Engine) countMiss(why reason.Reason) {
 // countUncacheable counts what is not stored, and why.
 func (e *Engine) countUncacheable(why deps.Reason) {
 	e.count(stats.Of(why.Code))
-	on(e.log.Disk, func(l *slog.Logger) { l.Info(why.String()) })
+	e.log.Disk.Info(why.String())
 }
 
 // countBuild counts a call of the compiler.
@@ -98,19 +97,18 @@ func (e *Engine) countCompared(k key.Key, program string, v verdict) {
 	case different:
 		e.count(stats.ObserveDifferent)
 	}
-	on(e.log.Disk, func(l *slog.Logger) {
-		l.Info("observed", "key", k.Short(), "program", program, "verdict", string(v))
-	})
+	e.log.Disk.Info("observed", "key", k.Short(), "program", program, "verdict", string(v))
 }
 
 // traceKey tells what a key is made of.
 func (e *Engine) traceKey(k key.Key, r *key.Recipe) {
-	on(e.log.Keys, func(l *slog.Logger) {
-		l.Debug("key", "key", k.Short(), "device", k.Device.Dir(), "image", k.Image.Dir(),
-			"constants", k.Constants.Dir(), "options", k.Options.Dir(),
-			"compile", r.Options.CompileString(), "link", r.Options.LinkString(),
-			"variables", fmt.Sprint(r.Options.Variables), "attributes", fmt.Sprint(r.Options.Attributes))
-	})
+	if !e.log.Keys.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	e.log.Keys.Debug("key", "key", k.Short(), "device", k.Device.Dir(), "image", k.Image.Dir(),
+		"constants", k.Constants.Dir(), "options", k.Options.Dir(),
+		"compile", r.Options.CompileString(), "link", r.Options.LinkString(),
+		"variables", fmt.Sprint(r.Options.Variables), "attributes", fmt.Sprint(r.Options.Attributes))
 }
 
 // kernelNames returns the names of an artifact's kernels; nil for none.

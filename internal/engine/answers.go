@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
@@ -58,7 +57,7 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 		return
 	}
 	e := g.s.e
-	e.log.Warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
+	e.warn("artifact refused by the driver", "key", g.job.Key.Short(), "error", err.Error())
 	if g.step.Shared { // it may be stored meanwhile
 		g.apart, g.phase, g.step = true, looking, Step{}
 		return
@@ -109,7 +108,7 @@ func (g *Group) Built(o Outcome) {
 		g.share(a, nil)
 	}
 	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: kernelNames(a)})
-	on(e.log.Memory, func(l *slog.Logger) { l.Debug("built", "program", g.label(), "took", o.Took) })
+	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
 		return // counted before

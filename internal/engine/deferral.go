@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"log/slog"
 	"sync"
 	"time"
 
@@ -81,7 +80,7 @@ func (d *Deferral) Captured(a *store.Artifact) {
 	e := g.s.e
 	e.count(stats.Captures)
 	g.mu.Lock()
-	on(e.log.Disk, func(l *slog.Logger) { l.Debug("captured", "program", g.label(), "variants", a.Variants) })
+	e.log.Disk.Debug("captured", "program", g.label(), "variants", a.Variants)
 	g.prepared, d.prepared = d.prepared, nil
 	g.keep(newEntry(g.job.Key, g.job.Recipe, a, d.cost), d.explain, d.unlock)
 	g.mu.Unlock()
@@ -95,7 +94,7 @@ func (d *Deferral) Dropped(why any) {
 	defer d.mu.Unlock()
 	e := d.g.s.e
 	e.count(stats.CapturesDropped)
-	on(e.log.Disk, func(l *slog.Logger) { l.Info("not captured", "program", d.g.Label(), "error", why) })
+	e.log.Disk.Info("not captured", "program", d.g.Label(), "error", why)
 	d.release()
 }
 

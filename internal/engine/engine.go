@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -41,13 +42,6 @@ func (l Loggers) Warn(msg string, args ...any) {
 	}
 }
 
-// on calls f with a logger if there is one.
-func on(l *slog.Logger, f func(*slog.Logger)) {
-	if l != nil {
-		f(l)
-	}
-}
-
 // Engine is what all sessions of a process share. It is safe for concurrent use.
 type Engine struct {
 	settings *settings.Settings
@@ -55,7 +49,8 @@ type Engine struct {
 	locker   store.Locker  // of the store; nil: it has none
 	stores   []store.Store // asked in order: the store, then the layers
 	stats    stats.Recorder
-	log      Loggers
+	log      Loggers // none is nil
+	warn     func(msg string, args ...any)
 
 	keeper *keep.Keeper
 	finder *headers.Finder
@@ -69,7 +64,10 @@ type Engine struct {
 
 // New returns an Engine. It touches no store. Close it before the stores.
 func New(o Options) *Engine {
-	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: o.Loggers}
+	l := o.Loggers
+	silent := slog.New(slog.DiscardHandler)
+	l = Loggers{Disk: cmp.Or(l.Disk, silent), Memory: cmp.Or(l.Memory, silent), Keys: cmp.Or(l.Keys, silent)}
+	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: l, warn: o.Loggers.Warn}
 	if o.Store != nil {
 		e.stores = append(e.stores, o.Store)
 	}
@@ -146,7 +144,7 @@ func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
 		if i == 0 && errors.As(err, &miss) {
 			why = miss.Reason // that of the writable root says most
 		}
-		on(e.log.Disk, func(l *slog.Logger) { l.Debug("miss", "key", k.Short(), "reason", err.Error()) })
+		e.log.Disk.Debug("miss", "key", k.Short(), "reason", err.Error())
 	}
 	return found{why: why}
 }
@@ -165,7 +163,7 @@ func (e *Engine) discard(ctx context.Context, from store.Store, k key.Key) {
 		return
 	}
 	if err := from.Delete(ctx, k); err != nil {
-		e.log.Warn("refused artifact not deleted", "key", k.Short(), "error", err.Error())
+		e.warn("refused artifact not deleted", "key", k.Short(), "error", err.Error())
 	}
 }
 

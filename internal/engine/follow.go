@@ -76,7 +76,7 @@ func (g *Group) share(a *store.Artifact, err error) {
 	}
 }
 
-// lead ends what the group leads.
+// endLead ends what the group leads.
 func (g *Group) endLead() {
 	if g.leads != nil {
 		g.s.e.builds.end(g.leads)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
@@ -57,7 +56,7 @@ func (g *Group) observe(f found) {
 	}
 	g.missed = reason.ObserveHits
 	e.count(stats.Of(reason.ObserveHits))
-	on(e.log.Disk, func(l *slog.Logger) { l.Debug("would have hit", "key", g.job.Key.Short()) })
+	e.log.Disk.Debug("would have hit", "key", g.job.Key.Short())
 	g.compared, g.observed = f.entry.Artifact, true
 }
 

@@ -99,7 +99,7 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 func (g *Group) Refuse(ctx context.Context) {
 	e, k := g.s.e, g.Job().Key
 	e.count(stats.Corrupt)
-	e.log.Warn("artifact refused by the driver", "key", k.Short())
+	e.warn("artifact refused by the driver", "key", k.Short())
 	if e.store != nil {
 		e.discard(ctx, e.store, k)
 	}

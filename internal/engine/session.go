@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -63,12 +62,10 @@ func (s *Session) identify() []identity {
 		}
 		all[i].device, all[i].err = s.host.Identify(context.Background(), i)
 		if all[i].err != nil {
-			s.e.log.Warn("device cannot be identified, its programs are not cached", "device", i, "error", all[i].err.Error())
+			s.e.warn("device cannot be identified, its programs are not cached", "device", i, "error", all[i].err.Error())
 			continue
 		}
-		on(s.e.log.Keys, func(l *slog.Logger) {
-			l.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
-		})
+		s.e.log.Keys.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -147,7 +146,7 @@ func (e *Engine) tryLock(ctx context.Context, k key.Key) (unlock func(), locked 
 	}
 	locked = errors.Is(err, store.ErrLocked)
 	if !locked {
-		on(e.log.Disk, func(l *slog.Logger) { l.Debug("no lock", "key", k.Short(), "error", err.Error()) })
+		e.log.Disk.Debug("no lock", "key", k.Short(), "error", err.Error())
 	}
 	return nil, locked
 }
@@ -170,7 +169,7 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Dur
 		return nil, nil
 	}
 	e.count(stats.DiskWaits)
-	on(e.log.Disk, func(l *slog.Logger) { l.Debug("waiting for another process", "key", k.Short(), "bound", most) })
+	e.log.Disk.Debug("waiting for another process", "key", k.Short(), "bound", most)
 	go func() {
 		defer cancel()
 		defer e.waits.end(w)
@@ -178,7 +177,7 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Dur
 		defer func() {
 			if v := recover(); v != nil { // whoever waits builds
 				w.found = found{why: reason.MissUnreadable}
-				e.log.Warn("panic while waiting", "key", k.Short(), "panic", fmt.Sprint(v))
+				e.warn("panic while waiting", "key", k.Short(), "panic", fmt.Sprint(v))
 			}
 		}()
 		w.unlock = e.awaitLock(until, k, most)
@@ -203,7 +202,7 @@ func (e *Engine) awaitLock(ctx context.Context, k key.Key, bound time.Duration) 
 		// rather than all compile at once, for what is left of the time.
 		e.distrustUntil.Store(time.Now().Add(distrustFor).UnixNano())
 		e.count(stats.DiskWaitsGivenUp)
-		on(e.log.Disk, func(l *slog.Logger) { l.Warn("gave up waiting", "key", k.Short(), "waited", time.Since(begin)) })
+		e.log.Disk.Warn("gave up waiting", "key", k.Short(), "waited", time.Since(begin))
 		unlock, err = e.locker.Lock(ctx, queueKey(k), time.Until(begin.Add(bound)))
 	}
 	if err != nil {

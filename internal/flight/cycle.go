@@ -9,8 +9,6 @@ import (
 // ErrCycle says that a build asked for a result that waits for that build.
 var ErrCycle = errors.New("build waits for itself")
 
-func isCycle(err error) bool { return errors.Is(err, ErrCycle) }
-
 // callKey is the context key under which a build finds its own call.
 type callKey struct{}
 

@@ -22,9 +22,6 @@ func (e *PanicError) Unwrap() error {
 // ErrGoexit says that a build ended its goroutine instead of returning.
 var ErrGoexit = errors.New("build called runtime.Goexit")
 
-// errSettled ends a call that was elected after the result had been made.
-var errSettled = errors.New("already made")
-
 // IsPanic says whether a build panicked or ended its goroutine: no error of that
 // kind is kept, whatever else it says.
 func IsPanic(err error) bool {

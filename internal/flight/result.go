@@ -1,15 +1,15 @@
 // Package flight makes a result exactly once, however many callers ask for it
 // at the same time.
 //
-// A [Result] goes Initial → InProgress → Done or Failed. A compare-and-swap
-// elects the caller whose build runs; the others wait for it, each under a
-// context of its own. The build runs in a goroutine of its own: a caller that
-// gives up, the elected one included, leaves it to those who still wait, and
-// only when nobody is left is the build's context cancelled.
+// A [Result] goes Initial → InProgress → Done or Failed. The first caller's build
+// runs; the others wait for it, each under a context of its own. The build runs in a
+// goroutine of its own: a caller that gives up, the first one included, leaves it to
+// those who still wait, and only when nobody is left is the build's context cancelled.
 package flight
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -29,9 +29,11 @@ const (
 // Result is something that is made at most once at a time. The zero value is
 // ready, and must not be copied.
 type Result struct {
-	settled atomic.Uint32 // Done or Failed, else Initial
-	call    atomic.Pointer[call]
-	err     error // written before settled becomes Failed
+	settled atomic.Uint32 // Done or Failed, else Initial; written with mu held
+
+	mu   sync.Mutex
+	call *call // under way; nil: none
+	err  error // of Failed
 }
 
 // Hooks say how a result is made and who counts its users.
@@ -56,26 +58,16 @@ type Hooks struct {
 
 // State returns the state of the moment.
 func (r *Result) State() State {
-	if s := State(r.settled.Load()); s != Initial {
-		return s
-	}
-	if r.call.Load() != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.call != nil {
 		return InProgress
 	}
-	// A build may have ended between the two looks; it settles first.
 	return State(r.settled.Load())
 }
 
 // Done reports whether the result has been made. It takes no lock.
 func (r *Result) Done() bool { return State(r.settled.Load()) == Done }
-
-// Err returns the error of a Failed result.
-func (r *Result) Err() error {
-	if State(r.settled.Load()) == Failed {
-		return r.err
-	}
-	return nil
-}
 
 // Do makes the result, or waits for the build that is under way. It returns
 // nil when the result is Done; taken says that Hooks.Take has been called for
@@ -83,136 +75,106 @@ func (r *Result) Err() error {
 // that of the build, or the cause of ctx's end. A build that asks for a result
 // that waits for that build itself gets ErrCycle.
 func (r *Result) Do(ctx context.Context, h Hooks) (taken bool, err error) {
-	retried := false
-	for {
-		switch State(r.settled.Load()) {
-		case Done:
+	for retried := false; ; {
+		if r.Done() {
 			return false, nil
-		case Failed:
-			return false, r.err
 		}
-		c, leader := r.enter(ctx, h)
+		c, leader, err := r.enter(ctx, h)
 		if c == nil {
-			continue
+			return false, err
 		}
 		if !leader && h.Waited != nil && !retried {
 			h.Waited()
 		}
-		err := c.wait(ctx)
-		if err == nil {
+		ended, err := c.wait(ctx)
+		switch {
+		case err == nil:
 			return true, nil
-		}
-		if err == errSettled {
-			continue
-		}
-		if c.abandonedUnder(err) && ctx.Err() == nil {
+		case !ended:
+			return false, err // the caller's own end, or a cycle
+		case c.abandoned && ctx.Err() == nil:
 			continue // it was given up before we came: not a failure of the build
-		}
-		if leader || retried || !c.spurious(err) {
+		case leader || retried || IsPanic(err) || errors.Is(err, ErrCycle) || c.hooks.Keep != nil && c.hooks.Keep(err):
 			return false, err
 		}
 		retried = true
 	}
 }
 
-// enter joins the build under way or starts one. A nil call means that it
-// ended meanwhile.
-func (r *Result) enter(ctx context.Context, h Hooks) (c *call, leader bool) {
-	if c = r.call.Load(); c != nil {
-		if !c.join() {
-			// Ended: its goroutine is about to clear the field, or has settled.
-			r.call.CompareAndSwap(c, nil)
-			return nil, false
-		}
-		return c, false
+// enter joins the build under way or starts one. A nil call means that there is
+// nothing to wait for: the result is made, or err says why it never will be.
+func (r *Result) enter(ctx context.Context, h Hooks) (c *call, leader bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if State(r.settled.Load()) != Initial {
+		return nil, false, r.err
+	}
+	if r.call != nil {
+		r.call.waiting++
+		return r.call, false, nil
 	}
 	build, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c = &call{hooks: h, cancel: cancel, ended: make(chan struct{}), waiting: 1}
-	if !r.call.CompareAndSwap(nil, c) {
-		cancel()
-		return nil, false
-	}
-	if State(r.settled.Load()) != Initial {
-		// A build ended between our look at the state and the election.
-		c.close(errSettled)
-		r.call.CompareAndSwap(c, nil)
-		cancel()
-		return nil, false
-	}
-	go r.run(context.WithValue(build, callKey{}, c), c)
-	return c, true
+	c = &call{of: r, hooks: h, cancel: cancel, ended: make(chan struct{}), waiting: 1}
+	r.call = c
+	go c.run(context.WithValue(build, callKey{}, c))
+	return c, true, nil
+}
+
+// call is one run of a build and those who wait for it.
+type call struct {
+	of     *Result
+	hooks  Hooks
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	// Guarded by of.mu; err and abandoned do not change once ended is closed.
+	err       error
+	waiting   int  // callers that have neither taken nor given up
+	abandoned bool // the build's context was cancelled
 }
 
 // run makes the result and tells everyone. It has a goroutine of its own, so
 // a build that ends its goroutine harms nobody.
-func (r *Result) run(ctx context.Context, c *call) {
+func (c *call) run(ctx context.Context) {
 	err := ErrGoexit
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
-		r.settle(c, err)
+		c.settle(err)
 	}()
 	err = c.hooks.Build(ctx)
 }
 
-// settle ends a call.
-func (r *Result) settle(c *call, err error) {
+// settle ends the call.
+func (c *call) settle(err error) {
+	keeps := err != nil && c.hooks.Keep != nil && c.hooks.Keep(err) && !IsPanic(err)
+	r := c.of
+	r.mu.Lock()
 	switch {
 	case err == nil:
 		r.settled.Store(uint32(Done))
-	case c.hooks.Keep != nil && c.hooks.Keep(err) && !IsPanic(err):
+	case keeps:
 		r.err = err
 		r.settled.Store(uint32(Failed))
 	}
-	c.close(err)
-	r.call.CompareAndSwap(c, nil)
-	c.cancel()
-}
-
-// call is one run of a build and those who wait for it.
-type call struct {
-	hooks  Hooks
-	cancel context.CancelFunc
-	ended  chan struct{}
-	err    error // written before ended is closed
-
-	mu        sync.Mutex
-	waiting   int  // callers that have neither taken nor given up
-	closed    bool // no one may join any more
-	abandoned bool // the build's context was cancelled
-}
-
-// join adds a caller; false when the build has ended.
-func (c *call) join() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.waiting++
-	return true
-}
-
-// close ends the call.
-func (c *call) close(err error) {
-	c.mu.Lock()
-	c.closed = true
 	c.err = err
+	r.call = nil
 	idle := c.waiting == 0
-	c.mu.Unlock()
+	r.mu.Unlock()
 	close(c.ended)
+	c.cancel()
 	if idle {
 		c.drop()
 	}
 }
 
-// wait waits for the end, or for the caller's.
-func (c *call) wait(ctx context.Context) error {
+// wait waits for the call's end, or for the caller's.
+func (c *call) wait(ctx context.Context) (ended bool, err error) {
 	leaveGraph, err := enterGraph(ctx, c)
 	if err != nil {
 		c.leave(false)
-		return err
+		return false, err
 	}
 	defer leaveGraph()
 	select {
@@ -222,11 +184,11 @@ func (c *call) wait(ctx context.Context) error {
 		case <-c.ended:
 		case <-ctx.Done():
 			c.leave(false)
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 	}
 	c.leave(c.err == nil)
-	return c.err
+	return true, c.err
 }
 
 // leave ends a caller's part in the call.
@@ -234,16 +196,15 @@ func (c *call) leave(take bool) {
 	if take && c.hooks.Take != nil {
 		c.hooks.Take()
 	}
-	c.mu.Lock()
+	c.of.mu.Lock()
 	c.waiting--
-	last := c.waiting == 0
-	closed := c.closed
-	if last && !closed {
+	last, ended := c.waiting == 0, c.of.call != c
+	if last && !ended {
 		c.abandoned = true
 		c.cancel()
 	}
-	c.mu.Unlock()
-	if last && closed {
+	c.of.mu.Unlock()
+	if last && ended {
 		c.drop()
 	}
 }
@@ -254,25 +215,4 @@ func (c *call) drop() {
 	if c.err == nil && c.hooks.Drop != nil {
 		c.hooks.Drop()
 	}
-}
-
-// abandonedUnder reports whether err comes from the build having been given up
-// by everybody else.
-func (c *call) abandonedUnder(err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed && c.abandoned && err == c.err
-}
-
-// spurious reports whether another try may help.
-func (c *call) spurious(err error) bool {
-	select {
-	case <-c.ended:
-	default:
-		return false // the caller's own end, or a cycle
-	}
-	if c.err != err || IsPanic(err) || isCycle(err) {
-		return false
-	}
-	return c.hooks.Keep == nil || !c.hooks.Keep(err)
 }

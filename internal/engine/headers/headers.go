@@ -4,6 +4,7 @@
 package headers
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -35,16 +36,14 @@ type Finder struct {
 }
 
 // NewFinder returns a Finder.
-func NewFinder(o Options) *Finder { return &Finder{o: o} }
+func NewFinder(o Options) *Finder {
+	o.Keys, o.Disk = cmp.Or(o.Keys, silent), cmp.Or(o.Disk, silent)
+	return &Finder{o: o}
+}
+
+var silent = slog.New(slog.DiscardHandler)
 
 func (f *Finder) count(c stats.Counter) { f.o.Recorder.Add(c, 1) }
-
-// on calls f with a logger if there is one.
-func on(l *slog.Logger, f func(*slog.Logger)) {
-	if l != nil {
-		f(l)
-	}
-}
 
 // Query asks what an image reads.
 type Query struct {
@@ -168,16 +167,6 @@ func (s *Set) Kept() map[key.Digest]bool {
 	return nil
 }
 
-// Looks returns what was looked at, with the stamps of that time.
-func (s *Set) Looks() (all []manifest.Look) {
-	for _, m := range s.manifests {
-		for l := range m.m.Looks() {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
 func (s *Set) add(m namedManifest) {
 	s.Located = s.Located || m.unit.Dir != ""
 	s.Placing = max(s.Placing, m.m.Placing())
@@ -278,9 +267,7 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]
 	f.count(stats.HeadersScanned)
 	start := time.Now()
 	found, why := deps.Track(m.unit, q.Words, q.Search)
-	on(f.o.Keys, func(l *slog.Logger) {
-		l.Debug("headers scanned", "manifest", m.name.Dir(), "why", cause, "took", time.Since(start), "against", why.Detail)
-	})
+	f.o.Keys.Debug("headers scanned", "manifest", m.name.Dir(), "why", cause, "took", time.Since(start), "against", why.Detail)
 	if !why.None() {
 		if mine != nil {
 			mine.uncacheable = why
@@ -313,8 +300,6 @@ func (f *Finder) checkUnit(m *namedManifest) (before *key.Unit, why string) {
 		f.keepManifest(m)
 	}
 	f.count(stats.HeadersChecked)
-	on(f.o.Keys, func(l *slog.Logger) {
-		l.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(began))
-	})
+	f.o.Keys.Debug("headers unchanged", "manifest", m.name.Dir(), "files", len(unit.Files), "took", time.Since(began))
 	return nil, ""
 }

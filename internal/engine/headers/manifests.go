@@ -3,7 +3,6 @@ package headers
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 
 	"github.com/kernstash/kernstash/deps"
@@ -89,7 +88,7 @@ func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 		var err error
 		if b, err = f.o.Blobs.GetBlob(context.Background(), store.Manifests, name); err != nil {
 			if !isAbsent(err) {
-				on(f.o.Disk, func(l *slog.Logger) { l.Debug("manifest not read", "name", name.Dir(), "reason", err.Error()) })
+				f.o.Disk.Debug("manifest not read", "name", name.Dir(), "reason", err.Error())
 			}
 			return nil
 		}

@@ -3,6 +3,7 @@
 package keep
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -35,30 +36,25 @@ type Keeper struct {
 	log     *slog.Logger
 
 	mu        sync.Mutex
-	queue     []task
-	later     []*headers
-	bytes     int64 // of both
-	artifacts int   // tasks for artifacts, queued or under way
-	prompt    task  // what is under way and not of header files; nil: nothing
+	queue     []*task
+	later     []map[key.Digest][]byte // contents of header files
+	bytes     int64                   // of both
+	artifacts int                     // tasks for artifacts, queued or under way
+	prompt    *task                   // what is under way and not of header files; nil: nothing
 	running   bool
 	closed    bool
 	idle      *sync.Cond // nothing is left, or nothing but header files
 }
 
 // task is something to be written.
-type task interface {
-	// size is what it takes in memory.
-	size() int64
-
-	// forArtifact reports whether an artifact is stored, or prepared for.
-	forArtifact() bool
-
-	// do does it. Whatever goes wrong is counted by the store.
-	do(ctx context.Context, k *Keeper)
-
-	// drop gives it up, and reports whether an artifact is lost.
-	drop(k *Keeper) bool
+type task struct {
+	size     int64                 // in memory
+	artifact bool                  // one is stored, or prepared for
+	do       func(context.Context) // whatever goes wrong is counted by the store
+	drop     func() bool           // gives it up, and reports whether an artifact is lost; nil: nothing is
 }
+
+func (t *task) dropped() bool { return t.drop != nil && t.drop() }
 
 // Options are what a Keeper works with. Recorder is required.
 type Options struct {
@@ -71,62 +67,70 @@ type Options struct {
 
 // New returns a Keeper. Close it before the store.
 func New(o Options) *Keeper {
-	k := &Keeper{store: o.Store, blobs: o.Blobs, refresh: o.Refresh, stats: o.Recorder, log: o.Log}
+	k := &Keeper{store: o.Store, blobs: o.Blobs, refresh: o.Refresh, stats: o.Recorder, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	k.idle = sync.NewCond(&k.mu)
 	return k
 }
 
 // Add has an entry stored, which takes the build lock over. It does not block.
-func (k *Keeper) Add(e Entry) { k.add(&e) }
+func (k *Keeper) Add(e Entry) {
+	k.add(&task{
+		size: e.size(), artifact: true,
+		do:   func(ctx context.Context) { e.do(ctx, k) },
+		drop: func() bool { return e.drop(k) },
+	})
+}
 
 // AddHeaders has contents of header files kept.
-func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) { k.addHeaders(&headers{contents}) }
-
-// AddManifest has a manifest kept.
-func (k *Keeper) AddManifest(name key.Digest, content []byte) {
-	if k.blobs != nil {
-		k.add(&manifest{name, content})
-	}
-}
-
-// add queues a task. It does not block.
-func (k *Keeper) add(t task) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.accepts() {
-		t.drop(k)
-		return
-	}
-	k.queue = append(k.queue, t)
-	k.added(t)
-}
-
-// addHeaders queues contents of header files.
-func (k *Keeper) addHeaders(t *headers) {
+func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.accepts() {
-		k.later = append(k.later, t)
-		k.added(t)
+		k.later = append(k.later, contents)
+		k.added(sizeOf(contents))
 	}
+}
+
+// AddManifest has a manifest kept.
+func (k *Keeper) AddManifest(name key.Digest, content []byte) {
+	if k.blobs == nil {
+		return
+	}
+	k.add(&task{size: int64(len(content)), do: func(ctx context.Context) {
+		if err := k.blobs.PutBlob(ctx, store.Manifests, name, content); err != nil {
+			k.log.Debug("manifest not kept", "reason", err.Error())
+		}
+	}})
+}
+
+// add queues a task. It does not block.
+func (k *Keeper) add(t *task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.accepts() {
+		t.dropped()
+		return
+	}
+	k.queue = append(k.queue, t)
+	if t.artifact {
+		k.artifacts++
+	}
+	k.added(t.size)
 }
 
 func (k *Keeper) accepts() bool { return !k.closed && k.store != nil }
 
-// added makes room for what was added, and sees that it is done.
-func (k *Keeper) added(t task) {
-	k.bytes += t.size()
-	if t.forArtifact() {
-		k.artifacts++
-	}
+// added makes room for so many bytes that were added, and sees that they are written.
+func (k *Keeper) added(bytes int64) {
+	k.bytes += bytes
 	for k.bytes > maxPending && len(k.later)+len(k.queue) > 1 {
 		if len(k.later) > 0 {
-			k.bytes -= k.later[0].size()
+			k.bytes -= sizeOf(k.later[0])
 			k.later = k.later[1:]
 			continue
 		}
 		old := k.pop()
-		old.drop(k)
+		old.dropped()
 		k.done(old)
 	}
 	if !k.running {
@@ -145,56 +149,54 @@ func (k *Keeper) Prepare(r *key.Recipe, previous key.Digest, whole bool) *Prepar
 		return nil
 	}
 	p := &Preparation{recipe: r, previous: previous, whole: whole}
-	k.add(prepare{p})
+	k.add(&task{artifact: true, do: func(ctx context.Context) { p.do(ctx, k) }})
 	return p
 }
 
 // Abort undoes a preparation of an artifact that nobody stores; p may be nil.
 func (k *Keeper) Abort(p *Preparation) {
 	if p != nil && p.whole {
-		k.add(abort{p})
+		k.add(&task{artifact: true, do: p.undo})
 	}
 }
 
-func (k *Keeper) pop() task {
+func (k *Keeper) pop() *task {
 	t := k.queue[0]
 	k.queue[0] = nil
 	k.queue = k.queue[1:]
-	k.bytes -= t.size()
+	k.bytes -= t.size
 	return t
 }
 
 // done counts a task that is done, or was dropped.
-func (k *Keeper) done(t task) {
-	if t.forArtifact() {
+func (k *Keeper) done(t *task) {
+	if t.artifact {
 		k.artifacts--
 	}
 }
 
-// popHeaders returns a few header files.
-func (k *Keeper) popHeaders() *headers {
+// popHeaders returns the task of keeping a few header files.
+func (k *Keeper) popHeaders() *task {
 	first := k.later[0]
-	if len(first.contents) <= headersAtOnce {
-		k.later = k.later[1:]
-		k.bytes -= first.size()
-		return first
-	}
-	few := &headers{make(map[key.Digest][]byte, headersAtOnce)}
-	for d, content := range first.contents {
-		if len(few.contents) == headersAtOnce {
+	few := make(map[key.Digest][]byte, headersAtOnce)
+	for d, content := range first {
+		if len(few) == headersAtOnce {
 			break
 		}
-		few.contents[d] = content
-		delete(first.contents, d)
+		few[d] = content
+		delete(first, d)
 	}
-	k.bytes -= few.size()
-	return few
+	if len(first) == 0 {
+		k.later = k.later[1:]
+	}
+	k.bytes -= sizeOf(few)
+	return &task{do: func(ctx context.Context) { k.putHeaders(ctx, few) }}
 }
 
 func (k *Keeper) run() {
 	k.mu.Lock()
 	for len(k.queue)+len(k.later) > 0 {
-		var t task
+		var t *task
 		if len(k.queue) > 0 {
 			t = k.pop()
 			k.prompt = t
@@ -202,7 +204,7 @@ func (k *Keeper) run() {
 			t = k.popHeaders()
 		}
 		k.mu.Unlock()
-		t.do(context.Background(), k)
+		t.do(context.Background())
 		k.mu.Lock()
 		k.done(t)
 		if k.prompt = nil; len(k.queue) == 0 {
@@ -249,13 +251,13 @@ func (k *Keeper) Close(deadline time.Time) (dropped int) {
 	k.queue, k.later, k.bytes, k.artifacts = nil, nil, 0, 0
 	if k.prompt != nil { // something is being written still
 		dropped++
-		if k.prompt.forArtifact() {
+		if k.prompt.artifact {
 			k.artifacts++
 		}
 	}
 	k.mu.Unlock()
 	for _, t := range left {
-		if t.drop(k) {
+		if t.dropped() {
 			dropped++
 		}
 	}

@@ -112,8 +112,9 @@ func TestTooMuchIsPending(t *testing.T) {
 	if len(s.later) != 0 || len(s.queue) != 1 || s.bytes != int64(len(large)) {
 		t.Errorf("%d header files, %d others, %d bytes", len(s.later), len(s.queue), s.bytes)
 	}
-	s.AddManifest(key.Digest{2}, large)
-	if len(s.queue) != 1 || s.queue[0].(*manifest).name != (key.Digest{2}) || s.bytes != int64(len(large)) {
+	last := append(large, 0)
+	s.AddManifest(key.Digest{2}, last)
+	if len(s.queue) != 1 || s.queue[0].size != int64(len(last)) || s.bytes != int64(len(last)) {
 		t.Errorf("%d others, %d bytes", len(s.queue), s.bytes)
 	}
 	s.mu.Lock()

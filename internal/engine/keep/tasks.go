@@ -2,7 +2,6 @@ package keep
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/contents"
@@ -31,8 +30,6 @@ func (t *Entry) size() int64 {
 	}
 	return n + sizeOf(t.Headers)
 }
-
-func (t *Entry) forArtifact() bool { return true }
 
 func (t *Entry) drop(k *Keeper) bool {
 	if t.Entry.Artifact != nil {
@@ -67,21 +64,16 @@ func (t *Entry) do(ctx context.Context, k *Keeper) {
 		k.putHeaders(ctx, t.Entry.Headers)
 		return
 	}
+	name := t.Entry.Key.Short()
 	result, err := k.Put(ctx, t.Entry)
 	if err != nil {
 		t.Prepared.undo(ctx)
-	} else {
-		t.free() // nobody who waits for the entry needs what follows
-		contents.Save()
+		k.log.Warn("not stored", "key", name, "error", err.Error())
+		return
 	}
-	on(k.log, func(l *slog.Logger) {
-		name := t.Entry.Key.Short()
-		if err != nil {
-			l.Warn("not stored", "key", name, "error", err.Error())
-			return
-		}
-		l.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
-	})
+	t.free() // nobody who waits for the entry needs what follows
+	contents.Save()
+	k.log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
 }
 
 // difference is what was found while the compiler was busy, or is found now; nil where
@@ -114,9 +106,7 @@ func (k *Keeper) explain(name key.Key, d *store.Difference) string {
 		return ""
 	}
 	k.count(stats.Of(d.Reason))
-	on(k.log, func(l *slog.Logger) {
-		l.Info("miss explained", "key", name.Short(), "nearest", d.Key.Short(), "why", d.Text)
-	})
+	k.log.Info("miss explained", "key", name.Short(), "nearest", d.Key.Short(), "why", d.Text)
 	return d.Text
 }
 
@@ -137,32 +127,8 @@ func (k *Keeper) putHeaders(ctx context.Context, all map[key.Digest][]byte) {
 	}
 	for d, content := range all {
 		if err := k.blobs.PutBlob(ctx, store.Headers, d, content); err != nil {
-			on(k.log, func(l *slog.Logger) { l.Warn("header not kept", "digest", d.Dir(), "reason", err.Error()) })
+			k.log.Warn("header not kept", "digest", d.Dir(), "reason", err.Error())
 		}
-	}
-}
-
-// headers keeps contents of header files.
-type headers struct{ contents map[key.Digest][]byte }
-
-func (t *headers) size() int64                       { return sizeOf(t.contents) }
-func (t *headers) forArtifact() bool                 { return false }
-func (t *headers) do(ctx context.Context, k *Keeper) { k.putHeaders(ctx, t.contents) }
-func (t *headers) drop(*Keeper) bool                 { return false }
-
-// manifest keeps a manifest.
-type manifest struct {
-	name    key.Digest
-	content []byte
-}
-
-func (t *manifest) size() int64       { return int64(len(t.content)) }
-func (t *manifest) forArtifact() bool { return false }
-func (t *manifest) drop(*Keeper) bool { return false }
-
-func (t *manifest) do(ctx context.Context, k *Keeper) {
-	if err := k.blobs.PutBlob(ctx, store.Manifests, t.name, t.content); err != nil {
-		on(k.log, func(l *slog.Logger) { l.Debug("manifest not kept", "reason", err.Error()) })
 	}
 }
 
@@ -186,27 +152,12 @@ func (p *Preparation) undo(ctx context.Context) {
 	}
 }
 
-// prepare does a preparation.
-type prepare struct{ p *Preparation }
-
-func (t prepare) size() int64       { return 0 }
-func (t prepare) forArtifact() bool { return true }
-func (t prepare) drop(*Keeper) bool { return false }
-
-func (t prepare) do(ctx context.Context, k *Keeper) {
-	t.p.nearest = k.nearest(ctx, t.p.recipe, t.p.previous)
-	if p, ok := k.store.(store.Preparer); ok && p.Prepare(ctx, t.p.recipe, t.p.whole) {
-		t.p.made = p
+func (p *Preparation) do(ctx context.Context, k *Keeper) {
+	p.nearest = k.nearest(ctx, p.recipe, p.previous)
+	if own, ok := k.store.(store.Preparer); ok && own.Prepare(ctx, p.recipe, p.whole) {
+		p.made = own
 	}
 }
-
-// abort undoes a preparation.
-type abort struct{ p *Preparation }
-
-func (t abort) size() int64                       { return 0 }
-func (t abort) forArtifact() bool                 { return true }
-func (t abort) do(ctx context.Context, _ *Keeper) { t.p.undo(ctx) }
-func (t abort) drop(*Keeper) bool                 { return false }
 
 func sizeOf(contents map[key.Digest][]byte) int64 {
 	var n int64
@@ -241,7 +192,7 @@ func (k *Keeper) HeaderContents(r *key.Recipe, atHand map[key.Digest][]byte, kep
 			}
 			content, err := deps.Read(f)
 			if err != nil {
-				on(k.log, func(l *slog.Logger) { l.Debug("header not kept", "path", f.Path, "reason", err.Error()) })
+				k.log.Debug("header not kept", "path", f.Path, "reason", err.Error())
 				continue
 			}
 			all[f.Digest] = content
@@ -251,10 +202,3 @@ func (k *Keeper) HeaderContents(r *key.Recipe, atHand map[key.Digest][]byte, kep
 }
 
 func (k *Keeper) count(c stats.Counter) { k.stats.Add(c, 1) }
-
-// on calls f with a logger if there is one.
-func on(l *slog.Logger, f func(*slog.Logger)) {
-	if l != nil {
-		f(l)
-	}
-}
