@@ -78,7 +78,7 @@ func add(ctx context.Context, s Store, j Job, rec stats.Recorder) (Result, error
 			for d, content := range j.Headers {
 				_ = s.PutBlob(ctx, store.Headers, d, content) // a worker may find the file itself
 			}
-			return j.encode()
+			return j.Encode()
 		})
 		if made {
 			trim(ctx, s, name, rec)

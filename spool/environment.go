@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/drivers/variables"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -21,26 +22,13 @@ type Environment struct {
 	Dir string
 }
 
-// decisive are beginnings of the names of variables that decide which loader,
-// driver and device a program gets; what a compiler obeys is in the recipe. Ours
-// are not among them, nor are those that load layers and libraries: a worker
-// has none of its own.
-var decisive = []string{
-	"OCL_ICD_", "OPENCL_", "LD_LIBRARY_PATH=",
-	"POCL_DEVICES=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "NVIDIA_VISIBLE_DEVICES=",
-	"ROCR_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "GPU_DEVICE_ORDINAL=",
-	"ZE_AFFINITY_MASK=", "ZE_FLAT_DEVICE_HIERARCHY=", "ONEAPI_DEVICE_SELECTOR=",
-	"RUSTICL_", "LP_", "LIBGL_ALWAYS_SOFTWARE=", "CL_CONFIG_",
-}
-
 // Take returns the environment of a process: of environ, as os.Environ returns
 // it, what is decisive, and the variables of a recipe. dir is the working
 // directory.
 func Take(environ []string, r *key.Recipe, dir string) Environment {
 	var pairs []key.Pair
 	for _, e := range environ {
-		starts := func(with string) bool { return strings.HasPrefix(e, with) }
-		if slices.ContainsFunc(decisive, starts) && !starts("OPENCL_LAYER") {
+		if variables.Decides(e) {
 			name, value, _ := strings.Cut(e, "=")
 			pairs = append(pairs, key.Pair{Name: name, Value: value})
 		}

@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		},
 		Environment: Environment{Variables: []key.Pair{{Name: "A", Value: "b"}}, Dir: "/x"}, Log: "log", HasLog: true,
 	}
-	b, err := j.encode()
+	b, err := j.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -31,15 +31,15 @@ func FuzzParse(f *testing.F) {
 			sum := crc32.Checksum(rest, crc32.MakeTable(crc32.Castagnoli))
 			b = append(fmt.Appendf(bytes.Clone(line[:len(line)-8]), "%08x\n", sum), rest...)
 		}
-		j, err := parse(b)
+		j, err := Parse(b)
 		if err != nil {
 			return
 		}
-		again, err := j.encode()
+		again, err := j.Encode()
 		if err != nil {
 			t.Fatalf("read, but not written: %v", err)
 		}
-		if k, err := parse(again); err != nil || k.Name() != j.Name() || k.Environment.Fingerprint() != j.Environment.Fingerprint() {
+		if k, err := Parse(again); err != nil || k.Name() != j.Name() || k.Environment.Fingerprint() != j.Environment.Fingerprint() {
 			t.Fatalf("read, written and read it is another: %v", err)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
 // Kind says what is to be done.
@@ -105,14 +104,7 @@ type head struct {
 
 // Encode returns a job as a file of the spool has it, for another process. Headers
 // are left out, as are launches over MaxVariants.
-func (j *Job) Encode() ([]byte, error) { return j.encode() }
-
-// Parse reads what Encode wrote. What is no job is an error that wraps ErrInvalid, and
-// what is of another version one that wraps ErrVersion.
-func Parse(b []byte) (*Job, error) { return parse(b) }
-
-// encode returns the job's file.
-func (j *Job) encode() (b []byte, err error) {
+func (j *Job) Encode() ([]byte, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
@@ -166,8 +158,9 @@ func isVariant(v string) bool {
 		strings.Trim(size, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
 }
 
-// parse reads what encode wrote. Headers are not there.
-func parse(b []byte) (*Job, error) {
+// Parse reads what Encode wrote: headers are not there. What is no job is an error that wraps
+// ErrInvalid, and what is of another version one that wraps ErrVersion.
+func Parse(b []byte) (*Job, error) {
 	text, recipe, err := format.DecodeJob(b)
 	if errors.Is(err, format.ErrVersion) {
 		return nil, ErrVersion
@@ -206,6 +199,3 @@ func launches(b []byte) []string {
 	_ = json.NewDecoder(bytes.NewReader(rest)).Decode(&h)
 	return h.Launch
 }
-
-// tooLarge says whether a job cannot be kept for its size.
-func tooLarge(err error) bool { return errors.Is(err, store.ErrTooLarge) }

@@ -3,12 +3,14 @@ package spool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Entry is a job that waits. Nothing in its files was looked at.
@@ -60,14 +62,14 @@ func List(ctx context.Context, s Store) ([]Entry, error) {
 // any other says that it cannot be read now.
 func Read(ctx context.Context, s Store, e *Entry) (*Job, error) {
 	b, file, err := s.SpoolRead(ctx, e.Environment, e.Name, format.MaxJob)
-	if tooLarge(err) {
+	if errors.Is(err, store.ErrTooLarge) {
 		err = invalid("%w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read job: %w", err)
 	}
 	e.file = file
-	j, err := parse(b)
+	j, err := Parse(b)
 	if err == nil && (j.Name() != e.Name || j.Environment.Fingerprint() != e.Environment) {
 		err = invalid("it is under the name of another one")
 	}

@@ -59,12 +59,17 @@ func refuse(ctx context.Context, s Store, e *Entry, done, lines []string) error 
 	if len(lines) == 0 {
 		return nil
 	}
-	if _, old, err := s.SpoolRead(ctx, e.Environment, name, maxRefused); err == nil {
+	return replace(ctx, s, e.Environment, name, strings.Join(lines, "\n"))
+}
+
+// replace writes a file in place of the one of its name.
+func replace(ctx context.Context, s Store, dir, name, text string) error {
+	if _, old, err := s.SpoolRead(ctx, dir, name, maxRefused); err == nil {
 		if err := s.SpoolRemove(ctx, old); err != nil {
 			return err
 		}
 	}
-	_, err = s.SpoolPut(ctx, e.Environment, name, func() ([]byte, error) { return []byte(strings.Join(lines, "\n")), nil })
+	_, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) { return []byte(text), nil })
 	return err
 }
 

@@ -97,12 +97,5 @@ func ReadTries(ctx context.Context, s Store, e *Entry) Tries {
 
 // WriteTries notes what became of a job. Only the one worker does.
 func WriteTries(ctx context.Context, s Store, e *Entry, t Tries) error {
-	name := e.Name + "." + triesWord
-	if _, old, err := s.SpoolRead(ctx, e.Environment, name, maxTries); err == nil {
-		if err := s.SpoolRemove(ctx, old); err != nil {
-			return err
-		}
-	}
-	_, err := s.SpoolPut(ctx, e.Environment, name, func() ([]byte, error) { return []byte(t.text()), nil })
-	return err
+	return replace(ctx, s, e.Environment, e.Name+"."+triesWord, t.text())
 }

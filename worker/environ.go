@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/drivers/variables"
 	"github.com/kernstash/kernstash/spool"
 )
 
@@ -13,63 +15,43 @@ var harmless = []string{
 	"HOME=", "USER=", "LOGNAME=", "PATH=", "SHELL=", "LANG=", "LC_", "TZ=", "XDG_RUNTIME_DIR=", "SYSTEMROOT=",
 }
 
-// never are variables that no builder has, whatever a job says: those that make a
+// never are variables that no builder has, whatever a job says, besides those that make a
 // program load a library or a layer, ours first. A builder that asked its own cache
 // would wait for itself.
-var never = []string{
-	"KERNSTASH_", "LD_PRELOAD=", "LD_AUDIT=", "LD_DEBUG", "LD_PROFILE", "OPENCL_LAYER",
-}
+var never = []string{"KERNSTASH_", "LD_DEBUG", "LD_PROFILE"}
 
 // builderEnviron returns the environment in which a job is built: what is harmless
 // of environ, the job's own, and directories of its own below dir for what drivers
 // keep: nothing of it is left in the user's.
 func builderEnviron(environ []string, e spool.Environment, dir string) []string {
-	ours := []string{
-		"POCL_CACHE_DIR=" + dir + "/" + cacheDir, "XDG_CACHE_HOME=" + dir + "/" + cacheDir, "TMPDIR=" + dir + "/" + tmpDir,
-		"NEO_CACHE_PERSISTENT=0", "CUDA_CACHE_DISABLE=1", "MESA_SHADER_CACHE_DISABLE=true",
-	}
-	var out []string
-	for _, v := range environ {
-		if starts(v, harmless) {
-			out = append(out, v)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return !starts(v, harmless) })
+	var job []string
 	for _, v := range e.Variables {
-		text := v.Name + "=" + v.Value
-		if starts(text, never) || sets(ours, v.Name) {
-			continue
+		if text := v.Name + "=" + v.Value; !starts(text, never) && !variables.Loads(text) {
+			job = append(job, text)
 		}
-		out = slices.DeleteFunc(out, func(o string) bool { return strings.HasPrefix(o, v.Name+"=") })
-		out = append(out, text)
 	}
-	return append(out, ours...)
+	ours := append(variables.KeepIn(filepath.Join(dir, cacheDir)), "TMPDIR="+filepath.Join(dir, tmpDir))
+	return replaced(replaced(out, job), ours)
 }
 
 // Environ returns the environment for a worker's own process, of that of whoever
 // starts it: without layers and preloads, with the root that it is for, and with
 // settings as variables.
 func Environ(environ []string, root string, settings []string) []string {
-	settings = append(settings[:len(settings):len(settings)], "KERNSTASH_DIR="+root)
-	var out []string
-	for _, v := range environ {
-		if starts(v, []string{"LD_PRELOAD=", "LD_AUDIT=", "OPENCL_LAYER"}) || starts(v, names(settings)) {
-			continue
-		}
-		out = append(out, v)
-	}
-	return append(out, settings...)
+	out := slices.DeleteFunc(slices.Clone(environ), variables.Loads)
+	return replaced(out, append(slices.Clone(settings), "KERNSTASH_DIR="+root))
 }
 
 func starts(v string, with []string) bool {
 	return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(v, w) })
 }
 
-func sets(environ []string, name string) bool { return starts(name+"=", names(environ)) }
-
-func names(environ []string) (all []string) {
-	for _, v := range environ {
+// replaced returns an environment with variables in place of those of the same names.
+func replaced(environ, by []string) []string {
+	for _, v := range by {
 		name, _, _ := strings.Cut(v, "=")
-		all = append(all, name+"=")
+		environ = slices.DeleteFunc(environ, func(o string) bool { return strings.HasPrefix(o, name+"=") })
 	}
-	return all
+	return append(environ, by...)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -60,21 +61,13 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	if o.Idle == 0 {
-		o.Idle = 3 * time.Second
-	}
-	if o.Settle == 0 {
-		o.Settle = 2 * time.Second
-	}
+	o.Idle = cmp.Or(o.Idle, 3*time.Second)
+	o.Settle = cmp.Or(o.Settle, 2*time.Second)
 	if o.Once {
 		o.Settle = 0
 	}
-	if o.Limit == 0 {
-		o.Limit = 10 * time.Minute
-	}
-	if o.Budget == 0 {
-		o.Budget = time.Hour
-	}
+	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
+	o.Budget = cmp.Or(o.Budget, time.Hour)
 	if o.Recorder == nil {
 		o.Recorder = stats.Noop{}
 	}

@@ -23,14 +23,10 @@ const maxRebuilds = 4096
 // is here, so that it need not be compiled by the application that asks for it first. It
 // is for one goroutine.
 type Rebuilds struct {
-	store   *disk.Store
-	old     *disk.Store // the same, and nothing that is read counts as used
-	devices []key.Device
-	environ []string
-	rec     stats.Recorder
-	trace   *slog.Logger
-	found   bool
-	left    []rebuild // the most valuable one first
+	o     RebuildOptions
+	old   *disk.Store // of the same root, and nothing that is read counts as used
+	found bool
+	left  []rebuild // the most valuable one first
 }
 
 // rebuild is an entry, and the device for which it is to be built anew.
@@ -51,14 +47,10 @@ type RebuildOptions struct {
 
 // NewRebuilds returns what Next looks through.
 func NewRebuilds(o RebuildOptions) *Rebuilds {
-	r := &Rebuilds{
-		store: o.Store, old: disk.New(disk.Options{Dir: o.Store.Dir(), ReadOnly: true}),
-		devices: o.Devices, environ: o.Environ, rec: o.Recorder, trace: o.Trace,
+	if o.Trace == nil {
+		o.Trace = slog.New(slog.DiscardHandler)
 	}
-	if r.trace == nil {
-		r.trace = slog.New(slog.DiscardHandler)
-	}
-	return r
+	return &Rebuilds{o: o, old: disk.New(disk.Options{Dir: o.Store.Dir(), ReadOnly: true})}
 }
 
 // Close ends what was opened for it.
@@ -77,7 +69,7 @@ func (r *Rebuilds) Next(ctx context.Context) bool {
 		r.left = r.left[1:]
 		added, err := r.add(ctx, next)
 		if err != nil {
-			r.trace.Info("not built anew", "entry", next.key.Short(), "reason", err.Error())
+			r.o.Trace.Info("not built anew", "entry", next.key.Short(), "reason", err.Error())
 		}
 		if added {
 			return true
@@ -89,16 +81,16 @@ func (r *Rebuilds) Next(ctx context.Context) bool {
 // find looks through the entries.
 func (r *Rebuilds) find(ctx context.Context) {
 	here := make(map[key.Digest]bool)
-	for i := range r.devices {
-		here[r.devices[i].Digest()] = true
+	for i := range r.o.Devices {
+		here[r.o.Devices[i].Digest()] = true
 	}
 	now := time.Now()
 	for info, err := range r.old.List(ctx) {
 		if err != nil || info.Bad != nil || here[info.Device.Digest()] {
 			continue
 		}
-		for i := range r.devices {
-			if d := &r.devices[i]; sameDevice(&info.Device, d) {
+		for i := range r.o.Devices {
+			if d := &r.o.Devices[i]; sameDevice(&info.Device, d) {
 				r.left = append(r.left, rebuild{info.Key, d, evict.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
 			}
 		}
@@ -135,9 +127,9 @@ func (r *Rebuilds) add(ctx context.Context, b rebuild) (bool, error) {
 	if _, err := r.old.GetFirst(ctx, anew.Key()); err == nil {
 		return false, nil
 	}
-	res, err := spool.Add(ctx, r.store, spool.Job{
+	res, err := spool.Add(ctx, r.o.Store, spool.Job{
 		Kind: spool.Rebuild, Recipe: &anew, Variants: e.Artifact.Variants, Cost: e.Artifact.Cost,
-		Environment: spool.Take(r.environ, &anew, ""),
-	}, r.rec)
+		Environment: spool.Take(r.o.Environ, &anew, ""),
+	}, r.o.Recorder)
 	return res.Waits(), err
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,7 +113,8 @@ func (w *worker) run() error {
 	defer empty(w.dir)
 	if w.status.Started.IsZero() {
 		w.host, _ = os.Hostname()
-		last := w.last()
+		last, _ := note(w.o.Store)
+		last.Last = last.Last[:min(len(last.Last), maxLast)]
 		w.status = Status{PID: os.Getpid(), Host: w.host, Started: time.Now(), Aged: last.Aged, Last: last.Last}
 	}
 	w.status.Running, w.status.End, w.status.Ended = true, "", time.Time{}
@@ -272,24 +274,19 @@ func (w *worker) one(e *spool.Entry) {
 	switch {
 	case r.interrupted, moved(w.dir):
 		return // the job stays as it is; that of a cache that was removed went with it
-	case r.crash != "":
+	case r.crash != "", r.outcome.State == spool.JobFailed:
+		reason := cmp.Or(r.crash, r.outcome.Reason)
 		tries.Failed++
 		if tries.Failed >= maxFailed {
-			w.refuse(e, j, begin, "twice: "+r.crash)
+			w.refuse(e, j, begin, "twice: "+reason)
 			return
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
-		w.ended(e, begin, spool.JobFailed, r.crash)
-	case r.outcome.State == spool.JobFailed:
-		tries.Failed++
-		if tries.Failed >= maxFailed {
-			w.refuse(e, j, begin, "twice: "+r.outcome.Reason)
-			return
+		if r.crash == "" { // what is the matter may not be, later
+			w.status.Kept++
+			w.leave(e)
 		}
-		_ = spool.WriteTries(ctx, s, e, tries)
-		w.status.Kept++
-		w.ended(e, begin, spool.JobFailed, r.outcome.Reason)
-		w.leave(e) // what is the matter may not be, later
+		w.ended(e, begin, spool.JobFailed, reason)
 	case r.outcome.State == spool.JobVoid:
 		w.remove(e)
 		w.ended(e, begin, spool.JobVoid, r.outcome.Reason)
@@ -301,12 +298,11 @@ func (w *worker) one(e *spool.Entry) {
 	case r.outcome.State == spool.JobElsewhere:
 		if r.outcome.Missing {
 			tries.Missing(w.host, begin)
-			_ = spool.WriteTries(ctx, s, e, tries)
 		}
 		if r.full {
 			tries.Begun--
-			_ = spool.WriteTries(ctx, s, e, tries)
 		}
+		_ = spool.WriteTries(ctx, s, e, tries)
 		w.status.Kept++
 		w.ended(e, begin, r.outcome.State, r.outcome.Reason)
 		w.leave(e)

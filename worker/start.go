@@ -222,14 +222,8 @@ func isCommand(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%q is not absolute", path)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is no program", path)
-	}
-	return nil
+	_, err := exec.LookPath(path)
+	return err
 }
 
 // spawn starts a program in a session of its own, and leaves it.

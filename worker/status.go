@@ -63,13 +63,7 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	if err != nil {
 		return st, err
 	}
-	b, _, err := s.ReadNote(disk.WorkerNote)
-	switch {
-	case err == nil:
-		if json.Unmarshal(b, &st) != nil {
-			st = Status{} // torn, or of another version
-		}
-	case !errors.Is(err, os.ErrNotExist):
+	if st, err = note(s); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return st, err
 	}
 	switch running := s.HasWorker(); {
@@ -83,15 +77,13 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	return st, err
 }
 
-// last returns what the last worker said of itself.
-func (w *worker) last() Status {
-	var last Status
-	b, _, err := w.o.Store.ReadNote(disk.WorkerNote)
-	if err != nil || json.Unmarshal(b, &last) != nil {
-		return Status{}
+// note returns what the last worker of a root said of itself.
+func note(s *disk.Store) (st Status, err error) {
+	b, _, err := s.ReadNote(disk.WorkerNote)
+	if err == nil && json.Unmarshal(b, &st) != nil {
+		st = Status{} // torn, or of another version
 	}
-	last.Last = last.Last[:min(len(last.Last), maxLast)]
-	return last
+	return st, err
 }
 
 // askEvery is how often who waits looks again.

@@ -35,8 +35,8 @@ func TestBuilderEnviron(t *testing.T) {
 		}}, "/w")
 	want := []string{
 		"HOME=/home/u", "LC_ALL=C", "LD_LIBRARY_PATH=/theirs", "PATH=/theirs/bin", "POCL_DEVICES=pthread",
-		"POCL_CACHE_DIR=/w/cache", "XDG_CACHE_HOME=/w/cache", "TMPDIR=/w/tmp",
-		"NEO_CACHE_PERSISTENT=0", "CUDA_CACHE_DISABLE=1", "MESA_SHADER_CACHE_DISABLE=true",
+		"POCL_CACHE_DIR=/w/cache", "XDG_CACHE_HOME=/w/cache",
+		"NEO_CACHE_PERSISTENT=0", "CUDA_CACHE_DISABLE=1", "MESA_SHADER_CACHE_DISABLE=true", "TMPDIR=/w/tmp",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -83,26 +86,20 @@ EXIT STATUS
 		},
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := launch.CheckFlags(cmd.Flags()); err != nil {
-				return err
-			}
-			return nil
+			return launch.CheckFlags(cmd.Flags())
 		},
 	}
-	flags := root.PersistentFlags()
-	flags.BoolVar(&a.JSON, "json", false, "write JSON, for machines")
-	flags.StringVar(&a.Dir, "dir", "", "root of the cache (setting dir)")
-	flags.StringVar(&a.Config, "config", "", "settings file to read instead of the user's")
-	flags.StringArrayVar(&a.Set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
+	a.Bind(root.PersistentFlags())
 	root.SetFlagErrorFunc(unknownFlag)
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.AddCommand(
 		runCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
-		demoCommand(a), demoChildCommand(a), buildCommand(a), buildPartCommand(a),
+		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), buildPartCommand(a),
 		lsCommand(a), showCommand(a), statCommand(a),
 		verifyCommand(a), gcCommand(a), clearCommand(a),
-		workerCommand(a), workerDevicesCommand(a),
-		configCommand(a), doctorCommand(a), doctorRuntimeCommand(a), versionCommand(a), manCommand(a),
+		workerCommand(a), partCommand("worker-devices", runtimes.Identities),
+		configCommand(a), doctorCommand(a), partCommand("doctor-runtime", doctor.RunRuntime),
+		versionCommand(a), manCommand(a),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

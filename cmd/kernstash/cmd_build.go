@@ -87,6 +87,7 @@ EXIT STATUS
 			if f := cmd.Flags().Lookup("report"); f != nil {
 				o.Report = f.Value.String()
 			}
+			o.Given = builder.Given(cmd.Flags())
 			return builder.Build(cmd.Context(), a, args, o)
 		},
 	}

@@ -72,18 +72,3 @@ EXIT STATUS
 	flags.BoolVar(&keep, "keep", false, "keep the directory of the demonstration, and say where it is")
 	return cmd
 }
-
-// demoChildCommand is how the demonstration runs itself in a fresh process.
-func demoChildCommand(a *cli.App) *cobra.Command {
-	var report string
-	cmd := &cobra.Command{
-		Use:    "demo-child",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return demo.RunChild(cmd.Context(), args[0], report)
-		},
-	}
-	cmd.Flags().StringVar(&report, "report", "", "")
-	return cmd
-}

@@ -51,22 +51,3 @@ EXIT STATUS
 	cmd.Flags().BoolVar(&quick, "quick", false, "compile nothing: only look at the devices")
 	return cmd
 }
-
-// doctorRuntimeCommand is how the doctor looks at one runtime.
-func doctorRuntimeCommand(a *cli.App) *cobra.Command {
-	var name, report string
-	var quick bool
-	cmd := &cobra.Command{
-		Use:    "doctor-runtime",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return doctor.RunRuntime(cmd.Context(), name, report, quick)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&name, "runtime", "", "")
-	flags.StringVar(&report, "report", "", "")
-	flags.BoolVar(&quick, "quick", false, "")
-	return cmd
-}

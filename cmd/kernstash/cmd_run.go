@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -47,17 +45,12 @@ EXIT STATUS
   kernstash run -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("run: which command?")
-			}
-			return nil
-		},
+		Args: atLeast(1, "run: which command?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(cmd.Flags()); err != nil {
 				return err
 			}
-			o.Dir, o.Config, o.Set, o.JSON = a.Dir, a.Config, a.Set, a.JSON
+			o.Global = a.Global
 			status, err := launch.Run(&o, args)
 			if cli.IsUsage(err) {
 				return err

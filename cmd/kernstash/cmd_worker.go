@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,8 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -60,7 +63,7 @@ EXIT STATUS
 		Example: `  kernstash worker status
   kernstash worker status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Status(cmd.Context(), a) },
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error { return jobs.Status(ctx, a, d, s) }),
 	}
 }
 
@@ -80,7 +83,9 @@ EXIT STATUS
 		Example: `  kernstash worker wait
   kernstash worker wait --timeout 5m --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Wait(cmd.Context(), a, most) },
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
+			return jobs.Wait(ctx, a, d, s, most)
+		}),
 	}
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this; 0 = as long as it takes")
 	return cmd
@@ -102,7 +107,9 @@ EXIT STATUS
 		Example: `  kernstash worker stop
   kernstash worker stop --timeout 1m`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return jobs.Stop(cmd.Context(), a, most) },
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
+			return jobs.Stop(ctx, a, d, most)
+		}),
 	}
 	cmd.Flags().DurationVar(&most, "timeout", most, "wait no longer than this; 0 = as long as it takes")
 	return cmd
@@ -141,7 +148,13 @@ EXIT STATUS
 					return cli.Usagef("--%s %v: it is negative", name, d)
 				}
 			}
-			return jobs.Run(cmd.Context(), a, o, quiet, rebuild)
+			if !runtimes.Linked {
+				return runtimes.ErrNone
+			}
+			worker.CloseInherited(3)
+			return a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
+				return jobs.Run(ctx, a, d, s, o, quiet, rebuild)
+			})(cmd, nil)
 		},
 	}
 	flags := cmd.Flags()
@@ -169,24 +182,4 @@ func workerBuildCommand(a *cli.App) *cobra.Command {
 			return runtimes.BuildJob(cli.DiskOptions(s))
 		},
 	}
-}
-
-// workerDevicesCommand is how a worker asks for the devices that are here: drivers may
-// end the process that loads them.
-func workerDevicesCommand(a *cli.App) *cobra.Command {
-	var report string
-	cmd := &cobra.Command{
-		Use:    "worker-devices",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			all, err := runtimes.Identities()
-			if err != nil {
-				return err
-			}
-			return cli.Answer(report, all)
-		},
-	}
-	cmd.Flags().StringVar(&report, "report", "", "")
-	return cmd
 }

@@ -35,6 +35,8 @@ type Runtime struct {
 	Joined bool // options are one text, which the driver splits at spaces
 	Serial bool // it crashes where two programs are compiled at once
 
+	Arguments bool // it tells the arguments of its kernels
+
 	// Compilers are files of it, and of what stands on it.
 	Compilers []Compiler
 

@@ -14,17 +14,8 @@ import (
 // maxFile bounds what is read of a settings file.
 const maxFile = 1 << 20
 
-// readFile returns the texts in a settings file, by name. A file that nobody
-// named is looked at first, see openOwn.
-func readFile(path string, named bool, env environment) (map[string]string, error) {
-	open := openOwn
-	if named {
-		open = os.Open
-	}
-	f, err := open(path)
-	if err != nil {
-		return nil, &unopenedError{err}
-	}
+// readFile returns the texts in a settings file, by name, and closes it.
+func readFile(f *os.File, env environment) (map[string]string, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -35,13 +26,6 @@ func readFile(path string, named bool, env environment) (map[string]string, erro
 	}
 	return parseFile(b, env)
 }
-
-// unopenedError says that a file was not opened, or not believed: it says
-// nothing about what is in it.
-type unopenedError struct{ err error }
-
-func (e *unopenedError) Error() string { return e.err.Error() }
-func (e *unopenedError) Unwrap() error { return e.err }
 
 // parseFile reads a JSON object of names and values. A value may be a string,
 // a number, true or false, or an array of strings where several paths are

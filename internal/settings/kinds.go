@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,8 +35,8 @@ var (
 		"0 or a time with its unit such as 250ms or 5s", parseTime, formatTime, false,
 	}
 	modeKind     = kind[string]{"on, read-only, refresh, observe or off", parseMode, asIs, false}
-	evictionKind = kind[string]{"cost or lru", parseEviction, asIs, false}
-	workerKind   = kind[string]{"off, inline or auto", parseWorker, asIs, false}
+	evictionKind = kind[string]{"cost or lru", oneOf(EvictCost, EvictLRU), asIs, false}
+	workerKind   = kind[string]{"off, inline or auto", oneOf(WorkerOff, WorkerInline, WorkerAuto), asIs, false}
 	traceKind    = kind[TraceMask]{
 		"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false,
 	}
@@ -117,12 +118,14 @@ func formatTime(d time.Duration) string {
 	return d.String()
 }
 
-func parseEviction(text string) (string, error) {
-	switch text = strings.ToLower(text); text {
-	case EvictCost, EvictLRU:
+// oneOf reads one of some words, in small letters or others.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if text = strings.ToLower(text); !slices.Contains(words, text) {
+			return "", errMalformed
+		}
 		return text, nil
 	}
-	return "", errMalformed
 }
 
 func parseText(text string) (string, error) {

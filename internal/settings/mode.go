@@ -1,7 +1,5 @@
 package settings
 
-import "strings"
-
 // The modes: what the disk tier, and its layers, are used for.
 const (
 	ModeOn       = "on"        // read and written
@@ -12,15 +10,9 @@ const (
 )
 
 func parseMode(text string) (string, error) {
-	switch text = strings.ToLower(text); text {
-	case ModeReadOnly, ModeRefresh, ModeObserve:
-		return text, nil
-	}
-	// The other modes are those of a switch.
-	on, err := parseBool(text)
-	switch {
+	switch on, err := parseBool(text); { // the other modes are words
 	case err != nil:
-		return "", err
+		return oneOf(ModeReadOnly, ModeRefresh, ModeObserve)(text)
 	case on:
 		return ModeOn, nil
 	}

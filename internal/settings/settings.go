@@ -119,6 +119,9 @@ func (s *Settings) Variables(names ...string) []string {
 	return all
 }
 
+// Writable reports whether the cache on disk may be written.
+func (s *Settings) Writable() bool { return !s.Disable && s.Persistent && s.Mode != ModeReadOnly }
+
 // All returns every setting, in a fixed order.
 func (s *Settings) All() []Item {
 	items := make([]Item, len(table))
@@ -208,19 +211,21 @@ func (l *loader) unknown(name, text string, from Origin) *Error {
 }
 
 func (l *loader) file(path string) {
-	optional := path == ""
+	optional, open := path == "", os.Open
 	if optional {
-		path = l.env.defaultFile()
+		path, open = l.env.defaultFile(), openOwn
 	}
 	if path == "" {
 		return
 	}
-	texts, err := readFile(path, !optional, l.env)
-	var unopened *unopenedError
+	var texts map[string]string
+	f, err := open(path)
 	switch {
+	case err == nil:
+		texts, err = readFile(f, l.env)
 	case optional && errors.Is(err, fs.ErrNotExist):
 		return
-	case optional && errors.As(err, &unopened):
+	case optional:
 		// A home that cannot be entered must stop no application. Where there is a
 		// file, it may switch the cache off.
 		bad := fileError(path, err)
@@ -229,7 +234,8 @@ func (l *loader) file(path string) {
 		}
 		l.s.Warnings = append(l.s.Warnings, bad)
 		return
-	case err != nil:
+	}
+	if err != nil {
 		l.badFile = fileError(path, err)
 		l.errs = append(l.errs, l.badFile)
 		return

@@ -9,31 +9,26 @@ import (
 
 // sizeUnit returns what a unit, in small letters, stands for; 0 for none.
 func sizeUnit(name string) uint64 {
-	switch name {
-	case "", "b":
+	if name == "" || name == "b" {
 		return 1
-	case "k", "kib":
-		return 1 << 10
-	case "kb":
-		return 1e3
-	case "m", "mib":
-		return 1 << 20
-	case "mb":
-		return 1e6
-	case "g", "gib":
-		return 1 << 30
-	case "gb":
-		return 1e9
-	case "t", "tib":
-		return 1 << 40
-	case "tb":
-		return 1e12
-	case "p", "pib":
-		return 1 << 50
-	case "pb":
-		return 1e15
 	}
-	return 0
+	base := uint64(1024)
+	switch name[1:] {
+	case "", "ib":
+	case "b":
+		base = 1000
+	default:
+		return 0
+	}
+	power := strings.IndexByte("kmgtp", name[0])
+	if power < 0 {
+		return 0
+	}
+	unit := base
+	for range power {
+		unit *= base
+	}
+	return unit
 }
 
 // ParseSize reads a number of bytes such as 1000000, 512MiB, 1.5g or 5GB. A
@@ -78,13 +73,12 @@ func ParseSize(text string) (int64, error) {
 // FormatSize returns the shortest text that ParseSize reads as n again, in the
 // largest power of 1024 that divides it.
 func FormatSize(n int64) string {
-	for _, u := range []struct {
-		size int64
-		name string
-	}{{1 << 50, "PiB"}, {1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n != 0 && n%u.size == 0 {
-			return strconv.FormatInt(n/u.size, 10) + u.name
+	unit := ""
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if n == 0 || n%1024 != 0 {
+			break
 		}
+		n, unit = n/1024, u
 	}
-	return strconv.FormatInt(n, 10)
+	return strconv.FormatInt(n, 10) + unit
 }

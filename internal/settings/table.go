@@ -42,8 +42,11 @@ const (
 )
 
 // others are variables of ours that are no settings: they join a program and
-// `kernstash run`, or say where our libraries are.
-var others = []string{prefix + "REPORT", prefix + "OPENCL_DOOR", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY", Said}
+// `kernstash run`, or say where our libraries are. So does one for each runtime that has
+// layers, by its end.
+var others = []string{prefix + "REPORT", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY", Said}
+
+const doorEnd = "_DOOR"
 
 // table holds every setting, in the order in which they are shown.
 var table = []setting{
@@ -107,6 +110,6 @@ func byName(name string) *setting {
 
 // known reports whether a variable is a setting, or another one of ours.
 func known(variable string) bool {
-	return slices.Contains(others, variable) ||
+	return slices.Contains(others, variable) || strings.HasSuffix(variable, doorEnd) ||
 		slices.ContainsFunc(table, func(row setting) bool { return row.env == variable })
 }

@@ -1,7 +1,7 @@
 package settings
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,27 +18,27 @@ const (
 	TraceAll = TraceDisk | TraceMemory | TraceKeys
 )
 
-var traceNames = []struct {
+type traceName struct {
 	bit  TraceMask
 	name string
-}{{TraceDisk, "disk"}, {TraceMemory, "memory"}, {TraceKeys, "keys"}}
+}
+
+var traceNames = []traceName{{TraceAll, "all"}, {TraceDisk, "disk"}, {TraceMemory, "memory"}, {TraceKeys, "keys"}}
 
 // Has says whether all bits of of are set.
 func (m TraceMask) Has(of TraceMask) bool { return m&of == of }
 
 // String returns the mask as a setting: 0, all, or names with commas.
 func (m TraceMask) String() string {
-	switch m & TraceAll {
-	case 0:
-		return "0"
-	case TraceAll:
-		return "all"
-	}
 	var names []string
 	for _, t := range traceNames {
 		if m.Has(t.bit) {
 			names = append(names, t.name)
+			m &^= t.bit
 		}
+	}
+	if names == nil {
+		return "0"
 	}
 	return strings.Join(names, ",")
 }
@@ -51,20 +51,12 @@ func parseTrace(text string) (TraceMask, error) {
 		return 0, errMalformed
 	}
 	var m TraceMask
-words:
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.ToLower(strings.TrimSpace(word))
-		if word == "all" {
-			m = TraceAll
-			continue
+	for word := range strings.SplitSeq(strings.ToLower(text), ",") {
+		i := slices.IndexFunc(traceNames, func(t traceName) bool { return t.name == strings.TrimSpace(word) })
+		if i < 0 {
+			return 0, errMalformed
 		}
-		for _, t := range traceNames {
-			if word == t.name {
-				m |= t.bit
-				continue words
-			}
-		}
-		return 0, fmt.Errorf("%q: %w", word, errMalformed)
+		m |= traceNames[i].bit
 	}
 	return m, nil
 }

@@ -41,3 +41,10 @@ const (
 	EvictCost = "cost" // build time saved per byte, aged
 	EvictLRU  = "lru"  // least recently used
 )
+
+// Who builds what an application launched and could not capture itself.
+const (
+	WorkerOff    = "off"    // whoever calls `kernstash worker run`: it is only noted
+	WorkerInline = "inline" // the process that notes it, where it is a Go program
+	WorkerAuto   = "auto"   // a process of our own, which is started if need be
+)

@@ -25,6 +25,7 @@ var Runtime = tool.Runtime{
 	Files:        []key.Kind{key.OpenCLC, key.SPIRV},
 	Help:         "  .cl    OpenCL C, for an OpenCL device\n",
 	Joined:       true,
+	Arguments:    true,
 	Compilers: []tool.Compiler{
 		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, Layers: true},
 		{

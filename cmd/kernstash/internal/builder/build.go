@@ -25,7 +25,8 @@ type Options struct {
 	Runtime, Device string
 	Archs           []string
 	Jobs            int
-	Report          string // of a process of our own: where the answer goes
+	Given           []string // the flags that were given, for processes of our own
+	Report          string   // of a process of our own: where the answer goes
 }
 
 // ParseLocalSize reads 64, 16x16 or 8x8x4.
@@ -119,7 +120,7 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	p := a.Progress()
 	var report Report
 	if needsProcesses(tasks) && o.Report == "" {
-		report, err = buildParts(ctx, a, tasks, o, p)
+		report, err = buildParts(ctx, tasks, o, p)
 	} else {
 		report, err = buildHere(ctx, tasks, o, p)
 	}
@@ -133,12 +134,7 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	for _, r := range report.Files {
 		report.OK = report.OK && (r.State == StateBuilt || r.State == StateThere)
 	}
-	if a.JSON {
-		err = a.WriteJSON(report)
-	} else {
-		writeBuilt(a, report)
-	}
-	if err == nil && !report.OK {
+	if err = a.Report(report, func() { writeBuilt(a, report) }); err == nil && !report.OK {
 		return cli.ErrFound
 	}
 	return err

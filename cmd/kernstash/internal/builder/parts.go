@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/key"
@@ -21,7 +23,7 @@ func needsProcesses(tasks []Task) bool {
 
 // buildParts builds the files of each runtime in a process of its own, one after the
 // other, and puts together what they report.
-func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *terminal.Progress) (Report, error) {
+func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progress) (Report, error) {
 	report := Report{OK: true, Files: make([]Result, len(tasks))}
 	parts := make(map[string][]int) // places of tasks
 	var order []string
@@ -41,7 +43,7 @@ func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *ter
 	}
 	for _, runtime := range order {
 		places := parts[runtime]
-		if device, err := buildPart(ctx, a, tasks, places, o, lines, report.Files); err == nil {
+		if device, err := buildPart(ctx, tasks, places, o, lines, report.Files); err == nil {
 			note(device)
 			continue
 		} else if cli.IsUsage(err) || ctx.Err() != nil {
@@ -54,7 +56,7 @@ func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *ter
 			for n < len(places) && !tasks[places[n]].first {
 				n++
 			}
-			device, err := buildPart(ctx, a, tasks, places[:n], o, lines, report.Files)
+			device, err := buildPart(ctx, tasks, places[:n], o, lines, report.Files)
 			if err != nil && (cli.IsUsage(err) || ctx.Err() != nil) {
 				return report, err
 			}
@@ -74,7 +76,7 @@ func buildParts(ctx context.Context, a *cli.App, tasks []Task, o Options, p *ter
 
 // buildPart builds the tasks at some places in one process, and puts their results at
 // these. They are of one runtime.
-func buildPart(ctx context.Context, a *cli.App, tasks []Task, places []int, o Options, lines *partLines, results []Result) (device string, err error) {
+func buildPart(ctx context.Context, tasks []Task, places []int, o Options, lines *partLines, results []Result) (device string, err error) {
 	lines.said = 0
 	var files []string
 	for _, i := range places {
@@ -82,7 +84,7 @@ func buildPart(ctx context.Context, a *cli.App, tasks []Task, places []int, o Op
 			files = append(files, tasks[i].Path)
 		}
 	}
-	args := append([]string{"build-part"}, o.Args(a)...)
+	args := append([]string{"build-part"}, o.Given...)
 	var part Report
 	if err := cli.AskSelf(ctx, append(append(args, "--"), files...), nil, lines, &part); err != nil {
 		if cli.IsUsage(err) {
@@ -99,38 +101,17 @@ func buildPart(ctx context.Context, a *cli.App, tasks []Task, places []int, o Op
 	return part.Device, nil
 }
 
-// Args returns the flags of build that o came of, for files of any one runtime.
-func (o Options) Args(a *cli.App) []string {
-	args := []string{
-		"--options=" + o.Options, "--device=" + o.Device, "--runtime=" + o.Runtime,
-		fmt.Sprintf("--no-options=%t", o.NoOptions), fmt.Sprintf("--jobs=%d", o.Jobs),
-	}
-	if o.ProgramName != nil {
-		args = append(args, "--program-name="+*o.ProgramName)
-	}
-	if a.Dir != "" {
-		args = append(args, "--dir="+a.Dir)
-	}
-	if a.Config != "" {
-		args = append(args, "--config="+a.Config)
-	}
-	for _, each := range []struct {
-		flag   string
-		values []string
-	}{
-		{"set", a.Set},
-		{"define", o.Defines},
-		{"include", o.Includes},
-		{"arch", o.Archs},
-		{"name-expression", o.Expressions},
-	} {
-		for _, v := range each.values {
-			args = append(args, "--"+each.flag+"="+v)
+// Given returns the flags that were given, as a command line has them.
+func Given(flags *pflag.FlagSet) (args []string) {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if all, ok := f.Value.(pflag.SliceValue); ok {
+			values = all.GetSlice()
 		}
-	}
-	for _, s := range o.LocalSizes {
-		args = append(args, fmt.Sprintf("--local-size=%dx%dx%d", s[0], s[1], s[2]))
-	}
+		for _, v := range values {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
 	return args
 }
 

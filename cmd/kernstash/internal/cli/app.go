@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -20,10 +22,23 @@ type App struct {
 	Stream   io.Writer // standard output itself, out is buffered
 	Out, Err io.Writer
 
+	Global
+}
+
+// Global is what the flags say that all commands have.
+type Global struct {
 	JSON   bool
 	Dir    string
 	Config string
 	Set    []string // name=value
+}
+
+// Bind adds the flags.
+func (g *Global) Bind(flags *pflag.FlagSet) {
+	flags.BoolVar(&g.JSON, "json", false, "write JSON, for machines")
+	flags.StringVar(&g.Dir, "dir", "", "root of the cache (setting dir)")
+	flags.StringVar(&g.Config, "config", "", "settings file to read instead of the user's")
+	flags.StringArrayVar(&g.Set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
 }
 
 // The exit statuses.
@@ -50,17 +65,17 @@ func Usage(err error) error { return &UsageError{err} }
 var ErrFound = errors.New("failures were found")
 
 // FlagTexts returns what the command line says about settings.
-func (a *App) FlagTexts() (map[string]string, error) {
+func (g *Global) FlagTexts() (map[string]string, error) {
 	texts := make(map[string]string)
-	for _, s := range a.Set {
+	for _, s := range g.Set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
 			return nil, Usagef("--set %s: want NAME=VALUE", s)
 		}
 		texts[name] = value
 	}
-	if a.Dir != "" {
-		texts["dir"] = a.Dir
+	if g.Dir != "" {
+		texts["dir"] = g.Dir
 	}
 	return texts, nil
 }
@@ -88,6 +103,15 @@ func (a *App) Settings() (*settings.Settings, error) {
 
 // WriteJSON writes one indented value.
 func (a *App) WriteJSON(v any) error { return terminal.EncodeJSON(a.Out, v, "  ") }
+
+// Report writes a report: as JSON for machines, and as text writes it for people.
+func (a *App) Report(report any, text func()) error {
+	if a.JSON {
+		return a.WriteJSON(report)
+	}
+	text()
+	return nil
+}
 
 // Progress returns what tells people on standard error what is going on.
 func (a *App) Progress() *terminal.Progress { return terminal.NewProgress(a.Err) }

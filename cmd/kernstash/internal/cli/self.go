@@ -81,6 +81,15 @@ func AskSelf(ctx context.Context, args, env []string, lines io.Writer, answer an
 	return nil
 }
 
+// AskPart is AskSelf for a hidden command that takes a request.
+func AskPart(ctx context.Context, name string, request any, env []string, answer any) error {
+	b, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	return AskSelf(ctx, []string{name, string(b)}, env, nil, answer)
+}
+
 // Answer writes what a process of our own answers.
 func Answer(report string, answer any) error {
 	b, err := json.Marshal(answer)

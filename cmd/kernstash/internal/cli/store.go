@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
@@ -40,9 +43,17 @@ func DiskOptions(s *settings.Settings) disk.Options {
 	return o
 }
 
-// CloseDisk closes a store and keeps the first error.
-func CloseDisk(d *disk.Store, err *error) {
-	if closeErr := d.Close(); *err == nil && closeErr != nil {
-		*err = fmt.Errorf("close the cache: %w", closeErr)
+// OnDisk returns what a command does that works on the disk tier which the settings name.
+func (a *App) OnDisk(do func(context.Context, *disk.Store, *settings.Settings) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		d, s, err := a.OpenDisk()
+		if err != nil {
+			return err
+		}
+		err = do(cmd.Context(), d, s)
+		if closeErr := d.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close the cache: %w", closeErr)
+		}
+		return err
 	}
 }

@@ -4,7 +4,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,12 +56,7 @@ func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	if a.JSON {
-		err = a.WriteJSON(report)
-	} else {
-		err = report.write(a.Out, a.Terminal())
-	}
-	if err == nil && !report.OK {
+	if err = a.Report(report, func() { a.Printf("%s", report.text(a.Terminal())) }); err == nil && !report.OK {
 		return cli.ErrFound
 	}
 	return err
@@ -94,14 +88,4 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 }
 
 // RunChild is a process of the demonstration.
-func RunChild(ctx context.Context, arg, answer string) error {
-	var c child
-	if err := json.Unmarshal([]byte(arg), &c); err != nil {
-		return err
-	}
-	report, err := c.run(ctx)
-	if err != nil {
-		return err
-	}
-	return cli.Answer(answer, report)
-}
+func RunChild(ctx context.Context, c child) (childReport, error) { return c.run(ctx) }

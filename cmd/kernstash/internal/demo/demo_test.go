@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -61,12 +60,8 @@ func TestDemoReport(t *testing.T) {
 		if diff := cmp.Diff([]string{tt.problem}, bad.Programs[2].Problems); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		var b bytes.Buffer
-		if err := bad.write(&b, terminal.Terminal{Width: 80}); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(b.String(), "WRONG "+bad.Programs[2].Name) || strings.Contains(b.String(), "OK every") {
-			t.Errorf("%s: not told:\n%s", name, b.String())
+		if text := bad.text(terminal.Terminal{Width: 80}); !strings.Contains(text, "WRONG "+bad.Programs[2].Name) || strings.Contains(text, "OK every") {
+			t.Errorf("%s: not told:\n%s", name, text)
 		}
 	}
 }
@@ -75,16 +70,13 @@ func TestDemoReportFitsATerminal(t *testing.T) {
 	t.Parallel()
 	r := newReport(reportOf(3*time.Second, machine.FromCompiler, false), reportOf(1, "", false),
 		[]childReport{reportOf(time.Millisecond, machine.FromDisk, true)}, []childReport{reportOf(time.Millisecond, "", false)})
-	var b bytes.Buffer
-	if err := r.write(&b, terminal.Terminal{Width: 80}); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(b.String()) {
+	text := r.text(terminal.Terminal{Width: 80})
+	for line := range strings.Lines(text) {
 		if strings.Contains(line, "####") && len(strings.TrimSuffix(line, "\n")) > 80 {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
-	for _, c := range b.String() {
+	for _, c := range text {
 		if c > 127 {
 			t.Errorf("%q in plain output", c)
 		}

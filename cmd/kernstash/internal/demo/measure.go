@@ -3,7 +3,6 @@ package demo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -136,11 +135,9 @@ func (o *Options) measure(ctx context.Context) (*report, error) {
 		o.progress.Say("%d/%d %s", at, 2+2*o.Runs, what)
 		dir := filepath.Join(o.work, driverCache)
 		c.Runtime, c.Device, c.Root, c.Settings = o.Runtime, o.Device, filepath.Join(o.work, demoRoot), settings
-		b, err := json.Marshal(c)
-		if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err == nil {
-			err = cli.AskSelf(ctx, []string{"demo-child", string(b)}, runtimes.Environ(os.Environ(), dir), nil, &r)
+		if failed = os.MkdirAll(dir, 0o700); failed == nil {
+			failed = cli.AskPart(ctx, "demo-child", c, runtimes.Environ(os.Environ(), dir), &r)
 		}
-		failed = err
 		return r
 	}
 	cold := step("cold: compiling every program", "driver-cold", child{Stash: true, WarmUp: true})

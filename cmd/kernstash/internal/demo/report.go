@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,8 +106,8 @@ func newReport(cold, fill childReport, disk, driver []childReport) *report {
 	return r
 }
 
-// write prints the report for people.
-func (r *report) write(w io.Writer, t terminal.Terminal) error {
+// text returns the report for people.
+func (r *report) text(t terminal.Terminal) string {
 	var b strings.Builder
 	if len(r.Programs) > 0 {
 		r.writePrograms(&b, t)
@@ -137,8 +136,7 @@ func (r *report) write(w io.Writer, t terminal.Terminal) error {
 	case r.OK:
 		fmt.Fprintf(&b, "%s no second start compiled.\n", t.Paint(terminal.Green, "OK"))
 	}
-	_, err := io.WriteString(w, human.WrapLines(b.String(), 0, t.Width))
-	return err
+	return human.WrapLines(b.String(), 0, t.Width)
 }
 
 func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) {

@@ -24,11 +24,7 @@ func RunCommand(ctx context.Context, a *cli.App, command []string) error {
 		return fmt.Errorf("doctor: %w", err)
 	}
 	r.Verdict = r.servedInOneLine()
-	if a.JSON {
-		return a.WriteJSON(r)
-	}
-	writeFindings(a, r)
-	return nil
+	return a.Report(r, func() { writeFindings(a, r) })
 }
 
 // servedInOneLine names the compilers that 'kernstash run' serves, and those that it does

@@ -45,12 +45,7 @@ func Run(ctx context.Context, a *cli.App, quick bool) error {
 		return context.Cause(ctx) // what was found of late may come of that
 	}
 	r.Verdict = r.inOneLine()
-	if a.JSON {
-		err = a.WriteJSON(r)
-	} else {
-		writeFindings(a, r)
-	}
-	if err == nil && !r.OK {
+	if err = a.Report(r, func() { writeFindings(a, r) }); err == nil && !r.OK {
 		return cli.ErrFound
 	}
 	return err

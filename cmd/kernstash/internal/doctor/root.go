@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -64,7 +65,7 @@ func (r *Report) checkRoot(ctx context.Context, s *settings.Settings) {
 	r.checkFileSystem(subject, s.Dir)
 	o := cli.DiskOptions(s)
 	if info == nil {
-		if o.Dir, err = os.MkdirTemp(existing(s.Dir), ".kernstash-doctor-"); err != nil {
+		if o.Dir, err = os.MkdirTemp(volume.Existing(s.Dir), ".kernstash-doctor-"); err != nil {
 			r.Add(subject, tool.Fail, adviceFor(err), "it cannot be made: %v", err)
 			return
 		}

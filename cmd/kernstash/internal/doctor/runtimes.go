@@ -55,7 +55,7 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 			advice = append(advice, rt.Advice)
 		}
 		var of runtimeReport
-		err := cli.AskSelf(ctx, []string{"doctor-runtime", "--runtime=" + rt.Name, fmt.Sprintf("--quick=%t", quick)}, env, nil, &of)
+		err := cli.AskPart(ctx, "doctor-runtime", runtimeRequest{rt.Name, quick}, env, &of)
 		if err != nil {
 			r.Add(rt.Title, tool.Fail, "programs that use it may end like this: look for a newer driver or compiler, and report this to those who make it",
 				"the process that looked at it ended: %v", err)
@@ -80,29 +80,26 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 	}
 }
 
-// RunRuntime looks at one runtime, and answers into a file.
-func RunRuntime(ctx context.Context, name, file string, quick bool) error {
-	rt := runtimes.Named(name)
-	if rt == nil {
-		return cli.Usagef("--runtime %s: there is none", name)
-	}
-	return cli.Answer(file, look(ctx, rt, quick))
+// runtimeRequest asks a process for one runtime.
+type runtimeRequest struct {
+	Name  string
+	Quick bool
 }
 
-// look examines a runtime, and lets what compiles compile unless it is to be quick.
-func look(ctx context.Context, rt *tool.Runtime, quick bool) (r runtimeReport) {
-	for _, s := range rt.Examine() {
+// RunRuntime examines a runtime, and lets what compiles compile unless it is to be quick.
+func RunRuntime(ctx context.Context, q runtimeRequest) (r runtimeReport, err error) {
+	for _, s := range runtimes.Named(q.Name).Examine() {
 		if t := s.Target; t != nil {
 			r.Devices = r.Devices || t.IsDevice
 			works := addIdentity(&s, t) && !t.Bypassed
-			if works && !quick && (t.Run != nil || t.Compile != nil) {
+			if works && !q.Quick && (t.Run != nil || t.Compile != nil) {
 				works = addProbe(ctx, &s, t)
 			}
 			r.Works = r.Works || works
 		}
 		r.Findings = append(r.Findings, s.Findings...)
 	}
-	return r
+	return r, nil
 }
 
 // addIdentity tells what decides how a device or a library compiles, and whether that

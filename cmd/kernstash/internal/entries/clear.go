@@ -12,15 +12,12 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Clear removes every entry; it asks first unless yes is set.
-func Clear(ctx context.Context, a *cli.App, yes bool) (err error) {
-	d, s, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Clear(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, yes bool) error {
 	if !yes {
 		agreed, err := Ask(ctx, a, fmt.Sprintf("remove every entry in %s?", s.Dir))
 		if err != nil || !agreed {

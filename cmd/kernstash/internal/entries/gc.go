@@ -15,12 +15,7 @@ import (
 const olderAge = 24 * time.Hour
 
 // GC removes what is old, damaged, or over the limit.
-func GC(ctx context.Context, a *cli.App, o disk.GCOptions) (err error) {
-	d, s, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func GC(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o disk.GCOptions) error {
 	o.MaxAge, o.Older = s.Threshold, olderAge
 	p := a.Progress()
 	r, err := d.GC(ctx, o, p.Counting("looked at", d.Status().Entries))
@@ -33,18 +28,16 @@ func GC(ctx context.Context, a *cli.App, o disk.GCOptions) (err error) {
 
 // writeSwept says what was removed.
 func writeSwept(a *cli.App, r disk.Report, dryRun bool, s *settings.Settings) error {
-	if a.JSON {
-		report := reportSweep(r)
-		report.DryRun = dryRun
-		return a.WriteJSON(report)
-	}
-	writeProblems(a, r)
-	verb := "removed"
-	if dryRun {
-		verb = "would remove"
-	}
-	a.Printf("%s %s of %d, %s of %s, in %s\n", verb, human.Plural(r.Removed, "entry"), r.Entries,
-		human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(s.Dir, false))
-	writeLeftovers(a, r, dryRun)
-	return nil
+	report := reportSweep(r)
+	report.DryRun = dryRun
+	return a.Report(report, func() {
+		writeProblems(a, r)
+		verb := "removed"
+		if dryRun {
+			verb = "would remove"
+		}
+		a.Printf("%s %s of %d, %s of %s, in %s\n", verb, human.Plural(r.Removed, "entry"), r.Entries,
+			human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(s.Dir, false))
+		writeLeftovers(a, r, dryRun)
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -58,7 +59,7 @@ func deviceName(info store.Info) string {
 
 // deviceText is what people know a device by; compilers that need none are their own.
 func deviceText(d key.Device) string {
-	if isRTC(d) {
+	if rtc.IsAPI(d.API) {
 		return d.Platform + " " + d.Version
 	}
 	return d.String()
@@ -86,17 +87,11 @@ func entryName(info store.Info) string {
 }
 
 // List lists the entries, in the order that sort names; "" is the order of the directories.
-func List(ctx context.Context, a *cli.App, long bool, sort string) (err error) {
+func List(ctx context.Context, a *cli.App, d *disk.Store, long bool, sort string) error {
 	order, known := sortings[sort]
 	if sort != "" && !known {
 		return cli.Usagef("--sort %s: want size, age, cost or name", sort)
 	}
-	d, _, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
-
 	w := entryWriter{a: a, long: long, now: time.Now(), width: a.Terminal().Lines}
 	if order != nil {
 		return lsSorted(ctx, a, d, &w, order)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/human"
@@ -74,8 +75,6 @@ type showReport struct {
 	Recipe    *recipeReport   `json:"recipe,omitempty"`
 	Artifact  *artifactReport `json:"artifact,omitempty"`
 	RecipeErr string          `json:"recipe_error,omitempty"`
-	artifact  *store.Artifact // for people
-	recipe    *key.Recipe     // for people
 }
 
 type recipeReport struct {
@@ -126,6 +125,7 @@ type artifactReport struct {
 	// are lowered to.
 	Outputs []binaryReport    `json:"outputs,omitempty"`
 	Lowered map[string]string `json:"lowered,omitempty"`
+	output  *rtc.Output
 }
 
 type kernelReport struct {
@@ -145,12 +145,7 @@ type binaryReport struct {
 }
 
 // Show shows the entry whose key begins with prefix; if source is set, its code alone.
-func Show(ctx context.Context, a *cli.App, prefix string, source bool) (err error) {
-	d, _, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source bool) error {
 	info, err := find(ctx, d, prefix)
 	if err != nil {
 		return err
@@ -175,17 +170,11 @@ func Show(ctx context.Context, a *cli.App, prefix string, source bool) (err erro
 		r.RecipeErr = recipeErr.Error()
 	} else {
 		r.Recipe = reportRecipe(d, recipe, a.JSON)
-		r.recipe = recipe
 	}
 	if err == nil {
 		r.Artifact = reportArtifact(info.Device, entry.Artifact)
-		r.artifact = entry.Artifact
 	}
-	if a.JSON {
-		err = a.WriteJSON(r)
-	} else {
-		err = writeShown(a, info, r)
-	}
+	err = a.Report(r, func() { writeShown(a, info, r) })
 	if err == nil && info.Bad != nil {
 		return cli.ErrFound
 	}
@@ -194,7 +183,7 @@ func Show(ctx context.Context, a *cli.App, prefix string, source bool) (err erro
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options, Lookup: lookupOf(r)}
-	if q, err := rtc.FromRecipe(r); err == nil && isRTC(r.Device) {
+	if q, err := rtc.FromRecipe(r); err == nil && rtc.IsAPI(r.Device.API) {
 		out.Program = &programReport{q.Name, append([]string{}, q.Options...), q.Expressions}
 	}
 	for _, u := range r.Image.Units() {
@@ -215,8 +204,8 @@ func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 
 func reportArtifact(device key.Device, art *store.Artifact) *artifactReport {
 	out := &artifactReport{Log: art.Log, Variants: art.Variants}
-	if o := rtcOutput(device, art); o != nil {
-		out.Outputs, out.Lowered = reportOutput(o)
+	if rtc.IsAPI(device.API) {
+		out.addOutput(art)
 	}
 	for _, k := range art.Kernels {
 		kernel := kernelReport{Name: k.Name, Attributes: k.Attributes, Args: []argReport{}}
@@ -253,7 +242,7 @@ func writeSource(a *cli.App, r *key.Recipe) error {
 }
 
 // writeShown prints an entry for people.
-func writeShown(a *cli.App, info store.Info, r showReport) error {
+func writeShown(a *cli.App, info store.Info, r showReport) {
 	line := func(name, format string, args ...any) {
 		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
 	}
@@ -262,8 +251,8 @@ func writeShown(a *cli.App, info store.Info, r showReport) error {
 	if info.Bad != nil {
 		line("cannot hit", "%v", info.Bad)
 	}
-	if r.recipe != nil {
-		writeRecipe(a, line, r.recipe)
+	if r.Recipe != nil {
+		r.Recipe.write(line)
 	} else {
 		line("recipe", "lost: %s", r.RecipeErr)
 	}
@@ -272,92 +261,82 @@ func writeShown(a *cli.App, info store.Info, r showReport) error {
 	line("used", "%s, %s", info.Accessed.Local().Format(time.DateTime), human.Age(info.Accessed, now))
 	line("size", "%s on disk, recipe included", human.Size(info.Size))
 	line("place", "%s", info.Location)
-	if r.artifact == nil {
-		return nil
+	if r.Artifact == nil {
+		return
 	}
-	if o := rtcOutput(info.Device, r.artifact); o != nil {
-		writeRTCOutput(line, o)
+	if r.Artifact.output != nil {
+		r.Artifact.writeOutput(line)
 	} else {
-		for _, b := range r.artifact.Binaries {
-			line("binary", "%s, %s", human.Size(int64(len(b.Data))), b.Form)
+		for _, b := range r.Artifact.Binaries {
+			line("binary", "%s, %s", human.Size(int64(b.Bytes)), b.Form)
 		}
 	}
-	for _, v := range r.artifact.Variants {
+	for _, v := range r.Artifact.Variants {
 		line("ready for", "%s", v)
 	}
-	for _, k := range r.artifact.Kernels {
-		writeKernel(a, line, k, info.Device.API == "opencl")
+	rt := runtimes.Named(info.Device.API)
+	tells := rt != nil && rt.Arguments
+	for _, k := range r.Artifact.Kernels {
+		line("kernel", "%s", k.text(tells))
 	}
-	if log := strings.TrimSpace(r.artifact.Log); log != "" {
+	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
 		a.Printf("log\n")
 		for text := range strings.SplitSeq(log, "\n") {
 			a.Printf("  %s\n", human.Printable(text, true))
 		}
 	}
-	return nil
 }
 
-func writeRecipe(a *cli.App, line func(string, string, ...any), r *key.Recipe) {
+func (r *recipeReport) write(line func(string, string, ...any)) {
 	line("device", "%s", deviceText(r.Device))
-	for _, p := range r.Device.Traits {
-		line("", "%s = %s", p.Name, p.Value)
+	pairs := func(name, format string, pairs []key.Pair) {
+		for _, p := range pairs {
+			if r.Program == nil || p.Name != rtc.NameAttribute { // which the program has
+				line(name, format, p.Name, p.Value)
+			}
+		}
 	}
-	for _, p := range r.Device.Compiler {
-		line("compiler", "%s = %s", p.Name, p.Value)
-	}
-	for _, u := range r.Image.Units() {
-		line("code", "%s, %s", u.Kind, human.Size(int64(len(u.Code))))
+	pairs("", "%s = %s", r.Device.Traits)
+	pairs("compiler", "%s = %s", r.Device.Compiler)
+	for _, u := range r.Units {
+		line("code", "%s, %s", u.Kind, human.Size(int64(u.Bytes)))
 		for _, h := range u.Headers {
-			line("header", "%s, %s", h.Name, human.Size(int64(len(h.Content))))
+			line("header", "%s, %s", h.Name, human.Size(int64(h.Bytes)))
 		}
 		for _, f := range u.Files {
-			line("file", "%s, %s, %s", f.Path, human.Size(f.Size), f.Digest)
+			line("file", "%s, %s, %s", f.Path, human.Size(f.Bytes), f.Digest)
 		}
 		if u.Dir != "" {
 			line("in", "%s, since its code depends on paths", u.Dir)
 		}
 	}
-	if l := lookupOf(r); l != nil {
-		writeLookup(line, l)
+	if r.Lookup != nil {
+		writeLookup(line, r.Lookup)
 	}
-	q, err := rtc.FromRecipe(r)
-	asRTC := isRTC(r.Device) && err == nil
 	switch {
-	case asRTC:
-		writeRTCRequest(line, q)
+	case r.Program != nil:
+		r.Program.write(line)
 	case r.Options.Absent:
 		line("options", "none at all")
 	default:
 		line("options", "%q", r.Options.CompileString())
 	}
-	if len(r.Options.Link) > 0 && !asRTC {
+	if len(r.Options.Link) > 0 && r.Program == nil {
 		line("link", "%q", r.Options.LinkString())
 	}
-	for _, v := range r.Options.Variables {
-		line("variable", "%s=%s", v.Name, v.Value)
-	}
-	for _, p := range r.Options.Attributes {
-		if asRTC && p.Name == rtc.NameAttribute {
-			continue // writeRTCRequest has it
-		}
-		line("attribute", "%s=%s", p.Name, p.Value)
-	}
-	for _, p := range r.Options.Unkeyed {
-		if asRTC && p.Name == rtc.NameAttribute {
-			continue
-		}
-		line("unkeyed", "%s=%s", p.Name, p.Value)
-	}
+	pairs("variable", "%s=%s", r.Options.Variables)
+	pairs("attribute", "%s=%s", r.Options.Attributes)
+	pairs("unkeyed", "%s=%s", r.Options.Unkeyed)
 	for _, c := range r.Constants {
 		line("constant", "%d = %x", c.ID, c.Value)
 	}
 }
 
-// writeKernel prints a kernel, with its arguments if the runtime tells them.
-func writeKernel(a *cli.App, line func(string, string, ...any), k store.Kernel, tells bool) {
+// text returns a kernel, with its arguments if the runtime tells them.
+func (k *kernelReport) text(tells bool) string {
 	args := make([]string, len(k.Args))
 	for i, arg := range k.Args {
-		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
+		args[i] = strings.TrimSpace(arg.Type + " " + arg.Name)
 	}
 	text := KernelName(k.Name)
 	if len(args) > 0 || tells {
@@ -366,5 +345,5 @@ func writeKernel(a *cli.App, line func(string, string, ...any), k store.Kernel, 
 	if k.Attributes != "" {
 		text += " " + k.Attributes
 	}
-	line("kernel", "%s", text)
+	return text
 }

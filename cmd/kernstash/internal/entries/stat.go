@@ -45,12 +45,7 @@ type statRates struct {
 const olderTime = 50 * time.Millisecond
 
 // Stat writes totals and counts; if reset is set it sets the counts to zero afterwards.
-func Stat(ctx context.Context, a *cli.App, reset bool) (err error) {
-	d, _, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Stat(ctx context.Context, a *cli.App, d *disk.Store, reset bool) error {
 	st := d.Status()
 	if !st.On {
 		return errors.New(st.Reason)
@@ -65,11 +60,7 @@ func Stat(ctx context.Context, a *cli.App, reset bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		err = a.WriteJSON(reportStat(st, s, older))
-	} else {
-		err = writeStat(a, st, s, older)
-	}
+	err = a.Report(reportStat(st, s, older), func() { writeStat(a, st, s, older) })
 	if err == nil && reset {
 		// What could not be written is not thrown away.
 		err = a.Flush()
@@ -104,7 +95,7 @@ func rate(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) error {
+func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 	line := func(name, format string, args ...any) {
 		a.Printf("%-12s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
 	}
@@ -150,7 +141,6 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) e
 	for _, g := range statGroups {
 		writeGroup(a, g, s)
 	}
-	return nil
 }
 
 // accountAge says where the numbers come from: nothing is walked for them.

@@ -47,29 +47,22 @@ func reportSweep(r disk.Report) sweepReport {
 }
 
 // Verify reads every entry; if repair is set it removes what can never hit.
-func Verify(ctx context.Context, a *cli.App, repair bool) (err error) {
-	d, _, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Verify(ctx context.Context, a *cli.App, d *disk.Store, repair bool) error {
 	p := a.Progress()
 	r, err := d.Verify(ctx, repair, p.Counting("verified", d.Status().Entries))
 	p.Done()
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		err = a.WriteJSON(reportSweep(r))
-	} else {
+	err = a.Report(reportSweep(r), func() {
 		writeProblems(a, r)
 		a.Printf("%s, %s, %d damaged\n", human.Plural(r.Entries, "entry"), human.Size(r.Bytes), r.Damaged)
 		writeLeftovers(a, r, false)
-	}
-	if err == nil && unrepaired(r) > 0 {
-		if !a.JSON && !repair {
+		if unrepaired(r) > 0 && !repair {
 			a.Printf("run 'kernstash verify --repair' to remove what is damaged\n")
 		}
+	})
+	if err == nil && unrepaired(r) > 0 {
 		return cli.ErrFound
 	}
 	return err

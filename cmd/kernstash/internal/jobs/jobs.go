@@ -22,12 +22,7 @@ import (
 )
 
 // Status says what a worker does, and what it did.
-func Status(ctx context.Context, a *cli.App) (err error) {
-	d, s, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Status(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings) error {
 	st, err := worker.Ask(ctx, d)
 	if err != nil {
 		return err
@@ -36,12 +31,7 @@ func Status(ctx context.Context, a *cli.App) (err error) {
 }
 
 // Wait waits, at most so long, until no job is left, or no worker runs.
-func Wait(ctx context.Context, a *cli.App, most time.Duration) (err error) {
-	d, s, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Wait(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, most time.Duration) error {
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
 	p := a.Progress()
@@ -63,7 +53,7 @@ func Wait(ctx context.Context, a *cli.App, most time.Duration) (err error) {
 // startWorker returns what starts a worker in a process of its own, nil where the
 // settings want none.
 func startWorker(d *disk.Store, s *settings.Settings) func() bool {
-	if !runtimes.Linked || s.Worker == settings.WorkerOff || !writable(s) {
+	if !runtimes.Linked || s.Worker == settings.WorkerOff || !s.Writable() {
 		return nil
 	}
 	return func() bool {
@@ -79,34 +69,21 @@ func startWorker(d *disk.Store, s *settings.Settings) func() bool {
 	}
 }
 
-// writable says whether the settings let anybody write the cache.
-func writable(s *settings.Settings) bool {
-	return !s.Disable && s.Persistent && s.Mode != settings.ModeReadOnly
-}
-
 // Stop has the worker end, and waits for that, at most so long.
-func Stop(ctx context.Context, a *cli.App, most time.Duration) (err error) {
-	d, _, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
+func Stop(ctx context.Context, a *cli.App, d *disk.Store, most time.Duration) error {
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
 	was, err := worker.Stop(ctx, d)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case a.JSON:
-		return a.WriteJSON(struct {
-			Stopped bool `json:"stopped"`
-		}{was})
-	case was:
-		a.Printf("the worker ended\n")
-	default:
-		a.Printf("no worker runs\n")
 	}
-	return nil
+	return a.Report(map[string]bool{"stopped": was}, func() {
+		if was {
+			a.Printf("the worker ended\n")
+		} else {
+			a.Printf("no worker runs\n")
+		}
+	})
 }
 
 func withTimeout(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
@@ -117,17 +94,8 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 }
 
 // Run is the worker. If rebuild is set it builds anew what an earlier driver built.
-func Run(ctx context.Context, a *cli.App, o worker.Options, quiet, rebuild bool) (err error) {
-	if !runtimes.Linked {
-		return runtimes.ErrNone
-	}
-	worker.CloseInherited(3)
-	d, s, err := a.OpenDisk()
-	if err != nil {
-		return err
-	}
-	defer cli.CloseDisk(d, &err)
-	if !writable(s) {
+func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o worker.Options, quiet, rebuild bool) error {
+	if !s.Writable() {
 		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
 	}
 	self, err := os.Executable()
@@ -190,19 +158,21 @@ func Run(ctx context.Context, a *cli.App, o worker.Options, quiet, rebuild bool)
 
 // describeWorker is a line about a worker that works.
 func describeWorker(st worker.Status) string {
+	does := "no worker runs"
 	switch {
 	case st.Building != "":
-		return fmt.Sprintf("building %s, %s", st.Building, human.Plural(int64(st.Waiting), "job"))
+		does = "building " + st.Building
 	case st.Running:
-		return fmt.Sprintf("a worker runs, %s", human.Plural(int64(st.Waiting), "job"))
+		does = "a worker runs"
 	}
-	return fmt.Sprintf("no worker runs, %s", human.Plural(int64(st.Waiting), "job"))
+	return does + ", " + human.Plural(st.Waiting, "job")
 }
 
 func writeWorker(a *cli.App, st worker.Status, s *settings.Settings) error {
-	if a.JSON {
-		return a.WriteJSON(st)
-	}
+	return a.Report(st, func() { describe(a, st, s) })
+}
+
+func describe(a *cli.App, st worker.Status, s *settings.Settings) {
 	switch {
 	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
 		a.Printf("a worker runs\n")
@@ -217,7 +187,7 @@ func writeWorker(a *cli.App, st worker.Status, s *settings.Settings) error {
 	default:
 		a.Printf("no worker runs; the last one ended: %s\n", human.Printable(st.End, false))
 	}
-	a.Printf("%s waiting", human.Plural(int64(st.Waiting), "job"))
+	a.Printf("%s waiting", human.Plural(st.Waiting, "job"))
 	if !st.Started.IsZero() {
 		a.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
 	}
@@ -225,24 +195,19 @@ func writeWorker(a *cli.App, st worker.Status, s *settings.Settings) error {
 	if len(st.GivenUp) > 0 {
 		a.Printf("given up, for two weeks or until 'kernstash clear':\n")
 	}
+	line := func(at time.Time, state, job, reason string) {
+		text := strings.TrimSuffix(job+": "+strings.TrimSpace(human.Printable(reason, false)), ": ")
+		a.Printf("  %s  %-9s %s\n", clock(at, time.Now()), state, text)
+	}
 	for _, g := range st.GivenUp {
-		a.Printf("  %s  %-9s %s", clock(g.At, time.Now()), "given up", g.Job)
-		if g.Reason != "" {
-			a.Printf(": %s", strings.TrimSpace(human.Printable(g.Reason, false)))
-		}
-		a.Printf("\n")
+		line(g.At, "given up", g.Job, g.Reason)
 	}
 	if len(st.GivenUp) > 0 && len(st.Last) > 0 {
 		a.Printf("the last ones:\n")
 	}
 	for _, e := range st.Last {
-		a.Printf("  %s  %-9s %s", clock(e.At, time.Now()), e.State, e.Job)
-		if e.Reason != "" {
-			a.Printf(": %s", strings.TrimSpace(human.Printable(e.Reason, false)))
-		}
-		a.Printf("\n")
+		line(e.At, e.State, e.Job, e.Reason)
 	}
-	return nil
 }
 
 // clock is a time of today as that, and any other with its date.

@@ -15,7 +15,7 @@ import (
 // newRebuilds returns what is to be built anew for the devices that are here.
 func newRebuilds(ctx context.Context, d *disk.Store, counts *stats.Counters) (*worker.Rebuilds, error) {
 	var devices []key.Device
-	if err := cli.AskSelf(ctx, []string{"worker-devices"}, nil, nil, &devices); err != nil {
+	if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, &devices); err != nil {
 		return nil, fmt.Errorf("worker: which devices are here: %w", err)
 	}
 	return worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: devices, Environ: os.Environ(), Recorder: counts}), nil

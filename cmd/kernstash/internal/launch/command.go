@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -59,16 +60,13 @@ func FindCommand(name, path string) (string, error) {
 }
 
 func executable(file string) error {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return err
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return syscall.EACCES // of a pipe too, which whoever opened it would wait for
 	}
-	return mayExecute(file)
+	_, err := exec.LookPath(file)
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }

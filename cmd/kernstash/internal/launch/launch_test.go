@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -103,12 +104,12 @@ func TestModes(t *testing.T) {
 		want string
 	}{
 		{Options{ReadOnly: true}, "KERNSTASH_MODE=read-only"},
-		{Options{Observe: true, Set: []string{"eviction=lru"}}, "KERNSTASH_MODE=observe KERNSTASH_EVICTION=lru"},
+		{Options{Observe: true, Global: cli.Global{Set: []string{"eviction=lru"}}}, "KERNSTASH_MODE=observe KERNSTASH_EVICTION=lru"},
 		{Options{NoCache: true}, "KERNSTASH_DISABLE=1"},
 		{Options{}, ""},
 		{Options{NoCache: true, Refresh: true}, "--refresh and --no-cache: choose one"},
-		{Options{Set: []string{"x"}}, "--set x: want NAME=VALUE"},
-		{Options{Set: []string{"x=1"}}, "setting x (flag): there is no such setting"},
+		{Options{Global: cli.Global{Set: []string{"x"}}}, "--set x: want NAME=VALUE"},
+		{Options{Global: cli.Global{Set: []string{"x=1"}}}, "setting x (flag): there is no such setting"},
 	} {
 		var got []string
 		all, err := tt.o.Variables()

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"strings"
-
 	"github.com/spf13/pflag"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -13,18 +11,15 @@ import (
 type Options struct {
 	NoCache, ReadOnly, Refresh, Observe bool
 
-	Dir     string
-	MaxSize string
-	Set     []string // name=value
-	Config  string   // settings file
+	cli.Global // with JSON what is said is JSON
 
-	Door string // auto, layer or preload
+	MaxSize string
+	Door    string // auto, layer or preload
 
 	NoPreload bool // the interposers stay out
 
 	Quiet  bool
 	Report bool   // in full
-	JSON   bool   // what is said is JSON
 	File   string // gets all of the report, as JSON
 }
 
@@ -46,56 +41,33 @@ func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
 }
 
-// BindGlobal adds the flags that the whole command has for all its commands.
-func (o *Options) BindGlobal(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Dir, "dir", "", "root of the cache (setting dir)")
-	fs.StringVar(&o.Config, "config", "", "settings file to read instead of the user's")
-	fs.StringArrayVar(&o.Set, "set", nil, "a setting, as NAME=VALUE")
-	fs.BoolVar(&o.JSON, "json", false, "write JSON, for machines")
-}
-
-// mode returns the setting that the flags choose, "" for none.
-func (o *Options) mode() (string, error) {
-	chosen := ""
-	for _, m := range []struct {
-		on   bool
-		mode string
-	}{{o.ReadOnly, settings.ModeReadOnly}, {o.Refresh, settings.ModeRefresh}, {o.Observe, settings.ModeObserve}, {o.NoCache, "no-cache"}} {
-		if !m.on {
-			continue
-		}
-		if chosen != "" {
-			return "", cli.Usagef("--%s and --%s: choose one", chosen, m.mode)
-		}
-		chosen = m.mode
-	}
-	if chosen == "no-cache" {
-		return "", nil
-	}
-	return chosen, nil
-}
-
 // texts returns the settings that the flags choose, by their names.
 func (o *Options) texts() (map[string]string, error) {
-	texts := make(map[string]string)
-	for _, s := range o.Set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return nil, cli.Usagef("--set %s: want NAME=VALUE", s)
-		}
-		texts[name] = value
-	}
-	mode, err := o.mode()
+	texts, err := o.FlagTexts()
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"dir": o.Dir, "max-size": o.MaxSize, "mode": mode} {
-		if value != "" {
-			texts[name] = value
-		}
+	if o.MaxSize != "" {
+		texts["max-size"] = o.MaxSize
 	}
-	if o.NoCache {
-		texts["disable"] = "1"
+	chosen := ""
+	for _, f := range []struct {
+		on                bool
+		flag, name, value string
+	}{
+		{o.ReadOnly, "read-only", "mode", settings.ModeReadOnly},
+		{o.Refresh, "refresh", "mode", settings.ModeRefresh},
+		{o.Observe, "observe", "mode", settings.ModeObserve},
+		{o.NoCache, "no-cache", "disable", "1"},
+	} {
+		switch {
+		case !f.on:
+		case chosen != "":
+			return nil, cli.Usagef("--%s and --%s: choose one", chosen, f.flag)
+		default:
+			chosen = f.flag
+			texts[f.name] = f.value
+		}
 	}
 	return texts, nil
 }

@@ -1,8 +1,7 @@
 package launch
 
 import (
-	"time"
-
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
 
@@ -69,7 +68,7 @@ type request struct {
 func (o *Outcome) fill(s *runlog.Summary) {
 	o.summary = s
 	o.Processes, o.Doors, o.StayedOut, o.Programs = s.Processes, list(s.Doors), list(s.Out), s.Outcomes
-	o.SpentMS, o.CompiledMS, o.SavedMS, o.Bytes = millis(s.Spent), millis(s.Compiled), millis(s.Saved), s.Bytes
+	o.SpentMS, o.CompiledMS, o.SavedMS, o.Bytes = human.Millis(s.Spent), human.Millis(s.Compiled), human.Millis(s.Saved), s.Bytes
 	o.CompiledBecause, o.PassedBecause, o.FailedBecause = list(s.Compiles), list(s.Passes), list(s.Failures)
 	o.Observed = observed{s.WouldHit, s.Equal, s.Different}
 	o.Jobs, o.More, o.Garbage, o.Cut = s.Jobs, s.More, s.Garbage, s.Cut
@@ -77,7 +76,7 @@ func (o *Outcome) fill(s *runlog.Summary) {
 	for i, p := range s.Programs {
 		o.Requests[i] = request{
 			p.Key, p.Label, p.Outcome, p.Reason, p.Nearest, p.Observed,
-			p.Requests, millis(p.Spent), millis(p.Saved), p.Bytes,
+			p.Requests, human.Millis(p.Spent), human.Millis(p.Saved), p.Bytes,
 		}
 	}
 }
@@ -89,5 +88,3 @@ func list(c []runlog.Count) []runlog.Count {
 	}
 	return c
 }
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -25,6 +27,20 @@ func (o *Outcome) write(w io.Writer, full bool, width int) {
 		text = human.WrapLines(text, 4, width)
 	}
 	_, _ = io.WriteString(w, text)
+}
+
+// width returns how wide a descriptor is, 0 where it is no terminal and COLUMNS does not
+// say.
+func width(env environ, of int) int {
+	const narrow = 40 // the least that is written for
+	n, _, err := term.GetSize(of)
+	if err != nil || n <= 0 {
+		n, _ = strconv.Atoi(env.get("COLUMNS"))
+	}
+	if n <= 0 {
+		return 0
+	}
+	return max(n, narrow)
 }
 
 func (o *Outcome) writeTable(w io.Writer, full bool, width int) {

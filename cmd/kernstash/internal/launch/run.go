@@ -2,7 +2,6 @@ package launch
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -142,7 +143,7 @@ func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took
 		}
 	}()
 	out := &r.outcome
-	out.Status, out.Millis = statusOf(end), millis(took)
+	out.Status, out.Millis = statusOf(end), human.Millis(took)
 	if end.Signaled() {
 		out.Signal = end.Signal().String()
 	}
@@ -158,7 +159,7 @@ func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took
 	}
 	if r.options.File != "" {
 		var b bytes.Buffer
-		err := writeJSON(&b, out)
+		err := terminal.EncodeJSON(&b, out, "  ")
 		if err == nil {
 			err = os.WriteFile(r.options.File, b.Bytes(), 0o666)
 		}
@@ -170,7 +171,7 @@ func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took
 	switch {
 	case r.options.Quiet:
 	case r.options.JSON:
-		_ = writeJSON(&b, out) // to memory
+		_ = terminal.EncodeJSON(&b, out, "  ") // to memory
 	case !r.warned:
 		out.write(&b, r.options.Report, width(r.env, to))
 	}
@@ -206,7 +207,7 @@ func (r *runner) written(s *runlog.Summary) *settings.Settings {
 		return nil
 	}
 	in := load(r.env)
-	if in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Dir == "" {
+	if !in.Writable() || in.Dir == "" {
 		return nil
 	}
 	return in
@@ -214,7 +215,8 @@ func (r *runner) written(s *runlog.Summary) *settings.Settings {
 
 // warning says why what was compiled may not be kept, "" if it may.
 func warning(in *settings.Settings, s *runlog.Summary) string {
-	if full(in.Dir) {
+	const least = 256 << 10 // less than an entry of some size needs
+	if v, err := volume.Of(in.Dir); err == nil && v.Kind != "" && v.Free < least {
 		return fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", in.Dir)
 	}
 	quick := 0
@@ -227,11 +229,4 @@ func warning(in *settings.Settings, s *runlog.Summary) string {
 		return fmt.Sprintf("%d of what was compiled took less than the setting min-build-time says, %v: it may not have been kept", quick, in.MinBuildTime)
 	}
 	return ""
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -33,12 +33,3 @@ func say(to int, text string) {
 		text = text[n:]
 	}
 }
-
-// terminalWidth returns how wide the terminal is that a descriptor is, 0 for none.
-func terminalWidth(of int) int {
-	size, err := unix.IoctlGetWinsize(of, unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
-}

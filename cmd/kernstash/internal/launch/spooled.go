@@ -97,7 +97,7 @@ func (r *runner) startWorker() {
 		return // nothing was left; what waits may wait for another machine
 	}
 	in := load(r.env)
-	if in.Disable || !in.Persistent || in.Mode == settings.ModeReadOnly || in.Worker == settings.WorkerOff {
+	if !in.Writable() || in.Worker == settings.WorkerOff {
 		return
 	}
 	d := disk.New(disk.Options{Dir: in.Dir})

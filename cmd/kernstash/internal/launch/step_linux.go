@@ -42,7 +42,7 @@ func parse(args []string) (o *Options, begins int, err error) {
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.SetInterspersed(false)
-	o.BindGlobal(fs)
+	o.Bind(fs)
 	o.BindSettings(fs)
 	o.BindRun(fs)
 	err = cmp.Or(fs.Parse(args), o.Check(fs))

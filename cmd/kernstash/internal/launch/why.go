@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -31,20 +32,13 @@ func (o *Outcome) why(t Target) string {
 		for _, c := range s.Doors {
 			n += c.N
 		}
-		return fmt.Sprintf("the cache was loaded in %s, which built no program", processes(n))
+		return fmt.Sprintf("the cache was loaded in %s, which built no program", human.Plural(n, "process"))
 	}
 	text := "the layer was not loaded: " + o.notLoaded(t)
 	if o.Preload != "" && t.program != nil && !t.program.static {
 		text += "; and no other compiler that the cache serves was called"
 	}
 	return text
-}
-
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return fmt.Sprintf("%d processes", n)
 }
 
 // kept counts programs that the application made of binaries of its own.
@@ -85,7 +79,7 @@ func (o *Outcome) notLoaded(t Target) string {
 	case t.program.static:
 		return of + " is linked statically: nothing can be loaded into it"
 	}
-	text := of + " made no OpenCL program, nor did what it started"
+	text := of + " made no " + runtimes.Layered() + " program, nor did what it started"
 	if o.Preload == "" {
 		text += "; where nothing stands before dlsym, a library that a program opens itself goes without the cache"
 	}

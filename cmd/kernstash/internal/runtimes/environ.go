@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -78,8 +79,9 @@ func Names(has func(*tool.Runtime) bool) (names []string) {
 	return names
 }
 
-// Identities returns the devices here for which a worker builds.
-func Identities() (all []key.Device, err error) {
+// Identities returns the devices here for which a worker builds: a worker asks for them in a
+// process of its own, as drivers may end the one that loads them.
+func Identities(context.Context, struct{}) (all []key.Device, err error) {
 	for _, rt := range All {
 		if rt.Identities == nil {
 			continue

@@ -199,7 +199,7 @@ func findOther(program string, dirs []string) (string, error) {
 
 // runFlags returns the flags for 'kernstash run', as words of a shell.
 func runFlags(a *cli.App, o *launch.Options) (string, error) {
-	o.Dir, o.Config, o.Set = a.Dir, a.Config, a.Set
+	o.Global = a.Global
 	all, err := o.Variables()
 	if err != nil {
 		return "", err

@@ -95,7 +95,7 @@ func variables(a *cli.App, cmd *cobra.Command, o *launch.Options, env []string) 
 	if err := o.Check(cmd.Flags()); err != nil {
 		return nil, err
 	}
-	o.Dir, o.Config, o.Set = a.Dir, a.Config, a.Set
+	o.Global = a.Global
 	all, err := o.Variables()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+func lsCommand(a *cli.App) *cobra.Command {
+	var long bool
+	var sort string
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List what is in the cache",
+		Long: `List the entries of the cache. Unsorted, each is shown as soon as it is found,
+so a cache of any size begins to appear at once. SIZE is how long the files of an
+entry are; what they take of the limit, in blocks and directories, 'kernstash
+stat' says of all together.
+
+With --json each entry is one JSON object on a line of its own. An entry that
+cannot hit, because it is damaged or of another version, is marked with why.
+
+EXIT STATUS
+  0  listed
+  1  the cache could not be read
+  2  a flag makes no sense`,
+		Example: `  kernstash ls
+  kernstash ls --sort size --long
+  kernstash ls --json | jq -s 'map(.size) | add'`,
+		Args: cobra.NoArgs,
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
+			return entries.List(ctx, a, d, long, sort)
+		}),
+	}
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "show device, times and place as well")
+	cmd.Flags().StringVar(&sort, "sort", "", "order: size, age, cost (largest and oldest first) or name")
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"size", "age", "cost", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func showCommand(a *cli.App) *cobra.Command {
+	var source bool
+	cmd := &cobra.Command{
+		Use:   "show KEY",
+		Short: "Show an entry: what it was built from, and what came out",
+		Long: `Show one entry: its device and compiler, options, constants, kernels with their
+arguments, build log, sizes and times. KEY is the key that 'kernstash ls' shows,
+or as much of its beginning as is unambiguous.
+
+EXIT STATUS
+  0  shown
+  1  there is no such entry, or it cannot be read
+  2  more than one key begins like this`,
+		Example: `  kernstash show 3f2a
+  kernstash show 3f2a --source > kernel.cl
+  kernstash show 3f2a --json`,
+		Args: exactly(1, "show: give the key of one entry, as 'kernstash ls' shows it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
+				return entries.Show(ctx, a, d, args[0], source)
+			})(cmd, args)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return entries.Keys(cmd.Context(), a, typed), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&source, "source", false, "print the code that it was built from, nothing else")
+	return cmd
+}
+
+func statCommand(a *cli.App) *cobra.Command {
+	var reset bool
+	cmd := &cobra.Command{
+		Use:   "stat",
+		Short: "Print totals, hit rates, time saved, and why requests missed",
+		Long: `Print what the cache holds, by the account that every put keeps, so a cache of any
+size answers at once; and what all processes that used it have counted:
+how many requests each tier answered, the build time that was saved, why
+requests missed, and what was not stored and why. Entries of older versions of
+kernstash, which are misses, are looked for in a part of a large cache.
+
+A miss is explained by the entry that is nearest to it: what differs between
+the two is why it missed.
+
+EXIT STATUS
+  0  printed
+  1  the cache is off or cannot be read; the message says why`,
+		Example: `  kernstash stat
+  kernstash stat --json
+  kernstash stat --reset`,
+		Args: cobra.NoArgs,
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
+			return entries.Stat(ctx, a, d, reset)
+		}),
+	}
+	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
+	return cmd
+}
+
+func verifyCommand(a *cli.App) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Read every entry and check every digest",
+		Long: `Read every entry of the cache completely: its digests, that it is where its key
+belongs, and that its recipe makes its key. With --repair what can never hit is
+removed; the next build stores it anew.
+
+A damaged entry does no harm without this command either: it is found at the
+hit, counted, and replaced by the next build.
+
+EXIT STATUS
+  0  every entry is good, or was made so by --repair
+  1  damage was found and is still there, or the cache could not be read`,
+		Example: `  kernstash verify
+  kernstash verify --repair --json`,
+		Args: cobra.NoArgs,
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
+			return entries.Verify(ctx, a, d, repair)
+		}),
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "remove what can never hit")
+	return cmd
+}
+
+func gcCommand(a *cli.App) *cobra.Command {
+	var maxSize, maxAge string
+	var o disk.GCOptions
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove what is old, damaged, or over the limit",
+		Long: `Remove entries that were not used for longer than the setting threshold, that
+can never hit, those of older versions of kernstash that were not used for a day, and
+those over the setting max-size, in the order of the setting eviction; then what
+killed writers left behind. --max-age and --max-size stand
+in for the settings, for this run.
+
+EXIT STATUS
+  0  done
+  1  the cache could not be cleaned
+  2  a flag makes no sense`,
+		Example: `  kernstash gc
+  kernstash gc --dry-run
+  kernstash gc --max-size 1GiB --max-age 7`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("max-size") {
+				a.Set = append(a.Set, "max-size="+maxSize)
+			}
+			if cmd.Flags().Changed("max-age") {
+				a.Set = append(a.Set, "threshold="+maxAge)
+			}
+			return a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
+				return entries.GC(ctx, a, d, s, o)
+			})(cmd, nil)
+		},
+	}
+	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
+	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = keep however old")
+	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be removed")
+	return cmd
+}
+
+func clearCommand(a *cli.App) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "clear",
+		Short: "Remove every entry",
+		Long: `Remove every entry of the cache. Statistics stay, and so does what is not
+kernstash's. Programs that run keep what they have; nothing breaks.
+
+On a terminal it asks first; elsewhere it wants --yes.
+
+EXIT STATUS
+  0  the cache is empty, or was not to be cleared after all
+  1  it could not be cleared
+  2  neither asked nor told to`,
+		Example: `  kernstash clear
+  kernstash clear --yes --dir /tmp/stash`,
+		Args: cobra.NoArgs,
+		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
+			return entries.Clear(ctx, a, d, s, yes)
+		}),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}

@@ -1,4 +1,0 @@
-package launch
-
-// mayExecute says whether this process may execute a file.
-func mayExecute(string) error { return nil }
