@@ -95,19 +95,11 @@ type entry struct {
 }
 
 func (e *entry) find() (dl.Func, error) {
-	if a := e.addr.Load(); a != 0 {
-		return dl.Func(a), nil
+	f, err := dl.Lookup(&e.addr, library, e.name, ErrMissing)
+	if errors.Is(err, ErrMissing) {
+		err = fmt.Errorf("%w (%s)", err, libraryVersion())
 	}
-	lib, err := library()
-	if err != nil {
-		return 0, err
-	}
-	f, ok := lib.Symbol(e.name)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w (%s)", e.name, ErrMissing, libraryVersion(lib))
-	}
-	e.addr.Store(uintptr(f))
-	return f, nil
+	return f, err
 }
 
 // call calls a function that returns a CUresult, which is an *Error unless it is
@@ -125,17 +117,17 @@ func (e *entry) call(args ...uintptr) error {
 	return nil
 }
 
-// libraryVersion names the library with the version of CUDA that it is for.
-func libraryVersion(lib *dl.Library) string {
-	f, ok := lib.Symbol(cuDriverGetVersion.name)
-	if !ok {
-		return lib.Name()
-	}
+// libraryVersion names the version of CUDA that the driver's library is for.
+func libraryVersion() string {
+	f, err := dl.Lookup(&cuDriverGetVersion.addr, library, cuDriverGetVersion.name, ErrMissing)
 	var v int32
-	if f.Call(uintptr(unsafe.Pointer(&v))); v == 0 {
-		return lib.Name()
+	if err == nil {
+		f.Call(uintptr(unsafe.Pointer(&v)))
 	}
-	return fmt.Sprintf("%s of CUDA %d.%d", lib.Name(), v/1000, v%1000/10)
+	if v == 0 {
+		return "libcuda.so.1"
+	}
+	return fmt.Sprintf("libcuda.so.1 of CUDA %d.%d", v/1000, v%1000/10)
 }
 
 // current calls f with a context current on f's thread, and makes current again what was

@@ -78,21 +78,7 @@ type entry struct {
 	addr atomic.Uintptr // zero until it is looked up
 }
 
-func (e *entry) find() (dl.Func, error) {
-	if a := e.addr.Load(); a != 0 {
-		return dl.Func(a), nil
-	}
-	lib, err := loader()
-	if err != nil {
-		return 0, err
-	}
-	f, ok := lib.Symbol(e.name)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w", e.name, ErrMissing)
-	}
-	e.addr.Store(uintptr(f))
-	return f, nil
-}
+func (e *entry) find() (dl.Func, error) { return dl.Lookup(&e.addr, loader, e.name, ErrMissing) }
 
 // call calls a function that returns a ze_result_t, which is an *Error unless it is
 // ZE_RESULT_SUCCESS.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 )
 
 // ErrUnsupported is wrapped by Open in a build that cannot open libraries.
@@ -86,3 +87,21 @@ func (l *Library) Symbol(name string) (Func, bool) {
 
 // Func is the address of a C function.
 type Func uintptr
+
+// Lookup returns the function of a name in the library that open opens, once it has been
+// found from found alone. The error wraps missing where the library does not have it.
+func Lookup(found *atomic.Uintptr, open func() (*Library, error), name string, missing error) (Func, error) {
+	if at := found.Load(); at != 0 {
+		return Func(at), nil
+	}
+	lib, err := open()
+	if err != nil {
+		return 0, err
+	}
+	f, ok := lib.Symbol(name)
+	if !ok {
+		return 0, fmt.Errorf("%s: %w", name, missing)
+	}
+	found.Store(uintptr(f))
+	return f, nil
+}

@@ -69,8 +69,9 @@ func (l *Layer) begin(r *Request) (*ticket, error) {
 		return nil, err
 	}
 	t := &ticket{inprocess.Ticket{Drive: p.door.Drive(p.session, own, l.missed)}, p}
+	name := r.Program.Name // the rest of r may be C's, for this call
 	t.Serve = func(a *store.Artifact) (front.Message, error) {
-		o, err := rtc.FromArtifact(a, r.Program.Name)
+		o, err := rtc.FromArtifact(a, name)
 		if err != nil {
 			return nil, err
 		}

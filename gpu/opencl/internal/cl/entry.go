@@ -53,21 +53,7 @@ func at(name string, addr uintptr) *Entry {
 	return e
 }
 
-func (e *Entry) find() (dl.Func, error) {
-	if a := e.addr.Load(); a != 0 {
-		return dl.Func(a), nil
-	}
-	lib, err := Load()
-	if err != nil {
-		return 0, err
-	}
-	f, ok := lib.Symbol(e.name)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w", e.name, ErrMissing)
-	}
-	e.addr.Store(uintptr(f))
-	return f, nil
-}
+func (e *Entry) find() (dl.Func, error) { return dl.Lookup(&e.addr, Load, e.name, ErrMissing) }
 
 // Status calls a function that returns a cl_int.
 //
