@@ -90,7 +90,7 @@ func TestOrderOfEviction(t *testing.T) {
 				return oneImage(i)
 			}
 			return distinct(i)
-		}, evict.Bounds{Exact: 100, Group: 100}, 25, 3},
+		}, evict.Bounds{Exact: 100, Group: 100}, 25, 5}, // in some orders of the groups 3.6
 	}
 	if os.Getenv("KERNSTASH_TEST_LONG") != "" {
 		tests["many"] = order{10_000, distinct, evict.Bounds{}, 20, 2}
