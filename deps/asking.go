@@ -73,7 +73,7 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 	if err := t.macros.Spend(len(t.asking)); err != nil {
 		return nil, err
 	}
-	if !n.asks || !namesAny(n.src.Text[l.At:l.End], t.asking) {
+	if len(t.asking) == 0 || !namesAny(n.src.Text[l.At:l.End], t.asking) {
 		return nil, nil
 	}
 	list := macro.Lex(n.src.Text, l.At)
@@ -101,8 +101,8 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 
 // namesAny reports whether a text has one of names in it.
 func namesAny(text []byte, list map[string]bool) bool {
-	for name := range list {
-		if lexer.Contains(text, name) {
+	for name := range lexer.RawIdentifiers(text) {
+		if list[string(name)] {
 			return true
 		}
 	}
@@ -158,52 +158,36 @@ func asked(list []macro.Token, found map[wanted]bool) error {
 	return nil
 }
 
-// askedInCode refuses a macro that asks for files and stands in code: old
-// compilers let it.
+// uses returns a name of watch that stands in the code of a source in list, or what makes that
+// unsure; "" for neither.
+func (t *tracker) uses(list []*node, watch map[string]bool) string {
+	for _, n := range list {
+		if err := t.disk.InTime(); err != nil {
+			return err.Error()
+		}
+		for name := range watch {
+			if lexer.Contains(n.src.Text, name) {
+				if name := n.src.Uses(watch, t.traces); name != "" {
+					return name
+				}
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// askedInCode refuses a macro that asks for files and stands in code, as old compilers let
+// it, or whose name can be pasted: a condition that does so does not show it.
 func (t *tracker) askedInCode() error {
 	if len(t.asking) == 0 {
 		return nil
 	}
-	return t.each(t.order, func(n *node) error {
-		if !n.asks {
-			return nil
-		}
-		if name := n.src.Uses(t.asking, t.traces); name != "" {
-			return fmt.Errorf("%s, which asks for files, in code", name)
-		}
-		return nil
-	})
-}
-
-// askedByPasting refuses a macro that asks for files whose name can be pasted: a condition
-// that does so does not show it.
-func (t *tracker) askedByPasting() error {
-	if len(t.asking) > 0 && t.traces.Pastes && t.pastesAny(t.asking) {
-		return errors.New("a macro that asks for files, whose name may be pasted")
+	if name := t.uses(t.order, t.asking); name != "" {
+		return fmt.Errorf("%s, which asks for files, in code", name)
 	}
-	return nil
-}
-
-// findNaming finds the sources that name a macro that asks for files. With more sources
-// these macros do not become fewer, so as many are the same ones.
-func (t *tracker) findNaming() error {
-	return t.each(t.order, func(n *node) error {
-		if n.asked != len(t.asking) {
-			n.asked, n.asks = len(t.asking), namesAny(n.src.Text, t.asking)
-		}
-		return nil
-	})
-}
-
-// each calls look for each node of a list.
-func (t *tracker) each(list []*node, look func(*node) error) error {
-	for _, n := range list {
-		if err := t.disk.InTime(); err != nil {
-			return err
-		}
-		if err := look(n); err != nil {
-			return err
-		}
+	if t.pastesAny(t.asking) {
+		return errors.New("a macro that asks for files, whose name may be pasted")
 	}
 	return nil
 }

@@ -132,13 +132,13 @@ func (t *tracker) placesCaller() bool {
 		return false
 	}
 	watch, err := t.macrosWith(calling...)
-	if err != nil || t.traces.Pastes && len(watch) > 0 && t.pastesAny(watch) {
+	if err != nil || t.pastesAny(watch) {
 		return true
 	}
 	for _, name := range calling {
 		watch[name] = true
 	}
-	return slices.ContainsFunc(t.order[1:], func(n *node) bool { return namesAny(n.src.Text, watch) && n.src.Uses(watch, t.traces) != "" })
+	return t.uses(t.order[1:], watch) != ""
 }
 
 // identifiersAtOnce is how many bytes are looked through for identifiers as fast as a token is
@@ -148,6 +148,9 @@ const identifiersAtOnce = 1 << 8
 // pastesAny reports whether one of names can be pasted of other names, in any source or in
 // the macros of the options. It does so too where that is too much work to tell.
 func (t *tracker) pastesAny(targets map[string]bool) bool {
+	if !t.traces.Pastes || len(targets) == 0 {
+		return false
+	}
 	all := strings.Join(slices.Collect(maps.Keys(targets)), " ")
 	var pairs lexer.Pairs // most targets have none of them
 	for i := range len(all) - 1 {

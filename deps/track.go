@@ -108,8 +108,6 @@ type node struct {
 	file    *file // nil: the main source
 	src     *scan.Source
 	targets [][]target // for each line of src
-	asks    bool       // it names a macro that asks for files
-	asked   int        // of so many
 }
 
 // target is what a line leads to.
@@ -141,16 +139,13 @@ func (t *tracker) track() (*Tracking, error) {
 		if err := t.findAsking(); err != nil {
 			return nil, err
 		}
-		if err := t.findNaming(); err != nil {
-			return nil, err
-		}
 		for _, n := range t.order[:t.expanded] {
 			if err := t.follow(n, true); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := cmp.Or(t.askedInCode(), t.askedByPasting(), asError(t.traces.ReasonWith(t.words))); err != nil {
+	if err := cmp.Or(t.askedInCode(), asError(t.traces.ReasonWith(t.words))); err != nil {
 		return nil, err
 	}
 	return t.result()
