@@ -11,23 +11,6 @@ import (
 // lookup finds what a name in a node leads to: one target, or two where the
 // same file stands at two places of which a compiler may take either.
 func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
-	// A name between <> leads to the same place from everywhere, and a library's headers
-	// include a few of one another most of the time.
-	once := w.form == '<' && !w.next && !n.main()
-	if once {
-		if known := t.angled[w.name]; known != nil {
-			return known, nil
-		}
-	}
-	list, err := t.lookupFrom(n, w)
-	if err == nil && once {
-		t.angled[w.name] = list
-	}
-	return list, err
-}
-
-// lookupFrom is lookup for one node.
-func (t *tracker) lookupFrom(n *node, w wanted) ([]target, error) {
 	found, err := t.search(n, w, n.at)
 	if err != nil {
 		return nil, err

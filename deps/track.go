@@ -73,8 +73,7 @@ type tracker struct {
 	traces  *scan.Traces
 	macros  *macro.Table
 	nodes   map[place]*node
-	order   []*node             // as they were found
-	angled  map[string][]target // what names between <> lead to
+	order   []*node // as they were found
 
 	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
@@ -87,7 +86,7 @@ func newTracker(sys files.System, u key.Unit, words []string, s Search) *tracker
 		unit: u, words: words, from: s,
 		disk: disk, headers: headers{disk: disk, read: make(map[string]*file), files: make(map[files.Inode]*file)},
 		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
-		nodes: make(map[place]*node), angled: make(map[string][]target),
+		nodes: make(map[place]*node),
 	}
 }
 

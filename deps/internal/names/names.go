@@ -77,7 +77,6 @@ const Counting = " " + ForbiddenNames + " " + assemblerNames + " " + namesOfPath
 var pairs lexer.Pairs
 
 func init() {
-	clear(pairs[:])
 	for i := range len(Counting) - 1 {
 		pairs.Add(Counting[i], Counting[i+1])
 	}

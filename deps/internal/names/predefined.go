@@ -3,24 +3,20 @@ package names
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Predefined says whether a compiler may have a macro of the name that no
 // source defines. Such a name is reserved, or one of those that the systems and
 // OpenCL's own headers took.
 func Predefined(name string) bool {
-	if isReserved(name) {
-		return true
-	}
-	return HasAnyPrefix(name, openCL()) || slices.Contains(systems(), name) || isBuiltin(name)
+	return isReserved(name) || isLanguages(name)
 }
 
 // Compilers says whether a name that a source defines may be one that a
 // compiler has defined already, and with another value.
 func Compilers(name string) bool {
 	return isReserved(name) && (strings.HasSuffix(name, "__") || HasAnyPrefix(name, reserved())) ||
-		HasAnyPrefix(name, openCL()) || slices.Contains(systems(), name) || isBuiltin(name)
+		isLanguages(name)
 }
 
 func isReserved(name string) bool {
@@ -28,24 +24,20 @@ func isReserved(name string) bool {
 }
 
 var (
-	openCL   = List("cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_")
+	starts   = List("cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_")
 	systems  = List("linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF")
-	reserved = List(`__OPENCL __CL __clang __CLANG __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_ __GLIBCXX_TYPE __CUDA
+	reserved = List(`__C __O __clang __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_
 		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION
-		__R600 __IMAGE __EMBEDDED __FAST __FINITE __OPTIMIZE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
-		__ARM __FLT __DBL __INT __UINT __CHAR __BYTE __ORDER __EDG __POCL __APPLE __MAC _MSC _WIN _LP64 __LP64 _ILP32
-		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __GXX __DEPRECATED __EXCEPTIONS`)
+		__R600 __IMAGE __EMBEDDED __FAST __FINITE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
+		__ARM __FLT __DBL __INT __UINT __BYTE __EDG __POCL __APPLE __MAC _MSC _WIN _LP64 __LP64 _ILP32
+		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __DEPRECATED __EXCEPTIONS`)
 )
 
-// isBuiltin says whether name is of a function or a number of OpenCL C. Drivers
+// isLanguages says whether name is one of those that systems and the headers of OpenCL took, or
+// of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
-func isBuiltin(name string) bool {
-	for _, start := range builtinStarts() {
-		if strings.HasPrefix(name, start) {
-			return true
-		}
-	}
-	return builtins()[name]
+func isLanguages(name string) bool {
+	return HasAnyPrefix(name, starts()) || HasAnyPrefix(name, builtinStarts()) || slices.Contains(systems(), name) || slices.Contains(builtins(), name)
 }
 
 var (
@@ -53,9 +45,7 @@ var (
 		get_image_ get_global_ get_local_ get_group_ get_num_ get_work_ get_sub_group_ sub_group_ work_group_ async_work_group_ fast_
 		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`)
 
-	builtins = sync.OnceValue(func() map[string]bool {
-		m := make(map[string]bool)
-		for _, name := range strings.Fields(`
+	builtins = List(`
 			CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX
 			LONG_MAX LONG_MIN ULONG_MAX MAX_WORK_DIM ALIGN4 ALIGN8 INTTYPE inline bool true false kernel_exec
 			size_t ptrdiff_t intptr_t uintptr_t double nan printf
@@ -68,9 +58,5 @@ var (
 			normalize popcount pow pown powr prefetch radians read_mem_fence remainder remquo rhadd rint rootn rotate round
 			rsqrt select sign signbit sin sincos sinh sinpi smoothstep sqrt step sub_sat tan tanh tanpi tgamma trunc upsample
 			wait_group_events write_mem_fence to_global to_local to_private get_fence get_default_queue enqueue_kernel
-			retain_event release_event create_user_event is_valid_event set_user_event_status ndrange_1D ndrange_2D ndrange_3D`) {
-			m[name] = true
-		}
-		return m
-	})
+			retain_event release_event create_user_event is_valid_event set_user_event_status ndrange_1D ndrange_2D ndrange_3D`)
 )

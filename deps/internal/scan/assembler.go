@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps/internal/lexer"
@@ -26,7 +27,7 @@ func (a *assembler) literal(text []byte) {
 	}
 	if bytes.IndexByte(text, '\\') >= 0 {
 		if text = unescape(text); text == nil {
-			*a = "with a character by its number"
+			*a = "with a character by its name"
 			return
 		}
 	}
@@ -58,21 +59,42 @@ func (a *assembler) dots(text []byte) {
 	}
 }
 
-// unescape returns what a literal stands for; nil where it has characters by number or name.
+// unescape returns what a literal stands for; nil if that is not known.
 func unescape(text []byte) []byte {
 	plain := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c == '\\' && i+1 < len(text) {
-			i++
-			switch c = text[i]; {
-			case c >= '0' && c <= '9', strings.IndexByte("xuUoN", c) >= 0:
-				return nil
-			case lexer.IsLetter(c):
-				c = '\n' // white space, all of them
-			}
+		if c != '\\' || i+1 == len(text) {
+			plain = append(plain, c)
+			continue
 		}
-		plain = append(plain, c)
+		i++
+		base, start, end := 8, i, i
+		switch c = text[i]; {
+		case c >= '0' && c <= '7':
+			for end < len(text) && end < start+3 && text[end] >= '0' && text[end] <= '7' {
+				end++
+			}
+		case c == 'x':
+			base, start, end = 16, i+1, i+1
+			for end < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[end]) >= 0 {
+				end++
+			}
+		case c == 'u', c == 'U', c == 'o', c == 'N':
+			return nil
+		case lexer.IsLetter(c):
+			plain = append(plain, '\n') // white space, all of them
+			continue
+		default:
+			plain = append(plain, c)
+			continue
+		}
+		n, err := strconv.ParseUint(string(text[start:end]), base, 8)
+		if err != nil {
+			return nil
+		}
+		plain = append(plain, byte(n))
+		i = end - 1
 	}
 	return plain
 }
