@@ -166,8 +166,9 @@ bool refused_by_the_compiler(cl_int code)
 bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
 	bool binaries)
 {
-	if (code == CL_SUCCESS && add_built(m, program, n, devices, took, binaries))
+	if (code == CL_SUCCESS && add_built(m, program, n, devices, took, binaries) && !m->failed)
 		return true;
+	message_free(m); /* what was gathered by then; the driver may have told a size that nobody has memory for */
 	for (cl_uint i = 0; i < n; i++) {
 		bool refused = program != NULL && refused_by_the_compiler(code) && build_status(program, devices[i]) == CL_BUILD_ERROR;
 		message_result(m, refused ? KSF_FAILED : KSF_ABANDONED, code, took / n);
