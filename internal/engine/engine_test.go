@@ -674,7 +674,7 @@ func writeFile(t testing.TB, path, content string) {
 	}
 }
 
-// Header files are found once for an image, watched while it is built.
+// Header files are found once for an image, watched while it is built, and in the trace.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	root, dir := newRoot(t), t.TempDir()
@@ -688,6 +688,15 @@ func TestHeaders(t *testing.T) {
 	first := start(t, root, "on")
 	s := first.session(h)
 	tx := begin(t, s, request())
+	looks := tx.Trace()[0].Looks
+	var found, absent bool
+	for _, l := range looks {
+		found = found || l.Path == header && !l.Absent && l.Size == int64(len("int a;\n")) && l.Inode != 0
+		absent = absent || strings.HasSuffix(l.Path, "b.h") && l.Absent
+	}
+	if !found || !absent {
+		t.Errorf("the trace has not what was looked at: %+v", looks)
+	}
 	wantStep(t, tx.Group(0), Build)
 	tx.Group(0).Built(Outcome{Artifact: artifact("1"), Took: time.Second})
 	first.finish()

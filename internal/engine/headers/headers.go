@@ -167,6 +167,16 @@ func (s *Set) Kept() map[key.Digest]bool {
 	return nil
 }
 
+// Looks returns what was looked at, with the stamps of that time.
+func (s *Set) Looks() (all []manifest.Look) {
+	for _, m := range s.manifests {
+		for l := range m.m.Looks() {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 func (s *Set) add(m namedManifest) {
 	s.Located = s.Located || m.unit.Dir != ""
 	s.Placing = max(s.Placing, m.m.Placing())
