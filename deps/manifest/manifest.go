@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
@@ -62,4 +63,36 @@ func (m *Manifest) Placing() Placing { return m.placing }
 func (m *Manifest) Before(u key.Unit) key.Unit {
 	u.Dir, u.Includes, u.Files = m.dir, m.includes, m.files
 	return u
+}
+
+// A Look is a path that was looked at, and what was found there.
+type Look struct {
+	Path   string
+	Absent bool // no header file is there; the rest is zero
+
+	Digest            key.Digest // of the content
+	Size              int64
+	Modified, Changed int64 // nanoseconds since 1970
+	Device, Inode     uint64
+}
+
+// Looks yields all that a unit reads, and the names that it looks for in vain, with
+// the stamps of the time when they were tracked.
+func (m *Manifest) Looks() iter.Seq[Look] {
+	return func(yield func(Look) bool) {
+		for _, r := range m.reads {
+			l := Look{
+				Path: r.Path, Digest: m.files[r.File].Digest, Size: r.Stamp.Size,
+				Modified: r.Stamp.Mtime, Changed: r.Stamp.Ctime, Device: r.Stamp.Device, Inode: r.Stamp.Number,
+			}
+			if !yield(l) {
+				return
+			}
+		}
+		for _, p := range m.probes {
+			if !yield(Look{Path: p.Path, Absent: true}) {
+				return
+			}
+		}
+	}
 }
