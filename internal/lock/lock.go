@@ -41,35 +41,39 @@ const (
 	lastPause  = 10 * time.Millisecond
 )
 
+// maxTrying is how many attempts are under way at once.
+const maxTrying = 16
+
 // Pool hands out locks on the bytes of one file. It is safe for concurrent
 // use.
 type Pool struct {
-	open func() (safefs.File, error)
+	open   func() (safefs.File, error)
+	trying chan struct{} // holds one for each attempt under way
 
-	mu      sync.Mutex // held for attempts, too, which wait for nobody
+	mu      sync.Mutex
 	current *description
 	table   map[int64]*holder
 	closed  bool
 }
 
 // description is what the kernel's locks belong to. It is closed when it is
-// retired and has no holders.
+// retired and nobody uses it.
 type description struct {
 	f       safefs.File
-	holders int
+	users   int // holders, and attempts under way
 	retired bool
 }
 
-// holder is the goroutine that holds a byte.
+// holder is the goroutine that holds a byte, or tries to.
 type holder struct {
 	d     *description
-	freed chan struct{} // is closed when the lock ends
+	freed chan struct{} // is closed when a lock ends; nil: an attempt
 }
 
 // New returns a pool that opens its file with open: for reading and writing,
 // a new description each time. Nothing is opened before the first lock.
 func New(open func() (safefs.File, error)) *Pool {
-	return &Pool{open: open, table: make(map[int64]*holder)}
+	return &Pool{open: open, trying: make(chan struct{}, maxTrying), table: make(map[int64]*holder)}
 }
 
 // Lock takes the byte at offset, waiting at most wait (zero or less: one
@@ -82,7 +86,13 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		select {
+		case p.trying <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		freed, err := p.try(offset)
+		<-p.trying
 		if err == nil {
 			return sync.OnceFunc(func() { p.unlock(offset) }), nil
 		}
@@ -118,67 +128,109 @@ func (p *Pool) try(offset int64) (freed <-chan struct{}, err error) {
 	if other := p.table[offset]; other != nil {
 		return other.freed, ErrBusy
 	}
+	h := &holder{}
+	p.table[offset] = h
+	p.mu.Unlock()
+	d, err := p.attempt(offset)
+	p.mu.Lock()
+	if err != nil {
+		delete(p.table, offset)
+		return nil, err
+	}
+	h.d, h.freed = d, make(chan struct{})
+	return nil, nil
+}
+
+// attempt takes the byte for a description that excludes others.
+func (p *Pool) attempt(offset int64) (*description, error) {
 	for range 8 {
-		if p.current == nil {
-			f, err := p.open()
-			if err != nil {
-				return nil, fmt.Errorf("open lock file: %w", err)
-			}
-			p.current = &description{f: f}
+		d, err := p.acquire()
+		if err != nil {
+			return nil, fmt.Errorf("open lock file: %w", err)
 		}
-		d := p.current
 		err = Try(d.f, offset, 1)
 		if err == nil {
 			// A lock file that was removed locks nobody out any more.
 			if info, err := d.f.Stat(); err == nil && info.Links > 0 {
-				d.holders++
-				p.table[offset] = &holder{d, make(chan struct{})}
-				return nil, nil
+				return d, nil
 			}
 			_ = Release(d.f, offset, 1)
 		} else if errors.Is(err, ErrBusy) || d.f.Own() == nil {
-			p.settle(d, false)
+			p.release(d, false)
 			return nil, err
 		}
-		p.settle(d, true)
+		p.release(d, true)
 	}
 	return nil, fmt.Errorf("lock file is removed again and again: %w", ErrUnsupported)
 }
 
-// settle retires a description that is spoilt, so that it serves for no new lock, and
-// closes it when nobody needs it. Locks that others hold on it stay.
-func (p *Pool) settle(d *description, spoilt bool) {
-	if spoilt || p.closed {
-		d.retired = true
-		if p.current == d {
-			p.current = nil
+// acquire returns the description for new locks, for one more user.
+func (p *Pool) acquire() (*description, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil {
+		p.mu.Unlock()
+		f, err := p.open()
+		p.mu.Lock()
+		switch {
+		case err != nil:
+			return nil, err
+		case p.current != nil: // another goroutine was faster
+			f.Close()
+		default:
+			p.current = &description{f: f}
 		}
 	}
-	if d.retired && d.holders == 0 {
+	p.current.users++
+	return p.current, nil
+}
+
+// release ends a use of a description, which serves for no new lock if it is
+// spoilt. Locks that others hold on it stay.
+func (p *Pool) release(d *description, spoilt bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.users--
+	if spoilt || p.closed {
+		p.retire(d)
+	}
+	if d.retired && d.users == 0 {
 		d.f.Close()
+	}
+}
+
+// retire is called with p.mu held.
+func (p *Pool) retire(d *description) {
+	d.retired = true
+	if p.current == d {
+		p.current = nil
 	}
 }
 
 func (p *Pool) unlock(offset int64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	h := p.table[offset]
+	p.mu.Unlock()
 	// A byte that cannot be unlocked is free when the description is closed.
 	spoilt := Release(h.d.f, offset, 1) != nil
+	p.mu.Lock()
 	delete(p.table, offset)
 	close(h.freed)
-	h.d.holders--
-	p.settle(h.d, spoilt)
+	p.mu.Unlock()
+	p.release(h.d, spoilt)
 }
 
-// Close ends the description when nobody holds a lock any more: locks that are held
+// Close ends the description when nobody uses it any more: locks that are held
 // stay.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if p.current != nil {
-		p.settle(p.current, true)
+	if d := p.current; d != nil {
+		p.retire(d)
+		if d.users == 0 {
+			d.f.Close()
+		}
 	}
 }
 

@@ -16,12 +16,17 @@ import (
 // pool returns a pool over a lock file, and the file's path.
 func pool(t *testing.T) (*Pool, string) {
 	t.Helper()
+	return poolWith(t, nil)
+}
+
+func poolWith(t *testing.T, hook *safefs.Hook) (*Pool, string) {
+	t.Helper()
 	d, _, err := safefs.OpenRoot(t.TempDir(), safefs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := t.TempDir()
-	dir, _, err := safefs.OpenRoot(path, safefs.Options{})
+	dir, _, err := safefs.OpenRoot(path, safefs.Options{Hook: hook})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,4 +122,61 @@ func TestManyWaitersAllGetIt(t *testing.T) {
 	if total.Load() != 30 {
 		t.Errorf("%d of 30 got the lock", total.Load())
 	}
+}
+
+// TestHungAttemptHoldsNobodyUp: on a network file system a call may hang, which
+// concerns only who waits for that byte.
+func TestHungAttemptHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	var armed atomic.Bool
+	hangs, goOn := make(chan struct{}), make(chan struct{})
+	p, _ := poolWith(t, &safefs.Hook{Before: func(op safefs.Op, size int) (int, error) {
+		if op == safefs.OpLock && armed.CompareAndSwap(true, false) {
+			close(hangs)
+			<-goOn
+		}
+		return size, nil
+	}})
+	held, err := p.Lock(context.Background(), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(true)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if unlock, err := p.Lock(context.Background(), 2, 0); err != nil {
+			t.Errorf("the attempt that hung: %v", err)
+		} else {
+			unlock()
+		}
+	})
+	<-hangs
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := p.Lock(context.Background(), 1, 0); !errors.Is(err, ErrBusy) {
+			t.Errorf("a byte that is held: %v, want ErrBusy", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		for _, offset := range []int64{1, 2} {
+			if _, err := p.Lock(ctx, offset, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("byte %d: %v, want the context's error", offset, err)
+			}
+		}
+		held()
+		if unlock, err := p.Lock(context.Background(), 1, 0); err != nil {
+			t.Errorf("a free byte: %v", err)
+		} else {
+			unlock()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("others wait for the attempt that hangs")
+	}
+	close(goOn)
+	<-done
+	wg.Wait()
 }
