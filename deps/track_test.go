@@ -227,6 +227,7 @@ var trackCases = []trackCase{
 	{"assembled with a header's help", map[string]string{"m.cl": "#include \"a.h\"\nasm(\".inc\" B);", "a.h": "#define B \"bin \\\"x\\\"\""}, "", nil, "", "reads a file"},
 	{"assembled with an option's help", map[string]string{"m.cl": "#include \"a.h\"\nasm(B \"bin \\\"x\\\"\");", "a.h": ""}, `-DB=".inc"`, nil, "", "reads a file"},
 	{"a dot and no directive", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"add.\" T); f(v.i, a[1].i); s = \"input\";", "a.h": ""}, "-DP=/usr/inc/x", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
+	{"a dot that is a directory", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"nop\");", "a.h": ""}, "-I .", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
 	{"a dot that may become a directive", map[string]string{"m.cl": "#include \"a.h\"\nasm(\"add.\" T); f(\".\");", "a.h": ""}, "", nil, "", "reads a file"},
 	{"letters that would add up", map[string]string{"m.cl": "#include \"a.h\"\nint T, I, M, E, __; C(__, x)", "a.h": "#define C(a, b) a##b"}, "", nil, "unit: \"a.h\"=0\n0 a.h:", ""},
 	{"a macro behind -D", map[string]string{"m.cl": "#define A <a.h>\n#include A", "a.h": ""}, `-D "X`, nil, "", "cannot be expanded"},

@@ -71,10 +71,14 @@ func (t *Traces) ReasonWith(options []string) reason.Uncacheable {
 	return t.names(names.FewPieces)
 }
 
-// Options notes what the words of options are pieces of.
+// Options notes what the words of options are pieces of. Directories to search are no
+// text for an assembler: the "." of "-I ." begins no directive.
 func (t *Traces) Options(words []string) {
-	for _, w := range words {
+	rest, _, _, _ := flags.ParseSearch(words)
+	for _, w := range rest {
 		t.assembler.option(flags.Unquoted(w))
+	}
+	for _, w := range words {
 		if !flags.MayDefine(w) {
 			continue
 		}
