@@ -14,20 +14,24 @@ import (
 // Delete removes the entry of k, and what is damaged under the same names; see
 // [store.Store]. Entries of other keys and of other versions stay.
 func (s *Store) Delete(ctx context.Context, k key.Key) error {
-	err := s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.deleteIn(ctx, r, m, k) })
+	err := s.at.Change(ctx, func(r *rootdir.Root) error { return s.deleteIn(ctx, r, k) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete %s: %w", k.Short(), err)
 	}
 	return nil
 }
 
-func (s *Store) deleteIn(ctx context.Context, r *rootdir.Root, m *rootdir.Meta, k key.Key) error {
+func (s *Store) deleteIn(ctx context.Context, r *rootdir.Root, k key.Key) error {
 	names := s.at.Names(k)
 	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return err
 	}
 	defer leaf.Close()
+	m, err := r.Meta()
+	if err != nil {
+		return err
+	}
 	unlock, err := m.LockLeaf(ctx, names, rootdir.LeafWait)
 	if err != nil {
 		return err

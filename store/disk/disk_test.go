@@ -1,11 +1,14 @@
 package disk
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -58,4 +61,22 @@ func TestStoreContract(t *testing.T) {
 			}{s, s, s, s, s}
 		})
 	})
+}
+
+// TestRemovingMakesNothing: who removes what is not there makes no cache of a directory.
+func TestRemovingMakesNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	must(t, os.Mkdir(s.o.Dir, 0o700))
+	e := storetest.New(t, "absent", 100)
+	must(t, s.Delete(bg, e.Key))
+	s.Abort(bg, e.Recipe)
+	s.RemoveNote(StopNote)
+	digits := strings.Repeat("0", 32)
+	must(t, s.SpoolRemove(bg, spool.File{Dir: digits, Name: digits + ".capture"}))
+	list, err := os.ReadDir(s.o.Dir)
+	must(t, err)
+	for _, f := range list {
+		t.Errorf("%s was made", f.Name())
+	}
 }

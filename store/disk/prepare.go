@@ -65,18 +65,22 @@ func (s *Store) prepareLeaf(ctx context.Context, r *rootdir.Root, m *rootdir.Met
 
 // Abort removes what Prepare made for a program; see [store.Preparer].
 func (s *Store) Abort(ctx context.Context, rec *key.Recipe) {
-	_ = s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
+	_ = s.at.Change(ctx, func(r *rootdir.Root) error {
 		names := s.at.Names(rec.Key())
-		unlock, err := m.LockLeaf(ctx, names, 0)
-		if err != nil {
-			return nil // somebody is about to put
-		}
-		defer unlock()
 		leaf, err := r.Dir.OpenDir(names.Path())
 		if err != nil {
 			return nil
 		}
 		defer leaf.Close()
+		m, err := r.Meta()
+		if err != nil {
+			return err
+		}
+		unlock, err := m.LockLeaf(ctx, names, 0)
+		if err != nil {
+			return nil // somebody is about to put
+		}
+		defer unlock()
 		if _, err := leaf.Lstat(rootdir.BinName(0)); errors.Is(err, fs.ErrNotExist) {
 			if src, err := format.EncodeSrc(rec); err == nil && s.holds(leaf, rootdir.SrcName(0), src) {
 				_ = leaf.Remove(rootdir.SrcName(0))

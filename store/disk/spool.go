@@ -104,12 +104,16 @@ func (s *Store) SpoolRead(ctx context.Context, dir, name string, limit int64) (b
 func (s *Store) SpoolRemove(ctx context.Context, f spool.File) error {
 	file, err := shared.Job(f.Dir, f.Name)
 	if err == nil {
-		err = s.at.Change(ctx, func(r *rootdir.Root, m *rootdir.Meta) error {
+		err = s.at.Change(ctx, func(r *rootdir.Root) error {
 			d, err := r.Dir.OpenDir(path.Dir(file.Path()))
 			if err != nil {
 				return err
 			}
 			defer d.Close()
+			m, err := r.Meta()
+			if err != nil {
+				return err
+			}
 			_, err = file.Remove(s.at, m, d, safefs.Info{Mtime: f.Modified.UnixNano(), Ino: f.ID})
 			return err
 		})

@@ -54,7 +54,14 @@ func (s *Store) ReadNote(n Note) (b []byte, at time.Time, err error) {
 
 // RemoveNote removes a note. One that is not there is no error.
 func (s *Store) RemoveNote(n Note) {
-	_ = s.at.Change(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error { return m.Dir.Remove(string(n)) })
+	_ = s.at.Change(context.Background(), func(r *rootdir.Root) error {
+		d, err := r.Dir.OpenDir(rootdir.MetaDir)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return d.Remove(string(n))
+	})
 }
 
 // WorkDir returns the path of the directory in which the builders of the one worker

@@ -34,12 +34,13 @@ func (p *Place) Look(ctx context.Context, f func(r *Root) error) error {
 	return p.with(ctx, false, f)
 }
 
-// Change is Look for who removes something, and so needs .meta.
-func (p *Place) Change(ctx context.Context, f func(r *Root, m *Meta) error) error {
+// Change is Look for who removes something. Only f knows whether it is there, and so
+// whether .meta may be made.
+func (p *Place) Change(ctx context.Context, f func(r *Root) error) error {
 	if err := p.Writable(); err != nil {
 		return err
 	}
-	return p.with(ctx, false, withMeta(f))
+	return p.with(ctx, false, f)
 }
 
 // Write calls f with the root and its .meta, which are made if need be, and again
@@ -48,7 +49,13 @@ func (p *Place) Write(ctx context.Context, f func(r *Root, m *Meta) error) error
 	if err := p.Writable(); err != nil {
 		return err
 	}
-	return p.with(ctx, true, withMeta(f))
+	return p.with(ctx, true, func(r *Root) error {
+		m, err := r.Meta()
+		if err != nil {
+			return err
+		}
+		return f(r, m)
+	})
 }
 
 // Writable returns an error for a read-only layer.
@@ -57,16 +64,6 @@ func (p *Place) Writable() error {
 		return fmt.Errorf("%s is a read-only layer: %w", p.Dir, fs.ErrPermission)
 	}
 	return nil
-}
-
-func withMeta(f func(r *Root, m *Meta) error) func(r *Root) error {
-	return func(r *Root) error {
-		m, err := r.Meta()
-		if err != nil {
-			return err
-		}
-		return f(r, m)
-	}
 }
 
 func (p *Place) with(ctx context.Context, create bool, f func(r *Root) error) error {
