@@ -5,6 +5,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,29 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		if n := descriptors(t, s.o.Dir); n > 8 {
 			t.Errorf("%s: %d descriptors of an idle store", name, n)
 		}
+		must(t, s.Close())
+		if n := descriptors(t, s.o.Dir); n != 0 {
+			t.Errorf("%s: %d descriptors of a closed store", name, n)
+		}
+	}
+}
+
+// TestPanicLeaksNoDescriptor: what a loop over a list does is the caller's, who may recover.
+func TestPanicLeaksNoDescriptor(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(){"panic": func() { panic("the caller's") }, "exit": runtime.Goexit} {
+		s := open(t)
+		put(t, s, storetest.New(t, "a", 500), store.Stored)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			for range s.List(bg) {
+				leave()
+			}
+			t.Errorf("%s: the list is empty", name)
+		}()
+		<-ended
 		must(t, s.Close())
 		if n := descriptors(t, s.o.Dir); n != 0 {
 			t.Errorf("%s: %d descriptors of a closed store", name, n)

@@ -71,17 +71,22 @@ func (p *Place) with(ctx context.Context, create bool, f func(r *Root) error) er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := p.Acquire(create)
-		if err != nil {
-			return err
-		}
-		err = f(r)
-		again := err != nil && comesBack(err) && (p.dropIfGone(r) || create)
-		r.Release()
+		again, err := p.once(create, f)
 		if !again || try == maxTries {
 			return err
 		}
 	}
+}
+
+// once calls f with the root. f may panic: in a loop over a list, the caller's code runs in it.
+func (p *Place) once(create bool, f func(r *Root) error) (again bool, err error) {
+	r, err := p.Acquire(create)
+	if err != nil {
+		return false, err
+	}
+	defer r.Release()
+	err = f(r)
+	return err != nil && comesBack(err) && (p.dropIfGone(r) || create), err
 }
 
 // LockLeaf takes the lock of changes to a leaf.
