@@ -171,11 +171,11 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 	return u.Plus(rootdir.Directories(rootdir.Prune(e.r.Dir, names))), true
 }
 
-// look reads the header of an entry: what building it took, 0 for one that
+// look reads the start of an entry: what building it took, 0 for one that
 // cannot hit, and whether it is of another version of kernstash. An error says
 // that nobody knows: it is gone, or there is no descriptor left.
 func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
-	h, err := s.at.Header(leaf, rootdir.BinName(n))
+	h, err := s.at.Fixed(leaf, rootdir.BinName(n))
 	switch {
 	case errors.Is(err, format.ErrVersion):
 		return 0, true, nil
