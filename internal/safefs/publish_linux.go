@@ -35,7 +35,7 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}
-	// By descriptor it would need a capability.
+	// By descriptor it needs a capability before Linux 6.10.
 	err = d.o.Hook.do(OpLinkProc, func() error {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
 	})
