@@ -158,23 +158,22 @@ func asked(list []macro.Token, found map[wanted]bool) error {
 	return nil
 }
 
-// uses returns a name of watch that stands in the code of a source in list, or what makes that
-// unsure; "" for neither.
-func (t *tracker) uses(list []*node, watch map[string]bool) string {
+// uses returns a name of watch that stands in the code of a source in list; "" for none.
+func (t *tracker) uses(list []*node, watch map[string]bool) (string, error) {
 	for _, n := range list {
 		if err := t.disk.InTime(); err != nil {
-			return err.Error()
+			return "", err
 		}
 		for name := range watch {
 			if lexer.Contains(n.src.Text, name) {
 				if name := n.src.Uses(watch, t.traces); name != "" {
-					return name
+					return name, nil
 				}
 				break
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // askedInCode refuses a macro that asks for files and stands in code, as old compilers let
@@ -183,7 +182,11 @@ func (t *tracker) askedInCode() error {
 	if len(t.asking) == 0 {
 		return nil
 	}
-	if name := t.uses(t.order, t.asking); name != "" {
+	name, err := t.uses(t.order, t.asking)
+	if err != nil {
+		return err
+	}
+	if name != "" {
 		return fmt.Errorf("%s, which asks for files, in code", name)
 	}
 	if t.pastesAny(t.asking) {

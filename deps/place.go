@@ -138,7 +138,8 @@ func (t *tracker) placesCaller() bool {
 	for _, name := range calling {
 		watch[name] = true
 	}
-	return t.uses(t.order[1:], watch) != ""
+	name, err := t.uses(t.order[1:], watch)
+	return err != nil || name != ""
 }
 
 // identifiersAtOnce is how many bytes are looked through for identifiers as fast as a token is
