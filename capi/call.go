@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store"
@@ -26,7 +27,12 @@ func init() {
 
 // inputs returns what settings are read from: the environment as it is now, which the host may have
 // changed.
-func inputs() settings.Inputs { return settings.Inputs{Environ: append([]string{}, dl.Environ()...)} }
+func inputs() settings.Inputs {
+	if elevated.Now() {
+		return settings.Inputs{} // settings take nothing from the environment then
+	}
+	return settings.Inputs{Environ: append([]string{}, dl.Environ()...)}
+}
 
 // statusError is an error with the status that C gets for it.
 type statusError struct {

@@ -302,7 +302,9 @@ func (w *worker) one(e *spool.Entry) {
 		if r.full {
 			tries.Begun--
 		}
-		_ = spool.WriteTries(ctx, s, e, tries)
+		if r.outcome.Missing || r.full {
+			_ = spool.WriteTries(ctx, s, e, tries)
+		}
 		w.status.Kept++
 		w.ended(e, begin, r.outcome.State, r.outcome.Reason)
 		w.leave(e)

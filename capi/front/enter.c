@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How much of a stack Go may want for what it does on it, and what a thread of
- * ours has. Go itself counts on 32 KiB. */
-enum { stack_needed = 64 << 10, stack_ours = 256 << 10 };
+/* How much of a stack Go and the drivers that it calls may want for what they do on it, and
+ * what a thread of ours has. Go itself counts on 32 KiB. */
+enum { stack_needed = 256 << 10, stack_ours = 1 << 20 };
 
 /* The signals that wait while a thread is in Go: all but those that say that
  * the thread itself did something wrong. */

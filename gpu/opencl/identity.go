@@ -46,8 +46,7 @@ var compilers sync.Map
 // compiler names the libraries that compile for the platform, with their
 // build ids: the driver, what it opens by name, and the compilers that those
 // are linked with. Finding out takes some 0.5 ms on PoCL, half of it the
-// kernel's writing /proc/self/maps, where the dynamic linker cannot be asked; it is done
-// once.
+// kernel's writing /proc/self/maps; it is done once.
 func (p *Platform) compiler() ([]key.Pair, error) {
 	if pairs, ok := compilers.Load(p.id); ok {
 		return pairs.([]key.Pair), nil

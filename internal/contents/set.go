@@ -65,6 +65,17 @@ func (s *Set) Join(o *Set) {
 	s.lines = append(s.lines, o.lines...)
 }
 
+// Stamps returns the stamps of what is at paths, whatever it is: the zero Stamp where nothing is.
+func Stamps(paths []string) []Stamp {
+	all := make([]Stamp, len(paths))
+	for i, path := range paths {
+		if st, err := os.Stat(path); err == nil {
+			all[i] = stampOf(st)
+		}
+	}
+	return all
+}
+
 // Empty reports whether there are no files.
 func (s *Set) Empty() bool { return len(s.lines) == 0 }
 

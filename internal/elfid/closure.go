@@ -39,11 +39,12 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 				continue
 			}
 			path := m.soname(name)
+			if path == "" {
+				path = m.calls(name)
+			}
 			if path == "" && isLoaded(name) {
 				m = Loaded()
-				if path = m.soname(name); path == "" {
-					path = m.calls(name)
-				}
+				path = cmp.Or(m.soname(name), m.calls(name))
 			}
 			if path != "" {
 				left = append(left, path)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -63,6 +64,9 @@ func (s *Session) identify() []identity {
 		all[i].device, all[i].err = s.host.Identify(context.Background(), i)
 		if all[i].err != nil {
 			s.e.warn("device cannot be identified, its programs are not cached", "device", i, "error", all[i].err.Error())
+			continue
+		}
+		if !s.e.log.Keys.Enabled(context.Background(), slog.LevelDebug) {
 			continue
 		}
 		s.e.log.Keys.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())

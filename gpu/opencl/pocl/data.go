@@ -36,10 +36,10 @@ type files struct {
 	pairs []key.Pair
 	err   error
 
-	mu      sync.Mutex // of what follows
-	files   contents.Set
-	linkers []string
-	moved   bool
+	mu    sync.Mutex // of what follows
+	files contents.Set
+	found search
+	moved bool
 }
 
 var loaded files
@@ -77,8 +77,8 @@ func (f *files) find(library string, environ []string) ([]key.Pair, error) {
 	pairs := []key.Pair{{Name: "PoCL's data", Value: "content:" + data.Digest()}, {Name: "libgcc.a", Value: "content:" + gcc.Digest()}}
 	f.files.Join(&data)
 	f.files.Join(&gcc)
-	f.linkers = findLinkers(environ)
-	all, err := linkerFiles(f.linkers, environ)
+	f.found = searchLinker(environ)
+	all, err := linkerFiles(f.found.linkers, environ)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLinker, err)
 	}
@@ -88,12 +88,12 @@ func (f *files) find(library string, environ []string) ([]key.Pair, error) {
 
 // steady returns an error where something that PoCL compiles with is not, or once was not,
 // as it was when the process asked for it first: what PoCL has read by then, and what it
-// reads anew, is not known. It costs a stat for each file, and for each place of a linker.
+// reads anew, is not known. It costs a stat for each file and each directory of PATH.
 func (f *files) steady(environ []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.files.Empty() {
-		f.moved = f.moved || f.files.Changed() != "" || !slices.Equal(findLinkers(environ), f.linkers)
+		f.moved = f.moved || f.files.Changed() != "" || !f.found.holds(environ)
 	}
 	if f.moved {
 		return errMoved
@@ -143,20 +143,40 @@ func dataDirectories(library string) []string {
 	return slices.Compact(all)
 }
 
-// findLinkers looks for the linker as clang does, that of the target before any other, and
-// returns the first of each name. Which target that is only clang knows, so all count.
-func findLinkers(environ []string) (linkers []string) {
-	dirs := filepath.SplitList(variable(environ, "PATH"))
+// search is what a search for the linker found.
+type search struct {
+	path    string           // the variable PATH
+	dirs    []contents.Stamp // of the directories in it
+	linkers []string         // the first of each name
+}
+
+// searchLinker looks for the linker as clang does, that of the target before any other. Which
+// target that is only clang knows, so all count.
+func searchLinker(environ []string) search {
+	s := search{path: variable(environ, "PATH")}
+	s.dirs = contents.Stamps(filepath.SplitList(s.path))
 	for _, name := range linkerNames() {
-		for _, dir := range dirs {
+		for _, dir := range filepath.SplitList(s.path) {
 			at := filepath.Join(dir, name)
 			if st, err := os.Stat(at); dir != "" && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-				linkers = append(linkers, at)
+				s.linkers = append(s.linkers, at)
 				break
 			}
 		}
 	}
-	return linkers
+	return s
+}
+
+// holds reports whether a search would find the same now.
+func (s *search) holds(environ []string) bool {
+	path := variable(environ, "PATH")
+	if path == s.path && slices.Equal(contents.Stamps(filepath.SplitList(path)), s.dirs) {
+		return true
+	}
+	again := searchLinker(environ)
+	same := slices.Equal(again.linkers, s.linkers)
+	*s = again
+	return same
 }
 
 func linkerNames() []string {

@@ -176,7 +176,7 @@ static bool complete(struct build *b, const char *options, struct message *made,
 	if (add_results(made, handle_of(p), missing, holes, code, took, true) && !made->failed)
 		built = artifacts_of(&(ksf_message){made->fields, made->count}, KSF_ENDED, missing);
 	if (built == NULL) {
-		add_results(results, NULL, b->n, b->devices, CL_SUCCESS, 0, false);
+		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false); /* given up */
 		return false;
 	}
 	for (cl_uint i = 0, at = 0; i < b->n; i++) {

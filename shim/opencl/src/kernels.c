@@ -109,7 +109,7 @@ static cl_int create_listed(const struct shadow *s, cl_kernel *handles)
 			continue;
 		while (i > 0)
 			next.clReleaseKernel(handles[--i]);
-		return code;
+		return code != CL_SUCCESS ? code : CL_OUT_OF_HOST_MEMORY;
 	}
 	return CL_SUCCESS;
 }

@@ -32,16 +32,20 @@ static uint64_t signature(uint64_t seed, cl_uint dimensions, const size_t *offse
 /* An application that lets the driver choose may launch a new size each time. */
 enum { MOST_LAUNCHES = 4096 };
 
-/* Under the lock: whether it is to be told. What takes the place of another in the table makes that one told
- * again, which changes nothing. */
+/* Under the lock: whether it is to be told. At most half of the table's places are taken. */
 static bool is_new(struct program *p, uint64_t h)
 {
-	enum { PLACES = 1024 };
+	enum { PLACES = 2 * MOST_LAUNCHES };
 	if (p->launches == NULL)
 		p->launches = calloc(PLACES, sizeof(*p->launches));
-	if (p->launches == NULL || p->launches[h % PLACES] == h || p->nlaunches == MOST_LAUNCHES)
+	if (p->launches == NULL)
 		return false;
-	p->launches[h % PLACES] = h;
+	size_t at = h % PLACES;
+	while (p->launches[at] != 0 && p->launches[at] != h)
+		at = (at + 1) % PLACES;
+	if (p->launches[at] == h || p->nlaunches == MOST_LAUNCHES)
+		return false;
+	p->launches[at] = h;
 	p->nlaunches++;
 	return true;
 }

@@ -307,7 +307,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint 
 void program_add_il(cl_program handle, const void *il, size_t length)
 {
 	uint32_t magic = 0;
-	if (length >= sizeof(magic))
+	if (handle != NULL && length >= sizeof(magic)) /* else the driver has refused what may be NULL */
 		memcpy(&magic, il, sizeof(magic));
 	bool spirv = magic == 0x07230203 || magic == 0x03022307;
 	program_add(handle, FROM_IL, length, spirv ? NULL : "intermediate language");
