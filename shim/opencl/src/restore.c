@@ -58,7 +58,6 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	unsigned char *own[64] = {NULL};
 	cl_int status[64] = {CL_SUCCESS}, code = CL_SUCCESS;
 	cl_program program = NULL;
-	size_t all = 0;
 	bool unshared = pocl_cache() == POCL_CACHE_OFF && device_is_pocl(devices[0]), complete = true;
 
 	for (cl_uint i = 0; i < n; i++) {
@@ -66,9 +65,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		if (unshared)
 			binaries[i].data = own[i] = pocl_unshared(binaries[i]);
 		complete = complete && binaries[i].data != NULL;
-		all += binaries[i].size;
 	}
-	void *heap = heap_begin(all);
 	uint64_t start = nanoseconds();
 	if (complete)
 		program = of_binaries(context, n, devices, binaries, status, &code);
@@ -90,7 +87,6 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 			good = good && status[i] == CL_SUCCESS;
 		good = good && same_kernels(program, &artifacts[0]);
 	}
-	heap_end(heap);
 	uint64_t took = nanoseconds() - start;
 	bool blamed = false;
 	for (cl_uint i = 0; i < n; i++)

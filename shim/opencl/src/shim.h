@@ -376,12 +376,6 @@ cl_int driver_compile(cl_program program, cl_uint n, const cl_device_id *list, c
 cl_program driver_link(cl_context context, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
 	const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code);
 
-/* heap.c */
-
-/* A program of so many bytes of binaries is about to be restored; it has been. */
-void *heap_begin(size_t binaries);
-void heap_end(void *begun);
-
 /* restore.c */
 
 /* Makes a program of binaries. The driver says whether it takes them in status and code. */
