@@ -9,7 +9,7 @@
 //
 // Below it: flags and manifest; internal/lexer and internal/names, on which flags,
 // scan and macro stand; internal/scan, which goes through one source; internal/macro,
-// which expands; internal/files, which looks at paths; internal/digest.
+// which expands; internal/files, which looks at paths.
 //
 // All of it is conservative: it follows every branch of every condition and
 // believes any definition of a macro, so it may find a header that the compiler

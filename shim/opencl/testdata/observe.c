@@ -158,6 +158,8 @@ static void wrong(void)
 		printf(" %d", clCreateProgramWithSource(NULL, 1, (const char *[]){""}, NULL, &code) != NULL);
 		printf(" %d", code);
 		printf(" %d", clCreateProgramWithIL(context, "nonsense", 8, &code) != NULL);
+		printf(" %d", code);
+		printf(" %d", clCreateProgramWithIL(context, NULL, 100, &code) != NULL);
 		printf(" %d\n", code);
 		if (round == 0)
 			printf("build %d\n", clBuildProgram(p, 0, NULL, "", NULL, NULL));

@@ -88,7 +88,11 @@ type runtimeRequest struct {
 
 // RunRuntime examines a runtime, and lets what compiles compile unless it is to be quick.
 func RunRuntime(ctx context.Context, q runtimeRequest) (r runtimeReport, err error) {
-	for _, s := range runtimes.Named(q.Name).Examine() {
+	runtime := runtimes.Named(q.Name)
+	if runtime == nil {
+		return r, fmt.Errorf("no runtime is called %q", q.Name)
+	}
+	for _, s := range runtime.Examine() {
 		if t := s.Target; t != nil {
 			r.Devices = r.Devices || t.IsDevice
 			works := addIdentity(&s, t) && !t.Bypassed
