@@ -31,13 +31,13 @@ static inline long settle_lines(const char *path, const char *one, const char *t
 
 /* Returns when as many requests were told of as were asked at least, when what this process
  * compiled is stored, or is not to be, and when nothing has changed for so many
- * milliseconds; where what was compiled is not seen to be stored, for two seconds. After
- * three minutes in any case. */
+ * milliseconds; where what was compiled is not seen to be stored, or where there is a report
+ * and nothing was told yet, for two seconds. After three minutes in any case. */
 static inline void settle(long asked, int quiet)
 {
 	enum { PAUSE = 10, ENOUGH = 2000 };
 	const char *report = getenv("KERNSTASH_REPORT"), *trace = getenv("KERNSTASH_TRACE_FILE");
-	bool traced = trace != NULL && *trace != 0;
+	bool reported = report != NULL && *report != 0, traced = trace != NULL && *trace != 0;
 	char told_by[32], traced_by[32];
 	long before = -1;
 	int still = 0;
@@ -54,7 +54,7 @@ static inline void settle(long asked, int quiet)
 		}
 		still = length == before ? still + PAUSE : 0;
 		before = length;
-		if (told >= asked && still >= (traced && stored < compiled ? ENOUGH : quiet))
+		if (told >= asked && still >= ((reported && told == 0) || (traced && stored < compiled) ? ENOUGH : quiet))
 			return;
 		usleep(PAUSE * 1000);
 	}
