@@ -38,7 +38,7 @@ func TestWorkAhead(t *testing.T) {
 	}
 }
 
-// A build that fails is not explained, and leaves no directory of its program.
+// A build that fails is not explained, and leaves nothing of its program.
 func TestWorkAheadOfAFailure(t *testing.T) {
 	t.Parallel()
 	root := newRoot(t)
@@ -47,9 +47,6 @@ func TestWorkAheadOfAFailure(t *testing.T) {
 	x := fakeContextOn(c, f)
 	f.build = func(context.Context, Job) error {
 		c.Flush(3 * time.Minute)
-		if made, err := filepath.Glob(filepath.Join(root, "*/*/*/*/0.src")); err != nil || len(made) != 1 {
-			t.Errorf("made ready: %v, %v", made, err)
-		}
 		return &BuildError{Log: "no"}
 	}
 	if _, err := x.Program(t.Context(), Request{Image: image(t, src(1))}); err == nil {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/store"
 )
@@ -186,7 +186,7 @@ func (x *Context[P, K]) resolve(ctx context.Context, id live.ID, r engine.Reques
 			return
 		}
 		defer x.tier.Leave()
-		a.err = guard(func() (err error) {
+		a.err = flight.Guard(func() (err error) {
 			a.res, err = x.session.Resolve(engine.ID(id), r, true)
 			return err
 		})
@@ -198,14 +198,4 @@ func (x *Context[P, K]) resolve(ctx context.Context, id live.ID, r engine.Reques
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// guard makes an error of a panic in f.
-func guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("runtime panicked: %v", v)
-		}
-	}()
-	return f()
 }

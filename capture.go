@@ -178,8 +178,8 @@ func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = flight.ErrGoexit // unless guard returns
-		err = guard(func() (err error) {
+		err = flight.ErrGoexit // unless Guard returns
+		err = flight.Guard(func() (err error) {
 			a, err = c.rt.Capture(context.Background(), Job(u.group.Job()), u.live.Native(), variants, again)
 			return err
 		})
@@ -268,7 +268,9 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 		jobs = append(jobs, c.leaving(c.current))
 	}
 	c.mu.Unlock()
-	leave(c.x.cache, jobs)
+	if d, ok := c.x.rt.(delegator); ok && d.Delegates() {
+		leave(c.x.cache, jobs)
+	}
 	for _, u := range left {
 		u.live.Release()
 	}

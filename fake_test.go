@@ -47,6 +47,7 @@ type fakeRuntime struct {
 	capture  func(variants []string, again bool) error // likewise
 
 	noBinary    bool                            // a build gives no artifact
+	delegates   bool                            // a worker can make its captures
 	identifying func()                          // during Identify
 	releasing   func()                          // during ReleaseProgram
 	loading     func(ctx context.Context) error // during Load
@@ -74,6 +75,8 @@ func newFake(t testing.TB) *fakeRuntime {
 		kernels: make(map[*fakeKernel]bool),
 	}
 }
+
+func (f *fakeRuntime) Delegates() bool { return f.delegates }
 
 func (f *fakeRuntime) Devices() int { return len(f.devices) }
 

@@ -27,8 +27,10 @@ func (c *captures[P, K]) leaving(u *unit[P, K]) leaving {
 	return leaving{u.group.Job().Recipe, append([]string(nil), s.launched...), s.deferral}
 }
 
-// leave leaves captures to the worker, and starts one if the settings say so. Only
-// programs of APIs that it builds are left.
+// delegator is a Capturer whose captures a worker can make as well.
+type delegator interface{ Delegates() bool }
+
+// leave leaves captures to the worker, and starts one if the settings say so.
 func leave(c *cache.Cache, all []leaving) {
 	if !c.Writes() {
 		return
@@ -36,7 +38,7 @@ func leave(c *cache.Cache, all []leaving) {
 	dir, _ := os.Getwd() // "": not known
 	waits := false
 	for _, l := range all[:min(len(all), maxLeave)] {
-		if l.recipe == nil || l.recipe.Device.API != "opencl" || len(l.launched) == 0 {
+		if l.recipe == nil || len(l.launched) == 0 {
 			continue
 		}
 		res, err := c.AddJob(context.Background(), spool.Job{

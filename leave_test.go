@@ -36,7 +36,7 @@ func TestStarter(t *testing.T) {
 				o.Flags = map[string]string{"capture-quiet": "1h", "close-timeout": "1ns", "worker": "inline", "max-size": "1GiB"}
 			})
 			f := deferring(t)
-			f.devices[0].API = "opencl" // whose programs a worker builds
+			f.delegates = true
 			launch(t, fakeContextOn(c, f), Request{Image: image(t, src(1))}, "k1/8-1-1").Release()
 			if !c.cache().Engine().Flush(time.Now().Add(time.Minute)) { // what Close would not wait for
 				t.Fatal("not written in time")

@@ -2,13 +2,13 @@
 
 package main
 
-// #include <stdlib.h>
 // #include "start.h"
 import "C"
 
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,42 +17,39 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-var errMemory = errors.New("out of memory")
-
 // newBlob copies an artifact into C's memory; its first binary is the best.
 func newBlob(a *store.Artifact) (*C.ks_blob, error) {
 	best := a.Binaries[0]
 	if len(best.Data) == 0 {
 		return nil, errors.New("an artifact without code")
 	}
-	var c C.kernstash_artifact
-	// What C copies is pinned by cgo for the call only, and a structure of Go's may
-	// not point to memory of Go's: so everything but the code goes by malloc.
-	free := func(s *C.char) { C.free(unsafe.Pointer(s)) }
-	if a.Log != "" {
-		c.log = C.CString(a.Log)
-		defer free(c.log)
+	var pins runtime.Pinner // of what c points to
+	defer pins.Unpin()
+	text := func(s string) *C.char {
+		b := append([]byte(s), 0)
+		pins.Pin(&b[0])
+		return (*C.char)(unsafe.Pointer(&b[0]))
 	}
-	names := make([]*C.char, len(a.Variants))
-	for i, v := range a.Variants {
-		names[i] = C.CString(v)
-		defer free(names[i])
-	}
-	if n := len(names); n > 0 {
-		list := (**C.char)(C.malloc(C.size_t(n) * C.size_t(unsafe.Sizeof(names[0]))))
-		if list == nil {
-			return nil, errMemory
-		}
-		defer C.free(unsafe.Pointer(list))
-		copy(unsafe.Slice(list, n), names)
-		c.launches, c.launch_count = list, C.size_t(n)
+	c := C.kernstash_artifact{
+		data: unsafe.Pointer(&best.Data[0]), data_size: C.size_t(len(best.Data)),
+		cost: C.int64_t(a.Cost), form: C.uint32_t(best.Form),
 	}
 	c.size = C.size_t(unsafe.Sizeof(c))
-	c.data_size = C.size_t(len(best.Data))
-	c.cost, c.form = C.int64_t(a.Cost), C.uint32_t(best.Form)
-	b := C.ks_blob_with(&c, unsafe.Pointer(&best.Data[0]))
+	pins.Pin(&best.Data[0])
+	if a.Log != "" {
+		c.log = text(a.Log)
+	}
+	if n := len(a.Variants); n > 0 {
+		names := make([]*C.char, n)
+		for i, v := range a.Variants {
+			names[i] = text(v)
+		}
+		pins.Pin(&names[0])
+		c.launches, c.launch_count = &names[0], C.size_t(n)
+	}
+	b := C.ks_blob_new(&c)
 	if b == nil {
-		return nil, fmt.Errorf("%d bytes: %w", len(best.Data), errMemory)
+		return nil, fmt.Errorf("%d bytes: out of memory", len(best.Data))
 	}
 	return b, nil
 }

@@ -22,7 +22,7 @@ import (
 // unit is how a binary in memory was made.
 type unit struct {
 	group  *engine.Group
-	origin C.int
+	origin C.uint32_t
 }
 
 // binaries are the live objects of a device's memory tier, in C's memory.
@@ -35,7 +35,7 @@ func (binaries) Unused(*live.Unit[*C.ks_blob, struct{}, *unit]) {}
 func (binaries) Exhausted(error) bool                           { return false }
 
 func (b binaries) Evicted(p *live.Program[*C.ks_blob, struct{}, *unit]) {
-	l := b.device.door.cache.Loggers().Memory
+	l := b.device.cache.cache.Loggers().Memory
 	if l == nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (s *source) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *u
 	if err != nil {
 		return err
 	}
-	defer s.q.device.door.cache.KeepStatsSometimes()
+	defer s.q.device.cache.cache.KeepStatsSometimes()
 	defer g.Abandon()
 	u.Info = &unit{group: g}
 	for {

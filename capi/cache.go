@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/inprocess"
@@ -25,53 +24,46 @@ import (
 // or the operator says otherwise: who keeps programs keeps the driver's.
 const defaultMemory = 512 << 10
 
-// door is a cache that C opened.
-type door struct {
+// openCache is a cache that C opened.
+type openCache struct {
 	inprocess.Reporter
 	cache *cache.Cache
 
 	mu      sync.Mutex
 	devices map[key.Digest]*device
-	sources map[key.Digest]string // of images: why their sources are not enough of a key
 }
 
-// maxSources bounds the images of which that is remembered: a service may make
-// programs for ever. What is forgotten is worked out again.
-const maxSources = 4096
-
-func cacheOpen(arg unsafe.Pointer) {
-	c := (*C.ks_open_call)(arg)
-	answer(&c.call, func() error {
-		in := inputs()
-		limit := func(n C.int64_t) string { return strconv.FormatInt(max(int64(n), 0), 10) }
-		in.Program = map[string]string{"in-mem-eviction-threshold": limit(cmp.Or(c.memory, defaultMemory))}
-		if c.max_size != 0 {
-			in.Program["max-size"] = limit(c.max_size)
-		}
-		if c.flags&C.KERNSTASH_NO_DISK != 0 {
-			in.Program["persistent"] = "0"
-		}
-		if c.flags&C.KERNSTASH_NO_MEMORY_TIER != 0 {
-			in.Program["in-mem"] = "0"
-		}
-		if dir := text(c.directory); dir != "" {
-			// KERNSTASH_DIR says where the cache is that all share. A private limit
-			// there would have its entries evicted down to that.
-			in.Flags = map[string]string{"dir": dir}
-		}
-		opened, err := cache.Open(cache.Options{Settings: in})
-		if err != nil {
-			return withStatus(C.KERNSTASH_SETTING, err)
-		}
-		used()
-		d := &door{
-			Reporter: inprocess.Reporter{Log: runlog.FromEnvironment(in.Environ), Name: "c"},
-			cache:    opened, devices: make(map[key.Digest]*device),
-		}
-		d.Report(runlog.Event{Kind: runlog.Loaded})
-		c.cache = C.uintptr_t(cgo.NewHandle(d))
-		return nil
-	})
+func cacheOpen(c *C.ks_cache_call) error {
+	in := inputs()
+	o := c.options
+	limit := func(n C.int64_t) string { return strconv.FormatInt(max(int64(n), 0), 10) }
+	in.Program = map[string]string{"in-mem-eviction-threshold": limit(cmp.Or(o.memory, defaultMemory))}
+	if o.max_size != 0 {
+		in.Program["max-size"] = limit(o.max_size)
+	}
+	if o.flags&C.KERNSTASH_NO_DISK != 0 {
+		in.Program["persistent"] = "0"
+	}
+	if o.flags&C.KERNSTASH_NO_MEMORY_TIER != 0 {
+		in.Program["in-mem"] = "0"
+	}
+	if dir := text(o.directory); dir != "" {
+		// KERNSTASH_DIR says where the cache is that all share. A private limit
+		// there would have its entries evicted down to that.
+		in.Flags = map[string]string{"dir": dir}
+	}
+	opened, err := cache.Open(cache.Options{Settings: in})
+	if err != nil {
+		return withStatus(C.KERNSTASH_SETTING, err)
+	}
+	used()
+	d := &openCache{
+		Reporter: inprocess.Reporter{Log: runlog.FromEnvironment(in.Environ), Name: "c"},
+		cache:    opened, devices: make(map[key.Digest]*device),
+	}
+	d.Report(runlog.Event{Kind: runlog.Loaded})
+	c.cache._go = C.uintptr_t(cgo.NewHandle(d))
+	return nil
 }
 
 // later runs f in the background, and posts to C when what it returned has been
@@ -83,89 +75,74 @@ func later(c *C.ks_cache_call, f func() error) {
 	}()
 }
 
-func cacheClose(arg unsafe.Pointer) {
-	c := (*C.ks_cache_call)(arg)
-	answer(&c.call, func() error {
-		d := object[*door](c.cache)
-		later(c, func() error {
-			if _, artifacts := d.cache.Close(); artifacts > 0 {
-				return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("close: %d artifacts not stored in time", artifacts))
-			}
+func cacheClose(c *C.ks_cache_call) error {
+	d := object[*openCache](c.cache._go)
+	later(c, func() error {
+		if _, artifacts := d.cache.Close(); artifacts > 0 {
+			return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("close: %d artifacts not stored in time", artifacts))
+		}
+		return nil
+	})
+	return nil
+}
+
+func cacheRelease(c *C.ks_cache_call) error {
+	d := object[*openCache](c.cache._go)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, dev := range d.devices {
+		dev.handle.Delete()
+	}
+	cgo.Handle(c.cache._go).Delete()
+	return nil
+}
+
+func cacheFlush(c *C.ks_cache_call) error {
+	d := object[*openCache](c.cache._go)
+	timeout := time.Duration(c.milliseconds) * time.Millisecond
+	later(c, func() error {
+		if !d.cache.Flush(timeout) {
+			return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("flush: not stored within %v", timeout))
+		}
+		return nil
+	})
+	return nil
+}
+
+func cacheStats(c *C.ks_cache_call) error {
+	n := object[*openCache](c.cache._go).cache.Stats()
+	get := func(counters ...stats.Counter) C.int64_t {
+		var sum int64
+		for _, c := range counters {
+			sum += n.Get(c)
+		}
+		return C.int64_t(sum)
+	}
+	s := c.statistics
+	s.memory_hits = get(stats.MemoryHits)
+	s.memory_waits = get(stats.MemoryWaits)
+	s.disk_hits = get(stats.DiskHits)
+	s.disk_misses = get(stats.DiskMisses)
+	s.disk_waits = get(stats.DiskWaits)
+	s.stored = get(stats.DiskPuts)
+	s.bettered = get(stats.DiskPutsBettered)
+	s.existing = get(stats.DiskPutsExisting)
+	s.not_stored = get(stats.DiskPutsDropped, stats.DiskPutFailures)
+	s.corrupt = get(stats.Corrupt)
+	s.builds = get(stats.Builds)
+	s.build_failures = get(stats.BuildFailures)
+	s.build_time = get(stats.BuildTime)
+	s.saved_time = get(stats.SavedTime)
+	return nil
+}
+
+func cacheCounter(c *C.ks_cache_call) error {
+	name := text(c.name)
+	for i, n := range object[*openCache](c.cache._go).cache.Stats() {
+		if stats.Counter(i).String() == name {
+			c.value = C.int64_t(n)
 			return nil
-		})
-		return nil
-	})
-}
-
-func cacheRelease(arg unsafe.Pointer) {
-	c := (*C.ks_cache_call)(arg)
-	answer(&c.call, func() error {
-		d := object[*door](c.cache)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for _, dev := range d.devices {
-			dev.handle.Delete()
 		}
-		cgo.Handle(c.cache).Delete()
-		return nil
-	})
-}
-
-func cacheFlush(arg unsafe.Pointer) {
-	c := (*C.ks_cache_call)(arg)
-	answer(&c.call, func() error {
-		d := object[*door](c.cache)
-		timeout := time.Duration(c.milliseconds) * time.Millisecond
-		later(c, func() error {
-			if !d.cache.Flush(timeout) {
-				return withStatus(C.KERNSTASH_TIMEOUT, fmt.Errorf("flush: not stored within %v", timeout))
-			}
-			return nil
-		})
-		return nil
-	})
-}
-
-func cacheStats(arg unsafe.Pointer) {
-	c := (*C.ks_cache_call)(arg)
-	answer(&c.call, func() error {
-		n := object[*door](c.cache).cache.Stats()
-		get := func(counters ...stats.Counter) C.int64_t {
-			var sum int64
-			for _, c := range counters {
-				sum += n.Get(c)
-			}
-			return C.int64_t(sum)
-		}
-		s := c.statistics
-		s.memory_hits = get(stats.MemoryHits)
-		s.memory_waits = get(stats.MemoryWaits)
-		s.disk_hits = get(stats.DiskHits)
-		s.disk_misses = get(stats.DiskMisses)
-		s.disk_waits = get(stats.DiskWaits)
-		s.stored = get(stats.DiskPuts)
-		s.bettered = get(stats.DiskPutsBettered)
-		s.existing = get(stats.DiskPutsExisting)
-		s.not_stored = get(stats.DiskPutsDropped, stats.DiskPutFailures)
-		s.corrupt = get(stats.Corrupt)
-		s.builds = get(stats.Builds)
-		s.build_failures = get(stats.BuildFailures)
-		s.build_time = get(stats.BuildTime)
-		s.saved_time = get(stats.SavedTime)
-		return nil
-	})
-}
-
-func cacheCounter(arg unsafe.Pointer) {
-	c := (*C.ks_cache_call)(arg)
-	answer(&c.call, func() error {
-		name := text(c.name)
-		for i, n := range object[*door](c.cache).cache.Stats() {
-			if stats.Counter(i).String() == name {
-				c.value = C.int64_t(n)
-				return nil
-			}
-		}
-		return withStatus(C.KERNSTASH_NOT_FOUND, fmt.Errorf("counter: there is no %q", name))
-	})
+	}
+	return withStatus(C.KERNSTASH_NOT_FOUND, fmt.Errorf("counter: there is no %q", name))
 }

@@ -50,6 +50,11 @@ func withStatus(status C.int, err error) error {
 	return &statusError{status, err}
 }
 
+// answering returns the entry that f does, with a T that begins with a ks_call.
+func answering[T any](f func(*T) error) func(unsafe.Pointer) {
+	return func(arg unsafe.Pointer) { answer((*C.ks_call)(arg), func() error { return f((*T)(arg)) }) }
+}
+
 // answer runs what a call of C asks for, and writes how it ended. A panic is an
 // error of this call, and of no other.
 func answer(c *C.ks_call, f func() error) {
@@ -109,6 +114,6 @@ func text(s *C.char) string {
 }
 
 // view returns C's bytes without copying them: for the length of a call.
-func view(b C.ks_bytes) []byte {
-	return unsafe.Slice((*byte)(b.data), int(b.size))
+func view(b C.ks_buffer) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size))
 }

@@ -8,51 +8,46 @@ import "C"
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime/cgo"
 	"unsafe"
 
-	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
 )
 
-// device is a device of a door, which lookups build for. It lives as long as its
-// door; devices of equal identity are one.
+// device is a device of a front end, which lookups build for. It lives as long as its
+// front end; devices of equal identity are one.
 type device struct {
-	door     *door
+	cache    *openCache
 	identity key.Device
-	asked    *opencl.Device // nil: the identity was given
+	steady   steady // nil: the identity was given
 	session  *engine.Session
 	tier     *live.Tier[*C.ks_blob, struct{}, *unit] // of the binaries in memory
 	handle   cgo.Handle
 }
 
-func deviceOpen(arg unsafe.Pointer) {
-	c := (*C.ks_device_call)(arg)
-	answer(&c.call, func() error {
-		d := object[*door](c.cache)
-		id, asked, err := identify(c)
-		if err != nil {
-			return withStatus(C.KERNSTASH_DEVICE, fmt.Errorf("device: %w", err))
-		}
-		dev := d.device(id, asked)
-		c.device = C.uintptr_t(dev.handle)
-		writeText(c.directory[:], id.Digest().Dir())
-		return nil
-	})
+func deviceOpen(c *C.ks_device_call) error {
+	d := object[*openCache](c.device.cache._go)
+	id, steady, err := identify(c)
+	if err != nil {
+		return withStatus(C.KERNSTASH_DEVICE, fmt.Errorf("device: %w", err))
+	}
+	dev := d.device(id, steady)
+	c.device._go = C.uintptr_t(dev.handle)
+	writeText(c.device.directory[:], id.Digest().Dir())
+	return nil
 }
 
-// device returns the door's device of an identity.
-func (d *door) device(id key.Device, asked *opencl.Device) *device {
+// device returns the front end's device of an identity.
+func (d *openCache) device(id key.Device, of steady) *device {
 	digest := id.Digest()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dev := d.devices[digest]
 	if dev == nil {
-		dev = &device{door: d, identity: id, asked: asked}
+		dev = &device{cache: d, identity: id, steady: of}
 		dev.session = d.cache.Engine().Session(deviceHost{device: dev}, engine.SessionOptions{
 			Decided: func(of engine.Decision) { d.Decided(of, "") },
 		})
@@ -66,7 +61,10 @@ func (d *door) device(id key.Device, asked *opencl.Device) *device {
 	return dev
 }
 
-func identify(c *C.ks_device_call) (key.Device, *opencl.Device, error) {
+// steady returns the variables that a device's compiler obeys, or that they have changed.
+type steady func() ([]key.Pair, error)
+
+func identify(c *C.ks_device_call) (key.Device, steady, error) {
 	if i := c.identity; i != nil {
 		return key.Device{
 			API: text(i.api), Platform: text(i.platform), Name: text(i.name), Version: text(i.version),
@@ -74,23 +72,7 @@ func identify(c *C.ks_device_call) (key.Device, *opencl.Device, error) {
 			Traits: pairs(i.traits, i.trait_count), Compiler: pairs(i.compiler, i.compiler_count),
 		}, nil, nil
 	}
-	driver, err := opencl.NewDriver(opencl.DriverEntries{
-		Platform:        uintptr(c.platform),
-		GetPlatformInfo: uintptr(c.get_platform_info), GetDeviceInfo: uintptr(c.get_device_info),
-		// Of the library's load: what the host changed since then the driver may
-		// have read before or after.
-		Environ: os.Environ(),
-	})
-	if err != nil {
-		return key.Device{}, nil, err
-	}
-	root, err := driver.Root(uintptr(c.id))
-	if err != nil {
-		return key.Device{}, nil, err
-	}
-	asked := driver.Device(root)
-	id, err := asked.Identify()
-	return id, asked, err
+	return askDevice(uintptr(c.platform), uintptr(c.id), uintptr(c.get_platform_info), uintptr(c.get_device_info))
 }
 
 func pairs(first *C.kernstash_pair, n C.size_t) []key.Pair {
@@ -112,8 +94,8 @@ func (deviceHost) Devices() int { return 1 }
 func (h deviceHost) Identify(context.Context, int) (key.Device, error) { return h.device.identity, nil }
 
 func (h deviceHost) Variables(int) ([]key.Pair, error) {
-	if h.device.asked == nil {
+	if h.device.steady == nil {
 		return nil, nil
 	}
-	return h.device.asked.SteadyVariables()
+	return h.device.steady()
 }

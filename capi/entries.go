@@ -8,25 +8,25 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/kernstash/kernstash/internal/wrote"
+	"github.com/kernstash/kernstash/internal/writesignal"
 )
 
 // asked are the functions that libkernstash.so.1 calls, in the thread of its caller. Each
 // gets a pointer to the structure that entries.h says.
 var asked = [C.ks_entries]func(unsafe.Pointer){
-	C.ks_go_open:     cacheOpen,
-	C.ks_go_close:    cacheClose,
-	C.ks_go_release:  cacheRelease,
-	C.ks_go_flush:    cacheFlush,
-	C.ks_go_stats:    cacheStats,
-	C.ks_go_counter:  cacheCounter,
-	C.ks_go_device:   deviceOpen,
-	C.ks_go_find:     lookupFind,
-	C.ks_go_populate: lookupPopulate,
-	C.ks_go_refuse:   lookupRefuse,
-	C.ks_go_forget:   lookupForget,
-	C.ks_go_begin:    buildBegin,
-	C.ks_go_finish:   buildFinish,
+	C.ks_go_open:     answering(cacheOpen),
+	C.ks_go_close:    answering(cacheClose),
+	C.ks_go_release:  answering(cacheRelease),
+	C.ks_go_flush:    answering(cacheFlush),
+	C.ks_go_stats:    answering(cacheStats),
+	C.ks_go_counter:  answering(cacheCounter),
+	C.ks_go_device:   answering(deviceOpen),
+	C.ks_go_find:     answering(lookupFind),
+	C.ks_go_populate: answering(lookupPopulate),
+	C.ks_go_refuse:   answering(lookupRefuse),
+	C.ks_go_forget:   answering(lookupForget),
+	C.ks_go_begin:    answering(buildBegin),
+	C.ks_go_finish:   answering(buildFinish),
 
 	C.ksf_go_open:  frontOpen,
 	C.ksf_go_begin: frontBegin,
@@ -41,5 +41,5 @@ var asked = [C.ks_entries]func(unsafe.Pointer){
 //export ks_go_call
 func ks_go_call(entry C.int, argument unsafe.Pointer) C.bool {
 	asked[entry](argument)
-	return C.bool(wrote.Failed())
+	return C.bool(writesignal.Noted())
 }

@@ -19,11 +19,75 @@
  * in it changes once it is made. */
 typedef struct ks_blob {
 	_Atomic long uses;
-	size_t size; /* of all of it */
 	kernstash_artifact artifact;
 } ks_blob;
 
 enum { ks_detail_size = 512 };
+
+/* ---- Tickets: get or build --------------------------------------------- */
+
+enum { ks_act_none = 0, ks_act_done = 1, ks_act_build = 2, ks_act_failed = 3, ks_act_alone = 4 };
+
+/* One get-or-build. Go posts an action; the thread waits for it in C, builds if it
+ * is told to, says how it ended, and waits again. */
+typedef struct ks_ticket {
+	_Atomic uint32_t action;
+	uintptr_t go;  /* what Go knows of it; 0: nothing */
+	/* Written before the action is posted: */
+	ks_blob *blob; /* done: a use of it */
+	int status;    /* failed */
+	int code;      /* failed: the build's */
+	char *log;     /* failed: malloc's, or NULL */
+	char detail[ks_detail_size];
+	uint32_t origin; /* done */
+} ks_ticket;
+
+/* ---- What handles point to --------------------------------------------- */
+
+/* Each counts its users and holds a use of the one above it. */
+struct kernstash_cache {
+	_Atomic long uses;
+	uintptr_t go;
+};
+
+struct kernstash_device {
+	_Atomic long uses;
+	kernstash_cache *cache;
+	uintptr_t go; /* lives as long as the cache's */
+	char directory[33];
+};
+
+/* Bytes that grow: a sequence of items, each a kind, its length in 8 bytes, and its bytes, so that no
+ * two sequences look alike. */
+typedef struct ks_buffer {
+	char *data; /* malloc's */
+	size_t size, room;
+} ks_buffer;
+
+/* The parts of a key, in the order in which Go puts them together. */
+enum { ks_program, ks_context, ks_material /* sources and libraries */, ks_variants, ks_parts };
+
+/* A lookup, which one thread uses at a time. */
+struct kernstash_lookup {
+	kernstash_device *device;
+	ks_buffer parts[ks_parts];
+	bool fixed;      /* the key */
+	bool incomplete; /* a part of the key was refused */
+	uintptr_t key;   /* what Go made of all that; 0: nothing yet */
+
+	ks_blob **blobs; /* all that it ever had: pointers to them went out */
+	size_t blob_count, blob_room;
+	ks_blob *blob; /* the one of now, or NULL */
+	uint32_t origin;
+	int64_t missed_at; /* nanoseconds of the clock; 0: it was not */
+
+	ks_ticket ticket;
+	bool building;  /* in the callback */
+	bool failed;    /* the last get_or_build */
+	bool fail_said; /* by the callback */
+	int fail_code;
+	char *fail_log; /* malloc's */
+};
 
 /* ---- Calls into Go ----------------------------------------------------- */
 
@@ -33,94 +97,34 @@ typedef struct ks_call {
 	char detail[ks_detail_size];
 } ks_call;
 
-typedef struct ks_open_call {
+typedef struct ks_cache_call { /* open, close, release, flush, statistics, counter */
 	ks_call call;
-	const char *directory;
-	int64_t max_size, memory;
-	uint32_t flags;
-	uintptr_t cache; /* out */
-} ks_open_call;
-
-typedef struct ks_ticket ks_ticket;
-
-typedef struct ks_cache_call { /* close, flush, statistics, counter */
-	ks_call call;
-	uintptr_t cache;
-	uint32_t milliseconds;
-	const char *name;
-	int64_t value;                    /* out */
+	kernstash_cache *cache;           /* open: Go writes what it knows of it */
+	const kernstash_options *options; /* open; all of it */
+	uint32_t milliseconds;            /* flush */
+	const char *name;                 /* counter */
+	int64_t value;                    /* counter: out */
 	kernstash_statistics *statistics; /* out; all of it */
 	ks_ticket *ticket; /* close, flush: done is posted when the rest is there */
 } ks_cache_call;
 
 typedef struct ks_device_call {
 	ks_call call;
-	uintptr_t cache;
+	kernstash_device *device; /* Go writes what it knows of it, and its directory */
 	const kernstash_identity *identity; /* or */
 	void *platform, *id, *get_platform_info, *get_device_info;
-	uintptr_t device;   /* out */
-	char directory[33]; /* out */
 } ks_device_call;
-
-/* What a lookup is for, in pieces that Go puts together. */
-typedef struct ks_bytes {
-	const void *data;
-	size_t size;
-} ks_bytes;
-
-typedef struct ks_request {
-	uintptr_t device;
-	ks_bytes program, context; /* an item; an item, or nothing */
-	ks_bytes material; /* sources and libraries */
-	ks_bytes variants;
-	ks_bytes options; /* of the compiler, once more, as one string, for people */
-	bool sourced, versioned; /* sources, library versions are in the material */
-} ks_request;
-
-typedef struct ks_lookup_call { /* find, populate, refuse, forget */
-	ks_call call;
-	const ks_request *request;
-	uintptr_t key; /* what Go made of the request; in and out, 0: nothing yet */
-	ks_blob *blob; /* find: out, a use of it; populate: in */
-	bool memory;   /* find: out, it was there */
-} ks_lookup_call;
-
-/* ---- Tickets: get or build --------------------------------------------- */
-
-enum { ks_act_none = 0, ks_act_done = 1, ks_act_build = 2, ks_act_failed = 3, ks_act_alone = 4 };
-
-/* One get-or-build. Go posts an action; the thread waits for it in C, builds if it
- * is told to, says how it ended, and waits again. */
-struct ks_ticket {
-	_Atomic uint32_t action;
-	uintptr_t go;  /* what Go knows of it; 0: nothing */
-	/* Written before the action is posted: */
-	ks_blob *blob; /* done: a use of it */
-	int status;    /* failed */
-	int code;      /* failed: the build's */
-	char *log;     /* failed: malloc's, or NULL */
-	char detail[ks_detail_size];
-	int origin;    /* done */
-};
-
-typedef struct ks_begin_call {
-	ks_call call;
-	const ks_request *request;
-	uintptr_t key;     /* as in ks_lookup_call */
-	uintptr_t parent;  /* ticket of the build that this one is in; or 0 */
-	ks_ticket *ticket; /* action is set at once where nothing is to be waited for */
-} ks_begin_call;
 
 enum { ks_built = 1, ks_refused = 2, ks_broken = 3 };
 
-typedef struct ks_finish_call {
+typedef struct ks_lookup_call { /* find, populate, refuse, forget, begin, finish */
 	ks_call call;
-	uintptr_t ticket;
-	int result;      /* ks_built, ... */
-	ks_blob *blob;   /* built */
-	int code;        /* else */
-	const char *log; /* refused */
-} ks_finish_call;
+	kernstash_lookup *lookup;
+	ks_blob *blob;    /* find: out, a use of it */
+	uint32_t origin;  /* find: out */
+	uintptr_t parent; /* begin: ticket of the build that this one is in; or 0 */
+	int result;       /* finish: ks_built, ... */
+} ks_lookup_call;
 
 /* ---- Front ends -------------------------------------------------------- */
 

@@ -205,7 +205,7 @@ KERNSTASH_API int kernstash_device_open(kernstash_cache *cache, const kernstash_
 
 /* A device of OpenCL: asks the cl_device_id what it is, the process's memory which
  * libraries compile for it, and the environment for the variables that its
- * compiler obeys. The identity is that of kernstash's other doors. It calls
+ * compiler obeys. The identity is that of kernstash's other front ends. It calls
  * clGetDeviceInfo and clGetPlatformInfo of the process's libOpenCL.so.1. Keep the
  * device rather than ask again: it takes about a millisecond the first time. A
  * device that cannot be identified is KERNSTASH_DEVICE: its programs cannot be

@@ -15,8 +15,8 @@ import (
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
-// A device asked for through C is the one that the other doors know.
-func TestOpenCLDevicesAreThoseOfTheOtherDoors(t *testing.T) {
+// A device asked for through C is the one that the other front ends know.
+func TestOpenCLDevicesAreThoseOfTheOtherFrontEnds(t *testing.T) {
 	t.Parallel()
 	devices, err := opencl.Devices(opencl.AnyType)
 	if err != nil || len(devices) == 0 {
@@ -40,7 +40,7 @@ func TestOpenCLDevicesAreThoseOfTheOtherDoors(t *testing.T) {
 // Likewise on Intel's driver, which is told by its environment that there is a device.
 func TestOpenCLDevicesOfIntel(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestOpenCLDevicesAreThoseOfTheOtherDoors$", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOpenCLDevicesAreThoseOfTheOtherFrontEnds$", "-test.v")
 	cmd.Env = append(os.Environ(), "OCL_ICD_VENDORS=/etc/OpenCL/vendors/intel.icd", "NEOReadDebugKeys=1",
 		"SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp")
 	out, err := cmd.CombinedOutput()

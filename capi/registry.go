@@ -3,10 +3,14 @@
 package main
 
 import (
+	"os"
+
 	levelzero "github.com/kernstash/kernstash/gpu/levelzero/layer"
-	opencl "github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/gpu/opencl"
+	opencllayer "github.com/kernstash/kernstash/gpu/opencl/layer"
 	rtc "github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/key"
 )
 
 // registry has the runtimes that front ends in C ask about, by the names that they use.
@@ -15,8 +19,28 @@ var registry = [...]struct {
 	open    func() (front.Adapter, error)
 }{
 	{"opencl", func() (front.Adapter, error) {
-		return opencl.OpenFront(opencl.Options{Settings: inputs(), Left: startWorker})
+		return opencllayer.Open(opencllayer.Options{Settings: inputs(), Left: startWorker})
 	}},
-	{"rtc", func() (front.Adapter, error) { return rtc.Open(rtc.Options{Settings: inputs(), Missed: collectRarely}) }},
-	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(levelzero.Options{Settings: inputs()}) }},
+	{"rtc", func() (front.Adapter, error) { return rtc.Open(inputs(), collectRarely) }},
+	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(inputs()) }},
+}
+
+// askDevice identifies a device through functions of the host's loader.
+func askDevice(platform, id, platformInfo, deviceInfo uintptr) (key.Device, steady, error) {
+	driver, err := opencl.PlatformOf(opencl.DriverEntries{
+		Platform: platform, GetPlatformInfo: platformInfo, GetDeviceInfo: deviceInfo,
+		// Of the library's load: what the host changed since then the driver may
+		// have read before or after.
+		Environ: os.Environ(),
+	})
+	if err != nil {
+		return key.Device{}, nil, err
+	}
+	root, err := driver.Root(id)
+	if err != nil {
+		return key.Device{}, nil, err
+	}
+	device := driver.Device(root)
+	identity, err := device.Identify()
+	return identity, device.SteadyVariables, err
 }

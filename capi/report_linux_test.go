@@ -13,7 +13,7 @@ import (
 )
 
 // What `kernstash run` tells of a program that uses the library.
-func TestReportOfTheCDoor(t *testing.T) {
+func TestReportOfTheCLibrary(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, cbuild.Library(t).Compile(t, parts))
 	path := filepath.Join(h.dir, "report")

@@ -10,7 +10,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/cgo"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -30,6 +33,7 @@ type request struct {
 	device  *device
 	what    engine.Request
 	id      live.ID
+	scanned bool   // its sources were
 	against string // why it is not cached; "": nothing
 }
 
@@ -37,136 +41,136 @@ type request struct {
 // (docs/C.md, "What the key is made of").
 const magic = "kernstash lookup 1\x00"
 
-// newRequest puts a lookup's pieces together. Each is a sequence of items that
-// tell their own lengths, and the lengths of the pieces stand before them: no two
+// newRequest puts a lookup's parts together. Each is a sequence of items that
+// tell their own lengths, and the lengths of the parts stand before them: no two
 // lookups make the same image.
-func newRequest(r *C.ks_request) (*request, error) {
-	pieces := [...][]byte{view(r.program), view(r.context), view(r.material), view(r.variants)}
-	size := len(magic)
-	for _, p := range pieces {
-		size += 8 + len(p)
+func newRequest(l *C.kernstash_lookup) (*request, error) {
+	pieces := [][]byte{[]byte(magic)}
+	for _, b := range l.parts {
+		part := view(b)
+		pieces = append(pieces, binary.LittleEndian.AppendUint64(nil, uint64(len(part))), part)
 	}
-	code := append(make([]byte, 0, size), magic...)
-	for _, p := range pieces {
-		code = append(binary.LittleEndian.AppendUint64(code, uint64(len(p))), p...)
-	}
-	image, err := key.NewImage(key.Opaque, code)
+	image, err := key.NewImage(key.Opaque, slices.Concat(pieces...))
 	if err != nil {
 		return nil, err
 	}
+	var options []string // once more, for people who look at the entry
+	for kind, item := range items(view(l.parts[C.ks_variants])) {
+		if kind == 'o' && len(item) > 0 {
+			options = append(options, string(item))
+		}
+	}
 	q := &request{
-		device: object[*device](r.device),
-		what:   engine.Request{Image: engine.NewImage(image), CompileOptions: string(view(r.options))},
+		device: object[*device](l.device._go),
+		what:   engine.Request{Image: engine.NewImage(image), CompileOptions: strings.Join(options, " ")},
 	}
 	id, err := q.device.session.ID(&q.what)
 	if err != nil {
 		return nil, err
 	}
 	q.id = live.ID(id)
-	if bool(r.sourced) {
-		q.against = q.device.door.againstSources(image.Digest(), pieces[2], bool(r.versioned))
-	}
 	return q, nil
 }
 
-// againstSources says what in a lookup's sources speaks against caching it: what
-// they read besides themselves is not in the key. It is worked out once for each
-// image.
-func (d *door) againstSources(image key.Digest, material []byte, versioned bool) string {
-	d.mu.Lock()
-	known, ok := d.sources[image]
-	d.mu.Unlock()
-	if ok {
-		return known
+// items yields the items of a part: what kind each is of, and its bytes.
+func items(part []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(byte, []byte) bool) {
+		for len(part) > 0 {
+			end := 9 + binary.LittleEndian.Uint64(part[1:9])
+			if !yield(part[0], part[9:end]) {
+				return
+			}
+			part = part[end:]
+		}
 	}
-	against := ""
-	for rest := material; len(rest) >= 9 && against == ""; {
-		kind, n := rest[0], binary.LittleEndian.Uint64(rest[1:9])
-		item := rest[9:][:n]
-		rest = rest[9+n:]
+}
+
+// against says what in a lookup's sources speaks against caching it: what
+// they read besides themselves is not in the key.
+func against(material []byte) string {
+	versioned := false
+	for kind := range items(material) {
+		versioned = versioned || kind == 'v'
+	}
+	for kind, source := range items(material) {
 		if kind != 's' {
 			continue
 		}
-		found := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: item})
+		found := deps.ScanUnit(key.Unit{Kind: key.OpenCLC, Code: source})
 		switch why := found.Reason; {
 		case !why.None() && (why.Code != reason.NotCacheableHeaders || !versioned):
-			against = why.String()
+			return why.String()
 		case found.Reads != "" && !versioned:
-			against = "a source reads other files (" + found.Reads + "), and no library version is given"
+			return "a source reads other files (" + found.Reads + "), and no library version is given"
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.sources == nil || len(d.sources) >= maxSources {
-		d.sources = make(map[key.Digest]string)
-	}
-	d.sources[image] = against
-	return against
+	return ""
 }
 
-// requested returns the request of a call: what an earlier call of the lookup made,
-// else a new one, which is remembered if keep says so.
-func requested(r *C.ks_request, handle *C.uintptr_t) (*request, error) {
-	if *handle != 0 {
-		return object[*request](*handle), nil
+// requested returns the request of a lookup: what an earlier call of it kept, else a new one.
+func requested(l *C.kernstash_lookup) (*request, error) {
+	if l.key != 0 {
+		return object[*request](l.key), nil
 	}
-	q, err := newRequest(r)
-	if err != nil {
-		return nil, err
-	}
-	return q, nil
+	return newRequest(l)
 }
 
-func (q *request) keep(handle *C.uintptr_t) {
-	if *handle == 0 {
-		*handle = C.uintptr_t(cgo.NewHandle(q))
+func (q *request) keep(l *C.kernstash_lookup) {
+	if l.key == 0 {
+		l.key = C.uintptr_t(cgo.NewHandle(q))
 	}
 }
 
-var errAgainst = errors.New("not cached")
+// uncacheable returns why a lookup is not cached, which is worked out where it is not in memory;
+// "": it is.
+func (q *request) uncacheable(l *C.kernstash_lookup) string {
+	if !q.scanned {
+		q.against, q.scanned = against(view(l.parts[C.ks_material])), true
+	}
+	return q.against
+}
 
-// cacheable says that a request may be cached, or counts that it may not.
-func (q *request) cacheable() error {
-	if q.against == "" {
+// cacheable says that a lookup may be cached, or counts that it may not.
+func (q *request) cacheable(l *C.kernstash_lookup) error {
+	why := q.uncacheable(l)
+	if why == "" {
 		return nil
 	}
-	q.device.door.cache.Count(stats.Of(reason.NotCacheableHeaders), 1)
-	q.device.door.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: q.against})
-	return fmt.Errorf("%w: %s", errAgainst, q.against)
+	q.device.cache.cache.Count(stats.Of(reason.NotCacheableHeaders), 1)
+	q.device.cache.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: why})
+	return fmt.Errorf("not cached: %s", why)
 }
 
-func lookupFind(arg unsafe.Pointer) {
-	c := (*C.ks_lookup_call)(arg)
-	answer(&c.call, func() error {
-		q, err := requested(c.request, &c.key)
-		if err != nil {
-			return err
-		}
-		if err := q.cacheable(); err != nil {
-			return withStatus(C.KERNSTASH_NOT_FOUND, err)
-		}
-		if c.blob, err = q.live(); err != nil || c.blob != nil {
-			c.memory = c.blob != nil
-			return err
-		}
-		q.keep(&c.key) // a populate will follow
-		used()
-		start := time.Now()
-		var a *store.Artifact
-		err = q.on(func(g *engine.Group) (err error) {
-			a, err = g.Stored(context.Background())
-			return err
-		})
-		took := time.Since(start)
-		if err != nil {
-			return fmt.Errorf("stored artifact: %w", err)
-		}
-		q.device.door.Report(runlog.Event{
-			Kind: runlog.Asked, Outcome: runlog.Disk, Spent: took, Saved: max(a.Cost-took, 0), Bytes: a.Size(),
-		})
-		c.blob, err = newBlob(a)
+func lookupFind(c *C.ks_lookup_call) error {
+	q, err := requested(c.lookup)
+	if err != nil {
+		return err
+	}
+	if c.blob, err = q.live(); err != nil || c.blob != nil {
+		c.origin = C.KERNSTASH_FROM_MEMORY
+		return err
+	}
+	q.keep(c.lookup) // a populate will follow
+	if err := q.cacheable(c.lookup); err != nil {
+		return withStatus(C.KERNSTASH_NOT_FOUND, err)
+	}
+	used()
+	start := time.Now()
+	var a *store.Artifact
+	err = q.on(func(g *engine.Group) (err error) {
+		a, err = g.Stored(context.Background())
 		return err
 	})
+	took := time.Since(start)
+	if err != nil {
+		return fmt.Errorf("stored artifact: %w", err)
+	}
+	q.device.cache.Report(runlog.Event{
+		Kind: runlog.Asked, Outcome: runlog.Disk, Spent: took, Saved: max(a.Cost-took, 0), Bytes: a.Size(),
+	})
+	c.blob, err = newBlob(a)
+	c.origin = C.KERNSTASH_FROM_DISK
+	return err
 }
 
 // on calls f with what a request means.
@@ -176,7 +180,7 @@ func (q *request) on(f func(*engine.Group) error) error {
 		return live.ErrClosed
 	}
 	defer tier.Leave()
-	defer q.device.door.cache.KeepStatsSometimes()
+	defer q.device.cache.cache.KeepStatsSometimes()
 	g, err := q.device.session.BeginOn(q.what, 0)
 	if err != nil {
 		return err
@@ -197,7 +201,7 @@ func (q *request) live() (*C.ks_blob, error) {
 	if p == nil {
 		return nil, nil
 	}
-	if d := q.device.door; d.Log != nil {
+	if d := q.device.cache; d.Log != nil {
 		u, err := p.Unit(0)
 		if err == nil {
 			d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
@@ -225,69 +229,60 @@ func use(b *C.ks_blob) { atomic.AddInt64((*int64)(unsafe.Pointer(&b.uses)), 1) }
 
 var _ [8]byte = [unsafe.Sizeof(C.ks_blob{}.uses)]byte{}
 
-func lookupPopulate(arg unsafe.Pointer) {
-	c := (*C.ks_lookup_call)(arg)
-	answer(&c.call, func() error {
-		q, err := requested(c.request, &c.key)
-		if err != nil {
-			return err
-		}
-		q.keep(&c.key)
-		used()
-		if err := q.cacheable(); err != nil {
-			return withStatus(C.KERNSTASH_NOT_STORED, err)
-		}
-		a := artifact(c.blob, false)
-		var result store.PutResult
-		err = q.on(func(g *engine.Group) (err error) {
-			result, err = g.Store(context.Background(), a)
-			return err
-		})
-		if result == store.Stored {
-			q.device.door.Report(runlog.Event{
-				Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
-			})
-		}
-		if err != nil {
-			err = fmt.Errorf("store artifact: %w", err)
-		}
-		if errors.Is(err, live.ErrClosed) {
-			return err
-		}
+func lookupPopulate(c *C.ks_lookup_call) error {
+	q, err := requested(c.lookup)
+	if err != nil {
+		return err
+	}
+	q.keep(c.lookup)
+	used()
+	if err := q.cacheable(c.lookup); err != nil {
 		return withStatus(C.KERNSTASH_NOT_STORED, err)
+	}
+	a := artifact(c.lookup.blob, false)
+	var result store.PutResult
+	err = q.on(func(g *engine.Group) (err error) {
+		result, err = g.Store(context.Background(), a)
+		return err
 	})
-}
-
-func lookupRefuse(arg unsafe.Pointer) {
-	c := (*C.ks_lookup_call)(arg)
-	answer(&c.call, func() error {
-		q, err := requested(c.request, &c.key)
-		if err != nil {
-			return err
-		}
-		q.keep(&c.key)
-		if q.against != "" {
-			return nil // nothing is there
-		}
-		err = q.on(func(g *engine.Group) error {
-			if p := q.hit(); p != nil {
-				q.device.tier.Drop(p)
-				p.Release()
-			}
-			g.Refuse(context.Background())
-			return nil
+	if result == store.Stored {
+		q.device.cache.Report(runlog.Event{
+			Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
 		})
-		if err != nil {
-			return fmt.Errorf("refuse artifact: %w", err)
-		}
-		return nil
-	})
+	}
+	if err != nil {
+		err = fmt.Errorf("store artifact: %w", err)
+	}
+	if errors.Is(err, live.ErrClosed) {
+		return err
+	}
+	return withStatus(C.KERNSTASH_NOT_STORED, err)
 }
 
-func lookupForget(arg unsafe.Pointer) {
-	c := (*C.ks_lookup_call)(arg)
-	answer(&c.call, func() error {
-		cgo.Handle(c.key).Delete()
+func lookupRefuse(c *C.ks_lookup_call) error {
+	q, err := requested(c.lookup)
+	if err != nil {
+		return err
+	}
+	q.keep(c.lookup)
+	if q.uncacheable(c.lookup) != "" {
+		return nil // nothing is there
+	}
+	err = q.on(func(g *engine.Group) error {
+		if p := q.hit(); p != nil {
+			q.device.tier.Drop(p)
+			p.Release()
+		}
+		g.Refuse(context.Background())
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("refuse artifact: %w", err)
+	}
+	return nil
+}
+
+func lookupForget(c *C.ks_lookup_call) error {
+	cgo.Handle(c.lookup.key).Delete()
+	return nil
 }

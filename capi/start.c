@@ -3,7 +3,7 @@
 #include "entries.h"
 
 #include "_cgo_export.h"
-#include "threads.h"
+#include "start.h"
 
 static const struct ks_front *front;
 
@@ -32,11 +32,9 @@ void ks_wake(uint32_t event)
 	front->wake(event);
 }
 
-ks_blob *ks_blob_with(const kernstash_artifact *a, void *data)
+ks_blob *ks_blob_new(const kernstash_artifact *a)
 {
-	kernstash_artifact all = *a;
-	all.data = data;
-	return front->blob_new(&all);
+	return front->blob_new(a);
 }
 
 ks_blob *ks_blob_use(ks_blob *b)

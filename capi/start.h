@@ -9,9 +9,12 @@
 const char *ks_library_path(void); /* of libkernstash.so.1 */
 void ks_post(ks_ticket *t, uint32_t action);
 void ks_wake(uint32_t event);
-ks_blob *ks_blob_with(const kernstash_artifact *a, void *data); /* ks_blob_new, with other data than a says */
+ks_blob *ks_blob_new(const kernstash_artifact *a);
 ks_blob *ks_blob_use(ks_blob *b);
 void ks_blob_unuse(ks_blob *b);
+
+/* How many threads of this library's there are: each counts itself. */
+int ks_threads(void);
 
 /* Gives the pages of this library's code back, which most of the time nobody needs. */
 void ks_let_pages_go(void);

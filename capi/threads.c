@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
 #define _GNU_SOURCE
-#include "threads.h"
+#include "start.h"
 
 #include <errno.h>
 #include <pthread.h>

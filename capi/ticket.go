@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
-	"unsafe"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/flight"
@@ -46,38 +45,34 @@ func (e *brokenError) Error() string {
 	return fmt.Sprintf("the build returned %d", e.code)
 }
 
-func buildBegin(arg unsafe.Pointer) {
-	c := (*C.ks_begin_call)(arg)
-	answer(&c.call, func() error {
-		q, err := requested(c.request, &c.key)
-		if err != nil {
-			return err
-		}
-		if q.cacheable() != nil {
-			q.keep(&c.key)
-			c.ticket.action = C.ks_act_alone
-			return nil
-		}
-		blob, err := q.live()
-		if err != nil {
-			return err
-		}
-		if blob != nil {
-			c.ticket.blob, c.ticket.origin, c.ticket.action = blob, C.KERNSTASH_FROM_MEMORY, C.ks_act_done
-			return nil
-		}
-		q.keep(&c.key)
-		used()
-		outer := context.Background()
-		if c.parent != 0 {
-			outer = object[*ticket](c.parent).inside
-		}
-		t := &ticket{c: c.ticket, ended: make(chan outcome, 1)}
-		t.handle = cgo.NewHandle(t)
-		t.c._go = C.uintptr_t(t.handle)
-		go t.run(context.WithValue(outer, ticketKey{}, t), q)
+func buildBegin(c *C.ks_lookup_call) error {
+	q, err := requested(c.lookup)
+	if err != nil {
+		return err
+	}
+	t := &ticket{c: &c.lookup.ticket, ended: make(chan outcome, 1)}
+	blob, err := q.live()
+	if err != nil {
+		return err
+	}
+	if blob != nil {
+		t.c.blob, t.c.origin, t.c.action = blob, C.KERNSTASH_FROM_MEMORY, C.ks_act_done
 		return nil
-	})
+	}
+	q.keep(c.lookup)
+	if q.cacheable(c.lookup) != nil {
+		t.c.action = C.ks_act_alone
+		return nil
+	}
+	used()
+	outer := context.Background()
+	if c.parent != 0 {
+		outer = object[*ticket](c.parent).inside
+	}
+	t.handle = cgo.NewHandle(t)
+	t.c._go = C.uintptr_t(t.handle)
+	go t.run(context.WithValue(outer, ticketKey{}, t), q)
+	return nil
 }
 
 // run asks for the program, and tells the thread. After the last post the ticket
@@ -142,20 +137,17 @@ func (t *ticket) build(ctx context.Context) (*C.ks_blob, *store.Artifact, error)
 	return o.blob, artifact(o.blob, true), nil
 }
 
-func buildFinish(arg unsafe.Pointer) {
-	c := (*C.ks_finish_call)(arg)
-	answer(&c.call, func() error {
-		t := object[*ticket](c.ticket)
-		var o outcome
-		switch c.result {
-		case C.ks_built:
-			o.blob = C.ks_blob_use(c.blob)
-		case C.ks_refused:
-			o.err = &kernstash.BuildError{Code: int(c.code), Log: text(c.log)}
-		default:
-			o.err = &brokenError{int(c.code)}
-		}
-		t.ended <- o
-		return nil
-	})
+func buildFinish(c *C.ks_lookup_call) error {
+	t := object[*ticket](c.lookup.ticket._go)
+	var o outcome
+	switch c.result {
+	case C.ks_built:
+		o.blob = C.ks_blob_use(c.lookup.blob)
+	case C.ks_refused:
+		o.err = &kernstash.BuildError{Code: int(c.lookup.fail_code), Log: text(c.lookup.fail_log)}
+	default:
+		o.err = &brokenError{int(c.lookup.fail_code)}
+	}
+	t.ended <- o
+	return nil
 }

@@ -46,16 +46,9 @@ func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
 			note(m.Name(), m.Definition())
 		}
 		for _, n := range t.order {
-			work := 1 + len(n.src.Text)/searchedAtOnce
-			there := lexer.Contains(n.src.Text, look[0])
-			if there {
-				work += len(n.src.Macros) / 4
-			}
-			if err := cmp.Or(t.macros.Spend(work), t.disk.StepInTime()); err != nil {
+			work := 1 + len(n.src.Text)/searchedAtOnce + len(n.src.Macros)/4
+			if err := cmp.Or(t.macros.Spend(work), t.disk.InTime()); err != nil {
 				return nil, err
-			}
-			if !there {
-				continue
 			}
 			for _, d := range n.src.Macros {
 				note(d.Name, n.src.Text[d.At:d.End])
@@ -101,7 +94,7 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 
 // namesAny reports whether a text has one of names in it.
 func namesAny(text []byte, list map[string]bool) bool {
-	for name := range lexer.RawIdentifiers(text) {
+	for name := range lexer.Identifiers(text) {
 		if list[string(name)] {
 			return true
 		}
@@ -164,12 +157,9 @@ func (t *tracker) uses(list []*node, watch map[string]bool) (string, error) {
 		if err := t.disk.InTime(); err != nil {
 			return "", err
 		}
-		for name := range watch {
-			if lexer.Contains(n.src.Text, name) {
-				if name := n.src.Uses(watch, t.traces); name != "" {
-					return name, nil
-				}
-				break
+		if namesAny(n.src.Text, watch) {
+			if name := n.src.Uses(watch, t.traces); name != "" {
+				return name, nil
 			}
 		}
 	}

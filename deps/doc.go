@@ -14,6 +14,6 @@
 // All of it is conservative: it follows every branch of every condition and
 // believes any definition of a macro, so it may find a header that the compiler
 // skips, and never misses one that the compiler reads. Where that cannot be
-// done it gives a [Reason]; the price of doubt is a build, never a stale
+// done it gives a [reason.Uncacheable]; the price of doubt is a build, never a stale
 // binary.
 package deps

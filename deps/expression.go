@@ -9,7 +9,7 @@ import (
 )
 
 // typeWords are of the language: no header file makes macros of them.
-var typeWords = names.List("bool char short int long unsigned signed float double void const true false")
+var typeWords = strings.Fields("bool char short int long unsigned signed float double void const true false")
 
 // NameExpressions is what [LookAtExpressions] finds.
 type NameExpressions struct {
@@ -27,17 +27,18 @@ func LookAtExpressions(expressions []string, source []byte) (found NameExpressio
 			slices.ContainsFunc([]string{"%:", "??", "\\u", "\\U"}, func(s string) bool { return strings.Contains(text, s) }) {
 			found.Unknown = text
 		}
-		for name := range lexer.Identifiers([]byte(text)) {
+		for identifier := range lexer.Identifiers([]byte(text)) {
+			name := string(identifier)
 			if (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(names.ForbiddenNames, name) || name == "_Pragma" {
 				found.Unknown = text
 			}
-			found.Path = found.Path || slices.Contains(names.PathNames(), name) || names.IsPathPiece(name)
-			if !slices.Contains(typeWords(), name) {
+			found.Path = found.Path || slices.Contains(names.PathNames, name) || names.IsPathPiece(name)
+			if !slices.Contains(typeWords, name) {
 				foreign[name] = true
 			}
 		}
 	}
-	for name := range lexer.RawIdentifiers(source) {
+	for name := range lexer.Identifiers(source) {
 		if len(foreign) == 0 {
 			break
 		}

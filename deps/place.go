@@ -30,10 +30,7 @@ var calling = []string{"__BASE_FILE__", "__builtin_FILE", "__builtin_FILE_NAME",
 // ReadsBeside reports whether the main source of a unit may look for a file beside
 // itself: whether it has an #include "…", or one that is computed, or asks for one.
 func ReadsBeside(u key.Unit) bool {
-	given := make(map[string]bool, len(u.Headers))
-	for _, h := range u.Headers {
-		given[h.Name] = true
-	}
+	given := headerNames(u)
 	found := scan.Scan(u.Code, scan.NewTraces(u.Kind, nil))
 	return found.Asks || slices.ContainsFunc(found.Lines, func(l scan.Line) bool {
 		return l.Kind == scan.Condition || l.Form == 0 || l.Next || l.Form == '"' && !given[l.Name]
@@ -81,11 +78,11 @@ func (t *tracker) placesMain() bool {
 		}
 	}
 	for name := range lexer.Identifiers(t.order[0].src.Text) {
-		meet(name)
+		meet(string(name))
 	}
 	for ; len(next) > 0; next = next[1:] {
 		name := next[0]
-		if slices.Contains(names.PathNames(), name) || names.IsPathPiece(name) {
+		if slices.Contains(names.PathNames, name) || names.IsPathPiece(name) {
 			return true
 		}
 		for _, m := range t.macros.Defs(name) {
@@ -106,9 +103,9 @@ func (t *tracker) placesMain() bool {
 // pastesPlace reports whether names that are met can be pasted to one of a path, or to that
 // of a macro that leads to one. In doubt, or where it is too much work to tell, they can.
 func (t *tracker) pastesPlace(met map[string]bool) bool {
-	leads, err := t.macrosWith(names.PathNames()...)
+	leads, err := t.macrosWith(names.PathNames...)
 	isPasted := func(name string) bool { return names.Pasted(name, met) }
-	return err != nil || slices.ContainsFunc(names.PathNames(), isPasted) || slices.ContainsFunc(slices.Collect(maps.Keys(leads)), isPasted)
+	return err != nil || slices.ContainsFunc(names.PathNames, isPasted) || slices.ContainsFunc(slices.Collect(maps.Keys(leads)), isPasted)
 }
 
 // placesCaller reports whether a header file names one of calling in its code, by itself
@@ -159,7 +156,7 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 	}
 	met := make(map[string]bool)
 	meet := func(text []byte) (ok bool) {
-		for name := range lexer.RawIdentifiers(text) {
+		for name := range lexer.Identifiers(text) {
 			if len(name) > 1 && !pairs.Has(name[0], name[1]) {
 				continue
 			}
@@ -192,7 +189,7 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 func Includes(kind key.Kind, src []byte) (included []string, sure bool) {
 	t := scan.NewTraces(kind, nil)
 	found := scan.Scan(src, t)
-	if found.Asks || !found.Reason.None() || t.Pastes && t.Makes(names.Forbidden(), names.FewPieces) != "" {
+	if found.Asks || !found.Reason.None() || t.Pastes && t.Makes(names.Forbidden, names.FewPieces) != "" {
 		return nil, false
 	}
 	for _, l := range found.Lines {

@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // chooser makes the choices of a random tree: by a seed, or by fuzz bytes.
@@ -202,7 +203,7 @@ func FuzzTrack(f *testing.F) {
 	f.Add([]byte{200, 3, 4, 4, 16, 15, 7, 0, 9, 1}, "#define A(x, ...) #x ## __VA_ARGS__\n#include A(b,\n")
 	f.Fuzz(func(t *testing.T, choices []byte, text string) {
 		var got [2]*Tracking
-		var reasons [2]Reason
+		var reasons [2]reason.Uncacheable
 		for i := range got {
 			texts, options := randomTree(&fromBytes{choices})
 			texts["x/b.h"] = text

@@ -51,21 +51,14 @@ func (t *tracker) result() (*Tracking, error) {
 type numbering struct {
 	index map[*file]int
 	files []key.File
-	room  []key.Include // of check
 }
 
-// includes appends the lines of n to list, with the number that each file has by index.
-func (n *node) includes(list []key.Include, index func(*node) (int, error)) ([]key.Include, error) {
-	leads := 0
-	for _, targets := range n.targets {
-		leads += len(targets)
-	}
-	list = slices.Grow(list, leads)
+// includes returns the lines of n, with the number that each file has by index.
+func (n *node) includes(index func(*node) (int, error)) (list []key.Include, err error) {
 	for _, targets := range n.targets {
 		for _, g := range targets {
 			i := key.Include{Name: g.name, File: -1}
 			if g.node != nil {
-				var err error
 				if i.File, err = index(g.node); err != nil {
 					return nil, err
 				}
@@ -87,7 +80,7 @@ func (num *numbering) visit(n *node, depth int) ([]key.Include, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("header files more than %d deep", maxDepth)
 	}
-	return n.includes(nil, func(g *node) (int, error) {
+	return n.includes(func(g *node) (int, error) {
 		i, ok := num.index[g.file]
 		if ok {
 			return i, nil
@@ -108,13 +101,13 @@ func (num *numbering) check(n *node, paths bool) error {
 	if !ok {
 		return fmt.Errorf("%s: its place is unsure", n.path)
 	}
-	num.room, _ = n.includes(num.room[:0], func(g *node) (int, error) {
+	includes, _ := n.includes(func(g *node) (int, error) {
 		if j, ok := num.index[g.file]; ok {
 			return j, nil
 		}
 		return -2, nil
 	})
-	if !slices.Equal(num.room, num.files[i].Includes) {
+	if !slices.Equal(includes, num.files[i].Includes) {
 		return fmt.Errorf("%s includes other files than %s, which is the same file", n.path, num.files[i].Path)
 	}
 	if paths && n.path != num.files[i].Path {

@@ -31,8 +31,8 @@ type Tracking struct {
 //
 // It finds too much rather than too little: every branch of a condition is
 // followed, and where a macro may have several definitions, all of them are. A
-// Reason says that not everything can be found; then there is no Tracking.
-func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
+// [reason.Uncacheable] says that not everything can be found; then there is no Tracking.
+func Track(u key.Unit, words []string, s Search) (*Tracking, reason.Uncacheable) {
 	if !isSource(u.Kind) {
 		return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "no source"}
 	}
@@ -41,17 +41,17 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, Reason) {
 	var r *reasonError
 	switch {
 	case err == nil:
-		return tracking, Reason{}
+		return tracking, reason.Uncacheable{}
 	case errors.As(err, &r):
-		return nil, r.Reason
+		return nil, r.Uncacheable
 	}
 	return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 }
 
-// reasonError carries a Reason.
-type reasonError struct{ Reason }
+// reasonError carries an [reason.Uncacheable].
+type reasonError struct{ reason.Uncacheable }
 
-func asError(r Reason) error {
+func asError(r reason.Uncacheable) error {
 	if r.None() {
 		return nil
 	}
@@ -153,13 +153,10 @@ func (t *tracker) track() (*Tracking, error) {
 // prepare takes in the options and the main source.
 func (t *tracker) prepare() error {
 	s := t.from
-	for _, dir := range slices.Concat([]string{s.Dir}, s.First, s.Last, s.System) {
+	for _, dir := range slices.Concat([]string{s.Dir, cmp.Or(s.Main, s.Dir)}, s.First, s.Last, s.System) {
 		if !filepath.IsAbs(dir) {
 			return fmt.Errorf("the directory %q is not absolute", dir)
 		}
-	}
-	if s.Main != "" && !filepath.IsAbs(s.Main) {
-		return fmt.Errorf("the directory %q is not absolute", s.Main)
 	}
 	if len(t.unit.Headers) > 0 {
 		return errors.New("headers in memory beside header files")
@@ -249,7 +246,7 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if (l.Form == 0) != computed {
 			continue
 		}
-		if err := cmp.Or(t.macros.Spend(1), t.disk.StepInTime()); err != nil {
+		if err := cmp.Or(t.macros.Spend(1), t.disk.InTime()); err != nil {
 			return err
 		}
 		if l.Form != 0 {

@@ -297,7 +297,7 @@ func TestTrackKinds(t *testing.T) {
 	}
 }
 
-func (tt *trackCase) track(t testing.TB, dir string) (*Tracking, Reason) {
+func (tt *trackCase) track(t testing.TB, dir string) (*Tracking, reason.Uncacheable) {
 	t.Helper()
 	s := Search{Dir: dir, Main: dir}
 	if tt.search != nil {

@@ -17,9 +17,7 @@ func firstRead(s *scan.Source, given map[string]bool) string {
 	for _, l := range s.Lines {
 		switch {
 		case l.Kind == scan.Condition:
-		case l.Form == 0 || l.Next || l.Kind == scan.Question:
-			return showLine(s, l)
-		case !given[l.Name]:
+		case l.Form == 0 || l.Next || l.Kind == scan.Question || !given[l.Name]:
 			return showLine(s, l)
 		}
 	}
@@ -37,11 +35,8 @@ func showLine(s *scan.Source, l scan.Line) string {
 	case l.Next:
 		directive = "#include_next "
 	}
-	switch l.Form {
-	case '"':
-		return directive + `"` + l.Name + `"`
-	case '<':
-		return directive + "<" + l.Name + ">"
+	if l.Form != 0 {
+		return directive + wanted{form: l.Form, name: l.Name}.String()
 	}
 	computed := macro.Spell(macro.Lex(s.Text, l.At))
 	if len(computed) > 80 {
@@ -60,7 +55,7 @@ type Found struct {
 	// a program in other languages, which are compiled at run time, is its caller's.
 	Path string
 	// Reason says what speaks against caching the unit whatever its header files are.
-	Reason Reason
+	Reason reason.Uncacheable
 }
 
 // ScanUnit looks through a translation unit by itself.
@@ -73,11 +68,8 @@ func ScanUnit(u key.Unit) (found Found) {
 	if !isSource(u.Kind) {
 		return Found{}
 	}
-	given := make(map[string]bool, len(u.Headers))
-	for _, h := range u.Headers {
-		given[h.Name] = true
-	}
-	t := scan.Traces{PTX: u.Kind == key.CUDACpp, Alone: len(u.Headers) == 0}
+	given := headerNames(u)
+	t := scan.Traces{PTX: u.Kind == key.CUDACpp}
 	main := scan.Scan(u.Code, &t)
 	found.Reads, found.Reason = firstRead(main, given), main.Reason
 	for _, h := range u.Headers {
@@ -103,10 +95,19 @@ func ScanUnit(u key.Unit) (found Found) {
 	return found // Track looks at all traces of a unit that reads files
 }
 
+// headerNames returns the names of the headers that a unit has in memory.
+func headerNames(u key.Unit) map[string]bool {
+	given := make(map[string]bool, len(u.Headers))
+	for _, h := range u.Headers {
+		given[h.Name] = true
+	}
+	return given
+}
+
 // because notes a reason, unless there is one.
 func (f *Found) because(code reason.Reason, format string, args ...any) {
 	if f.Reason.None() {
-		f.Reason = Reason{Code: code, Detail: fmt.Sprintf(format, args...)}
+		f.Reason = reason.Uncacheable{Code: code, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -10,16 +10,14 @@ import (
 // those of one name, and all other words, keep their order. Where a word is not known to
 // stand for itself, words are returned as they are.
 func canonical(words []string) []string {
-	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-D") || strings.HasPrefix(w, "-U") }) {
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-D") || strings.HasPrefix(w, "-U") }) ||
+		slices.ContainsFunc(words, isSplit) {
 		return words
 	}
-	var room [16]macro
-	others, macros := make([]string, 0, len(words)), room[:0]
+	var others []string
+	var macros []macro
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if strings.ContainsAny(w, "\"'\\") || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-			return words // drivers split it in several ways
-		}
 		kind := w[:min(len(w), 2)]
 		switch {
 		case kind == "-D" || kind == "-U":
@@ -42,31 +40,29 @@ func canonical(words []string) []string {
 		}
 	}
 	slices.SortStableFunc(macros, func(a, b macro) int { return strings.Compare(a.name, b.name) })
-	all := make([]string, 0, len(words))
+	var all []string
 	for _, m := range macros {
 		all = append(all, m.word)
 	}
 	return append(all, others...)
 }
 
+// isSplit reports whether drivers split a word in several ways.
+func isSplit(w string) bool {
+	return strings.ContainsAny(w, "\"'\\") || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
 // macro is a definition, or the opposite, in one word.
 type macro struct{ name, word string }
 
 func newMacro(kind, text string) (macro, bool) {
-	end := 0
-	for end < len(text) {
-		c := text[end]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (end == 0 || c < '0' || c > '9') {
-			break
-		}
-		end++
-	}
-	if end == 0 || end < len(text) && (kind == "-U" || text[end] != '=' && text[end] != '(') ||
-		strings.ContainsAny(text, "\"'\\") || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+	const digits, letters = "0123456789", "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	rest := strings.TrimLeft(text, letters+digits)
+	name := text[:len(text)-len(rest)]
+	if name == "" || strings.Contains(digits, name[:1]) || rest != "" && (kind == "-U" || rest[0] != '=' && rest[0] != '(') {
 		return macro{}, false
 	}
-	return macro{text[:end], kind + text}, true
+	return macro{name, kind + text}, true
 }
 
 // standsAlone reports whether a word is an option, and takes in no other. Debug options are

@@ -70,30 +70,15 @@ func NewConstants(c ...SpecConstant) (Constants, error) {
 
 // Digest returns the constants component of a key.
 func (c Constants) Digest() Digest {
-	var buf [256]byte
-	return sha256.Sum256(c.append(append(buf[:0], tagConstants...)))
+	to := &coder{b: []byte(tagConstants)}
+	to.constants(&c)
+	return sha256.Sum256(to.b)
 }
 
-func (c Constants) append(b []byte) []byte {
-	b = appendCount(b, len(c))
-	for _, v := range c {
-		b = appendUint(b, uint64(v.ID))
-		b = appendBytes(b, v.Value)
-	}
-	return b
-}
-
-func (r reader) constants() Constants {
-	n := r.count(2 * prefixBytes)
-	if n == 0 {
-		return nil
-	}
-	c := make(Constants, n)
-	for i := range c {
-		c[i] = SpecConstant{uint32(r.uint(math.MaxUint32)), r.bytes()}
-		if i > 0 && c[i-1].ID >= c[i].ID {
-			r.Fail("constant %d is out of order", c[i].ID)
-		}
-	}
-	return c
+func (c *coder) constants(all *Constants) {
+	ascending := func(a, b *SpecConstant) bool { return a.ID < b.ID }
+	list(c, (*[]SpecConstant)(all), 2*prefixBytes, ascending, func(c *coder, v *SpecConstant) {
+		number(c, &v.ID, math.MaxUint32)
+		c.bytes(&v.Value)
+	})
 }

@@ -1,6 +1,7 @@
 package key
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"slices"
 	"strings"
@@ -35,15 +36,13 @@ func (d Device) String() string {
 	return strings.Join([]string{d.Platform, d.Name, d.Version, d.Driver}, " / ")
 }
 
-// deviceSize is what the encoding of most devices takes. To find it by and by takes memory
-// of six sizes, which a process's first program waits for.
-const deviceSize = 2 << 10
-
 // Digest returns the device component of a key. Traits and Compiler count as
 // sets: their order does not matter.
 func (d Device) Digest() Digest {
-	b := make([]byte, 0, deviceSize)
-	return sha256.Sum256(d.append(append(b, tagDevice...)))
+	c := &coder{b: []byte(tagDevice)}
+	d = d.normal()
+	c.device(&d)
+	return sha256.Sum256(c.b)
 }
 
 // normal returns d with its sets sorted; it does not change d.
@@ -53,65 +52,31 @@ func (d Device) normal() Device {
 	return d
 }
 
-func (d Device) append(b []byte) []byte {
-	d = d.normal()
-	b = appendText(b, d.API)
-	b = appendText(b, d.Platform)
-	b = appendText(b, d.Name)
-	b = appendText(b, d.Version)
-	b = appendText(b, d.Driver)
-	b = appendPairs(b, d.Traits)
-	return appendPairs(b, d.Compiler)
-}
-
-func (r reader) device() (d Device) {
-	d.API = r.text()
-	d.Platform = r.text()
-	d.Name = r.text()
-	d.Version = r.text()
-	d.Driver = r.text()
-	d.Traits = r.pairs(comparePairs)
-	d.Compiler = r.pairs(comparePairs)
-	return d
+// device codes a device that is normal.
+func (c *coder) device(d *Device) {
+	for _, s := range []*string{&d.API, &d.Platform, &d.Name, &d.Version, &d.Driver} {
+		c.text(s)
+	}
+	c.pairs(&d.Traits, comparePairs)
+	c.pairs(&d.Compiler, comparePairs)
 }
 
 func sortedPairs(p []Pair) []Pair {
 	if slices.IsSortedFunc(p, comparePairs) {
 		return p
 	}
-	p = slices.Clone(p)
-	slices.SortFunc(p, comparePairs)
-	return p
+	return slices.SortedFunc(slices.Values(p), comparePairs)
 }
 
 func comparePairs(a, b Pair) int {
-	if c := strings.Compare(a.Name, b.Name); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Value, b.Value)
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
 }
 
-func appendPairs(b []byte, pairs []Pair) []byte {
-	b = appendCount(b, len(pairs))
-	for _, p := range pairs {
-		b = appendText(b, p.Name)
-		b = appendText(b, p.Value)
-	}
-	return b
-}
-
-// pairs reads pairs that are sorted by compare.
-func (r reader) pairs(compare func(a, b Pair) int) []Pair {
-	n := r.count(2 * prefixBytes)
-	if n == 0 {
-		return nil
-	}
-	pairs := make([]Pair, n)
-	for i := range pairs {
-		pairs[i] = Pair{r.text(), r.text()}
-		if i > 0 && compare(pairs[i-1], pairs[i]) > 0 {
-			r.Fail("pair %q is out of order", pairs[i].Name)
-		}
-	}
-	return pairs
+// pairs codes pairs that are sorted by compare.
+func (c *coder) pairs(all *[]Pair, compare func(a, b Pair) int) {
+	sorted := func(a, b *Pair) bool { return compare(*a, *b) <= 0 }
+	list(c, all, 2*prefixBytes, sorted, func(c *coder, p *Pair) {
+		c.text(&p.Name)
+		c.text(&p.Value)
+	})
 }

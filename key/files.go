@@ -15,10 +15,10 @@ type Include struct {
 // File is a header file that a unit reads. Its content is kept once for all
 // recipes, by digest.
 type File struct {
-	Path     string // absolute; where it was
-	Digest   Digest // SHA-256 of its content
-	Size     int64
-	Includes []Include
+	Path     string    `json:"path"`   // absolute; where it was
+	Digest   Digest    `json:"digest"` // SHA-256 of its content
+	Size     int64     `json:"size"`
+	Includes []Include `json:"-"`
 }
 
 // errFiles is wrapped where includes and files do not fit each other.
@@ -51,60 +51,21 @@ func (u Unit) CheckFiles() error {
 	return nil
 }
 
-// The encoding writes the number of a file plus one, so that none is 0.
-func appendIncludes(b []byte, includes []Include) []byte {
-	b = appendCount(b, len(includes))
-	for _, inc := range includes {
-		b = appendInclude(b, inc)
+// include codes an include. The number of a file is written plus one, so that none is 0.
+func (c *coder) include(inc *Include) {
+	file := inc.File + 1
+	c.text(&inc.Name)
+	number(c, &file, math.MaxInt32)
+	if c.r != nil {
+		inc.File = file - 1
 	}
-	return b
 }
 
-func appendInclude(b []byte, inc Include) []byte {
-	return appendUint(appendText(b, inc.Name), uint64(inc.File+1))
-}
+func (c *coder) includes(all *[]Include) { list(c, all, 2*prefixBytes, nil, (*coder).include) }
 
-func (r reader) includes() []Include {
-	n := r.count(2 * prefixBytes)
-	if n == 0 {
-		return nil
-	}
-	includes := make([]Include, n)
-	for i := range includes {
-		includes[i] = Include{r.text(), int(r.uint(math.MaxInt32)) - 1}
-	}
-	return includes
-}
-
-func appendFiles(b []byte, files []File) []byte {
-	b = appendCount(b, len(files))
-	for i := range files {
-		f := &files[i]
-		b = appendText(b, f.Path)
-		b = appendBytes(b, f.Digest[:])
-		b = appendUint(b, uint64(f.Size))
-		b = appendIncludes(b, f.Includes)
-	}
-	return b
-}
-
-func (r reader) files() []File {
-	n := r.count(4*prefixBytes + len(Digest{}))
-	if n == 0 {
-		return nil
-	}
-	files := make([]File, n)
-	for i := range files {
-		files[i] = File{r.text(), r.digest(), int64(r.uint(math.MaxInt64)), r.includes()}
-	}
-	return files
-}
-
-func (r reader) digest() (d Digest) {
-	b := r.bytes()
-	if len(b) != len(d) {
-		r.Fail("a digest of %d bytes", len(b))
-	}
-	copy(d[:], b)
-	return d
+func (c *coder) file(f *File) {
+	c.text(&f.Path)
+	c.digest(&f.Digest)
+	number(c, &f.Size, math.MaxInt64)
+	c.includes(&f.Includes)
 }

@@ -120,14 +120,14 @@ func newImage(units []Unit, sequence bool) *Image {
 	if !sequence {
 		slices.SortFunc(all, func(a, b digested) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
 	}
-	var buf [256]byte
-	b := appendBool(append(buf[:0], tagImage...), sequence)
-	b = appendCount(b, len(units))
+	c := &coder{b: []byte(tagImage)}
+	c.bool(&sequence)
+	c.prefix(typeCount, uint64(len(units)))
 	for i, u := range all {
 		units[i] = u.Unit
-		b = append(b, u.Digest[:]...)
+		c.b = append(c.b, u.Digest[:]...)
 	}
-	return &Image{units, sequence, sha256.Sum256(b)}
+	return &Image{units, sequence, sha256.Sum256(c.b)}
 }
 
 // Units returns the units in the image's own order: the given one of a sequence. The
@@ -154,34 +154,21 @@ func (m *Image) ReadsFiles() bool {
 	return slices.ContainsFunc(m.units, func(u Unit) bool { return len(u.Includes) > 0 })
 }
 
-func (m *Image) append(b []byte) []byte {
-	b = appendBool(b, m.sequence)
-	b = appendCount(b, len(m.units))
-	for _, u := range m.units {
-		b = u.append(b)
-	}
-	return b
-}
-
-func (r reader) image() *Image {
-	sequence := r.bool()
-	units := make([]Unit, r.count(unitBytes))
-	var before Digest
-	for i := range units {
-		u := r.unit()
-		if r.Err() != nil {
-			return nil
+func (c *coder) image(m *Image) {
+	c.bool(&m.sequence)
+	sorted := func(a, b *Unit) bool {
+		if m.sequence {
+			return true
 		}
-		d := u.Digest()
-		if i > 0 && !sequence && bytes.Compare(before[:], d[:]) > 0 {
-			r.Fail("unit %d is out of order", i)
-			return nil
-		}
-		units[i], before = u, d
+		x, y := a.Digest(), b.Digest()
+		return bytes.Compare(x[:], y[:]) <= 0
 	}
-	if len(units) == 0 {
-		r.Fail("device image: %w", ErrEmpty)
-		return nil
+	list(c, &m.units, unitBytes, sorted, (*coder).unit)
+	if c.r == nil {
+		return
 	}
-	return newImage(units, sequence)
+	if len(m.units) == 0 {
+		c.r.Fail("device image: %w", ErrEmpty)
+	}
+	m.digest = newImage(m.units, m.sequence).digest
 }

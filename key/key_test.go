@@ -436,8 +436,9 @@ func TestParseRecipeRefuses(t *testing.T) {
 		t.Errorf("attributes out of order: %v", err)
 	}
 	huge := append([]byte(nil), good[:len(tagRecipe)+prefixBytes]...)
-	huge = appendPrefix(huge, typeText, 1<<62)
-	if _, err := ParseRecipe(huge); !errors.Is(err, ErrEncoding) {
+	c := &coder{b: huge}
+	c.prefix(typeText, 1<<62)
+	if _, err := ParseRecipe(c.b); !errors.Is(err, ErrEncoding) {
 		t.Errorf("a length of 4 EiB: %v", err)
 	}
 }

@@ -59,8 +59,10 @@ func (o BuildOptions) LinkString() string { return strings.Join(o.Link, " ") }
 // matters, and that of attributes of one name; that of the variables does not.
 // Search and Unkeyed do not count.
 func (o BuildOptions) Digest() Digest {
-	var buf [512]byte
-	return sha256.Sum256(o.append(append(buf[:0], tagOptions...)))
+	c := &coder{b: []byte(tagOptions)}
+	o = o.normal()
+	c.options(&o)
+	return sha256.Sum256(c.b)
 }
 
 func (o BuildOptions) normal() BuildOptions {
@@ -70,24 +72,14 @@ func (o BuildOptions) normal() BuildOptions {
 	return o
 }
 
-func (o BuildOptions) append(b []byte) []byte {
-	o = o.normal()
-	b = appendWords(b, o.Compile)
-	b = appendWords(b, o.Link)
-	b = appendBool(b, o.Absent)
-	b = appendBool(b, o.LinkAbsent)
-	b = appendPairs(b, o.Variables)
-	return appendPairs(b, o.Attributes)
-}
-
-func (r reader) options() (o BuildOptions) {
-	o.Compile = r.words()
-	o.Link = r.words()
-	o.Absent = r.bool()
-	o.LinkAbsent = r.bool()
-	o.Variables = r.pairs(comparePairs)
-	o.Attributes = r.pairs(compareNames)
-	return o
+// options codes what is in the key of options that are normal.
+func (c *coder) options(o *BuildOptions) {
+	c.words(&o.Compile)
+	c.words(&o.Link)
+	c.bool(&o.Absent)
+	c.bool(&o.LinkAbsent)
+	c.pairs(&o.Variables, comparePairs)
+	c.pairs(&o.Attributes, compareNames)
 }
 
 // SortAttributes returns attributes sorted by name, those of one name in their
@@ -111,30 +103,3 @@ func Attribute(p []Pair, name string) (value string, ok bool) {
 }
 
 func compareNames(a, b Pair) int { return strings.Compare(a.Name, b.Name) }
-
-func appendBool(b []byte, v bool) []byte {
-	if v {
-		return appendUint(b, 1)
-	}
-	return appendUint(b, 0)
-}
-
-func appendWords(b []byte, words []string) []byte {
-	b = appendCount(b, len(words))
-	for _, w := range words {
-		b = appendText(b, w)
-	}
-	return b
-}
-
-func (r reader) words() []string {
-	n := r.count(prefixBytes)
-	if n == 0 {
-		return nil
-	}
-	words := make([]string, n)
-	for i := range words {
-		words[i] = r.text()
-	}
-	return words
-}

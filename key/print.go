@@ -11,7 +11,7 @@ type unitSummary struct {
 	Kind    Kind            `json:"kind"`
 	Size    int             `json:"size"`
 	Headers []headerSummary `json:"headers,omitempty"`
-	Files   []fileSummary   `json:"files,omitempty"`
+	Files   []File          `json:"files,omitempty"`
 	Dir     string          `json:"dir,omitempty"`
 }
 
@@ -20,22 +20,13 @@ type headerSummary struct {
 	Size int    `json:"size"`
 }
 
-type fileSummary struct {
-	Path   string `json:"path"`
-	Digest Digest `json:"digest"`
-	Size   int64  `json:"size"`
-}
-
 // MarshalJSON writes what the image is made of, without code.
 func (m *Image) MarshalJSON() ([]byte, error) {
 	units := make([]unitSummary, len(m.units))
 	for i, u := range m.units {
-		units[i] = unitSummary{Kind: u.Kind, Size: len(u.Code), Dir: u.Dir}
+		units[i] = unitSummary{Kind: u.Kind, Size: len(u.Code), Files: u.Files, Dir: u.Dir}
 		for _, h := range u.Headers {
 			units[i].Headers = append(units[i].Headers, headerSummary{h.Name, len(h.Content)})
-		}
-		for _, f := range u.Files {
-			units[i].Files = append(units[i].Files, fileSummary{f.Path, f.Digest, f.Size})
 		}
 	}
 	return json.Marshal(struct {

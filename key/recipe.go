@@ -33,14 +33,9 @@ func (r *Recipe) options() BuildOptions {
 
 // Append appends the recipe's canonical encoding to b.
 func (r *Recipe) Append(b []byte) []byte {
-	b = append(b, tagRecipe...)
-	b = appendUint(b, Schema)
-	b = r.Device.append(b)
-	b = r.Image.append(b)
-	b = r.Constants.append(b)
-	b = r.Options.append(b)
-	b = appendWords(b, r.Options.Search)
-	return appendPairs(b, SortAttributes(r.Options.Unkeyed))
+	c := &coder{b: b}
+	c.recipe(&Recipe{r.Device.normal(), r.Image, r.Constants, r.Options.normal()})
+	return c.b
 }
 
 // ParseRecipe reads what [Recipe.Append] wrote, and nothing else: bytes that
@@ -48,16 +43,39 @@ func (r *Recipe) Append(b []byte) []byte {
 // version with another [Schema] one that wraps [ErrSchema] as well. The recipe
 // shares memory with b.
 func ParseRecipe(b []byte) (*Recipe, error) {
-	r := reader{wire.NewReader(b)}
-	r.literal(tagRecipe)
-	if v := r.uint(1 << 31); v != Schema {
-		r.Fail("%w: %d, this is %d", ErrSchema, v, Schema)
-	}
-	out := &Recipe{Device: r.device(), Image: r.image(), Constants: r.constants(), Options: r.options()}
-	out.Options.Search = r.words()
-	out.Options.Unkeyed = r.pairs(compareNames)
-	if err := r.End(); err != nil {
+	c, r := &coder{r: wire.NewReader(b)}, &Recipe{Image: new(Image)}
+	c.recipe(r)
+	if err := c.r.End(); err != nil {
 		return nil, fmt.Errorf("parse recipe: %w: %w", ErrEncoding, err)
 	}
-	return out, nil
+	return r, nil
+}
+
+// recipe codes a recipe whose device and options are normal.
+func (c *coder) recipe(r *Recipe) {
+	if v := c.schema(); v != Schema {
+		c.r.Fail("%w: %d, this is %d", ErrSchema, v, Schema)
+	}
+	c.device(&r.Device)
+	c.image(r.Image)
+	c.constants(&r.Constants)
+	c.options(&r.Options)
+	c.words(&r.Options.Search)
+	c.pairs(&r.Options.Unkeyed, compareNames)
+}
+
+// schema codes how a recipe begins.
+func (c *coder) schema() int {
+	v := Schema
+	c.literal(tagRecipe)
+	number(c, &v, 1<<31)
+	return v
+}
+
+// RecipeSchema returns the key schema of a recipe whose encoding starts with b; ok is
+// false where it does not say.
+func RecipeSchema(b []byte) (schema uint64, ok bool) {
+	c := &coder{r: wire.NewReader(b)}
+	v := c.schema()
+	return uint64(v), c.r.Err() == nil
 }

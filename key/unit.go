@@ -2,7 +2,7 @@ package key
 
 import (
 	"crypto/sha256"
-	"hash"
+	"math"
 )
 
 // Unit is one translation unit: code, the headers that are given with it by
@@ -36,89 +36,51 @@ const unitBytes = 6 * prefixBytes
 // Digest returns what the unit adds to its image's digest. Paths are in it only
 // where Dir is set: the same files elsewhere make the same unit.
 func (u Unit) Digest() Digest {
-	d := digester{Hash: sha256.New()}
-	b := append(d.buf[:0], tagUnit...)
-	b = appendUint(b, uint64(u.Kind))
-	b = appendPrefix(b, typeBytes, uint64(len(u.Code)))
-	d.Write(b)
-	d.Write(u.Code)
-	b = appendCount(d.buf[:0], len(u.Headers))
-	for _, hd := range u.Headers {
+	h := sha256.New()
+	c := &coder{b: []byte(tagUnit)}
+	number(c, &u.Kind, math.MaxUint8)
+	c.prefix(typeBytes, uint64(len(u.Code)))
+	h.Write(c.b)
+	h.Write(u.Code)
+	c.b = c.b[:0]
+	list(c, &u.Headers, 0, nil, func(c *coder, hd *Header) {
+		c.text(&hd.Name)
 		content := sha256.Sum256(hd.Content)
-		b = append(appendText(b, hd.Name), content[:]...)
-		b = d.room(b)
-	}
-	b = d.includes(b, u.Includes)
-	b = appendCount(b, len(u.Files))
-	for i := range u.Files {
-		b = append(b, u.Files[i].Digest[:]...)
-		b = d.includes(b, u.Files[i].Includes)
-	}
-	b = appendText(b, u.Dir)
+		c.b = append(c.b, content[:]...)
+	})
+	c.includes(&u.Includes)
+	list(c, &u.Files, 0, nil, func(c *coder, f *File) {
+		c.b = append(c.b, f.Digest[:]...)
+		c.includes(&f.Includes)
+	})
+	c.text(&u.Dir)
 	if u.Dir != "" {
 		for i := range u.Files {
-			b = d.room(appendText(b, u.Files[i].Path))
+			c.text(&u.Files[i].Path)
 		}
 	}
-	d.Write(b)
-	return Digest(d.Sum(nil))
+	h.Write(c.b)
+	return Digest(h.Sum(nil))
 }
 
-// digester hashes an encoding piece by piece: that of a library's headers is long, and
-// memory that a process has not touched yet costs more than hashing it.
-type digester struct {
-	hash.Hash
-	buf [1024]byte
-}
-
-// room returns b, or what is left to hash of it: nothing, once it is half a buffer.
-func (d *digester) room(b []byte) []byte {
-	if len(b) < len(d.buf)/2 {
-		return b
+func (c *coder) unit(u *Unit) {
+	number(c, &u.Kind, math.MaxUint8)
+	c.bytes(&u.Code)
+	ascending := func(a, b *Header) bool { return a.Name < b.Name }
+	list(c, &u.Headers, 2*prefixBytes, ascending, func(c *coder, h *Header) {
+		c.text(&h.Name)
+		c.bytes(&h.Content)
+	})
+	c.includes(&u.Includes)
+	list(c, &u.Files, 4*prefixBytes+len(Digest{}), nil, (*coder).file)
+	c.text(&u.Dir)
+	if c.r == nil {
+		return
 	}
-	d.Write(b)
-	return d.buf[:0]
-}
-
-func (d *digester) includes(b []byte, includes []Include) []byte {
-	b = d.room(appendCount(b, len(includes)))
-	for _, inc := range includes {
-		b = d.room(appendInclude(b, inc))
-	}
-	return b
-}
-
-func (u Unit) append(b []byte) []byte {
-	b = appendUint(b, uint64(u.Kind))
-	b = appendBytes(b, u.Code)
-	b = appendCount(b, len(u.Headers))
-	for _, h := range u.Headers {
-		b = appendText(b, h.Name)
-		b = appendBytes(b, h.Content)
-	}
-	b = appendIncludes(b, u.Includes)
-	b = appendFiles(b, u.Files)
-	return appendText(b, u.Dir)
-}
-
-func (r reader) unit() (u Unit) {
-	u.Kind = Kind(r.uint(255))
-	u.Code = r.bytes()
-	u.Headers = make([]Header, r.count(2*prefixBytes))
-	for j := range u.Headers {
-		u.Headers[j] = Header{r.text(), r.bytes()}
-		if j > 0 && u.Headers[j-1].Name >= u.Headers[j].Name {
-			r.Fail("header %q is out of order", u.Headers[j].Name)
-		}
-	}
-	u.Includes = r.includes()
-	u.Files = r.files()
-	u.Dir = r.text()
 	if len(u.Code) == 0 {
-		r.Fail("unit: %w", ErrEmpty)
+		c.r.Fail("unit: %w", ErrEmpty)
 	}
 	if err := u.CheckFiles(); err != nil {
-		r.Fail("%w", err)
+		c.r.Fail("%w", err)
 	}
-	return u
 }

@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -140,37 +139,27 @@ const (
 	refusedWord = "refused"
 )
 
-// isLaunch says whether a file of the spool that is a part of a job is a launch.
-func isLaunch(name string) bool {
-	return !strings.HasSuffix(name, "."+triesWord) && !strings.HasSuffix(name, "."+refusedWord)
+// isLaunch reports whether a file is a launch that was added to a job.
+func (f File) isLaunch(dir, job string) bool {
+	name, whole := f.Job()
+	return !whole && f.Dir == dir && name == job &&
+		!strings.HasSuffix(f.Name, "."+triesWord) && !strings.HasSuffix(f.Name, "."+refusedWord)
 }
 
 // parts counts the launches of a job.
-func parts(ctx context.Context, s Store, dir, job string) int {
-	n := 0
-	files, _ := s.SpoolFiles(ctx, false)
+func parts(ctx context.Context, s Store, dir, job string) (n int) {
+	files, _ := s.SpoolFiles(ctx)
 	for _, f := range files {
-		if f.Dir == dir && strings.HasPrefix(f.Name, job+".") && isLaunch(f.Name) {
+		if f.isLaunch(dir, job) {
 			n++
 		}
 	}
 	return n
 }
 
-// trim drops the oldest jobs while there are too many, or too large ones. It
-// looks at the files only where there may be. keep is the job that was added
-// just now.
+// trim drops the oldest jobs while there are too many, or too large ones. keep is the
+// job that was added just now.
 func trim(ctx context.Context, s Store, keep string, rec stats.Recorder) {
-	n := 0
-	files, _ := s.SpoolFiles(ctx, false)
-	for _, f := range files {
-		if _, whole := f.Job(); whole {
-			n++
-		}
-	}
-	if n*format.MaxJob <= MaxBytes {
-		return
-	}
 	jobs, err := List(ctx, s)
 	if err != nil {
 		return
@@ -179,7 +168,6 @@ func trim(ctx context.Context, s Store, keep string, rec stats.Recorder) {
 	for i := range jobs {
 		bytes += jobs[i].Size
 	}
-	slices.SortFunc(jobs, func(a, b Entry) int { return cmp.Compare(a.Added.UnixNano(), b.Added.UnixNano()) })
 	for i := range jobs {
 		if len(jobs)-i <= MaxJobs && bytes <= MaxBytes {
 			return

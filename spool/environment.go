@@ -67,7 +67,8 @@ func (e Environment) check() error {
 	if len(e.Variables) > maxEnvironment {
 		return invalid("%d variables", len(e.Variables))
 	}
-	if e.Dir != "" && e.Dir[0] != '/' && !isWindowsPath(e.Dir) {
+	isWindows := len(e.Dir) > 2 && e.Dir[1] == ':' // a root may be shared with another system
+	if e.Dir != "" && e.Dir[0] != '/' && !isWindows {
 		return invalid("working directory %q", e.Dir)
 	}
 	for i, v := range e.Variables {
@@ -77,8 +78,6 @@ func (e Environment) check() error {
 	}
 	return nil
 }
-
-func isWindowsPath(dir string) bool { return len(dir) > 2 && dir[1] == ':' }
 
 func parseEnvironment(environ []string, dir string) (Environment, error) {
 	e := Environment{Dir: dir}

@@ -27,7 +27,7 @@ type Entry struct {
 
 // List returns the jobs of a store's spool, the oldest first.
 func List(ctx context.Context, s Store) ([]Entry, error) {
-	files, err := s.SpoolFiles(ctx, true)
+	files, err := s.SpoolFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func List(ctx context.Context, s Store) ([]Entry, error) {
 		}
 		jobs[i].Size += f.Size
 		jobs[i].parts = append(jobs[i].parts, f)
-		if isLaunch(f.Name) && f.Modified.After(jobs[i].Changed) {
+		if f.isLaunch(f.Dir, name) && f.Modified.After(jobs[i].Changed) {
 			jobs[i].Changed = f.Modified
 		}
 	}
@@ -77,7 +77,7 @@ func Read(ctx context.Context, s Store, e *Entry) (*Job, error) {
 		return nil, fmt.Errorf("read job %s: %w", e.Name, err)
 	}
 	for _, f := range e.parts {
-		if !isLaunch(f.Name) {
+		if !f.isLaunch(e.Environment, e.Name) {
 			continue
 		}
 		b, _, err := s.SpoolRead(ctx, f.Dir, f.Name, maxText)
@@ -103,8 +103,9 @@ func Remove(ctx context.Context, s Store, e *Entry) error {
 	}
 	// Who adds a launch writes it, and then looks for the job. So one that was
 	// added while the job was there is seen here, or its job is made anew there.
-	files, err := s.SpoolFiles(ctx, true)
-	if err != nil || readErr != nil || !slices.ContainsFunc(files, e.isLaunch) {
+	files, err := s.SpoolFiles(ctx)
+	added := func(f File) bool { return f.isLaunch(e.Environment, e.Name) }
+	if err != nil || readErr != nil || !slices.ContainsFunc(files, added) {
 		return nil
 	}
 	_, err = s.SpoolPut(ctx, e.Environment, e.Name, func() ([]byte, error) { return whole, nil })
@@ -112,12 +113,6 @@ func Remove(ctx context.Context, s Store, e *Entry) error {
 		return fmt.Errorf("keep job for its new launches: %w", err)
 	}
 	return nil
-}
-
-// isLaunch says whether a file is a launch of the job.
-func (e *Entry) isLaunch(f File) bool {
-	job, whole := f.Job()
-	return !whole && f.Dir == e.Environment && job == e.Name && isLaunch(f.Name)
 }
 
 // drop removes the files of a job that List saw.

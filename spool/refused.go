@@ -59,17 +59,17 @@ func refuse(ctx context.Context, s Store, e *Entry, done, lines []string) error 
 	if len(lines) == 0 {
 		return nil
 	}
-	return replace(ctx, s, e.Environment, name, strings.Join(lines, "\n"))
+	return replace(ctx, s, e.Environment, name, []byte(strings.Join(lines, "\n")))
 }
 
 // replace writes a file in place of the one of its name.
-func replace(ctx context.Context, s Store, dir, name, text string) error {
+func replace(ctx context.Context, s Store, dir, name string, b []byte) error {
 	if _, old, err := s.SpoolRead(ctx, dir, name, maxRefused); err == nil {
 		if err := s.SpoolRemove(ctx, old); err != nil {
 			return err
 		}
 	}
-	_, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) { return []byte(text), nil })
+	_, err := s.SpoolPut(ctx, dir, name, func() ([]byte, error) { return b, nil })
 	return err
 }
 
@@ -98,7 +98,7 @@ type Refusal struct {
 
 // Refusals returns the latest jobs that were refused, the newest first, at most most.
 func Refusals(ctx context.Context, s Store, most int) ([]Refusal, error) {
-	files, err := s.SpoolFiles(ctx, true)
+	files, err := s.SpoolFiles(ctx)
 	if err != nil {
 		return nil, err
 	}

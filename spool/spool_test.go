@@ -393,6 +393,18 @@ func TestHeadersOfJobsStay(t *testing.T) {
 	}
 }
 
+// A root may be shared with another system, whose jobs stay there.
+func TestJobsOfAnotherSystem(t *testing.T) {
+	t.Parallel()
+	for dir, good := range map[string]bool{"/home/x": true, `C:\Users\x`: true, "home/x": false} {
+		j := job(t, "x", "k/1-1-1")
+		j.Environment.Dir = dir
+		if _, err := j.Encode(); (err == nil) != good {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 func TestOverTheLimitJobsAreDropped(t *testing.T) {
 	t.Parallel()
 	s := disk.New(disk.Options{Dir: filepath.Join(t.TempDir(), "root"), MaxSize: 4096})

@@ -28,9 +28,8 @@ type Store interface {
 	// gone is no error.
 	SpoolRemove(ctx context.Context, f File) error
 
-	// SpoolFiles returns the files, in no order. Without look only their names are
-	// known, which takes less time.
-	SpoolFiles(ctx context.Context, look bool) ([]File, error)
+	// SpoolFiles returns the files, in no order.
+	SpoolFiles(ctx context.Context) ([]File, error)
 }
 
 // File is a file of a spool.

@@ -33,10 +33,6 @@ type Artifact struct {
 	// makes code at the first launch of each local size: sorted, each once.
 	// Empty where all code is there.
 	Variants []string
-
-	// Rest are the binaries behind the first where GetFirst left them unread. Such
-	// an artifact cannot be stored.
-	Rest []Unread
 }
 
 // Form says what kind of code a binary is.
@@ -67,27 +63,23 @@ type Binary struct {
 	Data []byte
 }
 
-// Unread is a binary that was not read.
-type Unread struct {
-	Form   Form
-	Size   int64      // bytes
-	Digest key.Digest // SHA-256 of its code
-}
-
 // Kernel describes a kernel of a program.
 type Kernel struct {
-	Name       string
-	Attributes string // as the source declared them
-	Args       []Arg  // empty where the driver does not tell
+	Name       string `json:"name"`
+	Attributes string `json:"attributes,omitempty"` // as the source declared them
+	Args       []Arg  `json:"args"`                 // empty where the driver does not tell
 }
 
 // Arg describes an argument of a kernel, with the runtime's own numbers.
 type Arg struct {
-	Name, TypeName            string
-	Address, Access, TypeQual uint64
+	Name     string `json:"name"`
+	TypeName string `json:"type"`
+	Address  uint64 `json:"-"`
+	Access   uint64 `json:"-"`
+	TypeQual uint64 `json:"-"`
 }
 
-// Size returns the bytes of all binaries that were read.
+// Size returns the bytes of all binaries.
 func (a *Artifact) Size() int64 {
 	var n int64
 	for _, b := range a.Binaries {

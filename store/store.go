@@ -84,19 +84,6 @@ type Blobs interface {
 	PutBlob(ctx context.Context, kind Kind, name key.Digest, content []byte) error
 }
 
-// PartGetter is what a Store offers that can read an entry in parts.
-type PartGetter interface {
-	// GetFirst is Get, but all binaries behind the first may be left unread, and
-	// unchecked, as the artifact's Rest.
-	GetFirst(ctx context.Context, k key.Key) (*Entry, error)
-
-	// GetRest returns the binaries that GetFirst left unread in an artifact of k, in
-	// their order; the caller owns them. They are the bytes that were stored with
-	// the first one: an entry that was replaced since is a miss. The error of a
-	// miss wraps ErrNotFound.
-	GetRest(ctx context.Context, k key.Key, a *Artifact) ([]Binary, error)
-}
-
 // Explainer is what a Store offers that can say why an entry is missing.
 type Explainer interface {
 	// Nearest looks for an entry that differs from a recipe in one component. It
@@ -111,20 +98,6 @@ type Difference struct {
 	Reason reason.Reason // one of reason.Nearest…
 	Key    key.Key       // of the nearest entry; zero with reason.NearestNothing
 	Text   string        // for people: driver "3.1" was "3.0"
-}
-
-// Preparer is what a Store offers that can do a part of a Put before there is an
-// artifact, while the compiler is busy.
-type Preparer interface {
-	// Prepare does what the Put of any entry with the recipe's device does first,
-	// and with whole also what only the Put of the recipe's entry does. made
-	// reports whether it did any of the latter, which Abort undoes. What fails is
-	// left to Put.
-	Prepare(ctx context.Context, r *key.Recipe, whole bool) (made bool)
-
-	// Abort undoes Prepare where nothing is put after all. It leaves an entry that
-	// somebody has put.
-	Abort(ctx context.Context, r *key.Recipe)
 }
 
 // Totals is what a Store offers that adds up the statistics of all processes.

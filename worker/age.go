@@ -18,7 +18,7 @@ func (w *worker) age() {
 	if since := time.Since(w.status.Aged); w.o.MaxAge <= 0 || since >= 0 && since < ageEvery {
 		return
 	}
-	aged := w.aside(func(ctx context.Context) bool {
+	aged := w.meanwhile(func(ctx context.Context) bool {
 		r, err := w.o.Store.GC(ctx, disk.GCOptions{MaxAge: w.o.MaxAge}, nil)
 		w.o.Trace.Info("old entries removed", "entries", r.Removed, "of", r.Entries, "bytes", r.RemovedBytes)
 		return err == nil
@@ -30,11 +30,11 @@ func (w *worker) age() {
 
 // refill sees that there is a job again, if there are more.
 func (w *worker) refill() bool {
-	return w.o.Refill != nil && w.aside(w.o.Refill, w.asked)
+	return w.o.Refill != nil && w.meanwhile(w.o.Refill, w.asked)
 }
 
-// aside calls f at the priority of builds, until something else is to be done.
-func (w *worker) aside(f func(context.Context) bool, until func() bool) bool {
+// meanwhile calls f at the priority of builds, until something else is to be done.
+func (w *worker) meanwhile(f func(context.Context) bool, until func() bool) bool {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	done := make(chan bool, 1)

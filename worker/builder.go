@@ -76,10 +76,11 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 			return kill()
 		}
 	}
-	said, printed := &tail{most: maxOutcome}, &tail{most: maxSaid}
+	printed := new(tail)
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.WaitDelay = time.Second
-	if err := w.talk(cmd, b, said); err != nil {
+	said, err := w.talk(cmd, b)
+	if err != nil {
 		return result{outcome: spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}}
 	}
 	// The limit is the compiler's: how long a machine takes to start a process that goes
@@ -91,9 +92,13 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	if cmd.ProcessState != nil {
 		r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	if json.Unmarshal(said.wait(), &r.outcome) == nil && r.outcome.State != "" {
-		r.short(dir, r.outcome.Reason)
-		return r
+	select {
+	case b := <-said:
+		if json.Unmarshal(b, &r.outcome) == nil && r.outcome.State != "" {
+			r.short(dir, r.outcome.Reason)
+			return r
+		}
+	case <-time.After(time.Second): // something that it started has the pipe
 	}
 	select {
 	case <-asked:
@@ -129,32 +134,33 @@ func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
 	}
 }
 
-// talk starts a builder and gives it its job.
-func (w *worker) talk(cmd *exec.Cmd, job []byte, said *tail) error {
+// talk starts a builder and gives it its job. What it says comes when the last process has
+// closed its descriptor.
+func (w *worker) talk(cmd *exec.Cmd, job []byte) (said <-chan []byte, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cmd.ExtraFiles = []*os.File{write}
 	err = start(cmd, !w.o.NormalPriority)
 	write.Close()
 	if err != nil {
 		read.Close()
-		return fmt.Errorf("start the builder: %w", err)
+		return nil, fmt.Errorf("start the builder: %w", err)
 	}
-	said.done = make(chan struct{})
+	outcome := make(chan []byte, 1)
 	go func() {
-		defer close(said.done)
 		defer read.Close()
-		_, _ = io.Copy(said, io.LimitReader(read, maxOutcome))
+		b, _ := io.ReadAll(io.LimitReader(read, maxOutcome))
+		outcome <- b
 	}()
 	// The end of the process ends the write; Wait closes the pipe.
 	go func() { _, _ = in.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(job))), job...)) }()
-	return nil
+	return outcome, nil
 }
 
 // crash says how a builder ended that said nothing.
@@ -174,28 +180,14 @@ func crash(err error, printed string) string {
 }
 
 // tail keeps the end of what is written to it.
-type tail struct {
-	b    []byte
-	most int
-	done chan struct{}
-}
+type tail struct{ b []byte }
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.b = append(t.b, b...)
-	if len(t.b) > 2*t.most {
-		t.b = bytes.Clone(t.b[len(t.b)-t.most:])
+	if len(t.b) > 2*maxSaid {
+		t.b = bytes.Clone(t.b[len(t.b)-maxSaid:])
 	}
 	return len(b), nil
 }
 
 func (t *tail) text() string { return strings.ToValidUTF8(string(t.b), "?") }
-
-// wait returns all that was written, when the writer has ended.
-func (t *tail) wait() []byte {
-	select {
-	case <-t.done:
-		return t.b
-	case <-time.After(time.Second): // something that it started has the pipe
-		return nil
-	}
-}

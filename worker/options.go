@@ -26,10 +26,10 @@ type Options struct {
 	// Once makes Run end when all jobs were tried, instead of waiting for more.
 	Once bool
 
-	// Settle is how long a job must have been as it is: an application that has
+	// Quiet is how long a job must have been as it is: an application that has
 	// launched a kernel for the first time may be about to launch more, and all of it
 	// is built at once. 0: 2 s; with Once nothing is waited for.
-	Settle time.Duration
+	Quiet time.Duration
 
 	Idle   time.Duration // end when there was nothing to do for so long; 0: 3 s
 	Limit  time.Duration // a build that takes longer is ended; 0: 10 min
@@ -62,9 +62,9 @@ type Options struct {
 
 func (o *Options) fill() {
 	o.Idle = cmp.Or(o.Idle, 3*time.Second)
-	o.Settle = cmp.Or(o.Settle, 2*time.Second)
+	o.Quiet = cmp.Or(o.Quiet, 2*time.Second)
 	if o.Once {
-		o.Settle = 0
+		o.Quiet = 0
 	}
 	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
 	o.Budget = cmp.Or(o.Budget, time.Hour)

@@ -19,8 +19,8 @@ type queue struct {
 
 // turn is what a thread had had when it was looked at.
 type turn struct {
-	ran, queued, turns int64 // nanoseconds, and how often it was given a processor
-	since              time.Time
+	stat  [3]int64 // nanoseconds run and waited, and how often it was given a processor
+	since time.Time
 }
 
 // watch tells which process it is about.
@@ -50,12 +50,12 @@ func (q *queue) look() (longest time.Duration) {
 			continue
 		}
 		t := turn{since: now}
-		if n, _ := fmt.Sscan(string(b), &t.ran, &t.queued, &t.turns); n != 3 {
+		if _, err := fmt.Sscan(string(b), &t.stat[0], &t.stat[1], &t.stat[2]); err != nil {
 			continue
 		}
-		waited := time.Duration(t.queued)
+		waited := time.Duration(t.stat[1])
 		if ready(thread) {
-			if last := q.turns[thread]; last.ran == t.ran && last.queued == t.queued && last.turns == t.turns && !last.since.IsZero() {
+			if last := q.turns[thread]; last.stat == t.stat && !last.since.IsZero() {
 				t.since = last.since
 			}
 			turns[thread] = t

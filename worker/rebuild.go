@@ -118,13 +118,13 @@ func (r *Rebuilds) add(ctx context.Context, b rebuild) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	e, err := r.old.GetFirst(ctx, b.key)
+	e, err := r.old.Get(ctx, b.key)
 	if err != nil {
 		return false, err
 	}
 	anew := *recipe
 	anew.Device = *b.device
-	if _, err := r.old.GetFirst(ctx, anew.Key()); err == nil {
+	if _, err := r.old.Get(ctx, anew.Key()); err == nil {
 		return false, nil
 	}
 	res, err := spool.Add(ctx, r.o.Store, spool.Job{

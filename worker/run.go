@@ -181,8 +181,8 @@ func (w *worker) asked() bool {
 	return err == nil && !at.Before(w.begun)
 }
 
-// maxSettle bounds how long a job waits for what else its application launches.
-const maxSettle = 30 * time.Second
+// maxQuiet bounds how long a job waits for what else its application launches.
+const maxQuiet = 30 * time.Second
 
 // next returns the oldest job that is to be done now, nil for none; soon says that
 // there will be one.
@@ -198,7 +198,7 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 			continue
 		}
 		// A time in the future is another clock's.
-		if age := time.Since(e.Changed); age >= 0 && age < w.settle(e, age) && time.Since(e.Added) < maxSettle {
+		if age := time.Since(e.Changed); age >= 0 && age < w.quiet(e, age) && time.Since(e.Added) < maxQuiet {
 			soon = true
 			continue
 		}
@@ -211,16 +211,16 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 // building it now and again for its launches takes the time twice.
 const unlaunchedFactor = 5
 
-// settle is how long a job of such an age waits for more.
-func (w *worker) settle(e *spool.Entry, age time.Duration) time.Duration {
-	longer := unlaunchedFactor * w.o.Settle
-	if age < w.o.Settle || age >= longer {
-		return w.o.Settle
+// quiet is how long a job of such an age waits for more.
+func (w *worker) quiet(e *spool.Entry, age time.Duration) time.Duration {
+	longer := unlaunchedFactor * w.o.Quiet
+	if age < w.o.Quiet || age >= longer {
+		return w.o.Quiet
 	}
 	if j, err := spool.Read(w.ctx, w.o.Store, e); err == nil && j.Kind == spool.Capture && len(j.Variants) == 0 {
 		return longer
 	}
-	return w.o.Settle
+	return w.o.Quiet
 }
 
 func (w *worker) more() bool {

@@ -64,9 +64,8 @@ func worth(e *held, now, halfLife time.Duration) float64 {
 	return float64(e.cost) / float64(e.bytes) * math.Exp2(-age)
 }
 
-// accessEvery is store/disk's: a process records its first hit of an entry, and
-// then one in so long.
-const accessEvery = time.Hour
+// accessEvery is store/disk's: how often the use of an entry is recorded.
+const accessEvery = time.Second
 
 // outcome is what a policy achieved.
 type outcome struct {

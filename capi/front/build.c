@@ -18,20 +18,15 @@ struct frame {
 	bool left;       /* by an exception */
 };
 
-static void finish(kernstash_lookup *l, int result, int code)
+static void finish(kernstash_lookup *l, int result)
 {
-	ks_finish_call c = {0};
+	ks_lookup_call c = {.result = result};
 	ks_ticket *t = &l->ticket;
 
 	if (t->go == 0)
 		return;
-	c.ticket = t->go;
-	c.result = result;
-	c.blob = result == ks_built ? l->blob : NULL;
-	c.code = code;
-	c.log = l->fail_log;
 	atomic_store_explicit(&t->action, ks_act_none, memory_order_relaxed);
-	if (ks_ask(ks_go_finish, &c.call) != KERNSTASH_OK)
+	if (ks_lookup_ask(l, ks_go_finish, &c) != KERNSTASH_OK)
 		atomic_store_explicit(&t->action, ks_act_alone, memory_order_relaxed);
 }
 
@@ -44,7 +39,7 @@ static void leave(struct frame *f)
 	if (!f->left)
 		return;
 	/* An exception is on its way through: others must not wait for us. */
-	finish(l, ks_broken, 0);
+	finish(l, ks_broken);
 	if (l->ticket.go != 0)
 		ks_await(&l->ticket);
 }
@@ -104,9 +99,8 @@ static int failed(kernstash_lookup *l)
 
 int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build, void *user)
 {
-	ks_begin_call c = {0};
+	ks_lookup_call c = {.parent = current};
 	ks_ticket *t;
-	ks_request r;
 	int result;
 
 	if (l == NULL || build == NULL)
@@ -121,19 +115,13 @@ int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build,
 	ks_lookup_clear_failure(l);
 	t = &l->ticket;
 	memset(t, 0, sizeof *t);
-	r = ks_lookup_request(l);
-	c.request = &r;
-	c.key = l->key;
-	c.parent = current;
-	c.ticket = t;
-	if (ks_ask(ks_go_begin, &c.call) != KERNSTASH_OK)
+	if (ks_lookup_ask(l, ks_go_begin, &c) != KERNSTASH_OK)
 		atomic_store_explicit(&t->action, ks_act_alone, memory_order_relaxed);
-	l->key = c.key;
 	for (;;) {
 		switch (ks_await(t)) {
 		case ks_act_build:
 			result = call(l, build, user);
-			finish(l, result, l->fail_code);
+			finish(l, result);
 			break;
 		case ks_act_done:
 			t->go = 0;
@@ -141,7 +129,7 @@ int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build,
 				ks_blob_unuse(t->blob);
 				return KERNSTASH_OK;
 			}
-			if (ks_lookup_take(l, t->blob, (uint32_t)t->origin))
+			if (ks_lookup_take(l, t->blob, t->origin))
 				return KERNSTASH_OK;
 			ks_blob_unuse(t->blob);
 			return ks_fail(KERNSTASH_NO_MEMORY, "get or build");

@@ -1,4 +1,4 @@
-#include "handles.h"
+#include "calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,7 @@
 int kernstash_open(const kernstash_options *options, kernstash_cache **cache)
 {
 	kernstash_options o = {.size = sizeof o};
-	ks_open_call c = {0};
-	kernstash_cache *k;
+	ks_cache_call c = {.options = &o};
 	int status;
 
 	if (cache == NULL)
@@ -24,31 +23,25 @@ int kernstash_open(const kernstash_options *options, kernstash_cache **cache)
 		return ks_fail(KERNSTASH_INVALID, "open: unknown flags");
 	if (getauxval(AT_SECURE) != 0)
 		return ks_fail(KERNSTASH_UNAVAILABLE, "open: the program has rights beyond its user's");
-	k = calloc(1, sizeof *k);
-	if (k == NULL)
+	c.cache = calloc(1, sizeof *c.cache);
+	if (c.cache == NULL)
 		return ks_fail(KERNSTASH_NO_MEMORY, "open");
-	c.directory = o.directory;
-	c.max_size = o.max_size;
-	c.memory = o.memory;
-	c.flags = o.flags;
 	status = ks_ask(ks_go_open, &c.call);
 	if (status != KERNSTASH_OK) {
-		free(k);
+		free(c.cache);
 		return status;
 	}
-	atomic_init(&k->uses, 1);
-	k->go = c.cache;
-	*cache = k;
+	atomic_init(&c.cache->uses, 1);
+	*cache = c.cache;
 	return KERNSTASH_OK;
 }
 
 void ks_cache_unuse(kernstash_cache *cache)
 {
-	ks_cache_call c = {0};
+	ks_cache_call c = {.cache = cache};
 
 	if (atomic_fetch_sub_explicit(&cache->uses, 1, memory_order_acq_rel) != 1)
 		return;
-	c.cache = cache->go;
 	(void)ks_enter(ks_go_release, &c);
 	free(cache);
 }
@@ -71,14 +64,13 @@ static int wait_for(enum ks_entry entry, ks_cache_call *c)
 
 int kernstash_close(kernstash_cache *cache)
 {
-	ks_cache_call c = {0};
+	ks_cache_call c = {.cache = cache};
 	int status;
 
 	if (cache == NULL)
 		return KERNSTASH_OK;
 	if (ks_in_build())
 		return ks_fail(KERNSTASH_INVALID, "close: within a build, which it would wait for");
-	c.cache = cache->go;
 	status = wait_for(ks_go_close, &c);
 	ks_cache_unuse(cache);
 	return status;
@@ -86,27 +78,23 @@ int kernstash_close(kernstash_cache *cache)
 
 int kernstash_flush(kernstash_cache *cache, uint32_t milliseconds)
 {
-	ks_cache_call c = {0};
+	ks_cache_call c = {.cache = cache, .milliseconds = milliseconds};
 
 	if (cache == NULL)
 		return ks_fail(KERNSTASH_INVALID, "flush: cache is NULL");
-	c.cache = cache->go;
-	c.milliseconds = milliseconds;
 	return wait_for(ks_go_flush, &c);
 }
 
 int kernstash_stats(kernstash_cache *cache, kernstash_statistics *statistics)
 {
 	kernstash_statistics all = {.size = sizeof all};
-	ks_cache_call c = {0};
+	ks_cache_call c = {.cache = cache, .statistics = &all};
 	int status;
 
 	if (cache == NULL || statistics == NULL)
 		return ks_fail(KERNSTASH_INVALID, "statistics: NULL");
 	if (statistics->size < sizeof(size_t) + sizeof(int64_t) || statistics->size > 4096)
 		return ks_fail(KERNSTASH_INVALID, "statistics: %zu is not the size of kernstash_statistics", statistics->size);
-	c.cache = cache->go;
-	c.statistics = &all;
 	status = ks_ask(ks_go_stats, &c.call);
 	if (status != KERNSTASH_OK)
 		return status;
@@ -119,13 +107,11 @@ int kernstash_stats(kernstash_cache *cache, kernstash_statistics *statistics)
 
 int kernstash_counter(kernstash_cache *cache, const char *name, int64_t *value)
 {
-	ks_cache_call c = {0};
+	ks_cache_call c = {.cache = cache, .name = name};
 	int status;
 
 	if (cache == NULL || name == NULL || value == NULL)
 		return ks_fail(KERNSTASH_INVALID, "counter: NULL");
-	c.cache = cache->go;
-	c.name = name;
 	status = ks_ask(ks_go_counter, &c.call);
 	if (status == KERNSTASH_OK)
 		*value = c.value;

@@ -36,4 +36,6 @@ uint32_t ks_await(ks_ticket *t);
 /* Says whether this thread is in a build callback. */
 bool ks_in_build(void);
 
+void ks_cache_unuse(kernstash_cache *cache);
+
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "handles.h"
+#include "calls.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static int open_device(kernstash_cache *cache, ks_device_call *c, kernstash_devi
 
 	if (d == NULL)
 		return ks_fail(KERNSTASH_NO_MEMORY, "device");
-	c->cache = cache->go;
+	d->cache = cache;
+	c->device = d;
 	status = ks_ask(ks_go_device, &c->call);
 	if (status != KERNSTASH_OK) {
 		free(d);
@@ -20,9 +21,6 @@ static int open_device(kernstash_cache *cache, ks_device_call *c, kernstash_devi
 	}
 	atomic_init(&d->uses, 1);
 	atomic_fetch_add_explicit(&cache->uses, 1, memory_order_relaxed);
-	d->cache = cache;
-	d->go = c->device;
-	memcpy(d->directory, c->directory, sizeof d->directory);
 	*device = d;
 	return KERNSTASH_OK;
 }
@@ -94,12 +92,6 @@ int kernstash_device_opencl(kernstash_cache *cache, void *cl_platform_id, void *
 	c.platform = cl_platform_id;
 	c.id = cl_device_id;
 	return open_device(cache, &c, device);
-}
-
-kernstash_device *ks_device_use(kernstash_device *device)
-{
-	atomic_fetch_add_explicit(&device->uses, 1, memory_order_relaxed);
-	return device;
 }
 
 const char *kernstash_device_directory(const kernstash_device *device)

@@ -33,37 +33,29 @@ const char *kernstash_detail(void)
 	return detail;
 }
 
+const char *kernstash_version(void)
+{
+	return KERNSTASH_VERSION_TEXT;
+}
+
 const char *kernstash_strerror(int status)
 {
-	switch (status) {
-	case KERNSTASH_OK:
-		return "success";
-	case KERNSTASH_INVALID:
-		return "invalid argument";
-	case KERNSTASH_NO_KEY:
-		return "neither source nor library version given";
-	case KERNSTASH_NOT_FOUND:
-		return "not found";
-	case KERNSTASH_NOT_STORED:
-		return "not stored";
-	case KERNSTASH_BUILD_FAILED:
-		return "build failed";
-	case KERNSTASH_CYCLE:
-		return "build waits for itself";
-	case KERNSTASH_SETTING:
-		return "setting that makes no sense";
-	case KERNSTASH_DEVICE:
-		return "device cannot be identified";
-	case KERNSTASH_TIMEOUT:
-		return "not done in time";
-	case KERNSTASH_NO_MEMORY:
-		return "out of memory";
-	case KERNSTASH_UNAVAILABLE:
-		return "kernstash is not available in this process";
-	case KERNSTASH_CLOSED:
-		return "cache is closed";
-	case KERNSTASH_INTERNAL:
-		return "internal error";
-	}
-	return "unknown status";
+	static const char *const texts[] = {
+		[-KERNSTASH_OK] = "success",
+		[-KERNSTASH_INVALID] = "invalid argument",
+		[-KERNSTASH_NO_KEY] = "neither source nor library version given",
+		[-KERNSTASH_NOT_FOUND] = "not found",
+		[-KERNSTASH_NOT_STORED] = "not stored",
+		[-KERNSTASH_BUILD_FAILED] = "build failed",
+		[-KERNSTASH_CYCLE] = "build waits for itself",
+		[-KERNSTASH_SETTING] = "setting that makes no sense",
+		[-KERNSTASH_DEVICE] = "device cannot be identified",
+		[-KERNSTASH_TIMEOUT] = "not done in time",
+		[-KERNSTASH_NO_MEMORY] = "out of memory",
+		[-KERNSTASH_UNAVAILABLE] = "kernstash is not available in this process",
+		[-KERNSTASH_CLOSED] = "cache is closed",
+		[-KERNSTASH_INTERNAL] = "internal error",
+	};
+
+	return status <= 0 && status >= KERNSTASH_INTERNAL ? texts[-status] : "unknown status";
 }

@@ -1,15 +1,45 @@
 #define _GNU_SOURCE
 #include "lookup.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-
 /* A key longer than that is a mistake. */
 enum { max_key = 1 << 30 };
+
+static void put_bits(unsigned char *to, uint64_t bits)
+{
+	for (int i = 0; i < 8; i++)
+		to[i] = (unsigned char)(bits >> 8 * i);
+}
+
+/* Appends an item. False: no memory, and nothing changed. */
+static bool append(ks_buffer *b, char kind, const void *data, size_t size)
+{
+	enum { head = 1 + 8 };
+	size_t room = b->room > 0 ? b->room : 128;
+	char *at;
+
+	if (size > SIZE_MAX / 4)
+		return false;
+	while (room < b->size + head + size)
+		room *= 2;
+	if (room != b->room) {
+		at = realloc(b->data, room);
+		if (at == NULL)
+			return false;
+		b->data = at;
+		b->room = room;
+	}
+	at = b->data + b->size;
+	at[0] = kind;
+	put_bits((unsigned char *)at + 1, size);
+	if (size > 0)
+		memcpy(at + head, data, size);
+	b->size += head + size;
+	return true;
+}
 
 int kernstash_lookup_open(kernstash_device *device, const char *program, kernstash_lookup **lookup)
 {
@@ -22,65 +52,68 @@ int kernstash_lookup_open(kernstash_device *device, const char *program, kernsta
 	if (*program == '\0')
 		return ks_fail(KERNSTASH_INVALID, "lookup: a program without a name");
 	l = calloc(1, sizeof *l);
-	if (l == NULL || !ks_buffer_item(&l->program, 'p', program, strlen(program))) {
+	if (l == NULL || !append(&l->parts[ks_program], 'p', program, strlen(program))) {
 		free(l);
 		return ks_fail(KERNSTASH_NO_MEMORY, "lookup");
 	}
-	l->device = ks_device_use(device);
+	atomic_fetch_add_explicit(&device->uses, 1, memory_order_relaxed);
+	l->device = device;
 	*lookup = l;
 	return KERNSTASH_OK;
 }
 
 /* A part that is refused leaves the key incomplete, and an incomplete key could be
  * another program's: from then on the lookup finds and stores nothing. */
-__attribute__((format(printf, 3, 4))) static int refuse(kernstash_lookup *l, int status, const char *format, ...)
+static int refuse(kernstash_lookup *l, int status, const char *what, const char *why)
 {
-	char text[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
 	if (l != NULL)
 		l->incomplete = true;
-	return ks_fail(status, "%s", text);
+	return ks_fail(status, "%s: %s", what, why);
 }
 
 /* Adds an item to a part of the key. */
-static int add(kernstash_lookup *l, ks_buffer *b, char kind, const void *data, size_t size, const char *what)
+static int add(kernstash_lookup *l, int part, char kind, const void *data, size_t size, const char *what)
 {
-	if (data == NULL && size > 0)
-		return refuse(l, KERNSTASH_INVALID, "%s: NULL", what);
+	if (l == NULL || (data == NULL && size > 0))
+		return refuse(l, KERNSTASH_INVALID, what, "NULL");
 	if (l->fixed)
-		return refuse(l, KERNSTASH_INVALID, "%s: the lookup's key is fixed", what);
-	if (size > max_key || l->material.size + l->variants.size > max_key - size)
-		return refuse(l, KERNSTASH_INVALID, "%s: %zu bytes", what, size);
-	if (!ks_buffer_item(b, kind, data, size))
-		return refuse(l, KERNSTASH_NO_MEMORY, "%s", what);
+		return refuse(l, KERNSTASH_INVALID, what, "the lookup's key is fixed");
+	if (size > max_key || l->parts[ks_material].size + l->parts[ks_variants].size > max_key - size)
+		return refuse(l, KERNSTASH_INVALID, what, "too large");
+	if (!append(&l->parts[part], kind, data, size))
+		return refuse(l, KERNSTASH_NO_MEMORY, what, "no memory");
 	return KERNSTASH_OK;
+}
+
+static int add_text(kernstash_lookup *l, int part, char kind, const char *text, const char *what)
+{
+	if (text == NULL)
+		return refuse(l, KERNSTASH_INVALID, what, "NULL");
+	return add(l, part, kind, text, strlen(text), what);
+}
+
+static int add_bits(kernstash_lookup *l, char kind, uint64_t bits, const char *what)
+{
+	unsigned char bytes[8];
+
+	put_bits(bytes, bits);
+	return add(l, ks_variants, kind, bytes, sizeof bytes, what);
 }
 
 int kernstash_lookup_context(kernstash_lookup *l, const void *data, size_t size)
 {
-	ks_buffer b = {0};
-	int status;
-
-	if (l == NULL || data == NULL)
-		return refuse(l, KERNSTASH_INVALID, "context: NULL");
-	status = add(l, &b, 'c', data, size, "context");
-	if (status == KERNSTASH_OK) {
-		ks_buffer_free(&l->context);
-		l->context = b;
-	}
-	return status;
+	if (data == NULL)
+		return refuse(l, KERNSTASH_INVALID, "context", "NULL");
+	if (l != NULL && !l->fixed)
+		l->parts[ks_context].size = 0;
+	return add(l, ks_context, 'c', data, size, "context");
 }
 
 int kernstash_lookup_source(kernstash_lookup *l, const char *text, size_t size)
 {
 	if (l == NULL || text == NULL || size == 0)
-		return refuse(l, KERNSTASH_INVALID, "source: NULL, or empty");
-	l->sourced = true;
-	return add(l, &l->material, 's', text, size, "source");
+		return refuse(l, KERNSTASH_INVALID, "source", "NULL, or empty");
+	return add(l, ks_material, 's', text, size, "source");
 }
 
 int kernstash_lookup_library(kernstash_lookup *l, const char *name, const char *version)
@@ -88,23 +121,9 @@ int kernstash_lookup_library(kernstash_lookup *l, const char *name, const char *
 	int status;
 
 	if (l == NULL || name == NULL || version == NULL || *name == '\0' || *version == '\0')
-		return refuse(l, KERNSTASH_INVALID, "library: NULL, or empty");
-	status = add(l, &l->material, 'l', name, strlen(name), "library");
-	if (status == KERNSTASH_OK)
-		status = add(l, &l->material, 'v', version, strlen(version), "library");
-	l->versioned = true;
-	return status;
-}
-
-static int add_bits(kernstash_lookup *l, char kind, uint64_t bits, const char *what)
-{
-	unsigned char bytes[8];
-
-	if (l == NULL)
-		return ks_fail(KERNSTASH_INVALID, "%s: NULL", what);
-	for (int i = 0; i < 8; i++)
-		bytes[i] = (unsigned char)(bits >> 8 * i);
-	return add(l, &l->variants, kind, bytes, sizeof bytes, what);
+		return refuse(l, KERNSTASH_INVALID, "library", "NULL, or empty");
+	status = add_text(l, ks_material, 'l', name, "library");
+	return status == KERNSTASH_OK ? add_text(l, ks_material, 'v', version, "library") : status;
 }
 
 int kernstash_lookup_int(kernstash_lookup *l, int64_t value)
@@ -122,44 +141,24 @@ int kernstash_lookup_double(kernstash_lookup *l, double value)
 
 int kernstash_lookup_string(kernstash_lookup *l, const char *value)
 {
-	if (l == NULL || value == NULL)
-		return refuse(l, KERNSTASH_INVALID, "string: NULL");
-	return add(l, &l->variants, 't', value, strlen(value), "string");
+	return add_text(l, ks_variants, 't', value, "string");
 }
 
 int kernstash_lookup_bytes(kernstash_lookup *l, const void *data, size_t size)
 {
-	if (l == NULL)
-		return ks_fail(KERNSTASH_INVALID, "bytes: NULL");
-	return add(l, &l->variants, 'b', data, size, "bytes");
+	return add(l, ks_variants, 'b', data, size, "bytes");
 }
 
 int kernstash_lookup_options(kernstash_lookup *l, const char *options)
 {
-	int status;
-
-	if (l == NULL || options == NULL)
-		return refuse(l, KERNSTASH_INVALID, "options: NULL");
-	status = add(l, &l->variants, 'o', options, strlen(options), "options");
-	/* Once more, for people who look at the entry: the variants are what counts. */
-	if (status == KERNSTASH_OK && *options != '\0' && !ks_buffer_word(&l->options, options))
-		status = refuse(l, KERNSTASH_NO_MEMORY, "options");
-	return status;
+	return add_text(l, ks_variants, 'o', options, "options");
 }
 
-ks_request ks_lookup_request(kernstash_lookup *l)
+int ks_lookup_ask(kernstash_lookup *l, enum ks_entry entry, ks_lookup_call *c)
 {
 	l->fixed = true;
-	return (ks_request){
-		.device = l->device->go,
-		.program = {l->program.data, l->program.size},
-		.context = {l->context.data, l->context.size},
-		.material = {l->material.data, l->material.size},
-		.variants = {l->variants.data, l->variants.size},
-		.options = {l->options.data, l->options.size},
-		.sourced = l->sourced,
-		.versioned = l->versioned,
-	};
+	c->lookup = l;
+	return ks_ask(entry, &c->call);
 }
 
 int64_t ks_now(void)
@@ -189,7 +188,7 @@ int ks_lookup_has_key(const kernstash_lookup *l)
 {
 	if (l->incomplete)
 		return ks_fail(KERNSTASH_INVALID, "a part of the lookup's key was refused");
-	if (l->material.size == 0)
+	if (l->parts[ks_material].size == 0)
 		return ks_fail(KERNSTASH_NO_KEY, "a lookup needs a source or a library version");
 	return KERNSTASH_OK;
 }
@@ -197,8 +196,6 @@ int ks_lookup_has_key(const kernstash_lookup *l)
 int kernstash_lookup_found(kernstash_lookup *l)
 {
 	ks_lookup_call c = {0};
-	ks_request r;
-	int status;
 
 	if (l == NULL) {
 		ks_fail(KERNSTASH_INVALID, "found: NULL");
@@ -208,12 +205,7 @@ int kernstash_lookup_found(kernstash_lookup *l)
 		return 0;
 	if (l->blob != NULL)
 		return 1;
-	r = ks_lookup_request(l);
-	c.request = &r;
-	c.key = l->key;
-	status = ks_ask(ks_go_find, &c.call);
-	l->key = c.key;
-	if (status == KERNSTASH_OK && ks_lookup_take(l, c.blob, c.memory ? KERNSTASH_FROM_MEMORY : KERNSTASH_FROM_DISK))
+	if (ks_lookup_ask(l, ks_go_find, &c) == KERNSTASH_OK && ks_lookup_take(l, c.blob, c.origin))
 		return 1;
 	ks_blob_unuse(c.blob);
 	if (l->missed_at == 0)
@@ -299,7 +291,6 @@ int kernstash_lookup_set_artifact(kernstash_lookup *l, const kernstash_artifact 
 int kernstash_lookup_populate(kernstash_lookup *l)
 {
 	ks_lookup_call c = {0};
-	ks_request r;
 	int status;
 
 	if (l == NULL)
@@ -311,35 +302,22 @@ int kernstash_lookup_populate(kernstash_lookup *l)
 		return ks_fail(KERNSTASH_NOT_FOUND, "populate: nothing was set");
 	if (l->origin == KERNSTASH_FROM_DISK)
 		return KERNSTASH_OK; /* it is there */
-	r = ks_lookup_request(l);
-	c.request = &r;
-	c.key = l->key;
-	c.blob = l->blob;
-	status = ks_ask(ks_go_populate, &c.call);
-	l->key = c.key;
-	return status;
+	return ks_lookup_ask(l, ks_go_populate, &c);
 }
 
 int kernstash_lookup_refused(kernstash_lookup *l)
 {
 	ks_lookup_call c = {0};
-	ks_request r;
-	int status;
 
 	if (l == NULL)
 		return ks_fail(KERNSTASH_INVALID, "refused: NULL");
 	if (l->blob == NULL)
 		return ks_fail(KERNSTASH_NOT_FOUND, "refused: the lookup has no binary");
 	l->blob = NULL;
-	if (l->material.size == 0 || l->incomplete)
+	if (l->parts[ks_material].size == 0 || l->incomplete)
 		return KERNSTASH_OK; /* the caller's own */
-	r = ks_lookup_request(l);
-	c.request = &r;
-	c.key = l->key;
-	status = ks_ask(ks_go_refuse, &c.call);
-	l->key = c.key;
 	l->missed_at = ks_now();
-	return status;
+	return ks_lookup_ask(l, ks_go_refuse, &c);
 }
 
 void ks_lookup_clear_failure(kernstash_lookup *l)
@@ -355,19 +333,15 @@ void kernstash_lookup_close(kernstash_lookup *l)
 	if (l == NULL || l->building)
 		return; /* a build that closes its own lookup: it is its caller's */
 	if (l->key != 0) {
-		ks_lookup_call c = {0};
-		c.key = l->key;
+		ks_lookup_call c = {.lookup = l};
 		(void)ks_enter(ks_go_forget, &c); /* no matter if not; and no detail is touched */
 	}
 	for (size_t i = 0; i < l->blob_count; i++)
 		ks_blob_unuse(l->blobs[i]);
 	free(l->blobs);
 	ks_lookup_clear_failure(l);
-	ks_buffer_free(&l->program);
-	ks_buffer_free(&l->context);
-	ks_buffer_free(&l->material);
-	ks_buffer_free(&l->variants);
-	ks_buffer_free(&l->options);
+	for (int i = 0; i < ks_parts; i++)
+		free(l->parts[i].data);
 	kernstash_device_close(l->device);
 	free(l);
 }

@@ -4,32 +4,10 @@
 #ifndef KS_LOOKUP_H
 #define KS_LOOKUP_H
 
-#include "buffer.h"
-#include "handles.h"
+#include "calls.h"
 
-struct kernstash_lookup {
-	kernstash_device *device;
-	ks_buffer program, context, material, variants, options;
-	bool sourced, versioned, fixed;
-	bool incomplete; /* a part of the key was refused */
-	uintptr_t key; /* what Go made of all that; 0: nothing yet */
-
-	ks_blob **blobs; /* all that it ever had: pointers to them went out */
-	size_t blob_count, blob_room;
-	ks_blob *blob; /* the one of now, or NULL */
-	uint32_t origin;
-	int64_t missed_at; /* nanoseconds of the clock; 0: it was not */
-
-	ks_ticket ticket;
-	bool building;       /* in the callback */
-	bool failed;         /* the last get_or_build */
-	bool fail_said;      /* by the callback */
-	int fail_code;
-	char *fail_log; /* malloc's */
-};
-
-/* The request of Go, which is read during a call. It fixes the key. */
-ks_request ks_lookup_request(kernstash_lookup *l);
+/* Has Go do an entry for a lookup, whose key is fixed from then on. */
+int ks_lookup_ask(kernstash_lookup *l, enum ks_entry entry, ks_lookup_call *c);
 
 /* Says whether there is a key to look for: a status, and what is wrong. */
 int ks_lookup_has_key(const kernstash_lookup *l);

@@ -221,7 +221,7 @@ void panics(void)
 	kernstash_device *device = open_device(cache);
 	kernstash_lookup *l = open_lookup(device, "program");
 	kernstash_statistics s = {.size = sizeof s};
-	uintptr_t *handle = (uintptr_t *)(void *)cache + 1, was = *handle; /* see handles.h */
+	uintptr_t *handle = (uintptr_t *)(void *)cache + 1, was = *handle; /* see internal.h */
 	uintptr_t *of_device = (uintptr_t *)(void *)device + 2, device_was = *of_device;
 	kernstash_device *other;
 

@@ -6,44 +6,109 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
 )
 
-// isCobraUsage recognises the one usage error that cobra gives no type: a
-// command that does not exist.
-func isCobraUsage(err error) bool { return strings.HasPrefix(err.Error(), "unknown command ") }
-
-// takesNone words the error of a command that takes no arguments: cobra takes those for
-// commands that do not exist.
-func takesNone(cmd *cobra.Command, args []string, err error) error {
-	if !isCobraUsage(err) || cmd.HasSubCommands() || len(args) == 0 {
-		return err
-	}
-	text := fmt.Sprintf("%s: takes no argument: %s", cmd.Name(), args[0])
-	switch cmd.Name() {
-	case "ls":
-		text += "; 'kernstash show KEY' shows one entry"
-	case "config":
-		text += "; settings are changed in the settings file, or in the environment"
-	}
-	return errors.New(text)
+// otherWords are what people call commands that have other names here.
+var otherWords = map[string]string{
+	"list": "ls", "dir": "ls", "info": "show", "inspect": "show", "cat": "show", "get": "show", "explain": "show",
+	"status": "stat", "statistics": "stat", "usage": "stat", "size": "stat",
+	"check": "verify", "fsck": "verify", "validate": "verify",
+	"prune": "gc", "trim": "gc", "evict": "gc", "cleanup": "gc",
+	"clean": "clear", "purge": "clear", "wipe": "clear", "rm": "clear", "delete": "clear", "remove": "clear", "reset": "clear",
+	"exec": "run", "start": "run", "compile": "build", "add": "build", "make": "build", "warm": "build",
+	"settings": "config", "set": "config", "diagnose": "doctor", "diag": "doctor", "test": "doctor",
+	"on": "enable", "off": "disable", "install": "enable", "uninstall": "disable",
+	"daemon": "worker", "jobs": "worker", "benchmark": "demo", "bench": "demo", "completions": "completion", "pages": "man",
 }
 
-// exactly wants n arguments, and says what they are.
-func exactly(n int, text string) cobra.PositionalArgs {
+// unknownCommand is the error for a command that does not exist, with the one that is
+// likely to be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	meant := nearest(strings.ToLower(name), names)
+	if other := otherWords[strings.ToLower(name)]; other != "" && !cmd.HasParent() {
+		meant = other
+	}
+	if meant != "" {
+		return cli.Usagef("unknown command %q for %q; is it '%[2]s %[3]s'?", name, cmd.CommandPath(), meant)
+	}
+	return cli.Usagef("unknown command %q for %q", name, cmd.CommandPath())
+}
+
+// unknownFlag adds to the error for a flag that does not exist the one that is likely to
+// be meant.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says nothing to people
+		return cli.Usage(errors.New(text))
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if meant := nearest(missing.GetSpecifiedName(), names); meant != "" {
+		err = fmt.Errorf("%w; is it --%s?", err, meant)
+	}
+	return cli.Usage(err)
+}
+
+// nearest returns the name that differs least from what was typed, "" if all differ by
+// more than a third, or more than two characters.
+func nearest(typed string, names []string) (best string) {
+	const most = 2
+	least := most + 1
+	for _, name := range names {
+		if strings.HasPrefix(name, typed) && len(typed) > 1 {
+			return name
+		}
+		if d := human.Distance(typed, name); d < least && 3*d <= max(len(typed), len(name))+1 {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// noArgs refuses arguments, and names what is likely to be meant.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return unknownCommand(cmd, args[0])
+	}
+	hints := map[string]string{
+		"ls":     "; 'kernstash show KEY' shows one entry",
+		"config": "; settings are changed in the settings file, or in the environment",
+	}
+	return cli.Usagef("%s: takes no argument: %s%s", cmd.Name(), args[0], hints[cmd.Name()])
+}
+
+// wants refuses fewer or more arguments, and says what they are.
+func wants(least, most int, text string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return errors.New(text)
+		if len(args) < least || len(args) > most {
+			return cli.Usagef("%s", text)
 		}
 		return nil
 	}
 }
 
-// atLeast wants n arguments or more, and says what they are.
-func atLeast(n int, text string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < n {
-			return errors.New(text)
+// exits is the part of a command's help that says what its exit statuses mean.
+func exits(meanings ...string) string {
+	text, all := "\n\nEXIT STATUS", [3]string{2: "a flag makes no sense"}
+	copy(all[:], meanings)
+	for status, meaning := range all {
+		if meaning != "" {
+			text += fmt.Sprintf("\n  %d  %s", status, meaning)
 		}
-		return nil
 	}
+	return text
 }

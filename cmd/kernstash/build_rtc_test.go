@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/stats"
 )
@@ -25,11 +24,10 @@ func TestBuiltIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	a := &cli.App{In: strings.NewReader(""), Out: io.Discard, Err: &log}
-	if status := execute(a, []string{
+	if status := run([]string{
 		"build", "--dir", root, "-D", "N=2", "--arch", "compute_80", "--options", "--std=c++17 -DTEXT='\"a b\"'",
 		"--name-expression", "times<float>", "--program-name", "app.cu", file,
-	}); status != 0 {
+	}, strings.NewReader(""), io.Discard, &log); status != 0 {
 		t.Fatalf("status %d: %s", status, log.String())
 	}
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,14 +12,6 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
-
-// buildPartCommand is how build runs itself for the files of one runtime of several.
-func buildPartCommand(a *cli.App) *cobra.Command {
-	cmd := buildCommand(a)
-	cmd.Use, cmd.Hidden = "build-part", true
-	cmd.Flags().String("report", "", "")
-	return cmd
-}
 
 // filesHelp says which files are built.
 func filesHelp() (text string) {
@@ -56,12 +49,8 @@ cannot be prepared from files.
 
 Some drivers (PoCL) make code only when a kernel is launched, for each local
 size anew. For them say which local sizes will be used: --local-size 64, or
---local-size 16x16, as often as need be.
-
-EXIT STATUS
-  0  every file was built or was there
-  1  one failed, or could not be cached
-  2  a flag makes no sense`,
+--local-size 16x16, as often as need be.` +
+			exits("every file was built or was there", "one failed, or could not be cached"),
 		Example: `  kernstash build vadd.cl
   kernstash build --local-size 16x16 -D N=1024 --options "-cl-fast-relaxed-math" *.cl
   kernstash build --device pthread --json kernels/*.cl
@@ -69,7 +58,7 @@ EXIT STATUS
   kernstash build --arch sm_90 --name-expression 'scale<float>' --program-name "" scale.cu
   kernstash build --arch gfx90a scale.hip
   kernstash build scale.spv`,
-		Args: atLeast(1, "build: which files?"),
+		Args: wants(1, math.MaxInt, "build: which files?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "") {
 				return cli.Usagef("build: the name of a file is empty")
@@ -84,10 +73,7 @@ EXIT STATUS
 			if cmd.Flags().Changed("program-name") {
 				o.ProgramName = &name
 			}
-			if f := cmd.Flags().Lookup("report"); f != nil {
-				o.Report = f.Value.String()
-			}
-			o.Given = builder.Given(cmd.Flags())
+			o.Global = a.Global
 			return builder.Build(cmd.Context(), a, args, o)
 		},
 	}
@@ -100,8 +86,8 @@ EXIT STATUS
 	flags.StringVar(&o.Options, "options", "", "build options, behind those of -D and -I")
 	flags.BoolVar(&o.NoOptions, "no-options", false, "as for a program that passes no options at all: NULL, not \"\"")
 	flags.StringVar(&o.Runtime, "runtime", "", "runtime for .spv and for files whose names do not tell: "+strings.Join(names, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(builder.Archs(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "runtime", names)
+	completeFlag(cmd, "arch", builder.Archs())
 	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.StringArrayVar(&localSizes, "local-size", nil, "local size that will be launched: 64, 16x16, 8x8x4")
 	flags.IntVarP(&o.Jobs, "jobs", "j", o.Jobs, "files at a time")

@@ -25,16 +25,11 @@ KERNSTASH_DISABLE=1 in the environment stands above all. A switch takes 1, true,
 on, and 0, false, no or off.
 
 The settings file is a JSON object of names and values:
-  {"max-size": "10GiB", "eviction": "lru", "layers": ["/opt/kernels"]}
-
-EXIT STATUS
-  0  all settings make sense
-  1  one does not; the message names it, its value, and what is accepted
-  2  a flag makes no sense`,
+  {"max-size": "10GiB", "eviction": "lru", "layers": ["/opt/kernels"]}` +
+			exits("all settings make sense", "one does not; the message names it, its value, and what is accepted"),
 		Example: `  kernstash config
   kernstash config --explain
   KERNSTASH_MAX_SIZE=1GiB kernstash config --json`,
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return showConfig(a, explain) },
 	}
 	cmd.Flags().BoolVar(&explain, "explain", false, "say what each setting means and accepts")
@@ -60,7 +55,7 @@ func showConfig(a *cli.App, explain bool) error {
 		}
 		return a.WriteJSON(report)
 	}
-	t := terminal.NewTable("SETTING", "VALUE", "ORIGIN")
+	var rows [][]string
 	for _, item := range s.All() {
 		value := human.Printable(item.Value, false)
 		if value == "" {
@@ -70,12 +65,12 @@ func showConfig(a *cli.App, explain bool) error {
 			explainSetting(a, item, value)
 			continue
 		}
-		t.Add(item.Variable, value, item.Origin.String())
+		rows = append(rows, []string{item.Variable, value, item.Origin.String()})
 	}
 	if explain {
 		return nil
 	}
-	return t.Write(a.Out)
+	return terminal.WriteTable(a.Out, []string{"SETTING", "VALUE", "ORIGIN"}, rows)
 }
 
 // explainSetting prints all of a setting.

@@ -38,16 +38,12 @@ cold and warm. With --app another command is measured so, and nothing else.
 
 Without --runtime the first runtime that has a device is taken. The cache of the
 demonstration is a directory of its own, which is removed in the end unless --keep
-is given. Settings files and KERNSTASH_ variables have no part in it.
-
-EXIT STATUS
-  0  every number was right, and no second start compiled
-  1  a number was wrong, a second start compiled, or there is no device`,
+is given. Settings files and KERNSTASH_ variables have no part in it.` +
+			exits("every number was right, and no second start compiled", "a number was wrong, a second start compiled, or there is no device"),
 		Example: `  kernstash demo
   kernstash demo --device pthread
   kernstash demo --app './solver input.dat'
   kernstash demo --json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, app := range apps {
 				words := strings.Fields(app)
@@ -65,7 +61,7 @@ EXIT STATUS
 	flags := cmd.Flags()
 	names := runtimes.Names(machine.HasMachines)
 	flags.StringVar(&o.Runtime, "runtime", "", "runtime: "+strings.Join(names, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "runtime", names)
 	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.Runs, "runs", o.Runs, "processes that each warm time is the median of")
 	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")

@@ -26,11 +26,8 @@ With a command it runs that, without the cache, and names the run-time compilers
 that it and all that it starts really load: those that 'kernstash run' serves, and
 those that it does not. (The dynamic linker says so: static programs, and those
 with rights that you have not, cannot be seen.) With --json the command's output
-goes to standard error.
-
-EXIT STATUS
-  0  caching works; the command was run
-  1  something is wrong, or there is no device; the report says what, and what to do`,
+goes to standard error.` +
+			exits("caching works; the command was run", "something is wrong, or there is no device; the report says what, and what to do"),
 		Example: `  kernstash doctor
   kernstash doctor --quick
   kernstash doctor --dir /mnt/shared/stash --json

@@ -23,23 +23,19 @@ entry are; what they take of the limit, in blocks and directories, 'kernstash
 stat' says of all together.
 
 With --json each entry is one JSON object on a line of its own. An entry that
-cannot hit, because it is damaged or of another version, is marked with why.
-
-EXIT STATUS
-  0  listed
-  1  the cache could not be read
-  2  a flag makes no sense`,
+cannot hit, because it is damaged or of another version, is marked with why.` +
+			exits("listed", "the cache could not be read"),
 		Example: `  kernstash ls
   kernstash ls --sort size --long
   kernstash ls --json | jq -s 'map(.size) | add'`,
-		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return entries.CheckOrder(sort) },
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
 			return entries.List(ctx, a, d, long, sort)
 		}),
 	}
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "show device, times and place as well")
 	cmd.Flags().StringVar(&sort, "sort", "", "order: size, age, cost (largest and oldest first) or name")
-	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"size", "age", "cost", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "sort", []string{"size", "age", "cost", "name"})
 	return cmd
 }
 
@@ -50,16 +46,13 @@ func showCommand(a *cli.App) *cobra.Command {
 		Short: "Show an entry: what it was built from, and what came out",
 		Long: `Show one entry: its device and compiler, options, constants, kernels with their
 arguments, build log, sizes and times. KEY is the key that 'kernstash ls' shows,
-or as much of its beginning as is unambiguous.
-
-EXIT STATUS
-  0  shown
-  1  there is no such entry, or it cannot be read
-  2  more than one key begins like this`,
+or as much of its beginning as is unambiguous.` +
+			exits("shown", "there is no such entry, or it cannot be read", "more than one key begins like this"),
 		Example: `  kernstash show 3f2a
   kernstash show 3f2a --source > kernel.cl
   kernstash show 3f2a --json`,
-		Args: exactly(1, "show: give the key of one entry, as 'kernstash ls' shows it"),
+		Args:    wants(1, 1, "show: give the key of one entry, as 'kernstash ls' shows it"),
+		PreRunE: func(_ *cobra.Command, args []string) error { return entries.CheckKey(args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
 				return entries.Show(ctx, a, d, args[0], source)
@@ -88,15 +81,11 @@ requests missed, and what was not stored and why. Entries of older versions of
 kernstash, which are misses, are looked for in a part of a large cache.
 
 A miss is explained by the entry that is nearest to it: what differs between
-the two is why it missed.
-
-EXIT STATUS
-  0  printed
-  1  the cache is off or cannot be read; the message says why`,
+the two is why it missed.` +
+			exits("printed", "the cache is off or cannot be read; the message says why"),
 		Example: `  kernstash stat
   kernstash stat --json
   kernstash stat --reset`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
 			return entries.Stat(ctx, a, d, reset)
 		}),
@@ -115,14 +104,10 @@ belongs, and that its recipe makes its key. With --repair what can never hit is
 removed; the next build stores it anew.
 
 A damaged entry does no harm without this command either: it is found at the
-hit, counted, and replaced by the next build.
-
-EXIT STATUS
-  0  every entry is good, or was made so by --repair
-  1  damage was found and is still there, or the cache could not be read`,
+hit, counted, and replaced by the next build.` +
+			exits("every entry is good, or was made so by --repair", "damage was found and is still there, or the cache could not be read"),
 		Example: `  kernstash verify
   kernstash verify --repair --json`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
 			return entries.Verify(ctx, a, d, repair)
 		}),
@@ -141,16 +126,11 @@ func gcCommand(a *cli.App) *cobra.Command {
 can never hit, those of older versions of kernstash that were not used for a day, and
 those over the setting max-size, in the order of the setting eviction; then what
 killed writers left behind. --max-age and --max-size stand
-in for the settings, for this run.
-
-EXIT STATUS
-  0  done
-  1  the cache could not be cleaned
-  2  a flag makes no sense`,
+in for the settings, for this run.` +
+			exits("done", "the cache could not be cleaned"),
 		Example: `  kernstash gc
   kernstash gc --dry-run
   kernstash gc --max-size 1GiB --max-age 7`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("max-size") {
 				a.Set = append(a.Set, "max-size="+maxSize)
@@ -177,15 +157,10 @@ func clearCommand(a *cli.App) *cobra.Command {
 		Long: `Remove every entry of the cache. Statistics stay, and so does what is not
 kernstash's. Programs that run keep what they have; nothing breaks.
 
-On a terminal it asks first; elsewhere it wants --yes.
-
-EXIT STATUS
-  0  the cache is empty, or was not to be cleared after all
-  1  it could not be cleared
-  2  neither asked nor told to`,
+On a terminal it asks first; elsewhere it wants --yes.` +
+			exits("the cache is empty, or was not to be cleared after all", "it could not be cleared", "neither asked nor told to"),
 		Example: `  kernstash clear
   kernstash clear --yes --dir /tmp/stash`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
 			return entries.Clear(ctx, a, d, s, yes)
 		}),

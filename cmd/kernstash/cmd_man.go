@@ -17,13 +17,10 @@ func manCommand(a *cli.App) *cobra.Command {
 		Use:   "man DIR",
 		Short: "Write the manual pages into a directory",
 		Long: `Write one manual page for each command into a directory, which is made if need
-be.
-
-EXIT STATUS
-  0  written
-  1  not written`,
+be.` +
+			exits("written", "not written"),
 		Example: "  kernstash man /usr/local/share/man/man1",
-		Args:    exactly(1, "man: give one directory"),
+		Args:    wants(1, 1, "man: give one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("manual pages: %w", err)

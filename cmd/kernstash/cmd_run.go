@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -25,8 +27,8 @@ one JSON object, --report-file writes that into a file. --quiet says nothing: th
 without --report-file, the command takes our process over.
 
 Where a runtime has layers ours gets into a program through its loader
-(` + launch.LayersVariable + `) and is preloaded (LD_PRELOAD), for loaders that know no layers and
-drivers without one; the first to come serves. --door leaves one of them out. For
+(` + runtimes.Layers().Variable + `) and is preloaded (LD_PRELOAD), for loaders that know no layers and
+drivers without one; the first to come serves. --inject leaves one of them out. For
 runtimes that have none, and libraries that a program opens by itself, a small
 library is preloaded, too; not with --no-preload. 'kernstash doctor -- COMMAND'
 says what a command compiles with.
@@ -45,23 +47,16 @@ EXIT STATUS
   kernstash run -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
-		Args: atLeast(1, "run: which command?"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Check(cmd.Flags()); err != nil {
-				return err
-			}
+		Args: wants(1, math.MaxInt, "run: which command?"),
+		RunE: func(_ *cobra.Command, args []string) error {
 			o.Global = a.Global
-			status, err := launch.Run(&o, args)
-			if cli.IsUsage(err) {
-				return err
-			}
-			return cli.WithStatus(status, err)
+			return launch.Run(&o, args)
 		},
 		ValidArgsFunction: completeCommand,
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.BindSettings(cmd.Flags())
 	o.BindRun(cmd.Flags())
-	completeDoor(cmd)
+	completeFlag(cmd, "inject", launch.Injects)
 	return cmd
 }

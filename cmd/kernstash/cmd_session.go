@@ -24,26 +24,21 @@ program of that name under 'kernstash run --quiet'. The directory has to come fi
 in PATH. What starts the program by its full path, as some .desktop files do, is
 not reached.
 
-For the session that is ` + runtimes.Layered() + `, through its loader (` + launch.LayersVariable + `): other
+For the session that is ` + runtimes.Layered() + `, through its loader (` + runtimes.Layers().Variable + `): other
 runtimes have none with layers, and nothing is to be preloaded into every program.
 With --app they are served as well.
 
 Enabling again brings what was written up to date. Files that are not of
-'kernstash enable' are never written over.
-
-EXIT STATUS
-  0  it is switched on
-  1  it is not; the message says why
-  2  a flag makes no sense`,
+'kernstash enable' are never written over.` +
+			exits("it is switched on", "it is not; the message says why"),
 		Example: `  kernstash enable
   kernstash enable --read-only --dir /srv/kernels
   kernstash enable --app darktable`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if program != "" || cmd.Flags().Changed("app") {
-				return session.EnableApp(a, cmd, &o, program)
+				return session.EnableApp(a, &o, program)
 			}
-			return session.EnableSession(a, cmd, &o)
+			return session.EnableSession(a, &o)
 		},
 	}
 	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
@@ -57,16 +52,11 @@ func disableCommand(a *cli.App) *cobra.Command {
 		Use:   "disable",
 		Short: "Undo what 'kernstash enable' did",
 		Long: `Remove what 'kernstash enable' wrote, with the directories that it made and that
-are empty. What is in the cache stays.
-
-EXIT STATUS
-  0  it is not there any more
-  1  it could not be removed, or is not of 'kernstash enable'; or, with --app, the
-     session has the cache, and so the application
-  2  a flag makes no sense`,
+are empty. What is in the cache stays.` +
+			exits("it is not there any more",
+				"it could not be removed, or is not of 'kernstash enable'; or, with --app, the\n     session has the cache, and so the application"),
 		Example: `  kernstash disable
   kernstash disable --app darktable`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return session.Disable(a, program, cmd.Flags().Changed("app"))
 		},
@@ -91,24 +81,19 @@ themselves:
   k8s                  entries for the env list of a container
 
 In containers the paths are those inside: put the libraries there, or give
-KERNSTASH_LIBDIR, and mount a cache directory.
-
-EXIT STATUS
-  0  printed
-  1  the libraries are not found; the message says where they were looked for
-  2  a flag makes no sense`,
+KERNSTASH_LIBDIR, and mount a cache directory.` +
+			exits("printed", "the libraries are not found; the message says where they were looked for"),
 		Example: `  eval "$(kernstash env)"
   kernstash env --shell fish | source
   kernstash env --shell systemd --dir /var/cache/kernstash
   kernstash env --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return session.PrintEnv(a, cmd, &o, name)
+		RunE: func(*cobra.Command, []string) error {
+			return session.PrintEnv(a, &o, name)
 		},
 	}
 	cmd.Flags().StringVar(&name, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
-	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(session.Shells(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "shell", session.Shells())
 	o.BindSettings(cmd.Flags())
-	completeDoor(cmd)
+	completeFlag(cmd, "inject", launch.Injects)
 	return cmd
 }

@@ -24,7 +24,7 @@ var commit string
 // versionReport is what `version --json` writes.
 type versionReport struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // "-dirty" behind it: something was changed
+	Revision string `json:"revision,omitempty"` // "-dirty" or "+dirty" behind it: something was changed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Schema   int    `json:"schema"`   // of keys
@@ -38,12 +38,9 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Short: "Print the version",
 		Long: `Print the version of the command and the commit that it was built from, the
 versions of keys and of entries, and that of Go. Entries of another version are
-never served; 'kernstash gc' removes them.
-
-EXIT STATUS
-  0  always`,
+never served; 'kernstash gc' removes them.` +
+			exits("always"),
 		Example: "  kernstash version\n  kernstash --version\n  kernstash version --json",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return writeVersion(a)
 		},
@@ -76,23 +73,8 @@ func version() versionReport {
 		Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Schema: key.Schema, Format: format.Version, Runtimes: runtimes.Linked,
 	}
-	info, ok := debug.ReadBuildInfo()
-	if v.Revision != "" || !ok {
-		return v
-	}
-	dirty := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			v.Revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
-	}
-	if v.Revision != "" {
-		v.Revision += dirty
-	} else if m := info.Main.Version; m != "(devel)" {
-		v.Revision = m // of 'go install': it names the commit
+	if info, ok := debug.ReadBuildInfo(); ok && v.Revision == "" && info.Main.Version != "(devel)" {
+		v.Revision = info.Main.Version // which names the commit
 	}
 	return v
 }

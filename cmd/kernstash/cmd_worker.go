@@ -24,29 +24,14 @@ else wants the processor, so that the application's next start compiles nothing.
 
 A worker is started by itself, once there is something to do, and ends when there
 is nothing more (setting worker=auto). These commands are for those who want to
-know, to wait, or to have it done at a time of their own (worker=off).
-
-EXIT STATUS
-  0  done
-  1  it failed
-  2  the command line makes no sense`,
+know, to wait, or to have it done at a time of their own (worker=off).` +
+			exits("done", "it failed", "the command line makes no sense"),
 		Example: `  kernstash worker status
   kernstash worker wait
   kernstash worker run --once`,
-		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(workerStatusCommand(a), workerWaitCommand(a), workerStopCommand(a), workerRunCommand(a), workerBuildCommand(a))
-	for _, sub := range cmd.Commands() {
-		sub.ValidArgsFunction = cobra.NoFileCompletions
-		check := sub.Args
-		sub.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return cli.Usage(takesNone(cmd, args, err))
-			}
-			return nil
-		}
-	}
 	return cmd
 }
 
@@ -55,14 +40,10 @@ func workerStatusCommand(a *cli.App) *cobra.Command {
 		Use:   "status",
 		Short: "Say whether a worker runs, what waits for it, and what it did last",
 		Long: `Say whether a worker runs for this cache, how many jobs wait, which ones were given
-up, and what became of the last ones, with the reason of each that was not done.
-
-EXIT STATUS
-  0  said
-  1  the cache cannot be looked at`,
+up, and what became of the last ones, with the reason of each that was not done.` +
+			exits("said", "the cache cannot be looked at"),
 		Example: `  kernstash worker status
   kernstash worker status --json`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error { return jobs.Status(ctx, a, d, s) }),
 	}
 }
@@ -74,15 +55,10 @@ func workerWaitCommand(a *cli.App) *cobra.Command {
 		Short: "Wait until the worker has done what there is",
 		Long: `Wait until no job is left, or until no worker runs: then say what is left. Where
 jobs wait and no worker runs it starts one first, unless the setting worker is off;
-'kernstash worker run --once' does the jobs itself.
-
-EXIT STATUS
-  0  no job is left
-  1  some are left, and no worker runs; or the time is over
-  2  a flag makes no sense`,
+'kernstash worker run --once' does the jobs itself.` +
+			exits("no job is left", "some are left, and no worker runs; or the time is over"),
 		Example: `  kernstash worker wait
   kernstash worker wait --timeout 5m --json`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
 			return jobs.Wait(ctx, a, d, s, most)
 		}),
@@ -98,15 +74,10 @@ func workerStopCommand(a *cli.App) *cobra.Command {
 		Short: "Have the worker end; what it was doing stays to be done",
 		Long: `Ask the worker to end, and wait until it has. The build that is under way is ended
 too; its job stays, for the next worker. The next application that notes something
-starts one, unless the setting worker says otherwise.
-
-EXIT STATUS
-  0  no worker runs
-  1  it does not end in time
-  2  a flag makes no sense`,
+starts one, unless the setting worker says otherwise.` +
+			exits("no worker runs", "it does not end in time"),
 		Example: `  kernstash worker stop
   kernstash worker stop --timeout 1m`,
-		Args: cobra.NoArgs,
 		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
 			return jobs.Stop(ctx, a, d, most)
 		}),
@@ -132,16 +103,11 @@ one first.
 With --rebuild, what another driver or compiler built for a device that is here is
 built anew, once no job waits: the entries first that save most time for their size,
 the lately used ones before others. So after an update of a driver applications need not
-compile. The old entries stay, until nobody has used them for long.
-
-EXIT STATUS
-  0  it ended: all was done, or will be later
-  1  it could not work
-  2  a flag makes no sense`,
+compile. The old entries stay, until nobody has used them for long.` +
+			exits("it ended: all was done, or will be later", "it could not work"),
 		Example: `  kernstash worker run --once
   kernstash worker run --once --normal-priority --json
   kernstash worker run --once --rebuild --budget 10m`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, d := range map[string]time.Duration{"idle": o.Idle, "limit": o.Limit, "budget": o.Budget} {
 				if d < 0 {
@@ -173,7 +139,6 @@ func workerBuildCommand(a *cli.App) *cobra.Command {
 		Use:    "build",
 		Short:  "Do one job; for 'worker run' to call",
 		Hidden: true,
-		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.Settings()
 			if err != nil {

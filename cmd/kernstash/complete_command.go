@@ -2,14 +2,12 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 )
 
 // completeCommand completes a command and its arguments: first a program on the
@@ -25,7 +23,10 @@ func completeCommand(_ *cobra.Command, args []string, typed string) ([]cobra.Com
 			continue
 		}
 		for _, f := range files {
-			if strings.HasPrefix(f.Name(), typed) && cli.IsExecutable(filepath.Join(dir, f.Name())) {
+			if !strings.HasPrefix(f.Name(), typed) {
+				continue
+			}
+			if _, err := exec.LookPath(filepath.Join(dir, f.Name())); err == nil {
 				names = append(names, f.Name())
 			}
 		}
@@ -37,8 +38,7 @@ func completeCommand(_ *cobra.Command, args []string, typed string) ([]cobra.Com
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeDoor adds what --door takes.
-func completeDoor(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("door", cobra.FixedCompletions(
-		[]string{launch.DoorAuto, launch.DoorLayer, launch.DoorPreload}, cobra.ShellCompDirectiveNoFileComp))
+// completeFlag adds what a flag takes.
+func completeFlag(cmd *cobra.Command, name string, values []string) {
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

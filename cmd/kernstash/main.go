@@ -1,5 +1,3 @@
-// Command kernstash looks into the cache, fills it, cleans it, and shows what
-// it is worth. docs/COMMAND.md describes it.
 package main
 
 import (

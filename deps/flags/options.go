@@ -26,7 +26,7 @@ var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idiraft
 var defines = []string{"-D", "--define-macro", "-define-macro"}
 
 // plain are options that read and write nothing.
-var plain = names.List(`
+var plain = strings.Fields(`
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
 	-create-library -enable-link-options -library-compilation -vc-codegen -arch --gpu-architecture
@@ -58,7 +58,7 @@ var nested = []string{"-Xptxas", "-ptxas-options", "--ptxas-options"}
 // nestedPlain are words, and nestedValued beginnings of words, for ptxas that read and
 // write nothing.
 var (
-	nestedPlain = names.List(`
+	nestedPlain = strings.Fields(`
 	-v --verbose -O0 -O1 -O2 -O3 -w --disable-warnings --warn-on-spills -warn-spills --warn-on-local-memory-usage -warn-lmem-usage
 	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants`)
 	nestedValued = []string{
@@ -71,7 +71,7 @@ var (
 // nestedWord looks at words for ptxas, which commas separate.
 func nestedWord(o, list string) reason.Uncacheable {
 	for _, w := range strings.Split(list, ",") {
-		if !slices.Contains(nestedPlain(), w) && !names.HasAnyPrefix(w, nestedValued) {
+		if !slices.Contains(nestedPlain, w) && !names.HasAnyPrefix(w, nestedValued) {
 			return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: "option " + o + " " + w}
 		}
 	}
@@ -79,7 +79,7 @@ func nestedWord(o, list string) reason.Uncacheable {
 }
 
 // features are what -f and -fno- switch without reading or writing anything.
-var features = names.List(`
+var features = strings.Fields(`
 	fast-math finite-math-only math-errno associative-math reciprocal-math signed-zeros trapping-math rounding-math
 	honor-nans honor-infinities unsafe-math-optimizations approx-func fp-contract fp-model ffp-contract denormal-fp-math
 	unroll-loops unroll-all-loops vectorize tree-vectorize slp-vectorize tree-slp-vectorize
@@ -110,7 +110,7 @@ var linked = []string{".o", ".obj", ".a", ".lib", ".bc", ".spv", ".ltoir", ".fat
 func Scan(options []string) (why reason.Uncacheable, readsPath bool) {
 	var s optionScanner
 	for _, o := range options {
-		for _, w := range strings.FieldsFunc(Unquoted(o), func(c rune) bool { return c <= ' ' }) {
+		for _, w := range strings.FieldsFunc(Unquoted(o), isSpace) {
 			if r := s.word(w); !r.None() {
 				return r, s.readsPath
 			}
@@ -145,7 +145,7 @@ func (s *optionScanner) word(w string) reason.Uncacheable {
 		}
 		return reason.Uncacheable{}
 	}
-	if slices.Contains(plain(), w) {
+	if slices.Contains(plain, w) {
 		return reason.Uncacheable{}
 	}
 	switch {
@@ -196,7 +196,7 @@ func (s *optionScanner) define(macro string) reason.Uncacheable {
 	}
 	for _, name := range strings.FieldsFunc(value, lexer.SplitsWords) {
 		switch {
-		case slices.Contains(names.Assemblers(), name):
+		case slices.Contains(names.Assemblers, name):
 			return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "option " + s.before + ": assembler"}
 		case (len(name) > 2 || strings.Contains(name, "_")) && strings.Contains(names.ForbiddenNames, name):
 			return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + s.before + ": " + name + " may be pasted"}
@@ -210,7 +210,7 @@ func (s *optionScanner) define(macro string) reason.Uncacheable {
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
-	return ok && slices.Contains(features(), name)
+	return ok && slices.Contains(features, name)
 }
 
 // isWarning says whether w is about warnings. A comma makes it one of those

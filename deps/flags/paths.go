@@ -13,7 +13,7 @@ import (
 func NamedPath(words []string) string {
 	for _, w := range words {
 		for _, name := range strings.FieldsFunc(Unquoted(w), lexer.SplitsWords) {
-			if slices.Contains(names.PathNames()[:names.PathParts], name) || names.IsPathPiece(name) && (strings.Contains(name, "FILE") || strings.Contains(name, "__")) {
+			if slices.Contains(names.PathNames[:names.PathParts], name) || names.IsPathPiece(name) && (strings.Contains(name, "FILE") || strings.Contains(name, "__")) {
 				return w
 			}
 		}
@@ -35,7 +35,7 @@ func KeepPaths(words []string, pastes bool) bool {
 		case "-G", "-lineinfo", "--generate-line-info", "-generate-line-info", "--device-debug", "-device-debug":
 			return true
 		}
-		if strings.HasPrefix(w, "-g") || slices.ContainsFunc(names.PathNames(), func(n string) bool { return strings.Contains(w, n) }) {
+		if strings.HasPrefix(w, "-g") || slices.ContainsFunc(names.PathNames, func(n string) bool { return strings.Contains(w, n) }) {
 			return true
 		}
 		if pastes && slices.ContainsFunc(strings.FieldsFunc(w, lexer.SplitsWords), names.IsPathPiece) {

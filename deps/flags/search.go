@@ -24,18 +24,17 @@ type Dir struct {
 	Path string
 }
 
-// searchOptions are the options that name a directory.
+// searchOptions are the options that name a directory, which may be the next word.
 var searchOptions = []struct {
 	name   string
 	rank   rank
 	joined string // what stands between name and directory, in one word
-	apart  bool   // the directory may be the next word
 }{
-	{"-I", AngledDirs, "", true},
-	{"-isystem", SystemDirs, "", true},
-	{"-iquote", QuotedDirs, "", true},
-	{"-idirafter", AfterDirs, "", true},
-	{"--include-path", AngledDirs, "=", true},
+	{"-I", AngledDirs, ""},
+	{"-isystem", SystemDirs, ""},
+	{"-iquote", QuotedDirs, ""},
+	{"-idirafter", AfterDirs, ""},
+	{"--include-path", AngledDirs, "="},
 }
 
 // SplitSearch splits the words of compile options: search are those that only
@@ -100,7 +99,7 @@ func searchWord(words []string) (r rank, dir string, n int) {
 				return 0, "", 0
 			}
 			dir, n = rest, 1
-		case len(words) > 1 && o.apart:
+		case len(words) > 1:
 			dir, n = words[1], 2
 		}
 		if !plainDirectory(dir) {
@@ -122,7 +121,7 @@ func plainDirectory(dir string) bool {
 // namesDirectory says whether some driver may find an option in w that names a
 // directory.
 func namesDirectory(w string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(Unquoted(w), func(c rune) bool { return c <= ' ' }),
+	return slices.ContainsFunc(strings.FieldsFunc(Unquoted(w), isSpace),
 		func(piece string) bool { return names.HasAnyPrefix(piece, readsDir) })
 }
 

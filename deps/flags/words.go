@@ -1,33 +1,21 @@
 package flags
 
-import (
-	"strings"
-)
+import "strings"
 
 const quotes = "\"'\\"
 
+var unquoter = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
+
 // Unquoted returns a word without quotes and backslashes.
-func Unquoted(w string) string {
-	if !strings.ContainsAny(w, quotes) {
-		return w
-	}
-	b := make([]byte, 0, len(w))
-	for i := range len(w) {
-		if strings.IndexByte(quotes, w[i]) < 0 {
-			b = append(b, w[i])
-		}
-	}
-	return string(b)
-}
+func Unquoted(w string) string { return unquoter.Replace(w) }
+
+func isSpace(c rune) bool { return c <= ' ' }
 
 // settled says whether all drivers take w for one word, and none of them takes
 // in what follows: they split at spaces, some at other white space, and quotes
 // and backslashes count for some.
 func settled(w string) bool {
-	if !strings.ContainsAny(w, quotes) {
-		return !strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' })
-	}
-	if strings.HasSuffix(w, `\`) || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' }) {
+	if strings.HasSuffix(w, `\`) || strings.ContainsFunc(w, isSpace) {
 		return false
 	}
 	return closed(w, `"`, false) && closed(w, `"`, true) && closed(w, `"'`, false) && closed(w, `"'`, true)

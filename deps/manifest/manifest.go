@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
@@ -76,23 +75,17 @@ type Look struct {
 	Device, Inode     uint64
 }
 
-// Looks yields all that a unit reads, and the names that it looks for in vain, with
+// Looks returns all that a unit reads, and the names that it looks for in vain, with
 // the stamps of the time when they were tracked.
-func (m *Manifest) Looks() iter.Seq[Look] {
-	return func(yield func(Look) bool) {
-		for _, r := range m.reads {
-			l := Look{
-				Path: r.Path, Digest: m.files[r.File].Digest, Size: r.Stamp.Size,
-				Modified: r.Stamp.Mtime, Changed: r.Stamp.Ctime, Device: r.Stamp.Device, Inode: r.Stamp.Number,
-			}
-			if !yield(l) {
-				return
-			}
-		}
-		for _, p := range m.probes {
-			if !yield(Look{Path: p.Path, Absent: true}) {
-				return
-			}
-		}
+func (m *Manifest) Looks() (all []Look) {
+	for _, r := range m.reads {
+		all = append(all, Look{
+			Path: r.Path, Digest: m.files[r.File].Digest, Size: r.Stamp.Size,
+			Modified: r.Stamp.Mtime, Changed: r.Stamp.Ctime, Device: r.Stamp.Device, Inode: r.Stamp.Number,
+		})
 	}
+	for _, p := range m.probes {
+		all = append(all, Look{Path: p.Path, Absent: true})
+	}
+	return all
 }

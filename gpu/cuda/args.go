@@ -2,69 +2,44 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/kernelarg"
 )
 
-// frame holds the arguments of one launch, until the driver has copied them.
-type frame struct {
-	values  []byte
-	offsets []int
-	params  []unsafe.Pointer
-	pin     runtime.Pinner
-}
-
-var frames = sync.Pool{New: func() any { return &frame{values: make([]byte, 0, 256)} }}
-
 // argAlign is the largest alignment that a parameter can need.
 const argAlign = 16
 
-// fill encodes the arguments and pins them.
-func (f *frame) fill(k *Kernel, args []any) error {
+// params encodes the arguments of a launch, and returns the address of each.
+func (k *Kernel) params(args []any) ([]unsafe.Pointer, error) {
 	if k.sized && len(args) != len(k.sizes) {
-		return fmt.Errorf("%w: %d arguments, the kernel has %d parameters", ErrArgument, len(args), len(k.sizes))
+		return nil, fmt.Errorf("%w: %d arguments, the kernel has %d parameters", ErrArgument, len(args), len(k.sizes))
 	}
-	f.values, f.offsets, f.params = f.values[:0], f.offsets[:0], f.params[:0]
+	var values []byte
+	offsets := make([]int, len(args))
 	for i, arg := range args {
-		for len(f.values)%argAlign != 0 {
-			f.values = append(f.values, 0)
+		for len(values)%argAlign != 0 {
+			values = append(values, 0)
 		}
-		from := len(f.values)
-		b, err := appendArg(f.values, arg)
+		from := len(values)
+		b, err := appendArg(values, arg)
 		if err != nil {
-			return fmt.Errorf("argument %d: %w", i, err)
+			return nil, fmt.Errorf("argument %d: %w", i, err)
 		}
-		f.values, f.offsets = b, append(f.offsets, from)
+		values, offsets[i] = b, from
 		if n := len(b) - from; k.sized && n != k.sizes[i] {
-			return fmt.Errorf("argument %d: %w: %T has %d bytes, the parameter has %d", i, ErrArgument, arg, n, k.sizes[i])
+			return nil, fmt.Errorf("argument %d: %w: %T has %d bytes, the parameter has %d", i, ErrArgument, arg, n, k.sizes[i])
 		}
 		if len(b) == from {
-			return fmt.Errorf("argument %d: %w: no bytes", i, ErrArgument)
+			return nil, fmt.Errorf("argument %d: %w: no bytes", i, ErrArgument)
 		}
 	}
-	if len(args) == 0 {
-		return nil
+	params := make([]unsafe.Pointer, len(args))
+	for i, at := range offsets {
+		params[i] = unsafe.Pointer(&values[at])
 	}
-	f.pin.Pin(&f.values[0])
-	for _, at := range f.offsets {
-		f.params = append(f.params, unsafe.Pointer(&f.values[at]))
-	}
-	return nil
+	return params, nil
 }
-
-// done gives the frame back.
-func (f *frame) done() {
-	f.pin.Unpin()
-	clear(f.params)
-	if cap(f.values) <= maxFrame {
-		frames.Put(f)
-	}
-}
-
-const maxFrame = 64 << 10
 
 // appendArg appends the bytes of an argument, as kernelarg.Append does; of memory the
 // device's address, and of nil a null pointer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,12 +122,8 @@ func (x *Cached) Request(r rtc.Request) (kernstash.Request, error) {
 	if err != nil {
 		return kernstash.Request{}, fmt.Errorf("request: %w", err)
 	}
-	named := false
-	for _, o := range r.Options {
-		named = named || namesArch(o)
-	}
-	if !named {
-		r.Options = append(append([]string(nil), r.Options...), archOption+x.device.Arch(l))
+	if !slices.ContainsFunc(r.Options, namesArch) {
+		r.Options = append(slices.Clone(r.Options), archOption+x.device.Arch(l))
 	}
 	return l.Core(r)
 }
@@ -221,12 +218,13 @@ func kindOf(m *kernstash.Image) (key.Kind, error) {
 		return 0, fmt.Errorf("%w: no image", kernstash.ErrInvalid)
 	}
 	units := m.Units()
+	kind := units[0].Kind
 	for _, u := range units {
-		if u.Kind != units[0].Kind {
-			return 0, fmt.Errorf("%w: an image of %v and %v", ErrArgument, units[0].Kind, u.Kind)
+		if u.Kind != kind {
+			return 0, fmt.Errorf("%w: an image of %v and %v", ErrArgument, kind, u.Kind)
 		}
 	}
-	switch kind := units[0].Kind; {
+	switch {
 	case kind == key.CUDACpp && len(units) > 1:
 		return 0, fmt.Errorf("%w: NVRTC compiles one unit at a time, this image has %d", ErrArgument, len(units))
 	case kind == key.CUDACpp, kind == key.PTX:

@@ -146,9 +146,9 @@ func TestVirtualArchitectureIsTwo(t *testing.T) {
 	}
 }
 
-// TestOneKeyForAllDoors: what an unchanged application compiled with NVRTC is
+// TestOneKeyForAllFrontEnds: what an unchanged application compiled with NVRTC is
 // there for this package, and the other way round.
-func TestOneKeyForAllDoors(t *testing.T) {
+func TestOneKeyForAllFrontEnds(t *testing.T) {
 	fake(t)
 	root := privateDir(t)
 	cache, err := kernstash.Open(kernstash.Options{Dir: root})
@@ -553,29 +553,21 @@ func TestProcessesTogetherOneBuild(t *testing.T) {
 	}
 }
 
-// TestDriverThatDoesNotLink: PTX goes to it as it is, each time.
+// TestDriverThatDoesNotLink: where it takes PTX alone that goes to it as it is, each time.
 func TestDriverThatDoesNotLink(t *testing.T) {
 	fake(t)
 	t.Parallel()
-	dir := os.Getenv(fakeVariable)
-	for name, env := range map[string][]string{
-		"old": {libraryPath(filepath.Join(dir, "old"))}, "takes PTX alone": {"CUDA_FORCE_PTX_JIT=1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			root := filepath.Join(t.TempDir(), "root")
-			for i, want := range []counted{{Builds: 2, NotCacheable: 1}, {Builds: 1, Hits: 1, NotCacheable: 1}} {
-				a := start(t, "cached", append(env, rootVariable+"="+root, "KERNSTASH_DIR=")...)
-				s := a.Stats
-				got := counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.Of(reason.MissRefused)), s.Get(stats.Of(reason.NotCacheableRuntime))}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("process %d (-want +got):\n%s", i, diff)
-				}
-				if a.Log != "ptxas info: compiled" {
-					t.Errorf("log %q", a.Log)
-				}
-			}
-		})
+	root := filepath.Join(t.TempDir(), "root")
+	for i, want := range []counted{{Builds: 2, NotCacheable: 1}, {Builds: 1, Hits: 1, NotCacheable: 1}} {
+		a := start(t, "cached", "CUDA_FORCE_PTX_JIT=1", rootVariable+"="+root, "KERNSTASH_DIR=")
+		s := a.Stats
+		got := counted{s.Get(stats.Builds), s.Get(stats.DiskHits), s.Get(stats.Of(reason.MissRefused)), s.Get(stats.Of(reason.NotCacheableRuntime))}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("process %d (-want +got):\n%s", i, diff)
+		}
+		if a.Log != "ptxas info: compiled" {
+			t.Errorf("log %q", a.Log)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // compiler is the kernstash.Runtime of CUDA C++: NVRTC's, whose keys and artifacts
-// are those of every door to it, with modules of what it made. What NVRTC makes
+// are those of every front end to it, with modules of what it made. What NVRTC makes
 // depends on no device and no driver, so neither is in these keys; PTX among it
 // goes to the linker, in whose keys they are.
 type compiler struct {
@@ -29,9 +29,6 @@ var (
 
 // Build compiles a recipe, and loads what was made.
 func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *store.Artifact, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
-	}
 	o, a, err := c.Runtime.Build(ctx, job)
 	if err != nil {
 		return nil, nil, err
@@ -51,9 +48,6 @@ func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *stor
 // this driver cannot finish its PTX, says nothing against the artifact: to others
 // it is of use.
 func (c *compiler) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Module, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
-	}
 	o, err := c.Runtime.Load(ctx, job, a)
 	if err != nil {
 		return nil, err
@@ -107,7 +101,10 @@ func (c *compiler) module(ctx context.Context, o *rtc.Output) (*Module, error) {
 		return nil, err
 	}
 	m.linked, m.log = p, o.Log()+linked.log
-	m.set("module", linked.Handle())
+	m.set("module", linked.Handle(), func(uintptr) error {
+		p.Release()
+		return nil
+	})
 	return m, nil
 }
 

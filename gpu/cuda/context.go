@@ -12,27 +12,18 @@ import (
 // current elsewhere does not matter to them, and does not change.
 type Context struct {
 	device *Device
-	kind   contextKind
 	object
 }
-
-type contextKind uint8
-
-const (
-	primary contextKind = iota
-	own
-	adopted
-)
 
 // Open returns the primary context of a device, which a process shares with all
 // libraries that are built on CUDA's runtime. It counts one use, which Release
 // ends.
 func Open(d *Device) (*Context, error) {
 	var h uintptr
-	if err := cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&h)), uintptr(d.id)); err != nil {
+	if err := call("cuDevicePrimaryCtxRetain", uintptr(unsafe.Pointer(&h)), uintptr(d.id)); err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
 	}
-	return newContext(d, primary, h), nil
+	return newContext(d, h, func(uintptr) error { return call("cuDevicePrimaryCtxRelease_v2", uintptr(d.id)) }), nil
 }
 
 // OpenOwn makes a context of its own on a device. Nobody else's memory or errors
@@ -41,54 +32,60 @@ func OpenOwn(d *Device) (*Context, error) {
 	runtime.LockOSThread() // on which it is current at first
 	defer runtime.UnlockOSThread()
 	var h uintptr
-	err := cuCtxCreate.call(uintptr(unsafe.Pointer(&h)), 0, uintptr(d.id))
+	err := call("cuCtxCreate_v2", uintptr(unsafe.Pointer(&h)), 0, uintptr(d.id))
 	if err == nil {
 		if err = popCurrent(); err != nil {
-			err = errors.Join(err, cuCtxDestroy.call(h))
+			err = errors.Join(err, call("cuCtxDestroy_v2", h))
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", d.Name, resources(err))
 	}
-	return newContext(d, own, h), nil
+	return newContext(d, h, func(h uintptr) error { return call("cuCtxDestroy_v2", h) }), nil
 }
 
 // Adopt returns a Context for a CUcontext that the application has, and keeps
 // until this one is released. Release leaves it alone.
 func Adopt(handle uintptr) (*Context, error) {
-	if handle == 0 {
-		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
-	}
-	if err := start(); err != nil {
-		return nil, fmt.Errorf("adopt context: %w", err)
-	}
-	var id int32
-	if err := current(handle, func() error { return cuCtxGetDevice.call(uintptr(unsafe.Pointer(&id))) }); err != nil {
-		return nil, fmt.Errorf("adopt context: %w", err)
-	}
-	d, err := newDevice(id)
+	d, err := deviceOf(handle)
 	if err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
-	return newContext(d, adopted, handle), nil
+	return newContext(d, handle, func(uintptr) error { return nil }), nil
+}
+
+// deviceOf returns the device of a CUcontext.
+func deviceOf(handle uintptr) (*Device, error) {
+	if handle == 0 {
+		return nil, fmt.Errorf("%w: it is NULL", ErrArgument)
+	}
+	if err := start(); err != nil {
+		return nil, err
+	}
+	var id int32
+	if err := current(handle, func() error { return call("cuCtxGetDevice", uintptr(unsafe.Pointer(&id))) }); err != nil {
+		return nil, err
+	}
+	return newDevice(id)
 }
 
 // Current returns the CUcontext that is current on the calling thread, zero for
 // none: what Adopt takes. The goroutine should be locked to its thread.
 func Current() (uintptr, error) {
-	if err := start(); err != nil {
-		return 0, fmt.Errorf("current context: %w", err)
-	}
 	var h uintptr
-	if err := cuCtxGetCurrent.call(uintptr(unsafe.Pointer(&h))); err != nil {
+	err := start()
+	if err == nil {
+		err = call("cuCtxGetCurrent", uintptr(unsafe.Pointer(&h)))
+	}
+	if err != nil {
 		return 0, fmt.Errorf("current context: %w", err)
 	}
 	return h, nil
 }
 
-func newContext(d *Device, k contextKind, handle uintptr) *Context {
-	c := &Context{device: d, kind: k}
-	c.set("context", handle)
+func newContext(d *Device, handle uintptr, free func(h uintptr) error) *Context {
+	c := &Context{device: d}
+	c.set("context", handle, free)
 	return c
 }
 
@@ -111,32 +108,28 @@ func (c *Context) within(what string, f func() error) error {
 	return nil
 }
 
+// with calls f with a handle of the context, which is current.
+func (c *Context) with(what string, handle func() (uintptr, error), f func(h uintptr) error) error {
+	h, err := handle()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return c.within(what, func() error { return f(h) })
+}
+
 // Synchronize waits until all that was queued in the context is done. What a
 // kernel did wrong, an access where there is no memory, is told here at the
 // latest; the context is of no use then.
 func (c *Context) Synchronize() error {
-	return c.within("finish context", func() error { return cuCtxSynchronize.call() })
+	return c.within("finish context", func() error { return call("cuCtxSynchronize") })
 }
 
 // MemoryInfo returns the free bytes of the device's memory, and all.
 func (c *Context) MemoryInfo() (free, total uint64, err error) {
 	err = c.within("ask context", func() error {
-		return cuMemGetInfo.call(uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
+		return call("cuMemGetInfo_v2", uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
 	})
 	return free, total, err
-}
-
-// Release gives the context back; what was made in it goes before.
-func (c *Context) Release() error {
-	return c.release(func(h uintptr) error {
-		switch c.kind {
-		case primary:
-			return cuDevicePrimaryCtxRelease.call(uintptr(c.device.id))
-		case own:
-			return cuCtxDestroy.call(h)
-		}
-		return nil
-	})
 }
 
 // gone says whether an error only says that a whole context has ended, and with
@@ -145,15 +138,17 @@ func gone(err error) bool {
 	return errors.Is(err, ContextIsDestroyed) || errors.Is(err, InvalidContext) || errors.Is(err, Deinitialized)
 }
 
-// end calls an entry point that releases an object of the context. Nobody is told that the
+// end returns what releases an object of the context by a function. Nobody is told that the
 // object went with the context.
-func (c *Context) end(e *entry, object uintptr) error {
-	h, err := c.get()
-	if err != nil {
-		return nil // its own release was to come last; all went with it
+func (c *Context) end(function string) func(object uintptr) error {
+	return func(object uintptr) error {
+		h, err := c.get()
+		if err != nil {
+			return nil // its own release was to come last; all went with it
+		}
+		if err := current(h, func() error { return call(function, object) }); err != nil && !gone(err) {
+			return err
+		}
+		return nil
 	}
-	if err := current(h, func() error { return e.call(object) }); err != nil && !gone(err) {
-		return err
-	}
-	return nil
 }

@@ -54,7 +54,7 @@ func Devices() ([]*Device, error) {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
 	var n int32
-	err := cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n)))
+	err := call("cuDeviceGetCount", uintptr(unsafe.Pointer(&n)))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %w", ErrNoDriver, NoDevice)
 	}
@@ -64,7 +64,7 @@ func Devices() ([]*Device, error) {
 	devices := make([]*Device, n)
 	for i := range devices {
 		var id int32
-		if err = cuDeviceGet.call(uintptr(unsafe.Pointer(&id)), uintptr(i)); err == nil {
+		if err = call("cuDeviceGet", uintptr(unsafe.Pointer(&id)), uintptr(i)); err == nil {
 			devices[i], err = newDevice(id)
 		}
 		if err != nil {
@@ -83,18 +83,18 @@ func newDevice(id int32) (*Device, error) {
 		return nil, err
 	}
 	b := make([]byte, 256)
-	if err := cuDeviceGetName.call(uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err != nil {
+	if err := call("cuDeviceGetName", uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err != nil {
 		return nil, err
 	}
 	d.Name = text(b)
 	u := make([]byte, 16)
-	if err := cuDeviceGetUuid.call(uintptr(addr(u)), uintptr(id)); err == nil {
+	if err := call("cuDeviceGetUuid", uintptr(addr(u)), uintptr(id)); err == nil {
 		d.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 	}
-	if err := cuDeviceGetPCIBusId.call(uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err == nil {
+	if err := call("cuDeviceGetPCIBusId", uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err == nil {
 		d.PCI = text(b)
 	}
-	_ = cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&d.Limits.Memory)), uintptr(id))
+	_ = call("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(&d.Limits.Memory)), uintptr(id))
 	for to, a := range map[*int]deviceAttribute{
 		&d.Limits.Multiprocessors: multiprocessorCount, &d.Limits.WarpSize: warpSize,
 		&d.Limits.BlockThreads: maxThreadsPerBlock,
@@ -132,7 +132,7 @@ const (
 // ask asks for a number that says what the device is.
 func (d *Device) ask(to *int, a deviceAttribute) error {
 	var v int32
-	err := cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&v)), uintptr(a), uintptr(d.id))
+	err := call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(&v)), uintptr(a), uintptr(d.id))
 	*to = int(v)
 	return err
 }

@@ -23,7 +23,7 @@ func start() error {
 
 // initialise initialises the driver, once. Its error stays.
 var initialise = sync.OnceValue(func() error {
-	err := cuInit.call(0)
+	err := call("cuInit", 0)
 	if err == nil {
 		return nil
 	}
@@ -71,29 +71,29 @@ func TheDriver() (Driver, error) {
 		return Driver{}, fmt.Errorf("find driver: %w", err)
 	}
 	var v int32
-	if err := cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))); err != nil {
+	if err := call("cuDriverGetVersion", uintptr(unsafe.Pointer(&v))); err != nil {
 		return Driver{}, fmt.Errorf("find driver: %w", err)
 	}
-	path, err := libraryPath()
+	path, err := libraryPath(elfid.Loaded())
 	if err != nil {
 		return Driver{}, fmt.Errorf("find driver: %w", err)
 	}
 	return Driver{Version: versionOf(path), CUDA: fmt.Sprintf("%d.%d", v/1000, v%1000/10), Library: path}, nil
 }
 
-// errPath is wrapped where the system does not say which file the library is.
+// errPath is returned where the system does not say which file the library is.
 var errPath = errors.New("the file of libcuda.so.1 is not known")
 
 // libraryPath returns the file of the driver's library, links followed.
-func libraryPath() (string, error) {
-	f, err := cuInit.find()
+func libraryPath(m elfid.Mappings) (string, error) {
+	f, err := find("cuInit")
 	if err != nil {
 		return "", err
 	}
-	if m, ok := elfid.Loaded().Find(uintptr(f)); ok && m.Path != "" {
-		return m.Path, nil
+	if at, ok := m.Find(uintptr(f)); ok && at.Path != "" {
+		return at.Path, nil
 	}
-	return "", fmt.Errorf("look for it in the process's memory: %w", errPath)
+	return "", errPath
 }
 
 // versionOf returns the driver's version in the name of its library's file:

@@ -6,69 +6,9 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
-)
-
-// The functions of CUDA's driver API, by their names in NVIDIA's reference. The library is
-// opened, and a function looked up, by the first call that needs it; one that the library
-// lacks makes only the calls fail that need it. What needs a context runs within current.
-var (
-	cuInit                     = entry{name: "cuInit"}
-	cuGetErrorName             = entry{name: "cuGetErrorName"}
-	cuDriverGetVersion         = entry{name: "cuDriverGetVersion"}
-	cuDeviceGetCount           = entry{name: "cuDeviceGetCount"}
-	cuDeviceGet                = entry{name: "cuDeviceGet"}
-	cuDeviceGetName            = entry{name: "cuDeviceGetName"}
-	cuDeviceGetUuid            = entry{name: "cuDeviceGetUuid"}
-	cuDeviceGetAttribute       = entry{name: "cuDeviceGetAttribute"}
-	cuDeviceTotalMem           = entry{name: "cuDeviceTotalMem_v2"}
-	cuDeviceGetPCIBusId        = entry{name: "cuDeviceGetPCIBusId"}
-	cuDevicePrimaryCtxRetain   = entry{name: "cuDevicePrimaryCtxRetain"}
-	cuDevicePrimaryCtxRelease  = entry{name: "cuDevicePrimaryCtxRelease_v2"}
-	cuCtxCreate                = entry{name: "cuCtxCreate_v2"}
-	cuCtxDestroy               = entry{name: "cuCtxDestroy_v2"}
-	cuCtxPushCurrent           = entry{name: "cuCtxPushCurrent_v2"}
-	cuCtxPopCurrent            = entry{name: "cuCtxPopCurrent_v2"}
-	cuCtxGetCurrent            = entry{name: "cuCtxGetCurrent"}
-	cuCtxGetDevice             = entry{name: "cuCtxGetDevice"}
-	cuCtxSynchronize           = entry{name: "cuCtxSynchronize"}
-	cuModuleLoadDataEx         = entry{name: "cuModuleLoadDataEx"}
-	cuModuleUnload             = entry{name: "cuModuleUnload"}
-	cuModuleGetFunction        = entry{name: "cuModuleGetFunction"}
-	cuModuleGetGlobal          = entry{name: "cuModuleGetGlobal_v2"}
-	cuModuleGetFunctionCount   = entry{name: "cuModuleGetFunctionCount"}
-	cuModuleEnumerateFunctions = entry{name: "cuModuleEnumerateFunctions"}
-	cuFuncGetName              = entry{name: "cuFuncGetName"}
-	cuFuncGetAttribute         = entry{name: "cuFuncGetAttribute"}
-	cuFuncSetAttribute         = entry{name: "cuFuncSetAttribute"}
-	cuFuncGetParamInfo         = entry{name: "cuFuncGetParamInfo"}
-	cuLinkCreate               = entry{name: "cuLinkCreate_v2"}
-	cuLinkAddData              = entry{name: "cuLinkAddData_v2"}
-	cuLinkComplete             = entry{name: "cuLinkComplete"}
-	cuLinkDestroy              = entry{name: "cuLinkDestroy"}
-	cuMemAlloc                 = entry{name: "cuMemAlloc_v2"}
-	cuMemFree                  = entry{name: "cuMemFree_v2"}
-	cuMemGetInfo               = entry{name: "cuMemGetInfo_v2"}
-	cuMemcpyHtoDAsync          = entry{name: "cuMemcpyHtoDAsync_v2"}
-	cuMemcpyDtoHAsync          = entry{name: "cuMemcpyDtoHAsync_v2"}
-	cuMemcpyDtoDAsync          = entry{name: "cuMemcpyDtoDAsync_v2"}
-	cuMemsetD8Async            = entry{name: "cuMemsetD8Async"}
-	cuMemsetD32Async           = entry{name: "cuMemsetD32Async"}
-	cuStreamCreate             = entry{name: "cuStreamCreate"}
-	cuStreamDestroy            = entry{name: "cuStreamDestroy_v2"}
-	cuStreamSynchronize        = entry{name: "cuStreamSynchronize"}
-	cuStreamQuery              = entry{name: "cuStreamQuery"}
-	cuStreamWaitEvent          = entry{name: "cuStreamWaitEvent"}
-	cuEventCreate              = entry{name: "cuEventCreate"}
-	cuEventDestroy             = entry{name: "cuEventDestroy_v2"}
-	cuEventRecord              = entry{name: "cuEventRecord"}
-	cuEventQuery               = entry{name: "cuEventQuery"}
-	cuEventSynchronize         = entry{name: "cuEventSynchronize"}
-	cuEventElapsedTime         = entry{name: "cuEventElapsedTime"}
-	cuLaunchKernel             = entry{name: "cuLaunchKernel"}
 )
 
 // libraries are where the driver's library is; the second is that of Windows'
@@ -88,40 +28,47 @@ var library = sync.OnceValues(func() (*dl.Library, error) {
 	return lib, nil
 })
 
-// entry is one function.
-type entry struct {
-	name string
-	addr atomic.Uintptr // zero until it is looked up
-}
+// functions holds name → dl.Func, of those that were looked up.
+var functions sync.Map
 
-func (e *entry) find() (dl.Func, error) {
-	f, err := dl.Lookup(&e.addr, library, e.name, ErrMissing)
-	if errors.Is(err, ErrMissing) {
-		err = fmt.Errorf("%w (%s)", err, libraryVersion())
+// find returns a function of CUDA's driver API, by its name in the library. The library is opened,
+// and a function looked up, by the first call that needs it; one that the library lacks makes only
+// the calls fail that need it.
+func find(name string) (dl.Func, error) {
+	if f, ok := functions.Load(name); ok {
+		return f.(dl.Func), nil
 	}
-	return f, err
+	lib, err := library()
+	if err != nil {
+		return 0, err
+	}
+	f, ok := lib.Symbol(name)
+	if !ok {
+		return 0, fmt.Errorf("%s: %w (%s)", name, ErrMissing, libraryVersion(lib))
+	}
+	functions.Store(name, f)
+	return f, nil
 }
 
 // call calls a function that returns a CUresult, which is an *Error unless it is
-// CUDA_SUCCESS.
+// CUDA_SUCCESS. What needs a context runs within current.
 //
 //go:uintptrescapes
-func (e *entry) call(args ...uintptr) error {
-	f, err := e.find()
+func call(name string, args ...uintptr) error {
+	f, err := find(name)
 	if err != nil {
 		return err
 	}
 	if c := Code(int32(f.Call(args...))); c != 0 {
-		return &Error{Call: e.name, Code: c}
+		return &Error{Call: name, Code: c}
 	}
 	return nil
 }
 
 // libraryVersion names the version of CUDA that the driver's library is for.
-func libraryVersion() string {
-	f, err := dl.Lookup(&cuDriverGetVersion.addr, library, cuDriverGetVersion.name, ErrMissing)
+func libraryVersion(lib *dl.Library) string {
 	var v int32
-	if err == nil {
+	if f, ok := lib.Symbol("cuDriverGetVersion"); ok {
 		f.Call(uintptr(unsafe.Pointer(&v)))
 	}
 	if v == 0 {
@@ -135,7 +82,7 @@ func libraryVersion() string {
 func current(context uintptr, f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := cuCtxPushCurrent.call(context); err != nil {
+	if err := call("cuCtxPushCurrent_v2", context); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, popCurrent()) }()
@@ -144,7 +91,7 @@ func current(context uintptr, f func() error) (err error) {
 
 func popCurrent() error {
 	var was uintptr
-	return cuCtxPopCurrent.call(uintptr(unsafe.Pointer(&was)))
+	return call("cuCtxPopCurrent_v2", uintptr(unsafe.Pointer(&was)))
 }
 
 // addr returns the address of a slice's first element, nil for none.

@@ -54,7 +54,7 @@ func (c Code) Error() string { return c.String() }
 // String returns the driver's name of the code, "CUDA_ERROR_NO_DEVICE", where it has one.
 func (c Code) String() string {
 	var name uintptr
-	if err := cuGetErrorName.call(uintptr(c), uintptr(unsafe.Pointer(&name))); err != nil || name == 0 {
+	if err := call("cuGetErrorName", uintptr(c), uintptr(unsafe.Pointer(&name))); err != nil || name == 0 {
 		return fmt.Sprintf("CUDA error %d", int32(c))
 	}
 	return dl.String(name)

@@ -3,9 +3,12 @@
 package cuda
 
 import (
+	"embed"
+	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -84,26 +87,35 @@ func TestNumbersAreThoseOfTheHeader(t *testing.T) {
 	}
 }
 
+//go:embed *.go
+var sources embed.FS
+
 // TestEveryEntryPoint: the driver has all that this package calls, by the names
 // that it calls them.
 func TestEveryEntryPoint(t *testing.T) {
 	onlyNVIDIA(t)
-	if _, err := library(); err != nil {
+	files, err := fs.Glob(sources, "*.go")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*entry{
-		&cuInit, &cuGetErrorName, &cuDriverGetVersion, &cuDeviceGetCount, &cuDeviceGet, &cuDeviceGetName, &cuDeviceGetUuid, &cuDeviceGetAttribute,
-		&cuDeviceTotalMem, &cuDeviceGetPCIBusId, &cuDevicePrimaryCtxRetain, &cuDevicePrimaryCtxRelease, &cuCtxCreate, &cuCtxDestroy,
-		&cuCtxPushCurrent, &cuCtxPopCurrent, &cuCtxGetCurrent, &cuCtxGetDevice, &cuCtxSynchronize, &cuModuleLoadDataEx, &cuModuleUnload,
-		&cuModuleGetFunction, &cuModuleGetGlobal, &cuModuleGetFunctionCount, &cuModuleEnumerateFunctions, &cuFuncGetName,
-		&cuFuncGetAttribute, &cuFuncSetAttribute, &cuFuncGetParamInfo, &cuLinkCreate, &cuLinkAddData, &cuLinkComplete, &cuLinkDestroy,
-		&cuMemAlloc, &cuMemFree, &cuMemGetInfo, &cuMemcpyHtoDAsync, &cuMemcpyDtoHAsync, &cuMemcpyDtoDAsync, &cuMemsetD8Async,
-		&cuMemsetD32Async, &cuStreamCreate, &cuStreamDestroy, &cuStreamSynchronize, &cuStreamQuery, &cuStreamWaitEvent, &cuEventCreate,
-		&cuEventDestroy, &cuEventRecord, &cuEventQuery, &cuEventSynchronize, &cuEventElapsedTime, &cuLaunchKernel,
-	} {
-		if _, err := e.find(); err != nil {
-			t.Error(err)
+	n := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
 		}
+		text, err := fs.ReadFile(sources, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`"(cu[A-Z]\w+)"`).FindAllSubmatch(text, -1) {
+			n++
+			if _, err := find(string(name[1])); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d names of functions, there are more", n)
 	}
 }
 

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
@@ -22,14 +21,10 @@ type Kernel struct {
 // Kernel returns the kernel of a name, or of a name expression that was asked
 // for; another name is an error that wraps NotFound.
 func (m *Module) Kernel(name string) (*Kernel, error) {
-	id, err := m.get()
-	if err != nil {
-		return nil, fmt.Errorf("make kernel %s: %w", name, err)
-	}
 	k := &Kernel{module: m, context: m.context, name: name}
-	err = m.context.within("make kernel "+name, func() error {
+	err := m.context.with("make kernel "+name, m.get, func(id uintptr) error {
 		lowered := addr(dl.CString(m.LoweredName(name)))
-		if err := cuModuleGetFunction.call(uintptr(unsafe.Pointer(&k.function)), id, uintptr(lowered)); err != nil {
+		if err := call("cuModuleGetFunction", uintptr(unsafe.Pointer(&k.function)), id, uintptr(lowered)); err != nil {
 			return err
 		}
 		k.sizes, k.sized = paramSizes(k.function)
@@ -46,7 +41,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 func paramSizes(function uintptr) (sizes []int, ok bool) {
 	var offset, size uintptr
 	for i := range maxParams {
-		err := cuFuncGetParamInfo.call(function, uintptr(i), uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
+		err := call("cuFuncGetParamInfo", function, uintptr(i), uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
 		switch {
 		case errors.Is(err, InvalidValue):
 			return sizes, true // there is no such parameter
@@ -83,16 +78,13 @@ type Resources struct {
 
 // Resources asks the driver what the kernel needs.
 func (k *Kernel) Resources() (r Resources, err error) {
-	if _, err := k.module.get(); err != nil {
-		return r, fmt.Errorf("ask kernel %s: %w", k.name, err)
-	}
-	err = k.context.within("ask kernel "+k.name, func() error {
+	err = k.context.with("ask kernel "+k.name, k.module.get, func(uintptr) error {
 		for to, a := range map[*int]functionAttribute{
 			&r.BlockThreads: functionMaxThreads, &r.Shared: functionSharedSize, &r.Constant: functionConstSize,
 			&r.Local: functionLocalSize, &r.Registers: functionRegisters, &r.Binary: functionBinaryVersion,
 		} {
 			var v int32
-			if err := cuFuncGetAttribute.call(uintptr(unsafe.Pointer(&v)), uintptr(a), k.function); err != nil {
+			if err := call("cuFuncGetAttribute", uintptr(unsafe.Pointer(&v)), uintptr(a), k.function); err != nil {
 				return err
 			}
 			*to = int(v)
@@ -119,10 +111,7 @@ const (
 // memory: more than Limits.SharedMemory must be asked for before a launch, up to
 // Limits.SharedMemoryMax.
 func (k *Kernel) SetSharedMemory(size int) error {
-	if _, err := k.module.get(); err != nil {
-		return fmt.Errorf("set kernel %s: %w", k.name, err)
-	}
-	return k.context.within("set kernel "+k.name, func() error {
-		return cuFuncSetAttribute.call(k.function, uintptr(functionMaxDynamicShared), uintptr(size))
+	return k.context.with("set kernel "+k.name, k.module.get, func(uintptr) error {
+		return call("cuFuncSetAttribute", k.function, uintptr(functionMaxDynamicShared), uintptr(size))
 	})
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"runtime"
 )
 
 // Shape is how a kernel is launched.
@@ -24,42 +25,51 @@ func (k *Kernel) Launch(s *Stream, grid, block []int, args ...any) error {
 
 // LaunchShape is Launch with a Shape.
 func (k *Kernel) LaunchShape(s *Stream, shape Shape, args ...any) error {
-	grid, err := dimensions(shape.Grid)
-	if err != nil {
-		return fmt.Errorf("launch %s: grid: %w", k.name, err)
-	}
-	block, err := dimensions(shape.Block)
-	if err != nil {
-		return fmt.Errorf("launch %s: block: %w", k.name, err)
-	}
-	if shape.Shared < 0 || shape.Shared > math.MaxInt32 {
-		return fmt.Errorf("launch %s: %w: %d bytes of shared memory", k.name, ErrArgument, shape.Shared)
-	}
-	var stream uintptr
-	if s != nil {
-		if stream, err = s.id(); err != nil {
-			return fmt.Errorf("launch %s: %w", k.name, err)
-		}
-	}
-	if _, err := k.module.get(); err != nil {
-		return fmt.Errorf("launch %s: %w", k.name, err)
-	}
-	context, err := k.context.get()
-	if err != nil {
-		return fmt.Errorf("launch %s: %w", k.name, err)
-	}
-	f := frames.Get().(*frame)
-	defer f.done()
-	if err = f.fill(k, args); err == nil {
-		err = current(context, func() error {
-			return cuLaunchKernel.call(k.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-				uintptr(shape.Shared), stream, uintptr(addr(f.params)), 0)
-		})
-	}
-	if err != nil {
+	if err := k.launch(s, shape, args); err != nil {
 		return fmt.Errorf("launch %s: %w", k.name, resources(err))
 	}
 	return nil
+}
+
+func (k *Kernel) launch(s *Stream, shape Shape, args []any) error {
+	grid, err := dimensions(shape.Grid)
+	if err != nil {
+		return fmt.Errorf("grid: %w", err)
+	}
+	block, err := dimensions(shape.Block)
+	if err != nil {
+		return fmt.Errorf("block: %w", err)
+	}
+	if shape.Shared < 0 || shape.Shared > math.MaxInt32 {
+		return fmt.Errorf("%w: %d bytes of shared memory", ErrArgument, shape.Shared)
+	}
+	if s == nil {
+		s = k.context.DefaultStream()
+	}
+	stream, err := s.id()
+	if err != nil {
+		return err
+	}
+	if _, err := k.module.get(); err != nil {
+		return err
+	}
+	context, err := k.context.get()
+	if err != nil {
+		return err
+	}
+	params, err := k.params(args)
+	if err != nil {
+		return err
+	}
+	var pin runtime.Pinner // of what params point to
+	defer pin.Unpin()
+	if len(params) > 0 {
+		pin.Pin(params[0])
+	}
+	return current(context, func() error {
+		return call("cuLaunchKernel", k.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+			uintptr(shape.Shared), stream, uintptr(addr(params)), 0)
+	})
 }
 
 // dimensions returns three sizes of one to three.

@@ -16,8 +16,8 @@ import (
 // cubin for the context's device, and loads cubins. What it makes depends on the
 // driver, which is in the key.
 //
-// A driver that cannot link (an entry point is missing), or takes PTX alone
-// (CUDA_FORCE_PTX_JIT), is given the PTX as it is, and nothing is stored.
+// A driver that takes PTX alone (CUDA_FORCE_PTX_JIT) is given the PTX as it is, and nothing is
+// stored.
 type Linker struct{ context *Context }
 
 var _ kernstash.Runtime[*Module, *Kernel] = (*Linker)(nil)
@@ -39,10 +39,7 @@ func (l *Linker) Identify(context.Context, int) (key.Device, error) {
 func (*Linker) Variables(int) ([]key.Pair, error) { return steadyVariables() }
 
 // Build links the PTX of a job's image.
-func (l *Linker) Build(ctx context.Context, job kernstash.Job) (*Module, *store.Artifact, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, fmt.Errorf("link program: %w", context.Cause(ctx))
-	}
+func (l *Linker) Build(_ context.Context, job kernstash.Job) (*Module, *store.Artifact, error) {
 	m, a, err := l.build(job.Recipe)
 	if err != nil {
 		return nil, nil, fmt.Errorf("link program: %w", err)
@@ -69,9 +66,9 @@ func (l *Linker) build(r *key.Recipe) (*Module, *store.Artifact, error) {
 		}
 	}
 	m := &Module{context: l.context}
-	if missing := canLink(); missing != nil || jitForced() {
+	if jitForced() {
 		if len(units) > 1 {
-			return nil, nil, fmt.Errorf("link %d units: %w", len(units), missing)
+			return nil, nil, fmt.Errorf("%w: %d units to link, and a driver that takes PTX alone", ErrArgument, len(units))
 		}
 		return m, nil, m.load(units[0].Code, options...)
 	}
@@ -94,10 +91,7 @@ func (l *Linker) build(r *key.Recipe) (*Module, *store.Artifact, error) {
 }
 
 // Load makes a module of a cubin that was linked before.
-func (l *Linker) Load(ctx context.Context, _ kernstash.Job, a *store.Artifact) (*Module, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
-	}
+func (l *Linker) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*Module, error) {
 	if len(a.Binaries) == 0 || !isCubin(a.Binaries[0].Data) {
 		return nil, fmt.Errorf("load program: %w: no cubin", ErrArgument)
 	}
@@ -118,16 +112,6 @@ func (*Linker) ReleaseProgram(m *Module) { _ = m.Release() }
 // ReleaseKernel does nothing: kernels go with their module.
 func (*Linker) ReleaseKernel(*Kernel) {}
 
-// canLink returns what the driver lacks for link.
-func canLink() error {
-	for _, e := range []*entry{&cuLinkCreate, &cuLinkAddData, &cuLinkComplete, &cuLinkDestroy} {
-		if _, err := e.find(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 const inputPTX = 1 // CU_JIT_INPUT_PTX
 
 // link makes a cubin of PTX for the device of the current context. log is what the
@@ -136,23 +120,23 @@ func link(units []key.Unit, options []jitOption) (cubin []byte, log string, err 
 	j := newJIT(options)
 	defer j.unpin()
 	var state uintptr
-	if err := cuLinkCreate.call(uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)), uintptr(unsafe.Pointer(&state))); err != nil {
+	if err := call("cuLinkCreate_v2", uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)), uintptr(unsafe.Pointer(&state))); err != nil {
 		return nil, j.log(), err
 	}
 	for i, u := range units {
 		ptx, name := terminated(u.Code), dl.CString(fmt.Sprintf("unit %d", i))
-		err := cuLinkAddData.call(state, inputPTX, uintptr(addr(ptx)), uintptr(len(ptx)), uintptr(addr(name)), 0, 0, 0)
+		err := call("cuLinkAddData_v2", state, inputPTX, uintptr(addr(ptx)), uintptr(len(ptx)), uintptr(addr(name)), 0, 0, 0)
 		if err != nil {
-			_ = cuLinkDestroy.call(state)
+			_ = call("cuLinkDestroy", state)
 			return nil, j.log(), err
 		}
 	}
 	var at, size uintptr
-	err = cuLinkComplete.call(state, uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
+	err = call("cuLinkComplete", state, uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
 	if err == nil && at != 0 {
 		cubin = bytes.Clone(dl.Bytes(at, int(size))) // the link's own until it is destroyed
 	}
-	if failed := cuLinkDestroy.call(state); err == nil {
+	if failed := call("cuLinkDestroy", state); err == nil {
 		err = failed
 	}
 	return cubin, j.log(), err

@@ -21,12 +21,12 @@ func (c *Context) NewMemory(size int) (*Memory, error) {
 		return nil, fmt.Errorf("make memory: %w: %d bytes", ErrArgument, size)
 	}
 	var p Pointer
-	err := c.within("make memory", func() error { return cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(size)) })
+	err := c.within("make memory", func() error { return call("cuMemAlloc_v2", uintptr(unsafe.Pointer(&p)), uintptr(size)) })
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes: %w", size, err)
 	}
 	m := &Memory{context: c, size: size}
-	m.set("memory", uintptr(p))
+	m.set("memory", uintptr(p), c.end("cuMemFree_v2"))
 	return m, nil
 }
 
@@ -39,11 +39,6 @@ func (m *Memory) Pointer() Pointer { return Pointer(m.handle.Load()) }
 // Pointer is an address in device memory, a CUdeviceptr. It can be an argument of
 // a kernel, for memory that the application has from elsewhere.
 type Pointer uint64
-
-// Release gives the memory back, at once: what is queued must not need it.
-func (m *Memory) Release() error {
-	return m.release(func(h uintptr) error { return m.context.end(&cuMemFree, h) })
-}
 
 // Number is what device memory can hold and Go can too.
 type Number interface {
@@ -62,10 +57,10 @@ func Bytes[T Number](s []T) []byte {
 // returns when data may be changed and is in m.
 func (s *Stream) Write(m *Memory, offset int, data []byte) error {
 	return s.transfer("write memory", m, offset, len(data), func(at, id uintptr) error {
-		if err := cuMemcpyHtoDAsync.call(at, uintptr(addr(data)), uintptr(len(data)), id); err != nil {
+		if err := call("cuMemcpyHtoDAsync_v2", at, uintptr(addr(data)), uintptr(len(data)), id); err != nil {
 			return err
 		}
-		return cuStreamSynchronize.call(id)
+		return call("cuStreamSynchronize", id)
 	})
 }
 
@@ -73,10 +68,10 @@ func (s *Stream) Write(m *Memory, offset int, data []byte) error {
 // queued before. It returns when data is there.
 func (s *Stream) Read(m *Memory, offset int, data []byte) error {
 	return s.transfer("read memory", m, offset, len(data), func(at, id uintptr) error {
-		if err := cuMemcpyDtoHAsync.call(uintptr(addr(data)), at, uintptr(len(data)), id); err != nil {
+		if err := call("cuMemcpyDtoHAsync_v2", uintptr(addr(data)), at, uintptr(len(data)), id); err != nil {
 			return err
 		}
-		return cuStreamSynchronize.call(id)
+		return call("cuStreamSynchronize", id)
 	})
 }
 
@@ -89,9 +84,9 @@ func (s *Stream) Fill(m *Memory, pattern []byte, offset, size int) error {
 	}
 	return s.transfer("fill memory", m, offset, size, func(at, id uintptr) error {
 		if one {
-			return cuMemsetD8Async.call(at, uintptr(pattern[0]), uintptr(size), id)
+			return call("cuMemsetD8Async", at, uintptr(pattern[0]), uintptr(size), id)
 		}
-		return cuMemsetD32Async.call(at, uintptr(binary.NativeEndian.Uint32(pattern)), uintptr(size/4), id)
+		return call("cuMemsetD32Async", at, uintptr(binary.NativeEndian.Uint32(pattern)), uintptr(size/4), id)
 	})
 }
 
@@ -105,7 +100,7 @@ func (s *Stream) Copy(from *Memory, fromOffset int, to *Memory, toOffset, size i
 		return fmt.Errorf("copy memory: %w: %d bytes at %d, the target has %d", ErrArgument, size, toOffset, to.size)
 	}
 	return s.transfer("copy memory", from, fromOffset, size, func(at, id uintptr) error {
-		return cuMemcpyDtoDAsync.call(target+uintptr(toOffset), at, uintptr(size), id)
+		return call("cuMemcpyDtoDAsync_v2", target+uintptr(toOffset), at, uintptr(size), id)
 	})
 }
 

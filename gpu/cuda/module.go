@@ -50,13 +50,13 @@ func (m *Module) load(image []byte, options ...jitOption) error {
 		j := newJIT(options)
 		defer j.unpin()
 		defer func() { m.log = j.log() }()
-		return cuModuleLoadDataEx.call(uintptr(unsafe.Pointer(&id)), uintptr(addr(image)),
+		return call("cuModuleLoadDataEx", uintptr(unsafe.Pointer(&id)), uintptr(addr(image)),
 			uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)))
 	})
 	if err != nil {
 		return diagnose(err, m.log)
 	}
-	m.set("module", id)
+	m.set("module", id, m.context.end("cuModuleUnload"))
 	return nil
 }
 
@@ -123,22 +123,18 @@ func (m *Module) LoweredName(name string) string {
 // KernelNames returns the names of the module's kernels in the driver's order. The
 // driver must be of CUDA 12.4 or newer.
 func (m *Module) KernelNames() (names []string, err error) {
-	id, err := m.get()
-	if err != nil {
-		return nil, fmt.Errorf("list kernels: %w", err)
-	}
-	err = m.context.within("list kernels", func() error {
+	err = m.context.with("list kernels", m.get, func(id uintptr) error {
 		var n uint32
-		if err := cuModuleGetFunctionCount.call(uintptr(unsafe.Pointer(&n)), id); err != nil {
+		if err := call("cuModuleGetFunctionCount", uintptr(unsafe.Pointer(&n)), id); err != nil {
 			return err
 		}
 		functions := make([]uintptr, n)
-		if err := cuModuleEnumerateFunctions.call(uintptr(addr(functions)), uintptr(n), id); err != nil {
+		if err := call("cuModuleEnumerateFunctions", uintptr(addr(functions)), uintptr(n), id); err != nil {
 			return err
 		}
 		for _, f := range functions {
 			var name uintptr
-			if err := cuFuncGetName.call(uintptr(unsafe.Pointer(&name)), f); err != nil {
+			if err := call("cuFuncGetName", uintptr(unsafe.Pointer(&name)), f); err != nil {
 				return err
 			}
 			names = append(names, dl.String(name))
@@ -152,25 +148,10 @@ func (m *Module) KernelNames() (names []string, err error) {
 // and __device__ variables, by name or by name expression. It goes with the
 // module.
 func (m *Module) Variable(name string) (p Pointer, size int, err error) {
-	id, err := m.get()
-	if err != nil {
-		return 0, 0, fmt.Errorf("variable %s: %w", name, err)
-	}
 	var n uintptr
-	err = m.context.within("variable "+name, func() error {
+	err = m.context.with("variable "+name, m.get, func(id uintptr) error {
 		lowered := addr(dl.CString(m.LoweredName(name)))
-		return cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&n)), id, uintptr(lowered))
+		return call("cuModuleGetGlobal_v2", uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&n)), id, uintptr(lowered))
 	})
 	return p, int(n), err
-}
-
-// Release gives the module back; its kernels are of no use afterwards.
-func (m *Module) Release() error {
-	return m.release(func(h uintptr) error {
-		if m.linked != nil {
-			m.linked.Release()
-			return nil
-		}
-		return m.context.end(&cuModuleUnload, h)
-	})
 }

@@ -26,12 +26,12 @@ func (c *Context) NewStream(o StreamOptions) (*Stream, error) {
 	if o.NonBlocking {
 		flags = streamNonBlocking
 	}
-	err := c.within("make stream", func() error { return cuStreamCreate.call(uintptr(unsafe.Pointer(&h)), flags) })
+	err := c.within("make stream", func() error { return call("cuStreamCreate", uintptr(unsafe.Pointer(&h)), flags) })
 	if err != nil {
 		return nil, err
 	}
 	s := &Stream{context: c}
-	s.set("stream", h)
+	s.set("stream", h, c.end("cuStreamDestroy_v2"))
 	return s, nil
 }
 
@@ -50,21 +50,17 @@ func (s *Stream) id() (uintptr, error) {
 
 // do calls f with the stream, its context current.
 func (s *Stream) do(what string, f func(stream uintptr) error) error {
-	id, err := s.id()
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return s.context.within(what, func() error { return f(id) })
+	return s.context.with(what, s.id, f)
 }
 
 // Synchronize waits until all that was queued is done.
 func (s *Stream) Synchronize() error {
-	return s.do("finish stream", func(id uintptr) error { return cuStreamSynchronize.call(id) })
+	return s.do("finish stream", func(id uintptr) error { return call("cuStreamSynchronize", id) })
 }
 
 // Done says whether all that was queued is done.
 func (s *Stream) Done() (bool, error) {
-	return done(s.do("ask stream", func(id uintptr) error { return cuStreamQuery.call(id) }))
+	return done(s.do("ask stream", func(id uintptr) error { return call("cuStreamQuery", id) }))
 }
 
 // done reports whether what was asked about is done.
@@ -82,12 +78,7 @@ func (s *Stream) Wait(e *Event) error {
 	if err != nil {
 		return fmt.Errorf("wait for event: %w", err)
 	}
-	return s.do("wait for event", func(id uintptr) error { return cuStreamWaitEvent.call(id, h, 0) })
-}
-
-// Release gives the stream back; commands that it still holds are done first.
-func (s *Stream) Release() error {
-	return s.release(func(h uintptr) error { return s.context.end(&cuStreamDestroy, h) })
+	return s.do("wait for event", func(id uintptr) error { return call("cuStreamWaitEvent", id, h, 0) })
 }
 
 // Event is a moment in a stream.
@@ -102,13 +93,13 @@ func (s *Stream) Record() (*Event, error) {
 	e := &Event{context: s.context}
 	err := s.do("record event", func(id uintptr) error {
 		var h uintptr
-		if err := cuEventCreate.call(uintptr(unsafe.Pointer(&h)), 0); err != nil {
+		if err := call("cuEventCreate", uintptr(unsafe.Pointer(&h)), 0); err != nil {
 			return err
 		}
-		if err := cuEventRecord.call(h, id); err != nil {
-			return errors.Join(err, cuEventDestroy.call(h))
+		if err := call("cuEventRecord", h, id); err != nil {
+			return errors.Join(err, call("cuEventDestroy_v2", h))
 		}
-		e.set("event", h)
+		e.set("event", h, s.context.end("cuEventDestroy_v2"))
 		return nil
 	})
 	if err != nil {
@@ -119,21 +110,17 @@ func (s *Stream) Record() (*Event, error) {
 
 // do calls f with the event, its context current.
 func (e *Event) do(what string, f func(event uintptr) error) error {
-	h, err := e.get()
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return e.context.within(what, func() error { return f(h) })
+	return e.context.with(what, e.get, f)
 }
 
 // Synchronize waits for the event.
 func (e *Event) Synchronize() error {
-	return e.do("wait for event", func(id uintptr) error { return cuEventSynchronize.call(id) })
+	return e.do("wait for event", func(id uintptr) error { return call("cuEventSynchronize", id) })
 }
 
 // Done says whether the event has come.
 func (e *Event) Done() (bool, error) {
-	return done(e.do("ask event", func(id uintptr) error { return cuEventQuery.call(id) }))
+	return done(e.do("ask event", func(id uintptr) error { return call("cuEventQuery", id) }))
 }
 
 // Since returns the time between an earlier event and this one, on the device's
@@ -144,11 +131,6 @@ func (e *Event) Since(earlier *Event) (time.Duration, error) {
 		return 0, fmt.Errorf("time of event: %w", err)
 	}
 	var ms float32
-	err = e.do("time of event", func(to uintptr) error { return cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), from, to) })
+	err = e.do("time of event", func(to uintptr) error { return call("cuEventElapsedTime", uintptr(unsafe.Pointer(&ms)), from, to) })
 	return time.Duration(float64(ms) * float64(time.Millisecond)), err
-}
-
-// Release gives the event back.
-func (e *Event) Release() error {
-	return e.release(func(h uintptr) error { return e.context.end(&cuEventDestroy, h) })
 }

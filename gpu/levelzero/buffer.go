@@ -29,18 +29,11 @@ type Buffer struct {
 // NewBuffer allocates memory of a size in bytes. The caller releases it.
 func (c *Context) NewBuffer(d *Device, place Place, size int) (*Buffer, error) {
 	b := &Buffer{context: c, place: place, size: size}
-	err := c.do(fmt.Sprintf("allocate %d bytes", size), func(id uintptr) (err error) {
+	return made(b, c.do(fmt.Sprintf("allocate %d bytes", size), func(id uintptr) (err error) {
 		if size < 1 || !slices.Contains(c.devices, d) {
 			return fmt.Errorf("%w: the size, or a device that is not of the context", ErrArgument)
 		}
-		device := &struct {
-			header
-			flags, ordinal uint32
-		}{header: header{stype: stypeDeviceMemAllocDesc}}
-		host := &struct {
-			header
-			flags uint32
-		}{header: header{stype: stypeHostMemAllocDesc}}
+		device, host := newNumbers(stypeDeviceMemAllocDesc), newNumbers(stypeHostMemAllocDesc)
 		var at uintptr
 		switch place {
 		case OnHost:
@@ -52,11 +45,7 @@ func (c *Context) NewBuffer(d *Device, place Place, size int) (*Buffer, error) {
 		}
 		b.set("buffer", at)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	}))
 }
 
 // Size returns the size in bytes.

@@ -18,11 +18,7 @@ func Open(devices ...*Device) (*Context, error) {
 	if err := ofOneDriver(devices); err != nil {
 		return nil, fmt.Errorf("open context: %w", err)
 	}
-	desc := &struct {
-		header
-		flags uint32
-	}{header: header{stype: stypeContextDesc}}
-	id, err := zeContextCreate.create(devices[0].driver.id, uintptr(unsafe.Pointer(desc)))
+	id, err := zeContextCreate.create(devices[0].driver.id, uintptr(unsafe.Pointer(newNumbers(stypeContextDesc))))
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
 	}

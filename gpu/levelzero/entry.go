@@ -3,6 +3,7 @@ package levelzero
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -109,8 +110,9 @@ func (e *entry) create(args ...uintptr) (uintptr, error) {
 	return *h, nil
 }
 
-// list calls a function that fills an array, after asking how long it is.
-func (e *entry) list(args ...uintptr) ([]uintptr, error) {
+// list calls a function that fills an array, whose elements are as given before, after asking
+// how long it is.
+func list[T any](e *entry, before T, args ...uintptr) ([]T, error) {
 	n := new(uint32)
 	pinned := pin(unsafe.Pointer(n))
 	defer pinned.Unpin()
@@ -120,10 +122,12 @@ func (e *entry) list(args ...uintptr) ([]uintptr, error) {
 	if err := with(nil); err != nil || *n == 0 {
 		return nil, err
 	}
-	all := make([]uintptr, *n)
+	all := slices.Repeat([]T{before}, int(*n))
 	pinned.Pin(&all[0])
-	err := with(addr(all))
-	return all[:min(int(*n), len(all))], err
+	if err := with(addr(all)); err != nil {
+		return nil, err
+	}
+	return all[:min(int(*n), len(all))], nil
 }
 
 // bytes calls a function that fills memory, after asking how much it is.

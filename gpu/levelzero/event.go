@@ -15,20 +15,14 @@ type Event struct {
 // NewEvent makes an event. The caller releases it.
 func (c *Context) NewEvent(d *Device) (*Event, error) {
 	e := &Event{}
-	err := c.do("make event", func(id uintptr) error {
-		desc := &struct {
-			header
-			flags, count uint32
-		}{header: header{stype: stypeEventPoolDesc}, flags: 1, count: 1} // ZE_EVENT_POOL_FLAG_HOST_VISIBLE
+	return made(e, c.do("make event", func(id uintptr) error {
+		desc := newNumbers(stypeEventPoolDesc, 1, 1) // ZE_EVENT_POOL_FLAG_HOST_VISIBLE, one event
 		device := []uintptr{d.id}
 		pool, err := zeEventPoolCreate.create(id, uintptr(unsafe.Pointer(desc)), 1, uintptr(addr(device)))
 		if err != nil {
 			return err
 		}
-		event := &struct {
-			header
-			index, signal, wait uint32
-		}{header: header{stype: stypeEventDesc}, signal: 4, wait: 4} // ZE_EVENT_SCOPE_FLAG_HOST
+		event := newNumbers(stypeEventDesc, 0, 4, 4) // the first, ZE_EVENT_SCOPE_FLAG_HOST to signal and to wait
 		h, err := zeEventCreate.create(pool, uintptr(unsafe.Pointer(event)))
 		if err != nil {
 			return errors.Join(err, zeEventPoolDestroy.call(pool))
@@ -36,11 +30,7 @@ func (c *Context) NewEvent(d *Device) (*Event, error) {
 		e.pool = pool
 		e.set("event", h)
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	}))
 }
 
 // Wait waits until the event is signalled.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/dl"
@@ -88,29 +87,21 @@ func (d *Device) stepping() (string, error) {
 // memory.
 var errLibraries = errors.New("the driver's library is not known")
 
-// known holds the handle of a device → []key.Pair. What is
-// loaded runs until the process ends, whatever becomes of its file.
-var known sync.Map
-
 // compiler names the libraries that compile, with their build ids: the device's
 // driver, all others that the process has loaded, since it cannot always be told
 // which of them serves a device, and their compilers. All are loaded before there is
 // a device.
 func (d *Device) compiler() ([]key.Pair, error) {
-	if pairs, ok := known.Load(d.id); ok {
-		return pairs.([]key.Pair), nil
-	}
 	var pairs []key.Pair
 	var err error
 	// Others may be opening and closing libraries while the list of them is read.
 	for _, pause := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
 		time.Sleep(pause)
 		if pairs, err = d.libraries(); err == nil {
-			first, _ := known.LoadOrStore(d.id, pairs) // one answer in a process
-			return first.([]key.Pair), nil
+			break
 		}
 	}
-	return nil, err
+	return pairs, err
 }
 
 func (d *Device) libraries() ([]key.Pair, error) {

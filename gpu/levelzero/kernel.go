@@ -24,7 +24,7 @@ type Kernel struct {
 // InvalidKernelName. The caller releases it, before the module.
 func (m *Module) NewKernel(name string) (*Kernel, error) {
 	k := &Kernel{module: m, name: name}
-	err := m.do("make kernel "+name, func(id uintptr) error {
+	return made(k, m.do("make kernel "+name, func(id uintptr) error {
 		c := dl.CString(name)
 		pinned := pin(addr(c))
 		defer pinned.Unpin()
@@ -36,11 +36,7 @@ func (m *Module) NewKernel(name string) (*Kernel, error) {
 		h, err := zeKernelCreate.create(id, uintptr(unsafe.Pointer(desc)))
 		k.set("kernel", h)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return k, nil
+	}))
 }
 
 // Name returns the kernel's name.

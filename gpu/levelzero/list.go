@@ -15,23 +15,16 @@ type List struct {
 // NewList makes an empty list. The caller releases it.
 func (c *Context) NewList(d *Device) (*List, error) {
 	l := &List{device: d}
-	err := c.do("make list", func(id uintptr) error {
+	return made(l, c.do("make list", func(id uintptr) error {
 		group, err := c.computeGroup(d)
 		if err != nil {
 			return err
 		}
-		desc := &struct {
-			header
-			ordinal, flags uint32
-		}{header: header{stype: stypeCommandListDesc}, ordinal: group}
+		desc := newNumbers(stypeCommandListDesc, group)
 		h, err := zeCommandListCreate.create(id, d.id, uintptr(unsafe.Pointer(desc)))
 		l.set("list", h)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	}))
 }
 
 // Range is the index space of a launch.

@@ -41,7 +41,7 @@ type Module struct {
 // compiler refuses is a *kernstash.BuildError, with the build log.
 func (c *Context) NewModule(d *Device, desc ModuleDesc) (*Module, error) {
 	m := &Module{context: c, device: d}
-	err := c.do("make module", func(id uintptr) (err error) {
+	return made(m, c.do("make module", func(id uintptr) (err error) {
 		format, codes := uint32(formatSPIRV), desc.SPIRV
 		if len(desc.Native) > 0 {
 			format, codes = formatNative, [][]byte{desc.Native}
@@ -62,11 +62,7 @@ func (c *Context) NewModule(d *Device, desc ModuleDesc) (*Module, error) {
 		}
 		m.set("module", h)
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	}))
 }
 
 // The values of ze_module_format_t.
@@ -175,14 +171,11 @@ var verdicts = []Result{ModuleBuildFailure, ModuleLinkFailure, InvalidArgument, 
 func diagnose(err error, log string) error {
 	for _, r := range verdicts {
 		if errors.Is(err, r) {
-			return &kernstash.BuildError{Code: code(r), Log: log, Err: err}
+			return &kernstash.BuildError{Code: int(int32(r)), Log: log, Err: err}
 		}
 	}
 	return resources(err)
 }
-
-// code is a result as a BuildError's code.
-func code(r Result) int { return int(int32(r)) }
 
 // Device returns the device that the module is for.
 func (m *Module) Device() *Device { return m.device }
@@ -202,7 +195,7 @@ func (m *Module) Native() (code []byte, err error) {
 // KernelNames returns the names of the module's kernels in the driver's order.
 func (m *Module) KernelNames() (names []string, err error) {
 	err = m.do("list kernels", func(id uintptr) error {
-		all, err := zeModuleGetKernelNames.list(id)
+		all, err := list[uintptr](&zeModuleGetKernelNames, 0, id)
 		for _, name := range all {
 			names = append(names, dl.String(name))
 		}
@@ -216,12 +209,9 @@ const moduleImports = 1
 
 // Imports says whether the module is to be linked before its kernels can be had.
 func (m *Module) Imports() (bool, error) {
-	p := &struct {
-		header
-		flags uint32
-	}{header: header{stype: stypeModuleProperties}}
+	p := newNumbers(stypeModuleProperties)
 	err := m.do("ask module", func(id uintptr) error { return zeModuleGetProperties.call(id, uintptr(unsafe.Pointer(p))) })
-	return p.flags&moduleImports != 0, err
+	return p.n[0]&moduleImports != 0, err
 }
 
 // Global returns the address of a variable of the module on the device, and its size

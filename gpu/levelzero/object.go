@@ -30,5 +30,13 @@ func (o *object) do(what string, f func(h uintptr) error) error {
 	return nil
 }
 
+// made returns an object, or none where making it failed.
+func made[T any](o *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
 // release calls free with the handle, once.
 func (o *object) release(free func(uintptr) error) error { return o.handle.Release(free) }

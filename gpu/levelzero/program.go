@@ -26,12 +26,13 @@ func (p *Program) Module(d *Device) *Module {
 }
 
 // release gives the modules back.
-func (p *Program) release() error {
-	var all error
-	for _, m := range p.modules {
-		all = errors.Join(all, m.Release())
+func (p *Program) release() error { return releaseAll(p.modules) }
+
+func releaseAll[T interface{ Release() error }](all []T) (err error) {
+	for _, one := range all {
+		err = errors.Join(err, one.Release())
 	}
-	return all
+	return err
 }
 
 // Kernels are the kernels of one name, on each device of a program.
@@ -51,13 +52,7 @@ func (p *Program) kernels(name string) (*Kernels, error) {
 	return k, nil
 }
 
-func (k *Kernels) release() error {
-	var all error
-	for _, one := range k.all {
-		all = errors.Join(all, one.Release())
-	}
-	return all
-}
+func (k *Kernels) release() error { return releaseAll(k.all) }
 
 // Launch is Kernel.Launch, on the list's device.
 func (k *Kernels) Launch(l *List, items [3]int, args ...any) error {

@@ -35,13 +35,34 @@ type header struct {
 	next  unsafe.Pointer
 }
 
-// queries are the functions that ask what drivers and devices are.
-type queries struct {
-	driverGet, deviceGet, deviceGetSubDevices                     *entry
-	driverGetProperties, driverGetAPIVersion, driverGetExtensions *entry
-	deviceGetProperties, deviceGetModuleProperties                *entry
-	deviceGetComputeProperties, devicePciGetProperties            *entry
+// numbers is a structure of nothing but numbers; those that are not given are 0.
+type numbers struct {
+	header
+	n [5]uint32
 }
+
+func newNumbers(stype uint32, n ...uint32) *numbers {
+	d := &numbers{header: header{stype: stype}}
+	copy(d.n[:], n)
+	return d
+}
+
+// queries are the functions that ask what drivers and devices are, in the order of QueryNames.
+type queries [len(QueryNames)]entry
+
+// The indices of queries.
+const (
+	driverGet = iota
+	deviceGet
+	deviceGetSubDevices
+	driverGetProperties
+	driverGetAPIVersion
+	driverGetExtensions
+	deviceGetProperties
+	deviceGetModuleProperties
+	deviceGetComputeProperties
+	devicePciGetProperties
+)
 
 // QueryNames are the names of the functions in Entries.Queries.
 var QueryNames = [...]string{
@@ -53,25 +74,29 @@ var QueryNames = [...]string{
 // queriesAt returns queries by the addresses of their functions, in the order of
 // QueryNames; the loader is asked for what is zero.
 func queriesAt(addrs [len(QueryNames)]uintptr) *queries {
-	var e [len(QueryNames)]*entry
+	q := new(queries)
 	for i, name := range QueryNames {
-		e[i] = &entry{name: name}
-		e[i].addr.Store(addrs[i])
+		q[i].name = name
+		q[i].addr.Store(addrs[i])
 	}
-	return &queries{e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9]}
+	return q
 }
 
 // throughLoader returns queries that ask through the loader.
 var throughLoader = sync.OnceValue(func() *queries { return queriesAt([len(QueryNames)]uintptr{}) })
 
 // drivers returns the drivers that the loader has.
-func (q *queries) drivers() ([]uintptr, error) { return q.driverGet.list() }
+func (q *queries) drivers() ([]uintptr, error) { return list[uintptr](&q[driverGet], 0) }
 
 // devices returns a driver's root devices.
-func (q *queries) devices(driver uintptr) ([]uintptr, error) { return q.deviceGet.list(driver) }
+func (q *queries) devices(driver uintptr) ([]uintptr, error) {
+	return list[uintptr](&q[deviceGet], 0, driver)
+}
 
 // subDevices returns the parts of a device; none is not an error.
-func (q *queries) subDevices(d uintptr) ([]uintptr, error) { return q.deviceGetSubDevices.list(d) }
+func (q *queries) subDevices(d uintptr) ([]uintptr, error) {
+	return list[uintptr](&q[deviceGetSubDevices], 0, d)
+}
 
 // driverProperties is ze_driver_properties_t.
 type driverProperties struct {
@@ -83,14 +108,14 @@ type driverProperties struct {
 // driverProperties asks for a driver's properties.
 func (q *queries) driverProperties(d uintptr) (*driverProperties, error) {
 	p := &driverProperties{header: header{stype: stypeDriverProperties}}
-	return p, q.driverGetProperties.call(d, uintptr(unsafe.Pointer(p)))
+	return p, q[driverGetProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // apiVersion returns the version of the API that a driver implements: the major one
 // in the upper 16 bits, the minor one in the lower.
 func (q *queries) apiVersion(d uintptr) (uint32, error) {
 	v := new(uint32)
-	err := q.driverGetAPIVersion.call(d, uintptr(unsafe.Pointer(v)))
+	err := q[driverGetAPIVersion].call(d, uintptr(unsafe.Pointer(v)))
 	return *v, err
 }
 
@@ -102,19 +127,12 @@ type extension struct {
 
 // extensions returns the names of a driver's extensions, in its order.
 func (q *queries) extensions(d uintptr) ([]string, error) {
-	n := new(uint32)
-	if err := q.driverGetExtensions.call(d, uintptr(unsafe.Pointer(n)), 0); err != nil || *n == 0 {
-		return nil, err
-	}
-	all := make([]extension, *n)
-	if err := q.driverGetExtensions.call(d, uintptr(unsafe.Pointer(n)), uintptr(addr(all))); err != nil {
-		return nil, err
-	}
+	all, err := list(&q[driverGetExtensions], extension{}, d)
 	var names []string
-	for i := range all[:min(int(*n), len(all))] {
+	for i := range all {
 		names = append(names, text(all[i].name[:]))
 	}
-	return names, nil
+	return names, err
 }
 
 // deviceProperties is ze_device_properties_t.
@@ -134,7 +152,7 @@ type deviceProperties struct {
 // deviceProperties asks for a device's properties.
 func (q *queries) deviceProperties(d uintptr) (*deviceProperties, error) {
 	p := &deviceProperties{header: header{stype: stypeDeviceProperties}}
-	return p, q.deviceGetProperties.call(d, uintptr(unsafe.Pointer(p)))
+	return p, q[deviceGetProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // ipVersion is ze_device_ip_version_ext_t.
@@ -155,7 +173,7 @@ func (q *queries) ipVersion(d uintptr) (uint32, error) {
 	pinned := pin(unsafe.Pointer(a))
 	defer pinned.Unpin()
 	a.deviceProperties.next = unsafe.Pointer(&a.ipVersion)
-	err := q.deviceGetProperties.call(d, uintptr(unsafe.Pointer(a)))
+	err := q[deviceGetProperties].call(d, uintptr(unsafe.Pointer(a)))
 	return a.version, err
 }
 
@@ -172,7 +190,7 @@ type moduleProperties struct {
 // moduleProperties asks what a device can have in modules.
 func (q *queries) moduleProperties(d uintptr) (*moduleProperties, error) {
 	p := &moduleProperties{header: header{stype: stypeDeviceModuleProperties}}
-	return p, q.deviceGetModuleProperties.call(d, uintptr(unsafe.Pointer(p)))
+	return p, q[deviceGetModuleProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // computeProperties is ze_device_compute_properties_t.
@@ -189,7 +207,7 @@ type computeProperties struct {
 // computeProperties asks what launches a device can have.
 func (q *queries) computeProperties(d uintptr) (*computeProperties, error) {
 	p := &computeProperties{header: header{stype: stypeDeviceComputeProperties}}
-	return p, q.deviceGetComputeProperties.call(d, uintptr(unsafe.Pointer(p)))
+	return p, q[deviceGetComputeProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // pciProperties is ze_pci_ext_properties_t.
@@ -203,7 +221,7 @@ type pciProperties struct {
 // pci asks where a device is, of a driver that has ZE_extension_pci_properties.
 func (q *queries) pci(d uintptr) (*pciProperties, error) {
 	p := &pciProperties{header: header{stype: stypePCIExtProperties}}
-	return p, q.devicePciGetProperties.call(d, uintptr(unsafe.Pointer(p)))
+	return p, q[devicePciGetProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // text reads a C string.

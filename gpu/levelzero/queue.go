@@ -17,23 +17,16 @@ type Queue struct {
 // NewQueue makes a queue that takes kernels. The caller releases it.
 func (c *Context) NewQueue(d *Device) (*Queue, error) {
 	q := &Queue{}
-	err := c.do("make queue", func(id uintptr) error {
+	return made(q, c.do("make queue", func(id uintptr) error {
 		group, err := c.computeGroup(d)
 		if err != nil {
 			return err
 		}
-		desc := &struct {
-			header
-			ordinal, index, flags, mode, priority uint32
-		}{header: header{stype: stypeCommandQueueDesc}, ordinal: group}
+		desc := newNumbers(stypeCommandQueueDesc, group)
 		h, err := zeCommandQueueCreate.create(id, d.id, uintptr(unsafe.Pointer(desc)))
 		q.set("queue", h)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return q, nil
+	}))
 }
 
 // queueGroup is ze_command_queue_group_properties_t.
@@ -52,15 +45,8 @@ func (c *Context) computeGroup(d *Device) (uint32, error) {
 	if !slices.Contains(c.devices, d) {
 		return 0, fmt.Errorf("%w: the device is not of the context", ErrArgument)
 	}
-	var n uint32
-	if err := zeDeviceGetQueueGroups.call(d.id, uintptr(unsafe.Pointer(&n)), 0); err != nil {
-		return 0, err
-	}
-	groups := make([]queueGroup, n)
-	for i := range groups {
-		groups[i].stype = stypeQueueGroupProperties
-	}
-	if err := zeDeviceGetQueueGroups.call(d.id, uintptr(unsafe.Pointer(&n)), uintptr(addr(groups))); err != nil {
+	groups, err := list(&zeDeviceGetQueueGroups, queueGroup{header: header{stype: stypeQueueGroupProperties}}, d.id)
+	if err != nil {
 		return 0, err
 	}
 	i := slices.IndexFunc(groups, func(g queueGroup) bool { return g.flags&computeQueues != 0 })

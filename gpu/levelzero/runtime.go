@@ -40,14 +40,11 @@ func (r *Runtime) Variables(device int) ([]key.Pair, error) {
 // Build compiles a recipe of SPIR-V for the first of its devices; the others, which
 // are equal, take the code.
 func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *store.Artifact, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
-	}
-	desc, err := describe(job.Recipe)
+	devices, err := r.devices(ctx, job)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
-	devices, err := r.devices(job)
+	desc, err := describe(job.Recipe)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
 	}
@@ -81,26 +78,21 @@ func take(m *Module) *store.Artifact {
 	if err != nil {
 		return nil
 	}
-	a := &store.Artifact{
-		Binaries: []store.Binary{{Form: store.FormFinal, Data: native}, m.unknownNames().Binary()}, Log: m.log,
-	}
+	a := &store.Artifact{Binaries: Binaries(native, m.unknownNames()), Log: m.log}
 	for _, name := range names {
 		a.Kernels = append(a.Kernels, store.Kernel{Name: name})
 	}
 	return a
 }
 
-// devices returns the devices of a job.
-func (r *Runtime) devices(job kernstash.Job) ([]*Device, error) {
-	var devices []*Device
-	for _, i := range job.Devices {
-		if i < 0 || i >= len(r.context.devices) {
-			return nil, fmt.Errorf("%w: device %d of %d", ErrArgument, i, len(r.context.devices))
-		}
-		devices = append(devices, r.context.devices[i])
+// devices returns the devices of a job, unless nobody waits for it.
+func (r *Runtime) devices(ctx context.Context, job kernstash.Job) ([]*Device, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if len(devices) == 0 {
-		return nil, fmt.Errorf("%w: no device", ErrArgument)
+	devices := make([]*Device, len(job.Devices))
+	for i, ordinal := range job.Devices {
+		devices[i] = r.context.devices[ordinal]
 	}
 	return devices, nil
 }
@@ -137,19 +129,17 @@ var errKernels = errors.New("kernels differ from those recorded")
 // Load makes modules of an artifact's first binary. The driver refuses what was made
 // by another one; a module whose kernels are not those of the artifact is refused here.
 func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Program, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
-	}
-	devices, err := r.devices(job)
+	devices, err := r.devices(ctx, job)
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
-	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
-		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
+	native, _, err := NativeOf(a)
+	if err != nil {
+		return nil, fmt.Errorf("load program: %w", err)
 	}
 	p := &Program{log: a.Log}
 	for _, d := range devices {
-		m, err := r.context.NewModule(d, ModuleDesc{Native: a.Binaries[0].Data, Flags: flags(job.Recipe)})
+		m, err := r.context.NewModule(d, ModuleDesc{Native: native, Flags: flags(job.Recipe)})
 		if err == nil {
 			p.modules = append(p.modules, m)
 			err = m.checkKernels(a.Kernels)

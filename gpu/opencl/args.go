@@ -12,10 +12,11 @@ import (
 // Local is an argument in local memory: its size in bytes.
 type Local int
 
-// setArg sets one argument. It must be called with the kernel's lock held.
+// setArg sets one argument. The caller holds the kernel's lock: that function alone must not be
+// called for one object by two threads at once.
 func (k *Kernel) setArg(id cl.KernelID, i int, arg any) error {
 	if size, ok := arg.(Local); ok {
-		return cl.SetKernelArg(id, i, int(size), nil)
+		return cl.Status("clSetKernelArg", uintptr(id), uintptr(i), uintptr(size), 0)
 	}
 	b, err := appendArg(k.values[:0], arg)
 	if err != nil {
@@ -25,7 +26,7 @@ func (k *Kernel) setArg(id cl.KernelID, i int, arg any) error {
 	if len(b) == 0 {
 		return fmt.Errorf("%w: no bytes", ErrArgument)
 	}
-	return cl.SetKernelArg(id, i, len(b), unsafe.Pointer(&b[0]))
+	return cl.Status("clSetKernelArg", uintptr(id), uintptr(i), uintptr(len(b)), uintptr(unsafe.Pointer(&b[0])))
 }
 
 // appendArg appends the bytes of an argument, as kernelarg.Append does; of a buffer or an

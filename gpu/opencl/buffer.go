@@ -33,25 +33,17 @@ func (c *Context) NewBuffer(access Access, size int) (*Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make buffer: %w", err)
 	}
-	id, err := cl.CreateBuffer.Create(h, uintptr(access), uintptr(size), 0)
+	id, err := cl.Create("clCreateBuffer", h, uintptr(access), uintptr(size), 0)
 	if err != nil {
 		return nil, fmt.Errorf("make buffer of %d bytes: %w", size, resources(err))
 	}
 	b := &Buffer{size: size}
-	b.set("buffer", id)
+	b.set("buffer", id, "clReleaseMemObject")
 	return b, nil
 }
 
 // Size returns the buffer's bytes.
 func (b *Buffer) Size() int { return b.size }
-
-// Handle returns the cl_mem; zero once it is released.
-func (b *Buffer) Handle() uintptr { return b.handle.Load() }
-
-// Release gives the buffer back.
-func (b *Buffer) Release() error {
-	return b.release(func(h uintptr) error { return cl.ReleaseMemObject.Status(h) })
-}
 
 // Number is what device memory can hold and Go can too.
 type Number interface {
@@ -70,7 +62,7 @@ func Bytes[T Number](s []T) []byte {
 // wait. It returns when data may be changed.
 func (q *Queue) Write(b *Buffer, offset int, data []byte, wait ...*Event) error {
 	return q.transfer("write buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.EnqueueWriteBuffer.Status(q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
+		return cl.Status("clEnqueueWriteBuffer", q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
@@ -78,7 +70,7 @@ func (q *Queue) Write(b *Buffer, offset int, data []byte, wait ...*Event) error 
 // the events of wait. It returns when data is there.
 func (q *Queue) Read(b *Buffer, offset int, data []byte, wait ...*Event) error {
 	return q.transfer("read buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.EnqueueReadBuffer.Status(q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
+		return cl.Status("clEnqueueReadBuffer", q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 
@@ -86,7 +78,7 @@ func (q *Queue) Read(b *Buffer, offset int, data []byte, wait ...*Event) error {
 // from offset, both multiples of the pattern's length.
 func (q *Queue) Fill(b *Buffer, pattern []byte, offset, size int, wait ...*Event) error {
 	return q.transfer("fill buffer", b, offset, size, wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.EnqueueFillBuffer.Status(q, m, uintptr(cl.Addr(pattern)), uintptr(len(pattern)), uintptr(offset), uintptr(size),
+		return cl.Status("clEnqueueFillBuffer", q, m, uintptr(cl.Addr(pattern)), uintptr(len(pattern)), uintptr(offset), uintptr(size),
 			uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
@@ -101,7 +93,7 @@ func (q *Queue) Copy(from *Buffer, fromOffset int, to *Buffer, toOffset, size in
 		return fmt.Errorf("copy buffer: %w: %d bytes at %d, the target has %d", ErrArgument, size, toOffset, to.size)
 	}
 	return q.transfer("copy buffer", from, fromOffset, size, wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.EnqueueCopyBuffer.Status(q, m, target, uintptr(fromOffset), uintptr(toOffset), uintptr(size), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
+		return cl.Status("clEnqueueCopyBuffer", q, m, target, uintptr(fromOffset), uintptr(toOffset), uintptr(size), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 

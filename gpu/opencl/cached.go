@@ -83,7 +83,7 @@ func (x *Cached) Preload(ctx context.Context, r ...kernstash.Request) error {
 }
 
 // meant returns a request without a difference that no driver of the context
-// makes, so that its key is that of the same request by another door.
+// makes, so that its key is that of the same request by another front end.
 func (x *Cached) meant(r kernstash.Request) kernstash.Request {
 	r.NoOptions = r.NoOptions && slices.ContainsFunc(x.Context.devices, (*Device).TellsNoOptions)
 	return r

@@ -10,6 +10,9 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
+// Delegates reports that a worker can make captures, too, as package worker/build does.
+func (r *Runtime) Delegates() bool { return true }
+
 // Capture takes the binary of a program whose driver makes code at launches,
 // with the code of the launches so far. What a driver answers first it answers
 // for the life of the program, and a program that was loaded answers with what

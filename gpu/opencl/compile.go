@@ -42,9 +42,9 @@ func (b *compilation) isBuild() bool {
 
 // finish reads the log, always, and releases a program that failed.
 func (b *compilation) finish(p cl.ProgramID, err error) (cl.ProgramID, string, error) {
-	log := cl.Text(cl.GetProgramBuildInfo.Info(cl.ProgramBuildLog, uintptr(p), uintptr(b.devices[0])))
+	log := cl.Text(cl.Info("clGetProgramBuildInfo", cl.ProgramBuildLog, uintptr(p), uintptr(b.devices[0])))
 	if err != nil {
-		_ = cl.ReleaseProgram.Status(uintptr(p))
+		_ = cl.Status("clReleaseProgram", uintptr(p))
 		return 0, log, diagnose(err, log)
 	}
 	return p, log, nil
@@ -75,11 +75,11 @@ func (b *compilation) create(u key.Unit) (cl.ProgramID, error) {
 		return 0, fmt.Errorf("create program: %w", diagnose(err, ""))
 	}
 	for _, c := range b.recipe.Constants {
-		err := cl.SetProgramSpecializationConstant.Status(uintptr(p), uintptr(c.ID), uintptr(len(c.Value)), uintptr(cl.Addr(c.Value)))
+		err := cl.Status("clSetProgramSpecializationConstant", uintptr(p), uintptr(c.ID), uintptr(len(c.Value)), uintptr(cl.Addr(c.Value)))
 		if err == nil || errors.Is(err, InvalidSpecID) && len(b.recipe.Image.Units()) > 1 {
 			continue // another unit's constant
 		}
-		_ = cl.ReleaseProgram.Status(uintptr(p))
+		_ = cl.Status("clReleaseProgram", uintptr(p))
 		return 0, fmt.Errorf("specialization constant %d: %w", c.ID, diagnose(err, ""))
 	}
 	return p, nil
@@ -121,7 +121,7 @@ func (b *compilation) compileUnit(u key.Unit) (cl.ProgramID, string, error) {
 	for _, h := range u.Headers {
 		hp, err := b.createHeader(h)
 		if err != nil {
-			_ = cl.ReleaseProgram.Status(uintptr(p))
+			_ = cl.Status("clReleaseProgram", uintptr(p))
 			return 0, "", fmt.Errorf("header %s: %w", h.Name, diagnose(err, ""))
 		}
 		headers, names = append(headers, hp), append(names, h.Name)
@@ -149,7 +149,7 @@ func (b compilation) compileOptions() *string {
 
 func release(programs []cl.ProgramID) {
 	for _, p := range programs {
-		_ = cl.ReleaseProgram.Status(uintptr(p))
+		_ = cl.Status("clReleaseProgram", uintptr(p))
 	}
 }
 

@@ -27,12 +27,12 @@ func Open(devices ...*Device) (*Context, error) {
 		ids[i] = d.id()
 	}
 	properties := []uintptr{cl.ContextPlatform, uintptr(devices[0].platform.id), 0}
-	h, err := cl.CreateContext.Create(uintptr(cl.Addr(properties)), uintptr(len(ids)), uintptr(cl.Addr(ids)), 0, 0)
+	h, err := cl.Create("clCreateContext", uintptr(cl.Addr(properties)), uintptr(len(ids)), uintptr(cl.Addr(ids)), 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
 	}
 	c := &Context{devices: slices.Clone(devices)}
-	c.set("context", h)
+	c.set("context", h, "clReleaseContext")
 	return c, nil
 }
 
@@ -43,12 +43,12 @@ func Adopt(handle uintptr) (*Context, error) {
 	if handle == 0 {
 		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
 	}
-	if err := cl.RetainContext.Status(handle); err != nil {
+	if err := cl.Status("clRetainContext", handle); err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
 	c := &Context{}
-	c.set("context", handle)
-	for _, d := range cl.Numbers(cl.GetContextInfo.Info(cl.ContextDevices, handle)) {
+	c.set("context", handle, "clReleaseContext")
+	for _, d := range cl.Numbers(cl.Info("clGetContextInfo", cl.ContextDevices, handle)) {
 		p, ok := cl.Number(cl.Loader.Device(cl.DeviceID(d), cl.DevicePlatform))
 		if !ok {
 			c.devices = nil
@@ -63,9 +63,6 @@ func Adopt(handle uintptr) (*Context, error) {
 	return c, nil
 }
 
-// Handle returns the cl_context; zero once it is released.
-func (c *Context) Handle() uintptr { return c.handle.Load() }
-
 // Devices returns the context's devices: their order gives the ordinals that
 // requests and programs use. The caller must not change the slice.
 func (c *Context) Devices() []*Device { return c.devices }
@@ -74,6 +71,6 @@ func (c *Context) Devices() []*Device { return c.devices }
 func (c *Context) Release() error {
 	return c.release(func(h uintptr) error {
 		c.devices[0].rest()
-		return cl.ReleaseContext.Status(h)
+		return cl.Status("clReleaseContext", h)
 	})
 }

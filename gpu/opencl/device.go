@@ -83,7 +83,7 @@ func newDevice(id cl.DeviceID, p *Platform) *Device {
 // made for it: some drivers ask the hardware for others.
 func newNamed(id cl.DeviceID, p *Platform) *Device {
 	d := &Device{platform: p}
-	d.object.set("device", uintptr(id))
+	d.object.set("device", uintptr(id), "clReleaseDevice")
 	str := func(param uint32) string { return cl.Text(p.ask.Device(id, param)) }
 	d.Name, d.Vendor, d.Version = str(cl.DeviceNameInfo), str(cl.DeviceVendor), str(cl.DeviceVersion)
 	d.Driver, d.CVersion = str(cl.DriverVersion), str(cl.DeviceOpenCLCVersion)
@@ -106,15 +106,12 @@ func (d *Device) Platform() *Platform { return d.platform }
 // Parent returns what the device is a part of; nil for a root device.
 func (d *Device) Parent() *Device { return d.parent }
 
-// Handle returns the cl_device_id; zero once it is released.
-func (d *Device) Handle() uintptr { return d.handle.Load() }
-
 // Has says whether the device offers an extension.
 func (d *Device) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
 
 // id returns the handle, zero for a released part: drivers answer that with
 // CL_INVALID_DEVICE.
-func (d *Device) id() cl.DeviceID { return cl.DeviceID(d.handle.Load()) }
+func (d *Device) id() cl.DeviceID { return cl.DeviceID(d.Handle()) }
 
 // SubDevicesEqually divides the device into parts of units compute units each.
 // The caller releases the parts.
@@ -162,6 +159,6 @@ func (d *Device) Release() error {
 	}
 	return d.release(func(h uintptr) error {
 		d.rest()
-		return cl.ReleaseDevice.Status(h)
+		return cl.Status("clReleaseDevice", h)
 	})
 }

@@ -8,15 +8,8 @@ import (
 	"github.com/kernstash/kernstash/internal/drivers"
 )
 
-// Driver is a driver in a process that has loaded it without this package: one
-// that an application uses, while the caller stands between the two. What it
-// gives are Devices to ask what they are; everything else of theirs goes through
-// the loader.
-type Driver struct {
-	platform *Platform
-}
-
-// DriverEntries are what is known of a driver from outside.
+// DriverEntries are what is known from outside of a driver that the process has loaded without
+// this package: one that an application uses, while the caller stands between the two.
 type DriverEntries struct {
 	// Platform is its cl_platform_id.
 	Platform uintptr
@@ -30,27 +23,25 @@ type DriverEntries struct {
 	Environ []string
 }
 
-// NewDriver asks a driver what its platform is.
-func NewDriver(e DriverEntries) (*Driver, error) {
+// PlatformOf asks a driver what its platform is, and what its Device and Root return; everything
+// else of them goes through the loader.
+func PlatformOf(e DriverEntries) (*Platform, error) {
 	if e.Platform == 0 || e.GetPlatformInfo == 0 || e.GetDeviceInfo == 0 {
 		return nil, fmt.Errorf("driver: %w: a NULL among its entry points", ErrArgument)
 	}
 	env := drivers.Environments{Loaded: e.Environ, Now: dl.Environ} // C code may set variables
-	return &Driver{newPlatform(cl.PlatformID(e.Platform), cl.Driver(e.GetPlatformInfo, e.GetDeviceInfo), env)}, nil
+	return newPlatform(cl.PlatformID(e.Platform), cl.Driver(e.GetPlatformInfo, e.GetDeviceInfo), env), nil
 }
-
-// Platform returns the driver's platform.
-func (d *Driver) Platform() *Platform { return d.platform }
 
 // maxDivisions is how often a device can have been divided.
 const maxDivisions = 16
 
 // Root returns the root device that the device of a handle is a part of: itself,
 // if it is no part.
-func (d *Driver) Root(device uintptr) (uintptr, error) {
+func (p *Platform) Root(device uintptr) (uintptr, error) {
 	for range maxDivisions {
 		// Drivers of OpenCL 1.1 know neither the parameter nor parts.
-		parent, _ := cl.Number(d.platform.ask.Device(cl.DeviceID(device), cl.DeviceParentDevice))
+		parent, _ := cl.Number(p.ask.Device(cl.DeviceID(device), cl.DeviceParentDevice))
 		if parent == 0 {
 			return device, nil
 		}
@@ -61,4 +52,4 @@ func (d *Driver) Root(device uintptr) (uintptr, error) {
 
 // Device asks what the root device of a handle is. Of its limits only the bits of an
 // address are asked for.
-func (d *Driver) Device(root uintptr) *Device { return newNamed(cl.DeviceID(root), d.platform) }
+func (p *Platform) Device(root uintptr) *Device { return newNamed(cl.DeviceID(root), p) }

@@ -29,7 +29,7 @@ func entries(d *opencl.Device) opencl.DriverEntries {
 func TestDeviceOfADriver(t *testing.T) {
 	t.Parallel()
 	want := device(t)
-	driver, err := opencl.NewDriver(entries(want))
+	driver, err := opencl.PlatformOf(entries(want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRootOfAPart(t *testing.T) {
 	if err != nil || len(parts) == 0 {
 		t.Fatal(parts, err)
 	}
-	driver, err := opencl.NewDriver(entries(whole))
+	driver, err := opencl.PlatformOf(entries(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNoDriver(t *testing.T) {
 	t.Parallel()
 	e := entries(device(t))
 	e.GetDeviceInfo = 0
-	if _, err := opencl.NewDriver(e); !errors.Is(err, opencl.ErrArgument) {
+	if _, err := opencl.PlatformOf(e); !errors.Is(err, opencl.ErrArgument) {
 		t.Errorf("err = %v, want ErrArgument", err)
 	}
 }

@@ -12,7 +12,7 @@ type Event struct{ object }
 
 func newEvent(id cl.EventID) *Event {
 	e := &Event{}
-	e.set("event", uintptr(id))
+	e.set("event", uintptr(id), "clReleaseEvent")
 	return e
 }
 
@@ -60,7 +60,7 @@ func (e *Event) Status() (Status, error) {
 	if err != nil {
 		return 0, fmt.Errorf("ask command: %w", err)
 	}
-	b, err := cl.GetEventInfo.Info(cl.EventCommandExecutionStatus, h)
+	b, err := cl.Info("clGetEventInfo", cl.EventCommandExecutionStatus, h)
 	if err != nil {
 		return 0, fmt.Errorf("ask command: %w", err)
 	}
@@ -82,28 +82,15 @@ func (e *Event) Times() (Times, error) {
 		return Times{}, fmt.Errorf("ask command: %w", err)
 	}
 	var t Times
-	for _, m := range []struct {
-		to    *time.Duration
-		param uint32
-	}{
-		{&t.Queued, cl.ProfilingCommandQueued},
-		{&t.Submitted, cl.ProfilingCommandSubmit},
-		{&t.Started, cl.ProfilingCommandStart},
-		{&t.Ended, cl.ProfilingCommandEnd},
-	} {
-		b, err := cl.GetEventProfilingInfo.Info(m.param, h)
+	for i, to := range []*time.Duration{&t.Queued, &t.Submitted, &t.Started, &t.Ended} {
+		b, err := cl.Info("clGetEventProfilingInfo", cl.ProfilingCommandQueued+uint32(i), h)
 		if err != nil {
 			return Times{}, fmt.Errorf("ask command: %w", err)
 		}
 		ns, _ := cl.Number(b, nil)
-		*m.to = time.Duration(ns)
+		*to = time.Duration(ns)
 	}
 	return t, nil
-}
-
-// Release gives the event back; the command goes on.
-func (e *Event) Release() error {
-	return e.release(func(h uintptr) error { return cl.ReleaseEvent.Status(h) })
 }
 
 func eventIDs(events []*Event) ([]cl.EventID, error) {
@@ -125,5 +112,5 @@ func waitFor(events []cl.EventID) error {
 	if len(events) == 0 {
 		return nil
 	}
-	return cl.WaitForEvents.Status(uintptr(len(events)), uintptr(cl.Addr(events)))
+	return cl.Status("clWaitForEvents", uintptr(len(events)), uintptr(cl.Addr(events)))
 }

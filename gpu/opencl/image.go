@@ -81,12 +81,12 @@ func (c *Context) NewImage(access Access, f ImageFormat, width, height int) (*Im
 	}
 	pixels := &[2]uint32{uint32(f.Order), uint32(f.Type)} // a cl_image_format
 	desc := &imageDesc{kind: cl.MemObjectImage2D, width: uintptr(width), height: uintptr(height)}
-	id, err := cl.CreateImage.Create(h, uintptr(access), uintptr(unsafe.Pointer(pixels)), uintptr(unsafe.Pointer(desc)), 0)
+	id, err := cl.Create("clCreateImage", h, uintptr(access), uintptr(unsafe.Pointer(pixels)), uintptr(unsafe.Pointer(desc)), 0)
 	if err != nil {
 		return nil, fmt.Errorf("make image of %d × %d pixels: %w", width, height, resources(err))
 	}
 	m := &Image{format: f, width: width, height: height}
-	m.set("image", id)
+	m.set("image", id, "clReleaseMemObject")
 	return m, nil
 }
 
@@ -96,33 +96,25 @@ func (m *Image) Size() (width, height int) { return m.width, m.height }
 // Bytes returns the bytes of the whole image, its rows without gaps.
 func (m *Image) Bytes() int { return m.width * m.height * m.format.pixel() }
 
-// Handle returns the cl_mem; zero once it is released.
-func (m *Image) Handle() uintptr { return m.handle.Load() }
-
-// Release gives the image back.
-func (m *Image) Release() error {
-	return m.release(func(h uintptr) error { return cl.ReleaseMemObject.Status(h) })
-}
-
 // WriteImage copies data, the rows of the whole image without gaps, into the
 // image, after the events of wait. It returns when data may be changed.
 func (q *Queue) WriteImage(m *Image, data []byte, wait ...*Event) error {
-	return q.transferImage("write image", &cl.EnqueueWriteImage, m, data, wait)
+	return q.transferImage("write image", "clEnqueueWriteImage", m, data, wait)
 }
 
 // ReadImage copies the rows of the whole image without gaps into data, after
 // the events of wait. It returns when data is there.
 func (q *Queue) ReadImage(m *Image, data []byte, wait ...*Event) error {
-	return q.transferImage("read image", &cl.EnqueueReadImage, m, data, wait)
+	return q.transferImage("read image", "clEnqueueReadImage", m, data, wait)
 }
 
-func (q *Queue) transferImage(what string, do *cl.Entry, m *Image, data []byte, wait []*Event) error {
+func (q *Queue) transferImage(what string, do string, m *Image, data []byte, wait []*Event) error {
 	if len(data) != m.Bytes() {
 		return fmt.Errorf("%s: %w: %d bytes, it has %d", what, ErrArgument, len(data), m.Bytes())
 	}
 	origin, region := new([3]uintptr), &[3]uintptr{uintptr(m.width), uintptr(m.height), 1}
 	return q.with(what, &m.object, wait, func(q, m uintptr, wait []cl.EventID) error {
-		return do.Status(q, m, 1, uintptr(unsafe.Pointer(origin)), uintptr(unsafe.Pointer(region)),
+		return cl.Status(do, q, m, 1, uintptr(unsafe.Pointer(origin)), uintptr(unsafe.Pointer(region)),
 			0, 0, uintptr(cl.Addr(data)), uintptr(len(wait)), uintptr(cl.Addr(wait)), 0)
 	})
 }

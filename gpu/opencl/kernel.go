@@ -30,20 +30,17 @@ func (p *Program) NewKernel(name string) (*Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kernel %s: %w", name, err)
 	}
-	id, err := cl.CreateKernel.Create(h, uintptr(cl.Addr(dl.CString(name))))
+	id, err := cl.Create("clCreateKernel", h, uintptr(cl.Addr(dl.CString(name))))
 	if err != nil {
 		return nil, fmt.Errorf("make kernel %s: %w", name, resources(err))
 	}
 	k := &Kernel{program: p, name: name}
-	k.set("kernel", id)
+	k.set("kernel", id, "clReleaseKernel")
 	return k, nil
 }
 
 // Name returns the kernel's name.
 func (k *Kernel) Name() string { return k.name }
-
-// Handle returns the cl_kernel; zero once it is released.
-func (k *Kernel) Handle() uintptr { return k.handle.Load() }
 
 // WorkGroup is what a kernel can do on its device.
 type WorkGroup struct {
@@ -61,23 +58,18 @@ func (k *Kernel) WorkGroup() (WorkGroup, error) {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	id, d := cl.KernelID(h), k.program.devices[0].id()
-	b, err := cl.GetKernelWorkGroupInfo.Info(cl.KernelWorkGroupSize, uintptr(id), uintptr(d))
+	b, err := cl.Info("clGetKernelWorkGroupInfo", cl.KernelWorkGroupSize, uintptr(id), uintptr(d))
 	if err != nil {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	size, _ := cl.Number(b, nil)
-	multiple, _ := cl.Number(cl.GetKernelWorkGroupInfo.Info(cl.KernelPreferredWorkGroupSize, uintptr(id), uintptr(d)))
+	multiple, _ := cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelPreferredWorkGroupSize, uintptr(id), uintptr(d)))
 	w := WorkGroup{Size: int(size), Multiple: int(multiple)}
-	w.LocalMemory, _ = cl.Number(cl.GetKernelWorkGroupInfo.Info(cl.KernelLocalMemSize, uintptr(id), uintptr(d)))
-	for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo.Info(cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(d))) {
+	w.LocalMemory, _ = cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelLocalMemSize, uintptr(id), uintptr(d)))
+	for i, n := range cl.Numbers(cl.Info("clGetKernelWorkGroupInfo", cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(d))) {
 		if i < len(w.Required) {
 			w.Required[i] = int(n)
 		}
 	}
 	return w, nil
-}
-
-// Release gives the kernel back.
-func (k *Kernel) Release() error {
-	return k.release(func(h uintptr) error { return cl.ReleaseKernel.Status(h) })
 }

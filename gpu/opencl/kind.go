@@ -13,16 +13,13 @@ type known struct {
 	seen drivers.Seen
 }
 
-// knownDrivers are the drivers that somebody has looked at, and in the end the one for all others.
-var knownDrivers = [...]*known{
-	{Driver: pocl.Driver{}},
-	{Driver: driver.Intel{}},
-	{Driver: driver.NVIDIA{}},
-	{Driver: driver.AMD{}},
-	{Driver: driver.Mesa{}},
-	{Driver: driver.Oclgrind{}},
-	{Driver: driver.Unknown{}},
-}
+// knownDrivers are PoCL's and those of package driver, in the end the one for all others.
+var knownDrivers = func() (all []*known) {
+	for _, d := range append([]driver.Driver{pocl.New()}, driver.Known...) {
+		all = append(all, &known{Driver: d})
+	}
+	return all
+}()
 
 func (p *Platform) driver() *known {
 	for _, k := range knownDrivers {

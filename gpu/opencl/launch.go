@@ -73,7 +73,7 @@ func (k *Kernel) enqueue(q *Queue, r Range, event *cl.EventID, args []any) (vari
 		}
 	}
 	queueIt := func() error {
-		return cl.EnqueueNDRangeKernel.Status(queue, kernel, uintptr(dim), uintptr(unsafe.Pointer(offset)), uintptr(unsafe.Pointer(global)),
+		return cl.Status("clEnqueueNDRangeKernel", queue, kernel, uintptr(dim), uintptr(unsafe.Pointer(offset)), uintptr(unsafe.Pointer(global)),
 			uintptr(unsafe.Pointer(local)), uintptr(len(wait)), uintptr(cl.Addr(wait)), uintptr(unsafe.Pointer(event)))
 	}
 	defers := k.program.defers

@@ -19,9 +19,6 @@ type Program struct {
 	object
 }
 
-// Handle returns the cl_program; zero once it is released.
-func (p *Program) Handle() uintptr { return p.handle.Load() }
-
 // Log returns the build log, warnings included.
 func (p *Program) Log() string { return p.log }
 
@@ -32,7 +29,7 @@ func (p *Program) KernelNames() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
-	b, err := cl.GetProgramInfo.Info(cl.ProgramKernelNames, h)
+	b, err := cl.Info("clGetProgramInfo", cl.ProgramKernelNames, h)
 	if err != nil {
 		return nil, fmt.Errorf("list kernels: %w", err)
 	}
@@ -65,17 +62,12 @@ func (p *Program) Binary() (binary []byte, err error) {
 // asked returns the program as the driver is asked about it.
 func (p *Program) asked() driver.Program {
 	return driver.Program{
-		Context: cl.ContextID(p.context.handle.Load()), Device: p.devices[0].id(),
+		Context: cl.ContextID(p.context.Handle()), Device: p.devices[0].id(),
 		ID: func() (cl.ProgramID, error) {
 			h, err := p.get()
 			return cl.ProgramID(h), err
 		},
 	}
-}
-
-// Release gives the program back, its kernels having gone before.
-func (p *Program) Release() error {
-	return p.release(func(h uintptr) error { return cl.ReleaseProgram.Status(h) })
 }
 
 // describe returns the program's kernels with what the driver tells of their

@@ -38,7 +38,7 @@ func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
 		return nil, fmt.Errorf("make queue on %s: %w", d.Name, resources(err))
 	}
 	q := &Queue{device: d}
-	q.set("queue", uintptr(id))
+	q.set("queue", uintptr(id), "clReleaseCommandQueue")
 	if driver := d.platform.deferrer(); driver != nil {
 		driver.Opened(id)
 	}
@@ -48,19 +48,16 @@ func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
 // Device returns the queue's device.
 func (q *Queue) Device() *Device { return q.device }
 
-// Handle returns the cl_command_queue; zero once it is released.
-func (q *Queue) Handle() uintptr { return q.handle.Load() }
-
 // Flush hands what is queued to the device.
-func (q *Queue) Flush() error { return q.call("flush queue", &cl.Flush) }
+func (q *Queue) Flush() error { return q.call("flush queue", "clFlush") }
 
 // Finish waits until all that was queued is done.
-func (q *Queue) Finish() error { return q.call("finish queue", &cl.Finish) }
+func (q *Queue) Finish() error { return q.call("finish queue", "clFinish") }
 
-func (q *Queue) call(what string, f *cl.Entry) error {
+func (q *Queue) call(what string, f string) error {
 	h, err := q.get()
 	if err == nil {
-		err = f.Status(h)
+		err = cl.Status(f, h)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, resources(err))
@@ -74,6 +71,6 @@ func (q *Queue) Release() error {
 		if driver := q.device.platform.deferrer(); driver != nil {
 			err = driver.Closing(cl.QueueID(h))
 		}
-		return errors.Join(err, cl.ReleaseCommandQueue.Status(h))
+		return errors.Join(err, cl.Status("clReleaseCommandQueue", h))
 	})
 }

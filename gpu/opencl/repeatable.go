@@ -1,15 +1,15 @@
 package opencl
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/randomname"
 )
 
 // errRandomName is wrapped where a source ends with a constant of a random name, and it is not
-// certain that the driver makes the same of the source without it.
+// certain that the driver makes the same of the source whatever the name.
 var errRandomName = errors.New("the source ends with a constant of a random name (pyopencl_defeat_cache_…)")
 
 // EndsWithRandomName reports whether code ends with the constant of a random name that pyopencl
@@ -19,14 +19,15 @@ func EndsWithRandomName(code []byte) bool {
 	return name != ""
 }
 
-// Repeatable returns OpenCL C code without the constant of a random name that pyopencl adds at
-// its end; other code is returned as it is. The program of what is returned differs from that of
-// code in nothing that a kernel, or a query of the program, can see: nothing refers to the
-// constant. options are the words of the build's options. It is an error where that is not
-// certain: for a driver of which it is not known, with options or variables that make a compiler
-// look at what is not used, or where code does not end as a whole. Where code includes files, it
-// is certain if checkFiles returns no error for the contents of all of them.
-func (d *Device) Repeatable(code []byte, options []string) (rest []byte, checkFiles func([][]byte) error, err error) {
+// Repeatable returns OpenCL C code with a fixed name in the place of the random one of the
+// constant that pyopencl adds at its end; other code is returned as it is. The program of what
+// is returned differs from that of code in nothing that a kernel, or a query of the program, can
+// see: nothing refers to the constant. options are the words of the build's options. It is an
+// error where that is not certain: for a driver of which it is not known, with options or
+// variables that make a compiler look at what is not used, or where the name may be meant. Where
+// code includes files, it is certain if checkFiles returns no error for the contents of all of
+// them.
+func (d *Device) Repeatable(code []byte, options []string) (fixed []byte, checkFiles func([][]byte) error, err error) {
 	rest, name := randomname.Cut(code)
 	if name == "" {
 		return code, nil, nil
@@ -40,12 +41,15 @@ func (d *Device) Repeatable(code []byte, options []string) (rest []byte, checkFi
 			return nil, nil, fmt.Errorf("%w, and the variable %s is set", errRandomName, v.Name)
 		}
 	}
-	rest = bytes.Clone(rest) // checkFiles is called when code may be gone: it may be C's
+	if err := randomname.CheckOptions(options); err != nil {
+		return nil, nil, fmt.Errorf("%w, %w", errRandomName, err)
+	}
+	checker := randomname.NewChecker(name, rest, []byte(strings.Join(options, " ")))
 	checkFiles = func(files [][]byte) error {
-		if err := randomname.Check(rest, name, options, files); err != nil {
+		if err := checker.Check(files); err != nil {
 			return fmt.Errorf("%w, %w", errRandomName, err)
 		}
 		return nil
 	}
-	return rest, checkFiles, checkFiles(nil)
+	return randomname.Fix(rest), checkFiles, checkFiles(nil)
 }

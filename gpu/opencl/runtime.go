@@ -30,8 +30,7 @@ type RuntimeOptions struct {
 	// SpecializeVariants does the same for launches that were seen, by their
 	// names in store.Artifact.Variants; those that name no size are left out.
 	// Where the driver chose the local size it is asked again, by launching a
-	// kernel of this package over the global size. It goes before
-	// SpecializeLocalSizes.
+	// kernel of this package over the global size.
 	SpecializeVariants []string
 
 	// CaptureUnlaunched takes the binary of such a driver at the build, though
@@ -124,13 +123,13 @@ func (r *Runtime) compile(job kernstash.Job) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build program: %w", err)
 	}
-	b := compilation{context: cl.ContextID(r.context.handle.Load()), devices: ids, recipe: job.Recipe, noIL: p.devices[0].ILVersion == ""}
+	b := compilation{context: cl.ContextID(r.context.Handle()), devices: ids, recipe: job.Recipe, noIL: p.devices[0].ILVersion == ""}
 	id, log, err := b.run()
 	if err != nil {
 		return nil, err
 	}
 	p.log = log
-	p.set("program", uintptr(id))
+	p.set("program", uintptr(id), "clReleaseProgram")
 	return p, nil
 }
 
@@ -194,11 +193,11 @@ func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
-	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.handle.Load()), ids, binary)
+	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.Handle()), ids, binary)
 	if err != nil {
 		return nil, fmt.Errorf("load program: %w", resources(err))
 	}
-	p.set("program", uintptr(id))
+	p.set("program", uintptr(id), "clReleaseProgram")
 	p.log = a.Log
 	options := compilation{recipe: job.Recipe}.compileOptions()
 	if err := cl.BuildProgram(id, ids, options); err != nil {

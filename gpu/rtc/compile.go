@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/reentry"
 )
 
 // The codes that both libraries have in common.
@@ -49,6 +50,9 @@ func (l *Library) Compile(r Request) (*Output, error) {
 // hiprtc lets one compile at a time: HIPRTC 5.2 crashes where two overlap.
 var hiprtc sync.Mutex
 
+// stepAside has the interposer take no notice of the programs that this thread creates.
+var stepAside = reentry.Of("kernstash_rtc_aside", "libkernstash_preload.so")
+
 // program is a program of the library's.
 type program struct {
 	l      *Library
@@ -72,7 +76,7 @@ func (l *Library) create(r Request) (*program, error) {
 	}
 	p := &program{l: l}
 	defer stepAside()()
-	code := call(l.fn.create, uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
+	code := call(l.fn["CreateProgram"], uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
 		uintptr(len(r.Headers)), uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&includes[0])))
 	if code != 0 {
 		return nil, l.resources(code)
@@ -80,18 +84,18 @@ func (l *Library) create(r Request) (*program, error) {
 	return p, nil
 }
 
-func (p *program) destroy() { call(p.l.fn.destroy, uintptr(unsafe.Pointer(&p.handle))) }
+func (p *program) destroy() { call(p.l.fn["DestroyProgram"], uintptr(unsafe.Pointer(&p.handle))) }
 
 func (p *program) addExpressions(all []string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if p.l.fn.addExpression == 0 || p.l.fn.lowered == 0 {
+	if p.l.fn["AddNameExpression"] == 0 || p.l.fn["GetLoweredName"] == 0 {
 		return fmt.Errorf("name expressions: %w", ErrMissing)
 	}
 	for _, e := range all {
 		c := dl.CString(e)
-		if code := call(p.l.fn.addExpression, p.handle, uintptr(unsafe.Pointer(&c[0]))); code != 0 {
+		if code := call(p.l.fn["AddNameExpression"], p.handle, uintptr(unsafe.Pointer(&c[0]))); code != 0 {
 			return fmt.Errorf("name expression %q: %w", e, p.l.resources(code))
 		}
 	}
@@ -102,13 +106,14 @@ func (p *program) compile(options []string) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	list := pointers(&pin, options)
-	code := call(p.l.fn.compile, p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
+	code := call(p.l.fn["CompileProgram"], p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
 	if code == 0 {
 		return nil
 	}
 	err := p.l.resources(code)
 	if code == codeCompilation || code == codeInvalidOption {
-		return &kernstash.BuildError{Code: code, Log: logText(p.answer(p.l.fn.logSize, p.l.fn.log).Data), Err: err}
+		log, _ := p.answer("ProgramLog")
+		return &kernstash.BuildError{Code: code, Log: logText(log.Data), Err: err}
 	}
 	return fmt.Errorf("compile program: %w", err)
 }
@@ -124,35 +129,35 @@ func (l *Library) resources(code int) error {
 }
 
 // answer asks for the size of something, and for the bytes.
-func (p *program) answer(size, get dl.Func) Answer {
+func (p *program) answer(name string) (a Answer, err error) {
+	size, get := p.l.fn["Get"+name+"Size"], p.l.fn["Get"+name]
 	if size == 0 || get == 0 {
-		return Answer{}
+		return a, nil
 	}
-	a := Answer{Asked: true}
+	a.Asked = true
 	var n uintptr
 	if a.Code = call(size, p.handle, uintptr(unsafe.Pointer(&n))); a.Code != 0 || n == 0 {
-		return a
+		return a, nil
 	}
 	if n > maxAnswer {
-		return Answer{}
+		return a, fmt.Errorf("%s: %w", name, errSize)
 	}
 	a.Data = make([]byte, n)
 	if a.Code = call(get, p.handle, uintptr(unsafe.Pointer(&a.Data[0]))); a.Code != 0 {
 		a.Data = nil
 	}
-	return a
+	return a, nil
 }
 
 // output takes what a compile made.
-func (p *program) output(expressions []string) (*Output, error) {
-	o := &Output{log: p.answer(p.l.fn.logSize, p.l.fn.log)}
-	if !o.log.Asked {
-		return nil, fmt.Errorf("program log: %w", errSize)
+func (p *program) output(expressions []string) (o *Output, err error) {
+	o = new(Output)
+	if o.log, err = p.answer("ProgramLog"); err != nil {
+		return nil, err
 	}
-	for f := range o.forms {
-		o.forms[f] = p.answer(p.l.fn.sizes[f], p.l.fn.gets[f])
-		if p.l.fn.sizes[f] != 0 && !o.forms[f].Asked {
-			return nil, fmt.Errorf("%v: %w", Form(f), errSize)
+	for f, name := range formFunctions {
+		if o.forms[f], err = p.answer(name); err != nil {
+			return nil, err
 		}
 	}
 	for _, e := range expressions {
@@ -165,7 +170,7 @@ func (p *program) lowered(expression string) Lowered {
 	c := dl.CString(expression)
 	var name uintptr
 	l := Lowered{Expression: expression}
-	l.Code = call(p.l.fn.lowered, p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
+	l.Code = call(p.l.fn["GetLoweredName"], p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
 	if l.Code == 0 {
 		l.Name = dl.String(name)
 	}

@@ -24,7 +24,7 @@ const (
 
 // Core returns the request as the core's, for a context of a [Runtime] or of one's
 // own that compiles for one device. What is the same to the compiler is the same
-// request: every door asks so. An error, which may wrap key.ErrEmpty or
+// request: every front end asks so. An error, which may wrap key.ErrEmpty or
 // key.ErrDuplicate, says that such a program is the compiler's own affair.
 func (l *Library) Core(r Request) (kernstash.Request, error) {
 	var own kernstash.Request

@@ -40,15 +40,7 @@ func (o *Output) Encode() []byte {
 	if o.isNamed() {
 		begin, name = magicNamed, o.name
 	}
-	size := len(magic) + 64 + len(name)
-	for _, a := range o.forms {
-		size += 32 + len(a.Data)
-	}
-	for _, l := range o.lowered {
-		size += 32 + len(l.Expression) + len(l.Name)
-	}
-	b := append(make([]byte, 0, size+len(o.log.Data)), begin...)
-	b = appendAnswer(b, o.log)
+	b := appendAnswer([]byte(begin), o.log)
 	n := 0
 	for _, a := range o.forms {
 		if a.Asked {

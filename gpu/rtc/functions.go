@@ -7,53 +7,39 @@ import (
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
-// functions are those of a library; 0: it has none.
-type functions struct {
-	version, errorString           dl.Func
-	archCount, archs               dl.Func
-	create, destroy, addExpression dl.Func
-	compile                        dl.Func
-	logSize, log, lowered          dl.Func
-	sizes, gets                    [numForms]dl.Func
-}
+// functions are those of a library, by their names without its prefix; 0: it has none.
+type functions map[string]dl.Func
 
-func (f *functions) find(prefix string, symbol func(name string) uintptr) error {
-	for _, s := range []struct {
-		to       *dl.Func
-		name     string
-		required bool
-	}{
-		{&f.version, "Version", true},
-		{&f.errorString, "GetErrorString", true},
-		{&f.archCount, "GetNumSupportedArchs", false},
-		{&f.archs, "GetSupportedArchs", false},
-		{&f.create, "CreateProgram", true},
-		{&f.destroy, "DestroyProgram", true},
-		{&f.addExpression, "AddNameExpression", false},
-		{&f.compile, "CompileProgram", true},
-		{&f.logSize, "GetProgramLogSize", true},
-		{&f.log, "GetProgramLog", true},
-		{&f.lowered, "GetLoweredName", false},
-	} {
-		*s.to = dl.Func(symbol(prefix + s.name))
-		if *s.to == 0 && s.required {
-			return fmt.Errorf("%s: %w", prefix+s.name, ErrMissing)
+// Every library has the functions that are required; the others it may have.
+var (
+	required = []string{
+		"Version", "GetErrorString", "CreateProgram", "DestroyProgram", "CompileProgram", "GetProgramLogSize", "GetProgramLog",
+	}
+	optional = []string{"GetNumSupportedArchs", "GetSupportedArchs", "AddNameExpression", "GetLoweredName"}
+)
+
+func findFunctions(prefix string, symbol func(name string) uintptr) (functions, error) {
+	all := make(functions)
+	find := func(name string) bool {
+		all[name] = dl.Func(symbol(prefix + name))
+		return all[name] != 0
+	}
+	for _, name := range required {
+		if !find(name) {
+			return nil, fmt.Errorf("%s: %w", prefix+name, ErrMissing)
 		}
+	}
+	for _, name := range optional {
+		find(name)
 	}
 	some := false
-	for form, name := range formFunctions {
-		if name == "" {
-			continue
-		}
-		get, size := dl.Func(symbol(prefix+"Get"+name)), dl.Func(symbol(prefix+"Get"+name+"Size"))
-		if get != 0 && size != 0 {
-			f.gets[form], f.sizes[form], some = get, size, true
-		}
+	for _, name := range formFunctions {
+		some = find("Get"+name) && find("Get"+name+"Size") || some
 	}
 	if !some {
-		return fmt.Errorf("functions that give code: %w", ErrMissing)
+		return nil, fmt.Errorf("functions that give code: %w", ErrMissing)
 	}
-	return nil
+	return all, nil
 }
 
 // call returns the code of a function of C, which is an int. As for [dl.Func.Call],
@@ -74,7 +60,7 @@ func (c *Error) Error() string { return fmt.Sprintf("%s (%d)", c.Text, c.Number)
 // failure returns the error of a code.
 func (l *Library) failure(code int) error {
 	c := &Error{API: l.api, Number: code, Text: l.d.platform + " error"}
-	if text := l.fn.errorString.Call(uintptr(code)); text != 0 {
+	if text := l.fn["GetErrorString"].Call(uintptr(code)); text != 0 {
 		c.Text = dl.String(text)
 	}
 	return c

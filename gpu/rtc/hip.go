@@ -2,7 +2,6 @@ package rtc
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func hipKnown(options []string) error {
 	// before all, and in the directories of -iquote (strace of 5.2.3).
 	for _, name := range []string{"hiprtc_runtime.h", "hiprtc_runtime.h.pch", "hiprtc_runtime.h.gch"} {
 		if _, err := os.Lstat(name); err == nil {
-			return fmt.Errorf("%w", errBuiltin)
+			return errBuiltin
 		}
 	}
 	if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(strings.TrimLeft(o, " "), "-iquote") }) {

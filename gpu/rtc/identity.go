@@ -18,16 +18,16 @@ import (
 var errLibraries = errors.New("the libraries that compile are not known")
 
 // identify finds the libraries that take part in a compile, of those that are loaded.
-func (l *Library) identify(loaded elfid.Mappings) (key.Device, error) {
+func (l *Library) identify() (key.Device, error) {
 	if l.path == "" {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, errLibraries)
 	}
 	paths := []string{l.path}
-	late, loaded, err := l.opensLate(loaded)
+	late, loaded, err := l.opensLate(elfid.Loaded())
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
 	}
-	if at, _ := loaded.Find(uintptr(l.fn.compile)); at.Path != l.path {
+	if at, _ := loaded.Find(uintptr(l.fn["CompileProgram"])); at.Path != l.path {
 		return key.Device{}, fmt.Errorf("identify %s: %w: %s was replaced", l.d.platform, errLibraries, l.path)
 	}
 	paths = append(paths, late...)

@@ -116,25 +116,50 @@ func Open(api API, path string) (*Library, error) {
 // New returns the Library whose functions symbol finds by their names, 0 where it
 // has none: for those who have opened it themselves.
 func New(api API, symbol func(name string) uintptr) (*Library, error) {
+	l, err := newLibrary(api)
+	if err != nil {
+		return nil, err
+	}
+	if l.fn, err = findFunctions(l.d.prefix, symbol); err != nil {
+		return nil, err
+	}
+	var major, minor int32
+	if code := call(l.fn["Version"], uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); code != 0 {
+		return nil, fmt.Errorf("%s: %w", l.d.prefix+"Version", l.failure(code))
+	}
+	l.major, l.minor = int(major), int(minor)
+	l.findPath()
+	return l, nil
+}
+
+// Loaded returns the Library that somebody else has loaded and calls: the one that
+// the function at compile, its CompileProgram, is in. It says what the library is
+// and makes requests of the core's for it; it cannot compile.
+func Loaded(api API, compile uintptr, major, minor int) (*Library, error) {
+	l, err := newLibrary(api)
+	if err != nil {
+		return nil, err
+	}
+	l.fn, l.major, l.minor = functions{"CompileProgram": dl.Func(compile)}, major, minor
+	l.findPath()
+	return l, nil
+}
+
+func newLibrary(api API) (*Library, error) {
 	d, ok := dialectOf(api)
 	if !ok {
 		return nil, fmt.Errorf("compiler: %w: %d", ErrAPI, api)
 	}
 	l := &Library{api: api, d: d}
-	if err := l.fn.find(d.prefix, symbol); err != nil {
-		return nil, err
-	}
-	var major, minor int32
-	if code := call(l.fn.version, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); code != 0 {
-		return nil, fmt.Errorf("%s: %w", d.prefix+"Version", l.failure(code))
-	}
-	l.major, l.minor = int(major), int(minor)
-	if at, ok := elfid.Loaded().Find(uintptr(l.fn.compile)); ok {
-		l.path = at.Path
-	}
-	l.identity = sync.OnceValues(func() (key.Device, error) { return l.identify(elfid.Loaded()) })
+	l.identity = sync.OnceValues(l.identify)
 	l.supports = sync.OnceValues(l.supportedArchs)
 	return l, nil
+}
+
+func (l *Library) findPath() {
+	if at, ok := elfid.Loaded().Find(uintptr(l.fn["CompileProgram"])); ok {
+		l.path = at.Path
+	}
 }
 
 // API returns which interface it is.
@@ -153,20 +178,21 @@ func (l *Library) Version() (major, minor int) { return l.major, l.minor }
 func (l *Library) SupportedArchs() ([]int, error) { return l.supports() }
 
 func (l *Library) supportedArchs() ([]int, error) {
-	if l.fn.archCount == 0 || l.fn.archs == 0 {
+	count, list := l.fn["GetNumSupportedArchs"], l.fn["GetSupportedArchs"]
+	if count == 0 || list == 0 {
 		return nil, fmt.Errorf("supported architectures: %w", ErrMissing)
 	}
 	var n int32
-	if code := call(l.fn.archCount, uintptr(unsafe.Pointer(&n))); code != 0 || n < 0 || n > 1024 {
+	if code := call(count, uintptr(unsafe.Pointer(&n))); code != 0 || n < 0 || n > 1024 {
 		return nil, fmt.Errorf("supported architectures: %w", l.failure(code))
 	}
-	list := make([]int32, max(n, 1))
-	if code := call(l.fn.archs, uintptr(unsafe.Pointer(&list[0]))); code != 0 {
+	archs := make([]int32, max(n, 1))
+	if code := call(list, uintptr(unsafe.Pointer(&archs[0]))); code != 0 {
 		return nil, fmt.Errorf("supported architectures: %w", l.failure(code))
 	}
 	all := make([]int, n)
 	for i := range all {
-		all[i] = int(list[i])
+		all[i] = int(archs[i])
 	}
 	return all, nil
 }

@@ -13,15 +13,12 @@ var searches = []string{"--include-path", "-I"}
 // behind a blank. NVRTC 11.8 refuses others that are written so.
 var separable = []string{"-D", "-U", "-I"}
 
-// arguable are the options whose argument may be the next string.
-var arguable = append([]string{"-D", "--define-macro", "-U", "--undefine-macro", "-arch", "--gpu-architecture", "-std", "--std"}, searches...)
-
 // separate returns options with those that hold a blank before their argument
 // split in two, and -I=dir as -Idir: so all ways to write a directory look alike.
 func separate(options []string) []string {
 	out := make([]string, 0, len(options))
 	for i, o := range options {
-		if i > 0 && slices.Contains(arguable, options[i-1]) {
+		if i > 0 && slices.Contains(withArgument, options[i-1]) {
 			out = append(out, o) // an argument, whatever it looks like
 			continue
 		}
@@ -42,17 +39,13 @@ func separate(options []string) []string {
 // withoutSearch returns options without those that name directories to search.
 func withoutSearch(options []string) []string {
 	out := make([]string, 0, len(options))
-	for i := 0; i < len(options); i++ {
-		o := options[i]
+	for _, p := range pieces(options) {
+		o := p[0]
 		switch {
-		case slices.Contains(arguable, o) && !slices.Contains(searches, o) && i+1 < len(options):
-			out = append(out, o, options[i+1])
-			i++
-		case slices.Contains(searches, o) && i+1 < len(options):
-			i++
+		case len(p) == 2 && slices.Contains(searches, o):
 		case strings.HasPrefix(o, "--include-path="), strings.HasPrefix(o, "-I") && o != "-I":
 		default:
-			out = append(out, o)
+			out = append(out, p...)
 		}
 	}
 	return out
@@ -86,9 +79,9 @@ func pieces(options []string) (all [][]string) {
 	return all
 }
 
-// withArgument are options of NVRTC whose argument may be the next string.
+// withArgument are the options whose argument may be the next string.
 var withArgument = []string{
-	"-D", "--define-macro", "-U", "--undefine-macro", "-I", "--include-path", "-arch", "--gpu-architecture",
+	"-D", "--define-macro", "-U", "--undefine-macro", "-I", "--include-path", "-arch", "--gpu-architecture", "-std", "--std",
 	"-maxrregcount", "--maxrregcount", "-Xptxas", "-ptxas-options", "--ptxas-options",
 	"-ftz", "--ftz", "-fmad", "--fmad", "-prec-div", "--prec-div", "-prec-sqrt", "--prec-sqrt",
 }

@@ -28,6 +28,9 @@ func (f Form) String() string {
 // and "Size".
 var formFunctions = [numForms]string{"PTX", "CUBIN", "LTOIR", "OptiXIR", "NVVM", "Code", "Bitcode"}
 
+// Forms returns how many forms there are: all are below it.
+func Forms() Form { return numForms }
+
 // Answer is what a library answers when it is asked for something: an error
 // code, or bytes.
 type Answer struct {
@@ -50,6 +53,17 @@ type Lowered struct {
 	Expression string
 	Code       int // 0: success
 	Name       string
+}
+
+// NewOutput returns the output that holds these answers, by form; it keeps them.
+func NewOutput(log Answer, forms map[Form]Answer, lowered []Lowered) *Output {
+	o := &Output{log: log, lowered: lowered}
+	for f, a := range forms {
+		if f < numForms {
+			o.forms[f] = a
+		}
+	}
+	return o
 }
 
 // Get returns the code in a form; false: the compile made none.

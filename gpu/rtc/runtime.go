@@ -9,6 +9,8 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/arithmetic"
+	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -38,6 +40,21 @@ func (r Runtime) HeaderSearch(_ int, dir string, q kernstash.Request) (deps.Sear
 		image = q.Image.Image
 	}
 	return r.Library.headerSearch(dir, nameOf(q.Attributes, q.Unkeyed), image)
+}
+
+// Host answers the engine's questions by a library.
+type Host struct {
+	cache.Process
+	Runtime
+}
+
+// HeaderSearch returns where the library looks for header files.
+func (h Host) HeaderSearch(_ int, dir string, r engine.Request) (deps.Search, error) {
+	var image *key.Image
+	if r.Image != nil {
+		image = r.Image.Image
+	}
+	return h.Library.headerSearch(dir, nameOf(r.Attributes, r.Unkeyed), image)
 }
 
 // Build compiles.

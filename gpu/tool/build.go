@@ -22,9 +22,9 @@ type BuildOptions struct {
 	LocalSizes        [][3]int
 	NoOptions         bool
 
-	Cache  kernstash.Options
-	Disk   disk.Options
-	Layers []string // read-only roots
+	Cache  kernstash.Options `json:"-"`
+	Disk   disk.Options      `json:"-"`
+	Layers []string          `json:"-"` // read-only roots
 }
 
 // CompileOptions returns the options as one text.

@@ -59,9 +59,9 @@ type Runtime struct {
 type Compiler struct {
 	Files  []string // how the names of its files begin: libraries, or programs
 	Name   string
-	Served bool   // by `kernstash run`
-	Text   string // how it is served, or what to do instead
-	Layers bool   // it is a loader, which may know layers
+	Served bool    // by `kernstash run`
+	Text   string  // how it is served, or what to do instead
+	Layers *Layers // of a loader, which may know layers; nil: it is none
 }
 
 // ServedByRun is the Text of most that are served.

@@ -4,7 +4,6 @@ package cache
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -39,7 +38,6 @@ type Cache struct {
 	end      []func()      // close the stores
 	engine   *engine.Engine
 	log      engine.Loggers
-	traceTo  io.Closer
 
 	newStarter func(Jobs) Starter // may be nil
 	starting   sync.Once
@@ -92,7 +90,7 @@ func Open(o Options) (*Cache, error) {
 	if o.Ahead {
 		c.stats = unsaved{c.stats}
 	}
-	c.log, c.traceTo = newLoggers(set, o.Logger)
+	c.log = newLoggers(set, o.Logger)
 	for _, w := range set.Warnings {
 		c.log.Warn("setting cannot be used", "warning", w.Error())
 	}
@@ -241,9 +239,6 @@ func (c *Cache) close() (captures []string, artifacts int) {
 	c.KeepStats()
 	for _, end := range c.end {
 		end()
-	}
-	if c.traceTo != nil {
-		_ = c.traceTo.Close() // the application's end must not fail for a trace
 	}
 	if !c.settings.Persistent {
 		return nil, 0 // nothing outlives the process

@@ -9,22 +9,21 @@ import (
 
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/internal/wrote"
+	"github.com/kernstash/kernstash/internal/writesignal"
 )
 
-// newLoggers returns what writes what KERNSTASH_TRACE asks for, and what to close.
-func newLoggers(set *settings.Settings, to *slog.Logger) (l engine.Loggers, file io.Closer) {
+// newLoggers returns what writes what KERNSTASH_TRACE asks for.
+func newLoggers(set *settings.Settings, to *slog.Logger) (l engine.Loggers) {
 	if set.Trace == 0 {
-		return l, nil
+		return l
 	}
 	if to == nil {
 		out := io.Writer(standardError{})
-		if set.TraceFile != "" {
-			f, err := openTrace(set.TraceFile)
-			if err != nil {
+		if file := traceFile(set.TraceFile); file != "" {
+			if _, err := file.Write(nil); err != nil {
 				fmt.Fprintf(standardError{}, "kernstash: trace goes to standard error: %v\n", err)
 			} else {
-				out, file = f, f
+				out = file
 			}
 		}
 		to = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -39,7 +38,22 @@ func newLoggers(set *settings.Settings, to *slog.Logger) (l engine.Loggers, file
 	if set.Trace.Has(settings.TraceKeys) {
 		l.Keys = to.With("tier", "keys")
 	}
-	return l, file
+	return l
+}
+
+// traceFile is the path of the file of the trace. It is opened for each line anew: a host may
+// close all descriptors that it does not know, and have files of its own under their numbers.
+type traceFile string
+
+func (path traceFile) Write(b []byte) (int, error) {
+	f, err := openTrace(string(path))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n, err := f.Write(b)
+	writesignal.Note(err)
+	return n, err
 }
 
 // standardError is where the trace goes if no file is named. A write of os.Stderr ends the
@@ -50,7 +64,7 @@ func (standardError) Write(b []byte) (int, error) {
 	for {
 		n, err := syscall.Write(syscall.Stderr, b)
 		if err != syscall.EINTR {
-			wrote.Look(err)
+			writesignal.Note(err)
 			return max(n, 0), err
 		}
 	}

@@ -1,3 +1,7 @@
+// Package contents tells what large files hold that change rarely: compilers, and what they
+// read. A digest is kept under the file's stamp, in the process and in a table that
+// processes share, so that a process does not read a hundred megabytes to say what it
+// compiles with.
 package contents
 
 import (
@@ -76,10 +80,7 @@ func Stamped(path string, s Stamp) (string, error) {
 		return "", fmt.Errorf("digest %s: %w", path, err)
 	}
 	if s.settled(now) {
-		known.put(k, digest{text: d, mount: mount, share: share, fresh: share})
-		if share {
-			unsaved.Store(true)
-		}
+		known.put(k, digest{text: d, mount: mount, share: share})
 	}
 	return d, nil
 }
@@ -104,9 +105,6 @@ func imageAt(path string) string {
 	return imageOf(f)
 }
 
-// piece is what is read at once.
-const piece = 256 << 10
-
 // read returns the digest of a file that has the stamp s and, unless mount is empty, lies on
 // that mount of an image: another one may be mounted over it meanwhile.
 func read(path string, s Stamp, mount string) (string, error) {
@@ -116,7 +114,7 @@ func read(path string, s Stamp, mount string) (string, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, piece)); err != nil {
+	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
 	st, err := f.Stat()

@@ -171,7 +171,7 @@ func TestAnswersWhileTheTableIsWritten(t *testing.T) {
 		}
 	}}
 	anotherProcess(t, &shared)
-	known.put(file, digest{text: sum("it"), share: true, fresh: true})
+	known.put(file, digest{text: sum("it"), share: true})
 	Save()
 	if d := <-answered; d != sum("it") {
 		t.Errorf("digest %q", d)
@@ -190,7 +190,7 @@ func TestDigestsOfSeveralNodes(t *testing.T) {
 		anotherProcess(t, &shared)
 		for _, of := range []onMount{{state(node), ""}, {image, mounts[node%2]}} {
 			if _, ok := known.shared(of.place, of.mount); !ok {
-				known.put(of.place, digest{text: sum(of.path), mount: of.mount, share: true, fresh: true})
+				known.put(of.place, digest{text: sum(of.path), mount: of.mount, share: true})
 				read++
 			}
 		}

@@ -33,7 +33,6 @@ type digest struct {
 	text  string
 	mount string // it holds for this mount of an image only, see imageOf; "": wherever the stamp is the same
 	share bool   // it may be used by other processes, or comes from one
-	fresh bool   // it is in nobody's table
 }
 
 // onMount is a file as it was, on a mount as digest has it: nodes that share a table may have
@@ -107,6 +106,9 @@ func (t *table) put(k place, d digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.set(k, d)
+	if d.share {
+		unsaved.Store(true)
+	}
 }
 
 func (t *table) set(k place, d digest) {
@@ -142,7 +144,8 @@ var unsaved atomic.Bool
 // to nothing where there is not: it is for those who found something in the shared place,
 // and may never store anything there.
 func SaveSoon() {
-	if unsaved.CompareAndSwap(true, false) {
+	if unsaved.Load() && known.shares() != nil && saving.TryLock() { // else somebody is at it
+		saving.Unlock()
 		go Save()
 	}
 }
@@ -153,8 +156,8 @@ func SaveSoon() {
 func Save() {
 	saving.Lock()
 	defer saving.Unlock()
-	to, fresh := known.fresh()
-	if to == nil || len(fresh) == 0 {
+	to := known.shares()
+	if to == nil || !unsaved.Swap(false) {
 		return
 	}
 	// What others have written meanwhile stays. Of two that write at once one is lost, and
@@ -164,32 +167,19 @@ func Save() {
 	known.add(others)
 	text := known.text()
 	known.mu.Unlock()
-	if to.WriteDigests(text) != nil {
-		return
-	}
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	for _, k := range fresh {
-		if d, ok := known.digests[k]; ok {
-			d.fresh = false
-			known.digests[k] = d
-		}
+	if to.WriteDigests(text) != nil { // others read the files themselves meanwhile
+		unsaved.Store(true)
 	}
 }
 
 // saving is held while a table is written; it is locked before the table's mu.
 var saving sync.Mutex
 
-// fresh returns who gets what is new, and what that is.
-func (t *table) fresh() (to Shared, all []place) {
+// shares returns who gets what is new; nil: nobody.
+func (t *table) shares() Shared {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, d := range t.digests {
-		if d.fresh {
-			all = append(all, k)
-		}
-	}
-	return t.to, all
+	return t.to
 }
 
 // The table as text: a line a file, and a last one by which damage shows.

@@ -20,22 +20,11 @@ func TestTrustedFileSystems(t *testing.T) {
 	t.Parallel()
 	disk, loop, none := unix.Mkdev(254, 1), unix.Mkdev(7, 0), unix.Mkdev(0, 50)
 	const (
-		root    = "27 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard\n"
-		sealed  = "27 1 254:1 / / ro,relatime - ext4 /dev/vda1 ro\n"
-		bound   = "90 27 254:1 /usr /usr ro,relatime shared:1 - ext4 /dev/vda1 rw,discard\n"
-		here    = "91 27 0:50 / /merged rw,relatime - overlay overlay rw,lowerdir=/b:/a,upperdir=/up,workdir=/work,xino=off\n"
-		newer   = "91 27 0:50 / /merged rw,relatime - overlay overlay rw,lowerdir+=/b,lowerdir+=/a,upperdir=/up,workdir=/work\n"
-		onImage = "92 27 0:50 / /merged rw,relatime - overlay overlay rw,lowerdir=/a:/image,upperdir=/up,workdir=/work\n"
-		far     = "93 27 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A,upperdir=/var/lib/docker/b\n"
-		near    = "94 27 0:50 / / rw,relatime - overlay overlay rw,lowerdir=l/A:l/B,upperdir=/up\n"
-		odd     = "95 27 0:50 / /merged rw,relatime - overlay overlay rw,lowerdir=/a\\:b,upperdir=/up\n"
-		above   = "96 27 0:51 / /top rw,relatime - overlay overlay rw,lowerdir=/merged,upperdir=/up\n"
-		itself  = "97 27 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/merged,upperdir=/merged\n"
+		root   = "27 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard\n"
+		sealed = "27 1 254:1 / / ro,relatime - ext4 /dev/vda1 ro\n"
+		bound  = "90 27 254:1 /usr /usr ro,relatime shared:1 - ext4 /dev/vda1 rw,discard\n"
+		here   = "91 27 0:50 / /merged rw,relatime - overlay overlay rw,lowerdir=/b:/a,upperdir=/up,workdir=/work,xino=off\n"
 	)
-	at := map[string]found{
-		"/a": {disk, ext, 0}, "/b": {disk, ext, 0}, "/up": {disk, ext, 0},
-		"/image": {loop, squash, unix.ST_RDONLY}, "/merged": {none, ovl, 0}, "l/A": {disk, ext, 0}, "l/B": {disk, ext, 0},
-	}
 	for name, c := range map[string]struct {
 		of     found
 		mounts string
@@ -62,25 +51,16 @@ func TestTrustedFileSystems(t *testing.T) {
 		"a sealed ext4":                     {found{disk, ext, unix.ST_RDONLY}, sealed, false, true},
 		"a read-only view of a written one": {found{disk, ext, unix.ST_RDONLY}, bound, true, true},
 		"read-only and not listed":          {found{none, ext, unix.ST_RDONLY}, root, false, true},
-		"an overlay here":                   {found{none, ovl, 0}, root + here, true, true},
-		"an overlay, told anew":             {found{none, ovl, 0}, root + newer, true, true},
-		"an overlay on an image":            {found{none, ovl, 0}, root + onImage, false, true},
-		"one overlay of two on an image":    {found{none, ovl, 0}, root + here + onImage, false, true},
-		"a container's overlay":             {found{none, ovl, 0}, far, false, true},
-		"an overlay of relative paths":      {found{none, ovl, 0}, near, false, true},
-		"an overlay with escapes":           {found{none, ovl, 0}, odd, false, true},
-		"an overlay on an overlay":          {found{none, ovl, 0}, root + here + above, false, true},
-		"an overlay of itself":              {found{none, ovl, 0}, itself, false, true},
-		"an overlay, no mountinfo":          {found{none, ovl, 0}, "", false, true},
+		"an overlay":                        {found{none, ovl, 0}, root + here, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			read := false
-			m := mounts{read: func() string { read = true; return c.mounts }, statfs: func(p string) (found, bool) {
-				f, ok := at[p]
-				return f, ok
-			}}
-			if got := m.trusted(c.of); got != c.want {
+			got := trusted(c.of, func() string {
+				read = true
+				return c.mounts
+			})
+			if got != c.want {
 				t.Errorf("trusted is %v", got)
 			}
 			if read != c.reads {

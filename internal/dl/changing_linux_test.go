@@ -49,8 +49,8 @@ func TestStringsOfAListThatChanges(t *testing.T) {
 	}
 }
 
-// What was copied is not taken for what is there now: neither where a value was changed in place,
-// to one as long, nor where the list has another order, or more, or less.
+// What is there now is copied: also where a value was changed in place, to one as long, or where the
+// list has another order, or more, or less. What was copied before stays as it was.
 func TestStringsOfAListThatHasChanged(t *testing.T) {
 	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -79,9 +79,6 @@ func TestStringsOfAListThatHasChanged(t *testing.T) {
 	copy(three, "C=3\x00")
 	set(one, two)
 	first := check("first", "A=1", "B=2")
-	if again := check("again", "A=1", "B=2"); &again[0] != &first[0] {
-		t.Error("copied again though nothing has changed")
-	}
 	copy(one, "A=7\x00")
 	check("changed in place", "A=7", "B=2")
 	if !slices.Equal(first, []string{"A=1", "B=2"}) {

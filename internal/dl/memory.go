@@ -28,5 +28,9 @@ func String(addr uintptr) string {
 	if addr == 0 {
 		return ""
 	}
-	return string(Bytes(addr, length(addr)))
+	n := 0
+	for Bytes(addr, n+1)[n] != 0 { // what is behind the last byte may not be there
+		n++
+	}
+	return string(Bytes(addr, n))
 }

@@ -43,6 +43,12 @@ var companions = map[string][]companion{
 		{prefix: "libcuda", beside: true},
 	},
 
+	// Opened at the first PTX. Windows' subsystem for Linux has none beside the driver.
+	"libcuda.so": {
+		{prefix: "libnvidia-ptxjitcompiler", beside: true, open: []string{"libnvidia-ptxjitcompiler.so.1"}},
+		{prefix: "libnvidia-nvvm", beside: true},
+	},
+
 	// Mesa's: rusticl has all in one library (22.3), or is linked with libgallium; Clover
 	// opens what is for a device when devices are listed.
 	"libRusticlOpenCL.so": nil,
@@ -51,31 +57,27 @@ var companions = map[string][]companion{
 	"libamdocl64.so": {{prefix: "libamd_comgr.so", open: []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}}},
 }
 
-// companionsOf returns the paths of the driver's companions, and the mappings
-// they are in. One that cannot be had is left out: the driver cannot have it
-// either.
-func companionsOf(driver string, m elfid.Mappings) ([]string, elfid.Mappings) {
-	var paths []string
+// companionsOf returns the paths of the driver's companions. One that cannot be had is left out:
+// the driver cannot have it either.
+func companionsOf(driver string, m elfid.Mappings) (paths []string) {
 	for prefix, all := range companions {
 		if !strings.HasPrefix(filepath.Base(driver), prefix) {
 			continue
 		}
 		for _, c := range all {
-			if c.beside {
-				paths = append(paths, c.besides(driver)...)
-				continue
+			found := c.besides(driver)
+			if !c.beside {
+				found = m.Named(c.is)
 			}
-			found := m.Named(c.is)
 			if len(found) == 0 && len(c.open) > 0 {
 				if _, err := dl.Open(c.open...); err == nil {
-					m = elfid.Loaded()
-					found = m.Named(c.is)
+					found = elfid.Loaded().Named(c.is)
 				}
 			}
 			paths = append(paths, found...)
 		}
 	}
-	return paths, m
+	return paths
 }
 
 func (c companion) is(name string) bool { return strings.HasPrefix(name, c.prefix) }

@@ -1,10 +1,10 @@
 package drivers
 
 import (
+	"maps"
 	"path/filepath"
-	"strings"
+	"slices"
 
-	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
@@ -19,12 +19,9 @@ import (
 // it is linked with compile: all count but those of the system.
 func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	var paths []string
-	read := contents.Readings()
-	follow, first := isCompiler, m
+	follow := isCompiler
 	for _, driver := range drivers {
-		var more []string
-		more, m = companionsOf(driver, m)
-		paths = append(append(paths, more...), driver)
+		paths = append(append(paths, companionsOf(driver, m)...), driver)
 		if !isKnown(driver) {
 			follow = mayCompile
 		}
@@ -32,12 +29,6 @@ func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	libraries, err := m.Closure(paths, follow)
 	if err != nil {
 		return nil, err
-	}
-	if contents.Readings() != read {
-		// The drivers' paths are those of the caller's m; companionsOf may have taken another.
-		if err := first.Check(drivers...); err != nil {
-			return nil, err
-		}
 	}
 	pairs := make([]key.Pair, len(libraries))
 	for i, l := range libraries {
@@ -48,13 +39,7 @@ func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 
 // isKnown says whether somebody has looked at what the driver at a path is linked with.
 func isKnown(driver string) bool {
-	base := filepath.Base(driver)
-	for prefix := range companions {
-		if strings.HasPrefix(base, prefix) {
-			return true
-		}
-	}
-	return false
+	return beginsWith(slices.Collect(maps.Keys(companions)), filepath.Base(driver))
 }
 
 // mayCompile says whether a library may decide what a driver makes: whether it is none of

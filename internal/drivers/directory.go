@@ -34,12 +34,11 @@ func init() { IntelSettings.look() }
 
 // Loads tells that drivers may be loaded now.
 func (d *Directory) Loads() {
-	at, err := os.Stat(".")
 	d.mu.Lock()
-	if d.first == nil && err == nil {
+	defer d.mu.Unlock()
+	if at, err := os.Stat("."); d.first == nil && err == nil {
 		d.first = at
 	}
-	d.mu.Unlock()
 	d.look()
 }
 
@@ -52,17 +51,13 @@ func (d *Directory) Saw(there, moved bool) {
 	d.moved = d.moved || moved
 }
 
-// look looks at the directory that the process works in now.
+// look looks at the directory that the process works in now; the caller holds the lock.
 func (d *Directory) look() {
-	there := false
 	for _, name := range d.names {
 		_, err := os.Lstat(name)
-		there = there || err == nil || !errors.Is(err, fs.ErrNotExist)
+		d.there = d.there || !errors.Is(err, fs.ErrNotExist)
 	}
 	at, err := os.Stat(".")
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.there = d.there || there
 	d.moved = d.moved || err != nil || d.first != nil && !os.SameFile(at, d.first)
 }
 
@@ -70,14 +65,11 @@ func (d *Directory) look() {
 // the driver reads keys for those who work on it, it may have read them anywhere.
 func (d *Directory) obeyed(on bool) error {
 	d.mu.Lock()
-	asked := d.asked
-	d.asked = true
-	d.mu.Unlock()
-	if !asked {
+	defer d.mu.Unlock()
+	if !d.asked {
+		d.asked = true
 		d.look()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	switch names := strings.Join(d.names, " or "); {
 	case d.there:
 		return fmt.Errorf("%w: %s", ErrSettings, names)

@@ -3,7 +3,7 @@ package drivers
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/kernstash/kernstash/key"
 )
@@ -21,27 +21,22 @@ type Environments struct {
 // Seen is what was seen, in a process, of what a driver obeys. Drivers read some variables once
 // and others at each build, so which values hold is not known after a change.
 type Seen struct {
-	changed atomic.Bool           // the variables did
-	obeyed  atomic.Pointer[error] // there was a file of settings; nil: there was none
+	mu  sync.Mutex
+	err error // why what was seen is not known to hold
 }
 
 // Steady returns an error where the variables that the driver obeys are not, or once were not,
 // those at its load, or where there is, or was, a file of settings: the driver has read it by
 // the next build, if it goes until then. now are the variables in environ.
 func (s *Seen) Steady(rules *Rules, environ []string, now, atLoad []key.Pair) error {
-	if !slices.Equal(now, atLoad) {
-		s.changed.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+	case !slices.Equal(now, atLoad):
+		s.err = ErrVariables
+	default:
+		s.err = rules.Obeyed(environ)
 	}
-	if s.obeyed.Load() == nil {
-		if err := rules.Obeyed(environ); err != nil {
-			s.obeyed.CompareAndSwap(nil, &err)
-		}
-	}
-	if s.changed.Load() {
-		return ErrVariables
-	}
-	if err := s.obeyed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return s.err
 }

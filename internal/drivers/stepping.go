@@ -53,24 +53,19 @@ func stepping(root string, id uint32, address string, environ []string) (string,
 // revision returns the revision of the PCI device at a directory; "" where that is no device
 // of Intel's with the id: a driver may say of a device that is not there that it is in some place.
 func revision(dir string, id uint32) string {
-	read := func(file string) (uint64, bool) {
-		b, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			return 0, false
-		}
+	number := func(file string) int64 {
+		b, _ := os.ReadFile(filepath.Join(dir, file))
 		n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 0, 32)
-		return n, err == nil
+		if err != nil {
+			return -1
+		}
+		return int64(n)
 	}
-	if n, ok := read("device"); !ok || uint32(n) != id {
+	r := number("revision")
+	if r < 0 || number("vendor") != 0x8086 || number("device") != int64(id) {
 		return ""
 	}
-	if n, ok := read("vendor"); !ok || n != 0x8086 {
-		return ""
-	}
-	if n, ok := read("revision"); ok {
-		return "0x" + strconv.FormatUint(n, 16)
-	}
-	return ""
+	return fmt.Sprintf("0x%x", r)
 }
 
 // withoutHardware reports whether a driver writes what it would do to a file (1), or gives it

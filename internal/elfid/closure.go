@@ -24,6 +24,9 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 	var used []string
 	read := contents.Readings()
 	first := m // m is taken again where that does not have a library yet
+	if slices.ContainsFunc(paths, func(path string) bool { return !m.has(path) }) {
+		m = Loaded()
+	}
 	for left := slices.Clone(paths); len(left) > 0; {
 		l, err := Inspect(left[0])
 		if err != nil {
@@ -40,11 +43,11 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 			}
 			path := m.soname(name)
 			if path == "" {
-				path = m.calls(name)
-			}
-			if path == "" && isLoaded(name) {
-				m = Loaded()
-				path = cmp.Or(m.soname(name), m.calls(name))
+				// The dynamic linker does not answer before libraries that are being loaded are.
+				if _, ok := dl.Loaded(name); ok {
+					m = Loaded()
+					path = m.soname(name)
+				}
 			}
 			if path != "" {
 				left = append(left, path)
@@ -55,7 +58,7 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 		if contents.Readings() == read {
 			break // it took no time
 		}
-		if err := seen.Check(used...); err != nil {
+		if err := seen.check(used...); err != nil {
 			return nil, err
 		}
 	}
@@ -65,13 +68,20 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 	return all, nil
 }
 
-// Check returns an error if one of the paths' files was replaced or removed since m was
+// check returns an error if one of the paths' files was replaced or removed since m was
 // taken, where m has it: what was read of it later is not known to be what runs. It takes
 // some 0.1 ms.
-func (m Mappings) Check(paths ...string) error {
+func (m Mappings) check(paths ...string) error {
 	now := Loaded()
 	for _, path := range paths {
-		if m.has(path) && !m.stays(path, now) {
+		stays := slices.ContainsFunc(m, func(r Mapping) bool {
+			if r.Path != path {
+				return false
+			}
+			at, _ := now.Find(r.Start)
+			return at.Path == path
+		})
+		if m.has(path) && !stays {
 			return fmt.Errorf("%s: %w", path, errReplaced)
 		}
 	}
@@ -80,31 +90,4 @@ func (m Mappings) Check(paths ...string) error {
 
 func (m Mappings) has(path string) bool {
 	return slices.ContainsFunc(m, func(r Mapping) bool { return r.Path == path })
-}
-
-// stays reports whether the file at path is in now at one of the addresses where m has it.
-func (m Mappings) stays(path string, now Mappings) bool {
-	return slices.ContainsFunc(m, func(r Mapping) bool {
-		at, ok := now.Find(r.Start)
-		return r.Path == path && ok && at.Path == path
-	})
-}
-
-// calls returns the loaded file that calls itself by a soname, or "". Its own name may be
-// another one, which a link of the soname leads to: libLLVM-18.so.18.1 is libLLVM-18.so.1
-// in Debian 13.
-func (m Mappings) calls(soname string) string {
-	for _, path := range m.Named(func(base string) bool { return strings.Contains(base, ".so") }) {
-		if sonameOf(path) == soname {
-			return path
-		}
-	}
-	return ""
-}
-
-// isLoaded asks the dynamic linker, which does not answer before libraries that are being
-// loaded are.
-func isLoaded(soname string) bool {
-	_, ok := dl.Loaded(soname)
-	return ok
 }

@@ -2,115 +2,64 @@ package elfid
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
-	"errors"
+	"encoding/hex"
 	"io"
+	"os"
 )
-
-// file is an ELF file of 64 bits, seen through its program headers: what the
-// dynamic loader uses, and what stripping leaves. Package debug/elf reads
-// section and string tables whole, which took 2.9 ms for libLLVM-15 against
-// some 10 µs here.
-type file struct {
-	io.ReaderAt
-	head     []byte // its beginning, where notes mostly are, too
-	order    binary.ByteOrder
-	segments []segment
-}
-
-type segment struct {
-	kind                         uint32
-	offset, addr, filesz, aligns uint64
-}
-
-// What is looked at of the ELF format. Package debug/elf has these too, and brings 150 KB
-// of code into a library that is loaded into other people's processes.
-const (
-	magic     = "\x7fELF"
-	class64   = 2 // byte 4
-	bigEndian = 2 // byte 5
-
-	segmentLoad    = 1
-	segmentDynamic = 2
-	segmentNote    = 4
-
-	tagNeeded  = 1
-	tagStrings = 5
-	tagSoname  = 14
-)
-
-var errFormat = errors.New("not an ELF file of 64 bits")
 
 // Bounds on what is read of files that may be anything.
 const (
-	maxSegments = 256
-	maxTable    = 1 << 16 // bytes of notes, or of dynamic entries
-	maxName     = 256     // bytes of a soname
+	maxTable = 1 << 16 // bytes of notes, or of dynamic entries
+	maxName  = 256     // bytes of a soname
 )
 
-func parse(r io.ReaderAt) (*file, error) {
-	// The program headers follow the file header in what linkers write, so that
-	// one read is enough.
-	b := make([]byte, 1024)
-	n, err := r.ReadAt(b, 0)
-	if b = b[:n]; n < 64 || err != nil && err != io.EOF {
-		return nil, errFormat
+// read returns what the ELF file of 64 bits at path says, and its build id: nothing of what is no
+// such file, or a damaged one. It looks at what the dynamic loader uses, which stripping leaves. Of
+// the table of strings it reads those that it needs: the whole takes milliseconds.
+func read(path string) (l *Library, buildID string, err error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
 	}
-	if string(b[:4]) != magic || b[4] != class64 {
-		return nil, errFormat
+	defer r.Close()
+	l = &Library{}
+	f, err := elf.NewFile(segments{r})
+	if err != nil || f.Class != elf.ELFCLASS64 {
+		return l, "", nil
 	}
-	f := &file{ReaderAt: r, head: b, order: binary.LittleEndian}
-	if b[5] == bigEndian {
-		f.order = binary.BigEndian
+	var id []byte
+	for _, p := range f.Progs {
+		switch {
+		case p.Type == elf.PT_DYNAMIC:
+			l.Soname, l.Needed = dynamic(f, table(p), r)
+		case p.Type == elf.PT_NOTE && id == nil:
+			id = gnuBuildID(table(p), f.ByteOrder, p.Align)
+		}
 	}
-	at, size, count := f.order.Uint64(b[32:]), int(f.order.Uint16(b[54:])), int(f.order.Uint16(b[56:]))
-	if size < 56 || count > maxSegments || at > 1<<62 {
-		return nil, errFormat
-	}
-	if at+uint64(size*count) <= uint64(len(b)) {
-		b = b[at:]
-	} else if b, err = f.bytes(at, uint64(size*count)); err != nil {
-		return nil, errFormat
-	}
-	for ; count > 0; count-- {
-		f.segments = append(f.segments, segment{
-			kind: f.order.Uint32(b), offset: f.order.Uint64(b[8:]), addr: f.order.Uint64(b[16:]),
-			filesz: f.order.Uint64(b[32:]), aligns: f.order.Uint64(b[48:]),
-		})
-		b = b[size:]
-	}
-	return f, nil
+	return l, hex.EncodeToString(id), nil
 }
 
-func (f *file) bytes(at, n uint64) ([]byte, error) {
-	if at > 1<<62 || n > maxTable {
-		return nil, errFormat
+// segments is a file of 64 bits as the dynamic loader sees it: without section headers, of which debug/elf
+// takes no damaged ones.
+type segments struct{ io.ReaderAt }
+
+func (s segments) ReadAt(b []byte, at int64) (int, error) {
+	n, err := s.ReaderAt.ReadAt(b, at)
+	for _, field := range [][2]int64{{40, 48}, {60, 64}} { // e_shoff; e_shnum and e_shstrndx
+		for i := max(field[0], at); i < min(field[1], at+int64(n)); i++ {
+			b[i-at] = 0
+		}
 	}
-	if at+n <= uint64(len(f.head)) {
-		return f.head[at : at+n], nil
-	}
-	b := make([]byte, n)
-	if _, err := f.ReadAt(b, int64(at)); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return n, err
 }
 
-// buildID returns nil where there is none.
-func (f *file) buildID() []byte {
-	for _, s := range f.segments {
-		if s.kind != segmentNote {
-			continue
-		}
-		b, err := f.bytes(s.offset, s.filesz)
-		if err != nil {
-			continue
-		}
-		if id := gnuBuildID(b, f.order, s.aligns); id != nil {
-			return id
-		}
-	}
-	return nil
+// table returns the content of a segment.
+func table(p *elf.Prog) []byte {
+	b := make([]byte, min(p.Filesz, maxTable))
+	n, _ := p.ReadAt(b, 0)
+	return b[:n]
 }
 
 // noteBuildID is NT_GNU_BUILD_ID.
@@ -138,77 +87,40 @@ func gnuBuildID(b []byte, order binary.ByteOrder, align uint64) []byte {
 	return nil
 }
 
-// dynamic returns DT_SONAME and DT_NEEDED, as far as they can be read.
-func (f *file) dynamic() (soname string, needed []string) {
-	var table []byte
-	for _, s := range f.segments {
-		if s.kind == segmentDynamic {
-			table, _ = f.bytes(s.offset, s.filesz)
-		}
-	}
-	var text, name uint64 // text: address of the string table
-	var names []uint64
+// dynamic returns DT_SONAME and DT_NEEDED of a dynamic section, as far as they can be read.
+func dynamic(f *elf.File, table []byte, r io.ReaderAt) (soname string, needed []string) {
+	values := make(map[elf.DynTag][]uint64)
 	for ; len(table) >= 16; table = table[16:] {
-		value := f.order.Uint64(table[8:])
-		switch f.order.Uint64(table) {
-		case tagStrings:
-			text = value
-		case tagSoname:
-			name = value
-		case tagNeeded:
-			names = append(names, value)
+		tag := elf.DynTag(f.ByteOrder.Uint64(table))
+		values[tag] = append(values[tag], f.ByteOrder.Uint64(table[8:]))
+	}
+	for _, strtab := range values[elf.DT_STRTAB] {
+		for _, p := range f.Progs { // the address is one in memory
+			if p.Type != elf.PT_LOAD || strtab < p.Vaddr || strtab-p.Vaddr >= p.Filesz {
+				continue
+			}
+			at := p.Off + strtab - p.Vaddr
+			for _, name := range values[elf.DT_SONAME] {
+				soname = textAt(r, at+name)
+			}
+			for _, name := range values[elf.DT_NEEDED] {
+				if s := textAt(r, at+name); s != "" {
+					needed = append(needed, s)
+				}
+			}
+			return soname, needed
 		}
 	}
-	at, ok := f.offset(text)
+	return "", nil
+}
+
+// textAt reads a string that ends with NUL; a longer one than any soname is none.
+func textAt(r io.ReaderAt, at uint64) string {
+	b := make([]byte, maxName)
+	n, _ := r.ReadAt(b, int64(at))
+	text, _, ok := bytes.Cut(b[:n], []byte{0})
 	if !ok {
-		return "", nil
-	}
-	t := texts{f: f}
-	if name != 0 {
-		soname = t.at(at + name)
-	}
-	for _, n := range names {
-		if s := t.at(at + n); s != "" {
-			needed = append(needed, s)
-		}
-	}
-	return soname, needed
-}
-
-// offset returns where in the file a loaded address comes from.
-func (f *file) offset(addr uint64) (uint64, bool) {
-	for _, s := range f.segments {
-		if s.kind == segmentLoad && s.addr <= addr && addr-s.addr < s.filesz {
-			return s.offset + addr - s.addr, true
-		}
-	}
-	return 0, false
-}
-
-// texts reads strings of a file, which mostly lie close together.
-type texts struct {
-	f    *file
-	from uint64
-	b    []byte // what is there
-}
-
-const textsSize = 1 << 10 // bytes read at once
-
-// at reads a string that ends with NUL; a longer one than any soname is none.
-func (t *texts) at(at uint64) string {
-	if at > 1<<62 {
 		return ""
 	}
-	if at < t.from || at+maxName > t.from+uint64(len(t.b)) {
-		// Before it, too: the linker sorts strings by their ends.
-		t.from = at - min(at, textsSize/2)
-		t.b = make([]byte, textsSize)
-		n, _ := t.f.ReadAt(t.b, int64(t.from))
-		t.b = t.b[:n]
-	}
-	rest := t.b[min(at-t.from, uint64(len(t.b))):]
-	if i := bytes.IndexByte(rest[:min(len(rest), maxName)], 0); i >= 0 {
-		return string(rest[:i])
-	}
-	return ""
+	return string(text)
 }

@@ -1,7 +1,7 @@
 package elfid
 
 import (
-	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,70 +21,42 @@ type Mappings []Mapping
 // now. Files that were deleted or replaced since have no path: what is there
 // now is not what runs. There are no mappings on systems without that file.
 func Loaded() Mappings {
-	f, err := openLibrary("/proc/self/maps")
+	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	// It has no size to be known beforehand, and is some 20 KB with a GPU driver.
-	b := bytes.NewBuffer(make([]byte, 0, mapsSize))
-	if _, err := b.ReadFrom(f); err != nil {
-		return nil
-	}
-	return parseMaps(b.Bytes())
+	return parseMaps(string(b))
 }
-
-const mapsSize = 64 << 10
 
 // parseMaps reads lines such as
 //
 //	7f12a0000000-7f12a0021000 r-xp 00000000 08:01 1234    /usr/lib/libfoo.so.1
-func parseMaps(b []byte) Mappings {
-	m := make(Mappings, 0, bytes.Count(b, []byte{'\n'}))
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = bytes.Cut(b, []byte{'\n'})
-		span, rest, _ := bytes.Cut(line, []byte{' '})
-		first, last, _ := bytes.Cut(span, []byte{'-'})
-		start, err1 := strconv.ParseUint(string(first), 16, 64)
-		end, err2 := strconv.ParseUint(string(last), 16, 64)
-		if err1 != nil || err2 != nil || len(rest) == 0 || rest[0] != 'r' {
+func parseMaps(text string) (m Mappings) {
+	for line := range strings.Lines(text) {
+		span, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		first, last, _ := strings.Cut(span, "-")
+		start, err1 := strconv.ParseUint(first, 16, 64)
+		end, err2 := strconv.ParseUint(last, 16, 64)
+		if err1 != nil || err2 != nil || !strings.HasPrefix(rest, "r") {
 			continue
 		}
-		var path []byte
-		if i := bytes.IndexByte(rest, '/'); i >= 0 && !bytes.HasSuffix(rest, []byte(" (deleted)")) {
+		path := ""
+		if i := strings.IndexByte(rest, '/'); i >= 0 && !strings.HasSuffix(rest, " (deleted)") {
 			path = rest[i:]
 		}
-		if n := len(m); n > 0 && m[n-1].End == uintptr(start) && m[n-1].Path == string(path) {
+		if n := len(m); n > 0 && m[n-1].End == uintptr(start) && m[n-1].Path == path {
 			m[n-1].End = uintptr(end)
 			continue
 		}
-		m = append(m, Mapping{uintptr(start), uintptr(end), pathOf(m, path)})
+		m = append(m, Mapping{uintptr(start), uintptr(end), strings.Clone(path)}) // text is large
 	}
 	return m
 }
 
-// pathOf returns a path as a string, the last one's where it is the same: a file is mapped
-// in several pieces.
-func pathOf(m Mappings, path []byte) string {
-	if n := len(m); n > 0 && m[n-1].Path == string(path) {
-		return m[n-1].Path
-	}
-	return string(path)
-}
-
 // Find returns the mapping that holds an address.
 func (m Mappings) Find(addr uintptr) (Mapping, bool) {
-	i, found := slices.BinarySearchFunc(m, addr, func(r Mapping, a uintptr) int {
-		switch {
-		case r.End <= a:
-			return -1
-		case r.Start > a:
-			return 1
-		}
-		return 0
-	})
-	if !found {
+	i := slices.IndexFunc(m, func(r Mapping) bool { return r.Start <= addr && addr < r.End })
+	if i < 0 {
 		return Mapping{}, false
 	}
 	return m[i], true
@@ -102,8 +74,9 @@ func (m Mappings) Named(match func(base string) bool) []string {
 	return slices.Compact(out)
 }
 
-// soname returns the loaded file of a soname, or "". The file has that name, or
-// that and a minor version, as packages name them.
+// soname returns the loaded file of a soname, or "". The file has that name, or that and a minor
+// version, as packages name them, or it calls itself so: a link of the soname leads to
+// libLLVM-18.so.18.1, which is libLLVM-18.so.1 in Debian 13.
 func (m Mappings) soname(name string) string {
 	paths := m.Named(func(base string) bool { return base == name || strings.HasPrefix(base, name+".") })
 	for _, p := range paths {
@@ -113,6 +86,11 @@ func (m Mappings) soname(name string) string {
 	}
 	if len(paths) > 0 {
 		return paths[0]
+	}
+	for _, path := range m.Named(func(base string) bool { return strings.Contains(base, ".so") }) {
+		if l, _, err := read(path); err == nil && l.Soname == name {
+			return path
+		}
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -78,7 +77,7 @@ func (e *Engine) countMiss(why reason.Reason) {
 }
 
 // countUncacheable counts what is not stored, and why.
-func (e *Engine) countUncacheable(why deps.Reason) {
+func (e *Engine) countUncacheable(why reason.Uncacheable) {
 	e.count(stats.Of(why.Code))
 	e.log.Disk.Info(why.String())
 }

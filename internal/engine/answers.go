@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
-	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -14,15 +15,7 @@ import (
 // answers reports whether the caller's answer to one of some kinds of step is awaited,
 // and takes it.
 func (g *Group) answers(kinds ...Kind) bool {
-	if g.phase != answered {
-		return false
-	}
-	for _, k := range kinds {
-		if g.step.Kind == k {
-			return true
-		}
-	}
-	return false
+	return g.phase == answered && slices.Contains(kinds, g.step.Kind)
 }
 
 // Loaded says that a program was made of the artifact of a Hit, which took so long.
@@ -100,7 +93,7 @@ func (g *Group) Built(o Outcome) {
 	}
 	e.countBuild(o.Took)
 	if !g.checkChanged() && o.Unfit != "" {
-		g.refuse(deps.Reason{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
+		g.refuse(reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
 	}
 	if g.job.Key.IsZero() {
 		g.share(nil, nil)
@@ -119,7 +112,7 @@ func (g *Group) Built(o Outcome) {
 	case a == nil || len(a.Binaries) == 0:
 		e.count(stats.Of(reason.NotCacheableRuntime))
 	default:
-		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.explain, g.takeLock())
+		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.takeLock())
 	}
 }
 
@@ -151,23 +144,35 @@ func (g *Group) delegate(took time.Duration) {
 	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
 		return
 	}
-	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.explain, g.takeLock()))
+	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
 }
 
-// checkChanged notes whether nobody knows which header files it was built from: then it
-// is not stored, and its image's alone.
+// checkChanged notes whether nobody knows which header files it was built from, or under
+// which variables: then it is not stored, and its image's alone.
 func (g *Group) checkChanged() bool {
-	changed := g.s.changed(g.reading)
-	if changed == "" {
+	why := reason.Uncacheable{Code: reason.NotCacheableChanged, Detail: g.s.changed(g.reading)}
+	if why.Detail == "" && !g.job.Key.IsZero() {
+		// Another thread may have set some since the key was made.
+		now, err := g.s.host.Variables(g.job.Devices[0])
+		if err == nil && !slices.Equal(key.SortAttributes(now), key.SortAttributes(g.job.Recipe.Options.Variables)) {
+			err = errVariables
+		}
+		if err != nil {
+			why = reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: err.Error()}
+		}
+	}
+	if why.Detail == "" {
 		return false
 	}
 	g.exclusive = true
-	g.refuse(deps.Reason{Code: reason.NotCacheableChanged, Detail: changed})
+	g.refuse(why)
 	return true
 }
 
+var errVariables = errors.New("environment variables of the compiler changed while it was built")
+
 // refuse notes, after the build, why it is not stored.
-func (g *Group) refuse(why deps.Reason) {
+func (g *Group) refuse(why reason.Uncacheable) {
 	g.job.Key, g.uncacheable = key.Key{}, why
 	g.s.e.countUncacheable(why)
 }

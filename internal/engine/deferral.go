@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/engine/keep"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -24,20 +23,17 @@ const (
 type Deferral struct {
 	g *Group
 
-	mu      sync.Mutex
-	cost    time.Duration
-	taken   bool   // an artifact was taken or loaded before
-	explain bool   // the nearest entry is looked for
-	unlock  func() // ends the build lock; nil: it is not held
-	hold    *time.Timer
-	await   func() // ends that the application is awaited; nil: it is not
-
-	prepared *keep.Preparation // what was done while it was compiled; nil: nothing
+	mu     sync.Mutex
+	cost   time.Duration
+	taken  bool   // an artifact was taken or loaded before
+	unlock func() // ends the build lock; nil: it is not held
+	hold   *time.Timer
+	await  func() // ends that the application is awaited; nil: it is not
 }
 
 // newDeferral returns that of a program that was built; g.mu is held.
 func newDeferral(g *Group, cost time.Duration) *Deferral {
-	d := &Deferral{g: g, cost: cost, explain: g.explain, unlock: g.takeLock(), prepared: g.takePreparation()}
+	d := &Deferral{g: g, cost: cost, unlock: g.takeLock()}
 	if d.unlock != nil {
 		d.await = g.s.e.Awaiting()
 		d.hold = time.AfterFunc(d.holdTime(), d.Release)
@@ -81,10 +77,9 @@ func (d *Deferral) Captured(a *store.Artifact) {
 	e.count(stats.Captures)
 	g.mu.Lock()
 	e.log.Disk.Debug("captured", "program", g.label(), "variants", a.Variants)
-	g.prepared, d.prepared = d.prepared, nil
-	g.keep(newEntry(g.job.Key, g.job.Recipe, a, d.cost), d.explain, d.unlock)
+	g.keep(newEntry(g.job.Key, g.job.Recipe, a, d.cost), d.unlock)
 	g.mu.Unlock()
-	d.taken, d.unlock, d.explain = true, nil, false
+	d.taken, d.unlock = true, nil
 	d.release()
 }
 

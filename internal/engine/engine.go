@@ -129,11 +129,11 @@ type found struct {
 	why   reason.Reason // of the miss
 }
 
-// find asks the store, then the layers. With first, only the first binary need be read.
-func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
+// find asks the store, then the layers.
+func (e *Engine) find(ctx context.Context, k key.Key) found {
 	why := reason.MissTierOff
 	for i, s := range e.stores {
-		entry, err := get(ctx, s, k, first)
+		entry, err := s.Get(ctx, k)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
@@ -149,11 +149,12 @@ func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
 	return found{why: why}
 }
 
-func get(ctx context.Context, s store.Store, k key.Key, first bool) (*store.Entry, error) {
-	if p, ok := s.(store.PartGetter); ok && first {
-		return p.GetFirst(ctx, k)
+// Artifact returns what the stores have of a key, without counting it; nil: nothing.
+func (e *Engine) Artifact(ctx context.Context, k key.Key) *store.Artifact {
+	if f := e.find(ctx, k); f.entry != nil {
+		return f.entry.Artifact
 	}
-	return s.Get(ctx, k)
+	return nil
 }
 
 // discard removes an entry that no driver takes. That of a layer stays: the next
@@ -165,24 +166,4 @@ func (e *Engine) discard(ctx context.Context, from store.Store, k key.Key) {
 	if err := from.Delete(ctx, k); err != nil {
 		e.warn("refused artifact not deleted", "key", k.Short(), "error", err.Error())
 	}
-}
-
-// Rest returns the binaries that were left unread in an artifact, in their order; the
-// caller owns them. They may be gone by now, or replaced: then the error wraps
-// [store.ErrNotFound].
-func (e *Engine) Rest(ctx context.Context, k key.Key, a *store.Artifact) (rest []store.Binary, err error) {
-	if len(a.Rest) == 0 {
-		return nil, nil
-	}
-	err = store.ErrNotFound
-	for _, s := range e.stores {
-		p, ok := s.(store.PartGetter)
-		if !ok {
-			continue
-		}
-		if rest, err = p.GetRest(ctx, k, a); err == nil {
-			return rest, nil
-		}
-	}
-	return nil, err
 }

@@ -409,7 +409,7 @@ func TestAbandon(t *testing.T) {
 			}
 			unlock()
 			if all := files(t, run.store.(*disk.Store).Dir(), ".src"); len(all) > 0 {
-				t.Errorf("what was prepared is left: %q", all)
+				t.Errorf("something is left: %q", all)
 			}
 		})
 	}
@@ -718,6 +718,35 @@ func TestHeaders(t *testing.T) {
 	}
 	second.finish()
 	second.want(map[stats.Counter]int64{stats.Of(reason.NotCacheableChanged): 1, stats.DiskPuts: 0})
+}
+
+// A variable that changes between Begin and the end of the build may be in what was built: it
+// is neither stored nor shared, and a failure is nobody else's.
+func TestVariablesThatChange(t *testing.T) {
+	t.Parallel()
+	run, h := start(t, newRoot(t), "on"), newHost(t)
+	s := run.session(h)
+	r := Request{Image: source(t, k1)}
+	for i, end := range []func(g *Group){
+		func(g *Group) { g.Built(Outcome{Artifact: artifact("other"), Took: time.Second}) },
+		func(g *Group) { g.Failed(errors.New("refused"), time.Second) },
+	} {
+		h.variables = nil
+		g := begin(t, s, r).Group(0)
+		wantStep(t, g, Build)
+		h.variables = []key.Pair{{Name: "IGC_x", Value: "1"}}
+		end(g)
+		if !g.Exclusive() || g.Uncacheable().Code != reason.NotCacheableRuntime {
+			t.Errorf("%d: what was built under other variables is everybody's: %v", i, g.Uncacheable())
+		}
+	}
+	h.variables = []key.Pair{{Name: "B", Value: "1"}, {Name: "A", Value: "1"}}
+	g := begin(t, s, r).Group(0)
+	wantStep(t, g, Build)
+	h.variables = []key.Pair{{Name: "A", Value: "1"}, {Name: "B", Value: "1"}} // the same
+	g.Built(Outcome{Artifact: artifact("1"), Took: time.Second})
+	run.finish()
+	run.want(map[stats.Counter]int64{stats.Of(reason.NotCacheableRuntime): 2, stats.DiskPuts: 1})
 }
 
 // What a driver makes at launches is stored when it was captured; until then others wait,

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/engine/keep"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -50,25 +49,23 @@ type Group struct {
 
 	mu          sync.Mutex
 	job         Job
-	uncacheable deps.Reason
+	uncacheable reason.Uncacheable
 	phase       phase
 	step        Step // while the answer to it is awaited
 
-	from      store.Store       // that the artifact of a hit is in
-	rejected  int               // artifacts so far
-	unlock    func()            // ends the build lock; nil: it is not held
-	wait      *wait             // for somebody else's lock
-	waitUntil time.Time         // when all waiting ends; zero: it has not begun
-	missed    reason.Reason     // why it was not found
-	compared  *store.Artifact   // mode observe: what a hit would have served, until it is compared
-	observed  bool              // mode observe: there was something
-	prepared  *keep.Preparation // what is done while it is compiled; nil: nothing
-	explain   bool              // the nearest entry is looked for
-	decision  *decision         // not told yet
-	exclusive bool              // header files changed while it was built
+	from      store.Store     // that the artifact of a hit is in
+	rejected  int             // artifacts so far
+	unlock    func()          // ends the build lock; nil: it is not held
+	wait      *wait           // for somebody else's lock
+	waitUntil time.Time       // when all waiting ends; zero: it has not begun
+	missed    reason.Reason   // why it was not found
+	compared  *store.Artifact // mode observe: what a hit would have served, until it is compared
+	observed  bool            // mode observe: there was something
+	search    *keep.Search    // of the nearest entry, while it is compiled; nil: none
+	decision  *decision       // not told yet
+	exclusive bool            // header files changed while it was built
 	deferral  *Deferral
 
-	first   bool      // of an artifact only the first binary need be read
 	leads   *building // that the group leads
 	follows *building // that it waits for
 	apart   bool      // it waits for none any more
@@ -101,13 +98,13 @@ func (g *Group) Job() Job {
 func (g *Group) What() key.Digest { return g.what }
 
 // Uncacheable returns why nothing is stored, which may turn out when it is built.
-func (g *Group) Uncacheable() deps.Reason {
+func (g *Group) Uncacheable() reason.Uncacheable {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.uncacheable
 }
 
-// Exclusive reports whether header files changed while it was built: nobody knows what
+// Exclusive reports whether header files or variables changed while it was built: nobody knows what
 // it was built from, so it is for the caller's image alone.
 func (g *Group) Exclusive() bool {
 	g.mu.Lock()
@@ -180,8 +177,8 @@ func (g *Group) Deferral() *Deferral {
 	return g.deferral
 }
 
-// Abandon ends the sub-transaction in whatever state: locks and waits end, and what was
-// prepared is undone. After its end it does nothing. A Deferral goes on.
+// Abandon ends the sub-transaction in whatever state: locks and waits end. After its end it
+// does nothing. A Deferral goes on.
 func (g *Group) Abandon() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,17 +196,11 @@ func (g *Group) end() {
 	}
 	g.follows = nil
 	g.endLead()
-	g.s.e.keeper.Abort(g.takePreparation())
 	g.step, g.phase = Step{}, over
 }
 
-// takeLock and takePreparation return what somebody else gives back from now on.
+// takeLock returns the build lock, which somebody else ends from now on.
 func (g *Group) takeLock() (unlock func()) {
 	unlock, g.unlock = g.unlock, nil
 	return unlock
-}
-
-func (g *Group) takePreparation() (p *keep.Preparation) {
-	p, g.prepared = g.prepared, nil
-	return p
 }

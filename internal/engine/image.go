@@ -1,11 +1,12 @@
 package engine
 
 import (
-	"sync"
+	"slices"
 	"sync/atomic"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // Image is a device image that was scanned for what makes it uncacheable, and
@@ -22,7 +23,7 @@ type Image struct {
 	// error makes the image uncacheable. It is set before first use.
 	CheckFiles func(contents [][]byte) error
 
-	uncacheable deps.Reason
+	uncacheable reason.Uncacheable
 	serial      uint64      // tells images apart; never reused, that would be a wrong hit
 	files       *imageFiles // nil: it reads no header files
 }
@@ -44,13 +45,12 @@ func NewImage(img *key.Image) *Image {
 	m := &Image{Image: img, serial: imageSerials.Add(1)}
 	reads := make([]bool, len(img.Units()))
 	some := false
-	for i := range img.Units() {
-		found := scans.unit(img, i)
-		if !found.uncacheable.None() {
-			m.uncacheable = found.uncacheable
+	for i, u := range img.Units() {
+		found := deps.ScanUnit(u)
+		if m.uncacheable = found.Reason; !m.uncacheable.None() {
 			return m
 		}
-		reads[i] = found.reads || found.named
+		reads[i] = found.Reads != "" || found.Path != "" // or names where files are
 		some = some || reads[i]
 	}
 	if some {
@@ -79,66 +79,10 @@ func (m *Image) Serial() uint64 { return m.serial }
 
 // isOpaque reports whether all code is input of a compiler of the caller's own.
 func (m *Image) isOpaque() bool {
-	for _, u := range m.Units() {
-		if u.Kind != key.Opaque {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Units(), func(u key.Unit) bool { return u.Kind != key.Opaque })
 }
 
 // hasHeaders reports whether a unit brings headers of its own.
 func (m *Image) hasHeaders() bool {
-	for _, u := range m.Units() {
-		if len(u.Headers) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// scans remembers, by the digest of an image of one unit without headers in memory,
-// what a scan of its code found. That depends on nothing else, and programs are asked
-// for again and again.
-var scans scanTable
-
-type scanTable struct {
-	mu  sync.Mutex
-	all map[key.Digest]finding
-}
-
-type finding struct {
-	reads       bool // files, maybe
-	named       bool // what is built depends on where files are
-	uncacheable deps.Reason
-}
-
-const (
-	maxScans    = 64
-	minScanKept = 2 << 10 // bytes of code; less is scanned as fast
-)
-
-// unit returns what is found in the i-th unit.
-func (s *scanTable) unit(img *key.Image, i int) finding {
-	units := img.Units()
-	remember := len(units) == 1 && len(units[0].Headers) == 0 && len(units[0].Code) >= minScanKept
-	if remember {
-		s.mu.Lock()
-		known, ok := s.all[img.Digest()]
-		s.mu.Unlock()
-		if ok {
-			return known
-		}
-	}
-	scanned := deps.ScanUnit(units[i])
-	found := finding{scanned.Reads != "", scanned.Path != "", scanned.Reason}
-	if remember {
-		s.mu.Lock()
-		if s.all == nil || len(s.all) >= maxScans {
-			s.all = make(map[key.Digest]finding)
-		}
-		s.all[img.Digest()] = found
-		s.mu.Unlock()
-	}
-	return found
+	return slices.ContainsFunc(m.Units(), func(u key.Unit) bool { return len(u.Headers) > 0 })
 }

@@ -34,12 +34,12 @@ func (g *Group) look(ctx context.Context) {
 	}
 	if e.settings.Mode == settings.ModeObserve {
 		if g.join() {
-			g.observe(e.find(ctx, g.job.Key, false))
+			g.observe(e.find(ctx, g.job.Key))
 			g.build(false)
 		}
 		return
 	}
-	switch f := e.find(ctx, g.job.Key, g.first); {
+	switch f := e.find(ctx, g.job.Key); {
 	case f.entry != nil:
 		g.hit(f)
 	default:
@@ -87,7 +87,7 @@ func (g *Group) lock(ctx context.Context) {
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
 		g.unlock = unlock
-		g.foundAgain(g.s.e.find(ctx, g.job.Key, false))
+		g.foundAgain(g.s.e.find(ctx, g.job.Key))
 	default:
 		g.unlock = unlock
 		g.miss(g.missed)
@@ -134,12 +134,11 @@ func (g *Group) hit(f found) {
 // build has the caller build. With explain the nearest entry is looked for meanwhile.
 func (g *Group) build(explain bool) {
 	e := g.s.e
-	delivery := g.s.host.Delivery(g.job)
-	if !g.job.Key.IsZero() && delivery != Elsewhere { // whose headers are stored with the recipe
+	if !g.job.Key.IsZero() && g.s.host.Delivery(g.job) != Elsewhere { // whose headers are stored with the recipe
 		e.keepHeaders(g.reading)
 	}
-	if g.explain = explain; explain && e.Writes() && !g.job.Key.IsZero() {
-		g.prepared = e.keeper.Prepare(g.job.Recipe, g.previous(), delivery == AtBuild)
+	if explain && e.Writes() && !g.job.Key.IsZero() {
+		g.search = e.keeper.Search(g.job.Recipe, g.previous())
 	}
 	g.reading.watch()
 	g.step, g.phase = Step{Kind: Build}, answered

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -37,7 +36,7 @@ func (s *Session) BeginOn(r Request, device int) (*Group, error) {
 		return nil, err
 	}
 	if m.uncacheable.None() && r.Image.files != nil {
-		m.uncacheable = deps.Reason{Code: reason.NotCacheableHeaders, Detail: "it reads header files"}
+		m.uncacheable = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "it reads header files"}
 	}
 	if why := m.uncacheable; !why.None() {
 		s.e.count(stats.Of(why.Code))
@@ -57,7 +56,7 @@ func (g *Group) Stored(ctx context.Context) (*store.Artifact, error) {
 		return nil, &store.MissError{Reason: reason.MissRefresh}
 	}
 	start := time.Now()
-	f := e.find(ctx, k, false)
+	f := e.find(ctx, k)
 	took := time.Since(start)
 	if f.entry == nil {
 		e.countMiss(f.why)
@@ -83,7 +82,7 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		return store.Failed, fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
 	}
 	entry := newEntry(job.Key, job.Recipe, a, a.Cost)
-	there := e.find(ctx, job.Key, false)
+	there := e.find(ctx, job.Key)
 	if there.entry != nil && e.settings.Mode == settings.ModeObserve {
 		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
 		return store.Existing, nil

@@ -13,14 +13,14 @@ import (
 // reading is what an image that reads header files reads on one group of equal devices.
 // It does not change once it is made.
 type reading struct {
-	uncacheable deps.Reason  // why that cannot be known
-	set         *headers.Set // nil where it cannot
-	what        key.Digest   // the request's, and the files'
-	compiled    bool         // as of when its units were compiled; see NewCompiledImage
+	uncacheable reason.Uncacheable // why that cannot be known
+	set         *headers.Set       // nil where it cannot
+	what        key.Digest         // the request's, and the files'
+	compiled    bool               // as of when its units were compiled; see NewCompiledImage
 }
 
 func unknownHeaders(detail string) *reading {
-	return &reading{uncacheable: deps.Reason{Code: reason.NotCacheableHeaders, Detail: detail}}
+	return &reading{uncacheable: reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: detail}}
 }
 
 // follows returns what is looked at while it is built; nil: nothing.
@@ -99,14 +99,10 @@ func (s *Session) read(devices []int, r Request, m meaning, scan bool) *reading 
 	if err != nil {
 		return unknownHeaders(err.Error())
 	}
-	find := s.e.finder.Find
-	if !scan {
-		find = s.e.finder.Known
-	}
-	set, why := find(headers.Query{
+	set, why := s.e.finder.Find(headers.Query{
 		Image: r.Image.Image, Reads: r.Image.files.reads,
 		Device: m.recipe.Device.Digest(), Words: m.recipe.Options.Compile, Search: search,
-	})
+	}, scan)
 	if set == nil && why.None() {
 		return nil
 	}

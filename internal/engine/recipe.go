@@ -21,7 +21,7 @@ var errArithmetic = errors.New("arithmetic in a mode that is not the default, in
 // stored, if so.
 type meaning struct {
 	recipe      *key.Recipe
-	uncacheable deps.Reason
+	uncacheable reason.Uncacheable
 }
 
 // mean works out what a request means for a group of devices, but for the header files
@@ -50,12 +50,12 @@ func (s *Session) mean(devices []int, r Request) (meaning, error) {
 	if errors.Is(id.err, errDisabled) {
 		why := uncacheable(s.e.settings, r.Image, rec.Options)
 		if why.None() {
-			why = deps.Reason{Code: reason.MissTierOff, Detail: errDisabled.Error()}
+			why = reason.Uncacheable{Code: reason.MissTierOff, Detail: errDisabled.Error()}
 		}
 		return meaning{rec, why}, nil
 	}
 	if err := cmp.Or(id.err, unsure, judged); err != nil {
-		return meaning{rec, deps.Reason{Code: reason.NotCacheableRuntime, Detail: err.Error()}}, nil
+		return meaning{rec, reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: err.Error()}}, nil
 	}
 	why := uncacheable(s.e.settings, r.Image, rec.Options)
 	if why.None() && r.Image.hasHeaders() {
@@ -80,7 +80,7 @@ func (m meaning) with(r Request, rd *reading) meaning {
 	}
 	if check := r.Image.CheckFiles; check != nil {
 		if err := rd.set.Check(check); err != nil {
-			m.uncacheable = deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+			m.uncacheable = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 			return m
 		}
 	}
@@ -121,24 +121,24 @@ func keyedAttributes(r Request, rd *reading) (in, out []key.Pair) {
 
 // shadowed reports a header in memory whose name is also a file's where the compiler
 // may look first: in PoCL's cache directory, where it has the source.
-func (s *Session) shadowed(device int, r Request) deps.Reason {
+func (s *Session) shadowed(device int, r Request) reason.Uncacheable {
 	units := r.Image.Units()
 	if !slices.ContainsFunc(units, isOpenCLC) {
-		return deps.Reason{} // compilers at run time take headers in memory first
+		return reason.Uncacheable{} // compilers at run time take headers in memory first
 	}
 	dir, err := s.host.WorkingDirectory()
 	if err != nil {
-		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 	}
 	search, err := s.headerSearch(device, dir, r)
 	if err != nil {
-		return deps.Reason{} // the working directory was looked at when the image was made
+		return reason.Uncacheable{} // the working directory was looked at when the image was made
 	}
 	dirs := slices.Concat([]string{search.Main, dir}, search.First, search.Last, search.System)
 	if header, at := deps.Shadow(units, dirs); header != "" {
-		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", header, at)}
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", header, at)}
 	}
-	return deps.Reason{}
+	return reason.Uncacheable{}
 }
 
 func isOpenCLC(u key.Unit) bool { return u.Kind == key.OpenCLC }
@@ -146,25 +146,25 @@ func isOpenCLC(u key.Unit) bool { return u.Kind == key.OpenCLC }
 // meanWithoutFiles makes of the recipe of an image that reads no file what it means:
 // where it searches for files does not count then, and where it is built only if the
 // options say so.
-func (s *Session) meanWithoutFiles(rec *key.Recipe) (deps.Reason, error) {
+func (s *Session) meanWithoutFiles(rec *key.Recipe) (reason.Uncacheable, error) {
 	units := rec.Image.Units()
 	if !slices.ContainsFunc(units, isOpenCLC) {
-		return deps.Reason{}, nil // front ends of other sources know what their compilers do
+		return reason.Uncacheable{}, nil // front ends of other sources know what their compilers do
 	}
 	words := rec.Options.Compile
 	if w := flags.NamedPath(words); w != "" {
-		return deps.Reason{Code: reason.NotCacheableOptions, Detail: w}, nil
+		return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: w}, nil
 	}
 	if !flags.KeepPaths(words, false) {
 		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(words)
-		return deps.Reason{}, nil
+		return reason.Uncacheable{}, nil
 	}
 	dir, err := s.host.WorkingDirectory()
 	if err != nil || len(units) > 1 || rec.Image.IsSequence() {
-		return deps.Reason{Code: reason.NotCacheableOptions, Detail: "debug information of what is linked"}, nil
+		return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: "debug information of what is linked"}, nil
 	}
 	rec.Image, err = rec.Image.Tracked([]key.Unit{{Kind: units[0].Kind, Code: units[0].Code, Headers: units[0].Headers, Dir: dir}})
-	return deps.Reason{}, err
+	return reason.Uncacheable{}, err
 }
 
 // buildOptions returns the options of a request: those of the image and of the request
@@ -194,33 +194,33 @@ func (s *Session) buildOptions(r Request) key.BuildOptions {
 
 // uncacheable says what speaks against storing a build: the one rule set for all front
 // ends. When in doubt, it is not stored.
-func uncacheable(set *settings.Settings, m *Image, o key.BuildOptions) deps.Reason {
+func uncacheable(set *settings.Settings, m *Image, o key.BuildOptions) reason.Uncacheable {
 	if !m.uncacheable.None() {
 		return m.uncacheable
 	}
 	if m.files != nil && set.Disable {
-		return deps.Reason{Code: reason.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
 	}
 	if why := uncacheableOptions(m, o); !why.None() {
 		return why
 	}
 	if n := m.Size(); n < set.MinDeviceImageSize || set.MaxDeviceImageSize > 0 && n > set.MaxDeviceImageSize {
-		return deps.Reason{Code: reason.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
+		return reason.Uncacheable{Code: reason.NotCacheableSize, Detail: fmt.Sprintf("%d bytes", n)}
 	}
-	return deps.Reason{}
+	return reason.Uncacheable{}
 }
 
 // uncacheableOptions says what in the options speaks against storing a build. The
 // options of a compiler of the caller's own are its own affair.
-func uncacheableOptions(m *Image, o key.BuildOptions) deps.Reason {
+func uncacheableOptions(m *Image, o key.BuildOptions) reason.Uncacheable {
 	if m.isOpaque() {
-		return deps.Reason{}
+		return reason.Uncacheable{}
 	}
 	all := [][]string{o.Compile, o.Link}
 	for _, v := range o.Variables {
 		words := key.Tokens(v.Value) // some hold options
 		if m.files != nil && slices.ContainsFunc(words, isOption) {
-			return deps.Reason{
+			return reason.Uncacheable{
 				Code:   reason.NotCacheableHeaders,
 				Detail: "header files, and options in the variable " + v.Name,
 			}
@@ -233,19 +233,19 @@ func uncacheableOptions(m *Image, o key.BuildOptions) deps.Reason {
 			return why
 		}
 		if readsPath && m.files != nil && i > 0 {
-			return deps.Reason{
+			return reason.Uncacheable{
 				Code:   reason.NotCacheableHeaders,
 				Detail: "header files, and directories to search that are no compile options",
 			}
 		}
 		if readsPath && m.hasHeaders() {
-			return deps.Reason{
+			return reason.Uncacheable{
 				Code:   reason.NotCacheableHeaders,
 				Detail: "headers in memory beside directories to search",
 			}
 		}
 	}
-	return deps.Reason{}
+	return reason.Uncacheable{}
 }
 
 // isOption reports whether a word of a variable's value may be an option: it may name

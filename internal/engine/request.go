@@ -56,20 +56,20 @@ func (s *Session) ID(r *Request) (ID, error) {
 		return ID{}, err
 	}
 	var buf [640]byte
-	b := append(buf[:0], "kernstash request\x00"...)
+	b := append(buf[:0], "request\x00"...)
 	digest := r.Image.Digest()
 	b = append(b, digest[:]...)
 	b = appendString(b, r.ImageCompileOptions)
 	b = appendString(b, r.ImageLinkOptions)
 	b = appendString(b, r.CompileOptions)
 	b = appendString(b, r.LinkOptions)
-	for _, is := range [...]bool{r.NoOptions, r.NoLinkOptions, len(r.Attributes)+len(r.Unkeyed) > 0} {
+	var has byte
+	for i, is := range [...]bool{r.NoOptions, r.NoLinkOptions, len(r.Attributes)+len(r.Unkeyed) > 0} {
 		if is {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
+			has |= 1 << i
 		}
 	}
+	b = append(b, has)
 	if len(r.Attributes)+len(r.Unkeyed) > 0 {
 		b = appendAttributes(appendAttributes(b, r.Attributes), r.Unkeyed)
 	}

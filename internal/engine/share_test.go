@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
-	"github.com/kernstash/kernstash/store"
 )
 
 // sharing returns a session whose builds are shared.
@@ -253,45 +251,5 @@ func TestBeginKnown(t *testing.T) {
 	again.want(map[stats.Counter]int64{stats.HeadersScanned: 0})
 	if _, err := s.BeginKnown(Request{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("without an image: %v", err)
-	}
-}
-
-// Of an artifact with two binaries the second is read when it is asked for.
-func TestReadFirstBinary(t *testing.T) {
-	t.Parallel()
-	run := start(t, newRoot(t), "on")
-	s := run.session(newHost(t))
-	two := artifact(k1)
-	two.Binaries = append(two.Binaries, store.Binary{Form: store.FormIntermediate, Data: bytes.Repeat([]byte("PTX"), 100_000)})
-	g := begin(t, s, Request{Image: source(t, k1)}).Group(0)
-	wantStep(t, g, Build)
-	g.Built(Outcome{Artifact: two, Took: time.Second})
-	run.Flush(time.Now().Add(time.Minute))
-	for _, first := range []bool{false, true} {
-		tx := begin(t, s, Request{Image: source(t, k1)})
-		if first {
-			tx.ReadFirstBinary()
-		}
-		a := wantStep(t, tx.Group(0), Hit).Artifact
-		if first != (len(a.Rest) == 1) || first != (len(a.Binaries) == 1) {
-			t.Errorf("first %v: %d binaries, %d left", first, len(a.Binaries), len(a.Rest))
-		}
-		k := tx.Group(0).Job().Key
-		rest, err := run.Rest(t.Context(), k, a)
-		switch {
-		case err != nil, !first && rest != nil:
-			t.Errorf("first %v: the rest: %d, %v", first, len(rest), err)
-		case first && (len(rest) != 1 || !bytes.Equal(rest[0].Data, two.Binaries[1].Data)):
-			t.Errorf("the rest: %d", len(rest))
-		}
-		if !first {
-			continue
-		}
-		if err := run.store.Delete(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := run.Rest(t.Context(), k, a); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("the rest of an entry that is gone: %v", err)
-		}
 	}
 }

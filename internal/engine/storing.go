@@ -46,9 +46,9 @@ func (g *Group) tell() {
 
 // keep has an entry stored, which takes the build lock over. In mode observe nothing is
 // written over: an entry that is there is compared.
-func (g *Group) keep(entry *store.Entry, explain bool, unlock func()) {
+func (g *Group) keep(entry *store.Entry, unlock func()) {
 	if !g.observed {
-		g.s.e.keeper.Add(g.storing(entry, explain, unlock))
+		g.s.e.keeper.Add(g.storing(entry, unlock))
 		return
 	}
 	if unlock != nil {
@@ -65,11 +65,12 @@ func (g *Group) keep(entry *store.Entry, explain bool, unlock func()) {
 	g.s.e.countCompared(g.job.Key, g.label(), verdict)
 }
 
-// storing returns an entry on its way to the store.
-func (g *Group) storing(entry *store.Entry, explain bool, unlock func()) keep.Entry {
-	own := keep.Entry{Entry: entry, Explain: explain, Unlock: unlock, Previous: g.previous(), Prepared: g.takePreparation()}
+// storing returns an entry on its way to the store; the first one says what is nearest.
+func (g *Group) storing(entry *store.Entry, unlock func()) keep.Entry {
+	own := keep.Entry{Entry: entry, Unlock: unlock, Nearest: g.search}
+	g.search = nil
 	own.Headers, own.Kept = g.reading.take()
-	if explain && g.decision != nil {
+	if own.Nearest != nil && g.decision != nil {
 		own.Tell, g.decision = g.decision.tell, nil // told with what is found out
 	}
 	return own

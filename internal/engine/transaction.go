@@ -97,14 +97,6 @@ func (t *Transaction) Groups() []*Group { return t.groups }
 // Group returns the i-th of them.
 func (t *Transaction) Group(i int) *Group { return t.groups[i] }
 
-// ReadFirstBinary says that of artifacts in the stores only the first binary need be read;
-// see [Engine.Rest].
-func (t *Transaction) ReadFirstBinary() {
-	for _, g := range t.groups {
-		g.first = true
-	}
-}
-
 // Exclusive reports whether the program reads what no key holds, so that only its very
 // image may share it.
 func (t *Transaction) Exclusive() bool {
@@ -144,7 +136,7 @@ type Trace struct {
 	Search      deps.Search // zero where no file is looked for
 	Looks       []manifest.Look
 	Key         key.Key
-	Uncacheable deps.Reason
+	Uncacheable reason.Uncacheable
 }
 
 // Trace returns what the decisions of the transaction depend on, by group.

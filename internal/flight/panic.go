@@ -3,6 +3,7 @@ package flight
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // PanicError is what a panic in a build becomes for everyone who waits for it.
@@ -11,7 +12,7 @@ type PanicError struct {
 	Stack []byte // of the goroutine that panicked
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("build panicked: %v", e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v", e.Value) }
 
 // Unwrap returns the value of the panic if it was an error.
 func (e *PanicError) Unwrap() error {
@@ -30,4 +31,14 @@ func IsPanic(err error) bool {
 	}
 	var p *PanicError
 	return errors.As(err, &p)
+}
+
+// Guard makes a *PanicError of a panic in f.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }

@@ -10,7 +10,6 @@ package flight
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -137,13 +136,8 @@ type call struct {
 // a build that ends its goroutine harms nobody.
 func (c *call) run(ctx context.Context) {
 	err := ErrGoexit
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-		c.settle(err)
-	}()
-	err = c.hooks.Build(ctx)
+	defer func() { c.settle(err) }()
+	err = Guard(func() error { return c.hooks.Build(ctx) })
 }
 
 // settle ends the call.

@@ -89,11 +89,8 @@ func createdNanos(t time.Time) int64 {
 // Check says whether an artifact can be encoded, as far as that can be told
 // without doing it. Its errors wrap ErrEncode.
 func Check(a *store.Artifact) error {
-	switch {
-	case len(a.Binaries) == 0:
+	if len(a.Binaries) == 0 {
 		return fmt.Errorf("artifact without code: %w", ErrEncode)
-	case len(a.Rest) > 0:
-		return fmt.Errorf("artifact of which %d binaries were not read: %w", len(a.Rest), ErrEncode)
 	}
 	for i, b := range a.Binaries {
 		if len(b.Data) == 0 {
@@ -138,9 +135,21 @@ func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := h.artifact(b, len(h.Binaries))
-	if err != nil {
-		return nil, nil, err
+	b = b[h.HeaderBytes:]
+	if sha256.Sum256(b[:h.LogBytes]) != h.logDigest {
+		return nil, nil, ErrDigest
+	}
+	a := &store.Artifact{
+		Log: string(b[:h.LogBytes]), Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
+		Binaries: make([]store.Binary, len(h.Binaries)),
+	}
+	b = b[h.LogBytes:]
+	for i, bin := range h.Binaries {
+		a.Binaries[i] = store.Binary{Form: bin.Form, Data: b[:bin.Size:bin.Size]}
+		if sumOf(a.Binaries[i].Data) != bin.Sum {
+			return nil, nil, ErrDigest
+		}
+		b = b[bin.Size:]
 	}
 	return h, a, nil
 }
@@ -157,51 +166,4 @@ func VerifyBin(b []byte) (*Header, *store.Artifact, error) {
 		}
 	}
 	return h, a, nil
-}
-
-// DecodeFirst reads the header, the build log and the first binary, FirstBytes
-// at the start of a file of size bytes, and checks their digests. The other
-// binaries are the artifact's rest.
-func DecodeFirst(b []byte, size int64) (*Header, *store.Artifact, error) {
-	h, err := ParseHeader(b, size)
-	if err != nil {
-		return nil, nil, err
-	}
-	if int64(len(b)) < h.FirstBytes() {
-		return nil, nil, ErrTruncated
-	}
-	a, err := h.artifact(b, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	return h, a, nil
-}
-
-// FirstBytes is where the first binary ends.
-func (h *Header) FirstBytes() int64 { return h.HeaderBytes + h.LogBytes + h.Binaries[0].Size }
-
-// artifact returns what b, which begins with the header, holds, with the first n
-// binaries.
-func (h *Header) artifact(b []byte, n int) (*store.Artifact, error) {
-	b = b[h.HeaderBytes:]
-	if sha256.Sum256(b[:h.LogBytes]) != h.logDigest {
-		return nil, ErrDigest
-	}
-	a := &store.Artifact{
-		Binaries: make([]store.Binary, n), Log: string(b[:h.LogBytes]),
-		Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
-	}
-	b = b[h.LogBytes:]
-	for i, bin := range h.Binaries {
-		if i >= n {
-			a.Rest = append(a.Rest, store.Unread{Form: bin.Form, Size: bin.Size, Digest: bin.Digest})
-			continue
-		}
-		a.Binaries[i] = store.Binary{Form: bin.Form, Data: b[:bin.Size:bin.Size]}
-		if sumOf(a.Binaries[i].Data) != bin.Sum {
-			return nil, ErrDigest
-		}
-		b = b[bin.Size:]
-	}
-	return a, nil
 }

@@ -81,39 +81,6 @@ func TestBinRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDecodeFirst: the first binary needs nothing of those behind it, and every
-// byte up to its end is checked.
-func TestDecodeFirst(t *testing.T) {
-	t.Parallel()
-	k, a := testRecipe(t).Key(), testArtifact()
-	whole := encode(t, k, a)
-	size := int64(len(whole))
-	first := whole[:size-1] // the second binary is one byte
-	want := *a
-	want.Binaries = a.Binaries[:1]
-	want.Rest = []store.Unread{{Form: store.FormIntermediate, Size: 1, Digest: sha256.Sum256([]byte{0})}}
-	h, got, err := DecodeFirst(first, size)
-	if err != nil || h.Key != k || h.FirstBytes() != size-1 {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(&want, got); d != "" {
-		t.Errorf("artifact (-want +got):\n%s", d)
-	}
-	if _, err := EncodeBin(k, got); !errors.Is(err, ErrEncode) {
-		t.Errorf("an artifact that was not read to its end can be encoded: %v", err)
-	}
-	for i := range first {
-		b := bytes.Clone(first)
-		b[i] ^= 0x80
-		if _, _, err := DecodeFirst(b, size); err == nil {
-			t.Errorf("byte %d changed: accepted", i)
-		}
-		if _, _, err := DecodeFirst(first[:i], size); !errors.Is(err, ErrTruncated) {
-			t.Errorf("%d bytes of it: %v, want ErrTruncated", i, err)
-		}
-	}
-}
-
 // TestBinEveryByteIsChecked: no byte can change, go or come without notice.
 func TestBinEveryByteIsChecked(t *testing.T) {
 	t.Parallel()

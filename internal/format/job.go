@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
-	"sync"
+	"strings"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -31,12 +31,10 @@ const (
 	MaxJobHead = 1 << 20
 )
 
-// maxJobLine bounds the first line: two numbers are in it.
-const maxJobLine = len(jobMagic) + len(jobVersion) + len(" 1048576 ffffffff\n")
-
-// Made when it is needed: it takes longer than most of what a process of a few hits
-// does.
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
+// jobLine returns the first line of a job, by the length of its head and what follows the line.
+func jobLine(head int, rest []byte) string {
+	return fmt.Sprintf("%s%s %d %08x", jobMagic, jobVersion, head, crc32.Checksum(rest, crc32.MakeTable(crc32.Castagnoli)))
+}
 
 // EncodeJob encodes a head and a recipe. It does not touch what is in the head,
 // which should be text for people.
@@ -47,12 +45,8 @@ func EncodeJob(head []byte, r *key.Recipe) ([]byte, error) {
 	if n := r.Image.Size(); n > MaxJob {
 		return nil, fmt.Errorf("job with %d bytes of code: %w: %w", n, ErrEncode, store.ErrTooLarge)
 	}
-	b := make([]byte, maxJobLine, maxJobLine+len(head)+1024+int(r.Image.Size()))
-	b = append(append(b, head...), '\n')
-	b = r.Append(b)
-	line := fmt.Appendf(nil, "%s%s %d %08x\n", jobMagic, jobVersion, len(head), crc32.Checksum(b[maxJobLine:], castagnoli()))
-	b = b[maxJobLine-len(line):] // the line is no longer than what was left for it
-	copy(b, line)
+	rest := r.Append(append(bytes.Clone(head), '\n'))
+	b := append([]byte(jobLine(len(head), rest)+"\n"), rest...)
 	if len(b) > MaxJob {
 		return nil, fmt.Errorf("job of %d bytes: %w: %w", len(b), ErrEncode, store.ErrTooLarge)
 	}
@@ -65,33 +59,23 @@ func DecodeJob(b []byte) (head []byte, r *key.Recipe, err error) {
 	if len(b) > MaxJob {
 		return nil, nil, malformed("job of %d bytes", len(b))
 	}
-	line, rest, found := bytes.Cut(b[:min(len(b), maxJobLine)], []byte("\n"))
-	words, ours := bytes.CutPrefix(line, []byte(jobMagic))
-	if !ours {
+	line, rest, found := bytes.Cut(b, []byte("\n"))
+	words, ours := strings.CutPrefix(string(line), jobMagic)
+	version, numbers, _ := strings.Cut(words, " ")
+	length, _, _ := strings.Cut(numbers, " ")
+	n, err := strconv.Atoi(length)
+	switch {
+	case !ours:
 		return nil, nil, ErrForeign
-	}
-	if version, _, _ := bytes.Cut(words, []byte(" ")); string(version) != jobVersion {
+	case version != jobVersion:
 		return nil, nil, ErrVersion
-	}
-	if !found {
-		return nil, nil, malformed("the first line does not end")
-	}
-	fields := bytes.Split(words, []byte(" "))
-	if len(fields) != 3 {
-		return nil, nil, malformed("first line %q", line)
-	}
-	n, err := strconv.ParseUint(string(fields[1]), 10, 32)
-	if err != nil || n > MaxJobHead || strconv.FormatUint(n, 10) != string(fields[1]) {
-		return nil, nil, malformed("a head of %q bytes", fields[1])
-	}
-	rest = b[len(b[:min(len(b), maxJobLine)])-len(rest):]
-	if uint64(len(rest)) <= n {
+	case err != nil, n < 0, n > MaxJobHead, strconv.Itoa(n) != length, strings.Count(numbers, " ") != 1, !found:
+		return nil, nil, malformed("first line %.60q", line)
+	case len(rest) <= n:
 		return nil, nil, ErrTruncated
-	}
-	if fmt.Sprintf("%08x", crc32.Checksum(rest, castagnoli())) != string(fields[2]) {
+	case string(line) != jobLine(n, rest):
 		return nil, nil, ErrDigest
-	}
-	if rest[n] != '\n' {
+	case rest[n] != '\n':
 		return nil, nil, malformed("no line end behind the head")
 	}
 	if r, err = parseRecipe(rest[n+1:]); err != nil {

@@ -3,6 +3,7 @@
 package handle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -35,12 +36,7 @@ func (h *Handle) Get() (uintptr, error) {
 	return 0, fmt.Errorf("%s: %w", h.name(), ErrReleased)
 }
 
-func (h *Handle) name() string {
-	if h.what == "" {
-		return "object"
-	}
-	return h.what
-}
+func (h *Handle) name() string { return cmp.Or(h.what, "object") }
 
 // Release calls free with the handle, once.
 func (h *Handle) Release(free func(uintptr) error) error {

@@ -27,18 +27,21 @@ func Wrap(text string, width int) (lines []string) {
 }
 
 // WrapBehind puts text behind head, and what does not fit in width on lines of its own,
-// below its beginning. The head takes indent columns: it may hold colors.
+// below its beginning. The head takes indent columns: it may hold colors. Width 0 is any.
 func WrapBehind(head, text string, indent, width int) string {
+	if width == 0 {
+		return head + text + "\n"
+	}
 	lines := Wrap(text, max(width-indent, 20))
 	return head + strings.Join(lines, "\n"+strings.Repeat(" ", indent)) + "\n"
 }
 
 // WrapLines wraps the lines of a text that are too wide, and have no colors; what does not
-// fit goes on lines that begin with so many blanks.
+// fit goes on lines that begin with so many blanks. Width 0 is any.
 func WrapLines(text string, indent, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) <= width || strings.ContainsRune(line, '\x1b') {
+		if width == 0 || utf8.RuneCountInString(strings.TrimRight(line, "\n")) <= width || strings.ContainsRune(line, '\x1b') {
 			b.WriteString(line)
 			continue
 		}

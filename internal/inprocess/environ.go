@@ -1,8 +1,8 @@
 package inprocess
 
 import (
-	"bytes"
 	"os"
+	"strings"
 )
 
 // StartEnvironment returns the environment that the process was started with, as far as it is
@@ -12,11 +12,5 @@ func StartEnvironment() []string {
 	if err != nil {
 		return os.Environ() // as of when our library was loaded
 	}
-	all := []string{}
-	for v := range bytes.SplitSeq(b, []byte{0}) {
-		if len(v) > 0 {
-			all = append(all, string(v))
-		}
-	}
-	return all
+	return strings.FieldsFunc(string(b), func(r rune) bool { return r == 0 })
 }

@@ -314,12 +314,22 @@ var runtimes = []runtime{
 	{"CUDA", regexp.MustCompile(`(?i)cuda`), []string{"gpu/cuda", "gpu/rtc", "shim/rtc", "shim/nvrtc"}},
 }
 
-// places returns the product files outside of a runtime's own folders whose
+// facts are files that name runtimes and that no further runtime adds to, or that list facts
+// about drivers; docs/decisions/139-runtimes-are-named.md says why.
+var facts = []string{
+	"capi/kernstash.h", "capi/front/device.c", "capi/stub", // C's public API has a function for devices of OpenCL
+	"key/recipe.go",              // what is canonical in the options of an API; part of each key
+	"internal/drivers",           // files and variables of drivers, by name
+	"gpu/levelzero/tool",         // Debian's package of the driver has the other runtime's name
+	"gpu/opencl/internal/driver", // NVIDIA's driver finishes with the assembler of the other runtime
+}
+
+// places returns the product files outside of a runtime's own folders, and of facts, whose
 // code names it.
 func (h *house) places(r runtime) []string {
 	found := make(map[string]bool)
 	for file, code := range h.code {
-		own := slices.ContainsFunc(r.own, func(dir string) bool { return under(file, dir) })
+		own := slices.ContainsFunc(slices.Concat(r.own, facts), func(dir string) bool { return under(file, dir) })
 		if !own && (r.word.MatchString(code) || r.word.MatchString(file)) {
 			found[file] = true
 		}

@@ -67,9 +67,9 @@ func TestFaultsOfWays(t *testing.T) {
 		{"stats/other.go Name\n", "stats/other.go has no Name"},
 		{"key/key.go Key.Short, Key.IsZero\n", "Key.Short does not call Key.IsZero"},
 		{"shim/library/library.c library_open, stay_out\n", "library_open does not call stay_out"},
-		{"shim/library/library.c library_open, open_or_wait, open_library\n", ""},
-		{"shim/library/library.c library_open\nshim/library/library.c open_or_wait\n", "shim/library/library.c stands there twice"},
-		{"shim/library/library.c library_open, open_or_wait\n< shim/library/library.c open_library\n", ""},
+		{"shim/library/library.c library_open, open_once, open_library\n", ""},
+		{"shim/library/library.c library_open\nshim/library/library.c open_once\n", "shim/library/library.c stands there twice"},
+		{"shim/library/library.c library_open, open_once\n< shim/library/library.c open_library\n", ""},
 	}
 	for _, tt := range tests {
 		ways, err := waysOf("```way\n" + tt.way + "```")

@@ -3,9 +3,10 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"sync"
+
+	"github.com/kernstash/kernstash/internal/flight"
 )
 
 // assemble makes a program of the units of its parts. Units that another program
@@ -28,7 +29,7 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 		if len(parts) == 1 {
 			one()
 		} else {
-			all.Go(func() { errs[i] = guarded(func() error { one(); return errs[i] }) })
+			all.Go(func() { errs[i] = flight.Guard(func() error { one(); return errs[i] }) })
 		}
 	}
 	all.Wait()
@@ -64,16 +65,6 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 	p.refs.retain() // until all who wait have taken it
 	t.admit(p, true)
 	return nil
-}
-
-// guarded makes an error of a panic in f, whose goroutine has nobody who recovers.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panicked: %v", v)
-		}
-	}()
-	return f()
 }
 
 // part returns the unit of a part of p, which becomes its owner's own if the unit is.

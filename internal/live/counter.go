@@ -46,17 +46,19 @@ func (c *counter) mine() *stripe {
 	return &c.stripes[at&uintptr(len(c.stripes)-1)]
 }
 
-// acquire adds a user, unless the object is about to go. When it fails, free
-// tells, as for release, that the caller must free the object now: the attempt
-// may have hidden the end of the last use from the one who ended it.
-func (c *counter) acquire() (ok, free bool) {
-	s := c.mine()
+// acquire adds a user, and reports whether the object stays. Otherwise the caller
+// must call refuse with s.
+func (c *counter) acquire() (s *stripe, ok bool) {
+	s = c.mine()
 	s.acquired.Add(1)
-	if !c.dead.Load() {
-		return true, false
-	}
+	return s, !c.dead.Load()
+}
+
+// refuse takes back what acquire added in s. True: the caller must free the object
+// now, as the attempt may have hidden the end of the last use from the one who ended it.
+func (c *counter) refuse(s *stripe) (free bool) {
 	s.acquired.Add(-1)
-	return false, c.idle() && c.freed.CompareAndSwap(false, true)
+	return c.end()
 }
 
 // retain adds a user on behalf of one that exists already.
@@ -65,14 +67,17 @@ func (c *counter) retain() { c.mine().acquired.Add(1) }
 // release takes a user away. True: the caller must free the object now.
 func (c *counter) release() (free bool) {
 	c.mine().released.Add(1)
-	return c.dead.Load() && c.idle() && c.freed.CompareAndSwap(false, true)
+	return c.dead.Load() && c.end()
 }
 
 // kill lets no new user in. True: the caller must free the object now.
 func (c *counter) kill() (free bool) {
 	c.dead.Store(true)
-	return c.idle() && c.freed.CompareAndSwap(false, true)
+	return c.end()
 }
+
+// end reports whether the caller is the first to see that a dead counter has no users.
+func (c *counter) end() bool { return c.idle() && c.freed.CompareAndSwap(false, true) }
 
 // seize ends all use at once. True: the caller must free the object now; later
 // releases change nothing.

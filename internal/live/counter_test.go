@@ -10,8 +10,8 @@ import (
 func TestLastUserFrees(t *testing.T) {
 	t.Parallel()
 	c := newCounter()
-	if ok, _ := c.acquire(); !ok {
-		t.Fatal("Acquire of a live counter failed")
+	if _, ok := c.acquire(); !ok {
+		t.Fatal("a live counter refuses users")
 	}
 	c.retain()
 	if c.release() {
@@ -20,8 +20,10 @@ func TestLastUserFrees(t *testing.T) {
 	if c.kill() {
 		t.Error("freed under a user")
 	}
-	if ok, free := c.acquire(); ok || free {
-		t.Errorf("Acquire of a dead counter = %v, %v", ok, free)
+	if s, ok := c.acquire(); ok {
+		t.Error("a dead counter lets users in")
+	} else if c.refuse(s) {
+		t.Error("freed under a user by one who was refused")
 	}
 	if !c.release() {
 		t.Error("the last user was not told to free")
@@ -66,11 +68,10 @@ func TestNeverFreedInUse(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 8 {
-					ok, free := c.acquire()
-					if free {
-						frees.Add(1)
-					}
-					if !ok {
+					if s, ok := c.acquire(); !ok {
+						if c.refuse(s) {
+							frees.Add(1)
+						}
 						return
 					}
 					users.Add(1)

@@ -13,11 +13,22 @@ import (
 // user releases it, or its Tier is released.
 type Program[P, K, T any] struct {
 	// What a hit reads comes first, and stands together.
-	id     ID
-	refs   counter
+	entry
 	first  int // the ordinal of the first device, and its program
 	native P
 	t      *Tier[P, K, T]
+
+	units    []*Unit[P, K, T] // written by the build
+	unitFor  []int            // ordinal of a device → index in units, -1 for other devices
+	kernels  atomic.Pointer[map[string]*Kernel[P, K, T]]
+	kernelMu sync.Mutex // for adding kernels
+}
+
+// entry is what a request looks at of a program, whatever its types: the compiler
+// inlines calls in it, which it does not in methods of generic types.
+type entry struct {
+	id     ID
+	refs   counter
 	result flight.Result
 
 	// owner has the program to itself; 0: it is everybody's. It may be known only
@@ -30,22 +41,26 @@ type Program[P, K, T any] struct {
 	// between two builds, and programs that were hit since the last build rank
 	// above all others.
 	used atomic.Int64
-
-	units    []*Unit[P, K, T] // written by the build
-	unitFor  []int            // ordinal of a device → index in units, -1 for other devices
-	kernels  atomic.Pointer[map[string]*Kernel[P, K, T]]
-	kernelMu sync.Mutex // for adding kernels
 }
 
-func (p *Program[P, K, T]) touch() {
-	if now := p.t.clock.Load() | 1; p.used.Load() < now {
-		p.used.Store(now)
+// take adds a use to a program that is made, not another one's own, and not about to
+// go, at a time of the clock. Free: the caller must free the program now.
+func (e *entry) take(owner uint64, clock int64) (taken, free bool) {
+	if !e.result.Done() || e.foreign(owner) {
+		return false, false
 	}
+	if s, ok := e.refs.acquire(); !ok {
+		return false, e.refs.refuse(s)
+	}
+	if now := clock | 1; e.used.Load() < now {
+		e.used.Store(now)
+	}
+	return true, false
 }
 
 // foreign reports whether the program is another one's own.
-func (p *Program[P, K, T]) foreign(asker uint64) bool {
-	owner := p.owner.Load()
+func (e *entry) foreign(asker uint64) bool {
+	owner := e.owner.Load()
 	return owner != 0 && owner != asker
 }
 

@@ -27,10 +27,10 @@ func TestTableAgainstMap(t *testing.T) {
 			delete(model, id)
 			tab.remove(p, nil) // again: nothing
 		case random.IntN(3) == 0 && p != nil:
-			tab.remove(&Program[int, int, int]{id: id}, nil) // another one of that id
+			tab.remove(&Program[int, int, int]{entry: entry{id: id}}, nil) // another one of that id
 			tab.remove(p, func() bool { return true })
 		default:
-			got := tab.loadOrAdd(&id, func() *Program[int, int, int] { return &Program[int, int, int]{id: id} })
+			got := tab.loadOrAdd(&id, func() *Program[int, int, int] { return &Program[int, int, int]{entry: entry{id: id}} })
 			if p != nil && got != p {
 				t.Fatal("another program than was added")
 			}
@@ -54,7 +54,7 @@ func TestTableConcurrently(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(w), 2))
 			for range 5000 {
 				id := tableID(random.IntN(100))
-				p := tab.loadOrAdd(&id, func() *Program[int, int, int] { return &Program[int, int, int]{id: id} })
+				p := tab.loadOrAdd(&id, func() *Program[int, int, int] { return &Program[int, int, int]{entry: entry{id: id}} })
 				if p.id != id {
 					t.Error("wrong program")
 				}

@@ -91,7 +91,7 @@ type Tier[P, K, T any] struct {
 	objects  Objects[P, K, T]
 	recorder stats.Recorder
 	programs table[P, K, T]
-	clock    atomic.Int64 // even; see Program.used
+	clock    atomic.Int64 // even; see entry.used
 	closed   atomic.Bool  // no new requests
 
 	// nonHits counts uses of programs that are no hits: those of builders and
@@ -127,17 +127,16 @@ func New[P, K, T any](objects Objects[P, K, T], o Options) *Tier[P, K, T] {
 // another one's own; else nil. Owner stands for whoever asks, and is not 0.
 func (t *Tier[P, K, T]) Hit(id *ID, owner uint64) *Program[P, K, T] {
 	p := t.programs.load(id)
-	if p == nil || !p.result.Done() || p.foreign(owner) {
+	if p == nil {
 		return nil
 	}
-	used, free := p.refs.acquire()
+	taken, free := p.take(owner, t.clock.Load())
 	if free {
 		t.free(p)
 	}
-	if !used {
+	if !taken {
 		return nil
 	}
-	p.touch()
 	return p
 }
 
@@ -154,7 +153,7 @@ func (t *Tier[P, K, T]) Get(ctx context.Context, id ID, owner uint64, s Source[P
 			return nil, ErrClosed
 		}
 		p := t.programs.loadOrAdd(&id, func() *Program[P, K, T] {
-			return &Program[P, K, T]{t: t, id: id, refs: newCounter()}
+			return &Program[P, K, T]{t: t, entry: entry{id: id, refs: newCounter()}}
 		})
 		taken, err := p.result.Do(ctx, flight.Hooks{
 			Build:  func(ctx context.Context) error { return t.assemble(ctx, p, owner, s) },
@@ -178,13 +177,12 @@ func (t *Tier[P, K, T]) Get(ctx context.Context, id ID, owner uint64, s Source[P
 		if taken {
 			return p, nil
 		}
-		used, free := p.refs.acquire()
+		taken, free := p.take(owner, t.clock.Load())
 		if free {
 			t.free(p)
 		}
-		if used {
+		if taken {
 			t.nonHits.Add(1) // counted as a miss already
-			p.touch()
 			return p, nil
 		}
 		t.programs.remove(p, nil) // evicted meanwhile

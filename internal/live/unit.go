@@ -14,7 +14,7 @@ import (
 type unitID struct {
 	what  key.Digest
 	group int
-	owner uint64 // see Program.owner
+	owner uint64 // see entry.owner
 }
 
 // Unit is a live program of the runtime, for one group of equal devices. Programs

@@ -81,7 +81,7 @@ func New(open func() (safefs.File, error)) *Pool {
 // that ended; any other: there is no lock to be had. Unlock may be called from
 // any goroutine, more calls than one do nothing.
 func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
-	var deadline time.Time
+	deadline := time.Now().Add(wait)
 	for pause := firstPause; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -99,11 +99,7 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		if !errors.Is(err, ErrBusy) || wait <= 0 {
 			return nil, err
 		}
-		now := time.Now()
-		if deadline.IsZero() {
-			deadline = now.Add(wait)
-		}
-		left := deadline.Sub(now)
+		left := time.Until(deadline)
 		if left <= 0 {
 			return nil, err
 		}
@@ -114,8 +110,11 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 			left = min(left, pause/2+rand.N(pause))
 			pause = min(2*pause, lastPause)
 		}
-		if err := sleep(ctx, left, freed); err != nil {
-			return nil, err
+		select {
+		case <-time.After(left):
+		case <-freed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -231,19 +230,5 @@ func (p *Pool) Close() {
 		if d.users == 0 {
 			d.f.Close()
 		}
-	}
-}
-
-// sleep waits for d, or until freed is closed.
-func sleep(ctx context.Context, d time.Duration, freed <-chan struct{}) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-freed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Copy appends the events that r holds, as they are: a run within a run tells
-// the outer one.
+// Copy appends the events that r holds, as they are: a run within a run tells the
+// outer one.
 func (l *Log) Copy(r io.Reader) error {
 	f, err := openAppend(l.path)
 	if err != nil {
@@ -21,18 +21,10 @@ func (l *Log) Copy(r io.Reader) error {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil // what has no end is not whole
 		}
-		if _, ok := decode(text[:len(text)-1]); !ok {
-			continue
-		}
-		info, err := f.Stat()
-		if err == nil && info.Size() > MaxSize-MaxLine {
-			err = errFull
-		}
-		if err == nil {
-			_, err = f.Write(text)
-		}
-		if err != nil {
-			return fmt.Errorf("report %s: %w", l.path, err)
+		if _, ok := decode(text[:len(text)-1]); ok {
+			if err := l.append(f, text); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -7,8 +7,8 @@ type Kind string
 
 // The kinds of events.
 const (
-	Loaded Kind = "loaded" // a door is in a process: Door
-	Out    Kind = "out"    // a door stays out of a process: Reason
+	Loaded Kind = "loaded" // a front end is in a process: FrontEnd
+	Out    Kind = "out"    // a front end stays out of a process: Reason
 	Asked  Kind = "asked"  // a program was asked for: all the other fields
 	Job    Kind = "job"    // a recipe was left for the worker: Key, Label
 )
@@ -50,19 +50,19 @@ const ReasonWanted = "found, but wanted by itself: for a library, say"
 
 // Event is one line of JSON, in which times are milliseconds, as everywhere in ours.
 type Event struct {
-	Kind Kind   `json:"event"`
-	PID  int    `json:"pid"`  // 0 in Write: this process
-	Door string `json:"door"` // "opencl-layer", "opencl-preload", "go", "c"
-	Exe  string `json:"exe"`  // path of the program, "" if not known
+	Kind     Kind   `json:"event"`
+	PID      int    `json:"pid"`                // 0 in Write: this process
+	FrontEnd string `json:"front_end,omitzero"` // "opencl-layer", "opencl-preload", "go", "c"
+	Exe      string `json:"exe,omitzero"`       // path of the program, "" if not known
 
-	Key     string  `json:"key"`     // short form, "" if there is none
-	Label   string  `json:"label"`   // what people know the program by: kernel names, or its size
-	Outcome Outcome `json:"outcome"` // of Asked
-	Reason  string  `json:"reason"`  // why: of Out, Passed, Compiled, Failed
-	Nearest string  `json:"nearest"` // of Compiled: what differs from the nearest entry
+	Key     string  `json:"key,omitzero"`     // short form, "" if there is none
+	Label   string  `json:"label,omitzero"`   // what people know the program by: kernel names, or its size
+	Outcome Outcome `json:"outcome,omitzero"` // of Asked
+	Reason  string  `json:"reason,omitzero"`  // why: of Out, Passed, Compiled, Failed
+	Nearest string  `json:"nearest,omitzero"` // of Compiled: what differs from the nearest entry
 
-	Observed Observed      `json:"observed"` // in mode observe
-	Spent    time.Duration `json:"-"`        // on this request: compiling, or looking up and loading
-	Saved    time.Duration `json:"-"`        // recorded cost of the build less Spent; 0 if compiled, below if it was found before
-	Bytes    int64         `json:"bytes"`    // of the artifact
+	Observed Observed      `json:"observed,omitzero"` // in mode observe
+	Spent    time.Duration `json:"-"`                 // on this request: compiling, or looking up and loading
+	Saved    time.Duration `json:"-"`                 // recorded cost of the build less Spent; 0 if compiled, below if it was found before
+	Bytes    int64         `json:"bytes,omitzero"`    // of the artifact
 }

@@ -2,7 +2,6 @@ package runlog
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -18,60 +17,25 @@ const (
 	maxLabel = 3 // times as long
 )
 
-// append appends the event as JSON, without encoding/json: what that makes ready for a type
-// takes a tenth of a program's first hit. Texts are cut to n bytes.
-func (e Event) append(b []byte, n int) []byte {
-	b = appendText(append(b, `{"event":`...), string(e.Kind))
-	b = strconv.AppendInt(append(b, `,"pid":`...), int64(e.PID), 10)
-	for _, f := range []struct{ name, text string }{
-		{"door", cut(e.Door, n)},
-		{"exe", cut(e.Exe, n)},
-		{"key", cut(e.Key, n)},
-		{"label", cut(e.Label, maxLabel*n)},
-		{"outcome", string(e.Outcome)},
-		{"reason", cut(e.Reason, n)},
-		{"nearest", cut(e.Nearest, n)},
-		{"observed", string(e.Observed)},
-	} {
-		if f.text != "" {
-			b = appendText(append(append(append(b, ',', '"'), f.name...), '"', ':'), f.text)
-		}
-	}
-	if e.Spent != 0 {
-		b = strconv.AppendFloat(append(b, `,"spent_ms":`...), millis(e.Spent), 'g', -1, 64)
-	}
-	if e.Saved != 0 {
-		b = strconv.AppendFloat(append(b, `,"saved_ms":`...), millis(e.Saved), 'g', -1, 64)
-	}
-	if e.Bytes != 0 {
-		b = strconv.AppendInt(append(b, `,"bytes":`...), e.Bytes, 10)
-	}
-	return append(b, '}')
-}
-
-const hex = "0123456789abcdef"
-
-// appendText appends a string of JSON. What is no text in s becomes U+FFFD.
-func appendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < ' ' || r == 0x7f:
-			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return append(b, '"')
+// line is an event as it is written, with times in milliseconds.
+type line struct {
+	*Event
+	SpentMS float64 `json:"spent_ms,omitzero"`
+	SavedMS float64 `json:"saved_ms,omitzero"`
 }
 
 // encode returns the event as a line with its line feed.
 func encode(e Event) []byte {
+	l := line{SpentMS: millis(e.Spent), SavedMS: millis(e.Saved)}
 	for n := maxText; ; n /= 2 {
-		if b := e.append(make([]byte, 0, 512), n); len(b) < MaxLine {
-			return append(b, '\n')
+		short := e
+		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest} {
+			*text = cut(*text, n)
+		}
+		short.Label = cut(e.Label, maxLabel*n)
+		l.Event = &short
+		if b, err := json.Marshal(l); err != nil || len(b) < MaxLine {
+			return append(b, '\n') // there is no error
 		}
 	}
 }
@@ -79,11 +43,7 @@ func encode(e Event) []byte {
 // decode reads one line without its line feed. ok is false for anything that is
 // not an event.
 func decode(b []byte) (e Event, ok bool) {
-	l := struct {
-		*Event
-		SpentMS float64 `json:"spent_ms"`
-		SavedMS float64 `json:"saved_ms"`
-	}{Event: &e}
+	l := line{Event: &e}
 	if len(b) >= MaxLine || json.Unmarshal(b, &l) != nil {
 		return Event{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,31 +19,36 @@ const maxDetails = 4096
 
 // Summary is what a file says. Its sums are of all lines that could be read.
 type Summary struct {
-	Processes int      // that a door was in, or whose door stayed out
-	Doors     []Count  // loaded, by door
-	Out       []Count  // processes whose door stayed out, by reason
-	Outcomes  Outcomes // requests for programs
+	Processes int      `json:"processes"`  // that a front end was in, or whose front end stayed out
+	FrontEnds []Count  `json:"front_ends"` // loaded, by front end
+	Out       []Count  `json:"stayed_out"` // processes whose front end stayed out, by reason
+	Outcomes  Outcomes `json:"programs"`   // requests for programs
 
-	Spent    time.Duration // on all requests
-	Compiled time.Duration // of Spent: compiling
-	Saved    time.Duration
-	Bytes    int64 // of the artifacts that were restored
+	Spent    time.Duration `json:"-"` // on all requests
+	Compiled time.Duration `json:"-"` // of Spent: compiling
+	Saved    time.Duration `json:"-"`
+	Bytes    int64         `json:"bytes"` // of the artifacts that were restored
 
-	Compiles []Count // requests that were compiled, by what differs from the nearest entry, else by reason
-	Passes   []Count // requests that were passed through, by reason
-	Failures []Count // requests that the compiler refused, by reason
+	Compiles []Count `json:"compiled_because"` // requests that were compiled, by what differs from the nearest entry, else by reason
+	Passes   []Count `json:"passed_because"`   // requests that were passed through, by reason
+	Failures []Count `json:"failed_because"`   // requests that the compiler refused, by reason
 
-	WouldHit  int // mode observe: requests that an entry was there for
-	Equal     int // of those, whose build made the same
-	Different int // of those, whose build made something else
+	Observations `json:"observed"`
 
-	Jobs int // recipes left for the worker, each once
+	Jobs int `json:"worker_jobs"` // recipes left for the worker, each once
 
-	Programs []Program // what was asked for, each once, in order; at most some thousands
-	More     int       // programs beyond that
+	Programs []Program `json:"requests"`                // what was asked for, each once, in order; at most some thousands
+	More     int       `json:"requests_more,omitempty"` // programs beyond that
 
-	Garbage int  // lines that are no event
-	Cut     bool // the file was full, or too large to read: there was more
+	Garbage int  `json:"lines_not_understood,omitempty"` // lines that are no event
+	Cut     bool `json:"report_incomplete,omitempty"`    // the file was full, or too large to read: there was more
+}
+
+// Observations are what mode observe found.
+type Observations struct {
+	WouldHit  int `json:"would_hit"` // requests that an entry was there for
+	Equal     int `json:"equal"`     // of those, whose build made the same
+	Different int `json:"different"` // of those, whose build made something else
 }
 
 // Outcomes counts requests.
@@ -63,17 +69,27 @@ type Count struct {
 
 // Program is a program with how requests for it ended.
 type Program struct {
-	Key      string
-	Label    string
-	Outcome  Outcome
-	Reason   string
-	Nearest  string
-	Observed Observed
+	Key      string   `json:"key,omitempty"`
+	Label    string   `json:"label,omitempty"`
+	Outcome  Outcome  `json:"outcome"`
+	Reason   string   `json:"reason,omitempty"`
+	Nearest  string   `json:"nearest,omitempty"`
+	Observed Observed `json:"observed,omitempty"`
 
-	Requests int
-	Spent    time.Duration // of all requests
-	Saved    time.Duration
-	Bytes    int64 // of one artifact
+	Requests int           `json:"times"`
+	Spent    time.Duration `json:"-"` // of all requests
+	Saved    time.Duration `json:"-"`
+	Bytes    int64         `json:"bytes,omitempty"` // of one artifact
+}
+
+// MarshalJSON adds the times, in milliseconds.
+func (p Program) MarshalJSON() ([]byte, error) {
+	type program Program
+	return json.Marshal(struct {
+		program
+		SpentMS float64 `json:"spent_ms"`
+		SavedMS float64 `json:"saved_ms"`
+	}{program(p), millis(p.Spent), millis(p.Saved)})
 }
 
 // Read sums up what r holds, of which it reads MaxSize bytes at most. The error
@@ -105,25 +121,26 @@ func read(r io.Reader, most int64) (*Summary, error) {
 	}
 }
 
-// in is a door in a process.
+// in is a front end in a process.
 type in struct {
-	pid  int
-	door string
+	pid      int
+	frontEnd string
 }
 
 // summer is a Summary in the making.
 type summer struct {
 	Summary
-	processes                              map[int]bool
-	doors, out, compiles, passes, failures map[string]int
-	programs                               map[Program]int // index, by all but the sums
-	jobs                                   map[string]bool // by key
-	loaded                                 map[in]bool
+	processes                                  map[int]bool
+	frontEnds, out, compiles, passes, failures map[string]int
+	programs                                   map[Program]int // index, by all but the sums
+	jobs                                       map[string]bool // by key
+	loaded                                     map[in]bool
 }
 
 func newSummer() *summer {
 	return &summer{
-		processes: make(map[int]bool), doors: make(map[string]int), out: make(map[string]int),
+		Summary:   Summary{Programs: []Program{}},
+		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
 		programs: make(map[Program]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
 	}
@@ -141,17 +158,17 @@ func (s *summer) line(b []byte) {
 	if len(s.processes) < maxDetails {
 		s.processes[e.PID] = true
 	}
-	// The library tells of what a layer asks; by which door that is in the process only
+	// The library tells of what a layer asks; by which front end that is in the process only
 	// the layer knows, and says so first.
-	if of, is := strings.CutSuffix(e.Door, "-layer"); is && s.loaded[in{e.PID, of + "-preload"}] {
-		e.Door = of + "-preload"
+	if of, is := strings.CutSuffix(e.FrontEnd, "-layer"); is && s.loaded[in{e.PID, of + "-preload"}] {
+		e.FrontEnd = of + "-preload"
 	}
 	switch e.Kind {
 	case Loaded:
 		// The layer says so when it is loaded, and the library when that opens it.
-		if i := (in{e.PID, e.Door}); !s.loaded[i] && len(s.loaded) < maxDetails {
+		if i := (in{e.PID, e.FrontEnd}); !s.loaded[i] && len(s.loaded) < maxDetails {
 			s.loaded[i] = true
-			count(s.doors, e.Door)
+			count(s.frontEnds, e.FrontEnd)
 		}
 	case Out:
 		count(s.out, e.Reason)
@@ -224,7 +241,7 @@ func (s *summer) program(e Event) {
 
 func (s *summer) sum() *Summary {
 	s.Processes = len(s.processes)
-	s.Doors, s.Out = sorted(s.doors), sorted(s.out)
+	s.FrontEnds, s.Out = sorted(s.frontEnds), sorted(s.out)
 	s.Compiles, s.Passes, s.Failures = sorted(s.compiles), sorted(s.passes), sorted(s.failures)
 	return &s.Summary
 }
@@ -239,7 +256,7 @@ func count(m map[string]int, what string) {
 
 // sorted returns the most frequent first.
 func sorted(m map[string]int) []Count {
-	var all []Count
+	all := []Count{} // of none, too: null is no list in JSON
 	for what, n := range m {
 		all = append(all, Count{what, n})
 	}

@@ -11,8 +11,8 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	const text = `{"event":"loaded","pid":7,"door":"opencl-layer"}
-{"event":"loaded","pid":8,"door":"opencl-layer"}
+	const text = `{"event":"loaded","pid":7,"front_end":"opencl-layer"}
+{"event":"loaded","pid":8,"front_end":"opencl-layer"}
 {"event":"out","pid":9,"reason":"address space is limited"}
 {"event":"asked","pid":7,"key":"ab","label":"vecadd","outcome":"compiled","reason":"there is no such entry","nearest":"the build options","spent_ms":1500,"bytes":10}
 {"event":"asked","pid":7,"key":"ab","label":"vecadd","outcome":"memory"}
@@ -36,14 +36,14 @@ not JSON
 	ms := time.Millisecond
 	want := &Summary{
 		Processes: 3,
-		Doors:     []Count{{"opencl-layer", 2}, {"", 1}},
+		FrontEnds: []Count{{"opencl-layer", 2}, {"", 1}},
 		Out:       []Count{{"address space is limited", 1}},
 		Outcomes:  Outcomes{Asked: 8, Memory: 1, Disk: 2, Compiled: 3, Passed: 1, Failed: 1},
 		Spent:     1526 * ms, Compiled: 1520 * ms, Saved: 2995 * ms, Bytes: 20,
-		Compiles: []Count{{"observed", 2}, {"the build options", 1}},
-		Passes:   []Count{{"binary", 1}},
-		Failures: []Count{{"error: x", 1}},
-		WouldHit: 2, Equal: 1, Different: 1, Jobs: 1,
+		Compiles:     []Count{{"observed", 2}, {"the build options", 1}},
+		Passes:       []Count{{"binary", 1}},
+		Failures:     []Count{{"error: x", 1}},
+		Observations: Observations{WouldHit: 2, Equal: 1, Different: 1}, Jobs: 1,
 		Programs: []Program{
 			{Key: "ab", Label: "vecadd", Outcome: Compiled, Reason: "there is no such entry", Nearest: "the build options", Requests: 1, Spent: 1500 * ms, Bytes: 10},
 			{Key: "ab", Label: "vecadd", Outcome: Memory, Requests: 1},
@@ -100,7 +100,7 @@ func TestReadEnds(t *testing.T) {
 
 // FuzzRead: no text makes the reader fail, and every line is counted once.
 func FuzzRead(f *testing.F) {
-	f.Add(`{"event":"loaded","pid":7,"door":"opencl-layer"}` + "\n" + `{"event":"asked","pid":7,"outcome":"disk","spent_ms":1e300,"saved_ms":-1}`)
+	f.Add(`{"event":"loaded","pid":7,"front_end":"opencl-layer"}` + "\n" + `{"event":"asked","pid":7,"outcome":"disk","spent_ms":1e300,"saved_ms":-1}`)
 	f.Add("{\"event\":\"job\",\"pid\":7}\n\n\x00{{\n[]")
 	f.Add(strings.Repeat("y", MaxLine) + "\n{}")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -115,7 +115,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		events := s.Garbage + s.Outcomes.Asked + s.Jobs
-		for _, c := range append(append([]Count{}, s.Doors...), s.Out...) {
+		for _, c := range append(append([]Count{}, s.FrontEnds...), s.Out...) {
 			events += c.N
 		}
 		if events != lines {
@@ -141,18 +141,18 @@ func TestJobsOfAProgram(t *testing.T) {
 	}
 }
 
-// TestDoorsOfAProcess: a door that says twice that it is there is one.
-func TestDoorsOfAProcess(t *testing.T) {
+// TestFrontEndsOfAProcess: a front end that says twice that it is there is one.
+func TestFrontEndsOfAProcess(t *testing.T) {
 	t.Parallel()
-	s, err := Read(strings.NewReader(`{"event":"loaded","pid":1,"door":"opencl-layer"}
-{"event":"loaded","pid":1,"door":"opencl-layer","exe":"/bin/x"}
-{"event":"loaded","pid":2,"door":"opencl-layer"}
-{"event":"loaded","pid":2,"door":"c"}
-{"event":"loaded","pid":3,"door":"opencl-preload"}
-{"event":"asked","pid":3,"door":"opencl-layer","outcome":"disk"}
-{"event":"loaded","pid":3,"door":"opencl-layer","exe":"/bin/x"}
+	s, err := Read(strings.NewReader(`{"event":"loaded","pid":1,"front_end":"opencl-layer"}
+{"event":"loaded","pid":1,"front_end":"opencl-layer","exe":"/bin/x"}
+{"event":"loaded","pid":2,"front_end":"opencl-layer"}
+{"event":"loaded","pid":2,"front_end":"c"}
+{"event":"loaded","pid":3,"front_end":"opencl-preload"}
+{"event":"asked","pid":3,"front_end":"opencl-layer","outcome":"disk"}
+{"event":"loaded","pid":3,"front_end":"opencl-layer","exe":"/bin/x"}
 `))
-	if diff := cmp.Diff([]Count{{"opencl-layer", 2}, {"c", 1}, {"opencl-preload", 1}}, s.Doors); diff != "" || err != nil {
+	if diff := cmp.Diff([]Count{{"opencl-layer", 2}, {"c", 1}, {"opencl-preload", 1}}, s.FrontEnds); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

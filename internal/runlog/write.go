@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/elevated"
-	"github.com/kernstash/kernstash/internal/wrote"
+	"github.com/kernstash/kernstash/internal/writesignal"
 )
 
 // Variable names the file in the environment.
@@ -63,6 +63,11 @@ func (l *Log) Write(e Event) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	defer f.Close()
+	return l.append(f, b)
+}
+
+// append appends a line to the file of l.
+func (l *Log) append(f *os.File, line []byte) error {
 	info, err := f.Stat()
 	switch {
 	case err == nil && !info.Mode().IsRegular():
@@ -70,8 +75,8 @@ func (l *Log) Write(e Event) error {
 	case err == nil && info.Size() > MaxSize-MaxLine:
 		err = errFull
 	case err == nil:
-		_, err = f.Write(b)
-		wrote.Look(err)
+		_, err = f.Write(line)
+		writesignal.Note(err)
 	}
 	if err != nil {
 		return fmt.Errorf("report %s: %w", l.path, err)

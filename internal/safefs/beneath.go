@@ -18,7 +18,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/kernstash/kernstash/internal/wrote"
+	"github.com/kernstash/kernstash/internal/writesignal"
 )
 
 // ErrUnsupported is wrapped by every error on systems without this package.
@@ -64,7 +64,7 @@ func pathError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrote.Look(err)
+	writesignal.Note(err)
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 

@@ -4,7 +4,6 @@ package safefs
 
 import (
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,28 +15,12 @@ const (
 
 // Dir is an open directory. The zero Dir is not open.
 type Dir struct {
-	fd int // descriptor + 1, so that the zero value is not descriptor 0
-	o  Options
-	id identity
+	descriptor
+	o Options
 }
 
 // File is an open file. The zero File is not open.
-type File struct {
-	fd   int // likewise
-	hook *Hook
-	id   identity
-}
-
-// identity is what a descriptor was opened as, where it is kept; zero: not known. In a
-// process that is not ours somebody may close all descriptors, and open files of his
-// own: nothing is to be written to them, made in them, or closed.
-type identity struct{ dev, ino uint64 }
-
-// IsOpen says whether f was opened. It does not know of Close.
-func (f File) IsOpen() bool { return f.fd != 0 }
-
-// FD returns the descriptor, which f keeps.
-func (f File) FD() int { return f.fd - 1 }
+type File struct{ descriptor }
 
 // OpenRoot opens the directory that everything else happens below. Links in
 // the path that leads to it are followed, but it must not itself be one.
@@ -50,7 +33,7 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 	if err != nil {
 		return Dir{}, Info{}, pathError("open", path, err)
 	}
-	d := Dir{fd + 1, o, identity{}}
+	d := Dir{descriptor{fd: fd + 1, hook: o.Hook}, o}
 	info, err := d.Stat()
 	if err != nil {
 		d.Close()
@@ -60,38 +43,13 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 	return d, info, nil
 }
 
-// Stat returns what the directory is now.
-func (d Dir) Stat() (Info, error) {
-	var st unix.Stat_t
-	if err := d.o.Hook.do(OpFstat, func() error { return unix.Fstat(d.fd-1, &st) }); err != nil {
-		return Info{}, pathError("stat", ".", err)
-	}
-	if d.id != (identity{}) && identityOf(&st) != d.id {
-		return Info{}, pathError("stat", ".", errForeign)
-	}
-	return info(&st), nil
-}
-
-// Close ends the descriptor.
-func (d Dir) Close() error {
-	if err := d.own(); err != nil {
-		return pathError("close", ".", err)
-	}
-	return pathError("close", ".", closeFD(d.fd-1, d.o.Hook))
-}
-
 // OpenDir opens a directory at a path below d.
 func (d Dir) OpenDir(path string) (Dir, error) {
 	fd, err := d.open(path, dirFlags)
 	if err != nil {
 		return Dir{}, pathError("open", path, err)
 	}
-	opened := Dir{fd + 1, d.o, identity{}}
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) == nil {
-		opened.id = identityOf(&st)
-	}
-	return opened, nil
+	return Dir{descriptor{fd + 1, d.hook, identify(fd)}, d.o}, nil
 }
 
 // Open opens a file at a path below d for reading, without waiting for
@@ -115,11 +73,11 @@ func (d Dir) openFile(path string, flags int) (File, Info, error) {
 		return File{}, Info{}, pathError("open", path, err)
 	}
 	var st unix.Stat_t
-	if err := d.o.Hook.do(OpFstat, func() error { return unix.Fstat(fd, &st) }); err != nil {
-		closeFD(fd, d.o.Hook)
+	if err := d.hook.do(OpFstat, func() error { return unix.Fstat(fd, &st) }); err != nil {
+		closeFD(fd, d.hook)
 		return File{}, Info{}, pathError("stat", path, err)
 	}
-	return File{fd + 1, d.o.Hook, identity{}}, info(&st), nil
+	return File{descriptor{fd: fd + 1, hook: d.hook}}, info(&st), nil
 }
 
 // at makes a call that changes a name in d.
@@ -129,7 +87,7 @@ func (d Dir) at(op Op, verb, name string, call func() error) error {
 	}
 	err := d.own()
 	if err == nil {
-		err = d.o.Hook.do(op, call)
+		err = d.hook.do(op, call)
 	}
 	return pathError(verb, name, err)
 }
@@ -146,11 +104,7 @@ func (d Dir) Create(name string) (File, error) {
 		return File{}, err
 	}
 	fd = high(fd)
-	f := File{fd + 1, d.o.Hook, identity{}}
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) == nil {
-		f.id = identityOf(&st)
-	}
+	f := File{descriptor{fd + 1, d.hook, identify(fd)}}
 	f.unmask()
 	return f, nil
 }
@@ -162,7 +116,7 @@ func (d Dir) Mkdir(name string) error {
 		return err
 	}
 	if info, err := d.Lstat(name); err == nil && info.Kind == Directory && info.Perm != 0o700 {
-		_ = d.o.Hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see unmask
+		_ = d.hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see unmask
 	}
 	return nil
 }
@@ -173,7 +127,7 @@ func (d Dir) Lstat(name string) (Info, error) {
 		return Info{}, err
 	}
 	var st unix.Stat_t
-	err := d.o.Hook.do(OpFstatat, func() error { return unix.Fstatat(d.fd-1, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := d.hook.do(OpFstatat, func() error { return unix.Fstatat(d.fd-1, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
@@ -204,7 +158,7 @@ func (d Dir) Rename(name string, dir Dir, to string) error {
 
 // link gives the file called name in d a second name in dir, which nothing has.
 func (d Dir) link(name string, dir Dir, to string) error {
-	return pathError("link", to, d.o.Hook.do(OpLink, func() error {
+	return pathError("link", to, d.hook.do(OpLink, func() error {
 		return unix.Linkat(d.fd-1, name, dir.fd-1, to, 0)
 	}))
 }
@@ -212,33 +166,21 @@ func (d Dir) link(name string, dir Dir, to string) error {
 // Each calls f with every name in d, in no order, until f returns false.
 // Names that come or go meanwhile may be seen or not.
 func (d Dir) Each(f func(name string) bool) error {
-	fd, err := d.reopen()
+	// A descriptor with a reading position of its own.
+	var fd int
+	err := d.hook.do(OpOpenat, func() (err error) {
+		fd, err = unix.Openat(d.fd-1, ".", dirFlags, 0)
+		return err
+	})
 	if err != nil {
 		return pathError("open", ".", err)
 	}
-	defer closeFD(fd, d.o.Hook)
-	return d.list(fd, f)
-}
-
-// EachOnce is Each for who opened d and calls it once: it moves d's own reading
-// position, which saves opening d again.
-func (d Dir) EachOnce(f func(name string) bool) error { return d.list(d.fd-1, f) }
-
-// listing is room for one read of a directory.
-type listing struct {
-	raw   [16 << 10]byte
-	names []string
-}
-
-var listings = sync.Pool{New: func() any { return new(listing) }}
-
-func (d Dir) list(fd int, f func(name string) bool) error {
-	l := listings.Get().(*listing)
-	defer listings.Put(l)
+	defer closeFD(fd, d.hook)
+	raw := make([]byte, 8<<10)
 	for {
 		var n int
-		err := d.o.Hook.do(OpGetdents, func() (err error) {
-			n, err = unix.ReadDirent(fd, l.raw[:])
+		err := d.hook.do(OpGetdents, func() (err error) {
+			n, err = unix.ReadDirent(fd, raw)
 			return err
 		})
 		if err != nil {
@@ -247,22 +189,13 @@ func (d Dir) list(fd int, f func(name string) bool) error {
 		if n <= 0 {
 			return nil
 		}
-		_, _, l.names = unix.ParseDirent(l.raw[:n], -1, l.names[:0])
-		for _, name := range l.names {
+		_, _, names := unix.ParseDirent(raw[:n], -1, nil)
+		for _, name := range names {
 			if !f(name) {
 				return nil
 			}
 		}
 	}
-}
-
-// reopen returns a descriptor of d with a reading position of its own.
-func (d Dir) reopen() (fd int, err error) {
-	err = d.o.Hook.do(OpOpenat, func() (err error) {
-		fd, err = unix.Openat(d.fd-1, ".", dirFlags, 0)
-		return err
-	})
-	return fd, err
 }
 
 // openStep opens a path component by component: every link is refused.
@@ -272,7 +205,7 @@ func (d Dir) openStep(path string, flags int) (int, error) {
 		name, rest, more := strings.Cut(path, "/")
 		if checkName("open", name) != nil {
 			if at != d.fd-1 {
-				closeFD(at, d.o.Hook)
+				closeFD(at, d.hook)
 			}
 			return -1, ErrPath
 		}
@@ -281,12 +214,12 @@ func (d Dir) openStep(path string, flags int) (int, error) {
 			f = dirFlags
 		}
 		var fd int
-		err := d.o.Hook.do(OpOpenat, func() (err error) {
+		err := d.hook.do(OpOpenat, func() (err error) {
 			fd, err = unix.Openat(at, name, f, 0)
 			return err
 		})
 		if at != d.fd-1 {
-			closeFD(at, d.o.Hook)
+			closeFD(at, d.hook)
 		}
 		if err != nil || !more {
 			return fd, err

@@ -9,17 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Before asks the hook of f about a call that is made elsewhere.
-func (f File) Before(op Op) error { return f.hook.ask(op) }
-
-// Close ends the descriptor.
-func (f File) Close() error {
-	if err := f.own(); err != nil {
-		return pathError("close", "file", err)
-	}
-	return pathError("close", "file", closeFD(f.fd-1, f.hook))
-}
-
 // closeFD ends a descriptor, whatever the answer: a close that fails, or that
 // a signal interrupts, has ended it too.
 func closeFD(fd int, h *Hook) error {
@@ -28,18 +17,6 @@ func closeFD(fd int, h *Hook) error {
 		return err
 	}
 	return fault
-}
-
-// Stat returns what the file is now.
-func (f File) Stat() (Info, error) {
-	var st unix.Stat_t
-	if err := f.hook.do(OpFstat, func() error { return unix.Fstat(f.fd-1, &st) }); err != nil {
-		return Info{}, pathError("stat", "file", err)
-	}
-	if f.id != (identity{}) && identityOf(&st) != f.id {
-		return Info{}, pathError("stat", "file", errForeign)
-	}
-	return info(&st), nil
 }
 
 // ReadAt fills b from offset off on. A file that ends before that is

@@ -19,7 +19,7 @@ func (d Dir) open(path string, flags int) (int, error) {
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for try := 0; ; try++ {
-		fd, err := -1, d.o.Hook.ask(OpOpenat2)
+		fd, err := -1, d.hook.ask(OpOpenat2)
 		if err == nil {
 			fd, err = unix.Openat2(d.fd-1, path, &how)
 		}
@@ -45,7 +45,7 @@ func (d Dir) open(path string, flags int) (int, error) {
 // forgo remembers for this process that openat2 does not work here. What a hook says is
 // true of its directory only.
 func (d Dir) forgo() {
-	if d.o.Hook == nil {
+	if d.hook == nil {
 		noOpenat2.Store(true)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // Publish makes a file of these contents appear in d, complete or not at all,
 // mode 0600 and with this modification time. With replace it takes the place
 // of whatever has the name, a directory excepted; without, a name that is
-// taken is an error that is [fs.ErrExist]. tmp is where a file without a name
-// in d waits, in the same file system. Nothing is forced to the medium:
+// taken is an error that is [fs.ErrExist]. tmp is where the file has a name
+// before, where it has to have one, in the same file system. Nothing is forced to the medium:
 // whoever reads the file checks its digests.
 func (d Dir) Publish(tmp Dir, name string, replace bool, mtime int64, contents ...[]byte) error {
 	if err := checkName("publish", name); err != nil {
@@ -24,10 +24,6 @@ func (d Dir) Publish(tmp Dir, name string, replace bool, mtime int64, contents .
 			return err
 		}
 	}
-	return d.publishNamed(tmp, name, replace, mtime, contents)
-}
-
-func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, contents [][]byte) error {
 	temp := fmt.Sprintf("%s.%d.%016x", TempPrefix, os.Getpid(), rand.Uint64())
 	f, err := tmp.Create(temp)
 	if err != nil {
@@ -57,20 +53,20 @@ func (d Dir) publishNamed(tmp Dir, name string, replace bool, mtime int64, conte
 	return err
 }
 
-// Write makes a new file of these contents in d, like Publish, but under its
-// own name from the start: who looks too early sees a part, and a writer that
-// is killed leaves one. It is cheaper by what a file without a name costs.
+// Write makes a file of these contents in d, mode 0600 and with this modification time, under its
+// name from the beginning on: others may see a part of it, and a killed process leaves one. A name
+// that is taken is an error that is [fs.ErrExist].
 func (d Dir) Write(name string, mtime int64, contents ...[]byte) error {
 	f, err := d.Create(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := f.fill(mtime, contents); err != nil {
+	err = f.fill(mtime, contents)
+	f.Close()
+	if err != nil {
 		_ = d.Remove(name)
-		return err
 	}
-	return nil
+	return err
 }
 
 func (f File) fill(mtime int64, contents [][]byte) error {

@@ -9,14 +9,15 @@ import (
 )
 
 // publishUnnamed writes a file that has no name and then gives it one, so a
-// writer that is killed leaves nothing. It is errors.ErrUnsupported where the
-// file system cannot.
+// writer that is killed leaves nothing. ext4 places such a file beside its
+// directory, and all that begin in one directory beside that one, where it takes a
+// millisecond to find room. It is errors.ErrUnsupported where the file system cannot.
 func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	if err := d.own(); err != nil {
 		return pathError("create", name, err)
 	}
 	var fd int
-	err := d.o.Hook.do(OpTmpfile, func() (err error) {
+	err := d.hook.do(OpTmpfile, func() (err error) {
 		fd, err = unix.Openat(d.fd-1, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		return err
 	})
@@ -29,14 +30,15 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	case err != nil:
 		return pathError("create", name, err)
 	}
-	f := File{fd + 1, d.o.Hook, identity{}}
+	fd = high(fd)
+	f := File{descriptor{fd + 1, d.hook, identify(fd)}}
 	defer f.Close()
 	f.unmask()
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}
 	// By descriptor it needs a capability before Linux 6.10.
-	err = d.o.Hook.do(OpLinkProc, func() error {
+	err = d.hook.do(OpLinkProc, func() error {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
 	})
 	switch {

@@ -298,9 +298,6 @@ func (d Dir) Each(f func(name string) bool) error {
 	})
 }
 
-// EachOnce is Each for who opened d and calls it once.
-func (d Dir) EachOnce(f func(name string) bool) error { return d.Each(f) }
-
 // IsOpen reports whether f was opened. It does not know of Close.
 func (f File) IsOpen() bool { return f.f != nil }
 

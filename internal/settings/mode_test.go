@@ -22,7 +22,7 @@ func TestMode(t *testing.T) {
 // TestOthersAreNoMistakes: a variable of ours that is no setting is no warning.
 func TestOthersAreNoMistakes(t *testing.T) {
 	t.Parallel()
-	s, err := Load(Inputs{Environ: []string{"KERNSTASH_REPORT=/x", "KERNSTASH_OPENCL_DOOR=layer", "KERNSTASH_LIBDIR=/y", "KERNSTASH_SAID=x", "KERNSTASH_REPORTS=1"}})
+	s, err := Load(Inputs{Environ: []string{"KERNSTASH_REPORT=/x", "KERNSTASH_INJECT=layer", "KERNSTASH_LIBDIR=/y", "KERNSTASH_SAID=x", "KERNSTASH_REPORTS=1"}})
 	if err != nil || len(s.Warnings) != 1 {
 		t.Errorf("%v, %v", s.Warnings, err)
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -64,7 +65,8 @@ type Item struct {
 // first; each is an *Error, a file that cannot be read a *FileError. Where an
 // error is returned the Settings hold what could be used.
 func Load(in Inputs) (*Settings, error) {
-	l := loader{s: &Settings{origins: make(map[string]Origin)}, env: in.Environ}
+	s := &Settings{origins: make(map[string]Origin)}
+	l := loader{s: s, table: s.table(), env: in.Environ}
 	if in.Environ == nil {
 		l.env = os.Environ()
 		if elevated.Now() {
@@ -74,9 +76,9 @@ func Load(in Inputs) (*Settings, error) {
 	}
 	env := l.env
 	l.s.said = env.get(Said)
-	for _, row := range table {
+	for _, row := range l.table {
 		if row.deflt != "" {
-			_ = row.set(&l.s.Values, row.deflt) // tested: every default parses
+			_ = row.set(row.deflt) // tested: every default parses
 		}
 	}
 	l.s.Dir = env.defaultDir()
@@ -87,7 +89,7 @@ func Load(in Inputs) (*Settings, error) {
 	l.texts(Origin{Source: Flag}, in.Flags)
 	if v, _ := env.lookup(prefix + "DISABLE"); v != "" {
 		if off, err := parseBool(v); err == nil && off {
-			l.apply(byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
+			l.apply(l.table.byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
 		}
 	}
 	l.window()
@@ -111,10 +113,10 @@ func (s *Settings) Origin(name string) Origin { return s.origins[name] }
 
 // Variables returns the settings of some names as variables: "KERNSTASH_MAX_SIZE=5GiB".
 func (s *Settings) Variables(names ...string) []string {
-	all := make([]string, len(names))
+	table, all := s.table(), make([]string, len(names))
 	for i, name := range names {
-		row := byName(name)
-		all[i] = row.env + "=" + row.get(&s.Values)
+		row := table.byName(name)
+		all[i] = row.env + "=" + row.get()
 	}
 	return all
 }
@@ -124,10 +126,11 @@ func (s *Settings) Writable() bool { return !s.Disable && s.Persistent && s.Mode
 
 // All returns every setting, in a fixed order.
 func (s *Settings) All() []Item {
+	table := s.table()
 	items := make([]Item, len(table))
 	for i, row := range table {
 		items[i] = Item{
-			Name: row.name, Variable: row.env, Value: row.get(&s.Values), Default: row.deflt,
+			Name: row.name, Variable: row.env, Value: row.get(), Default: row.deflt,
 			Origin: s.origins[row.name], Accepts: row.accepts, Description: row.about,
 		}
 		if row.name == nameDir {
@@ -140,6 +143,7 @@ func (s *Settings) All() []Item {
 // loader applies one source after the other.
 type loader struct {
 	s       *Settings
+	table   rows // of s
 	env     environment
 	errs    []error
 	bad     []bad
@@ -150,7 +154,7 @@ func (l *loader) apply(row *setting, name, text string, from Origin) {
 	if text == "" && !row.empty {
 		return // set but empty: not set, as for every XDG variable
 	}
-	if err := row.set(&l.s.Values, text); err != nil {
+	if err := row.set(text); err != nil {
 		bad := &Error{Name: name, Value: text, Origin: from, Want: row.accepts}
 		l.errs = append(l.errs, bad)
 		l.refuse(row, bad)
@@ -162,13 +166,8 @@ func (l *loader) apply(row *setting, name, text string, from Origin) {
 
 // texts applies a source that uses the settings' own names.
 func (l *loader) texts(from Origin, texts map[string]string) {
-	names := make([]string, 0, len(texts))
-	for name := range texts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if row := byName(name); row != nil {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if row := l.table.byName(name); row != nil {
 			l.apply(row, name, texts[name], from)
 		} else {
 			l.errs = append(l.errs, l.unknown(name, texts[name], from))
@@ -178,15 +177,15 @@ func (l *loader) texts(from Origin, texts map[string]string) {
 
 func (l *loader) environment() {
 	from := Origin{Source: Environment}
-	for i := range table {
-		row := &table[i]
+	for i := range l.table {
+		row := &l.table[i]
 		if text, ok := l.env.lookup(row.env); ok {
 			l.apply(row, row.env, text, from)
 		}
 	}
 	for _, kv := range l.env {
 		name, text, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, prefix) && !known(name) {
+		if strings.HasPrefix(name, prefix) && !l.table.known(name) {
 			l.s.Warnings = append(l.s.Warnings, l.unknown(name, text, from))
 		}
 	}
@@ -196,7 +195,7 @@ func (l *loader) environment() {
 // a setting, then that has a value that cannot be used.
 func (l *loader) unknown(name, text string, from Origin) *Error {
 	err := &Error{Name: name, Value: text, Origin: from}
-	row := likely(name)
+	row := l.table.likely(name)
 	switch {
 	case row == nil && from.Source != Environment:
 		l.refuse(nil, err)
@@ -258,18 +257,18 @@ func (l *loader) window() {
 	if v.MaxDeviceImageSize == 0 || v.MinDeviceImageSize <= v.MaxDeviceImageSize {
 		return
 	}
-	row := byName("min-device-image-size")
+	row := l.table.byName("min-device-image-size")
 	from := l.s.origins[row.name]
 	name := row.name
 	if from.Source == Environment {
 		name = row.env
 	}
 	bad := &Error{
-		Name: name, Value: row.get(v), Origin: from,
+		Name: name, Value: row.get(), Origin: from,
 		Want: "at most max-device-image-size, which is " + FormatSize(v.MaxDeviceImageSize),
 	}
 	l.errs = append(l.errs, bad)
 	l.refuse(row, bad)
-	_ = row.set(v, row.deflt)
+	_ = row.set(row.deflt)
 	delete(l.s.origins, row.name)
 }

@@ -23,15 +23,14 @@ func defaults() Values {
 
 func TestEveryDefaultParses(t *testing.T) {
 	t.Parallel()
-	for _, row := range table {
+	for _, row := range new(Values).table() {
 		if row.deflt == "" {
 			continue
 		}
-		var v Values
-		if err := row.set(&v, row.deflt); err != nil {
+		if err := row.set(row.deflt); err != nil {
 			t.Errorf("%s: default %q: %v", row.name, row.deflt, err)
 		}
-		if got := row.get(&v); got != row.deflt {
+		if got := row.get(); got != row.deflt {
 			t.Errorf("%s: default %q reads back as %q", row.name, row.deflt, got)
 		}
 	}
@@ -40,7 +39,7 @@ func TestEveryDefaultParses(t *testing.T) {
 func TestNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
-	for _, row := range table {
+	for _, row := range new(Values).table() {
 		if seen[row.name] || seen[row.env] {
 			t.Errorf("%s or %s is there twice", row.name, row.env)
 		}

@@ -2,17 +2,16 @@ package settings
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 )
 
 // sizeUnit returns what a unit, in small letters, stands for; 0 for none.
-func sizeUnit(name string) uint64 {
+func sizeUnit(name string) int64 {
 	if name == "" || name == "b" {
 		return 1
 	}
-	base := uint64(1024)
+	base := int64(1024)
 	switch name[1:] {
 	case "", "ib":
 	case "b":
@@ -40,34 +39,19 @@ func ParseSize(text string) (int64, error) {
 	if n < 0 {
 		n = len(text)
 	}
-	number := text[:n]
-	unit := sizeUnit(strings.ToLower(strings.TrimSpace(text[n:])))
-	if unit == 0 || len(number) == 0 || len(number) > 32 || number[0] == '.' {
+	number, unit := text[:n], sizeUnit(strings.ToLower(strings.TrimSpace(text[n:])))
+	size, err := strconv.ParseFloat(number, 64)
+	size *= float64(unit)
+	if err != nil || unit == 0 || number[0] == '.' || size >= math.MaxInt64 {
 		return 0, errMalformed
 	}
-	whole, part, pointed := strings.Cut(number, ".")
-	if pointed && unit == 1 {
-		return 0, errMalformed // the unit was forgotten
+	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return whole * unit, nil // which a floating point number may not hold
 	}
-	// As decimals, digit by digit: no floating point number holds all of them.
-	bytes, some := uint64(0), false
-	for i := len(part) - 1; i >= 0; i-- {
-		if part[i] == '.' {
-			return 0, errMalformed
-		}
-		some = some || part[i] != '0'
-		bytes = (uint64(part[i]-'0')*unit + bytes) / 10
+	if unit == 1 || size > 0 && size < 1 {
+		return 0, errMalformed // the unit was forgotten; 0 means something else: no limit
 	}
-	count, err := strconv.ParseUint(whole, 10, 64)
-	high, low := bits.Mul64(count, unit)
-	bytes, carry := bits.Add64(bytes, low, 0)
-	switch {
-	case err != nil || high != 0 || carry != 0 || bytes >= math.MaxInt64:
-		return 0, errMalformed
-	case bytes == 0 && some:
-		return 0, errMalformed // 0 means something else: no limit
-	}
-	return int64(bytes), nil
+	return int64(size), nil
 }
 
 // FormatSize returns the shortest text that ParseSize reads as n again, in the

@@ -121,21 +121,21 @@ func synonym(name string) string {
 
 // likely returns the setting that a name which does not exist is likely to mean, nil
 // for none.
-func likely(name string) *setting {
+func (t rows) likely(name string) *setting {
 	name = plain(name)
-	if row := byName(synonym(name)); row != nil {
+	if row := t.byName(synonym(name)); row != nil {
 		return row
 	}
 	var best *setting
 	least := 3
-	for i := range table {
-		of := plain(table[i].name)
+	for i := range t {
+		of := plain(t[i].name)
 		most := min(least-1, len(of)/3)
 		if max(len(name)-len(of), len(of)-len(name)) > most {
 			continue // they are at least as far apart as their lengths
 		}
 		if d := human.Distance(name, of); d <= most {
-			best, least = &table[i], d
+			best, least = &t[i], d
 		}
 	}
 	return best

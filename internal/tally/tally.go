@@ -166,7 +166,7 @@ func (t *File) change(first, n int, wait time.Duration, f func(slot int, c []int
 			return nil
 		}
 		t.drop()
-		if errors.Is(err, errTorn) {
+		if errors.Is(err, ErrTorn) {
 			return err // again, it might count twice
 		}
 	}
@@ -191,13 +191,13 @@ func (t *File) rewrite(slot, n int, f func(slot int, c []int64)) error {
 		}
 	}
 	if err := t.f.WriteAt(b, at); err != nil {
-		return fmt.Errorf("%w: %w", errTorn, err)
+		return fmt.Errorf("%w: %w", ErrTorn, err)
 	}
 	return nil
 }
 
-// errTorn says that some of the counters may have been written.
-var errTorn = errors.New("written in part")
+// ErrTorn is wrapped where some of the counters may have been written: to change them again might count twice.
+var ErrTorn = errors.New("written in part")
 
 func decode(c []int64, b []byte) {
 	for i := range c {

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cbuild.Main(m))
 }
 
-// doors are the ways into the cache.
-var doors = []struct {
+// front ends are the ways into the cache.
+var frontEnds = []struct {
 	name  string
 	flags []string // of the program
 	file  string   // its argument
@@ -77,7 +77,7 @@ func busy(t *testing.T) {
 	}
 }
 
-// host runs the program of a door under the cache.
+// host runs the program of a front end under the cache.
 type host struct {
 	program, file string
 	env           []string
@@ -131,7 +131,7 @@ func TestLastBuildIsStored(t *testing.T) {
 		busy(t)
 	}
 	all, lost := 0, 0
-	for _, d := range doors {
+	for _, d := range frontEnds {
 		root := filepath.Join(t.TempDir(), "cache")
 		h := &host{
 			program: lib.CompileAlone(t, []string{"testdata/last.c"}, append([]string{"-D_GNU_SOURCE"}, d.flags...)...),

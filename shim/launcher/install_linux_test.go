@@ -212,7 +212,7 @@ func purged(t *testing.T, command, script string) {
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
 		return cmd
 	}
-	do(t, here(command, "enable", "--door", "layer"))
+	do(t, here(command, "enable", "--inject", "layer"))
 	worker := here(command, "worker", "run", "--quiet", "--idle", "1m")
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)

@@ -519,8 +519,8 @@ func TestJobControl(t *testing.T) {
 			var got []string
 			for len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "job ended") {
 				line := strings.TrimPrefix(b.line(), "^Z")
-				if line == "" || line == "hello" || strings.Contains(line, "kernstash:") {
-					continue // the terminal's echo, our report
+				if line == "" || line == "hello" || strings.Contains(line, "kernstash:") || strings.HasPrefix(line, "    ") {
+					continue // the terminal's echo, our report, which is wrapped
 				}
 				got = append(got, line)
 				answer := map[string]string{"started": "\x1a", "continuing": "hello\n"}[line]
@@ -670,8 +670,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// asked is what a door would have reported.
-const asked = `echo '{"event":"loaded","pid":1,"door":"opencl-layer"}' >>$KERNSTASH_REPORT
+// asked is what a front end would have reported.
+const asked = `echo '{"event":"loaded","pid":1,"front_end":"opencl-layer"}' >>$KERNSTASH_REPORT
 echo '{"event":"asked","pid":1,"key":"ab12","label":"vecadd","outcome":"disk","spent_ms":2,"saved_ms":1000,"bytes":10}' >>$KERNSTASH_REPORT
 echo '{"event":"asked","pid":1,"key":"cd34","label":"reduce","outcome":"compiled","nearest":"the build options","spent_ms":1500}' >>$KERNSTASH_REPORT`
 
@@ -811,11 +811,11 @@ func TestWhyNothing(t *testing.T) {
 		{nil, []string{kernstash(), "version"}, "linked statically"},
 		{nil, []string{script}, "script (a script, run by /bin/sh)"},
 		{nil, []string{suid}, "rights that you have not"},
-		{[]string{"--door", "layer"}, []string{"true"}, "true"},
-		{[]string{"--door", "preload"}, []string{"true"}, "made no OpenCL program"},
+		{[]string{"--inject", "layer"}, []string{"true"}, "true"},
+		{[]string{"--inject", "preload"}, []string{"true"}, "made no OpenCL program"},
 		{[]string{"--no-cache"}, []string{"true"}, "switched off"},
 		{nil, event(`{"event":"out","pid":1,"reason":"address space is limited"}`), "stayed out: address space is limited"},
-		{nil, event(`{"event":"loaded","pid":1,"door":"opencl-layer"}`), "the cache was loaded in 1 process, which built no program"},
+		{nil, event(`{"event":"loaded","pid":1,"front_end":"opencl-layer"}`), "the cache was loaded in 1 process, which built no program"},
 		{nil, event(`{"event":"asked","pid":1,"outcome":"passed","reason":"binary"}`), "the application's own cache answered: it made 1 program of binaries"},
 	} {
 		out, _ := under(append([]string{}, tt.flags...), tt.args...).CombinedOutput()
@@ -854,40 +854,40 @@ func TestVariables(t *testing.T) {
 		flags, env []string
 		want       []string
 	}{
-		"nothing said": {nil, nil, []string{"KERNSTASH_OPENCL_DOOR=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer}},
+		"nothing said": {nil, nil, []string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer}},
 		"layers there already": {
 			nil,
 			[]string{"OPENCL_LAYERS=/a.so:/b.so"},
-			[]string{"KERNSTASH_OPENCL_DOOR=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
+			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
 		},
 		"ours is there already": {
 			nil,
 			[]string{"OPENCL_LAYERS=/a.so:" + layer},
-			[]string{"KERNSTASH_OPENCL_DOOR=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=/a.so:" + layer},
+			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=/a.so:" + layer},
 		},
-		"by hand": {[]string{"--door", "preload"}, nil, []string{"KERNSTASH_OPENCL_DOOR=preload", "LD_PRELOAD=" + layer + ":" + preload}},
+		"by hand": {[]string{"--inject", "preload"}, nil, []string{"KERNSTASH_INJECT=preload", "LD_PRELOAD=" + layer + ":" + preload}},
 		"settings": {
-			[]string{"--door=layer", "--read-only", "--dir", "/x/y", "--max-size", "1g", "--set", "eviction=lru"},
+			[]string{"--inject=layer", "--read-only", "--dir", "/x/y", "--max-size", "1g", "--set", "eviction=lru"},
 			nil,
 			[]string{
-				"KERNSTASH_DIR=/x/y", "KERNSTASH_EVICTION=lru", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=read-only",
-				"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer,
+				"KERNSTASH_DIR=/x/y", "KERNSTASH_EVICTION=lru", "KERNSTASH_INJECT=layer", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=read-only",
+				"LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer,
 			},
 		},
 		"a flag is the last word": {
-			[]string{"--door=layer", "--refresh"},
+			[]string{"--inject=layer", "--refresh"},
 			[]string{"KERNSTASH_MODE=observe"},
-			[]string{"KERNSTASH_MODE=refresh", "KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
+			[]string{"KERNSTASH_INJECT=layer", "KERNSTASH_MODE=refresh", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
 		},
 		"OpenCL alone": {
 			[]string{"--no-preload"},
 			nil,
-			[]string{"KERNSTASH_OPENCL_DOOR=auto", "LD_PRELOAD=" + layer, "OPENCL_LAYERS=" + layer},
+			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer, "OPENCL_LAYERS=" + layer},
 		},
 		"preloaded already": {
-			[]string{"--door=layer"},
+			[]string{"--inject=layer"},
 			[]string{"LD_PRELOAD=" + preload + " /none/a.so"},
-			[]string{"KERNSTASH_OPENCL_DOOR=layer", "LD_PRELOAD=" + preload + " /none/a.so", "OPENCL_LAYERS=" + layer},
+			[]string{"KERNSTASH_INJECT=layer", "LD_PRELOAD=" + preload + " /none/a.so", "OPENCL_LAYERS=" + layer},
 		},
 		"no cache": {[]string{"--no-cache"}, nil, []string{"KERNSTASH_DISABLE=1"}},
 		"no cache, and what else switches it off is replaced": {
@@ -928,7 +928,7 @@ func TestMoved(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "bin", "kernstash"), link); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(link, "run", "-q", "--door", "layer", "--", "sh", "-c", "echo $OPENCL_LAYERS")
+	cmd := exec.Command(link, "run", "-q", "--inject", "layer", "--", "sh", "-c", "echo $OPENCL_LAYERS")
 	var warned strings.Builder
 	cmd.Stderr = &warned
 	out, err := cmd.Output()
@@ -948,7 +948,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%v: want %q in\n%s", err, want, out)
 		}
 	}
-	cmd = exec.Command(link, "run", "-q", "--door", "layer", "--", "sh", "-c", "echo $OPENCL_LAYERS")
+	cmd = exec.Command(link, "run", "-q", "--inject", "layer", "--", "sh", "-c", "echo $OPENCL_LAYERS")
 	cmd.Env = append(os.Environ(), "KERNSTASH_LIBDIR="+filepath.Join(tree, "lib", "kernstash"))
 	if out, err = cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), tree) {
 		t.Errorf("%q, %v", out, err)
@@ -1108,12 +1108,19 @@ func TestMusl(t *testing.T) {
 	cc := exec.Command("cc", "-Wl,--dynamic-linker="+linker, "-o", program, "-x", "c", "-")
 	cc.Stdin = strings.NewReader(`#include <stdio.h>
 #include <stdlib.h>
-int main(void) { return printf("%s %s\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded", getenv("KERNSTASH_OPENCL_DOOR")) < 0; }
+int main(void) { return printf("%s %s\n", getenv("LD_PRELOAD") ? "preloaded" : "not preloaded", getenv("KERNSTASH_INJECT")) < 0; }
 `)
 	if out, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, cmd := range []*exec.Cmd{under([]string{"-q"}, program), under([]string{"-q", "--report-file", "/dev/null"}, program), alone([]string{"-q"}, program)} {
+	link := filepath.Join(dir, "link") // as busybox has them
+	if err := os.Symlink(program, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []*exec.Cmd{
+		under([]string{"-q"}, program), under([]string{"-q", "--report-file", "/dev/null"}, program), alone([]string{"-q"}, program),
+		under([]string{"-q"}, link), alone([]string{"-q"}, link),
+	} {
 		if out, err := cmd.Output(); err != nil || string(out) != "not preloaded layer\n" {
 			t.Errorf("%q: %q, %v", cmd.Args, out, err)
 		}

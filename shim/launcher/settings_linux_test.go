@@ -86,7 +86,7 @@ type fronts struct {
 }
 
 func (f *fronts) run(args ...string) []string {
-	return append([]string{f.kernstash, "run", "--door", "layer", "--", f.compiles}, args...)
+	return append([]string{f.kernstash, "run", "--inject", "layer", "--", f.compiles}, args...)
 }
 
 func (f *fronts) library(name string) string { return filepath.Join(f.lib.Dir, name) }

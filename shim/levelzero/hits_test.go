@@ -213,6 +213,18 @@ func TestVariables(t *testing.T) {
 	s.one(t, "kernels").expect(t, "without", "disk", right)
 }
 
+// The compiler keeps the switches of its first call, be it for a module that is passed through
+// while nobody asks for a report.
+func TestSwitchesOfAPassedModule(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	right := s.plain(t, "kernels").sum
+	if got := s.hits(t, t.TempDir(), append(s.shimmed(t), "KERNSTASH_REPORT="), data("kernels"), "NULL", "0", "switch"); got.sum == right {
+		t.Error("the switch changes nothing")
+	}
+	s.one(t, "kernels").expect(t, "without the switch", "compiled", right)
+}
+
 // heavySource is a program of kernels that no compiler can shorten.
 func heavySource(kernels, steps int) string {
 	var s strings.Builder

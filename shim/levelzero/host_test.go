@@ -30,7 +30,7 @@ func TestHosts(t *testing.T) {
 				}
 				compiled, disk := r.count("compiled"), r.count("disk")
 				switch {
-				case kind == "nothing" && (compiled+disk != 0 || !slices.Contains(r.events, event{Event: "loaded", Door: "levelzero"})):
+				case kind == "nothing" && (compiled+disk != 0 || !slices.Contains(r.events, event{Event: "loaded", FrontEnd: "levelzero"})):
 					t.Errorf("%s: %+v", round, r.events)
 				case kind == "threads" && round == "cold" && compiled != 2:
 					t.Errorf("%d compiled, want one of each", compiled)

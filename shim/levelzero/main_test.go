@@ -142,7 +142,8 @@ type result struct {
 
 // event is a line of a report.
 type event struct {
-	Event, Door, Outcome, Reason string
+	Event, Outcome, Reason string
+	FrontEnd               string `json:"front_end"`
 }
 
 // run runs a compiled program to its end, in a folder of its own for what the driver writes.

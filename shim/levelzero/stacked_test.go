@@ -13,7 +13,7 @@ import (
 // A program that caches by itself, through the Go library, and has the shim beneath it does
 // not wait for itself, and asks once. What it stored the shim serves to others, and the
 // other way round.
-func TestDoorsStacked(t *testing.T) {
+func TestFrontEndsStacked(t *testing.T) {
 	t.Parallel()
 	host := filepath.Join(built, "gohost")
 	if err := command("go", "build", "-o", host, "./testdata/gohost"); err != nil {
@@ -23,7 +23,7 @@ func TestDoorsStacked(t *testing.T) {
 	trace := s.path("trace")
 	env := append(s.shimmed(t), "KERNSTASH_TRACE=disk", "KERNSTASH_TRACE_FILE="+trace)
 	right := s.plain(t, "kernels").sum
-	asked := func(e event) bool { return e.Event == "asked" && e.Door == "levelzero" }
+	asked := func(e event) bool { return e.Event == "asked" && e.FrontEnd == "levelzero" }
 	for _, want := range []string{"compiled\n", "disk\n"} {
 		r := s.mustRun(t, env, host, data("kernels"))
 		if r.out != want {

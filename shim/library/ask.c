@@ -20,7 +20,7 @@ static void leave(struct guard g)
 
 static ksf_message sent(const struct message *m) { return m->failed ? (ksf_message){NULL, 0} : (ksf_message){m->fields, m->count}; }
 
-uint32_t library_begin(struct library_door *d, uint32_t what, const struct message *request, ksf_step *step)
+uint32_t library_begin(struct library_front *d, uint32_t what, const struct message *request, ksf_step *step)
 {
 	const ksf_message m = sent(request);
 	const ksf_api *api = request->failed ? NULL : library_open(d);
@@ -32,7 +32,7 @@ uint32_t library_begin(struct library_door *d, uint32_t what, const struct messa
 	return step->action;
 }
 
-uint32_t library_next(struct library_door *d, uint64_t ticket, const struct message *result, ksf_step *step)
+uint32_t library_next(struct library_front *d, uint64_t ticket, const struct message *result, ksf_step *step)
 {
 	const ksf_message m = sent(result);
 	const ksf_api *api = library_opened(d);
@@ -44,7 +44,7 @@ uint32_t library_next(struct library_door *d, uint64_t ticket, const struct mess
 	return step->action;
 }
 
-void library_end(struct library_door *d, uint64_t ticket)
+void library_end(struct library_front *d, uint64_t ticket)
 {
 	const ksf_api *api = ticket == 0 ? NULL : library_opened(d);
 	struct guard g = enter();
@@ -53,7 +53,7 @@ void library_end(struct library_door *d, uint64_t ticket)
 	leave(g);
 }
 
-void library_tell(struct library_door *d, uint32_t what, const struct message *event)
+void library_tell(struct library_front *d, uint32_t what, const struct message *event)
 {
 	const ksf_message m = sent(event);
 	const ksf_api *api = event->failed ? NULL : library_opened(d);
@@ -63,7 +63,7 @@ void library_tell(struct library_door *d, uint32_t what, const struct message *e
 	leave(g);
 }
 
-void library_passed(struct library_door *d, uint32_t what, const char *reason)
+void library_passed(struct library_front *d, uint32_t what, const char *reason)
 {
 	struct message m = {0};
 	message_text(&m, KSF_PASSED, reason);

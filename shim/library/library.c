@@ -175,11 +175,13 @@ bool library_unwanted(const char **reason)
 	return false;
 }
 
-static const ksf_api *stay_out(struct library_door *d, const char *reason)
+/* Another thread may have opened the library for the front end meanwhile: the first counts. */
+static const ksf_api *stay_out(struct library_front *d, const char *reason)
 {
-	report("out", "reason", reason);
-	atomic_store(&d->state, OUT);
-	return NULL;
+	int closed = CLOSED;
+	if (atomic_compare_exchange_strong(&d->state, &closed, OUT))
+		report("out", "reason", reason);
+	return library_opened(d);
 }
 
 /* Beside the shim, or where the environment says. */
@@ -200,13 +202,6 @@ static bool library_path(char *path, size_t size)
 	return (size_t)snprintf(path, size, "%s/libkernstash.so.1", real) < size;
 }
 
-/* A Go runtime reserves address space. */
-static bool space_is_short(void)
-{
-	struct rlimit limit;
-	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)4 << 30;
-}
-
 /* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers
  * for them while it compiles, but where somebody else has one it leaves the signal alone:
  * the library's runtime, which the application knows nothing of, and its crash would end
@@ -216,8 +211,10 @@ static bool space_is_short(void)
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { CRASHES = sizeof(crashes) / sizeof(*crashes) };
 
-static bool nobodys[CRASHES]; /* before the library was opened */
-static const void *_Atomic own; /* somewhere in the library */
+static atomic_int nobodys = -1; /* the bits of those that were nobody's before the library was opened; -1: not noted */
+static const void *_Atomic handler; /* the library's, which is one for all of them; NULL: it has none, or is not open */
+
+static const void *handler_of(const struct sigaction *a) { return *(void *const *)&a->sa_handler; }
 
 static bool is_nobodys(const struct sigaction *a)
 {
@@ -225,34 +222,23 @@ static bool is_nobodys(const struct sigaction *a)
 }
 
 /* Not where another shim of this process has opened it: then they may be the library's. For
- * a second door of this one they have been noted. */
+ * a second front end of this one they have been noted. */
 static void note_crashes(const char *path)
 {
 	char runtime[PATH_MAX + sizeof("libkernstash-go.so.1")] = "";
-	if (atomic_load(&own) != NULL)
+	int unknown = -1, noted = 0;
+	if (atomic_load(&nobodys) != unknown)
 		return;
 	if (realpath(path, runtime) != NULL && strrchr(runtime, '/') != NULL)
 		strcpy(strrchr(runtime, '/') + 1, "libkernstash-go.so.1"); /* beside the library */
 	void *open = dlopen(runtime, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	struct sigaction now;
 	for (int i = 0; i < CRASHES; i++)
-		nobodys[i] = open == NULL && sigaction(crashes[i], NULL, &now) == 0 && is_nobodys(&now);
+		if (open == NULL && sigaction(crashes[i], NULL, &now) == 0 && is_nobodys(&now))
+			noted |= 1 << i;
 	if (open != NULL)
 		dlclose(open);
-}
-
-/* Under the lock. */
-static bool is_librarys(const struct sigaction *a)
-{
-	static const void *known;
-	const void *at = *(void *const *)&a->sa_handler;
-	Dl_info handler, library;
-	if (at == known && at != NULL)
-		return true;
-	if (dladdr(at, &handler) == 0 || dladdr(atomic_load(&own), &library) == 0 || handler.dli_fbase != library.dli_fbase)
-		return false;
-	known = at;
-	return true;
+	atomic_compare_exchange_strong(&nobodys, &unknown, noted);
 }
 
 static pthread_mutex_t crashes_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -265,9 +251,10 @@ static void put_away(void)
 {
 	const struct sigaction nothing = {.sa_handler = SIG_DFL};
 	struct sigaction now;
-	for (int i = 0; i < CRASHES && atomic_load(&own) != NULL; i++) {
-		if (!is_away[i] && nobodys[i] && sigaction(crashes[i], NULL, &now) == 0)
-			is_away[i] = is_librarys(&now) && sigaction(crashes[i], &nothing, &away[i]) == 0;
+	const void *librarys = atomic_load(&handler);
+	for (int i = 0; i < CRASHES && librarys != NULL; i++) {
+		if (!is_away[i] && (atomic_load(&nobodys) & 1 << i) != 0 && sigaction(crashes[i], NULL, &now) == 0)
+			is_away[i] = handler_of(&now) == librarys && sigaction(crashes[i], &nothing, &away[i]) == 0;
 	}
 }
 
@@ -296,24 +283,28 @@ void library_compiles(bool begins)
 	errno = saved;
 }
 
-/* The library was opened, maybe while another thread compiles. */
-static void own_is(const void *somewhere)
+/* The library was opened, maybe while another thread compiles. What the linker says of addresses is asked before the
+ * lock is taken: this may be a constructor, for which all others wait who ask the linker. */
+static void find_handler(const void *somewhere)
 {
+	struct sigaction now;
+	Dl_info its, library;
+	for (int i = 0; i < CRASHES; i++)
+		if (sigaction(crashes[i], NULL, &now) == 0 && dladdr(handler_of(&now), &its) != 0 && dladdr(somewhere, &library) != 0 &&
+			its.dli_fbase == library.dli_fbase)
+			atomic_store(&handler, handler_of(&now));
 	pthread_mutex_lock(&crashes_lock);
-	atomic_store(&own, somewhere);
 	if (compiling > 0)
 		put_away();
 	pthread_mutex_unlock(&crashes_lock);
 }
 
-static const ksf_api *open_library(struct library_door *d)
+static const ksf_api *open_library(struct library_front *d)
 {
 	char path[PATH_MAX];
 	const char *reason;
 	if (library_unwanted(&reason))
 		return stay_out(d, reason);
-	if (space_is_short())
-		return stay_out(d, "address-space limit");
 	/* It takes a Go runtime's stacks for errors, thousands of them. */
 	const char *preloaded = getenv("LD_PRELOAD");
 	if (preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL)
@@ -331,29 +322,26 @@ static const ksf_api *open_library(struct library_door *d)
 	if (runtime != NULL && (at = runtime()) == NULL)
 		return stay_out(d, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it");
 	if (at != NULL)
-		own_is(at); /* it is here now, whatever get answers */
-	const ksf_api *found = get == NULL ? NULL : get(KSF_ABI, d->runtime, &d->front);
+		find_handler(at); /* it is here now, whatever get answers */
+	uint32_t front = 0;
+	const ksf_api *found = get == NULL ? NULL : get(KSF_ABI, d->runtime, &front);
 	if (found == NULL || found->abi != KSF_ABI || found->size < sizeof(*found))
 		return stay_out(d, "library of another release, or off");
-	d->functions = found;
-	atomic_store(&d->state, OPEN);
-	return found;
+	atomic_store(&d->front, front);
+	atomic_store(&d->functions, found);
+	int closed = CLOSED;
+	atomic_compare_exchange_strong(&d->state, &closed, OPEN);
+	return library_opened(d);
 }
 
-/* For how long a thread waits for another one that opens the library, which takes milliseconds. */
-enum { OPENING_SECONDS = 2 };
-
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool overdue; /* one has waited so long */
-static atomic_int opener;   /* the process that opens the library, or has; 0: none */
-static atomic_bool forked;  /* from one that did */
+static atomic_int opener;  /* the process that opens the library, or has; 0: none */
+static atomic_bool forked; /* from one that did */
 
 static void in_child(void)
 {
 	if (atomic_load(&opener) != 0)
 		atomic_store(&forked, true);
-	/* The threads that compiled, or had a lock, are not here. */
-	pthread_mutex_init(&opening, NULL);
+	/* The threads that compiled, or had the lock, are not here. */
 	pthread_mutex_init(&crashes_lock, NULL);
 	compiling = 0;
 }
@@ -368,9 +356,9 @@ static bool is_forked(void)
 	return atomic_load(&forked) || (by != 0 && by != (int)getpid());
 }
 
-const ksf_api *library_opened(struct library_door *d)
+const ksf_api *library_opened(struct library_front *d)
 {
-	return atomic_load(&d->state) == OPEN && !is_forked() ? d->functions : NULL;
+	return atomic_load(&d->state) == OPEN && !is_forked() ? atomic_load(&d->functions) : NULL;
 }
 
 int library_uncancelled(void)
@@ -382,41 +370,27 @@ int library_uncancelled(void)
 
 void library_cancelled(int before) { pthread_setcancelstate(before, NULL); }
 
-/* Whoever opens the library waits for the dynamic linker, which may wait for this thread: it may be in a
- * constructor. pthread_mutex_timedlock goes by a clock that may be set, and ThreadSanitizer knows no other. */
-static bool lock_opening(void)
-{
-	const uint64_t until = nanoseconds() + OPENING_SECONDS * UINT64_C(1000000000);
-	while (pthread_mutex_trylock(&opening) != 0) {
-		if (atomic_load(&overdue) || nanoseconds() >= until) {
-			atomic_store(&overdue, true); /* nobody waits for that again */
-			return false;
-		}
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	}
-	return true;
-}
-
-static const ksf_api *open_or_wait(struct library_door *d)
+/* All threads that come while the library is being opened open it, and what the first one found counts:
+ * one that waited here for another, which waits for the dynamic linker, could be in a constructor, for which
+ * the linker waits. */
+static const ksf_api *open_once(struct library_front *d)
 {
 	if (atomic_load(&d->state) == OUT)
 		return NULL;
-	if (is_forked())
-		return stay_out(d, "forked after the library was opened");
-	int saved = errno;
-	const ksf_api *found = NULL;
-	if (lock_opening()) {
-		int before = atomic_exchange(&opener, (int)getpid());
-		found = atomic_load(&d->state) == CLOSED ? open_library(d) : library_opened(d);
-		if (found == NULL)
-			atomic_store(&opener, before);
-		pthread_mutex_unlock(&opening);
+	if (is_forked()) { /* and the parent's may be open */
+		if (atomic_exchange(&d->state, OUT) != OUT)
+			report("out", "reason", "forked after the library was opened");
+		return NULL;
 	}
+	int saved = errno, before = atomic_exchange(&opener, (int)getpid());
+	const ksf_api *found = open_library(d);
+	if (found == NULL)
+		atomic_store(&opener, before);
 	errno = saved;
 	return found;
 }
 
-const ksf_api *library_open(struct library_door *d)
+const ksf_api *library_open(struct library_front *d)
 {
 	const ksf_api *found = library_opened(d);
 	if (found != NULL)
@@ -424,7 +398,7 @@ const ksf_api *library_open(struct library_door *d)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, guard_forks);
 	int before = library_uncancelled();
-	found = open_or_wait(d);
+	found = open_once(d);
 	library_cancelled(before);
 	return found;
 }

@@ -2,10 +2,10 @@
  * library.h: how every shim gets at libkernstash.so: it is opened at the first
  * build and never before, and stays out of processes that it would harm.
  *
- * A shim has one door, with the name of what it serves in capi's registry:
+ * A shim has one front end, with the name of what it serves in capi's registry:
  *
- *	static struct library_door door = {.runtime = "rtc"};
- *	uint32_t action = library_begin(&door, what, &request, &step);
+ *	static struct library_front front_end = {.runtime = "rtc"};
+ *	uint32_t action = library_begin(&front_end, what, &request, &step);
  */
 #ifndef KERNSTASH_SHIM_LIBRARY_H
 #define KERNSTASH_SHIM_LIBRARY_H
@@ -16,26 +16,26 @@
 
 #include "message.h"
 
-struct library_door {
+struct library_front {
 	const char *runtime;
-	const ksf_api *functions; /* set before state says that it is open */
-	uint32_t front;
+	const ksf_api *_Atomic functions; /* set before state says that it is open */
+	_Atomic uint32_t front;
 	atomic_int state;
 };
 
 /* The library's functions; it is opened at the first call. NULL: it stays out of this process,
  * and the reason has been reported. From all threads. */
-const ksf_api *library_open(struct library_door *d);
+const ksf_api *library_open(struct library_front *d);
 /* The same if it is open; opens nothing. */
-const ksf_api *library_opened(struct library_door *d);
+const ksf_api *library_opened(struct library_front *d);
 
 /* What is asked of the library. Where it cannot be
  * asked the step is KSF_PASS. begin and passed open it. A step's ticket is 0 where it has ended. */
-uint32_t library_begin(struct library_door *d, uint32_t what, const struct message *request, ksf_step *step);
-uint32_t library_next(struct library_door *d, uint64_t ticket, const struct message *result, ksf_step *step);
-void library_end(struct library_door *d, uint64_t ticket);
-void library_tell(struct library_door *d, uint32_t what, const struct message *event);
-void library_passed(struct library_door *d, uint32_t what, const char *reason); /* KSF_PASSED */
+uint32_t library_begin(struct library_front *d, uint32_t what, const struct message *request, ksf_step *step);
+uint32_t library_next(struct library_front *d, uint64_t ticket, const struct message *result, ksf_step *step);
+void library_end(struct library_front *d, uint64_t ticket);
+void library_tell(struct library_front *d, uint32_t what, const struct message *event);
+void library_passed(struct library_front *d, uint32_t what, const char *reason); /* KSF_PASSED */
 
 /* From the one to the other the thread is not cancelled: what others wait for is not to
  * be left half done. It takes what the first returned. They may be nested. */

@@ -45,7 +45,7 @@ func TestKeysAreThoseOfTheGoPackage(t *testing.T) {
 
 // A Go program that uses package rtc may run under the interposer: only one of the two
 // asks the cache, or the process would wait for itself.
-func TestDoorsStacked(t *testing.T) {
+func TestFrontEndsStacked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	self, err := os.Executable()

@@ -52,7 +52,7 @@ void *preload_find(void *handle, const char *name);
 void *preload_behind(const void *caller, const char *name);
 
 /* Looks names up in the object that a function is of: n of them, NULL for those that it
- * has not. It is not kept open. */
+ * has not, and for a NULL. It is not kept open. */
 void preload_beside(const void *function, const char *const *names, size_t n, void **found);
 
 #endif

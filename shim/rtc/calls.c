@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct library_door rtc_door = {.runtime = "rtc"};
+struct library_front rtc_front = {.runtime = "rtc"};
 
-void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_door, api->number, reason); }
+void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_front, api->number, reason); }
 
 static _Thread_local int aside;
 
@@ -17,23 +17,11 @@ void kernstash_rtc_aside(int on) { aside = on; }
 /* The program's record, locked, or NULL; and the real function, of its library or the caller's. */
 static struct rtc_program *enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
 {
-	struct rtc_program *p = program == NULL ? NULL : rtc_program_get(program);
+	struct rtc_program *p = program == NULL ? NULL : rtc_program_enter(program);
 	if (p != NULL)
 		c->library = p->library;
 	*(void **)real = rtc_real(c, f);
-	if (p != NULL)
-		rtc_program_lock(p);
 	return p;
-}
-
-/* Returns the code. */
-static int leave(struct rtc_program *p, int code)
-{
-	if (p != NULL) {
-		rtc_program_unlock(p);
-		rtc_program_put(p);
-	}
-	return code;
 }
 
 static int real_compile(const struct rtc_program *p, unsigned n, const char *const *options)
@@ -65,7 +53,7 @@ int rtc_create(struct rtc_caller c, void **program, const char *source, const ch
 	rtc_create_fn create;
 	*(void **)&create = l != NULL ? l->real[RTC_CREATE] : rtc_real(&c, RTC_CREATE);
 	if (create == NULL)
-		return c.api->broken;
+		return RTC_INTERNAL_ERROR;
 	int code = create(program, source, name, nheaders, headers, includes);
 	if (code != 0 || l == NULL || program == NULL || *program == NULL || source == NULL)
 		return code;
@@ -82,7 +70,7 @@ int rtc_destroy(struct rtc_caller c, void **program)
 	if (p != NULL)
 		c.library = p->library;
 	*(void **)&destroy = rtc_real(&c, RTC_DESTROY);
-	int code = destroy == NULL ? c.api->broken : destroy(program);
+	int code = destroy == NULL ? RTC_INTERNAL_ERROR : destroy(program);
 	if (p == NULL)
 		return code;
 	if (code != 0)
@@ -90,26 +78,6 @@ int rtc_destroy(struct rtc_caller c, void **program)
 	else
 		rtc_program_put(p);
 	return code;
-}
-
-int rtc_add(struct rtc_caller c, void *program, const char *expression)
-{
-	rtc_add_fn add;
-	struct rtc_program *p = enter(&c, RTC_ADD, program, &add);
-	settle(p);
-	int code = add == NULL ? c.api->broken : add(program, expression);
-	if (p != NULL && code == 0 && expression != NULL) {
-		char *own = strdup(expression);
-		char **all = own == NULL ? NULL : realloc(p->expressions, (p->nexpressions + 1) * sizeof *all);
-		if (all != NULL) {
-			p->expressions = all;
-			all[p->nexpressions++] = own;
-		} else {
-			free(own);
-			p->unknown = "no memory";
-		}
-	}
-	return leave(p, code);
 }
 
 /* Whether the options are strings, which the compiler may see otherwise. */
@@ -137,16 +105,6 @@ static bool keep(struct rtc_program *p, int n, const char *const *options, const
 	return true;
 }
 
-static void version(struct rtc_library *l, struct message *m)
-{
-	rtc_version_fn ask;
-	int major = 0, minor = 0;
-	*(void **)&ask = l->real[RTC_VERSION];
-	if (ask(&major, &minor) != 0)
-		major = minor = 0;
-	message_number(m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
-}
-
 /* The compiler compiles, and the library is told. */
 static int build(struct rtc_program *p, int n, const char *const *options, uint64_t ticket)
 {
@@ -155,15 +113,15 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 	uint64_t from = nanoseconds();
 	int code = real_compile(p, (unsigned)n, options);
 	uint64_t took = nanoseconds() - from;
-	bool refused = code == p->library->api->errors[0] || code == p->library->api->errors[1];
+	bool refused = code == RTC_COMPILATION || code == RTC_INVALID_OPTION;
 	if ((code == 0 || refused) && rtc_gather(p, code == 0, &m)) {
 		message_result(&m, code == 0 ? KSF_BUILT : KSF_FAILED, code, took);
 	} else {
 		message_free(&m);
 		message_result(&m, KSF_ABANDONED, code, took);
 	}
-	library_next(&rtc_door, ticket, &m, &step);
-	library_end(&rtc_door, step.ticket);
+	library_next(&rtc_front, ticket, &m, &step);
+	library_end(&rtc_front, step.ticket);
 	message_free(&m);
 	return code;
 }
@@ -178,8 +136,13 @@ static void add_all(struct message *m, uint32_t tag, char *const *texts, unsigne
 static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *options, ksf_step *step)
 {
 	struct message m = {0};
+	rtc_version_fn version;
+	int major = 0, minor = 0;
+	*(void **)&version = p->library->real[RTC_VERSION];
+	if (version(&major, &minor) != 0)
+		major = minor = 0;
 	message_number(&m, KSF_FUNCTION, 0, (uintptr_t)p->library->real[RTC_COMPILE]);
-	version(p->library, &m);
+	message_number(&m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
 	message_text(&m, KSF_CODE, p->source);
 	message_text(&m, KSF_NAME, p->name);
 	for (unsigned i = 0; i < p->nheaders; i++) {
@@ -188,7 +151,7 @@ static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *opti
 	}
 	add_all(&m, KSF_OPTIONS, (char *const *)options, n);
 	add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
-	uint32_t action = library_begin(&rtc_door, p->library->api->number, &m, step);
+	uint32_t action = library_begin(&rtc_front, p->library->api->number, &m, step);
 	message_free(&m);
 	return action;
 }
@@ -209,7 +172,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	switch (begin(p, (unsigned)n, options, &step)) {
 	case KSF_HIT: {
 		bool kept = keep(p, n, options, &step.message);
-		library_end(&rtc_door, step.ticket);
+		library_end(&rtc_front, step.ticket);
 		if (!kept)
 			break;
 		p->compiled = false;
@@ -228,77 +191,78 @@ int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *op
 	rtc_compile_fn real;
 	struct rtc_program *p = enter(&c, RTC_COMPILE, program, &real);
 	if (p == NULL)
-		return real == NULL ? c.api->broken : real(program, n, options);
-	return leave(p, compile(p, n, options));
+		return real == NULL ? RTC_INTERNAL_ERROR : real(program, n, options);
+	int code = compile(p, n, options);
+	rtc_program_leave(p);
+	return code;
 }
 
-/* The answer to give for a piece, or NULL: the real program is to be asked, and is
- * compiled by then. The program, if there is one, is locked. */
-static const ksf_field *answer(struct rtc_program *p, unsigned piece, bool sensible)
+/* The stored name of an expression, or NULL. */
+static const char *name_of(const ksf_message *m, const char *expression)
 {
-	const ksf_field *a = p != NULL && p->served && sensible ? rtc_piece(p->answers, piece) : NULL;
-	if (a != NULL && a->number == 0)
-		return a;
-	settle(p);
-	return NULL;
-}
-
-int rtc_size(struct rtc_caller c, unsigned piece, void *program, size_t *size)
-{
-	rtc_size_fn real;
-	struct rtc_program *p = enter(&c, RTC_SIZE + piece, program, &real);
-	const ksf_field *a = answer(p, piece, size != NULL);
-	if (a == NULL)
-		return leave(p, real == NULL ? c.api->broken : real(program, size));
-	*size = a->size;
-	return leave(p, 0);
-}
-
-int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to)
-{
-	rtc_get_fn real;
-	struct rtc_program *p = enter(&c, RTC_GET + piece, program, &real);
-	const ksf_field *a = answer(p, piece, to != NULL);
-	if (a != NULL && a->size == 0) { /* what the library says then was not asked */
-		settle(p);
-		a = NULL;
-	}
-	if (a == NULL)
-		return leave(p, real == NULL ? c.api->broken : real(program, to));
-	memcpy(to, a->data, a->size);
-	return leave(p, 0);
-}
-
-/* The stored name of an expression; NULL: the real program is to be asked. */
-static const char *name_of(struct rtc_program *p, const char *expression)
-{
-	const ksf_message *m = p != NULL && p->served ? p->answers : NULL;
-	for (size_t i = 1; m != NULL && expression != NULL && i < m->count; i++) {
+	for (size_t i = 1; i < m->count; i++) {
 		const ksf_field *f = &m->fields[i];
 		if (f->tag == KSF_LOWERED && f->number == 0 && strcmp(f[-1].data, expression) == 0)
 			return f->data;
 	}
-	settle(p);
 	return NULL;
 }
 
-int rtc_lowered(struct rtc_caller c, void *program, const char *expression, const char **name)
+/* Answers a function by what is stored. false: the real program is to be asked. */
+static bool answer(const struct rtc_program *p, enum rtc_function f, void *a, void *b)
 {
-	rtc_lowered_fn real;
-	struct rtc_program *p = enter(&c, RTC_LOWERED, program, &real);
-	const char *found = name_of(p, name == NULL ? NULL : expression);
-	if (found == NULL)
-		return leave(p, real == NULL ? c.api->broken : real(program, expression, name));
-	*name = found;
-	return leave(p, 0);
+	if (!p->served || a == NULL)
+		return false;
+	if (f == RTC_LOWERED) {
+		const char *name = b == NULL ? NULL : name_of(p->answers, a);
+		if (name != NULL)
+			*(const char **)b = name;
+		return name != NULL;
+	}
+	if (f < RTC_SIZE || f >= RTC_OTHER)
+		return false;
+	unsigned piece = f < RTC_GET ? f - RTC_SIZE : f - RTC_GET;
+	const ksf_field *stored = piece == LOG_PIECE ? message_find(p->answers, KSF_LOG, 0) : message_find(p->answers, KSF_BINARY, piece);
+	if (stored == NULL || stored->number != 0)
+		return false;
+	if (f < RTC_GET)
+		*(size_t *)a = stored->size;
+	else if (stored->size > 0)
+		memcpy(a, stored->data, stored->size);
+	else
+		return false; /* what the library says then was not asked */
+	return true;
 }
 
-int rtc_other(struct rtc_caller c, unsigned other, void *program, void *a, void *b)
+/* Remembers a name expression that the real program has taken. */
+static void add(struct rtc_program *p, const char *expression)
 {
-	rtc_other_fn real;
-	struct rtc_program *p = enter(&c, RTC_OTHER + other, program, &real);
-	settle(p);
-	if (p != NULL && (int)other == c.api->watched)
+	char *own = strdup(expression);
+	char **all = own == NULL ? NULL : realloc(p->expressions, (p->nexpressions + 1) * sizeof *all);
+	if (all == NULL) {
+		free(own);
+		p->unknown = "no memory";
+		return;
+	}
+	p->expressions = all;
+	all[p->nexpressions++] = own;
+}
+
+int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, void *b)
+{
+	rtc_ask_fn real;
+	int code = 0;
+	struct rtc_program *p = enter(&c, f, program, &real);
+	if (p == NULL || !answer(p, f, a, b)) {
+		settle(p);
+		code = real == NULL ? RTC_INTERNAL_ERROR : real(program, a, b);
+	}
+	if (p == NULL)
+		return code;
+	if (f == RTC_ADD && code == 0 && a != NULL)
+		add(p, a);
+	if (f == c.api->watched)
 		p->unknown = "a callback during the compile";
-	return leave(p, real == NULL ? c.api->broken : real(program, a, b));
+	rtc_program_leave(p);
+	return code;
 }

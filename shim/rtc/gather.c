@@ -57,8 +57,3 @@ bool rtc_gather(const struct rtc_program *p, bool all, struct message *m)
 	}
 	return !m->failed;
 }
-
-const ksf_field *rtc_piece(const ksf_message *m, unsigned piece)
-{
-	return piece == LOG_PIECE ? message_find(m, KSF_LOG, 0) : message_find(m, KSF_BINARY, piece);
-}

@@ -4,18 +4,16 @@
 #include "rtc.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct rtc_library rtc_libraries[RTC_LIBRARIES];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A child of a fork may look functions up while another thread did. */
-static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void before_fork(void) { pthread_mutex_lock(&rtc_lock); }
 
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&rtc_lock); }
 
 static bool unwanted;
 
@@ -42,67 +40,49 @@ static bool whole(void *const real[RTC_FUNCTIONS])
 		real[RTC_SIZE + LOG_PIECE] && real[RTC_GET + LOG_PIECE];
 }
 
-static struct rtc_file file_of(const void *function)
+static struct stat file_of(const void *function)
 {
-	struct rtc_file f;
-	struct stat is;
+	struct stat file;
 	Dl_info info;
-	memset(&f, 0, sizeof f);
-	if (dladdr(function, &info) != 0 && info.dli_fname != NULL && stat(info.dli_fname, &is) == 0) {
-		f.device = is.st_dev;
-		f.inode = is.st_ino;
-		f.size = is.st_size;
-		f.modified = is.st_mtim;
-	}
-	return f;
+	if (dladdr(function, &info) == 0 || info.dli_fname == NULL || stat(info.dli_fname, &file) != 0)
+		memset(&file, 0, sizeof file);
+	return file;
 }
 
-static bool same_file(const struct rtc_file *a, const struct rtc_file *b)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-	return a->inode != 0 && a->device == b->device && a->inode == b->inode && a->size == b->size &&
-		a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
-}
-
-/* Looks whether what is known of a library is of the one that is at its place now. */
-static void look_again(struct rtc_library *l, const void *real)
-{
-	struct rtc_file f = file_of(real);
-	pthread_mutex_lock(&lock);
-	if (!same_file(&f, &l->file))
-		l->replaced = true;
-	pthread_mutex_unlock(&lock);
+	return a->st_ino != 0 && a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real)
 {
 	struct rtc_library *found = NULL;
 	void *all[RTC_FUNCTIONS];
-	const char *names[RTC_FUNCTIONS];
 
 	if (stays_out())
 		return NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rtc_lock);
 	for (unsigned i = 0; i < RTC_LIBRARIES && found == NULL; i++) {
 		struct rtc_library *l = &rtc_libraries[i];
 		if (l->api == api && l->real[f] == real)
 			found = l;
 	}
-	pthread_mutex_unlock(&lock);
-	if (found != NULL && f == RTC_CREATE) /* who has opened it looks that up */
-		look_again(found, real);
-	if (found != NULL)
+	pthread_mutex_unlock(&rtc_lock);
+	if (found != NULL && f != RTC_CREATE) /* who has opened one looks that up */
 		return found;
-	for (unsigned i = 0; i < RTC_FUNCTIONS; i++)
-		names[i] = api->names[i] != NULL ? api->names[i] : "";
-	preload_beside(real, names, RTC_FUNCTIONS, all); /* takes the dynamic linker's lock */
-	for (unsigned i = 0; i < RTC_FUNCTIONS; i++)
-		if (names[i][0] == 0)
-			all[i] = NULL;
+	struct stat file = file_of(real);
+	if (found != NULL) {
+		pthread_mutex_lock(&rtc_lock);
+		found->replaced = found->replaced || !same_file(&file, &found->file);
+		pthread_mutex_unlock(&rtc_lock);
+		return found;
+	}
+	preload_beside(real, api->names, RTC_FUNCTIONS, all); /* takes the dynamic linker's lock */
 	if (!whole(all) || all[f] != real)
 		return NULL;
-	struct rtc_file file = file_of(real);
 	bool replaced = false;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rtc_lock);
 	for (unsigned i = 0; i < RTC_LIBRARIES && found == NULL; i++) {
 		struct rtc_library *l = &rtc_libraries[i];
 		if (l->api == api && l->real[RTC_CREATE] == all[RTC_CREATE])
@@ -114,15 +94,13 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 			replaced = true;
 	}
 	if (found != NULL) {
-		if (memcmp(found->real, all, sizeof all) != 0) {
+		if (memcmp(found->real, all, sizeof all) != 0) /* others read it */
 			memcpy(found->real, all, sizeof all);
-			found->major = found->minor = 0;
-		}
 		found->api = api;
 		found->file = file;
 		found->replaced = found->replaced || replaced;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rtc_lock);
 	return found;
 }
 

@@ -1,41 +1,23 @@
 /*
- * programs.c: what the application made its programs of. One lock guards the table; no
- * compiler and no library is called under it.
+ * programs.c: what the application made its programs of.
  */
 #include "rtc.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BUCKETS = 256 };
 
 static struct rtc_program *table[BUCKETS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-static void in_child(void)
-{
-	pthread_cond_init(&changed, NULL); /* others may have waited */
-	pthread_mutex_unlock(&lock);
-}
-
-static void guard(void) { pthread_atfork(before_fork, after_fork, in_child); }
-
-static void guard_fork(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, guard);
-}
-
-static struct rtc_program **bucket(const void *handle)
+/* The place in the table that points to a program's record; the caller holds the lock. */
+static struct rtc_program **find(const void *handle)
 {
 	uintptr_t h = (uintptr_t)handle;
-	return &table[(h >> 4 ^ h >> 12) % BUCKETS];
+	struct rtc_program **at = &table[(h >> 4 ^ h >> 12) % BUCKETS];
+	while (*at != NULL && (*at)->handle != handle)
+		at = &(*at)->link;
+	return at;
 }
 
 char **rtc_copy_list(const char *const *list, unsigned n)
@@ -65,6 +47,7 @@ static void release(struct rtc_program *p)
 	rtc_free_list(p->expressions, p->nexpressions);
 	rtc_free_list(p->options, p->noptions);
 	free(p->answers);
+	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
@@ -74,7 +57,7 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	struct rtc_program *p = calloc(1, sizeof *p), *old;
 	if (p == NULL)
 		return;
-	guard_fork();
+	pthread_mutex_init(&p->lock, NULL);
 	p->handle = handle;
 	p->library = l;
 	p->pins = 1;
@@ -84,11 +67,6 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	p->headers = rtc_copy_list(headers, p->nheaders);
 	p->includes = rtc_copy_list(includes, p->nheaders);
 	if (p->source == NULL || p->headers == NULL || p->includes == NULL || (p->name == NULL) != (name == NULL)) {
-		if (p->headers == NULL || p->includes == NULL) {
-			rtc_free_list(p->headers, p->nheaders);
-			rtc_free_list(p->includes, p->nheaders);
-			p->headers = p->includes = NULL;
-		}
 		release(p);
 		return;
 	}
@@ -99,73 +77,56 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	old = rtc_program_take(handle); /* of a program that was destroyed behind our back */
 	if (old != NULL)
 		rtc_program_put(old);
-	pthread_mutex_lock(&lock);
-	struct rtc_program **at = bucket(handle);
-	p->link = *at;
-	*at = p;
-	pthread_mutex_unlock(&lock);
+	rtc_program_back(p);
 }
 
-struct rtc_program *rtc_program_get(void *handle)
+struct rtc_program *rtc_program_enter(void *handle)
 {
-	struct rtc_program *p;
-	pthread_mutex_lock(&lock);
-	for (p = *bucket(handle); p != NULL && p->handle != handle; p = p->link)
-		;
+	pthread_mutex_lock(&rtc_lock);
+	struct rtc_program *p = *find(handle);
 	if (p != NULL)
 		p->pins++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rtc_lock);
+	if (p == NULL)
+		return NULL;
+	int before = library_uncancelled();
+	pthread_mutex_lock(&p->lock);
+	p->cancel = before;
 	return p;
+}
+
+void rtc_program_leave(struct rtc_program *p)
+{
+	int before = p->cancel;
+	pthread_mutex_unlock(&p->lock);
+	rtc_program_put(p);
+	library_cancelled(before);
 }
 
 void rtc_program_put(struct rtc_program *p)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rtc_lock);
 	bool last = --p->pins == 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rtc_lock);
 	if (last)
 		release(p);
 }
 
 struct rtc_program *rtc_program_take(void *handle)
 {
-	struct rtc_program **at, *p;
-	pthread_mutex_lock(&lock);
-	for (at = bucket(handle); *at != NULL && (*at)->handle != handle; at = &(*at)->link)
-		;
-	p = *at; /* its pin is the caller's now */
+	pthread_mutex_lock(&rtc_lock);
+	struct rtc_program **at = find(handle), *p = *at; /* its pin is the caller's now */
 	if (p != NULL)
 		*at = p->link;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rtc_lock);
 	return p;
 }
 
 void rtc_program_back(struct rtc_program *p)
 {
-	struct rtc_program **at = bucket(p->handle);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rtc_lock);
+	struct rtc_program **at = find(p->handle);
 	p->link = *at;
 	*at = p;
-	pthread_mutex_unlock(&lock);
-}
-
-void rtc_program_lock(struct rtc_program *p)
-{
-	int before = library_uncancelled();
-	pthread_mutex_lock(&lock);
-	while (p->busy)
-		pthread_cond_wait(&changed, &lock);
-	p->busy = true;
-	p->cancel = before;
-	pthread_mutex_unlock(&lock);
-}
-
-void rtc_program_unlock(struct rtc_program *p)
-{
-	pthread_mutex_lock(&lock);
-	int before = p->cancel;
-	p->busy = false;
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
-	library_cancelled(before);
+	pthread_mutex_unlock(&rtc_lock);
 }

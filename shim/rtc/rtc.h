@@ -15,11 +15,11 @@
 #ifndef KERNSTASH_SHIM_RTC_H
 #define KERNSTASH_SHIM_RTC_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "../library/library.h"
 #include "../preload/preload.h"
@@ -39,36 +39,31 @@ enum { RTC_NVRTC = 1, RTC_HIPRTC = 2 }; /* interfaces, as the library knows them
  * them, in the order of the forms, then the log. */
 enum { PIECES = RTC_FORMS + 1, LOG_PIECE = RTC_FORMS, OTHERS = 6 };
 enum rtc_function {
-	RTC_CREATE, RTC_DESTROY, RTC_ADD, RTC_COMPILE, RTC_LOWERED, RTC_VERSION,
+	RTC_CREATE, RTC_DESTROY, RTC_COMPILE, RTC_VERSION,
+	RTC_ASKED, /* from here on: asked of a program, with two more pointers at most */
+	RTC_ADD = RTC_ASKED, RTC_LOWERED,
 	RTC_SIZE,                    /* of a piece */
 	RTC_GET = RTC_SIZE + PIECES, /* a piece */
-	RTC_OTHER = RTC_GET + PIECES, /* asked of a program, and answered by the real one alone */
+	RTC_OTHER = RTC_GET + PIECES, /* answered by the real one alone */
 	RTC_FUNCTIONS = RTC_OTHER + OTHERS
 };
 
 /* An interface. */
 struct rtc_api {
-	uint32_t number;                         /* RTC_NVRTC, RTC_HIPRTC */
-	const char *names[RTC_FUNCTIONS];        /* NULL: it has none such */
-	int errors[2];                           /* with which the compiler refuses a program: the program, the options */
-	int broken;                              /* error: internal */
-	int watched;                             /* the RTC_OTHER after which a program is nobody's to serve; -1: none */
+	uint32_t number;                  /* RTC_NVRTC, RTC_HIPRTC */
+	const char *names[RTC_FUNCTIONS]; /* NULL: it has none such */
+	enum rtc_function watched;        /* after which a program is nobody's to serve; RTC_CREATE: none */
 };
+
+/* The codes that all interfaces have in common. */
+enum { RTC_INVALID_OPTION = 5, RTC_COMPILATION = 6, RTC_INTERNAL_ERROR = 11 };
 
 enum { RTC_LIBRARIES = 8 };
-
-struct rtc_file { /* of a library; all 0: not known */
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec modified;
-};
 
 struct rtc_library {
 	const struct rtc_api *api; /* NULL: the slot is free */
 	void *real[RTC_FUNCTIONS];
-	int major, minor;          /* of its version; 0, 0: not asked yet, or it does not tell */
-	struct rtc_file file;
+	struct stat file;          /* all 0: not known */
 	bool replaced;             /* another library may be where this one was: what is known of it is not of that one */
 };
 
@@ -82,6 +77,10 @@ struct rtc_caller {
 };
 
 /* libraries.c */
+
+/* Guards the libraries and the programs, in children of a fork, too. No compiler and no
+ * library is called under it. */
+extern pthread_mutex_t rtc_lock;
 
 /* The library that a real function is of; NULL: there are too many, or we stay out. */
 struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real);
@@ -103,7 +102,8 @@ struct rtc_program {
 	struct rtc_program *link;
 	void *handle;
 	struct rtc_library *library;
-	unsigned pins;             /* who uses the record: its place in the table, calls; under the lock */
+	unsigned pins;             /* who uses the record: its place in the table, calls; under rtc_lock */
+	pthread_mutex_t lock;      /* of the thread that uses it; others wait */
 	const char *unknown;       /* why it can not be asked for, or NULL */
 	char *source, *name;
 	unsigned nheaders, nexpressions, noptions;
@@ -112,11 +112,12 @@ struct rtc_program {
 	ksf_message *answers;      /* of it: what is stored; kept until the program is gone */
 	bool served;               /* answers are to be given; else the real one is asked */
 	bool compiled;             /* the real one is */
-	bool busy;                 /* a thread compiles; others wait */
 	int cancel;                /* of that thread (library_uncancelled) */
 };
 
-struct rtc_program *rtc_program_get(void *handle); /* pinned, or NULL: none of ours */
+/* The record of a program, pinned and locked: one thread at a time. NULL: none of ours. */
+struct rtc_program *rtc_program_enter(void *handle);
+void rtc_program_leave(struct rtc_program *p);
 void rtc_program_put(struct rtc_program *p);
 /* Remembers a program; copies what it is given. Without memory it is not remembered. */
 void rtc_program_add(struct rtc_library *l, void *handle, const char *source, const char *name, int nheaders,
@@ -124,9 +125,6 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 /* Takes a program out of the table, with a pin; NULL: none of ours. */
 struct rtc_program *rtc_program_take(void *handle);
 void rtc_program_back(struct rtc_program *p); /* into it, and puts */
-/* Of one program one thread at a time. */
-void rtc_program_lock(struct rtc_program *p);
-void rtc_program_unlock(struct rtc_program *p);
 /* A copy of a list of strings; NULL: no memory. */
 char **rtc_copy_list(const char *const *list, unsigned n);
 void rtc_free_list(char **list, unsigned n);
@@ -135,12 +133,9 @@ void rtc_free_list(char **list, unsigned n);
 
 bool rtc_gather(const struct rtc_program *p, bool all, struct message *m);
 
-/* A piece in a message. */
-const ksf_field *rtc_piece(const ksf_message *m, unsigned piece);
-
 /* calls.c: the functions. */
 
-extern struct library_door rtc_door;
+extern struct library_front rtc_front;
 void rtc_passed(const struct rtc_api *api, const char *reason);
 
 /* While on, programs that this thread makes are nobody's business but the compiler's: the
@@ -149,22 +144,17 @@ EXPORT void kernstash_rtc_aside(int on);
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes);
 int rtc_destroy(struct rtc_caller c, void **program);
-int rtc_add(struct rtc_caller c, void *program, const char *expression);
 int rtc_compile(struct rtc_caller c, void *program, int noptions, const char *const *options);
-int rtc_lowered(struct rtc_caller c, void *program, const char *expression, const char **name);
-int rtc_size(struct rtc_caller c, unsigned piece, void *program, size_t *size);
-int rtc_get(struct rtc_caller c, unsigned piece, void *program, char *to);
-int rtc_other(struct rtc_caller c, unsigned other, void *program, void *a, void *b);
+int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, void *b); /* from RTC_ASKED on */
 
 /* Shapes of the real functions. */
 typedef int (*rtc_create_fn)(void **, const char *, const char *, int, const char *const *, const char *const *);
 typedef int (*rtc_destroy_fn)(void **);
-typedef int (*rtc_add_fn)(void *, const char *);
 typedef int (*rtc_compile_fn)(void *, int, const char *const *);
 typedef int (*rtc_lowered_fn)(void *, const char *, const char **);
 typedef int (*rtc_version_fn)(int *, int *);
 typedef int (*rtc_size_fn)(void *, size_t *);
 typedef int (*rtc_get_fn)(void *, char *);
-typedef int (*rtc_other_fn)(void *, void *, void *);
+typedef int (*rtc_ask_fn)(void *, void *, void *); /* of any from RTC_ASKED on */
 
 #endif

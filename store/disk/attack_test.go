@@ -512,11 +512,10 @@ func useSpool(t *testing.T, s *Store) {
 	if readErr == nil {
 		_ = s.SpoolRemove(bg, f)
 	}
-	files, _ := s.SpoolFiles(bg, true)
+	files, _ := s.SpoolFiles(bg)
 	for _, f := range files {
 		_ = s.SpoolRemove(bg, f)
 	}
-	_, _ = s.SpoolFiles(bg, false)
 	_ = s.PutNote(bg, WorkerNote, []byte("note"))
 	_, _, _ = s.ReadNote(WorkerNote)
 	s.RemoveNote(WorkerNote)

@@ -18,7 +18,7 @@ import (
 // a number that is gone hides none after it, and is used again.
 func TestCollisionsNeverStopAtAGap(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.hooks.names = collide })
+	s := open(t, func(o *Options) { o.hooks.Collide = collide })
 	var e []*store.Entry
 	for i := range 5 {
 		e = append(e, storetest.New(t, fmt.Sprint(i), 100+i))
@@ -58,7 +58,7 @@ func TestCollisionsNeverStopAtAGap(t *testing.T) {
 // not touched, and the reason of the miss is the damage.
 func TestDamageBesideCollisions(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.hooks.names = collide })
+	s := open(t, func(o *Options) { o.hooks.Collide = collide })
 	a, b := storetest.New(t, "a", 100), storetest.New(t, "b", 100)
 	put(t, s, a, store.Stored)
 	put(t, s, b, store.Stored)

@@ -5,7 +5,6 @@ package disk
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -68,13 +67,11 @@ func TestLostAccountAndShortPrograms(t *testing.T) {
 }
 
 // TestPutBetweenListAndCount: what is put after a shard's images were listed, and
-// before they are counted, stays in the account: also where all images do not fit into one
-// list, or the account is corrected in between.
+// before they are counted, stays in the account: also where that is corrected in between.
 func TestPutBetweenListAndCount(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(h *hooks){
 		"one list":       func(*hooks) {},
-		"many lists":     func(h *hooks) { h.images = 3 },
 		"shard by shard": func(h *hooks) { h.bounds.Together = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,46 +104,6 @@ func TestPutBetweenListAndCount(t *testing.T) {
 	}
 }
 
-// TestListsOfImages: only as many shards are listed at a time as fit, and at least one.
-func TestListsOfImages(t *testing.T) {
-	t.Parallel()
-	const n, most = 60, 7
-	s := open(t, func(o *Options) { o.hooks.images = most })
-	perShard := make(map[int]int)
-	for i := range n {
-		e := sized(t, s, fmt.Sprint(i), 1000)
-		put(t, s, e, store.Stored)
-		perShard[evict.ShardOf(s.at.Names(e.Key)[1])]++
-	}
-	settled(s)
-	must(t, s.withRoot(func(root *evictable) error {
-		order := rand.Perm(evict.Shards)
-		for lists := 0; len(order) > 0; lists++ {
-			walk, fit, err := root.List(bg, order)
-			if err != nil || fit < 1 || lists > n {
-				return fmt.Errorf("list %d: %d fit, %w", lists, fit, err)
-			}
-			all := 0
-			for _, shard := range order[:fit] {
-				seen := 0
-				if complete, err := walk(bg, shard, evict.Slice{}, func(f evict.Found) {
-					if f.Victim.Entry {
-						seen++
-					}
-				}); err != nil || !complete || seen != perShard[shard] {
-					t.Errorf("shard %d: %d of %d entries seen, %v", shard, seen, perShard[shard], err)
-				}
-				all += seen
-			}
-			if all > most && fit > 1 {
-				t.Errorf("%d images were listed, at most %d are to be", all, most)
-			}
-			order = order[fit:]
-		}
-		return nil
-	}))
-}
-
 // TestSlicesOfAShard: each entry is in one slice, about as many in each, and what is in a
 // slice takes what removing it would free.
 func TestSlicesOfAShard(t *testing.T) {
@@ -164,7 +121,7 @@ func TestSlicesOfAShard(t *testing.T) {
 	}
 	settled(s)
 	must(t, s.withRoot(func(root *evictable) error {
-		walk, _, err := root.List(bg, []int{shard})
+		walk, err := root.List(bg, []int{shard})
 		must(t, err)
 		entries := 0
 		for i := range of {

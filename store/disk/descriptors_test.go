@@ -34,7 +34,7 @@ func descriptors(t *testing.T, dir string) (n int) {
 func TestNoDescriptorLeaks(t *testing.T) {
 	t.Parallel()
 	for name, ways := range map[string]safefs.Options{"fast": {}, "slow": {NoOpenat2: true, NoTmpfile: true}} {
-		s := open(t, func(o *Options) { o.MaxSize, o.hooks.beneath = 30*each, ways })
+		s := open(t, func(o *Options) { o.MaxSize, o.hooks.Beneath = 30*each, ways })
 		for i := range 30 {
 			e := storetest.New(t, fmt.Sprint(i), 500)
 			if _, err := s.Put(bg, e); err != nil && i < 10 {

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
-	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -75,21 +74,15 @@ type Options struct {
 
 // hooks are for tests.
 type hooks struct {
-	beneath safefs.Options
-	names   func(key.Key) [4]string // forces collisions of the four names
-	setID   bool
-	noLocks bool
+	rootdir.Hooks
 	counted func(s *Store) // called at each leaf that an evictor counts
-	offFor  time.Duration  // how long a tier that is off stays so
-
-	bounds evict.Bounds
-	images int // the bound of maxImages
+	bounds  evict.Bounds
 }
 
 // WithFiles returns o with another way to reach files: slower ones, and calls
 // that fail. It is for kernstash's own tests.
 func (o Options) WithFiles(b safefs.Options) Options {
-	o.hooks.beneath = b
+	o.hooks.Beneath = b
 	return o
 }
 
@@ -99,9 +92,7 @@ var ErrOff = rootdir.ErrOff
 // Store is the disk tier. It is safe for concurrent use by goroutines and
 // processes. Make it with [New].
 type Store struct {
-	o      Options
-	access accessTable
-
+	o  Options
 	at *rootdir.Place
 
 	buildLocks atomic.Int64 // that are held
@@ -110,14 +101,12 @@ type Store struct {
 }
 
 var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Blobs      = (*Store)(nil)
-	_ store.Locker     = (*Store)(nil)
-	_ store.PartGetter = (*Store)(nil)
-	_ store.Explainer  = (*Store)(nil)
-	_ store.Preparer   = (*Store)(nil)
-	_ store.Totals     = (*Store)(nil)
-	_ spool.Store      = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Blobs     = (*Store)(nil)
+	_ store.Locker    = (*Store)(nil)
+	_ store.Explainer = (*Store)(nil)
+	_ store.Totals    = (*Store)(nil)
+	_ spool.Store     = (*Store)(nil)
 )
 
 // New returns the store of a directory. It does not touch the disk.
@@ -136,10 +125,7 @@ func New(o Options) *Store {
 			o.Dir = abs
 		}
 	}
-	return newStore(o, rootdir.New(rootdir.Options{
-		Dir: o.Dir, ReadOnly: o.ReadOnly, Now: o.Now, Trace: o.Trace,
-		Beneath: o.hooks.beneath, Collide: o.hooks.names, SetID: o.hooks.setID, NoLocks: o.hooks.noLocks, OffFor: o.hooks.offFor,
-	}))
+	return newStore(o, rootdir.New(rootdir.Options{Dir: o.Dir, ReadOnly: o.ReadOnly, Now: o.Now, Trace: o.Trace, Hooks: o.hooks.Hooks}))
 }
 
 func newStore(o Options, at *rootdir.Place) *Store {

@@ -40,7 +40,7 @@ func TestStoreContract(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"default":   func(*Options) {},
 		"limit":     func(o *Options) { o.MaxSize, o.Policy = 1<<30, Cost },
-		"slow ways": func(o *Options) { o.hooks.beneath = safefs.Options{NoOpenat2: true, NoTmpfile: true} },
+		"slow ways": func(o *Options) { o.hooks.Beneath = safefs.Options{NoOpenat2: true, NoTmpfile: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,15 +50,13 @@ func TestStoreContract(t *testing.T) {
 	t.Run("all collide", func(t *testing.T) {
 		t.Parallel()
 		storetest.Run(t, func(t *testing.T) store.Store {
-			s := open(t, func(o *Options) { o.hooks.names = collide })
+			s := open(t, func(o *Options) { o.hooks.Collide = collide })
 			// An Explainer looks into other directories, of which there are none.
 			return struct {
 				store.Store
 				store.Blobs
 				store.Locker
-				store.PartGetter
-				store.Preparer
-			}{s, s, s, s, s}
+			}{s, s, s}
 		})
 	})
 }
@@ -68,9 +66,7 @@ func TestRemovingMakesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	must(t, os.Mkdir(s.o.Dir, 0o700))
-	e := storetest.New(t, "absent", 100)
-	must(t, s.Delete(bg, e.Key))
-	s.Abort(bg, e.Recipe)
+	must(t, s.Delete(bg, storetest.New(t, "absent", 100).Key))
 	s.RemoveNote(StopNote)
 	digits := strings.Repeat("0", 32)
 	must(t, s.SpoolRemove(bg, spool.File{Dir: digits, Name: digits + ".capture"}))

@@ -35,8 +35,8 @@ func putAged(t *testing.T, s *Store, c *clock, size, n int) []*store.Entry {
 }
 
 // TestLRUKeepsWhatWasRead: put 0, 1, 2, read 0, exceed the limit with a
-// fourth: 1 goes, 0 stays (DPC++ 7). The first read in a process is recorded
-// at once.
+// fourth: 1 goes, 0 stays (DPC++ 7). The use of an entry is recorded at
+// once where the last record is a millisecond old.
 func TestLRUKeepsWhatWasRead(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -52,6 +52,18 @@ func TestLRUKeepsWhatWasRead(t *testing.T) {
 	wantMiss(t, s, e[2].Key, reason.MissAbsent)
 	wantHit(t, s, e[0])
 	wantHit(t, s, last)
+}
+
+// What is there is there, also where there is no room for anything.
+func TestExistingOverTheLimit(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *Options) { o.MaxSize = 8 * each })
+	e := sized(t, s, "e", 1000)
+	put(t, s, e, store.Stored)
+	for i := 0; s.Status().Bytes <= s.o.MaxSize; i++ {
+		leaveRecipe(t, s, storetest.New(t, fmt.Sprint("left.", i), 100).Recipe) // which nobody evicts for an hour
+	}
+	put(t, s, e, store.Existing)
 }
 
 // TestTwoOldestOfSixGo: six entries of a sixth of the limit, and one more: the

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -59,15 +58,15 @@ func (e *evictable) Shared(ctx context.Context, f func(evict.Usage)) error {
 	return shared.EachUsage(ctx, e.r, f)
 }
 
-func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, int, error) {
-	list, fit, err := (&rootdir.Walker{Ctx: ctx}).Images(e.r.Dir, shards, cmp.Or(e.s.o.hooks.images, rootdir.MaxImages))
+func (e *evictable) List(ctx context.Context, shards []int) (evict.Walk, error) {
+	list, err := (&rootdir.Walker{Ctx: ctx}).Images(e.r.Dir, shards)
 	return func(ctx context.Context, shard int, of evict.Slice, see func(evict.Found)) (bool, error) {
 		complete, err := e.walk(ctx, list, shard, of, see)
 		if err != nil {
 			err = fmt.Errorf("count %s: %w", e.s.o.Dir, err)
 		}
 		return complete, err
-	}, fit, err
+	}, err
 }
 
 func (e *evictable) walk(ctx context.Context, list *rootdir.Images, shard int, of evict.Slice, see func(evict.Found)) (complete bool, err error) {
@@ -175,7 +174,7 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 // cannot hit, and whether it is of another version of kernstash. An error says
 // that nobody knows: it is gone, or there is no descriptor left.
 func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
-	h, err := s.at.Fixed(leaf, rootdir.BinName(n))
+	h, err := s.at.Header(leaf, rootdir.BinName(n))
 	switch {
 	case errors.Is(err, format.ErrVersion):
 		return 0, true, nil

@@ -55,7 +55,7 @@ func newFaulty(t *testing.T, name string, plan *faultfs.Plan, absence bool, b sa
 		Dir: filepath.Join(dir, "up", "root"), MaxSize: 6 * each,
 		Recorder: &f.counted, Now: f.clock.now,
 	}.WithFiles(b)
-	o.hooks.offFor = time.Nanosecond
+	o.hooks.OffFor = time.Nanosecond
 	f.s = New(o)
 	return f
 }
@@ -168,7 +168,6 @@ func (f *faulty) play() {
 	}
 	f.damage(c)
 	f.storedIsThere()
-	f.ahead()
 	for i := range 10 { // beyond the limit
 		f.put(f.entry(fmt.Sprint("more", i), true))
 		settled(s)
@@ -208,22 +207,6 @@ func (f *faulty) damage(e *store.Entry) {
 	f.get(e)
 	f.put(e)
 	f.get(e)
-}
-
-// ahead prepares and aborts, once for nothing, once beside who puts, once too late.
-func (f *faulty) ahead() {
-	f.t.Helper()
-	e := f.entry("ahead", true)
-	for _, put := range []bool{false, true} {
-		f.s.Prepare(bg, e.Recipe, false)
-		f.s.Prepare(bg, e.Recipe, true)
-		if put {
-			f.put(e)
-		}
-		f.s.Abort(bg, e.Recipe)
-		f.get(e)
-	}
-	f.storedIsThere()
 }
 
 // storedIsThere: what a put said is stored hits, in another process too.

@@ -32,6 +32,7 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 }
 
 func (w *sweep) gc(o GCOptions) error {
+	w.report.DryRun = o.DryRun
 	uses := w.collectable()
 	err := w.items(!o.DryRun, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
 		if gone, other = w.gcItem(leaf, names, it, o); !gone {
@@ -125,15 +126,7 @@ func (w *sweep) shrink(o GCOptions) error {
 	if limit <= 0 {
 		return nil
 	}
-	books := w.books
-	if books == nil {
-		var account *evict.Account
-		if m, err := w.r.LookMeta(); err == nil {
-			account = m.Account
-		}
-		books = evict.OpenBooks(account, w.s.o.Now, w.s.o.Trace)
-	}
-	left := w.left.Bytes + books.Shared()
+	left := w.left.Bytes + w.books.Shared()
 	if left <= limit {
 		return nil
 	}
@@ -148,8 +141,8 @@ func (w *sweep) shrink(o GCOptions) error {
 		}
 	}
 	t := evict.Trim{
-		Root: root, Books: books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
-		Everything: true, DryRun: o.DryRun, Extra: left - books.Total(),
+		Root: root, Books: w.books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
+		Everything: true, DryRun: o.DryRun, Extra: left - w.books.Total(),
 		Freed: func(_ *evict.Victim, u evict.Usage) {
 			w.report.Removed += u.Entries
 			w.report.RemovedBytes += u.Bytes

@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,9 +116,9 @@ const each = 5 * block
 func (s *Store) victims() ([]evict.Victim, error) {
 	var found []evict.Victim
 	err := s.withRoot(func(root *evictable) error {
-		walk, fit, err := root.List(bg, evict.OpenBooks(root.m.Account, s.o.Now, s.o.Trace).Order())
-		if err != nil || fit != evict.Shards {
-			return fmt.Errorf("%d shards: %w", fit, err)
+		walk, err := root.List(bg, evict.OpenBooks(root.m.Account, false, s.o.Now, s.o.Trace).Order())
+		if err != nil {
+			return err
 		}
 		for shard := range evict.Shards {
 			if _, err := walk(bg, shard, evict.Slice{}, func(f evict.Found) {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 	o := Options{Dir: os.Args[1]}
 	if role == "collide" {
-		o.hooks.names = collide
+		o.hooks.Collide = collide
 	}
 	arg, err := strconv.Atoi(os.Args[2])
 	if err == nil {
@@ -149,7 +149,7 @@ func TestProcessesShareOneKey(t *testing.T) {
 			t.Parallel()
 			s := open(t, func(o *Options) {
 				if role == "collide" {
-					o.hooks.names = collide
+					o.hooks.Collide = collide
 				}
 			})
 			var children []*exec.Cmd

@@ -25,9 +25,6 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 }
 
 func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
-	if err := s.evictor.Full(); err != nil { // before anything that takes long
-		return store.Failed, 0, err
-	}
 	if err := format.CheckEntry(e); err != nil {
 		return store.Failed, 0, err
 	}
@@ -85,20 +82,8 @@ func (w *writer) usage() evict.Usage {
 }
 
 func (w *writer) put(ctx context.Context, r *rootdir.Root, m *rootdir.Meta) (store.PutResult, error) {
-	// Most entries that are there already are found without the lock.
-	leaf, err := r.Dir.OpenDir(w.names.Path())
-	switch {
-	case err == nil:
-		found, err := w.s.at.Survey(leaf, w.e.Key)
-		leaf.Close()
-		if err != nil {
-			return store.Failed, err
-		}
-		if found.Same != nil && !w.e.Artifact.Better(found.Artifact) {
-			return store.Existing, nil
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return store.Failed, err
+	if there, err := w.isThere(r); there || err != nil {
+		return store.Existing, err
 	}
 	// Encoding takes the longest, so what is dropped is dropped before.
 	before, err := w.s.evictor.Reserve(m.Account)
@@ -137,6 +122,21 @@ func (w *writer) put(ctx context.Context, r *rootdir.Root, m *rootdir.Meta) (sto
 	return res, err
 }
 
+// isThere reports whether there is an entry already, and none is to take its place: most are
+// found so, without the lock, also where there is no room for another.
+func (w *writer) isThere(r *rootdir.Root) (bool, error) {
+	leaf, err := r.Dir.OpenDir(w.names.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer leaf.Close()
+	found, err := w.s.at.Survey(leaf, w.e.Key)
+	return found.Same != nil && !w.e.Artifact.Better(found.Artifact), err
+}
+
 // write puts the files where the survey found room. The recipe comes first, so
 // that an entry never is without. It returns by how much the leaf has grown.
 func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
@@ -145,17 +145,9 @@ func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, found rootdir.Survey) (
 	}
 	n, replace := found.Place()
 	now := w.s.at.NowNanos()
-	var before evict.Usage
-	// Nobody reads a recipe without its .bin, so a new one needs no care.
-	err = fs.ErrExist
-	if !replace {
-		err = leaf.Write(rootdir.SrcName(n), now, w.src)
-	}
-	if errors.Is(err, fs.ErrExist) && !replace && w.s.holds(leaf, rootdir.SrcName(n), w.src) {
-		err = nil // it was prepared
-	}
-	if errors.Is(err, fs.ErrExist) { // or a killed writer left one
-		before = rootdir.SizeOf(leaf, n)
+	before := rootdir.SizeOf(leaf, n) // a killed writer may have left a recipe, too
+	err = leaf.Write(rootdir.SrcName(n), now, w.src)
+	if errors.Is(err, fs.ErrExist) { // it is to be replaced, or a killed writer left it
 		err = leaf.Publish(m.Tmp, rootdir.SrcName(n), true, now, w.src)
 	}
 	if err != nil {

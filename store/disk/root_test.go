@@ -156,7 +156,7 @@ func TestCloseUnderLoad(t *testing.T) {
 // TestWithoutLocks: it stores, and callers learn that they build without.
 func TestWithoutLocks(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.hooks.noLocks, o.hooks.names = true, collide })
+	s := open(t, func(o *Options) { o.hooks.NoLocks, o.hooks.Collide = true, collide })
 	if _, err := s.Lock(bg, storetest.New(t, "e", 1).Key, time.Second); err == nil || errors.Is(err, store.ErrLocked) {
 		t.Errorf("lock: %v, want that there are none", err)
 	}

@@ -81,7 +81,7 @@ func TestNoDirectorySetIsOff(t *testing.T) {
 // nothing.
 func TestSetUserID(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.hooks.setID = true })
+	s := open(t, func(o *Options) { o.hooks.SetID = true })
 	wantMiss(t, s, storetest.New(t, "e", 1).Key, reason.MissTierOff)
 	if st := s.Status(); st.On || !strings.Contains(st.Reason, "set-user-id") {
 		t.Errorf("status %+v", st)
@@ -94,7 +94,7 @@ func TestTierComesBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "root")
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, os.Chmod(dir, 0o755))
-	s := New(Options{Dir: dir, hooks: hooks{offFor: time.Nanosecond}})
+	s := New(Options{Dir: dir, hooks: hooks{Hooks: rootdir.Hooks{OffFor: time.Nanosecond}}})
 	defer s.Close()
 	e := storetest.New(t, "e", 100)
 	wantMiss(t, s, e.Key, reason.MissTierOff)

@@ -31,14 +31,9 @@ func (s *Store) SpoolPut(ctx context.Context, dir, name string, write func() ([]
 }
 
 func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, f shared.File, write func() ([]byte, error)) (made bool, err error) {
-	if d, err := r.Dir.OpenDir(path.Dir(f.Path())); err == nil {
-		defer d.Close()
-		if info, err := d.Lstat(f.Name); err == nil && info.Kind == safefs.Regular {
-			return false, nil
-		}
-	}
-	if err := s.evictor.Full(); err != nil {
-		return false, err
+	if there, _, err := s.at.OpenBin(r.Dir, f.Path()); err == nil {
+		there.Close()
+		return false, nil
 	}
 	if _, err := s.evictor.Reserve(m.Account); err != nil {
 		return false, err
@@ -56,16 +51,10 @@ func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, f shared.File, write 
 
 // SpoolFiles returns the files of the spool that may be ours; see [spool.Store].
 // There being no root, or no spool, is no error.
-func (s *Store) SpoolFiles(ctx context.Context, look bool) (files []spool.File, err error) {
+func (s *Store) SpoolFiles(ctx context.Context) (files []spool.File, err error) {
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
 		files = nil
-		if !look {
-			return shared.Each(r, shared.Spool, false, func(_ safefs.Dir, f shared.File) error {
-				files = append(files, spool.File{Dir: f.Dir, Name: f.Name})
-				return ctx.Err()
-			})
-		}
-		return shared.EachInfo(r, shared.Spool, false, func(_ safefs.Dir, f shared.File, info safefs.Info) error {
+		return shared.Each(r, shared.Spool, false, func(_ safefs.Dir, f shared.File, info safefs.Info) error {
 			if info.Kind != safefs.Regular {
 				info.Size = 0
 			}

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ type sweep struct {
 	m        *rootdir.Meta
 	report   Report
 	progress func(done int64)
-	books    *evict.Books // nil: nothing is corrected
+	books    *evict.Books
 	n        *evict.Count // of the shard that is walked
 	left     evict.Usage  // what is there and stays, whatever its version
 	partial  bool         // the medium failed: not all was seen
@@ -69,13 +68,17 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 				s.o.Trace.Warn("account not renewed", "reason", err)
 			}
 		}
-		w.books = evict.OpenBooks(w.m.Account, s.o.Now, s.o.Trace)
 	}
+	var account *evict.Account
+	if m, err := w.r.LookMeta(); err == nil {
+		account = m.Account
+	}
+	w.books = evict.OpenBooks(account, !alone, s.o.Now, s.o.Trace)
 	err = shared.EachUsage(ctx, w.r, func(u evict.Usage) { w.report.Bytes += u.Bytes })
 	if err == nil {
 		err = run(w)
 	}
-	if err == nil && w.books != nil {
+	if err == nil && alone {
 		err = w.books.CountShared(func(f func(evict.Usage)) error { return shared.EachUsage(ctx, w.r, f) })
 	}
 	if err != nil {
@@ -114,14 +117,11 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 	if prune {
 		walk.Rmdir = w.rmdir
 	}
-	books := w.books
-	if books == nil {
-		books = evict.OpenBooks(nil, w.s.o.Now, w.s.o.Trace)
-	}
 	var list *rootdir.Images
-	err := books.Each(books.Order(), w.s.o.hooks.bounds, func(shards []int) (fit int, err error) {
-		list, fit, err = walk.Images(w.r.Dir, shards, cmp.Or(w.s.o.hooks.images, rootdir.MaxImages))
-		return fit, err
+	order := w.books.Order()
+	err := w.books.Each(order, w.s.o.hooks.bounds, func() (err error) {
+		list, err = walk.Images(w.r.Dir, order)
+		return err
 	}, func(shard int, n *evict.Count) (err error) {
 		w.n = n
 		n.Complete, err = walk.Shard(w.r.Dir, list, shard)

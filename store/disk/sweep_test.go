@@ -242,8 +242,8 @@ func TestSweepsLeaveWritersTheirDirectories(t *testing.T) {
 			made := 0
 			s := open(t, func(o *Options) {
 				other = New(*o)
-				o.hooks.beneath.Hook = &safefs.Hook{Before: func(op safefs.Op, size int) (int, error) {
-					if op == safefs.OpCreate || op == safefs.OpTmpfile || op == safefs.OpMkdir || op == safefs.OpOpenat2 {
+				o.hooks.Beneath.Hook = &safefs.Hook{Before: func(op safefs.Op, size int) (int, error) {
+					if op == safefs.OpCreate || op == safefs.OpMkdir || op == safefs.OpOpenat2 {
 						made++
 						if _, err := sweep(other); err != nil {
 							t.Error(err)

@@ -20,7 +20,7 @@ func (s *Store) AddStats(delta stats.Snapshot) error {
 	}
 	var added error
 	err := s.at.Write(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error {
-		if added = m.Stats.Add(delta[:]...); errors.Is(added, fs.ErrNotExist) {
+		if added = m.Stats.Add(delta[:]...); errors.Is(added, fs.ErrNotExist) && !errors.Is(added, tally.ErrTorn) {
 			return added
 		}
 		return nil // after another error, trying again might count twice

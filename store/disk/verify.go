@@ -54,7 +54,7 @@ func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 
 // checkEntry returns what is wrong with an entry, its recipe not counted.
 func (s *Store) checkEntry(leaf safefs.Dir, names rootdir.LeafNames, n uint32) error {
-	h, _, err := s.at.Load(leaf, rootdir.BinName(n), nil, rootdir.Verified)
+	h, _, err := s.at.Load(leaf, rootdir.BinName(n), nil, format.VerifyBin)
 	if err == nil && s.at.Names(h.Key) != names {
 		err = rootdir.ErrMisplaced
 	}

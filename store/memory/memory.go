@@ -33,12 +33,11 @@ type Options struct {
 type Store struct {
 	o Options
 
-	mu                 sync.Mutex
-	items              map[key.Key]*list.Element // their values are *item
-	used               list.List                 // the item that was used last is in front
-	bytes              int64
-	evictions, evicted int64                     // entries and bytes, not counted yet
-	locks              map[key.Key]chan struct{} // closed when unlocked
+	mu    sync.Mutex
+	items map[key.Key]*list.Element // their values are *item
+	used  list.List                 // the item that was used last is in front
+	bytes int64
+	locks map[key.Key]chan struct{} // closed when unlocked
 }
 
 var (
@@ -78,11 +77,12 @@ func (s *Store) look(k key.Key) *item {
 	return i
 }
 
-// set adds an item in the place of one with its key. It is called with s.mu held.
-func (s *Store) set(i *item) error {
+// set adds an item in the place of one with its key, and returns what was evicted for it. It
+// is called with s.mu held.
+func (s *Store) set(i *item) (evicted []*item, err error) {
 	i.size += overhead
 	if s.o.MaxSize > 0 && i.size > s.o.MaxSize {
-		return fmt.Errorf("%d bytes, the limit is %d: %w", i.size, s.o.MaxSize, store.ErrTooLarge)
+		return nil, fmt.Errorf("%d bytes, the limit is %d: %w", i.size, s.o.MaxSize, store.ErrTooLarge)
 	}
 	s.remove(i.key)
 	i.accessed = time.Now()
@@ -91,23 +91,9 @@ func (s *Store) set(i *item) error {
 	for s.o.MaxSize > 0 && s.bytes > s.o.MaxSize {
 		old := s.used.Back().Value.(*item)
 		s.remove(old.key)
-		s.evictions++
-		s.evicted += old.size
+		evicted = append(evicted, old)
 	}
-	return nil
-}
-
-// countEvictions counts what set evicted. It is called without s.mu: the Recorder is the
-// application's.
-func (s *Store) countEvictions() {
-	s.mu.Lock()
-	n, bytes := s.evictions, s.evicted
-	s.evictions, s.evicted = 0, 0
-	s.mu.Unlock()
-	if n > 0 {
-		s.o.Recorder.Add(stats.DiskEvictions, n)
-		s.o.Recorder.Add(stats.DiskBytesEvicted, bytes)
-	}
+	return evicted, nil
 }
 
 // Clear removes all.
@@ -146,25 +132,28 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 
 // Put stores an entry; see [store.Store].
 func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
-	res, size, err := s.put(ctx, e)
-	store.CountPut(s.o.Recorder, res, size, err)
-	s.countEvictions()
+	res, size, evicted, err := s.put(ctx, e)
+	store.CountPut(s.o.Recorder, res, size, err) // without s.mu: the Recorder is the application's
+	for _, old := range evicted {
+		s.o.Recorder.Add(stats.DiskEvictions, 1)
+		s.o.Recorder.Add(stats.DiskBytesEvicted, old.size)
+	}
 	return res, err
 }
 
-func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64, error) {
+func (s *Store) put(ctx context.Context, e *store.Entry) (res store.PutResult, size int64, evicted []*item, err error) {
 	if err := ctx.Err(); err != nil {
-		return store.Failed, 0, err
+		return store.Failed, 0, nil, err
 	}
 	if err := format.CheckEntry(e); err != nil {
-		return store.Failed, 0, err
+		return store.Failed, 0, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	res := store.Stored
+	res = store.Stored
 	if old := s.look(e.Key); old != nil {
 		if !e.Artifact.Better(old.artifact) {
-			return store.Existing, 0, nil
+			return store.Existing, 0, nil, nil
 		}
 		res = store.Bettered
 	}
@@ -172,10 +161,10 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (store.PutResult, int64
 	if i.artifact.Created.IsZero() {
 		i.artifact.Created = time.Now()
 	}
-	if err := s.set(i); err != nil {
-		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	if evicted, err = s.set(i); err != nil {
+		return store.Failed, 0, nil, fmt.Errorf("put %s: %w", e.Key.Short(), err)
 	}
-	return res, i.size, nil
+	return res, i.size, evicted, nil
 }
 
 // sizeOf returns the bytes that an artifact takes, roughly.

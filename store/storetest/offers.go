@@ -7,8 +7,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -148,47 +146,6 @@ func manyBlobs(t *testing.T, _ store.Store, b store.Blobs) {
 	})
 }
 
-// parts: what GetFirst leaves unread, GetRest reads, as long as it is there.
-func parts(t *testing.T, s store.Store, p store.PartGetter) {
-	ctx := context.Background()
-	for name, size := range map[string]int{"small": 100, "large": 2 << 20} {
-		e := New(t, name, 1000)
-		e.Artifact.Binaries = append(e.Artifact.Binaries,
-			store.Binary{Form: store.FormIntermediate, Data: Code("second", size)},
-			store.Binary{Form: store.FormDeferred, Data: Code("third", size)})
-		if got, err := p.GetFirst(ctx, e.Key); !errors.Is(err, store.ErrNotFound) || got != nil {
-			t.Fatalf("%s: %v, %v; want a miss", name, got, err)
-		}
-		put(t, s, e, store.Stored)
-		got, err := p.GetFirst(ctx, e.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := got.Artifact
-		if len(a.Binaries)+len(a.Rest) != 3 || a.Log != e.Artifact.Log || got.Recipe != nil {
-			t.Fatalf("%s: %d binaries and %d left unread", name, len(a.Binaries), len(a.Rest))
-		}
-		if len(a.Rest) == 0 {
-			continue
-		}
-		rest, err := p.GetRest(ctx, e.Key, a)
-		if err != nil {
-			t.Fatalf("%s: the rest: %v", name, err)
-		}
-		if d := cmp.Diff(e.Artifact.Binaries, append(a.Binaries, rest...), cmp.Comparer(bytes.Equal)); d != "" {
-			t.Errorf("%s: both parts (-want +got):\n%s", name, d)
-		}
-		if err := s.Delete(ctx, e.Key); err != nil {
-			t.Fatal(err)
-		}
-		e.Artifact.Binaries[2].Data[10] ^= 1
-		put(t, s, e, store.Stored)
-		if rest, err := p.GetRest(ctx, e.Key, a); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("%s: the rest of an entry that was replaced: %d, %v", name, len(rest), err)
-		}
-	}
-}
-
 // nearest: one component that differs is named, and nothing else is near.
 func nearest(t *testing.T, s store.Store, x store.Explainer) {
 	ctx := context.Background()
@@ -212,28 +169,4 @@ func nearest(t *testing.T, s store.Store, x store.Explainer) {
 	want(changed(func(r *key.Recipe) { r.Options = key.NewOptions("-DOTHER", "") }), reason.NearestOptions)
 	want(changed(func(r *key.Recipe) { r.Image = Recipe(t, "int x; float all_else(void);", "").Image }), reason.NearestNothing)
 	want(changed(func(r *key.Recipe) { r.Device.Driver, r.Options = "2.0", key.NewOptions("-DOTHER", "") }), reason.NearestNothing)
-}
-
-// prepare: what is prepared is no entry, and does not keep one away.
-func prepare(t *testing.T, s store.Store, p store.Preparer) {
-	ctx := context.Background()
-	e, other := New(t, "e", 100), New(t, "other", 100)
-	if p.Prepare(ctx, e.Recipe, false) {
-		t.Error("Prepare says that it did something for a recipe that it was not to do anything for")
-	}
-	for range 2 {
-		p.Prepare(ctx, e.Recipe, true)
-		mustMiss(t, s, e.Key)
-		for info := range s.List(ctx) {
-			t.Errorf("an entry where one was prepared: %+v", info)
-		}
-		p.Abort(ctx, e.Recipe)
-		mustMiss(t, s, e.Key)
-	}
-	p.Prepare(ctx, e.Recipe, true)
-	put(t, s, e, store.Stored)
-	p.Abort(ctx, e.Recipe) // too late
-	p.Abort(ctx, other.Recipe)
-	mustGet(t, s, e.Key, e.Artifact)
-	mustMiss(t, s, other.Key)
 }

@@ -58,9 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"CancelledBlobs": cancelledBlobs,
 		"ManyBlobs":      manyBlobs,
 	})
-	offered(t, open, map[string]func(*testing.T, store.Store, store.PartGetter){"Parts": parts})
 	offered(t, open, map[string]func(*testing.T, store.Store, store.Explainer){"Nearest": nearest})
-	offered(t, open, map[string]func(*testing.T, store.Store, store.Preparer){"Prepare": prepare})
 }
 
 // offered runs tests of an optional interface, if the store has it.

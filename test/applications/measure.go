@@ -149,7 +149,7 @@ func (r *result) check(a *application, called string, w run) {
 	case p.Compiled > uncacheable(w.account.CompiledBecause, a.uncacheable):
 		r.Wrong = append(r.Wrong, fmt.Sprintf("a start (%s) compiled %d of %d: %v", called, p.Compiled, p.Asked, w.account.CompiledBecause))
 	case a.builds && called == "wiped" && p.Disk+p.Memory == 0:
-		r.Wrong = append(r.Wrong, fmt.Sprintf("a start (%s) found nothing: door %q, %s, passed %v", called, w.account.Door, w.account.Note, w.account.PassedBecause))
+		r.Wrong = append(r.Wrong, fmt.Sprintf("a start (%s) found nothing: frontEnd %q, %s, passed %v", called, w.account.FrontEnd, w.account.Note, w.account.PassedBecause))
 	}
 }
 

@@ -24,7 +24,7 @@ type run struct {
 
 // account is what `kernstash run --report-file` says of it.
 type account struct {
-	Door     string  `json:"door"`
+	FrontEnd string  `json:"front_end"`
 	Note     string  `json:"note"`
 	SavedMS  float64 `json:"saved_ms"`
 	Jobs     int     `json:"worker_jobs"`

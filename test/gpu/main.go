@@ -27,12 +27,12 @@ import (
 
 // way is a way to start the program.
 type way struct {
-	name   string
-	cached bool   // the driver's own cache is on
-	warm   bool   // the driver's own cache has it
-	door   string // "" runs without the layer
-	loader string // directory of the OpenCL loader, "" for the usual one
-	opened string // which library the program opens by itself; "": it is linked
+	name     string
+	cached   bool   // the driver's own cache is on
+	warm     bool   // the driver's own cache has it
+	frontEnd string // "" runs without the layer
+	loader   string // directory of the OpenCL loader, "" for the usual one
+	opened   string // which library the program opens by itself; "": it is linked
 }
 
 type bench struct {
@@ -42,7 +42,7 @@ type bench struct {
 	times, compiled        int
 	binaries               map[string]string // their sums without kernstash, by loader
 	caches                 map[string]string // warm ones of the driver's, by loader
-	roots                  map[string]string // caches of ours, by door
+	roots                  map[string]string // caches of ours, by front end
 }
 
 func main() {
@@ -82,24 +82,24 @@ func show(kernstash, heavy, cuda, loader, only string, times, compiled int) erro
 	ways := []way{
 		{name: "built, driver's cache off"},
 		{name: "driver's own cache, warm", cached: true, warm: true},
-		{name: "layer, driver's cache off", door: "layer"},
-		{name: "layer, driver's cache on, empty", door: "layer", cached: true},
-		{name: "layer, driver's cache on, warm", door: "layer", cached: true, warm: true},
+		{name: "layer, driver's cache off", frontEnd: "layer"},
+		{name: "layer, driver's cache on, empty", frontEnd: "layer", cached: true},
+		{name: "layer, driver's cache on, warm", frontEnd: "layer", cached: true, warm: true},
 	}
 	for i := range ways {
 		ways[i].loader = loader
 	}
 	if cuda != "" {
 		ways = append(ways,
-			way{name: "LD_PRELOAD under CUDA's loader, driver's cache off", door: "preload", loader: cuda},
-			way{name: "LD_PRELOAD under CUDA's loader, driver's cache on, warm", door: "preload", loader: cuda, cached: true, warm: true})
+			way{name: "LD_PRELOAD under CUDA's loader, driver's cache off", frontEnd: "preload", loader: cuda},
+			way{name: "LD_PRELOAD under CUDA's loader, driver's cache on, warm", frontEnd: "preload", loader: cuda, cached: true, warm: true})
 	}
 	if _, err := os.Stat(b.heavy + "-opened"); err == nil && cuda != "" {
 		b.opened = b.heavy + "-opened"
 		const soname = "libOpenCL.so.1"
 		ways = append(ways,
-			way{name: "CUDA's loader by dlopen, driver's cache off", door: "preload", loader: cuda, opened: soname},
-			way{name: "CUDA's loader by dlopen of its path, driver's cache off", door: "layer", loader: loader, opened: filepath.Join(cuda, soname)})
+			way{name: "CUDA's loader by dlopen, driver's cache off", frontEnd: "preload", loader: cuda, opened: soname},
+			way{name: "CUDA's loader by dlopen of its path, driver's cache off", frontEnd: "layer", loader: loader, opened: filepath.Join(cuda, soname)})
 	}
 	for _, size := range []struct {
 		name, args string
@@ -169,10 +169,10 @@ func (b *bench) measure(size string, small []int, ways []way) error {
 }
 
 // compiles says whether each start of the way does: with nothing that has the program.
-func (w way) compiles() bool { return w.door == "" && !w.warm }
+func (w way) compiles() bool { return w.frontEnd == "" && !w.warm }
 
 // prepare warms the driver's own cache, one for each loader, and a cache of ours, one for
-// each door, with all that the worker has to do there.
+// each front end, with all that the worker has to do there.
 func (b *bench) prepare(w way) (*prepared, error) {
 	dir, err := os.MkdirTemp(b.scratch, "way")
 	if err != nil {
@@ -184,11 +184,11 @@ func (b *bench) prepare(w way) (*prepared, error) {
 			return nil, err
 		}
 	}
-	if w.door == "" {
+	if w.frontEnd == "" {
 		return p, nil
 	}
-	door := fmt.Sprint(w.door, w.loader, w.opened)
-	if b.roots[door] == "" {
+	frontEnd := fmt.Sprint(w.frontEnd, w.loader, w.opened)
+	if b.roots[frontEnd] == "" {
 		p.root = filepath.Join(dir, "root")
 		if _, err := b.start(w, p.cache, p.root, 1); err != nil {
 			return nil, err
@@ -197,9 +197,9 @@ func (b *bench) prepare(w way) (*prepared, error) {
 		if err != nil {
 			return nil, fmt.Errorf("worker run: %w: %s", err, out)
 		}
-		b.roots[door] = p.root
+		b.roots[frontEnd] = p.root
 	}
-	p.root = b.roots[door]
+	p.root = b.roots[frontEnd]
 	return p, b.compareBinary(w, p.cache, p.root)
 }
 
@@ -210,7 +210,7 @@ func (b *bench) warmed(w way) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		w.door, w.cached = "", true
+		w.frontEnd, w.cached = "", true
 		if _, err := b.start(w, dir, "", 1); err != nil {
 			return "", err
 		}
@@ -229,7 +229,7 @@ func (b *bench) again(p *prepared, name string, small int) error {
 	if err != nil {
 		return err
 	}
-	if p.door != "" && (!strings.Contains(s.report, "\n  on disk ") || strings.Contains(s.report, "\n  compiled ")) {
+	if p.frontEnd != "" && (!strings.Contains(s.report, "\n  on disk ") || strings.Contains(s.report, "\n  compiled ")) {
 		return fmt.Errorf("%s: not served: %s", p.name, s.report)
 	}
 	p.all[small] = append(p.all[small], s)
@@ -241,7 +241,7 @@ func (b *bench) again(p *prepared, name string, small int) error {
 func (b *bench) compareBinary(w way, cache, root string) error {
 	if _, ok := b.binaries[w.loader]; !ok {
 		plain := w
-		plain.door, plain.cached = "", true
+		plain.frontEnd, plain.cached = "", true
 		warm, err := b.warmed(plain)
 		if err != nil {
 			return err
@@ -252,7 +252,7 @@ func (b *bench) compareBinary(w way, cache, root string) error {
 		}
 		b.binaries[w.loader] = s.binary
 	}
-	if w.door == "" {
+	if w.frontEnd == "" {
 		return nil
 	}
 	s, err := b.start(w, cache, root, 0, "HEAVY_BINARY=1")
@@ -271,8 +271,8 @@ func (b *bench) start(w way, cache, root string, small int, environ ...string) (
 		program = b.opened
 	}
 	command := append([]string{program}, append(strings.Fields(b.args), strconv.Itoa(small))...)
-	if w.door != "" {
-		command = append([]string{b.kernstash, "run", "--door", w.door, "--report", "--"}, command...)
+	if w.frontEnd != "" {
+		command = append([]string{b.kernstash, "run", "--inject", w.frontEnd, "--report", "--"}, command...)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = append(os.Environ(), "CUDA_CACHE_PATH="+cache, "KERNSTASH_DIR="+root)

@@ -436,7 +436,7 @@ func TestJobsOfOtherMachinesStay(t *testing.T) {
 			t.Errorf("%s: %+v", what, tries)
 		}
 		o := options(t, s, "builder")
-		o.Once, o.Idle, o.Settle = false, time.Millisecond, time.Millisecond
+		o.Once, o.Idle, o.Quiet = false, time.Millisecond, time.Millisecond
 		if st := work(t, o); st.Kept != 1 || st.Waiting != 1 || st.CPU != 0 {
 			t.Errorf("%s: a worker that waits: %+v", what, st)
 		}

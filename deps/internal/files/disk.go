@@ -17,8 +17,6 @@ const (
 	// MaxTime is how long the files of one unit are looked for. A file system
 	// that does not answer at all takes longer.
 	MaxTime = 5 * time.Second
-	// stepsInTime is how many steps there are between two looks at the clock.
-	stepsInTime = 8
 )
 
 // The errors of files that are not looked at.
@@ -47,8 +45,7 @@ type Disk struct {
 	System
 	spots  map[string]*Spot
 	Probes map[Probe]bool // what has to be as it was, besides the files read
-	steps  int
-	Until  time.Time // when ErrSlow is given
+	Until  time.Time      // when ErrSlow is given
 }
 
 // Spot is what is at a path.
@@ -90,15 +87,6 @@ func (d *Disk) InTime() error {
 	return nil
 }
 
-// StepInTime is InTime for many small steps, of which it looks at the clock for some: that
-// takes as long as one.
-func (d *Disk) StepInTime() error {
-	if d.steps++; d.steps%stepsInTime != 0 {
-		return nil
-	}
-	return d.InTime()
-}
-
 // At looks at a path.
 func (d *Disk) At(path string) *Spot {
 	s := d.spots[path]
@@ -122,7 +110,7 @@ func (s System) Settled(path string, st Stamp, now time.Time) bool {
 // Find looks for a header file of a name in a directory. It returns its path,
 // or "" where there is none, which it notes.
 func (d *Disk) Find(dir, name string) (string, error) {
-	if err := d.StepInTime(); err != nil {
+	if err := d.InTime(); err != nil {
 		return "", err
 	}
 	path := dir + "/" + name

@@ -1,6 +1,7 @@
 package lexer
 
 import (
+	"iter"
 	"unicode"
 )
 
@@ -83,18 +84,7 @@ func LiteralLen(text []byte) int {
 }
 
 // Identifiers yields the names in a text, those in comments and literals among them.
-func Identifiers(text []byte) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range RawIdentifiers(text) {
-			if !yield(string(name)) {
-				return
-			}
-		}
-	}
-}
-
-// RawIdentifiers yields the same as parts of the text.
-func RawIdentifiers(text []byte) func(yield func([]byte) bool) {
+func Identifiers(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(text); {
 			if !IsWord(text[i]) {

@@ -56,18 +56,8 @@ const unusual = "\\?\r\x00\f\v"
 
 // nextUnusual returns the index of the first of them from i on, or the length of src.
 func nextUnusual(src []byte, i int) int {
-	const together = 256 // bytes that are searched for each, which is faster than to look at every byte
-	for ; i < len(src); i += together {
-		part := src[i:min(i+together, len(src))]
-		first := len(part)
-		for c := range len(unusual) {
-			if n := bytes.IndexByte(part[:first], unusual[c]); n >= 0 {
-				first = n
-			}
-		}
-		if first < len(part) {
-			return i + first
-		}
+	if n := bytes.IndexAny(src[i:], unusual); n >= 0 {
+		return i + n
 	}
 	return len(src)
 }

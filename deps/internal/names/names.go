@@ -12,7 +12,7 @@ import (
 // PathNames are what puts paths into what is built. assert is a macro of the
 // compiler's own in NVRTC; elsewhere it comes from a header that names __FILE__.
 // In C++ a function's full name may have the place of a lambda in it.
-var PathNames = List(namesOfPaths)
+var PathNames = strings.Fields(namesOfPaths)
 
 const namesOfPaths = "__FILE__ __BASE_FILE__ __FILE_NAME__ __builtin_FILE __builtin_FILE_NAME" +
 	" __builtin_source_location source_location assert" +
@@ -24,7 +24,7 @@ const PathParts = 5
 // IsPathPiece says whether name is a good part of one that puts paths into
 // what is built.
 func IsPathPiece(name string) bool {
-	return slices.ContainsFunc(PathNames()[:PathParts], func(n string) bool {
+	return slices.ContainsFunc(PathNames[:PathParts], func(n string) bool {
 		return len(name) > 2 && len(name) < len(n) && strings.Contains(n, name)
 	})
 }
@@ -54,14 +54,14 @@ func Pasted(name string, met map[string]bool) bool {
 }
 
 // Forbidden are the names that a source must not make by pasting tokens.
-var Forbidden = List(ForbiddenNames)
+var Forbidden = strings.Fields(ForbiddenNames)
 
 // ForbiddenNames are the same as one text.
 const ForbiddenNames = "__DATE__ __TIME__ __TIMESTAMP__ __has_include __has_include_next __has_include__" +
 	" __has_include_next__ __has_embed"
 
 // Assemblers introduce inline assembly.
-var Assemblers = List(assemblerNames)
+var Assemblers = strings.Fields(assemblerNames)
 
 const assemblerNames = "asm __asm __asm__"
 
@@ -111,7 +111,7 @@ const (
 // Telling says whether a piece is good for little but a forbidden name, so that
 // it counts even if the other pieces come from elsewhere, as from options.
 func Telling(piece string) bool {
-	for _, name := range Forbidden() {
+	for _, name := range Forbidden {
 		if len(piece) < len(name) && (len(piece) >= 2 && strings.HasPrefix(name, piece) ||
 			len(piece) >= 3 && strings.HasSuffix(piece, "__") && strings.HasSuffix(name, piece)) {
 			return true

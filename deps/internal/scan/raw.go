@@ -28,7 +28,7 @@ func (s *scanner) raw() bool {
 		s.odd = true // its lines are not joined: it may end elsewhere
 		return false
 	}
-	s.traces.assembler.literal(rest[open+1 : open+1+n])
+	s.traces.literal(rest[open+1 : open+1+n])
 	s.i += 1 + open + 1 + n + len(end)
 	return true
 }

@@ -22,9 +22,6 @@ func Scan(src []byte, t *Traces) *Source {
 	if t.PTX && bytes.Count(src, []byte("\r")) != bytes.Count(src, []byte("\r\n")) {
 		s.doubt("a carriage return alone, which ends no line to NVIDIA's front end")
 	}
-	// NVRTC's front end knows no #pragma GCC dependency; clang looks at the file that it names.
-	t.renames = t.renames || lexer.Contains(text, "include_alias") || !t.PTX && lexer.Contains(text, "dependency")
-	s.skims = t.Alone && isSkimmed(text)
 	s.scan()
 	for _, l := range s.found.Lines {
 		s.found.Nests = s.found.Nests || l.Kind == Include && l.Form != '<'
@@ -46,7 +43,6 @@ type scanner struct {
 	odd       bool // a raw string had no certain end
 	found     *Source
 	traces    *Traces
-	skims     bool            // see skim
 	watch     map[string]bool // names to look for in code
 	watched   string          // the one that was found
 }
@@ -59,18 +55,21 @@ func (s *scanner) doubt(detail string) {
 
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
-		if s.skims && !s.started {
-			s.skim()
-		}
-		if s.plain(); s.i == len(s.text) {
-			break
-		}
 		c := s.text[s.i]
 		switch lexer.Classes[c] {
+		case lexer.Blank:
+			s.i++
+			continue
+		case lexer.Inert:
+			s.started = true
+			s.i++
+			continue
 		case lexer.Letter:
 			first := !s.started
 			s.started = true
-			s.identifier(first)
+			if name := s.word(); len(s.watch) > 0 || mayMatter(name) {
+				s.identifier(name, first)
+			}
 			continue
 		case lexer.Digit:
 			s.started = true
@@ -131,8 +130,8 @@ func (s *scanner) comment() {
 // literal passes over a string or character literal.
 func (s *scanner) literal(quote byte) {
 	n := lexer.LiteralLen(s.text[s.i:])
-	if quote == '"' && !s.message && !s.traces.PTX {
-		s.traces.assembler.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
+	if quote == '"' && !s.message {
+		s.traces.literal(bytes.TrimSuffix(s.text[s.i+1:s.i+n], []byte{'"'}))
 	}
 	if s.text[s.i+n-1] != quote || n == 1 {
 		s.openComment(s.text[s.i : s.i+n])
@@ -162,8 +161,7 @@ func (s *scanner) dot(text []byte) {
 	}
 }
 
-func (s *scanner) identifier(first bool) {
-	name := s.word()
+func (s *scanner) identifier(name []byte, first bool) {
 	if s.message {
 		return
 	}
@@ -186,7 +184,10 @@ func (s *scanner) identifier(first bool) {
 				s.doubt("a raw string")
 			}
 		}
+	case 'd':
+		s.traces.pragma(name)
 	case 'i':
+		s.traces.pragma(name)
 		if first && string(name) == "import" {
 			s.blanks()
 			if s.i < len(s.text) && (s.text[s.i] == '"' || s.text[s.i] == '<') {
@@ -196,14 +197,10 @@ func (s *scanner) identifier(first bool) {
 	}
 }
 
-// mayMatter says whether [scanner.identifier] may do something about a name of ASCII, with
-// what was found before.
-func mayMatter(name []byte, t *Traces) bool {
-	if len(name) == 1 {
-		return !t.seen(name[0])
-	}
+// mayMatter says whether [scanner.identifier] may do something about a name.
+func mayMatter(name []byte) bool {
 	switch string(name) {
-	case "LR", "uR", "UR", "u8R", "import", "_Pragma":
+	case "LR", "uR", "UR", "u8R", "import", "_Pragma", "include_alias", "dependency":
 		return true
 	}
 	return names.MayCount(name) || bytes.HasPrefix(name, []byte("__has_"))
@@ -229,31 +226,22 @@ func (s *scanner) reserved(name string) {
 // C++14 and C23, and opens a character literal elsewhere: of which only the rest of
 // the line depends.
 func (s *scanner) number() {
-	start := s.i
-	if ascii := s.digits(); ascii >= 0x80 {
-		s.doubtSpaces(s.text[start:s.i])
-	}
-}
-
-// digits passes over them; ascii is below 0x80 if all that it looked at is ASCII.
-func (s *scanner) digits() (ascii byte) {
-	separated := false
+	start, separated := s.i, false
+	defer func() { s.doubtSpaces(s.text[start:s.i]) }()
 	for s.i++; s.i < len(s.text); s.i++ {
-		ascii |= s.text[s.i]
 		switch c := s.text[s.i]; {
 		case c == '\'' && s.i+1 < len(s.text) && lexer.IsWord(s.text[s.i+1]):
 			separated = true
 		case c == '\'':
 			s.doubt("a quote behind a number")
-			return ascii
+			return
 		case !lexer.IsWord(c) && c != '.':
 			if separated && !s.plainRest() {
 				s.doubt("a quote behind a number")
 			}
-			return ascii
+			return
 		}
 	}
-	return ascii
 }
 
 // plainRest says whether the rest of the line is made of the same tokens, but for names

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -17,12 +18,9 @@ import (
 type Traces struct {
 	Pastes    bool            // tokens, with ##
 	Pieces    map[string]bool // identifiers that are in names that count
-	letters   [4]uint64       // identifiers of one letter that were looked at
 	pragmas   bool            // _Pragma
-	renames   bool            // include_alias or dependency, as text
+	renames   bool            // include_alias or dependency, in code or in a literal
 	assembler assembler
-
-	Alone bool // of one source, which is all of the unit
 
 	PTX bool // inline assembly is PTX, which has no directive that reads a file
 	Raw bool // R"(…)" is one literal, as in C++ since 2011
@@ -33,16 +31,21 @@ func NewTraces(k key.Kind, words []string) *Traces {
 	return &Traces{PTX: k == key.CUDACpp, Raw: flags.RawStrings(k, words)}
 }
 
-// seen says whether an identifier of one letter was looked at, and is no prefix of a
-// literal.
-func (t *Traces) seen(c byte) bool {
-	return t.letters[c/64]&(1<<(c%64)) != 0 && c != 'R'
+// literal looks at the text of a string, which may be assembler's or a pragma.
+func (t *Traces) literal(text []byte) {
+	t.pragma(text)
+	if !t.PTX {
+		t.assembler.literal(text)
+	}
+}
+
+// pragma looks at text that _Pragma may make a directive of. NVRTC's front end knows no
+// #pragma GCC dependency; clang looks at the file that it names.
+func (t *Traces) pragma(text []byte) {
+	t.renames = t.renames || bytes.Contains(text, []byte("include_alias")) || !t.PTX && bytes.Contains(text, []byte("dependency"))
 }
 
 func (t *Traces) piece(name []byte) {
-	if len(name) == 1 {
-		t.letters[name[0]/64] |= 1 << (name[0] % 64)
-	}
 	if t.Pieces[string(name)] || !names.Counts(name) {
 		return
 	}
@@ -91,7 +94,7 @@ func (t *Traces) Options(words []string) {
 // names says whether a forbidden name is put together of so many pieces, at
 // most, or text for an assembler reads a file.
 func (t *Traces) names(most int) reason.Uncacheable {
-	if t.assembler != "" && !t.PTX && t.Makes(names.Assemblers(), names.AnyPieces) != "" {
+	if t.assembler != "" && !t.PTX && t.Makes(names.Assemblers, names.AnyPieces) != "" {
 		return reason.Uncacheable{Code: reason.NotCacheableFile, Detail: "assembler text " + string(t.assembler)}
 	}
 	if t.pragmas && t.renames {
@@ -100,7 +103,7 @@ func (t *Traces) names(most int) reason.Uncacheable {
 	if !t.Pastes {
 		return reason.Uncacheable{}
 	}
-	if name := t.Makes(names.Forbidden(), most); name != "" {
+	if name := t.Makes(names.Forbidden, most); name != "" {
 		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "pieces of " + name + " beside ##"}
 	}
 	return reason.Uncacheable{}
@@ -110,7 +113,7 @@ func (t *Traces) names(most int) reason.Uncacheable {
 // together from so many of them; else "".
 func (t *Traces) Makes(wanted []string, most int) string {
 	for _, name := range wanted {
-		if t.Pieces[name] && !slices.Contains(names.Forbidden(), name) || t.Pastes && t.covers(name, most) {
+		if t.Pieces[name] && !slices.Contains(names.Forbidden, name) || t.Pastes && t.covers(name, most) {
 			return name
 		}
 	}
@@ -119,7 +122,7 @@ func (t *Traces) Makes(wanted []string, most int) string {
 
 // covers says whether name is a sequence of pieces, of so many at most.
 func (t *Traces) covers(name string, most int) bool {
-	return names.Covered(name, most, func(piece string) bool { return t.Pieces[piece] && !slices.Contains(names.Forbidden(), piece) })
+	return names.Covered(name, most, func(piece string) bool { return t.Pieces[piece] && !slices.Contains(names.Forbidden, piece) })
 }
 
 // KeepsPaths says whether what is built depends on where files are: by a name
@@ -132,7 +135,7 @@ func (t *Traces) KeepsPaths(words []string) bool {
 // NamesPath returns the name in the sources that puts paths into what is built; "" for
 // none.
 func (t *Traces) NamesPath() string {
-	for _, name := range names.PathNames() {
+	for _, name := range names.PathNames {
 		if t.Pieces[name] || t.Pastes && t.covers(name, names.FewPieces) {
 			return name
 		}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernstash/kernstash/gpu/levelzero"
-	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 )
 
@@ -37,7 +35,7 @@ func TestOutcomesAreServed(t *testing.T) {
 	t.Parallel()
 	text := front.String
 	m := front.Message{
-		{Tag: front.Binary, Data: text("native")},
+		{Tag: front.Binary, Data: []byte("native")},
 		{Tag: front.Log, Data: text("log")},
 		{Tag: front.Unknown, Number: 6},
 		{Tag: front.Unknown, Detail: 1, Number: 7},
@@ -45,18 +43,19 @@ func TestOutcomesAreServed(t *testing.T) {
 		{Tag: front.Kernel, Data: text("l")},
 	}
 	o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status, Detail: 8}))
-	want := &Outcome{
-		Result: front.Built, Took: 5, Native: text("native"), Log: "log", Kernels: []string{"k", "l"},
-		Unknown: levelzero.UnknownNames{Global: 6, Function: 7},
+	a := o.Made(nil).Artifact
+	if o.Result != front.Built || o.Took != 5 || a.Cost != 5 || a.Log != "log" || len(a.Kernels) != 2 {
+		t.Errorf("%+v, %+v", o, a)
 	}
-	if diff := cmp.Diff(want, o); diff != "" {
-		t.Error(diff)
+	if m[0].Data[0] = 'N'; a.Binaries[0].Data[0] != 'n' {
+		t.Error("the code is still C's")
 	}
-	got, err := served(o.artifact(engine.Step{Kind: engine.Build}))
+	m[0].Data[0] = 'n'
+	got, err := served(a)
 	if diff := cmp.Diff(m, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3}, front.Field{Tag: front.Device})); o.Result != 0 || o.Native != nil {
+	if o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3}, front.Field{Tag: front.Device})); o.Result != 0 || o.Made != nil {
 		t.Errorf("%+v", o)
 	}
 }

@@ -1,76 +1,117 @@
 package layer
 
 import (
+	"context"
 	"errors"
+	"sync"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
 
 // Layer answers for one process. It is a [front.Adapter], safe for concurrent use.
 type Layer struct {
-	inprocess.Door
-	pools pools
-}
+	inprocess.FrontEnd
 
-// Options configure Open.
-type Options struct {
-	Settings settings.Inputs // Lenient is set
+	mu    sync.Mutex
+	hosts map[uintptr]*host // by ze_device_handle_t
 }
 
 // Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
 // every module is the driver's own to build.
-func Open(o Options) (*Layer, error) {
+func Open(s settings.Inputs) (*Layer, error) {
 	const name = "levelzero"
-	g, err := inprocess.Open(o.Settings, name)
+	g, err := inprocess.Open(s, name)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{Door: g.Door(name)}
+	l := &Layer{FrontEnd: g.FrontEnd(name), hosts: make(map[uintptr]*host)}
 	l.Report(runlog.Event{Kind: runlog.Loaded})
 	return l, nil
+}
+
+// host is a device that the engine asks, and its session. It lives as long as the process.
+type host struct {
+	cache.Process
+	device  *levelzero.Device
+	session *engine.Session
+}
+
+// Devices returns 1.
+func (h *host) Devices() int { return 1 }
+
+// Identify returns what decides how the device compiles.
+func (h *host) Identify(context.Context, int) (key.Device, error) { return h.device.Identify() }
+
+// Variables returns the environment variables that the device's compiler obeys.
+func (h *host) Variables(int) ([]key.Pair, error) { return h.device.SteadyVariables() }
+
+// host returns that of a request's device.
+func (l *Layer) host(r *Request) (*host, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.hosts[r.Device]; known != nil {
+		return known, nil
+	}
+	entries := levelzero.Entries{Queries: r.Queries}
+	if r.Environ != nil {
+		entries.Environ = r.Environ()
+	} else {
+		entries.Environ = inprocess.StartEnvironment()
+	}
+	d, err := levelzero.Find(entries, r.Device)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{device: d}
+	h.session = l.Cache.Engine().Session(h, engine.SessionOptions{OptionsAsGiven: true, Share: true, Decided: l.Decided})
+	l.hosts[r.Device] = h
+	return h, nil
 }
 
 // Begin implements [front.Adapter].
 func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	own, err := request(r.Message)
-	var t *ticket
-	if err == nil {
-		t, err = l.begin(own)
-	}
 	if err != nil {
-		l.pass(whyPassed(err), err.Error())
+		l.pass(reason.PassedOther, err.Error())
+		return nil, front.Step{}, true
+	}
+	t, err := l.begin(own)
+	if err != nil {
 		return nil, front.Step{}, true
 	}
 	step, ok := t.Wait(inprocess.AtOnce)
 	return t, step, ok
 }
 
-// begin begins a request. An error says why the engine is not asked about it.
-func (l *Layer) begin(r *Request) (*ticket, error) {
+// begin begins a request. An error says why it is passed through, which is counted.
+func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
 	own, err := r.engine()
-	if err != nil {
+	var h *host
+	if err == nil {
+		h, err = l.host(r)
+	}
+	switch {
+	case errors.Is(err, errUnknown):
+		l.pass(reason.PassedInputs, err.Error())
+		return nil, err
+	case err != nil:
+		l.pass(reason.PassedOther, err.Error())
 		return nil, err
 	}
-	p, err := l.pools.find(l, r)
-	if err != nil {
-		return nil, err
-	}
-	return &ticket{inprocess.Ticket{Drive: l.Drive(p.session, own, nil), Serve: served}}, nil
-}
-
-// whyPassed returns why the engine is not asked about a request.
-func whyPassed(err error) reason.Reason {
-	if errors.Is(err, errUnknown) {
-		return reason.PassedInputs
-	}
-	return reason.PassedOther
+	t := l.Ticket(h.session, own, nil)
+	t.Serve, t.Outcome = served, outcome
+	t.Passed = func() { _, _ = h.device.SteadyVariables() } // the compiler may keep what they are now
+	return t, nil
 }
 
 // pass counts a request that is passed through. The driver compiles it, unless it is a binary.
@@ -93,62 +134,4 @@ func (l *Layer) Tell(_ uint32, event front.Message) {
 		}
 		l.pass(why, f.Text())
 	}
-}
-
-// request returns what a message asks for, whose modules are C's.
-func request(m front.Message) (*Request, error) {
-	r := new(Request)
-	var directories uint64
-	for _, f := range m {
-		switch f.Tag {
-		case front.Function:
-			if f.Detail >= uint32(len(r.Queries)) {
-				return nil, f.Unexpected()
-			}
-			r.Queries[f.Detail] = f.Address()
-		case front.Device:
-			r.Device = f.Address()
-		case front.Code:
-			r.Modules = append(r.Modules, f.Data)
-		case front.Options:
-			r.Flags = f.Text()
-		case front.Constant:
-			r.Constants = append(r.Constants, Constant{ID: f.Detail, At: f.Address()})
-		case front.Environment:
-			r.Environ = f.Environ()
-		case front.Directories:
-			directories = f.Number
-		default:
-			return nil, f.Unexpected()
-		}
-	}
-	drivers.IntelSettings.Saw(directories&front.Settings != 0, directories&front.Moved != 0)
-	return r, nil
-}
-
-// outcome returns what a message says of a module; its binary is C's.
-func outcome(result front.Message) *Outcome {
-	o := new(Outcome)
-	for _, f := range result {
-		switch f.Tag {
-		case front.Ended:
-			o.Result, o.Took = front.Result(f.Detail), f.Duration()
-		case front.Status: // the driver's, which the application has seen
-		case front.Binary:
-			o.Native = f.Data
-		case front.Log:
-			o.Log = f.Text()
-		case front.Kernel:
-			o.Kernels = append(o.Kernels, f.Text())
-		case front.Unknown:
-			if f.Detail == 0 {
-				o.Unknown.Global = levelzero.Result(f.Number)
-			} else {
-				o.Unknown.Function = levelzero.Result(f.Number)
-			}
-		default:
-			return new(Outcome) // which ends the ticket
-		}
-	}
-	return o
 }

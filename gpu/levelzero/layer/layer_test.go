@@ -136,18 +136,19 @@ func TestRefusedIsBuiltAnewAndReplaced(t *testing.T) {
 	if reply.Action != front.Hit {
 		t.Fatalf("%+v", reply)
 	}
-	reply = h.next(t, ticket, &layer.Outcome{Result: front.Refused})
+	reply = h.next(t, ticket, ended(front.Refused, 0))
 	if reply.Action != front.Build {
 		t.Fatalf("refused: %+v", reply)
 	}
 	if n := len(h.entries(t)); n != 0 {
 		t.Errorf("%d entries, the driver refused the one", n)
 	}
-	if reply = h.next(t, ticket, h.outcome(t, r, reply)); reply.Action != front.Done {
+	built, _ := h.outcome(t, r, reply)
+	if reply = h.next(t, ticket, built); reply.Action != front.Done {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End()
-	h.Settle()
+	h.Quiesce()
 	h.Cache.Flush(3 * time.Minute)
 	if action, _ := h.make(t, r); action != front.Hit {
 		t.Errorf("%d", action)
@@ -157,8 +158,10 @@ func TestRefusedIsBuiltAnewAndReplaced(t *testing.T) {
 func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, dir(t))
-	for i, o := range []layer.Outcome{
-		{Result: front.Failed, Log: "no"}, {Result: front.Abandoned}, {Result: front.Restored}, {Result: 99}, {Result: front.Built},
+	for i, o := range []front.Message{
+		ended(front.Failed, 0, front.Field{Tag: front.Log, Data: []byte("no")}), ended(front.Abandoned, 0), ended(front.Restored, 0),
+		ended(99, 0), ended(front.Built, 0),
+		{{Tag: front.Device}},
 	} {
 		r := h.request(t, "exports")
 		r.Flags = fmt.Sprintf("-ze-opt-level=%d", i) // a failure is known for a while
@@ -166,7 +169,7 @@ func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 		if reply.Action != front.Build {
 			t.Fatalf("%+v", reply)
 		}
-		if reply = h.next(t, ticket, &o); reply.Action != front.Done {
+		if reply = h.next(t, ticket, o); reply.Action != front.Done {
 			t.Errorf("%+v", reply)
 		}
 		ticket.End()
@@ -176,11 +179,11 @@ func TestFailedAndAbandonedAreNotStored(t *testing.T) {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End() // without a word
-	native := &layer.Outcome{Result: front.Built, Native: []byte("native"), Took: time.Second}
+	native := ended(front.Built, time.Second, front.Field{Tag: front.Binary, Data: []byte("native")})
 	if reply, ok := ticket.Next(native); !ok || reply.Action != front.Pass {
 		t.Errorf("after its end: %+v", reply)
 	}
-	h.Settle()
+	h.Quiesce()
 	h.Cache.Flush(3 * time.Minute)
 	if found := h.entries(t); len(found) != 0 {
 		t.Errorf("%q", found)
@@ -254,7 +257,7 @@ func TestPassed(t *testing.T) {
 
 func TestOutOfTheProcess(t *testing.T) {
 	t.Parallel()
-	if l, err := layer.Open(layer.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir(t), "persistent": "0"}}}); err == nil {
+	if l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir(t), "persistent": "0"}}); err == nil {
 		t.Error("it is in, with nothing to restore from")
 		l.Close()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -79,7 +80,7 @@ type host struct {
 
 func newHost(t testing.TB, dir string) *host {
 	t.Helper()
-	l, err := layer.Open(layer.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir}}})
+	l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,17 +119,17 @@ func (h *host) request(t testing.TB, names ...string) *layer.Request {
 	return r
 }
 
-func (h *host) begin(t testing.TB, r *layer.Request) (*layer.Ticket, front.Step) {
+func (h *host) begin(t testing.TB, r *layer.Request) (*inprocess.Ticket, front.Step) {
 	t.Helper()
 	ticket, err := h.Ask(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, ok := ticket.Wait(layer.AtOnce)
+	step, ok := ticket.Wait(inprocess.AtOnce)
 	return ticket, h.await(t, ticket, step, ok)
 }
 
-func (h *host) await(t testing.TB, ticket *layer.Ticket, step front.Step, ok bool) front.Step {
+func (h *host) await(t testing.TB, ticket *inprocess.Ticket, step front.Step, ok bool) front.Step {
 	t.Helper()
 	for start := time.Now(); !ok; step, ok = ticket.Wait(time.Millisecond) {
 		if time.Since(start) > 3*time.Minute {
@@ -138,14 +139,19 @@ func (h *host) await(t testing.TB, ticket *layer.Ticket, step front.Step, ok boo
 	return step
 }
 
-func (h *host) next(t testing.TB, ticket *layer.Ticket, o *layer.Outcome) front.Step {
+func (h *host) next(t testing.TB, ticket *inprocess.Ticket, o front.Message) front.Step {
 	t.Helper()
 	reply, ok := ticket.Next(o)
 	return h.await(t, ticket, reply, ok)
 }
 
-// outcome does what a reply says, on the driver.
-func (h *host) outcome(t testing.TB, r *layer.Request, reply front.Step) *layer.Outcome {
+// ended returns how it ended, as C says it.
+func ended(r front.Result, took time.Duration, what ...front.Field) front.Message {
+	return append(what, front.Field{Tag: front.Ended, Detail: uint32(r), Number: uint64(took)})
+}
+
+// outcome does what a reply says, on the driver, and returns the code of the module, too.
+func (h *host) outcome(t testing.TB, r *layer.Request, reply front.Step) (front.Message, []byte) {
 	t.Helper()
 	d := h.context.Devices()[0]
 	desc := levelzero.ModuleDesc{SPIRV: r.Modules}
@@ -157,29 +163,33 @@ func (h *host) outcome(t testing.TB, r *layer.Request, reply front.Step) *layer.
 	}
 	start := time.Now()
 	m, err := h.context.NewModule(d, desc)
-	o := &layer.Outcome{Took: time.Since(start)}
+	took := time.Since(start)
 	var refused *kernstash.BuildError
 	switch {
 	case err != nil && reply.Action == front.Hit:
-		o.Result = front.Refused
+		return ended(front.Refused, took), nil
 	case errors.As(err, &refused):
-		o.Result, o.Log = front.Failed, refused.Log
+		return ended(front.Failed, took, front.Field{Tag: front.Log, Data: front.String(refused.Log)}), nil
 	case err != nil:
 		t.Fatal(err)
-	default:
-		defer m.Release()
-		o.Result, o.Log = front.Built, m.Log()
-		if reply.Action == front.Hit {
-			o.Result = front.Restored
-		}
-		if o.Native, err = m.Native(); err != nil {
-			t.Fatal(err)
-		}
-		if o.Kernels, err = m.KernelNames(); err != nil {
-			t.Fatal(err)
-		}
 	}
-	return o
+	defer m.Release()
+	native, err := m.Native()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply.Action == front.Hit {
+		return ended(front.Restored, took), native
+	}
+	names, err := m.KernelNames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := front.Message{{Tag: front.Binary, Data: native}, {Tag: front.Log, Data: front.String(m.Log())}}
+	for _, name := range names {
+		what = append(what, front.Field{Tag: front.Kernel, Data: front.String(name)})
+	}
+	return ended(front.Built, took, what...), native
 }
 
 // make makes a module, and returns the first action that was asked for, and the code of
@@ -188,18 +198,19 @@ func (h *host) make(t testing.TB, r *layer.Request) (front.Action, []byte) {
 	t.Helper()
 	ticket, reply := h.begin(t, r)
 	first := reply.Action
-	var o *layer.Outcome
+	var native []byte
 	for reply.Action == front.Hit || reply.Action == front.Build {
-		o = h.outcome(t, r, reply)
+		var o front.Message
+		o, native = h.outcome(t, r, reply)
 		reply = h.next(t, ticket, o)
 	}
 	if reply.Action != front.Done {
 		t.Fatalf("%+v", reply)
 	}
 	ticket.End()
-	h.Settle()
+	h.Quiesce()
 	if !h.Cache.Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
-	return first, o.Native
+	return first, native
 }

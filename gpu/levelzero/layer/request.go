@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/internal/spirv"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/engine"
-	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -35,22 +33,6 @@ type Constant struct {
 	At uintptr // the address of the value
 }
 
-// Outcome is how it ended. Its bytes may be C's.
-type Outcome struct {
-	Result  front.Result
-	Took    time.Duration // the driver, for this
-	Native  []byte        // of Built
-	Log     string        // of Built and Failed
-	Kernels []string      // of Built
-	Unknown levelzero.UnknownNames
-}
-
-// The bounds of a request.
-const (
-	maxModules = 256
-	maxCode    = 1 << 30 // bytes
-)
-
 var (
 	errRequest = errors.New("the request makes no sense")
 	errImages  = errors.New("images")
@@ -59,15 +41,11 @@ var (
 
 // engine returns the request as the engine's. Nothing of it is C's.
 func (r *Request) engine() (engine.Request, error) {
-	if r.Device == 0 || len(r.Modules) == 0 || len(r.Modules) > maxModules || len(r.Modules) > 1 && len(r.Constants) > 0 {
+	if r.Device == 0 || len(r.Modules) == 0 || len(r.Modules) > 1 && len(r.Constants) > 0 {
 		return engine.Request{}, fmt.Errorf("%w: %d modules, %d constants", errRequest, len(r.Modules), len(r.Constants))
 	}
 	units := make([]key.Unit, len(r.Modules))
-	size := 0
 	for i, code := range r.Modules {
-		if size += len(code); size > maxCode {
-			return engine.Request{}, fmt.Errorf("%w: more than %d bytes", errRequest, maxCode)
-		}
 		units[i] = key.Unit{Kind: key.SPIRV, Code: code}
 	}
 	constants, err := r.read()

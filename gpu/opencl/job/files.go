@@ -68,10 +68,9 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 	}
 	from, _ := flags.Directories(j.Recipe.Options.Search)
 	for i, dir := range from {
-		if from[i] = absolute(j.Environment.Dir, dir); goesUp(dir) {
-			if err := makePassed(root, j.Environment.Dir, dir); err != nil {
-				return p, err
-			}
+		from[i] = absolute(j.Environment.Dir, dir)
+		if err := makeWay(root, from[i]); err != nil {
+			return p, err
 		}
 	}
 	from = append(from, j.Environment.Dir)
@@ -79,14 +78,8 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 		if u.Dir != "" {
 			return p, fmt.Errorf("%w: its code depends on paths", errOurs)
 		}
-		if err := relative(u.Includes); err != nil {
-			return p, err
-		}
 		for i := range u.Files {
 			f := &u.Files[i]
-			if err := relative(f.Includes); err != nil {
-				return p, err
-			}
 			content, err := s.GetBlob(ctx, store.Headers, f.Digest)
 			if err != nil {
 				return p, fmt.Errorf("%w: %s: %w", errOurs, f.Path, err)
@@ -94,30 +87,31 @@ func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (plac
 			if err := writeBelow(root, f.Path, content); err != nil {
 				return p, err
 			}
-			if err := makeOnTheWay(root, u.Files, f.Includes, append([]string{filepath.Dir(f.Path)}, from...)); err != nil {
+			if err := makeWays(root, u.Files, f.Includes, append([]string{filepath.Dir(f.Path)}, from...)); err != nil {
 				return p, err
 			}
 		}
-		if err := makeOnTheWay(root, u.Files, u.Includes, from); err != nil {
+		if err := makeWays(root, u.Files, u.Includes, from); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// makeOnTheWay makes the directories below root that the names of included files pass by
-// "..", in those of the directories that lead to the files.
-func makeOnTheWay(root string, files []key.File, includes []key.Include, from []string) error {
+// makeWays makes the directories below root that the names of included files pass, by ".." for
+// one, in those of the directories that lead to the files. It refuses absolute names.
+func makeWays(root string, files []key.File, includes []key.Include, from []string) error {
 	for _, inc := range includes {
 		name := strings.Trim(inc.Name, `"<>`)
-		if inc.File < 0 || !goesUp(name) {
-			continue
+		if filepath.IsAbs(name) {
+			return fmt.Errorf("%w: it includes %s", errOurs, inc.Name)
 		}
 		for _, dir := range from {
-			if filepath.Join(dir, name) != filepath.Clean(files[inc.File].Path) {
+			way := absolute(dir, name)
+			if inc.File < 0 || filepath.Clean(way) != filepath.Clean(files[inc.File].Path) {
 				continue
 			}
-			if err := makePassed(root, dir, name); err != nil {
+			if err := makeWay(root, way); err != nil {
 				return err
 			}
 		}
@@ -125,56 +119,33 @@ func makeOnTheWay(root string, files []key.File, includes []key.Include, from []
 	return nil
 }
 
-// goesUp reports whether a path has ".." in it.
-func goesUp(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
-
-// makePassed makes the directories below root that the path from a directory passes.
-func makePassed(root, dir, path string) error {
-	if filepath.IsAbs(path) {
-		dir = "/"
-	}
-	var at []string
-	for part := range strings.SplitSeq(path, "/") {
-		if part == ".." {
-			if err := os.MkdirAll(filepath.Join(root, filepath.Join("/", dir, filepath.Join(at...))), 0o700); err != nil {
-				return err
-			}
-		}
-		at = append(at, part)
-	}
-	return nil
-}
-
-// absolute returns the path that leads from a directory.
+// absolute returns the path that leads from a directory, as it is written.
 func absolute(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(dir, path)
+	return dir + "/" + path
 }
 
-// relative refuses includes of files by absolute paths.
-func relative(includes []key.Include) error {
-	for _, inc := range includes {
-		if name := strings.Trim(inc.Name, `"<>`); filepath.IsAbs(name) {
-			return fmt.Errorf("%w: it includes %s", errOurs, inc.Name)
+// makeWay makes the directories below root that an absolute path passes.
+func makeWay(root, path string) error {
+	for at, c := range path {
+		if c == '/' {
+			if err := os.MkdirAll(filepath.Join(root, filepath.Clean(path[:at+1])), 0o700); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// writeBelow makes the file of an absolute path below root. A path with ".." in
-// it needs the directories that it passes.
+// writeBelow makes the file of an absolute path below root.
 func writeBelow(root, path string, content []byte) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%w: its header %s is nowhere", errOurs, path)
 	}
-	for at, c := range path {
-		if c == filepath.Separator && at > 0 {
-			if err := os.MkdirAll(filepath.Join(root, filepath.Clean(path[:at])), 0o700); err != nil {
-				return err
-			}
-		}
+	if err := makeWay(root, path); err != nil {
+		return err
 	}
 	return os.WriteFile(filepath.Join(root, filepath.Clean(path)), content, 0o600)
 }

@@ -39,7 +39,7 @@ func BenchmarkHit(b *testing.B) {
 		b.ReportAllocs()
 		outcome := []layer.Outcome{{Result: front.Restored}}
 		for b.Loop() {
-			ticket, reply, ok := l.Begin(r)
+			ticket, reply, ok := l.Ask(r)
 			for !ok {
 				reply, ok = ticket.Wait(time.Second)
 			}

@@ -78,7 +78,7 @@ func (h *host) linkUnit(t *testing.T, u *fileUnit) (how string, binary []byte) {
 	t.Helper()
 	r := h.request("", &none)
 	r.What, r.Units = layer.Link, []layer.Unit{u.unit}
-	ticket, reply, ok := h.l.Begin(r)
+	ticket, reply, ok := h.l.Ask(r)
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
@@ -128,7 +128,7 @@ func TestLinkOfUnitsThatReadFiles(t *testing.T) {
 	}
 	settle := func() {
 		l.Settle()
-		l.Cache().Flush(3 * time.Minute)
+		l.Cache.Flush(3 * time.Minute)
 	}
 	expect := func(what, got, want string) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestLinkOfUnitsThatReadFiles(t *testing.T) {
 	}
 	how, _ = h.linkUnit(t, u)
 	expect("link of it", how, "passed")
-	if n := l.Cache().Stats()[stats.Of(reason.PassedInputs)]; n != 1 {
+	if n := l.Cache.Stats()[stats.Of(reason.PassedInputs)]; n != 1 {
 		t.Errorf("%d are counted", n)
 	}
 

@@ -20,7 +20,7 @@ type device struct {
 // drivers are the drivers and root devices that were seen.
 type drivers struct {
 	mu      sync.Mutex
-	known   map[[3]uintptr]*opencl.Driver
+	known   map[[3]uintptr]*opencl.Platform
 	devices map[uintptr]*device // by cl_device_id
 }
 
@@ -38,15 +38,15 @@ func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle u
 	if known := d.devices[handle]; known != nil {
 		return known, nil
 	}
-	driver, err := d.driver(e, environ)
+	platform, err := d.platform(e, environ)
 	if err != nil {
 		return nil, err
 	}
-	if !driver.Platform().IsKnown() {
+	if !platform.IsKnown() {
 		return nil, errUnknown // it gets no call that the application did not make
 	}
 	// A part is not remembered: when it is released another may get its handle.
-	root, err := driver.Root(handle)
+	root, err := platform.Root(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle u
 	if len(d.devices) >= maxKnown {
 		return nil, fmt.Errorf("more than %d devices", maxKnown)
 	}
-	dev := driver.Device(root)
+	dev := platform.Device(root)
 	own := &device{Device: dev, root: root, identity: sync.OnceValues(dev.Identify)}
 	if d.devices == nil {
 		d.devices = make(map[uintptr]*device)
@@ -65,7 +65,7 @@ func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle u
 	return own, nil
 }
 
-func (d *drivers) driver(e opencl.DriverEntries, environ func() []string) (*opencl.Driver, error) {
+func (d *drivers) platform(e opencl.DriverEntries, environ func() []string) (*opencl.Platform, error) {
 	id := [3]uintptr{e.Platform, e.GetPlatformInfo, e.GetDeviceInfo}
 	if known := d.known[id]; known != nil {
 		return known, nil
@@ -77,13 +77,13 @@ func (d *drivers) driver(e opencl.DriverEntries, environ func() []string) (*open
 		environ = inprocess.StartEnvironment
 	}
 	e.Environ = environ()
-	driver, err := opencl.NewDriver(e)
+	platform, err := opencl.PlatformOf(e)
 	if err != nil {
 		return nil, err
 	}
 	if d.known == nil {
-		d.known = make(map[[3]uintptr]*opencl.Driver)
+		d.known = make(map[[3]uintptr]*opencl.Platform)
 	}
-	d.known[id] = driver
-	return driver, nil
+	d.known[id] = platform
+	return platform, nil
 }

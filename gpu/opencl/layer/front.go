@@ -1,52 +1,42 @@
 package layer
 
 import (
+	"cmp"
 	"time"
 	"unsafe"
 
 	environment "github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/front"
-	"github.com/kernstash/kernstash/internal/inprocess"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
-// OpenFront opens a layer for front ends in C. What is to happen has the numbers of [What].
-func OpenFront(o Options) (front.Adapter, error) {
-	l, err := Open(o)
-	if err != nil {
-		return nil, err
-	}
-	return adapter{l.door, l}, nil
-}
-
-// adapter makes messages of what a layer takes and returns.
-type adapter struct {
-	inprocess.Door
-	l *Layer
-}
-
-// answerOf is what is to happen where the answer of a program is asked for ([Layer.Answer]).
+// answerOf is what is to happen where the answer of a program is asked for.
 const answerOf = 4
 
-func (a adapter) Begin(r *front.Request) (front.Session, front.Step, bool) {
+// Begin implements [front.Adapter]. What is to happen has the numbers of [What].
+func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	if r.What == answerOf {
-		return nil, a.answer(r.Message), true
+		return nil, l.answer(r.Message), true
 	}
 	own, err := request(r)
 	if err != nil {
-		a.Pass(reason.PassedOther, err.Error())
+		l.Pass(reason.PassedOther, err.Error())
 		return nil, front.Step{}, true
 	}
-	t, reply, ok := a.l.Begin(own)
+	t, reply, ok := l.ask(own)
 	if t == nil {
 		return nil, reply.step(), ok
 	}
 	return session{t}, reply.step(), ok
 }
 
-func (a adapter) answer(m front.Message) front.Step {
+// answer gives the binary that CL_PROGRAM_BINARIES answers for the device at a place of a
+// request, of a program whose artifact there was given with its answer unread. With Pass it is
+// gone from the cache, and the driver has to build the program to be asked.
+func (l *Layer) answer(m front.Message) front.Step {
 	var program, device uint64
 	for _, f := range m {
 		switch f.Tag {
@@ -56,35 +46,46 @@ func (a adapter) answer(m front.Message) front.Step {
 			device = f.Number
 		}
 	}
-	if code := a.l.Answer(program, int(min(device, maxDevices))); len(code) > 0 {
+	if code := l.programs.find(program).answers.read(l.Cache.Engine(), int(min(device, maxDevices))); len(code) > 0 {
 		return front.Step{Action: front.Hit, Message: front.Message{{Tag: front.Binary, Data: code}}}
 	}
 	return front.Step{}
 }
 
-func (a adapter) Tell(_ uint32, event front.Message) {
+// Tell implements [front.Adapter].
+func (l *Layer) Tell(_ uint32, event front.Message) {
 	if len(event) == 0 {
 		return
 	}
 	switch f := event[0]; f.Tag {
-	case front.Passed:
-		a.l.Passed(f.Text())
-	case front.Released:
-		a.l.Released(f.Number)
+	case front.Passed: // by the layer in C, for a reason
+		l.Pass(cmp.Or(passedReasons[f.Text()], reason.PassedOther), f.Text())
+	case front.Released: // a program, or a compiled unit
+		l.programs.remove(f.Number)
 	case front.Compiles:
-		a.l.Compiles()
+		driverCompiles()
 	case front.CompiledLate:
 		saved := time.Duration(0)
 		if len(event) > 1 {
 			saved = event[1].Duration()
 		}
-		a.l.CompiledLate(f.Duration(), saved)
+		l.compiledLate(f.Duration(), saved)
 	case front.Launched:
-		a.launched(f, event[1:])
+		l.launched(f, event[1:])
 	}
 }
 
-func (a adapter) launched(kernel front.Field, dimensions front.Message) {
+// passedReasons are the details that have a reason of their own.
+var passedReasons = map[string]reason.Reason{
+	runlog.ReasonBinary:      reason.PassedBinary,
+	"link of unknown inputs": reason.PassedInputs,
+	"side effects":           reason.PassedOptions,
+	"library":                reason.PassedOptions,
+}
+
+// launched takes a launch of a kernel of a program: of each of 1 to 3 dimensions the offset, the
+// global size and the local size. The first local size is zero where the driver chooses.
+func (l *Layer) launched(kernel front.Field, dimensions front.Message) {
 	var sizes [][3]uintptr
 	for _, f := range dimensions {
 		var of [3]uintptr
@@ -94,7 +95,9 @@ func (a adapter) launched(kernel front.Field, dimensions front.Message) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&of)), unsafe.Sizeof(of)), f.Data)
 		sizes = append(sizes, of)
 	}
-	a.l.Launched(kernel.Number, kernel.Text(), sizes...)
+	if p := l.programs.find(kernel.Number).launches; p != nil {
+		p.launched(kernel.Text(), sizes)
+	}
 }
 
 type session struct{ *Ticket }

@@ -154,7 +154,7 @@ func TestMessagesThatMakeNoSense(t *testing.T) {
 
 func TestLaunchesOfMessages(t *testing.T) {
 	t.Parallel()
-	a := adapter{l: &Layer{}}
+	a := &Layer{}
 	for _, m := range []front.Message{
 		nil,
 		{{Tag: front.Launched, Number: 1}},

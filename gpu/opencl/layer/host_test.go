@@ -106,7 +106,7 @@ func (h *host) build(source string, options *string) *program {
 
 func (h *host) do(r *layer.Request) *program {
 	p := &program{how: make([]string, len(h.devices)), binaries: make([][]byte, len(h.devices))}
-	ticket, reply, ok := h.l.Begin(r)
+	ticket, reply, ok := h.l.Ask(r)
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
@@ -149,7 +149,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 		id, err := cl.CreateProgramWithBinary(context, devices, a.Binary)
 		if err == nil {
 			err = cl.BuildProgram(id, devices, r.Options)
-			defer func() { _ = cl.ReleaseProgram.Status(uintptr(id)) }()
+			defer func() { _ = cl.Status("clReleaseProgram", uintptr(id)) }()
 		}
 		if err != nil {
 			say("refused")
@@ -164,9 +164,9 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 		p.err = err
 		return layer.Outcome{Result: front.Abandoned}
 	}
-	defer func() { _ = cl.ReleaseProgram.Status(uintptr(id)) }()
+	defer func() { _ = cl.Status("clReleaseProgram", uintptr(id)) }()
 	err = cl.BuildProgram(id, devices, r.Options)
-	log, _ := cl.GetProgramBuildInfo.Info(cl.ProgramBuildLog, uintptr(id), uintptr(devices[0]))
+	log, _ := cl.Info("clGetProgramBuildInfo", cl.ProgramBuildLog, uintptr(id), uintptr(devices[0]))
 	built := layer.Artifact{Log: string(log)}
 	if err != nil {
 		p.err = err
@@ -182,7 +182,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 			p.err = err
 		}
 		p.binaries[i] = built.Binary
-		names, _ := cl.GetProgramInfo.Info(cl.ProgramKernelNames, uintptr(id))
+		names, _ := cl.Info("clGetProgramInfo", cl.ProgramKernelNames, uintptr(id))
 		for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), ";") {
 			built.Kernels = append(built.Kernels, store.Kernel{Name: name})
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/gpu/opencl/internal/randomname"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -28,8 +29,8 @@ type part struct {
 // jobs leaves work for the worker, off the application's path. Of what one
 // program after the other brings, each launch is left once.
 type jobs struct {
-	door inprocess.Door
-	told func() // that there is one; may be nil
+	frontEnd inprocess.FrontEnd
+	told     func() // that there is one; may be nil
 
 	mu    sync.Mutex
 	left  map[string][]string // by the job's name: the launches that were left
@@ -54,7 +55,7 @@ func (j *jobs) finish(p part, a *store.Artifact) {
 
 // add leaves a program to be built, for launches, or to be finished.
 func (j *jobs) add(p part, kind spool.Kind, variants []string) {
-	if !j.door.Cache.Writes() {
+	if !j.frontEnd.Cache.Writes() || randomname.IsIn(p.log) {
 		return
 	}
 	job := spool.Job{
@@ -86,7 +87,7 @@ func (j *jobs) write(job spool.Job) {
 		if before != nil {
 			<-before
 		}
-		_ = j.door.Guard(func() error {
+		_ = j.frontEnd.Guard(func() error {
 			j.leave(job)
 			return nil
 		})
@@ -99,18 +100,18 @@ func (j *jobs) write(job spool.Job) {
 func (j *jobs) leave(job spool.Job) {
 	dir, _ := os.Getwd() // "": not known
 	job.Environment = spool.Take(dl.Environ(), job.Recipe, dir)
-	result, err := j.door.Cache.AddJob(context.Background(), job)
+	result, err := j.frontEnd.Cache.AddJob(context.Background(), job)
 	if err != nil {
-		j.door.Cache.Warn("job not left for the worker", "reason", err.Error())
+		j.frontEnd.Cache.Warn("job not left for the worker", "reason", err.Error())
 		return
 	}
 	if result.Waits() && j.told != nil {
 		j.told()
 	}
 	if result == spool.Added {
-		j.door.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
+		j.frontEnd.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
 	}
-	j.door.Counted()
+	j.frontEnd.Counted()
 }
 
 // names returns the kernels of launches, each once.

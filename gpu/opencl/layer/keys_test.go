@@ -60,7 +60,7 @@ func TestAnotherProcessRestores(t *testing.T) {
 	}
 }
 
-// library is the Go library's door to the cache.
+// library is the Go library's front end to the cache.
 func library(t *testing.T, root string, o opencl.CachedOptions, devices ...*opencl.Device) (*opencl.Cached, *kernstash.Cache) {
 	t.Helper()
 	cache, err := kernstash.Open(kernstash.Options{Dir: root})

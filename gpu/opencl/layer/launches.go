@@ -30,7 +30,7 @@ type launches struct {
 // maxKernels bounds the kernels of a program that are noted.
 const maxKernels = 4096
 
-// launched takes a launch, see [Layer.Launched].
+// launched takes a launch, see [Layer.Tell].
 func (p *launches) launched(kernel string, dimensions [][3]uintptr) {
 	if n := len(dimensions); n < 1 || n > 3 {
 		return

@@ -1,7 +1,6 @@
 package layer
 
 import (
-	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -14,9 +13,9 @@ import (
 	"github.com/kernstash/kernstash/reason"
 )
 
-// Layer answers for one process. It is safe for concurrent use.
+// Layer answers for one process. It is a [front.Adapter], safe for concurrent use.
 type Layer struct {
-	door     inprocess.Door
+	inprocess.FrontEnd
 	drivers  drivers
 	pools    pools
 	threads  sync.Map // thread → *Ticket that it has open
@@ -27,56 +26,49 @@ type Layer struct {
 // Options configure Open.
 type Options struct {
 	Settings settings.Inputs // Lenient is set
-	Door     string          // for the report of a run; "" is "opencl-layer"
 
 	// Left is called, off the application's path, when there is a new job for the
 	// worker of the cache; may be nil.
 	Left func(cache.Jobs)
 }
 
-// ErrOut is wrapped by Open where the cache is to stay out of the process.
-var ErrOut = inprocess.ErrOut
-
-// Open opens the cache for the process. An error says why every program is the
-// driver's own to build.
+// Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why every
+// program is the driver's own to build.
 func Open(o Options) (*Layer, error) {
-	name := cmp.Or(o.Door, "opencl-layer")
+	const name = "opencl-layer" // in the report of a run
 	g, err := inprocess.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{door: g.Door(name)}
-	l.jobs.door = l.door
+	l := &Layer{FrontEnd: g.FrontEnd(name)}
+	l.jobs.frontEnd = l.FrontEnd
 	if o.Left != nil {
-		l.jobs.told = func() { o.Left(l.Cache().Jobs()) }
+		l.jobs.told = func() { o.Left(l.Cache.Jobs()) }
 	}
-	l.door.Report(runlog.Event{Kind: runlog.Loaded})
+	l.Report(runlog.Event{Kind: runlog.Loaded})
 	return l, nil
 }
-
-// Cache returns the cache, for its statistics.
-func (l *Layer) Cache() *cache.Cache { return l.door.Cache }
 
 // Close waits for what is to be stored and noted, after all tickets have ended. Processes
 // need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
 	l.settle()
-	return l.door.Close()
+	return l.FrontEnd.Close()
 }
 
 // settle waits until nothing goes on for tickets that have ended.
 func (l *Layer) settle() {
-	l.door.Settle()
+	l.Quiesce()
 	l.jobs.wait()
 }
 
-// atOnce is how long Begin waits itself: as long as it takes to find an artifact
+// atOnce is how long ask waits itself: as long as it takes to find an artifact
 // where nothing is in the way.
 const atOnce = 5 * time.Millisecond
 
-// Begin begins a request. Where ok is false there is nothing to say yet, and the
+// ask begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass there may be no ticket.
-func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
+func (l *Layer) ask(r *Request) (_ *Ticket, reply Reply, ok bool) {
 	// The thread would wait for itself if it asked for the same program, and two such threads
 	// for each other.
 	if _, busy := l.threads.Load(r.Thread); busy {
@@ -89,7 +81,7 @@ func (l *Layer) Begin(r *Request) (_ *Ticket, reply Reply, ok bool) {
 	if r.Thread != 0 {
 		l.threads.Store(r.Thread, t)
 	}
-	err = l.door.Guard(func() error {
+	err = l.Guard(func() error {
 		t.search()
 		reply, ok = t.Wait(atOnce)
 		return nil
@@ -113,7 +105,7 @@ func (l *Layer) ticket(r *Request) (*Ticket, error) {
 			return nil, err
 		}
 	}
-	pool, ordinals, err := l.pools.find(l.door, devices, r.What == Compile)
+	pool, ordinals, err := l.pools.find(l.FrontEnd, devices, r.What == Compile)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +122,7 @@ func (l *Layer) ticket(r *Request) (*Ticket, error) {
 		l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread, begun: now, from: now, ended: make(chan struct{}),
 		// The linked program is the application's own: there is none that could be
 		// built to be asked, if the rest is gone by then.
-		first: r.What == Build && !full,
+		later: r.What == Build && !full,
 	}, nil
 }
 
@@ -147,47 +139,10 @@ func whyPassed(err error) reason.Reason {
 
 // pass counts a request that is passed through.
 func (l *Layer) pass(why reason.Reason, detail string) Reply {
-	return Reply{Action: front.Pass, Reason: l.door.Pass(why, detail)}
+	return Reply{Action: front.Pass, Reason: l.Pass(why, detail)}
 }
 
 // failed is pass for what the engine says.
 func (l *Layer) failed(err error) Reply {
-	return Reply{Action: front.Pass, Reason: l.door.PassFailed(err)}
-}
-
-// Passed counts what a layer passed through by itself, for a reason.
-func (l *Layer) Passed(detail string) {
-	why, ok := passedReasons[detail]
-	if !ok {
-		why = reason.PassedOther
-	}
-	l.pass(why, detail)
-}
-
-// Launched tells of a launch of a kernel of a program, by its number: of each of 1 to 3
-// dimensions the offset, the global size and the local size. The first local size is zero where
-// the driver chooses.
-func (l *Layer) Launched(number uint64, kernel string, dimensions ...[3]uintptr) {
-	if p := l.programs.find(number).launches; p != nil {
-		p.launched(kernel, dimensions)
-	}
-}
-
-// Answer returns the binary that CL_PROGRAM_BINARIES answers for the device at a place
-// of the request, of a program whose artifact there was given with its answer unread;
-// number is what Done called it. Nil: it is gone from the cache, and the driver has to
-// build the program to be asked.
-func (l *Layer) Answer(number uint64, device int) []byte {
-	return l.programs.find(number).answers.read(l.door.Cache.Engine(), device)
-}
-
-// Released tells that the application has given a program, or a compiled unit, up.
-func (l *Layer) Released(number uint64) { l.programs.remove(number) }
-
-// passedReasons are the details that have a reason of their own.
-var passedReasons = map[string]reason.Reason{
-	runlog.ReasonBinary:      reason.PassedBinary,
-	"link of unknown inputs": reason.PassedInputs,
-	"side effects":           reason.PassedOptions,
-	"library":                reason.PassedOptions,
+	return Reply{Action: front.Pass, Reason: l.PassFailed(err)}
 }

@@ -19,9 +19,9 @@ import (
 // application's back.
 func counted(t testing.TB, l *layer.Layer, c stats.Counter, want int64) {
 	t.Helper()
-	for begin := time.Now(); l.Cache().Stats()[c] < want; time.Sleep(time.Millisecond) {
+	for begin := time.Now(); l.Cache.Stats()[c] < want; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > 3*time.Minute {
-			t.Fatalf("%v is %d, want %d", c, l.Cache().Stats()[c], want)
+			t.Fatalf("%v is %d, want %d", c, l.Cache.Stats()[c], want)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestSecondBuildIsRestored(t *testing.T) {
 		t.Errorf("kernels %v", k)
 	}
 	counted(t, h.l, stats.DiskHits, 1)
-	s := h.l.Cache().Stats()
+	s := h.l.Cache.Stats()
 	if s[stats.DiskHits] != 1 || s[stats.DiskMisses] != 1 || s[stats.Builds] != 1 || s[stats.DiskPuts] != 1 {
 		t.Errorf("hits %d, misses %d, builds %d, puts %d; want 1 each",
 			s[stats.DiskHits], s[stats.DiskMisses], s[stats.Builds], s[stats.DiskPuts])

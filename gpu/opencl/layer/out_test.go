@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -38,7 +39,7 @@ func limitedChild() error {
 		return err
 	}
 	_, err = layer.Open(at(os.Getenv(rootVariable)))
-	fmt.Print(resultMark, errors.Is(err, layer.ErrOut), " ", err)
+	fmt.Print(resultMark, errors.Is(err, inprocess.ErrOut), " ", err)
 	return nil
 }
 
@@ -62,7 +63,7 @@ func TestOff(t *testing.T) {
 		name, value, _ := strings.Cut(off, "=")
 		t.Setenv(name, value)
 		l, err := layer.Open(at(filepath.Join(t.TempDir(), "root")))
-		if l != nil || !errors.Is(err, layer.ErrOut) {
+		if l != nil || !errors.Is(err, inprocess.ErrOut) {
 			t.Errorf("%s: %v, %v", off, l, err)
 		}
 		os.Unsetenv(name)
@@ -105,7 +106,7 @@ func changedChild() error {
 	}
 	third := h.build(source(1), &none)
 	l.Settle()
-	s := l.Cache().Stats()
+	s := l.Cache.Stats()
 	fmt.Print(resultMark, first, " ", second, " ", third, " ", second.served.Artifacts[0].Kind == opencl.Deferred,
 		" ", s[stats.Of(reason.NotCacheableRuntime)])
 	return l.Close()
@@ -139,7 +140,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("%v", p)
 	}
 	l.Settle()
-	if s := l.Cache().Stats(); s[stats.Of(reason.ObserveHits)] != 1 || s[stats.ObserveEqual] != 1 || s[stats.DiskHits] != 0 {
+	if s := l.Cache.Stats(); s[stats.Of(reason.ObserveHits)] != 1 || s[stats.ObserveEqual] != 1 || s[stats.DiskHits] != 0 {
 		t.Errorf("would have hit %d, equal %d, hits %d; want 1, 1, 0", s[stats.Of(reason.ObserveHits)], s[stats.ObserveEqual], s[stats.DiskHits])
 	}
 	f, err := os.Open(report)

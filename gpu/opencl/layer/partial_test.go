@@ -117,7 +117,7 @@ func refusedChild() error {
 	l.Settle()
 	second := h.build(source(1), &none)
 	l.Settle()
-	s := l.Cache().Stats()
+	s := l.Cache.Stats()
 	fmt.Printf("%s%q %q, %d hits, %d refused, %d jobs", resultMark, first.how, second.how,
 		s[stats.DiskHits], s[stats.Of(reason.MissRefused)], s[stats.JobsAdded])
 	return l.Close()
@@ -179,7 +179,7 @@ func lockedChild() error {
 		if what == layer.Compile {
 			r.Units[0].Options = &none
 		}
-		ticket, reply, ok := l.Begin(r)
+		ticket, reply, ok := l.Ask(r)
 		fmt.Printf("at once %v, ", ok)
 		unlock()
 		for !ok {
@@ -209,7 +209,7 @@ func sharedChild() error {
 		}
 		r := h.request(source(1), &none)
 		r.What, r.Units[0].Options = layer.Compile, &none
-		ticket, reply, ok := l.Begin(r)
+		ticket, reply, ok := l.Ask(r)
 		return ticket, reply, ok, nil
 	}
 	first, reply, ok, err := begin(devices...)
@@ -239,7 +239,7 @@ func sharedChild() error {
 		fmt.Printf(" done %v; ", done.Action == front.Done && done.Saved == 0)
 		ticket.End()
 	}
-	s := l.Cache().Stats()
+	s := l.Cache.Stats()
 	fmt.Printf("builds %d, waits %d and %d, hits %d", s[stats.Builds], s[stats.MemoryWaits], s[stats.DiskWaits], s[stats.DiskHits])
 	return l.Close()
 }

@@ -33,7 +33,7 @@ type pools struct {
 }
 
 // find returns the pool of devices, and for each of them its ordinal there.
-func (p *pools) find(door inprocess.Door, devices []*device, compile bool) (*pool, []int, error) {
+func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*device, compile bool) (*pool, []int, error) {
 	set := slices.Clone(devices)
 	slices.SortFunc(set, func(a, b *device) int { return cmp.Compare(a.root, b.root) })
 	set = slices.Compact(set)
@@ -53,11 +53,11 @@ func (p *pools) find(door inprocess.Door, devices []*device, compile bool) (*poo
 	if len(p.all) >= maxKnown {
 		return nil, nil, fmt.Errorf("more than %d sets of devices", maxKnown)
 	}
-	own := &pool{devices: set, compile: compile, observes: door.Cache.Observes()}
-	own.session = door.Cache.Engine().Session(own, engine.SessionOptions{
-		OptionsAsGiven: true,                // what the compiler is given is the application's to say
-		Share:          door.Cache.Writes(), // else no binary is asked for
-		Decided:        door.Decided,
+	own := &pool{devices: set, compile: compile, observes: frontEnd.Cache.Observes()}
+	own.session = frontEnd.Cache.Engine().Session(own, engine.SessionOptions{
+		OptionsAsGiven: true,                    // what the compiler is given is the application's to say
+		Share:          frontEnd.Cache.Writes(), // else no binary is asked for
+		Decided:        frontEnd.Decided,
 	})
 	if p.all == nil {
 		p.all = make(map[string]*pool)

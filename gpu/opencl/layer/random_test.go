@@ -23,7 +23,7 @@ func random(n int) string {
 	return fmt.Sprintf("\n\n__constant int pyopencl_defeat_cache_%032x = 0;", n)
 }
 
-// A source that ends with a constant of a random name is the source without it.
+// Sources that differ in the random name of the constant at their end are one.
 func TestRandomName(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
@@ -31,17 +31,43 @@ func TestRandomName(t *testing.T) {
 	cold := h.build(source(40)+random(1), &none)
 	counted(t, h.l, stats.DiskPuts, 1)
 	h.l.Settle()
-	for _, code := range []string{source(40) + random(2), source(40)} {
-		if p := h.build(code, &none); p.String() != "restored" || !bytes.Equal(p.binaries[0], cold.binaries[0]) {
-			t.Errorf("%q: %v, %s", code, p, p.reason)
-		}
+	if p := h.build(source(40)+random(2), &none); p.String() != "restored" || !bytes.Equal(p.binaries[0], cold.binaries[0]) {
+		t.Errorf("%v, %s", p, p.reason)
+	}
+	if p := h.build(source(40), &none); p.String() != "built" {
+		t.Errorf("the source without a constant: %v", p)
 	}
 	if p := h.build(source(41)+random(1), &none); p.String() != "built" {
 		t.Errorf("another source with the same name: %v", p)
 	}
 }
 
-// On PoCL the worker is left one job for it, whose recipe has no such name.
+// A log that tells of the name is of no use to the next start.
+func TestRandomNameInALog(t *testing.T) {
+	t.Parallel()
+	const pragma = `#pragma clang diagnostic warning "-Wmissing-variable-declarations"` + "\n"
+	for _, suffix := range []string{"INTEL", "POCL"} {
+		root := filepath.Join(t.TempDir(), "root")
+		l := openLayer(t, root)
+		h := newHost(t, l, device(t, suffix))
+		for n := range 2 {
+			p := h.build(pragma+source(48)+random(n), &none)
+			if p.String() != "built" {
+				t.Errorf("%s: %v", suffix, p)
+			}
+			l.Launched(p.number, "put48", [3]uintptr{0, 64, 64})
+			l.Settle()
+		}
+		if suffix == "INTEL" && len(entryFiles(t, root)) > 0 {
+			t.Error("an entry")
+		}
+		if suffix == "INTEL" {
+			spooled(t, l, root, 0)
+		}
+	}
+}
+
+// On PoCL the worker is left one job for it, whose recipe has the fixed name.
 func TestRandomNameIsLeftOnce(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
@@ -52,7 +78,7 @@ func TestRandomNameIsLeftOnce(t *testing.T) {
 		l.Launched(p.number, "put42", [3]uintptr{0, 64, 64})
 	}
 	job := spooled(t, l, root, 1)[0]
-	if code := string(job.Recipe.Image.Units()[0].Code); code != source(42) {
+	if code := string(job.Recipe.Image.Units()[0].Code); code != source(42)+random(0) {
 		t.Errorf("the worker is to build %q", code)
 	}
 }
@@ -61,7 +87,7 @@ func TestRandomNameIsLeftOnce(t *testing.T) {
 func TestRandomNameThatMayMean(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.h"), []byte("#define int int\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "a.h"), []byte("#define A pyopencl_\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"INTEL", "POCL"} {
@@ -72,9 +98,9 @@ func TestRandomNameThatMayMean(t *testing.T) {
 			source, options, how string
 		}{
 			{source(43), "-cl-opt-disable", "passed"},
-			{"#define int int\n" + source(44), "", "passed"},
-			{source(45) + "\n#if 1\n#endif\n__attribute__((unused))", "", "passed"},
-			{"#include \"a.h\"\n" + source(46), "-I " + dir, "built"},
+			{"extern constant int pyopencl_defeat_cache_00000000000000000000000000000000;\n" + source(44), "", "passed"},
+			{fmt.Sprintf("#define NAME pyopencl_defeat_cache_ ## %032x\n", 7) + source(45), "", "passed"},
+			{fmt.Sprintf("#include \"a.h\"\n#define B defeat_cache_ ## %032x\n", 7) + source(46), "-I " + dir, "built"},
 		} {
 			p := h.build(c.source+random(7), &c.options)
 			if p.String() != c.how || c.how == "passed" && !strings.Contains(p.reason, "random name") {
@@ -85,7 +111,7 @@ func TestRandomNameThatMayMean(t *testing.T) {
 		r := h.request(source(47)+random(7), nil)
 		r.What = layer.Compile
 		r.Units[0].Options = &none
-		if _, reply, ok := l.Begin(r); !ok || reply.Action != front.Pass {
+		if _, reply, ok := l.Ask(r); !ok || reply.Action != front.Pass {
 			t.Errorf("%s: a unit to be linked: %+v", suffix, reply)
 		}
 		spooled(t, l, root, 0)
@@ -95,7 +121,7 @@ func TestRandomNameThatMayMean(t *testing.T) {
 	}
 }
 
-// With the files that it includes it is the source without the name, too.
+// With the files that they include they are one, too.
 func TestRandomNameAndHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -115,17 +141,17 @@ func TestRandomNameAndHeaders(t *testing.T) {
 		return p.String()
 	}
 	how := []string{build(1), build(2)}
-	write("#define VALUE 2\n#define int int\n")
-	how = append(how, build(3), build(4))
+	write(fmt.Sprintf("#define VALUE 2\n// pyopencl_defeat_cache_%032x\n", 3))
+	how = append(how, build(3), build(3), build(4))
 	write("#define VALUE 1\n")
 	how = append(how, build(5))
-	if want := "[built restored built built restored]"; fmt.Sprint(how) != want {
+	if want := "[built restored built built built restored]"; fmt.Sprint(how) != want {
 		t.Errorf("%v, want %s", how, want)
 	}
 }
 
-// What both drivers make of the constant: nothing but its name, and on Intel's a hash of what
-// was compiled. This is what Repeatable rests on.
+// What both drivers make of the constant's name: nothing but the name itself, and on Intel's a
+// hash of what was compiled. This is what Repeatable rests on.
 func TestDriversMakeNothingOfARandomName(t *testing.T) {
 	t.Parallel()
 	const code = `constant int table[4] = {1, 2, 3, 4};
@@ -147,8 +173,8 @@ kernel void m(global float *x) {
 	for _, suffix := range []string{"INTEL", "POCL"} {
 		d := device(t, suffix)
 		for _, o := range options {
-			if plain, with := built(t, d, code, o), built(t, d, code+random(1), o); plain != with {
-				t.Errorf("%s, %q:\n%s\nand with the constant\n%s", suffix, o, plain, with)
+			if one, other := built(t, d, code+random(0), o), built(t, d, code+random(1), o); one != other {
+				t.Errorf("%s, %q:\n%s\nand with another name\n%s", suffix, o, one, other)
 			}
 		}
 	}
@@ -166,17 +192,17 @@ func built(t *testing.T, d *opencl.Device, code, options string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.ReleaseProgram.Status(uintptr(id)) }()
+	defer func() { _ = cl.Status("clReleaseProgram", uintptr(id)) }()
 	on := cl.DeviceID(d.Handle())
 	if err := cl.BuildProgram(id, []cl.DeviceID{on}, &options); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
 	for _, param := range []uint32{cl.ProgramBuildLog, 0x1184 /* binary type */, 0x1185 /* size of global variables */} {
-		info, err := cl.GetProgramBuildInfo.Info(param, uintptr(id), uintptr(on))
+		info, err := cl.Info("clGetProgramBuildInfo", param, uintptr(id), uintptr(on))
 		fmt.Fprintf(&out, "%#x: %q %v\n", param, info, err)
 	}
-	names, _ := cl.GetProgramInfo.Info(cl.ProgramKernelNames, uintptr(id))
+	names, _ := cl.Info("clGetProgramInfo", cl.ProgramKernelNames, uintptr(id))
 	fmt.Fprintf(&out, "%s\n", names)
 	kernels, err := cl.CreateKernelsInProgram(id)
 	if err != nil {
@@ -184,10 +210,10 @@ func built(t *testing.T, d *opencl.Device, code, options string) string {
 	}
 	for _, k := range kernels {
 		for param := uint32(0x11B0); param <= 0x11B4; param++ { // work-group size to private memory
-			info, err := cl.GetKernelWorkGroupInfo.Info(param, uintptr(k), uintptr(on))
+			info, err := cl.Info("clGetKernelWorkGroupInfo", param, uintptr(k), uintptr(on))
 			fmt.Fprintf(&out, "%#x: %x %v\n", param, info, err)
 		}
-		_ = cl.ReleaseKernel.Status(uintptr(k))
+		_ = cl.Status("clReleaseKernel", uintptr(k))
 	}
 	bin, err := cl.GetProgramBinary(id, on)
 	if err != nil {

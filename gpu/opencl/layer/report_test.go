@@ -38,7 +38,7 @@ func TestThreadsAtOnceHaveReasons(t *testing.T) {
 			}
 			ticket.End()
 		}
-		l.Cache().Flush(3 * time.Minute) // decisions are told when what they are of is
+		l.Cache.Flush(3 * time.Minute) // decisions are told when what they are of is
 		l.Settle()
 	}
 	f, err := os.Open(report)

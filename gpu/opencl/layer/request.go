@@ -66,7 +66,7 @@ type Reply struct {
 type Artifact struct {
 	Binary  []byte // what to restore from, or what was built; empty: there is none
 	Answer  []byte // what CL_PROGRAM_BINARIES answers where that is another form
-	Unread  int64  // bytes of the answer where [Layer.Answer] has to be asked for it; else 0
+	Unread  int64  // bytes of the answer where the layer has to be asked for it; else 0
 	Log     string
 	Kernels []store.Kernel
 	Kind    opencl.Kind // Deferred also where nobody wants a binary

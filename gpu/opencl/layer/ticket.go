@@ -24,7 +24,7 @@ type Ticket struct {
 	l        *Layer
 	pool     *pool
 	request  engine.Request
-	first    bool  // of a stored artifact its first binary does
+	later    bool  // a large answer is left out, to be asked for
 	ordinals []int // of each device of the request in the pool
 	thread   int
 	searched chan struct{} // closed when header files were searched; nil: they need not be
@@ -48,10 +48,10 @@ func (t *Ticket) search() {
 		return
 	}
 	t.searched = make(chan struct{})
-	t.l.door.Go(func() {
+	t.l.Go(func() {
 		defer close(t.searched)
 		var found *engine.Transaction
-		err := t.l.door.Guard(func() (err error) {
+		err := t.l.Guard(func() (err error) {
 			found, err = t.pool.session.Begin(context.Background(), t.request)
 			return err
 		})
@@ -66,9 +66,6 @@ func (t *Ticket) found(what *engine.Transaction, err error) {
 	defer t.mu.Unlock()
 	if t.err = err; err != nil {
 		return
-	}
-	if t.first {
-		what.ReadFirstBinary()
 	}
 	for _, g := range what.Groups() {
 		u := &unit{group: g, compile: t.pool.compile, object: t.pool.compile && t.request.Image.ReadsFiles()}
@@ -169,7 +166,7 @@ func (t *Ticket) advance() (something <-chan struct{}) {
 // take takes what is to be done for a unit.
 func (t *Ticket) take(u *unit, s engine.Step) {
 	u.known, u.job, u.artifact, u.shared = true, u.group.Job(), s.Artifact, s.Shared
-	u.kind, u.wanted = t.pool.kind(u.job), !u.job.Key.IsZero() && t.l.door.Cache.Writes()
+	u.later, u.kind, u.wanted = t.later, t.pool.kind(u.job), !u.job.Key.IsZero() && t.l.Cache.Writes()
 	if u.begun = t.from; s.Kind != engine.Hit || t.from.IsZero() {
 		u.begun = time.Now()
 	}
@@ -273,7 +270,7 @@ func (t *Ticket) done(u *unit, outcomes []*Outcome) error {
 		u.group.Built(engine.Outcome{Artifact: a, Took: took})
 	case u.compile && u.built:
 		u.group.Abandon()
-		compiledAnyway(t.l.door, u.job.Key, inprocess.Label(nil, u.job.Recipe.Image.Size()), took, 0)
+		compiledAnyway(t.l.FrontEnd, u.job.Key, inprocess.Label(nil, u.job.Recipe.Image.Size()), took, 0)
 	default:
 		u.group.Loaded(took)
 		if u.compile && !u.shared {
@@ -298,7 +295,7 @@ func (t *Ticket) linger(outcomes []Outcome) {
 		found = found || outcomes[i].Result == front.Restored
 	}
 	if took > 0 || found && t.searched != nil {
-		t.l.door.Linger(took, t.ended, t.l.jobs.wait)
+		t.l.WaitStored(took, t.ended, t.l.jobs.wait)
 	}
 }
 
@@ -317,7 +314,7 @@ func (t *Ticket) follow() (number uint64) {
 			deferred = append(deferred, u.part())
 		}
 	}
-	if len(deferred) > 0 && !t.l.programs.full() && t.l.door.Cache.Writes() {
+	if len(deferred) > 0 && !t.l.programs.full() && t.l.Cache.Writes() {
 		return t.l.programs.add(program{launches: t.l.jobs.follow(deferred)})
 	}
 	if a := answersOf(t.units, len(t.ordinals)); a != nil {
@@ -346,7 +343,7 @@ func (t *Ticket) compiled() (number uint64, saved time.Duration) {
 // giveUp ends the ticket where nothing is known of the build.
 func (t *Ticket) giveUp() {
 	t.end()
-	t.l.door.GivenUp()
+	t.l.GivenUp()
 }
 
 // end ends what is under way; the caller holds the lock.

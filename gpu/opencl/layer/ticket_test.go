@@ -20,7 +20,7 @@ import (
 // begun is a ticket with its first reply, which must be a Serve.
 func begun(t *testing.T, h *host, r *layer.Request) (*layer.Ticket, layer.Reply) {
 	t.Helper()
-	ticket, reply, ok := h.l.Begin(r)
+	ticket, reply, ok := h.l.Ask(r)
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
@@ -43,7 +43,7 @@ func TestRefusedBinaryIsReplaced(t *testing.T) {
 		t.Fatalf("%v, %s", p, p.reason)
 	}
 	counted(t, h.l, stats.DiskPuts, 2)
-	if n := h.l.Cache().Stats()[stats.Of(reason.MissRefused)]; n != 1 {
+	if n := h.l.Cache.Stats()[stats.Of(reason.MissRefused)]; n != 1 {
 		t.Errorf("%d misses for refused artifacts, want 1", n)
 	}
 	h.refuse = nil
@@ -78,7 +78,7 @@ func TestAbandonedTicket(t *testing.T) {
 	if p := h.build(source(1), &none); p.String() != "restored" {
 		t.Errorf("after a restore that was given up: %v", p)
 	}
-	if n := h.l.Cache().Stats()[stats.BuildFailures]; n != 0 {
+	if n := h.l.Cache.Stats()[stats.BuildFailures]; n != 0 {
 		t.Errorf("%d failures were counted", n)
 	}
 }
@@ -123,13 +123,13 @@ func TestOneTicketAThread(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		again := h.request(source(n), &none)
 		again.Thread = 17
-		inner, reply, ok := h.l.Begin(again)
+		inner, reply, ok := h.l.Ask(again)
 		if inner != nil || !ok || reply.Action != front.Pass {
 			t.Errorf("within it, program %d: %+v, %v", n, reply, ok)
 		}
 	}
 	ticket.End()
-	if n := h.l.Cache().Stats()[stats.Of(reason.PassedBusy)]; n != 2 {
+	if n := h.l.Cache.Stats()[stats.Of(reason.PassedBusy)]; n != 2 {
 		t.Errorf("%d were counted, want 2", n)
 	}
 	again := h.request(source(1), &none)
@@ -163,7 +163,7 @@ func TestThreadsAtOnce(t *testing.T) {
 			t.Errorf("program %d: %v", n, how)
 		}
 	}
-	if n := h.l.Cache().Stats()[stats.Builds]; n != programs {
+	if n := h.l.Cache.Stats()[stats.Builds]; n != programs {
 		t.Errorf("%d builds, want %d", n, programs)
 	}
 }
@@ -190,7 +190,7 @@ func TestFailingBuild(t *testing.T) {
 	if p := <-other; p.String() != "passed" && p.String() != "failed" {
 		t.Errorf("the other one: %v, %s", p, p.reason)
 	}
-	if n := h.l.Cache().Stats()[stats.DiskPuts]; n != 0 {
+	if n := h.l.Cache.Stats()[stats.DiskPuts]; n != 0 {
 		t.Errorf("%d artifacts were stored", n)
 	}
 }
@@ -258,7 +258,7 @@ func TestWaitHasAnEnd(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Minute {
 		t.Errorf("it took %v", took)
 	}
-	if n := h.l.Cache().Stats()[stats.Of(reason.PassedBusy)]; n != 1 {
+	if n := h.l.Cache.Stats()[stats.Of(reason.PassedBusy)]; n != 1 {
 		t.Errorf("%d were counted, want 1", n)
 	}
 }
@@ -281,7 +281,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	} {
 		r := h.request(source(1), &none)
 		spoil(r)
-		ticket, reply, ok := h.l.Begin(r)
+		ticket, reply, ok := h.l.Ask(r)
 		for !ok {
 			reply, ok = ticket.Wait(time.Second)
 		}
@@ -289,7 +289,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: %+v", name, reply)
 		}
 	}
-	if n := h.l.Cache().Stats()[stats.Of(reason.PassedPanic)]; n != 0 {
+	if n := h.l.Cache.Stats()[stats.Of(reason.PassedPanic)]; n != 0 {
 		t.Errorf("%d panics", n)
 	}
 }
@@ -338,7 +338,7 @@ func TestAHitAfterAScanIsTold(t *testing.T) {
 		}
 		l := openLayer(t, root)
 		p := newHost(t, l, device(t, "INTEL")).build(text, &options)
-		s := l.Cache().Stats()
+		s := l.Cache.Stats()
 		kept, _ := filepath.Glob(filepath.Join(root, ".meta/manifests/*/*"))
 		if p.String() != "restored" {
 			t.Fatalf("warm: %v, %s", p, p.reason)

@@ -68,7 +68,7 @@ func TestDamagedEntryIsAHole(t *testing.T) {
 		if p := h.build(source(1), &none); p.String() != "restored" {
 			t.Errorf("%s, after it was replaced: %v", name, p)
 		}
-		if n := h.l.Cache().Stats()[stats.Corrupt]; n != 1 {
+		if n := h.l.Cache.Stats()[stats.Corrupt]; n != 1 {
 			t.Errorf("%s: counted %d times", name, n)
 		}
 	}
@@ -113,7 +113,7 @@ func TestChangedHeaderIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Outcomes.Compiled != 2 || s.Outcomes.Disk != 1 || s.Garbage != 0 || len(s.Doors) != 1 {
+	if s.Outcomes.Compiled != 2 || s.Outcomes.Disk != 1 || s.Garbage != 0 || len(s.FrontEnds) != 1 {
 		t.Errorf("the report: %+v", s)
 	}
 	told := false
@@ -137,7 +137,7 @@ func TestUncacheableProgram(t *testing.T) {
 		}
 	}
 	h.l.Settle()
-	if s := h.l.Cache().Stats(); s[stats.Of(reason.NotCacheableTime)] != 2 || s[stats.DiskPuts] != 0 || s[stats.Builds] != 2 {
+	if s := h.l.Cache.Stats(); s[stats.Of(reason.NotCacheableTime)] != 2 || s[stats.DiskPuts] != 0 || s[stats.Builds] != 2 {
 		t.Errorf("uncacheable %d, puts %d, builds %d; want 2, 0, 2", s[stats.Of(reason.NotCacheableTime)], s[stats.DiskPuts], s[stats.Builds])
 	}
 }
@@ -164,9 +164,9 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	}
 	other := openLayer(t, root)
 	if again := newHost(t, other, device(t, "POCL")).build(code, &options); again.String() != "built" {
-		t.Errorf("another door: %v", again)
+		t.Errorf("another frontEnd: %v", again)
 	}
-	if s := other.Cache().Stats(); s[stats.DiskWaits]+s[stats.Of(reason.PassedBusy)] != 0 {
+	if s := other.Cache.Stats(); s[stats.DiskWaits]+s[stats.Of(reason.PassedBusy)] != 0 {
 		t.Errorf("it waited: %v", s)
 	}
 	for range 3 {
@@ -188,11 +188,11 @@ func TestMissOnPoCLLeavesAJob(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("header files %v", files)
 	}
-	l.Cache().Flush(3 * time.Minute)
+	l.Cache.Flush(3 * time.Minute)
 	if found := headerFiles(t, root, files[0].Digest.Dir()); !found {
 		t.Error("the header file's content is not kept")
 	}
-	if s := l.Cache().Stats(); s[stats.Delegated] != 1 || s[stats.Of(reason.NotCacheableRuntime)] != 0 || s[stats.Of(reason.NearestNothing)] != 1 {
+	if s := l.Cache.Stats(); s[stats.Delegated] != 1 || s[stats.Of(reason.NotCacheableRuntime)] != 0 || s[stats.Of(reason.NearestNothing)] != 1 {
 		t.Errorf("delegated %d, uncacheable %d, explained %d; want 1, 0, 1",
 			s[stats.Delegated], s[stats.Of(reason.NotCacheableRuntime)], s[stats.Of(reason.NearestNothing)])
 	}
@@ -259,7 +259,7 @@ func TestBuildsAtOnceOnPoCL(t *testing.T) {
 	}
 	third.End()
 	l.Settle()
-	s := l.Cache().Stats()
+	s := l.Cache.Stats()
 	if s[stats.Builds] != 3 || s[stats.Delegated] != 2 || s[stats.BuildFailures] != 1 || s[stats.BuildTime] != int64(3*time.Second) {
 		t.Errorf("builds %d, left %d, failures %d, time %d", s[stats.Builds], s[stats.Delegated], s[stats.BuildFailures], s[stats.BuildTime])
 	}
@@ -331,7 +331,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	binary := make([]byte, 50_000)
 	one := func(n int) {
 		r.Units[0].Strings = [][]byte{[]byte(source(n))}
-		ticket, reply, ok := l.Begin(r)
+		ticket, reply, ok := l.Ask(r)
 		for !ok {
 			reply, ok = ticket.Wait(time.Second)
 		}
@@ -350,8 +350,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	idle := runtime.NumGoroutine()
 	rest := func() (goroutines, descriptors int, heap uint64) {
 		l.Settle()
-		l.Cache().Flush(3 * time.Minute)
-		l.Cache().KeepStats() // which opens a file
+		l.Cache.Flush(3 * time.Minute)
+		l.Cache.KeepStats() // which opens a file
 		for begin := time.Now(); time.Since(begin) < time.Minute && runtime.NumGoroutine() > idle; {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -392,7 +392,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Log(fd.Name(), name)
 		}
 	}
-	if s := l.Cache().Stats(); s[stats.Of(reason.PassedPanic)] != 0 || s[stats.DiskHits] < 400 {
+	if s := l.Cache.Stats(); s[stats.Of(reason.PassedPanic)] != 0 || s[stats.DiskHits] < 400 {
 		t.Errorf("%d panics, %d hits", s[stats.Of(reason.PassedPanic)], s[stats.DiskHits])
 	}
 }

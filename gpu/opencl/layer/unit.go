@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/randomname"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
@@ -26,6 +27,8 @@ type unit struct {
 	begun    time.Time // what it takes is counted from here on
 	job      engine.Job
 	artifact *store.Artifact // nil: build
+	later    bool            // a large answer is left out of it
+	unread   int64           // bytes of an answer that was
 	shared   bool            // the artifact is another request's
 	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
@@ -47,9 +50,15 @@ var (
 
 // serve returns what the layer is told to do.
 func (u *unit) serve() Artifact {
+	u.unread = 0
 	switch {
 	case u.artifact != nil:
-		return served(u.artifact, u.kind)
+		out := served(u.artifact, u.kind)
+		if u.later && len(out.Answer) > leastLater {
+			out.Unread, out.Answer = int64(len(out.Answer)), nil
+		}
+		u.unread = out.Unread
+		return out
 	case !u.wanted, u.compile && !u.object:
 		return Artifact{Kind: opencl.Deferred} // no binary is asked for
 	}
@@ -67,11 +76,6 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 	for _, b := range a.Binaries[1:] {
 		if b.Form == store.FormIntermediate {
 			out.Answer = b.Data
-		}
-	}
-	for _, b := range a.Rest {
-		if b.Form == store.FormIntermediate {
-			out.Unread = b.Size
 		}
 	}
 	return out
@@ -113,7 +117,7 @@ func (u *unit) taken(o *Outcome) *store.Artifact {
 	if u.compile && !u.object {
 		binary = compiles
 	}
-	if len(binary) == 0 || u.kind == opencl.Deferred || !u.wanted {
+	if len(binary) == 0 || u.kind == opencl.Deferred || !u.wanted || randomname.IsIn(o.Artifact.Log) {
 		return nil
 	}
 	if !u.compile && opencl.FromDriversCache(u.job.Recipe, binary) {

@@ -40,7 +40,7 @@ func (h *host) link(t *testing.T, units []layer.Unit, options *string) *program 
 	t.Helper()
 	r := h.request("", options)
 	r.What, r.Units = layer.Link, units
-	ticket, reply, ok := h.l.Begin(r)
+	ticket, reply, ok := h.l.Ask(r)
 	for !ok {
 		reply, ok = ticket.Wait(time.Second)
 	}
@@ -110,7 +110,7 @@ func TestLinkSharesEntriesWithTheLibrary(t *testing.T) {
 			t.Errorf("link %d: %v, want %s: %s", i, p, c.want, p.reason)
 		}
 		l.Settle()
-		l.Cache().Flush(3 * time.Minute)
+		l.Cache.Flush(3 * time.Minute)
 	}
 	// Of a name that is there twice the order tells which one counts.
 	swapped := unitsOf("2", &options)
@@ -164,7 +164,7 @@ func TestLinksThatArePassed(t *testing.T) {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
-	if s := l.Cache().Stats(); s[stats.Of(reason.PassedInputs)] != 3 || s[stats.Of(reason.PassedOptions)] != 1 {
+	if s := l.Cache.Stats(); s[stats.Of(reason.PassedInputs)] != 3 || s[stats.Of(reason.PassedOptions)] != 1 {
 		t.Errorf("for their inputs %d, for their options %d; want 3 and 1", s[stats.Of(reason.PassedInputs)], s[stats.Of(reason.PassedOptions)])
 	}
 }

@@ -46,7 +46,7 @@ func (Driver) Opened(q cl.QueueID) {
 // Closing implements driver.Deferrer. PoCL 3.1 does not wait for a queue that is released. A
 // capture finds the queue until it is empty.
 func (d Driver) Closing(q cl.QueueID) error {
-	err := cl.Finish.Status(uintptr(q))
+	err := cl.Status("clFinish", uintptr(q))
 	gate.queuesMu.Lock()
 	delete(gate.queues, q)
 	gate.queuesMu.Unlock()
@@ -96,17 +96,17 @@ func finishQueues() error {
 	gate.queuesMu.Lock()
 	var held []cl.QueueID
 	for q := range gate.queues {
-		if cl.RetainCommandQueue.Status(uintptr(q)) == nil {
+		if cl.Status("clRetainCommandQueue", uintptr(q)) == nil {
 			held = append(held, q)
 		}
 	}
 	gate.queuesMu.Unlock()
 	var failed error
 	for _, id := range held {
-		if err := cl.Finish.Status(uintptr(id)); err != nil && failed == nil {
+		if err := cl.Status("clFinish", uintptr(id)); err != nil && failed == nil {
 			failed = fmt.Errorf("finish queue: %w", err)
 		}
-		_ = cl.ReleaseCommandQueue.Status(uintptr(id)) // the owner's use, or the last one, remains theirs
+		_ = cl.Status("clReleaseCommandQueue", uintptr(id)) // the owner's use, or the last one, remains theirs
 	}
 	return failed
 }

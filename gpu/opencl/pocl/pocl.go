@@ -16,10 +16,12 @@ import (
 // Driver is PoCL's.
 type Driver struct{ driver.Other }
 
-var _ interface {
-	driver.Driver
-	driver.Deferrer
-} = Driver{}
+var _ driver.Deferrer = Driver{}
+
+// New returns PoCL's driver.
+func New() Driver {
+	return Driver{driver.Other{Suffix: "POCL", Name: "Portable Computing Language", Obeys: &rules}}
+}
 
 // rules name what libpocl.so.2.10.0 (3.1) holds. What is not known not to change code is in: a
 // variable too many costs a miss, one too few gives wrong code. Left out are those that change
@@ -47,14 +49,6 @@ var rules = drivers.Rules{
 		"POCL_PTHREAD_MIN_THREADS", "POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT",
 	},
 }
-
-// Is implements driver.Driver.
-func (Driver) Is(name, suffix string) bool {
-	return suffix == "POCL" || name == "Portable Computing Language"
-}
-
-// Rules implements driver.Driver.
-func (Driver) Rules(driver.Platform) *drivers.Rules { return &rules }
 
 // Identity returns the files that PoCL compiles with.
 func (Driver) Identity(d driver.Device) (traits, compiler []key.Pair, err error) {

@@ -2,6 +2,7 @@ package pocl
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -21,12 +22,9 @@ var environment sync.Mutex
 
 // Prepare implements driver.Deferrer.
 func (Driver) Prepare(p driver.Program, o driver.Ahead) (a *store.Artifact) {
-	switch {
-	case len(o.Variants) > 0:
-		a = specialize(p, seenVersions(o))
-	case len(o.LocalSizes) > 0:
-		return specialize(p, wantedVersions(p, o.LocalSizes))
-	}
+	versions := wantedVersions(p, o.LocalSizes)
+	maps.Copy(versions, seenVersions(o))
+	a = specialize(p, versions)
 	if a == nil && o.Unlaunched {
 		a = take(p, nil)
 	}
@@ -93,19 +91,16 @@ func take(p driver.Program, versions []string) (a *store.Artifact) {
 // offsets and small grids: what nearly all launches are. A kernel that requires a local size gets
 // code for that one. A version is its own variant.
 func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
-	program, err := p.ID()
-	if err != nil {
-		return nil
-	}
-	ids, err := cl.CreateKernelsInProgram(program)
-	if err != nil {
-		return nil
-	}
 	versions := make(map[string]string)
+	program, err := p.ID()
+	if err != nil || len(wanted) == 0 {
+		return versions
+	}
+	ids, _ := cl.CreateKernelsInProgram(program)
 	for _, id := range ids {
 		sizes := wanted
 		required := [3]int{}
-		for i, n := range cl.Numbers(cl.GetKernelWorkGroupInfo.Info(cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(p.Device))) {
+		for i, n := range cl.Numbers(cl.Info("clGetKernelWorkGroupInfo", cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(p.Device))) {
 			if i < len(required) {
 				required[i] = int(n)
 			}
@@ -113,8 +108,8 @@ func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
 		if required != [3]int{} {
 			sizes = [][3]int{required}
 		}
-		name := cl.Text(cl.GetKernelInfo.Info(cl.KernelFunctionName, uintptr(id)))
-		_ = cl.ReleaseKernel.Status(uintptr(id))
+		name := cl.Text(cl.Info("clGetKernelInfo", cl.KernelFunctionName, uintptr(id)))
+		_ = cl.Status("clReleaseKernel", uintptr(id))
 		for _, s := range sizes { // a dimension of zero is one
 			v := fmt.Sprintf("%s/%d-%d-%d-goffs0-smallgrid", name, max(1, s[0]), max(1, s[1]), max(1, s[2]))
 			versions[v] = v

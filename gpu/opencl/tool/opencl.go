@@ -27,7 +27,7 @@ var Runtime = tool.Runtime{
 	Joined:       true,
 	Arguments:    true,
 	Compilers: []tool.Compiler{
-		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, Layers: true},
+		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, Layers: &layers},
 		{
 			Files: []string{"libpocl.so", "libigdrcl.so", "libnvidia-opencl.so", "libamdocl64.so", "libRusticlOpenCL.so", "libMesaOpenCL.so", "libintelocl.so"},
 			Name:  "OpenCL driver", Served: true, Text: "served by 'kernstash run', through the OpenCL loader or by preloading",
@@ -38,6 +38,8 @@ var Runtime = tool.Runtime{
 	Job:        job.Do,
 	Identities: identities,
 }
+
+var layers = tool.Layers{Library: "libkernstash_opencl_layer.so", Variable: "OPENCL_LAYERS", Loader: "libOpenCL.so.1"}
 
 // found returns every device of every platform. None is an error that says what to do.
 func found() ([]*opencl.Device, error) {

@@ -3,24 +3,15 @@ package layer
 import (
 	"time"
 
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 )
 
-// Ticket is a compile under way, of which requests and outcomes are no messages.
-type Ticket struct{ *ticket }
+// Ask begins a request that is no message.
+func (l *Layer) Ask(r *Request) (*inprocess.Ticket, error) { return l.begin(r) }
 
-// Ask begins a request. An error says why it is passed through, which is counted.
-func (l *Layer) Ask(r *Request) (*Ticket, error) {
-	t, err := l.begin(r)
-	if err != nil {
-		l.pass(r.API, err.Error())
-		return nil, err
-	}
-	return &Ticket{t}, nil
+// Built returns what C says of a compile that made an output.
+func Built(o *rtc.Output, took time.Duration) front.Message {
+	return append(served(o), front.Field{Tag: front.Ended, Detail: uint32(front.Built), Number: uint64(took)})
 }
-
-// Done takes how the compile ended.
-func (t *Ticket) Done(o *Outcome) { t.done(o) }
-
-// AtOnce is how long Begin waits.
-const AtOnce time.Duration = inprocess.AtOnce

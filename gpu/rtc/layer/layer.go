@@ -2,6 +2,8 @@ package layer
 
 import (
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -17,29 +19,23 @@ import (
 // Layer answers for one process. It is a [front.Adapter], safe for concurrent use; what is to
 // happen has the numbers of [rtc.API].
 type Layer struct {
-	inprocess.Door
-	pools  pools
+	inprocess.FrontEnd
 	missed func() (over func())
+
+	mu    sync.Mutex
+	pools map[poolID]*pool
 }
 
-// Options configure Open.
-type Options struct {
-	Settings settings.Inputs // Lenient is set
-
-	// Missed is called when the header files of a program are read and scanned, and what
-	// it returns when that is over. May be nil.
-	Missed func() (over func())
-}
-
-// Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
-// every program is the compiler's own affair.
-func Open(o Options) (*Layer, error) {
+// Open opens the cache for the process. missed is called when the header files of a program
+// are read and scanned, and what it returns when that is over; it may be nil. An error, which
+// wraps inprocess.ErrOut, says why every program is the compiler's own affair.
+func Open(s settings.Inputs, missed func() (over func())) (*Layer, error) {
 	const name = "rtc"
-	g, err := inprocess.Open(o.Settings, name)
+	g, err := inprocess.Open(s, name)
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{Door: g.Door(name), missed: o.Missed}, nil
+	return &Layer{FrontEnd: g.FrontEnd(name), missed: missed, pools: make(map[poolID]*pool)}, nil
 }
 
 // Begin implements [front.Adapter].
@@ -51,24 +47,25 @@ func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	}
 	t, err := l.begin(own)
 	if err != nil {
-		l.pass(own.API, err.Error())
 		return nil, front.Step{}, true
 	}
 	step, ok := t.Wait(inprocess.AtOnce)
 	return t, step, ok
 }
 
-// begin begins a request. An error says why the engine is not asked about it.
-func (l *Layer) begin(r *Request) (*ticket, error) {
-	p, err := l.pools.find(l, r)
+// begin begins a request. An error says why it is passed through, which is counted.
+func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
+	p, err := l.pool(r)
+	var own engine.Request
+	if err == nil {
+		own, err = p.library.EngineRequest(r.Program)
+	}
 	if err != nil {
+		l.pass(r.API, err.Error())
 		return nil, err
 	}
-	own, err := p.library.EngineRequest(r.Program)
-	if err != nil {
-		return nil, err
-	}
-	t := &ticket{inprocess.Ticket{Drive: p.door.Drive(p.session, own, l.missed)}, p}
+	t := p.frontEnd.Ticket(p.session, own, l.missed)
+	t.Outcome = p.outcome
 	name := r.Program.Name // the rest of r may be C's, for this call
 	t.Serve = func(a *store.Artifact) (front.Message, error) {
 		o, err := rtc.FromArtifact(a, name)
@@ -83,7 +80,7 @@ func (l *Layer) begin(r *Request) (*ticket, error) {
 
 // pass counts a request to an interface that is passed through.
 func (l *Layer) pass(api rtc.API, detail string) {
-	l.Guest.Door(api.String()).Pass(reason.PassedOther, detail)
+	l.Instance.FrontEnd(api.String()).Pass(reason.PassedOther, detail)
 }
 
 // Tell counts what an interposer passed through by itself, for a reason.
@@ -95,39 +92,22 @@ func (l *Layer) Tell(what uint32, event front.Message) {
 	}
 }
 
-// ticket is a compile under way.
-type ticket struct {
-	inprocess.Ticket
-	pool *pool
-}
-
-// Next implements [front.Session]. After End nothing is taken.
-func (t *ticket) Next(result front.Message) (front.Step, bool) {
-	o, err := outcome(result)
+// outcome returns what a message says of a compile; one that makes no sense says nothing.
+func (p *pool) outcome(result front.Message) inprocess.Outcome {
+	o, out, err := outcome(result)
 	if err != nil {
-		return front.Step{Action: front.Pass}, true
+		return inprocess.Outcome{}
 	}
-	t.done(o)
-	return front.Step{Action: front.Done}, true
-}
-
-// done takes how the compile ended, and ends the ticket.
-func (t *ticket) done(o *Outcome) {
-	switch o.Result {
-	case front.Built:
-		t.Built(o.Took, func(r *key.Recipe) engine.Outcome { return t.pool.artifact(r, o) })
-	case front.Failed:
-		t.Refused()
-	}
-	t.End()
+	o.Made = func(r *key.Recipe) engine.Outcome { return p.artifact(r, out, o.Took) }
+	return o
 }
 
 // artifact returns what is to be stored of a compile.
-func (p *pool) artifact(r *key.Recipe, o *Outcome) engine.Outcome {
-	if o.Output == nil || p.library.Confirm() != nil {
+func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration) engine.Outcome {
+	if p.library.Confirm() != nil {
 		return engine.Outcome{}
 	}
-	a, err := o.Output.Artifact(r)
+	a, err := o.Artifact(r)
 	var unfit *kernstash.UnfitError
 	switch {
 	case errors.As(err, &unfit):
@@ -135,6 +115,6 @@ func (p *pool) artifact(r *key.Recipe, o *Outcome) engine.Outcome {
 	case err != nil:
 		return engine.Outcome{Unfit: err.Error()}
 	}
-	a.Cost = o.Took
+	a.Cost = took
 	return engine.Outcome{Artifact: a}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -30,14 +31,13 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	return newHostWith(t, layer.Options{})
+	return newHostWith(t, nil)
 }
 
-func newHostWith(t *testing.T, o layer.Options) *host {
+func newHostWith(t *testing.T, missed func() func()) *host {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cache")
-	o.Settings = settings.Inputs{Program: map[string]string{"dir": dir}}
-	l, err := layer.Open(o)
+	l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir}}, missed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func (h *host) request(text string) *layer.Request {
 	}
 }
 
-func (h *host) begin(t *testing.T, r *layer.Request) (*layer.Ticket, front.Step) {
+func (h *host) begin(t *testing.T, r *layer.Request) (*inprocess.Ticket, front.Step) {
 	t.Helper()
 	ticket := h.ask(t, r)
-	reply, ok := ticket.Wait(layer.AtOnce)
+	reply, ok := ticket.Wait(inprocess.AtOnce)
 	for start := time.Now(); !ok; reply, ok = ticket.Wait(time.Millisecond) {
 		if time.Since(start) > 3*time.Minute {
 			t.Fatal("nothing to say")
@@ -78,7 +78,7 @@ func (h *host) begin(t *testing.T, r *layer.Request) (*layer.Ticket, front.Step)
 	return ticket, reply
 }
 
-func (h *host) ask(t *testing.T, r *layer.Request) *layer.Ticket {
+func (h *host) ask(t *testing.T, r *layer.Request) *inprocess.Ticket {
 	t.Helper()
 	ticket, err := h.Ask(r)
 	if err != nil {
@@ -88,14 +88,14 @@ func (h *host) ask(t *testing.T, r *layer.Request) *layer.Ticket {
 }
 
 // build compiles as a reply says.
-func (h *host) build(t *testing.T, ticket *layer.Ticket, r *layer.Request) {
+func (h *host) build(t *testing.T, ticket *inprocess.Ticket, r *layer.Request) {
 	t.Helper()
 	o, err := h.library.Compile(r.Program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket.Done(&layer.Outcome{Result: front.Built, Took: time.Second, Output: o})
-	h.Settle()
+	ticket.Next(layer.Built(o, time.Second))
+	h.Quiesce()
 	if !h.Cache.Flush(3 * time.Minute) {
 		t.Fatal("not stored in a minute")
 	}
@@ -138,12 +138,14 @@ func TestColdAndWarm(t *testing.T) {
 func TestFailedAndAbandoned(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	for i, end := range []func(*layer.Ticket){
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Failed}) },
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: front.Abandoned}) },
-		func(t *layer.Ticket) { t.Done(&layer.Outcome{Result: 99}) },
-		func(t *layer.Ticket) { t.End() },
-		func(t *layer.Ticket) { t.End(); t.Done(&layer.Outcome{Result: front.Built}) },
+	ended := func(r front.Result) front.Message { return front.Message{{Tag: front.Ended, Detail: uint32(r)}} }
+	for i, end := range []func(*inprocess.Ticket){
+		func(t *inprocess.Ticket) { t.Next(ended(front.Failed)) },
+		func(t *inprocess.Ticket) { t.Next(ended(front.Abandoned)) },
+		func(t *inprocess.Ticket) { t.Next(ended(99)) },
+		func(t *inprocess.Ticket) { t.Next(front.Message{{Tag: front.Unit}}) },
+		func(t *inprocess.Ticket) { t.End() },
+		func(t *inprocess.Ticket) { t.End(); t.Next(ended(front.Built)) },
 	} {
 		r := h.request(string(rune('2' + i)))
 		ticket, reply := h.begin(t, r)
@@ -175,15 +177,15 @@ func TestThreadsAtOnce(t *testing.T) {
 		t.Fatalf("%+v", reply)
 	}
 	second, third := h.ask(t, r), h.ask(t, r)
-	if _, ok := second.Wait(layer.AtOnce); ok {
+	if _, ok := second.Wait(inprocess.AtOnce); ok {
 		t.Fatal("the second had not to wait")
 	}
-	if _, ok := third.Wait(layer.AtOnce); ok {
+	if _, ok := third.Wait(inprocess.AtOnce); ok {
 		t.Fatal("the third had not to wait")
 	}
 	first.End()
 	actions := make(map[front.Action]int)
-	waiting := []*layer.Ticket{second, third}
+	waiting := []*inprocess.Ticket{second, third}
 	for end := time.Now().Add(3 * time.Minute); len(waiting) > 0 && time.Now().Before(end); {
 		ticket := waiting[0]
 		waiting = waiting[1:]
@@ -225,11 +227,9 @@ func TestPassed(t *testing.T) {
 func TestMissed(t *testing.T) {
 	t.Parallel()
 	var missed, over atomic.Int32
-	h := newHostWith(t, layer.Options{
-		Missed: func() func() {
-			missed.Add(1)
-			return func() { over.Add(1) }
-		},
+	h := newHostWith(t, func() func() {
+		missed.Add(1)
+		return func() { over.Add(1) }
 	})
 	check := func(when string, wantMissed, wantOver int32) {
 		t.Helper()

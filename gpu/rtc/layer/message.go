@@ -5,8 +5,18 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
+
+// Request is a compile that an application asks for. Its bytes may be C's during the
+// call that it is given to.
+type Request struct {
+	API          rtc.API
+	Compile      uintptr // the library's CompileProgram
+	Major, Minor int     // of its version
+	Program      rtc.Request
+}
 
 // request returns what a message asks for, whose source and headers are C's.
 func request(r *front.Request) (*Request, error) {
@@ -45,14 +55,14 @@ func request(r *front.Request) (*Request, error) {
 	return own, nil
 }
 
-// outcome returns what a message says of a compile, in memory of its own.
-func outcome(result front.Message) (*Outcome, error) {
-	o := new(Outcome)
+// outcome returns what a message says of a compile, and its output, in memory of its own,
+// where it was built.
+func outcome(result front.Message) (o inprocess.Outcome, out *rtc.Output, err error) {
 	var log rtc.Answer
 	var lowered []rtc.Lowered
 	forms := make(map[rtc.Form]rtc.Answer)
 	for _, f := range result {
-		own := rtc.Answer{Asked: true, Code: int(int32(f.Number)), Data: f.Data}
+		own := rtc.Answer{Asked: true, Code: int(int32(f.Number)), Data: bytes.Clone(f.Data)}
 		switch f.Tag {
 		case front.Ended:
 			o.Result, o.Took = front.Result(f.Detail), f.Duration()
@@ -61,30 +71,25 @@ func outcome(result front.Message) (*Outcome, error) {
 			log = own
 		case front.Binary:
 			if f.Detail >= uint32(rtc.Forms()) {
-				return nil, f.Unexpected()
+				return o, nil, f.Unexpected()
 			}
 			forms[rtc.Form(f.Detail)] = own
 		case front.Expression:
 			lowered = append(lowered, rtc.Lowered{Expression: f.Text()})
 		case front.Lowered:
 			if len(lowered) == 0 {
-				return nil, f.Unexpected()
+				return o, nil, f.Unexpected()
 			}
 			last := &lowered[len(lowered)-1]
 			last.Name, last.Code = f.Text(), int(int32(f.Number))
 		default:
-			return nil, f.Unexpected()
+			return o, nil, f.Unexpected()
 		}
 	}
 	if o.Result == front.Built {
-		log.Data = bytes.Clone(log.Data)
-		for f, a := range forms {
-			a.Data = bytes.Clone(a.Data)
-			forms[f] = a
-		}
-		o.Output = rtc.NewOutput(log, forms, lowered)
+		out = rtc.NewOutput(log, forms, lowered)
 	}
-	return o, nil
+	return o, out, nil
 }
 
 // served returns an output as C gets it. Empty data is none.

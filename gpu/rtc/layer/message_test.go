@@ -48,16 +48,16 @@ func TestOutcomesAreServed(t *testing.T) {
 		{Tag: front.Expression, Data: text("g")},
 		{Tag: front.Lowered, Number: 7},
 	}
-	o, err := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status}))
-	if err != nil || o.Result != front.Built || o.Took != 5 || o.Output.Log() != "log" {
-		t.Fatalf("%+v, %v", o, err)
+	o, out, err := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status}))
+	if err != nil || o.Result != front.Built || o.Took != 5 || out.Log() != "log" {
+		t.Fatalf("%+v, %+v, %v", o, out, err)
 	}
 	m[2].Number = ^uint64(0)
-	if diff := cmp.Diff(m, served(o.Output)); diff != "" {
+	if diff := cmp.Diff(m, served(out)); diff != "" {
 		t.Error(diff)
 	}
-	o, err = outcome(front.Message{{Tag: front.Ended, Detail: 4}, {Tag: front.Status, Detail: 6}, {Tag: front.Log, Data: text("no\x00")}})
-	if err != nil || o.Result != front.Failed || o.Output != nil {
+	o, out, err = outcome(front.Message{{Tag: front.Ended, Detail: 4}, {Tag: front.Status, Detail: 6}, {Tag: front.Log, Data: text("no\x00")}})
+	if err != nil || o.Result != front.Failed || out != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestMessagesThatMakeNoSense(t *testing.T) {
 	for _, m := range []front.Message{
 		{{Tag: front.Binary, Detail: uint32(rtc.Forms())}}, {{Tag: front.Binary, Detail: 256}}, {{Tag: front.Lowered}}, {{Tag: front.Kernel}},
 	} {
-		if o, err := outcome(m); err == nil {
+		if o, _, err := outcome(m); err == nil {
 			t.Errorf("outcome of %v: %+v", m, o)
 		}
 	}

@@ -1,24 +1,27 @@
 package layer
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
 
-// A process that loads and unloads libraries again and again is served for each: the oldest
-// is forgotten.
-func TestOldestPoolGoes(t *testing.T) {
+	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/settings"
+)
+
+// A process that loads and unloads libraries again and again is served for each, and not all
+// of them are remembered.
+func TestPoolsAreBounded(t *testing.T) {
 	t.Parallel()
-	var p pools
-	var all []*pool
-	for i := range maxPools + 2 {
-		own := new(pool)
-		all = append(all, own)
-		p.add(poolID{compile: uintptr(i + 1)}, own)
+	l, err := Open(settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(p.all) != maxPools || len(p.order) != maxPools {
-		t.Errorf("%d are kept, in a list of %d", len(p.all), len(p.order))
-	}
-	for i, own := range all {
-		if kept := p.all[poolID{compile: uintptr(i + 1)}] == own; kept != (i >= 2) {
-			t.Errorf("library %d is kept: %v", i, kept)
+	defer l.Close()
+	for i := range 2*maxPools + 2 {
+		r := &Request{API: rtc.NVRTC, Compile: uintptr(i + 1), Major: 13}
+		p, err := l.pool(r)
+		if again, _ := l.pool(r); err != nil || again != p || len(l.pools) > maxPools {
+			t.Fatalf("library %d: %v; %d are remembered, it is: %v", i, err, len(l.pools), again == p)
 		}
 	}
 }

@@ -6,6 +6,8 @@ package headers
 import (
 	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,9 +172,7 @@ func (s *Set) Kept() map[key.Digest]bool {
 // Looks returns what was looked at, with the stamps of that time.
 func (s *Set) Looks() (all []manifest.Look) {
 	for _, m := range s.manifests {
-		for l := range m.m.Looks() {
-			all = append(all, l)
-		}
+		all = append(all, m.m.Looks()...)
 	}
 	return all
 }
@@ -183,24 +183,25 @@ func (s *Set) add(m namedManifest) {
 	s.manifests = append(s.manifests, m)
 }
 
-func unknown(err error) deps.Reason {
-	return deps.Reason{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+func unknown(err error) reason.Uncacheable {
+	return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 }
 
-// Find finds what an image reads. A Reason says that it cannot be known.
-func (f *Finder) Find(q Query) (*Set, deps.Reason) {
+// Find finds what an image reads. A reason says that it cannot be known. Without scan it is
+// told by manifests alone: nil, and no reason, where they do not tell.
+func (f *Finder) Find(q Query, scan bool) (*Set, reason.Uncacheable) {
 	s := &Set{Search: q.Search}
-	units := append([]key.Unit(nil), q.Image.Units()...)
-	previous := append([]key.Unit(nil), units...)
+	units := slices.Clone(q.Image.Units())
+	previous := slices.Clone(units)
 	contents := make(map[key.Digest][]byte)
 	stale := false
 	for i := range units {
 		if !q.Reads[i] {
 			continue
 		}
-		m := q.manifest(units[i])
-		before, why := f.trackUnit(&m, q, contents)
-		if !why.None() {
+		m := namedManifest{name: deps.FirstKey(q.Device, units[i], q.Words, q.Search), unit: units[i]}
+		before, why := f.trackUnit(&m, q, scan, contents)
+		if m.m == nil {
 			return nil, why
 		}
 		if before != nil {
@@ -223,42 +224,16 @@ func (f *Finder) Find(q Query) (*Set, deps.Reason) {
 	if len(contents) > 0 {
 		s.contents.Store(&contents)
 	}
-	return s, deps.Reason{}
-}
-
-func (q *Query) manifest(u key.Unit) namedManifest {
-	return namedManifest{name: deps.FirstKey(q.Device, u, q.Words, q.Search), unit: u}
-}
-
-// Known is Find by manifests alone: nil, and no Reason, where they do not tell.
-func (f *Finder) Known(q Query) (*Set, deps.Reason) {
-	s := &Set{Search: q.Search}
-	units := append([]key.Unit(nil), q.Image.Units()...)
-	for i := range units {
-		if !q.Reads[i] {
-			continue
-		}
-		m := q.manifest(units[i])
-		if f.checkUnit(&m); m.m == nil {
-			return nil, deps.Reason{}
-		}
-		units[i] = m.unit
-		s.add(m)
-	}
-	var err error
-	if s.Image, err = q.Image.Tracked(units); err != nil {
-		return nil, unknown(err)
-	}
-	return s, deps.Reason{}
+	return s, reason.Uncacheable{}
 }
 
 // trackUnit fills m in: from its manifest if that holds, else by a scan, whose result is
 // kept. before is the unit by a manifest that does not hold, and why is the reason for
 // which the scan gave up. Of those who ask at once for one manifest, one scans.
-func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]byte) (before *key.Unit, why deps.Reason) {
+func (f *Finder) trackUnit(m *namedManifest, q Query, scan bool, contents map[key.Digest][]byte) (before *key.Unit, why reason.Uncacheable) {
 	before, cause := f.checkUnit(m)
-	if m.m != nil {
-		return nil, deps.Reason{}
+	if m.m != nil || !scan {
+		return nil, reason.Uncacheable{}
 	}
 	mine, other := f.manifests.begin(m.name)
 	if mine != nil {
@@ -271,7 +246,7 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]
 	}
 	if mine == nil || before == nil && f.manifests.load(m.name) != nil {
 		if before, cause = f.checkUnit(m); m.m != nil {
-			return nil, deps.Reason{}
+			return nil, reason.Uncacheable{}
 		}
 	}
 	f.count(stats.HeadersScanned)
@@ -285,11 +260,9 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, contents map[key.Digest][]
 		return nil, why
 	}
 	m.unit, m.m = found.Unit, found.Manifest
-	for d, content := range found.Contents {
-		contents[d] = content
-	}
+	maps.Copy(contents, found.Contents)
 	f.keepManifest(m)
-	return before, deps.Reason{}
+	return before, reason.Uncacheable{}
 }
 
 // checkUnit fills m in from its manifest if there is one and it holds. Else before is

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -28,7 +27,7 @@ type manifests struct {
 // scan is one that others may wait for.
 type scan struct {
 	done        chan struct{}
-	uncacheable deps.Reason // read once it is done
+	uncacheable reason.Uncacheable // read once it is done
 }
 
 // begin notes that the caller scans, until it calls end; or it returns the scan of

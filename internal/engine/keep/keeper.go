@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,23 +37,21 @@ type Keeper struct {
 	stats   stats.Recorder
 	log     *slog.Logger
 
-	mu        sync.Mutex
-	queue     []*task
-	later     []map[key.Digest][]byte // contents of header files
-	bytes     int64                   // of both
-	artifacts int                     // tasks for artifacts, queued or under way
-	prompt    *task                   // what is under way and not of header files; nil: nothing
-	running   bool
-	closed    bool
-	idle      *sync.Cond // nothing is left, or nothing but header files
+	mu      sync.Mutex
+	queue   []*task
+	later   []*task // contents of header files
+	bytes   int64   // of both
+	prompt  bool    // what is under way is not of header files
+	running bool
+	closed  bool
+	idle    *sync.Cond // nothing is left, or nothing but header files
 }
 
-// task is something to be written.
+// task is something to be written, or searched.
 type task struct {
-	size     int64                 // in memory
-	artifact bool                  // one is stored, or prepared for
-	do       func(context.Context) // whatever goes wrong is counted by the store
-	drop     func() bool           // gives it up, and reports whether an artifact is lost; nil: nothing is
+	size int64                 // in memory
+	do   func(context.Context) // whatever goes wrong is counted by the store
+	drop func() bool           // gives it up, and reports whether an artifact is lost; nil: nothing is
 }
 
 func (t *task) dropped() bool { return t.drop != nil && t.drop() }
@@ -75,7 +75,7 @@ func New(o Options) *Keeper {
 // Add has an entry stored, which takes the build lock over. It does not block.
 func (k *Keeper) Add(e Entry) {
 	k.add(&task{
-		size: e.size(), artifact: true,
+		size: e.size(),
 		do:   func(ctx context.Context) { e.do(ctx, k) },
 		drop: func() bool { return e.drop(k) },
 	})
@@ -85,10 +85,17 @@ func (k *Keeper) Add(e Entry) {
 func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.accepts() {
-		k.later = append(k.later, contents)
-		k.added(sizeOf(contents))
+	if !k.accepts() {
+		return
 	}
+	for digests := range slices.Chunk(slices.Collect(maps.Keys(contents)), headersAtOnce) {
+		few := make(map[key.Digest][]byte, headersAtOnce)
+		for _, d := range digests {
+			few[d] = contents[d]
+		}
+		k.later = append(k.later, &task{size: sizeOf(few), do: func(ctx context.Context) { k.putHeaders(ctx, few) }})
+	}
+	k.added(sizeOf(contents))
 }
 
 // AddManifest has a manifest kept.
@@ -112,9 +119,6 @@ func (k *Keeper) add(t *task) {
 		return
 	}
 	k.queue = append(k.queue, t)
-	if t.artifact {
-		k.artifacts++
-	}
 	k.added(t.size)
 }
 
@@ -123,15 +127,12 @@ func (k *Keeper) accepts() bool { return !k.closed && k.store != nil }
 // added makes room for so many bytes that were added, and sees that they are written.
 func (k *Keeper) added(bytes int64) {
 	k.bytes += bytes
-	for k.bytes > maxPending && len(k.later)+len(k.queue) > 1 {
+	for bytes > 0 && k.bytes > maxPending && len(k.later)+len(k.queue) > 1 {
 		if len(k.later) > 0 {
-			k.bytes -= sizeOf(k.later[0])
-			k.later = k.later[1:]
-			continue
+			k.pop(&k.later)
+		} else {
+			k.pop(&k.queue).dropped()
 		}
-		old := k.pop()
-		old.dropped()
-		k.done(old)
 	}
 	if !k.running {
 		k.running = true
@@ -139,75 +140,35 @@ func (k *Keeper) added(bytes int64) {
 	}
 }
 
-// Prepare has done what can be done for an artifact while its compiler is busy; nil if
-// that would be too late, and what waits would be later.
-func (k *Keeper) Prepare(r *key.Recipe, previous key.Digest, whole bool) *Preparation {
-	k.mu.Lock()
-	busy := k.artifacts > 0
-	k.mu.Unlock()
-	if busy {
-		return nil
-	}
-	p := &Preparation{recipe: r, previous: previous, whole: whole}
-	k.add(&task{artifact: true, do: func(ctx context.Context) { p.do(ctx, k) }})
-	return p
+// Search has the nearest entry to a recipe searched while its compiler is busy. previous is
+// the digest that the image had before header files changed; zero: not known.
+func (k *Keeper) Search(r *key.Recipe, previous key.Digest) *Search {
+	s := new(Search)
+	k.add(&task{do: func(ctx context.Context) { s.found = k.nearest(ctx, r, previous) }})
+	return s
 }
 
-// Abort undoes a preparation of an artifact that nobody stores; p may be nil.
-func (k *Keeper) Abort(p *Preparation) {
-	if p != nil && p.whole {
-		k.add(&task{artifact: true, do: p.undo})
-	}
-}
-
-func (k *Keeper) pop() *task {
-	t := k.queue[0]
-	k.queue[0] = nil
-	k.queue = k.queue[1:]
+// pop takes the oldest task of a queue.
+func (k *Keeper) pop(queue *[]*task) *task {
+	t := (*queue)[0]
+	(*queue)[0] = nil
+	*queue = (*queue)[1:]
 	k.bytes -= t.size
 	return t
-}
-
-// done counts a task that is done, or was dropped.
-func (k *Keeper) done(t *task) {
-	if t.artifact {
-		k.artifacts--
-	}
-}
-
-// popHeaders returns the task of keeping a few header files.
-func (k *Keeper) popHeaders() *task {
-	first := k.later[0]
-	few := make(map[key.Digest][]byte, headersAtOnce)
-	for d, content := range first {
-		if len(few) == headersAtOnce {
-			break
-		}
-		few[d] = content
-		delete(first, d)
-	}
-	if len(first) == 0 {
-		k.later = k.later[1:]
-	}
-	k.bytes -= sizeOf(few)
-	return &task{do: func(ctx context.Context) { k.putHeaders(ctx, few) }}
 }
 
 func (k *Keeper) run() {
 	k.mu.Lock()
 	for len(k.queue)+len(k.later) > 0 {
-		var t *task
-		if len(k.queue) > 0 {
-			t = k.pop()
-			k.prompt = t
-		} else {
-			t = k.popHeaders()
+		from := &k.later
+		if k.prompt = len(k.queue) > 0; k.prompt {
+			from = &k.queue
 		}
+		t := k.pop(from)
 		k.mu.Unlock()
 		t.do(context.Background())
 		k.mu.Lock()
-		k.done(t)
-		if k.prompt = nil; len(k.queue) == 0 {
+		if k.prompt = false; len(k.queue) == 0 {
 			k.idle.Broadcast()
 		}
 	}
@@ -223,7 +184,7 @@ func (k *Keeper) Flush(deadline time.Time) bool {
 
 // FlushArtifacts is flush for all but header files.
 func (k *Keeper) FlushArtifacts(deadline time.Time) bool {
-	return k.await(deadline, func() bool { return len(k.queue) == 0 && k.prompt == nil })
+	return k.await(deadline, func() bool { return len(k.queue) == 0 && !k.prompt })
 }
 
 func (k *Keeper) await(deadline time.Time, done func() bool) bool {
@@ -248,12 +209,9 @@ func (k *Keeper) Close(deadline time.Time) (dropped int) {
 	k.mu.Lock()
 	k.closed = true
 	left := k.queue
-	k.queue, k.later, k.bytes, k.artifacts = nil, nil, 0, 0
-	if k.prompt != nil { // something is being written still
+	k.queue, k.later, k.bytes = nil, nil, 0
+	if k.prompt { // something is being written still
 		dropped++
-		if k.prompt.artifact {
-			k.artifacts++
-		}
 	}
 	k.mu.Unlock()
 	for _, t := range left {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -70,15 +71,16 @@ func TestHeaderFilesComeLast(t *testing.T) {
 	s.mu.Unlock()
 	s.AddHeaders(someHeaders(n))
 	s.AddManifest(key.Digest{1}, []byte(strings.Repeat("m", 100)))
-	if s.Prepare(recipe(t), key.Digest{}, false) == nil {
-		t.Error("an artifact would wait for them")
-	}
+	search := s.Search(recipe(t), key.Digest{})
 	if s.FlushArtifacts(time.Now().Add(time.Millisecond)) {
 		t.Error("what was not begun is through")
 	}
 	go s.run()
 	if !s.FlushArtifacts(time.Now().Add(3*time.Minute)) || len(written(t, root, "manifests")) != 1 {
 		t.Fatal("not written")
+	}
+	if search.found == nil || search.found.Reason != reason.NearestNothing {
+		t.Errorf("nothing is near: %+v", search.found)
 	}
 	if !s.Flush(time.Now().Add(3 * time.Minute)) {
 		t.Fatal("not through")
@@ -93,8 +95,8 @@ func TestHeaderFilesComeLast(t *testing.T) {
 			t.Errorf("a header file was written %v before what goes first", first.Sub(at))
 		}
 	}
-	if s.bytes != 0 || s.artifacts != 0 {
-		t.Errorf("left: %d bytes, %d artifacts", s.bytes, s.artifacts)
+	if s.bytes != 0 {
+		t.Errorf("left: %d bytes", s.bytes)
 	}
 }
 
@@ -123,6 +125,23 @@ func TestTooMuchIsPending(t *testing.T) {
 	if n := counters.Snapshot()[stats.DiskPutsDropped]; n != 0 {
 		t.Errorf("%d artifacts dropped", n)
 	}
+}
+
+// A search takes no room, so it drops nothing.
+func TestASearchDropsNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := newKeeper(t, newRoot(t))
+	s.mu.Lock()
+	s.running = true
+	s.mu.Unlock()
+	s.AddManifest(key.Digest{1}, make([]byte, maxPending+1))
+	s.Search(nil, key.Digest{})
+	s.mu.Lock()
+	if len(s.queue) != 2 {
+		t.Errorf("%d tasks", len(s.queue))
+	}
+	s.queue, s.bytes, s.running = nil, 0, false
+	s.mu.Unlock()
 }
 
 // Headers that wait when the cache is closed for good are no artifacts that were dropped.

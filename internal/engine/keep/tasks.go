@@ -13,14 +13,12 @@ import (
 // Entry is one to be stored. Without an artifact, which another process makes, its miss
 // is explained and its header files are kept.
 type Entry struct {
-	Entry    *store.Entry
-	Explain  bool                  // say what the nearest entry is, before this one is there
-	Unlock   func()                // ends the build lock; nil: it is not held
-	Headers  map[key.Digest][]byte // contents of header files, as far as they are at hand
-	Kept     map[key.Digest]bool   // those that were written before
-	Previous key.Digest            // see Keeper.Prepare
-	Tell     func(nearest string)  // is called once: with what the nearest entry differs in, or ""; may be nil
-	Prepared *Preparation          // may be nil
+	Entry   *store.Entry
+	Nearest *Search               // of the nearest entry, which is told and counted; nil: none
+	Unlock  func()                // ends the build lock; nil: it is not held
+	Headers map[key.Digest][]byte // contents of header files, as far as they are at hand
+	Kept    map[key.Digest]bool   // those that were written before
+	Tell    func(nearest string)  // is called once: with what the nearest entry differs in, or ""; may be nil
 }
 
 func (t *Entry) size() int64 {
@@ -55,34 +53,23 @@ func (t *Entry) free() {
 
 func (t *Entry) do(ctx context.Context, k *Keeper) {
 	defer t.free()
-	if t.Explain {
-		t.tell(k.explain(t.Entry.Key, t.difference(ctx, k)))
+	if t.Nearest != nil {
+		t.tell(k.explain(t.Entry.Key, t.Nearest.found))
 	}
 	t.Entry.Headers = k.HeaderContents(t.Entry.Recipe, t.Headers, t.Kept)
 	if t.Entry.Artifact == nil {
-		t.Prepared.undo(ctx)
 		k.putHeaders(ctx, t.Entry.Headers)
 		return
 	}
 	name := t.Entry.Key.Short()
 	result, err := k.Put(ctx, t.Entry)
 	if err != nil {
-		t.Prepared.undo(ctx)
 		k.log.Warn("not stored", "key", name, "error", err.Error())
 		return
 	}
 	t.free() // nobody who waits for the entry needs what follows
 	contents.Save()
 	k.log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
-}
-
-// difference is what was found while the compiler was busy, or is found now; nil where
-// that cannot be told.
-func (t *Entry) difference(ctx context.Context, k *Keeper) *store.Difference {
-	if t.Prepared != nil && t.Prepared.nearest != nil {
-		return t.Prepared.nearest
-	}
-	return k.nearest(ctx, t.Entry.Recipe, t.Previous)
 }
 
 // nearest returns what keeps a recipe from the nearest entry; nil where that cannot be
@@ -132,32 +119,9 @@ func (k *Keeper) putHeaders(ctx context.Context, all map[key.Digest][]byte) {
 	}
 }
 
-// Preparation is what can be done for an artifact before there is one: while its
-// compiler is busy. The application may wait for what is left to do after that.
-type Preparation struct {
-	recipe   *key.Recipe
-	previous key.Digest // that the image had before header files changed; zero: not known
-	whole    bool       // the artifact is stored as soon as it is built
-
-	// Written by the Keeper, which does it before it stores the artifact.
-	nearest *store.Difference // nil: it could not be told
-	made    store.Preparer    // that has something to undo; nil: nothing
-}
-
-// undo undoes it; p may be nil.
-func (p *Preparation) undo(ctx context.Context) {
-	if p != nil && p.made != nil {
-		p.made.Abort(ctx, p.recipe)
-		p.made = nil
-	}
-}
-
-func (p *Preparation) do(ctx context.Context, k *Keeper) {
-	p.nearest = k.nearest(ctx, p.recipe, p.previous)
-	if own, ok := k.store.(store.Preparer); ok && own.Prepare(ctx, p.recipe, p.whole) {
-		p.made = own
-	}
-}
+// Search is a search for the nearest entry. It is over before an Entry is stored that was
+// added later.
+type Search struct{ found *store.Difference } // nil: it could not be told
 
 func sizeOf(contents map[key.Digest][]byte) int64 {
 	var n int64
@@ -168,7 +132,7 @@ func sizeOf(contents map[key.Digest][]byte) int64 {
 }
 
 // Explain says what keeps a recipe from the nearest entry, and counts that. previous is
-// as for Prepare.
+// as for Search.
 func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe, previous key.Digest) {
 	k.explain(name, k.nearest(ctx, r, previous))
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct library_door door = {.runtime = "levelzero"};
+static struct library_front front_end = {.runtime = "levelzero"};
 
 static _Thread_local int aside;
 
@@ -49,12 +49,13 @@ static ze_result_t pass(const struct wanted *w)
 	return r;
 }
 
-/* Only where somebody wants to know: the library is for those who build. */
+/* A binary only where somebody wants to know: the library is for those who build. The driver's compiler, which it hears of,
+ * keeps the switches of its first call. */
 static void passed(const char *reason)
 {
 	const char *file = getenv("KERNSTASH_REPORT");
-	if (file != NULL && *file != 0)
-		library_passed(&door, 0, reason);
+	if (strcmp(reason, "binary") != 0 || (file != NULL && *file != 0))
+		library_passed(&front_end, 0, reason);
 }
 
 static bool same_text(const char *a, const char *b) { return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0; }
@@ -177,12 +178,6 @@ static void make_room(size_t size)
 	free(piece);
 }
 
-static ze_result_t refused_with(const ksf_message *stored, uint32_t function)
-{
-	const ksf_field *f = message_find(stored, KSF_UNKNOWN, function);
-	return f == NULL ? 0 : (ze_result_t)f->number;
-}
-
 /* Makes the module of native code: KSF_RESTORED if it is the application's then. */
 static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_result_t *code)
 {
@@ -206,7 +201,7 @@ static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_re
 		b->zeModuleDestroy(module);
 		result = KSF_REFUSED;
 	} else if ((w->log != NULL && (log == NULL || !lz_log_says(log, said->data, said->size))) ||
-		!lz_unknown_becomes(module, (struct lz_unknown){refused_with(stored, 0), refused_with(stored, 1)})) {
+		!lz_unknown_becomes(module, stored)) {
 		b->zeModuleDestroy(module);
 		result = KSF_ABANDONED;
 	} else {
@@ -247,9 +242,10 @@ static bool gather(ze_module_handle_t module, struct message *m)
 	message_add(m, (ksf_field){.tag = KSF_BINARY, .data = code, .size = size});
 	for (uint32_t i = 0; i < n; i++)
 		message_text(m, KSF_KERNEL, names[i]);
-	struct lz_unknown unknown = lz_unknown_of(module);
-	message_number(m, KSF_UNKNOWN, 0, unknown.global);
-	message_number(m, KSF_UNKNOWN, 1, unknown.function);
+	ze_result_t unknown[LZ_KINDS];
+	lz_unknown_of(module, unknown);
+	for (uint32_t k = 0; k < LZ_KINDS; k++)
+		message_number(m, KSF_UNKNOWN, k, unknown[k]);
 	return !m->failed;
 }
 
@@ -283,25 +279,25 @@ static ze_result_t serve(const struct wanted *w, const struct message *request)
 {
 	ksf_step step;
 	struct message m = {0};
-	uint32_t action = library_begin(&door, 0, request, &step);
+	uint32_t action = library_begin(&front_end, 0, request, &step);
 	if (action == KSF_HIT) {
 		ze_result_t code = ZE_RESULT_SUCCESS;
 		uint32_t result = restore(w, &step.message, &code);
 		message_result(&m, result, (int32_t)code, 0);
-		action = library_next(&door, step.ticket, &m, &step);
+		action = library_next(&front_end, step.ticket, &m, &step);
 		message_free(&m);
 		if (result == KSF_RESTORED) {
-			library_end(&door, step.ticket);
+			library_end(&front_end, step.ticket);
 			return ZE_RESULT_SUCCESS;
 		}
 	}
 	if (action != KSF_BUILD) {
-		library_end(&door, step.ticket);
+		library_end(&front_end, step.ticket);
 		return pass(w);
 	}
 	ze_result_t r = build(w, &m);
-	library_next(&door, step.ticket, &m, &step);
-	library_end(&door, step.ticket);
+	library_next(&front_end, step.ticket, &m, &step);
+	library_end(&front_end, step.ticket);
 	message_free(&m);
 	return r;
 }
@@ -318,7 +314,7 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 		reason = library_arithmetic();
 	if (reason == NULL && is_validated())
 		reason = "validation layer";
-	if (reason != NULL || library_open(&door) == NULL) {
+	if (reason != NULL || library_open(&front_end) == NULL) {
 		message_free(&m);
 		if (reason != NULL && *reason != 0)
 			passed(reason);
@@ -328,7 +324,7 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 		message_number(&m, KSF_FUNCTION, i, (uintptr_t)lz_behind()->queries[i]);
 	message_number(&m, KSF_DEVICE, 0, (uintptr_t)device);
 	message_text(&m, KSF_OPTIONS, w.flags);
-	message_number(&m, KSF_ENVIRONMENT, 0, (uintptr_t)lz_environment_noted());
+	message_number(&m, KSF_ENVIRONMENT, 0, (uintptr_t)lz_environment());
 	message_number(&m, KSF_DIRECTORIES, 0, library_look());
 	int cancel = library_uncancelled();
 	ze_result_t r = serve(&w, &m);

@@ -17,9 +17,10 @@
 
 struct otherwise {
 	struct otherwise *next;
-	const void *handle;        /* of a module or a log */
-	struct lz_unknown is, was; /* what the driver says, and what the module is to say */
-	size_t size;               /* of the log, without the NUL */
+	const void *handle;            /* of a module or a log */
+	ze_result_t is[LZ_KINDS];      /* what the driver says of unknown names */
+	ze_result_t becomes[LZ_KINDS]; /* what the module is to say; 0: the same */
+	size_t size;                   /* of the log, without the NUL */
 	char text[];
 };
 
@@ -27,24 +28,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct otherwise *first;
 static atomic_int count; /* of the list, so that most calls take no lock */
 
-/* A record with room for some text; NULL: no memory. */
-static struct otherwise *record(const void *handle, size_t size)
+/* Adds a copy of a record, with its text, to the list. False: no memory. */
+static bool add(const struct otherwise *record, const void *text)
 {
-	struct otherwise *o = calloc(1, sizeof(*o) + size + 1);
-	if (o != NULL) {
-		o->handle = handle;
-		o->size = size;
-	}
-	return o;
-}
-
-static void list(struct otherwise *o)
-{
+	struct otherwise *o = calloc(1, sizeof(*o) + record->size + 1);
+	if (o == NULL)
+		return false;
+	*o = *record;
+	if (o->size > 0)
+		memcpy(o->text, text, o->size);
 	pthread_mutex_lock(&lock);
 	o->next = first;
 	first = o;
 	atomic_fetch_add(&count, 1);
 	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 /* The place in the list that points to a handle's record; the caller holds the lock. */
@@ -70,42 +68,37 @@ void lz_forget(const void *handle)
 	pthread_mutex_unlock(&lock);
 }
 
-struct lz_unknown lz_unknown_of(ze_module_handle_t module)
+void lz_unknown_of(ze_module_handle_t module, ze_result_t results[LZ_KINDS])
 {
 	static const char name[] = "kernstash: no such name";
 	const struct behind *b = lz_behind();
-	struct lz_unknown u;
 	size_t size = 0;
 	void *at = NULL;
-	u.global = b->zeModuleGetGlobalPointer(module, name, &size, &at);
-	u.function = b->zeModuleGetFunctionPointer(module, name, &at);
-	return u;
+	results[LZ_GLOBAL] = b->zeModuleGetGlobalPointer(module, name, &size, &at);
+	results[LZ_FUNCTION] = b->zeModuleGetFunctionPointer(module, name, &at);
 }
 
-bool lz_unknown_becomes(ze_module_handle_t module, struct lz_unknown was)
+bool lz_unknown_becomes(ze_module_handle_t module, const ksf_message *stored)
 {
-	struct lz_unknown is = lz_unknown_of(module);
-	if ((was.global == 0 || was.global == is.global) && (was.function == 0 || was.function == is.function))
-		return true;
-	struct otherwise *o = record(module, 0);
-	if (o == NULL)
-		return false;
-	o->is = is;
-	o->was = was;
-	list(o);
-	return true;
+	struct otherwise o = {.handle = module};
+	bool same = true;
+	lz_unknown_of(module, o.is);
+	for (uint32_t k = 0; k < LZ_KINDS; k++) {
+		const ksf_field *f = message_find(stored, KSF_UNKNOWN, k);
+		o.becomes[k] = f == NULL ? 0 : (ze_result_t)f->number;
+		same = same && (o.becomes[k] == 0 || o.becomes[k] == o.is[k]);
+	}
+	return same || add(&o, NULL);
 }
 
-static ze_result_t translate(ze_module_handle_t module, ze_result_t result, bool function)
+static ze_result_t translate(ze_module_handle_t module, ze_result_t result, int kind)
 {
 	if (result == ZE_RESULT_SUCCESS || atomic_load(&count) == 0)
 		return result;
 	pthread_mutex_lock(&lock);
 	const struct otherwise *o = *find(module);
-	if (o != NULL && !function && result == o->is.global && o->was.global != 0)
-		result = o->was.global;
-	else if (o != NULL && function && result == o->is.function && o->was.function != 0)
-		result = o->was.function;
+	if (o != NULL && result == o->is[kind] && o->becomes[kind] != 0)
+		result = o->becomes[kind];
 	pthread_mutex_unlock(&lock);
 	return result;
 }
@@ -115,7 +108,7 @@ ze_result_t ks_zeModuleGetGlobalPointer(ze_module_handle_t module, const char *n
 	const struct behind *b = lz_behind();
 	if (b->zeModuleGetGlobalPointer == NULL)
 		return ZE_RESULT_ERROR_UNINITIALIZED;
-	return translate(module, b->zeModuleGetGlobalPointer(module, name, size, at), false);
+	return translate(module, b->zeModuleGetGlobalPointer(module, name, size, at), LZ_GLOBAL);
 }
 
 ze_result_t ks_zeModuleGetFunctionPointer(ze_module_handle_t module, const char *name, void **at)
@@ -123,7 +116,7 @@ ze_result_t ks_zeModuleGetFunctionPointer(ze_module_handle_t module, const char 
 	const struct behind *b = lz_behind();
 	if (b->zeModuleGetFunctionPointer == NULL)
 		return ZE_RESULT_ERROR_UNINITIALIZED;
-	return translate(module, b->zeModuleGetFunctionPointer(module, name, at), true);
+	return translate(module, b->zeModuleGetFunctionPointer(module, name, at), LZ_FUNCTION);
 }
 
 ze_result_t ks_zeModuleDestroy(ze_module_handle_t module)
@@ -158,15 +151,7 @@ bool lz_log_says(ze_module_build_log_handle_t log, const void *text, size_t size
 	char *own = lz_log_text(log, &n);
 	bool same = n == size && (n == 0 || memcmp(own, text, n) == 0);
 	free(own);
-	if (same)
-		return true;
-	struct otherwise *o = record(log, size);
-	if (o == NULL)
-		return false;
-	if (size > 0)
-		memcpy(o->text, text, size);
-	list(o);
-	return true;
+	return same || add(&(struct otherwise){.handle = log, .size = size}, text);
 }
 
 ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *size, char *text)

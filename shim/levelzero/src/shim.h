@@ -39,45 +39,46 @@ EACH_OF_INIT(OURS)
  * one already. */
 bool lz_init_behind(bool drivers, void *function);
 
+/* A copy of the environment when the drivers were loaded; NULL: there is none. */
+const char *const *lz_environment(void);
+
 /* ---- Behind us (behind.c) ---------------------------------------------- */
+
+/* The functions of modules that are called besides. */
+#define EACH_OF_OTHERS(F) \
+	F(zeModuleGetNativeBinary, (ze_module_handle_t module, size_t *size, uint8_t *code), ) \
+	F(zeModuleGetKernelNames, (ze_module_handle_t module, uint32_t *count, const char **names), )
 
 enum { LZ_QUERIES = 10 };
 
 struct behind {
 #define MEMBER(name, parameters, arguments) ze_result_t (*name) parameters;
 	EACH_OF_MODULES(MEMBER)
+	EACH_OF_OTHERS(MEMBER)
 #undef MEMBER
-	ze_result_t (*zeModuleGetNativeBinary)(ze_module_handle_t, size_t *, uint8_t *);
-	ze_result_t (*zeModuleGetKernelNames)(ze_module_handle_t, uint32_t *, const char **);
 	void *queries[LZ_QUERIES]; /* with which the library asks what drivers and devices are */
 };
 
-/* The functions of the API behind us; one that is not there is NULL. They are those of the
- * loader that the first function asked about is of. */
-const struct behind *lz_behind_beside(const void *function);
-/* The same, once they are found: all are NULL before. */
+/* The functions of the API behind us, once they are found; one that is not there is NULL. */
 const struct behind *lz_behind(void);
+
+/* Whether a function is the one behind us of an index in EACH_OF_MODULES. The first that is
+ * asked about makes its loader the one that all are of; another one in the same process goes
+ * without. */
+bool lz_is_behind(size_t index, const void *function);
 
 /* Whether all are there that a module needs to be restored or taken. */
 bool lz_whole(void);
 
-/* ---- The environment (environment.c) ----------------------------------- */
-
-/* Copies it, once: the drivers are about to be loaded. */
-void lz_environment_note(void);
-/* The copy; NULL: there is none. */
-const char *const *lz_environment_noted(void);
-
 /* ---- Modules and logs that say something else (otherwise.c) ------------ */
 
-struct lz_unknown {
-	ze_result_t global, function; /* with what names are refused that a module has not; 0: not known */
-};
+enum { LZ_GLOBAL, LZ_FUNCTION, LZ_KINDS }; /* what has names, as in KSF_UNKNOWN */
 
-struct lz_unknown lz_unknown_of(ze_module_handle_t module);
+/* With what names are refused that a module has not. */
+void lz_unknown_of(ze_module_handle_t module, ze_result_t results[LZ_KINDS]);
 
-/* Has a module refuse them so from now on. False: no memory. */
-bool lz_unknown_becomes(ze_module_handle_t module, struct lz_unknown was);
+/* Has a module refuse them from now on as is stored. False: no memory. */
+bool lz_unknown_becomes(ze_module_handle_t module, const ksf_message *stored);
 
 /* What a log says, in memory to be freed; NULL: nothing, or no memory. size is without
  * the NUL at its end. */

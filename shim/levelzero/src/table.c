@@ -16,20 +16,11 @@ enum { NAMES = sizeof(names) / sizeof(*names), MODULES = 2 }; /* those of module
 #define POINTER(name, parameters, arguments) (void *)ks_##name,
 static void *const ours[] = {EACH_OF_INIT(POINTER) EACH_OF_MODULES(POINTER)};
 
-#define PLACE(name, parameters, arguments) offsetof(struct behind, name),
-static const size_t places[] = {EACH_OF_MODULES(PLACE)};
-
-/* Whether a function is that of the loader that is behind us. The first that is asked
- * about makes its loader that; another one in the same process goes without. */
-static bool is_behind(size_t name, void *real)
+static void *take(size_t name, void *real)
 {
-	if (name < MODULES)
-		return lz_init_behind(name == 1, real);
-	const char *b = (const char *)lz_behind_beside(real);
-	return real == *(void *const *)(b + places[name - MODULES]);
+	bool is_behind = name < MODULES ? lz_init_behind(name == 1, real) : lz_is_behind(name - MODULES, real);
+	return is_behind ? ours[name] : real;
 }
-
-static void *take(size_t name, void *real) { return is_behind(name, real) ? ours[name] : real; }
 
 const struct preload_table levelzero_table = {.names = names, .n = NAMES, .take = take};
 

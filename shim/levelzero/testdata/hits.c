@@ -1,12 +1,14 @@
 /*
  * hits.c: makes a module again and again, and says how long each zeModuleCreate took.
  *
- *	hits FILE.spv FLAGS ROUNDS [restore]
+ *	hits FILE.spv FLAGS ROUNDS [restore | switch]
  *
- * FLAGS "NULL" is NULL. With restore the module is made of the native code of the first.
+ * FLAGS "NULL" is NULL. With restore the module is made of the native code of the first. With
+ * switch one with an extension is made before, under a variable that is gone by then.
  */
 #include "ze_test.h"
 
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -34,6 +36,19 @@ int main(int argc, char **argv)
 	double *took = calloc((size_t)rounds + 1, sizeof(*took)), first = 0;
 	start();
 	ze_module_desc_t desc = described(ZE_MODULE_FORMAT_IL_SPIRV, code, size, flags);
+	bool restores = argc > 4 && strcmp(argv[4], "restore") == 0;
+	if (argc > 4 && !restores) {
+		const uint8_t *codes[] = {code};
+		ze_module_program_exp_desc_t one = {
+			.stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC, .count = 1, .inputSizes = &size, .pInputModules = codes};
+		ze_module_desc_t extended = described(ZE_MODULE_FORMAT_IL_SPIRV, NULL, 0, NULL);
+		ze_module_handle_t m;
+		extended.pNext = &one;
+		setenv("IGC_ForceOCLSIMDWidth", "8", 1);
+		check(zeModuleCreate(context, device, &extended, &m, NULL), "zeModuleCreate");
+		check(zeModuleDestroy(m), "zeModuleDestroy");
+		unsetenv("IGC_ForceOCLSIMDWidth");
+	}
 	for (int i = 0; i <= rounds; i++) {
 		ze_module_handle_t m;
 		ze_module_build_log_handle_t log;
@@ -43,7 +58,7 @@ int main(int argc, char **argv)
 		if (i == 0) {
 			first = took[0];
 			native = native_of(m, &n);
-			if (argc > 4)
+			if (restores)
 				desc = described(ZE_MODULE_FORMAT_NATIVE, native, n, flags);
 		}
 		zeModuleBuildLogDestroy(log);

@@ -7,18 +7,18 @@
  * the application's is.
  */
 #include "../../preload/src/choose.h"
+#include "../functions.h"
+#include "../layers.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const names[] = {
-	"clGetContextInfo", "clCreateProgramWithSource", "clCreateProgramWithBinary", "clCreateProgramWithBuiltInKernels",
-	"clCreateProgramWithIL", "clRetainProgram", "clReleaseProgram", "clSetProgramSpecializationConstant", "clBuildProgram",
-	"clCompileProgram", "clLinkProgram", "clGetProgramInfo", "clGetProgramBuildInfo", "clCreateKernel",
-	"clCreateKernelsInProgram", "clCloneKernel", "clRetainKernel", "clReleaseKernel", "clGetKernelInfo", "clGetKernelArgInfo",
-	"clEnqueueNDRangeKernel", "clEnqueueTask", "clGetExtensionFunctionAddress", "clGetExtensionFunctionAddressForPlatform",
+#define NAME(name) #name,
+	EACH_FUNCTION(NAME)
 	/* Nobody stands before it, but with it the layer is in the process: a cache of the
 	 * application's own looks for that (gpu/opencl). */
 	"clGetPlatformIDs",
@@ -31,16 +31,14 @@ extern void *kernstash_layer_take(const char *name, void *real) __attribute__((w
 /* In the layer that lies beside us. */
 static take_fn open_layer(void)
 {
-	static const char here, file[] = "libkernstash_opencl_layer.so";
-	char path[4096];
+	static const char here;
+	char path[PATH_MAX];
 	Dl_info us;
 	take_fn found = NULL;
 	if (dladdr(&here, &us) == 0 || us.dli_fname == NULL)
 		return NULL;
-	const char *slash = strrchr(us.dli_fname, '/');
-	int folder = slash == NULL ? 0 : (int)(slash + 1 - us.dli_fname);
-	if ((size_t)snprintf(path, sizeof(path), "%.*s%s", folder, us.dli_fname, file) >= sizeof(path))
-		return NULL;
+	int folder = (int)(basename(us.dli_fname) - us.dli_fname);
+	snprintf(path, sizeof(path), "%.*s" LAYER_FILE, folder, us.dli_fname);
 	void *layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (layer != NULL)
 		*(void **)&found = preload_find(layer, "kernstash_layer_take");
@@ -65,8 +63,8 @@ static take_fn layer(void)
 
 static void *take(size_t name, void *real)
 {
-	const char *door = secure_getenv("KERNSTASH_OPENCL_DOOR");
-	take_fn f = door == NULL || *door == 0 ? NULL : layer();
+	const char *inject = secure_getenv("KERNSTASH_INJECT");
+	take_fn f = inject == NULL || *inject == 0 ? NULL : layer();
 	return f == NULL ? real : f(names[name], real);
 }
 

@@ -29,7 +29,7 @@ func TestCompilerThatCrashes(t *testing.T) {
 			t.Parallel()
 			s := stage.New(t, stage.Fake)
 			env := append(s.WithLibrary(t), "FAKE_DRIVER="+c.driver)
-			plain := s.MustRun(t, append(env, "KERNSTASH_OPENCL_DOOR="), "crashes", c.handler)
+			plain := s.MustRun(t, append(env, "KERNSTASH_INJECT="), "crashes", c.handler)
 			if strings.Count(plain.Out, c.compilations) != 11 || strings.Contains(plain.Out, c.said) || !strings.Contains(plain.Err, c.without+" handles") {
 				t.Fatalf("without the layer:\n%s%s", plain.Out, plain.Err)
 			}

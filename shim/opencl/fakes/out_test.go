@@ -29,7 +29,7 @@ func TestStaysOut(t *testing.T) {
 		{"no library", []string{"KERNSTASH_LIBRARY=/nonexistent/libkernstash.so.1"}, []string{stress, "first", "loop"}, "library not found"},
 		{"no library, only a file", []string{"KERNSTASH_LIBRARY=/etc/passwd"}, []string{stress, "first"}, "library not loadable"},
 		{"another release", []string{"FAKE=abi"}, []string{stress, "first"}, "library of another release, or off"},
-		{"address space", nil, []string{"/bin/sh", "-c", "ulimit -v 3000000; exec " + stress + " first"}, "address-space limit"},
+		{"address space", []string{"KERNSTASH_LIBRARY=" + library}, []string{"/bin/sh", "-c", "ulimit -v 3000000; exec " + stress + " first"}, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it"},
 		{"data space", []string{"KERNSTASH_LIBRARY=" + library}, []string{"/bin/sh", "-c", "ulimit -d 100000; exec " + stress + " first"}, "no room for the library's runtime (limits, a filter), or no libkernstash-go.so.1 beside it"},
 		{"forked", nil, []string{stress, "first", "forked"}, "forked after the library was opened"},
 	} {
@@ -40,7 +40,7 @@ func TestStaysOut(t *testing.T) {
 			if want := `"reason":"` + c.reason + `"}` + "\n"; strings.Count(r.Report, want) != 1 || stage.Count(r.Report, `{"event":"out"`) != 1 {
 				t.Errorf("report:\n%s\nwant one line with %s", r.Report, want)
 			}
-			if c.name != "disabled" && strings.Count(r.Report, `"door":"opencl-preload"`) != 1 {
+			if c.name != "disabled" && strings.Count(r.Report, `"front_end":"opencl-preload"`) != 1 {
 				t.Errorf("report: %s", r.Report)
 			}
 		})
@@ -66,7 +66,7 @@ func TestReportAtTheLimit(t *testing.T) {
 func TestOpenedByTheFirstBuild(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.PoCL)
-	if r := s.MustRun(t, s.Layered(), "observe", "nothing"); r.Log != "" || !strings.Contains(r.Report, `"door":"opencl-layer"`) {
+	if r := s.MustRun(t, s.Layered(), "observe", "nothing"); r.Log != "" || !strings.Contains(r.Report, `"front_end":"opencl-layer"`) {
 		t.Errorf("log %q, report %q", r.Log, r.Report)
 	}
 	s = stage.New(t, stage.Fake)

@@ -121,7 +121,7 @@ func TestStressOpened(t *testing.T) {
 					preload = strings.TrimSpace(string(out)) + ":" + preload
 				}
 				env := []string{
-					"LD_PRELOAD=" + preload, "KERNSTASH_OPENCL_DOOR=layer", "ASAN_OPTIONS=detect_leaks=0",
+					"LD_PRELOAD=" + preload, "KERNSTASH_INJECT=layer", "ASAN_OPTIONS=detect_leaks=0",
 					"TSAN_OPTIONS=die_after_fork=0",
 				}
 				for range 2 {
@@ -129,7 +129,7 @@ func TestStressOpened(t *testing.T) {
 					if strings.Contains(r.Err, "Sanitizer") || strings.Contains(r.Err, "runtime error") {
 						t.Error(stage.Tail(r.Err))
 					}
-					if stage.Count(r.Log, "begin") == 0 || !strings.Contains(r.Report, `"door":"opencl-preload"`) {
+					if stage.Count(r.Log, "begin") == 0 || !strings.Contains(r.Report, `"front_end":"opencl-preload"`) {
 						t.Errorf("not served: %s\n%s", r.Report, r.Log)
 					}
 				}

@@ -31,7 +31,7 @@ func TestDriversLeftAlone(t *testing.T) {
 				}
 				return lines, r
 			}
-			want, _ := calls("KERNSTASH_OPENCL_DOOR=")
+			want, _ := calls("KERNSTASH_INJECT=")
 			for range 2 {
 				got, r := calls()
 				if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {

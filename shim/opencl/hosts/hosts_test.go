@@ -140,14 +140,14 @@ func TestHostsOpened(t *testing.T) {
 			s := stage.New(t, stage.PoCL)
 			want := s.Run(t, nil, "host", name)
 			env := append(s.WithLibrary(t), "OPENCL_LAYERS=", "LD_LIBRARY_PATH="+old)
-			for _, door := range []string{"preload", "layer"} {
-				r := s.Run(t, append(env, stage.Preloaded(t, door)...), "host", name)
+			for _, frontEnd := range []string{"preload", "layer"} {
+				r := s.Run(t, append(env, stage.Preloaded(t, frontEnd)...), "host", name)
 				if r.Code != want.Code || r.Out != want.Out {
-					t.Errorf("%s: exit %d, without the cache %d\n%s\n%s", door, r.Code, want.Code, r.Out, r.Err)
+					t.Errorf("%s: exit %d, without the cache %d\n%s\n%s", frontEnd, r.Code, want.Code, r.Out, r.Err)
 				}
 				// A module that is linked is served where the layer is preloaded.
-				if !strings.Contains(r.Report, `"door":"opencl-preload"`) && (name != "loading" || door == "preload") {
-					t.Errorf("%s: not served:\n%s", door, r.Report)
+				if !strings.Contains(r.Report, `"front_end":"opencl-preload"`) && (name != "loading" || frontEnd == "preload") {
+					t.Errorf("%s: not served:\n%s", frontEnd, r.Report)
 				}
 			}
 		})

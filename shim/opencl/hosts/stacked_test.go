@@ -14,7 +14,7 @@ import (
 // A program that caches by itself, through the Go library, and has the layer
 // beneath it does not wait for itself, and asks once. What it stored the layer
 // serves to others, and the other way round.
-func TestDoorsStacked(t *testing.T) {
+func TestFrontEndsStacked(t *testing.T) {
 	t.Parallel()
 	kernstash := stage.Command(t)
 	const code = "kernel void twice(global int *a) { a[get_global_id(0)] *= 2; }\n"
@@ -47,7 +47,7 @@ func TestDoorsStacked(t *testing.T) {
 					if trace := s.Text(t, "trace"); trace == "" || strings.Contains(trace, "waiting for another process") {
 						t.Errorf("it waits for itself:\n%s", trace)
 					}
-					if strings.Contains(r.Report, `"door":"opencl-layer","exe"`) {
+					if strings.Contains(r.Report, `"front_end":"opencl-layer","exe"`) {
 						t.Errorf("the layer was asked too:\n%s", r.Report)
 					}
 				}
@@ -60,7 +60,7 @@ func TestDoorsStacked(t *testing.T) {
 }
 
 // A program that caches by itself, through the Go library, which opens the loader.
-func TestDoorsStackedOpened(t *testing.T) {
+func TestFrontEndsStackedOpened(t *testing.T) {
 	timing.Long(t)
 	t.Parallel()
 	old := stage.Interposers(t)
@@ -76,7 +76,7 @@ func TestDoorsStackedOpened(t *testing.T) {
 		if !strings.Contains(r.Out, want) {
 			t.Errorf("%s, want %s", r.Out, want)
 		}
-		if !strings.Contains(r.Report, `"door":"opencl-preload"`) || strings.Contains(r.Report, `"door":"opencl-layer","exe"`) {
+		if !strings.Contains(r.Report, `"front_end":"opencl-preload"`) || strings.Contains(r.Report, `"front_end":"opencl-layer","exe"`) {
 			t.Errorf("not loaded, or asked too:\n%s", r.Report)
 		}
 	}

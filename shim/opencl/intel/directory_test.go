@@ -33,14 +33,14 @@ func TestIntelSettingsFileElsewhere(t *testing.T) {
 	}
 	layer := b.layer[1:len(b.layer):len(b.layer)]
 	for _, c := range []struct {
-		door    string
-		environ []string
+		frontEnd string
+		environ  []string
 	}{
 		{"layer", append(layer, b.layer[0])},
 		{"preload", append(layer, stage.Preloaded(t, "preload")...)},
 	} {
-		t.Run(c.door, func(t *testing.T) {
-			if c.door == "preload" {
+		t.Run(c.frontEnd, func(t *testing.T) {
+			if c.frontEnd == "preload" {
 				timing.Long(t)
 				stage.Interposers(t)
 			}

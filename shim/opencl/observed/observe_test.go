@@ -88,13 +88,13 @@ func TestObservedTheSamePreloaded(t *testing.T) {
 	parts := "options,rebuild,lifetimes,wrong"
 	s := stage.New(t, stage.PoCL)
 	without := stage.Normal(s.MustRun(t, nil, "observe", parts).Out)
-	preloaded := append(s.Layered(), "LD_PRELOAD="+stage.Built(stage.Shim), "KERNSTASH_OPENCL_DOOR=preload")
+	preloaded := append(s.Layered(), "LD_PRELOAD="+stage.Built(stage.Shim), "KERNSTASH_INJECT=preload")
 	for _, name := range []string{"cold", "warm"} {
 		r := s.MustRun(t, preloaded, "observe", parts)
 		if diff := cmp.Diff(without, stage.Normal(r.Out)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
-		if !strings.Contains(r.Report, `"door":"opencl-preload"`) || strings.Contains(r.Report, "opencl-layer") {
+		if !strings.Contains(r.Report, `"front_end":"opencl-preload"`) || strings.Contains(r.Report, "opencl-layer") {
 			t.Errorf("%s: %s", name, r.Report)
 		}
 		if n := stage.Count(r.Log, "built"); n != 0 && name == "warm" {
@@ -102,13 +102,13 @@ func TestObservedTheSamePreloaded(t *testing.T) {
 		}
 	}
 	// And the other way about: preloaded, and the layer asked for.
-	for _, door := range []string{"", "KERNSTASH_OPENCL_DOOR=layer"} {
-		r := s.MustRun(t, append(s.Layered(), "LD_PRELOAD="+stage.Built(stage.Shim), door), "observe", "lifetimes")
-		if !strings.Contains(r.Report, `"door":"opencl-layer"`) || strings.Contains(r.Report, "opencl-preload") {
-			t.Errorf("%s: %s", door, r.Report)
+	for _, frontEnd := range []string{"", "KERNSTASH_INJECT=layer"} {
+		r := s.MustRun(t, append(s.Layered(), "LD_PRELOAD="+stage.Built(stage.Shim), frontEnd), "observe", "lifetimes")
+		if !strings.Contains(r.Report, `"front_end":"opencl-layer"`) || strings.Contains(r.Report, "opencl-preload") {
+			t.Errorf("%s: %s", frontEnd, r.Report)
 		}
 		if stage.Count(r.Log, "restored") == 0 {
-			t.Errorf("%s: %s", door, r.Log)
+			t.Errorf("%s: %s", frontEnd, r.Log)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // the library knows no layers: as CUDA's loader, or a driver without one.
 
 // All that can be observed is the same, by whichever way a program reaches its library,
-// and one door is open, if any.
+// and one front end is open, if any.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	old := stage.Interposers(t)
@@ -30,7 +30,7 @@ func TestOpened(t *testing.T) {
 	for _, c := range []struct {
 		name, program string
 		env           []string
-		door          string // which `kernstash run` would choose
+		frontEnd      string // which `kernstash run` would choose
 		served        string // by which; "" for none
 		short         bool   // in the short form, too
 	}{
@@ -59,13 +59,13 @@ func TestOpened(t *testing.T) {
 		if !c.short && !timing.IsLong() {
 			continue
 		}
-		r := s.MustRun(t, append(stage.Preloaded(t, c.door), c.env...), c.program, parts)
+		r := s.MustRun(t, append(stage.Preloaded(t, c.frontEnd), c.env...), c.program, parts)
 		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
-		for _, door := range []string{layer, preload} {
-			if n := strings.Count(r.Report, `"door":"`+door+`"`); (n == 1) != (c.served == door) || n > 1 {
-				t.Errorf("%s: served by %s %d times:\n%s", c.name, door, n, r.Report)
+		for _, frontEnd := range []string{layer, preload} {
+			if n := strings.Count(r.Report, `"front_end":"`+frontEnd+`"`); (n == 1) != (c.served == frontEnd) || n > 1 {
+				t.Errorf("%s: served by %s %d times:\n%s", c.name, frontEnd, n, r.Report)
 			}
 		}
 		if n := stage.Count(r.Log, "restored"); (n == 0) != (c.served == "") || r.Out == "" {
@@ -74,7 +74,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// The same with Intel's driver, and what keeps out keeps this door shut.
+// The same with Intel's driver, and what keeps out keeps this front end shut.
 func TestOpenedOnIntel(t *testing.T) {
 	t.Parallel()
 	timing.Long(t)
@@ -90,7 +90,7 @@ func TestOpenedOnIntel(t *testing.T) {
 		{"warm", "X=", true},
 		{"off", "KERNSTASH_DISABLE=1", false},
 		{"no interposer", "LD_PRELOAD=", false},
-		{"nothing said", "KERNSTASH_OPENCL_DOOR=", false},
+		{"nothing said", "KERNSTASH_INJECT=", false},
 	} {
 		r := s.MustRun(t, append(env, c.variable), "observe-opened", "rebuild")
 		if diff := cmp.Diff(want, stage.Normal(r.Out)); diff != "" {

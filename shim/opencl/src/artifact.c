@@ -1,5 +1,5 @@
 /*
- * artifact.c: what a shadow keeps of the artifacts that it was made from, to
+ * artifact.c: what a shadow keeps of what it was made from, to
  * answer queries: logs, kernels, argument infos, and the binaries that the
  * application is to see where those are not what the shadow was made from.
  */
@@ -8,26 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message that is kept of some artifacts. NULL: no memory. */
-static ksf_message *kept_of(cl_uint n, const struct artifact *artifacts)
+/* What is kept of a message, with a field of no tag at the end. Of an object, which the application may ask for, the
+ * binary is the answer. NULL: no memory. */
+static ksf_message *kept_of(const ksf_message *m, bool is_object)
 {
-	struct message m = {0};
-	for (cl_uint i = 0; i < n; i++) {
-		const struct artifact *a = &artifacts[i];
-		message_number(&m, KSF_PART, a->kind, 0);
-		if (a->answer.size > 0)
-			message_add(&m, (ksf_field){.tag = KSF_ANSWER, .number = a->answer.size, .data = a->answer.data, .size = a->answer.data == NULL ? 0 : a->answer.size});
-		add_bytes(&m, KSF_LOG, a->log);
-		for (uint32_t k = 0; k < a->nkernels; k++) {
-			message_add(&m, (ksf_field){.tag = KSF_KERNEL, .data = a->kernels[k].name.data, .size = a->kernels[k].name.size});
-			add_bytes(&m, KSF_KERNEL_ATTRIBUTES, a->kernels[k].attributes);
-			for (uint32_t j = 0; j < a->kernels[k].nargs; j++)
-				add_arg(&m, &a->kernels[k].args[j]);
-		}
+	struct message kept = {0};
+	for (size_t i = 0; i < m->count; i++) {
+		ksf_field f = m->fields[i];
+		if (f.tag == (is_object ? KSF_ANSWER : KSF_BINARY))
+			continue;
+		if (f.tag == KSF_BINARY)
+			f.tag = KSF_ANSWER;
+		message_add(&kept, f);
 	}
-	ksf_message *kept = m.failed ? NULL : message_copy(&(ksf_message){m.fields, m.count});
-	message_free(&m);
-	return kept;
+	message_add(&kept, (ksf_field){0});
+	ksf_message *copy = kept.failed ? NULL : message_copy(&(ksf_message){kept.fields, kept.count});
+	message_free(&kept);
+	return copy;
 }
 
 /* The last record that was done with. It lies behind what the driver took for its program: the C library
@@ -36,14 +33,13 @@ static struct shadow *_Atomic last;
 
 static void shadow_free(struct shadow *s)
 {
-	free(s->artifacts);
 	free(s->kept);
 	free(s->options);
 	free(atomic_exchange(&last, s));
 }
 
-struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
-	const char *options)
+struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devices, const ksf_message *m,
+	const char *options, bool is_object)
 {
 	struct shadow *s = calloc(1, sizeof(*s) + n * sizeof(*devices));
 	if (s == NULL)
@@ -53,9 +49,9 @@ struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devi
 	s->ndevices = n;
 	memcpy(s->devices, devices, n * sizeof(*devices));
 	s->options = options == NULL ? NULL : strdup(options);
-	s->kept = kept_of(n, artifacts);
-	s->artifacts = s->kept == NULL ? NULL : artifacts_of(s->kept, KSF_PART, n);
-	if (s->artifacts == NULL || (options != NULL && s->options == NULL)) {
+	s->is_object = is_object;
+	s->kept = kept_of(m, is_object);
+	if (s->kept == NULL || (options != NULL && s->options == NULL)) {
 		shadow_free(s);
 		return NULL;
 	}
@@ -64,34 +60,20 @@ struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devi
 
 void shadow_put(struct shadow *s)
 {
-	if (s == NULL)
-		return;
-	state_lock();
-	bool last = --s->references == 0;
-	state_unlock();
-	if (!last)
+	if (s == NULL || --s->references > 0)
 		return;
 	if (!s->is_program)
 		next.clReleaseProgram(s->handle);
-	context_lets_go(s);
 	if (s->answers != 0)
 		library_released(s->answers);
 	shadow_free(s);
 }
 
-int shadow_device(const struct shadow *s, cl_device_id device)
-{
-	for (cl_uint i = 0; i < s->ndevices; i++) {
-		if (s->devices[i] == device)
-			return (int)i;
-	}
-	return -1;
-}
-
 bool shadow_asks(struct shadow *s, uint64_t id)
 {
 	for (cl_uint i = 0; i < s->ndevices; i++) {
-		if (s->artifacts[i].answer.data == NULL && s->artifacts[i].answer.size > 0) {
+		const ksf_field *answer = of_device(s->kept, i, KSF_ANSWER);
+		if (answer != NULL && answer->data == NULL && answer->number > 0) {
 			s->answers = id;
 			return true;
 		}
@@ -99,14 +81,11 @@ bool shadow_asks(struct shadow *s, uint64_t id)
 	return false;
 }
 
-const struct kernel_info *shadow_kernel(const struct shadow *s, const char *name)
+const ksf_field *shadow_kernel(const struct shadow *s, const char *name)
 {
-	for (cl_uint d = 0; d < s->ndevices; d++) {
-		for (uint32_t i = 0; i < s->artifacts[d].nkernels; i++) {
-			const struct kernel_info *k = &s->artifacts[d].kernels[i];
-			if (k->name.data != NULL && strcmp(k->name.data, name) == 0)
-				return k;
-		}
+	for (const ksf_field *f = s->kept->fields; f->tag != 0; f++) {
+		if (f->tag == KSF_KERNEL && f->data != NULL && strcmp(f->data, name) == 0)
+			return f;
 	}
 	return NULL;
 }

@@ -1,7 +1,6 @@
 /* ask.c: what the library is asked before a build. */
 #include "shim.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 cl_platform_id platform_of(cl_device_id device)
@@ -20,57 +19,49 @@ cl_context program_context(const struct program *p)
 	return context;
 }
 
-bool unit_of(struct program *p, struct unit *unit)
+/* Adds what a program was made of, as the driver has it, so that no second copy has to be kept. */
+static bool add_code(struct message *m, const struct program *p)
 {
 	size_t size = 0;
-	bool il = p->origin == FROM_IL;
-	*unit = (struct unit){.kind = il ? KSF_SPIRV : KSF_OPENCL_C};
-	/* As the driver has it, so that no second copy has to be kept. */
-	unit->code.data = program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size);
-	/* What another thread sets meanwhile comes before the head, and the rest stays. */
-	state_lock();
-	unit->constants = p->constants;
-	state_unlock();
+	bool il = p->kind == KSF_SPIRV;
+	char *code = message_own(m, program_text(handle_of(p), il ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE, &size));
 	if (!il && size == p->length + 1)
 		size--;
-	unit->code.size = size;
-	if (unit->code.data != NULL && size == p->length)
-		return true;
-	unit_free(unit);
-	return false;
+	message_add(m, (ksf_field){.tag = KSF_CODE, .data = code, .size = size});
+	return code != NULL && size == p->length;
 }
 
-void unit_free(struct unit *unit)
+bool add_header(struct message *m, cl_program handle, const char *name)
 {
-	free((void *)unit->code.data);
-	memset(unit, 0, sizeof(*unit));
+	struct program *p = name == NULL ? NULL : program_get(handle);
+	bool known = p != NULL && p->kind == KSF_OPENCL_C && p->unknown == NULL;
+	message_text(m, KSF_HEADER, name);
+	known = known && add_code(m, p);
+	program_put(p);
+	return known;
 }
 
-static void add(struct message *m, uint32_t tag, uint32_t detail, struct bytes b)
+bool add_unit(struct message *m, struct program *p, const char *options)
 {
-	message_add(m, (ksf_field){.tag = tag, .detail = detail, .data = b.data, .size = b.size});
-}
-
-static void add_unit(struct message *m, const struct unit *u)
-{
-	message_number(m, KSF_UNIT, u->kind, u->compiled);
-	add(m, KSF_CODE, 0, u->code);
-	for (uint32_t i = 0; i < u->nheaders; i++) {
-		add(m, KSF_HEADER, 0, u->headers[i].name);
-		add(m, KSF_CODE, 0, u->headers[i].code);
-	}
-	for (const struct constant *c = u->constants; c != NULL; c = c->link) {
-		const struct constant *later = u->constants;
+	message_number(m, KSF_UNIT, p->kind, 0);
+	bool known = add_code(m, p);
+	/* What another thread sets meanwhile comes before the head, and the rest stays. */
+	state_lock();
+	const struct constant *all = p->constants;
+	state_unlock();
+	for (const struct constant *c = all; c != NULL; c = c->link) {
+		const struct constant *later = all;
 		while (later != c && later->id != c->id)
 			later = later->link;
 		if (later == c)
-			add(m, KSF_CONSTANT, c->id, (struct bytes){c->value, c->size});
+			message_add(m, (ksf_field){.tag = KSF_CONSTANT, .detail = c->id, .data = c->value, .size = c->size});
 	}
-	add(m, KSF_OPTIONS, 0, u->options);
+	message_text(m, KSF_OPTIONS, options);
+	return known;
 }
 
-bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct unit *units, uint32_t nunits,
-	const char *options, struct reply *reply)
+bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_message *units, const char *options,
+	struct reply *reply)
 {
 	struct message m = {0};
 	ksf_step step;
@@ -92,9 +83,9 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct uni
 	for (cl_uint i = 0; i < n; i++)
 		message_number(&m, KSF_DEVICE, 0, (uintptr_t)devices[i]);
 	message_number(&m, KSF_DIRECTORIES, 0, library_look());
-	add(&m, KSF_OPTIONS, 0, bytes_of(options));
-	for (uint32_t i = 0; i < nunits; i++)
-		add_unit(&m, &units[i]);
+	message_text(&m, KSF_OPTIONS, options);
+	for (size_t i = 0; i < units->count; i++)
+		message_add(&m, units->fields[i]);
 	library_begin(&library_layer, what, &m, &step);
 	message_free(&m);
 	return reply_take(reply, &step, n) == KSF_HIT;

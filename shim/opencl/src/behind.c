@@ -5,6 +5,7 @@
  * asked without ours.
  */
 #include "behind.h"
+#include "../layers.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -113,7 +114,7 @@ static bool is_whole(const cl_icd_dispatch *d)
 /* Whether OPENCL_LAYERS names a layer that is not ours. */
 static bool names_others(const char *layers)
 {
-	static const char ours[] = "/libkernstash_opencl_layer.so";
+	static const char ours[] = "/" LAYER_FILE;
 	while (layers != NULL && *layers != 0) {
 		size_t n = strcspn(layers, ":"), own = sizeof(ours) - 1;
 		if (n > 0 && (n < own || strncmp(layers + n - own, ours, own) != 0))
@@ -126,7 +127,7 @@ static bool names_others(const char *layers)
 /* Loaders make NUL bytes of the colons. */
 static bool others_at_load;
 
-__attribute__((constructor)) static void look(void) { others_at_load = names_others(getenv("OPENCL_LAYERS")); }
+__attribute__((constructor)) static void look(void) { others_at_load = names_others(getenv(LAYERS)); }
 
 /* Whether nobody stands between us and the driver who may change what is built: an
  * interposer behind us, or a layer of a loader. */
@@ -136,9 +137,9 @@ static bool is_last(struct behind *b)
 	const void *build = (const void *)(uintptr_t)d->clBuildProgram;
 	if (atomic_load(&b->other) == 0) {
 		/* A loader that knows layers makes us one before a program is made. */
-		bool layer = door_wanted() == DOOR_AUTO && knows_layers(build);
+		bool layer = inject_wanted() == INJECT_AUTO && knows_layers(build);
 		bool last = !layer && nobody_between(d, build) && (is_driver_of(build) || is_loader(build)) &&
-			!((others_at_load || names_others(getenv("OPENCL_LAYERS"))) && knows_layers(build));
+			!((others_at_load || names_others(getenv(LAYERS))) && knows_layers(build));
 		atomic_store(&b->other, last ? 1 : 2);
 		static atomic_flag said = ATOMIC_FLAG_INIT;
 		if (!last && !layer && !atomic_flag_test_and_set(&said))
@@ -152,8 +153,8 @@ static void serve(struct behind *b)
 	static atomic_int decided; /* 1: a thread is at it, 2: it is */
 	int no = 0;
 	const char *reason = NULL;
-	enum door wanted = door_wanted();
-	if (wanted == DOOR_NONE || (wanted == DOOR_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !is_last(b))
+	enum inject wanted = inject_wanted();
+	if (wanted == INJECT_NONE || (wanted == INJECT_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !is_last(b))
 		return;
 	if (!atomic_compare_exchange_strong(&decided, &no, 1)) {
 		/* Threads that begin at once are all served. Not for ever: a child of a fork
@@ -163,7 +164,7 @@ static void serve(struct behind *b)
 		return;
 	}
 	/* Nothing here takes the dynamic linker's lock, which one of those may hold. */
-	bool claimed = door_claim(DOOR_PRELOAD), unwanted = claimed && library_unwanted(&reason);
+	bool claimed = inject_claim(INJECT_PRELOAD), unwanted = claimed && library_unwanted(&reason);
 	if (claimed && !unwanted) {
 		memcpy((void *)&next, (const void *)&b->own, sizeof(next));
 		state_guard_fork();
@@ -182,7 +183,7 @@ static void serve(struct behind *b)
 	void *library = NULL;
 	*(__typeof__(b->own.clBuildProgram) *)&library = b->own.clBuildProgram;
 	object_of(library);
-	report("loaded", "door", "opencl-preload");
+	report("loaded", "front_end", "opencl-preload");
 }
 
 const cl_icd_dispatch *behind_making(unsigned library, const void *caller)
@@ -209,8 +210,8 @@ static struct behind *library_of(size_t function, void *real)
 	if (b != NULL)
 		return b;
 	/* Of one program all calls are ours, or none. */
-	enum door wanted = door_wanted();
-	if ((wanted == DOOR_LAYER || wanted == DOOR_AUTO) && (knows_layers(real) || (wanted == DOOR_LAYER && somebody_is_linked(real))))
+	enum inject wanted = inject_wanted();
+	if ((wanted == INJECT_LAYER || wanted == INJECT_AUTO) && (knows_layers(real) || (wanted == INJECT_LAYER && somebody_is_linked(real))))
 		return NULL;
 	void *object = object_of(real);
 	if (object == NULL)
@@ -258,14 +259,14 @@ EXPORT void *kernstash_layer_take(const char *name, void *real)
 	size_t i = 0;
 	while (i < FUNCTIONS && strcmp(members[i].name, name) != 0)
 		i++;
-	if (i == FUNCTIONS || door_wanted() == DOOR_NONE)
+	if (i == FUNCTIONS || inject_wanted() == INJECT_NONE)
 		return real;
 	library_look(); /* real may be of a driver that was just loaded */
 	void *exported = stand_in(LINKED, i), *linked = dlsym(RTLD_NEXT, name);
 	if (real == exported)
 		return linked == NULL ? NULL : real; /* without us there would be none */
 	/* A linked program's function has one address. */
-	if (real == linked && door_wanted() != DOOR_LAYER)
+	if (real == linked && inject_wanted() != INJECT_LAYER)
 		return exported;
 	const struct behind *b = library_of(i, real);
 	return b == NULL ? real : stand_in((unsigned)(b - behind), i);

@@ -37,9 +37,7 @@ static struct build *build_new(struct program *p, struct reply *reply, cl_uint n
 	*b = (struct build){.program = p, .reply = *reply, .n = n, .notify = notify, .user_data = user_data};
 	atomic_init(&b->references, 1);
 	memcpy(b->devices, devices, n * sizeof(*devices));
-	state_lock();
 	p->pins++;
-	state_unlock();
 	return b;
 }
 
@@ -54,15 +52,13 @@ static void finish(struct build *b, cl_int code)
 {
 	if (atomic_exchange(&b->finished, true))
 		return;
-	bool deferred = b->reply.artifacts[0].kind == KSF_DEFERRED;
+	bool deferred = kind_of(&b->reply.message) == KSF_DEFERRED;
 	struct message results = {0};
 	add_results(&results, handle_of(b->program), b->n, b->devices, code, nanoseconds() - b->start, !deferred);
 	uint64_t id = tell(b, &results);
 	reply_end(&b->reply);
 	program_set_shadow(b->program, NULL, id);
-	state_lock();
 	b->program->pending = false;
-	state_unlock();
 }
 
 /* The driver calls this in the application's stead, in its own way: within the
@@ -88,11 +84,9 @@ static cl_int build_all(struct build *b, cl_uint n, const cl_device_id *list, co
 	cl_program handle = handle_of(b->program);
 	cl_int code;
 	b->start = nanoseconds();
-	state_lock();
 	b->program->built |= set;
 	b->program->pending = b->notify != NULL;
-	state_unlock();
-	program_end_build(b->program); /* the driver has its own order from here on */
+	state_release(&b->program->building); /* the driver has its own order from here on */
 	if (b->notify == NULL) {
 		code = driver_build(handle, n, list, options, NULL, NULL);
 		finish(b, code);
@@ -114,9 +108,7 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 {
 	if (set != 0) {
 		program_set_shadow(p, NULL, 0);
-		state_lock();
 		p->built |= set;
-		state_unlock();
 	}
 	cl_int code = driver_build(handle_of(p), n, list, options, notify, user_data);
 	/* Wrong in our eyes, and right in the driver's. */
@@ -126,14 +118,13 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 }
 
 /* Restores the program from binaries, and adds how that ended: false where the driver refused. */
-static bool restore_all(struct build *b, const struct artifact *artifacts, const char *options, struct message *results)
+static bool restore_all(struct build *b, const ksf_message *m, const char *options, struct message *results)
 {
 	cl_context context = program_context(b->program);
-	cl_uint before = context == NULL ? 0 : context_count(context);
-	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, artifacts, options, results);
-	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, artifacts, options);
+	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, m, options, results);
+	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, m, options, false);
 	if (s != NULL) {
-		set_restored(b->program, s, context, before);
+		set_restored(b->program, s, context);
 		return true;
 	}
 	if (handle != NULL) {
@@ -145,12 +136,12 @@ static bool restore_all(struct build *b, const struct artifact *artifacts, const
 	return false;
 }
 
-/* Adds the result of the next device, with what belongs to it; returns where the one after it begins. */
-static size_t add_part(struct message *to, const struct message *from, size_t at)
+/* Adds the fields from one on, up to the next of a tag; returns where that is. */
+static size_t add_part(struct message *to, const ksf_message *from, size_t at, uint32_t tag)
 {
 	do
 		message_add(to, from->fields[at++]);
-	while (at < from->count && from->fields[at].tag != KSF_ENDED);
+	while (at < from->count && from->fields[at].tag != tag);
 	return at;
 }
 
@@ -159,44 +150,39 @@ static size_t add_part(struct message *to, const struct message *from, size_t at
 static bool complete(struct build *b, const char *options, struct message *made, struct message *results)
 {
 	struct program *p = b->program;
-	struct artifact artifacts[64], *built = NULL;
+	const ksf_message *there = &b->reply.message;
 	cl_device_id holes[64];
 	cl_uint missing = 0;
 	for (cl_uint i = 0; i < b->n; i++) {
-		artifacts[i] = b->reply.artifacts[i];
-		if (artifacts[i].binary.data == NULL)
+		if (of_device(there, i, KSF_BINARY) == NULL)
 			holes[missing++] = b->devices[i];
 	}
 	uint64_t start = nanoseconds();
 	cl_int code = driver_build(handle_of(p), missing, holes, options, NULL, NULL);
 	uint64_t took = nanoseconds() - start;
-	state_lock();
 	p->built |= program_set(p, missing, holes);
-	state_unlock();
-	if (add_results(made, handle_of(p), missing, holes, code, took, true) && !made->failed)
-		built = artifacts_of(&(ksf_message){made->fields, made->count}, KSF_ENDED, missing);
-	if (built == NULL) {
-		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false); /* given up */
-		return false;
+	bool built = add_results(made, handle_of(p), missing, holes, code, took, true) && !made->failed;
+	/* A message as if all had been there; what was made begins with how it ended, two fields. */
+	struct message all = {0}, ended = {0};
+	const ksf_message now = {made->fields, made->count};
+	for (size_t i = 0, at = 0, hole = 0; built && i < b->n; i++) {
+		bool is_hole = of_device(there, (cl_uint)i, KSF_BINARY) == NULL;
+		at = add_part(&all, there, at, KSF_PART);
+		if (is_hole)
+			hole = add_part(&all, &now, hole + 2, KSF_ENDED);
 	}
-	for (cl_uint i = 0, at = 0; i < b->n; i++) {
-		if (artifacts[i].binary.data == NULL) {
-			uint32_t kind = artifacts[i].kind;
-			artifacts[i] = built[at++];
-			artifacts[i].kind = kind;
-		}
-	}
-	struct message all = {0};
-	bool restored = restore_all(b, artifacts, options, &all);
-	for (size_t i = 0, hole = 0; !all.failed && i < b->n; i++) {
-		if (b->reply.artifacts[i].binary.data == NULL)
-			hole = add_part(results, made, hole);
+	bool restored = built && !all.failed && restore_all(b, &(ksf_message){all.fields, all.count}, options, &ended);
+	for (size_t i = 0, hole = 0; ended.count > 0 && !ended.failed && i < b->n; i++) {
+		if (of_device(there, (cl_uint)i, KSF_BINARY) == NULL)
+			hole = add_part(results, &now, hole, KSF_ENDED);
 		else
-			add_part(results, &all, 2 * i); /* two fields of each, and nothing behind them */
+			add_part(results, &(ksf_message){ended.fields, ended.count}, 2 * i, KSF_ENDED);
 	}
-	results->failed = results->failed || all.failed;
+	if (ended.count == 0)
+		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false); /* given up */
+	results->failed = results->failed || ended.failed;
 	message_free(&all);
-	free(built);
+	message_free(&ended);
 	return restored;
 }
 
@@ -204,20 +190,14 @@ static bool complete(struct build *b, const char *options, struct message *made,
 static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const char *options, uint64_t set)
 {
 	struct program *p = b->program;
-	for (int round = 0; round < 3 && b->reply.artifacts != NULL; round++) {
-		cl_uint holes = 0;
-		bool deferred = false;
-		for (cl_uint i = 0; i < b->n; i++) {
-			if (b->reply.artifacts[i].binary.data == NULL) {
-				holes++;
-				deferred = deferred || b->reply.artifacts[i].kind == KSF_DEFERRED;
-			}
-		}
+	for (int round = 0; round < 3 && b->reply.hit; round++) {
+		cl_uint holes = holes_of(&b->reply.message, b->n);
+		bool deferred = kind_of(&b->reply.message) == KSF_DEFERRED;
 		/* A deferring driver gives no binary for the missing now. */
 		if (holes == b->n || (holes > 0 && deferred))
 			return build_all(b, n, list, options, set);
 		struct message results = {0}, made = {0};
-		bool restored = holes == 0 ? restore_all(b, b->reply.artifacts, options, &results) : complete(b, options, &made, &results);
+		bool restored = holes == 0 ? restore_all(b, &b->reply.message, options, &results) : complete(b, options, &made, &results);
 		uint64_t id = tell(b, &results);
 		message_free(&made);
 		if (restored) {
@@ -225,14 +205,14 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;
 			state_unlock();
 			reply_end(&b->reply);
-			program_end_build(p);
+			state_release(&p->building);
 			if (b->notify != NULL)
 				b->notify(handle_of(p), b->user_data);
 			return CL_SUCCESS;
 		}
 	}
 	reply_end(&b->reply);
-	program_end_build(p);
+	state_release(&p->building);
 	return build_plainly(p, n, list, options, b->notify, b->user_data, set);
 }
 
@@ -246,7 +226,7 @@ uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notif
 bool settle_others(struct program *p, uint64_t set)
 {
 	struct shadow *s = program_shadow(p);
-	uint64_t before = program_built(p) | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
+	uint64_t before = p->built | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
 	bool others = (before & ~set) != 0;
 	if (others && s != NULL)
 		program_settle(p);
@@ -256,16 +236,16 @@ bool settle_others(struct program *p, uint64_t set)
 
 /* Some drivers let the log of the build before stand, where that of the next is
  * empty, or append to it: then again the driver is to have all of it. */
-static bool has_log(struct program *p)
+static bool was_logged(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
 	bool logged = false;
 	for (cl_uint i = 0; s != NULL && i < s->ndevices; i++)
-		logged = logged || s->artifacts[i].log.size > 0;
+		logged = logged || has_log(s->kept, i);
 	if (logged)
 		program_settle(p);
 	shadow_put(s);
-	bool built = program_built(p) != 0;
+	bool built = p->built != 0;
 	for (cl_uint i = 0; built && !logged && i < p->ndevices; i++) {
 		size_t size = 0;
 		logged = next.clGetProgramBuildInfo(handle_of(p), p->devices[i], CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS &&
@@ -279,9 +259,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 {
 	uint64_t set = arguments(p, n, list, notify, user_data);
 	struct shadow *s = program_shadow(p);
-	state_lock();
 	bool kernels = p->kernels > 0, pending = p->pending;
-	state_unlock();
 	/* The driver would see kernels if they were of this program; which fault it
 	 * finds first with wrong arguments the shadow tells. */
 	if (kernels && s != NULL) {
@@ -302,7 +280,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	if (others && reason == NULL)
 		reason = "build for one device after another";
 	program_compile(p, true);
-	if (reason == NULL && has_log(p))
+	if (reason == NULL && was_logged(p))
 		reason = "build after a build with a log";
 	if (reason == NULL && pending)
 		reason = "build during a build";
@@ -314,24 +292,23 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 
-	struct unit unit;
+	struct message unit = {0};
 	struct reply reply;
 	cl_device_id devices[64];
 	cl_uint ndevices = list == NULL ? program_list(p, p->ndevices, p->devices, devices) : program_list(p, n, list, devices);
-	program_begin_build(p);
+	state_claim(&p->building);
 	program_set_shadow(p, NULL, 0); /* what was built before is void */
 	bool found = false;
-	if (unit_of(p, &unit)) {
-		found = ask(ASK_BUILD, ndevices, devices, &unit, 1, options, &reply);
-		unit_free(&unit);
-	} else {
+	if (add_unit(&unit, p, NULL) && !unit.failed)
+		found = ask(ASK_BUILD, ndevices, devices, &(ksf_message){unit.fields, unit.count}, options, &reply);
+	else
 		layer_passed("source that the driver does not give back");
-	}
+	message_free(&unit);
 	struct build *b = !found ? NULL : build_new(p, &reply, ndevices, devices, notify, user_data);
 	if (b == NULL) {
 		if (found)
 			reply_end(&reply);
-		program_end_build(p);
+		state_release(&p->building);
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 	cl_int code = serve(b, n, list, options, set);

@@ -14,15 +14,8 @@ static void compiled_free(struct compiled *c)
 {
 	if (c->id != 0)
 		library_released(c->id);
-	for (uint32_t i = 0; c->headers != NULL && i < c->nheaders; i++) {
-		free((void *)c->headers[i].name.data);
-		free((void *)c->headers[i].code.data);
-	}
-	free(c->headers);
+	free(c->unit);
 	free(c->known);
-	free(c->stored);
-	free(c->devices);
-	free(c->options);
 	free(c);
 }
 
@@ -38,12 +31,7 @@ struct compiled *compiled_use(struct program *p)
 
 void compiled_unuse(struct compiled *c)
 {
-	if (c == NULL)
-		return;
-	state_lock();
-	bool last = --c->uses == 0;
-	state_unlock();
-	if (last)
+	if (c != NULL && --c->uses == 0)
 		compiled_free(c);
 }
 
@@ -57,60 +45,27 @@ static void set_compiled(struct program *p, struct compiled *c)
 	compiled_unuse(old);
 }
 
-/* The text of a program that is given as a header. */
-static bool header_of(cl_program handle, const char *name, struct header *header)
-{
-	struct program *p = name == NULL ? NULL : program_get(handle);
-	size_t size = 0;
-	if (p == NULL)
-		return false;
-	bool known = p->origin == FROM_SOURCE && p->unknown == NULL;
-	char *code = known ? program_text(handle, CL_PROGRAM_SOURCE, &size) : NULL;
-	if (code != NULL && size == p->length + 1)
-		size--;
-	known = code != NULL && size == p->length;
-	program_put(p);
-	char *copy = known ? strdup(name) : NULL;
-	if (copy == NULL) {
-		free(code);
-		return false;
-	}
-	*header = (struct header){{copy, strlen(copy)}, {code, size}};
-	return true;
-}
-
 /* What a compilation is made of, in memory of its own; NULL: not all is known. */
 static struct compiled *compiled_new(struct program *p, cl_uint n, const cl_device_id *list, const char *options,
 	cl_uint nheaders, const cl_program *headers, const char **names)
 {
-	struct compiled *c = calloc(1, sizeof(*c));
-	if (c != NULL)
-		c->uses = 1;
-	if (c == NULL || (nheaders > 0 && (headers == NULL || names == NULL))) {
+	struct compiled *c = calloc(1, sizeof(*c) + p->ndevices * sizeof(*c->devices));
+	struct message unit = {0};
+	bool known = c != NULL && add_unit(&unit, p, options);
+	for (cl_uint i = 0; known && i < nheaders; i++)
+		known = add_header(&unit, headers[i], names[i]);
+	ksf_message *copy = known && !unit.failed ? message_copy(&(ksf_message){unit.fields, unit.count}) : NULL;
+	message_free(&unit);
+	if (copy == NULL) {
 		free(c);
 		return NULL;
 	}
-	c->devices = calloc(p->ndevices, sizeof(*c->devices));
-	if (c->devices != NULL)
-		c->n = list == NULL ? program_list(p, p->ndevices, p->devices, c->devices) : program_list(p, n, list, c->devices);
-	c->options = options == NULL ? NULL : strdup(options);
-	c->headers = calloc(nheaders + 1, sizeof(*c->headers));
-	bool good = c->devices != NULL && (options == NULL || c->options != NULL) && c->headers != NULL;
-	for (; good && c->nheaders < nheaders; c->nheaders++)
-		good = header_of(headers[c->nheaders], names[c->nheaders], &c->headers[c->nheaders]);
-	if (!good) {
-		/* The count includes the one that failed, which is empty. */
-		compiled_free(c);
-		return NULL;
-	}
+	const ksf_field *own = message_find(copy, KSF_OPTIONS, 0);
+	c->uses = 1;
+	c->n = list == NULL ? program_list(p, p->ndevices, p->devices, c->devices) : program_list(p, n, list, c->devices);
+	c->unit = copy;
+	c->options = own == NULL ? NULL : own->data;
 	return c;
-}
-
-static void set_built(struct program *p, uint64_t set)
-{
-	state_lock();
-	p->built |= set;
-	state_unlock();
 }
 
 /* A skipped compilation that is compiled over, for a set of devices: the driver is to have
@@ -118,11 +73,9 @@ static void set_built(struct program *p, uint64_t set)
 static void compile_over(struct program *p, uint64_t set)
 {
 	struct compiled *c = compiled_use(p);
-	state_lock();
 	bool pending = c != NULL && c->pending, logged = false;
 	for (cl_uint i = 0; pending && i < c->n; i++)
-		logged = logged || c->known[i].log.size > 0;
-	state_unlock();
+		logged = logged || has_log(c->known, i);
 	bool others = pending && (program_set(p, c->n, c->devices) & ~set) != 0;
 	compiled_unuse(c);
 	if (logged || others)
@@ -135,22 +88,24 @@ static void compile_over(struct program *p, uint64_t set)
  * of those that it gave. */
 static cl_int compile_now(struct program *p, const struct compiled *c)
 {
-	cl_program *headers = calloc(c->nheaders + 1, sizeof(*headers));
-	const char **names = calloc(c->nheaders + 1, sizeof(*names));
+	cl_uint n = 0;
+	cl_program *headers = calloc(c->unit->count, sizeof(*headers));
+	const char **names = calloc(c->unit->count, sizeof(*names));
 	cl_int code = headers == NULL || names == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
-	for (uint32_t i = 0; code == CL_SUCCESS && i < c->nheaders; i++) {
-		const char *text = c->headers[i].code.data;
-		size_t size = c->headers[i].code.size;
-		names[i] = c->headers[i].name.data;
-		headers[i] = next.clCreateProgramWithSource(program_context(p), 1, &text, &size, &code);
+	for (const ksf_field *f = c->unit->fields; code == CL_SUCCESS && f < c->unit->fields + c->unit->count; f++) {
+		if (f->tag != KSF_HEADER)
+			continue;
+		const char *text = f[1].data; /* KSF_CODE */
+		names[n] = f->data;
+		headers[n++] = next.clCreateProgramWithSource(program_context(p), 1, &text, &f[1].size, &code);
 	}
 	struct arithmetic before;
 	library_default_arithmetic(&before); /* as it was when it was skipped */
 	if (code == CL_SUCCESS)
-		code = driver_compile(handle_of(p), c->n, c->devices, c->options, c->nheaders, c->nheaders == 0 ? NULL : headers,
-			c->nheaders == 0 ? NULL : names, NULL, NULL);
+		code = driver_compile(handle_of(p), c->n, c->devices, c->options, n, n == 0 ? NULL : headers,
+			n == 0 ? NULL : names, NULL, NULL);
 	library_arithmetic_back(&before);
-	for (uint32_t i = 0; headers != NULL && i < c->nheaders; i++) {
+	for (cl_uint i = 0; i < n; i++) {
 		if (headers[i] != NULL)
 			next.clReleaseProgram(headers[i]);
 	}
@@ -170,31 +125,17 @@ static atomic_bool units_wanted;
 
 void units_are_wanted(void) { atomic_store(&units_wanted, true); }
 
-/* Asks for a compilation: false where the driver is to do it. */
-static bool ask_compilation(struct program *p, const struct compiled *c, struct reply *reply)
-{
-	struct unit unit;
-	if (!unit_of(p, &unit))
-		return false;
-	unit.headers = c->headers;
-	unit.nheaders = c->nheaders;
-	unit.options = bytes_of(c->options);
-	bool found = ask(ASK_COMPILE, c->n, c->devices, &unit, 1, NULL, reply);
-	unit_free(&unit);
-	return found;
-}
-
 /* After the driver refused what the compiler made: whether the compiler would read the same
  * files as then, for all that the library knows. It is told, too. */
-static bool would_be_the_same(struct program *p, const struct compiled *c)
+static bool would_be_the_same(const struct compiled *c)
 {
 	struct reply reply;
-	if (!ask_compilation(p, c, &reply))
+	if (!ask(ASK_COMPILE, c->n, c->devices, c->unit, NULL, &reply))
 		return false;
 	struct message results = {0};
 	bool same = true;
 	for (cl_uint i = 0; i < c->n && same; i++) {
-		struct bytes now = reply.artifacts[i].binary, then = c->known[i].binary;
+		struct bytes now = binary_of(&reply.message, i), then = binary_of(c->known, i);
 		same = now.data != NULL && now.size == then.size && memcmp(now.data, then.data, now.size) == 0;
 		message_result(&results, KSF_REFUSED, CL_INVALID_BINARY, 0);
 	}
@@ -208,27 +149,25 @@ static bool would_be_the_same(struct program *p, const struct compiled *c)
 cl_int program_compile(struct program *p, bool forget)
 {
 	cl_int code = CL_SUCCESS;
-	state_lock();
-	struct compiled *c = p->compiled;
-	while (c != NULL && c->doing == state_generation()) { /* by another thread */
-		state_wait();
-		c = p->compiled;
+	struct compiled *c = compiled_use(p);
+	bool pending = false;
+	if (c != NULL) {
+		state_claim(&c->doing);
+		pending = c->pending;
+		if (!pending)
+			state_release(&c->doing);
 	}
-	bool pending = c != NULL && c->pending;
-	if (pending) {
-		c->doing = state_generation();
-		c->uses++;
-	}
-	state_unlock();
 	if (forget)
 		set_compiled(p, NULL);
-	if (!pending)
+	if (!pending) {
+		compiled_unuse(c);
 		return CL_SUCCESS;
+	}
 	/* What is forgotten is compiled for its log alone. */
 	bool restored = c->id != 0 && !forget;
 	if (restored) {
 		code = restore_object(p, c);
-		if (blames_binary(code) && would_be_the_same(p, c)) {
+		if (blames_binary(code) && would_be_the_same(c)) {
 			restored = false;
 			code = CL_SUCCESS;
 		}
@@ -238,13 +177,10 @@ cl_int program_compile(struct program *p, bool forget)
 		compile_now(p, c);
 		atomic_fetch_add(&late, 1);
 		library_compiled_late(nanoseconds() - start, c->saved);
-		set_built(p, program_set(p, c->n, c->devices));
+		p->built |= program_set(p, c->n, c->devices);
 	}
-	state_lock();
 	c->pending = code != CL_SUCCESS;
-	c->doing = 0;
-	state_wake();
-	state_unlock();
+	state_release(&c->doing);
 	compiled_unuse(c);
 	return code;
 }
@@ -255,10 +191,9 @@ static bool answer_known(const struct compiled *c, cl_device_id device, cl_progr
 {
 	static const cl_build_status status = CL_BUILD_SUCCESS;
 	static const cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
-	cl_uint i = 0;
-	while (i < c->n && c->devices[i] != device)
-		i++;
-	if (i == c->n)
+	const ksf_field *log;
+	int i = index_of(device, c->n, c->devices);
+	if (i < 0)
 		return false;
 	switch (what) {
 	case CL_PROGRAM_BUILD_STATUS:
@@ -268,9 +203,9 @@ static bool answer_known(const struct compiled *c, cl_device_id device, cl_progr
 		*code = answer(&type, sizeof(type), room, to, size_ret);
 		return true;
 	case CL_PROGRAM_BUILD_LOG:
-		if (c->known[i].log.data == NULL)
+		if ((log = of_device(c->known, (cl_uint)i, KSF_LOG)) == NULL)
 			return false;
-		*code = answer_text(c->known[i].log, room, to, size_ret);
+		*code = answer_text(log, room, to, size_ret);
 		return true;
 	}
 	return false;
@@ -280,9 +215,7 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 	size_t *size_ret, cl_int *code)
 {
 	struct compiled *c = compiled_use(p);
-	state_lock();
 	bool pending = c != NULL && c->pending;
-	state_unlock();
 	bool answered = pending && answer_known(c, device, what, room, to, size_ret, code);
 	compiled_unuse(c);
 	if (!pending || answered)
@@ -291,31 +224,14 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 	return *code != CL_SUCCESS;
 }
 
-static bool are_found(const struct artifact *artifacts, cl_uint n)
-{
-	for (cl_uint i = 0; i < n; i++) {
-		if (artifacts[i].binary.data == NULL)
-			return false;
-	}
-	return true;
-}
-
 /* Whether the library knows what the compiler made: of a unit that reads files. */
-static bool are_objects(const struct artifact *artifacts, cl_uint n)
+static bool are_objects(const ksf_message *m, cl_uint n)
 {
 	for (cl_uint i = 0; i < n; i++) {
-		if (artifacts[i].binary.size <= 1)
+		if (binary_of(m, i).size <= 1)
 			return false;
 	}
 	return true;
-}
-
-/* Keeps what is known of a compilation: false where it is not known to succeed. */
-static bool keep(struct compiled *c, const struct reply *reply)
-{
-	c->stored = are_found(reply->artifacts, c->n) ? message_copy(&reply->message) : NULL;
-	c->known = c->stored == NULL ? NULL : artifacts_of(c->stored, KSF_PART, c->n);
-	return c->known != NULL;
 }
 
 /* Whether the driver takes back what it gave of a compiled program. */
@@ -341,12 +257,11 @@ static bool are_taken_back(struct program *p, const struct compiled *c, const st
 
 /* Adds what the driver's compilation made: with the compiled objects, if they are wanted
  * and it gives them. */
-static void add_compiled(struct message *m, struct program *p, const struct compiled *c, const struct artifact *holes, cl_int code,
+static void add_compiled(struct message *m, struct program *p, const struct compiled *c, const ksf_message *known, cl_int code,
 	uint64_t took)
 {
-	bool wanted = code == CL_SUCCESS && !are_found(holes, c->n); /* what was there, and was compiled nevertheless, is stored */
-	for (cl_uint i = 0; i < c->n; i++)
-		wanted = wanted && holes[i].kind != KSF_DEFERRED;
+	/* What was there, and was compiled nevertheless, is stored. */
+	bool wanted = code == CL_SUCCESS && holes_of(known, c->n) > 0 && kind_of(known) != KSF_DEFERRED;
 	bool built = add_results(m, handle_of(p), c->n, c->devices, code, took, wanted);
 	if (!wanted || (built && are_taken_back(p, c, m)))
 		return;
@@ -364,12 +279,14 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	cl_uint nheaders, const cl_program *headers, const char **names, notify_fn notify, void *user_data)
 {
 	struct reply reply = {0};
-	bool found = ask_compilation(p, c, &reply);
+	bool found = ask(ASK_COMPILE, c->n, c->devices, c->unit, NULL, &reply);
 	/* Of several devices some may be compiled for again, and the others need what the driver
 	 * made; it is not made later of files that may be others by then. */
-	bool objects = found && are_objects(reply.artifacts, c->n);
+	bool objects = found && are_objects(&reply.message, c->n);
 	bool wanted = atomic_load(&units_wanted) || (objects && p->ndevices > 1);
-	bool skipped = found && !wanted && keep(c, &reply);
+	if (found && !wanted && holes_of(&reply.message, c->n) == 0)
+		c->known = message_copy(&reply.message);
+	bool skipped = c->known != NULL;
 	cl_int code = CL_SUCCESS;
 	struct message results = {0};
 	if (skipped) {
@@ -390,11 +307,11 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	}
 	if (!skipped) {
 		/* A compilation that calls back may go on for longer than the call. */
-		set_built(p, program_set(p, c->n, c->devices));
+		p->built |= program_set(p, c->n, c->devices);
 		uint64_t start = nanoseconds();
 		code = driver_compile(handle_of(p), n, list, options, nheaders, headers, names, notify, user_data);
 		if (found && notify == NULL) {
-			add_compiled(&results, p, c, reply.artifacts, code, nanoseconds() - start);
+			add_compiled(&results, p, c, &reply.message, code, nanoseconds() - start);
 			if (reply_next(&reply, c->n, &results) == KSF_DONE)
 				c->id = reply.program;
 		}
@@ -418,12 +335,10 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	/* Where the arguments are wrong, or a program is not one of code, nothing is compiled,
 	 * and what there is stays. */
 	uint64_t set = are_headers(nheaders, headers, names) ? arguments(p, n, list, notify, user_data) : 0;
-	if (p->origin != FROM_SOURCE && p->origin != FROM_IL)
+	if (p->kind == 0)
 		set = 0;
 	struct shadow *s = program_shadow(p);
-	state_lock();
 	bool kernels = p->kernels > 0;
-	state_unlock();
 	cl_int code;
 	if (s != NULL && kernels) {
 		/* As for a build: the shadow has the kernels. */
@@ -439,14 +354,14 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 		program_set_shadow(p, NULL, 0);
 		compile_over(p, set);
 	}
-	uint64_t before = program_built(p);
+	uint64_t before = p->built;
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
 	bool open = !stepped_aside() && library();
 	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && open && library_arithmetic() == NULL)
 		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)
-		set_built(p, set);
+		p->built |= set;
 	int cancel = library_uncancelled();
 	code = c != NULL ? compile(p, c, n, list, options, nheaders, headers, names, notify, user_data)
 					 : driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);

@@ -47,39 +47,36 @@ static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t
 	return handle;
 }
 
-/* The program that has the code: the shadow, where there is one. */
-static cl_program with_code(cl_program handle, struct program **p, struct shadow **s)
+/* The shadow that has a program's code, where there is one; it is to be put. */
+static struct shadow *with_code(cl_program handle)
 {
-	*p = program_get(handle);
-	*s = *p == NULL ? NULL : program_shadow(*p);
-	return *s == NULL ? handle : (*s)->handle;
+	struct program *p = program_get(handle);
+	struct shadow *s = p == NULL ? NULL : program_shadow(p);
+	program_put(p);
+	return s;
 }
 
 static cl_int CL_API_CALL function_pointer(cl_device_id device, cl_program handle, const char *name, cl_ulong *to)
 {
 	pointer_fn driver = NULL;
-	struct program *p;
-	struct shadow *s;
 	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceFunctionPointerINTEL");
 	if (driver == NULL)
 		return CL_INVALID_DEVICE;
-	cl_int code = driver(device, with_code(handle, &p, &s), name, to);
+	struct shadow *s = with_code(handle);
+	cl_int code = driver(device, s == NULL ? handle : s->handle, name, to);
 	shadow_put(s);
-	program_put(p);
 	return code;
 }
 
 static cl_int CL_API_CALL variable_pointer(cl_device_id device, cl_program handle, const char *name, size_t *size, void **to)
 {
 	variable_fn driver = NULL;
-	struct program *p;
-	struct shadow *s;
 	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceGlobalVariablePointerINTEL");
 	if (driver == NULL)
 		return CL_INVALID_DEVICE;
-	cl_int code = driver(device, with_code(handle, &p, &s), name, size, to);
+	struct shadow *s = with_code(handle);
+	cl_int code = driver(device, s == NULL ? handle : s->handle, name, size, to);
 	shadow_put(s);
-	program_put(p);
 	return code;
 }
 

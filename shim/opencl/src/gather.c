@@ -29,6 +29,12 @@ cl_build_status build_status(cl_program program, cl_device_id device)
 	return status;
 }
 
+static void add_bytes(struct message *m, uint32_t tag, struct bytes b)
+{
+	if (b.data != NULL)
+		message_add(m, (ksf_field){.tag = tag, .data = b.data, .size = b.size});
+}
+
 static void add_log(struct message *m, cl_program program, cl_device_id device)
 {
 	size_t n = 0;
@@ -61,10 +67,8 @@ static bool get_binaries(struct message *m, cl_program program, cl_uint n, const
 	if (binary_sizes(program, &all, listed, sizes) != CL_SUCCESS)
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
-		cl_uint at = 0;
-		while (at < all && listed[at] != devices[i])
-			at++;
-		if (at == all || sizes[at] == 0 || to[at] != NULL)
+		int at = index_of(devices[i], all, listed);
+		if (at < 0 || sizes[at] == 0 || to[at] != NULL)
 			return false;
 		to[at] = message_own(m, malloc(sizes[at]));
 		if (to[at] == NULL)
@@ -94,20 +98,18 @@ static void add_args(struct message *m, cl_kernel kernel)
 	if (next.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL) != CL_SUCCESS)
 		return;
 	for (cl_uint i = 0; i < n; i++) {
-		struct arg_info arg = {.name = {NULL, 0}};
-		cl_uint number = 0;
+		struct bytes name = {NULL, 0}, type = {NULL, 0};
+		cl_uint address = 0, access = 0;
 		cl_kernel_arg_type_qualifier qualifiers = 0;
 		if (next.clGetKernelArgInfo != NULL) {
-			arg.name = kernel_text(m, kernel, i, CL_KERNEL_ARG_NAME);
-			arg.type = kernel_text(m, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
-			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
-				arg.address = number;
-			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(number), &number, NULL) == CL_SUCCESS)
-				arg.access = number;
-			if (next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifiers), &qualifiers, NULL) == CL_SUCCESS)
-				arg.qualifiers = qualifiers;
+			name = kernel_text(m, kernel, i, CL_KERNEL_ARG_NAME);
+			type = kernel_text(m, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
+			next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(address), &address, NULL);
+			next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(access), &access, NULL);
+			next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifiers), &qualifiers, NULL);
 		}
-		add_arg(m, &arg);
+		message_add(m, (ksf_field){.tag = KSF_ARGUMENT, .detail = address, .number = qualifiers, .data = name.data, .size = name.size});
+		message_add(m, (ksf_field){.tag = KSF_ARGUMENT_TYPE, .detail = access, .data = type.data, .size = type.size});
 	}
 }
 

@@ -1,16 +1,13 @@
 /* kernels.c: kernels of programs that we know. */
 #include "shim.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct table kernels;
-static atomic_size_t count;
 
-bool kernels_exist(void) { return atomic_load_explicit(&count, memory_order_relaxed) != 0; }
-
-struct kernel *kernel_find(cl_kernel handle) { return (struct kernel *)table_find(&kernels, handle); }
+/* Under the lock. */
+static struct kernel *kernel_find(cl_kernel handle) { return (struct kernel *)table_find(&kernels, handle); }
 
 static uint64_t hash_text(const char *text)
 {
@@ -20,10 +17,20 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-/* Of a record that is out of the table. */
-static void kernel_end(struct kernel *k)
+struct kernel *kernel_get(cl_kernel handle)
 {
-	atomic_fetch_sub(&count, 1);
+	state_lock();
+	struct kernel *k = kernel_find(handle);
+	if (k != NULL)
+		k->pins++;
+	state_unlock();
+	return k;
+}
+
+void kernel_put(struct kernel *k)
+{
+	if (k == NULL || --k->pins > 0)
+		return;
 	bool restored = k->shadow != NULL && !k->shadow->is_program;
 	shadow_put(k->shadow);
 	program_kernel_gone(k->program, restored);
@@ -41,7 +48,7 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	k->entry.key = handle;
 	k->program = p;
 	k->shadow = s;
-	k->held = 1;
+	k->held = k->pins = 1;
 	k->seed = hash_text(name);
 	memcpy(k->name, name, n);
 	if (s != NULL)
@@ -50,7 +57,6 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	if (s != NULL && !s->is_program)
 		next.clRetainProgram(handle_of(p));
 	state_lock();
-	atomic_fetch_add(&count, 1);
 	struct kernel *stale = (struct kernel *)table_insert(&kernels, &k->entry);
 	k->id = p->id;
 	p->pins++;
@@ -58,8 +64,7 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	if (s != NULL)
 		s->references++;
 	state_unlock();
-	if (stale != NULL)
-		kernel_end(stale);
+	kernel_put(stale);
 	return true;
 }
 
@@ -103,8 +108,9 @@ static bool kernel_adopt(cl_kernel handle, struct program *p, struct shadow *s)
 static cl_int create_listed(const struct shadow *s, cl_kernel *handles)
 {
 	cl_int code = CL_SUCCESS;
-	for (uint32_t i = 0; i < s->artifacts[0].nkernels; i++) {
-		handles[i] = next.clCreateKernel(s->handle, s->artifacts[0].kernels[i].name.data, &code);
+	cl_uint i = 0;
+	for (const ksf_field *k = NULL; (k = next_kernel(s->kept, k)) != NULL; i++) {
+		handles[i] = next.clCreateKernel(s->handle, k->data, &code);
 		if (handles[i] != NULL)
 			continue;
 		while (i > 0)
@@ -123,8 +129,10 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	struct shadow *s = program_shadow(p);
 	cl_uint n = 0;
 	bool none = s != NULL && s->is_object && device_is_pocl(s->devices[0]);
-	uint32_t listed = s == NULL ? 0 : s->artifacts[0].nkernels;
+	cl_uint listed = 0;
 	cl_int code = CL_SUCCESS;
+	for (const ksf_field *k = NULL; s != NULL && (k = next_kernel(s->kept, k)) != NULL;)
+		listed++;
 	if (listed > 0 && handles != NULL && room >= listed) {
 		code = create_listed(s, handles);
 		n = listed;
@@ -142,53 +150,20 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 	return code;
 }
 
-/* What a kernel is of, pinned. */
-struct parents {
-	struct program *program;
-	struct shadow *shadow;          /* or NULL */
-	const struct kernel_info *info; /* the shadow's, or NULL */
-};
-
-/* false: the kernel is not ours. */
-static bool kernel_parents(cl_kernel handle, struct parents *of)
-{
-	if (!kernels_exist())
-		return false;
-	state_lock();
-	struct kernel *k = kernel_find(handle);
-	if (k != NULL) {
-		*of = (struct parents){k->program, k->shadow, k->info};
-		k->program->pins++;
-		if (k->shadow != NULL)
-			k->shadow->references++;
-	}
-	state_unlock();
-	return k != NULL;
-}
-
-static void parents_put(struct parents *of)
-{
-	shadow_put(of->shadow);
-	program_put(of->program);
-}
-
 cl_kernel CL_API_CALL ks_clCloneKernel(cl_kernel source, cl_int *code)
 {
-	struct parents of;
-	bool known = kernel_parents(source, &of);
+	struct kernel *k = kernel_get(source);
 	cl_kernel handle = next.clCloneKernel(source, code);
-	if (!known)
-		return handle;
-	if (handle != NULL)
-		kernel_adopt(handle, of.program, of.shadow);
-	parents_put(&of);
+	if (k != NULL && handle != NULL)
+		kernel_adopt(handle, k->program, k->shadow);
+	kernel_put(k);
 	return handle;
 }
 
 cl_int CL_API_CALL ks_clRetainKernel(cl_kernel handle)
 {
 	cl_int code = next.clRetainKernel(handle);
-	if (code == CL_SUCCESS && kernels_exist()) {
+	if (code == CL_SUCCESS) {
 		state_lock();
 		struct kernel *k = kernel_find(handle);
 		if (k != NULL)
@@ -201,56 +176,60 @@ cl_int CL_API_CALL ks_clRetainKernel(cl_kernel handle)
 cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel handle)
 {
 	struct kernel *gone = NULL;
-	if (kernels_exist()) {
-		state_lock();
-		struct kernel *k = kernel_find(handle);
-		/* Out of the table before the driver can give its address to another. */
-		if (k != NULL && --k->held == 0) {
-			table_remove(&kernels, &k->entry);
-			gone = k;
-		}
-		state_unlock();
+	state_lock();
+	struct kernel *k = kernel_find(handle);
+	/* Out of the table before the driver can give its address to another. */
+	if (k != NULL && --k->held == 0) {
+		table_remove(&kernels, &k->entry);
+		gone = k;
 	}
+	state_unlock();
 	cl_int code = next.clReleaseKernel(handle);
-	if (gone != NULL)
-		kernel_end(gone);
+	kernel_put(gone);
 	return code;
 }
 
 cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel handle, cl_kernel_info what, size_t room, void *to, size_t *size_ret)
 {
-	struct parents of;
-	if ((what != CL_KERNEL_PROGRAM && what != CL_KERNEL_ATTRIBUTES) || !kernel_parents(handle, &of))
-		return next.clGetKernelInfo(handle, what, room, to, size_ret);
-	bool known = what == CL_KERNEL_ATTRIBUTES && of.info != NULL && of.info->attributes.data != NULL;
-	cl_int code = known ? answer_text(of.info->attributes, room, to, size_ret)
-						: next.clGetKernelInfo(handle, what, room, to, size_ret);
-	if (what == CL_KERNEL_PROGRAM && of.shadow != NULL && code == CL_SUCCESS && to != NULL) {
-		cl_program own = handle_of(of.program);
+	struct kernel *k = what == CL_KERNEL_PROGRAM || what == CL_KERNEL_ATTRIBUTES ? kernel_get(handle) : NULL;
+	const ksf_field *attributes = k == NULL || k->info == NULL ? NULL : &k->info[1];
+	bool known = what == CL_KERNEL_ATTRIBUTES && attributes != NULL && attributes->tag == KSF_KERNEL_ATTRIBUTES;
+	cl_int code = known ? answer_text(attributes, room, to, size_ret) : next.clGetKernelInfo(handle, what, room, to, size_ret);
+	if (what == CL_KERNEL_PROGRAM && k != NULL && k->shadow != NULL && code == CL_SUCCESS && to != NULL) {
+		cl_program own = handle_of(k->program);
 		memcpy(to, &own, sizeof(own));
 	}
-	parents_put(&of);
+	kernel_put(k);
 	return code;
 }
 
-static cl_int arg_info(const struct arg_info *arg, cl_kernel_arg_info what, size_t room, void *to, size_t *size_ret)
+/* What is known of an argument of a kernel, with its type behind it; NULL: nothing. */
+static const ksf_field *argument(const ksf_field *kernel, cl_uint index)
 {
-	cl_uint number;
-	cl_kernel_arg_type_qualifier qualifiers;
+	const ksf_field *f = kernel == NULL ? NULL : kernel + 1;
+	for (; f != NULL && (f->tag == KSF_KERNEL_ATTRIBUTES || f->tag == KSF_ARGUMENT || f->tag == KSF_ARGUMENT_TYPE); f++) {
+		if (f->tag == KSF_ARGUMENT && index-- == 0)
+			return f[1].tag == KSF_ARGUMENT_TYPE ? f : NULL;
+	}
+	return NULL;
+}
+
+static cl_int arg_info(const ksf_field *arg, cl_kernel_arg_info what, size_t room, void *to, size_t *size_ret)
+{
+	bool is_name = what == CL_KERNEL_ARG_NAME || what == CL_KERNEL_ARG_ADDRESS_QUALIFIER;
+	const ksf_field *f = is_name ? arg : arg + 1;
+	const cl_kernel_arg_type_qualifier qualifiers = arg->number;
 	switch (what) {
 	case CL_KERNEL_ARG_NAME:
-		return arg->name.data == NULL ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : answer_text(arg->name, room, to, size_ret);
 	case CL_KERNEL_ARG_TYPE_NAME:
-		return arg->type.data == NULL ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : answer_text(arg->type, room, to, size_ret);
+		return f->data == NULL ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : answer_text(f, room, to, size_ret);
 	case CL_KERNEL_ARG_ADDRESS_QUALIFIER:
 	case CL_KERNEL_ARG_ACCESS_QUALIFIER:
-		number = what == CL_KERNEL_ARG_ADDRESS_QUALIFIER ? arg->address : arg->access;
-		return number == 0 ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : answer(&number, sizeof(number), room, to, size_ret);
+		return f->detail == 0 ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : answer(&f->detail, sizeof(f->detail), room, to, size_ret);
 	default:
 		/* Nought is a qualifier too: that there is none shows in the others. */
-		if (arg->name.data == NULL && arg->address == 0)
+		if (arg->data == NULL && arg->detail == 0)
 			return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
-		qualifiers = arg->qualifiers;
 		return answer(&qualifiers, sizeof(qualifiers), room, to, size_ret);
 	}
 }
@@ -258,11 +237,11 @@ static cl_int arg_info(const struct arg_info *arg, cl_kernel_arg_info what, size
 cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_kernel_arg_info what, size_t room, void *to,
 	size_t *size_ret)
 {
-	struct parents of;
-	if (what < CL_KERNEL_ARG_ADDRESS_QUALIFIER || what > CL_KERNEL_ARG_NAME || !kernel_parents(handle, &of))
-		return next.clGetKernelArgInfo(handle, index, what, room, to, size_ret);
-	cl_int code = of.info == NULL || index >= of.info->nargs ? next.clGetKernelArgInfo(handle, index, what, room, to, size_ret)
-															 : arg_info(&of.info->args[index], what, room, to, size_ret);
-	parents_put(&of);
+	bool asked = what >= CL_KERNEL_ARG_ADDRESS_QUALIFIER && what <= CL_KERNEL_ARG_NAME;
+	struct kernel *k = asked ? kernel_get(handle) : NULL;
+	const ksf_field *arg = k == NULL ? NULL : argument(k->info, index);
+	cl_int code = arg == NULL ? next.clGetKernelArgInfo(handle, index, what, room, to, size_ret)
+							  : arg_info(arg, what, room, to, size_ret);
+	kernel_put(k);
 	return code;
 }

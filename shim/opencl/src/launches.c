@@ -52,25 +52,18 @@ static bool is_new(struct program *p, uint64_t h)
 
 void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
 {
-	if (!kernels_exist() || dimensions < 1 || dimensions > 3 || global == NULL)
+	if (dimensions < 1 || dimensions > 3 || global == NULL)
 		return;
-	struct program *p = NULL;
-	uint64_t id = 0;
-	state_lock();
-	struct kernel *k = kernel_find(handle);
+	struct kernel *k = kernel_get(handle);
 	if (k != NULL && k->id != 0) {
 		uint64_t h = signature(k->seed, dimensions, offset, global, local);
-		if (h != k->last && is_new(k->program, h)) {
-			p = k->program;
-			id = k->id;
-			/* The name lives as long as the kernel, which the application holds
-			 * during its call. */
-		}
-		k->last = h;
+		state_lock();
+		bool told = !is_new(k->program, h);
+		state_unlock();
+		if (!told)
+			library_launched(k->id, k->name, dimensions, offset, global, local);
 	}
-	state_unlock();
-	if (p != NULL)
-		library_launched(id, k->name, dimensions, offset, global, local);
+	kernel_put(k);
 }
 
 cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,

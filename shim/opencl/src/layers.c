@@ -8,13 +8,14 @@
  * so, the variable's name among its constants does. Whether somebody is linked to it.
  */
 #include "behind.h"
+#include "../layers.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 
 /* What is looked through at most. Loaders have 70 KiB; what is larger is a driver, or has
- * its loader inside, and that brings us in before a program is made (door_claim). */
+ * its loader inside, and that brings us in before a program is made (inject_claim). */
 enum { MOST = 2 << 20 };
 
 /* A sanitizer of the library's own leaves gaps between constants. */
@@ -64,19 +65,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
 	return l->is_here;
 }
 
-bool knows_layers(const void *function)
+static bool has_text(const void *function, const char *text, size_t size)
 {
-	static const char variable[] = "OPENCL_LAYERS"; /* with its NUL */
-	struct look l = {.at = (uintptr_t)function, .text = variable, .size = sizeof(variable)};
+	struct look l = {.at = (uintptr_t)function, .text = text, .size = size};
 	return dl_iterate_phdr(look_at, &l) == 0 || l.knows; /* 0: it is in another namespace */
 }
 
-bool is_loader(const void *function)
-{
-	static const char folder[] = "/OpenCL/vendors"; /* without its NUL: a slash may follow */
-	struct look l = {.at = (uintptr_t)function, .text = folder, .size = sizeof(folder) - 1};
-	return dl_iterate_phdr(look_at, &l) == 0 || l.knows;
-}
+/* The variable's name is looked for with its NUL; behind the folder a slash may follow. */
+bool knows_layers(const void *function) { return has_text(function, LAYERS, sizeof(LAYERS)); }
+bool is_loader(const void *function) { return has_text(function, "/OpenCL/vendors", 15); }
 
 static int count(struct dl_phdr_info *info, size_t size, void *argument)
 {

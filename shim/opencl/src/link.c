@@ -4,48 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void inputs_free(cl_uint n, struct unit *units)
+/* Adds what an input of a link was compiled of. false: something about it is unknown. */
+static bool add_input(struct message *units, const struct compiled *c, cl_uint n, const cl_device_id *devices)
 {
-	for (cl_uint i = 0; units != NULL && i < n; i++) {
-		compiled_unuse(units[i].of);
-		program_put(units[i].program);
-		unit_free(&units[i]);
-	}
-	free(units);
-}
-
-static bool has_devices(const struct compiled *c, cl_uint n, const cl_device_id *devices)
-{
-	for (cl_uint d = 0; d < n; d++) {
-		cl_uint at = 0;
-		while (at < c->n && c->devices[at] != devices[d])
-			at++;
-		if (at == c->n)
+	for (cl_uint i = 0; i < n; i++) {
+		if (c == NULL || index_of(devices[i], c->n, c->devices) < 0)
 			return false;
 	}
-	return true;
-}
-
-/* All inputs of a link, as the library is told of them. NULL: something about them is unknown. */
-static struct unit *inputs_of(cl_uint n, const cl_program *handles, cl_uint ndevices, const cl_device_id *devices)
-{
-	struct unit *units = calloc(n, sizeof(*units));
-	for (cl_uint i = 0; units != NULL && i < n; i++) {
-		struct program *p = program_get(handles[i]);
-		struct compiled *c = p == NULL ? NULL : compiled_use(p);
-		bool known = c != NULL && unit_of(p, &units[i]) && has_devices(c, ndevices, devices);
-		units[i].program = p;
-		units[i].of = c;
-		if (!known) {
-			inputs_free(n, units);
-			return NULL;
-		}
-		units[i].headers = c->headers;
-		units[i].nheaders = c->nheaders;
-		units[i].options = bytes_of(c->options);
-		units[i].compiled = c->id;
+	for (size_t i = 0; i < c->unit->count; i++) {
+		ksf_field f = c->unit->fields[i];
+		if (f.tag == KSF_UNIT)
+			f.number = c->id;
+		message_add(units, f);
 	}
-	return units;
+	return true;
 }
 
 struct link {
@@ -96,7 +68,7 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 /* Records a program that the driver linked, or that was restored in its stead, with a shadow. */
 static void linked(cl_program handle, struct shadow *s, uint64_t id)
 {
-	struct program *p = program_add(handle, FROM_LINK, 0, "link");
+	struct program *p = program_add(handle, 0, 0, "link");
 	if (s != NULL)
 		s->is_program = true;
 	if (p == NULL || !program_devices(p))
@@ -110,21 +82,18 @@ static cl_program serve(struct link *l, struct reply *reply)
 {
 	cl_program handle = NULL;
 	bool done = false;
-	for (int round = 0; round < 3 && !done && reply->artifacts != NULL; round++) {
+	for (int round = 0; round < 3 && !done && reply->hit; round++) {
 		struct message results = {0};
 		struct shadow *s = NULL;
-		cl_uint holes = 0;
-		for (cl_uint i = 0; i < l->ndevices; i++)
-			holes += reply->artifacts[i].binary.data == NULL;
-		if (holes == 0) {
-			handle = restore(l->context, l->ndevices, l->devices, reply->artifacts, l->options, &results);
+		if (holes_of(&reply->message, l->ndevices) == 0) {
+			handle = restore(l->context, l->ndevices, l->devices, &reply->message, l->options, &results);
 			done = handle != NULL;
 			l->code = CL_SUCCESS;
 			if (done)
-				s = shadow_new(handle, l->ndevices, l->devices, reply->artifacts, l->options);
+				s = shadow_new(handle, l->ndevices, l->devices, &reply->message, l->options, false);
 		} else {
 			handle = link_now(l, NULL, NULL);
-			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took, reply->artifacts[0].kind != KSF_DEFERRED);
+			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took, kind_of(&reply->message) != KSF_DEFERRED);
 			done = true;
 		}
 		uint32_t action = reply_next(reply, l->ndevices, &results);
@@ -156,13 +125,35 @@ static bool devices_of(struct link *l)
 	return l->ndevices > 0;
 }
 
+/* Asks for a link. false: it is not known, or not all inputs are; then there is a reason. */
+static bool ask_link(const struct link *l, struct reply *reply, const char **reason)
+{
+	struct compiled **of = calloc(l->ninputs, sizeof(*of));
+	struct message units = {0};
+	bool known = of != NULL;
+	for (cl_uint i = 0; known && i < l->ninputs; i++) {
+		struct program *p = program_get(l->inputs[i]);
+		of[i] = p == NULL ? NULL : compiled_use(p);
+		known = add_input(&units, of[i], l->ndevices, l->devices);
+		program_put(p);
+	}
+	if (!known || units.failed)
+		*reason = "link of unknown inputs";
+	const ksf_message all = {units.fields, units.count};
+	bool found = *reason == NULL && ask(ASK_LINK, l->ndevices, l->devices, &all, l->options, reply);
+	for (cl_uint i = 0; of != NULL && i < l->ninputs; i++)
+		compiled_unuse(of[i]);
+	free(of);
+	message_free(&units);
+	return found;
+}
+
 cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_device_id *list, const char *options,
 	cl_uint ninputs, const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code)
 {
 	struct link l = {.context = context, .n = n, .ninputs = ninputs, .list = list, .options = options, .inputs = inputs,
 		.code = CL_SUCCESS};
 	const char *reason = NULL;
-	struct unit *units = NULL;
 	cl_program handle;
 	struct reply reply;
 	bool found = false;
@@ -177,11 +168,8 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 		reason = "link that calls back";
 	else if (options != NULL && strstr(options, "-create-library") != NULL)
 		reason = "library";
-	else if ((units = inputs_of(ninputs, inputs, l.ndevices, l.devices)) == NULL)
-		reason = "link of unknown inputs";
 	else
-		found = ask(ASK_LINK, l.ndevices, l.devices, units, ninputs, options, &reply);
-	inputs_free(ninputs, units);
+		found = ask_link(&l, &reply, &reason);
 	if (found) {
 		handle = serve(&l, &reply);
 	} else {
@@ -191,7 +179,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 		handle = link_now(&l, notify, user_data);
 		if (reason != NULL && *reason != 0 && compilations_late() != before)
 			units_are_wanted();
-		program_add(handle, FROM_LINK, 0, "link");
+		program_add(handle, 0, 0, "link");
 	}
 	if (code != NULL)
 		*code = l.code;

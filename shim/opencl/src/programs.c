@@ -33,23 +33,18 @@ static void program_free(struct program *p)
 
 void program_put(struct program *p)
 {
-	if (p == NULL)
-		return;
-	state_lock();
-	bool last = --p->pins == 0;
-	state_unlock();
-	if (last)
+	if (p != NULL && --p->pins == 0)
 		program_free(p);
 }
 
-struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown)
+struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown)
 {
 	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	p->entry.key = handle;
 	p->pins = p->held = 1;
-	p->origin = origin;
+	p->kind = kind;
 	p->length = length;
 	p->unknown = unknown;
 	state_lock();
@@ -95,10 +90,7 @@ void program_kernel_gone(struct program *p, bool restored)
 bool program_devices(struct program *p)
 {
 	cl_uint n = 0;
-	state_lock();
-	bool known = p->ndevices > 0;
-	state_unlock();
-	if (known)
+	if (p->ndevices > 0)
 		return true;
 	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 64)
 		return false;
@@ -120,10 +112,10 @@ bool program_devices(struct program *p)
 	return true;
 }
 
-static int index_of(const struct program *p, cl_device_id device)
+int index_of(cl_device_id device, cl_uint n, const cl_device_id *devices)
 {
-	for (cl_uint i = 0; i < p->ndevices; i++) {
-		if (p->devices[i] == device)
+	for (cl_uint i = 0; i < n; i++) {
+		if (devices[i] == device)
 			return (int)i;
 	}
 	return -1;
@@ -131,13 +123,13 @@ static int index_of(const struct program *p, cl_device_id device)
 
 cl_device_id program_device(const struct program *p, cl_device_id device)
 {
-	if (index_of(p, device) >= 0)
+	if (index_of(device, p->ndevices, p->devices) >= 0)
 		return device;
 	/* PoCL's contexts and programs belong to whole devices, whatever parts they
 	 * were made for, and its builds are asked for by parts. */
 	if (p->ndevices == 0 || !device_is_pocl(p->devices[0]))
 		return NULL;
-	while (device != NULL && index_of(p, device) < 0) {
+	while (device != NULL && index_of(device, p->ndevices, p->devices) < 0) {
 		cl_device_id parent = NULL;
 		if (next.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) != CL_SUCCESS)
 			return NULL;
@@ -151,7 +143,7 @@ uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *dev
 	uint64_t set = 0;
 	for (cl_uint i = 0; i < n; i++) {
 		cl_device_id device = program_device(p, devices[i]);
-		int at = device == NULL ? -1 : index_of(p, device);
+		int at = device == NULL ? -1 : index_of(device, p->ndevices, p->devices);
 		/* Parts of one device are no repetition. */
 		if (at < 0 || ((set & UINT64_C(1) << at) != 0 && device == devices[i]))
 			return 0;
@@ -165,10 +157,7 @@ cl_uint program_list(const struct program *p, cl_uint n, const cl_device_id *dev
 	cl_uint m = 0;
 	for (cl_uint i = 0; i < n; i++) {
 		cl_device_id device = program_device(p, devices[i]);
-		cl_uint at = 0;
-		while (at < m && list[at] != device)
-			at++;
-		if (at == m)
+		if (index_of(device, m, list) < 0)
 			list[m++] = device;
 	}
 	return m;
@@ -200,87 +189,57 @@ void program_set_shadow(struct program *p, struct shadow *s, uint64_t id)
 		library_released(old_id);
 }
 
-uint64_t program_built(struct program *p)
-{
-	state_lock();
-	uint64_t built = p->built;
-	state_unlock();
-	return built;
-}
-
 void program_taken_over(struct program *p)
 {
 	program_set_shadow(p, NULL, 0);
-	state_lock();
 	p->built = UINT64_MAX;
-	state_unlock();
 }
 
 bool program_settle(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
-	bool good = true;
 	if (s == NULL || s->is_program || s->is_object) {
 		shadow_put(s);
 		return true;
 	}
-	state_lock();
-	while (s->settling == state_generation()) /* by another thread */
-		state_wait();
-	bool needed = !s->settled;
-	if (needed)
-		s->settling = state_generation();
-	else
-		good = s->settled_well;
-	state_unlock();
-	if (needed) {
+	state_claim(&s->settling);
+	if (!s->settled) {
 		struct arithmetic before;
 		library_default_arithmetic(&before); /* as it was when it was restored */
-		good = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
+		s->settled_well = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
 		library_arithmetic_back(&before);
-		uint64_t set = program_set(p, s->ndevices, s->devices);
-		state_lock();
-		p->built |= set;
+		p->built |= program_set(p, s->ndevices, s->devices);
 		s->settled = true;
-		s->settled_well = good;
-		s->settling = 0;
-		state_wake();
-		state_unlock();
 	}
+	bool good = s->settled_well;
+	state_release(&s->settling);
 	shadow_put(s);
 	return good;
 }
 
 void program_never_settle(struct program *p)
 {
-	state_lock();
-	struct shadow *s = p->shadow;
-	while (s != NULL && s->settling == state_generation()) { /* by another thread */
-		state_wait();
-		s = p->shadow;
-	}
-	if (s != NULL && !s->settled) {
-		s->settled = true;
-		s->settled_well = false;
-	}
-	state_unlock();
+	struct shadow *s = program_shadow(p);
+	if (s == NULL)
+		return;
+	state_claim(&s->settling);
+	s->settled = true; /* well, or not */
+	state_release(&s->settling);
+	shadow_put(s);
 }
 
-void program_begin_build(struct program *p)
+cl_uint programs_restored(cl_context context)
 {
+	cl_uint n = 0;
 	state_lock();
-	while (p->building)
-		state_wait();
-	p->building = true;
+	for (size_t i = 0; i < TABLE_HEADS; i++) {
+		for (const struct entry *e = programs.heads[i]; e != NULL; e = e->link) {
+			const struct shadow *s = ((const struct program *)e)->shadow;
+			n += s != NULL && s->context == context;
+		}
+	}
 	state_unlock();
-}
-
-void program_end_build(struct program *p)
-{
-	state_lock();
-	p->building = false;
-	state_wake();
-	state_unlock();
+	return n;
 }
 
 /* The calls. */
@@ -300,7 +259,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint 
 			unknown = "source with NUL bytes";
 		length += n;
 	}
-	program_add(handle, FROM_SOURCE, length, unknown);
+	program_add(handle, KSF_OPENCL_C, length, unknown);
 	return handle;
 }
 
@@ -310,7 +269,7 @@ void program_add_il(cl_program handle, const void *il, size_t length)
 	if (handle != NULL && length >= sizeof(magic)) /* else the driver has refused what may be NULL */
 		memcpy(&magic, il, sizeof(magic));
 	bool spirv = magic == 0x07230203 || magic == 0x03022307;
-	program_add(handle, FROM_IL, length, spirv ? NULL : "intermediate language");
+	program_add(handle, KSF_SPIRV, length, spirv ? NULL : "intermediate language");
 }
 
 cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context context, const void *il, size_t length, cl_int *code)
@@ -326,7 +285,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context context, cl_uint 
 	const size_t *lengths, const unsigned char **binaries, cl_int *status, cl_int *code)
 {
 	cl_program handle = next.clCreateProgramWithBinary(context, n, devices, lengths, binaries, status, code);
-	program_add(handle, FROM_BINARY, 0, "binary");
+	program_add(handle, 0, 0, "binary");
 	return handle;
 }
 
@@ -334,7 +293,7 @@ cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context context, 
 	const char *names, cl_int *code)
 {
 	cl_program handle = next.clCreateProgramWithBuiltInKernels(context, n, devices, names, code);
-	program_add(handle, FROM_BUILT_IN, 0, "built-in kernels");
+	program_add(handle, 0, 0, "built-in kernels");
 	return handle;
 }
 

@@ -16,17 +16,9 @@ cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *siz
 	return CL_SUCCESS;
 }
 
-cl_int answer_text(struct bytes text, size_t room, void *to, size_t *size_ret)
+cl_int answer_text(const ksf_field *text, size_t room, void *to, size_t *size_ret)
 {
-	if (to != NULL) {
-		if (room < text.size + 1)
-			return CL_INVALID_VALUE;
-		memcpy(to, text.data, text.size);
-		((char *)to)[text.size] = 0;
-	}
-	if (size_ret != NULL)
-		*size_ret = text.size + 1;
-	return CL_SUCCESS;
+	return answer(text->data, text->size + 1, room, to, size_ret);
 }
 
 /* A program and its kernels hold references in the driver's own way; the shadow
@@ -70,7 +62,7 @@ static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, vo
 		return next.clGetProgramInfo(s->handle, what, room, to, size_ret);
 	if (what == CL_PROGRAM_NUM_KERNELS)
 		return answer(&none, sizeof(none), room, to, size_ret);
-	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer_text((struct bytes){"", 0}, room, NULL, size_ret);
+	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer("", 1, room, NULL, size_ret);
 }
 
 /* The driver's binaries of a handle of n devices, sizes[i] bytes of each to pointers[i].
@@ -131,20 +123,18 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 	if (code != CL_SUCCESS)
 		return code;
 	for (cl_uint i = 0; i < p->ndevices; i++) {
-		int at = shadow_device(s, p->devices[i]);
-		struct bytes other = at < 0 ? (struct bytes){NULL, 0} : s->artifacts[at].answer;
-		cl_uint j = 0;
-		while (j < n && listed[j] != p->devices[i])
-			j++;
+		int at = index_of(p->devices[i], s->ndevices, s->devices);
+		const ksf_field *other = at < 0 ? NULL : of_device(s->kept, (cl_uint)at, KSF_ANSWER);
+		size_t size = other == NULL ? 0 : other->data == NULL ? (size_t)other->number : other->size;
+		int j = index_of(p->devices[i], n, listed);
 		if (sizes)
-			((size_t *)to)[i] = other.size > 0 ? other.size : j < n ? own[j] : 0;
-		else if (other.size == 0 && j < n)
+			((size_t *)to)[i] = size > 0 ? size : j >= 0 ? own[j] : 0;
+		else if (size == 0 && j >= 0)
 			pointers[j] = out[i];
-		else if (other.data != NULL && out[i] != NULL)
-			memcpy(out[i], other.data, other.size);
-		else if (other.size > 0 && out[i] != NULL &&
-			!library_answer(s->answers, (cl_uint)at, out[i], other.size) && code == CL_SUCCESS)
-			code = built_binary(p, i, other.size, out[i]);
+		else if (size > 0 && out[i] != NULL && other->data != NULL)
+			memcpy(out[i], other->data, size);
+		else if (size > 0 && out[i] != NULL && !library_answer(s->answers, (cl_uint)at, out[i], size) && code == CL_SUCCESS)
+			code = built_binary(p, i, size, out[i]);
 	}
 	if (!sizes && code == CL_SUCCESS)
 		code = wanted_binaries(s->handle, n, own, pointers);
@@ -156,23 +146,20 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 /* The names in the order in which the build gave them. */
 static cl_int kernel_names(struct shadow *s, size_t room, void *to, size_t *size_ret)
 {
-	const struct artifact *a = &s->artifacts[0];
 	size_t size = 0;
-	for (uint32_t i = 0; i < a->nkernels; i++)
-		size += a->kernels[i].name.size + 1;
-	if (a->nkernels == 0)
+	char *at = to;
+	for (const ksf_field *k = NULL; (k = next_kernel(s->kept, k)) != NULL;)
+		size += k->size + 1;
+	if (size == 0)
 		return no_kernels(s, CL_PROGRAM_KERNEL_NAMES, room, to, size_ret);
-	if (to != NULL) {
-		if (room < size)
-			return CL_INVALID_VALUE;
-		char *at = to;
-		for (uint32_t i = 0; i < a->nkernels; i++) {
-			const struct bytes *name = &a->kernels[i].name;
-			memcpy(at, name->data, name->size);
-			at += name->size;
-			*at++ = i + 1 < a->nkernels ? ';' : 0;
-		}
+	if (to != NULL && room < size)
+		return CL_INVALID_VALUE;
+	for (const ksf_field *k = NULL; to != NULL && (k = next_kernel(s->kept, k)) != NULL; at++) {
+		at = mempcpy(at, k->data, k->size);
+		*at = ';';
 	}
+	if (to != NULL)
+		at[-1] = 0;
 	if (size_ret != NULL)
 		*size_ret = size;
 	return CL_SUCCESS;
@@ -222,6 +209,7 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 {
 	static const cl_build_status built = CL_BUILD_SUCCESS;
 	struct program *p = program_get(handle);
+	const ksf_field *log;
 	cl_int code;
 
 	if (p != NULL && pending_build_info(p, device, what, room, to, size_ret, &code)) {
@@ -229,10 +217,10 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 		return code;
 	}
 	struct shadow *s = p == NULL ? NULL : program_shadow(p);
-	int at = s == NULL ? -1 : shadow_device(s, device);
+	int at = s == NULL ? -1 : index_of(device, s->ndevices, s->devices);
 	if (s != NULL && at < 0 && device != NULL && p->ndevices > 0) {
 		cl_device_id whole = program_device(p, device);
-		at = whole == NULL ? -1 : shadow_device(s, whole);
+		at = whole == NULL ? -1 : index_of(whole, s->ndevices, s->devices);
 	}
 
 	if (s != NULL && at < 0)
@@ -241,22 +229,19 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
 	else if (s->is_object && what == CL_PROGRAM_BUILD_STATUS) /* the driver's own is none, as it was not built */
 		code = answer(&built, sizeof(built), room, to, size_ret);
-	else if (what == CL_PROGRAM_BUILD_LOG && s->artifacts[at].log.data != NULL)
-		code = answer_text(s->artifacts[at].log, room, to, size_ret);
+	else if (what == CL_PROGRAM_BUILD_LOG && (log = of_device(s->kept, (cl_uint)at, KSF_LOG)) != NULL)
+		code = answer_text(log, room, to, size_ret);
 	else if (what == CL_PROGRAM_BUILD_OPTIONS && !s->is_program && (s->is_object || !device_is_pocl(device)))
 		/* As they were given; a driver may know those of the binary only. PoCL
 		 * makes a string of its own of those of a build. */
-		code = answer_text(s->options == NULL ? (struct bytes){"", 0} : (struct bytes){s->options, strlen(s->options)}, room, to,
-			size_ret);
+		code = s->options == NULL ? answer("", 1, room, to, size_ret) : answer(s->options, strlen(s->options) + 1, room, to, size_ret);
 	else
 		code = next.clGetProgramBuildInfo(s->handle, device, what, room, to, size_ret);
 	if (p != NULL && at < 0 && what == CL_PROGRAM_BUILD_STATUS && code == CL_SUCCESS && to != NULL) {
 		cl_build_status status;
 		memcpy(&status, to, sizeof(status));
-		state_lock();
-		if (p->building && status == CL_BUILD_NONE)
+		if (state_claimed(p->building) && status == CL_BUILD_NONE)
 			status = CL_BUILD_IN_PROGRESS;
-		state_unlock();
 		memcpy(to, &status, sizeof(status));
 	}
 	shadow_put(s);

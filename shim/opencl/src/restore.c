@@ -1,13 +1,14 @@
-/* restore.c: programs from binaries. */
+/* restore.c: programs from binaries, and what they change of contexts. */
 #include "shim.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the list "a;b" of length size names the kernel. */
-static bool listed(const char *list, const struct bytes *name)
+/* Whether the list "a;b" names the kernel. */
+static bool listed(const char *list, const ksf_field *name)
 {
-	for (const char *at = list; at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1) {
+	for (const char *at = list; name->data != NULL && at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1) {
 		if (strncmp(at, name->data, name->size) == 0 && (at[name->size] == ';' || at[name->size] == 0))
 			return true;
 	}
@@ -15,26 +16,37 @@ static bool listed(const char *list, const struct bytes *name)
 }
 
 /* A binary that makes other kernels than were recorded is not the program's. */
-static bool same_kernels(cl_program program, const struct artifact *a)
+static bool same_kernels(cl_program program, const ksf_message *m)
 {
-	if (a->nkernels == 0)
+	size_t size, count = 0, recorded = 0;
+	if (next_kernel(m, NULL) == NULL)
 		return true;
-	size_t size, count = 0;
-	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count, NULL) != CL_SUCCESS ||
-		count != a->nkernels)
-		return false;
 	char *names = program_text(program, CL_PROGRAM_KERNEL_NAMES, &size);
-	bool same = names != NULL;
-	for (uint32_t i = 0; same && i < a->nkernels; i++)
-		same = a->kernels[i].name.data != NULL && listed(names, &a->kernels[i].name);
+	bool same = names != NULL &&
+		next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count, NULL) == CL_SUCCESS;
+	for (const ksf_field *k = NULL; (k = next_kernel(m, k)) != NULL; recorded++)
+		same = same && listed(names, k);
 	free(names);
-	return same;
+	return same && count == recorded;
 }
 
 bool blames_binary(cl_int code)
 {
 	return code == CL_INVALID_BINARY || code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_PROGRAM ||
 		code == CL_INVALID_BUILD_OPTIONS || code == CL_INVALID_OPERATION || code == CL_COMPILER_NOT_AVAILABLE;
+}
+
+/* Whether the driver counts a context's programs among its references, as a shadow is a program of which
+ * the application knows nothing: -1 while nothing is known. */
+static atomic_int counted = -1;
+
+static cl_uint references(cl_context context)
+{
+	cl_uint n = 0;
+	if (next.clGetContextInfo == NULL ||
+		next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(n), &n, NULL) != CL_SUCCESS)
+		return 0;
+	return n;
 }
 
 cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const struct bytes *binaries, cl_int *status,
@@ -48,10 +60,29 @@ cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *device
 		status[i] = CL_SUCCESS;
 	}
 	*code = CL_SUCCESS;
-	return next.clCreateProgramWithBinary(context, n, devices, sizes, data, status, code);
+	cl_uint before = atomic_load(&counted) < 0 ? references(context) : 0;
+	cl_program program = next.clCreateProgramWithBinary(context, n, devices, sizes, data, status, code);
+	cl_uint after = before == 0 || program == NULL ? 0 : references(context);
+	/* Another thread may have made a program meanwhile: then it shows at the next. */
+	if (after != 0 && (after == before || after == before + 1))
+		atomic_store(&counted, (int)(after - before));
+	return program;
 }
 
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
+cl_int CL_API_CALL ks_clGetContextInfo(cl_context handle, cl_context_info what, size_t room, void *to, size_t *size_ret)
+{
+	cl_int code = next.clGetContextInfo(handle, what, room, to, size_ret);
+	if (what != CL_CONTEXT_REFERENCE_COUNT || code != CL_SUCCESS || to == NULL || atomic_load(&counted) != 1)
+		return code;
+	cl_uint n, shadows = programs_restored(handle);
+	memcpy(&n, to, sizeof(n));
+	if (shadows < n)
+		n -= shadows;
+	memcpy(to, &n, sizeof(n));
+	return code;
+}
+
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
 	const char *options, struct message *results)
 {
 	struct bytes binaries[64] = {{NULL, 0}};
@@ -61,7 +92,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	bool unshared = pocl_cache() == POCL_CACHE_OFF && device_is_pocl(devices[0]), complete = true;
 
 	for (cl_uint i = 0; i < n; i++) {
-		binaries[i] = artifacts[i].binary;
+		binaries[i] = binary_of(m, i);
 		if (unshared)
 			binaries[i].data = own[i] = pocl_unshared(binaries[i]);
 		complete = complete && binaries[i].data != NULL;
@@ -76,7 +107,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	bool good = program != NULL && code == CL_SUCCESS;
 	if (good) {
 		/* Of machine code nothing is compiled, and changing handlers takes 20 µs. */
-		code = artifacts[0].kind == KSF_INTERMEDIATE ? driver_build(program, n, devices, options, NULL, NULL)
+		code = kind_of(m) == KSF_INTERMEDIATE ? driver_build(program, n, devices, options, NULL, NULL)
 													 : next.clBuildProgram(program, n, devices, options, NULL, NULL);
 		for (cl_uint i = 0; i < n; i++)
 			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
@@ -85,7 +116,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 			code = CL_INVALID_BINARY; /* if anything is wrong from here on */
 		for (cl_uint i = 0; i < n; i++)
 			good = good && status[i] == CL_SUCCESS;
-		good = good && same_kernels(program, &artifacts[0]);
+		good = good && same_kernels(program, m);
 	}
 	uint64_t took = nanoseconds() - start;
 	bool blamed = false;
@@ -102,10 +133,9 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	return program;
 }
 
-void set_restored(struct program *p, struct shadow *s, cl_context context, cl_uint before)
+void set_restored(struct program *p, struct shadow *s, cl_context context)
 {
-	context_counts(context, before);
-	context_holds(s, context);
+	s->context = context;
 	program_set_shadow(p, s, 0);
 }
 
@@ -116,21 +146,19 @@ cl_int restore_object(struct program *p, struct compiled *c)
 	cl_context context = program_context(p);
 	if (context == NULL)
 		return CL_OUT_OF_HOST_MEMORY;
-	cl_uint before = context_count(context);
 	for (cl_uint i = 0; i < c->n; i++)
-		binaries[i] = c->known[i].answer = c->known[i].binary; /* the application may ask for it */
+		binaries[i] = binary_of(c->known, i);
 	cl_program handle = of_binaries(context, c->n, c->devices, binaries, status, &code);
 	if (handle == NULL)
 		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
 	bool good = code == CL_SUCCESS;
 	for (cl_uint i = 0; i < c->n; i++)
 		good = good && status[i] == CL_SUCCESS;
-	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options) : NULL;
+	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options, true) : NULL;
 	if (s == NULL) {
 		next.clReleaseProgram(handle);
 		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
 	}
-	s->is_object = true;
-	set_restored(p, s, context, before);
+	set_restored(p, s, context);
 	return CL_SUCCESS;
 }

@@ -6,7 +6,8 @@
  * a shadow: a second program, restored from the binary. Kernels are the shadow's
  * kernels, so nothing has to be translated where kernels are used.
  *
- * One lock guards the records of programs and kernels. No driver, library or
+ * One lock guards the records of programs and kernels, but for counters and flags, which are
+ * atomic. No driver, library or
  * application is called under it.
  */
 #ifndef KERNSTASH_SHIM_H
@@ -24,11 +25,13 @@
 #include <CL/cl_ext.h>
 #include <CL/cl_layer.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "../../library/library.h"
+#include "../functions.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -52,12 +55,12 @@ struct table {
 
 void state_lock(void);
 void state_unlock(void);
-void state_wait(void); /* until somebody wakes; under the lock */
-void state_wake(void);
 void state_guard_fork(void); /* the lock is free in forked children */
-/* Never 0, and another in a forked child: the parent's threads, which one may wait
- * for, are not there. Under the lock. */
-unsigned state_generation(void);
+/* What one thread has at a time; 0 to begin with. claim waits while another one has it, but not
+ * in a forked child for a thread that is not there. */
+void state_claim(atomic_uint *by);
+bool state_claimed(unsigned by);
+void state_release(atomic_uint *by);
 
 /* All under the lock. */
 struct entry *table_find(struct table *t, const void *key);
@@ -74,34 +77,11 @@ struct bytes {
 
 struct bytes bytes_of(const char *text); /* NULL: none */
 
-struct arg_info { /* clGetKernelArgInfo's answers; name.data == NULL: the driver gives none */
-	struct bytes name, type;
-	uint32_t address, access;
-	uint64_t qualifiers;
-};
-
-struct kernel_info {
-	struct bytes name, attributes;
-	uint32_t nargs;
-	const struct arg_info *args;
-};
-
-struct artifact { /* what one device's part of a program is */
-	struct bytes binary; /* what to restore from, or what was built; none: a hole */
-	struct bytes answer; /* what CL_PROGRAM_BINARIES answers where that is another form; else none. A
-	                      * size without data: library_answer is to be asked for it. */
-	struct bytes log;
-	uint32_t nkernels;
-	const struct kernel_info *kernels;
-	uint32_t kind; /* KSF_FINAL, ... */
-};
-
 /* library.c: libkernstash.so. */
 
 /* Whether it can be asked; it is opened at the first call. false: it stays out of this
  * process, and the reason has been reported. */
 bool library(void);
-bool library_is_open(void); /* opens nothing */
 void layer_passed(const char *reason);
 /* The driver's compiler is about to be called: the library looks at the environment. */
 void library_is_to_look(void);
@@ -131,16 +111,20 @@ enum { ASK_BUILD = 1, ASK_LINK, ASK_COMPILE, ASK_ANSWER };
 /* What the library said; reply_end for each that has a ticket. */
 struct reply {
 	uint64_t ticket;
-	uint64_t program, saved;    /* of KSF_DONE */
-	struct artifact *artifacts; /* of KSF_HIT: for each device of the request; to be freed */
-	ksf_message message;        /* which they point to */
+	uint64_t program, saved; /* of KSF_DONE */
+	bool hit;                /* KSF_HIT: the message says something of each device of the request */
+	ksf_message message;
 };
 
-/* Reads what a message says of n devices, each of which begins with a tag: KSF_PART of a step,
- * KSF_ENDED of results. The artifacts point to it; NULL: it makes no sense, or no memory. */
-struct artifact *artifacts_of(const ksf_message *m, uint32_t part, cl_uint n);
-void add_bytes(struct message *m, uint32_t tag, struct bytes b); /* unless there are none */
-void add_arg(struct message *m, const struct arg_info *arg);
+/* What a step says of a device: the field of a tag, or NULL; its binary (none: a hole); how
+ * many devices have none; whether there is something in its log. */
+const ksf_field *of_device(const ksf_message *m, cl_uint device, uint32_t tag);
+struct bytes binary_of(const ksf_message *m, cl_uint device);
+cl_uint holes_of(const ksf_message *m, cl_uint n);
+bool has_log(const ksf_message *m, cl_uint device);
+uint32_t kind_of(const ksf_message *m); /* KSF_FINAL, ...; the devices are one driver's */
+/* The first device's next kernel; of NULL the first one. What is said of it is behind it. */
+const ksf_field *next_kernel(const ksf_message *m, const ksf_field *k);
 
 /* Says how it ended for each device (KSF_ENDED, ...), and frees that; the action that follows.
  * What the reply held is gone. */
@@ -149,7 +133,7 @@ void reply_end(struct reply *reply);
 /* Takes a step as the reply for n devices: KSF_PASS where it makes no sense. */
 uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n);
 
-extern struct library_door library_layer;
+extern struct library_front library_layer;
 
 /* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false
  * where it is gone. */
@@ -158,17 +142,17 @@ void library_released(uint64_t program);
 void library_launched(uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
 	const size_t *local);
 
-/* door.c: which way in. */
+/* inject.c: which way in. */
 
-enum door { DOOR_NONE, DOOR_LAYER, DOOR_PRELOAD, DOOR_AUTO };
-enum door door_wanted(void);      /* by the environment; NONE: nothing was said */
-bool door_claim(enum door d);     /* the first who asks is the one: false for all others */
+enum inject { INJECT_NONE, INJECT_LAYER, INJECT_PRELOAD, INJECT_AUTO };
+enum inject inject_wanted(void);      /* by the environment; NONE: nothing was said */
+bool inject_claim(enum inject d);     /* the first who asks is the one: false for all others */
 bool stepped_aside(void);         /* this thread's calls are the library's own */
+/* Whether a function is of a library that is a driver. */
+bool is_driver_of(const void *function);
 /* Whether whatever decides what a program is made of, and is asked about it, is the loader's
  * or a driver's: another layer between, or an interposer, may change options and sources,
  * of which we know nothing. */
-/* Whether a function is of a library that is a driver. */
-bool is_driver_of(const void *function);
 bool nobody_between(const cl_icd_dispatch *target, const void *loader);
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 
@@ -176,43 +160,29 @@ void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our fu
 
 struct shadow {
 	uint64_t answers;    /* the library's name for what has answers of a size without data; else 0 */
-	unsigned references; /* under the lock */
+	atomic_uint references;
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
-	struct shadow *next, *before; /* of those with a context */
 	bool settled, settled_well; /* the driver has built the same in the application's program, or would not */
-	unsigned settling;   /* by a thread of this generation, which others wait for; 0: by none */
+	atomic_uint settling; /* claimed by who has the driver do so */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
-	struct artifact *artifacts; /* a device each; binary is not kept */
-	ksf_message *kept;       /* which they point to */
+	ksf_message *kept;       /* what the library said of each device, without the binaries */
 	char *options;           /* as the application gave them, or NULL */
 	cl_uint ndevices;
 	cl_device_id devices[];
 };
 
-/* Copies what queries need. NULL: no memory. */
-struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const struct artifact *artifacts,
-	const char *options);
+/* Copies what queries need of a step. NULL: no memory. */
+struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksf_message *m,
+	const char *options, bool is_object);
 void shadow_put(struct shadow *s);
-/* The index of a device in the shadow, or -1. */
-int shadow_device(const struct shadow *s, cl_device_id device);
 /* Has the library asked for the answers that a reply left out, under its name for the
  * program: false where there are none. */
 bool shadow_asks(struct shadow *s, uint64_t id);
-const struct kernel_info *shadow_kernel(const struct shadow *s, const char *name);
-
-/* contexts.c */
-
-/* What is counted before a program is restored; 0: nobody wants to know. */
-cl_uint context_count(cl_context context);
-void context_counts(cl_context context, cl_uint before);
-void context_holds(struct shadow *s, cl_context context);
-void context_lets_go(struct shadow *s);
+const ksf_field *shadow_kernel(const struct shadow *s, const char *name);
 
 /* programs.c */
-
-enum origin { FROM_SOURCE, FROM_IL, FROM_BINARY, FROM_BUILT_IN, FROM_LINK };
 
 struct constant {
 	struct constant *link;
@@ -221,52 +191,48 @@ struct constant {
 	unsigned char value[];
 };
 
-struct header { /* that the application hands over */
-	struct bytes name, code;
-};
-
 /* What clCompileProgram made of a program, of known parts. */
 struct compiled {
-	unsigned uses;       /* under the lock: the program's, and calls' */
-	cl_uint n;
-	cl_device_id *devices;
-	char *options; /* or NULL */
-	uint32_t nheaders;
-	struct header *headers;
+	atomic_uint uses;    /* the program's, and calls' */
+	ksf_message *unit;   /* what it is made of */
+	const char *options; /* in that, or NULL */
 	uint64_t id;         /* the library's name for what it read of files; 0: it reads none, or unknown */
-	bool pending;        /* known to succeed, and not done */
+	atomic_bool pending; /* known to succeed, and not done */
 	uint64_t saved;      /* pending: nanoseconds that count as saved by that */
-	unsigned doing;      /* by a thread of this generation, which others wait for; 0: by none */
-	struct artifact *known; /* pending: a device's each, with its log, and its object if it reads files */
-	ksf_message *stored;    /* which they point to */
+	atomic_uint doing;   /* claimed by who does it */
+	ksf_message *known;  /* pending: for each device its log, and its object if it reads files */
+	cl_uint n;
+	cl_device_id devices[];
 };
 
 struct program {
 	struct entry entry;  /* its key is the application's handle */
-	unsigned pins;       /* who uses the record: its place in the table, kernels, calls */
+	atomic_uint pins;    /* who uses the record: its place in the table, kernels, calls */
 	unsigned held;       /* the application's references */
-	unsigned kernels;    /* kernels that the application holds */
-	enum origin origin;
-	size_t length;       /* of its code */
+	atomic_uint kernels; /* kernels that the application holds */
+	uint32_t kind;       /* of its code: KSF_OPENCL_C, KSF_SPIRV; 0: it has none */
+	size_t length;       /* of that */
 	const char *unknown; /* why it can not be asked for, or NULL */
 	struct constant *constants;
-	cl_uint ndevices;    /* 0: not asked yet */
+	_Atomic cl_uint ndevices; /* 0: not asked yet */
 	cl_device_id *devices;
-	uint64_t built;      /* by the driver, in the application's own program: a bit for each device */
+	_Atomic uint64_t built; /* by the driver, or it may have, in the application's own program: a bit for each device */
 	struct shadow *shadow;
 	struct compiled *compiled; /* NULL: it was not, or of unknown parts */
 	uint64_t id;         /* the library's name for the program; 0: none */
 	uint64_t *launches;  /* that were told lately, by hash; NULL: none */
 	unsigned nlaunches;  /* told */
-	bool building;       /* by a thread, which others wait for */
-	bool pending;        /* by the driver, which will call back */
+	atomic_uint building; /* claimed by who has it built */
+	atomic_bool pending; /* a build by the driver, which will call back */
 };
 
 cl_program handle_of(const struct program *p);
-struct program *program_add(cl_program handle, enum origin origin, size_t length, const char *unknown);
+struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown);
 void program_add_il(cl_program handle, const void *il, size_t length);
 struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours */
 void program_put(struct program *p); /* NULL: nothing */
+/* Where a device is in a list, or -1. */
+int index_of(cl_device_id device, cl_uint n, const cl_device_id *devices);
 /* Fills in p->devices. */
 bool program_devices(struct program *p);
 /* The program's device that a listed one is, or is a part of; NULL: none. */
@@ -276,10 +242,8 @@ cl_uint program_list(const struct program *p, cl_uint n, const cl_device_id *dev
 /* The set of the listed devices as bits; 0: one is not the program's, or is listed twice. */
 uint64_t program_set(const struct program *p, cl_uint n, const cl_device_id *devices);
 
-/* The devices for which the driver has built, or may have, in the application's
- * own program. */
-uint64_t program_built(struct program *p);
 struct shadow *program_shadow(struct program *p); /* a reference, or NULL */
+cl_uint programs_restored(cl_context context);    /* how many shadows there are in a context */
 /* Makes s the program's shadow (NULL: none), and gives the program the library's name. */
 void program_set_shadow(struct program *p, struct shadow *s, uint64_t id);
 /* The driver has built something that we know nothing of. */
@@ -291,8 +255,6 @@ void program_kernel_gone(struct program *p, bool restored);
 bool program_settle(struct program *p);
 /* The driver would build another program from now on: what was not settled never is. */
 void program_never_settle(struct program *p);
-void program_begin_build(struct program *p); /* waits for another build of it */
-void program_end_build(struct program *p);
 
 /* compile.c */
 
@@ -326,26 +288,15 @@ cl_build_status build_status(cl_program program, cl_device_id device);
 
 /* ask.c */
 
-struct unit { /* what one program object was made of */
-	uint32_t kind; /* KSF_OPENCL_C, ... */
-	struct bytes code;                /* to be freed */
-	const struct constant *constants; /* the last one set is the first; the program's */
-	uint32_t nheaders;
-	const struct header *headers;
-	struct bytes options; /* of clCompileProgram; none for a build */
-	uint64_t compiled;    /* of a link: what DONE calls it; else 0 */
-	struct program *program; /* of a link, pinned; else NULL */
-	struct compiled *of;     /* likewise, in use */
-};
-
 cl_platform_id platform_of(cl_device_id device); /* NULL: the driver does not tell */
 cl_context program_context(const struct program *p);
-/* What the program was made of. false: it is not known; nothing is to be freed. */
-bool unit_of(struct program *p, struct unit *unit);
-void unit_free(struct unit *unit);
+/* Add what a program was made of, and what of a header that is handed over by name: false
+ * where that is not known. */
+bool add_unit(struct message *m, struct program *p, const char *options);
+bool add_header(struct message *m, cl_program handle, const char *name);
 /* false: the driver is to do all of it. Else the reply is of KSF_HIT, and is to be ended. */
-bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const struct unit *units, uint32_t nunits,
-	const char *options, struct reply *reply);
+bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_message *units, const char *options,
+	struct reply *reply);
 
 /* build.c */
 
@@ -383,10 +334,10 @@ cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *device
 	cl_int *code);
 /* Makes a program of binaries, builds it, and adds a result for each device. NULL: not
  * restored. */
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const struct artifact *artifacts,
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
 	const char *options, struct message *results);
-/* Makes a shadow the program's; before is context_count's, from before it was restored. */
-void set_restored(struct program *p, struct shadow *s, cl_context context, cl_uint before);
+/* Makes a shadow the program's, of a context whose references it is not to show in. */
+void set_restored(struct program *p, struct shadow *s, cl_context context);
 /* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
  * now makes no difference. */
 cl_int restore_object(struct program *p, struct compiled *c);
@@ -397,7 +348,7 @@ bool blames_binary(cl_int code);
 
 /* Copies an answer as the driver's queries do. */
 cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret);
-cl_int answer_text(struct bytes text, size_t room, void *to, size_t *size_ret); /* adds the NUL */
+cl_int answer_text(const ksf_field *text, size_t room, void *to, size_t *size_ret); /* of a copy, with its NUL */
 
 /* kernels.c */
 
@@ -405,16 +356,16 @@ struct kernel {
 	struct entry entry;
 	struct program *program;
 	struct shadow *shadow; /* NULL: the driver's own kernel */
-	const struct kernel_info *info;
+	const ksf_field *info; /* what the shadow's message says of it, or NULL */
 	uint64_t id;           /* to tell launches of; 0: none */
-	uint64_t last;         /* the last launch told */
 	uint64_t seed;         /* the hash of the name */
-	unsigned held;
+	unsigned held;         /* the application's references */
+	atomic_uint pins;      /* its place in the table, and calls */
 	char name[];
 };
 
-struct kernel *kernel_find(cl_kernel handle); /* under the lock */
-bool kernels_exist(void);                     /* without it: a hint that is never wrongly false for an own kernel */
+struct kernel *kernel_get(cl_kernel handle); /* pinned, or NULL: none of ours */
+void kernel_put(struct kernel *k);           /* NULL: nothing */
 
 /* launches.c */
 
@@ -424,17 +375,6 @@ void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset,
 /* extension.c */
 
 bool extension_stood_before(const char *name);
-
-/* The functions of the API that the shim stands before. */
-
-#define EACH_FUNCTION(F) \
-	F(clGetContextInfo) \
-	F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clCreateProgramWithBuiltInKernels) F(clCreateProgramWithIL) \
-	F(clRetainProgram) F(clReleaseProgram) F(clSetProgramSpecializationConstant) \
-	F(clBuildProgram) F(clCompileProgram) F(clLinkProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo) \
-	F(clCreateKernel) F(clCreateKernelsInProgram) F(clCloneKernel) F(clRetainKernel) F(clReleaseKernel) \
-	F(clGetKernelInfo) F(clGetKernelArgInfo) F(clEnqueueNDRangeKernel) F(clEnqueueTask) \
-	F(clGetExtensionFunctionAddress) F(clGetExtensionFunctionAddressForPlatform)
 
 #define OURS(name) extern __typeof__(*next.name) ks_##name;
 EACH_FUNCTION(OURS)

@@ -12,18 +12,28 @@ void state_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-void state_wait(void)
+static unsigned generation = 1; /* of forked children */
+
+bool state_claimed(unsigned by) { return by == generation; }
+
+void state_claim(atomic_uint *by)
 {
 	int before = library_uncancelled(); /* or the lock would never be free again */
-	pthread_cond_wait(&changed, &lock);
+	state_lock();
+	while (state_claimed(*by))
+		pthread_cond_wait(&changed, &lock);
+	*by = generation;
+	state_unlock();
 	library_cancelled(before);
 }
 
-void state_wake(void) { pthread_cond_broadcast(&changed); }
-
-static unsigned generation = 1;
-
-unsigned state_generation(void) { return generation; }
+void state_release(atomic_uint *by)
+{
+	state_lock();
+	*by = 0;
+	pthread_cond_broadcast(&changed);
+	state_unlock();
+}
 
 static void in_child(void)
 {

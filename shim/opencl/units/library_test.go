@@ -105,7 +105,7 @@ func TestLayerBetween(t *testing.T) {
 			stage.Interposers(t)
 			other, ours := stage.Program(t, "appends.so"), stage.Built(stage.Shim)
 			between, before := "OPENCL_LAYERS="+other+":"+ours, "OPENCL_LAYERS="+ours+":"+other
-			preloaded := []string{"OPENCL_LAYERS=" + other, "LD_PRELOAD=" + ours, "KERNSTASH_OPENCL_DOOR=preload"}
+			preloaded := []string{"OPENCL_LAYERS=" + other, "LD_PRELOAD=" + ours, "KERNSTASH_INJECT=preload"}
 			said := map[string]string{} // without our layer, by what is before the driver
 			cases := []struct {
 				env []string

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,29 +22,12 @@ static void *object_of(const void *address, bool *program)
 	return dlopen(*program ? NULL : map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
-/* The files of all objects, one behind the other, with an empty one at the end. */
-struct files {
-	char *text;
-	size_t size, room;
-};
-
-static int note_file(struct dl_phdr_info *info, size_t size, void *data)
+/* Adds the file of an object to a list, one behind the other; the program has none. */
+static int note_file(struct dl_phdr_info *info, size_t size, void *list)
 {
-	struct files *f = data;
-	size_t n = info->dlpi_name == NULL ? 1 : strlen(info->dlpi_name) + 1;
 	(void)size;
-	if (n == 1)
-		return 0; /* the program */
-	if (f->room - f->size < n + 1) {
-		size_t room = 2 * f->room + n + 1;
-		char *text = realloc(f->text, room);
-		if (text == NULL)
-			return 1;
-		f->text = text;
-		f->room = room;
-	}
-	memcpy(f->text + f->size, info->dlpi_name, n);
-	f->size += n;
+	if (info->dlpi_name != NULL && *info->dlpi_name != 0)
+		fwrite(info->dlpi_name, 1, strlen(info->dlpi_name) + 1, list);
 	return 0;
 }
 
@@ -52,19 +36,22 @@ static int note_file(struct dl_phdr_info *info, size_t size, void *data)
  * address behind. */
 static void *find_anywhere(const char *name)
 {
-	struct files f = {NULL, 0, 0};
+	char *files = NULL; /* an empty one at the end, as a NUL stands behind what is written */
+	size_t size = 0;
 	void *found = NULL;
-	dl_iterate_phdr(note_file, &f);
-	if (f.text != NULL)
-		f.text[f.size] = 0;
-	for (const char *file = f.text; file != NULL && *file != 0 && found == NULL; file += strlen(file) + 1) {
+	FILE *list = open_memstream(&files, &size);
+	if (list == NULL)
+		return NULL;
+	dl_iterate_phdr(note_file, list);
+	fclose(list);
+	for (const char *file = files; file != NULL && *file != 0 && found == NULL; file += strlen(file) + 1) {
 		void *object = dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 		if (object == NULL)
 			continue;
 		found = preload_find(object, name);
 		dlclose(object);
 	}
-	free(f.text);
+	free(files);
 	return found;
 }
 
@@ -104,7 +91,7 @@ void preload_beside(const void *function, const char *const *names, size_t n, vo
 	bool program;
 	void *object = object_of(function, &program);
 	for (size_t i = 0; i < n; i++)
-		found[i] = object == NULL ? NULL : preload_find(object, names[i]);
+		found[i] = object == NULL || names[i] == NULL ? NULL : preload_find(object, names[i]);
 	if (object != NULL)
 		dlclose(object);
 }

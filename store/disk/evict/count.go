@@ -85,13 +85,14 @@ type Books struct {
 	account *Account // nil: it cannot be read, and what was counted is only known here
 	now     func() time.Time
 	trace   *slog.Logger
-	frozen  bool   // counts correct nothing
+	frozen  bool   // counts correct nothing, there or here
 	l       Ledger // as it was read last
 }
 
-// OpenBooks opens the books of an account; nil: there is none.
-func OpenBooks(a *Account, now func() time.Time, trace *slog.Logger) *Books {
-	b := &Books{account: a, now: now, trace: trace}
+// OpenBooks opens the books of an account; nil: there is none. If they are frozen, counts
+// correct nothing.
+func OpenBooks(a *Account, frozen bool, now func() time.Time, trace *slog.Logger) *Books {
+	b := &Books{account: a, now: now, trace: trace, frozen: frozen}
 	b.read()
 	return b
 }
@@ -120,37 +121,28 @@ func (b *Books) Order() []int { return b.l.byAge() }
 // those of some 4,000 entries.
 const together = 1 << 14
 
-// Each counts shards, and corrects the account by that. list lists the images of as
-// many of the first shards as fit; count counts one of these. What was counted before
-// an error of either is put into the account, too.
-func (b *Books) Each(shards []int, bounds Bounds, list func(shards []int) (fit int, err error), count func(shard int, c *Count) error) error {
-	for err := error(nil); len(shards) > 0; {
-		b.read()
-		marked := b.l // what is put from now on may be missed by the count
-		fit, listErr := list(shards)
-		if listErr != nil {
-			return listErr
+// Each counts shards, and corrects the account by that. list lists their images; count
+// counts one of them. What was counted before an error is put into the account, too.
+func (b *Books) Each(shards []int, bounds Bounds, list func() error, count func(shard int, c *Count) error) error {
+	b.read()
+	marked := b.l // what is put from now on may be missed by the count
+	err := list()
+	for err == nil && len(shards) > 0 {
+		var counts []*Count
+		for found := 0; err == nil && len(shards) > 0 && found < cmp.Or(bounds.Together, together); shards = shards[1:] {
+			c := &Count{shard: shards[0], before: marked[shards[0]]}
+			err = count(shards[0], c)
+			found += c.found
+			counts = append(counts, c)
 		}
-		for fit > 0 && err == nil {
-			var counts []*Count
-			for found := 0; fit > 0 && found < cmp.Or(bounds.Together, together) && err == nil; fit-- {
-				c := &Count{shard: shards[0], before: marked[shards[0]]}
-				err = count(shards[0], c)
-				found += c.found
-				counts, shards = append(counts, c), shards[1:]
-			}
-			b.end(counts)
-		}
-		if err != nil {
-			return err
-		}
+		b.end(counts)
 	}
-	return nil
+	return err
 }
 
 // CountShared counts what entries share, which walk calls f with.
 func (b *Books) CountShared(walk func(f func(Usage)) error) error {
-	return b.Each([]int{Shared}, Bounds{}, func([]int) (int, error) { return 1, nil }, func(_ int, c *Count) error {
+	return b.Each([]int{Shared}, Bounds{}, func() error { return nil }, func(_ int, c *Count) error {
 		err := walk(c.Saw)
 		c.Complete = err == nil
 		return err

@@ -34,7 +34,6 @@ type Evictor struct {
 	walks  context.Context // of its walks, which ends before
 	hurry  context.CancelFunc
 
-	full   atomic.Int64         // until when, in nanoseconds since 1970, there is no room
 	others [Shards]atomic.Int64 // bytes of entries of other versions, when the shard was last counted
 
 	mu      sync.Mutex
@@ -62,24 +61,10 @@ func (e *Evictor) Reserve(a *Account) (*Total, error) {
 		return nil, nil
 	}
 	if e.o.MaxSize > 0 && t.Bytes > e.o.MaxSize {
-		e.full.Store(time.Now().Add(fullPause).UnixNano())
 		e.Wake()
 		return nil, fmt.Errorf("%d of %d bytes used: %w", t.Bytes, e.o.MaxSize, store.ErrDropped)
 	}
 	return &t, nil
-}
-
-// fullPause is how long a process takes for granted that there is no room, unless
-// it made room itself: asking costs more than being told no, and what is dropped
-// may be put again and again.
-const fullPause = 2 * time.Millisecond
-
-// Full returns an error if there was no room a moment ago.
-func (e *Evictor) Full() error {
-	if e.full.Load() > time.Now().UnixNano() {
-		return fmt.Errorf("the limit of %d bytes is passed: %w", e.o.MaxSize, store.ErrDropped)
-	}
-	return nil
 }
 
 // Settle is called after a put of so many bytes: it wakes the evictor where there
@@ -164,7 +149,6 @@ func (e *Evictor) Wake() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.running = false
-		e.full.Store(0)
 		if futile {
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
 		} else if busy {
@@ -185,11 +169,8 @@ func (e *Evictor) run() (futile, busy bool) {
 	if err == nil && !e.work(total, 0) {
 		return false, false // others were here
 	}
-	b := OpenBooks(account, e.o.Now, e.o.Trace)
-	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, Down: e.o.MaxSize / 3 * 2, hurry: e.walks, others: &e.others, Freed: func(v *Victim, u Usage) {
-		e.full.Store(0)
-		e.o.Evicted(v, u)
-	}}
+	b := OpenBooks(account, false, e.o.Now, e.o.Trace)
+	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, Down: e.o.MaxSize / 3 * 2, hurry: e.walks, others: &e.others, Freed: e.o.Evicted}
 	before := b.Total()
 	// Trims come first: puts are dropped meanwhile, and a count of all may take long.
 	err = e.trim(t)

@@ -106,8 +106,8 @@ func (r *fakeRoot) Lock(n int) (unlock func(), err error) {
 	}, nil
 }
 
-func (r *fakeRoot) List(context.Context, []int) (Walk, int, error) {
-	return r.walk, 1, nil
+func (r *fakeRoot) List(context.Context, []int) (Walk, error) {
+	return r.walk, nil
 }
 
 func (r *fakeRoot) walk(ctx context.Context, shard int, of Slice, see func(Found)) (complete bool, err error) {
@@ -149,7 +149,7 @@ func (r *fakeRoot) Remove(_ context.Context, v *Victim, _ bool) (u Usage, gone b
 func (r *fakeRoot) trim(now int, above, down int64) *Trim {
 	clock := func() time.Time { return time.Unix(int64(now), 0) }
 	return &Trim{
-		Root: r, Books: OpenBooks(r.account, clock, slog.New(slog.DiscardHandler)), Above: above, Down: down,
+		Root: r, Books: OpenBooks(r.account, false, clock, slog.New(slog.DiscardHandler)), Above: above, Down: down,
 		Freed: func(*Victim, Usage) {},
 	}
 }

@@ -17,9 +17,8 @@ type Root interface {
 	// locks it returns one that does nothing.
 	Lock(n int) (unlock func(), err error)
 
-	// List lists the images of shards: of as many of the first ones as is
-	// reasonable to hold, and at least one.
-	List(ctx context.Context, shards []int) (walk Walk, fit int, err error)
+	// List lists the images of shards.
+	List(ctx context.Context, shards []int) (Walk, error)
 
 	// Shared calls f with what each file takes that entries share.
 	Shared(ctx context.Context, f func(Usage)) error
@@ -98,7 +97,6 @@ func (t *Trim) Run(ctx context.Context) error {
 	if t.hurry == nil {
 		t.hurry = ctx
 	}
-	t.Books.frozen = t.DryRun
 	for {
 		before := t.freed
 		if err := t.pass(ctx); err != nil {
@@ -231,9 +229,10 @@ func (t *Trim) look(ctx context.Context, g group, most int) (victims []Victim, b
 	}
 	now := t.Books.now().UnixNano()
 	var walk Walk
-	err = t.Books.Each(slices.Concat(g.whole, g.large), t.Bounds, func(shards []int) (fit int, err error) {
-		walk, fit, err = t.Root.List(t.hurry, shards)
-		return fit, err
+	shards := slices.Concat(g.whole, g.large)
+	err = t.Books.Each(shards, t.Bounds, func() (err error) {
+		walk, err = t.Root.List(t.hurry, shards)
+		return err
 	}, func(shard int, c *Count) error {
 		var of Slice
 		if slices.Contains(g.large, shard) {

@@ -276,7 +276,7 @@ func TestDryRun(t *testing.T) {
 	defer unlock()
 	for _, dry := range []bool{true, false} {
 		trim := r.trim(1000, limit*size, limit*size)
-		trim.Everything, trim.DryRun = true, dry
+		trim.Everything, trim.DryRun, trim.Books.frozen = true, dry, dry
 		var would int
 		trim.Freed = func(*Victim, Usage) { would++ }
 		var before Ledger

@@ -22,11 +22,11 @@ import (
 // Options are how files are built.
 type Options struct {
 	tool.BuildOptions
+	cli.Global
 	Runtime, Device string
 	Archs           []string
 	Jobs            int
-	Given           []string // the flags that were given, for processes of our own
-	Report          string   // of a process of our own: where the answer goes
+	part            bool // in a process of our own
 }
 
 // ParseLocalSize reads 64, 16x16 or 8x8x4.
@@ -87,7 +87,7 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 		return err
 	}
 	if slices.ContainsFunc(tasks, func(t Task) bool { return t.candidates[0].Devices == nil }) {
-		if o.Words, err = SplitWords(o.Options); err != nil {
+		if o.Words, err = splitWords(o.Options); err != nil {
 			return cli.Usagef("--options %q: %v", o.Options, err)
 		}
 	}
@@ -100,6 +100,30 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	if o.Jobs < 1 {
 		return cli.Usagef("--jobs %d: want 1 or more", o.Jobs)
 	}
+	if err := o.useCache(a); err != nil {
+		return err
+	}
+	p := a.Progress()
+	build := buildHere
+	if needsProcesses(tasks) {
+		build = buildParts
+	}
+	report, err := build(ctx, tasks, o, p)
+	p.Done()
+	if err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	for _, r := range report.Files {
+		report.OK = report.OK && (r.State == StateBuilt || r.State == StateThere)
+	}
+	if err = a.Report(report, func() { writeBuilt(a, report) }); err == nil && !report.OK {
+		return cli.ErrFound
+	}
+	return err
+}
+
+// useCache takes the cache that the settings name.
+func (o *Options) useCache(a *cli.App) error {
 	s, err := a.Settings()
 	switch {
 	case err != nil:
@@ -112,64 +136,37 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 		return fmt.Errorf("build: %w", cli.ErrNoDirectory)
 	}
 	flags, err := a.FlagTexts()
-	if err != nil {
-		return err
-	}
 	o.Cache = kernstash.Options{ConfigFile: a.Config, Flags: flags, Ahead: true, Starter: worker.ForCache}
 	o.Disk, o.Layers = cli.DiskOptions(s), s.Layers
-	p := a.Progress()
-	var report Report
-	if needsProcesses(tasks) && o.Report == "" {
-		report, err = buildParts(ctx, tasks, o, p)
-	} else {
-		report, err = buildHere(ctx, tasks, o, p)
-	}
-	p.Done()
-	switch {
-	case err != nil:
-		return fmt.Errorf("build: %w", err)
-	case o.Report != "":
-		return cli.Answer(o.Report, report)
-	}
-	for _, r := range report.Files {
-		report.OK = report.OK && (r.State == StateBuilt || r.State == StateThere)
-	}
-	if err = a.Report(report, func() { writeBuilt(a, report) }); err == nil && !report.OK {
-		return cli.ErrFound
-	}
 	return err
 }
 
-// buildHere does tasks in this process.
+// buildHere does tasks in this process. They are of one runtime, or of the same several.
 func buildHere(ctx context.Context, tasks []Task, o Options, p *terminal.Progress) (report Report, err error) {
-	builders, err := openBuilders(tasks, o)
-	defer func() {
-		for _, b := range builders {
-			err = errors.Join(err, b.Close())
+	rt, b, failed := open(tasks[0], o)
+	switch {
+	case cli.IsUsage(failed):
+		return report, failed
+	case failed == nil:
+		defer func() { err = errors.Join(err, b.Close()) }()
+		report.Device = b.Title()
+		if rt.Serial {
+			o.Jobs = 1
 		}
-	}()
-	if err != nil {
-		return report, err
+	case !o.part:
+		return report, fmt.Errorf("%s: %w", tasks[0].Path, failed)
 	}
-	var titles []string
-	for _, b := range builders {
-		titles = append(titles, b.Title())
+	for i := range tasks {
+		t := &tasks[i]
+		if t.builder, t.failed = b, failed; failed == nil {
+			t.candidates = []*tool.Runtime{rt}
+		}
 	}
-	report = Report{Device: strings.Join(titles, ", "), OK: true}
-	report.Files = buildAll(ctx, tasks, o.jobsFor(tasks), func(done int, r Result) {
+	report.OK = true
+	report.Files = buildAll(ctx, tasks, o.Jobs, func(done int, r Result) {
 		p.Say("%d/%d %s: %s", done, len(tasks), r.title(), r.State)
 	})
 	return report, nil
-}
-
-// jobsFor returns how many tasks to do at a time.
-func (o Options) jobsFor(tasks []Task) int {
-	if slices.ContainsFunc(tasks, func(t Task) bool {
-		return slices.ContainsFunc(t.candidates, func(rt *tool.Runtime) bool { return rt.Serial })
-	}) {
-		return 1
-	}
-	return o.Jobs
 }
 
 // checkWords refuses what would become other options than were given.

@@ -1,7 +1,6 @@
 package builder
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -86,11 +85,8 @@ func tasksFor(files []string, o Options) ([]Task, error) {
 }
 
 // checkUsed refuses flags that say nothing about any file: who gives them takes the file
-// for another kind. A process of our own has a part of the files, and all flags.
+// for another kind.
 func (o Options) checkUsed(tasks []Task) error {
-	if o.Report != "" {
-		return nil
-	}
 	is := func(holds func(*tool.Runtime) bool) bool {
 		return slices.ContainsFunc(tasks, func(t Task) bool { return slices.ContainsFunc(t.candidates, holds) })
 	}
@@ -151,48 +147,8 @@ func Archs() (all []string) {
 	return all
 }
 
-// openBuilders gives each task its builder, one for all tasks of the same runtimes, or the
-// reason why there is none. It is an error if none can be done.
-func openBuilders(tasks []Task, o Options) (builders []tool.Builder, err error) {
-	type opened struct {
-		runtime *tool.Runtime
-		builder tool.Builder
-		err     error
-	}
-	known := make(map[string]opened)
-	for i := range tasks {
-		t := &tasks[i]
-		b, ok := known[t.runtime()]
-		if !ok {
-			b.runtime, b.builder, b.err = open(t, o)
-			known[t.runtime()] = b
-			if b.err == nil {
-				builders = append(builders, b.builder)
-			}
-			if cli.IsUsage(b.err) {
-				return builders, b.err
-			}
-		}
-		t.builder, t.failed = b.builder, b.err
-		if b.runtime != nil {
-			t.candidates = []*tool.Runtime{b.runtime}
-		}
-	}
-	if len(builders) > 0 || o.Report != "" {
-		return builders, nil
-	}
-	named := make(map[string]bool)
-	for _, t := range tasks {
-		if !named[t.failed.Error()] {
-			err = errors.Join(err, fmt.Errorf("%s: %w", t.Path, t.failed))
-		}
-		named[t.failed.Error()] = true
-	}
-	return nil, err
-}
-
 // open opens a builder of the first runtime that can build a task.
-func open(t *Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
+func open(t Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
 	for _, rt := range t.candidates {
 		b, failed := openOf(rt, t, o)
 		if failed == nil {
@@ -215,7 +171,7 @@ func open(t *Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
 
 // openOf opens a builder of one runtime. Of a runtime that was not chosen only a device
 // counts that takes what there is.
-func openOf(rt *tool.Runtime, t *Task, o Options) (tool.Builder, error) {
+func openOf(rt *tool.Runtime, t Task, o Options) (tool.Builder, error) {
 	if rt.Open != nil {
 		return rt.Open(o.BuildOptions)
 	}

@@ -101,7 +101,6 @@ func TestUnusedFlags(t *testing.T) {
 		{"no options", []string{"a.cl"}, Options{BuildOptions: tool.BuildOptions{NoOptions: true}}, false},
 		{"runtime of no file", []string{"a.cl"}, Options{Runtime: "nvrtc"}, true},
 		{"runtime", []string{"a.cl", "b.cpp"}, Options{Runtime: "nvrtc"}, false},
-		{"a part of the files", []string{"a.cl"}, Options{Archs: []string{"sm_90"}, Report: "/x"}, false},
 	} {
 		tasks, err := tasksFor(tt.files, tt.o)
 		if err != nil {

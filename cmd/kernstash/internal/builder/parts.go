@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
@@ -25,53 +24,70 @@ func needsProcesses(tasks []Task) bool {
 // other, and puts together what they report.
 func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progress) (Report, error) {
 	report := Report{OK: true, Files: make([]Result, len(tasks))}
-	parts := make(map[string][]int) // places of tasks
-	var order []string
+	var parts [][]int // places of tasks of one runtime each
 	for i, t := range tasks {
-		rt := t.runtime()
-		if parts[rt] == nil {
-			order = append(order, rt)
+		at := slices.IndexFunc(parts, func(part []int) bool { return tasks[part[0]].runtime() == t.runtime() })
+		if at < 0 {
+			at, parts = len(parts), append(parts, nil)
 		}
-		parts[rt] = append(parts[rt], i)
+		parts[at] = append(parts[at], i)
 	}
 	lines := &partLines{p: p, total: len(tasks)}
 	var devices []string
-	note := func(device string) {
-		if device != "" && !slices.Contains(devices, device) {
+	for len(parts) > 0 {
+		part := parts[0]
+		parts = parts[1:]
+		device, err := buildPart(ctx, tasks, part, o, lines, report.Files)
+		files := byFile(tasks, part)
+		switch {
+		case err == nil && device != "" && !slices.Contains(devices, device):
 			devices = append(devices, device)
-		}
-	}
-	for _, runtime := range order {
-		places := parts[runtime]
-		if device, err := buildPart(ctx, tasks, places, o, lines, report.Files); err == nil {
-			note(device)
-			continue
-		} else if cli.IsUsage(err) || ctx.Err() != nil {
+		case err == nil:
+		case cli.IsUsage(err) || ctx.Err() != nil:
 			return report, err
-		}
-		// The process ended: each file again, by itself, so that only one pays for it.
-		lines.done -= lines.said
-		for len(places) > 0 {
-			n := 1
-			for n < len(places) && !tasks[places[n]].first {
-				n++
+		case len(files) > 1: // the process ended: each file again, by itself, so that only one pays for it
+			lines.done -= lines.said
+			parts = append(files, parts...)
+		default:
+			for _, i := range part {
+				t := tasks[i]
+				report.Files[i] = Result{File: t.Path, Runtime: t.runtime(), Arch: t.Arch, State: StateFailed, Reason: err.Error()}
 			}
-			device, err := buildPart(ctx, tasks, places[:n], o, lines, report.Files)
-			if err != nil && (cli.IsUsage(err) || ctx.Err() != nil) {
-				return report, err
-			}
-			note(device)
-			for _, i := range places[:n] {
-				if err != nil {
-					t := tasks[i]
-					report.Files[i] = Result{File: t.Path, Runtime: t.runtime(), Arch: t.Arch, State: StateFailed, Reason: err.Error()}
-				}
-			}
-			places = places[n:]
 		}
 	}
 	report.Device = strings.Join(devices, ", ")
 	return report, nil
+}
+
+// byFile returns the places of tasks, those of each file together.
+func byFile(tasks []Task, places []int) (files [][]int) {
+	for _, i := range places {
+		if tasks[i].first {
+			files = append(files, nil)
+		}
+		files[len(files)-1] = append(files[len(files)-1], i)
+	}
+	return files
+}
+
+// partRequest asks a process for some files.
+type partRequest struct {
+	Options Options
+	Files   []string
+}
+
+// BuildPart builds files in this process, which is for these alone.
+func BuildPart(ctx context.Context, q partRequest) (Report, error) {
+	o, a := q.Options, &cli.App{Err: os.Stderr, Global: q.Options.Global}
+	o.part = true
+	tasks, err := tasksFor(q.Files, o)
+	if err == nil {
+		err = o.useCache(a)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	return buildHere(ctx, tasks, o, a.Progress())
 }
 
 // buildPart builds the tasks at some places in one process, and puts their results at
@@ -79,17 +95,11 @@ func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progre
 func buildPart(ctx context.Context, tasks []Task, places []int, o Options, lines *partLines, results []Result) (device string, err error) {
 	lines.said = 0
 	var files []string
-	for _, i := range places {
-		if tasks[i].first {
-			files = append(files, tasks[i].Path)
-		}
+	for _, file := range byFile(tasks, places) {
+		files = append(files, tasks[file[0]].Path)
 	}
-	args := append([]string{"build-part"}, o.Given...)
 	var part Report
-	if err := cli.AskSelf(ctx, append(append(args, "--"), files...), nil, lines, &part); err != nil {
-		if cli.IsUsage(err) {
-			err = cli.Usagef("%s", strings.TrimPrefix(err.Error(), "build: "))
-		}
+	if err := cli.AskPart(ctx, "build-part", partRequest{o, files}, nil, lines, &part); err != nil {
 		return "", err
 	}
 	if len(part.Files) != len(places) {
@@ -99,20 +109,6 @@ func buildPart(ctx context.Context, tasks []Task, places []int, o Options, lines
 		results[i] = part.Files[n]
 	}
 	return part.Device, nil
-}
-
-// Given returns the flags that were given, as a command line has them.
-func Given(flags *pflag.FlagSet) (args []string) {
-	flags.Visit(func(f *pflag.Flag) {
-		values := []string{f.Value.String()}
-		if all, ok := f.Value.(pflag.SliceValue); ok {
-			values = all.GetSlice()
-		}
-		for _, v := range values {
-			args = append(args, "--"+f.Name+"="+v)
-		}
-	})
-	return args
 }
 
 // partLines tells people what the processes say they have done.

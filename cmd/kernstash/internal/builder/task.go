@@ -34,26 +34,21 @@ func (t *Task) runtime() string {
 // buildAll does all tasks, some at a time, and calls tell after each.
 func buildAll(ctx context.Context, tasks []Task, jobs int, tell func(done int, r Result)) []Result {
 	results := make([]Result, len(tasks))
-	next := make(chan int)
+	slots := make(chan struct{}, jobs)
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	done := 0
-	for range min(jobs, len(tasks)) {
+	for i, t := range tasks {
+		slots <- struct{}{}
 		workers.Go(func() {
-			for i := range next {
-				r := tasks[i].do(ctx)
-				mu.Lock()
-				results[i] = r
-				done++
-				tell(done, r)
-				mu.Unlock()
-			}
+			results[i] = t.do(ctx)
+			mu.Lock()
+			done++
+			tell(done, results[i])
+			mu.Unlock()
+			<-slots
 		})
 	}
-	for i := range tasks {
-		next <- i
-	}
-	close(next)
 	workers.Wait()
 	return results
 }

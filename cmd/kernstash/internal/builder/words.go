@@ -2,48 +2,34 @@ package builder
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 )
 
-// SplitWords splits a text into words as a POSIX shell does, without expanding
+// piece is what a text begins with: in single quotes, in double quotes, behind a backslash,
+// plain, or blanks.
+var piece = regexp.MustCompile(`(?s)^(?:'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s\v'"\\]+)|[\s\v]+)`)
+
+// escaped is what a backslash in double quotes stands before.
+var escaped = regexp.MustCompile("\\\\([\\\\\"$`])")
+
+// splitWords splits a text into words as a POSIX shell does, without expanding
 // anything: at blanks that are neither quoted nor behind a backslash.
-func SplitWords(text string) (words []string, err error) {
-	var word strings.Builder
-	in, quote := false, byte(0)
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote == '\'' && c != quote, quote == '"' && c != quote && c != '\\':
-			word.WriteByte(c)
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && i+1 == len(text):
-			return nil, errors.New("it ends with a backslash")
-		case c == '\\':
-			i++
-			if quote == '"' && !strings.ContainsRune("\\\"$`", rune(text[i])) {
-				word.WriteByte(c)
-			}
-			word.WriteByte(text[i])
-			in = true
-		case c == '"' || c == '\'':
-			quote, in = c, true
-		case strings.IndexByte(" \t\n\r\v\f", c) >= 0:
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteByte(c)
-			in = true
+func splitWords(text string) (words []string, err error) {
+	for within := false; text != ""; {
+		m := piece.FindStringSubmatch(text)
+		if m == nil {
+			return nil, errors.New("a quote is not closed, or nothing is behind a backslash")
 		}
-	}
-	if quote != 0 {
-		return nil, errors.New("a quote is not closed")
-	}
-	if in {
-		words = append(words, word.String())
+		text = text[len(m[0]):]
+		if strings.Trim(m[0], " \t\n\r\v\f") == "" {
+			within = false
+			continue
+		}
+		if !within {
+			words, within = append(words, ""), true
+		}
+		words[len(words)-1] += m[1] + escaped.ReplaceAllString(m[2], "$1") + m[3] + m[4]
 	}
 	return words, nil
 }

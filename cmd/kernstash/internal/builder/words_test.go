@@ -15,9 +15,12 @@ func TestSplitWords(t *testing.T) {
 		`-DS=\"a\ b\"`:             {`-DS="a b"`},
 		`"a \"b\" \n" c`:           {`a "b" \n`, "c"},
 		`'' ""`:                    {"", ""},
+		"a\xff'\xfe'\\\xfd b\\\nc": {"a\xff\xfe\xfd", "b\nc"},
+		`"\\\$\x"\'`:               {`\$\x'`},
+		"a\u00a0b \u00a0":          {"a\u00a0b", "\u00a0"},
 		`--std=c++17 -I"/a dir"/b`: {"--std=c++17", "-I/a dir/b"},
 	} {
-		got, err := SplitWords(text)
+		got, err := splitWords(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -26,7 +29,7 @@ func TestSplitWords(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`'a`, `"a`, `a\`} {
-		if got, err := SplitWords(text); err == nil {
+		if got, err := splitWords(text); err == nil {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

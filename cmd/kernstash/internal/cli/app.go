@@ -48,18 +48,27 @@ const (
 	ExitUsage = 2 // the command line makes no sense
 )
 
-// UsageError is a mistake on the command line.
-type UsageError struct{ err error }
+// StatusError ends the command with a status of its own.
+type StatusError struct {
+	Status int
+	Err    error
+}
 
-func (e *UsageError) Error() string { return e.err.Error() }
+func (e *StatusError) Error() string { return e.Err.Error() }
 
-func (e *UsageError) Unwrap() error { return e.err }
+func (e *StatusError) Unwrap() error { return e.Err }
 
 // Usagef makes an error of the command line.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Usage makes an error one of the command line.
-func Usage(err error) error { return &UsageError{err} }
+func Usage(err error) error { return &StatusError{ExitUsage, err} }
+
+// IsUsage reports whether an error is one of the command line.
+func IsUsage(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == ExitUsage
+}
 
 // ErrFound ends a command that has said already what it found.
 var ErrFound = errors.New("failures were found")
@@ -129,22 +138,3 @@ func (a *App) Flush() error {
 	}
 	return nil
 }
-
-// IsUsage reports whether an error is one of the command line.
-func IsUsage(err error) bool {
-	var usage *UsageError
-	return errors.As(err, &usage)
-}
-
-// StatusError ends the command with a status of its own.
-type StatusError struct {
-	Status int
-	err    error
-}
-
-// WithStatus returns an error that ends the command with a status.
-func WithStatus(status int, err error) error { return &StatusError{status, err} }
-
-func (e *StatusError) Error() string { return fmt.Sprint(e.err) }
-
-func (e *StatusError) Unwrap() error { return e.err }

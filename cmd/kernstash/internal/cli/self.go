@@ -32,22 +32,21 @@ func CommandPath() (string, error) {
 	return self, nil
 }
 
-// IsExecutable reports whether a file is there that can be run.
-func IsExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-}
-
 // Compilers are kept out of one another's way, and out of ours: those of two runtimes
 // may be unable to live in one process (libamd_comgr.so.2 and the libclang-cpp of PoCL
 // end it, as both bring the same options of LLVM), and some drivers write to standard
 // output. What needs several runtimes asks a process of its own for each; it answers in a
 // file.
 
-// AskSelf runs this very command in a process of its own, with an environment (nil is
-// ours), and reads what it answers in the file of its flag --report. lines, if any, is
-// given its standard error as well. Mistakes on the command line are its own.
-func AskSelf(ctx context.Context, args, env []string, lines io.Writer, answer any) error {
+// AskPart runs a hidden command of ours in a process of its own, with an environment (nil is
+// ours) and the request as its standard input, and reads what it answers in the file of its
+// flag --report. lines, if any, is given its standard error as well. Mistakes on the command
+// line are its own.
+func AskPart(ctx context.Context, name string, request any, env []string, lines io.Writer, answer any) error {
+	in, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -58,11 +57,11 @@ func AskSelf(ctx context.Context, args, env []string, lines io.Writer, answer an
 	}
 	defer os.RemoveAll(dir)
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(ctx, self, append([]string{args[0], "--report=" + report}, args[1:]...)...)
+	cmd := exec.CommandContext(ctx, self, name, "--report="+report)
 	cmd.Args[0] = "kernstash" // tests are this command by that name alone, else all tests again
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = env
+	cmd.Env, cmd.Stdin = env, bytes.NewReader(in)
 	var log bytes.Buffer
 	cmd.Stderr = Limit(&log, 64<<10)
 	if lines != nil {
@@ -79,24 +78,6 @@ func AskSelf(ctx context.Context, args, env []string, lines io.Writer, answer an
 		return fmt.Errorf("process answered what cannot be read: %w", err)
 	}
 	return nil
-}
-
-// AskPart is AskSelf for a hidden command that takes a request.
-func AskPart(ctx context.Context, name string, request any, env []string, answer any) error {
-	b, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	return AskSelf(ctx, []string{name, string(b)}, env, nil, answer)
-}
-
-// Answer writes what a process of our own answers.
-func Answer(report string, answer any) error {
-	b, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(report, b, 0o600)
 }
 
 // childError makes of what a process said before it failed what we say.

@@ -60,11 +60,10 @@ func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []appli
 		return nil, "", nil
 	}
 	command, err := cli.CommandPath()
-	self, failed := os.Executable()
-	if err = errors.Join(err, failed); err != nil {
+	if err != nil {
 		return nil, "", err
 	}
-	if _, err := launch.Find(os.Environ(), self); err != nil {
+	if _, err := launch.Find(); err != nil {
 		return nil, err.Error(), nil
 	}
 	for i, args := range apps {
@@ -116,7 +115,7 @@ func (a *appRun) measure(ctx context.Context) (app application, err error) {
 	}
 	app.WarmMS = human.Millis(median(warm))
 	app.Ratio = app.AloneMS / app.WarmMS
-	app.OnDisk, app.Compiled = a.report.Programs.Disk, a.report.Programs.Compiled
+	app.OnDisk, app.Compiled = a.report.Outcomes.Disk, a.report.Outcomes.Compiled
 	app.Same = len(slices.Compact(a.texts)) == 1
 	if app.Compiled > 0 || app.OnDisk == 0 && len(app.Problems) == 0 {
 		app.Problems = append(app.Problems, fmt.Sprintf("a second start found %s and compiled %d", human.Plural(app.OnDisk, "program"), app.Compiled))

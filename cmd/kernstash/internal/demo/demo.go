@@ -86,6 +86,3 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 	}
 	return r, err
 }
-
-// RunChild is a process of the demonstration.
-func RunChild(ctx context.Context, c child) (childReport, error) { return c.run(ctx) }

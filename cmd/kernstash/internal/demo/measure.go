@@ -57,7 +57,8 @@ func (c *child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Mac
 	return errors.Join(f(cache, m), m.Close(), cache.Close())
 }
 
-func (c *child) run(ctx context.Context) (r childReport, err error) {
+// RunChild is a process of the demonstration.
+func RunChild(ctx context.Context, c child) (r childReport, err error) {
 	rt, device, err := machine.Find(c.Runtime, c.Device)
 	if err != nil {
 		return r, err
@@ -66,7 +67,7 @@ func (c *child) run(ctx context.Context) (r childReport, err error) {
 	if c.WarmUp { // what a compiler needs once in a process is done then
 		err = c.on(device, false, func(_ *kernstash.Cache, m *tool.Machine) error {
 			start := time.Now()
-			_, _, err := machine.Run(ctx, programs.Warm(), m)
+			_, _, err := programs.Warm().Run(ctx, m)
 			r.WarmUp = time.Since(start)
 			return err
 		})
@@ -91,7 +92,7 @@ func (c *child) run(ctx context.Context) (r childReport, err error) {
 func (c *child) measure(ctx context.Context, p programs.Program, m *tool.Machine, cache *kernstash.Cache) (got childProgram, err error) {
 	for i := range 1 + c.Memory {
 		before := cache.Stats()
-		took, wrong, err := machine.Run(ctx, p, m)
+		took, wrong, err := p.Run(ctx, m)
 		if err != nil {
 			return got, err
 		}
@@ -136,7 +137,7 @@ func (o *Options) measure(ctx context.Context) (*report, error) {
 		dir := filepath.Join(o.work, driverCache)
 		c.Runtime, c.Device, c.Root, c.Settings = o.Runtime, o.Device, filepath.Join(o.work, demoRoot), settings
 		if failed = os.MkdirAll(dir, 0o700); failed == nil {
-			failed = cli.AskPart(ctx, "demo-child", c, runtimes.Environ(os.Environ(), dir), &r)
+			failed = cli.AskPart(ctx, "demo-child", c, runtimes.Environ(os.Environ(), dir), nil, &r)
 		}
 		return r
 	}

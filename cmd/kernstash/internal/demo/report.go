@@ -144,12 +144,15 @@ func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) {
 	word, _, _ := strings.Cut(peer, "'")
 	fmt.Fprintf(b, "%s\nFrom the start of the build to the first result, in ms; numbers checked each time.\n\n",
 		t.Paint(terminal.Bold, fmt.Sprintf("%s, %s", r.runtime.Title, human.Printable(r.Device, false))))
-	rows := terminal.NewTable("PROGRAM", ">COLD", ">"+peer, ">DISK", ">MEMORY", ">COLD/DISK", ">"+word+"/DISK")
+	head := []string{"PROGRAM", ">COLD", ">" + peer, ">DISK", ">MEMORY", ">COLD/DISK", ">" + word + "/DISK"}
+	var rows [][]string
 	for _, p := range append(r.Programs, row{Name: "all", times: r.Total}) {
-		rows.Add(p.Name, human.Figures(p.ColdMS), human.Figures(p.DriverMS), human.Figures(p.DiskMS), human.Figures(p.MemoryMS),
-			fmt.Sprintf("%.0f x", p.Ratio), fmt.Sprintf("%.1f x", p.DriverRatio))
+		rows = append(rows, []string{
+			p.Name, human.Figures(p.ColdMS), human.Figures(p.DriverMS), human.Figures(p.DiskMS), human.Figures(p.MemoryMS),
+			fmt.Sprintf("%.0f x", p.Ratio), fmt.Sprintf("%.1f x", p.DriverRatio),
+		})
 	}
-	_ = rows.Write(b) // of a strings.Builder none fails
+	_ = terminal.WriteTable(b, head, rows) // of a strings.Builder none fails
 	fmt.Fprintf(b, "\nStarting the compiler took %s ms more in the cold process, counted in no row.\n%s\n"+
 		"That and disk: medians of %s each; disk with an empty driver's cache.\n",
 		human.Figures(r.CompilerStartMS), r.runtime.Note, human.Plural(r.Runs, "fresh process"))
@@ -157,13 +160,15 @@ func (r *report) writePrograms(b *strings.Builder, t terminal.Terminal) {
 
 func (r *report) writeApps(b *strings.Builder) {
 	b.WriteString("Applications that know nothing of kernstash, from start to end, in ms:\n\n")
-	rows := terminal.NewTable("APPLICATION", ">ALONE", ">AGAIN", ">COLD", ">WARM", ">ALONE/WARM")
+	var rows [][]string
 	for _, a := range r.Apps {
 		words := append([]string{filepath.Base(a.Command[0])}, a.Command[1:]...)
-		rows.Add(human.Printable(strings.Join(words, " "), false), human.Figures(a.AloneMS), human.Figures(a.AgainMS),
-			human.Figures(a.ColdMS), human.Figures(a.WarmMS), fmt.Sprintf("%.1f x", a.Ratio))
+		rows = append(rows, []string{
+			human.Printable(strings.Join(words, " "), false), human.Figures(a.AloneMS), human.Figures(a.AgainMS),
+			human.Figures(a.ColdMS), human.Figures(a.WarmMS), fmt.Sprintf("%.1f x", a.Ratio),
+		})
 	}
-	_ = rows.Write(b)
+	_ = terminal.WriteTable(b, []string{"APPLICATION", ">ALONE", ">AGAIN", ">COLD", ">WARM", ">ALONE/WARM"}, rows)
 	fmt.Fprintf(b, "\nAlone: without kernstash, the driver's own cache empty; again: filled by the first. "+
 		"Cold and warm:\nunder 'kernstash run', the driver's cache empty; warm: the median of %s.\n", human.Plural(warmApps, "run"))
 }

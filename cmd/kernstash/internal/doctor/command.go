@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/loaded"
 )
@@ -107,7 +108,11 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		r.Add(c.Name, verdict, c.Text+loaderText(c, o.Path), "%s", text)
 	}
 	if !found {
-		r.Add(subject, tool.Info, "", "no run-time compiler that we know of was loaded by %s", programNames(got))
+		var names []string
+		for _, p := range got.Programs {
+			names = append(names, filepath.Base(p.Path))
+		}
+		r.Add(subject, tool.Info, "", "no run-time compiler that we know of was loaded by %s", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -115,18 +120,38 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 // loaderText says how the cache comes into programs that use a loader.
 func loaderText(c tool.Compiler, path string) string {
 	switch {
-	case !c.Layers:
+	case c.Layers == nil:
 		return ""
-	case launch.KnowsLayers(path):
+	case c.Layers.Known(path):
 		return ", as a layer of it"
 	}
 	return ", by preloading: it knows no layers"
 }
 
-func programNames(r *loaded.Report) string {
-	names := make([]string, len(r.Programs))
-	for i, p := range r.Programs {
-		names[i] = filepath.Base(p.Path)
+// others are compilers of no runtime that is served.
+var others = []tool.Compiler{
+	{Files: []string{"libtriton.so"}, Name: "Triton", Text: "not served: it keeps its own cache (TRITON_CACHE_DIR)"},
+	{
+		Files: []string{"nvcc", "cicc", "hipcc", "ocloc", "dpcpp", "icpx"}, Name: "compiler, as a program",
+		Text: "not served: ccache and sccache are for those",
+	},
+}
+
+// compilerOf returns what a file is, by its name. Of several that fit the longest decides.
+func compilerOf(path string) (c tool.Compiler, ok bool) {
+	all := others
+	for _, rt := range runtimes.All {
+		all = slices.Concat(all, rt.Compilers)
 	}
-	return strings.Join(names, ", ")
+	name, longest := filepath.Base(path), 0
+	for _, known := range all {
+		for _, f := range known.Files {
+			// A program's name is whole, a library's goes on with its version.
+			library := strings.Contains(f, ".so") || strings.Contains(f, "_") || strings.HasPrefix(f, "lib")
+			if (name == f || library && strings.HasPrefix(name, f)) && len(f) > longest {
+				c, longest, ok = known, len(f), true
+			}
+		}
+	}
+	return c, ok
 }

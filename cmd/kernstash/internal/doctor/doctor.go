@@ -53,24 +53,18 @@ func Run(ctx context.Context, a *cli.App, quick bool) error {
 
 // inOneLine says whether caching works, and what is to be done first.
 func (r *Report) inOneLine() string {
-	var wrong, warnings []tool.Finding
+	subjects := make(map[tool.Verdict][]string)
 	for _, f := range r.Findings {
-		switch f.Verdict {
-		case tool.Fail:
-			wrong = append(wrong, f)
-		case tool.Warn:
-			warnings = append(warnings, f)
-		}
+		subjects[f.Verdict] = append(subjects[f.Verdict], f.Subject)
 	}
+	wrong, warnings := subjects[tool.Fail], subjects[tool.Warn]
 	switch {
 	case len(wrong) == 1:
-		return fmt.Sprintf("caching does not work: %s", wrong[0].Subject)
+		return "caching does not work: " + wrong[0]
 	case len(wrong) > 1:
-		return fmt.Sprintf("caching does not work: %s, and %d more", wrong[0].Subject, len(wrong)-1)
-	case !r.OK:
-		return "caching does not work"
+		return fmt.Sprintf("caching does not work: %s, and %d more", wrong[0], len(wrong)-1)
 	case len(warnings) > 0:
-		return fmt.Sprintf("caching works, with %s: %s", human.Plural(len(warnings), "warning"), warnings[0].Subject)
+		return fmt.Sprintf("caching works, with %s: %s", human.Plural(len(warnings), "warning"), warnings[0])
 	}
 	return "caching works"
 }
@@ -82,17 +76,14 @@ func writeFindings(a *cli.App, r *Report) {
 		color = terminal.Red
 	}
 	a.Printf("%s\n\n", t.Paint(color, human.Printable(r.Verdict, false)))
-	colors := map[tool.Verdict]string{tool.OK: terminal.Green, tool.Info: "", tool.Warn: terminal.Yellow, tool.Fail: terminal.Red}
+	colors := map[tool.Verdict]string{tool.OK: terminal.Green, tool.Info: terminal.Plain, tool.Warn: terminal.Yellow, tool.Fail: terminal.Red}
 	subject := ""
 	for _, f := range r.Findings {
 		if f.Subject != subject {
 			subject = f.Subject
 			a.Printf("%s\n", t.Paint(terminal.Bold, human.Printable(subject, false)))
 		}
-		mark := fmt.Sprintf("%-8s", f.Verdict)
-		if color := colors[f.Verdict]; color != "" {
-			mark = t.Paint(color, mark)
-		}
+		mark := t.Paint(colors[f.Verdict], fmt.Sprintf("%-8s", f.Verdict))
 		const indent = 11
 		a.Printf("%s", human.WrapBehind("  "+mark+" ", human.Printable(f.Text, false), indent, t.Width))
 		if f.Advice != "" {

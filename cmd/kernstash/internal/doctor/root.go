@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -73,18 +74,42 @@ func (r *Report) checkRoot(ctx context.Context, s *settings.Settings) {
 	}
 	d := disk.New(o)
 	defer d.Close()
-	if err := probeStore(ctx, d); err != nil {
+	k, err := probeStore(ctx, d)
+	if err != nil {
 		r.Add(subject, tool.Fail, adviceFor(err), "an entry cannot be stored and read again: %v", err)
 		return
 	}
 	r.Add(subject, tool.OK, "", "an entry was stored, read again and removed")
-	if err := probeLock(ctx, d); err != nil {
+	unlock, err := d.Lock(ctx, k, time.Second)
+	if err != nil {
 		r.Add(subject, tool.Warn, "processes that start together may each build the same program; nothing breaks",
 			"there are no locks here: %v", err)
 		return
 	}
+	unlock()
 	r.Add(subject, tool.OK, "", "locks between processes work")
 	r.checkWorker(ctx, s, d)
+}
+
+// checkFileSystem says what holds a directory, or would.
+func (r *Report) checkFileSystem(subject, dir string) {
+	f, err := volume.Of(dir)
+	if err != nil || f.Kind == "" {
+		r.Add(subject, tool.Info, "", "the type of the file system cannot be told")
+		return
+	}
+	r.Add(subject, tool.Info, "", "on %s, %s free", f.Kind, human.Size(f.Free))
+	const tight = 64 << 20
+	if f.Free < tight {
+		r.Add(subject, tool.Warn, "make room, or set another directory (KERNSTASH_DIR)", "little room is left")
+	}
+	if f.Network {
+		r.Add(subject, tool.Warn, "a local directory starts faster",
+			"%s is shared between machines: locks may not work, and what another machine stored may be seen late", f.Kind)
+	}
+	if f.Memory {
+		r.Add(subject, tool.Warn, "set a directory on a disk (KERNSTASH_DIR)", "%s is empty again after a restart", f.Kind)
+	}
 }
 
 // checkWorker says what waits for a worker.
@@ -99,15 +124,8 @@ func (r *Report) checkWorker(ctx context.Context, s *settings.Settings, d *disk.
 		r.Add(subject, tool.Info, "", "runs, and has %s to do", human.Plural(st.Waiting, "job"))
 	default:
 		r.Add(subject, tool.Info, "'kernstash worker run --once' does them; 'kernstash worker status' says what became of others",
-			"%s for a worker (setting worker=%s)", waiting(st.Waiting), s.Worker)
+			"%s waiting for a worker (setting worker=%s)", human.Plural(st.Waiting, "job"), s.Worker)
 	}
-}
-
-func waiting(jobs int) string {
-	if jobs == 1 {
-		return "1 job waits"
-	}
-	return fmt.Sprintf("%d jobs wait", jobs)
 }
 
 func describeMode(info fs.FileInfo) string {
@@ -134,56 +152,33 @@ func adviceFor(err error) string {
 	return "correct that, or set another directory (KERNSTASH_DIR)"
 }
 
-// probeEntry makes an entry that nobody else has.
-func probeEntry() (*store.Entry, error) {
+// probeStore stores an entry that nobody else has, reads it again and removes it.
+func probeStore(ctx context.Context, d *disk.Store) (key.Key, error) {
 	code := append([]byte("kernstash doctor "), rand.Text()...)
 	image, err := key.NewImage(key.Opaque, code)
 	if err != nil {
-		return nil, err
+		return key.Key{}, err
 	}
 	recipe := &key.Recipe{
 		Device: key.Device{API: "kernstash", Platform: "kernstash", Name: "doctor's probe"},
 		Image:  image,
 	}
-	return &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
+	e := &store.Entry{Key: recipe.Key(), Recipe: recipe, Artifact: &store.Artifact{
 		Binaries: []store.Binary{{Form: store.FormFinal, Data: code}},
 		Created:  time.Now(),
-	}}, nil
-}
-
-// probeStore stores an entry, reads it again and removes it.
-func probeStore(ctx context.Context, d *disk.Store) error {
-	e, err := probeEntry()
-	if err != nil {
-		return err
-	}
+	}}
 	if _, err := d.Put(ctx, e); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return e.Key, fmt.Errorf("store: %w", err)
 	}
 	got, err := d.Get(ctx, e.Key)
-	if deleteErr := d.Delete(ctx, e.Key); err == nil && deleteErr != nil {
-		err = deleteErr
+	deleteErr := d.Delete(ctx, e.Key)
+	switch {
+	case cmp.Or(err, deleteErr) != nil:
+		return e.Key, fmt.Errorf("read: %w", cmp.Or(err, deleteErr))
+	case !bytes.Equal(got.Artifact.Binaries[0].Data, code):
+		return e.Key, errors.New("read: other bytes than were stored")
 	}
-	if err != nil {
-		return fmt.Errorf("read: %w", err)
-	}
-	if !bytes.Equal(got.Artifact.Binaries[0].Data, e.Artifact.Binaries[0].Data) {
-		return errors.New("read: other bytes than were stored")
-	}
-	return nil
-}
-
-func probeLock(ctx context.Context, d *disk.Store) error {
-	e, err := probeEntry()
-	if err != nil {
-		return err
-	}
-	unlock, err := d.Lock(ctx, e.Key, time.Second)
-	if err != nil {
-		return err
-	}
-	unlock()
-	return nil
+	return e.Key, nil
 }
 
 // checkLayers reads what the read-only roots hold.

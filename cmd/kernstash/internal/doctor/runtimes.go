@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 	for _, name := range runtimes.Caches() {
 		env = append(env, name+"="+dir)
 	}
-	works, runs, wrong := false, false, false
+	works, runs, failed := false, false, false
 	var advice []string
 	for _, rt := range runtimes.All {
 		if !quick {
@@ -55,23 +56,21 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 			advice = append(advice, rt.Advice)
 		}
 		var of runtimeReport
-		err := cli.AskPart(ctx, "doctor-runtime", runtimeRequest{rt.Name, quick}, env, &of)
+		err := cli.AskPart(ctx, "doctor-runtime", runtimeRequest{rt.Name, quick}, env, nil, &of)
 		if err != nil {
 			r.Add(rt.Title, tool.Fail, "programs that use it may end like this: look for a newer driver or compiler, and report this to those who make it",
 				"the process that looked at it ended: %v", err)
-			wrong = true
+			failed = true
 		}
-		for _, f := range of.Findings {
-			r.Findings = append(r.Findings, f)
-			wrong = wrong || f.Verdict == tool.Fail
-		}
+		r.Findings = append(r.Findings, of.Findings...)
+		failed = failed || slices.ContainsFunc(of.Findings, func(f tool.Finding) bool { return f.Verdict == tool.Fail })
 		works = works || of.Works
 		runs = runs || of.Devices
 	}
-	r.OK = r.OK && !wrong
+	r.OK = r.OK && !failed
 	anyAdvice := "install one: " + strings.Join(advice, "; ")
 	switch {
-	case wrong || runs:
+	case failed || runs:
 	case works:
 		r.Add("devices", tool.Fail, anyAdvice+". Building ahead of time needs none",
 			"there is none: what is compiled here cannot run here")
@@ -123,29 +122,24 @@ func addIdentity(s *tool.Subject, t *tool.Target) bool {
 	return true
 }
 
-// addProbe probes, and tells how that went.
+// addProbe compiles a program that nobody compiled before, starts it again from disk, in a
+// directory of its own, and tells how that went.
 func addProbe(ctx context.Context, s *tool.Subject, t *tool.Target) bool {
-	cold, warm, err := probeTwice(ctx, t)
+	var cold, warm time.Duration
+	dir, err := os.MkdirTemp("", "kernstash-doctor-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		cold, err = probe(ctx, t, dir, machine.FromCompiler)
+	}
+	if err == nil {
+		warm, err = probe(ctx, t, dir, machine.FromDisk)
+	}
 	if err != nil {
 		s.Add(tool.Fail, "run with KERNSTASH_TRACE=all to see where it goes wrong", "caching does not work: %v", err)
 		return false
 	}
 	s.Add(tool.OK, "", "a program was compiled in %s, stored, and started from disk in %s", human.Time(cold), human.Time(warm))
 	return true
-}
-
-// probeTwice compiles a program that nobody compiled before, and starts it again from
-// disk, in a directory of its own.
-func probeTwice(ctx context.Context, t *tool.Target) (cold, warm time.Duration, err error) {
-	dir, err := os.MkdirTemp("", "kernstash-doctor-")
-	if err != nil {
-		return 0, 0, err
-	}
-	defer os.RemoveAll(dir)
-	if cold, err = probe(ctx, t, dir, machine.FromCompiler); err == nil {
-		warm, err = probe(ctx, t, dir, machine.FromDisk)
-	}
-	return cold, warm, err
 }
 
 func probe(ctx context.Context, t *tool.Target, dir string, want machine.Origin) (took time.Duration, err error) {
@@ -169,7 +163,7 @@ func probe(ctx context.Context, t *tool.Target, dir string, want machine.Origin)
 			return 0, failed
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
-		took, wrong, err = machine.Run(ctx, programs.All()[0].Fresh(dir), m)
+		took, wrong, err = programs.All()[0].Fresh(dir).Run(ctx, m)
 	}
 	switch {
 	case err != nil:

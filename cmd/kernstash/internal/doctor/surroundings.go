@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -20,11 +20,7 @@ func (r *Report) checkEntry() {
 		return
 	}
 	const subject = "unchanged applications"
-	self, err := os.Executable()
-	if err != nil {
-		return
-	}
-	if l, err := launch.Find(os.Environ(), self); err != nil {
+	if l, err := launch.Find(); err != nil {
 		r.Add(subject, tool.Warn, "install them ('make install'), or name their directory in KERNSTASH_LIBDIR",
 			"'kernstash run' runs commands without the cache: %v", err)
 	} else {
@@ -33,7 +29,7 @@ func (r *Report) checkEntry() {
 	if path, err := session.File(); err == nil {
 		r.checkSession(path)
 	}
-	for _, list := range []struct{ name, separators string }{{launch.LayersVariable, ":"}, {"LD_PRELOAD", ": "}} {
+	for _, list := range []struct{ name, separators string }{{runtimes.Layers().Variable, ":"}, {"LD_PRELOAD", ": "}} {
 		for _, library := range ownLibraries(os.Getenv(list.name), list.separators) {
 			r.checkOwnLibrary(subject, "in this environment", list.name, library, "set "+list.name+" anew, or unset it")
 		}
@@ -55,7 +51,7 @@ func (r *Report) checkSession(path string) {
 		return
 	}
 	values, err := session.ReadVariables(path)
-	libraries := ownLibraries(values[launch.LayersVariable], ":")
+	libraries := ownLibraries(values[runtimes.Layers().Variable], ":")
 	switch {
 	case err != nil:
 		r.Add(subject, tool.Warn, "", "%s cannot be read: %v", path, err)
@@ -68,7 +64,7 @@ func (r *Report) checkSession(path string) {
 		if !r.checkOwnLibrary(subject, "for the session", path, library, "run 'kernstash enable' again, or 'kernstash disable'") {
 			continue
 		}
-		if !slices.Contains(ownLibraries(os.Getenv(launch.LayersVariable), ":"), library) {
+		if !slices.Contains(ownLibraries(os.Getenv(runtimes.Layers().Variable), ":"), library) {
 			r.Add(subject, tool.Info, "that is so from the next login, where systemd starts the session, and not over ssh",
 				"this environment has not what %s says", path)
 		}
@@ -86,8 +82,8 @@ func (r *Report) checkOwnLibrary(subject, where, by, library, advice string) boo
 
 // ownLibraries returns those of a list of libraries that are ours.
 func ownLibraries(list, separators string) (own []string) {
-	for _, path := range strings.FieldsFunc(list, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
-		if name := filepath.Base(path); name == launch.Layer || name == launch.Preload {
+	for _, path := range launch.Elements(list, separators) {
+		if name := filepath.Base(path); name == runtimes.Layers().Library || name == launch.Preload {
 			own = append(own, path)
 		}
 	}

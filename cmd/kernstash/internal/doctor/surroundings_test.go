@@ -50,7 +50,7 @@ func TestSessionIsTold(t *testing.T) {
 		}
 	}
 	enabled := func(layer string) {
-		write(session.Mark + "\nKERNSTASH_OPENCL_DOOR=layer\nOPENCL_LAYERS=" + session.Escape(layer) + "${OPENCL_LAYERS:+:$OPENCL_LAYERS}\n")
+		write(session.Mark + "\nKERNSTASH_INJECT=layer\nOPENCL_LAYERS=" + session.Escape(layer) + "${OPENCL_LAYERS:+:$OPENCL_LAYERS}\n")
 	}
 	t.Setenv("OPENCL_LAYERS", "")
 	tell("nothing", "info they have the cache under 'kernstash run'")

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ianlancetaylor/demangle"
+
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -74,6 +76,14 @@ var sortings = map[string]func(info store.Info) (int64, string){
 	"name": func(info store.Info) (int64, string) { return 0, entryName(info) },
 }
 
+// CheckOrder refuses what is no order of ls.
+func CheckOrder(sort string) error {
+	if _, known := sortings[sort]; sort != "" && !known {
+		return cli.Usagef("--sort %s: want size, age, cost or name", sort)
+	}
+	return nil
+}
+
 // entryName is what people know a program by: its kernels.
 func entryName(info store.Info) string {
 	if len(info.Kernels) == 0 {
@@ -88,19 +98,13 @@ func entryName(info store.Info) string {
 
 // List lists the entries, in the order that sort names; "" is the order of the directories.
 func List(ctx context.Context, a *cli.App, d *disk.Store, long bool, sort string) error {
-	order, known := sortings[sort]
-	if sort != "" && !known {
-		return cli.Usagef("--sort %s: want size, age, cost or name", sort)
-	}
+	order := sortings[sort]
 	w := entryWriter{a: a, long: long, now: time.Now(), width: a.Terminal().Lines}
 	if order != nil {
-		return lsSorted(ctx, a, d, &w, order)
+		return lsSorted(ctx, d, &w, order)
 	}
 	for info, err := range d.List(ctx) {
-		if err != nil {
-			return err
-		}
-		row, err := w.row(info)
+		row, err := w.row(info, err)
 		if err == nil {
 			err = w.write(row)
 		}
@@ -112,22 +116,17 @@ func List(ctx context.Context, a *cli.App, d *disk.Store, long bool, sort string
 }
 
 // lsSorted lists entries in an order. Nothing can be shown before all were found.
-func lsSorted(ctx context.Context, a *cli.App, d *disk.Store, w *entryWriter, order func(store.Info) (int64, string)) error {
+func lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(store.Info) (int64, string)) error {
 	// A million keys are most of the memory: no garbage of the same size beside them.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	var rows sortedRows
-	defer rows.close()
-	p := a.Progress()
 	expected := d.Status().Entries
-	rows.keys = make([]rowKey, 0, max(0, min(expected, 1<<20)))
-	progress := p.Counting("listed", expected)
+	rows := sortedRows{keys: make([]rowKey, 0, max(0, min(expected, 1<<20)))}
+	defer rows.close()
+	p := w.a.Progress()
 	defer p.Done()
-	found := int64(0)
+	progress := p.Counting("listed", expected)
 	for info, err := range d.List(ctx) {
-		if err != nil {
-			return err
-		}
-		row, err := w.row(info)
+		row, err := w.row(info, err)
 		if err == nil {
 			number, text := order(info)
 			err = rows.add(number, text, info.Location, row)
@@ -135,8 +134,7 @@ func lsSorted(ctx context.Context, a *cli.App, d *disk.Store, w *entryWriter, or
 		if err != nil {
 			return err
 		}
-		found++
-		progress(found)
+		progress(int64(len(rows.keys)))
 	}
 	p.Done()
 	if err := rows.each(w.write); err != nil {
@@ -153,31 +151,27 @@ type entryWriter struct {
 	now     time.Time
 	width   int // 0: any
 	buf     bytes.Buffer
-	n       int // rows that were made
 	size    int64
 	written int
 }
 
-// row makes the row of an entry. It is valid until the next one is made.
-func (w *entryWriter) row(info store.Info) ([]byte, error) {
-	w.n++
+// row makes the row of an entry, unless listing failed. It is valid until the next one is made.
+func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
+	if failed != nil {
+		return nil, failed
+	}
 	w.size += info.Size
 	w.buf.Reset()
 	if w.a.JSON {
 		err := terminal.EncodeJSON(&w.buf, reportEntry(info), "")
 		return w.buf.Bytes(), err
 	}
-	printf := func(format string, args ...any) { fmt.Fprintf(&w.buf, format, args...) }
 	short, cost := info.Key.Short(), human.Time(info.Cost)
 	if info.Key.IsZero() {
 		short, cost = "–", "–"
 	}
 	const indent = 14 // below the size
 	line := func(head, text string, indent int) {
-		if w.width == 0 {
-			printf("%s%s\n", head, text)
-			return
-		}
 		w.buf.WriteString(human.WrapBehind(head, text, indent, w.width))
 	}
 	blank := strings.Repeat(" ", indent)
@@ -239,10 +233,20 @@ func (w *entryWriter) end() error {
 	if w.a.JSON {
 		return nil
 	}
-	if w.n == 0 {
+	if w.written == 0 {
 		w.a.Printf("the cache is empty\n")
 		return nil
 	}
-	w.a.Printf("%s, %s\n", human.Plural(w.n, "entry"), human.Size(w.size))
+	w.a.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	return nil
+}
+
+// KernelName returns the name of a kernel as its source has it, "scale<float>", without
+// its parameters, if name is one that C++ compilers made of such; else name.
+func KernelName(name string) string {
+	const maxName, maxText = 4096, 12 // bytes, and 2^12 bytes: substitutions double a text again and again
+	if !strings.HasPrefix(name, "_Z") || len(name) > maxName {
+		return name
+	}
+	return demangle.Filter(name, demangle.NoParams, demangle.NoRust, demangle.LLVMStyle, demangle.MaxLength(maxText))
 }

@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -24,73 +25,66 @@ type lookupReport struct {
 // lookupMagic begins the image of such a lookup.
 const lookupMagic = "kernstash lookup 1\x00"
 
-// lookupItem is a piece of a lookup.
-type lookupItem struct {
-	kind byte
-	data []byte
-}
-
 // lookupOf reads the image of a lookup; nil where it is none.
 func lookupOf(r *key.Recipe) *lookupReport {
 	units := r.Image.Units()
 	if len(units) != 1 || units[0].Kind != key.Opaque {
 		return nil
 	}
-	rest, ok := strings.CutPrefix(string(units[0].Code), lookupMagic)
+	rest, ok := bytes.CutPrefix(units[0].Code, []byte(lookupMagic))
 	var out lookupReport
 	for range 4 {
-		var piece []byte
-		if piece, rest, ok = cutLength([]byte(rest), ok); !ok {
-			return nil
-		}
-		for len(piece) > 0 {
-			item := lookupItem{kind: piece[0]}
-			var left string
-			if item.data, left, ok = cutLength(piece[1:], true); !ok || !out.take(item) {
-				return nil
+		var items, data []byte
+		items, rest, ok = cutLength(rest, ok)
+		for ok && len(items) > 0 {
+			kind := items[0]
+			if data, items, ok = cutLength(items[1:], true); ok {
+				ok = out.take(kind, data)
 			}
-			piece = []byte(left)
 		}
+	}
+	if !ok {
+		return nil
 	}
 	return &out
 }
 
 // cutLength cuts what begins with its length, in eight bytes.
-func cutLength(b []byte, is bool) (data []byte, rest string, ok bool) {
+func cutLength(b []byte, is bool) (data, rest []byte, ok bool) {
 	if !is || len(b) < 8 {
-		return nil, "", false
+		return nil, nil, false
 	}
 	n := binary.LittleEndian.Uint64(b)
 	if n > uint64(len(b)-8) {
-		return nil, "", false
+		return nil, nil, false
 	}
-	return b[8 : 8+n], string(b[8+n:]), true
+	return b[8 : 8+n], b[8+n:], true
 }
 
 // take adds an item; false: it is of no kind that is known.
-func (l *lookupReport) take(i lookupItem) bool {
-	text := string(i.data)
-	number := func() uint64 { return binary.LittleEndian.Uint64(i.data) }
+func (l *lookupReport) take(kind byte, data []byte) bool {
+	text := string(data)
+	number := func() uint64 { return binary.LittleEndian.Uint64(data) }
 	switch {
-	case i.kind == 'p':
+	case kind == 'p':
 		l.Program = text
-	case i.kind == 'c':
-		l.Context = len(i.data)
-	case i.kind == 's':
-		l.Sources = append(l.Sources, len(i.data))
-	case i.kind == 'l':
+	case kind == 'c':
+		l.Context = len(data)
+	case kind == 's':
+		l.Sources = append(l.Sources, len(data))
+	case kind == 'l':
 		l.Libraries = append(l.Libraries, text)
-	case i.kind == 'v' && len(l.Libraries) > 0:
+	case kind == 'v' && len(l.Libraries) > 0:
 		l.Libraries[len(l.Libraries)-1] += " " + text
-	case i.kind == 'i' && len(i.data) == 8:
+	case kind == 'i' && len(data) == 8:
 		l.Variants = append(l.Variants, strconv.FormatInt(int64(number()), 10))
-	case i.kind == 'd' && len(i.data) == 8:
+	case kind == 'd' && len(data) == 8:
 		l.Variants = append(l.Variants, strconv.FormatFloat(math.Float64frombits(number()), 'g', -1, 64))
-	case i.kind == 't':
+	case kind == 't':
 		l.Variants = append(l.Variants, strconv.Quote(text))
-	case i.kind == 'b':
-		l.Variants = append(l.Variants, fmt.Sprintf("%d bytes", len(i.data)))
-	case i.kind == 'o':
+	case kind == 'b':
+		l.Variants = append(l.Variants, fmt.Sprintf("%d bytes", len(data)))
+	case kind == 'o':
 	default:
 		return false
 	}

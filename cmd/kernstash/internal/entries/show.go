@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,12 +37,17 @@ func Keys(ctx context.Context, a *cli.App, prefix string) (keys []string) {
 	return keys
 }
 
+// CheckKey refuses what no key begins with.
+func CheckKey(prefix string) error {
+	if prefix == "" || strings.Trim(prefix, "0123456789abcdefABCDEF") != "" || len(prefix) > 2*len(key.Digest{}) {
+		return cli.Usagef("key %q: want up to %d hexadecimal digits", prefix, 2*len(key.Digest{}))
+	}
+	return nil
+}
+
 // find returns the entry whose key begins with prefix.
 func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
 	prefix = strings.ToLower(prefix)
-	if prefix == "" || strings.Trim(prefix, "0123456789abcdef") != "" || len(prefix) > 2*len(key.Digest{}) {
-		return store.Info{}, cli.Usagef("key %q: want up to %d hexadecimal digits", prefix, 2*len(key.Digest{}))
-	}
 	var found []store.Info
 	for info, err := range d.List(ctx) {
 		if err != nil {
@@ -82,15 +88,8 @@ type recipeReport struct {
 	Units     []unitReport     `json:"units"`
 	Constants key.Constants    `json:"constants,omitempty"`
 	Options   key.BuildOptions `json:"options"`
-	Program   *programReport   `json:"program,omitempty"` // of NVRTC and HIPRTC
+	Program   *rtc.Request     `json:"program,omitempty"` // of NVRTC and HIPRTC
 	Lookup    *lookupReport    `json:"lookup,omitempty"`  // of the C library
-}
-
-// programReport is what NVRTC or HIPRTC were asked for besides the code.
-type programReport struct {
-	Name        string   `json:"name"`
-	Options     []string `json:"options"`
-	Expressions []string `json:"expressions,omitempty"`
 }
 
 type unitReport struct {
@@ -118,7 +117,7 @@ type fileReport struct {
 type artifactReport struct {
 	Binaries []binaryReport `json:"binaries"`
 	Log      string         `json:"log,omitempty"`
-	Kernels  []kernelReport `json:"kernels"`
+	Kernels  []store.Kernel `json:"kernels"`
 	Variants []string       `json:"variants,omitempty"`
 
 	// Of NVRTC and HIPRTC: the forms of code in the binary, and what name expressions
@@ -126,17 +125,6 @@ type artifactReport struct {
 	Outputs []binaryReport    `json:"outputs,omitempty"`
 	Lowered map[string]string `json:"lowered,omitempty"`
 	output  *rtc.Output
-}
-
-type kernelReport struct {
-	Name       string      `json:"name"`
-	Attributes string      `json:"attributes,omitempty"`
-	Args       []argReport `json:"args"`
-}
-
-type argReport struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
 }
 
 type binaryReport struct {
@@ -184,7 +172,8 @@ func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 	out := &recipeReport{Device: r.Device, Constants: r.Constants, Options: r.Options, Lookup: lookupOf(r)}
 	if q, err := rtc.FromRecipe(r); err == nil && rtc.IsAPI(r.Device.API) {
-		out.Program = &programReport{q.Name, append([]string{}, q.Options...), q.Expressions}
+		q.Options = append([]string{}, q.Options...) // of none, too: null is no list in JSON
+		out.Program = &q
 	}
 	for _, u := range r.Image.Units() {
 		unit := unitReport{Kind: u.Kind, Bytes: len(u.Code), Dir: u.Dir}
@@ -208,11 +197,8 @@ func reportArtifact(device key.Device, art *store.Artifact) *artifactReport {
 		out.addOutput(art)
 	}
 	for _, k := range art.Kernels {
-		kernel := kernelReport{Name: k.Name, Attributes: k.Attributes, Args: []argReport{}}
-		for _, arg := range k.Args {
-			kernel.Args = append(kernel.Args, argReport{arg.Name, arg.TypeName})
-		}
-		out.Kernels = append(out.Kernels, kernel)
+		k.Args = append([]store.Arg{}, k.Args...) // of none, too: null is no list in JSON
+		out.Kernels = append(out.Kernels, k)
 	}
 	for _, b := range art.Binaries {
 		out.Binaries = append(out.Binaries, binaryReport{b.Form.String(), len(b.Data)})
@@ -277,7 +263,7 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 	rt := runtimes.Named(info.Device.API)
 	tells := rt != nil && rt.Arguments
 	for _, k := range r.Artifact.Kernels {
-		line("kernel", "%s", k.text(tells))
+		line("kernel", "%s", kernelText(k, tells))
 	}
 	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
 		a.Printf("log\n")
@@ -315,7 +301,7 @@ func (r *recipeReport) write(line func(string, string, ...any)) {
 	}
 	switch {
 	case r.Program != nil:
-		r.Program.write(line)
+		writeProgram(line, r.Program)
 	case r.Options.Absent:
 		line("options", "none at all")
 	default:
@@ -332,11 +318,11 @@ func (r *recipeReport) write(line func(string, string, ...any)) {
 	}
 }
 
-// text returns a kernel, with its arguments if the runtime tells them.
-func (k *kernelReport) text(tells bool) string {
+// kernelText returns a kernel, with its arguments if the runtime tells them.
+func kernelText(k store.Kernel, tells bool) string {
 	args := make([]string, len(k.Args))
 	for i, arg := range k.Args {
-		args[i] = strings.TrimSpace(arg.Type + " " + arg.Name)
+		args[i] = strings.TrimSpace(arg.TypeName + " " + arg.Name)
 	}
 	text := KernelName(k.Name)
 	if len(args) > 0 || tells {
@@ -346,4 +332,44 @@ func (k *kernelReport) text(tells bool) string {
 		text += " " + k.Attributes
 	}
 	return text
+}
+
+// rtcForms are all forms of code that an output may have.
+var rtcForms = []rtc.Form{rtc.PTX, rtc.CUBIN, rtc.LTOIR, rtc.OptiXIR, rtc.NVVM, rtc.Code, rtc.Bitcode}
+
+// addOutput adds what an artifact of a compiler that needs no device holds.
+func (r *artifactReport) addOutput(a *store.Artifact) {
+	o, err := rtc.FromArtifact(a, "")
+	if err != nil {
+		return
+	}
+	r.output, r.Lowered = o, make(map[string]string)
+	for _, f := range rtcForms {
+		if code, ok := o.Get(f); ok {
+			r.Outputs = append(r.Outputs, binaryReport{f.String(), len(code)})
+		}
+	}
+	for _, l := range o.LoweredNames() {
+		r.Lowered[l.Expression] = l.Name
+	}
+}
+
+// writeProgram prints what a library was asked for besides the code.
+func writeProgram(line func(string, string, ...any), p *rtc.Request) {
+	line("name", "%s", cmp.Or(p.Name, "none"))
+	line("options", "%s", cmp.Or(strings.Trim(fmt.Sprintf("%q", p.Options), "[]"), "none"))
+}
+
+// writeOutput prints what a library made.
+func (r *artifactReport) writeOutput(line func(string, string, ...any)) {
+	for _, f := range r.Outputs {
+		line("output", "%s, %s", f.Form, human.Size(int64(f.Bytes)))
+	}
+	for _, l := range r.output.LoweredNames() {
+		if l.Code == 0 {
+			line("lowered", "%s is %s", l.Expression, l.Name)
+		} else {
+			line("lowered", "%s is nothing: code %d", l.Expression, l.Code)
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // sortedRows are rows of output that are put in order. What decides the order stays in
-// memory, 24 bytes a row and its text; the rows themselves go to a temporary file when
+// memory, 32 bytes a row and its text; the rows themselves go to a temporary file when
 // there are many.
 type sortedRows struct {
 	keys  []rowKey
@@ -25,7 +25,7 @@ type sortedRows struct {
 type rowKey struct {
 	number int64 // or where its text begins
 	at     int64
-	place  uint32 // a hash of where the entry is, for a stable order of equal ones
+	place  uint64 // a hash of where the entry is, for a stable order of equal ones
 	size   uint32
 }
 
@@ -35,13 +35,13 @@ const mostRows = 1 << 20
 // add takes a row, which is copied. It is ordered by text, which contains no zero byte, if
 // that is not empty, else by number; all rows are ordered by the same.
 func (s *sortedRows) add(number int64, text, place string, row []byte) error {
-	h := fnv.New32a()
+	h := fnv.New64a()
 	_, _ = io.WriteString(h, place)
 	if text != "" {
 		number = int64(len(s.texts))
 		s.texts = append(append(s.texts, text...), 0)
 	}
-	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum32(), size: uint32(len(row))})
+	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum64(), size: uint32(len(row))})
 	if s.last = append(s.last, row...); len(s.last) < mostRows {
 		return nil
 	}
@@ -88,13 +88,7 @@ func (s *sortedRows) compare(a, b rowKey) int {
 	if len(s.texts) > 0 {
 		order = bytes.Compare(s.text(a), s.text(b))
 	}
-	if order = cmp.Or(order, cmp.Compare(a.place, b.place)); order != 0 || a.at == b.at {
-		return order
-	}
-	x, _ := s.row(a)
-	x = bytes.Clone(x)
-	y, _ := s.row(b)
-	return bytes.Compare(x, y)
+	return cmp.Or(order, cmp.Compare(a.place, b.place))
 }
 
 func (s *sortedRows) text(k rowKey) []byte {

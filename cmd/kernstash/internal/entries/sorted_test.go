@@ -28,7 +28,7 @@ func TestSortedRows(t *testing.T) {
 				if tt.texts {
 					number, text = 0, fmt.Sprintf("%03d", i/10)
 				}
-				if err := s.add(number, text, fmt.Sprint(i/2), fmt.Appendf(nil, "%03d %04d%s", i/10, i, strings.Repeat(".", tt.pad))); err != nil {
+				if err := s.add(number, text, fmt.Sprint(i), fmt.Appendf(nil, "%03d %04d%s", i/10, i, strings.Repeat(".", tt.pad))); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -113,7 +113,11 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 	}
 	line("holds", "%s%s, %s on disk (%s), eviction by %v", about, human.Plural(st.Entries, "entry"), human.Size(st.Bytes), limit, st.Policy)
 	if st.Exists {
-		line("account", "%s", accountAge(st, time.Now()))
+		account := "not all of it is counted yet; kernstash gc counts it now"
+		if st.Counted {
+			account = "kept by every put; counted " + human.Age(st.CountedAt, time.Now())
+		}
+		line("account", "%s", account)
 	}
 	if older.Entries > 0 {
 		atLeast := ""
@@ -141,14 +145,6 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 	for _, g := range statGroups {
 		writeGroup(a, g, s)
 	}
-}
-
-// accountAge says where the numbers come from: nothing is walked for them.
-func accountAge(st disk.Status, now time.Time) string {
-	if !st.Counted {
-		return "not all of it is counted yet; kernstash gc counts it now"
-	}
-	return "kept by every put; counted " + human.Age(st.CountedAt, now)
 }
 
 func writeGroup(a *cli.App, g statGroup, s stats.Snapshot) {

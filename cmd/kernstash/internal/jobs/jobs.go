@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -35,7 +36,7 @@ func Wait(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, 
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
 	p := a.Progress()
-	st, err := worker.Wait(ctx, d, startWorker(d, s), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
+	st, err := worker.Wait(ctx, d, Starter(d, s, os.Environ()), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
 	p.Done()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -50,9 +51,9 @@ func Wait(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, 
 	return nil
 }
 
-// startWorker returns what starts a worker in a process of its own, nil where the
-// settings want none.
-func startWorker(d *disk.Store, s *settings.Settings) func() bool {
+// Starter returns what starts a worker in a process of its own, with an environment. It is
+// nil where the settings want none.
+func Starter(d *disk.Store, s *settings.Settings, environ []string) func() bool {
 	if !runtimes.Linked || s.Worker == settings.WorkerOff || !s.Writable() {
 		return nil
 	}
@@ -63,7 +64,7 @@ func startWorker(d *disk.Store, s *settings.Settings) func() bool {
 		}
 		o := worker.StartOptions{
 			Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
-			Environ: os.Environ(), Command: self,
+			Environ: environ, Command: self,
 		}
 		return worker.NewStarter(o).StartNow() == nil
 	}
@@ -217,4 +218,13 @@ func clock(at, now time.Time) string {
 		return at.Format(time.TimeOnly)
 	}
 	return at.Format(time.DateTime)
+}
+
+// newRebuilds returns what is to be built anew for the devices that are here.
+func newRebuilds(ctx context.Context, d *disk.Store, counts *stats.Counters) (*worker.Rebuilds, error) {
+	var devices []key.Device
+	if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, nil, &devices); err != nil {
+		return nil, fmt.Errorf("worker: which devices are here: %w", err)
+	}
+	return worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: devices, Environ: os.Environ(), Recorder: counts}), nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -19,63 +18,41 @@ import (
 const Supported = true
 
 // Run runs a command as the options say, where the launcher does not, and ends this process
-// with the command's status. It returns only where it has not come to that: a mistake on the command line, or
-// any other error, and the status to end with.
+// with the command's status. It returns only where it has not come to that.
 //
 // A process of Go has changed which signals are ignored, and which standard descriptors are
 // closed, before it comes here, needs room for its threads, and does not die by a signal
 // that is the command's.
-func Run(o *Options, command []string) (status int, err error) {
-	fail := func(err error) (int, error) {
-		var start *StartError
-		switch {
-		case cli.IsUsage(err):
-			return statusUsage, err
-		case errors.As(err, &start):
-			return start.Status(), fmt.Errorf("run: %w", err)
-		}
-		return statusFailed, fmt.Errorf("run: %w", err)
-	}
-	if len(command) == 0 {
-		return fail(cli.Usagef("run: which command?"))
-	}
+func Run(o *Options, command []string) error {
 	r, err := o.prepare(command)
 	if err == nil {
 		err = o.create()
 	}
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	for _, w := range r.warnings {
-		say(syscall.Stderr, "kernstash: warning: "+w+"\n")
+		say(os.Stderr, "kernstash: warning: "+w+"\n")
 	}
 	env := r.env.with(r.variables)
 	if o.Quiet && o.File == "" {
-		return fail(&StartError{command[0], execute(r.path, command, env)})
+		return execute(r.path, command, env)
 	}
-	report, err := newReport()
+	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC) // what the processes under the run append to
 	if err != nil {
-		say(syscall.Stderr, fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
-		return fail(&StartError{command[0], execute(r.path, command, env)})
+		say(os.Stderr, fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
+		return execute(r.path, command, env)
 	}
-	env = env.with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), report.Fd())}})
+	report := os.NewFile(uintptr(fd), runlog.MemoryName)
+	env = env.with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)}})
 	begun := time.Now()
 	end, err := wait(r.path, command, env)
 	if err != nil {
-		return fail(&StartError{command[0], err})
+		return cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
-	r.tell(report, syscall.Stderr, end, time.Since(begun))
+	r.tell(report, os.Stderr, end, time.Since(begun))
 	os.Exit(statusOf(end))
-	return 0, nil
-}
-
-// newReport makes the memory that the processes under the run append to.
-func newReport() (*os.File, error) {
-	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memory for the report: %w", err)
-	}
-	return os.NewFile(uintptr(fd), runlog.MemoryName), nil
+	return nil
 }
 
 // wait runs a command and waits for it as time(1) does: what a terminal sends is the
@@ -115,7 +92,7 @@ func execute(path string, args, env []string) error {
 	if errors.Is(err, syscall.ENOEXEC) {
 		err = syscall.Exec(shell, script(path, args), env)
 	}
-	return err
+	return cannotStart(fmt.Errorf("%s: %w", args[0], err))
 }
 
 // shell runs what is executable and of no format, as execvp(3) has it.

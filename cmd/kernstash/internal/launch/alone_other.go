@@ -2,23 +2,16 @@
 
 package launch
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-)
+import "errors"
 
 // Supported reports whether commands are run on this system.
 const Supported = false
 
 // Run runs a command on other systems.
-func Run(_ *Options, command []string) (status int, err error) {
-	if len(command) == 0 {
-		return statusUsage, cli.Usagef("run: which command?")
-	}
-	return statusFailed, fmt.Errorf("run: %w", errors.ErrUnsupported)
-}
+func Run(*Options, []string) error { return failed(errors.ErrUnsupported) }
 
 // Step does what the launcher asks for, which is not on this system.
 func Step([]string) (status int, ours bool) { return 0, false }
+
+// setID is told on Linux alone.
+func setID(string) bool { return false }

@@ -15,26 +15,20 @@ type Variable struct {
 type environ []string
 
 func (e environ) get(name string) string {
-	v, _ := e.lookup(name)
-	return v
-}
-
-func (e environ) lookup(name string) (value string, ok bool) {
 	for _, kv := range e {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v, true
+			return v
 		}
 	}
-	return "", false
+	return ""
 }
 
 // with returns a copy in which the variables have these values and all others
 // are as they were.
 func (e environ) with(variables []Variable) environ {
-	out := slices.Clone(e)
-	for _, v := range variables {
-		out = slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, v.Name+"=") })
-	}
+	out := slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
+		return slices.ContainsFunc(variables, func(v Variable) bool { return strings.HasPrefix(kv, v.Name+"=") })
+	})
 	for _, v := range variables {
 		out = append(out, v.Name+"="+v.Value)
 	}
@@ -43,10 +37,10 @@ func (e environ) with(variables []Variable) environ {
 
 // first returns a list of elements with one in front, where it is not in it yet.
 func first(list, element, separators string) string {
-	if slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) }), element) {
+	switch {
+	case slices.Contains(Elements(list, separators), element):
 		return list
-	}
-	if list == "" {
+	case list == "":
 		return element
 	}
 	return element + separators[:1] + list
@@ -54,11 +48,13 @@ func first(list, element, separators string) string {
 
 // last is first at the other end.
 func last(list, element, separators string) string {
-	if slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) }), element) {
-		return list
-	}
-	if list == "" {
-		return element
+	if list == "" || slices.Contains(Elements(list, separators), element) {
+		return first(list, element, separators)
 	}
 	return list + separators[:1] + element
+}
+
+// Elements returns the elements of a list.
+func Elements(list, separators string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
 }

@@ -112,6 +112,7 @@ func TestModes(t *testing.T) {
 		{Options{Global: cli.Global{Set: []string{"x=1"}}}, "setting x (flag): there is no such setting"},
 	} {
 		var got []string
+		tt.o.Inject = InjectAuto
 		all, err := tt.o.Variables()
 		for _, v := range all {
 			got = append(got, v.Name+"="+v.Value)
@@ -137,7 +138,7 @@ func TestManyKernels(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := runlog.Event{Kind: runlog.Asked, PID: 1, Label: whole, Outcome: runlog.Disk, Exe: "/bin/x", Door: "opencl-layer"}
+	e := runlog.Event{Kind: runlog.Asked, PID: 1, Label: whole, Outcome: runlog.Disk, Exe: "/bin/x", FrontEnd: "opencl-layer"}
 	if err := runlog.At(path).Write(e); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +153,8 @@ func TestManyKernels(t *testing.T) {
 	}
 	var o Outcome
 	o.fill(s)
-	if o.Requests[0].Label != whole {
-		t.Errorf("JSON has %d bytes of %d: %s", len(o.Requests[0].Label), len(whole), o.Requests[0].Label)
+	if o.Programs[0].Label != whole {
+		t.Errorf("JSON has %d bytes of %d: %s", len(o.Programs[0].Label), len(whole), o.Programs[0].Label)
 	}
 	var b strings.Builder
 	o.write(&b, true, 0)

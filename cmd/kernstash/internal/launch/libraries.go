@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
 // Preload is the file name of what stands before compilers that have no loader with
@@ -20,24 +22,20 @@ type Libraries struct {
 	Preload string // "" where it is not installed, or not wanted
 }
 
-// LibraryDir is the variable that says where the libraries are.
-const LibraryDir = "KERNSTASH_LIBDIR"
-
-// MissingError says that the libraries are nowhere.
-type MissingError struct{ Looked []string }
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s and %s are in none of %s; %s may say where they are",
-		Layer, Library, strings.Join(e.Looked, ", "), LibraryDir)
-}
+// libraryDir is the variable that says where the libraries are.
+const libraryDir = "KERNSTASH_LIBDIR"
 
 // Find returns the paths of the libraries, which lie beside each other: in the
-// directory that KERNSTASH_LIBDIR names, else in one that goes with the program,
-// wherever that was moved to. The error is a *MissingError.
-func Find(env []string, program string) (Libraries, error) {
+// directory that KERNSTASH_LIBDIR names, else in one that goes with this program,
+// wherever that was moved to.
+func Find() (Libraries, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return Libraries{}, err
+	}
 	var looked []string
-	for _, dir := range libraryDirs(environ(env).get(LibraryDir), program) {
-		layer := filepath.Join(dir, Layer)
+	for _, dir := range libraryDirs(os.Getenv(libraryDir), program) {
+		layer := filepath.Join(dir, runtimes.Layers().Library)
 		if isFile(layer) && isFile(filepath.Join(dir, Library)) {
 			preload := filepath.Join(dir, Preload)
 			if !isFile(preload) {
@@ -47,7 +45,8 @@ func Find(env []string, program string) (Libraries, error) {
 		}
 		looked = append(looked, dir)
 	}
-	return Libraries{}, &MissingError{looked}
+	return Libraries{}, fmt.Errorf("%s and %s are in none of %s; %s may say where they are",
+		runtimes.Layers().Library, Library, strings.Join(looked, ", "), libraryDir)
 }
 
 // libraryDirs are: where `make install` puts them, where distributions do, and
@@ -75,13 +74,78 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Preloadable returns the libraries as they can be used: without the one to preload,
-// and with the reason, where the dynamic linker cannot be told of it.
-func (l Libraries) Preloadable() (Libraries, error) {
-	if preloadable(l.Preload) {
-		return l, nil
+// Entry returns our libraries, and the variables that bring them into programs as the options
+// say, beside what an environment has already; nothing is preloaded unless preloads is set.
+// missing is why a part of what was asked for cannot be there.
+func (o *Options) Entry(env []string, preloads bool) (l Libraries, variables []Variable, missing, err error) {
+	if l, err = Find(); err != nil {
+		return l, nil, nil, err
 	}
-	why := fmt.Errorf("run-time compilers, and runtimes without layers, go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
-	l.Preload = ""
-	return l, why
+	inject := o.Inject
+	if !preloads {
+		inject = InjectLayer // which does no harm where it does nothing
+	}
+	switch {
+	case o.NoPreload || !preloads:
+		l.Preload = ""
+	case !preloadable(l.Preload):
+		missing = fmt.Errorf("run-time compilers, and runtimes without layers, go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
+		l.Preload = ""
+	}
+	variables, err = entryVariables(env, l, inject)
+	return l, variables, missing, err
 }
+
+// InjectVariable tells the layer which of the ways in are ours.
+const InjectVariable = "KERNSTASH_INJECT"
+
+// The ways into programs of the runtime that has layers, of which the first to come to a
+// process serves it.
+const (
+	InjectAuto    = "auto"    // both
+	InjectLayer   = "layer"   // the loader brings us in
+	InjectPreload = "preload" // LD_PRELOAD: the dynamic linker does
+)
+
+// Injects are all of them.
+var Injects = []string{InjectAuto, InjectLayer, InjectPreload}
+
+// entryVariables returns what brings the libraries into programs, the layer in the way that inject
+// says, beside what an environment has already. With InjectAuto and a path that cannot be
+// preloaded it is InjectLayer.
+func entryVariables(env []string, l Libraries, inject string) ([]Variable, error) {
+	e, layers := environ(env), runtimes.Layers().Variable
+	if inject == InjectAuto && !preloadable(l.Layer) {
+		inject = InjectLayer
+	}
+	all := []Variable{{InjectVariable, inject}}
+	var preload []string
+	if inject != InjectLayer {
+		preload = append(preload, l.Layer)
+	}
+	if inject != InjectPreload {
+		if strings.ContainsRune(l.Layer, ':') {
+			return nil, fmt.Errorf("%s: %s takes no path with a colon", l.Layer, layers)
+		}
+		// In front, which is next to the driver: the cache sees the programs that
+		// other layers have made of the application's. Also, ocl-icd writes into the
+		// variable, so that children of a program inherit the first layer alone.
+		all = append(all, Variable{layers, first(e.get(layers), l.Layer, ":")})
+	}
+	if l.Preload != "" {
+		preload = append(preload, l.Preload)
+	}
+	list := e.get("LD_PRELOAD")
+	for _, library := range preload {
+		if !preloadable(library) {
+			return nil, fmt.Errorf("%s: LD_PRELOAD takes no path with a space or a colon", library)
+		}
+		list = last(list, library, ": ") // behind others: a sanitizer's runtime must come first
+	}
+	if len(preload) > 0 {
+		all = append(all, Variable{"LD_PRELOAD", list})
+	}
+	return all, nil
+}
+
+func preloadable(path string) bool { return !strings.ContainsAny(path, " :") }

@@ -1,9 +1,12 @@
 package launch
 
 import (
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -14,7 +17,7 @@ type Options struct {
 	cli.Global // with JSON what is said is JSON
 
 	MaxSize string
-	Door    string // auto, layer or preload
+	Inject  string // auto, layer or preload
 
 	NoPreload bool // the interposers stay out
 
@@ -30,7 +33,7 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Refresh, "refresh", false, "compile everything, and replace what is stored (mode refresh)")
 	fs.BoolVar(&o.Observe, "observe", false, "compile everything, and compare it with what is stored (mode observe)")
 	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk (setting max-size)")
-	fs.StringVar(&o.Door, "door", DoorAuto, "how the layer gets into programs: auto, layer ("+LayersVariable+") or preload (LD_PRELOAD)")
+	fs.StringVar(&o.Inject, "inject", InjectAuto, "how the layer gets into programs: auto, layer ("+runtimes.Layers().Variable+") or preload (LD_PRELOAD)")
 	fs.BoolVar(&o.NoPreload, "no-preload", false, "preload nothing for runtimes that have no layers")
 }
 
@@ -72,10 +75,13 @@ func (o *Options) texts() (map[string]string, error) {
 	return texts, nil
 }
 
-// Variables returns the settings that the flags choose as variables, in a fixed
-// order: all values are checked, and paths absolute. A value that makes no
+// Chosen returns the settings that the flags choose, in a fixed
+// order: all values are checked, that of --inject too, and paths absolute. A value that makes no
 // sense is a mistake on the command line. A settings file is one of the flags where it is named.
-func (o *Options) Variables() ([]Variable, error) {
+func (o *Options) Chosen() ([]settings.Item, error) {
+	if !slices.Contains(Injects, o.Inject) {
+		return nil, cli.Usagef("--inject %s: want auto, layer or preload", o.Inject)
+	}
 	texts, err := o.texts()
 	if err != nil {
 		return nil, err
@@ -88,11 +94,35 @@ func (o *Options) Variables() ([]Variable, error) {
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	var all []Variable
-	for _, item := range s.All() {
-		if from := item.Origin.Source; from == settings.Flag || from == settings.File {
-			all = append(all, Variable{item.Variable, item.Value})
-		}
-	}
-	return all, nil
+	return slices.DeleteFunc(s.All(), func(item settings.Item) bool {
+		return item.Origin.Source != settings.Flag && item.Origin.Source != settings.File
+	}), nil
 }
+
+// Variables returns them as variables.
+func (o *Options) Variables() (all []Variable, err error) {
+	chosen, err := o.Chosen()
+	for _, item := range chosen {
+		all = append(all, Variable{item.Variable, item.Value})
+	}
+	return all, err
+}
+
+// CheckFlags refuses flags that are there and empty, as what they mean when they are not
+// there is something else, and those whose value is the -- that ends the flags.
+func CheckFlags(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		switch {
+		case err != nil || f.Value.Type() != "string":
+		case f.Value.String() == "--":
+			err = cli.Usagef("--%s: the value is missing", f.Name)
+		case f.Value.String() == "" && slices.Contains(nonempty, f.Name):
+			err = cli.Usagef("--%s: the value is empty", f.Name)
+		}
+	})
+	return err
+}
+
+// nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's
+// cache.
+var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file"}

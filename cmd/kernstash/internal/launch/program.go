@@ -2,12 +2,20 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 )
 
 // program is an executable file as far as the dynamic linker is concerned.
@@ -54,11 +62,14 @@ const maxLinker = 4096
 
 // inspect reads what the file of a program says; of a script it returns the interpreter.
 func inspect(path string) (p *program, interpreter string, err error) {
-	b, err := openRegular(path)
+	b, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe, too, it waits for nobody
 	if err != nil {
 		return nil, "", err
 	}
 	defer b.Close()
+	if info, err := b.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, "", cmp.Or(err, fs.ErrInvalid)
+	}
 	head := make([]byte, 256) // what the kernel reads
 	n, _ := b.ReadAt(head, 0)
 	if line, ok := bytes.CutPrefix(head[:n], []byte("#!")); ok {
@@ -115,4 +126,55 @@ func kindOf(p *program) string {
 		bits = 32
 	}
 	return fmt.Sprintf("a %d-bit program (%s)", bits, strings.TrimPrefix(p.machine.String(), "EM_"))
+}
+
+// cannotStart returns the error for a command that cannot be started. Shells end with 127 where
+// there is none, else 126.
+func cannotStart(err error) error {
+	status := 126
+	if errors.Is(err, fs.ErrNotExist) {
+		status = 127
+	}
+	return &cli.StatusError{Status: status, Err: fmt.Errorf("run: %w", err)}
+}
+
+// FindCommand returns the file that execvp(3) would run for a name: the first in the
+// directories of path that may be executed.
+func FindCommand(name, path string) (string, error) {
+	found := error(syscall.ENOENT)
+	switch {
+	case name == "":
+		return "", fmt.Errorf(`"": %w`, found)
+	case strings.ContainsRune(name, '/'):
+		if found = executable(name); found == nil {
+			return name, nil
+		}
+		path = ""
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" {
+			dir = "."
+		}
+		file := dir + "/" + name
+		err := executable(file)
+		if err == nil {
+			return file, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			found = syscall.EACCES // said only if there is no other
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, found)
+}
+
+func executable(file string) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return syscall.EACCES // of a pipe too, which whoever opened it would wait for
+	}
+	_, err := exec.LookPath(file)
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }

@@ -9,10 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
 )
 
 // maxReasons is how many reasons the short table names.
@@ -22,44 +21,26 @@ const maxReasons = 4
 func (o *Outcome) write(w io.Writer, full bool, width int) {
 	var b bytes.Buffer
 	o.writeTable(&b, full, width)
-	text := b.String()
-	if width > 0 {
-		text = human.WrapLines(text, 4, width)
-	}
-	_, _ = io.WriteString(w, text)
-}
-
-// width returns how wide a descriptor is, 0 where it is no terminal and COLUMNS does not
-// say.
-func width(env environ, of int) int {
-	const narrow = 40 // the least that is written for
-	n, _, err := term.GetSize(of)
-	if err != nil || n <= 0 {
-		n, _ = strconv.Atoi(env.get("COLUMNS"))
-	}
-	if n <= 0 {
-		return 0
-	}
-	return max(n, narrow)
+	_, _ = io.WriteString(w, human.WrapLines(b.String(), 4, width))
 }
 
 func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
-	if o.Programs.Asked == 0 {
+	if o.Outcomes.Asked == 0 {
 		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n", human.Printable(o.Note, false))
 		return
 	}
-	s, n := o.summary, o.Programs
+	n := o.Outcomes
 	fmt.Fprintf(w, "kernstash: %s asked for", human.Plural(n.Asked, "program"))
-	if s.Saved > 0 {
-		fmt.Fprintf(w, ", %s of compiling saved", human.Time(s.Saved))
+	if o.Saved > 0 {
+		fmt.Fprintf(w, ", %s of compiling saved", human.Time(o.Saved))
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	o.line(t, "in memory", n.Memory, o.spent(runlog.Memory), nil)
 	o.line(t, "on disk", n.Disk, o.spent(runlog.Disk), nil)
-	o.line(t, "compiled", n.Compiled, o.spent(runlog.Compiled), s.Compiles)
-	o.line(t, "refused by the compiler", n.Failed, o.spent(runlog.Failed), s.Failures)
-	o.line(t, "passed by", n.Passed, 0, s.Passes)
+	o.line(t, "compiled", n.Compiled, o.spent(runlog.Compiled), o.Compiles)
+	o.line(t, "refused by the compiler", n.Failed, o.spent(runlog.Failed), o.Failures)
+	o.line(t, "passed by", n.Passed, 0, o.Passes)
 	_ = t.Flush()
 	if o.Note != "" {
 		fmt.Fprintf(w, "  %s\n", human.Printable(o.Note, false))
@@ -67,18 +48,18 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Warning != "" {
 		fmt.Fprintf(w, "  warning: %s\n", human.Printable(o.Warning, false))
 	}
-	if s.WouldHit > 0 {
-		fmt.Fprintf(w, "  observed: %d would have been found; %d built to the same bytes, %d to others\n", s.WouldHit, s.Equal, s.Different)
+	if o.WouldHit > 0 {
+		fmt.Fprintf(w, "  observed: %d would have been found; %d built to the same bytes, %d to others\n", o.WouldHit, o.Equal, o.Different)
 	}
-	if s.Jobs > 0 {
-		fmt.Fprintf(w, "  left to be finished in the background: %d\n", s.Jobs)
+	if o.Jobs > 0 {
+		fmt.Fprintf(w, "  left to be finished in the background: %d\n", o.Jobs)
 	}
-	if len(s.Out) > 0 {
-		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(s.Out))
+	if len(o.Out) > 0 {
+		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(o.Out))
 	}
 	if full {
-		if len(s.Doors) > 0 {
-			fmt.Fprintf(w, "  came into processes by: %s\n", reasons(s.Doors))
+		if len(o.FrontEnds) > 0 {
+			fmt.Fprintf(w, "  came into processes by: %s\n", reasons(o.FrontEnds))
 		}
 		o.writePrograms(w, width)
 	}
@@ -103,7 +84,7 @@ func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why
 }
 
 func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
-	for _, p := range o.summary.Programs {
+	for _, p := range o.Programs {
 		if p.Outcome == of {
 			d += p.Spent
 		}
@@ -135,25 +116,17 @@ func reasons(all []runlog.Count) string {
 }
 
 func (o *Outcome) writePrograms(w io.Writer, width int) {
-	var b bytes.Buffer
 	// Kernels' names may be long, so they stand at the end, and reasons below.
 	const row = "%-12s  %5s  %-8s  %-7s  %-7s  "
 	const indent = 12 + 2 + 5 + 2 + 8 + 2 + 7 + 2 + 7 + 2
-	fmt.Fprintf(&b, row+"PROGRAM\n", "KEY", "TIMES", "OUTCOME", "SPENT", "SAVED")
-	line := func(head, text string) {
-		if width == 0 {
-			fmt.Fprintf(&b, "%s%s\n", head, text)
-			return
-		}
-		b.WriteString(human.WrapBehind(head, text, indent, width))
-	}
+	fmt.Fprintf(w, row+"PROGRAM\n", "KEY", "TIMES", "OUTCOME", "SPENT", "SAVED")
 	text := func(s string) string {
 		if s = human.Printable(s, false); s == "" {
 			return "–"
 		}
 		return s
 	}
-	for _, p := range o.summary.Programs {
+	for _, p := range o.Programs {
 		why := p.Nearest
 		if why == "" {
 			why = inWords(p.Reason)
@@ -161,13 +134,12 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 		if p.Observed != "" {
 			why = "would have been found: " + string(p.Observed)
 		}
-		line(fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), human.Time(p.Saved)),
-			text(shortLabel(p.Label)))
+		head := fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), human.Time(p.Saved))
+		_, _ = io.WriteString(w, human.WrapBehind(head, text(shortLabel(p.Label)), indent, width))
 		if why != "" {
-			line(strings.Repeat(" ", indent), text(why))
+			_, _ = io.WriteString(w, human.WrapBehind(strings.Repeat(" ", indent), text(why), indent, width))
 		}
 	}
-	_, _ = w.Write(b.Bytes())
 	if o.More > 0 {
 		fmt.Fprintf(w, "and %d more\n", o.More)
 	}
@@ -181,4 +153,15 @@ func shortLabel(label string) string {
 		return strings.Replace(short, " and ", " and at least ", 1)
 	}
 	return short
+}
+
+// inWords says for people why a program was compiled; text that is no reason of the disk
+// tier is words already.
+func inWords(text string) string {
+	for r := reason.MissAbsent; r <= reason.ObserveHits; r++ {
+		if r.String() == text {
+			return r.Words()
+		}
+	}
+	return text
 }

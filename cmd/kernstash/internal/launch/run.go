@@ -1,14 +1,20 @@
+// Package launch is `kernstash run`: it finds our libraries, works out the
+// variables that bring them into a command and all that it starts, runs it, and
+// says in the end what that was worth.
 package launch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/internal/human"
@@ -16,18 +22,18 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
-// What `kernstash run` itself ends with, as env(1) does.
-const (
-	statusFailed = 125 // we could not do our part
-	statusUsage  = 2
-)
+// failed returns the error for what is our part, of which `kernstash run` ends as env(1) does.
+func failed(err error) error {
+	return &cli.StatusError{Status: 125, Err: fmt.Errorf("run: %w", err)}
+}
 
 // runner is a run that is about to begin, or has ended.
 type runner struct {
 	options   *Options
-	path      string     // of the command
-	env       environ    // with the settings that were chosen, without what brings us in
-	variables []Variable // all that are to be set for the command
+	path      string             // of the command
+	env       environ            // with the settings that were chosen, without what brings us in
+	settings  *settings.Settings // that it gives to programs
+	variables []Variable         // all that are to be set for the command
 	warnings  []string
 	target    Target
 	outcome   Outcome
@@ -41,31 +47,29 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckDoor(o.Door); err != nil {
-		return nil, err
-	}
 	r := &runner{options: o}
-	if r.path, err = FindCommand(command[0], searchPath(env)); err != nil {
-		return nil, err
+	if r.path, err = FindCommand(command[0], searchPath()); err != nil {
+		return nil, cannotStart(err)
 	}
-	r.outcome = Outcome{Command: command, Door: "none"}
+	r.outcome = Outcome{Command: command, Inject: "none"}
 	if i := slices.IndexFunc(variables, func(v Variable) bool { return v.Name == "KERNSTASH_DISABLE" }); i >= 0 {
 		if settings.SwitchedOff(env.get("KERNSTASH_DISABLE")) { // which no flag replaces
 			variables = slices.Delete(variables, i, i+1)
 		}
 	}
 	env = env.with(variables)
-	set := load(env)
-	for _, w := range set.Unsaid() {
+	// It does not fail: what cannot be used is among the warnings.
+	r.settings, _ = settings.Load(settings.Inputs{Environ: env, Lenient: true})
+	for _, w := range r.settings.Unsaid() {
 		r.warn(w)
 	}
-	if said := set.SaidValue(); said != "" {
+	if said := r.settings.SaidValue(); said != "" {
 		variables = append(variables, Variable{settings.Said, said})
 		env = env.with(variables)
 	}
 	r.env, r.variables = env, variables
 	r.target = Look(r.path)
-	r.outcome.Disabled = set.Disable
+	r.outcome.Disabled = r.settings.Disable
 	if !r.outcome.Disabled {
 		r.enter()
 	}
@@ -76,20 +80,10 @@ func (r *runner) warn(err error) {
 	r.warnings = append(r.warnings, human.Printable(err.Error(), false))
 }
 
-// load returns the settings that an environment gives to programs. It does not fail:
-// what cannot be used is among the warnings.
-func load(env environ) *settings.Settings {
-	s, _ := settings.Load(settings.Inputs{Environ: env, Lenient: true})
-	return s
-}
-
 // searchPath is where execvp(3) searches.
-func searchPath(env environ) string {
-	if path, ok := env.lookup("PATH"); ok {
-		if path == "" {
-			return "."
-		}
-		return path
+func searchPath() string {
+	if path, ok := os.LookupEnv("PATH"); ok {
+		return cmp.Or(path, ".")
 	}
 	return "/bin:/usr/bin"
 }
@@ -97,46 +91,53 @@ func searchPath(env environ) string {
 // enter adds what brings the layer in. Without libraries the command runs
 // without a cache: it is not to suffer for an installation that is not whole.
 func (r *runner) enter() {
-	door := r.options.Door
-	self, err := os.Executable()
-	var libraries Libraries
-	if err == nil {
-		libraries, err = Find(r.env, self)
-	}
-	if !r.target.preloads() {
-		door = DoorLayer // which does no harm where it does nothing
-	}
-	if r.options.NoPreload || !r.target.preloads() {
-		libraries.Preload = ""
-	}
-	libraries, cannot := libraries.Preloadable()
-	if cannot != nil {
-		r.warn(cannot)
-	}
-	var variables []Variable
-	if err == nil {
-		variables, err = Variables(r.env, libraries, door)
+	libraries, variables, missing, err := r.options.Entry(r.env, r.target.preloads())
+	if missing != nil {
+		r.warn(missing)
 	}
 	if err != nil {
 		r.warn(fmt.Errorf("the command runs without the cache: %w", err))
 		r.outcome.Note, r.warned = err.Error(), true
 		return
 	}
-	r.outcome.Door, r.outcome.Layer, r.outcome.Preload = variables[0].Value, libraries.Layer, libraries.Preload
+	r.outcome.Inject, r.outcome.Layer, r.outcome.Preload = variables[0].Value, libraries.Layer, libraries.Preload
 	r.variables = append(r.variables, variables...)
 }
 
 // create makes the file that gets the report, or empties it.
 func (o *Options) create() error {
-	if o.File == "" {
+	switch o.File {
+	case "":
 		return nil
+	case "-":
+		return cli.Usagef("--report-file -: want a file, as standard output is the command's; --json writes to standard error")
 	}
-	return os.WriteFile(o.File, nil, 0o666)
+	if err := os.WriteFile(o.File, nil, 0o666); err != nil {
+		return failed(err)
+	}
+	return nil
 }
 
-// tell says how the run ended, on a descriptor. report is what the processes under it
+// say writes what is to be said. The command does not wait for somebody to read it, nor do we
+// for long, and a pipe that nobody reads does not end us.
+func say(to *os.File, text string) {
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = to.WriteString(text)
+	}()
+	select {
+	case <-written:
+	case <-time.After(time.Second):
+	}
+}
+
+// tell says how the run ended. report is what the processes under it
 // appended. Whatever happens here, the process ends as the command did.
-func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took time.Duration) {
+func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
 			say(to, fmt.Sprintf("kernstash: no report: %v\n", v))
@@ -148,10 +149,9 @@ func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took
 		out.Signal = end.Signal().String()
 	}
 	s := takeReport(report, r.env.get(runlog.Variable))
-	kept := r.written(s)
-	if kept != nil {
-		explain(s, kept.Dir, time.Now().Add(-took))
-		out.Warning = warning(kept, s)
+	if s.Outcomes.Compiled > 0 && r.settings.Writable() && r.settings.Dir != "" {
+		explain(s, r.settings.Dir, time.Now().Add(-took))
+		out.Warning = warning(r.settings, s)
 	}
 	out.fill(s)
 	if out.Note == "" {
@@ -173,7 +173,7 @@ func (r *runner) tell(report io.ReadSeeker, to int, end syscall.WaitStatus, took
 	case r.options.JSON:
 		_ = terminal.EncodeJSON(&b, out, "  ") // to memory
 	case !r.warned:
-		out.write(&b, r.options.Report, width(r.env, to))
+		out.write(&b, r.options.Report, terminal.Of(to).Lines)
 	}
 	say(to, b.String())
 	r.startWorker()
@@ -198,19 +198,6 @@ func takeReport(report io.ReadSeeker, outer string) *runlog.Summary {
 	}
 	s, _ := runlog.Read(report) // what was read before an error is better than nothing
 	return s
-}
-
-// written returns the settings by which programs were to be kept that were compiled, nil
-// where none were.
-func (r *runner) written(s *runlog.Summary) *settings.Settings {
-	if s.Outcomes.Compiled == 0 {
-		return nil
-	}
-	in := load(r.env)
-	if !in.Writable() || in.Dir == "" {
-		return nil
-	}
-	return in
 }
 
 // warning says why what was compiled may not be kept, "" if it may.

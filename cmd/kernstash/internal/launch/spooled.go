@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
@@ -53,8 +51,8 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	why := make(map[string]string)
 	const shortDigits = 12 // of a key in a report
 	short := func(job string) string { return job[:min(len(job), shortDigits)] }
-	jobs, _ := spool.List(ctx, d)
-	for _, j := range jobs {
+	waiting, _ := spool.List(ctx, d)
+	for _, j := range waiting {
 		if j.Added.Before(begun) {
 			why[short(j.Name)] = notYet
 		}
@@ -92,25 +90,18 @@ func recount(s *runlog.Summary, from, to string, n int) {
 // off the application's path: an application that ends in the next milliseconds
 // has not come to it.
 func (r *runner) startWorker() {
-	s := r.outcome.summary
-	if s == nil || s.Jobs+s.Outcomes.Compiled == 0 {
+	if r.outcome.Jobs+r.outcome.Outcomes.Compiled == 0 {
 		return // nothing was left; what waits may wait for another machine
 	}
-	in := load(r.env)
-	if !in.Writable() || in.Worker == settings.WorkerOff {
-		return
-	}
-	d := disk.New(disk.Options{Dir: in.Dir})
+	d := disk.New(disk.Options{Dir: r.settings.Dir})
 	defer d.Close()
-	self, err := os.Executable()
-	if jobs, _ := spool.List(context.Background(), d); err != nil || len(jobs) == 0 {
+	start := jobs.Starter(d, r.settings, slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
+		return strings.HasPrefix(kv, InjectVariable+"=") || strings.HasPrefix(kv, runlog.Variable+"=")
+	}))
+	if start == nil {
 		return
 	}
-	// What becomes of it is nobody's concern: jobs wait.
-	_ = worker.NewStarter(worker.StartOptions{
-		Jobs: kernstash.Jobs{Store: d, Policy: settings.WorkerAuto}, Command: self,
-		Environ: slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
-			return strings.HasPrefix(kv, DoorVariable+"=") || strings.HasPrefix(kv, runlog.Variable+"=")
-		}),
-	}).StartNow()
+	if waiting, _ := spool.List(context.Background(), d); len(waiting) > 0 {
+		start() // what becomes of it is nobody's concern: jobs wait
+	}
 }

@@ -45,7 +45,7 @@ func parse(args []string) (o *Options, begins int, err error) {
 	o.Bind(fs)
 	o.BindSettings(fs)
 	o.BindRun(fs)
-	err = cmp.Or(fs.Parse(args), o.Check(fs))
+	err = cmp.Or(fs.Parse(args), CheckFlags(fs))
 	if err == nil && fs.NArg() == 0 {
 		err = cli.Usagef("run: which command?")
 	}
@@ -53,7 +53,7 @@ func parse(args []string) (o *Options, begins int, err error) {
 }
 
 // prepareStep writes what the launcher is to do, each text with a NUL behind it: where the
-// command begins, with letters for what is to be said in the end; then warnings, and
+// command begins, with a letter where nothing is to be said in the end; then warnings, and
 // variables. It does nothing where the whole command has to say what is wrong.
 func prepareStep(args []string) int {
 	o, begins, err := parse(args)
@@ -65,11 +65,8 @@ func prepareStep(args []string) int {
 		return 1
 	}
 	how := ""
-	if o.Quiet {
-		how += "q"
-	}
-	if o.File != "" || !o.Quiet && (o.JSON || r.warned || r.outcome.Disabled) {
-		how += "a" // a report in any case
+	if o.Quiet && o.File == "" {
+		how = "q" // nothing is to be said in the end
 	}
 	const before = 2 // our name, and the word
 	var b bytes.Buffer
@@ -103,6 +100,6 @@ func reportStep(args []string) int {
 	if err != nil {
 		return 1
 	}
-	r.tell(os.Stdin, syscall.Stdout, syscall.WaitStatus(status), time.Duration(took))
+	r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), time.Duration(took))
 	return 0
 }

@@ -12,24 +12,23 @@ import (
 
 // why says why nothing was asked of the cache, "" if something was.
 func (o *Outcome) why(t Target) string {
-	s := o.summary
 	switch {
 	case o.Disabled:
 		return "the cache was switched off"
-	case s.Outcomes.Asked > 0 && s.Outcomes.Asked == kept(s):
+	case o.Outcomes.Asked > 0 && o.Outcomes.Asked == o.kept():
 		return fmt.Sprintf("the application's own cache answered: it made %s of binaries that it had kept",
-			human.Plural(s.Outcomes.Asked, "program"))
-	case s.Outcomes.Asked > 0:
+			human.Plural(o.Outcomes.Asked, "program"))
+	case o.Outcomes.Asked > 0:
 		return ""
-	case len(s.Out) > 0:
+	case len(o.Out) > 0:
 		var reasons []string
-		for _, c := range s.Out {
+		for _, c := range o.Out {
 			reasons = append(reasons, c.What)
 		}
 		return "the layer was loaded and stayed out: " + strings.Join(reasons, ", ")
-	case len(s.Doors) > 0:
+	case len(o.FrontEnds) > 0:
 		n := 0
-		for _, c := range s.Doors {
+		for _, c := range o.FrontEnds {
 			n += c.N
 		}
 		return fmt.Sprintf("the cache was loaded in %s, which built no program", human.Plural(n, "process"))
@@ -42,8 +41,8 @@ func (o *Outcome) why(t Target) string {
 }
 
 // kept counts programs that the application made of binaries of its own.
-func kept(s *runlog.Summary) int {
-	for _, c := range s.Passes {
+func (o *Outcome) kept() int {
+	for _, c := range o.Passes {
 		if c.What == runlog.ReasonBinary {
 			return c.N
 		}
@@ -51,12 +50,14 @@ func kept(s *runlog.Summary) int {
 	return 0
 }
 
+const setIDText = " runs with rights that you have not (set-user-id, or file capabilities)"
+
 // Unseen says why nothing is seen of what a command loads.
 func (t Target) Unseen() string {
 	name := filepath.Base(t.File)
 	switch {
 	case t.SetID:
-		return name + " runs with rights that you have not (set-user-id, or file capabilities)"
+		return name + setIDText
 	case t.program != nil && t.program.static:
 		return name + " is linked statically: it loads nothing, and nothing can be loaded into it"
 	}
@@ -71,7 +72,7 @@ func (o *Outcome) notLoaded(t Target) string {
 	}
 	switch {
 	case t.SetID:
-		return of + " runs with rights that you have not (set-user-id, or file capabilities)"
+		return of + setIDText
 	case t.program == nil:
 		return of + " started no program that compiles for a GPU"
 	case !t.fits():

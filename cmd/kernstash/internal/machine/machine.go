@@ -3,15 +3,19 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/stats"
 )
 
@@ -38,16 +42,6 @@ func Find(runtime, choice string) (rt *tool.Runtime, d tool.Device, failed error
 
 // HasMachines reports whether programs run on devices of a runtime.
 func HasMachines(rt *tool.Runtime) bool { return rt.Devices != nil }
-
-// Run runs a program and checks it. A wrong number is not an error: wrong says what
-// it is.
-func Run(ctx context.Context, p programs.Program, m programs.Machine) (took time.Duration, wrong string, err error) {
-	got, err := p.Run(ctx, m)
-	if errors.Is(err, programs.ErrWrong) {
-		return got.Total, err.Error(), nil
-	}
-	return got.Total, "", err
-}
 
 // Origin says where a program came from.
 type Origin string
@@ -79,7 +73,8 @@ const captureWait = time.Minute
 // AwaitStored waits until what was built since before is captured and stored,
 // where the driver makes it wait for a launch, and given up where not.
 func AwaitStored(ctx context.Context, cache *kernstash.Cache, before stats.Snapshot) error {
-	for deadline := time.Now().Add(captureWait); time.Now().Before(deadline); {
+	late := time.After(captureWait)
+	for {
 		s := cache.Stats().Sub(before)
 		if s[stats.DiskPuts]+s[stats.DiskPutsBettered]+s[stats.DiskPutsExisting] > 0 {
 			return nil
@@ -90,8 +85,35 @@ func AwaitStored(ctx context.Context, cache *kernstash.Cache, before stats.Snaps
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-late:
+			return fmt.Errorf("compiled, but it was not stored within %v", captureWait)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("compiled, but it was not stored within %v", captureWait)
+}
+
+// Pick returns the device of all that a choice means: its number, or the one whose title
+// contains it, upper and lower case being the same; the first one for none.
+func Pick(all []tool.Device, choice string) (d tool.Device, err error) {
+	if n, err := strconv.Atoi(cmp.Or(choice, "0")); err == nil && n >= 0 && n < len(all) {
+		return all[n], nil
+	}
+	var found []tool.Device
+	here := ""
+	for i, d := range all {
+		if strings.Contains(strings.ToLower(d.Title), strings.ToLower(choice)) {
+			found = append(found, d)
+		}
+		here += fmt.Sprintf("\n  %d  %s", i, human.Printable(d.Title, false))
+	}
+	why := "more than one is called so"
+	switch _, err := strconv.Atoi(choice); {
+	case err == nil:
+		why = "there is no such number"
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		why = "none is called so"
+	}
+	return d, cli.Usagef("--device %s: %s; here are:%s", choice, why, here)
 }

@@ -46,7 +46,19 @@ func Served() string {
 
 // Layered returns the names, for people, of the runtimes whose loader may know layers.
 func Layered() string {
-	return strings.Join(titles(func(c tool.Compiler) bool { return c.Layers }), ", ")
+	return strings.Join(titles(func(c tool.Compiler) bool { return c.Layers != nil }), ", ")
+}
+
+// Layers returns how layers come into the programs of the one runtime that has them.
+func Layers() tool.Layers {
+	for _, rt := range All {
+		for _, c := range rt.Compilers {
+			if c.Layers != nil {
+				return *c.Layers
+			}
+		}
+	}
+	return tool.Layers{}
 }
 
 // titles returns the names of the runtimes with a compiler that is so.

@@ -3,14 +3,13 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
@@ -31,35 +30,24 @@ func Disable(a *cli.App, program string, named bool) error {
 		return fmt.Errorf("disable: %w", err)
 	}
 	session := ""
-	if program != "" {
-		session = enabledSession()
+	if path, err := File(); err == nil && program != "" {
+		if _, is, err := OwnFile(path).Read(); err == nil && is {
+			session = path // switches the cache on
+		}
 	}
-	switch {
-	case a.JSON:
-		err = a.WriteJSON(switchReport{Path: path, Enabled: session != "", Changed: removed})
-	case removed:
-		a.Printf("removed %s\n", path)
-	default:
-		a.Printf("there is no %s\n", path)
-	}
+	err = a.Report(switchReport{Path: path, Enabled: session != "", Changed: removed}, func() {
+		if removed {
+			a.Printf("removed %s\n", path)
+		} else {
+			a.Printf("there is no %s\n", path)
+		}
+	})
 	if err != nil || session == "" {
 		return err
 	}
 	fmt.Fprintf(a.Err, "kernstash: %s has the cache all the same: it is on for the whole session (%s); "+
 		"'kernstash disable' switches that off, 'kernstash run --no-cache -- %[1]s' does without once\n", program, session)
 	return cli.ErrFound
-}
-
-// enabledSession returns the file that switches the cache on for the session, "" for none.
-func enabledSession() string {
-	path, err := File()
-	if err != nil {
-		return ""
-	}
-	if _, is, err := OwnFile(path).Read(); err != nil || !is {
-		return ""
-	}
-	return path
 }
 
 // File is where systemd reads variables of the user's session.
@@ -85,19 +73,19 @@ func appFile(program string) (string, error) {
 }
 
 // EnableSession switches the cache on for the session.
-func EnableSession(a *cli.App, cmd *cobra.Command, o *launch.Options) error {
+func EnableSession(a *cli.App, o *launch.Options) error {
 	path, err := File()
 	if err != nil {
 		return err
 	}
 	o.NoPreload = true // nothing is to be preloaded into every program
-	if o.Door == launch.DoorAuto {
-		o.Door = launch.DoorLayer
-		if loader := launch.LoaderFile(); loader != "" && !launch.KnowsLayers(loader) {
-			o.Door = launch.DoorPreload
+	if o.Inject == launch.InjectAuto {
+		o.Inject = launch.InjectLayer
+		if loader := runtimes.Layers().LoaderFile(); loader != "" && !runtimes.Layers().Known(loader) {
+			o.Inject = launch.InjectPreload
 		}
 	}
-	all, err := variables(a, cmd, o, nil)
+	all, err := variables(a, o, nil)
 	if err != nil {
 		return err
 	}
@@ -108,7 +96,7 @@ func EnableSession(a *cli.App, cmd *cobra.Command, o *launch.Options) error {
 		case "LD_PRELOAD":
 			return errors.New("enable: the " + runtimes.Layered() + " loader of this system knows no layers, and nothing is to be " +
 				"preloaded into every program: enable applications one by one, with --app")
-		case launch.LayersVariable:
+		case runtimes.Layers().Variable:
 			value += "${" + v.Name + ":+:$" + v.Name + "}"
 		}
 		fmt.Fprintf(&b, "%s=%s\n", v.Name, value)
@@ -122,18 +110,12 @@ func Escape(s string) string {
 }
 
 // EnableApp switches the cache on for one program.
-func EnableApp(a *cli.App, cmd *cobra.Command, o *launch.Options, program string) error {
+func EnableApp(a *cli.App, o *launch.Options, program string) error {
 	path, err := appFile(program)
 	if err != nil {
 		return err
 	}
-	if err := o.Check(cmd.Flags()); err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	dirs := filepath.SplitList(os.Getenv("PATH"))
-	at := slices.IndexFunc(dirs, func(d string) bool { return sameDir(d, dir) })
-	found, err := findOther(program, slices.DeleteFunc(slices.Clone(dirs), func(d string) bool { return sameDir(d, dir) }))
+	found, err := findOther(program)
 	if err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
@@ -156,35 +138,31 @@ exec "$program" "$@"
 	if err := writeOwn(a, path, "#!/bin/sh\n", script, 0o755, "for "+found); err != nil {
 		return err
 	}
-	first := slices.IndexFunc(dirs, func(d string) bool { return sameDir(d, filepath.Dir(found)) })
-	if at < 0 || at > first {
+	if first, err := launch.FindCommand(program, os.Getenv("PATH")); err != nil || !sameFile(first, path) {
 		fmt.Fprintf(a.Err, "kernstash: warning: %s does not come before %s in PATH, so the script is not what %s leads to\n",
-			dir, filepath.Dir(found), program)
+			filepath.Dir(path), filepath.Dir(found), program)
 	}
 	return nil
 }
 
-// sameDir says whether two names lead to one directory: PATH may name it through a
-// link, or with a slash behind it.
-func sameDir(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
+// sameFile says whether two paths lead to one file: PATH may name its directory through a link.
+func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-// findOther finds a program that is no script of 'kernstash enable': that would
+// findOther finds a program in PATH that is no script of 'kernstash enable': that would
 // start itself for ever.
-func findOther(program string, dirs []string) (string, error) {
-	for {
-		found, err := launch.FindCommand(program, strings.Join(dirs, string(filepath.ListSeparator)))
+func findOther(program string) (string, error) {
+	_, none := launch.FindCommand(program, "")
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		found, err := launch.FindCommand(program, cmp.Or(dir, "."))
+		if errors.Is(err, fs.ErrPermission) {
+			none = err
+		}
 		if err != nil {
-			return "", err
+			continue
 		}
 		real, err := filepath.EvalSymlinks(found)
 		if err != nil {
@@ -193,34 +171,23 @@ func findOther(program string, dirs []string) (string, error) {
 		if _, is, err := OwnFile(real).Read(); !is || err != nil {
 			return found, nil
 		}
-		dirs = slices.DeleteFunc(dirs, func(d string) bool { return sameDir(d, filepath.Dir(found)) })
 	}
+	return "", none
 }
 
 // runFlags returns the flags for 'kernstash run', as words of a shell.
 func runFlags(a *cli.App, o *launch.Options) (string, error) {
 	o.Global = a.Global
-	all, err := o.Variables()
-	if err != nil {
-		return "", err
-	}
-	s, err := a.Settings()
+	all, err := o.Chosen()
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	for _, v := range all {
-		for _, item := range s.All() {
-			if item.Variable == v.Name {
-				b.WriteString(" --set " + quoteShell(item.Name+"="+v.Value))
-			}
-		}
+	for _, item := range all {
+		b.WriteString(" --set " + quoteShell(item.Name+"="+item.Value))
 	}
-	if o.Door != launch.DoorAuto {
-		if err := launch.CheckDoor(o.Door); err != nil {
-			return "", err
-		}
-		b.WriteString(" --door " + o.Door)
+	if o.Inject != launch.InjectAuto {
+		b.WriteString(" --inject " + o.Inject)
 	}
 	return b.String(), nil
 }
@@ -229,11 +196,9 @@ func writeOwn(a *cli.App, path, before, text string, mode os.FileMode, note stri
 	if err := OwnFile(path).write(before, text, mode); err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
-	if a.JSON {
-		return a.WriteJSON(switchReport{Path: path, Enabled: true, Changed: true})
-	}
-	a.Printf("wrote %s: the cache is on, %s\n", path, note)
-	return nil
+	return a.Report(switchReport{Path: path, Enabled: true, Changed: true}, func() {
+		a.Printf("wrote %s: the cache is on, %s\n", path, note)
+	})
 }
 
 // switchReport is what `enable --json` and `disable --json` write.

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/human"
@@ -64,7 +62,7 @@ func Shells() []string {
 }
 
 // PrintEnv prints the variables that bring the cache into programs, for a shell of a name.
-func PrintEnv(a *cli.App, cmd *cobra.Command, o *launch.Options, name string) error {
+func PrintEnv(a *cli.App, o *launch.Options, name string) error {
 	i := slices.IndexFunc(shells, func(s shell) bool { return s.name == name })
 	if i < 0 {
 		return cli.Usagef("--shell %s: want sh, bash, zsh, fish, systemd, docker or k8s", name)
@@ -73,7 +71,7 @@ func PrintEnv(a *cli.App, cmd *cobra.Command, o *launch.Options, name string) er
 	if shells[i].here {
 		env = os.Environ()
 	}
-	all, err := variables(a, cmd, o, env)
+	all, err := variables(a, o, env)
 	if err != nil {
 		return err
 	}
@@ -91,10 +89,7 @@ func PrintEnv(a *cli.App, cmd *cobra.Command, o *launch.Options, name string) er
 
 // variables returns what brings the cache into programs, beside what an
 // environment has already.
-func variables(a *cli.App, cmd *cobra.Command, o *launch.Options, env []string) ([]launch.Variable, error) {
-	if err := o.Check(cmd.Flags()); err != nil {
-		return nil, err
-	}
+func variables(a *cli.App, o *launch.Options, env []string) ([]launch.Variable, error) {
 	o.Global = a.Global
 	all, err := o.Variables()
 	if err != nil {
@@ -103,25 +98,10 @@ func variables(a *cli.App, cmd *cobra.Command, o *launch.Options, env []string) 
 	if o.NoCache {
 		return all, nil
 	}
-	if err := launch.CheckDoor(o.Door); err != nil {
-		return nil, err
+	_, entry, missing, err := o.Entry(env, true)
+	if missing != nil {
+		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(missing.Error(), false))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	libraries, err := launch.Find(os.Environ(), self)
-	if err != nil {
-		return nil, err
-	}
-	if o.NoPreload {
-		libraries.Preload = ""
-	}
-	libraries, cannot := libraries.Preloadable()
-	if cannot != nil {
-		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(cannot.Error(), false))
-	}
-	entry, err := launch.Variables(env, libraries, o.Door)
 	return append(all, entry...), err
 }
 

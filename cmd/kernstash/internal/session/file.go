@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,11 +38,10 @@ func (f OwnFile) Read() (made []string, found bool, err error) {
 		return nil, true, err
 	}
 	marked := false
-	for s := bufio.NewScanner(strings.NewReader(string(b))); s.Scan(); {
-		if s.Text() == Mark {
-			marked = true
-		}
-		if dir, ok := strings.CutPrefix(s.Text(), madeMark); ok {
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		marked = marked || line == Mark
+		if dir, ok := strings.CutPrefix(line, madeMark); ok {
 			made = append(made, dir)
 		}
 	}

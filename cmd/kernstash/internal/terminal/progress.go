@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -26,14 +24,7 @@ type Progress struct {
 
 // NewProgress returns a progress that writes to w.
 func NewProgress(w io.Writer) *Progress {
-	p := &Progress{w: w, width: 80}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.over = true
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 1 {
-			p.width = width
-		}
-	}
-	return p
+	return &Progress{w: w, over: IsTerminal(w) && os.Getenv("TERM") != "dumb", width: Of(w).Width}
 }
 
 // Say says what is going on.

@@ -6,50 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes aligned columns for people.
-type Table struct {
-	head  []string
-	right []bool // columns that are numbers
-	rows  [][]string
-}
-
-// NewTable makes a table; a title that begins with ">" heads a column of
-// numbers.
-func NewTable(head ...string) *Table {
-	t := &Table{right: make([]bool, len(head))}
+// WriteTable writes aligned columns for people; a title that begins with ">" heads one of numbers.
+func WriteTable(w io.Writer, head []string, rows [][]string) error {
+	titles, right, width := make([]string, len(head)), make([]bool, len(head)), make([]int, len(head))
 	for i, h := range head {
-		h, t.right[i] = strings.CutPrefix(h, ">")
-		t.head = append(t.head, h)
+		titles[i], right[i] = strings.CutPrefix(h, ">")
 	}
-	return t
-}
-
-// Add adds a row.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// Write writes the head and the rows.
-func (t *Table) Write(w io.Writer) error {
-	width := make([]int, len(t.head))
-	all := append([][]string{t.head}, t.rows...)
-	for _, row := range all {
+	rows = append([][]string{titles}, rows...)
+	for _, row := range rows {
 		for i, c := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(c))
 		}
 	}
-	for _, row := range all {
-		var b strings.Builder
+	for _, row := range rows {
+		cells := make([]string, len(row))
 		for i, c := range row {
-			if i > 0 {
-				b.WriteString("  ")
-			}
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
-			if t.right[i] {
-				b.WriteString(pad + c)
+			if right[i] {
+				cells[i] = pad + c
 			} else {
-				b.WriteString(c + pad)
+				cells[i] = c + pad
 			}
 		}
-		if _, err := io.WriteString(w, strings.TrimRight(b.String(), " ")+"\n"); err != nil {
+		if _, err := io.WriteString(w, strings.TrimRight(strings.Join(cells, "  "), " ")+"\n"); err != nil {
 			return err
 		}
 	}

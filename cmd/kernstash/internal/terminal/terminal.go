@@ -53,6 +53,7 @@ const (
 	Green  = "32"
 	Yellow = "33"
 	Bold   = "1"
+	Plain  = "0"
 )
 
 // Paint puts s into a color, where there are colors.

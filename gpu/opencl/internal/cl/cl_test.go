@@ -24,17 +24,17 @@ func platform(t *testing.T) PlatformID {
 	return all[0]
 }
 
-func TestMissingEntryPointFailsAlone(t *testing.T) {
+func TestMissingFunctionFailsAlone(t *testing.T) {
 	platform(t)
-	none := Entry{name: "clKernstashNone"}
-	err := none.Status(1, 2)
+	const none = "clKernstashNone"
+	err := Status(none, 1, 2)
 	if !errors.Is(err, ErrMissing) {
 		t.Errorf("status: %v, want ErrMissing", err)
 	}
-	if _, err := none.Create(1); !errors.Is(err, ErrMissing) {
+	if _, err := Create(none, 1); !errors.Is(err, ErrMissing) {
 		t.Errorf("create: %v, want ErrMissing", err)
 	}
-	if _, err := none.Info(1, 1); !errors.Is(err, ErrMissing) {
+	if _, err := Info(none, 1, 1); !errors.Is(err, ErrMissing) {
 		t.Errorf("info: %v, want ErrMissing", err)
 	}
 }
@@ -47,7 +47,11 @@ func TestInfoOfAnyLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := clGetPlatformInfo.ask([]uintptr{uintptr(p)}, param, nil)
+		f, err := find("clGetPlatformInfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := ask("clGetPlatformInfo", f, []uintptr{uintptr(p)}, param, nil)
 		if err != nil || n != len(b) || bytes.IndexByte(b, 0) != n-1 {
 			t.Errorf("parameter %#x: %d bytes, the driver says %d (%v): %q", param, len(b), n, err, b)
 		}

@@ -65,10 +65,7 @@ const (
 	KernelLocalMemSize           = 0x11B2
 	KernelPreferredWorkGroupSize = 0x11B3 // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
 	EventCommandExecutionStatus  = 0x11D3
-	ProfilingCommandQueued       = 0x1280
-	ProfilingCommandSubmit       = 0x1281
-	ProfilingCommandStart        = 0x1282
-	ProfilingCommandEnd          = 0x1283
+	ProfilingCommandQueued       = 0x1280 // then submit, start, end
 	MemObjectImage2D             = 0x10F1
 	MemReadWrite                 = 1 << 0 // bits of cl_mem_flags
 	MemWriteOnly                 = 1 << 1

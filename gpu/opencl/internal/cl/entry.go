@@ -1,15 +1,15 @@
-// Package cl holds OpenCL's entry points. An entry point or a function here is the C
+// Package cl calls OpenCL's functions, by their names in C; a function here is the C
 // function of the same name with "cl" before it, so the specification can be searched for
 // it; outputs are returned, and a status that is not CL_SUCCESS is an *Error.
 // Nothing here owns anything: who is given an object by a call whose C form
 // starts with clCreate releases it.
 //
-// The loader is opened, and an entry point looked up, by the first call that
-// needs it. An entry point that the loader lacks makes only the calls fail that
+// The loader is opened, and a function looked up, by the first call that
+// needs it. A function that the loader lacks makes only the calls fail that
 // need it, with an error that wraps ErrMissing.
 //
-// All functions may be called from many goroutines at once, except SetKernelArg
-// on one kernel (OpenCL 3.0, "Thread safety" of clSetKernelArg).
+// All functions may be called from many goroutines at once, except
+// clSetKernelArg on one kernel (OpenCL 3.0, "Thread safety").
 package cl
 
 import (
@@ -17,13 +17,12 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
-// ErrMissing is wrapped when the loader does not export an entry point.
+// ErrMissing is wrapped when the loader does not export a function.
 var ErrMissing = errors.New("the OpenCL loader does not have it")
 
 // Load opens the OpenCL loader. Calling it is not needed.
@@ -39,39 +38,42 @@ var Load = sync.OnceValues(func() (*dl.Library, error) {
 	return lib, nil
 })
 
-// Entry is one entry point.
-type Entry struct {
-	name string
-	addr atomic.Uintptr // zero until it is looked up
-}
+// functions holds name → dl.Func, of those of the loader that were looked up.
+var functions sync.Map
 
-// at returns the entry point of a name at an address; for none, one that the
-// loader is asked for.
-func at(name string, addr uintptr) *Entry {
-	e := &Entry{name: name}
-	e.addr.Store(addr)
-	return e
+func find(name string) (dl.Func, error) {
+	if f, ok := functions.Load(name); ok {
+		return f.(dl.Func), nil
+	}
+	lib, err := Load()
+	if err != nil {
+		return 0, err
+	}
+	f, ok := lib.Symbol(name)
+	if !ok {
+		return 0, fmt.Errorf("%s: %w", name, ErrMissing)
+	}
+	functions.Store(name, f)
+	return f, nil
 }
-
-func (e *Entry) find() (dl.Func, error) { return dl.Lookup(&e.addr, Load, e.name, ErrMissing) }
 
 // Status calls a function that returns a cl_int.
 //
 //go:uintptrescapes
-func (e *Entry) Status(args ...uintptr) error {
-	f, err := e.find()
+func Status(name string, args ...uintptr) error {
+	f, err := find(name)
 	if err != nil {
 		return err
 	}
-	return e.check(Code(int32(f.Call(args...))))
+	return check(name, Code(int32(f.Call(args...))))
 }
 
 // Create calls a function that returns an object and writes its status through one more
 // argument, the last.
 //
 //go:uintptrescapes
-func (e *Entry) Create(args ...uintptr) (uintptr, error) {
-	f, err := e.find()
+func Create(name string, args ...uintptr) (uintptr, error) {
+	f, err := find(name)
 	if err != nil {
 		return 0, err
 	}
@@ -80,12 +82,12 @@ func (e *Entry) Create(args ...uintptr) (uintptr, error) {
 	pin.Pin(code)
 	defer pin.Unpin()
 	h := f.Call(append(args, uintptr(unsafe.Pointer(code)))...)
-	return h, e.check(*code)
+	return h, check(name, *code)
 }
 
-func (e *Entry) check(c Code) error {
+func check(name string, c Code) error {
 	if c == Success {
 		return nil
 	}
-	return &Error{Call: e.name, Code: c}
+	return &Error{Call: name, Code: c}
 }

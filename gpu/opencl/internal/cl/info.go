@@ -11,19 +11,25 @@ import (
 // one call; the longest usual one is an extension list of about 1.5 KB.
 const firstGuess = 256
 
-// Info asks a clGet…Info function whose arguments are the objects, the
+// Info asks a clGet…Info function whose arguments are one or two objects, the
 // parameter, a size, a value and the value's size. It returns the value.
-//
-//go:uintptrescapes
-func (e *Entry) Info(param uint32, objects ...uintptr) ([]byte, error) {
+func Info(name string, param uint32, objects ...uintptr) ([]byte, error) {
+	f, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	return info(name, f, param, objects)
+}
+
+func info(name string, f dl.Func, param uint32, objects []uintptr) ([]byte, error) {
 	b := make([]byte, firstGuess)
-	n, err := e.ask(objects, param, b)
+	n, err := ask(name, f, objects, param, b)
 	if errors.Is(err, InvalidValue) {
-		if n, err = e.ask(objects, param, nil); err != nil {
+		if n, err = ask(name, f, objects, param, nil); err != nil {
 			return nil, err
 		}
 		b = make([]byte, n)
-		n, err = e.ask(objects, param, b)
+		n, err = ask(name, f, objects, param, b)
 	}
 	if err != nil {
 		return nil, err
@@ -32,17 +38,15 @@ func (e *Entry) Info(param uint32, objects ...uintptr) ([]byte, error) {
 }
 
 // ask makes one call; b may be nil, to learn the size alone.
-func (e *Entry) ask(objects []uintptr, param uint32, b []byte) (int, error) {
-	var n uintptr
+func ask(name string, f dl.Func, objects []uintptr, param uint32, b []byte) (int, error) {
+	var n, status uintptr
 	p, size := unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b))
-	var err error
-	switch len(objects) {
-	case 1:
-		err = e.Status(objects[0], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
-	case 2:
-		err = e.Status(objects[0], objects[1], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+	if len(objects) == 1 {
+		status = f.Call(objects[0], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
+	} else {
+		status = f.Call(objects[0], objects[1], uintptr(param), size, uintptr(p), uintptr(unsafe.Pointer(&n)))
 	}
-	return int(n), err
+	return int(n), check(name, Code(int32(status)))
 }
 
 // ids asks a function that lists objects: capacity, objects, count. Listing

@@ -3,6 +3,8 @@ package cl
 import (
 	"sync"
 	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // listing serializes what makes drivers find their devices: of goroutines that
@@ -15,30 +17,36 @@ func GetPlatformIDs() ([]PlatformID, error) {
 	listing.Lock()
 	defer listing.Unlock()
 	return ids[PlatformID](PlatformNotFoundKHR, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clGetPlatformIDs.Status(uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return Status("clGetPlatformIDs", uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
 
-// Queries are the entry points that tell what platforms and devices are: the
-// loader's, or those of one driver.
-type Queries struct{ platform, device *Entry }
+// Queries tell what platforms and devices are: those of one driver, at two addresses, or the
+// loader's.
+type Queries struct{ platform, device dl.Func }
 
 // Loader are the loader's.
-var Loader = &Queries{&clGetPlatformInfo, &clGetDeviceInfo}
+var Loader = new(Queries)
 
 // Driver are those at two addresses.
 func Driver(getPlatformInfo, getDeviceInfo uintptr) *Queries {
-	return &Queries{at(clGetPlatformInfo.name, getPlatformInfo), at(clGetDeviceInfo.name, getDeviceInfo)}
+	return &Queries{dl.Func(getPlatformInfo), dl.Func(getDeviceInfo)}
 }
 
 // Platform is clGetPlatformInfo: it returns the value of a parameter.
 func (q *Queries) Platform(p PlatformID, param uint32) ([]byte, error) {
-	return q.platform.Info(param, uintptr(p))
+	if q == Loader {
+		return Info("clGetPlatformInfo", param, uintptr(p))
+	}
+	return info("clGetPlatformInfo", q.platform, param, []uintptr{uintptr(p)})
 }
 
 // Device is clGetDeviceInfo: it returns the value of a parameter.
 func (q *Queries) Device(d DeviceID, param uint32) ([]byte, error) {
-	return q.device.Info(param, uintptr(d))
+	if q == Loader {
+		return Info("clGetDeviceInfo", param, uintptr(d))
+	}
+	return info("clGetDeviceInfo", q.device, param, []uintptr{uintptr(d)})
 }
 
 // GetDeviceIDs returns the devices of a type; none is not an error.
@@ -46,13 +54,13 @@ func GetDeviceIDs(p PlatformID, kind uint64) ([]DeviceID, error) {
 	listing.Lock()
 	defer listing.Unlock()
 	return ids[DeviceID](DeviceNotFound, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clGetDeviceIDs.Status(uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return Status("clGetDeviceIDs", uintptr(p), uintptr(kind), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }
 
 // CreateSubDevices returns the parts of a device. Properties end with zero.
 func CreateSubDevices(d DeviceID, properties []uintptr) ([]DeviceID, error) {
 	return ids[DeviceID](Success, func(n int, first unsafe.Pointer, count *uint32) error {
-		return clCreateSubDevices.Status(uintptr(d), uintptr(Addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+		return Status("clCreateSubDevices", uintptr(d), uintptr(Addr(properties)), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
 	})
 }

@@ -18,7 +18,7 @@ func CreateProgramWithSource(c ContextID, source []byte) (ProgramID, error) {
 		pin.Pin(first)
 	}
 	length := uintptr(len(source))
-	h, err := clCreateProgramWithSource.Create(uintptr(c), 1, uintptr(unsafe.Pointer(&first)), uintptr(unsafe.Pointer(&length)))
+	h, err := Create("clCreateProgramWithSource", uintptr(c), 1, uintptr(unsafe.Pointer(&first)), uintptr(unsafe.Pointer(&length)))
 	return ProgramID(h), err
 }
 
@@ -26,9 +26,9 @@ func CreateProgramWithSource(c ContextID, source []byte) (ProgramID, error) {
 // extension where the loader has no other.
 func CreateProgramWithIL(c ContextID, il []byte) (ProgramID, error) {
 	defer stepAside()()
-	h, err := clCreateProgramWithIL.Create(uintptr(c), uintptr(Addr(il)), uintptr(len(il)))
+	h, err := Create("clCreateProgramWithIL", uintptr(c), uintptr(Addr(il)), uintptr(len(il)))
 	if errors.Is(err, ErrMissing) {
-		h, err = clCreateProgramWithILKHR.Create(uintptr(c), uintptr(Addr(il)), uintptr(len(il)))
+		h, err = Create("clCreateProgramWithILKHR", uintptr(c), uintptr(Addr(il)), uintptr(len(il)))
 	}
 	return ProgramID(h), err
 }
@@ -47,14 +47,14 @@ func CreateProgramWithBinary(c ContextID, devices []DeviceID, binary []byte) (Pr
 		pin.Pin(&binary[0])
 	}
 	each := make([]Code, len(devices))
-	h, err := clCreateProgramWithBinary.Create(uintptr(c), uintptr(len(devices)), uintptr(Addr(devices)),
+	h, err := Create("clCreateProgramWithBinary", uintptr(c), uintptr(len(devices)), uintptr(Addr(devices)),
 		uintptr(Addr(lengths)), uintptr(Addr(binaries)), uintptr(Addr(each)))
 	if err != nil {
 		return 0, err
 	}
 	for _, s := range each {
-		if err := clCreateProgramWithBinary.check(s); err != nil {
-			return 0, errors.Join(err, ReleaseProgram.Status(h))
+		if err := check("clCreateProgramWithBinary", s); err != nil {
+			return 0, errors.Join(err, Status("clReleaseProgram", h))
 		}
 	}
 	return ProgramID(h), nil
@@ -62,7 +62,7 @@ func CreateProgramWithBinary(c ContextID, devices []DeviceID, binary []byte) (Pr
 
 // BuildProgram compiles and links, and waits for it. Nil options are NULL.
 func BuildProgram(p ProgramID, devices []DeviceID, options *string) error {
-	return clBuildProgram.Status(uintptr(p), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))), 0, 0)
+	return Status("clBuildProgram", uintptr(p), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))), 0, 0)
 }
 
 // CompileProgram compiles with headers, which are programs, and waits for it.
@@ -74,7 +74,7 @@ func CompileProgram(p ProgramID, devices []DeviceID, options *string, headers []
 		cnames[i] = Addr(dl.CString(name))
 		pin.Pin(cnames[i])
 	}
-	return clCompileProgram.Status(uintptr(p), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))),
+	return Status("clCompileProgram", uintptr(p), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))),
 		uintptr(len(headers)), uintptr(Addr(headers)), uintptr(Addr(cnames)), 0, 0)
 }
 
@@ -82,7 +82,7 @@ func CompileProgram(p ProgramID, devices []DeviceID, options *string, headers []
 // give a program nevertheless, which holds the log and must be released.
 func LinkProgram(c ContextID, devices []DeviceID, options *string, programs []ProgramID) (ProgramID, error) {
 	defer stepAside()()
-	h, err := clLinkProgram.Create(uintptr(c), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))),
+	h, err := Create("clLinkProgram", uintptr(c), uintptr(len(devices)), uintptr(Addr(devices)), uintptr(Addr(optional(options))),
 		uintptr(len(programs)), uintptr(Addr(programs)), 0, 0)
 	return ProgramID(h), err
 }
@@ -90,11 +90,11 @@ func LinkProgram(c ContextID, devices []DeviceID, options *string, programs []Pr
 // GetProgramBinary returns the binary for one of the program's devices. It is
 // empty where the driver has none.
 func GetProgramBinary(p ProgramID, d DeviceID) ([]byte, error) {
-	own, err := GetProgramInfo.Info(ProgramDevices, uintptr(p))
+	own, err := Info("clGetProgramInfo", ProgramDevices, uintptr(p))
 	if err != nil {
 		return nil, err
 	}
-	lengths, err := GetProgramInfo.Info(ProgramBinarySizes, uintptr(p))
+	lengths, err := Info("clGetProgramInfo", ProgramBinarySizes, uintptr(p))
 	if err != nil {
 		return nil, err
 	}
@@ -114,5 +114,5 @@ func GetProgramBinary(p ProgramID, d DeviceID) ([]byte, error) {
 	if out == nil {
 		return nil, nil
 	}
-	return out, GetProgramInfo.Status(uintptr(p), ProgramBinaries, unsafe.Sizeof(uintptr(0))*uintptr(len(binaries)), uintptr(Addr(binaries)), 0)
+	return out, Status("clGetProgramInfo", uintptr(p), ProgramBinaries, unsafe.Sizeof(uintptr(0))*uintptr(len(binaries)), uintptr(Addr(binaries)), 0)
 }

@@ -10,9 +10,9 @@ func CreateCommandQueueWithProperties(c ContextID, d DeviceID, bits uint64) (Que
 	if bits != 0 {
 		properties = []uintptr{QueueProperties, uintptr(bits), 0}
 	}
-	h, err := clCreateCommandQueueWithProperties.Create(uintptr(c), uintptr(d), uintptr(Addr(properties)))
+	h, err := Create("clCreateCommandQueueWithProperties", uintptr(c), uintptr(d), uintptr(Addr(properties)))
 	if errors.Is(err, ErrMissing) {
-		h, err = clCreateCommandQueue.Create(uintptr(c), uintptr(d), uintptr(bits))
+		h, err = Create("clCreateCommandQueue", uintptr(c), uintptr(d), uintptr(bits))
 	}
 	return QueueID(h), err
 }

@@ -5,6 +5,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
@@ -78,7 +79,7 @@ type Deferrer interface {
 // Ahead says for which launches code is made before them.
 type Ahead struct {
 	LocalSizes [][3]int // for every kernel
-	Variants   []string // launches that were seen; they go before LocalSizes
+	Variants   []string // launches that were seen
 	Unlaunched bool     // what there is without launches, where nothing else is there
 
 	// LocalSize returns the local size that the driver chooses for a global size.
@@ -91,6 +92,17 @@ type Assembler interface {
 	// kernstash.ErrNotCacheable where the build's options change that, and ErrElsewhere where it
 	// is not possible here.
 	Assemble(d Device, o key.BuildOptions, binary []byte) ([]byte, error)
+}
+
+// Known are the drivers that somebody has looked at, but PoCL's, and in the end the one for all
+// others.
+var Known = []Driver{
+	Intel{Other{"INTEL", "Intel(R) OpenCL", &drivers.Intel}},
+	NVIDIA{Other{"NV", "NVIDIA CUDA", &nvidiaRules}},
+	Other{"AMD", "AMD Accelerated", &amdRules},
+	Other{"MESA", "rusticl", &mesaRules},
+	Oclgrind{Other{"oclg", "Oclgrind", &oclgrindRules}},
+	Unknown{},
 }
 
 // Errors of drivers.
@@ -153,8 +165,20 @@ type Program struct {
 	ID      func() (cl.ProgramID, error) // an error once it is released, which it may be while it is waited for a moment
 }
 
-// Other is a driver that nothing special is known of. Others embed it.
-type Other struct{}
+// Other is a driver of which no more is known than how its platforms are called, and what its
+// compiler obeys. Others embed it.
+type Other struct {
+	Suffix, Name string // CL_PLATFORM_ICD_SUFFIX_KHR, and what the platform's name begins with
+	Obeys        *drivers.Rules
+}
+
+// Is implements Driver.
+func (o Other) Is(name, suffix string) bool {
+	return suffix == o.Suffix || strings.HasPrefix(name, o.Name)
+}
+
+// Rules implements Driver.
+func (o Other) Rules(Platform) *drivers.Rules { return o.Obeys }
 
 // Identity returns nothing.
 func (Other) Identity(Device) (traits, compiler []key.Pair, err error) { return nil, nil, nil }

@@ -19,14 +19,6 @@ type Intel struct{ Other }
 // seen, and whose binaries, with and without an unused constant, were compared (decision 080).
 const intelCompared = "22.43."
 
-// Is implements Driver.
-func (Intel) Is(name, suffix string) bool {
-	return suffix == "INTEL" || strings.HasPrefix(name, "Intel(R) OpenCL")
-}
-
-// Rules implements Driver.
-func (Intel) Rules(Platform) *drivers.Rules { return &drivers.Intel }
-
 // Identity returns what GPUs of one id and one version differ in. It is an error, too, if the
 // driver compiles for a debugger.
 func (Intel) Identity(d Device) (traits, compiler []key.Pair, err error) {

@@ -18,30 +18,30 @@ func Kernels(p cl.ProgramID) ([]store.Kernel, error) {
 	kernels := make([]store.Kernel, len(ids))
 	for i, id := range ids {
 		kernels[i] = describe(id)
-		err = errors.Join(err, cl.ReleaseKernel.Status(uintptr(id)))
+		err = errors.Join(err, cl.Status("clReleaseKernel", uintptr(id)))
 	}
 	return kernels, err
 }
 
 func describe(id cl.KernelID) store.Kernel {
 	k := store.Kernel{
-		Name:       cl.Text(cl.GetKernelInfo.Info(cl.KernelFunctionName, uintptr(id))),
-		Attributes: cl.Text(cl.GetKernelInfo.Info(cl.KernelAttributes, uintptr(id))),
+		Name:       cl.Text(cl.Info("clGetKernelInfo", cl.KernelFunctionName, uintptr(id))),
+		Attributes: cl.Text(cl.Info("clGetKernelInfo", cl.KernelAttributes, uintptr(id))),
 	}
-	n, _ := cl.Number(cl.GetKernelInfo.Info(cl.KernelNumArgs, uintptr(id)))
+	n, _ := cl.Number(cl.Info("clGetKernelInfo", cl.KernelNumArgs, uintptr(id)))
 	for i := range int(n) {
-		address, ok := cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgAddressQualifier, uintptr(id), uintptr(i)))
+		address, ok := cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgAddressQualifier, uintptr(id), uintptr(i)))
 		if !ok {
 			k.Args = nil
 			break
 		}
 		a := store.Arg{
-			Name:     cl.Text(cl.GetKernelArgInfo.Info(cl.KernelArgName, uintptr(id), uintptr(i))),
-			TypeName: cl.Text(cl.GetKernelArgInfo.Info(cl.KernelArgTypeName, uintptr(id), uintptr(i))),
+			Name:     cl.Text(cl.Info("clGetKernelArgInfo", cl.KernelArgName, uintptr(id), uintptr(i))),
+			TypeName: cl.Text(cl.Info("clGetKernelArgInfo", cl.KernelArgTypeName, uintptr(id), uintptr(i))),
 			Address:  address,
 		}
-		a.Access, _ = cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgAccessQualifier, uintptr(id), uintptr(i)))
-		a.TypeQual, _ = cl.Number(cl.GetKernelArgInfo.Info(cl.KernelArgTypeQualifier, uintptr(id), uintptr(i)))
+		a.Access, _ = cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgAccessQualifier, uintptr(id), uintptr(i)))
+		a.TypeQual, _ = cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgTypeQualifier, uintptr(id), uintptr(i)))
 		k.Args = append(k.Args, a)
 	}
 	return k

@@ -26,12 +26,6 @@ var nvidiaRules = drivers.Rules{
 	Prefixes: []string{"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "NV_OCL_", "NVIDIA_OPENCL_"},
 }
 
-// Is implements Driver.
-func (NVIDIA) Is(name, suffix string) bool { return suffix == "NV" || name == "NVIDIA CUDA" }
-
-// Rules implements Driver.
-func (NVIDIA) Rules(Platform) *drivers.Rules { return &nvidiaRules }
-
 // Assemble implements Assembler. The assembler is that of the driver, with its defaults.
 func (NVIDIA) Assemble(d Device, o key.BuildOptions, binary []byte) ([]byte, error) {
 	if word := assemblerOption(o); word != "" {
@@ -50,7 +44,7 @@ var errNoDevice = errors.New("no device of this compute capability")
 func assemble(ptx []byte, capability string) (cubin []byte, err error) {
 	defer func() {
 		var refused *kernstash.BuildError
-		if err != nil && (!errors.As(err, &refused) || refused.Log == "") {
+		if err != nil && !errors.Is(err, errNoCubin) && (!errors.As(err, &refused) || refused.Log == "") {
 			err = fmt.Errorf("%w: assemble PTX: %w", ErrElsewhere, err)
 		}
 	}()
@@ -82,8 +76,9 @@ func assemble(ptx []byte, capability string) (cubin []byte, err error) {
 	return a.Binaries[0].Data, nil
 }
 
-// errNoCubin is wrapped where the driver takes PTX alone.
-var errNoCubin = errors.New("the driver makes no machine code of it")
+// errNoCubin is returned where the driver takes PTX alone, as variables in the recipe say: so it
+// does elsewhere.
+var errNoCubin = fmt.Errorf("%w: the driver makes no machine code of it", kernstash.ErrNotCacheable)
 
 // assemblerOption returns the first build option that changes what the driver makes of PTX: its
 // own (cl_nv_compiler_options), and those against optimization and for debuggers.

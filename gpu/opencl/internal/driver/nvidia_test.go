@@ -14,8 +14,8 @@ import (
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
-// The assembler's verdict is a *kernstash.BuildError; all else may be another machine's to do.
-// libcuda is the fake of gpu/cuda, which has devices of capability 7.0 and puts PTX behind an ELF
+// The assembler's verdict is a *kernstash.BuildError, and a driver that takes PTX alone makes no
+// machine code anywhere; all else may be another machine's to do. libcuda is the fake of gpu/cuda, which has devices of capability 7.0 and puts PTX behind an ELF
 // header.
 func TestAssemble(t *testing.T) {
 	if os.Getenv("KERNSTASH_TEST_NVIDIA") == "1" {
@@ -31,6 +31,18 @@ func TestAssemble(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ptx = ".version 7.0\n.target sm_70\n"
+	const alone = "CUDA_FORCE_PTX_JIT"
+	if os.Getenv(alone) == "1" {
+		if _, err := assemble([]byte(ptx), "7.0"); !errors.Is(err, kernstash.ErrNotCacheable) || errors.Is(err, ErrElsewhere) {
+			t.Errorf("where the driver takes PTX alone: %v", err)
+		}
+		return
+	}
+	again := exec.Command(os.Args[0], "-test.run=^TestAssemble$")
+	again.Env = append(os.Environ(), alone+"=1")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 	cubin, err := assemble([]byte(ptx), "7.0")
 	if err != nil || !strings.HasPrefix(string(cubin), "\x7fELF") || !strings.Contains(string(cubin), ptx) {
 		t.Errorf("%q, %v", cubin, err)

@@ -9,27 +9,13 @@ import (
 	"github.com/kernstash/kernstash/internal/drivers"
 )
 
-// AMD is the OpenCL driver of ROCm.
-type AMD struct{ Other }
-
-// amdRules: ROCm's compiler front (opencl/amdocl, device/devprogram.cpp) appends these to the
+// amdRules are of ROCm's driver. ROCm's compiler front (opencl/amdocl, device/devprogram.cpp) appends these to the
 // options, or takes them instead; AMD_COMGR_* change what comgr does. GPU_* and AMD_* hold more
 // that is not documented.
 var amdRules = drivers.Rules{
 	Prefixes: []string{"AMD_OCL_", "AMD_COMGR_", "GPU_", "AMD_CPU_", "HSA_OVERRIDE_GFX_VERSION"},
 	Except:   []string{"AMD_COMGR_CACHE", "AMD_COMGR_SAVE_TEMPS", "AMD_COMGR_EMIT_VERBOSE_LOGS", "AMD_COMGR_REDIRECT_LOGS", "GPU_DEVICE_ORDINAL"},
 }
-
-// Is implements Driver.
-func (AMD) Is(name, suffix string) bool {
-	return suffix == "AMD" || strings.HasPrefix(name, "AMD Accelerated")
-}
-
-// Rules implements Driver.
-func (AMD) Rules(Platform) *drivers.Rules { return &amdRules }
-
-// Mesa is rusticl.
-type Mesa struct{ Other }
 
 // Mesa's documentation, "Environment Variables": rusticl, the compiler in front of it and those
 // behind it. Left out is where caches and logs are, and which devices there are.
@@ -51,12 +37,6 @@ var clangHeaders = []string{"opencl-c-base.h", "opencl-c.h"}
 
 var mesaRules = drivers.Rules{Prefixes: mesaPrefixes, Except: mesaExcept, Files: clangHeaders, Included: clangHeaders}
 
-// Is implements Driver.
-func (Mesa) Is(name, suffix string) bool { return suffix == "MESA" || name == "rusticl" }
-
-// Rules implements Driver.
-func (Mesa) Rules(Platform) *drivers.Rules { return &mesaRules }
-
 // Oclgrind is a simulator. All programs are compiled there: in what it says of a program's errors
 // it quotes the source, which a program that is restored does not have.
 type Oclgrind struct{ Other }
@@ -65,12 +45,6 @@ var (
 	oclgrindRules = drivers.Rules{Prefixes: []string{"OCLGRIND_"}}
 	errOclgrind   = errors.New("a simulator, Oclgrind, quotes the source of programs, which restored ones do not have")
 )
-
-// Is implements Driver.
-func (Oclgrind) Is(name, suffix string) bool { return suffix == "oclg" || name == "Oclgrind" }
-
-// Rules implements Driver.
-func (Oclgrind) Rules(Platform) *drivers.Rules { return &oclgrindRules }
 
 // Steady implements Driver.
 func (Oclgrind) Steady(Platform, []string) error { return errOclgrind }

@@ -32,7 +32,6 @@ type launch struct {
 // Launches are the variants of a kernel that were launched in this process. It is
 // not safe for concurrent use.
 type Launches struct {
-	last  launch
 	seen  map[launch]struct{}
 	autos int // those of seen whose local size the driver chose
 }
@@ -54,10 +53,6 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 		l.global = *global
 	}
 	l.offset = offset != nil && *offset != [3]uintptr{}
-	if l == s.last {
-		return ""
-	}
-	s.last = l
 	if !s.fresh(l) {
 		return ""
 	}

@@ -60,7 +60,7 @@ func prepare() (err error) {
 	}
 	// What is read here is looked at by those who keep results of tests.
 	for _, pattern := range []string{
-		"shim/opencl/Makefile", "shim/shim.mk", "shim/opencl/src/*.[ch]", "shim/opencl/testdata/*.[ch]", "shim/testdata/*.h",
+		"shim/opencl/Makefile", "shim/shim.mk", "shim/opencl/src/*.[ch]", "shim/opencl/*.h", "shim/opencl/testdata/*.[ch]", "shim/testdata/*.h",
 		"shim/library/*.[ch]", "capi/kernstash_front.h",
 	} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))

@@ -23,7 +23,7 @@ var (
 )
 
 // Fake is the fake driver, behind a shim that comes first.
-var Fake = Driver{"fake", []string{"KERNSTASH_OPENCL_DOOR=preload"}}
+var Fake = Driver{"fake", []string{"KERNSTASH_INJECT=preload"}}
 
 // environ is Env, with what programs of testdata look for.
 func (d Driver) environ() []string {

@@ -39,13 +39,13 @@ func Interposers(t testing.TB) (old string) {
 	return old
 }
 
-// Preloaded is the environment of `kernstash run` where it has chosen a door, with the fake
+// Preloaded is the environment of `kernstash run` where it has chosen a front end, with the fake
 // library unless WithLibrary names another. It needs Interposers.
-func Preloaded(t testing.TB, door string) []string {
+func Preloaded(t testing.TB, frontEnd string) []string {
 	t.Helper()
 	Program(t, "libkernstash.so.1")
-	env := []string{"KERNSTASH_OPENCL_DOOR=" + door}
-	switch door {
+	env := []string{"KERNSTASH_INJECT=" + frontEnd}
+	switch frontEnd {
 	case "preload":
 		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer))
 	case "auto":

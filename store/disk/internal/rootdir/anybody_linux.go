@@ -1,12 +1,10 @@
 package rootdir
 
 import (
-	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // isAnybody says whether an owner of this id may be anybody: in a user
@@ -20,39 +18,18 @@ func isAnybody(uid uint32) bool {
 // overflow returns the id that stands for users without a mapping, and whether
 // there can be such users here.
 var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
-	users, err := readProc("/proc/self/uid_map")
-	if err != nil || mapsAll(users) {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil || mapsAll(string(users)) {
 		return 0, false // also without /proc, or user namespaces
 	}
 	uid = 65534
-	if text, err := readProc("/proc/sys/kernel/overflowuid"); err == nil {
-		if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32); err == nil {
+	if text, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {
 			uid = uint32(n)
 		}
 	}
 	return uid, true
 })
-
-// readProc returns the beginning of a small file of the kernel's. It is read at a process's
-// first hit, for which os.ReadFile would have the runtime's poller made.
-func readProc(path string) (string, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	b := make([]byte, 4<<10) // the kernel gives a page at once
-	for {
-		n, err := unix.Read(fd, b)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return "", err
-		}
-		return string(b[:n]), nil
-	}
-}
 
 // mapsAll says whether a uid_map maps every user to itself, as that of the
 // first namespace does.

@@ -147,19 +147,13 @@ func MakeLeaf(d safefs.Dir, names LeafNames) (leaf safefs.Dir, fresh bool, made 
 	at := d
 	for level, name := range names {
 		var next safefs.Dir
-		err = fs.ErrNotExist
-		if level == 0 { // a device is seldom new
-			next, err = at.OpenDir(name)
+		err = at.Mkdir(name)
+		fresh = err == nil
+		if fresh && level > 0 {
+			made++
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = at.Mkdir(name)
-			fresh = err == nil
-			if fresh && level > 0 {
-				made++
-			}
-			if err == nil || errors.Is(err, fs.ErrExist) {
-				next, err = at.OpenDir(name)
-			}
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			next, err = at.OpenDir(name)
 		}
 		if at != d {
 			at.Close()

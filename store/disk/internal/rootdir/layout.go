@@ -39,17 +39,9 @@ var errLayout = errors.New("laid out by another version of kernstash: set anothe
 
 // checkVersion refuses a root of another layout. A VERSION that is missing or
 // unreadable says nothing.
-func checkVersion(d safefs.Dir) error {
-	f, info, err := d.Open(versionFile)
+func (p *Place) checkVersion(d safefs.Dir) error {
+	b, _, err := p.ReadFile(d, versionFile, 64, nil)
 	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info.Kind != safefs.Regular || info.Size > 64 {
-		return nil
-	}
-	b := make([]byte, info.Size)
-	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && n != layout {
@@ -139,7 +131,7 @@ func (r *Root) begin(m *Meta) {
 	}
 }
 
-func (r *Root) MetaGone() bool {
+func (r *Root) metaGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.metas == nil {

@@ -1,7 +1,6 @@
 package rootdir
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -30,20 +29,6 @@ const atOnce = 1 << 20
 // are shorter.
 const headStart = 4096
 
-// Part says what of an entry is wanted.
-type Part uint8
-
-const (
-	First    Part = 1 << iota // no binaries behind the first, where that saves something
-	Verified                  // the SHA-256 of the code is checked, too
-
-	Whole Part = 0
-)
-
-// restLeast is the size from which on a file is looked at for what can be left
-// unread.
-const restLeast = 128 << 10
-
 // OpenBin opens an entry and decides whether its file may be read at all.
 func (p *Place) OpenBin(d safefs.Dir, path string) (safefs.File, safefs.Info, error) {
 	f, info, err := d.Open(path)
@@ -58,13 +43,13 @@ func (p *Place) OpenBin(d safefs.Dir, path string) (safefs.File, safefs.Info, er
 }
 
 // Load opens and reads an entry; see ReadBin.
-func (p *Place) Load(d safefs.Dir, path string, k *key.Key, part Part) (*format.Header, *store.Artifact, error) {
+func (p *Place) Load(d safefs.Dir, path string, k *key.Key, decode Decode) (*format.Header, *store.Artifact, error) {
 	f, info, err := p.OpenBin(d, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return ReadBin(f, info, k, part)
+	return ReadBin(f, info, k, decode)
 }
 
 // Header reads and checks all of an entry but its log and code.
@@ -75,21 +60,6 @@ func (p *Place) Header(d safefs.Dir, path string) (*format.Header, error) {
 	}
 	defer f.Close()
 	return readHeader(f, info)
-}
-
-// Fixed reads the fixed part of the header of an entry, and checks that alone: whoever looks
-// at many entries reads little of each.
-func (p *Place) Fixed(d safefs.Dir, path string) (format.Header, error) {
-	f, info, err := p.OpenBin(d, path)
-	if err != nil {
-		return format.Header{}, err
-	}
-	defer f.Close()
-	b := make([]byte, min(info.Size, format.FixedBytes))
-	if err := readFull(f, b); err != nil {
-		return format.Header{}, err
-	}
-	return format.ParseFixed(b, info.Size)
 }
 
 // Owns returns nil if an entry is of key k, going by its header.
@@ -143,20 +113,12 @@ func checkSrc(f safefs.File, size int64) error {
 	return truncated(format.CheckSrcDigest(b, io.NewSectionReader(f, format.SrcHeaderBytes, size-format.SrcHeaderBytes)))
 }
 
-// CheckContent checks the digest of a file of size bytes.
-func CheckContent(f safefs.File, size int64, d key.Digest) error {
-	h := sha256.New()
-	_, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, size), make([]byte, 32<<10))
-	if err == nil && key.Digest(h.Sum(nil)) != d {
-		err = format.ErrDigest
-	}
-	return truncated(err)
-}
+// Decode is format.DecodeBin, or VerifyBin.
+type Decode func([]byte) (*format.Header, *store.Artifact, error)
 
 // ReadBin reads an entry. k, if not nil, is the key that it must have.
-func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Header, *store.Artifact, error) {
-	size := info.Size
-	if info.Size > atOnce || p&First != 0 && info.Size > restLeast {
+func ReadBin(f safefs.File, info safefs.Info, k *key.Key, decode Decode) (*format.Header, *store.Artifact, error) {
+	if info.Size > atOnce {
 		h, err := readHeader(f, info)
 		if err != nil {
 			return nil, nil, err
@@ -164,20 +126,10 @@ func ReadBin(f safefs.File, info safefs.Info, k *key.Key, p Part) (*format.Heade
 		if k != nil && h.Key != *k {
 			return h, nil, ErrCollision
 		}
-		if p&First != 0 {
-			size = h.FirstBytes()
-		}
 	}
-	b := make([]byte, size)
+	b := make([]byte, info.Size)
 	if err := readFull(f, b); err != nil {
 		return nil, nil, err
-	}
-	decode := format.DecodeBin
-	if p&Verified != 0 {
-		decode = format.VerifyBin
-	}
-	if size < info.Size {
-		decode = func(b []byte) (*format.Header, *store.Artifact, error) { return format.DecodeFirst(b, info.Size) }
 	}
 	h, a, err := decode(b)
 	if err == nil && k != nil && h.Key != *k {

@@ -26,8 +26,11 @@ type Options struct {
 	ReadOnly bool
 	Now      func() time.Time
 	Trace    *slog.Logger
+	Hooks
+}
 
-	// The others are for tests.
+// Hooks are for tests.
+type Hooks struct {
 	Beneath safefs.Options
 	Collide func(key.Key) [4]string // forces collisions of the four names
 	SetID   bool
@@ -150,7 +153,7 @@ func OffError(dir string, err error) error { return fmt.Errorf("%w: %s: %w", Err
 // .meta was, so that the next need makes it anew. It says whether it did.
 func (p *Place) dropIfGone(r *Root) bool {
 	info, err := r.Dir.Stat()
-	if err == nil && info.Links > 0 && !r.MetaGone() {
+	if err == nil && info.Links > 0 && !r.metaGone() {
 		return false
 	}
 	p.mu.Lock()
@@ -209,7 +212,7 @@ func (p *Place) openRoot(create bool) (*Root, error) {
 		d.Close()
 		return nil, err
 	}
-	if err := checkVersion(d); err != nil {
+	if err := p.checkVersion(d); err != nil {
 		d.Close()
 		return nil, err
 	}

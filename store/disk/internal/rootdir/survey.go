@@ -45,7 +45,7 @@ func (p *Place) Survey(leaf safefs.Dir, k key.Key) (Survey, error) {
 		return v, err
 	}
 	for _, n := range numbers {
-		_, a, err := p.Load(leaf, BinName(n), &k, Whole)
+		_, a, err := p.Load(leaf, BinName(n), &k, format.DecodeBin)
 		switch {
 		case err == nil:
 			if v.Same == nil || a.Better(v.Artifact) {

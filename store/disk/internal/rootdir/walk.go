@@ -70,14 +70,14 @@ type Walker struct {
 }
 
 func (w *Walker) Walk(d safefs.Dir) error {
-	_, err := w.level(d.Each, d, LeafNames{}, 0)
+	_, err := w.level(d, LeafNames{}, 0)
 	return err
 }
 
-// level walks a directory, whose names each lists. full says that something is
+// level walks a directory. full says that something is
 // left in it, or that it is a writer's. It looks one name ahead, to know whether a
 // name is alone.
-func (w *Walker) level(each func(func(name string) bool) error, d safefs.Dir, names LeafNames, level int) (full bool, err error) {
+func (w *Walker) level(d safefs.Dir, names LeafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
 	ahead := ""
@@ -90,7 +90,7 @@ func (w *Walker) level(each func(func(name string) bool) error, d safefs.Dir, na
 		full = full || left
 		stop = err
 	}
-	err = each(func(name string) bool {
+	err = d.Each(func(name string) bool {
 		if !IsDirName(name) {
 			foreign = true
 			return w.Ctx.Err() == nil
@@ -142,7 +142,7 @@ func (w *Walker) Child(d safefs.Dir, names LeafNames, level int) (full bool, err
 	if level == len(names)-1 {
 		full, err = w.leaf(sub, names)
 	} else {
-		full, err = w.level(sub.EachOnce, sub, names, level+1)
+		full, err = w.level(sub, names, level+1)
 	}
 	if errors.Is(err, syscall.EIO) {
 		return w.passOver(names, level+1, err)
@@ -198,11 +198,11 @@ func JustMade(empty safefs.Info, err error) bool {
 	return err == nil && time.Since(time.Unix(0, empty.Mtime)).Abs() < writerAge
 }
 
-// listItems lists a leaf that was just opened.
+// listItems lists a leaf.
 func listItems(leaf safefs.Dir) ([]Item, error) {
 	byNumber := make(map[uint32]*Item)
 	var bad error
-	err := leaf.EachOnce(func(name string) bool {
+	err := leaf.Each(func(name string) bool {
 		n, suffix, ok := parseName(name)
 		if !ok {
 			return true

@@ -4,9 +4,7 @@ package shared
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/safefs"
@@ -84,29 +82,22 @@ func (f File) isOurs() bool {
 }
 
 // Write makes the file; with replace in the place of what is there, else that is
-// fs.ErrExist.
+// fs.ErrExist. It is fs.ErrNotExist where a directory went meanwhile.
 func (f File) Write(p *rootdir.Place, m *rootdir.Meta, replace bool, b []byte) error {
-	for try := 0; ; try++ {
-		err := withDir(m.Dir, string(f.Kind), func(top safefs.Dir) error {
-			return withDir(top, f.Dir, func(dir safefs.Dir) error {
-				var before evict.Usage
-				if info, err := dir.Lstat(f.Name); replace && err == nil {
-					before = rootdir.FileUsage(nil, &info)
-				}
-				err := dir.Publish(m.Tmp, f.Name, replace, p.NowNanos(), b)
-				if err == nil {
-					p.AccountAdd(m, evict.Shared, evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))}.Minus(before))
-				}
-				return err
-			})
-		})
-		if !errors.Is(err, fs.ErrNotExist) || try == maxTries { // else a directory went meanwhile
+	return withDir(m.Dir, string(f.Kind), func(top safefs.Dir) error {
+		return withDir(top, f.Dir, func(dir safefs.Dir) error {
+			var before evict.Usage
+			if info, err := dir.Lstat(f.Name); replace && err == nil {
+				before = rootdir.FileUsage(nil, &info)
+			}
+			err := dir.Publish(m.Tmp, f.Name, replace, p.NowNanos(), b)
+			if err == nil {
+				p.AccountAdd(m, evict.Shared, evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))}.Minus(before))
+			}
 			return err
-		}
-	}
+		})
+	})
 }
-
-const maxTries = 8
 
 // withDir calls f with a directory in d, which is made if need be.
 func withDir(d safefs.Dir, name string, f func(safefs.Dir) error) error {
@@ -134,9 +125,10 @@ func (f File) Remove(p *rootdir.Place, m *rootdir.Meta, dir safefs.Dir, was safe
 	return true, nil
 }
 
-// Each calls f for what has a name of ours, and then removes the directories that are
-// empty, if prune is set; not those that a writer has just made.
-func Each(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, file File) error) error {
+// Each calls f for the files that have a name of ours, and then removes the directories that
+// are empty, if prune is set; not those that a writer has just made. In the spool everything
+// is a file that is no directory.
+func Each(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, file File, info safefs.Info) error) error {
 	top, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + string(kind))
 	if err != nil {
 		return rootdir.IgnoreGone(err)
@@ -151,7 +143,7 @@ func Each(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, f
 	return err
 }
 
-func each(top safefs.Dir, file File, prune bool, f func(dir safefs.Dir, file File) error) error {
+func each(top safefs.Dir, file File, prune bool, f func(dir safefs.Dir, file File, info safefs.Info) error) error {
 	dir, err := top.OpenDir(file.Dir)
 	if err != nil {
 		return nil // not ours, or gone
@@ -166,7 +158,11 @@ func each(top safefs.Dir, file File, prune bool, f func(dir safefs.Dir, file Fil
 		if !file.isOurs() {
 			continue
 		}
-		if err := f(dir, file); err != nil {
+		info, err := dir.Lstat(file.Name)
+		if err != nil || info.Kind == safefs.Directory || info.Kind != safefs.Regular && file.Kind != Spool {
+			continue
+		}
+		if err := f(dir, file, info); err != nil {
 			return err
 		}
 	}
@@ -176,22 +172,10 @@ func each(top safefs.Dir, file File, prune bool, f func(dir safefs.Dir, file Fil
 	return nil
 }
 
-// EachInfo is Each for files alone, and says what they are. In the spool everything
-// is one that is no directory.
-func EachInfo(r *rootdir.Root, kind store.Kind, prune bool, f func(dir safefs.Dir, file File, info safefs.Info) error) error {
-	return Each(r, kind, prune, func(dir safefs.Dir, file File) error {
-		info, err := dir.Lstat(file.Name)
-		if err != nil || info.Kind == safefs.Directory || info.Kind != safefs.Regular && kind != Spool {
-			return nil
-		}
-		return f(dir, file, info)
-	})
-}
-
 // EachUsage calls f with what each file takes.
 func EachUsage(ctx context.Context, r *rootdir.Root, f func(evict.Usage)) error {
 	for _, kind := range Kinds {
-		err := EachInfo(r, kind, false, func(_ safefs.Dir, _ File, info safefs.Info) error {
+		err := Each(r, kind, false, func(_ safefs.Dir, _ File, info safefs.Info) error {
 			f(rootdir.FileUsage(nil, &info))
 			return ctx.Err()
 		})

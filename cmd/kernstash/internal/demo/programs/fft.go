@@ -3,8 +3,6 @@ package programs
 import (
 	"math"
 	"math/cmplx"
-
-	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -13,33 +11,22 @@ const (
 	fftSignals = 4
 )
 
-func fft() Program {
-	return Program{
-		Code: tool.Code{Name: "fft"}, Title: "FFT of 1024 points, radix 4",
-		Global: []int{fftGroup * fftSignals}, Local: []int{fftGroup}, problem: fftProblem,
-	}
-}
-
-func fftProblem() problem {
+// fft transforms some signals.
+func fft() problem {
 	const values = 2 * fftPoints * fftSignals
 	in := noise(6, values)
-	return problem{
-		args: []Arg{{In: floats(in...)}, {Out: 4 * values}},
-		verify: func(out [][]byte) (float64, error) {
-			want := make([]float64, 0, values)
-			for s := range fftSignals {
-				signal := make([]complex128, fftPoints)
-				for i := range signal {
-					at := 2 * (s*fftPoints + i)
-					signal[i] = complex(float64(in[at]), float64(in[at+1]))
-				}
-				for _, v := range transform(signal) {
-					want = append(want, real(v), imag(v))
-				}
-			}
-			return worst(readFloats(out[0]), want, 1e-3)
-		},
+	want := make([]float64, 0, values)
+	for s := range fftSignals {
+		signal := make([]complex128, fftPoints)
+		for i := range signal {
+			at := 2 * (s*fftPoints + i)
+			signal[i] = complex(float64(in[at]), float64(in[at+1]))
+		}
+		for _, v := range transform(signal) {
+			want = append(want, real(v), imag(v))
+		}
 	}
+	return problem{args: []Arg{{In: floats(in...)}, {Out: 4 * values}}, verify: expect(want, 1e-3)}
 }
 
 // transform returns the discrete Fourier transform, by halves: another

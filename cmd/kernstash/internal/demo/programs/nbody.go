@@ -3,8 +3,6 @@ package programs
 import (
 	"fmt"
 	"math"
-
-	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -13,23 +11,19 @@ const (
 	nbodyStep      = 0.001
 )
 
-func nbody() Program {
-	return Program{
-		Code: tool.Code{Name: "nbody", Options: fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep)}, Title: "n-body step",
-		Global: []int{nbodyN}, Local: []int{128}, problem: nbodyProblem,
-	}
-}
+var nbodyOptions = fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep)
 
-func nbodyProblem() problem {
+// nbody moves bodies that pull on each other.
+func nbody() problem {
 	const size = 4 * nbodyN
 	x, v := noise(7, size), noise(8, size)
 	for i := range nbodyN {
 		x[4*i+3] = (x[4*i+3] + 1) / nbodyN // the mass
 	}
+	wantX, wantV := step(x, v)
 	return problem{
 		args: []Arg{{In: floats(x...)}, {In: floats(v...)}, {Out: 4 * size}, {Out: 4 * size}},
 		verify: func(out [][]byte) (float64, error) {
-			wantX, wantV := step(x, v)
 			errX, err := worst(readFloats(out[0]), wantX, 1e-6)
 			if err != nil {
 				return 0, err

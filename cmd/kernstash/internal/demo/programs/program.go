@@ -1,12 +1,20 @@
+// Package programs holds a handful of programs that differ in what they compute and in
+// what they cost to compile, each in OpenCL C, in CUDA C++ and in SPIR-V, and checks
+// what they compute against Go each time they run.
+//
+// It knows no runtime: a [Machine] builds and launches for it.
 package programs
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/key"
 )
 
 // Program is one of the demonstration's programs: one kernel in several languages,
@@ -44,19 +52,15 @@ type Machine interface {
 	Build(context.Context, tool.Code) (tool.Program, error)
 }
 
-// Measurement is one run of a program.
-type Measurement struct {
-	Build time.Duration // until the program was there
-	Total time.Duration // from the start of the build until its result was on the host
-	Error float64       // the largest error, as a share of what is tolerated
-}
-
-// ErrWrong is wrapped when a program computed something else than it must.
-var ErrWrong = errors.New("wrong result")
-
-// Run builds the program, launches it once and checks the result. What the
-// program reads is on the device before the clock starts.
-func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
+// Run builds the program, launches it once and checks the result, with the time from the start
+// of the build until that was on the host. What the program reads is on the device before the
+// clock starts. A wrong result is not an error: wrong says what it is.
+func (p Program) Run(ctx context.Context, m Machine) (took time.Duration, wrong string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("demo %s: %w", p.Name, err)
+		}
+	}()
 	task := p.problem()
 	args := make([]any, len(task.args))
 	var outs []tool.Memory
@@ -67,7 +71,7 @@ func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
 		}
 		buf, err := m.Buffer(max(a.Out, len(a.In)), a.In)
 		if err != nil {
-			return Measurement{}, fmt.Errorf("demo %s: argument %d: %w", p.Name, i, err)
+			return 0, "", fmt.Errorf("argument %d: %w", i, err)
 		}
 		defer buf.Release()
 		args[i] = buf
@@ -79,27 +83,42 @@ func (p Program) Run(ctx context.Context, m Machine) (Measurement, error) {
 	start := time.Now()
 	built, err := m.Build(ctx, p.Code)
 	if err != nil {
-		return Measurement{}, fmt.Errorf("demo %s: %w", p.Name, err)
+		return 0, "", err
 	}
 	defer built.Release()
-	got := Measurement{Build: time.Since(start)}
 	if err := built.Launch(p.Name, p.Global, p.Local, args...); err != nil {
-		return got, fmt.Errorf("demo %s: launch: %w", p.Name, err)
+		return 0, "", fmt.Errorf("launch: %w", err)
 	}
 	results := make([][]byte, len(outs))
 	for i, buf := range outs {
 		if results[i], err = buf.Read(); err != nil {
-			return got, fmt.Errorf("demo %s: read result %d: %w", p.Name, i, err)
+			return 0, "", fmt.Errorf("read result %d: %w", i, err)
 		}
 	}
-	got.Total = time.Since(start)
+	took = time.Since(start)
 
-	got.Error, err = task.verify(results)
-	if err == nil && !(got.Error <= 1) { // a NaN is wrong as well
-		err = fmt.Errorf("error %.2g times what is tolerated", got.Error)
+	switch worst, err := task.verify(results); {
+	case err != nil:
+		wrong = fmt.Sprintf("demo %s: wrong result: %v", p.Name, err)
+	case !(worst <= 1): // a NaN is wrong as well
+		wrong = fmt.Sprintf("demo %s: wrong result: error %.2g times what is tolerated", p.Name, worst)
 	}
-	if err != nil {
-		return got, fmt.Errorf("demo %s: %w: %w", p.Name, ErrWrong, err)
+	return took, wrong, nil
+}
+
+// Fresh returns a program that differs from p in nothing but its text: with another
+// mark, which is one line, it is another program to everyone who keeps programs.
+func (p Program) Fresh(mark string) Program {
+	texts := make(map[key.Kind][]byte)
+	for kind, text := range p.Texts {
+		texts[kind] = fmt.Appendf(nil, "// %s\n%s", mark, text)
 	}
-	return got, nil
+	// The third word of a module says what tool made it, and means nothing else.
+	module := bytes.Clone(p.Texts[key.SPIRV])
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(mark))
+	binary.LittleEndian.PutUint32(module[8:], h.Sum32())
+	texts[key.SPIRV] = module
+	p.Texts = texts
+	return p
 }

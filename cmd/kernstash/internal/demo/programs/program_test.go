@@ -58,8 +58,8 @@ func TestWrongNumbersAreSeen(t *testing.T) {
 	for _, p := range append(All(), Warm()) {
 		for _, fill := range []byte{0, 0xff} {
 			m := &fakeMachine{fill: fill}
-			if _, err := p.Run(t.Context(), m); !errors.Is(err, ErrWrong) {
-				t.Errorf("%s, fill %d: got %v, want ErrWrong", p.Name, fill, err)
+			if _, wrong, err := p.Run(t.Context(), m); wrong == "" || err != nil {
+				t.Errorf("%s, fill %d: %v, and nothing is wrong", p.Name, fill, err)
 			}
 			if m.released != m.handed {
 				t.Errorf("%s: %d of %d objects released", p.Name, m.released, m.handed)
@@ -72,9 +72,9 @@ func TestErrorsAreNotWrongNumbers(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
 	for _, m := range []*fakeMachine{{buildErr: cause}, {launchErr: cause}} {
-		_, err := All()[0].Run(t.Context(), m)
-		if !errors.Is(err, cause) || errors.Is(err, ErrWrong) {
-			t.Errorf("got %v", err)
+		_, wrong, err := All()[0].Run(t.Context(), m)
+		if !errors.Is(err, cause) || wrong != "" {
+			t.Errorf("got %q, %v", wrong, err)
 		}
 		if m.released != m.handed {
 			t.Errorf("%d of %d objects released", m.released, m.handed)

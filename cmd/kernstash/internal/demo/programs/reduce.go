@@ -3,8 +3,6 @@ package programs
 import (
 	"fmt"
 	"math"
-
-	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -12,14 +10,8 @@ const (
 	reduceGroups = 4
 )
 
-func reduce() Program {
-	return Program{
-		Code: tool.Code{Name: "reduce"}, Title: "reduction",
-		Global: []int{reduceGroup * reduceGroups}, Local: []int{reduceGroup}, problem: reduceProblem,
-	}
-}
-
-func reduceProblem() problem {
+// reduce finds the sum, the sum of squares, and the extremes.
+func reduce() problem {
 	const n = 1<<15 + 5
 	in := noise(5, n)
 	return problem{

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-
-	"github.com/kernstash/kernstash/gpu/tool"
 )
 
 const (
@@ -14,14 +12,8 @@ const (
 	shaBytes    = 80
 )
 
-func sha256d() Program {
-	return Program{
-		Code: tool.Code{Name: "sha256d"}, Title: "SHA-256 twice, unrolled",
-		Global: []int{shaMessages}, Local: []int{64}, problem: sha256dProblem,
-	}
-}
-
-func sha256dProblem() problem {
+// sha256d digests messages, and their digests.
+func sha256d() problem {
 	messages := floats(noise(9, shaMessages*shaBytes/4)...) // as good as any bytes
 	return problem{
 		args: []Arg{{In: bigEndian(messages)}, {Out: shaMessages * sha256.Size}},

@@ -41,6 +41,11 @@ func readFloats(b []byte) []float64 {
 	return v
 }
 
+// expect returns what verifies that the one output is what is wanted.
+func expect(want []float64, tolerance float64) func([][]byte) (float64, error) {
+	return func(out [][]byte) (float64, error) { return worst(readFloats(out[0]), want, tolerance) }
+}
+
 // worst returns the largest difference between two lists as a share of
 // tolerance, NaN if there is one.
 func worst(got, want []float64, tolerance float64) (float64, error) {

@@ -1,0 +1,118 @@
+package entries
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// olderAge is how long an entry of an older version is kept for that version, which may
+// use the cache as well.
+const olderAge = 24 * time.Hour
+
+// GC removes what is old, damaged, or over the limit.
+func GC(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o disk.GCOptions) error {
+	o.MaxAge, o.Older = s.Threshold, olderAge
+	_, err := sweep(a, d, "looked at", removed(s), func(progress func(int64)) (disk.Report, error) { return d.GC(ctx, o, progress) })
+	return err
+}
+
+// Clear removes every entry; it asks first unless yes is set.
+func Clear(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, yes bool) error {
+	if !yes {
+		agreed, err := Ask(ctx, a, fmt.Sprintf("remove every entry in %s?", s.Dir))
+		if err != nil || !agreed {
+			return err
+		}
+	}
+	_, err := sweep(a, d, "cleared", removed(s), func(progress func(int64)) (disk.Report, error) { return d.Clear(ctx, nil, progress) })
+	return err
+}
+
+// Verify reads every entry; if repair is set it removes what can never hit.
+func Verify(ctx context.Context, a *cli.App, d *disk.Store, repair bool) error {
+	checked := func(r disk.Report) string {
+		return fmt.Sprintf("%s, %s, %d damaged", human.Plural(r.Entries, "entry"), human.Size(r.Bytes), r.Damaged)
+	}
+	r, err := sweep(a, d, "verified", checked, func(progress func(int64)) (disk.Report, error) { return d.Verify(ctx, repair, progress) })
+	wrong := r.Damaged + r.LostRecipes + r.Orphans + r.BadHeaders
+	for _, p := range r.Problems {
+		if p.Repaired {
+			wrong--
+		}
+	}
+	if err != nil || wrong == 0 {
+		return err
+	}
+	if !repair && !a.JSON {
+		a.Printf("run 'kernstash verify --repair' to remove what is damaged\n")
+	}
+	return cli.ErrFound
+}
+
+// removed returns what says in a line what was removed.
+func removed(s *settings.Settings) func(disk.Report) string {
+	return func(r disk.Report) string {
+		verb := "removed"
+		if r.DryRun {
+			verb = "would remove"
+		}
+		return fmt.Sprintf("%s %s of %d, %s of %s, in %s", verb, human.Plural(r.Removed, "entry"), r.Entries,
+			human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(s.Dir, false))
+	}
+}
+
+// sweep does something with all entries, tells people how far it is, and writes what was found,
+// with a line about it.
+func sweep(
+	a *cli.App, d *disk.Store, verb string, line func(disk.Report) string, do func(progress func(int64)) (disk.Report, error),
+) (disk.Report, error) {
+	p := a.Progress()
+	r, err := do(p.Counting(verb, d.Status().Entries))
+	p.Done()
+	if err != nil {
+		return r, err
+	}
+	return r, a.Report(r, func() {
+		for _, p := range r.Problems {
+			state := "damaged"
+			if p.Repaired {
+				state = "removed"
+			}
+			a.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
+		}
+		a.Printf("%s\n", line(r))
+		writeLeftovers(a, r)
+	})
+}
+
+// writeLeftovers says what else was seen, where there was any.
+func writeLeftovers(a *cli.App, r disk.Report) {
+	removed := "removed"
+	if r.DryRun {
+		removed = "that would be removed"
+	}
+	for _, l := range []struct {
+		n    int64
+		what string
+	}{
+		{r.LostRecipes, "without a recipe: they hit, but cannot be explained or built again"},
+		{r.Orphans, "recipes without an entry"},
+		{r.OtherVersions, "of another version of kernstash"},
+		{r.BadHeaders, "damaged contents of header files: entries that were built with them hit all the same"},
+		{r.Headers, "contents of header files " + removed},
+		{r.Manifests, "lists of header files " + removed},
+		{r.Jobs, "jobs for a worker " + removed},
+		{r.Temporary, "temporary files of writers that are gone " + removed},
+		{r.EmptyDirs, "empty directories " + removed},
+	} {
+		if l.n > 0 {
+			a.Printf("%d %s\n", l.n, l.what)
+		}
+	}
+}

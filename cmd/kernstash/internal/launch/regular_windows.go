@@ -1,5 +1,0 @@
-package launch
-
-import "os"
-
-func openRegular(path string) (*os.File, error) { return os.Open(path) }

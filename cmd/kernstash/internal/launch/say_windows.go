@@ -1,5 +1,0 @@
-package launch
-
-import "os"
-
-func say(_ int, text string) { _, _ = os.Stderr.WriteString(text) }

@@ -1,0 +1,107 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+)
+
+// FrontEnd is where the host's requests of one kind come in: what becomes of them is told
+// under its name.
+type FrontEnd struct {
+	*Instance
+	Reporter
+}
+
+// FrontEnd returns the front end of a name.
+func (in *Instance) FrontEnd(name string) FrontEnd { return FrontEnd{in, Reporter{in.log, name}} }
+
+// Reporter tells `kernstash run` of requests.
+type Reporter struct {
+	Log  *runlog.Log // nil: nobody listens
+	Name string      // of the front end
+}
+
+// Report writes an event, if anybody listens.
+func (r Reporter) Report(e runlog.Event) {
+	if r.Log == nil {
+		return
+	}
+	e.FrontEnd = r.Name
+	e.Exe, _ = os.Executable()
+	_ = r.Log.Write(e) // nobody's concern
+}
+
+// Pass counts a request that is passed through, and returns what to say of it.
+func (d FrontEnd) Pass(why reason.Reason, detail string) string {
+	d.Cache.Count(stats.Of(why), 1)
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail})
+	d.Counted()
+	return detail
+}
+
+// PassFailed is Pass for what the engine, or Guard, says.
+func (d FrontEnd) PassFailed(err error) (detail string) {
+	switch {
+	case errors.Is(err, ErrPanic):
+		return d.Pass(reason.PassedPanic, err.Error())
+	case errors.Is(err, ErrRefused):
+		// The host is to see the compiler's own failure.
+		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
+	}
+	return d.Pass(reason.PassedOther, err.Error())
+}
+
+// GivenUp tells of a request that was given up.
+func (d FrontEnd) GivenUp() {
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
+}
+
+// ErrRefused is what the host's compiler says of a program.
+var ErrRefused = errors.New("the compiler refused it")
+
+// Decided tells of a decision of the engine, which has counted something.
+func (d FrontEnd) Decided(of engine.Decision) {
+	d.Counted()
+	d.Reporter.Decided(of, Label(of.Kernels, of.Size))
+}
+
+// Decided tells of a decision of the engine, of a program that people know by a label; it may be "".
+func (r Reporter) Decided(of engine.Decision, label string) {
+	if r.Log == nil {
+		return
+	}
+	e := runlog.Event{
+		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
+		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+	}
+	if !of.Key.IsZero() {
+		e.Key = of.Key.Short()
+	}
+	if of.Observed == "incomparable" {
+		e.Observed = runlog.Unknown
+	}
+	switch {
+	case of.Err != nil:
+		e.Outcome, e.Reason = runlog.Failed, of.Err.Error()
+	case of.Origin == engine.Disk:
+		e.Outcome = runlog.Disk
+	case of.Origin == engine.Memory:
+		e.Outcome = runlog.Memory
+	}
+	r.Report(e)
+}
+
+// Label names a program for people: by its kernels, else by its size in bytes.
+func Label(kernels []string, size int64) string {
+	if len(kernels) == 0 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return strings.Join(kernels, ", ")
+}

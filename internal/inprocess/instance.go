@@ -1,0 +1,104 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
+)
+
+// Instance is the cache in the process of a host. It is safe for concurrent use.
+type Instance struct {
+	Cache  *cache.Cache
+	log    *runlog.Log // nil: nobody listens
+	keeper *Keeper
+	delay  allowance
+	asking sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Open opens the cache in the process of a host; inputs.Lenient is set. An error, which wraps
+// ErrOut, says why it stays out. The front end tells it, too.
+func Open(inputs settings.Inputs, frontEnd string) (*Instance, error) {
+	in := &Instance{log: runlog.FromEnvironment(inputs.Environ)}
+	if err := in.open(inputs); err != nil {
+		in.FrontEnd(frontEnd).Report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
+		return nil, fmt.Errorf("open layer: %w", err)
+	}
+	in.keeper = NewKeeper(func() {
+		_ = in.Guard(func() error {
+			in.Cache.KeepStats()
+			return nil
+		})
+	})
+	return in, nil
+}
+
+func (in *Instance) open(inputs settings.Inputs) (err error) {
+	if err := MayStay(); err != nil {
+		return err
+	}
+	inputs.Lenient = true
+	if in.Cache, err = cache.Open(cache.Options{Settings: inputs}); err != nil {
+		return fmt.Errorf("%w: %w", ErrOut, err)
+	}
+	if !in.Cache.Reads() {
+		return fmt.Errorf("%w: the cache is switched off, or has no directory", ErrOut)
+	}
+	return nil
+}
+
+// enter begins what Quiesce waits for, until asking.Done; false: the cache is closed.
+func (in *Instance) enter() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.asking.Add(1)
+	}
+	return !in.closed
+}
+
+// Go calls f, which asks the engine, in a goroutine of its own.
+func (in *Instance) Go(f func()) { in.asking.Go(f) }
+
+// Quiesce waits until nobody asks the engine.
+func (in *Instance) Quiesce() { in.asking.Wait() }
+
+// Close closes the cache, and waits until what it counted is written.
+func (in *Instance) Close() error {
+	in.mu.Lock()
+	in.closed = true
+	in.mu.Unlock()
+	in.Quiesce()
+	captures, artifacts := in.Cache.Close()
+	in.keeper.Wait()
+	if len(captures) > 0 || artifacts > 0 {
+		return fmt.Errorf("%w: %d captures, %d artifacts", errDropped, len(captures), artifacts)
+	}
+	return nil
+}
+
+var errDropped = errors.New("close cache: not stored in time")
+
+// Counted has what was counted written, off the caller's path.
+func (in *Instance) Counted() { in.keeper.Poke() }
+
+// ErrPanic is wrapped by what Guard makes of a panic.
+var ErrPanic = errors.New("internal error")
+
+// Guard makes an error of a panic in f: nothing of ours ends the host.
+func (in *Instance) Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, v)
+			in.Cache.Warn("panic in the layer", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	return f()
+}

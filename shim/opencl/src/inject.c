@@ -1,0 +1,136 @@
+/*
+ * inject.c: the two ways in, of which one is active: as a layer of the loader
+ * (clGetLayerInfo, clInitLayer), or preloaded (preload.c).
+ */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+cl_icd_dispatch next;
+
+static _Thread_local int aside;
+
+/* While on, programs that this thread makes and builds are nobody's business but
+ * the driver's: the caller is a cache itself. */
+EXPORT void kernstash_layer_aside(int on);
+EXPORT void kernstash_layer_aside(int on) { aside = on; }
+
+bool stepped_aside(void) { return aside != 0; }
+
+enum inject inject_wanted(void)
+{
+	const char *inject = secure_getenv("KERNSTASH_INJECT");
+	if (inject == NULL)
+		return INJECT_NONE;
+	if (strcmp(inject, "layer") == 0)
+		return INJECT_LAYER;
+	if (strcmp(inject, "auto") == 0)
+		return INJECT_AUTO;
+	return strcmp(inject, "preload") == 0 ? INJECT_PRELOAD : INJECT_NONE;
+}
+
+bool inject_claim(enum inject d)
+{
+	static atomic_int claimed;
+	int nobody = INJECT_NONE;
+	return atomic_compare_exchange_strong(&claimed, &nobody, (int)d);
+}
+
+/* The functions that make programs, and that are asked what they and their devices are. */
+#define EACH_THAT_DECIDES(F) \
+	F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clCreateProgramWithIL) F(clBuildProgram) F(clCompileProgram) \
+	F(clLinkProgram) F(clSetProgramSpecializationConstant) F(clGetProgramInfo) F(clGetProgramBuildInfo) F(clGetDeviceInfo) \
+	F(clGetPlatformInfo)
+
+/* Loaders find drivers by this function. It has to be the library's own: what is linked to
+ * a driver has the driver's. */
+bool is_driver_of(const void *function)
+{
+	Dl_info at, its;
+	void *object = dladdr(function, &at) == 0 ? NULL : dlopen(at.dli_fname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void *found = object == NULL ? NULL : dlsym(object, "clIcdGetPlatformIDsKHR");
+	bool is = found != NULL && dladdr(found, &its) != 0 && its.dli_fbase == at.dli_fbase;
+	if (object != NULL)
+		dlclose(object);
+	return is;
+}
+
+static bool is_own(const void *function, const void *loader)
+{
+	Dl_info at, its;
+	if (function == NULL)
+		return true;
+	if (dladdr(function, &at) == 0 || dladdr(loader, &its) == 0)
+		return false;
+	return at.dli_fbase == its.dli_fbase || is_driver_of(function);
+}
+
+bool nobody_between(const cl_icd_dispatch *target, const void *loader)
+{
+#define IS_OWN(name) &&is_own((const void *)(uintptr_t)target->name, loader)
+	return true EACH_THAT_DECIDES(IS_OWN);
+#undef IS_OWN
+}
+
+void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target)
+{
+#define STAND_BEFORE(name) d->name = target->name == NULL ? NULL : ks_##name;
+	EACH_FUNCTION(STAND_BEFORE)
+#undef STAND_BEFORE
+}
+
+EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *to, size_t *size_ret)
+{
+	static const char name[] = "kernstash";
+	static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+	switch (what) {
+	case CL_LAYER_API_VERSION:
+		return answer(&version, sizeof(version), room, to, size_ret);
+	case CL_LAYER_NAME:
+		return answer(name, sizeof(name), room, to, size_ret);
+	}
+	return CL_INVALID_VALUE;
+}
+
+EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target_dispatch,
+	cl_uint *num_entries_ret, const cl_icd_dispatch **layer_dispatch_ret)
+{
+	static cl_icd_dispatch ours;
+	static bool initialised;
+	const cl_uint known = sizeof(ours) / sizeof(void *);
+	const char *reason;
+
+	if (target_dispatch == NULL || num_entries_ret == NULL || layer_dispatch_ret == NULL)
+		return CL_INVALID_VALUE;
+	/* Named twice in OPENCL_LAYERS: the second stands aside. An older loader's
+	 * table is shorter; what it lacks stays NULL. */
+	static cl_icd_dispatch transparent;
+	cl_uint n = num_entries < known ? num_entries : known;
+	cl_icd_dispatch *d = initialised ? &transparent : &ours;
+	memcpy((void *)d, (const void *)target_dispatch, n * sizeof(void *));
+	*num_entries_ret = n;
+	*layer_dispatch_ret = d;
+	library_look(); /* the loader loads the drivers in this call, too */
+	if (initialised || inject_wanted() == INJECT_PRELOAD || !inject_claim(INJECT_LAYER))
+		return CL_SUCCESS;
+	initialised = true;
+	if (library_unwanted(&reason)) {
+		report("out", "reason", reason);
+		return CL_SUCCESS;
+	}
+	/* Without these nothing can be told from anything else. */
+	memcpy((void *)&next, (const void *)d, n * sizeof(void *));
+	if (next.clGetProgramInfo == NULL || next.clGetProgramBuildInfo == NULL || next.clGetDeviceInfo == NULL)
+		return CL_SUCCESS;
+	if (!nobody_between(&next, __builtin_return_address(0))) {
+		report("out", "reason", "another layer stands between this one and the driver");
+		return CL_SUCCESS;
+	}
+	state_guard_fork();
+	dispatch_fill(d, &next);
+	report("loaded", "front_end", "opencl-layer");
+	return CL_SUCCESS;
+}
