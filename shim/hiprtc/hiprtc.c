@@ -10,6 +10,3 @@
 #define EACH_OTHER(F)
 
 #include "../rtc/define.h"
-
-extern const struct preload_table hiprtc_table;
-const struct preload_table hiprtc_table = TABLE;

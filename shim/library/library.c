@@ -1,13 +1,11 @@
-/*
- * library.c: libkernstash.so, opened at the first build and never before, and
- * the reasons to stay out.
- */
+/* library.c: libkernstash.so, opened at the first build and never before, and the reasons to stay out. */
 #include "library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -75,10 +73,7 @@ void library_default_arithmetic(struct arithmetic *before)
 		set_mode(&normal);
 }
 
-void library_arithmetic_back(const struct arithmetic *before)
-{
-	set_mode(before);
-}
+void library_arithmetic_back(const struct arithmetic *before) { set_mode(before); }
 
 static struct stat start; /* the working directory when the shim was loaded */
 static bool started;
@@ -136,22 +131,38 @@ void report(const char *event, const char *name, const char *value)
 	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (linked ? 0 : O_NOFOLLOW));
 	struct stat is;
 	struct rlimit most; /* a write beyond it ends the process */
-	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || getrlimit(RLIMIT_FSIZE, &most) != 0 ||
-			(rlim_t)is.st_size + (rlim_t)n > most.rlim_cur)) {
-		close(fd);
-		fd = -1;
-	}
-	if (fd >= 0) {
+	if (fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && getrlimit(RLIMIT_FSIZE, &most) == 0 &&
+		(rlim_t)is.st_size + (rlim_t)n <= most.rlim_cur) {
 		/* A report that can not be written is none; nothing else can be done. */
 		ssize_t written = write(fd, line, (size_t)n);
 		(void)written;
-		close(fd);
 	}
+	if (fd >= 0)
+		close(fd);
 	errno = saved;
 }
 
-/* The words that mean it. One that makes no sense is the library's to tell of, which then
- * stays out. */
+bool same_object(const void *a, const void *b)
+{
+	Dl_info its, others;
+	return dladdr(a, &its) != 0 && dladdr(b, &others) != 0 && its.dli_fbase == others.dli_fbase;
+}
+
+static const char here;
+
+bool is_ours(const void *function) { return same_object(&here, function); }
+
+void *object_of(const void *address, bool program_too)
+{
+	Dl_info info;
+	struct link_map *map;
+	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_name == NULL)
+		return NULL;
+	bool program = map->l_name[0] == 0;
+	return program && !program_too ? NULL : dlopen(program ? NULL : map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
+/* The words that mean it. One that makes no sense is the library's to tell of, which then stays out. */
 static bool switched_off(void)
 {
 	static const char *const words[] = {"1", "true", "yes", "on"};
@@ -162,17 +173,11 @@ static bool switched_off(void)
 	return false;
 }
 
-bool library_unwanted(const char **reason)
+const char *library_unwanted(void)
 {
-	if (getauxval(AT_SECURE) != 0 || getuid() != geteuid() || getgid() != getegid()) {
-		*reason = "set-uid";
-		return true;
-	}
-	if (switched_off()) {
-		*reason = "KERNSTASH_DISABLE";
-		return true;
-	}
-	return false;
+	if (getauxval(AT_SECURE) != 0 || getuid() != geteuid() || getgid() != getegid())
+		return "set-uid";
+	return switched_off() ? "KERNSTASH_DISABLE" : NULL;
 }
 
 /* Another thread may have opened the library for the front end meanwhile: the first counts. */
@@ -192,7 +197,6 @@ static bool library_path(char *path, size_t size)
 		return (size_t)snprintf(path, size, "%s", named) < size;
 	Dl_info info;
 	char real[PATH_MAX];
-	static const char here;
 	if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, real) == NULL)
 		return false;
 	char *slash = strrchr(real, '/');
@@ -202,11 +206,10 @@ static bool library_path(char *path, size_t size)
 	return (size_t)snprintf(path, size, "%s/libkernstash.so.1", real) < size;
 }
 
-/* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers
- * for them while it compiles, but where somebody else has one it leaves the signal alone:
- * the library's runtime, which the application knows nothing of, and its crash would end
- * the process. So the runtime's handlers are away meanwhile, where nobody had one before
- * the library came; it does without unless it is wrong itself. */
+/* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers for them while it
+ * compiles, but where somebody else has one it leaves the signal alone: the library's runtime, which the
+ * application knows nothing of, and its crash would end the process. So the runtime's handlers are away
+ * meanwhile, where nobody had one before the library came; it does without unless it is wrong itself. */
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { CRASHES = sizeof(crashes) / sizeof(*crashes) };
@@ -288,10 +291,8 @@ void library_compiles(bool begins)
 static void find_handler(const void *somewhere)
 {
 	struct sigaction now;
-	Dl_info its, library;
 	for (int i = 0; i < CRASHES; i++)
-		if (sigaction(crashes[i], NULL, &now) == 0 && dladdr(handler_of(&now), &its) != 0 && dladdr(somewhere, &library) != 0 &&
-			its.dli_fbase == library.dli_fbase)
+		if (sigaction(crashes[i], NULL, &now) == 0 && same_object(handler_of(&now), somewhere))
 			atomic_store(&handler, handler_of(&now));
 	pthread_mutex_lock(&crashes_lock);
 	if (compiling > 0)
@@ -302,9 +303,9 @@ static void find_handler(const void *somewhere)
 static const ksf_api *open_library(struct library_front *d)
 {
 	char path[PATH_MAX];
-	const char *reason;
-	if (library_unwanted(&reason))
-		return stay_out(d, reason);
+	const char *unwanted = library_unwanted();
+	if (unwanted != NULL)
+		return stay_out(d, unwanted);
 	/* It takes a Go runtime's stacks for errors, thousands of them. */
 	const char *preloaded = getenv("LD_PRELOAD");
 	if (preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL)

@@ -7,14 +7,51 @@
  *	static struct library_front front_end = {.runtime = "rtc"};
  *	uint32_t action = library_begin(&front_end, what, &request, &step);
  */
-#ifndef KERNSTASH_SHIM_LIBRARY_H
-#define KERNSTASH_SHIM_LIBRARY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "message.h"
+#include "../../capi/kernstash_front.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Of what is called before a sanitizer is there, or reads the gaps that one leaves between constants. */
+#ifdef __clang__
+#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+#else
+#define BARE __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+#endif
+
+/* A message that is being written; all 0 to begin with. */
+struct message {
+	ksf_field *fields;
+	size_t count, room;
+	void **owned;
+	size_t nowned;
+	bool failed; /* there was no memory: it is not sent */
+};
+
+void message_add(struct message *m, ksf_field field);
+/* A string; NULL: there is none. */
+void message_text(struct message *m, uint32_t tag, const char *text);
+void message_number(struct message *m, uint32_t tag, uint32_t detail, uint64_t number);
+/* What the driver did: KSF_ENDED and KSF_STATUS. */
+void message_result(struct message *m, uint32_t result, int32_t code, uint64_t nanoseconds);
+/* Memory of malloc's that is to be freed with the message; returns it. */
+void *message_own(struct message *m, void *memory);
+void message_free(struct message *m);
+
+/* The field of a tag and a detail; NULL: there is none. */
+const ksf_field *message_find(const ksf_message *m, uint32_t tag, uint32_t detail);
+
+/* A copy in one piece of memory, for free; each piece of data has a NUL behind it. NULL: no memory. */
+ksf_message *message_copy(const ksf_message *m);
+
+/* The time by a clock that nobody sets. */
+uint64_t nanoseconds(void);
 
 struct library_front {
 	const char *runtime;
@@ -51,8 +88,7 @@ void library_compiles(bool begins);
  * mode that a thread has from the start. NULL: it is. */
 const char *library_arithmetic(void);
 
-/* From the one to the other the thread's arithmetic is in that mode: what was served is
- * compiled after all. */
+/* From the one to the other the thread's arithmetic is in that mode: what was served is compiled after all. */
 struct arithmetic {
 	uint16_t x87; /* what the processor has of them */
 	uint32_t sse;
@@ -67,10 +103,16 @@ void library_arithmetic_back(const struct arithmetic *before);
  * first is made when the shim is loaded. errno stays what it was. From all threads. */
 uint32_t library_look(void);
 
-/* Whether a shim is to do nothing at all in this process, and why. */
-bool library_unwanted(const char **reason);
+/* Why a shim is to do nothing at all in this process; NULL: it is wanted. */
+const char *library_unwanted(void);
+
+/* Whether two addresses are of one object of the process. */
+bool same_object(const void *a, const void *b);
+/* Whether a function is of this library. */
+bool is_ours(const void *function);
+/* A handle of the object that an address is in, which is loaded already; NULL where there is none, and for the program
+ * itself unless that is wanted too. It is to be closed. */
+void *object_of(const void *address, bool program_too);
 
 /* Appends one line to the file that KERNSTASH_REPORT names. */
 void report(const char *event, const char *name, const char *value);
-
-#endif

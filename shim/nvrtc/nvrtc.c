@@ -1,6 +1,4 @@
-/*
- * nvrtc.c: NVRTC, of CUDA 11 to 13. Functions that a library has not are nobody's.
- */
+/* nvrtc.c: NVRTC, of CUDA 11 to 13. Functions that a library has not are nobody's. */
 #define PREFIX nvrtc
 #define NUMBER RTC_NVRTC
 #define WATCHED (RTC_OTHER + 0)
@@ -11,6 +9,3 @@
 	F(GetTileIRSize, RTC_OTHER + 3) F(GetTileIR, RTC_OTHER + 4)
 
 #include "../rtc/define.h"
-
-extern const struct preload_table nvrtc_table;
-const struct preload_table nvrtc_table = TABLE;

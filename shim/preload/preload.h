@@ -1,6 +1,5 @@
 /*
- * preload.h: how a table of functions gets between an application and the libraries that
- * it finds by itself.
+ * preload.h: how a table of functions gets between an application and the libraries that it finds by itself.
  *
  * An application reaches a library's function in one of two ways, and both end here:
  *
@@ -13,15 +12,14 @@
  *   of a table the real one is asked first, with the caller's handle; the table says what
  *   the application gets in the place of what was found. What is not there stays so.
  *
- * Who opens a library with RTLD_DEEPBIND or dlmopen, is linked to it statically, or asks
- * dlvsym, gets the library's own functions and goes without the cache.
+ * Who opens a library with RTLD_DEEPBIND or dlmopen, is linked to it statically, or asks dlvsym, gets the library's
+ * own functions and goes without the cache.
  *
- * A new table is one line in tables.c. Nothing here or in a table may allocate, take a
- * lock that a forked child may find taken, or look at the environment before one of its
- * own names is asked for: dlsym is called by allocators and sanitizers as they start.
+ * A new table is one line in tables.c. Nothing here or in a table may allocate, take a lock that a forked child may
+ * find taken, or look at the environment before one of its own names is asked for: dlsym is called by allocators
+ * and sanitizers as they start.
  */
-#ifndef KERNSTASH_SHIM_PRELOAD_H
-#define KERNSTASH_SHIM_PRELOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,9 +28,8 @@ struct preload_table {
 	const char *const *names; /* of the functions stood before, n of them; a NULL is none */
 	size_t n;
 
-	/* What the application gets for a name, by its index: a function of ours, or real
-	 * itself. real is the library's; it is never a function that this library exports.
-	 * NULL: it is not there, and dlerror says so. */
+	/* What the application gets for a name, by its index: a function of ours, or real itself. real is the
+	 * library's; it is never a function that this library exports. NULL: it is not there, and dlerror says so. */
 	void *(*take)(size_t name, void *real);
 
 	/* Whether code at an address that calls dlsym is to get what there is; NULL: nobody is. */
@@ -54,5 +51,3 @@ void *preload_behind(const void *caller, const char *name);
 /* Looks names up in the object that a function is of: n of them, NULL for those that it
  * has not, and for a NULL. It is not kept open. */
 void preload_beside(const void *function, const char *const *names, size_t n, void **found);
-
-#endif

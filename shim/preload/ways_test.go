@@ -4,7 +4,7 @@ package preload_test
 
 import "testing"
 
-var library = []string{"../library/library.c", "../library/message.c", "../library/ask.c"}
+var library = []string{"../library/library.c", "../library/ask.c"}
 
 // A compiler finds the signals as they were, whichever front end has opened the library, and
 // however many.

@@ -1,14 +1,9 @@
-/*
- * calls.c: the functions that are stood before.
- */
+/* calls.c: the functions that are stood before. */
 #include "rtc.h"
 
-#include <stdlib.h>
-#include <string.h>
+static struct library_front front_end = {.runtime = "rtc"};
 
-struct library_front rtc_front = {.runtime = "rtc"};
-
-void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_front, api->number, reason); }
+static void passed(const struct rtc_api *api, const char *reason) { library_passed(&front_end, api->number, reason); }
 
 static _Thread_local int aside;
 
@@ -31,6 +26,14 @@ static int real_compile(const struct rtc_program *p, unsigned n, const char *con
 	return compile(p->handle, (int)n, options);
 }
 
+/* One of those from RTC_ASKED on, which the library has. */
+static int real_ask(const struct rtc_program *p, enum rtc_function f, void *a, void *b)
+{
+	rtc_ask_fn ask;
+	*(void **)&ask = p->library->real[f];
+	return ask(p->handle, a, b);
+}
+
 /* Compiles what was only answered for: something is asked that the answers do not hold.
  * The program, if there is one, is locked. Names that were given out stay. */
 static void settle(struct rtc_program *p)
@@ -39,7 +42,7 @@ static void settle(struct rtc_program *p)
 		return;
 	p->served = false;
 	p->compiled = true;
-	rtc_passed(p->library->api, "asked for what is not stored");
+	passed(p->library->api, "asked for what is not stored");
 	struct arithmetic before;
 	library_default_arithmetic(&before); /* as it was when it was served */
 	real_compile(p, p->noptions, (const char *const *)p->options);
@@ -55,11 +58,9 @@ int rtc_create(struct rtc_caller c, void **program, const char *source, const ch
 	if (create == NULL)
 		return RTC_INTERNAL_ERROR;
 	int code = create(program, source, name, nheaders, headers, includes);
-	if (code != 0 || l == NULL || program == NULL || *program == NULL || source == NULL)
-		return code;
-	if (nheaders > 0 && (headers == NULL || includes == NULL))
-		return code;
-	rtc_program_add(l, *program, source, name, nheaders, headers, includes);
+	bool known = nheaders <= 0 || (headers != NULL && includes != NULL);
+	if (code == 0 && l != NULL && program != NULL && *program != NULL && source != NULL && known)
+		rtc_program_add(l, *program, source, name, nheaders, headers, includes);
 	return code;
 }
 
@@ -71,11 +72,9 @@ int rtc_destroy(struct rtc_caller c, void **program)
 		c.library = p->library;
 	*(void **)&destroy = rtc_real(&c, RTC_DESTROY);
 	int code = destroy == NULL ? RTC_INTERNAL_ERROR : destroy(program);
-	if (p == NULL)
-		return code;
-	if (code != 0)
+	if (p != NULL && code != 0)
 		rtc_program_back(p);
-	else
+	else if (p != NULL)
 		rtc_program_put(p);
 	return code;
 }
@@ -105,6 +104,53 @@ static bool keep(struct rtc_program *p, int n, const char *const *options, const
 	return true;
 }
 
+enum { LARGEST = 1 << 30 }; /* bytes of a piece */
+
+/* Asks the real library for a piece. false: no memory, or its size makes no sense. */
+static bool ask_piece(const struct rtc_program *p, unsigned piece, struct message *m)
+{
+	bool log = piece == LOG_PIECE;
+	ksf_field f = {.tag = log ? KSF_LOG : KSF_BINARY, .detail = log ? 0 : piece};
+	size_t n = 0;
+	if (p->library->real[RTC_SIZE + piece] == NULL || p->library->real[RTC_GET + piece] == NULL)
+		return true;
+	int code = real_ask(p, RTC_SIZE + piece, &n, NULL);
+	if (code == 0 && n > 0) {
+		void *data = n > LARGEST ? NULL : message_own(m, malloc(n));
+		if (data == NULL)
+			return false;
+		code = real_ask(p, RTC_GET + piece, data, NULL);
+		if (code == 0) {
+			f.data = data;
+			f.size = n;
+		}
+	}
+	f.number = (uint32_t)code;
+	message_add(m, f);
+	return true;
+}
+
+/* Adds what a compile made, all of it or its log. false: it can not be told. */
+static bool gather(const struct rtc_program *p, bool all, struct message *m)
+{
+	if (!ask_piece(p, LOG_PIECE, m))
+		return false;
+	if (!all)
+		return true;
+	for (unsigned i = 0; i < RTC_FORMS; i++)
+		if (!ask_piece(p, i, m))
+			return false;
+	if (p->nexpressions > 0 && p->library->real[RTC_LOWERED] == NULL)
+		return false;
+	for (unsigned i = 0; i < p->nexpressions; i++) {
+		const char *name = NULL;
+		int code = real_ask(p, RTC_LOWERED, p->expressions[i], &name);
+		message_text(m, KSF_EXPRESSION, p->expressions[i]);
+		message_add(m, (ksf_field){.tag = KSF_LOWERED, .number = (uint32_t)code, .data = name, .size = name == NULL ? 0 : strlen(name)});
+	}
+	return !m->failed;
+}
+
 /* The compiler compiles, and the library is told. */
 static int build(struct rtc_program *p, int n, const char *const *options, uint64_t ticket)
 {
@@ -114,14 +160,14 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 	int code = real_compile(p, (unsigned)n, options);
 	uint64_t took = nanoseconds() - from;
 	bool refused = code == RTC_COMPILATION || code == RTC_INVALID_OPTION;
-	if ((code == 0 || refused) && rtc_gather(p, code == 0, &m)) {
+	if ((code == 0 || refused) && gather(p, code == 0, &m)) {
 		message_result(&m, code == 0 ? KSF_BUILT : KSF_FAILED, code, took);
 	} else {
 		message_free(&m);
 		message_result(&m, KSF_ABANDONED, code, took);
 	}
-	library_next(&rtc_front, ticket, &m, &step);
-	library_end(&rtc_front, step.ticket);
+	library_next(&front_end, ticket, &m, &step);
+	library_end(&front_end, step.ticket);
 	message_free(&m);
 	return code;
 }
@@ -151,7 +197,7 @@ static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *opti
 	}
 	add_all(&m, KSF_OPTIONS, (char *const *)options, n);
 	add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
-	uint32_t action = library_begin(&rtc_front, p->library->api->number, &m, step);
+	uint32_t action = library_begin(&front_end, p->library->api->number, &m, step);
 	message_free(&m);
 	return action;
 }
@@ -165,14 +211,14 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	p->compiled = true;
 	const char *mode = library_arithmetic();
 	if (again || p->unknown != NULL || mode != NULL || !are_options(n, options)) {
-		rtc_passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown
+		passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown
 				: mode != NULL ? mode : "options that make no sense");
 		return real_compile(p, (unsigned)n, options);
 	}
 	switch (begin(p, (unsigned)n, options, &step)) {
 	case KSF_HIT: {
 		bool kept = keep(p, n, options, &step.message);
-		library_end(&rtc_front, step.ticket);
+		library_end(&front_end, step.ticket);
 		if (!kept)
 			break;
 		p->compiled = false;
@@ -180,8 +226,6 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	}
 	case KSF_BUILD:
 		return build(p, n, options, step.ticket);
-	default:
-		break;
 	}
 	return real_compile(p, (unsigned)n, options);
 }

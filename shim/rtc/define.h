@@ -1,5 +1,5 @@
 /*
- * define.h: an interface: its functions, as a linked application finds them, and TABLE for
+ * define.h: an interface: its functions, as a linked application finds them, and the table of
  * those that are looked up. Before it is included these are defined: PREFIX, of the functions'
  * names; NUMBER and WATCHED, of struct rtc_api; EACH_PIECE, the names of the pieces, and
  * EACH_OTHER, of the other functions, without the prefix and what is the same for all.
@@ -52,4 +52,4 @@ EACH_PIECE(PIECE)
 
 static void *take(size_t name, void *real) { return rtc_take(&api, name, real); }
 
-#define TABLE {.names = api.names, .n = RTC_FUNCTIONS, .take = take}
+const struct preload_table JOIN(PREFIX, _table) = {.names = api.names, .n = RTC_FUNCTIONS, .take = take};

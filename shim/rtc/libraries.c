@@ -1,12 +1,9 @@
-/*
- * libraries.c: the compiler libraries of this process.
- */
+/* libraries.c: the compiler libraries of this process. */
 #include "rtc.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
-struct rtc_library rtc_libraries[RTC_LIBRARIES];
+static struct rtc_library libraries[RTC_LIBRARIES];
 
 pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -15,22 +12,21 @@ static void before_fork(void) { pthread_mutex_lock(&rtc_lock); }
 
 static void after_fork(void) { pthread_mutex_unlock(&rtc_lock); }
 
-static bool unwanted;
+static const char *unwanted;
 
 static void look(void)
 {
-	const char *reason;
 	pthread_atfork(before_fork, after_fork, after_fork);
-	unwanted = library_unwanted(&reason);
-	if (unwanted)
-		report("out", "reason", reason);
+	unwanted = library_unwanted();
+	if (unwanted != NULL)
+		report("out", "reason", unwanted);
 }
 
 static bool stays_out(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, look);
-	return unwanted;
+	return unwanted != NULL;
 }
 
 /* What a library has to have; else it is none of the kind that is known. */
@@ -55,7 +51,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real)
+/* The library that a real function is of; NULL: there are too many, or we stay out. */
+static struct rtc_library *library_of(const struct rtc_api *api, enum rtc_function f, void *real)
 {
 	struct rtc_library *found = NULL;
 	void *all[RTC_FUNCTIONS];
@@ -64,7 +61,7 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 		return NULL;
 	pthread_mutex_lock(&rtc_lock);
 	for (unsigned i = 0; i < RTC_LIBRARIES && found == NULL; i++) {
-		struct rtc_library *l = &rtc_libraries[i];
+		struct rtc_library *l = &libraries[i];
 		if (l->api == api && l->real[f] == real)
 			found = l;
 	}
@@ -84,7 +81,7 @@ struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function 
 	bool replaced = false;
 	pthread_mutex_lock(&rtc_lock);
 	for (unsigned i = 0; i < RTC_LIBRARIES && found == NULL; i++) {
-		struct rtc_library *l = &rtc_libraries[i];
+		struct rtc_library *l = &libraries[i];
 		if (l->api == api && l->real[RTC_CREATE] == all[RTC_CREATE])
 			found = l; /* another thread was faster, or another library is at its place */
 		else if (l->api == NULL)
@@ -113,15 +110,52 @@ void *rtc_real(const struct rtc_caller *c, enum rtc_function f)
 
 struct rtc_library *rtc_library_for(const struct rtc_caller *c)
 {
-	void *real;
 	if (c->library != NULL)
 		return c->library;
-	real = rtc_real(c, RTC_CREATE);
-	return real == NULL ? NULL : rtc_library_of(c->api, RTC_CREATE, real);
+	void *real = rtc_real(c, RTC_CREATE);
+	return real == NULL ? NULL : library_of(c->api, RTC_CREATE, real);
 }
+
+/* A set of our functions for each library that may be in the process, for those who look functions up: so each knows
+ * whose it is. */
+#define CALLER(n) ((struct rtc_caller){libraries[n].api, &libraries[n], NULL})
+
+#define ASKED(n, f) static int asked_##n##_##f(void *p, void *a, void *b) { return rtc_ask(CALLER(n), RTC_ASKED + f, p, a, b); }
+#define POINTER(n, f) (void *)asked_##n##_##f,
+#define EACH(F, n) \
+	F(n, 0) F(n, 1) F(n, 2) F(n, 3) F(n, 4) F(n, 5) F(n, 6) F(n, 7) F(n, 8) F(n, 9) F(n, 10) F(n, 11) \
+	F(n, 12) F(n, 13) F(n, 14) F(n, 15) F(n, 16) F(n, 17) F(n, 18) F(n, 19) F(n, 20) F(n, 21) F(n, 22) F(n, 23)
+
+#define SLOT(n) \
+	static int create_##n(void **p, const char *source, const char *name, int nh, const char *const *h, const char *const *i) \
+	{ \
+		return rtc_create(CALLER(n), p, source, name, nh, h, i); \
+	} \
+	static int destroy_##n(void **p) { return rtc_destroy(CALLER(n), p); } \
+	static int compile_##n(void *p, int no, const char *const *o) { return rtc_compile(CALLER(n), p, no, o); } \
+	EACH(ASKED, n)
+
+#define ROW(n) \
+	{ \
+		[RTC_CREATE] = (void *)create_##n, [RTC_DESTROY] = (void *)destroy_##n, [RTC_COMPILE] = (void *)compile_##n, \
+		[RTC_ASKED] = EACH(POINTER, n) \
+	}
+
+SLOT(0)
+SLOT(1)
+SLOT(2)
+SLOT(3)
+SLOT(4)
+SLOT(5)
+SLOT(6)
+SLOT(7)
+
+static void *const slots[RTC_LIBRARIES][RTC_FUNCTIONS] = {ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
+
+_Static_assert(RTC_FUNCTIONS - RTC_ASKED == 24 && RTC_LIBRARIES == 8, "a set of functions for each");
 
 void *rtc_take(const struct rtc_api *api, size_t name, void *real)
 {
-	struct rtc_library *l = name == RTC_VERSION ? NULL : rtc_library_of(api, (enum rtc_function)name, real);
-	return l == NULL ? real : rtc_slot_function(l, (enum rtc_function)name);
+	struct rtc_library *l = name == RTC_VERSION ? NULL : library_of(api, (enum rtc_function)name, real);
+	return l == NULL ? real : slots[l - libraries][name];
 }

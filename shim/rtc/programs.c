@@ -1,10 +1,5 @@
-/*
- * programs.c: what the application made its programs of.
- */
+/* programs.c: what the application made its programs of. */
 #include "rtc.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { BUCKETS = 256 };
 

@@ -1,30 +1,24 @@
 /*
- * rtc.h: the interposer for run-time compilers of one make: NVRTC and HIPRTC, whose
- * functions have the same shapes and the same first error codes.
+ * rtc.h: the interposer for run-time compilers of one make: NVRTC and HIPRTC, whose functions have the same shapes
+ * and the same first error codes.
  *
- * The application's own program is made by the real library as always, and stays. Where
- * the cache knows what its compile would make it is left uncompiled, and queries are
- * answered from what is stored. Should anything be asked that this cannot answer, the
- * real program is compiled then, and asked.
+ * The application's own program is made by the real library as always, and stays. Where the cache knows what its
+ * compile would make it is left uncompiled, and queries are answered from what is stored. Should anything be asked
+ * that this cannot answer, the real program is compiled then, and asked.
  *
- * Several libraries of one interface may be in a process, each with programs of its own:
- * a struct rtc_library stands for one. Functions that the application found by dlsym know
- * theirs, as there is a set of them for each library; those that it is linked to find it
- * by their caller. A program that is known knows its own.
+ * Several libraries of one interface may be in a process, each with programs of its own: a struct rtc_library
+ * stands for one. Functions that the application found by dlsym know theirs, as there is a set of them for each
+ * library; those that it is linked to find it by their caller. A program that is known knows its own.
  */
-#ifndef KERNSTASH_SHIM_RTC_H
-#define KERNSTASH_SHIM_RTC_H
+#pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "../library/library.h"
 #include "../preload/preload.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 /* Forms of code. */
 enum {
@@ -67,8 +61,6 @@ struct rtc_library {
 	bool replaced;             /* another library may be where this one was: what is known of it is not of that one */
 };
 
-extern struct rtc_library rtc_libraries[RTC_LIBRARIES];
-
 /* Whoever calls a function: of a library by dlsym (library), or linked (caller). */
 struct rtc_caller {
 	const struct rtc_api *api;
@@ -82,19 +74,13 @@ struct rtc_caller {
  * library is called under it. */
 extern pthread_mutex_t rtc_lock;
 
-/* The library that a real function is of; NULL: there are too many, or we stay out. */
-struct rtc_library *rtc_library_of(const struct rtc_api *api, enum rtc_function f, void *real);
 /* The real function that a caller means; NULL: there is none. */
 void *rtc_real(const struct rtc_caller *c, enum rtc_function f);
 /* The library that a caller means, or NULL. */
 struct rtc_library *rtc_library_for(const struct rtc_caller *c);
 
-/* What dlsym answers for a name of an interface: our function for the library that real
- * is of, or real. */
+/* What dlsym answers for a name of an interface: our function for the library that real is of, or real. */
 void *rtc_take(const struct rtc_api *api, size_t name, void *real);
-
-/* slots.c: our function for a library's. */
-void *rtc_slot_function(const struct rtc_library *l, enum rtc_function f);
 
 /* programs.c: the records. */
 
@@ -129,14 +115,7 @@ void rtc_program_back(struct rtc_program *p); /* into it, and puts */
 char **rtc_copy_list(const char *const *list, unsigned n);
 void rtc_free_list(char **list, unsigned n);
 
-/* gather.c: what a compile made, all of it or its log. false: it can not be told. */
-
-bool rtc_gather(const struct rtc_program *p, bool all, struct message *m);
-
 /* calls.c: the functions. */
-
-extern struct library_front rtc_front;
-void rtc_passed(const struct rtc_api *api, const char *reason);
 
 /* While on, programs that this thread makes are nobody's business but the compiler's: the
  * caller is a cache itself. */
@@ -151,10 +130,5 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 typedef int (*rtc_create_fn)(void **, const char *, const char *, int, const char *const *, const char *const *);
 typedef int (*rtc_destroy_fn)(void **);
 typedef int (*rtc_compile_fn)(void *, int, const char *const *);
-typedef int (*rtc_lowered_fn)(void *, const char *, const char **);
 typedef int (*rtc_version_fn)(int *, int *);
-typedef int (*rtc_size_fn)(void *, size_t *);
-typedef int (*rtc_get_fn)(void *, char *);
 typedef int (*rtc_ask_fn)(void *, void *, void *); /* of any from RTC_ASKED on */
-
-#endif

@@ -1,6 +1,4 @@
-/*
- * tables.c: the Level Zero shim by itself.
- */
+/* tables.c: the Level Zero shim by itself. */
 #include "../../preload/preload.h"
 
 extern const struct preload_table levelzero_table;

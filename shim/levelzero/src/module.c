@@ -1,17 +1,11 @@
-/*
- * module.c: zeModuleCreate.
- */
+/* module.c: zeModuleCreate. */
 #include "shim.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct library_front front_end = {.runtime = "levelzero"};
 
 static _Thread_local int aside;
 
-/* While on, modules that this thread makes are nobody's business but the driver's: the
- * caller is a cache itself. */
+/* While on, modules that this thread makes are nobody's business but the driver's: the caller is a cache itself. */
 EXPORT void kernstash_levelzero_aside(int on) { aside = on; }
 
 /* What the application asked for. */
@@ -40,9 +34,6 @@ static ze_result_t create(const struct wanted *w, const ze_module_desc_t *desc, 
 
 static ze_result_t pass(const struct wanted *w)
 {
-	const struct behind *b = lz_behind();
-	if (b->zeModuleCreate == NULL)
-		return ZE_RESULT_ERROR_UNINITIALIZED;
 	library_compiles(true);
 	ze_result_t r = create(w, w->desc, w->module, w->log);
 	library_compiles(false);
@@ -87,8 +78,7 @@ static const char *several(const ze_module_program_exp_desc_t *p, struct message
 	return NULL;
 }
 
-/* Fills in a request. NULL, or why not; "" where the driver will say that it makes no
- * sense. */
+/* Fills in a request. NULL, or why not; "" where the driver will say that it makes no sense. */
 static const char *describe(const ze_module_desc_t *d, struct message *m, const char **flags)
 {
 	if (d->stype != ZE_STRUCTURE_TYPE_MODULE_DESC)
@@ -128,15 +118,15 @@ static bool is_validated(void)
 static const char **kernels(ze_module_handle_t module, uint32_t *n)
 {
 	const struct behind *b = lz_behind();
-	const char **names;
 	*n = 0;
 	if (b->zeModuleGetKernelNames(module, n, NULL) != ZE_RESULT_SUCCESS) {
 		*n = 1;
 		return NULL;
 	}
-	if (*n == 0 || (names = calloc(*n, sizeof(*names))) == NULL)
+	if (*n == 0)
 		return NULL;
-	if (b->zeModuleGetKernelNames(module, n, names) != ZE_RESULT_SUCCESS) {
+	const char **names = calloc(*n, sizeof(*names));
+	if (names == NULL || b->zeModuleGetKernelNames(module, n, names) != ZE_RESULT_SUCCESS) {
 		free(names);
 		return NULL;
 	}
@@ -157,11 +147,6 @@ static bool has_kernels(ze_module_handle_t module, const ksf_message *stored)
 	}
 	free(names);
 	return same && i == n;
-}
-
-static bool out_of_memory(ze_result_t r)
-{
-	return r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY || r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 /* The C library takes a piece from the system for what is larger than any such piece that
@@ -195,7 +180,8 @@ static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_re
 	make_room(native->size);
 	ze_result_t r = create(w, &desc, &module, w->log == NULL ? NULL : &log);
 	if (r != ZE_RESULT_SUCCESS) {
-		result = out_of_memory(r) ? KSF_ABANDONED : KSF_REFUSED;
+		bool out_of_memory = r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY || r == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+		result = out_of_memory ? KSF_ABANDONED : KSF_REFUSED;
 		*code = r;
 	} else if (!has_kernels(module, stored)) {
 		b->zeModuleDestroy(module);
@@ -219,11 +205,11 @@ static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_re
 static void *native(ze_module_handle_t module, size_t *size)
 {
 	const struct behind *b = lz_behind();
-	void *code;
 	*size = 0;
-	if (b->zeModuleGetNativeBinary(module, size, NULL) != ZE_RESULT_SUCCESS || *size == 0 || (code = malloc(*size)) == NULL)
+	if (b->zeModuleGetNativeBinary(module, size, NULL) != ZE_RESULT_SUCCESS || *size == 0)
 		return NULL;
-	if (b->zeModuleGetNativeBinary(module, size, code) != ZE_RESULT_SUCCESS) {
+	void *code = malloc(*size);
+	if (code == NULL || b->zeModuleGetNativeBinary(module, size, code) != ZE_RESULT_SUCCESS) {
 		free(code);
 		return NULL;
 	}

@@ -12,8 +12,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct otherwise {
 	struct otherwise *next;
@@ -105,25 +103,18 @@ static ze_result_t translate(ze_module_handle_t module, ze_result_t result, int 
 
 ze_result_t ks_zeModuleGetGlobalPointer(ze_module_handle_t module, const char *name, size_t *size, void **at)
 {
-	const struct behind *b = lz_behind();
-	if (b->zeModuleGetGlobalPointer == NULL)
-		return ZE_RESULT_ERROR_UNINITIALIZED;
-	return translate(module, b->zeModuleGetGlobalPointer(module, name, size, at), LZ_GLOBAL);
+	return translate(module, lz_behind()->zeModuleGetGlobalPointer(module, name, size, at), LZ_GLOBAL);
 }
 
 ze_result_t ks_zeModuleGetFunctionPointer(ze_module_handle_t module, const char *name, void **at)
 {
-	const struct behind *b = lz_behind();
-	if (b->zeModuleGetFunctionPointer == NULL)
-		return ZE_RESULT_ERROR_UNINITIALIZED;
-	return translate(module, b->zeModuleGetFunctionPointer(module, name, at), LZ_FUNCTION);
+	return translate(module, lz_behind()->zeModuleGetFunctionPointer(module, name, at), LZ_FUNCTION);
 }
 
 ze_result_t ks_zeModuleDestroy(ze_module_handle_t module)
 {
-	const struct behind *b = lz_behind();
 	lz_forget(module);
-	return b->zeModuleDestroy == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleDestroy(module);
+	return lz_behind()->zeModuleDestroy(module);
 }
 
 char *lz_log_text(ze_module_build_log_handle_t log, size_t *size)
@@ -134,9 +125,7 @@ char *lz_log_text(ze_module_build_log_handle_t log, size_t *size)
 	if (log == NULL || b->zeModuleBuildLogGetString(log, &n, NULL) != ZE_RESULT_SUCCESS || n == 0)
 		return NULL;
 	char *text = malloc(n + 1);
-	if (text == NULL)
-		return NULL;
-	if (b->zeModuleBuildLogGetString(log, &n, text) != ZE_RESULT_SUCCESS) {
+	if (text == NULL || b->zeModuleBuildLogGetString(log, &n, text) != ZE_RESULT_SUCCESS) {
 		free(text);
 		return NULL;
 	}
@@ -156,7 +145,6 @@ bool lz_log_says(ze_module_build_log_handle_t log, const void *text, size_t size
 
 ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *size, char *text)
 {
-	const struct behind *b = lz_behind();
 	if (size != NULL && atomic_load(&count) > 0) {
 		pthread_mutex_lock(&lock);
 		struct otherwise *o = *find(log);
@@ -169,12 +157,11 @@ ze_result_t ks_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_
 		if (o != NULL)
 			return ZE_RESULT_SUCCESS;
 	}
-	return b->zeModuleBuildLogGetString == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleBuildLogGetString(log, size, text);
+	return lz_behind()->zeModuleBuildLogGetString(log, size, text);
 }
 
 ze_result_t ks_zeModuleBuildLogDestroy(ze_module_build_log_handle_t log)
 {
-	const struct behind *b = lz_behind();
 	lz_forget(log);
-	return b->zeModuleBuildLogDestroy == NULL ? ZE_RESULT_ERROR_UNINITIALIZED : b->zeModuleBuildLogDestroy(log);
+	return lz_behind()->zeModuleBuildLogDestroy(log);
 }

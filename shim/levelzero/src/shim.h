@@ -1,17 +1,13 @@
-/*
- * shim.h: what the parts of the shim say to each other.
- */
-#ifndef KERNSTASH_LEVELZERO_SHIM_H
-#define KERNSTASH_LEVELZERO_SHIM_H
+/* shim.h: what the parts of the shim say to each other. */
+#pragma once
 
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../library/library.h"
 #include "ze.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-/* ---- What stands before (init.c, module.c, otherwise.c) ---------------- */
+/* ---- What stands before (table.c, module.c, otherwise.c) ---------------- */
 
 /* The functions of modules that are stood before: name, parameters, arguments. */
 #define EACH_OF_MODULES(F) \
@@ -35,14 +31,10 @@ EACH_OF_MODULES(OURS)
 EACH_OF_INIT(OURS)
 #undef OURS
 
-/* Makes a function the zeInit, or the zeInitDrivers, that ours calls. False: it is another
- * one already. */
-bool lz_init_behind(bool drivers, void *function);
-
 /* A copy of the environment when the drivers were loaded; NULL: there is none. */
 const char *const *lz_environment(void);
 
-/* ---- Behind us (behind.c) ---------------------------------------------- */
+/* ---- Behind us (table.c) ---------------------------------------------- */
 
 /* The functions of modules that are called besides. */
 #define EACH_OF_OTHERS(F) \
@@ -62,11 +54,6 @@ struct behind {
 /* The functions of the API behind us, once they are found; one that is not there is NULL. */
 const struct behind *lz_behind(void);
 
-/* Whether a function is the one behind us of an index in EACH_OF_MODULES. The first that is
- * asked about makes its loader the one that all are of; another one in the same process goes
- * without. */
-bool lz_is_behind(size_t index, const void *function);
-
 /* Whether all are there that a module needs to be restored or taken. */
 bool lz_whole(void);
 
@@ -80,15 +67,11 @@ void lz_unknown_of(ze_module_handle_t module, ze_result_t results[LZ_KINDS]);
 /* Has a module refuse them from now on as is stored. False: no memory. */
 bool lz_unknown_becomes(ze_module_handle_t module, const ksf_message *stored);
 
-/* What a log says, in memory to be freed; NULL: nothing, or no memory. size is without
- * the NUL at its end. */
+/* What a log says, in memory to be freed; NULL: nothing, or no memory. size is without the NUL at its end. */
 char *lz_log_text(ze_module_build_log_handle_t log, size_t *size);
 
-/* Has a log say something else from now on, unless it says so by itself. False: no
- * memory. */
+/* Has a log say something else from now on, unless it says so by itself. False: no memory. */
 bool lz_log_says(ze_module_build_log_handle_t log, const void *text, size_t size);
 
 /* Has a module or a log say what it says by itself. */
 void lz_forget(const void *handle);
-
-#endif

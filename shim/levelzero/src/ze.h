@@ -2,8 +2,7 @@
  * ze.h: what is needed of Level Zero's API (specification 1.8, "Module"), so that the
  * shim is built where its headers are not. testdata/same.c compares them.
  */
-#ifndef KERNSTASH_ZE_H
-#define KERNSTASH_ZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ typedef struct ze_module_program_exp_desc_t {
 	const char **pBuildFlags;
 	const ze_module_constants_t **pConstants;
 } ze_module_program_exp_desc_t;
-
-#endif

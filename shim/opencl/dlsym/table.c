@@ -1,12 +1,12 @@
 /*
- * table.c: the table for shim/preload. The functions are the OpenCL layer's (shim/opencl), which
- * decides about each library; it is opened at the first name that is asked for.
+ * table.c: the table for shim/preload. The functions are the OpenCL layer's (shim/opencl), which decides about each
+ * library; it is opened at the first name that is asked for.
  *
- * OpenCL's own libraries ask for these names too: a loader in its drivers, a wrapper in
- * the loader. They get what there is, or we would stand between them, where no program of
- * the application's is.
+ * OpenCL's own libraries ask for these names too: a loader in its drivers, a wrapper in the loader. They get what
+ * there is, or we would stand between them, where no program of the application's is.
  */
-#include "../../preload/src/choose.h"
+#include "../../library/library.h"
+#include "../../preload/preload.h"
 #include "../functions.h"
 #include "../layers.h"
 
@@ -71,24 +71,19 @@ static void *take(size_t name, void *real)
 /* The layer's, too. */
 extern void kernstash_layer_looks(void) __attribute__((weak, visibility("default")));
 
-/* Whether it is a library of OpenCL: it exports such names itself. A loader that asks has
- * just loaded a driver. */
+/* Whether it is a library of OpenCL: it exports such names itself. A loader that asks has just loaded a driver. */
 static bool spares(const void *caller)
 {
 	static const char *const its[] = {"clBuildProgram", "clGetExtensionFunctionAddress", "clIcdGetPlatformIDsKHR", "clInitLayer"};
 	enum { N = sizeof(its) / sizeof(*its) };
 	void *found[N];
-	Dl_info from, of;
-	if (dladdr(caller, &from) == 0)
-		return false;
 	if (kernstash_layer_looks != NULL)
 		kernstash_layer_looks();
 	preload_beside(caller, its, N, found);
 	for (int i = 0; i < N; i++)
-		if (found[i] != NULL && dladdr(found[i], &of) != 0 && of.dli_fbase == from.dli_fbase)
+		if (found[i] != NULL && same_object(found[i], caller))
 			return true;
 	return false;
 }
 
-extern const struct preload_table opencl_table;
 const struct preload_table opencl_table = {.names = names, .n = sizeof(names) / sizeof(*names), .take = take, .spares = spares};

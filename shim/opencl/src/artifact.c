@@ -1,12 +1,8 @@
 /*
- * artifact.c: what a shadow keeps of what it was made from, to
- * answer queries: logs, kernels, argument infos, and the binaries that the
- * application is to see where those are not what the shadow was made from.
+ * artifact.c: what a shadow keeps of what it was made from, to answer queries: logs, kernels, argument infos, and
+ * the binaries that the application is to see where those are not what the shadow was made from.
  */
 #include "shim.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* What is kept of a message, with a field of no tag at the end. Of an object, which the application may ask for, the
  * binary is the answer. NULL: no memory. */
@@ -64,8 +60,7 @@ void shadow_put(struct shadow *s)
 		return;
 	if (!s->is_program)
 		next.clReleaseProgram(s->handle);
-	if (s->answers != 0)
-		library_released(s->answers);
+	library_released(s->answers);
 	shadow_free(s);
 }
 

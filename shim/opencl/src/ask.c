@@ -1,22 +1,120 @@
-/* ask.c: what the library is asked before a build. */
+/* ask.c: what the library is asked before a build, what it says of a program, and is told. */
 #include "shim.h"
 
-#include <string.h>
+struct library_front library_layer = {.runtime = "opencl"};
+
+bool library(void) { return !stepped_aside() && library_open(&library_layer) != NULL; }
+
+void layer_passed(const char *reason) { library_passed(&library_layer, 0, reason); }
+
+void library_told(struct message *m)
+{
+	library_tell(&library_layer, 0, m);
+	message_free(m);
+}
+
+void library_released(uint64_t program)
+{
+	struct message m = {0};
+	if (program == 0)
+		return;
+	message_number(&m, KSF_RELEASED, 0, program);
+	library_told(&m);
+}
+
+const ksf_field *of_device(const ksf_message *m, cl_uint device, uint32_t tag)
+{
+	cl_uint parts = 0;
+	for (size_t i = 0; i < m->count && parts <= device + 1; i++) {
+		parts += m->fields[i].tag == KSF_PART;
+		if (parts == device + 1 && m->fields[i].tag == tag)
+			return &m->fields[i];
+	}
+	return NULL;
+}
+
+ksf_field binary_of(const ksf_message *m, cl_uint device)
+{
+	const ksf_field *f = of_device(m, device, KSF_BINARY);
+	return f == NULL ? (ksf_field){0} : *f;
+}
+
+bool has_log(const ksf_message *m, cl_uint device)
+{
+	const ksf_field *log = of_device(m, device, KSF_LOG);
+	return log != NULL && log->size > 0;
+}
+
+uint32_t kind_of(const ksf_message *m) { return of_device(m, 0, KSF_PART)->detail; }
+
+cl_uint holes_of(const ksf_message *m, cl_uint n)
+{
+	cl_uint holes = 0;
+	for (cl_uint i = 0; i < n; i++)
+		holes += of_device(m, i, KSF_BINARY) == NULL;
+	return holes;
+}
+
+const ksf_field *next_kernel(const ksf_message *m, const ksf_field *k)
+{
+	const ksf_field *end = m->fields + m->count;
+	if (k == NULL)
+		return of_device(m, 0, KSF_KERNEL);
+	do
+		k++;
+	while (k < end && k->tag != KSF_KERNEL && k->tag != KSF_PART);
+	return k < end && k->tag == KSF_KERNEL ? k : NULL;
+}
+
+static bool makes_sense(const ksf_message *m, cl_uint n)
+{
+	cl_uint parts = 0;
+	for (size_t i = 0; i < m->count; i++) {
+		const ksf_field *f = &m->fields[i];
+		parts += f->tag == KSF_PART;
+		if (parts == 0 || (f->tag == KSF_PART && f->detail > KSF_DEFERRED) || (f->tag == KSF_BINARY && f->size == 0))
+			return false;
+	}
+	return parts == n;
+}
+
+/* Takes a step as the reply for n devices: KSF_PASS where it makes no sense. */
+static uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n)
+{
+	*reply = (struct reply){.ticket = step->ticket, .program = step->program, .saved = step->saved, .message = step->message};
+	reply->hit = step->action == KSF_HIT && makes_sense(&step->message, n);
+	if (step->action == KSF_DONE || reply->hit)
+		return step->action;
+	reply_end(reply);
+	return KSF_PASS;
+}
+
+uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results)
+{
+	ksf_step step;
+	library_next(&library_layer, reply->ticket, results, &step);
+	message_free(results);
+	return reply_take(reply, &step, n);
+}
+
+void reply_end(struct reply *reply)
+{
+	library_end(&library_layer, reply->ticket);
+	memset(reply, 0, sizeof(*reply));
+}
 
 cl_platform_id platform_of(cl_device_id device)
 {
 	cl_platform_id platform = NULL;
-	if (next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS)
-		return NULL;
-	return platform;
+	cl_int code = next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	return code == CL_SUCCESS ? platform : NULL;
 }
 
 cl_context program_context(const struct program *p)
 {
 	cl_context context = NULL;
-	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_CONTEXT, sizeof(context), &context, NULL) != CL_SUCCESS)
-		return NULL;
-	return context;
+	cl_int code = next.clGetProgramInfo(handle_of(p), CL_PROGRAM_CONTEXT, sizeof(context), &context, NULL);
+	return code == CL_SUCCESS ? context : NULL;
 }
 
 /* Adds what a program was made of, as the driver has it, so that no second copy has to be kept. */
@@ -66,8 +164,6 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_messag
 	struct message m = {0};
 	ksf_step step;
 	memset(reply, 0, sizeof(*reply));
-	if (!library())
-		return false;
 	cl_platform_id platform = platform_of(devices[0]);
 	if (next.clGetPlatformInfo == NULL || platform == NULL) {
 		layer_passed("unknown platform");

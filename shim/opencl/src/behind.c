@@ -1,17 +1,13 @@
 /*
  * behind.c: which libraries there are, and which of them is served.
  *
- * What is looked at here the dynamic linker knows, which takes a lock of its own: it is
- * asked without ours.
+ * What is looked at here the dynamic linker knows, which takes a lock of its own: it is asked without ours.
  */
 #include "behind.h"
 #include "../layers.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct behind behind[LIBRARIES];
 
@@ -27,20 +23,10 @@ static const struct member {
 	EACH_FUNCTION(MEMBER)
 	MEMBER(clGetPlatformInfo)
 	MEMBER(clGetDeviceInfo)
-#undef MEMBER
 };
-#define ONE(name) + 1
-enum { FUNCTIONS = 0 EACH_FUNCTION(ONE), MEMBERS = sizeof(members) / sizeof(*members) };
-#undef ONE
+enum { MEMBERS = sizeof(members) / sizeof(*members), FUNCTIONS = MEMBERS - 2 };
 
 static void **member(cl_icd_dispatch *d, size_t i) { return (void **)((char *)d + members[i].at); }
-
-static bool is_ours(const void *function)
-{
-	static const char here;
-	Dl_info us, it;
-	return dladdr(&here, &us) != 0 && dladdr(function, &it) != 0 && us.dli_fbase == it.dli_fbase;
-}
 
 static void find_all(void *handle, cl_icd_dispatch *d)
 {
@@ -48,17 +34,6 @@ static void find_all(void *handle, cl_icd_dispatch *d)
 		void *found = dlsym(handle, members[i].name);
 		*member(d, i) = found != NULL && is_ours(found) ? NULL : found;
 	}
-}
-
-/* A handle of the object that an address is in; NULL for the program's own, which leads
- * to us. It is to be closed. */
-static void *object_of(const void *address)
-{
-	Dl_info info;
-	struct link_map *map;
-	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_name == NULL || map->l_name[0] == 0)
-		return NULL;
-	return dlopen(map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
 /* Calls of a library that is served already, found in another way, are served too. */
@@ -69,20 +44,18 @@ static void share(struct behind *b)
 		atomic_compare_exchange_strong(&b->called, &own, &ours);
 }
 
-/* Where the functions are that a linked caller means: in what follows us, which is what
- * all are bound to; where that has none, in what the caller's library is linked to (a
- * module of an interpreter has a scope of its own); else in the loader. Never in two: a
- * function that one of them lacks is not there. */
+/* Where the functions are that a linked caller means: in what follows us, which is what all are bound to; where
+ * that has none, in what the caller's library is linked to (a module of an interpreter has a scope of its own);
+ * else in the loader. Never in two: a function that one of them lacks is not there. */
 const cl_icd_dispatch *behind_linked(const void *caller)
 {
 	struct behind *b = &behind[LINKED];
-	cl_icd_dispatch found;
-	memset((void *)&found, 0, sizeof(found));
+	cl_icd_dispatch found = {0};
 	void *object = NULL;
 	if (dlsym(RTLD_NEXT, "clBuildProgram") != NULL) {
 		find_all(RTLD_NEXT, &found);
 	} else {
-		object = object_of(caller);
+		object = object_of(caller, false); /* the program's own leads to us */
 		if (object != NULL)
 			find_all(object, &found);
 		if (found.clBuildProgram == NULL) {
@@ -152,7 +125,6 @@ static void serve(struct behind *b)
 {
 	static atomic_int decided; /* 1: a thread is at it, 2: it is */
 	int no = 0;
-	const char *reason = NULL;
 	enum inject wanted = inject_wanted();
 	if (wanted == INJECT_NONE || (wanted == INJECT_LAYER && b == &behind[LINKED]) || !is_whole(&b->own) || !is_last(b))
 		return;
@@ -164,8 +136,9 @@ static void serve(struct behind *b)
 		return;
 	}
 	/* Nothing here takes the dynamic linker's lock, which one of those may hold. */
-	bool claimed = inject_claim(INJECT_PRELOAD), unwanted = claimed && library_unwanted(&reason);
-	if (claimed && !unwanted) {
+	bool claimed = inject_claim(INJECT_PRELOAD);
+	const char *unwanted = claimed ? library_unwanted() : NULL;
+	if (claimed && unwanted == NULL) {
 		memcpy((void *)&next, (const void *)&b->own, sizeof(next));
 		state_guard_fork();
 		dispatch_fill(&ours, &next);
@@ -174,15 +147,15 @@ static void serve(struct behind *b)
 			share(&behind[i]);
 	}
 	atomic_store(&decided, 2);
-	if (unwanted)
-		report("out", "reason", reason);
-	if (!claimed || unwanted)
+	if (unwanted != NULL)
+		report("out", "reason", unwanted);
+	if (!claimed || unwanted != NULL)
 		return;
 	/* It stays in the process, whoever closes it: what we call is there, and who opens it
 	 * again finds it as it was. */
 	void *library = NULL;
 	*(__typeof__(b->own.clBuildProgram) *)&library = b->own.clBuildProgram;
-	object_of(library);
+	object_of(library, false);
 	report("loaded", "front_end", "opencl-preload");
 }
 
@@ -213,11 +186,10 @@ static struct behind *library_of(size_t function, void *real)
 	enum inject wanted = inject_wanted();
 	if ((wanted == INJECT_LAYER || wanted == INJECT_AUTO) && (knows_layers(real) || (wanted == INJECT_LAYER && somebody_is_linked(real))))
 		return NULL;
-	void *object = object_of(real);
+	void *object = object_of(real, false);
 	if (object == NULL)
 		return NULL;
-	cl_icd_dispatch found;
-	memset((void *)&found, 0, sizeof(found));
+	cl_icd_dispatch found = {0};
 	find_all(object, &found);
 	dlclose(object);
 	/* Not if the object is another one of the same name, in another namespace. */
@@ -247,13 +219,10 @@ static struct behind *library_of(size_t function, void *real)
 }
 
 /* Drivers may just have been loaded. */
-EXPORT void kernstash_layer_looks(void);
 EXPORT void kernstash_layer_looks(void) { library_look(); }
 
-/* What an application gets that has looked a function up by its name (shim/preload); real
- * is what there is, in this library too where that is preloaded. NULL: it is not there,
- * and dlerror says so. */
-EXPORT void *kernstash_layer_take(const char *name, void *real);
+/* What an application gets that has looked a function up by its name (shim/preload); real is what there is, in
+ * this library too where that is preloaded. NULL: it is not there, and dlerror says so. */
 EXPORT void *kernstash_layer_take(const char *name, void *real)
 {
 	size_t i = 0;

@@ -3,12 +3,9 @@
  * know no layers, and drivers without one. The first that a program is made in is the
  * one that is served; the others get no more than what they are called with.
  */
-#ifndef KERNSTASH_SHIM_BEHIND_H
-#define KERNSTASH_SHIM_BEHIND_H
+#pragma once
 
 #include "shim.h"
-
-#include <stdatomic.h>
 
 /* LINKED is the library of callers who are linked to one. Each of the others is of
  * callers who looked its functions up. */
@@ -34,22 +31,16 @@ static inline const cl_icd_dispatch *behind_of(unsigned library, const void *cal
 	return d != NULL ? d : behind_linked(caller);
 }
 
-/* preload.c: the function that stands before a library's; functions are numbered as
- * EACH_FUNCTION has them. */
+/* preload.c: the function that stands before a library's; functions are numbered as EACH_FUNCTION has them. */
 void *stand_in(unsigned library, size_t function);
 
 /* layers.c */
 
-/* Whether the library that a function is of looks at OPENCL_LAYERS; also where it cannot
- * be told. */
+/* Whether the library that a function is of looks at OPENCL_LAYERS; also where it cannot be told. */
 bool knows_layers(const void *function);
-/* Whether the library that a function is of is a loader of drivers; also where it cannot be
- * told. */
+/* Whether the library that a function is of is a loader of drivers; also where it cannot be told. */
 bool is_loader(const void *function);
-/* Whether an object of the process is linked to it: its calls reach us only where we are
- * preloaded ourselves. */
+/* Whether an object of the process is linked to it: its calls reach us only where we are preloaded ourselves. */
 bool somebody_is_linked(const void *function);
 /* How many libraries have left the process. */
 unsigned long long removals(void);
-
-#endif

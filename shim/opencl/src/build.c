@@ -1,10 +1,6 @@
 /* build.c: clBuildProgram. */
 #include "shim.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* One build for which the library has given a ticket. */
 struct build {
 	struct program *program; /* pinned */
@@ -25,20 +21,6 @@ static void build_put(struct build *b)
 	program_put(b->program);
 	reply_end(&b->reply);
 	free(b);
-}
-
-/* NULL: no memory; else the reply is the build's. */
-static struct build *build_new(struct program *p, struct reply *reply, cl_uint n, const cl_device_id *devices, notify_fn notify,
-	void *user_data)
-{
-	struct build *b = calloc(1, sizeof(*b));
-	if (b == NULL)
-		return NULL;
-	*b = (struct build){.program = p, .reply = *reply, .n = n, .notify = notify, .user_data = user_data};
-	atomic_init(&b->references, 1);
-	memcpy(b->devices, devices, n * sizeof(*devices));
-	p->pins++;
-	return b;
 }
 
 /* Says how the build ended; returns the library's name for the program. */
@@ -94,8 +76,7 @@ static cl_int build_all(struct build *b, cl_uint n, const cl_device_id *list, co
 	}
 	atomic_fetch_add(&b->references, 1);
 	code = driver_build(handle, n, list, options, called_back, b);
-	/* An error without a call back: there may be none, or it may come yet; its
-	 * reference is left to it. */
+	/* An error without a call back: there may be none, or it may come yet; its reference is left to it. */
 	if (code != CL_SUCCESS)
 		finish(b, code);
 	return code;
@@ -124,7 +105,8 @@ static bool restore_all(struct build *b, const ksf_message *m, const char *optio
 	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, m, options, results);
 	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, m, options, false);
 	if (s != NULL) {
-		set_restored(b->program, s, context);
+		s->context = context;
+		program_set_shadow(b->program, s, 0);
 		return true;
 	}
 	if (handle != NULL) {
@@ -284,7 +266,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		reason = "build after a build with a log";
 	if (reason == NULL && pending)
 		reason = "build during a build";
-	if (stepped_aside() || !library())
+	if (!library())
 		reason = "";
 	if (reason != NULL) {
 		if (*reason != 0)
@@ -292,25 +274,21 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 
+	struct build *b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return build_plainly(p, n, list, options, notify, user_data, set);
 	struct message unit = {0};
-	struct reply reply;
-	cl_device_id devices[64];
-	cl_uint ndevices = list == NULL ? program_list(p, p->ndevices, p->devices, devices) : program_list(p, n, list, devices);
+	*b = (struct build){.program = p, .notify = notify, .user_data = user_data};
+	atomic_init(&b->references, 1);
+	p->entry.pins++;
+	b->n = list == NULL ? program_list(p, p->ndevices, p->devices, b->devices) : program_list(p, n, list, b->devices);
 	state_claim(&p->building);
 	program_set_shadow(p, NULL, 0); /* what was built before is void */
-	bool found = false;
-	if (add_unit(&unit, p, NULL) && !unit.failed)
-		found = ask(ASK_BUILD, ndevices, devices, &(ksf_message){unit.fields, unit.count}, options, &reply);
-	else
+	if (!add_unit(&unit, p, NULL) || unit.failed)
 		layer_passed("source that the driver does not give back");
+	else
+		ask(ASK_BUILD, b->n, b->devices, &(ksf_message){unit.fields, unit.count}, options, &b->reply);
 	message_free(&unit);
-	struct build *b = !found ? NULL : build_new(p, &reply, ndevices, devices, notify, user_data);
-	if (b == NULL) {
-		if (found)
-			reply_end(&reply);
-		state_release(&p->building);
-		return build_plainly(p, n, list, options, notify, user_data, set);
-	}
 	cl_int code = serve(b, n, list, options, set);
 	build_put(b);
 	return code;

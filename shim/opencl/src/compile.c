@@ -1,23 +1,9 @@
 /*
- * compile.c: clCompileProgram. What is known to compile is not compiled: a link
- * of it mostly is known too. Where something wants the compiled program itself, it
- * is compiled after all. A unit that reads header files is not: they may be others
- * by then. It is restored from what its compiler made, and a shadow stands for it.
+ * compile.c: clCompileProgram. What is known to compile is not compiled: a link of it mostly is known too. Where
+ * something wants the compiled program itself, it is compiled after all. A unit that reads header files is not:
+ * they may be others by then. It is restored from what its compiler made, and a shadow stands for it.
  */
 #include "shim.h"
-
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void compiled_free(struct compiled *c)
-{
-	if (c->id != 0)
-		library_released(c->id);
-	free(c->unit);
-	free(c->known);
-	free(c);
-}
 
 struct compiled *compiled_use(struct program *p)
 {
@@ -31,8 +17,12 @@ struct compiled *compiled_use(struct program *p)
 
 void compiled_unuse(struct compiled *c)
 {
-	if (c != NULL && --c->uses == 0)
-		compiled_free(c);
+	if (c == NULL || --c->uses > 0)
+		return;
+	library_released(c->id);
+	free(c->unit);
+	free(c->known);
+	free(c);
 }
 
 /* Makes it the program's, which takes the use over. NULL: it has none any more. */
@@ -84,8 +74,7 @@ static void compile_over(struct program *p, uint64_t set)
 		set_compiled(p, NULL);
 }
 
-/* Has the driver do it, with headers made anew: the application may have let go
- * of those that it gave. */
+/* Has the driver do it, with headers made anew: the application may have let go of those that it gave. */
 static cl_int compile_now(struct program *p, const struct compiled *c)
 {
 	cl_uint n = 0;
@@ -114,16 +103,8 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 	return code;
 }
 
-/* How many compilations that were skipped had to be done later. */
-static atomic_uint late;
-
-unsigned compilations_late(void) { return atomic_load(&late); }
-
-/* Whether that was for links that are not cached, as of libraries: this application wants
- * its units themselves, and nothing is gained by skipping more of them. */
-static atomic_bool units_wanted;
-
-void units_are_wanted(void) { atomic_store(&units_wanted, true); }
+atomic_uint compilations_late;
+atomic_bool units_wanted;
 
 /* After the driver refused what the compiler made: whether the compiler would read the same
  * files as then, for all that the library knows. It is told, too. */
@@ -135,7 +116,7 @@ static bool would_be_the_same(const struct compiled *c)
 	struct message results = {0};
 	bool same = true;
 	for (cl_uint i = 0; i < c->n && same; i++) {
-		struct bytes now = binary_of(&reply.message, i), then = binary_of(c->known, i);
+		ksf_field now = binary_of(&reply.message, i), then = binary_of(c->known, i);
 		same = now.data != NULL && now.size == then.size && memcmp(now.data, then.data, now.size) == 0;
 		message_result(&results, KSF_REFUSED, CL_INVALID_BINARY, 0);
 	}
@@ -175,8 +156,11 @@ cl_int program_compile(struct program *p, bool forget)
 	if (!restored) {
 		uint64_t start = nanoseconds();
 		compile_now(p, c);
-		atomic_fetch_add(&late, 1);
-		library_compiled_late(nanoseconds() - start, c->saved);
+		atomic_fetch_add(&compilations_late, 1);
+		struct message m = {0}; /* what counted as saved was not */
+		message_number(&m, KSF_COMPILED_LATE, 0, nanoseconds() - start);
+		message_number(&m, KSF_SAVED, 0, c->saved);
+		library_told(&m);
 		p->built |= program_set(p, c->n, c->devices);
 	}
 	c->pending = code != CL_SUCCESS;
@@ -191,24 +175,17 @@ static bool answer_known(const struct compiled *c, cl_device_id device, cl_progr
 {
 	static const cl_build_status status = CL_BUILD_SUCCESS;
 	static const cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
-	const ksf_field *log;
 	int i = index_of(device, c->n, c->devices);
-	if (i < 0)
-		return false;
-	switch (what) {
-	case CL_PROGRAM_BUILD_STATUS:
+	const ksf_field *log = i < 0 ? NULL : of_device(c->known, (cl_uint)i, KSF_LOG);
+	if (i >= 0 && what == CL_PROGRAM_BUILD_STATUS)
 		*code = answer(&status, sizeof(status), room, to, size_ret);
-		return true;
-	case CL_PROGRAM_BINARY_TYPE:
+	else if (i >= 0 && what == CL_PROGRAM_BINARY_TYPE)
 		*code = answer(&type, sizeof(type), room, to, size_ret);
-		return true;
-	case CL_PROGRAM_BUILD_LOG:
-		if ((log = of_device(c->known, (cl_uint)i, KSF_LOG)) == NULL)
-			return false;
+	else if (log != NULL && what == CL_PROGRAM_BUILD_LOG)
 		*code = answer_text(log, room, to, size_ret);
-		return true;
-	}
-	return false;
+	else
+		return false;
+	return true;
 }
 
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
@@ -237,12 +214,12 @@ static bool are_objects(const ksf_message *m, cl_uint n)
 /* Whether the driver takes back what it gave of a compiled program. */
 static bool are_taken_back(struct program *p, const struct compiled *c, const struct message *results)
 {
-	struct bytes binaries[64] = {{NULL, 0}};
+	ksf_field binaries[64] = {0};
 	cl_int status[64], code;
 	cl_uint n = 0;
 	for (size_t i = 0; i < results->count && n < c->n; i++)
 		if (results->fields[i].tag == KSF_BINARY)
-			binaries[n++] = (struct bytes){results->fields[i].data, results->fields[i].size};
+			binaries[n++] = results->fields[i];
 	cl_program handle = n == c->n ? of_binaries(program_context(p), n, c->devices, binaries, status, &code) : NULL;
 	bool taken = handle != NULL && code == CL_SUCCESS;
 	for (cl_uint i = 0; i < n; i++) {
@@ -255,8 +232,7 @@ static bool are_taken_back(struct program *p, const struct compiled *c, const st
 	return taken;
 }
 
-/* Adds what the driver's compilation made: with the compiled objects, if they are wanted
- * and it gives them. */
+/* Adds what the driver's compilation made: with the compiled objects, if they are wanted and it gives them. */
 static void add_compiled(struct message *m, struct program *p, const struct compiled *c, const ksf_message *known, cl_int code,
 	uint64_t took)
 {
@@ -267,12 +243,6 @@ static void add_compiled(struct message *m, struct program *p, const struct comp
 		return;
 	message_free(m);
 	add_results(m, handle_of(p), c->n, c->devices, code, took, false);
-}
-
-/* Whether the driver would take the headers of a compilation. */
-static bool are_headers(cl_uint n, const cl_program *headers, const char **names)
-{
-	return (n == 0) == (headers == NULL) && (n == 0) == (names == NULL);
 }
 
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,
@@ -302,7 +272,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 		c->saved = reply.saved;
 		if (skipped)
 			c->id = id;
-		else if (id != 0)
+		else
 			library_released(id); /* the driver may find other files */
 	}
 	if (!skipped) {
@@ -320,7 +290,7 @@ static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl
 	if (code == CL_SUCCESS)
 		set_compiled(p, c);
 	else
-		compiled_free(c);
+		compiled_unuse(c);
 	if (skipped && notify != NULL)
 		notify(handle_of(p), user_data);
 	return code;
@@ -334,7 +304,8 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 		return driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
 	/* Where the arguments are wrong, or a program is not one of code, nothing is compiled,
 	 * and what there is stays. */
-	uint64_t set = are_headers(nheaders, headers, names) ? arguments(p, n, list, notify, user_data) : 0;
+	bool are_headers = (nheaders == 0) == (headers == NULL) && (nheaders == 0) == (names == NULL);
+	uint64_t set = are_headers ? arguments(p, n, list, notify, user_data) : 0;
 	if (p->kind == 0)
 		set = 0;
 	struct shadow *s = program_shadow(p);
@@ -357,7 +328,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	uint64_t before = p->built;
 	/* A program of which the driver has built something keeps logs of it. */
 	struct compiled *c = NULL;
-	bool open = !stepped_aside() && library();
+	bool open = library();
 	if (set != 0 && !kernels && before == 0 && p->unknown == NULL && open && library_arithmetic() == NULL)
 		c = compiled_new(p, n, list, options, nheaders, headers, names);
 	if (c == NULL && set != 0)

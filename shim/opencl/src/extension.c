@@ -5,11 +5,6 @@
  */
 #include "shim.h"
 
-#include <string.h>
-
-typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
-typedef cl_int(CL_API_CALL *pointer_fn)(cl_device_id, cl_program, const char *, cl_ulong *);
-typedef cl_int(CL_API_CALL *variable_fn)(cl_device_id, cl_program, const char *, size_t *, void **);
 /* What differs between versions of the extension is behind pointers. */
 typedef cl_int(CL_API_CALL *record_fn)(void *, cl_command_queue, const void *, cl_kernel, cl_uint, const size_t *, const size_t *,
 	const size_t *, cl_uint, const cl_uint *, cl_uint *, void **);
@@ -35,16 +30,11 @@ static cl_program CL_API_CALL with_il(cl_context context, const void *il, size_t
 {
 	with_il_fn driver = NULL;
 	*(void **)&driver = drivers_own(platform_of_context(context), "clCreateProgramWithILKHR");
-	if (driver == NULL) {
-		if (code != NULL)
-			*code = CL_INVALID_CONTEXT;
-		return NULL;
-	}
-	library_compiles(true); /* some may */
-	cl_program handle = driver(context, il, length, code);
-	library_compiles(false);
-	program_add_il(handle, il, length);
-	return handle;
+	if (driver != NULL)
+		return program_with_il(driver, context, il, length, code);
+	if (code != NULL)
+		*code = CL_INVALID_CONTEXT;
+	return NULL;
 }
 
 /* The shadow that has a program's code, where there is one; it is to be put. */
@@ -56,29 +46,27 @@ static struct shadow *with_code(cl_program handle)
 	return s;
 }
 
-static cl_int CL_API_CALL function_pointer(cl_device_id device, cl_program handle, const char *name, cl_ulong *to)
-{
-	pointer_fn driver = NULL;
-	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceFunctionPointerINTEL");
-	if (driver == NULL)
-		return CL_INVALID_DEVICE;
-	struct shadow *s = with_code(handle);
-	cl_int code = driver(device, s == NULL ? handle : s->handle, name, to);
-	shadow_put(s);
-	return code;
-}
+/* A function that looks a name up in a program's code. */
+#define LOOKS_UP(function, extension, parameters, arguments) \
+	static cl_int CL_API_CALL function parameters \
+	{ \
+		cl_int(CL_API_CALL *driver) parameters = NULL; \
+		*(void **)&driver = drivers_own(platform_of(device), extension); \
+		if (driver == NULL) \
+			return CL_INVALID_DEVICE; \
+		struct shadow *s = with_code(program); \
+		if (s != NULL) \
+			program = s->handle; \
+		cl_int code = driver arguments; \
+		shadow_put(s); \
+		return code; \
+	}
 
-static cl_int CL_API_CALL variable_pointer(cl_device_id device, cl_program handle, const char *name, size_t *size, void **to)
-{
-	variable_fn driver = NULL;
-	*(void **)&driver = drivers_own(platform_of(device), "clGetDeviceGlobalVariablePointerINTEL");
-	if (driver == NULL)
-		return CL_INVALID_DEVICE;
-	struct shadow *s = with_code(handle);
-	cl_int code = driver(device, s == NULL ? handle : s->handle, name, size, to);
-	shadow_put(s);
-	return code;
-}
+LOOKS_UP(function_pointer, "clGetDeviceFunctionPointerINTEL",
+	(cl_device_id device, cl_program program, const char *name, cl_ulong *to), (device, program, name, to))
+LOOKS_UP(variable_pointer, "clGetDeviceGlobalVariablePointerINTEL",
+	(cl_device_id device, cl_program program, const char *name, size_t *size, void **to),
+	(device, program, name, size, to))
 
 /* A launch that is recorded in a command buffer. */
 static cl_int CL_API_CALL record(void *buffer, cl_command_queue queue, const void *properties, cl_kernel kernel, cl_uint dimensions,

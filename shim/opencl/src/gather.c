@@ -1,18 +1,13 @@
 /* gather.c: what a build made: binaries, logs, kernels with their arguments; or why there is none. */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void *program_text(cl_program program, cl_program_info what, size_t *size)
 {
 	size_t n = 0;
 	if (next.clGetProgramInfo(program, what, 0, NULL, &n) != CL_SUCCESS)
 		return NULL;
 	char *text = malloc(n + 1);
-	if (text == NULL)
-		return NULL;
-	if (n > 0 && next.clGetProgramInfo(program, what, n, text, NULL) != CL_SUCCESS) {
+	if (text == NULL || (n > 0 && next.clGetProgramInfo(program, what, n, text, NULL) != CL_SUCCESS)) {
 		free(text);
 		return NULL;
 	}
@@ -24,15 +19,8 @@ void *program_text(cl_program program, cl_program_info what, size_t *size)
 cl_build_status build_status(cl_program program, cl_device_id device)
 {
 	cl_build_status status = CL_BUILD_NONE;
-	if (next.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status, NULL) != CL_SUCCESS)
-		return CL_BUILD_NONE;
-	return status;
-}
-
-static void add_bytes(struct message *m, uint32_t tag, struct bytes b)
-{
-	if (b.data != NULL)
-		message_add(m, (ksf_field){.tag = tag, .data = b.data, .size = b.size});
+	cl_int code = next.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status, NULL);
+	return code == CL_SUCCESS ? status : CL_BUILD_NONE;
 }
 
 static void add_log(struct message *m, cl_program program, cl_device_id device)
@@ -58,7 +46,7 @@ cl_int binary_sizes(cl_program program, cl_uint *n, cl_device_id *devices, size_
 }
 
 /* Asks for the binaries of some devices, in memory of the message's. */
-static bool get_binaries(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, struct bytes *out)
+static bool get_binaries(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, ksf_field *out)
 {
 	cl_uint all = 0;
 	cl_device_id listed[64];
@@ -73,13 +61,13 @@ static bool get_binaries(struct message *m, cl_program program, cl_uint n, const
 		to[at] = message_own(m, malloc(sizes[at]));
 		if (to[at] == NULL)
 			return false;
-		out[i] = (struct bytes){to[at], sizes[at]};
+		out[i] = (ksf_field){.tag = KSF_BINARY, .data = to[at], .size = sizes[at]};
 	}
 	return next.clGetProgramInfo(program, CL_PROGRAM_BINARIES, all * sizeof(to[0]), to, NULL) == CL_SUCCESS;
 }
 
-/* A string that a query of a kernel gives; NULL bytes: it gives none. */
-static struct bytes kernel_text(struct message *m, cl_kernel kernel, cl_uint arg, cl_uint what)
+/* A string that a query of a kernel gives; NULL: it gives none. */
+static const char *kernel_text(struct message *m, cl_kernel kernel, cl_uint arg, cl_uint what)
 {
 	size_t n = 0;
 	bool attributes = what == CL_KERNEL_ATTRIBUTES;
@@ -87,10 +75,12 @@ static struct bytes kernel_text(struct message *m, cl_kernel kernel, cl_uint arg
 							 : next.clGetKernelArgInfo(kernel, arg, what, 0, NULL, &n);
 	char *text = code != CL_SUCCESS || n == 0 ? NULL : message_own(m, calloc(1, n + 1));
 	if (text == NULL)
-		return bytes_of(NULL);
+		return NULL;
 	code = attributes ? next.clGetKernelInfo(kernel, what, n, text, NULL) : next.clGetKernelArgInfo(kernel, arg, what, n, text, NULL);
-	return bytes_of(code == CL_SUCCESS ? text : NULL);
+	return code == CL_SUCCESS ? text : NULL;
 }
+
+static size_t length(const char *text) { return text == NULL ? 0 : strlen(text); }
 
 static void add_args(struct message *m, cl_kernel kernel)
 {
@@ -98,7 +88,7 @@ static void add_args(struct message *m, cl_kernel kernel)
 	if (next.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL) != CL_SUCCESS)
 		return;
 	for (cl_uint i = 0; i < n; i++) {
-		struct bytes name = {NULL, 0}, type = {NULL, 0};
+		const char *name = NULL, *type = NULL;
 		cl_uint address = 0, access = 0;
 		cl_kernel_arg_type_qualifier qualifiers = 0;
 		if (next.clGetKernelArgInfo != NULL) {
@@ -108,14 +98,13 @@ static void add_args(struct message *m, cl_kernel kernel)
 			next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(access), &access, NULL);
 			next.clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifiers), &qualifiers, NULL);
 		}
-		message_add(m, (ksf_field){.tag = KSF_ARGUMENT, .detail = address, .number = qualifiers, .data = name.data, .size = name.size});
-		message_add(m, (ksf_field){.tag = KSF_ARGUMENT_TYPE, .detail = access, .data = type.data, .size = type.size});
+		message_add(m, (ksf_field){.tag = KSF_ARGUMENT, .detail = address, .number = qualifiers, .data = name, .size = length(name)});
+		message_add(m, (ksf_field){.tag = KSF_ARGUMENT_TYPE, .detail = access, .data = type, .size = length(type)});
 	}
 }
 
-/* Adds all kernels or none: half a list would say that the others are not there. A driver makes
- * kernels of what nobody stores for the application alone: some say on standard error what is
- * wrong with one (Oclgrind). */
+/* Adds all kernels or none: half a list would say that the others are not there. A driver makes kernels of what
+ * nobody stores for the application alone: some say on standard error what is wrong with one (Oclgrind). */
 static void add_kernels(struct message *m, cl_program program)
 {
 	size_t size, n = 0, i = 0, first = m->count;
@@ -129,7 +118,7 @@ static void add_kernels(struct message *m, cl_program program)
 		if (kernel == NULL || code != CL_SUCCESS)
 			break;
 		message_text(m, KSF_KERNEL, name);
-		add_bytes(m, KSF_KERNEL_ATTRIBUTES, kernel_text(m, kernel, 0, CL_KERNEL_ATTRIBUTES));
+		message_text(m, KSF_KERNEL_ATTRIBUTES, kernel_text(m, kernel, 0, CL_KERNEL_ATTRIBUTES));
 		add_args(m, kernel);
 		next.clReleaseKernel(kernel);
 	}
@@ -140,13 +129,14 @@ static void add_kernels(struct message *m, cl_program program)
 /* Adds what the driver made. false: it does not answer, and nothing was added. */
 static bool add_built(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, uint64_t took, bool binaries)
 {
-	struct bytes made[64] = {{NULL, 0}};
+	ksf_field made[64] = {0};
 	size_t first = 0, last = 0; /* kernels, which are of the program */
 	if (binaries && !get_binaries(m, program, n, devices, made))
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		message_result(m, KSF_BUILT, CL_SUCCESS, took / n);
-		add_bytes(m, KSF_BINARY, made[i]);
+		if (made[i].data != NULL)
+			message_add(m, made[i]);
 		add_log(m, program, devices[i]);
 		for (size_t k = first; k < last; k++)
 			message_add(m, m->fields[k]);

@@ -5,9 +5,6 @@
 #include "shim.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 cl_icd_dispatch next;
 
@@ -15,7 +12,6 @@ static _Thread_local int aside;
 
 /* While on, programs that this thread makes and builds are nobody's business but
  * the driver's: the caller is a cache itself. */
-EXPORT void kernstash_layer_aside(int on);
 EXPORT void kernstash_layer_aside(int on) { aside = on; }
 
 bool stepped_aside(void) { return aside != 0; }
@@ -49,10 +45,8 @@ bool inject_claim(enum inject d)
  * a driver has the driver's. */
 bool is_driver_of(const void *function)
 {
-	Dl_info at, its;
-	void *object = dladdr(function, &at) == 0 ? NULL : dlopen(at.dli_fname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-	void *found = object == NULL ? NULL : dlsym(object, "clIcdGetPlatformIDsKHR");
-	bool is = found != NULL && dladdr(found, &its) != 0 && its.dli_fbase == at.dli_fbase;
+	void *object = object_of(function, false), *found = object == NULL ? NULL : dlsym(object, "clIcdGetPlatformIDsKHR");
+	bool is = found != NULL && same_object(found, function);
 	if (object != NULL)
 		dlclose(object);
 	return is;
@@ -60,12 +54,7 @@ bool is_driver_of(const void *function)
 
 static bool is_own(const void *function, const void *loader)
 {
-	Dl_info at, its;
-	if (function == NULL)
-		return true;
-	if (dladdr(function, &at) == 0 || dladdr(loader, &its) == 0)
-		return false;
-	return at.dli_fbase == its.dli_fbase || is_driver_of(function);
+	return function == NULL || same_object(function, loader) || is_driver_of(function);
 }
 
 bool nobody_between(const cl_icd_dispatch *target, const void *loader)
@@ -101,7 +90,6 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	static cl_icd_dispatch ours;
 	static bool initialised;
 	const cl_uint known = sizeof(ours) / sizeof(void *);
-	const char *reason;
 
 	if (target_dispatch == NULL || num_entries_ret == NULL || layer_dispatch_ret == NULL)
 		return CL_INVALID_VALUE;
@@ -117,8 +105,9 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 	if (initialised || inject_wanted() == INJECT_PRELOAD || !inject_claim(INJECT_LAYER))
 		return CL_SUCCESS;
 	initialised = true;
-	if (library_unwanted(&reason)) {
-		report("out", "reason", reason);
+	const char *unwanted = library_unwanted();
+	if (unwanted != NULL) {
+		report("out", "reason", unwanted);
 		return CL_SUCCESS;
 	}
 	/* Without these nothing can be told from anything else. */

@@ -1,13 +1,17 @@
 /* kernels.c: kernels of programs that we know. */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
+struct kernel {
+	struct entry entry;
+	struct program *program;
+	struct shadow *shadow; /* NULL: the driver's own kernel */
+	const ksf_field *info; /* what the shadow's message says of it, or NULL */
+	uint64_t id;           /* to tell launches of; 0: none */
+	uint64_t seed;         /* the hash of the name */
+	char name[];
+};
 
 static struct table kernels;
-
-/* Under the lock. */
-static struct kernel *kernel_find(cl_kernel handle) { return (struct kernel *)table_find(&kernels, handle); }
 
 static uint64_t hash_text(const char *text)
 {
@@ -17,19 +21,12 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-struct kernel *kernel_get(cl_kernel handle)
-{
-	state_lock();
-	struct kernel *k = kernel_find(handle);
-	if (k != NULL)
-		k->pins++;
-	state_unlock();
-	return k;
-}
+/* Pinned, or NULL: none of ours. */
+static struct kernel *kernel_get(cl_kernel handle) { return (struct kernel *)table_get(&kernels, handle); }
 
-void kernel_put(struct kernel *k)
+static void kernel_put(struct kernel *k)
 {
-	if (k == NULL || --k->pins > 0)
+	if (k == NULL || --k->entry.pins > 0)
 		return;
 	bool restored = k->shadow != NULL && !k->shadow->is_program;
 	shadow_put(k->shadow);
@@ -48,7 +45,7 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	k->entry.key = handle;
 	k->program = p;
 	k->shadow = s;
-	k->held = k->pins = 1;
+	k->entry.held = k->entry.pins = 1;
 	k->seed = hash_text(name);
 	memcpy(k->name, name, n);
 	if (s != NULL)
@@ -59,7 +56,7 @@ static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, co
 	state_lock();
 	struct kernel *stale = (struct kernel *)table_insert(&kernels, &k->entry);
 	k->id = p->id;
-	p->pins++;
+	p->entry.pins++;
 	p->kernels++;
 	if (s != NULL)
 		s->references++;
@@ -163,13 +160,8 @@ cl_kernel CL_API_CALL ks_clCloneKernel(cl_kernel source, cl_int *code)
 cl_int CL_API_CALL ks_clRetainKernel(cl_kernel handle)
 {
 	cl_int code = next.clRetainKernel(handle);
-	if (code == CL_SUCCESS) {
-		state_lock();
-		struct kernel *k = kernel_find(handle);
-		if (k != NULL)
-			k->held++;
-		state_unlock();
-	}
+	if (code == CL_SUCCESS)
+		table_hold(&kernels, handle);
 	return code;
 }
 
@@ -177,9 +169,9 @@ cl_int CL_API_CALL ks_clReleaseKernel(cl_kernel handle)
 {
 	struct kernel *gone = NULL;
 	state_lock();
-	struct kernel *k = kernel_find(handle);
+	struct kernel *k = (struct kernel *)table_find(&kernels, handle);
 	/* Out of the table before the driver can give its address to another. */
-	if (k != NULL && --k->held == 0) {
+	if (k != NULL && --k->entry.held == 0) {
 		table_remove(&kernels, &k->entry);
 		gone = k;
 	}
@@ -244,4 +236,98 @@ cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_ker
 							  : arg_info(arg, what, room, to, size_ret);
 	kernel_put(k);
 	return code;
+}
+
+/*
+ * Which local sizes are used, for drivers that compile at launch. Each kind of launch is told once;
+ * one that was told costs a look in two tables, and no memory.
+ */
+
+/* The largest global size for which PoCL makes code of its own for small grids. */
+enum { SMALL_GRID = 65534 };
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
+	return h ^ h >> 32;
+}
+
+static uint64_t signature(uint64_t seed, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
+{
+	bool moved = false, small = true;
+	uint64_t h = mix(seed, dimensions);
+	for (cl_uint i = 0; i < dimensions; i++) {
+		moved = moved || (offset != NULL && offset[i] != 0);
+		small = small && global[i] <= SMALL_GRID;
+		h = mix(h, local != NULL ? local[i] : global[i]);
+	}
+	h = mix(h, (uint64_t)moved | (uint64_t)small << 1 | (uint64_t)(local != NULL) << 2);
+	return h == 0 ? 1 : h;
+}
+
+/* An application that lets the driver choose may launch a new size each time. */
+enum { MOST_LAUNCHES = 4096 };
+
+/* Under the lock: whether it is to be told. At most half of the table's places are taken. */
+static bool is_new(struct program *p, uint64_t h)
+{
+	enum { PLACES = 2 * MOST_LAUNCHES };
+	if (p->launches == NULL)
+		p->launches = calloc(PLACES, sizeof(*p->launches));
+	if (p->launches == NULL)
+		return false;
+	size_t at = h % PLACES;
+	while (p->launches[at] != 0 && p->launches[at] != h)
+		at = (at + 1) % PLACES;
+	if (p->launches[at] == h || p->nlaunches == MOST_LAUNCHES)
+		return false;
+	p->launches[at] = h;
+	p->nlaunches++;
+	return true;
+}
+
+static void tell_launch(const struct kernel *k, cl_uint dimensions, const size_t *offset, const size_t *global,
+	const size_t *local)
+{
+	struct message m = {0};
+	size_t sizes[3][3];
+	message_add(&m, (ksf_field){.tag = KSF_LAUNCHED, .number = k->id, .data = k->name, .size = strlen(k->name)});
+	for (cl_uint i = 0; i < dimensions; i++) {
+		sizes[i][0] = offset == NULL ? 0 : offset[i];
+		sizes[i][1] = global[i];
+		sizes[i][2] = local == NULL ? 0 : local[i];
+		message_add(&m, (ksf_field){.tag = KSF_SIZES, .data = sizes[i], .size = sizeof(sizes[i])});
+	}
+	library_told(&m);
+}
+
+void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local)
+{
+	if (dimensions < 1 || dimensions > 3 || global == NULL)
+		return;
+	struct kernel *k = kernel_get(handle);
+	if (k != NULL && k->id != 0) {
+		uint64_t h = signature(k->seed, dimensions, offset, global, local);
+		state_lock();
+		bool told = !is_new(k->program, h);
+		state_unlock();
+		if (!told)
+			tell_launch(k, dimensions, offset, global, local);
+	}
+	kernel_put(k);
+}
+
+cl_int CL_API_CALL ks_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+	const size_t *global, const size_t *local, cl_uint nevents, const cl_event *events, cl_event *event)
+{
+	kernel_launched(kernel, dimensions, offset, global, local);
+	return next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, nevents, events, event);
+}
+
+cl_int CL_API_CALL ks_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint nevents, const cl_event *events,
+	cl_event *event)
+{
+	static const size_t one = 1;
+	kernel_launched(kernel, 1, NULL, &one, &one);
+	return next.clEnqueueTask(queue, kernel, nevents, events, event);
 }

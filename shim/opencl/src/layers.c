@@ -1,29 +1,20 @@
 /*
  * layers.c: what is to be known of a library before we stand before it.
  *
- * Whether it is a loader, or something that stands before one: loaders know the folder in
- * which drivers are listed.
+ * Whether it is a loader, or something that stands before one: loaders know the folder in which drivers are listed.
  *
- * Whether it knows layers, which we then come in by: its name and functions do not say
- * so, the variable's name among its constants does. Whether somebody is linked to it.
+ * Whether it knows layers, which we then come in by: its name and functions do not say so, the variable's name
+ * among its constants does. Whether somebody is linked to it.
  */
 #include "behind.h"
 #include "../layers.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 
 /* What is looked through at most. Loaders have 70 KiB; what is larger is a driver, or has
  * its loader inside, and that brings us in before a program is made (inject_claim). */
 enum { MOST = 2 << 20 };
-
-/* A sanitizer of the library's own leaves gaps between constants. */
-#if defined(__clang__)
-#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
-#else
-#define BARE __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
-#endif
 
 /* memmem, which sanitizers stand before. */
 BARE static bool holds(const char *at, size_t n, const char *what, size_t size)

@@ -1,9 +1,6 @@
 /* link.c: clLinkProgram of programs that were compiled of known parts. */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Adds what an input of a link was compiled of. false: something about it is unknown. */
 static bool add_input(struct message *units, const struct compiled *c, cl_uint n, const cl_device_id *devices)
 {
@@ -159,7 +156,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	bool found = false;
 	int cancel = library_uncancelled();
 
-	if (stepped_aside() || !library() || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
+	if (!library() || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
 		(notify == NULL && user_data != NULL))
 		reason = "";
 	else if ((reason = library_arithmetic()) != NULL)
@@ -175,10 +172,10 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	} else {
 		if (reason != NULL && *reason != 0)
 			layer_passed(reason);
-		unsigned before = compilations_late();
+		unsigned before = atomic_load(&compilations_late);
 		handle = link_now(&l, notify, user_data);
-		if (reason != NULL && *reason != 0 && compilations_late() != before)
-			units_are_wanted();
+		if (reason != NULL && *reason != 0 && atomic_load(&compilations_late) != before)
+			atomic_store(&units_wanted, true);
 		program_add(handle, 0, 0, "link");
 	}
 	if (code != NULL)

@@ -1,20 +1,16 @@
 /*
  * pocl.c: what PoCL needs that other drivers do not.
  *
- * With its kernel cache off PoCL keeps the files of each program in a directory
- * of a random name, which goes with the program. A program made of a binary gets
- * the directory that the binary names: whoever restores the same binary at that
- * time, in this process or another, shares it, loses it to the first that is
- * through, and aborts. So each restored program gets a name of its own then.
+ * With its kernel cache off PoCL keeps the files of each program in a directory of a random name, which goes with
+ * the program. A program made of a binary gets the directory that the binary names: whoever restores the same
+ * binary at that time, in this process or another, shares it, loses it to the first that is through, and aborts. So
+ * each restored program gets a name of its own then.
  */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
-/* A binary of PoCL 3.1: "poclbin", NUL; device, 8 bytes; version, 4; 12 more; then
- * the directory, a string. */
+/* A binary of PoCL 3.1: "poclbin", NUL; device, 8 bytes; version, 4; 12 more; then the directory, a string. */
 static const unsigned char magic[8] = "poclbin", version[4] = {9, 0, 0, 0};
 enum { VERSION = 16, DIRECTORY = 36, DIRECTORY_SIZE = 41 };
 
@@ -48,8 +44,7 @@ bool device_is_pocl(cl_device_id device)
 		strcmp(found, "Portable Computing Language") == 0;
 }
 
-/* Whether the bytes are a directory of a binary: "XX/" and 37 letters, or a random
- * name, and zeros. */
+/* Whether the bytes are a directory of a binary: "XX/" and 37 letters, or a random name, and zeros. */
 static bool is_directory(const unsigned char *at)
 {
 	size_t n = strnlen((const char *)at, DIRECTORY_SIZE);
@@ -66,17 +61,17 @@ static bool is_directory(const unsigned char *at)
 	return true;
 }
 
-unsigned char *pocl_unshared(struct bytes binary)
+unsigned char *pocl_unshared(const ksf_field *binary)
 {
 	unsigned char bytes[(DIRECTORY_SIZE - sizeof(uncached)) / 2];
-	const unsigned char *given = binary.data;
-	if (binary.size < DIRECTORY + DIRECTORY_SIZE || memcmp(given, magic, sizeof(magic)) != 0 ||
+	const unsigned char *given = binary->data;
+	if (binary->size < DIRECTORY + DIRECTORY_SIZE || memcmp(given, magic, sizeof(magic)) != 0 ||
 		memcmp(given + VERSION, version, sizeof(version)) != 0 || !is_directory(given + DIRECTORY))
 		return NULL;
-	unsigned char *own = getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) == (ssize_t)sizeof(bytes) ? malloc(binary.size) : NULL;
+	unsigned char *own = getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) == (ssize_t)sizeof(bytes) ? malloc(binary->size) : NULL;
 	if (own == NULL)
 		return NULL;
-	memcpy(own, given, binary.size);
+	memcpy(own, given, binary->size);
 	unsigned char *at = own + DIRECTORY;
 	memset(at, 0, DIRECTORY_SIZE);
 	memcpy(at, uncached, sizeof(uncached) - 1);

@@ -1,25 +1,16 @@
 /* programs.c: the records of program objects, and the calls that make and end them. */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct table programs;
 
 cl_program handle_of(const struct program *p) { return (cl_program)p->entry.key; }
 
-struct program *program_get(cl_program handle)
-{
-	state_lock();
-	struct program *p = (struct program *)table_find(&programs, handle);
-	if (p != NULL)
-		p->pins++;
-	state_unlock();
-	return p;
-}
+struct program *program_get(cl_program handle) { return (struct program *)table_get(&programs, handle); }
 
-static void program_free(struct program *p)
+void program_put(struct program *p)
 {
+	if (p == NULL || --p->entry.pins > 0)
+		return;
 	for (struct constant *c = p->constants, *link; c != NULL; c = link) {
 		link = c->link;
 		free(c);
@@ -31,19 +22,13 @@ static void program_free(struct program *p)
 	free(p);
 }
 
-void program_put(struct program *p)
-{
-	if (p != NULL && --p->pins == 0)
-		program_free(p);
-}
-
 struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown)
 {
 	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	p->entry.key = handle;
-	p->pins = p->held = 1;
+	p->entry.pins = p->entry.held = 1;
 	p->kind = kind;
 	p->length = length;
 	p->unknown = unknown;
@@ -57,20 +42,15 @@ struct program *program_add(cl_program handle, uint32_t kind, size_t length, con
 /* Under the lock: takes a program that nobody holds out of the table. */
 static bool given_up(struct program *p)
 {
-	if (p->held > 0 || p->kernels > 0)
-		return false;
-	if (table_find(&programs, p->entry.key) != &p->entry)
+	if (p->entry.held > 0 || p->kernels > 0 || table_find(&programs, p->entry.key) != &p->entry)
 		return false;
 	table_remove(&programs, &p->entry);
 	return true;
 }
 
-static void give_up(struct program *p, bool gone)
+static void give_up(struct program *p)
 {
-	if (!gone)
-		return;
-	if (p->id != 0)
-		library_released(p->id);
+	library_released(p->id);
 	program_put(p); /* the table's pin */
 }
 
@@ -81,7 +61,8 @@ void program_kernel_gone(struct program *p, bool restored)
 	p->kernels--;
 	bool gone = given_up(p);
 	state_unlock();
-	give_up(p, gone);
+	if (gone)
+		give_up(p);
 	if (restored)
 		next.clReleaseProgram(handle);
 	program_put(p); /* the kernel's pin */
@@ -95,21 +76,17 @@ bool program_devices(struct program *p)
 	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_NUM_DEVICES, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 64)
 		return false;
 	cl_device_id *devices = malloc(n * sizeof(*devices));
-	if (devices == NULL)
-		return false;
-	if (next.clGetProgramInfo(handle_of(p), CL_PROGRAM_DEVICES, n * sizeof(*devices), devices, NULL) != CL_SUCCESS) {
-		free(devices);
-		return false;
-	}
+	bool good = devices != NULL &&
+		next.clGetProgramInfo(handle_of(p), CL_PROGRAM_DEVICES, n * sizeof(*devices), devices, NULL) == CL_SUCCESS;
 	state_lock();
-	if (p->ndevices == 0) {
+	if (good && p->ndevices == 0) {
 		p->devices = devices;
 		p->ndevices = n;
 		devices = NULL;
 	}
 	state_unlock();
 	free(devices);
-	return true;
+	return good;
 }
 
 int index_of(cl_device_id device, cl_uint n, const cl_device_id *devices)
@@ -185,8 +162,7 @@ void program_set_shadow(struct program *p, struct shadow *s, uint64_t id)
 	p->launches = NULL;
 	state_unlock();
 	shadow_put(old);
-	if (old_id != 0)
-		library_released(old_id);
+	library_released(old_id);
 }
 
 void program_taken_over(struct program *p)
@@ -217,7 +193,8 @@ bool program_settle(struct program *p)
 	return good;
 }
 
-void program_never_settle(struct program *p)
+/* The driver would build another program from now on: what was not settled never is. */
+static void never_settle(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
 	if (s == NULL)
@@ -263,22 +240,22 @@ cl_program CL_API_CALL ks_clCreateProgramWithSource(cl_context context, cl_uint 
 	return handle;
 }
 
-void program_add_il(cl_program handle, const void *il, size_t length)
+cl_program program_with_il(with_il_fn driver, cl_context context, const void *il, size_t length, cl_int *code)
 {
 	uint32_t magic = 0;
+	library_compiles(true); /* some may */
+	cl_program handle = driver(context, il, length, code);
+	library_compiles(false);
 	if (handle != NULL && length >= sizeof(magic)) /* else the driver has refused what may be NULL */
 		memcpy(&magic, il, sizeof(magic));
 	bool spirv = magic == 0x07230203 || magic == 0x03022307;
 	program_add(handle, KSF_SPIRV, length, spirv ? NULL : "intermediate language");
+	return handle;
 }
 
 cl_program CL_API_CALL ks_clCreateProgramWithIL(cl_context context, const void *il, size_t length, cl_int *code)
 {
-	library_compiles(true); /* some may */
-	cl_program handle = next.clCreateProgramWithIL(context, il, length, code);
-	library_compiles(false);
-	program_add_il(handle, il, length);
-	return handle;
+	return program_with_il(next.clCreateProgramWithIL, context, il, length, code);
 }
 
 cl_program CL_API_CALL ks_clCreateProgramWithBinary(cl_context context, cl_uint n, const cl_device_id *devices,
@@ -300,13 +277,8 @@ cl_program CL_API_CALL ks_clCreateProgramWithBuiltInKernels(cl_context context, 
 cl_int CL_API_CALL ks_clRetainProgram(cl_program handle)
 {
 	cl_int code = next.clRetainProgram(handle);
-	if (code == CL_SUCCESS) {
-		state_lock();
-		struct program *p = (struct program *)table_find(&programs, handle);
-		if (p != NULL)
-			p->held++;
-		state_unlock();
-	}
+	if (code == CL_SUCCESS)
+		table_hold(&programs, handle);
 	return code;
 }
 
@@ -315,14 +287,14 @@ cl_int CL_API_CALL ks_clReleaseProgram(cl_program handle)
 	bool gone = false;
 	state_lock();
 	struct program *p = (struct program *)table_find(&programs, handle);
-	if (p != NULL && p->held > 0) {
-		p->held--;
+	if (p != NULL && p->entry.held > 0) {
+		p->entry.held--;
 		gone = given_up(p);
 	}
 	state_unlock();
 	cl_int code = next.clReleaseProgram(handle);
-	if (p != NULL)
-		give_up(p, gone);
+	if (gone)
+		give_up(p);
 	return code;
 }
 
@@ -344,7 +316,7 @@ cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_u
 	}
 	/* What is compiled from now on is another unit. */
 	program_compile(p, true);
-	program_never_settle(p);
+	never_settle(p);
 	struct constant *c = malloc(sizeof(*c) + size);
 	state_lock();
 	if (c == NULL) {

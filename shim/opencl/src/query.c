@@ -1,9 +1,6 @@
 /* query.c: what an application asks about a program. */
 #include "shim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret)
 {
 	if (to != NULL) {
@@ -21,8 +18,7 @@ cl_int answer_text(const ksf_field *text, size_t room, void *to, size_t *size_re
 	return answer(text->data, text->size + 1, room, to, size_ret);
 }
 
-/* A program and its kernels hold references in the driver's own way; the shadow
- * has those of the kernels. */
+/* A program and its kernels hold references in the driver's own way; the shadow has those of the kernels. */
 static cl_int reference_count(struct program *p, struct shadow *s, size_t room, void *to, size_t *size_ret)
 {
 	cl_uint own = 0, shadow = 0;
@@ -41,9 +37,8 @@ static cl_int reference_count(struct program *p, struct shadow *s, size_t room, 
 	return code;
 }
 
-/* Whether the program has devices that the shadow knows nothing of: it was built
- * for some. What drivers say of the others, and of all together, differs, so the
- * driver has to build it after all where it is asked. */
+/* Whether the program has devices that the shadow knows nothing of: it was built for some. What drivers say of
+ * the others, and of all together, differs, so the driver has to build it after all where it is asked. */
 static bool settled_for_others(struct program *p, struct shadow *s)
 {
 	if (s->ndevices == p->ndevices || s->is_program || s->is_object)
@@ -52,9 +47,8 @@ static bool settled_for_others(struct program *p, struct shadow *s)
 	return true;
 }
 
-/* What is compiled has no kernels, to PoCL: of their names it says that they take a
- * byte, and writes none. Other drivers say the same of it and of what is restored,
- * and not built. */
+/* What is compiled has no kernels, to PoCL: of their names it says that they take a byte, and writes none. Other
+ * drivers say the same of it and of what is restored, and not built. */
 static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, void *to, size_t *size_ret)
 {
 	static const size_t none = 0;
@@ -65,9 +59,8 @@ static cl_int no_kernels(struct shadow *s, cl_program_info what, size_t room, vo
 	return to != NULL && room < 1 ? CL_INVALID_VALUE : answer("", 1, room, NULL, size_ret);
 }
 
-/* The driver's binaries of a handle of n devices, sizes[i] bytes of each to pointers[i].
- * Those that are NULL are not wanted: the driver may leave them out, but NVIDIA's (580)
- * crashes where there is but one. */
+/* The driver's binaries of a handle of n devices, sizes[i] bytes of each to pointers[i]. Those that are NULL are
+ * not wanted: the driver may leave them out, but NVIDIA's (580) crashes where there is but one. */
 static cl_int wanted_binaries(cl_program handle, cl_uint n, const size_t *sizes, unsigned char *const *pointers)
 {
 	unsigned char *all[64], *unwanted = NULL;
@@ -87,6 +80,25 @@ static cl_int wanted_binaries(cl_program handle, cl_uint n, const size_t *sizes,
 	cl_int code = next.clGetProgramInfo(handle, CL_PROGRAM_BINARIES, n * sizeof(all[0]), all, NULL);
 	free(unwanted);
 	return code;
+}
+
+/* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false where it is
+ * gone. It is written here, and not by the library: a host's collector may guard its memory, and handle
+ * the signal of a write, not in a thread of ours. */
+static bool stored_binary(uint64_t program, cl_uint device, void *to, size_t size)
+{
+	struct message m = {0};
+	ksf_step step = {.action = KSF_PASS};
+	message_number(&m, KSF_UNIT, 0, program);
+	message_number(&m, KSF_DEVICE, 0, device);
+	library_begin(&library_layer, ASK_ANSWER, &m, &step);
+	message_free(&m);
+	const ksf_field *found = step.action == KSF_HIT ? message_find(&step.message, KSF_BINARY, 0) : NULL;
+	bool there = found != NULL && found->size == size;
+	if (there)
+		memcpy(to, found->data, size);
+	library_end(&library_layer, step.ticket);
+	return there;
 }
 
 /* The driver's binary for the program's device i, which it has to build for that: what
@@ -133,7 +145,7 @@ static cl_int binaries(struct program *p, struct shadow *s, bool sizes, size_t r
 			pointers[j] = out[i];
 		else if (size > 0 && out[i] != NULL && other->data != NULL)
 			memcpy(out[i], other->data, size);
-		else if (size > 0 && out[i] != NULL && !library_answer(s->answers, (cl_uint)at, out[i], size) && code == CL_SUCCESS)
+		else if (size > 0 && out[i] != NULL && !stored_binary(s->answers, (cl_uint)at, out[i], size) && code == CL_SUCCESS)
 			code = built_binary(p, i, size, out[i]);
 	}
 	if (!sizes && code == CL_SUCCESS)

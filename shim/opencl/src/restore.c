@@ -1,10 +1,6 @@
 /* restore.c: programs from binaries, and what they change of contexts. */
 #include "shim.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Whether the list "a;b" names the kernel. */
 static bool listed(const char *list, const ksf_field *name)
 {
@@ -49,7 +45,7 @@ static cl_uint references(cl_context context)
 	return n;
 }
 
-cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const struct bytes *binaries, cl_int *status,
+cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_field *binaries, cl_int *status,
 	cl_int *code)
 {
 	size_t sizes[64];
@@ -85,7 +81,7 @@ cl_int CL_API_CALL ks_clGetContextInfo(cl_context handle, cl_context_info what, 
 cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
 	const char *options, struct message *results)
 {
-	struct bytes binaries[64] = {{NULL, 0}};
+	ksf_field binaries[64] = {0};
 	unsigned char *own[64] = {NULL};
 	cl_int status[64] = {CL_SUCCESS}, code = CL_SUCCESS;
 	cl_program program = NULL;
@@ -94,7 +90,7 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	for (cl_uint i = 0; i < n; i++) {
 		binaries[i] = binary_of(m, i);
 		if (unshared)
-			binaries[i].data = own[i] = pocl_unshared(binaries[i]);
+			binaries[i].data = own[i] = pocl_unshared(&binaries[i]);
 		complete = complete && binaries[i].data != NULL;
 	}
 	uint64_t start = nanoseconds();
@@ -109,13 +105,13 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		/* Of machine code nothing is compiled, and changing handlers takes 20 µs. */
 		code = kind_of(m) == KSF_INTERMEDIATE ? driver_build(program, n, devices, options, NULL, NULL)
 													 : next.clBuildProgram(program, n, devices, options, NULL, NULL);
-		for (cl_uint i = 0; i < n; i++)
-			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
 		good = code == CL_SUCCESS;
 		if (good)
 			code = CL_INVALID_BINARY; /* if anything is wrong from here on */
-		for (cl_uint i = 0; i < n; i++)
+		for (cl_uint i = 0; i < n; i++) {
+			status[i] = build_status(program, devices[i]) == CL_BUILD_SUCCESS ? CL_SUCCESS : CL_INVALID_BINARY;
 			good = good && status[i] == CL_SUCCESS;
+		}
 		good = good && same_kernels(program, m);
 	}
 	uint64_t took = nanoseconds() - start;
@@ -133,15 +129,9 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 	return program;
 }
 
-void set_restored(struct program *p, struct shadow *s, cl_context context)
-{
-	s->context = context;
-	program_set_shadow(p, s, 0);
-}
-
 cl_int restore_object(struct program *p, struct compiled *c)
 {
-	struct bytes binaries[64] = {{NULL, 0}};
+	ksf_field binaries[64] = {0};
 	cl_int status[64], code;
 	cl_context context = program_context(p);
 	if (context == NULL)
@@ -159,6 +149,7 @@ cl_int restore_object(struct program *p, struct compiled *c)
 		next.clReleaseProgram(handle);
 		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
 	}
-	set_restored(p, s, context);
+	s->context = context;
+	program_set_shadow(p, s, 0);
 	return CL_SUCCESS;
 }

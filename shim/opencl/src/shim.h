@@ -1,17 +1,14 @@
 /*
  * shim.h: what the parts of the OpenCL shim share.
  *
- * The application's program object is made by the driver as always. Where the
- * cache knows what its build would make, it is left unbuilt and answered for by
- * a shadow: a second program, restored from the binary. Kernels are the shadow's
- * kernels, so nothing has to be translated where kernels are used.
+ * The application's program object is made by the driver as always. Where the cache knows what its build would
+ * make, it is left unbuilt and answered for by a shadow: a second program, restored from the binary. Kernels are
+ * the shadow's kernels, so nothing has to be translated where kernels are used.
  *
- * One lock guards the records of programs and kernels, but for counters and flags, which are
- * atomic. No driver, library or
- * application is called under it.
+ * One lock guards the records of programs and kernels, but for counters and flags, which are atomic. No driver,
+ * library or application is called under it.
  */
-#ifndef KERNSTASH_SHIM_H
-#define KERNSTASH_SHIM_H
+#pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
@@ -26,14 +23,11 @@
 #include <CL/cl_layer.h>
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../library/library.h"
 #include "../functions.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 typedef void(CL_CALLBACK *notify_fn)(cl_program, void *);
 
@@ -43,8 +37,10 @@ extern cl_icd_dispatch next;
 /* table.c: records by handle. */
 
 struct entry {
-	void *key;
+	void *key; /* the application's handle */
 	struct entry *link;
+	atomic_uint pins; /* who uses the record: its place in the table, kernels, calls */
+	unsigned held;    /* the application's references */
 };
 
 enum { TABLE_HEADS = 4096 }; /* pages that are not written take no memory */
@@ -55,45 +51,34 @@ struct table {
 
 void state_lock(void);
 void state_unlock(void);
-void state_guard_fork(void); /* the lock is free in forked children */
+void state_guard_fork(void); /* the lock is free in forked children; called once, by who claimed */
 /* What one thread has at a time; 0 to begin with. claim waits while another one has it, but not
  * in a forked child for a thread that is not there. */
 void state_claim(atomic_uint *by);
 bool state_claimed(unsigned by);
 void state_release(atomic_uint *by);
 
-/* All under the lock. */
+struct entry *table_get(struct table *t, const void *key); /* pinned; NULL: it is none of ours */
+void table_hold(struct table *t, const void *key);         /* the application has one reference more */
+/* These under the lock. */
 struct entry *table_find(struct table *t, const void *key);
 /* What it takes the place of: an address that a dead object had, which we did not see die. Or NULL. */
 struct entry *table_insert(struct table *t, struct entry *e);
 void table_remove(struct table *t, struct entry *e); /* which is in it */
 
-/* A string or a piece of code, not terminated. data == NULL: there is none, which is not
- * the same as an empty one. */
-struct bytes {
-	const void *data;
-	size_t size;
-};
+/* ask.c: libkernstash.so. */
 
-struct bytes bytes_of(const char *text); /* NULL: none */
-
-/* library.c: libkernstash.so. */
-
-/* Whether it can be asked; it is opened at the first call. false: it stays out of this
- * process, and the reason has been reported. */
+/* Whether this thread may ask it; it is opened at the first call. */
 bool library(void);
 void layer_passed(const char *reason);
-/* The driver's compiler is about to be called: the library looks at the environment. */
-void library_is_to_look(void);
-/* What had been found, and skipped, the driver has compiled after all; so much of it had
- * been counted as saved. */
-void library_compiled_late(uint64_t nanoseconds, uint64_t saved);
+void library_told(struct message *event); /* frees that */
+void library_released(uint64_t program);  /* 0: nothing */
 
 /* What is asked for: clBuildProgram; clLinkProgram of units that are all known;
  * clCompileProgram of one unit, of which is asked whether it is known to succeed, and with
  * which log. A binary says yes (answer KSF_RESTORED): of one byte, or, of a unit that reads
  * header files, what the compiler made. With a hole it is not known: KSF_BUILT needs the log,
- * and a binary unless the hole is deferred. The last is of library_answer.
+ * and a binary unless the hole is deferred. The last is for a binary that a reply left out.
  *
  * Passed through: links of units with different options or constants, and of libraries. The
  * order of units counts: equal units in another order are another link.
@@ -116,10 +101,10 @@ struct reply {
 	ksf_message message;
 };
 
-/* What a step says of a device: the field of a tag, or NULL; its binary (none: a hole); how
+/* What a step says of a device: the field of a tag, or NULL; its binary (no data: a hole); how
  * many devices have none; whether there is something in its log. */
 const ksf_field *of_device(const ksf_message *m, cl_uint device, uint32_t tag);
-struct bytes binary_of(const ksf_message *m, cl_uint device);
+ksf_field binary_of(const ksf_message *m, cl_uint device);
 cl_uint holes_of(const ksf_message *m, cl_uint n);
 bool has_log(const ksf_message *m, cl_uint device);
 uint32_t kind_of(const ksf_message *m); /* KSF_FINAL, ...; the devices are one driver's */
@@ -130,17 +115,8 @@ const ksf_field *next_kernel(const ksf_message *m, const ksf_field *k);
  * What the reply held is gone. */
 uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results);
 void reply_end(struct reply *reply);
-/* Takes a step as the reply for n devices: KSF_PASS where it makes no sense. */
-uint32_t reply_take(struct reply *reply, const ksf_step *step, cl_uint n);
 
 extern struct library_front library_layer;
-
-/* Writes what CL_PROGRAM_BINARIES answers for a device, which a reply left out: false
- * where it is gone. */
-bool library_answer(uint64_t program, cl_uint device, void *to, size_t size);
-void library_released(uint64_t program);
-void library_launched(uint64_t program, const char *kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-	const size_t *local);
 
 /* inject.c: which way in. */
 
@@ -150,9 +126,8 @@ bool inject_claim(enum inject d);     /* the first who asks is the one: false fo
 bool stepped_aside(void);         /* this thread's calls are the library's own */
 /* Whether a function is of a library that is a driver. */
 bool is_driver_of(const void *function);
-/* Whether whatever decides what a program is made of, and is asked about it, is the loader's
- * or a driver's: another layer between, or an interposer, may change options and sources,
- * of which we know nothing. */
+/* Whether whatever decides what a program is made of, and is asked about it, is the loader's or a driver's:
+ * another layer between, or an interposer, may change options and sources, of which we know nothing. */
 bool nobody_between(const cl_icd_dispatch *target, const void *loader);
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 
@@ -206,9 +181,7 @@ struct compiled {
 };
 
 struct program {
-	struct entry entry;  /* its key is the application's handle */
-	atomic_uint pins;    /* who uses the record: its place in the table, kernels, calls */
-	unsigned held;       /* the application's references */
+	struct entry entry;
 	atomic_uint kernels; /* kernels that the application holds */
 	uint32_t kind;       /* of its code: KSF_OPENCL_C, KSF_SPIRV; 0: it has none */
 	size_t length;       /* of that */
@@ -228,7 +201,9 @@ struct program {
 
 cl_program handle_of(const struct program *p);
 struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown);
-void program_add_il(cl_program handle, const void *il, size_t length);
+/* Makes a program of intermediate language by a function of the driver's. */
+typedef cl_program(CL_API_CALL *with_il_fn)(cl_context, const void *, size_t, cl_int *);
+cl_program program_with_il(with_il_fn driver, cl_context context, const void *il, size_t length, cl_int *code);
 struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours */
 void program_put(struct program *p); /* NULL: nothing */
 /* Where a device is in a list, or -1. */
@@ -253,23 +228,19 @@ void program_kernel_gone(struct program *p, bool restored);
 /* Makes the driver build what the program was restored from, once: false if it would not.
  * Who comes while another thread is at it waits for that. */
 bool program_settle(struct program *p);
-/* The driver would build another program from now on: what was not settled never is. */
-void program_never_settle(struct program *p);
 
 /* compile.c */
 
 struct compiled *compiled_use(struct program *p); /* the program's, with a use of it; or NULL */
 void compiled_unuse(struct compiled *c);          /* NULL: nothing */
-/* Makes up for a compilation that was skipped: the driver has then compiled it, or
- * the program has a shadow for it, which is_object. With forget what was compiled is
- * void. An error: the driver has no resources for it. */
+/* Makes up for a compilation that was skipped: the driver has then compiled it, or the program has a shadow for
+ * it, which is_object. With forget what was compiled is void. An error: the driver has no resources for it. */
 cl_int program_compile(struct program *p, bool forget);
-/* How many compilations that had been skipped were done later in this process. */
-unsigned compilations_late(void);
-/* From now on none is skipped. */
-void units_are_wanted(void);
-/* Answers for a skipped compilation: false where the driver has to be asked,
- * which has done it by then. */
+/* How many compilations that had been skipped were done later in this process; whether that was for links that
+ * are not cached, as of libraries: this application wants its units themselves, and no more are skipped. */
+extern atomic_uint compilations_late;
+extern atomic_bool units_wanted;
+/* Answers for a skipped compilation: false where the driver has to be asked, which has done it by then. */
 bool pending_build_info(struct program *p, cl_device_id device, cl_program_build_info what, size_t room, void *to,
 	size_t *size_ret, cl_int *code);
 
@@ -286,7 +257,7 @@ bool add_results(struct message *m, cl_program program, cl_uint n, const cl_devi
 bool refused_by_the_compiler(cl_int code);
 cl_build_status build_status(cl_program program, cl_device_id device);
 
-/* ask.c */
+/* ask.c: what a program is made of. */
 
 cl_platform_id platform_of(cl_device_id device); /* NULL: the driver does not tell */
 cl_context program_context(const struct program *p);
@@ -314,7 +285,7 @@ enum pocl_cache { POCL_CACHE_UNKNOWN, POCL_CACHE_ON, POCL_CACHE_OFF };
 enum pocl_cache pocl_cache(void);
 /* A copy of a binary that shares PoCL's files with no other, for where its kernel
  * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
-unsigned char *pocl_unshared(struct bytes binary);
+unsigned char *pocl_unshared(const ksf_field *binary);
 
 /* driver.c: the driver's functions in which it compiles. They are next's, with the
  * signals of crashes as they would be without the library (see library_compiles)
@@ -330,14 +301,11 @@ cl_program driver_link(cl_context context, cl_uint n, const cl_device_id *list, 
 /* restore.c */
 
 /* Makes a program of binaries. The driver says whether it takes them in status and code. */
-cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const struct bytes *binaries, cl_int *status,
+cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_field *binaries, cl_int *status,
 	cl_int *code);
-/* Makes a program of binaries, builds it, and adds a result for each device. NULL: not
- * restored. */
+/* Makes a program of binaries, builds it, and adds a result for each device. NULL: not restored. */
 cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
 	const char *options, struct message *results);
-/* Makes a shadow the program's, of a context whose references it is not to show in. */
-void set_restored(struct program *p, struct shadow *s, cl_context context);
 /* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
  * now makes no difference. */
 cl_int restore_object(struct program *p, struct compiled *c);
@@ -352,23 +320,6 @@ cl_int answer_text(const ksf_field *text, size_t room, void *to, size_t *size_re
 
 /* kernels.c */
 
-struct kernel {
-	struct entry entry;
-	struct program *program;
-	struct shadow *shadow; /* NULL: the driver's own kernel */
-	const ksf_field *info; /* what the shadow's message says of it, or NULL */
-	uint64_t id;           /* to tell launches of; 0: none */
-	uint64_t seed;         /* the hash of the name */
-	unsigned held;         /* the application's references */
-	atomic_uint pins;      /* its place in the table, and calls */
-	char name[];
-};
-
-struct kernel *kernel_get(cl_kernel handle); /* pinned, or NULL: none of ours */
-void kernel_put(struct kernel *k);           /* NULL: nothing */
-
-/* launches.c */
-
 /* Tells of a launch, or of a recorded one, unless that was told. */
 void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local);
 
@@ -379,5 +330,3 @@ bool extension_stood_before(const char *name);
 #define OURS(name) extern __typeof__(*next.name) ks_##name;
 EACH_FUNCTION(OURS)
 #undef OURS
-
-#endif

@@ -1,15 +1,13 @@
 /*
- * stand_in.h: the functions that stand before those of one library, for preload.c, which
- * includes this once for each: LIBRARY is its number, NAME says what the functions are
- * called.
+ * stand_in.h: the functions that stand before those of one library, for preload.c, which includes this once for
+ * each: LIBRARY is its number, NAME says what the functions are called.
  */
 
 #define CALLED behind_of(LIBRARY, __builtin_return_address(0))
 #define MAKING behind_making(LIBRARY, __builtin_return_address(0))
 
-/* Functions that return an error code, and those that return an object and write one;
- * the latter make a program if they take a context. Without a library behind us there is
- * nothing to call. */
+/* Functions that return an error code, and those that return an object and write one; the latter make a program
+ * if they take a context. Without a library behind us there is nothing to call. */
 #define CODE(name, parameters, arguments) \
 	static cl_int CL_API_CALL NAME(name) parameters \
 	{ \
@@ -96,9 +94,4 @@ static void *CL_API_CALL NAME(clGetExtensionFunctionAddressForPlatform)(cl_platf
 #define POINTER(name) (void *)NAME(name),
 static void *const ROW(LIBRARY)[] = {EACH_FUNCTION(POINTER)};
 
-#undef POINTER
-#undef OBJECT
-#undef CODE
-#undef MAKING
-#undef CALLED
 #undef LIBRARY

@@ -2,7 +2,6 @@
 #include "shim.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,13 +41,7 @@ static void in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void guard(void) { pthread_atfork(state_lock, state_unlock, in_child); }
-
-void state_guard_fork(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, guard);
-}
+void state_guard_fork(void) { pthread_atfork(state_lock, state_unlock, in_child); }
 
 /* Handles are addresses: their low bits are equal. */
 static struct entry **head_of(struct table *t, const void *key)
@@ -62,6 +55,25 @@ struct entry *table_find(struct table *t, const void *key)
 	while (e != NULL && e->key != key)
 		e = e->link;
 	return e;
+}
+
+struct entry *table_get(struct table *t, const void *key)
+{
+	state_lock();
+	struct entry *e = table_find(t, key);
+	if (e != NULL)
+		e->pins++;
+	state_unlock();
+	return e;
+}
+
+void table_hold(struct table *t, const void *key)
+{
+	state_lock();
+	struct entry *e = table_find(t, key);
+	if (e != NULL)
+		e->held++;
+	state_unlock();
 }
 
 struct entry *table_insert(struct table *t, struct entry *e)

@@ -1,26 +1,12 @@
-/*
- * behind.c: which function a caller would have had.
- */
-#include "choose.h"
+/* behind.c: which function a caller would have had. */
+#include "../../library/library.h"
+#include "../preload.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A handle of the object that an address is in, which is loaded already; NULL where there
- * is none. It is to be closed. */
-static void *object_of(const void *address, bool *program)
-{
-	Dl_info info;
-	struct link_map *map;
-	*program = false;
-	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_name == NULL)
-		return NULL;
-	*program = map->l_name[0] == 0;
-	return dlopen(*program ? NULL : map->l_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-}
 
 /* Adds the file of an object to a list, one behind the other; the program has none. */
 static int note_file(struct dl_phdr_info *info, size_t size, void *list)
@@ -31,9 +17,8 @@ static int note_file(struct dl_phdr_info *info, size_t size, void *list)
 	return 0;
 }
 
-/* A function of a name in any object. Who calls us may not be who is linked to it: a
- * library that hands out pointers to it, or whose last act is to call it, leaves no
- * address behind. */
+/* A function of a name in any object. Who calls us may not be who is linked to it: a library that hands out
+ * pointers to it, or whose last act is to call it, leaves no address behind. */
 static void *find_anywhere(const char *name)
 {
 	char *files = NULL; /* an empty one at the end, as a NUL stands behind what is written */
@@ -70,15 +55,11 @@ static bool has_versions(const void *function)
 
 void *preload_behind(const void *caller, const char *name)
 {
-	/* An object's own handle leads to it and what it is linked to; that of the program
-	 * to us first. */
-	bool program;
-	void *object = object_of(caller, &program), *found = NULL, *global;
-	if (object != NULL && !program)
-		found = preload_find(object, name);
+	/* An object's own handle leads to it and what it is linked to; that of the program to us first. */
+	void *object = object_of(caller, false), *found = object == NULL ? NULL : preload_find(object, name);
 	if (object != NULL)
 		dlclose(object);
-	global = preload_find(RTLD_NEXT, name);
+	void *global = preload_find(RTLD_NEXT, name);
 	/* What is in the scope of all goes before what an object is linked to, as one who stands
 	 * between does who was preloaded; but not if it has other versions of its names. */
 	if (global != NULL && (found == NULL || !has_versions(global) || !has_versions(found)))
@@ -88,8 +69,7 @@ void *preload_behind(const void *caller, const char *name)
 
 void preload_beside(const void *function, const char *const *names, size_t n, void **found)
 {
-	bool program;
-	void *object = object_of(function, &program);
+	void *object = object_of(function, true);
 	for (size_t i = 0; i < n; i++)
 		found[i] = object == NULL || names[i] == NULL ? NULL : preload_find(object, names[i]);
 	if (object != NULL)

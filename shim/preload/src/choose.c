@@ -1,16 +1,15 @@
-/*
- * choose.c: what dlsym answers.
- */
-#include "choose.h"
+/* choose.c: what dlsym answers. */
+#include "../../library/library.h"
+#include "../preload.h"
 
 #include <dlfcn.h>
 
-/* A sanitizer asks for names before it can be asked anything itself. */
-#ifdef __clang__
-#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
-#else
-#define BARE __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
-#endif
+typedef void *(*dlsym_fn)(void *handle, const char *name);
+
+struct choice {
+	void *function;
+	bool made; /* else the real dlsym is to be jumped to */
+};
 
 /* strcmp, which sanitizers stand before. */
 BARE static bool same(const char *a, const char *b)
@@ -20,7 +19,7 @@ BARE static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-__attribute__((visibility("hidden"))) dlsym_fn preload_real_dlsym;
+__attribute__((visibility("hidden"))) dlsym_fn preload_real_dlsym; /* set by preload_choose, for entry.c */
 
 /* The real one is looked up by version, which does not lead to ours: that has none. The
  * versions are those of glibc's architectures, and of glibc 2.34, which took libdl in. */
@@ -32,14 +31,6 @@ BARE static dlsym_fn real(void)
 		*(void **)&found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	__atomic_store_n(&preload_real_dlsym, found, __ATOMIC_RELEASE);
 	return found;
-}
-
-/* Whether a function is of this library. */
-static bool is_ours(const void *function)
-{
-	static const char here;
-	Dl_info us, it;
-	return dladdr(&here, &us) != 0 && dladdr(function, &it) != 0 && us.dli_fbase == it.dli_fbase;
 }
 
 void *preload_find(void *handle, const char *name)

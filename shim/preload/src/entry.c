@@ -2,7 +2,6 @@
  * entry.c: dlsym. It asks preload_choose and returns what that made, or jumps to the real
  * dlsym, as if the caller had called that: the caller is known by the return address.
  */
-#include "choose.h"
 
 #if defined(__x86_64__)
 
