@@ -123,10 +123,10 @@ func call(list []macro.Token) []macro.Token {
 }
 
 func followsDefined(list []macro.Token) bool {
-	if n := len(list); n > 0 && list[n-1].Is("(") {
-		list = list[:n-1]
-	}
 	n := len(list)
+	if n > 0 && list[n-1].Is("(") {
+		n--
+	}
 	return n > 0 && list[n-1].Text == "defined"
 }
 
@@ -140,10 +140,7 @@ func asked(list []macro.Token, found map[wanted]bool) error {
 			return macro.ErrUnknown
 		}
 		form, name, left, err := macro.HeaderName(list[i+2:])
-		if err != nil {
-			return macro.ErrUnknown
-		}
-		if len(left) == 0 || !left[0].Is(")") {
+		if err != nil || len(left) == 0 || !left[0].Is(")") {
 			return macro.ErrUnknown
 		}
 		found[wanted{form, name, strings.HasPrefix(t.Text, hasInclude+"_next")}] = true

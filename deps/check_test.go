@@ -66,7 +66,7 @@ func (c *counted) system() files.System {
 			k, s, err := files.OS.Look(path)
 			return k, older(s), err
 		},
-		LookAt: func(path string) (files.Kind, error) {
+		LookAt: func(path string) (files.Way, error) {
 			c.looks[path]++
 			return files.OS.LookAt(path)
 		},

@@ -2,6 +2,7 @@ package deps
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
@@ -15,58 +16,69 @@ const (
 	maxFiles = 20_000
 )
 
-// headers are the files that a unit reads, each of which is read once.
-type headers struct {
-	disk  *files.Disk
-	read  map[string]*file // by path
-	files map[files.Inode]*file
-	bytes int64
-}
-
-// file is a header file that was read, by whatever path.
+// file is a source: a header file that was read, by whatever path, or the main one.
 type file struct {
-	digest  key.Digest
+	src     *scan.Source
+	digest  key.Digest // this, and what follows, is of header files
 	content []byte
 	stamp   files.Stamp
-	src     *scan.Source
 }
 
-// load reads the file that was found at path.
-func (h *headers) load(path string, t *scan.Traces) (*file, error) {
-	if f := h.read[path]; f != nil {
+// load reads the file that was found at path, once.
+func (t *tracker) load(path string) (*file, error) {
+	if f := t.files[path]; f != nil {
 		return f, nil
 	}
-	s := h.disk.At(path)
-	f := h.files[s.Stamp.Inode]
+	s := t.disk.At(path)
+	f := t.inodes[s.Stamp.Inode]
 	switch {
 	case f == nil:
 		var err error
-		if f, err = h.add(path, s, t); err != nil {
+		if f, err = t.readFile(path, s); err != nil {
 			return nil, err
 		}
-		h.files[s.Stamp.Inode] = f
+		t.inodes[s.Stamp.Inode] = f
 	case f.stamp != s.Stamp:
 		return nil, fmt.Errorf("%s: %w", path, files.ErrChanging)
 	}
-	h.read[path] = f
+	t.files[path] = f
 	return f, nil
 }
 
-// add reads and scans a file.
-func (h *headers) add(path string, s *files.Spot, t *scan.Traces) (*file, error) {
-	if len(h.files) == maxFiles {
+// readFile reads and scans a file.
+func (t *tracker) readFile(path string, s *files.Spot) (*file, error) {
+	if len(t.inodes) == maxFiles {
 		return nil, files.ErrTooMuch
 	}
-	if err := h.disk.InTime(); err != nil {
+	if err := t.disk.InTime(); err != nil {
 		return nil, err
 	}
-	content, st, err := h.disk.Read(path, maxBytes-h.bytes)
+	content, st, err := t.disk.Read(path, maxBytes-t.bytes)
 	if err == nil && st != s.Stamp {
 		err = files.ErrChanging
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	h.bytes += st.Size
-	return &file{digest: sha256.Sum256(content), content: content, stamp: st, src: scan.Scan(content, t)}, nil
+	t.bytes += st.Size
+	return &file{src: scan.Scan(content, t.traces), digest: sha256.Sum256(content), content: content, stamp: st}, nil
+}
+
+// errHeader is wrapped where a header file is not what it was.
+var errHeader = errors.New("not what was built")
+
+// Read reads a header file that was read before. It is an error if its content is
+// another one by now.
+func Read(f key.File) ([]byte, error) {
+	if f.Size > maxBytes {
+		return nil, fmt.Errorf("%s: %w", f.Path, files.ErrTooMuch)
+	}
+	content, _, err := files.OS.Read(f.Path, f.Size)
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(content) != f.Digest {
+		return nil, fmt.Errorf("%s: %w", f.Path, errHeader)
+	}
+	return content, nil
 }

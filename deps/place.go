@@ -43,10 +43,9 @@ func PlacingOf(u key.Unit, words []string) manifest.Placing {
 	t := newTracker(files.OS, u, words, Search{})
 	t.macros.Options(words)
 	t.traces.Options(words)
-	main := &node{place: place{at: nowhere}, src: scan.Scan(u.Code, t.traces)}
-	t.add(main)
+	t.addMain()
 	for _, h := range u.Headers {
-		t.add(&node{place: place{path: h.Name}, file: new(file), src: scan.Scan(h.Content, t.traces)})
+		t.add(&node{place: place{path: h.Name}, file: &file{src: scan.Scan(h.Content, t.traces)}})
 	}
 	return t.placing()
 }
@@ -104,8 +103,7 @@ func (t *tracker) placesMain() bool {
 // of a macro that leads to one. In doubt, or where it is too much work to tell, they can.
 func (t *tracker) pastesPlace(met map[string]bool) bool {
 	leads, err := t.macrosWith(names.PathNames...)
-	isPasted := func(name string) bool { return names.Pasted(name, met) }
-	return err != nil || slices.ContainsFunc(names.PathNames, isPasted) || slices.ContainsFunc(slices.Collect(maps.Keys(leads)), isPasted)
+	return err != nil || names.Pasted(append(slices.Collect(maps.Keys(leads)), names.PathNames...), met)
 }
 
 // placesCaller reports whether a header file names one of calling in its code, by itself
@@ -122,7 +120,7 @@ func (t *tracker) placesCaller() bool {
 	for _, name := range calling {
 		delete(pieces, name) // where it stands in code it is found below
 	}
-	if t.traces.Pastes && slices.ContainsFunc(calling, func(name string) bool { return names.Pasted(name, pieces) }) {
+	if t.traces.Pastes && names.Pasted(calling, pieces) {
 		return true
 	}
 	if len(pieces) == len(t.traces.Pieces) {
@@ -149,7 +147,8 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 	if !t.traces.Pastes || len(targets) == 0 {
 		return false
 	}
-	all := strings.Join(slices.Collect(maps.Keys(targets)), " ")
+	list := slices.Collect(maps.Keys(targets))
+	all := strings.Join(list, " ")
 	var pairs lexer.Pairs // most targets have none of them
 	for i := range len(all) - 1 {
 		pairs.Add(all[i], all[i+1])
@@ -176,12 +175,7 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 			return true
 		}
 	}
-	for name := range targets {
-		if names.Pasted(name, met) {
-			return true
-		}
-	}
-	return false
+	return names.Pasted(list, met)
 }
 
 // Includes returns the names that the includes of a source have, without delimiters;
@@ -189,7 +183,7 @@ func (t *tracker) pastesAny(targets map[string]bool) bool {
 func Includes(kind key.Kind, src []byte) (included []string, sure bool) {
 	t := scan.NewTraces(kind, nil)
 	found := scan.Scan(src, t)
-	if found.Asks || !found.Reason.None() || t.Pastes && t.Makes(names.Forbidden, names.FewPieces) != "" {
+	if found.Asks || !found.Reason.None() || t.Makes(names.Forbidden, names.FewPieces) != "" {
 		return nil, false
 	}
 	for _, l := range found.Lines {

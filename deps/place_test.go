@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
-	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 )
@@ -115,7 +114,7 @@ func TestPlacingOfManyMacros(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	tr := newTracker(files.OS, u, nil, Search{})
-	tr.add(&node{place: place{at: nowhere}, src: scan.Scan(u.Code, tr.traces)})
+	tr.addMain()
 	tr.macros.Left = 1000
 	if !tr.placesMain() {
 		t.Error("the work was too much, and the directory does not count")

@@ -1,9 +1,14 @@
 package deps
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/kernstash/kernstash/deps/flags"
+	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/internal/scan"
+	"github.com/kernstash/kernstash/key"
 )
 
 // Search says where a compiler looks for header files besides the directories
@@ -25,32 +30,184 @@ type Search struct {
 	System      []string // searched behind all but those of -idirafter
 }
 
-// path returns the whole order of the search; quotes is how many directories of
-// it are for #include "…" alone.
-func (s Search) path(dirs []flags.Dir) (path []string, quotes int) {
-	for p := flags.QuotedDirs; p <= flags.AfterDirs; p++ {
-		if p == flags.AngledDirs {
-			quotes = len(path)
-			path = append(path, s.First...)
+// path returns the whole order of the search: quotes directories for #include "…" alone come
+// first, systems of the system last.
+func (s Search) path(dirs []flags.Dir) (path []string, quotes, systems int) {
+	var by [flags.AfterDirs + 1][]string
+	for _, d := range dirs {
+		dir := d.Path
+		if !filepath.IsAbs(dir) {
+			dir = s.Dir + "/" + dir
 		}
-		for _, d := range dirs {
-			if d.Rank == p {
-				path = append(path, absolute(s.Dir, d.Path))
-			}
-		}
-		switch p {
-		case flags.AngledDirs:
-			path = append(path, s.Last...)
-		case flags.SystemDirs:
-			path = append(path, s.System...)
-		}
+		by[d.Rank] = append(by[d.Rank], dir)
 	}
-	return path, quotes
+	by[flags.AngledDirs] = slices.Concat(s.First, by[flags.AngledDirs], s.Last)
+	by[flags.SystemDirs] = append(by[flags.SystemDirs], s.System...)
+	return slices.Concat(by[:]...), len(by[flags.QuotedDirs]), len(by[flags.SystemDirs]) + len(by[flags.AfterDirs])
 }
 
-func absolute(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
+// directories sets the order of the search. Compilers leave out a directory
+// that they searched already, and one that comes again among those of the
+// system at its first place.
+func (t *tracker) directories(dirs []flags.Dir) error {
+	path, quotes, systems := t.from.path(dirs)
+	first := len(path) - systems
+	inodes := make(map[files.Inode]string)
+	for i, dir := range path {
+		plain, err := t.disk.Plain(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		dir, path[i] = plain, plain
+		switch s := t.disk.At(dir); {
+		case s.Err != nil:
+			return fmt.Errorf("%s: %w", dir, s.Err)
+		case s.Kind == files.Regular || s.Kind == files.Special:
+			return fmt.Errorf("%s is searched, but is no directory", dir)
+		case s.Kind == files.Directory:
+			if same := inodes[s.Stamp.Inode]; same != "" && same != dir {
+				return fmt.Errorf("%s and %s, which are searched, are one directory", same, dir)
+			}
+			inodes[s.Stamp.Inode] = dir
+		}
 	}
-	return dir + "/" + path
+	for i, dir := range path {
+		again := slices.Contains(path[:i], dir)
+		switch {
+		case i < quotes:
+		case i < first:
+			again = slices.Contains(path[quotes:i], dir) || slices.Contains(path[first:], dir)
+		default:
+			again = slices.Contains(path[first:i], dir)
+		}
+		if again {
+			continue
+		}
+		if i < quotes {
+			t.quotes++
+		}
+		t.path = append(t.path, dir)
+	}
+	return nil
+}
+
+// lookup finds what a name in a node leads to: one target, or two where the
+// same file stands at two places of which a compiler may take either.
+func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
+	found, err := t.search(n, w, n.at)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case n.main() && t.from.Main == "":
+		return t.lookupMain(w, found)
+	case !w.next || !n.beside:
+		return t.targets(w, found)
+	case t.unit.Kind == key.CUDACpp:
+		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
+	}
+	// In a file that was found beside its includer some compilers go on where
+	// that one was found (clang 15), others start again (GCC).
+	again, err := t.search(n, w, nowhere)
+	if err != nil {
+		return nil, err
+	}
+	if !t.same(found, again) {
+		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
+	}
+	return t.targets(w, found)
+}
+
+// lookupMain adds to what a name in the main source leads to what it may lead
+// to as well, as it is not known where a compiler believes the source to be: in
+// the working directory, perhaps.
+func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
+	if w.name[0] == '/' {
+		return t.targets(w, found)
+	}
+	path, err := t.disk.Find(t.from.Dir, w.name)
+	here := place{path: path, at: nowhere, beside: true}
+	switch {
+	case err != nil:
+		return nil, err
+	case path == "":
+		return t.targets(w, found)
+	case found.path == "":
+		return t.targets(w, here)
+	case !t.same(found, here):
+		return nil, fmt.Errorf("%s is in the working directory and elsewhere", w)
+	}
+	return t.targets(w, found, here)
+}
+
+// same says whether two places hold the same file, or none.
+func (t *tracker) same(a, b place) bool {
+	if a.path == "" || b.path == "" {
+		return a.path == b.path
+	}
+	return t.disk.At(a.path).Stamp.Inode == t.disk.At(b.path).Stamp.Inode
+}
+
+// search goes through the directories for a name in a node that was found in
+// the directory at. The path of the place is "" where there is no such file.
+func (t *tracker) search(n *node, w wanted, at int) (place, error) {
+	if w.name[0] == '/' {
+		path, err := t.disk.Find("/", w.name[1:])
+		return place{path: path, at: nowhere}, err
+	}
+	next := w.next && !n.main() && at != nowhere
+	home := t.from.Main // where its own #include "…" are looked for first; "": not known
+	if !n.main() {
+		home = files.Parent(n.path)
+	}
+	if home != "" && w.form == '"' && !next {
+		if path, err := t.disk.Find(home, w.name); err != nil || path != "" {
+			return place{path: path, at: n.at, beside: true}, err
+		}
+	}
+	start := 0
+	if w.form == '<' {
+		start = t.quotes
+	}
+	if next {
+		start = at + 1
+	}
+	for i := start; i < len(t.path); i++ {
+		if path, err := t.disk.Find(t.path[i], w.name); err != nil || path != "" {
+			return place{path: path, at: i}, err
+		}
+	}
+	return place{at: nowhere}, nil
+}
+
+// targets reads the files at places.
+func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
+	list := make([]target, 0, len(places))
+	for _, p := range places {
+		if p.path == "" {
+			list = append(list, target{name: w.String()})
+			continue
+		}
+		f, err := t.load(p.path)
+		if err != nil {
+			return nil, err
+		}
+		if r := f.src.Reason; !r.None() {
+			r.Detail = fmt.Sprintf("%s in %s", r.Detail, p.path)
+			return nil, asError(r)
+		}
+		if !f.src.Follows && !f.src.Nests {
+			p.at, p.beside = 0, false
+		}
+		m := t.nodes[p]
+		if m == nil {
+			if t.directives += f.src.Size(); t.directives > scan.MaxDirectives {
+				return nil, files.ErrTooMuch
+			}
+			m = &node{place: p, file: f}
+			t.add(m)
+		}
+		list = append(list, target{w.String(), m})
+	}
+	return list, nil
 }

@@ -13,10 +13,10 @@ func TestSearchPath(t *testing.T) {
 	t.Parallel()
 	_, _, options, _ := flags.ParseSearch(key.Tokens("-idirafter e -isystem d -Ib -iquote a -I/c"))
 	s := Search{Dir: "/w", First: []string{"/first"}, Last: []string{"/last"}, System: []string{"/usr/include"}}
-	got, quotes := s.path(options)
+	got, quotes, systems := s.path(options)
 	want := []string{"/w/a", "/first", "/w/b", "/c", "/last", "/w/d", "/usr/include", "/w/e"}
-	if diff := gocmp.Diff(want, got); diff != "" || quotes != 1 {
-		t.Errorf("quotes %d; path (-want +got):\n%s", quotes, diff)
+	if diff := gocmp.Diff(want, got); diff != "" || quotes != 1 || systems != 3 {
+		t.Errorf("quotes %d, systems %d; path (-want +got):\n%s", quotes, systems, diff)
 	}
 }
 

@@ -38,27 +38,24 @@ func Track(u key.Unit, words []string, s Search) (*Tracking, reason.Uncacheable)
 	}
 	t := newTracker(files.OS, u, words, s)
 	tracking, err := t.track()
-	var r *reasonError
-	switch {
-	case err == nil:
-		return tracking, reason.Uncacheable{}
-	case errors.As(err, &r):
-		return nil, r.Uncacheable
+	var why reasonError
+	if err != nil && !errors.As(err, &why) {
+		why.Uncacheable = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
 	}
-	return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+	return tracking, why.Uncacheable
 }
 
-// reasonError carries an [reason.Uncacheable].
+// reasonError carries a [reason.Uncacheable].
 type reasonError struct{ reason.Uncacheable }
 
 func asError(r reason.Uncacheable) error {
 	if r.None() {
 		return nil
 	}
-	return &reasonError{r}
+	return reasonError{r}
 }
 
-func (r *reasonError) Error() string { return r.String() }
+func (r reasonError) Error() string { return r.String() }
 
 // tracker finds the files of one unit: a graph of nodes.
 type tracker struct {
@@ -68,12 +65,14 @@ type tracker struct {
 	path   []string // directories in the order of the search
 	quotes int      // so many of them are for #include "…" alone
 
-	disk    *files.Disk
-	headers headers
-	traces  *scan.Traces
-	macros  *macro.Table
-	nodes   map[place]*node
-	order   []*node // as they were found
+	disk   *files.Disk
+	files  map[string]*file // header files by path
+	inodes map[files.Inode]*file
+	bytes  int64 // in them
+	traces *scan.Traces
+	macros *macro.Table
+	nodes  map[place]*node
+	order  []*node // as they were found, the main source first
 
 	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
@@ -81,10 +80,9 @@ type tracker struct {
 }
 
 func newTracker(sys files.System, u key.Unit, words []string, s Search) *tracker {
-	disk := files.NewDisk(sys)
 	return &tracker{
 		unit: u, words: words, from: s,
-		disk: disk, headers: headers{disk: disk, read: make(map[string]*file), files: make(map[files.Inode]*file)},
+		disk: files.NewDisk(sys), files: make(map[string]*file), inodes: make(map[files.Inode]*file),
 		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
 		nodes: make(map[place]*node),
 	}
@@ -93,9 +91,9 @@ func newTracker(sys files.System, u key.Unit, words []string, s Search) *tracker
 // place tells nodes apart: a file may be reached by several names, and
 // #include_next in it depends on the directory in which it was found.
 type place struct {
-	path   string
-	at     int  // index in the tracker's path, or nowhere; 0 where it makes no difference
-	beside bool // found beside its includer, which was found at
+	path   string // "" of the main source
+	at     int    // index in the tracker's path, or nowhere; 0 where it makes no difference
+	beside bool   // found beside its includer, which was found at
 }
 
 // nowhere is the index of a file that no searched directory led to.
@@ -104,8 +102,7 @@ const nowhere = -1
 // node is a source at the place where it was found.
 type node struct {
 	place
-	file    *file // nil: the main source
-	src     *scan.Source
+	*file
 	targets [][]target // for each line of src
 }
 
@@ -115,8 +112,7 @@ type target struct {
 	node *node  // nil: nothing
 }
 
-// main says whether n is the main source.
-func (n *node) main() bool { return n.file == nil }
+func (n *node) main() bool { return n.path == "" }
 
 func (t *tracker) track() (*Tracking, error) {
 	if err := t.prepare(); err != nil {
@@ -169,59 +165,14 @@ func (t *tracker) prepare() error {
 		return err
 	}
 	t.macros.Options(t.words)
-	main := &node{place: place{at: nowhere}, src: scan.Scan(t.unit.Code, t.traces)}
-	t.add(main)
-	return asError(main.src.Reason)
+	return asError(t.addMain().Reason)
 }
 
-// directories sets the order of the search. Compilers leave out a directory
-// that they searched already, and one that comes again among those of the
-// system at its first place.
-func (t *tracker) directories(dirs []flags.Dir) error {
-	path, quotes := t.from.path(dirs)
-	systems := len(t.from.System)
-	for _, o := range dirs {
-		if o.Rank == flags.SystemDirs || o.Rank == flags.AfterDirs {
-			systems++
-		}
-	}
-	first := len(path) - systems // of those of the system
-	for i := range path {
-		var err error
-		if path[i], err = t.disk.Plain(path[i]); err != nil {
-			return fmt.Errorf("%s: %w", path[i], err)
-		}
-	}
-	inodes := make(map[files.Inode]string)
-	for i, dir := range path {
-		switch s := t.disk.At(dir); {
-		case s.Err != nil:
-			return fmt.Errorf("%s: %w", dir, s.Err)
-		case s.Kind == files.Regular || s.Kind == files.Special:
-			return fmt.Errorf("%s is searched, but is no directory", dir)
-		case s.Kind == files.Directory:
-			if same := inodes[s.Stamp.Inode]; same != "" && same != dir {
-				return fmt.Errorf("%s and %s, which are searched, are one directory", same, dir)
-			}
-			inodes[s.Stamp.Inode] = dir
-		}
-		again := slices.Contains(path[:i], dir)
-		switch {
-		case i < quotes:
-		case i < first:
-			again = slices.Contains(path[quotes:i], dir) || slices.Contains(path[first:], dir)
-		default:
-			again = slices.Contains(path[first:i], dir)
-		}
-		if again {
-			continue
-		}
-		if i < quotes {
-			t.quotes++
-		}
-		t.path = append(t.path, dir)
-	}
-	return nil
+// addMain takes the main source in.
+func (t *tracker) addMain() *scan.Source {
+	src := scan.Scan(t.unit.Code, t.traces)
+	t.add(&node{place: place{at: nowhere}, file: &file{src: src}})
+	return src
 }
 
 // add takes a new node in.
@@ -249,20 +200,15 @@ func (t *tracker) follow(n *node, computed bool) error {
 		if err := cmp.Or(t.macros.Spend(1), t.disk.InTime()); err != nil {
 			return err
 		}
-		if l.Form != 0 {
-			targets, err := t.lookup(n, wanted{l.Form, l.Name, l.Next})
-			if err != nil {
+		names := []wanted{{l.Form, l.Name, l.Next}}
+		if computed {
+			var err error
+			if names, err = t.expand(n, l); err != nil {
 				return err
 			}
-			n.targets[i] = targets
-			continue
-		}
-		names, err := t.expand(n, l)
-		if err != nil {
-			return err
 		}
 		n.targets[i] = n.targets[i][:0]
-		found := l.Kind != scan.Include
+		found := !computed || l.Kind != scan.Include
 		for _, name := range names {
 			targets, err := t.lookup(n, name)
 			if err != nil {

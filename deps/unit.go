@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/kernstash/kernstash/deps/internal/macro"
 	"github.com/kernstash/kernstash/deps/internal/scan"
@@ -93,6 +94,24 @@ func ScanUnit(u key.Unit) (found Found) {
 		found.because(reason.NotCacheableHeaders, "headers in memory beside %s", found.Reads)
 	}
 	return found // Track looks at all traces of a unit that reads files
+}
+
+// Shadow looks for the headers in memory of some units in directories, and returns
+// the first that is also a file there, and where; "" for none.
+func Shadow(units []key.Unit, dirs []string) (header, dir string) {
+	for _, u := range units {
+		for _, h := range u.Headers {
+			for _, d := range dirs {
+				if d == "" {
+					continue
+				}
+				if _, err := os.Lstat(filepath.Join(d, h.Name)); err == nil {
+					return h.Name, d
+				}
+			}
+		}
+	}
+	return "", ""
 }
 
 // headerNames returns the names of the headers that a unit has in memory.

@@ -139,16 +139,13 @@ func (s *optionScanner) word(w string) reason.Uncacheable {
 		return s.bare(w)
 	}
 	s.before, s.started = w, false
-	if name, list, ok := strings.Cut(w, "="); slices.Contains(nested, name) {
-		if ok {
+	name, list, given := strings.Cut(w, "=")
+	switch {
+	case slices.Contains(nested, name):
+		if given {
 			return nestedWord(name, list)
 		}
-		return reason.Uncacheable{}
-	}
-	if slices.Contains(plain, w) {
-		return reason.Uncacheable{}
-	}
-	switch {
+	case slices.Contains(plain, w):
 	case w == "--include-path", strings.HasPrefix(w, "--include-path="):
 		s.readsPath = true
 	case names.HasAnyPrefix(w, readsFile):
@@ -185,10 +182,9 @@ func (s *optionScanner) bare(w string) reason.Uncacheable {
 // value, other than a letter or two. (Together with what counts in a source it
 // is enough: see docs/decisions/044-pasted-names.md.)
 func (s *optionScanner) define(macro string) reason.Uncacheable {
-	for _, paste := range []string{"##", "%:%:", "??="} {
-		if strings.Contains(macro, paste) {
-			return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + s.before + ": pastes tokens"}
-		}
+	pastes := func(spelling string) bool { return strings.Contains(macro, spelling) }
+	if slices.ContainsFunc([]string{"##", "%:%:", "??="}, pastes) {
+		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "option " + s.before + ": pastes tokens"}
 	}
 	value := macro
 	if !s.started {

@@ -40,7 +40,7 @@ func (w *Ways) add(path string, links int) {
 		if _, known := w.at[part]; known {
 			continue
 		}
-		found := files.LookWay(part)
+		found, _ := files.OS.LookAt(part)
 		if found.Kind != files.Link && found.Kind != files.RealDirectory {
 			continue // files have stamps of their own
 		}
@@ -63,7 +63,7 @@ func (w *Ways) Changed() string {
 		return ""
 	}
 	for path, was := range w.at {
-		if now := files.LookWay(path); now.ChangedSince(was) {
+		if now, _ := files.OS.LookAt(path); now.ChangedSince(was) {
 			return path
 		}
 	}

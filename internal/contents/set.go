@@ -49,10 +49,7 @@ func (s *Set) Add(name, path string) error {
 	}
 	for _, e := range below {
 		err := s.Add(name+"/"+e.Name(), filepath.Join(path, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) { // a link to nothing
-			continue
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it is a link to nothing
 			return err
 		}
 	}

@@ -71,14 +71,8 @@ func revision(dir string, id uint32) string {
 // withoutHardware reports whether a driver writes what it would do to a file (1), or gives it
 // to a simulator (2, 4), and so takes what its hardware is from a table.
 func withoutHardware(environ []string) bool {
-	if !isOn(environ, Intel.SwitchOn) {
-		return false
-	}
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		if name == "SetCommandStreamReceiver" && (value == "1" || value == "2" || value == "4") {
-			return true
-		}
-	}
-	return false
+	return isOn(environ, Intel.SwitchOn) && slices.ContainsFunc(environ, func(e string) bool {
+		value, ok := strings.CutPrefix(e, "SetCommandStreamReceiver=")
+		return ok && (value == "1" || value == "2" || value == "4")
+	})
 }

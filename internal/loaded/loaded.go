@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,9 +99,8 @@ func read(name string, libraries, programs map[string][]string) error {
 
 func sorted(from map[string][]string) []Object {
 	objects := make([]Object, 0, len(from))
-	for path, by := range from {
-		objects = append(objects, Object{path, by})
+	for _, path := range slices.Sorted(maps.Keys(from)) {
+		objects = append(objects, Object{path, from[path]})
 	}
-	slices.SortFunc(objects, func(a, b Object) int { return strings.Compare(a.Path, b.Path) })
 	return objects
 }

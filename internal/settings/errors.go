@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
 )
 
 // errElevated says why no variable counts.
@@ -10,7 +12,7 @@ var errElevated = errors.New("the program has rights that its user has not: " +
 	"neither the environment nor the user's settings file is looked at")
 
 // Error is a setting that cannot be used: its name, the value it was given,
-// by whom, and what would have been accepted.
+// by whom, and what would have been accepted; or a settings file that cannot be read at all.
 type Error struct {
 	Name   string // as its origin calls it
 	Value  string
@@ -18,34 +20,35 @@ type Error struct {
 	Want   string // completes "want …"; "" for a name that does not exist
 	Meant  string // the name that a name which does not exist is likely to mean; "" for none
 	Effect string // what follows, as "the cache is off"; "": nothing does
+	Err    error  // of a file, which the Origin names: nothing but the Effect is said besides
 }
 
 func (e *Error) Error() string {
 	var text string
-	if e.Want == "" {
+	switch {
+	case e.Err != nil:
+		text = fmt.Sprintf("settings file %s: %v", e.Origin.Path, e.Err)
+	case e.Want == "":
 		text = fmt.Sprintf("setting %s (%v): there is no such setting", e.Name, e.Origin)
-	} else {
+	default:
 		text = fmt.Sprintf("setting %s=%s (%v): want %s", e.Name, shown(e.Value), e.Origin, e.Want)
 	}
 	if e.Meant != "" {
 		text += ", is it " + e.Meant + "?"
 	}
-	return withEffect(text, e.Effect)
+	if e.Effect != "" {
+		text += "; " + e.Effect
+	}
+	return text
 }
 
-func withEffect(text, effect string) string {
-	if effect == "" {
-		return text
-	}
-	return text + "; " + effect
-}
+func (e *Error) Unwrap() error { return e.Err }
 
 // Loud reports whether a warning is of something that changes what the cache does, so
 // that it has to be said where nobody asked for it.
 func Loud(warning error) bool {
-	var value *Error
-	var file *FileError
-	return errors.As(warning, &value) && value.Effect != "" || errors.As(warning, &file) && file.Effect != ""
+	var bad *Error
+	return errors.As(warning, &bad) && bad.Effect != ""
 }
 
 // shown keeps a hostile or huge value from spoiling a message.
@@ -57,25 +60,40 @@ func shown(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// FileError is a settings file that cannot be read at all.
-type FileError struct {
-	Path   string
-	Err    error
-	Effect string // what follows, as "the cache is off"; "": nothing does
-}
+// Said is a variable with which a process says that what cannot be used of the settings
+// was said: those that it starts need not say it again.
+const Said = prefix + "SAID"
 
-func (e *FileError) Error() string {
-	return withEffect(fmt.Sprintf("settings file %s: %v", e.Path, e.Err), e.Effect)
-}
-
-func (e *FileError) Unwrap() error { return e.Err }
-
-// forgetEffect makes an error one that says nothing of what follows.
-func forgetEffect(err error) {
-	switch err := err.(type) {
-	case *Error:
-		err.Effect = ""
-	case *FileError:
-		err.Effect = ""
+// Unsaid returns the warnings that Loud reports, unless a process that started this one
+// has said them.
+func (s *Settings) Unsaid() []error {
+	if s.said == s.SaidValue() {
+		return nil
 	}
+	return s.loud()
+}
+
+func (s *Settings) loud() (all []error) {
+	for _, w := range s.Warnings {
+		if Loud(w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// SaidValue returns the value that Said has after the warnings were said; "" if there
+// are none.
+func (s *Settings) SaidValue() string {
+	all := s.loud()
+	if len(all) == 0 {
+		return ""
+	}
+	// `kernstash run` starts faster without the packages that cryptography brings along.
+	h := fnv.New64a()
+	for _, w := range all {
+		h.Write([]byte(w.Error()))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

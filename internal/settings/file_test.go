@@ -46,8 +46,8 @@ func FuzzParseFile(f *testing.F) {
 func TestFileTooLarge(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Inputs{Environ: []string{}, ConfigFile: writeFile(t, string(make([]byte, maxFile+1)))})
-	var fileErr *FileError
-	if !errors.As(err, &fileErr) {
+	var fileErr *Error
+	if !errors.As(err, &fileErr) || fileErr.Err == nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,27 +23,17 @@ type kind[T any] struct {
 }
 
 var (
-	boolKind = kind[bool]{"1, true, yes or on, or 0, false, no or off", parseBool, formatBool, false}
-	sizeKind = kind[int64]{
-		"a size in bytes such as 1000000, 512MiB or 5GiB", ParseSize, FormatSize, false,
-	}
-	countKind = kind[int]{"a whole number, 0 or more", parseCount, strconv.Itoa, false}
-	daysKind  = kind[time.Duration]{
-		"a number of days such as 30, or a time such as 12h", ParseDays, formatDays, false,
-	}
-	timeKind = kind[time.Duration]{
-		"0 or a time with its unit such as 250ms or 5s", parseTime, formatTime, false,
-	}
+	boolKind     = kind[bool]{"1, true, yes or on, or 0, false, no or off", parseBool, formatBool, false}
+	sizeKind     = kind[int64]{"a size in bytes such as 1000000, 512MiB or 5GiB", ParseSize, FormatSize, false}
+	countKind    = kind[int]{"a whole number, 0 or more", parseCount, strconv.Itoa, false}
+	daysKind     = kind[time.Duration]{"a number of days such as 30, or a time such as 12h", ParseDays, formatDays, false}
+	timeKind     = kind[time.Duration]{"0 or a time with its unit such as 250ms or 5s", parseTime, formatTime, false}
 	modeKind     = kind[string]{"on, read-only, refresh, observe or off", parseMode, asIs, false}
 	evictionKind = kind[string]{"cost or lru", oneOf(EvictCost, EvictLRU), asIs, false}
 	workerKind   = kind[string]{"off, inline or auto", oneOf(WorkerOff, WorkerInline, WorkerAuto), asIs, false}
-	traceKind    = kind[TraceMask]{
-		"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false,
-	}
-	pathKind  = kind[string]{"a path", parsePath, asIs, false}
-	pathsKind = kind[[]string]{
-		"paths separated by " + string(filepath.ListSeparator), parsePaths, formatPaths, false,
-	}
+	traceKind    = kind[TraceMask]{"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false}
+	pathKind     = kind[string]{"a path", parsePath, asIs, false}
+	pathsKind    = kind[[]string]{"paths separated by " + string(filepath.ListSeparator), parsePaths, formatPaths, false}
 	textKind     = kind[string]{"text", parseText, asIs, true}
 	overrideKind = kind[*string]{"text", parseOverride, formatOverride, true}
 )
@@ -126,6 +116,16 @@ func oneOf(words ...string) func(string) (string, error) {
 		}
 		return text, nil
 	}
+}
+
+func parseMode(text string) (string, error) {
+	switch on, err := parseBool(text); { // the other modes are words
+	case err != nil:
+		return oneOf(ModeReadOnly, ModeRefresh, ModeObserve)(text)
+	case on:
+		return ModeOn, nil
+	}
+	return ModeOff, nil
 }
 
 func parseText(text string) (string, error) {

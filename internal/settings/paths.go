@@ -29,9 +29,8 @@ func (e environment) get(name string) string {
 // withRights returns what a program with rights beyond its user's may know:
 // that it is to do nothing.
 func (e environment) withRights() environment {
-	const name = prefix + "DISABLE"
-	if v, ok := e.lookup(name); ok {
-		return environment{name + "=" + v}
+	if v, ok := e.lookup(disableVariable); ok {
+		return environment{disableVariable + "=" + v}
 	}
 	return environment{}
 }
@@ -56,24 +55,12 @@ func (e environment) place(goos, variable string, below ...string) string {
 	return ""
 }
 
-// defaultDir returns the root of the cache where nobody chose one.
-func (e environment) defaultDir() string { return e.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache") }
-
-// defaultPlace is defaultDir for people.
+// defaultPlace is where the cache is if nobody chose a root, for people.
 func defaultPlace(goos string) string {
 	if goos == "windows" {
 		return `%LocalAppData%\kernstash`
 	}
 	return "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
-}
-
-// defaultFile returns where the settings file is looked for.
-func (e environment) defaultFile() string {
-	dir := e.place(runtime.GOOS, "XDG_CONFIG_HOME", ".config")
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "config.json")
 }
 
 // expand replaces a leading ~/ in a path from a file, where no shell does it.

@@ -1,3 +1,10 @@
+// Package settings reads what an operator and a program have decided about the
+// cache, and remembers who decided what.
+//
+// Each setting has one name in the environment (KERNSTASH_MAX_SIZE) and one
+// everywhere else (max-size). Its value comes from the last of these that has
+// one: the default, the file, the program, the environment, a flag. Only
+// KERNSTASH_DISABLE=1 in the environment stands above all.
 package settings
 
 import (
@@ -5,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -62,8 +70,8 @@ type Item struct {
 }
 
 // Load reads the settings. Every malformed value is reported, not only the
-// first; each is an *Error, a file that cannot be read a *FileError. Where an
-// error is returned the Settings hold what could be used.
+// first; each is an *Error. Where an error is returned the Settings hold what
+// could be used.
 func Load(in Inputs) (*Settings, error) {
 	s := &Settings{origins: make(map[string]Origin)}
 	l := loader{s: s, table: s.table(), env: in.Environ}
@@ -71,41 +79,43 @@ func Load(in Inputs) (*Settings, error) {
 		l.env = os.Environ()
 		if elevated.Now() {
 			l.env = l.env.withRights()
-			l.s.Warnings = append(l.s.Warnings, errElevated)
+			s.Warnings = append(s.Warnings, errElevated)
 		}
 	}
-	env := l.env
-	l.s.said = env.get(Said)
+	s.said = l.env.get(Said)
 	for _, row := range l.table {
 		if row.deflt != "" {
 			_ = row.set(row.deflt) // tested: every default parses
 		}
 	}
-	l.s.Dir = env.defaultDir()
+	s.Dir = l.env.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache")
 
 	l.file(in.ConfigFile)
 	l.texts(Origin{Source: Program}, in.Program)
 	l.environment()
 	l.texts(Origin{Source: Flag}, in.Flags)
-	if v, _ := env.lookup(prefix + "DISABLE"); v != "" {
-		if off, err := parseBool(v); err == nil && off {
-			l.apply(l.table.byName(nameDisable), prefix+"DISABLE", v, Origin{Source: Environment})
-		}
+	text := l.env.get(disableVariable)
+	if off, err := parseBool(text); err == nil && off {
+		l.apply(l.table.byName(nameDisable), disableVariable, text, Origin{Source: Environment})
 	}
 	l.window()
-	if l.s.Mode == ModeOff {
-		l.s.off(l.s.origins["mode"])
+	if s.Mode == ModeOff {
+		s.off(s.origins["mode"])
 	}
 	l.restrict()
 
-	if in.Lenient {
-		l.s.Warnings = append(l.errs, l.s.Warnings...)
-		return l.s, nil
-	}
+	var errs []error
 	for _, err := range l.errs {
-		forgetEffect(err) // it is the caller's to decide
+		if !in.Lenient {
+			err.Effect = "" // it is the caller's to decide
+		}
+		errs = append(errs, err)
 	}
-	return l.s, errors.Join(l.errs...)
+	if in.Lenient {
+		s.Warnings = append(errs, s.Warnings...)
+		return s, nil
+	}
+	return s, errors.Join(errs...)
 }
 
 // Origin returns who decided the setting of a name.
@@ -142,12 +152,11 @@ func (s *Settings) All() []Item {
 
 // loader applies one source after the other.
 type loader struct {
-	s       *Settings
-	table   rows // of s
-	env     environment
-	errs    []error
-	bad     []bad
-	badFile *FileError // the file, if it is there and cannot be used
+	s     *Settings
+	table rows // of s
+	env   environment
+	errs  []*Error
+	bad   []bad
 }
 
 func (l *loader) apply(row *setting, name, text string, from Origin) {
@@ -212,16 +221,21 @@ func (l *loader) unknown(name, text string, from Origin) *Error {
 func (l *loader) file(path string) {
 	optional, open := path == "", os.Open
 	if optional {
-		path, open = l.env.defaultFile(), openOwn
+		path, open = l.env.place(runtime.GOOS, "XDG_CONFIG_HOME", ".config"), openOwn
+		if path == "" {
+			return
+		}
+		path = filepath.Join(path, "config.json")
 	}
-	if path == "" {
-		return
-	}
-	var texts map[string]string
 	f, err := open(path)
 	switch {
 	case err == nil:
-		texts, err = readFile(f, l.env)
+		var texts map[string]string
+		if texts, err = readFile(f, l.env); err == nil {
+			l.s.File = path
+			l.texts(Origin{File, path}, texts)
+			return
+		}
 	case optional && errors.Is(err, fs.ErrNotExist):
 		return
 	case optional:
@@ -229,26 +243,22 @@ func (l *loader) file(path string) {
 		// file, it may switch the cache off.
 		bad := fileError(path, err)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
-			l.badFile = bad
+			l.refuse(l.table.byName(nameDisable), bad)
 		}
 		l.s.Warnings = append(l.s.Warnings, bad)
 		return
 	}
-	if err != nil {
-		l.badFile = fileError(path, err)
-		l.errs = append(l.errs, l.badFile)
-		return
-	}
-	l.s.File = path
-	l.texts(Origin{File, path}, texts)
+	bad := fileError(path, err)
+	l.errs = append(l.errs, bad)
+	l.refuse(l.table.byName(nameDisable), bad)
 }
 
-func fileError(path string, err error) *FileError {
+func fileError(path string, err error) *Error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
 	}
-	return &FileError{Path: path, Err: err}
+	return &Error{Origin: Origin{File, path}, Err: err}
 }
 
 // window refuses a pair of limits between which nothing fits.

@@ -471,19 +471,11 @@ func TestBadFile(t *testing.T) {
 			t.Parallel()
 			path := writeFile(t, tt.content)
 			_, err := Load(Inputs{Environ: []string{"HOME=/home/u"}, ConfigFile: path})
-			var fileErr *FileError
-			var valueErr *Error
-			switch {
-			case errors.As(err, &fileErr):
-				if fileErr.Path != path {
-					t.Errorf("path %q", fileErr.Path)
-				}
-			case errors.As(err, &valueErr):
-				if valueErr.Origin != (Origin{File, path}) {
-					t.Errorf("origin %v", valueErr.Origin)
-				}
-			default:
+			var bad *Error
+			if !errors.As(err, &bad) {
 				t.Errorf("got %v", err)
+			} else if bad.Origin != (Origin{File, path}) {
+				t.Errorf("origin %v", bad.Origin)
 			}
 			s, err := Load(Inputs{Environ: []string{"HOME=/home/u"}, ConfigFile: path, Lenient: true})
 			if err != nil || len(s.Warnings) != 1 {

@@ -39,6 +39,8 @@ func row[T any](name, deflt, about string, k kind[T], v *T) setting {
 const (
 	nameDisable = "disable"
 	nameDir     = "dir"
+
+	disableVariable = prefix + "DISABLE"
 )
 
 // others are variables of ours that are no settings: they join a program and
@@ -82,19 +84,14 @@ func (v *Values) table() rows {
 
 // byName returns the row of a name, nil if there is none.
 func (t rows) byName(name string) *setting {
-	return t.first(func(row *setting) bool { return row.name == name })
+	if i := slices.IndexFunc(t, func(row setting) bool { return row.name == name }); i >= 0 {
+		return &t[i]
+	}
+	return nil
 }
 
 // known reports whether a variable is a setting, or another one of ours.
 func (t rows) known(variable string) bool {
-	return slices.Contains(others, variable) || t.first(func(row *setting) bool { return row.env == variable }) != nil
-}
-
-func (t rows) first(is func(*setting) bool) *setting {
-	for i := range t {
-		if is(&t[i]) {
-			return &t[i]
-		}
-	}
-	return nil
+	isIt := func(row setting) bool { return row.env == variable }
+	return slices.Contains(others, variable) || slices.ContainsFunc(t, isIt)
 }

@@ -18,12 +18,11 @@ const (
 	TraceAll = TraceDisk | TraceMemory | TraceKeys
 )
 
-type traceName struct {
-	bit  TraceMask
-	name string
-}
-
-var traceNames = []traceName{{TraceAll, "all"}, {TraceDisk, "disk"}, {TraceMemory, "memory"}, {TraceKeys, "keys"}}
+// traceNames are the names of masks; the first is of all.
+var (
+	traceNames = []string{"all", "disk", "memory", "keys"}
+	traceMasks = []TraceMask{TraceAll, TraceDisk, TraceMemory, TraceKeys}
+)
 
 // Has says whether all bits of of are set.
 func (m TraceMask) Has(of TraceMask) bool { return m&of == of }
@@ -31,10 +30,10 @@ func (m TraceMask) Has(of TraceMask) bool { return m&of == of }
 // String returns the mask as a setting: 0, all, or names with commas.
 func (m TraceMask) String() string {
 	var names []string
-	for _, t := range traceNames {
-		if m.Has(t.bit) {
-			names = append(names, t.name)
-			m &^= t.bit
+	for i, of := range traceMasks {
+		if m.Has(of) {
+			names = append(names, traceNames[i])
+			m &^= of
 		}
 	}
 	if names == nil {
@@ -52,11 +51,11 @@ func parseTrace(text string) (TraceMask, error) {
 	}
 	var m TraceMask
 	for word := range strings.SplitSeq(strings.ToLower(text), ",") {
-		i := slices.IndexFunc(traceNames, func(t traceName) bool { return t.name == strings.TrimSpace(word) })
+		i := slices.Index(traceNames, strings.TrimSpace(word))
 		if i < 0 {
 			return 0, errMalformed
 		}
-		m |= traceNames[i].bit
+		m |= traceMasks[i]
 	}
 	return m, nil
 }

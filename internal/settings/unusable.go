@@ -19,10 +19,11 @@ func (l *loader) refuse(row *setting, err *Error) {
 }
 
 // replaced forgets unusable values of a setting that a later source decides. One of
-// KERNSTASH_DISABLE stays: it may have meant 1, which stands above all.
+// KERNSTASH_DISABLE stays: it may have meant 1, which stands above all. So does a file that
+// cannot be read.
 func (l *loader) replaced(row *setting) {
 	l.bad = slices.DeleteFunc(l.bad, func(b bad) bool {
-		return b.row == row && (row.name != nameDisable || b.err.Origin.Source != Environment)
+		return b.row == row && (row.name != nameDisable || b.err.Origin.Source != Environment && b.err.Err == nil)
 	})
 }
 
@@ -30,15 +31,11 @@ func (l *loader) replaced(row *setting) {
 // may have had: the cache is off where it could have meant that, and nothing is
 // written where it could have meant that. Each error says what follows.
 func (l *loader) restrict() {
-	if l.badFile != nil {
-		l.badFile.Effect = l.s.off(Origin{File, l.badFile.Path})
-	}
 	for _, b := range l.bad {
-		if b.row == nil {
-			b.err.Effect = ignored
-			continue
+		b.err.Effect = ignored
+		if b.row != nil {
+			b.err.Effect = l.s.restrict(b.row.name, b.err)
 		}
-		b.err.Effect = l.s.restrict(b.row.name, b.err)
 	}
 }
 
@@ -79,8 +76,7 @@ func (s *Settings) off(from Origin) (effect string) {
 }
 
 func (s *Settings) writeNothing(from Origin) (effect string) {
-	switch s.Mode {
-	case ModeRefresh, ModeObserve: // without writing there is nothing left of them
+	if s.Mode == ModeRefresh || s.Mode == ModeObserve { // without writing there is nothing left of them
 		return s.off(from)
 	}
 	s.Mode = ModeReadOnly

@@ -36,6 +36,15 @@ type Values struct {
 	TraceFile string // "" = standard error
 }
 
+// The modes: what the disk tier, and its layers, are used for.
+const (
+	ModeOn       = "on"        // read and written
+	ModeReadOnly = "read-only" // read, never written
+	ModeRefresh  = "refresh"   // never read: everything is built, and replaces what is there
+	ModeObserve  = "observe"   // nothing is served: everything is built, and compared with what is there
+	ModeOff      = "off"       // the same as the setting disable
+)
+
 // The eviction policies.
 const (
 	EvictCost = "cost" // build time saved per byte, aged

@@ -31,7 +31,7 @@ var (
 // System is how files are looked at; tests count the calls.
 type System struct {
 	Look   func(path string) (Kind, Stamp, error)
-	LookAt func(path string) (Kind, error)
+	LookAt func(path string) (Way, error)
 	Read   func(path string, limit int64) ([]byte, Stamp, error)
 	// Trusted says whether a file's change time says that it changed; see package ctime.
 	Trusted func(path string, device uint64) bool
@@ -64,13 +64,11 @@ type Probe struct {
 
 // Holds says whether the path leads to what it did.
 func (p Probe) Holds(s System) bool {
-	var k Kind
-	var err error
 	if p.Kind == RealDirectory {
-		k, err = s.LookAt(p.Path)
-	} else {
-		k, _, err = s.Look(p.Path)
+		w, err := s.LookAt(p.Path)
+		return err == nil && w.Kind == p.Kind
 	}
+	k, _, err := s.Look(p.Path)
 	return err == nil && k == p.Kind
 }
 
@@ -89,11 +87,10 @@ func (d *Disk) InTime() error {
 
 // At looks at a path.
 func (d *Disk) At(path string) *Spot {
-	s := d.spots[path]
-	if s != nil {
+	if s := d.spots[path]; s != nil {
 		return s
 	}
-	s = new(Spot)
+	s := new(Spot)
 	d.spots[path] = s
 	now := time.Now()
 	s.Kind, s.Stamp, s.Err = d.Look(path)
@@ -196,9 +193,9 @@ func (d *Disk) real(path string) (bool, error) {
 	if d.Probes[Probe{path, RealDirectory}] {
 		return true, nil
 	}
-	k, err := d.LookAt(path)
-	if err != nil || k != RealDirectory {
+	w, err := d.LookAt(path)
+	if err != nil || w.Kind != RealDirectory {
 		return false, err
 	}
-	return true, d.absent(path, k)
+	return true, d.absent(path, w.Kind)
 }

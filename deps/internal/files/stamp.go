@@ -1,8 +1,6 @@
 package files
 
-import (
-	"strings"
-)
+import "strings"
 
 // Inode tells files apart. What a name leads to is the file, not the link.
 type Inode struct{ Device, Number uint64 }

@@ -9,9 +9,6 @@ import "errors"
 
 func look(string) (Kind, Stamp, error) { return Nothing, Stamp{}, errors.ErrUnsupported }
 
-func lookAt(string) (Kind, error) { return Nothing, errors.ErrUnsupported }
-
-// LookWay finds nothing.
-func LookWay(string) Way { return Way{} }
+func lookAt(string) (Way, error) { return Way{}, errors.ErrUnsupported }
 
 func read(string, int64) ([]byte, Stamp, error) { return nil, Stamp{}, errors.ErrUnsupported }

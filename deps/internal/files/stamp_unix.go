@@ -16,30 +16,16 @@ func look(path string) (Kind, Stamp, error) {
 }
 
 // lookAt is look for a last component that is not followed if it is a link.
-func lookAt(path string) (Kind, error) {
+func lookAt(path string) (w Way, err error) {
 	var st unix.Stat_t
-	k, _, err := looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
-	if k == Directory {
-		k = RealDirectory
-	}
-	return k, err
-}
-
-// LookWay looks at a path without following it if it is a link.
-func LookWay(path string) Way {
-	var st unix.Stat_t
-	k, s, err := looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
-	w := Way{Kind: k, Stamp: s}
-	switch {
-	case err != nil:
-		w.Kind = Nothing
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		w.Kind = Link
+	w.Kind, w.Stamp, err = looked(&st, retry(func() error { return unix.Lstat(path, &st) }))
+	switch w.Kind {
+	case Link:
 		w.Target, _ = os.Readlink(path)
-	case k == Directory:
+	case Directory:
 		w.Kind = RealDirectory
 	}
-	return w
+	return w, err
 }
 
 func looked(st *unix.Stat_t, err error) (Kind, Stamp, error) {
@@ -60,6 +46,8 @@ func looked(st *unix.Stat_t, err error) (Kind, Stamp, error) {
 		return Regular, s, nil
 	case unix.S_IFDIR:
 		return Directory, s, nil
+	case unix.S_IFLNK:
+		return Link, s, nil
 	}
 	return Special, s, nil
 }

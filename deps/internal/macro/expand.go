@@ -119,10 +119,10 @@ func (x *expander) expand(in []Token) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
+		if m == nil {
+			t.unsure = t.unsure || x.table.unsure(t.Text)
+		}
 		if m == nil || m.Call && (len(in) == 0 || !in[0].Is("(")) {
-			if m == nil {
-				t.unsure = t.unsure || x.table.unsure(t.Text)
-			}
 			out = append(out, t)
 			continue
 		}
@@ -223,11 +223,10 @@ func (x *expander) substitute(m *Macro, args [][]Token) ([]Token, error) {
 		case p >= 0 && pasted:
 			piece = append([]Token{}, args[p]...)
 		case p >= 0:
-			expanded, err := x.expand(args[p])
-			if err != nil {
+			var err error
+			if piece, err = x.expand(args[p]); err != nil {
 				return nil, err
 			}
-			piece = append([]Token{}, expanded...)
 		}
 		if p >= 0 && len(piece) > 0 {
 			piece[0].space = t.space
@@ -235,12 +234,9 @@ func (x *expander) substitute(m *Macro, args [][]Token) ([]Token, error) {
 		if err := x.spend(len(piece)); err != nil {
 			return nil, err
 		}
-		if joins && (len(out) == 0 || len(piece) == 0) {
+		if joins && len(out) == 0 || pasted && len(piece) == 0 {
 			// An empty operand: what stands next to it stays as it is. Whether
 			// it is joined further is too rare to follow.
-			return nil, ErrUnknown
-		}
-		if pasted && len(piece) == 0 {
 			return nil, ErrUnknown
 		}
 		if joins {

@@ -78,7 +78,7 @@ func (m *Macro) param(t Token) int {
 
 // Table holds every definition that a macro may have where it is used.
 type Table struct {
-	all map[string]*name
+	all map[string]name
 	// Blind says that the macros of the options are not known.
 	Blind bool
 	Given []*Macro // of the options, whose text begins with the name
@@ -103,36 +103,17 @@ func (n *Table) Spend(work int) error {
 
 // NewTable returns one that knows no macro.
 func NewTable() *Table {
-	return &Table{all: make(map[string]*name), Left: maxWork}
-}
-
-// of returns what is known of a name, to be added to.
-func (n *Table) of(s string) *name {
-	known := n.all[s]
-	if known == nil {
-		known = new(name)
-		n.all[s] = known
-	}
-	return known
+	return &Table{all: make(map[string]name), Left: maxWork}
 }
 
 // Defs returns the definitions of a name.
-func (n *Table) Defs(s string) []*Macro {
-	if known := n.all[s]; known != nil {
-		return known.defs
-	}
-	return nil
-}
+func (n *Table) Defs(s string) []*Macro { return n.all[s].defs }
 
 // Define adds a definition of a source, which may come later than a use or be skipped.
-func (n *Table) Define(s string, m *Macro) {
-	known := n.of(s)
-	known.free = true
-	known.defs = append(known.defs, m)
-}
+func (n *Table) Define(s string, m *Macro) { n.all[s] = name{append(n.all[s].defs, m), true} }
 
 // Undefine notes that a source undefines a name.
-func (n *Table) Undefine(s string) { n.of(s).free = true }
+func (n *Table) Undefine(s string) { n.all[s] = name{n.all[s].defs, true} }
 
 // Options takes the macros that the words of options define. Where these are not known they
 // stand for any text.
@@ -154,34 +135,24 @@ func (n *Table) option(d string) {
 	if !ok {
 		value = "1"
 	}
-	name := head
-	if i := strings.IndexByte(head, '('); i >= 0 {
-		name = head[:i]
-	}
-	m := &Macro{Text: []byte(head + " " + value + "\n"), At: len(name)}
+	s, _, _ := strings.Cut(head, "(")
+	m := &Macro{Text: []byte(head + " " + value + "\n"), At: len(s)}
 	m.End = len(m.Text)
 	n.Given = append(n.Given, m)
-	if strings.ContainsAny(d, "\"'\\\n\r\t") || strings.Contains(d, "/*") || strings.Contains(d, "??") {
+	// "//" is no comment where the compiler takes the value apart itself.
+	doubted := func(text string) bool { return strings.Contains(d, text) }
+	if strings.ContainsAny(d, "\"'\\\n\r\t") || slices.ContainsFunc([]string{"/*", "??", "//"}, doubted) {
 		m.parsed, m.Bad = true, true
 	}
-	if strings.Contains(d, "//") {
-		// No comment where the compiler takes the value apart itself.
-		m.parsed, m.Bad = true, true
-	}
-	known := n.of(name)
-	known.defs = append(known.defs, m)
-	if names.Compilers(name) {
-		known.free = true // the compiler's own may come behind it
-	}
+	known := n.all[s]
+	// The compiler's own may come behind it.
+	n.all[s] = name{append(known.defs, m), known.free || names.Compilers(s)}
 }
 
 // choices returns in how many ways name may be defined; of these, the last may
 // be that it is not.
 func (n *Table) choices(name string) int {
 	known := n.all[name]
-	if known == nil {
-		return 0
-	}
 	c := len(known.defs)
 	if c > 0 && known.free {
 		c++

@@ -47,10 +47,11 @@ func Covered(name string, most int, isPiece func(string) bool) bool {
 	return n > 0 && n <= most
 }
 
-// Pasted reports whether a name is a sequence of two to FewPieces names that are met, or
-// numbers.
-func Pasted(name string, met map[string]bool) bool {
-	return Covered(name, FewPieces, func(piece string) bool { return met[piece] || strings.Trim(piece, "0123456789") == "" })
+// Pasted reports whether one of some names is a sequence of two to FewPieces names that are
+// met, or numbers.
+func Pasted(some []string, met map[string]bool) bool {
+	isPiece := func(piece string) bool { return met[piece] || strings.Trim(piece, "0123456789") == "" }
+	return slices.ContainsFunc(some, func(name string) bool { return Covered(name, FewPieces, isPiece) })
 }
 
 // Forbidden are the names that a source must not make by pasting tokens.
@@ -118,4 +119,9 @@ func Telling(piece string) bool {
 		}
 	}
 	return false
+}
+
+// HasAnyPrefix reports whether a word begins with one of prefixes.
+func HasAnyPrefix(word string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(word, p) })
 }

@@ -24,8 +24,11 @@ func isReserved(name string) bool {
 }
 
 var (
-	starts   = strings.Fields("cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM launch_bounds_impl select_impl_")
-	systems  = strings.Fields("linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF")
+	starts = strings.Fields(`cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM
+		launch_bounds_impl select_impl_
+		as_ convert_ atom_ atomic_ ATOMIC_ native_ half_ vload vstore read_image write_image get_image_ get_global_
+		get_local_ get_group_ get_num_ get_work_ get_sub_group_ sub_group_ work_group_ async_work_group_ fast_
+		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`)
 	reserved = strings.Fields(`__C __O __clang __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_
 		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION
 		__R600 __IMAGE __EMBEDDED __FAST __FINITE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
@@ -36,16 +39,10 @@ var (
 // isLanguages says whether name is one of those that systems and the headers of OpenCL took, or
 // of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
-func isLanguages(name string) bool {
-	return HasAnyPrefix(name, starts) || HasAnyPrefix(name, builtinStarts) || slices.Contains(systems, name) || slices.Contains(builtins, name)
-}
+func isLanguages(name string) bool { return HasAnyPrefix(name, starts) || slices.Contains(taken, name) }
 
-var (
-	builtinStarts = strings.Fields(`as_ convert_ atom_ atomic_ ATOMIC_ native_ half_ vload vstore read_image write_image
-		get_image_ get_global_ get_local_ get_group_ get_num_ get_work_ get_sub_group_ sub_group_ work_group_ async_work_group_ fast_
-		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`)
-
-	builtins = strings.Fields(`
+var taken = strings.Fields(`
+			linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF
 			CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX
 			LONG_MAX LONG_MIN ULONG_MAX MAX_WORK_DIM ALIGN4 ALIGN8 INTTYPE inline bool true false kernel_exec
 			size_t ptrdiff_t intptr_t uintptr_t double nan printf
@@ -59,4 +56,3 @@ var (
 			rsqrt select sign signbit sin sincos sinh sinpi smoothstep sqrt step sub_sat tan tanh tanpi tgamma trunc upsample
 			wait_group_events write_mem_fence to_global to_local to_private get_fence get_default_queue enqueue_kernel
 			retain_event release_event create_user_event is_valid_event set_user_event_status ndrange_1D ndrange_2D ndrange_3D`)
-)

@@ -20,10 +20,9 @@ func (s *scanner) directive() {
 	}
 	s.blanks()
 	switch name := string(s.word()); name {
-	case "include", "import":
-		s.include(false)
-	case "include_next":
-		s.include(true)
+	case "include", "import", "include_next":
+		s.blanks()
+		s.reference(Line{Kind: Include, Next: name == "include_next"}, '\n')
 	case "embed":
 		s.doubt("#embed")
 	case "pragma":
@@ -51,12 +50,6 @@ func (s *scanner) directive() {
 		s.found.Lines = append(s.found.Lines, Line{Kind: Condition, At: s.i})
 		s.decides = true
 	}
-}
-
-// include takes the name behind #include.
-func (s *scanner) include(next bool) {
-	s.blanks()
-	s.reference(Line{Kind: Include, Next: next}, '\n')
 }
 
 // maxName is more than a name may have on any system. A line may have many names.

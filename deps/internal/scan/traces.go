@@ -100,9 +100,6 @@ func (t *Traces) names(most int) reason.Uncacheable {
 	if t.pragmas && t.renames {
 		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "include_alias or dependency beside _Pragma"}
 	}
-	if !t.Pastes {
-		return reason.Uncacheable{}
-	}
 	if name := t.Makes(names.Forbidden, most); name != "" {
 		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "pieces of " + name + " beside ##"}
 	}

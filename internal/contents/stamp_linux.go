@@ -1,9 +1,11 @@
 package contents
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -51,3 +53,12 @@ var bootID = sync.OnceValue(func() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b))
 })
+
+func stampOf(st fs.FileInfo) Stamp {
+	s := Stamp{Size: st.Size(), Mtime: st.ModTime().UnixNano()}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		s.Device, s.Inode = uint64(sys.Dev), sys.Ino
+		s.Ctime = int64(sys.Ctim.Sec)*1e9 + int64(sys.Ctim.Nsec)
+	}
+	return s
+}
