@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -30,16 +29,11 @@ type coreContext = kernstash.Context[*Module, *Kernel]
 // disk, else from the compilers: NVRTC, and the driver's for PTX.
 type Cached struct {
 	*Context
-	cache   *kernstash.Cache
-	options CachedOptions
-	linker  *coreContext
-	own     bool // the Context goes with it
-
-	nvrtc func() (*rtc.Library, error)
-
-	mu       sync.Mutex
-	compiler atomic.Pointer[coreContext] // of CUDA C++; nil: nobody asked for it
-	closed   bool
+	nvrtc       func() (*rtc.Library, error)
+	compiler    *coreContext // of CUDA C++: for those who have called nvrtc
+	linker      *coreContext // of PTX
+	linkOptions string
+	own         bool // the Context goes with it
 }
 
 // CachedOptions configure NewCached; the zero value is right for nearly all.
@@ -48,10 +42,9 @@ type CachedOptions struct {
 	// dynamic linker finds.
 	NVRTC *rtc.Library
 
-	// LateNVRTC opens that library only at the first program of CUDA C++.
-	// Otherwise NewContext opens it, beside making the context: either takes some
-	// ten milliseconds and more, and even a program that is on disk needs to know
-	// which NVRTC is here. It is for programs that have PTX or cubins alone.
+	// LateNVRTC opens that library only at the first program of CUDA C++. It is for programs that have
+	// PTX or cubins alone: otherwise NewContext opens it beside making the context, since either takes
+	// some ten milliseconds, and even a program that is on disk needs to know which NVRTC is here.
 	LateNVRTC bool
 
 	// LinkOptions are for the driver's compiler, where it finishes the PTX that
@@ -82,8 +75,8 @@ func NewContextWith(cache *kernstash.Cache, o CachedOptions, d *Device) (*Cached
 	if err != nil {
 		return nil, err
 	}
-	x := NewCached(cache, c, o)
-	x.own, x.nvrtc = true, nvrtc
+	x := newCached(cache, c, o, nvrtc)
+	x.own = true
 	return x, nil
 }
 
@@ -104,8 +97,18 @@ func openNVRTC(o CachedOptions) func() (*rtc.Library, error) {
 // NewCached puts cache before the compilers of a context that the caller has
 // opened or adopted, and releases after closing what this returns.
 func NewCached(cache *kernstash.Cache, c *Context, o CachedOptions) *Cached {
+	return newCached(cache, c, o, openNVRTC(o))
+}
+
+func newCached(cache *kernstash.Cache, c *Context, o CachedOptions, nvrtc func() (*rtc.Library, error)) *Cached {
 	o.Context.OptionsAsGiven = true // they are NVRTC's and the driver's, not an OpenCL compiler's
-	x := &Cached{Context: c, cache: cache, options: o, nvrtc: openNVRTC(o)}
+	x := &Cached{Context: c, linkOptions: o.LinkOptions}
+	rt := &compiler{cached: x}
+	x.nvrtc = sync.OnceValues(func() (l *rtc.Library, err error) {
+		rt.Library, err = nvrtc()
+		return rt.Library, err
+	})
+	x.compiler = kernstash.NewContext(cache, rt, o.Context)
 	x.linker = kernstash.NewContext(cache, NewLinker(c), o.Context)
 	return x
 }
@@ -208,8 +211,7 @@ func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, er
 	if !namesArch(r.CompileOptions) && !namesArch(r.Image.CompileOptions) {
 		r.CompileOptions = strings.TrimRight(archOption+x.device.Arch(l)+" "+r.CompileOptions, " ")
 	}
-	c, err := x.compilerOf(l)
-	return c, r, err
+	return x.compiler, r, nil
 }
 
 // kindOf returns what an image is of.
@@ -234,51 +236,20 @@ func kindOf(m *kernstash.Image) (key.Kind, error) {
 	}
 }
 
-// compilerOf returns the memory tier of CUDA C++.
-func (x *Cached) compilerOf(l *rtc.Library) (*coreContext, error) {
-	if c := x.compiler.Load(); c != nil {
-		return c, nil
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	c := x.compiler.Load()
-	if c == nil {
-		if x.closed {
-			return nil, kernstash.ErrClosed
-		}
-		c = kernstash.NewContext(x.cache, &compiler{rtc.Runtime{Library: l}, x.Context, x.finish, x.Clear}, x.options.Context)
-		x.compiler.Store(c)
-	}
-	return c, nil
-}
-
-// finish has the driver make machine code of PTX that NVRTC made, without its
-// final NUL: so it has the key of the same PTX from elsewhere.
-func (x *Cached) finish(ctx context.Context, ptx []byte) (*CachedProgram, error) {
-	image, err := kernstash.NewImage(key.PTX, ptx)
-	if err != nil {
-		return nil, err
-	}
-	return x.linker.Program(ctx, kernstash.Request{Image: image, LinkOptions: x.options.LinkOptions})
-}
-
 // Linker returns the memory tier of PTX, for its limits.
 func (x *Cached) Linker() *kernstash.Context[*Module, *Kernel] { return x.linker }
 
 // Compiler returns the memory tier of CUDA C++, for its limits.
 func (x *Cached) Compiler() (*kernstash.Context[*Module, *Kernel], error) {
-	l, err := x.nvrtc()
-	if err != nil {
+	if _, err := x.nvrtc(); err != nil {
 		return nil, err
 	}
-	return x.compilerOf(l)
+	return x.compiler, nil
 }
 
 // Clear evicts every program from memory. Programs in use stay with their users.
 func (x *Cached) Clear() {
-	if c := x.compiler.Load(); c != nil {
-		c.Clear()
-	}
+	x.compiler.Clear()
 	x.linker.Clear()
 }
 
@@ -286,14 +257,7 @@ func (x *Cached) Clear() {
 // not; what is queued in the context is to be finished before. A context that
 // NewContext opened is released with it.
 func (x *Cached) Close() error {
-	x.mu.Lock()
-	x.closed = true
-	x.mu.Unlock()
-	var err error
-	if c := x.compiler.Load(); c != nil {
-		err = c.Close()
-	}
-	err = errors.Join(err, x.linker.Close()) // last: the other's modules are its own
+	err := errors.Join(x.compiler.Close(), x.linker.Close()) // in this order: the one's modules are the other's
 	if x.own {
 		err = errors.Join(err, x.Context.Release())
 	}

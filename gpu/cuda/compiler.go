@@ -8,18 +8,16 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
-// compiler is the kernstash.Runtime of CUDA C++: NVRTC's, whose keys and artifacts
-// are those of every front end to it, with modules of what it made. What NVRTC makes
-// depends on no device and no driver, so neither is in these keys; PTX among it
-// goes to the linker, in whose keys they are.
+// compiler is the kernstash.Runtime of CUDA C++: NVRTC's, with the keys of every front end to it, and with
+// modules of what it made. That depends on no device and no driver, so neither is in these keys; PTX among
+// it goes to the linker, in whose keys they are.
 type compiler struct {
 	rtc.Runtime
-	context *Context
-	link    func(context.Context, []byte) (*CachedProgram, error)
-	clear   func() // evicts what is in memory
+	cached *Cached
 }
 
 var (
@@ -35,7 +33,7 @@ func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *stor
 	}
 	m, err := c.module(ctx, o)
 	if errors.Is(err, kernstash.ErrOutOfResources) {
-		c.clear() // the core would do so too, and compile again
+		c.cached.Clear() // the core would do so too, and compile again
 		m, err = c.module(ctx, o)
 	}
 	if err != nil {
@@ -74,7 +72,7 @@ var errNoCode = errors.New("NVRTC made neither machine code nor PTX")
 // module makes a module of what NVRTC made: of the machine code, or of PTX, which
 // the driver finishes.
 func (c *compiler) module(ctx context.Context, o *rtc.Output) (*Module, error) {
-	m := &Module{context: c.context, names: make(map[string]string)}
+	m := &Module{context: c.cached.Context, names: make(map[string]string)}
 	for _, l := range o.LoweredNames() {
 		if l.Code == 0 {
 			m.names[l.Expression] = l.Name
@@ -91,7 +89,11 @@ func (c *compiler) module(ctx context.Context, o *rtc.Output) (*Module, error) {
 	if ptx = bytes.TrimRight(ptx, "\x00"); len(ptx) == 0 {
 		return nil, fmt.Errorf("%w (-dlto makes LTO IR, which nvJitLink links, -optix-ir what OptiX takes)", errNoCode)
 	}
-	p, err := c.link(ctx, ptx)
+	image, err := kernstash.NewImage(key.PTX, ptx) // without its final NUL: with the key of the same PTX from elsewhere
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.cached.linker.Program(ctx, kernstash.Request{Image: image, LinkOptions: c.cached.linkOptions})
 	if err != nil {
 		return nil, err
 	}

@@ -15,14 +15,9 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// start initialises the driver, and notes the environment that it found.
-func start() error {
+// start initialises the driver, once, and notes the environment that it finds. Its error stays.
+var start = sync.OnceValue(func() error {
 	variablesAtStart()
-	return initialise()
-}
-
-// initialise initialises the driver, once. Its error stays.
-var initialise = sync.OnceValue(func() error {
 	err := call("cuInit", 0)
 	if err == nil {
 		return nil
@@ -114,11 +109,9 @@ var obeyed = drivers.Rules{Prefixes: []string{
 	"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_DEVICE_DEBUG",
 }}
 
-func driverVariables() []key.Pair { return obeyed.Of(dl.Environ()) }
-
 // variablesAtStart returns those of the first call, which is made before the
 // driver is initialised.
-var variablesAtStart = sync.OnceValue(driverVariables)
+var variablesAtStart = sync.OnceValue(func() []key.Pair { return obeyed.Of(dl.Environ()) })
 
 // seen is what was seen of what the driver obeys.
 var seen drivers.Seen

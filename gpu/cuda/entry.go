@@ -15,8 +15,8 @@ import (
 // subsystem for Linux.
 var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
-// library opens the driver's library.
-var library = sync.OnceValues(func() (*dl.Library, error) {
+// functions are those of CUDA's driver API.
+var functions = dl.Functions{Missing: ErrMissing, Open: sync.OnceValues(func() (*dl.Library, error) {
 	lib, err := dl.Open(libraries...)
 	switch {
 	case errors.Is(err, dl.ErrUnsupported):
@@ -26,28 +26,15 @@ var library = sync.OnceValues(func() (*dl.Library, error) {
 			"or start the container with its GPUs", ErrNoDriver, err)
 	}
 	return lib, nil
-})
+})}
 
-// functions holds name → dl.Func, of those that were looked up.
-var functions sync.Map
-
-// find returns a function of CUDA's driver API, by its name in the library. The library is opened,
-// and a function looked up, by the first call that needs it; one that the library lacks makes only
-// the calls fail that need it.
+// find returns a function of a name. One that the library lacks makes only the calls fail that need it.
 func find(name string) (dl.Func, error) {
-	if f, ok := functions.Load(name); ok {
-		return f.(dl.Func), nil
+	f, err := functions.Find(name)
+	if errors.Is(err, ErrMissing) {
+		err = fmt.Errorf("%w (%s)", err, libraryVersion())
 	}
-	lib, err := library()
-	if err != nil {
-		return 0, err
-	}
-	f, ok := lib.Symbol(name)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w (%s)", name, ErrMissing, libraryVersion(lib))
-	}
-	functions.Store(name, f)
-	return f, nil
+	return f, err
 }
 
 // call calls a function that returns a CUresult, which is an *Error unless it is
@@ -66,9 +53,9 @@ func call(name string, args ...uintptr) error {
 }
 
 // libraryVersion names the version of CUDA that the driver's library is for.
-func libraryVersion(lib *dl.Library) string {
+func libraryVersion() string {
 	var v int32
-	if f, ok := lib.Symbol("cuDriverGetVersion"); ok {
+	if f, err := functions.Find("cuDriverGetVersion"); err == nil {
 		f.Call(uintptr(unsafe.Pointer(&v)))
 	}
 	if v == 0 {

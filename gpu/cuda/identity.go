@@ -12,16 +12,11 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// Identify returns what decides which machine code the driver makes of PTX for
-// the device: the compute capability, the driver's version, and the build ids of
-// the libraries that compile (libcuda, libnvidia-ptxjitcompiler,
-// libnvidia-nvvm). Devices of one compute capability have equal identities,
-// whatever they are called: they get the same code.
+// Identify returns what decides which machine code the driver makes of PTX for the device: the compute
+// capability, whatever the device is called, the driver's version, and the build ids of the libraries
+// that compile (libcuda, libnvidia-ptxjitcompiler, libnvidia-nvvm). NVRTC has an identity of its own.
 //
-// What NVRTC makes of CUDA C++ does not depend on it; see package rtc.
-//
-// The error says that the libraries cannot be told; what the driver compiles is
-// then not to be cached.
+// The error says that the libraries cannot be told; what the driver compiles is then not to be cached.
 func (d *Device) Identify() (key.Device, error) {
 	driver, err := TheDriver()
 	if err != nil {

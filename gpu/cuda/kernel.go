@@ -11,7 +11,6 @@ import (
 // many goroutines at once. It goes with its module.
 type Kernel struct {
 	module   *Module
-	context  *Context
 	name     string
 	function uintptr // CUfunction
 	sizes    []int   // of the parameters
@@ -21,7 +20,7 @@ type Kernel struct {
 // Kernel returns the kernel of a name, or of a name expression that was asked
 // for; another name is an error that wraps NotFound.
 func (m *Module) Kernel(name string) (*Kernel, error) {
-	k := &Kernel{module: m, context: m.context, name: name}
+	k := &Kernel{module: m, name: name}
 	err := m.context.with("make kernel "+name, m.get, func(id uintptr) error {
 		lowered := addr(dl.CString(m.LoweredName(name)))
 		if err := call("cuModuleGetFunction", uintptr(unsafe.Pointer(&k.function)), id, uintptr(lowered)); err != nil {
@@ -78,7 +77,7 @@ type Resources struct {
 
 // Resources asks the driver what the kernel needs.
 func (k *Kernel) Resources() (r Resources, err error) {
-	err = k.context.with("ask kernel "+k.name, k.module.get, func(uintptr) error {
+	err = k.module.context.with("ask kernel "+k.name, k.module.get, func(uintptr) error {
 		for to, a := range map[*int]functionAttribute{
 			&r.BlockThreads: functionMaxThreads, &r.Shared: functionSharedSize, &r.Constant: functionConstSize,
 			&r.Local: functionLocalSize, &r.Registers: functionRegisters, &r.Binary: functionBinaryVersion,
@@ -111,7 +110,7 @@ const (
 // memory: more than Limits.SharedMemory must be asked for before a launch, up to
 // Limits.SharedMemoryMax.
 func (k *Kernel) SetSharedMemory(size int) error {
-	return k.context.with("set kernel "+k.name, k.module.get, func(uintptr) error {
+	return k.module.context.with("set kernel "+k.name, k.module.get, func(uintptr) error {
 		return call("cuFuncSetAttribute", k.function, uintptr(functionMaxDynamicShared), uintptr(size))
 	})
 }

@@ -44,7 +44,7 @@ func (k *Kernel) launch(s *Stream, shape Shape, args []any) error {
 		return fmt.Errorf("%w: %d bytes of shared memory", ErrArgument, shape.Shared)
 	}
 	if s == nil {
-		s = k.context.DefaultStream()
+		s = k.module.context.DefaultStream()
 	}
 	stream, err := s.id()
 	if err != nil {
@@ -53,7 +53,7 @@ func (k *Kernel) launch(s *Stream, shape Shape, args []any) error {
 	if _, err := k.module.get(); err != nil {
 		return err
 	}
-	context, err := k.context.get()
+	context, err := k.module.context.get()
 	if err != nil {
 		return err
 	}

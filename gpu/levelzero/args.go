@@ -16,10 +16,10 @@ const pointerSize = 8
 // setArg sets one argument. It must be called with the kernel's lock held.
 func (k *Kernel) setArg(id uintptr, i int, arg any) error {
 	if size, ok := arg.(Local); ok {
-		return zeKernelSetArgumentValue.call(id, uintptr(i), uintptr(size), 0)
+		return ze("zeKernelSetArgumentValue").call(id, uintptr(i), uintptr(size), 0)
 	}
 	if b, ok := arg.(*Buffer); arg == nil || ok && b == nil {
-		return zeKernelSetArgumentValue.call(id, uintptr(i), pointerSize, 0) // a null pointer on the device
+		return ze("zeKernelSetArgumentValue").call(id, uintptr(i), pointerSize, 0) // a null pointer on the device
 	}
 	b, err := appendArg(k.values[:0], arg)
 	if err != nil {
@@ -29,7 +29,7 @@ func (k *Kernel) setArg(id uintptr, i int, arg any) error {
 	if len(b) == 0 {
 		return fmt.Errorf("%w: no bytes", ErrArgument)
 	}
-	return zeKernelSetArgumentValue.call(id, uintptr(i), uintptr(len(b)), uintptr(addr(b)))
+	return ze("zeKernelSetArgumentValue").call(id, uintptr(i), uintptr(len(b)), uintptr(addr(b)))
 }
 
 // appendArg appends the bytes of an argument, as kernelarg.Append does; of a buffer the

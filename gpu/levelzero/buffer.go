@@ -20,15 +20,14 @@ const (
 
 // Buffer is memory that kernels reach.
 type Buffer struct {
-	context *Context
-	place   Place
-	size    int
+	place Place
+	size  int
 	object
 }
 
 // NewBuffer allocates memory of a size in bytes. The caller releases it.
 func (c *Context) NewBuffer(d *Device, place Place, size int) (*Buffer, error) {
-	b := &Buffer{context: c, place: place, size: size}
+	b := &Buffer{place: place, size: size}
 	return made(b, c.do(fmt.Sprintf("allocate %d bytes", size), func(id uintptr) (err error) {
 		if size < 1 || !slices.Contains(c.devices, d) {
 			return fmt.Errorf("%w: the size, or a device that is not of the context", ErrArgument)
@@ -37,13 +36,20 @@ func (c *Context) NewBuffer(d *Device, place Place, size int) (*Buffer, error) {
 		var at uintptr
 		switch place {
 		case OnHost:
-			at, err = zeMemAllocHost.create(id, uintptr(unsafe.Pointer(host)), uintptr(size), 0)
+			at, err = ze("zeMemAllocHost").create(id, uintptr(unsafe.Pointer(host)), uintptr(size), 0)
 		case Shared:
-			at, err = zeMemAllocShared.create(id, uintptr(unsafe.Pointer(device)), uintptr(unsafe.Pointer(host)), uintptr(size), 0, d.id)
+			at, err = ze("zeMemAllocShared").create(id, uintptr(unsafe.Pointer(device)), uintptr(unsafe.Pointer(host)),
+				uintptr(size), 0, d.id)
 		default:
-			at, err = zeMemAllocDevice.create(id, uintptr(unsafe.Pointer(device)), uintptr(size), 0, d.id)
+			at, err = ze("zeMemAllocDevice").create(id, uintptr(unsafe.Pointer(device)), uintptr(size), 0, d.id)
 		}
-		b.set("buffer", at)
+		b.set("buffer", at, func(at uintptr) error {
+			id, err := c.get()
+			if err != nil {
+				return err
+			}
+			return ze("zeMemFree").call(id, at)
+		})
 		return err
 	}))
 }
@@ -62,15 +68,4 @@ func (b *Buffer) Bytes() (content []byte, err error) {
 		return nil
 	})
 	return content, err
-}
-
-// Release gives the memory back.
-func (b *Buffer) Release() error {
-	return b.release(func(at uintptr) error {
-		id, err := b.context.get()
-		if err != nil {
-			return err
-		}
-		return zeMemFree.call(id, at)
-	})
 }

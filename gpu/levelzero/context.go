@@ -9,7 +9,6 @@ import (
 // Context is a ze_context_handle_t: what memory, queues and modules belong to.
 type Context struct {
 	devices []*Device
-	adopted bool // the application's own
 	object
 }
 
@@ -18,12 +17,12 @@ func Open(devices ...*Device) (*Context, error) {
 	if err := ofOneDriver(devices); err != nil {
 		return nil, fmt.Errorf("open context: %w", err)
 	}
-	id, err := zeContextCreate.create(devices[0].driver.id, uintptr(unsafe.Pointer(newNumbers(stypeContextDesc))))
+	id, err := ze("zeContextCreate").create(devices[0].driver.id, uintptr(unsafe.Pointer(newNumbers(stypeContextDesc))))
 	if err != nil {
 		return nil, fmt.Errorf("open context on %s: %w", devices[0].Name, resources(err))
 	}
 	c := &Context{devices: slices.Clone(devices)}
-	c.set("context", id)
+	c.set("context", id, destroy("zeContextDestroy"))
 	return c, nil
 }
 
@@ -36,8 +35,8 @@ func Adopt(handle uintptr, devices ...*Device) (*Context, error) {
 	if err := ofOneDriver(devices); err != nil {
 		return nil, fmt.Errorf("adopt context: %w", err)
 	}
-	c := &Context{devices: slices.Clone(devices), adopted: true}
-	c.set("context", handle)
+	c := &Context{devices: slices.Clone(devices)}
+	c.set("context", handle, func(uintptr) error { return nil }) // the application's own
 	return c, nil
 }
 
@@ -56,13 +55,3 @@ func ofOneDriver(devices []*Device) error {
 // Devices returns the context's devices: their order gives the ordinals that requests
 // and programs use. The caller must not change the slice.
 func (c *Context) Devices() []*Device { return c.devices }
-
-// Release gives the context back; what was made in it goes before.
-func (c *Context) Release() error {
-	return c.release(func(h uintptr) error {
-		if c.adopted {
-			return nil
-		}
-		return zeContextDestroy.call(h)
-	})
-}

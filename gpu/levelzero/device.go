@@ -1,8 +1,6 @@
 package levelzero
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // DeviceType is the kind of a device, ze_device_type_t.
 type DeviceType uint32
@@ -48,7 +46,7 @@ type Limits struct {
 }
 
 func (d *Driver) device(id uintptr) (*Device, error) {
-	p, err := d.ask.deviceProperties(id)
+	p, err := properties[deviceProperties](d.ask.entry("zeDeviceGetProperties"), stypeDeviceProperties, id)
 	if err != nil {
 		return nil, fmt.Errorf("ask device: %w", err)
 	}
@@ -60,10 +58,12 @@ func (d *Driver) device(id uintptr) (*Device, error) {
 		},
 		driver: d, id: id, properties: p,
 	}
-	if m, err := d.ask.moduleProperties(id); err == nil && m.spirv != 0 {
+	m, err := properties[moduleProperties](d.ask.entry("zeDeviceGetModuleProperties"), stypeDeviceModuleProperties, id)
+	if err == nil && m.spirv != 0 {
 		own.SPIRV = fmt.Sprintf("%d.%d", m.spirv>>16, m.spirv&0xffff)
 	}
-	if c, err := d.ask.computeProperties(id); err == nil {
+	c, err := properties[computeProperties](d.ask.entry("zeDeviceGetComputeProperties"), stypeDeviceComputeProperties, id)
+	if err == nil {
 		own.Limits.Group, own.Limits.LocalMemory = int(c.MaxTotalGroupSize), int(c.MaxLocalMemory)
 		for i, n := range c.MaxGroupSize {
 			own.Limits.GroupSize[i] = int(n)

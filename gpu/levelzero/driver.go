@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/drivers"
@@ -18,7 +19,7 @@ type Driver struct {
 	Extensions []string // in the driver's order
 
 	id  uintptr // ze_driver_handle_t
-	ask *queries
+	ask queries
 	env drivers.Environments
 
 	variablesAtLoad func() []key.Pair // those of env.Loaded that the compiler obeys
@@ -30,29 +31,34 @@ type Driver struct {
 func Drivers() ([]*Driver, error) {
 	environAtLoad()
 	drivers.IntelSettings.Loads()
-	if err := zeInit.call(0); err != nil {
-		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
+	err := ze("zeInit").call(0)
+	var ids []uintptr
+	if err == nil {
+		ids, err = queries{}.drivers()
 	}
-	ids, err := throughLoader().drivers()
 	if err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
 	}
 	all := make([]*Driver, len(ids))
 	for i, id := range ids {
-		all[i] = newDriver(id, throughLoader(), drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
+		all[i] = newDriver(id, queries{}, drivers.Environments{Loaded: environAtLoad(), Now: os.Environ})
 	}
 	return all, nil
 }
 
-func newDriver(id uintptr, ask *queries, env drivers.Environments) *Driver {
+func newDriver(id uintptr, ask queries, env drivers.Environments) *Driver {
 	d := &Driver{id: id, ask: ask, env: env}
-	if p, err := ask.driverProperties(id); err == nil {
+	if p, err := properties[driverProperties](ask.entry("zeDriverGetProperties"), stypeDriverProperties, id); err == nil {
 		d.Version = fmt.Sprintf("%d.%d.%d", p.Version>>24, p.Version>>16&0xff, p.Version&0xffff)
 	}
-	if v, err := ask.apiVersion(id); err == nil {
-		d.APIVersion = fmt.Sprintf("%d.%d", v>>16, v&0xffff)
+	v := new(uint32) // the major version in the upper 16 bits
+	if err := ask.entry("zeDriverGetApiVersion").call(id, uintptr(unsafe.Pointer(v))); err == nil {
+		d.APIVersion = fmt.Sprintf("%d.%d", *v>>16, *v&0xffff)
 	}
-	d.Extensions, _ = ask.extensions(id) // no answer: it has none
+	extensions, _ := list(ask.entry("zeDriverGetExtensionProperties"), extension{}, id) // no answer: it has none
+	for i := range extensions {
+		d.Extensions = append(d.Extensions, text(extensions[i].name[:]))
+	}
 	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.Loaded) })
 	return d
 }
@@ -100,16 +106,12 @@ func Devices() ([]*Device, error) {
 	return devices, nil
 }
 
-// Entries are what is known from outside of the drivers that a process has loaded
-// without this package: those that an application uses, while the caller stands between
-// the two.
+// Entries are what is known of the drivers that an application has loaded, by who stands between the two.
 type Entries struct {
-	// Queries are the addresses of the functions that ask what drivers and devices
-	// are, in the order of QueryNames. For zero the loader is asked.
+	// Queries are the addresses of QueryNames. For zero the loader is asked.
 	Queries [len(QueryNames)]uintptr
 
-	// Environ is the environment, as os.Environ has it, that the drivers found when
-	// they were loaded.
+	// Environ is the environment, as os.Environ has it, in which the drivers were loaded.
 	Environ []string
 }
 
@@ -119,7 +121,7 @@ const maxParts = 4
 // Find asks what the device of a handle is, which the application has. What is returned
 // is to be asked what it is; everything else of it goes through the loader.
 func Find(e Entries, handle uintptr) (*Device, error) {
-	ask := queriesAt(e.Queries)
+	ask := queries(e.Queries)
 	ids, err := ask.drivers()
 	if err != nil {
 		return nil, fmt.Errorf("find device: %w", err)
@@ -136,7 +138,7 @@ func Find(e Entries, handle uintptr) (*Device, error) {
 }
 
 // holds says whether a device is one of others, or a part of one.
-func holds(ask *queries, devices []uintptr, handle uintptr, depth int) bool {
+func holds(ask queries, devices []uintptr, handle uintptr, depth int) bool {
 	if slices.Contains(devices, handle) || depth == 0 {
 		return depth > 0
 	}
@@ -146,9 +148,8 @@ func holds(ask *queries, devices []uintptr, handle uintptr, depth int) bool {
 	})
 }
 
-// variables are the environment variables that a driver obeys while it compiles: those
-// of Intel's driver, of which there is no other kind, and what switches debugging on,
-// for which it compiles otherwise.
+// variables are the environment variables that a driver obeys while it compiles: those of Intel's, the
+// only kind that there is, and what switches debugging on, for which it compiles otherwise.
 var variables = func() drivers.Rules {
 	r := drivers.Intel
 	r.Prefixes = append(slices.Clone(r.Prefixes), "ZET_ENABLE_PROGRAM_")

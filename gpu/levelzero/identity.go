@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,13 +13,11 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// Identify returns what decides how the device compiles: its name, the versions of
-// the driver and of the API, what devices of one name differ in, and the libraries
-// that compile. Equal parts of a device, and equal devices of one machine or of two,
-// have equal identities: no ordinal, no bus address is in it.
+// Identify returns what decides how the device compiles: its name, the versions of the driver and of the
+// API, what devices of one name differ in, and the libraries that compile. Equal devices, and equal parts
+// of one, have equal identities: no ordinal, no bus address is in it.
 //
-// The error says that the libraries cannot be told; programs of the device are then
-// not to be cached.
+// The error says that the libraries cannot be told; programs of the device are then not to be cached.
 func (d *Device) Identify() (key.Device, error) {
 	compiler, err := d.compiler()
 	if err != nil {
@@ -48,21 +45,22 @@ const subDevice = 1 << 1
 // traits are what two devices of one name can differ in.
 func (d *Device) traits() []key.Pair {
 	var t []key.Pair
-	add := func(name, value string) { t = append(t, key.Pair{Name: name, Value: value}) }
-	hex := func(n uint32) string { return "0x" + strconv.FormatUint(uint64(n), 16) }
+	add := func(name, format string, args ...any) {
+		t = append(t, key.Pair{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
 	p := d.properties
-	add("vendor id", hex(p.VendorID))
-	add("device id", hex(p.DeviceID))
-	add("type", d.Type.String())
-	add("SPIR-V", d.SPIRV)
+	add("vendor id", "%#x", p.VendorID)
+	add("device id", "%#x", p.DeviceID)
+	add("type", "%v", d.Type)
+	add("SPIR-V", "%s", d.SPIRV)
 	// The driver tells the compiler how large the hardware is.
-	add("execution units", fmt.Sprintf("%d×%d×%d, %d threads", p.Slices, p.SubslicesPerSlice, p.EUsPerSubslice, p.ThreadsPerEU))
+	add("execution units", "%d×%d×%d, %d threads", p.Slices, p.SubslicesPerSlice, p.EUsPerSubslice, p.ThreadsPerEU)
 	if p.Flags&subDevice != 0 {
 		add("part", "1")
 	}
 	if d.driver.Has(extensionIPVersion) {
 		if v, err := d.driver.ask.ipVersion(d.id); err == nil {
-			add("IP version", hex(v))
+			add("IP version", "%#x", v)
 		}
 	}
 	return t
@@ -76,7 +74,8 @@ func (d *Device) stepping() (string, error) {
 	}
 	var address string
 	if d.driver.Has(extensionPCI) {
-		if p, err := d.driver.ask.pci(d.id); err == nil {
+		e := d.driver.ask.entry("zeDevicePciGetPropertiesExt")
+		if p, err := properties[pciProperties](e, stypePCIExtProperties, d.id); err == nil {
 			address = fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
 		}
 	}
@@ -87,10 +86,9 @@ func (d *Device) stepping() (string, error) {
 // memory.
 var errLibraries = errors.New("the driver's library is not known")
 
-// compiler names the libraries that compile, with their build ids: the device's
-// driver, all others that the process has loaded, since it cannot always be told
-// which of them serves a device, and their compilers. All are loaded before there is
-// a device.
+// compiler names the libraries that compile, with their build ids: all drivers that the process has
+// loaded, since it cannot always be told which of them serves a device, and their compilers. All are
+// loaded before there is a device.
 func (d *Device) compiler() ([]key.Pair, error) {
 	var pairs []key.Pair
 	var err error
@@ -116,10 +114,8 @@ func (d *Device) libraries() ([]key.Pair, error) {
 	return drivers.Compilers(m, paths...)
 }
 
-// library returns the path of the device's driver. A device is an object of the
-// driver's that starts with the address of a table in the driver's file; with several
-// drivers the loader puts an object of its own before it, which starts with the
-// address of the driver's.
+// library returns the path of the device's driver. A device is an object that starts with the address of a
+// table in the driver's file, or, with several drivers, one of the loader's that starts with its address.
 func (d *Device) library(m elfid.Mappings) string {
 	addr := d.id
 	for range 3 {
@@ -138,13 +134,7 @@ func (d *Device) library(m elfid.Mappings) string {
 // isDriver says whether a file's name is that of a driver: libze_intel_gpu.so.1.3.24595,
 // libze_intel_vpu.so.1. The loader and its layers are named so, too.
 func isDriver(name string) bool {
-	if !strings.HasPrefix(name, "libze_") {
-		return false
-	}
-	for _, other := range []string{"libze_loader", "libze_tracing_layer", "libze_validation_layer", "libze_null"} {
-		if strings.HasPrefix(name, other) {
-			return false
-		}
-	}
-	return true
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	others := []string{"libze_loader", "libze_tracing_layer", "libze_validation_layer", "libze_null"}
+	return begins("libze_") && !slices.ContainsFunc(others, begins)
 }

@@ -2,6 +2,7 @@ package levelzero
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -26,15 +27,16 @@ func (m *Module) NewKernel(name string) (*Kernel, error) {
 	k := &Kernel{module: m, name: name}
 	return made(k, m.do("make kernel "+name, func(id uintptr) error {
 		c := dl.CString(name)
-		pinned := pin(addr(c))
+		var pinned runtime.Pinner
+		pinned.Pin(&c[0])
 		defer pinned.Unpin()
 		desc := &struct {
 			header
 			flags uint32
 			name  unsafe.Pointer
 		}{header: header{stype: stypeKernelDesc}, name: addr(c)}
-		h, err := zeKernelCreate.create(id, uintptr(unsafe.Pointer(desc)))
-		k.set("kernel", h)
+		h, err := ze("zeKernelCreate").create(id, uintptr(unsafe.Pointer(desc)))
+		k.set("kernel", h, destroy("zeKernelDestroy"))
 		return err
 	}))
 }
@@ -66,8 +68,8 @@ type kernelProperties struct {
 // Info asks the driver what the kernel is.
 func (k *Kernel) Info() (info KernelInfo, err error) {
 	err = k.do("ask kernel "+k.name, func(id uintptr) error {
-		p := &kernelProperties{header: header{stype: stypeKernelProperties}}
-		if err := zeKernelGetProperties.call(id, uintptr(unsafe.Pointer(p))); err != nil {
+		p, err := properties[kernelProperties](ze("zeKernelGetProperties"), stypeKernelProperties, id)
+		if err != nil {
 			return err
 		}
 		info = KernelInfo{
@@ -91,7 +93,7 @@ func (k *Kernel) SuggestGroupSize(items [3]int) (size [3]int, err error) {
 			return err
 		}
 		var s [3]uint32
-		err = zeKernelSuggestGroupSize.call(id, uintptr(n[0]), uintptr(n[1]), uintptr(n[2]),
+		err = ze("zeKernelSuggestGroupSize").call(id, uintptr(n[0]), uintptr(n[1]), uintptr(n[2]),
 			uintptr(unsafe.Pointer(&s[0])), uintptr(unsafe.Pointer(&s[1])), uintptr(unsafe.Pointer(&s[2])))
 		size = [3]int{int(s[0]), int(s[1]), int(s[2])}
 		return err
@@ -119,10 +121,7 @@ func (k *Kernel) SetIndirectAccess(host, device, shared bool) error {
 			flags |= 1 << i
 		}
 	}
-	return k.do("set indirect access of "+k.name, func(id uintptr) error { return zeKernelSetIndirectAccess.call(id, flags) })
-}
-
-// Release gives the kernel back.
-func (k *Kernel) Release() error {
-	return k.release(func(h uintptr) error { return zeKernelDestroy.call(h) })
+	return k.do("set indirect access of "+k.name, func(id uintptr) error {
+		return ze("zeKernelSetIndirectAccess").call(id, flags)
+	})
 }

@@ -21,8 +21,8 @@ func (c *Context) NewList(d *Device) (*List, error) {
 			return err
 		}
 		desc := newNumbers(stypeCommandListDesc, group)
-		h, err := zeCommandListCreate.create(id, d.id, uintptr(unsafe.Pointer(desc)))
-		l.set("list", h)
+		h, err := ze("zeCommandListCreate").create(id, d.id, uintptr(unsafe.Pointer(desc)))
+		l.set("list", h, destroy("zeCommandListDestroy"))
 		return err
 	}))
 }
@@ -89,7 +89,7 @@ func (k *Kernel) LaunchRange(l *List, r Range, args ...any) error {
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if err := zeKernelSetGroupSize.call(id, uintptr(group[0]), uintptr(group[1]), uintptr(group[2])); err != nil {
+		if err := ze("zeKernelSetGroupSize").call(id, uintptr(group[0]), uintptr(group[1]), uintptr(group[2])); err != nil {
 			return err
 		}
 		for i, arg := range args {
@@ -97,7 +97,8 @@ func (k *Kernel) LaunchRange(l *List, r Range, args ...any) error {
 				return fmt.Errorf("argument %d: %w", i, err)
 			}
 		}
-		return zeCommandListLaunch.call(list, id, uintptr(unsafe.Pointer(&groups)), signal, uintptr(len(wait)), uintptr(addr(wait)))
+		return ze("zeCommandListAppendLaunchKernel").call(list, id, uintptr(unsafe.Pointer(&groups)), signal,
+			uintptr(len(wait)), uintptr(addr(wait)))
 	})
 }
 
@@ -115,7 +116,7 @@ func (l *List) Copy(to, from *Buffer, size int) error {
 		if size < 0 || size > to.size || size > from.size {
 			return fmt.Errorf("%w: %d bytes from %d to %d", ErrArgument, size, from.size, to.size)
 		}
-		return zeCommandListCopy.call(list, a, b, uintptr(size), 0, 0, 0)
+		return ze("zeCommandListAppendMemoryCopy").call(list, a, b, uintptr(size), 0, 0, 0)
 	})
 }
 
@@ -129,26 +130,22 @@ func (l *List) Fill(b *Buffer, pattern []byte) error {
 		if len(pattern) == 0 || b.size%len(pattern) != 0 {
 			return fmt.Errorf("%w: %d bytes with %d", ErrArgument, b.size, len(pattern))
 		}
-		return zeCommandListFill.call(list, at, uintptr(addr(pattern)), uintptr(len(pattern)), uintptr(b.size), 0, 0, 0)
+		return ze("zeCommandListAppendMemoryFill").call(list, at, uintptr(addr(pattern)), uintptr(len(pattern)),
+			uintptr(b.size), 0, 0, 0)
 	})
 }
 
 // Barrier makes what is added later wait for what was added before.
 func (l *List) Barrier() error {
-	return l.do("add barrier", func(list uintptr) error { return zeCommandListBarrier.call(list, 0, 0, 0) })
+	return l.do("add barrier", func(list uintptr) error { return ze("zeCommandListAppendBarrier").call(list, 0, 0, 0) })
 }
 
 // Close ends the list, so that it can be executed.
 func (l *List) Close() error {
-	return l.do("close list", func(list uintptr) error { return zeCommandListClose.call(list) })
+	return l.do("close list", func(list uintptr) error { return ze("zeCommandListClose").call(list) })
 }
 
 // Reset empties the list, which must not be under way.
 func (l *List) Reset() error {
-	return l.do("reset list", func(list uintptr) error { return zeCommandListReset.call(list) })
-}
-
-// Release gives the list back.
-func (l *List) Release() error {
-	return l.release(func(h uintptr) error { return zeCommandListDestroy.call(h) })
+	return l.do("reset list", func(list uintptr) error { return ze("zeCommandListReset").call(list) })
 }

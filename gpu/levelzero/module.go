@@ -3,6 +3,7 @@ package levelzero
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -60,7 +61,7 @@ func (c *Context) NewModule(d *Device, desc ModuleDesc) (*Module, error) {
 		if h, m.log, err = createModule(id, d.id, format, codes, desc); err != nil {
 			return diagnose(err, m.log)
 		}
-		m.set("module", h)
+		m.set("module", h, destroy("zeModuleDestroy"))
 		return nil
 	}))
 }
@@ -102,7 +103,7 @@ type programDesc struct {
 // returns what the driver says of it, whether it could be made or not.
 func createModule(context, device uintptr, format uint32, codes [][]byte, desc ModuleDesc) (module uintptr, said string, err error) {
 	defer stepAside()()
-	pinned := pin()
+	var pinned runtime.Pinner
 	defer pinned.Unpin()
 	hold := func(p unsafe.Pointer) unsafe.Pointer {
 		if p != nil {
@@ -148,7 +149,8 @@ func createModule(context, device uintptr, format uint32, codes [][]byte, desc M
 		own.next = hold(unsafe.Pointer(p))
 	}
 	var log uintptr
-	err = zeModuleCreate.call(context, device, uintptr(unsafe.Pointer(own)), uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(&log)))
+	err = ze("zeModuleCreate").call(context, device, uintptr(unsafe.Pointer(own)),
+		uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(&log)))
 	return module, takeLog(log), err
 }
 
@@ -157,8 +159,8 @@ func takeLog(log uintptr) string {
 	if log == 0 {
 		return ""
 	}
-	b, _ := zeModuleBuildLogGetString.bytes(log)
-	_ = zeModuleBuildLogDestroy.call(log)
+	b, _ := ze("zeModuleBuildLogGetString").bytes(log)
+	_ = ze("zeModuleBuildLogDestroy").call(log)
 	return text(b)
 }
 
@@ -186,7 +188,7 @@ func (m *Module) Log() string { return m.log }
 // Native returns the device's code of the module.
 func (m *Module) Native() (code []byte, err error) {
 	err = m.do("get native binary", func(id uintptr) (err error) {
-		code, err = zeModuleGetNativeBinary.bytes(id)
+		code, err = ze("zeModuleGetNativeBinary").bytes(id)
 		return err
 	})
 	return code, err
@@ -195,7 +197,7 @@ func (m *Module) Native() (code []byte, err error) {
 // KernelNames returns the names of the module's kernels in the driver's order.
 func (m *Module) KernelNames() (names []string, err error) {
 	err = m.do("list kernels", func(id uintptr) error {
-		all, err := list[uintptr](&zeModuleGetKernelNames, 0, id)
+		all, err := list[uintptr](ze("zeModuleGetKernelNames"), 0, id)
 		for _, name := range all {
 			names = append(names, dl.String(name))
 		}
@@ -209,8 +211,11 @@ const moduleImports = 1
 
 // Imports says whether the module is to be linked before its kernels can be had.
 func (m *Module) Imports() (bool, error) {
-	p := newNumbers(stypeModuleProperties)
-	err := m.do("ask module", func(id uintptr) error { return zeModuleGetProperties.call(id, uintptr(unsafe.Pointer(p))) })
+	p := new(numbers)
+	err := m.do("ask module", func(id uintptr) (err error) {
+		p, err = properties[numbers](ze("zeModuleGetProperties"), stypeModuleProperties, id)
+		return err
+	})
 	return p.n[0]&moduleImports != 0, err
 }
 
@@ -219,7 +224,8 @@ func (m *Module) Imports() (bool, error) {
 func (m *Module) Global(name string) (at, size uintptr, err error) {
 	c := addr(dl.CString(name))
 	err = m.do("find "+name, func(id uintptr) error {
-		return zeModuleGetGlobalPointer.call(id, uintptr(c), uintptr(unsafe.Pointer(&size)), uintptr(unsafe.Pointer(&at)))
+		return ze("zeModuleGetGlobalPointer").call(id, uintptr(c),
+			uintptr(unsafe.Pointer(&size)), uintptr(unsafe.Pointer(&at)))
 	})
 	return at, size, err
 }
@@ -228,7 +234,7 @@ func (m *Module) Global(name string) (at, size uintptr, err error) {
 func (m *Module) Function(name string) (at uintptr, err error) {
 	c := addr(dl.CString(name))
 	err = m.do("find "+name, func(id uintptr) (err error) {
-		at, err = zeModuleGetFunctionPointer.create(id, uintptr(c))
+		at, err = ze("zeModuleGetFunctionPointer").create(id, uintptr(c))
 		return err
 	})
 	return at, err
@@ -247,14 +253,9 @@ func Link(modules ...*Module) (log string, err error) {
 		return "", fmt.Errorf("link modules: %w: none", ErrArgument)
 	}
 	var said uintptr
-	err = zeModuleDynamicLink.call(uintptr(len(ids)), uintptr(addr(ids)), uintptr(unsafe.Pointer(&said)))
+	err = ze("zeModuleDynamicLink").call(uintptr(len(ids)), uintptr(addr(ids)), uintptr(unsafe.Pointer(&said)))
 	if log = takeLog(said); err != nil {
 		return log, fmt.Errorf("link modules: %w", resources(err))
 	}
 	return log, nil
-}
-
-// Release gives the module back, its kernels having gone before.
-func (m *Module) Release() error {
-	return m.release(func(h uintptr) error { return zeModuleDestroy.call(h) })
 }

@@ -7,9 +7,16 @@ import (
 )
 
 // object is embedded by what holds a driver's handle until it is released.
-type object struct{ handle handle.Handle }
+type object struct {
+	handle handle.Handle
+	free   func(h uintptr) error
+}
 
-func (o *object) set(what string, h uintptr) { o.handle.Set(what, h) }
+// set gives it the handle, and what releases that; what names it in errors.
+func (o *object) set(what string, h uintptr, free func(h uintptr) error) {
+	o.free = free
+	o.handle.Set(what, h)
+}
 
 // Handle returns the driver's handle of the object, of a Buffer its address; zero once it is
 // released.
@@ -38,5 +45,6 @@ func made[T any](o *T, err error) (*T, error) {
 	return o, nil
 }
 
-// release calls free with the handle, once.
-func (o *object) release(free func(uintptr) error) error { return o.handle.Release(free) }
+// Release gives the object back, once. What was made in a context goes before that, and kernels before
+// their module.
+func (o *object) Release() error { return o.handle.Release(o.free) }

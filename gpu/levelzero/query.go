@@ -2,8 +2,11 @@ package levelzero
 
 import (
 	"bytes"
-	"sync"
+	"runtime"
+	"slices"
 	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // The values of ze_structure_type_t that are used here, ze_api.h.
@@ -47,22 +50,16 @@ func newNumbers(stype uint32, n ...uint32) *numbers {
 	return d
 }
 
-// queries are the functions that ask what drivers and devices are, in the order of QueryNames.
-type queries [len(QueryNames)]entry
+// properties asks what h is: T is a structure of the API, of a type.
+func properties[T any](e entry, stype uint32, h uintptr) (*T, error) {
+	p := new(T)
+	(*header)(unsafe.Pointer(p)).stype = stype
+	return p, e.call(h, uintptr(unsafe.Pointer(p)))
+}
 
-// The indices of queries.
-const (
-	driverGet = iota
-	deviceGet
-	deviceGetSubDevices
-	driverGetProperties
-	driverGetAPIVersion
-	driverGetExtensions
-	deviceGetProperties
-	deviceGetModuleProperties
-	deviceGetComputeProperties
-	devicePciGetProperties
-)
+// queries are the functions that ask what drivers and devices are, by their addresses in the order of
+// QueryNames; those of zero are the loader's.
+type queries [len(QueryNames)]uintptr
 
 // QueryNames are the names of the functions in Entries.Queries.
 var QueryNames = [...]string{
@@ -71,31 +68,22 @@ var QueryNames = [...]string{
 	"zeDeviceGetProperties", "zeDeviceGetModuleProperties", "zeDeviceGetComputeProperties", "zeDevicePciGetPropertiesExt",
 }
 
-// queriesAt returns queries by the addresses of their functions, in the order of
-// QueryNames; the loader is asked for what is zero.
-func queriesAt(addrs [len(QueryNames)]uintptr) *queries {
-	q := new(queries)
-	for i, name := range QueryNames {
-		q[i].name = name
-		q[i].addr.Store(addrs[i])
-	}
-	return q
+// entry returns the function of a name.
+func (q queries) entry(name string) entry {
+	return entry{name, dl.Func(q[slices.Index(QueryNames[:], name)])}
 }
 
-// throughLoader returns queries that ask through the loader.
-var throughLoader = sync.OnceValue(func() *queries { return queriesAt([len(QueryNames)]uintptr{}) })
-
 // drivers returns the drivers that the loader has.
-func (q *queries) drivers() ([]uintptr, error) { return list[uintptr](&q[driverGet], 0) }
+func (q queries) drivers() ([]uintptr, error) { return list[uintptr](q.entry("zeDriverGet"), 0) }
 
 // devices returns a driver's root devices.
-func (q *queries) devices(driver uintptr) ([]uintptr, error) {
-	return list[uintptr](&q[deviceGet], 0, driver)
+func (q queries) devices(driver uintptr) ([]uintptr, error) {
+	return list[uintptr](q.entry("zeDeviceGet"), 0, driver)
 }
 
 // subDevices returns the parts of a device; none is not an error.
-func (q *queries) subDevices(d uintptr) ([]uintptr, error) {
-	return list[uintptr](&q[deviceGetSubDevices], 0, d)
+func (q queries) subDevices(d uintptr) ([]uintptr, error) {
+	return list[uintptr](q.entry("zeDeviceGetSubDevices"), 0, d)
 }
 
 // driverProperties is ze_driver_properties_t.
@@ -105,34 +93,10 @@ type driverProperties struct {
 	Version uint32
 }
 
-// driverProperties asks for a driver's properties.
-func (q *queries) driverProperties(d uintptr) (*driverProperties, error) {
-	p := &driverProperties{header: header{stype: stypeDriverProperties}}
-	return p, q[driverGetProperties].call(d, uintptr(unsafe.Pointer(p)))
-}
-
-// apiVersion returns the version of the API that a driver implements: the major one
-// in the upper 16 bits, the minor one in the lower.
-func (q *queries) apiVersion(d uintptr) (uint32, error) {
-	v := new(uint32)
-	err := q[driverGetAPIVersion].call(d, uintptr(unsafe.Pointer(v)))
-	return *v, err
-}
-
 // extension is ze_driver_extension_properties_t.
 type extension struct {
 	name [256]byte
 	_    uint32 // version
-}
-
-// extensions returns the names of a driver's extensions, in its order.
-func (q *queries) extensions(d uintptr) ([]string, error) {
-	all, err := list(&q[driverGetExtensions], extension{}, d)
-	var names []string
-	for i := range all {
-		names = append(names, text(all[i].name[:]))
-	}
-	return names, err
 }
 
 // deviceProperties is ze_device_properties_t.
@@ -149,48 +113,30 @@ type deviceProperties struct {
 	name                                                    [256]byte
 }
 
-// deviceProperties asks for a device's properties.
-func (q *queries) deviceProperties(d uintptr) (*deviceProperties, error) {
-	p := &deviceProperties{header: header{stype: stypeDeviceProperties}}
-	return p, q[deviceGetProperties].call(d, uintptr(unsafe.Pointer(p)))
-}
-
-// ipVersion is ze_device_ip_version_ext_t.
-type ipVersion struct {
-	header
-	version uint32
-}
-
 // ipVersion asks for the version of a device's hardware, of a driver that has
 // ZE_extension_device_ip_version.
-func (q *queries) ipVersion(d uintptr) (uint32, error) {
-	type asked struct {
+func (q queries) ipVersion(d uintptr) (uint32, error) {
+	a := &struct {
 		deviceProperties
-		ipVersion
-	}
-	a := &asked{}
-	a.deviceProperties.stype, a.ipVersion.stype = stypeDeviceProperties, stypeDeviceIPVersionExt
-	pinned := pin(unsafe.Pointer(a))
+		own     header // ze_device_ip_version_ext_t
+		version uint32
+	}{own: header{stype: stypeDeviceIPVersionExt}}
+	var pinned runtime.Pinner
+	pinned.Pin(a)
 	defer pinned.Unpin()
-	a.deviceProperties.next = unsafe.Pointer(&a.ipVersion)
-	err := q[deviceGetProperties].call(d, uintptr(unsafe.Pointer(a)))
+	a.header = header{stypeDeviceProperties, unsafe.Pointer(&a.own)}
+	err := q.entry("zeDeviceGetProperties").call(d, uintptr(unsafe.Pointer(a)))
 	return a.version, err
 }
 
 // moduleProperties is ze_device_module_properties_t.
 type moduleProperties struct {
 	header
-	spirv                      uint32 // the latest version, as apiVersion gives one
+	spirv                      uint32 // the latest version: the major one in the upper 16 bits
 	Flags                      uint32
 	FP16, FP32, FP64           uint32
 	MaxArguments, PrintfBuffer uint32
 	NativeKernel               [16]byte
-}
-
-// moduleProperties asks what a device can have in modules.
-func (q *queries) moduleProperties(d uintptr) (*moduleProperties, error) {
-	p := &moduleProperties{header: header{stype: stypeDeviceModuleProperties}}
-	return p, q[deviceGetModuleProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // computeProperties is ze_device_compute_properties_t.
@@ -204,24 +150,12 @@ type computeProperties struct {
 	SubGroupSize      [8]uint32
 }
 
-// computeProperties asks what launches a device can have.
-func (q *queries) computeProperties(d uintptr) (*computeProperties, error) {
-	p := &computeProperties{header: header{stype: stypeDeviceComputeProperties}}
-	return p, q[deviceGetComputeProperties].call(d, uintptr(unsafe.Pointer(p)))
-}
-
 // pciProperties is ze_pci_ext_properties_t.
 type pciProperties struct {
 	header
 	Domain, Bus, Device, Function uint32
 	generation, width             int32
 	bandwidth                     int64
-}
-
-// pci asks where a device is, of a driver that has ZE_extension_pci_properties.
-func (q *queries) pci(d uintptr) (*pciProperties, error) {
-	p := &pciProperties{header: header{stype: stypePCIExtProperties}}
-	return p, q[devicePciGetProperties].call(d, uintptr(unsafe.Pointer(p)))
 }
 
 // text reads a C string.

@@ -10,9 +10,7 @@ import (
 )
 
 // Queue executes lists on a device, one after the other.
-type Queue struct {
-	object
-}
+type Queue struct{ object }
 
 // NewQueue makes a queue that takes kernels. The caller releases it.
 func (c *Context) NewQueue(d *Device) (*Queue, error) {
@@ -23,8 +21,8 @@ func (c *Context) NewQueue(d *Device) (*Queue, error) {
 			return err
 		}
 		desc := newNumbers(stypeCommandQueueDesc, group)
-		h, err := zeCommandQueueCreate.create(id, d.id, uintptr(unsafe.Pointer(desc)))
-		q.set("queue", h)
+		h, err := ze("zeCommandQueueCreate").create(id, d.id, uintptr(unsafe.Pointer(desc)))
+		q.set("queue", h, destroy("zeCommandQueueDestroy"))
 		return err
 	}))
 }
@@ -45,7 +43,8 @@ func (c *Context) computeGroup(d *Device) (uint32, error) {
 	if !slices.Contains(c.devices, d) {
 		return 0, fmt.Errorf("%w: the device is not of the context", ErrArgument)
 	}
-	groups, err := list(&zeDeviceGetQueueGroups, queueGroup{header: header{stype: stypeQueueGroupProperties}}, d.id)
+	group := queueGroup{header: header{stype: stypeQueueGroupProperties}}
+	groups, err := list(ze("zeDeviceGetCommandQueueGroupProperties"), group, d.id)
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +65,7 @@ func (q *Queue) Execute(lists ...*List) error {
 				return err
 			}
 		}
-		return zeCommandQueueExecute.call(h, uintptr(len(ids)), uintptr(addr(ids)), 0)
+		return ze("zeCommandQueueExecuteCommandLists").call(h, uintptr(len(ids)), uintptr(addr(ids)), 0)
 	})
 }
 
@@ -75,11 +74,11 @@ const step = 50 * time.Millisecond
 
 // Finish waits until all that was executed is done.
 func (q *Queue) Finish(ctx context.Context) error {
-	return q.do("finish queue", func(h uintptr) error { return await(ctx, &zeCommandQueueSynchronize, h) })
+	return q.do("finish queue", func(h uintptr) error { return await(ctx, ze("zeCommandQueueSynchronize"), h) })
 }
 
 // await waits in steps for an object that is NotReady yet.
-func await(ctx context.Context, wait *entry, h uintptr) error {
+func await(ctx context.Context, wait entry, h uintptr) error {
 	for {
 		err := wait.call(h, uintptr(step.Nanoseconds()))
 		if !errors.Is(err, NotReady) {
@@ -89,9 +88,4 @@ func await(ctx context.Context, wait *entry, h uintptr) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// Release gives the queue back.
-func (q *Queue) Release() error {
-	return q.release(func(h uintptr) error { return zeCommandQueueDestroy.call(h) })
 }

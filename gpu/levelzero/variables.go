@@ -8,9 +8,8 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// environAtLoad returns the environment of the first call, which is made before the
-// loader loads the drivers, or, where the application did so itself, before this
-// package first looks at one.
+// environAtLoad returns the environment of the first call, which is made before the loader loads the
+// drivers, or, where the application did so itself, before this package first looks at one.
 var environAtLoad = sync.OnceValue(os.Environ)
 
 // seen is what was seen of what the driver obeys.

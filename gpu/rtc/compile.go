@@ -70,13 +70,11 @@ func (l *Library) create(r Request) (*program, error) {
 	source := dl.CString(string(r.Source))
 	var name uintptr
 	if r.Name != "" {
-		c := dl.CString(r.Name)
-		pin.Pin(&c[0])
-		name = uintptr(unsafe.Pointer(&c[0]))
+		name = uintptr(pointers(&pin, []string{r.Name})[0])
 	}
 	p := &program{l: l}
 	defer stepAside()()
-	code := call(l.fn["CreateProgram"], uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
+	code := call(l.fn("CreateProgram"), uintptr(unsafe.Pointer(&p.handle)), uintptr(unsafe.Pointer(&source[0])), name,
 		uintptr(len(r.Headers)), uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&includes[0])))
 	if code != 0 {
 		return nil, l.resources(code)
@@ -84,18 +82,18 @@ func (l *Library) create(r Request) (*program, error) {
 	return p, nil
 }
 
-func (p *program) destroy() { call(p.l.fn["DestroyProgram"], uintptr(unsafe.Pointer(&p.handle))) }
+func (p *program) destroy() { call(p.l.fn("DestroyProgram"), uintptr(unsafe.Pointer(&p.handle))) }
 
 func (p *program) addExpressions(all []string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if p.l.fn["AddNameExpression"] == 0 || p.l.fn["GetLoweredName"] == 0 {
+	if p.l.fn("AddNameExpression") == 0 || p.l.fn("GetLoweredName") == 0 {
 		return fmt.Errorf("name expressions: %w", ErrMissing)
 	}
 	for _, e := range all {
 		c := dl.CString(e)
-		if code := call(p.l.fn["AddNameExpression"], p.handle, uintptr(unsafe.Pointer(&c[0]))); code != 0 {
+		if code := call(p.l.fn("AddNameExpression"), p.handle, uintptr(unsafe.Pointer(&c[0]))); code != 0 {
 			return fmt.Errorf("name expression %q: %w", e, p.l.resources(code))
 		}
 	}
@@ -106,7 +104,7 @@ func (p *program) compile(options []string) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	list := pointers(&pin, options)
-	code := call(p.l.fn["CompileProgram"], p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
+	code := call(p.l.fn("CompileProgram"), p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
 	if code == 0 {
 		return nil
 	}
@@ -130,7 +128,7 @@ func (l *Library) resources(code int) error {
 
 // answer asks for the size of something, and for the bytes.
 func (p *program) answer(name string) (a Answer, err error) {
-	size, get := p.l.fn["Get"+name+"Size"], p.l.fn["Get"+name]
+	size, get := p.l.fn("Get"+name+"Size"), p.l.fn("Get"+name)
 	if size == 0 || get == 0 {
 		return a, nil
 	}
@@ -170,7 +168,7 @@ func (p *program) lowered(expression string) Lowered {
 	c := dl.CString(expression)
 	var name uintptr
 	l := Lowered{Expression: expression}
-	l.Code = call(p.l.fn["GetLoweredName"], p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
+	l.Code = call(p.l.fn("GetLoweredName"), p.handle, uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&name)))
 	if l.Code == 0 {
 		l.Name = dl.String(name)
 	}

@@ -22,10 +22,9 @@ const (
 	attrEmpty      = "empty source" // the source has no byte; an image must have one
 )
 
-// Core returns the request as the core's, for a context of a [Runtime] or of one's
-// own that compiles for one device. What is the same to the compiler is the same
-// request: every front end asks so. An error, which may wrap key.ErrEmpty or
-// key.ErrDuplicate, says that such a program is the compiler's own affair.
+// Core returns the request as the core's, for a context that compiles for one device, as that of a
+// [Runtime]. What is the same to the compiler is the same request: every front end asks so. An error,
+// which may wrap key.ErrEmpty or key.ErrDuplicate, says that the program is the compiler's own affair.
 func (l *Library) Core(r Request) (kernstash.Request, error) {
 	var own kernstash.Request
 	q, err := l.normalize(r, func(source []byte, headers []key.Header) (_ *key.Image, reads bool, err error) {

@@ -36,9 +36,9 @@ const nameBytes = 8 + 4 + 8
 
 // Encode returns the output as one piece of bytes.
 func (o *Output) Encode() []byte {
-	begin, name := magic, ""
+	begin := magic
 	if o.isNamed() {
-		begin, name = magicNamed, o.name
+		begin = magicNamed
 	}
 	b := appendAnswer([]byte(begin), o.log)
 	n := 0
@@ -59,8 +59,8 @@ func (o *Output) Encode() []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(l.Code))
 		b = appendBytes(b, []byte(l.Name))
 	}
-	if name != "" {
-		b = appendBytes(b, []byte(name))
+	if begin == magicNamed {
+		b = appendBytes(b, []byte(o.name))
 	}
 	return b
 }
@@ -128,22 +128,13 @@ func (o *Output) Artifact(r *key.Recipe) (*store.Artifact, error) {
 	if _, random := key.Attribute(r.Options.Attributes, deps.SourceParent); random && o.shows(name) {
 		return nil, &kernstash.UnfitError{Why: "a header file puts the directory of the program's name, " + NameDir(name) + ", into its code"}
 	}
-	return o.artifact(name), nil
-}
-
-// artifact is Artifact of a program of a name.
-func (o *Output) artifact(name string) *store.Artifact {
 	named := *o
 	named.name = name
-	o = &named
-	a := &store.Artifact{
-		Binaries: []store.Binary{{Form: store.FormFinal, Data: o.Encode()}},
-		Log:      o.Log(),
-	}
+	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: named.Encode()}}, Log: o.Log()}
 	for _, name := range o.entries() {
 		a.Kernels = append(a.Kernels, store.Kernel{Name: name})
 	}
-	return a
+	return a, nil
 }
 
 // FromArtifact returns the output that Artifact made one of, as that of a program of a

@@ -27,7 +27,7 @@ func (l *Library) identify() (key.Device, error) {
 	if err != nil {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, err)
 	}
-	if at, _ := loaded.Find(uintptr(l.fn["CompileProgram"])); at.Path != l.path {
+	if at, _ := loaded.Find(uintptr(l.fn("CompileProgram"))); at.Path != l.path {
 		return key.Device{}, fmt.Errorf("identify %s: %w: %s was replaced", l.d.platform, errLibraries, l.path)
 	}
 	paths = append(paths, late...)
@@ -47,12 +47,8 @@ func (l *Library) identify() (key.Device, error) {
 
 // compilers accepts the sonames of libraries that decide what is made.
 func compilers(soname string) bool {
-	for _, prefix := range []string{"libnvrtc", "libamd_comgr", "libLLVM", "libclang", "libhiprtc", "libnvptxcompiler", "liblld"} {
-		if strings.HasPrefix(soname, prefix) {
-			return true
-		}
-	}
-	return false
+	known := []string{"libnvrtc", "libamd_comgr", "libLLVM", "libclang", "libhiprtc", "libnvptxcompiler", "liblld"}
+	return slices.ContainsFunc(known, func(prefix string) bool { return strings.HasPrefix(soname, prefix) })
 }
 
 // opensLate returns the library that l opens by name at its first compile: where

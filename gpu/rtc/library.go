@@ -3,7 +3,6 @@ package rtc
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -44,23 +43,18 @@ var dialects = [...]dialect{
 	},
 }
 
-// dialectOf returns what is particular to an API; false where there is no such API.
-func dialectOf(a API) (dialect, bool) {
-	if int(a) >= len(dialects) || dialects[a].name == "" {
-		return dialect{}, false
+// dialectOf returns what is particular to an API; nothing where there is no such API.
+func dialectOf(a API) (d dialect) {
+	if int(a) < len(dialects) {
+		d = dialects[a]
 	}
-	return dialects[a], true
+	return d
 }
 
-func (a API) String() string {
-	d, _ := dialectOf(a)
-	return d.name
-}
+func (a API) String() string { return dialectOf(a).name }
 
 // IsAPI reports whether the API of a key.Device is one of this package.
-func IsAPI(name string) bool {
-	return slices.ContainsFunc(dialects[:], func(d dialect) bool { return d.name != "" && d.name == name })
-}
+func IsAPI(name string) bool { return name == NVRTC.String() || name == HIPRTC.String() }
 
 // ErrNoLibrary is wrapped where no library can be opened.
 var ErrNoLibrary = dl.ErrNoLibrary
@@ -77,7 +71,7 @@ var ErrAPI = errors.New("no such API")
 type Library struct {
 	api   API
 	d     dialect
-	fn    functions
+	fn    func(name string) dl.Func // without its prefix; 0: it has none
 	major int
 	minor int
 
@@ -91,8 +85,8 @@ type Library struct {
 // the newest. The error wraps ErrNoLibrary, or ErrMissing where what was opened
 // has not what a compile takes.
 func Open(api API, path string) (*Library, error) {
-	d, ok := dialectOf(api)
-	if !ok {
+	d := dialectOf(api)
+	if d.name == "" {
 		return nil, fmt.Errorf("open compiler: %w: %d", ErrAPI, api)
 	}
 	names := d.sonames
@@ -114,17 +108,18 @@ func Open(api API, path string) (*Library, error) {
 }
 
 // New returns the Library whose functions symbol finds by their names, 0 where it
-// has none: for those who have opened it themselves.
+// has none, whenever they are needed: for those who have opened it themselves.
 func New(api API, symbol func(name string) uintptr) (*Library, error) {
 	l, err := newLibrary(api)
 	if err != nil {
 		return nil, err
 	}
-	if l.fn, err = findFunctions(l.d.prefix, symbol); err != nil {
+	l.fn = func(name string) dl.Func { return dl.Func(symbol(l.d.prefix + name)) }
+	if err := l.hasFunctions(); err != nil {
 		return nil, err
 	}
 	var major, minor int32
-	if code := call(l.fn["Version"], uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); code != 0 {
+	if code := call(l.fn("Version"), uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); code != 0 {
 		return nil, fmt.Errorf("%s: %w", l.d.prefix+"Version", l.failure(code))
 	}
 	l.major, l.minor = int(major), int(minor)
@@ -140,24 +135,29 @@ func Loaded(api API, compile uintptr, major, minor int) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.fn, l.major, l.minor = functions{"CompileProgram": dl.Func(compile)}, major, minor
+	l.fn = func(name string) dl.Func {
+		if name == "CompileProgram" {
+			return dl.Func(compile)
+		}
+		return 0
+	}
+	l.major, l.minor = major, minor
 	l.findPath()
 	return l, nil
 }
 
 func newLibrary(api API) (*Library, error) {
-	d, ok := dialectOf(api)
-	if !ok {
+	l := &Library{api: api, d: dialectOf(api)}
+	if l.d.name == "" {
 		return nil, fmt.Errorf("compiler: %w: %d", ErrAPI, api)
 	}
-	l := &Library{api: api, d: d}
 	l.identity = sync.OnceValues(l.identify)
 	l.supports = sync.OnceValues(l.supportedArchs)
 	return l, nil
 }
 
 func (l *Library) findPath() {
-	if at, ok := elfid.Loaded().Find(uintptr(l.fn["CompileProgram"])); ok {
+	if at, ok := elfid.Loaded().Find(uintptr(l.fn("CompileProgram"))); ok {
 		l.path = at.Path
 	}
 }
@@ -178,7 +178,7 @@ func (l *Library) Version() (major, minor int) { return l.major, l.minor }
 func (l *Library) SupportedArchs() ([]int, error) { return l.supports() }
 
 func (l *Library) supportedArchs() ([]int, error) {
-	count, list := l.fn["GetNumSupportedArchs"], l.fn["GetSupportedArchs"]
+	count, list := l.fn("GetNumSupportedArchs"), l.fn("GetSupportedArchs")
 	if count == 0 || list == 0 {
 		return nil, fmt.Errorf("supported architectures: %w", ErrMissing)
 	}

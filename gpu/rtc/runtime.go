@@ -35,11 +35,7 @@ func (r Runtime) Variables(int) ([]key.Pair, error) { return r.Library.Variables
 
 // HeaderSearch returns where the library looks for header files.
 func (r Runtime) HeaderSearch(_ int, dir string, q kernstash.Request) (deps.Search, error) {
-	var image *key.Image
-	if q.Image != nil {
-		image = q.Image.Image
-	}
-	return r.Library.headerSearch(dir, nameOf(q.Attributes, q.Unkeyed), image)
+	return r.Library.headerSearch(dir, nameOf(q.Attributes, q.Unkeyed), func() []key.Unit { return q.Image.Units() })
 }
 
 // Host answers the engine's questions by a library.
@@ -50,11 +46,7 @@ type Host struct {
 
 // HeaderSearch returns where the library looks for header files.
 func (h Host) HeaderSearch(_ int, dir string, r engine.Request) (deps.Search, error) {
-	var image *key.Image
-	if r.Image != nil {
-		image = r.Image.Image
-	}
-	return h.Library.headerSearch(dir, nameOf(r.Attributes, r.Unkeyed), image)
+	return h.Library.headerSearch(dir, nameOf(r.Attributes, r.Unkeyed), func() []key.Unit { return r.Image.Units() })
 }
 
 // Build compiles.

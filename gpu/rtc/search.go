@@ -18,17 +18,19 @@ import (
 // files.
 var errHeaders = errors.New("where this compiler looks for header files was not found out")
 
-// headerSearch returns where the library looks for the header files of a program
-// besides the directories that options name, while dir is the working directory.
-// image is nil where any program is meant. The error says that this is not known.
+// headerSearch returns where the library looks for the header files of a program, besides the directories
+// that options name, while dir is the working directory. units are those of the program, of one that has
+// a name. The error says that this is not known.
 //
-// It was seen in the system calls of compiles that look for headers in vain, of
-// NVRTC 11.8 and HIPRTC 5.2.3. NVRTC looks in the directory of the program's name,
-// and in those of the options. HIPRTC, which knows no name, in a folder of its own,
-// in those of the options, and in those of the system's compiler.
-func (l *Library) headerSearch(dir, name string, image *key.Image) (deps.Search, error) {
+// It was seen in the system calls of compiles that look for headers in vain, of NVRTC 11.8 and HIPRTC
+// 5.2.3. NVRTC looks in the directory of the program's name, and in those of the options. HIPRTC, which
+// knows no name, in a folder of its own, in those of the options, and in those of the system's compiler.
+func (l *Library) headerSearch(dir, name string, units func() []key.Unit) (deps.Search, error) {
 	if l.api == NVRTC {
-		main := searchDir(name, image)
+		main := NameDir(name)
+		if main != "" && !deps.ReadsBeside(units()[0]) {
+			main = "" // nothing is looked for there but headers in memory
+		}
 		if !filepath.IsAbs(main) {
 			main = filepath.Join(dir, main)
 		}
@@ -37,16 +39,6 @@ func (l *Library) headerSearch(dir, name string, image *key.Image) (deps.Search,
 	system, err := l.systemHeaders()
 	// Where it believes the source to be nothing else is: a name that leads nowhere.
 	return deps.Search{Main: "/proc/self/kernstash", System: system}, err
-}
-
-// searchDir returns the directory in which NVRTC looks for the #include "…" of a
-// program, as its name has it; "" where the program has none that are no headers in memory.
-func searchDir(name string, image *key.Image) string {
-	dir := NameDir(name)
-	if dir == "" || !deps.ReadsBeside(image.Units()[0]) {
-		return ""
-	}
-	return dir
 }
 
 // systemHeaders are the directories that HIPRTC's clang takes from the system.

@@ -50,14 +50,9 @@ func (l *Library) Variables() ([]key.Pair, error) {
 	var all []key.Pair
 	for _, e := range dl.Environ() {
 		name, value, ok := strings.Cut(e, "=")
-		if !ok {
-			continue
-		}
-		for _, prefix := range variables[l.api] {
-			if strings.HasPrefix(name, prefix) {
-				all = append(all, key.Pair{Name: name, Value: value})
-				break
-			}
+		obeyed := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if ok && slices.ContainsFunc(variables[l.api], obeyed) {
+			all = append(all, key.Pair{Name: name, Value: value})
 		}
 	}
 	return all, nil

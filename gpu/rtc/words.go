@@ -13,26 +13,19 @@ func word(option string) string {
 	if option == "" {
 		return `""`
 	}
-	if !strings.ContainsAny(option, quoted) {
-		return option
-	}
-	var b strings.Builder
-	for i := range len(option) {
-		if strings.IndexByte(quoted, option[i]) >= 0 {
-			b.WriteByte('\\')
+	if strings.ContainsAny(option, quoted) {
+		for i := range len(quoted) { // the backslash first
+			c := quoted[i : i+1]
+			option = strings.ReplaceAll(option, c, `\`+c)
 		}
-		b.WriteByte(option[i])
 	}
-	return b.String()
+	return option
 }
 
 // option is word the other way round.
 func option(word string) string {
 	if word == `""` {
 		return ""
-	}
-	if !strings.Contains(word, `\`) {
-		return word
 	}
 	var b strings.Builder
 	for i := 0; i < len(word); i++ {

@@ -27,15 +27,20 @@ type BuildOptions struct {
 	Layers []string          `json:"-"` // read-only roots
 }
 
-// CompileOptions returns the options as one text.
-func (o *BuildOptions) CompileOptions() string {
-	var words []string
+// Flags returns the options that define macros and name directories.
+func (o *BuildOptions) Flags() (words []string) {
 	for _, d := range o.Defines {
 		words = append(words, "-D"+d)
 	}
 	for _, dir := range o.Includes {
 		words = append(words, "-I"+dir)
 	}
+	return words
+}
+
+// CompileOptions returns the options as one text.
+func (o *BuildOptions) CompileOptions() string {
+	words := o.Flags()
 	if o.Options != "" {
 		words = append(words, o.Options)
 	}

@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
 )
 
 // ErrUnsupported is wrapped by Open in a build that cannot open libraries.
@@ -88,20 +88,28 @@ func (l *Library) Symbol(name string) (Func, bool) {
 // Func is the address of a C function.
 type Func uintptr
 
-// Lookup returns the function of a name in the library that open opens, once it has been
-// found from found alone. The error wraps missing where the library does not have it.
-func Lookup(found *atomic.Uintptr, open func() (*Library, error), name string, missing error) (Func, error) {
-	if at := found.Load(); at != 0 {
-		return Func(at), nil
+// Functions are those of the library that Open opens. It is opened, and a function looked up, by the first call
+// that needs it.
+type Functions struct {
+	Open    func() (*Library, error)
+	Missing error // wrapped where the library does not have a function
+
+	found sync.Map // name → Func
+}
+
+// Find returns the function of a name.
+func (all *Functions) Find(name string) (Func, error) {
+	if f, ok := all.found.Load(name); ok {
+		return f.(Func), nil
 	}
-	lib, err := open()
+	lib, err := all.Open()
 	if err != nil {
 		return 0, err
 	}
 	f, ok := lib.Symbol(name)
 	if !ok {
-		return 0, fmt.Errorf("%s: %w", name, missing)
+		return 0, fmt.Errorf("%s: %w", name, all.Missing)
 	}
-	found.Store(uintptr(f))
+	all.found.Store(name, f)
 	return f, nil
 }

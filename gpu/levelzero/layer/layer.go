@@ -1,3 +1,10 @@
+// Package layer answers an interposer between an application and its Level Zero driver (shim/levelzero,
+// through capi/kernstash_front.h): for each module of SPIR-V it says what native code to make it of, and
+// takes what was built instead.
+//
+// It calls a driver only to ask what a device is. The interposer makes the modules; its thread drives the
+// engine, as a kernstash.Context does, so keys, locks, coalescing and statistics are those of
+// gpu/levelzero. Nothing is kept in memory once a module is made.
 package layer
 
 import (
@@ -49,7 +56,7 @@ type host struct {
 // Devices returns 1.
 func (h *host) Devices() int { return 1 }
 
-// Identify returns what decides how the device compiles.
+// Identify is that of the device.
 func (h *host) Identify(context.Context, int) (key.Device, error) { return h.device.Identify() }
 
 // Variables returns the environment variables that the device's compiler obeys.

@@ -1,3 +1,9 @@
+// Package layer answers an interposer between an application and its run-time compiler (shim/nvrtc and
+// shim/hiprtc, through capi/kernstash_front.h): for each compile it says what would come of it, or takes
+// what came of it.
+//
+// It calls no compiler: the interposer's thread drives the engine, as a kernstash.Context does, so keys,
+// locks, coalescing and statistics are those of package rtc. Nothing is kept in memory.
 package layer
 
 import (
@@ -23,7 +29,7 @@ type Layer struct {
 	missed func() (over func())
 
 	mu    sync.Mutex
-	pools map[poolID]*pool
+	pools map[[2]uintptr]*pool // by the API, and by the address of the CompileProgram
 }
 
 // Open opens the cache for the process. missed is called when the header files of a program
@@ -35,7 +41,7 @@ func Open(s settings.Inputs, missed func() (over func())) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{FrontEnd: g.FrontEnd(name), missed: missed, pools: make(map[poolID]*pool)}, nil
+	return &Layer{FrontEnd: g.FrontEnd(name), missed: missed, pools: make(map[[2]uintptr]*pool)}, nil
 }
 
 // Begin implements [front.Adapter].

@@ -14,18 +14,12 @@ type pool struct {
 	session  *engine.Session
 }
 
-// poolID finds a pool.
-type poolID struct {
-	api     rtc.API
-	compile uintptr
-}
-
 // maxPools bounds what is remembered: a process may load and unload libraries.
 const maxPools = 64
 
 // pool returns that of a request's library.
 func (l *Layer) pool(r *Request) (*pool, error) {
-	id := poolID{r.API, r.Compile}
+	id := [2]uintptr{uintptr(r.API), r.Compile}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.pools[id]; known != nil {

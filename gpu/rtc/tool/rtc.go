@@ -111,15 +111,9 @@ func (b *builder) Close() error { return nil }
 
 // request returns what an application would ask for.
 func (b *builder) request(f tool.File, source []byte) rtc.Request {
-	r := rtc.Request{Source: source, Name: f.Path, Expressions: b.of.Expressions}
+	r := rtc.Request{Source: source, Name: f.Path, Options: b.of.Flags(), Expressions: b.of.Expressions}
 	if b.of.ProgramName != nil {
 		r.Name = *b.of.ProgramName
-	}
-	for _, d := range b.of.Defines {
-		r.Options = append(r.Options, "-D"+d)
-	}
-	for _, dir := range b.of.Includes {
-		r.Options = append(r.Options, "-I"+dir)
 	}
 	switch {
 	case f.Arch == "":

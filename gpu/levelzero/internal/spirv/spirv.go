@@ -7,6 +7,7 @@ package spirv
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 )
 
 // Module is what was read.
@@ -56,7 +57,6 @@ func Read(code []byte) (*Module, error) {
 	m := &Module{}
 	ids := make(map[uint32]uint32) // of SpecId, by the result
 	widths := make(map[uint32]int) // of types, in bytes
-	var unclear []uint32           // constants of several sizes
 	word := func(b []byte, i int) uint32 { return order.Uint32(b[4*i:]) }
 	for rest := code[4*headerWords:]; len(rest) >= 4; {
 		n, op := int(word(rest, 0)>>16), word(rest, 0)&0xffff
@@ -83,9 +83,9 @@ func Read(code []byte) (*Module, error) {
 			if !decorated {
 				continue
 			}
-			size := widths[word(one, 1)]
-			if before, ok := m.Constants[id]; size == 0 || ok && before != size {
-				unclear = append(unclear, id)
+			size := widths[word(one, 1)] // 0: not known, or of several
+			if before, ok := m.Constants[id]; ok && before != size {
+				size = 0
 			}
 			if m.Constants == nil {
 				m.Constants = make(map[uint32]int)
@@ -93,8 +93,6 @@ func Read(code []byte) (*Module, error) {
 			m.Constants[id] = size
 		}
 	}
-	for _, id := range unclear {
-		delete(m.Constants, id)
-	}
+	maps.DeleteFunc(m.Constants, func(_ uint32, size int) bool { return size == 0 })
 	return m, nil
 }
