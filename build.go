@@ -101,10 +101,13 @@ func (x *Context[P, K]) loadOrBuild(ctx context.Context, u *unit[P, K]) error {
 	}
 }
 
-// load makes the live program from an artifact; false: the driver refuses that.
+// load makes the live program from an artifact, while no capture begins; false: the driver
+// refuses that.
 func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K], a *store.Artifact) (bool, error) {
+	x.captures.busy(+1)
+	defer x.captures.busy(-1)
 	start := time.Now()
-	native, err := x.callLoad(ctx, Job(u.group.Job()), a)
+	native, err := x.rt.Load(ctx, Job(u.group.Job()), a)
 	took := time.Since(start)
 	switch {
 	case err == nil:
@@ -116,21 +119,24 @@ func (x *Context[P, K]) load(ctx context.Context, u *unit[P, K], a *store.Artifa
 		u.group.Rejected(ctx, err)
 		return false, nil
 	}
-	u.publish(native, Disk, a.Size())
+	u.origin = Disk
+	u.live.Publish(native, a.Size())
 	u.group.Loaded(took)
 	x.captures.made(u, a.Variants)
 	return true, nil
 }
 
 // build makes the live program from the recipe, and sees that its artifact is
-// stored, now or after a launch.
+// stored, now or after a launch. No capture begins meanwhile.
 func (x *Context[P, K]) build(ctx context.Context, u *unit[P, K]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	x.captures.busy(+1)
+	defer x.captures.busy(-1)
 	job := Job(u.group.Job())
 	start := time.Now()
-	native, artifact, err := x.callBuild(ctx, job)
+	native, artifact, err := x.rt.Build(ctx, job)
 	o := engine.Outcome{Artifact: artifact, Took: time.Since(start)}
 	var unfit *UnfitError
 	switch {
@@ -146,56 +152,28 @@ func (x *Context[P, K]) build(ctx context.Context, u *unit[P, K]) error {
 	if o.Artifact != nil {
 		bytes = o.Artifact.Size()
 	}
-	u.publish(native, Compiled, bytes)
+	u.origin = Compiled
+	u.live.Publish(native, bytes)
 	u.group.Built(o)
 	x.captures.made(u, nil)
 	return nil
 }
 
-// callLoad and callBuild call the runtime; no capture begins meanwhile.
-func (x *Context[P, K]) callLoad(ctx context.Context, job Job, a *store.Artifact) (P, error) {
-	x.captures.busy(+1)
-	defer x.captures.busy(-1)
-	return x.rt.Load(ctx, job, a)
-}
-
-func (x *Context[P, K]) callBuild(ctx context.Context, job Job) (P, *store.Artifact, error) {
-	x.captures.busy(+1)
-	defer x.captures.busy(-1)
-	return x.rt.Build(ctx, job)
-}
-
-// publish makes the runtime's program the unit's.
-func (u *unit[P, K]) publish(native P, origin Origin, bytes int64) {
-	u.origin = origin
-	u.live.Publish(native, bytes)
-}
-
 // resolve finds what a request for an image that reads header files means. They are
 // looked at in a goroutine: whoever gives up need not wait for a file system.
 func (x *Context[P, K]) resolve(ctx context.Context, id live.ID, r engine.Request) (*engine.Resolution, error) {
-	type answer struct {
-		res *engine.Resolution
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		var a answer
+	var search flight.Result
+	var res *engine.Resolution
+	_, err := search.Do(ctx, flight.Hooks{Build: func(context.Context) (err error) {
 		if !x.tier.Enter() {
-			answers <- answer{nil, ErrClosed}
-			return
+			return ErrClosed
 		}
 		defer x.tier.Leave()
-		a.err = flight.Guard(func() (err error) {
-			a.res, err = x.session.Resolve(engine.ID(id), r, true)
-			return err
-		})
-		answers <- a
-	}()
-	select {
-	case a := <-answers:
-		return a.res, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		res, err = x.session.Resolve(engine.ID(id), r, true)
+		return err
+	}})
+	if err != nil {
+		return nil, err
 	}
+	return res, nil
 }

@@ -3,12 +3,14 @@ package kernstash
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
@@ -20,7 +22,6 @@ const maxVariants = 64
 type captureState struct {
 	deferral *engine.Deferral // nil: nothing is captured
 	launched []string         // variants: launched here, or in the stored artifact; sorted
-	queued   bool
 }
 
 // captures takes the artifacts of deferring drivers: after launches, when the
@@ -32,22 +33,23 @@ type captures[P, K any] struct {
 	rt    Capturer[P] // nil: the runtime never defers
 
 	mu      sync.Mutex
-	changed *sync.Cond
+	ended   *sync.Cond // of run
 	queue   []*unit[P, K]
-	current *unit[P, K] // being captured
-	running bool
+	current *unit[P, K]   // being captured
+	running bool          // run is under way: as long as anything is queued
+	closed  chan struct{} // is closed by close: no pause is waited for any more
 	closing bool
 	over    bool // closed: nothing is stored any more
 	builds  int
 	last    time.Time // of the last build or new launch
-	timer   *time.Timer
 }
 
 func (c *captures[P, K]) init(x *Context[P, K]) {
 	c.x = x
 	c.quiet = x.cache.Settings().CaptureQuiet
 	c.rt, _ = x.rt.(Capturer[P])
-	c.changed = sync.NewCond(&c.mu)
+	c.ended = sync.NewCond(&c.mu)
+	c.closed = make(chan struct{})
 }
 
 // busy notes builds that begin (+1) and end (−1).
@@ -88,36 +90,14 @@ func (c *captures[P, K]) launched(u *unit[P, K], variant string) {
 	s.launched = slices.Insert(s.launched, at, variant)
 	c.last = time.Now()
 	s.deferral.Launched()
-	if !s.queued {
-		s.queued = true
+	if !slices.Contains(c.queue, u) {
 		u.live.Retain()
 		c.queue = append(c.queue, u)
 	}
-	c.arm(c.quiet)
-}
-
-// arm sees that fire runs after d.
-func (c *captures[P, K]) arm(d time.Duration) {
-	if c.timer == nil {
-		c.timer = time.AfterFunc(d, c.fire)
-		return
+	if !c.running {
+		c.running = true
+		go c.run()
 	}
-	c.timer.Reset(d)
-}
-
-// fire starts capturing if the application pauses, else it waits on.
-func (c *captures[P, K]) fire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running || len(c.queue) == 0 || c.closing {
-		return
-	}
-	if rest := c.rest(); rest > 0 {
-		c.arm(rest)
-		return
-	}
-	c.running = true
-	go c.run()
 }
 
 // rest returns how long the application must still pause.
@@ -128,19 +108,23 @@ func (c *captures[P, K]) rest() time.Duration {
 	return c.quiet - time.Since(c.last)
 }
 
-// run captures one unit after the other until the application is busy again.
+// run captures one unit after the other, each when the application pauses.
 func (c *captures[P, K]) run() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.queue) > 0 {
 		if rest := c.rest(); rest > 0 && !c.closing {
-			c.arm(rest)
-			break
+			c.mu.Unlock()
+			select {
+			case <-time.After(rest):
+			case <-c.closed:
+			}
+			c.mu.Lock()
+			continue
 		}
 		u := c.queue[0]
 		c.queue = c.queue[1:]
 		c.current = u
-		u.capture.queued = false
 		variants, again := slices.Clone(u.capture.launched), u.capture.deferral.Taken()
 		c.mu.Unlock()
 		artifact, err := c.take(u, variants, again)
@@ -150,8 +134,7 @@ func (c *captures[P, K]) run() {
 		switch {
 		case !busy:
 			c.done(u, artifact, err)
-		case !u.capture.queued:
-			u.capture.queued = true
+		case !slices.Contains(c.queue, u):
 			c.queue = append(c.queue, u)
 			u = nil // its use goes with it
 		}
@@ -163,28 +146,22 @@ func (c *captures[P, K]) run() {
 			time.Sleep(time.Millisecond)
 		}
 		c.mu.Lock()
-		if busy && !c.closing {
-			c.arm(c.quiet)
-			break
+		if busy {
+			c.last = time.Now() // of the launches under way
 		}
 	}
 	c.running = false
-	c.changed.Broadcast()
+	c.ended.Broadcast()
 }
 
 // take calls the runtime, in a goroutine that it may end; a panic in it becomes
 // an error.
 func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *store.Artifact, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = flight.ErrGoexit // unless Guard returns
-		err = flight.Guard(func() (err error) {
-			a, err = c.rt.Capture(context.Background(), Job(u.group.Job()), u.live.Native(), variants, again)
-			return err
-		})
-	}()
-	<-done
+	var call flight.Result
+	_, err = call.Do(context.Background(), flight.Hooks{Build: func(ctx context.Context) (err error) {
+		a, err = c.rt.Capture(ctx, Job(u.group.Job()), u.live.Native(), variants, again)
+		return err
+	}})
 	return a, err
 }
 
@@ -218,61 +195,68 @@ func (c *captures[P, K]) abandon(u *unit[P, K]) {
 func (c *captures[P, K]) flush(deadline time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wake := c.wakeAt(deadline)
-	defer wake.Stop()
-	for (c.running || len(c.queue) > 0) && time.Now().Before(deadline) {
-		c.changed.Wait()
-	}
-	return !c.running && len(c.queue) == 0
+	return flight.Await(c.ended, deadline, c.idle)
 }
 
-// wakeAt wakes who waits for a change when their time is over.
-func (c *captures[P, K]) wakeAt(deadline time.Time) *time.Timer {
-	return time.AfterFunc(time.Until(deadline), func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.changed.Broadcast()
-	})
-}
+// idle reports whether nothing is queued nor captured.
+func (c *captures[P, K]) idle() bool { return !c.running }
 
 // close captures what is queued, until deadline, and returns the programs that
 // it had to drop.
 func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.mu.Lock()
 	c.closing = true
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	if len(c.queue) > 0 && !c.running {
-		c.running = true
-		go c.run()
-	}
-	wake := c.wakeAt(deadline)
-	defer wake.Stop()
-	for c.running && time.Now().Before(deadline) {
-		c.changed.Wait()
-	}
+	close(c.closed)
+	flight.Await(c.ended, deadline, c.idle)
 	c.over = true
 	left := c.queue
 	c.queue = nil
-	var jobs []leaving
-	for _, u := range left {
+	all := left
+	if c.current != nil {
+		all = append(slices.Clip(left), c.current)
+	}
+	for _, u := range all {
 		dropped = append(dropped, u.group.Label())
-		jobs = append(jobs, c.leaving(u))
-		u.capture.queued = false
+	}
+	for _, u := range left {
 		c.x.cache.Count(stats.CapturesDropped, 1)
 		u.capture.deferral.Release()
 	}
-	if c.current != nil {
-		dropped = append(dropped, c.current.group.Label())
-		jobs = append(jobs, c.leaving(c.current))
-	}
 	c.mu.Unlock()
-	if d, ok := c.x.rt.(delegator); ok && d.Delegates() {
-		leave(c.x.cache, jobs)
+	if d, ok := c.x.rt.(delegator); ok && d.Delegates() && c.x.cache.Writes() {
+		c.leave(all)
 	}
 	for _, u := range left {
 		u.live.Release()
 	}
 	return dropped
+}
+
+// maxLeave bounds the captures that one Close leaves to the worker: each is a file.
+const maxLeave = 64
+
+// delegator is a Capturer whose captures a worker can make as well.
+type delegator interface{ Delegates() bool }
+
+// leave leaves captures that this process has no time for to the worker, and starts one
+// if the settings say so. No launch is noted any more.
+func (c *captures[P, K]) leave(all []*unit[P, K]) {
+	dir, _ := os.Getwd() // "": not known
+	waits := false
+	for _, u := range all[:min(len(all), maxLeave)] {
+		d, recipe := u.capture.deferral, u.group.Job().Recipe
+		res, err := c.x.cache.AddJob(context.Background(), spool.Job{
+			Kind: spool.Capture, Recipe: recipe, Variants: u.capture.launched, Cost: d.Cost(),
+			Environment: spool.Take(os.Environ(), recipe, dir), Headers: d.Headers(),
+		})
+		if err != nil {
+			if t := c.x.cache.Loggers().Disk; t != nil {
+				t.Info("not left to the worker", "reason", err.Error())
+			}
+		}
+		waits = waits || res.Waits()
+	}
+	if waits {
+		c.x.cache.Start()
+	}
 }

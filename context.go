@@ -43,7 +43,8 @@ type Context[P, K any] struct {
 func NewContext[P, K any](c *Cache, rt Runtime[P, K], o ContextOptions) *Context[P, K] {
 	x := &Context[P, K]{cache: c.cache(), rt: rt, options: o}
 	x.tier = live.New(objects[P, K]{rt, x}, x.cache.MemoryLimits())
-	x.session = x.cache.Engine().Session(host[P, K]{rt: rt}, engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: o.decided})
+	as := engine.SessionOptions{OptionsAsGiven: o.OptionsAsGiven, Decided: o.decided}
+	x.session = x.cache.Engine().Session(host[P, K]{Runtime: rt}, as)
 	x.captures.init(x)
 	if !x.cache.Register(tier[P, K]{x}) {
 		x.tier.Shut()
@@ -170,15 +171,12 @@ func (x *Context[P, K]) Len() (programs, kernels int) { return x.tier.Len() }
 // ErrClosed, Release does nothing, and closing again does nothing.
 func (x *Context[P, K]) Close() error {
 	timeout := x.cache.Settings().CloseTimeout
-	x.shut()
+	x.tier.Shut()
 	if dropped := x.close(time.Now().Add(timeout)); len(dropped) > 0 {
 		return &DroppedError{Timeout: timeout, Captures: dropped}
 	}
 	return nil
 }
-
-// shut lets no request in any more, and waits for the builds in flight.
-func (x *Context[P, K]) shut() { x.tier.Shut() }
 
 // close captures and releases what there is. Whoever calls it a second time
 // waits for the first.
@@ -194,7 +192,7 @@ func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
 // tier is a Context as its cache knows it.
 type tier[P, K any] struct{ x *Context[P, K] }
 
-func (t tier[P, K]) Shut()                                       { t.x.shut() }
+func (t tier[P, K]) Shut()                                       { t.x.tier.Shut() }
 func (t tier[P, K]) Close(deadline time.Time) (dropped []string) { return t.x.close(deadline) }
 func (t tier[P, K]) Flush(deadline time.Time) bool               { return t.x.captures.flush(deadline) }
 func (t tier[P, K]) Hits() int64                                 { return t.x.tier.Hits() }

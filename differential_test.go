@@ -282,7 +282,7 @@ func (w *way) start(p process, byEngine bool) {
 		return
 	}
 	e := engine.New(engine.Options{Settings: c.cache().Settings(), Store: c.cache().Store(), Blobs: c.cache().Store().(store.Blobs), Recorder: c.cache().Recorder()})
-	session := e.Session(host[*fakeProgram, *fakeKernel]{rt: w.f}, engine.SessionOptions{Decided: w.tell})
+	session := e.Session(host[*fakeProgram, *fakeKernel]{Runtime: w.f}, engine.SessionOptions{Decided: w.tell})
 	w.program = func(r Request) error {
 		err := drive(t.Context(), session, w.f, r.engine())
 		e.Flush(time.Now().Add(time.Minute))
@@ -344,7 +344,7 @@ func failure(err error) string {
 
 // request makes a request; every second one is for the image of the one before.
 func (w *way) request(a asked, last *Image) Request {
-	img := newImage(w.s.images[a.image]())
+	img, _ := newImage(w.s.images[a.image](), nil)
 	if a.again && last != nil {
 		img = last
 	} else {

@@ -38,31 +38,24 @@ func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error)
 // NewImageSet returns the image of several units that are compiled each and
 // linked together, in an order that is always the same for the same units. Where the
 // order means something, see NewImageSequence.
-func NewImageSet(units ...key.Unit) (*Image, error) {
-	img, err := key.NewImageSet(units...)
-	if err != nil {
-		return nil, err
-	}
-	return newImage(img), nil
-}
+func NewImageSet(units ...key.Unit) (*Image, error) { return newImage(key.NewImageSet(units...)) }
 
 // NewImageSequence returns the image of several units, or of one, that are compiled
 // each and linked in this order: of two definitions of a name the order may tell which
 // one counts, and of a unit that is linked alone a compiler may make other code than of
 // one that is built in one step. What the OpenCL layer keeps of clLinkProgram are such.
 func NewImageSequence(units ...key.Unit) (*Image, error) {
-	img, err := key.NewImageSequence(units...)
+	return newImage(key.NewImageSequence(units...))
+}
+
+// newImage scans the code of an image, if there is one.
+func newImage(img *key.Image, err error) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newImage(img), nil
-}
-
-// newImage scans the code of an image.
-func newImage(img *key.Image) *Image {
 	m := &Image{Image: img, scanned: engine.NewImage(img)}
 	m.scanned.Owner = m
-	return m
+	return m, nil
 }
 
 // IncludesFiles reports whether the code may include header files, so that what it means

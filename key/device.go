@@ -47,8 +47,8 @@ func (d Device) Digest() Digest {
 
 // normal returns d with its sets sorted; it does not change d.
 func (d Device) normal() Device {
-	d.Traits = sortedPairs(d.Traits)
-	d.Compiler = sortedPairs(d.Compiler)
+	d.Traits = sorted(d.Traits, comparePairs)
+	d.Compiler = sorted(d.Compiler, comparePairs)
 	return d
 }
 
@@ -61,11 +61,12 @@ func (c *coder) device(d *Device) {
 	c.pairs(&d.Compiler, comparePairs)
 }
 
-func sortedPairs(p []Pair) []Pair {
-	if slices.IsSortedFunc(p, comparePairs) {
+// sorted returns pairs in the order of compare; it does not change p.
+func sorted(p []Pair, compare func(a, b Pair) int) []Pair {
+	if slices.IsSortedFunc(p, compare) {
 		return p
 	}
-	return slices.SortedFunc(slices.Values(p), comparePairs)
+	return slices.SortedStableFunc(slices.Values(p), compare)
 }
 
 func comparePairs(a, b Pair) int {
@@ -74,8 +75,8 @@ func comparePairs(a, b Pair) int {
 
 // pairs codes pairs that are sorted by compare.
 func (c *coder) pairs(all *[]Pair, compare func(a, b Pair) int) {
-	sorted := func(a, b *Pair) bool { return compare(*a, *b) <= 0 }
-	list(c, all, 2*prefixBytes, sorted, func(c *coder, p *Pair) {
+	ascending := func(a, b *Pair) bool { return compare(*a, *b) <= 0 }
+	list(c, all, 2*prefixBytes, ascending, func(c *coder, p *Pair) {
 		c.text(&p.Name)
 		c.text(&p.Value)
 	})

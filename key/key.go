@@ -24,26 +24,20 @@ const dirBytes = 16
 
 // ParseDigest reads what [Digest.String] wrote.
 func ParseDigest(s string) (Digest, error) {
-	var d Digest
 	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != len(d) {
-		return d, fmt.Errorf("parse digest %q: want %d hexadecimal digits", s, 2*len(d))
+	if err != nil || len(b) != sha256.Size {
+		return Digest{}, fmt.Errorf("parse digest %q: want %d hexadecimal digits", s, 2*sha256.Size)
 	}
-	copy(d[:], b)
-	return d, nil
+	return Digest(b), nil
 }
 
 // MarshalText writes the digest in hexadecimal.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
-func (d *Digest) UnmarshalText(text []byte) error {
-	p, err := ParseDigest(string(text))
-	if err != nil {
-		return err
-	}
-	*d = p
-	return nil
+func (d *Digest) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDigest(string(text))
+	return err
 }
 
 // Key names the result of one build for one device. The zero Key names

@@ -66,7 +66,7 @@ func (o BuildOptions) Digest() Digest {
 }
 
 func (o BuildOptions) normal() BuildOptions {
-	o.Variables = sortedPairs(o.Variables)
+	o.Variables = sorted(o.Variables, comparePairs)
 	o.Attributes = SortAttributes(o.Attributes)
 	o.Unkeyed = SortAttributes(o.Unkeyed)
 	return o
@@ -84,14 +84,7 @@ func (c *coder) options(o *BuildOptions) {
 
 // SortAttributes returns attributes sorted by name, those of one name in their
 // order; it does not change p.
-func SortAttributes(p []Pair) []Pair {
-	if slices.IsSortedFunc(p, compareNames) {
-		return p
-	}
-	p = slices.Clone(p)
-	slices.SortStableFunc(p, compareNames)
-	return p
-}
+func SortAttributes(p []Pair) []Pair { return sorted(p, compareNames) }
 
 // Attribute returns the value of the first attribute of a name.
 func Attribute(p []Pair, name string) (value string, ok bool) {

@@ -6,22 +6,19 @@ import (
 	"strings"
 )
 
-// unitSummary is a Unit without its code.
-type unitSummary struct {
-	Kind    Kind            `json:"kind"`
-	Size    int             `json:"size"`
-	Headers []headerSummary `json:"headers,omitempty"`
-	Files   []File          `json:"files,omitempty"`
-	Dir     string          `json:"dir,omitempty"`
-}
-
-type headerSummary struct {
-	Name string `json:"name"`
-	Size int    `json:"size"`
-}
-
 // MarshalJSON writes what the image is made of, without code.
 func (m *Image) MarshalJSON() ([]byte, error) {
+	type headerSummary struct {
+		Name string `json:"name"`
+		Size int    `json:"size"`
+	}
+	type unitSummary struct {
+		Kind    Kind            `json:"kind"`
+		Size    int             `json:"size"`
+		Headers []headerSummary `json:"headers,omitempty"`
+		Files   []File          `json:"files,omitempty"`
+		Dir     string          `json:"dir,omitempty"`
+	}
 	units := make([]unitSummary, len(m.units))
 	for i, u := range m.units {
 		units[i] = unitSummary{Kind: u.Kind, Size: len(u.Code), Files: u.Files, Dir: u.Dir}
@@ -53,14 +50,15 @@ func (r *Recipe) String() string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s%s\n", name, fmt.Sprintf(format, args...))
 	}
+	pairs := func(name, format string, all []Pair) {
+		for _, p := range all {
+			line(name, format, p.Name, p.Value)
+		}
+	}
 	d := r.Device.normal()
 	line("device", "%s (%s)", d, d.API)
-	for _, p := range d.Traits {
-		line("  trait", "%s = %s", p.Name, p.Value)
-	}
-	for _, p := range d.Compiler {
-		line("  compiler", "%s %s", p.Name, p.Value)
-	}
+	pairs("  trait", "%s = %s", d.Traits)
+	pairs("  compiler", "%s %s", d.Compiler)
 	linked := ""
 	if r.Image.sequence {
 		linked = ", compiled and linked in this order"
@@ -81,10 +79,9 @@ func (r *Recipe) String() string {
 		line("constant", "%d = 0x%x", c.ID, c.Value)
 	}
 	o := r.Options.normal()
-	switch {
-	case o.Absent:
+	if o.Absent {
 		line("options", "(none given)")
-	default:
+	} else {
 		line("options", "%q", o.CompileString())
 	}
 	if o.LinkAbsent {
@@ -93,14 +90,8 @@ func (r *Recipe) String() string {
 	if len(o.Link) > 0 {
 		line("  link", "%q", o.LinkString())
 	}
-	for _, v := range o.Variables {
-		line("variable", "%s=%s", v.Name, v.Value)
-	}
-	for _, a := range o.Attributes {
-		line("attribute", "%s=%q", a.Name, a.Value)
-	}
-	for _, a := range o.Unkeyed {
-		line("  unkeyed", "%s=%q", a.Name, a.Value)
-	}
+	pairs("variable", "%s=%s", o.Variables)
+	pairs("attribute", "%s=%q", o.Attributes)
+	pairs("  unkeyed", "%s=%q", o.Unkeyed)
 	return b.String()
 }

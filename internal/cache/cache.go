@@ -32,9 +32,8 @@ type Options struct {
 // Cache is safe for concurrent use.
 type Cache struct {
 	settings *settings.Settings
-	newDisk  func(disk.Options) Disk
 	written  Store         // what is built is stored there, unless the mode forbids it; nil: nowhere
-	stores   []store.Store // asked in order: written, then read-only layers
+	layers   []store.Store // read-only, asked in order behind written
 	end      []func()      // close the stores
 	engine   *engine.Engine
 	log      engine.Loggers
@@ -79,10 +78,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	c := &Cache{settings: set, newStarter: o.Starter, newDisk: o.Disk, tiers: make(map[Tier]struct{})}
-	if c.newDisk == nil {
-		c.newDisk = func(o disk.Options) Disk { return disk.New(o) }
-	}
+	c := &Cache{settings: set, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
 	c.stats = &c.counters
 	if o.Recorder != nil {
 		c.stats = stats.Tee(&c.counters, o.Recorder)
@@ -97,10 +93,10 @@ func Open(o Options) (*Cache, error) {
 	for _, w := range set.Unsaid() {
 		say(w.Error())
 	}
-	c.openStores()
-	e := engine.Options{Settings: set, Layers: c.stores, Recorder: c.stats, Loggers: c.log}
+	c.openStores(o.Disk)
+	e := engine.Options{Settings: set, Layers: c.layers, Recorder: c.stats, Loggers: c.log}
 	if c.written != nil {
-		e.Store, e.Layers = c.written, c.stores[1:]
+		e.Store = c.written
 		e.Blobs, _ = c.written.(store.Blobs) // what only later processes need
 	}
 	c.engine = engine.New(e)
@@ -159,7 +155,7 @@ func (c *Cache) Store() Store { return c.written }
 func (c *Cache) Writes() bool { return c.settings.Persistent && c.engine.Writes() }
 
 // Reads reports whether there is a disk tier, or a read-only layer, to restore from.
-func (c *Cache) Reads() bool { return c.settings.Persistent && len(c.stores) > 0 }
+func (c *Cache) Reads() bool { return c.settings.Persistent && c.engine.Reads() }
 
 // Observes reports whether what is built is compared with what is stored, and nothing served.
 func (c *Cache) Observes() bool { return c.settings.Mode == settings.ModeObserve }
@@ -193,18 +189,16 @@ func (c *Cache) openTiers() []Tier {
 
 // Flush waits until everything that was built or launched so far has been stored, at most
 // for timeout. False: something was still under way.
-func (c *Cache) Flush(timeout time.Duration) bool {
-	return c.flush(time.Now().Add(timeout), c.engine.Flush)
-}
+func (c *Cache) Flush(timeout time.Duration) bool { return c.flush(timeout, c.engine.Flush) }
 
 // FlushArtifacts is Flush, but for the contents of header files: an artifact is good
 // without them.
 func (c *Cache) FlushArtifacts(timeout time.Duration) bool {
-	return c.flush(time.Now().Add(timeout), c.engine.FlushArtifacts)
+	return c.flush(timeout, c.engine.FlushArtifacts)
 }
 
-func (c *Cache) flush(deadline time.Time, stored func(time.Time) bool) bool {
-	captured := true
+func (c *Cache) flush(timeout time.Duration, stored func(deadline time.Time) bool) bool {
+	deadline, captured := time.Now().Add(timeout), true
 	for _, t := range c.openTiers() {
 		captured = t.Flush(deadline) && captured
 	}

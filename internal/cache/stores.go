@@ -26,45 +26,48 @@ type Disk interface {
 	Close() error
 }
 
-// openStores opens what the settings name. Nothing else here knows what kind of store
-// it is.
-func (c *Cache) openStores() {
+// openStores opens what the settings name, with open what is written on disk; nil: disk.New.
+// Nothing else here knows what kind of store it is.
+func (c *Cache) openStores(open func(disk.Options) Disk) {
 	switch set := c.settings; {
 	case set.Disable:
 	case set.Persistent:
-		c.openDisks()
+		c.openDisks(open)
 	case set.InMemory && set.InMemEvictionThreshold == 0 && set.Mode != settings.ModeReadOnly:
 		own := memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
-		c.written, c.stores = own, []store.Store{own}
-		c.end = append(c.end, own.Clear)
+		c.written, c.end = own, []func(){own.Clear}
 	}
 }
 
-func (c *Cache) openDisks() {
-	policy := disk.Cost
-	if c.settings.Eviction == settings.EvictLRU {
-		policy = disk.LRU
+func (c *Cache) openDisks(open func(disk.Options) Disk) {
+	if open == nil {
+		open = func(o disk.Options) Disk { return disk.New(o) }
 	}
-	if c.settings.Dir != "" {
-		readOnly := c.settings.Mode == settings.ModeReadOnly
-		own := c.newDisk(disk.Options{
-			Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: policy, ReadOnly: readOnly, Recorder: c.stats, Trace: c.log.Disk,
-		})
-		c.addDisk(own, !readOnly)
+	o := disk.Options{
+		Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: disk.Cost, Recorder: c.stats, Trace: c.log.Disk,
+	}
+	if c.settings.Eviction == settings.EvictLRU {
+		o.Policy = disk.LRU
+	}
+	o.ReadOnly = c.settings.Mode == settings.ModeReadOnly
+	if o.Dir != "" {
+		own := open(o)
+		c.shareDisk(own, !o.ReadOnly)
 		c.written = own
 	} else {
 		c.log.Warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
 	}
 	for _, dir := range c.settings.Layers {
-		c.addDisk(disk.New(disk.Options{Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.log.Disk}), false)
+		layer := disk.New(disk.Options{Dir: dir, ReadOnly: true, Recorder: c.stats, Trace: c.log.Disk})
+		c.shareDisk(layer, false)
+		c.layers = append(c.layers, layer)
 	}
 }
 
-// addDisk adds a store on disk. shares says that others learn from it what compilers
-// this process has read.
-func (c *Cache) addDisk(s Disk, shares bool) {
+// shareDisk has a store on disk used until the Cache is closed. shares says that others
+// learn from it what compilers this process has read.
+func (c *Cache) shareDisk(s Disk, shares bool) {
 	contents.Share(s, shares)
-	c.stores = append(c.stores, s)
 	c.end = append(c.end, func() {
 		contents.Unshare(s)
 		if err := s.Close(); err != nil {

@@ -42,20 +42,6 @@ type Decision struct {
 	Kernels []string      // as far as known
 }
 
-// decision is one that is not told yet.
-type decision struct {
-	Decision
-	to func(Decision)
-}
-
-// tell tells it, with what the nearest entry differs in. d may be nil.
-func (d *decision) tell(nearest string) {
-	if d != nil {
-		d.Nearest = nearest
-		d.to(d.Decision)
-	}
-}
-
 func (e *Engine) count(c stats.Counter) { e.stats.Add(c, 1) }
 
 // countHit counts an artifact that was loaded.

@@ -58,9 +58,8 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 	e.discard(ctx, g.from, g.job.Key)
 	g.missed, g.phase, g.step = reason.MissRefused, locking, Step{}
 	if g.rejected++; g.rejected > 1 { // that of somebody who built it meanwhile, too
-		g.miss(reason.MissRefused)
 		g.unlock, _ = e.tryLock(ctx, g.job.Key)
-		g.build(false)
+		g.miss(reason.MissRefused, false)
 	}
 }
 

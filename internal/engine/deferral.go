@@ -25,10 +25,10 @@ type Deferral struct {
 
 	mu     sync.Mutex
 	cost   time.Duration
-	taken  bool   // an artifact was taken or loaded before
-	unlock func() // ends the build lock; nil: it is not held
-	hold   *time.Timer
-	await  func() // ends that the application is awaited; nil: it is not
+	taken  bool        // an artifact was taken or loaded before
+	unlock func()      // ends the build lock; nil: it is not held
+	hold   *time.Timer // nil: it never was
+	await  func()      // ends that the application is awaited; as long as hold is not nil
 }
 
 // newDeferral returns that of a program that was built; g.mu is held.
@@ -55,16 +55,9 @@ func (d *Deferral) Taken() bool {
 func (d *Deferral) Launched() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.endAwaiting()
 	if d.hold != nil {
-		d.hold.Reset(d.holdTime())
-	}
-}
-
-func (d *Deferral) endAwaiting() {
-	if d.await != nil {
 		d.await()
-		d.await = nil
+		d.hold.Reset(d.holdTime())
 	}
 }
 
@@ -101,8 +94,8 @@ func (d *Deferral) Release() {
 }
 
 func (d *Deferral) release() {
-	d.endAwaiting()
 	if d.hold != nil {
+		d.await()
 		d.hold.Stop()
 	}
 	if d.unlock != nil {
@@ -117,6 +110,6 @@ func (d *Deferral) Cost() time.Duration { return d.cost }
 // Headers returns the contents of the header files that the program reads and the store
 // does not have, for whoever makes the artifact elsewhere.
 func (d *Deferral) Headers() map[key.Digest][]byte {
-	contents, _ := d.g.reading.take()
+	contents, _ := d.g.reading.Take()
 	return d.g.s.e.keeper.HeaderContents(d.g.Job().Recipe, contents, nil)
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/internal/engine/keep"
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -55,7 +55,7 @@ type Engine struct {
 	keeper *keep.Keeper
 	finder *headers.Finder
 	waits  waits
-	builds builds
+	builds flight.Open[key.Key, building] // that equal requests of the process share
 
 	// distrustUntil is until when, in nanoseconds since 1970, waits for other
 	// builds are short: one of them ran out.
@@ -64,8 +64,7 @@ type Engine struct {
 
 // New returns an Engine. It touches no store. Close it before the stores.
 func New(o Options) *Engine {
-	l := o.Loggers
-	silent := slog.New(slog.DiscardHandler)
+	l, silent := o.Loggers, slog.New(slog.DiscardHandler)
 	l = Loggers{Disk: cmp.Or(l.Disk, silent), Memory: cmp.Or(l.Memory, silent), Keys: cmp.Or(l.Keys, silent)}
 	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: l, warn: o.Loggers.Warn}
 	if o.Store != nil {
@@ -74,10 +73,12 @@ func New(o Options) *Engine {
 	e.stores = append(e.stores, o.Layers...)
 	e.locker, _ = e.store.(store.Locker)
 	refresh := o.Settings.Mode == settings.ModeRefresh
-	e.keeper = keep.New(keep.Options{Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Log: o.Loggers.Disk})
+	e.keeper = keep.New(keep.Options{
+		Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Log: l.Disk,
+	})
 	e.finder = headers.NewFinder(headers.Options{
 		Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Keep: e.keepManifest,
-		Warn: o.Loggers.Warn, Keys: o.Loggers.Keys, Disk: o.Loggers.Disk,
+		Warn: o.Loggers.Warn, Keys: l.Keys, Disk: l.Disk,
 	})
 	return e
 }
@@ -114,13 +115,14 @@ func (e *Engine) Close(deadline time.Time) (dropped int) {
 // Awaiting notes that a build of this process, which may hold its build lock, waits
 // for the application, until done is called. Meanwhile no build of this process waits
 // for another process: two of them could wait for each other.
-func (e *Engine) Awaiting() (done func()) {
-	e.waits.hold()
-	return sync.OnceFunc(e.waits.release)
-}
+func (e *Engine) Awaiting() (done func()) { return e.waits.hold() }
 
 // Awaited returns how many builds Awaiting was called for and not done.
-func (e *Engine) Awaited() int { return e.waits.held() }
+func (e *Engine) Awaited() int {
+	e.waits.mu.Lock()
+	defer e.waits.mu.Unlock()
+	return e.waits.holding
+}
 
 // found is what the stores have of a key.
 type found struct {

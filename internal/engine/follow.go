@@ -11,7 +11,7 @@ func (g *Group) join() bool {
 	if !g.joins() {
 		return true
 	}
-	own, leads := g.s.e.builds.join(g.job.Key)
+	own, leads := g.s.e.builds.Begin(g.job.Key, &building{key: g.job.Key, done: make(chan struct{})})
 	switch {
 	case leads:
 		g.leads = own
@@ -43,7 +43,7 @@ func (g *Group) Follow() {
 	if g.phase != looking || !g.joins() || g.s.host.Delivery(g.job) == Elsewhere {
 		return
 	}
-	if own := g.s.e.builds.find(g.job.Key); own != nil {
+	if own := g.s.e.builds.Find(g.job.Key); own != nil {
 		g.follow(own)
 	}
 }
@@ -79,7 +79,8 @@ func (g *Group) share(a *store.Artifact, err error) {
 // endLead ends what the group leads.
 func (g *Group) endLead() {
 	if g.leads != nil {
-		g.s.e.builds.end(g.leads)
+		g.s.e.builds.End(g.leads.key)
+		close(g.leads.done)
 		g.leads = nil
 	}
 }

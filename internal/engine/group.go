@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/internal/engine/keep"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -45,7 +46,7 @@ type Group struct {
 	what key.Digest // see What
 
 	// reading is what the image reads there; nil: nothing.
-	reading *reading
+	reading *headers.Set
 
 	mu          sync.Mutex
 	job         Job
@@ -62,7 +63,7 @@ type Group struct {
 	compared  *store.Artifact // mode observe: what a hit would have served, until it is compared
 	observed  bool            // mode observe: there was something
 	search    *keep.Search    // of the nearest entry, while it is compiled; nil: none
-	decision  *decision       // not told yet
+	decision  *Decision       // not told yet
 	exclusive bool            // header files changed while it was built
 	deferral  *Deferral
 
@@ -130,8 +131,7 @@ func (g *Group) label() string {
 func (g *Group) Renew() *Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	own := &Group{s: g.s, what: g.what, job: g.job, uncacheable: g.uncacheable, reading: g.reading}
-	return own
+	return &Group{s: g.s, what: g.what, job: g.job, uncacheable: g.uncacheable, reading: g.reading}
 }
 
 // Next returns what the caller is to do. It reads the stores, and waits for nobody. It

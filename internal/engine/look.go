@@ -19,45 +19,38 @@ func (g *Group) look(ctx context.Context) {
 		return
 	}
 	e.traceKey(g.job.Key, g.job.Recipe)
-	switch {
+	switch mode := e.settings.Mode; {
 	case !e.Reads():
-		g.miss(reason.MissTierOff)
-		g.build(false)
-		return
-	case e.settings.Mode == settings.ModeRefresh:
-		if !g.join() {
-			return
+		g.miss(reason.MissTierOff, false)
+	case mode == settings.ModeRefresh:
+		if g.join() {
+			g.miss(reason.MissRefresh, false)
 		}
-		g.miss(reason.MissRefresh)
-		g.build(false)
-		return
-	}
-	if e.settings.Mode == settings.ModeObserve {
+	case mode == settings.ModeObserve:
 		if g.join() {
 			g.observe(e.find(ctx, g.job.Key))
-			g.build(false)
 		}
-		return
-	}
-	switch f := e.find(ctx, g.job.Key); {
-	case f.entry != nil:
-		g.hit(f)
 	default:
-		g.missed, g.phase = f.why, locking
+		if f := e.find(ctx, g.job.Key); f.entry != nil {
+			g.hit(f)
+		} else {
+			g.missed, g.phase = f.why, locking
+		}
 	}
 }
 
-// observe notes what a hit would have served.
+// observe notes what a hit would have served, and has the caller build.
 func (g *Group) observe(f found) {
 	e := g.s.e
 	if f.entry == nil {
-		g.miss(f.why)
+		g.miss(f.why, false)
 		return
 	}
 	g.missed = reason.ObserveHits
 	e.count(stats.Of(reason.ObserveHits))
 	e.log.Disk.Debug("would have hit", "key", g.job.Key.Short())
 	g.compared, g.observed = f.entry.Artifact, true
+	g.build(false)
 }
 
 // lock takes the build lock, if there is one, or waits for somebody who has it.
@@ -75,8 +68,7 @@ func (g *Group) lock(ctx context.Context) {
 		g.unlock, _ = g.s.e.tryLock(ctx, g.job.Key)
 		fallthrough
 	case g.s.host.Delivery(g.job) == Elsewhere: // nothing will be there for having waited
-		g.miss(g.missed)
-		g.build(absent)
+		g.miss(g.missed, absent)
 		return
 	}
 	unlock, wait := g.s.e.lockBuild(ctx, g.job.Key, g.leftToWait)
@@ -90,8 +82,7 @@ func (g *Group) lock(ctx context.Context) {
 		g.foundAgain(g.s.e.find(ctx, g.job.Key))
 	default:
 		g.unlock = unlock
-		g.miss(g.missed)
-		g.build(absent)
+		g.miss(g.missed, absent)
 	}
 }
 
@@ -112,13 +103,14 @@ func (g *Group) foundAgain(f found) {
 	if f.why != reason.MissAbsent {
 		g.missed = f.why // else it was there before, and bad
 	}
-	g.miss(g.missed)
-	g.build(g.missed == reason.MissAbsent)
+	g.miss(g.missed, g.missed == reason.MissAbsent)
 }
 
-func (g *Group) miss(why reason.Reason) {
+// miss counts a miss, and has the caller build.
+func (g *Group) miss(why reason.Reason, explain bool) {
 	g.missed = why
 	g.s.e.countMiss(why)
+	g.build(explain)
 }
 
 // hit has the caller load. Meanwhile it holds no lock.
@@ -140,7 +132,7 @@ func (g *Group) build(explain bool) {
 	if explain && e.Writes() && !g.job.Key.IsZero() {
 		g.search = e.keeper.Search(g.job.Recipe, g.previous())
 	}
-	g.reading.watch()
+	g.reading.Watch()
 	g.step, g.phase = Step{Kind: Build}, answered
 	if g.job.Key.IsZero() || !e.Writes() {
 		g.step.Kind = Bypass
@@ -148,8 +140,8 @@ func (g *Group) build(explain bool) {
 }
 
 func (g *Group) previous() key.Digest {
-	if g.reading == nil || g.reading.set == nil {
+	if g.reading == nil {
 		return key.Digest{}
 	}
-	return g.reading.set.Previous
+	return g.reading.Previous
 }

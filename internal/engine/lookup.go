@@ -36,7 +36,7 @@ func (s *Session) BeginOn(r Request, device int) (*Group, error) {
 		return nil, err
 	}
 	if m.uncacheable.None() && r.Image.files != nil {
-		m.uncacheable = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "it reads header files"}
+		m.uncacheable = againstHeaders("it reads header files")
 	}
 	if why := m.uncacheable; !why.None() {
 		s.e.count(stats.Of(why.Code))

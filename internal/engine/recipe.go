@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/manifest"
+	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -47,17 +48,14 @@ func (s *Session) mean(devices []int, r Request) (meaning, error) {
 	if !r.Image.isOpaque() && !s.host.DefaultArithmetic() {
 		unsure = cmp.Or(unsure, errArithmetic)
 	}
+	why := uncacheable(s.e.settings, r.Image, rec.Options)
 	if errors.Is(id.err, errDisabled) {
-		why := uncacheable(s.e.settings, r.Image, rec.Options)
-		if why.None() {
-			why = reason.Uncacheable{Code: reason.MissTierOff, Detail: errDisabled.Error()}
-		}
-		return meaning{rec, why}, nil
+		off := reason.Uncacheable{Code: reason.MissTierOff, Detail: errDisabled.Error()}
+		return meaning{rec, cmp.Or(why, off)}, nil
 	}
 	if err := cmp.Or(id.err, unsure, judged); err != nil {
 		return meaning{rec, reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: err.Error()}}, nil
 	}
-	why := uncacheable(s.e.settings, r.Image, rec.Options)
 	if why.None() && r.Image.hasHeaders() {
 		why = s.shadowed(devices[0], r)
 	}
@@ -68,24 +66,21 @@ func (s *Session) mean(devices []int, r Request) (meaning, error) {
 }
 
 // with returns the meaning m of a request that was found to read what rd says.
-func (m meaning) with(r Request, rd *reading) meaning {
+func (m meaning) with(r Request, rd *headers.Set) meaning {
 	rec := *m.recipe
 	rec.Options.Attributes, rec.Options.Unkeyed = keyedAttributes(r, rd)
 	m.recipe = &rec
-	if !m.uncacheable.None() {
-		return m
-	}
-	if m.uncacheable = rd.uncacheable; !m.uncacheable.None() {
+	if m.uncacheable = cmp.Or(m.uncacheable, rd.Uncacheable); !m.uncacheable.None() {
 		return m
 	}
 	if check := r.Image.CheckFiles; check != nil {
-		if err := rd.set.Check(check); err != nil {
-			m.uncacheable = reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+		if err := rd.Check(check); err != nil {
+			m.uncacheable = againstHeaders(err.Error())
 			return m
 		}
 	}
-	rec.Image = rd.set.Image
-	if !rd.set.Located {
+	rec.Image = rd.Image
+	if !rd.Located {
 		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(rec.Options.Compile)
 	}
 	return m
@@ -95,22 +90,18 @@ func (m meaning) with(r Request, rd *reading) meaning {
 // not; rd may be nil. Of CUDA C++ that reads files, how what is built depends on the
 // directory of the main source decides about that; what else the request has in the
 // key is in it.
-func keyedAttributes(r Request, rd *reading) (in, out []key.Pair) {
+func keyedAttributes(r Request, rd *headers.Set) (in, out []key.Pair) {
 	in, out = key.SortAttributes(r.Attributes), slices.Clone(r.Unkeyed)
 	if rd == nil || slices.ContainsFunc(r.Image.Units(), func(u key.Unit) bool { return u.Kind != key.CUDACpp }) {
 		return in, key.SortAttributes(out)
 	}
-	var placing manifest.Placing
-	if rd.set != nil {
-		placing = rd.set.Placing
-	}
 	_, random := key.Attribute(in, deps.SourceParent)
-	byParent := placing == manifest.Called && random
+	byParent := rd.Placing == manifest.Called && random
 	all := in
 	in = nil
 	for _, a := range all {
 		switch {
-		case a.Name == deps.SourceDirectory && (byParent || placing == manifest.Unplaced):
+		case a.Name == deps.SourceDirectory && (byParent || rd.Placing == manifest.Unplaced):
 			out = append(out, a)
 		case a.Name != deps.SourceParent || byParent:
 			in = append(in, a)
@@ -128,7 +119,7 @@ func (s *Session) shadowed(device int, r Request) reason.Uncacheable {
 	}
 	dir, err := s.host.WorkingDirectory()
 	if err != nil {
-		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
+		return againstHeaders(err.Error())
 	}
 	search, err := s.headerSearch(device, dir, r)
 	if err != nil {
@@ -136,7 +127,7 @@ func (s *Session) shadowed(device int, r Request) reason.Uncacheable {
 	}
 	dirs := slices.Concat([]string{search.Main, dir}, search.First, search.Last, search.System)
 	if header, at := deps.Shadow(units, dirs); header != "" {
-		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: fmt.Sprintf("header %q is also a file in %s", header, at)}
+		return againstHeaders(fmt.Sprintf("header %q is also a file in %s", header, at))
 	}
 	return reason.Uncacheable{}
 }
@@ -175,11 +166,9 @@ func (s *Session) buildOptions(r Request) key.BuildOptions {
 		set = &settings.Settings{}
 	}
 	words := func(override *string, image, request, appended string) []string {
-		var w []string
+		w := append(key.Tokens(image), key.Tokens(request)...)
 		if override != nil {
 			w = key.Tokens(*override)
-		} else {
-			w = append(key.Tokens(image), key.Tokens(request)...)
 		}
 		return append(w, key.Tokens(appended)...)
 	}
@@ -199,7 +188,7 @@ func uncacheable(set *settings.Settings, m *Image, o key.BuildOptions) reason.Un
 		return m.uncacheable
 	}
 	if m.files != nil && set.Disable {
-		return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "header files are not looked at: the cache is off"}
+		return againstHeaders("header files are not looked at: the cache is off")
 	}
 	if why := uncacheableOptions(m, o); !why.None() {
 		return why
@@ -220,10 +209,7 @@ func uncacheableOptions(m *Image, o key.BuildOptions) reason.Uncacheable {
 	for _, v := range o.Variables {
 		words := key.Tokens(v.Value) // some hold options
 		if m.files != nil && slices.ContainsFunc(words, isOption) {
-			return reason.Uncacheable{
-				Code:   reason.NotCacheableHeaders,
-				Detail: "header files, and options in the variable " + v.Name,
-			}
+			return againstHeaders("header files, and options in the variable " + v.Name)
 		}
 		all = append(all, words)
 	}
@@ -233,16 +219,10 @@ func uncacheableOptions(m *Image, o key.BuildOptions) reason.Uncacheable {
 			return why
 		}
 		if readsPath && m.files != nil && i > 0 {
-			return reason.Uncacheable{
-				Code:   reason.NotCacheableHeaders,
-				Detail: "header files, and directories to search that are no compile options",
-			}
+			return againstHeaders("header files, and directories to search that are no compile options")
 		}
 		if readsPath && m.hasHeaders() {
-			return reason.Uncacheable{
-				Code:   reason.NotCacheableHeaders,
-				Detail: "headers in memory beside directories to search",
-			}
+			return againstHeaders("headers in memory beside directories to search")
 		}
 	}
 	return reason.Uncacheable{}

@@ -149,11 +149,11 @@ func (r *Request) deviceSet(n int) (uint64, error) {
 // Clone returns the request with constants and attributes of its own: a build may go
 // on when the caller who asked first has given up and uses its memory again.
 func (r Request) Clone() Request {
-	own := make([]key.SpecConstant, len(r.Constants))
-	for i, c := range r.Constants {
-		own[i] = key.SpecConstant{ID: c.ID, Value: bytes.Clone(c.Value)}
+	r.Constants = slices.Clone(r.Constants)
+	r.Attributes, r.Unkeyed = slices.Clone(r.Attributes), slices.Clone(r.Unkeyed)
+	for i := range r.Constants {
+		r.Constants[i].Value = bytes.Clone(r.Constants[i].Value)
 	}
-	r.Constants, r.Attributes, r.Unkeyed = own, slices.Clone(r.Attributes), slices.Clone(r.Unkeyed)
 	return r
 }
 

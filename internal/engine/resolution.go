@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -17,9 +18,9 @@ type Resolution struct {
 	scope key.Digest // of the session, see Session.scope
 	of    ID         // of the request
 
-	id        ID         // under which those find the program who read the same
-	exclusive ID         // under which this image has one to itself
-	groups    []*reading // for each group of equal devices
+	id        ID             // under which those find the program who read the same
+	exclusive ID             // under which this image has one to itself
+	groups    []*headers.Set // for each group of equal devices
 
 	alone atomic.Bool // exclusive counts
 	next  *Resolution
@@ -43,18 +44,18 @@ func (res *Resolution) MakeExclusive() ID {
 // none.
 func (res *Resolution) Forget() {
 	for _, r := range res.groups {
-		r.take()
+		r.Take()
 	}
 }
 
 // Holds reports whether contents of header files are in memory for it.
 func (res *Resolution) Holds() bool {
-	return slices.ContainsFunc(res.groups, func(r *reading) bool { return r.set != nil && r.set.Holds() })
+	return slices.ContainsFunc(res.groups, func(r *headers.Set) bool { return r.Holds() })
 }
 
 // group returns what a group of devices reads, by its place among the groups of the
 // request; nil for a request that reads nothing.
-func (res *Resolution) group(i int) *reading {
+func (res *Resolution) group(i int) *headers.Set {
 	if res == nil {
 		return nil
 	}
@@ -62,17 +63,17 @@ func (res *Resolution) group(i int) *reading {
 }
 
 // newResolution works out the ids.
-func newResolution(scope key.Digest, of ID, groups []*reading, image *Image) *Resolution {
+func newResolution(scope key.Digest, of ID, groups []*headers.Set, image *Image) *Resolution {
 	res := &Resolution{scope: scope, of: of, exclusive: of.Exclusive(image), groups: groups}
 	b := append([]byte("kernstash resolved request\x00"), of.What[:]...)
 	for _, r := range groups {
-		if !r.uncacheable.None() {
+		if !r.Uncacheable.None() {
 			res.alone.Store(true)
 			continue
 		}
-		digest := r.set.Image.Digest()
+		digest := r.Image.Digest()
 		b = append(b, digest[:]...)
-		r.what = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.What[:]...), digest[:]...))
+		r.What = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.What[:]...), digest[:]...))
 	}
 	res.id = ID{sha256.Sum256(b), of.Devices}
 	return res
@@ -142,7 +143,7 @@ func (s *Session) resolve(id ID, r Request, scan bool) (res *Resolution, meaning
 	if res := all.load(scope, &id); res != nil {
 		return res, nil, nil
 	}
-	var groups []*reading
+	var groups []*headers.Set
 	for _, g := range s.groups(id.Devices) {
 		m, err := s.mean(g, r)
 		if err != nil {
@@ -166,8 +167,7 @@ func (s *Session) scope() *key.Digest {
 	}
 	b := []byte("kernstash scope\x00")
 	for d, id := range s.identities() {
-		digest := id.device.Digest()
-		b = append(b, digest[:]...)
+		b = append(b, id.digest[:]...)
 		search, err := s.headerSearch(d, "/", Request{})
 		b = fmt.Appendf(b, "%#v %v %v\n", search, err, id.err)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -47,6 +46,7 @@ func (e *Engine) Session(h Host, o SessionOptions) *Session {
 // identity is what a device is, or why that cannot be told.
 type identity struct {
 	device key.Device
+	digest key.Digest // of device
 	err    error
 }
 
@@ -61,15 +61,13 @@ func (s *Session) identify() []identity {
 			all[i].err = errDisabled
 			continue
 		}
-		all[i].device, all[i].err = s.host.Identify(context.Background(), i)
-		if all[i].err != nil {
-			s.e.warn("device cannot be identified, its programs are not cached", "device", i, "error", all[i].err.Error())
+		device, err := s.host.Identify(context.Background(), i)
+		all[i] = identity{device, device.Digest(), err}
+		if err != nil {
+			s.e.warn("device cannot be identified, its programs are not cached", "device", i, "error", err.Error())
 			continue
 		}
-		if !s.e.log.Keys.Enabled(context.Background(), slog.LevelDebug) {
-			continue
-		}
-		s.e.log.Keys.Debug("device", "ordinal", i, "identity", all[i].device.String(), "digest", all[i].device.Digest().Dir())
+		s.e.log.Keys.Debug("device", "ordinal", i, "identity", device.String(), "digest", all[i].digest.Dir())
 	}
 	return all
 }
@@ -91,18 +89,12 @@ func (s *Session) groups(set uint64) (groups [][]int) {
 // group returns for each device the group that it is in.
 func (s *Session) group() [][]int {
 	ids := s.identities()
-	byDigest := make(map[key.Digest][]int)
-	for d, id := range ids {
-		if id.err == nil {
-			digest := id.device.Digest()
-			byDigest[digest] = append(byDigest[digest], d)
-		}
-	}
 	of := make([][]int, len(ids))
 	for d, id := range ids {
-		of[d] = []int{d}
-		if id.err == nil {
-			of[d] = byDigest[id.device.Digest()]
+		for other, is := range ids {
+			if other == d || id.err == nil && is.err == nil && is.digest == id.digest {
+				of[d] = append(of[d], other)
+			}
 		}
 	}
 	return of

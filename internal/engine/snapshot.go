@@ -11,8 +11,9 @@ import (
 // Snapshot is what the units of one request read, as it was when the request was asked
 // for. It does not change, and is safe for concurrent use.
 type Snapshot struct {
-	s        *Session
-	byDevice []*reading
+	s       *Session
+	devices [][]int // of each group
+	res     *Resolution
 }
 
 // Snapshot returns what a request was found to read. Nil: it reads no header files, or
@@ -28,37 +29,27 @@ func (s *Session) Snapshot(r Request) *Snapshot {
 		return nil
 	}
 	res.Forget()
-	all := &Snapshot{s: s, byDevice: make([]*reading, s.host.Devices())}
-	for i, devices := range s.groups(id.Devices) {
-		r := res.group(i)
-		if !r.uncacheable.None() {
-			return nil
-		}
-		for _, d := range devices {
-			all.byDevice[d] = r
-		}
+	if slices.ContainsFunc(res.groups, func(r *headers.Set) bool { return !r.Uncacheable.None() }) {
+		return nil
 	}
-	return all
+	return &Snapshot{s, s.groups(id.Devices), res}
 }
 
 // Units returns the units with the files that they read for a device, by its ordinal;
 // nil for a device that was not asked for. The caller must not change them.
 func (s *Snapshot) Units(device int) []key.Unit {
-	if device < 0 || device >= len(s.byDevice) || s.byDevice[device] == nil {
-		return nil
+	for i, devices := range s.devices {
+		if slices.Contains(devices, device) {
+			return s.res.groups[i].Image.Units()
+		}
 	}
-	return s.byDevice[device].set.Image.Units()
+	return nil
 }
 
 // Changed names a header file that is not what it was, or is new, or "the working
 // directory"; "" says that nothing changed. It takes one look at each file.
 func (s *Snapshot) Changed() string {
-	seen := make(map[*reading]bool, 1)
-	for _, r := range s.byDevice {
-		if r == nil || seen[r] {
-			continue
-		}
-		seen[r] = true
+	for _, r := range s.res.groups {
 		if changed := s.s.changed(r); changed != "" {
 			return changed
 		}
@@ -66,45 +57,32 @@ func (s *Snapshot) Changed() string {
 	return ""
 }
 
-// errUnits says why units cannot be keyed.
-const errUnits = "units that were compiled of other code"
-
 // readCompiled returns what an image of compiled units reads on a device.
-func (m *Image) readCompiled(device int) *reading {
-	compiled := m.files.compiled(device)
+func (m *Image) readCompiled(device int) *headers.Set {
+	compiled := slices.Clone(m.files.compiled(device))
 	var units []key.Unit
-	used := make([]bool, len(compiled))
 	for i, u := range m.Units() {
 		if m.files.reads[i] {
-			at := indexOfUnit(compiled, used, u)
+			at := slices.IndexFunc(compiled, func(c key.Unit) bool { return isOfCode(c, u) })
 			if at < 0 {
-				return unknownHeaders(errUnits)
+				return unknownHeaders("units that were compiled of other code")
 			}
-			used[at] = true
 			u = compiled[at]
+			// Units of one code may have read different files; all of them count.
+			compiled = slices.Delete(compiled, at, at+1)
 		}
 		units = append(units, u)
 	}
-	set := new(headers.Set)
-	for _, u := range units {
-		set.Located = set.Located || u.Dir != ""
-	}
+	set := &headers.Set{Located: slices.ContainsFunc(units, func(u key.Unit) bool { return u.Dir != "" })}
 	var err error
 	if set.Image, err = m.Tracked(units); err != nil {
 		return unknownHeaders(err.Error())
 	}
-	return &reading{set: set, compiled: true}
+	return set
 }
 
-// indexOfUnit returns the first unit of the same code that was not used; -1: there is
-// none. Units of one code may have read different files; all of them count.
-func indexOfUnit(compiled []key.Unit, used []bool, u key.Unit) int {
-	for i, c := range compiled {
-		if !used[i] && c.Kind == u.Kind && bytes.Equal(c.Code, u.Code) && slices.EqualFunc(c.Headers, u.Headers, equalHeaders) {
-			return i
-		}
-	}
-	return -1
+// isOfCode reports whether two units are of the same code and headers.
+func isOfCode(a, b key.Unit) bool {
+	equal := func(a, b key.Header) bool { return a.Name == b.Name && bytes.Equal(a.Content, b.Content) }
+	return a.Kind == b.Kind && bytes.Equal(a.Code, b.Code) && slices.EqualFunc(a.Headers, b.Headers, equal)
 }
-
-func equalHeaders(a, b key.Header) bool { return a.Name == b.Name && bytes.Equal(a.Content, b.Content) }

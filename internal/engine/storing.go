@@ -20,7 +20,7 @@ func (g *Group) decide(d Decision) {
 	if g.observed {
 		d.Observed = string(incomparable)
 	}
-	g.decision = &decision{d, g.s.options.Decided}
+	g.decision = &d
 }
 
 // reason returns why it was not restored.
@@ -41,7 +41,9 @@ func (g *Group) tell() {
 	d := g.decision
 	g.decision = nil
 	g.mu.Unlock()
-	d.tell("")
+	if d != nil {
+		g.s.options.Decided(*d)
+	}
 }
 
 // keep has an entry stored, which takes the build lock over. In mode observe nothing is
@@ -67,11 +69,15 @@ func (g *Group) keep(entry *store.Entry, unlock func()) {
 
 // storing returns an entry on its way to the store; the first one says what is nearest.
 func (g *Group) storing(entry *store.Entry, unlock func()) keep.Entry {
-	own := keep.Entry{Entry: entry, Unlock: unlock, Nearest: g.search}
+	own := keep.Entry{Entry: entry, Unlock: unlock, Nearest: g.search, Tell: func(string) {}}
 	g.search = nil
-	own.Headers, own.Kept = g.reading.take()
-	if own.Nearest != nil && g.decision != nil {
-		own.Tell, g.decision = g.decision.tell, nil // told with what is found out
+	own.Headers, own.Kept = g.reading.Take()
+	if d := g.decision; own.Nearest != nil && d != nil {
+		g.decision = nil // told with what is found out
+		own.Tell = func(nearest string) {
+			d.Nearest = nearest
+			g.s.options.Decided(*d)
+		}
 	}
 	return own
 }

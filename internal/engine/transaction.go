@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kernstash/kernstash/deps"
-	"github.com/kernstash/kernstash/deps/manifest"
-	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 )
 
 // Transaction is one request on its way. What it means does not change any more.
-type Transaction struct {
-	id     ID
-	groups []*Group
-}
+type Transaction struct{ groups []*Group }
 
 // Begin works out what a request means: its header files, the groups of equal devices,
 // the recipe and the key of each. It looks at files, which may take as long as a file
@@ -58,37 +53,26 @@ func (s *Session) BeginResolved(id ID, r Request, res *Resolution) (*Transaction
 
 // begin makes the transaction; meanings are nil where they have to be worked out.
 func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (*Transaction, error) {
-	t := &Transaction{id: id}
+	t := new(Transaction)
 	if s.options.Share {
 		s.e.count(stats.MemoryMisses)
 	}
 	for i, devices := range s.groups(id.Devices) {
-		read := res.group(i)
-		m, err := s.meaningOf(devices, r, read, meanings, i)
-		if err != nil {
+		var m meaning
+		var err error
+		if meanings != nil {
+			m = meanings[i]
+		} else if m, err = s.mean(devices, r); err != nil {
 			return nil, fmt.Errorf("begin: %w", err)
+		}
+		read := res.group(i)
+		if read != nil {
+			m = m.with(r, read)
 		}
 		t.groups = append(t.groups, s.newGroup(id, devices, m, read))
 	}
 	return t, nil
 }
-
-// meaningOf returns what a request means for a group of devices, the i-th, which read
-// says what it reads; meanings are nil where they have to be worked out.
-func (s *Session) meaningOf(devices []int, r Request, read *reading, meanings []meaning, i int) (m meaning, err error) {
-	if meanings != nil {
-		m = meanings[i]
-	} else if m, err = s.mean(devices, r); err != nil {
-		return meaning{}, err
-	}
-	if read != nil {
-		m = m.with(r, read)
-	}
-	return m, nil
-}
-
-// ID returns the identity of the program.
-func (t *Transaction) ID() ID { return t.id }
 
 // Groups returns one sub-transaction for each group of equal devices. They are
 // independent of each other.
@@ -116,41 +100,13 @@ func (t *Transaction) Abandon() {
 }
 
 // newGroup makes a sub-transaction of a request with an id.
-func (s *Session) newGroup(id ID, devices []int, m meaning, read *reading) *Group {
+func (s *Session) newGroup(id ID, devices []int, m meaning, read *headers.Set) *Group {
 	g := &Group{s: s, what: id.What, job: Job{Devices: devices, Recipe: m.recipe}, uncacheable: m.uncacheable, reading: read}
-	if read != nil && read.uncacheable.None() {
-		g.what = read.what
+	if read != nil && read.Uncacheable.None() {
+		g.what = read.What
 	}
 	if m.uncacheable.None() {
 		g.job.Key = m.recipe.Key()
 	}
 	return g
-}
-
-// Trace is what a decision depends on: what the host answered, and the files that were
-// looked at.
-type Trace struct {
-	Devices     []int
-	Device      key.Device
-	Variables   []key.Pair
-	Search      deps.Search // zero where no file is looked for
-	Looks       []manifest.Look
-	Key         key.Key
-	Uncacheable reason.Uncacheable
-}
-
-// Trace returns what the decisions of the transaction depend on, by group.
-func (t *Transaction) Trace() []Trace {
-	all := make([]Trace, len(t.groups))
-	for i, g := range t.groups {
-		rec := g.job.Recipe
-		all[i] = Trace{
-			Devices: g.job.Devices, Device: rec.Device, Variables: rec.Options.Variables,
-			Key: g.job.Key, Uncacheable: g.uncacheable,
-		}
-		if r := g.reading; r != nil && r.set != nil {
-			all[i].Search, all[i].Looks = r.set.Search, r.set.Looks()
-		}
-	}
-	return all
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +47,9 @@ func (e *Engine) maxWait(r *key.Recipe) time.Duration {
 type waits struct {
 	mu      sync.Mutex
 	holding int
-	all     map[*wait]struct{}
+	until   context.Context    // of those under way
+	cancel  context.CancelFunc // ends them; nil: there is none
+	all     sync.WaitGroup
 }
 
 // wait is one, which goes on until done is closed.
@@ -75,62 +75,49 @@ func (w *wait) abandon() {
 	}()
 }
 
-// hold ends all waits, and lets nobody wait until release.
-func (w *waits) hold() {
+// hold ends all waits, and lets nobody wait until release is called.
+func (w *waits) hold() (release func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holding++
-	for one := range w.all {
-		one.cancel()
+	if w.cancel != nil {
+		w.cancel()
+		w.cancel = nil
 	}
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.holding--
+	})
 }
 
-func (w *waits) release() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.holding--
-}
-
-func (w *waits) held() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.holding
-}
-
-// begin adds a wait; false: nobody may wait now.
-func (w *waits) begin(one *wait) bool {
+// begin begins a wait, until the context ends; nil: nobody may wait now. w.all counts it.
+func (w *waits) begin() (context.Context, *wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.holding > 0 {
-		return false
+		return nil, nil
 	}
-	if w.all == nil {
-		w.all = make(map[*wait]struct{})
+	if w.cancel == nil {
+		w.until, w.cancel = context.WithCancel(context.Background())
 	}
-	w.all[one] = struct{}{}
-	return true
-}
-
-func (w *waits) end(one *wait) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.all, one)
+	w.all.Add(1)
+	until, cancel := context.WithCancel(w.until)
+	return until, &wait{done: make(chan struct{}), cancel: cancel}
 }
 
 // close ends all waits, and lets nobody wait any more. It waits for their ends, at most
 // until deadline.
 func (w *waits) close(deadline time.Time) {
 	w.hold()
-	w.mu.Lock()
-	all := slices.Collect(maps.Keys(w.all))
-	w.mu.Unlock()
-	late := time.After(time.Until(deadline))
-	for _, one := range all {
-		select {
-		case <-one.done:
-		case <-late:
-			return
-		}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.all.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Until(deadline)):
 	}
 }
 
@@ -162,17 +149,15 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Dur
 	if most <= 0 {
 		return nil, nil
 	}
-	until, cancel := context.WithCancel(context.Background())
-	w := &wait{done: make(chan struct{}), cancel: cancel}
-	if !e.waits.begin(w) {
-		cancel()
+	until, w := e.waits.begin()
+	if w == nil {
 		return nil, nil
 	}
 	e.count(stats.DiskWaits)
 	e.log.Disk.Debug("waiting for another process", "key", k.Short(), "bound", most)
 	go func() {
-		defer cancel()
-		defer e.waits.end(w)
+		defer e.waits.all.Done()
+		defer w.cancel()
 		defer close(w.done)
 		defer func() {
 			if v := recover(); v != nil { // whoever waits builds

@@ -12,12 +12,15 @@ var ErrCycle = errors.New("build waits for itself")
 // callKey is the context key under which a build finds its own call.
 type callKey struct{}
 
-// waits holds who waits for whom among the calls whose builds started builds
-// of their own. Only nested requests take this lock.
+// edge says that a call's build waits for another call.
+type edge struct{ from, to *call }
+
+// waits counts the waits under way of builds that started builds of their own. Only
+// nested requests take this lock.
 var waits = struct {
 	sync.Mutex
-	edges map[*call]map[*call]int
-}{edges: make(map[*call]map[*call]int)}
+	edges map[edge]int
+}{edges: make(map[edge]int)}
 
 // enterGraph notes that the build that ctx belongs to, if any, waits for c.
 func enterGraph(ctx context.Context, c *call) (leave func(), err error) {
@@ -30,35 +33,24 @@ func enterGraph(ctx context.Context, c *call) (leave func(), err error) {
 	if reaches(c, from, make(map[*call]bool)) {
 		return nil, ErrCycle
 	}
-	if waits.edges[from] == nil {
-		waits.edges[from] = make(map[*call]int)
-	}
-	waits.edges[from][c]++
+	own := edge{from, c}
+	waits.edges[own]++
 	return func() {
 		waits.Lock()
 		defer waits.Unlock()
-		if waits.edges[from][c]--; waits.edges[from][c] == 0 {
-			delete(waits.edges[from], c)
-		}
-		if len(waits.edges[from]) == 0 {
-			delete(waits.edges, from)
+		if waits.edges[own]--; waits.edges[own] == 0 {
+			delete(waits.edges, own)
 		}
 	}, nil
 }
 
 // reaches reports whether a waits for b, itself included.
 func reaches(a, b *call, seen map[*call]bool) bool {
-	if a == b {
-		return true
-	}
-	if seen[a] {
-		return false
-	}
 	seen[a] = true
-	for next := range waits.edges[a] {
-		if reaches(next, b, seen) {
+	for w := range waits.edges {
+		if w.from == a && !seen[w.to] && reaches(w.to, b, seen) {
 			return true
 		}
 	}
-	return false
+	return a == b
 }

@@ -5,6 +5,8 @@
 // runs; the others wait for it, each under a context of its own. The build runs in a
 // goroutine of its own: a caller that gives up, the first one included, leaves it to
 // those who still wait, and only when nobody is left is the build's context cancelled.
+//
+// [Open] and [Await] are for waits of other kinds.
 package flight
 
 import (

@@ -25,11 +25,14 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 	errs := make([]error, len(parts))
 	var all sync.WaitGroup
 	for i, part := range parts {
-		one := func() { units[i], errs[i] = t.part(ctx, p, part, i, owner, s) }
+		one := func() (err error) {
+			units[i], err = t.part(ctx, p, part, i, owner, s)
+			return err
+		}
 		if len(parts) == 1 {
-			one()
+			errs[i] = one()
 		} else {
-			all.Go(func() { errs[i] = flight.Guard(func() error { one(); return errs[i] }) })
+			all.Go(func() { errs[i] = flight.Guard(one) })
 		}
 	}
 	all.Wait()
@@ -47,20 +50,16 @@ func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner
 		}
 		return err
 	}
-	p.unitFor = make([]int, bits.Len64(p.id.Devices))
-	for d := range p.unitFor {
-		p.unitFor[d] = -1
-	}
-	for i, u := range units {
+	p.units, p.unitFor = units, make([]*Unit[P, K, T], bits.Len64(p.id.Devices))
+	for _, u := range units {
 		for _, d := range u.devices {
 			if p.id.Devices&(1<<d) != 0 {
-				p.unitFor[d] = i
+				p.unitFor[d] = u
 			}
 		}
 	}
-	p.units = units
 	p.first = bits.TrailingZeros64(p.id.Devices)
-	p.native = units[p.unitFor[p.first]].native
+	p.native = p.unitFor[p.first].native
 	t.nonHits.Add(1)
 	p.refs.retain() // until all who wait have taken it
 	t.admit(p, true)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/kernstash/kernstash/stats"
@@ -26,10 +27,7 @@ func (t *Tier[P, K, T]) SetLimits(bytes int64, programs int) {
 // Clear drops every program. Programs in use stay alive with their users.
 func (t *Tier[P, K, T]) Clear() {
 	t.mu.Lock()
-	all := make([]*Program[P, K, T], 0, len(t.cached))
-	for p := range t.cached {
-		all = append(all, p)
-	}
+	all := slices.Collect(maps.Keys(t.cached))
 	t.mu.Unlock()
 	for _, p := range all {
 		t.Drop(p)

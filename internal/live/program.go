@@ -19,7 +19,7 @@ type Program[P, K, T any] struct {
 	t      *Tier[P, K, T]
 
 	units    []*Unit[P, K, T] // written by the build
-	unitFor  []int            // ordinal of a device → index in units, -1 for other devices
+	unitFor  []*Unit[P, K, T] // by the ordinal of a device, nil for other devices
 	kernels  atomic.Pointer[map[string]*Kernel[P, K, T]]
 	kernelMu sync.Mutex // for adding kernels
 }
@@ -90,10 +90,10 @@ func (p *Program[P, K, T]) Unit(device int) (*Unit[P, K, T], error) {
 	if p.t.closed.Load() {
 		return nil, fmt.Errorf("program: %w", ErrClosed)
 	}
-	if device < 0 || device >= len(p.unitFor) || p.unitFor[device] < 0 {
+	if device < 0 || device >= len(p.unitFor) || p.unitFor[device] == nil {
 		return nil, fmt.Errorf("program, device %d: %w", device, ErrDevice)
 	}
-	return p.units[p.unitFor[device]], nil
+	return p.unitFor[device], nil
 }
 
 // Native returns the runtime's program for a device, by its ordinal.

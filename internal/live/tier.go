@@ -177,13 +177,9 @@ func (t *Tier[P, K, T]) Get(ctx context.Context, id ID, owner uint64, s Source[P
 		if taken {
 			return p, nil
 		}
-		taken, free := p.take(owner, t.clock.Load())
-		if free {
-			t.free(p)
-		}
-		if taken {
+		if there := t.Hit(&id, owner); there != nil {
 			t.nonHits.Add(1) // counted as a miss already
-			return p, nil
+			return there, nil
 		}
 		t.programs.remove(p, nil) // evicted meanwhile
 	}
@@ -285,16 +281,8 @@ func (t *Tier[P, K, T]) Release(deadline time.Time) {
 			t.free(p)
 		}
 	}
-	wake := time.AfterFunc(time.Until(deadline), func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.released.Broadcast()
-	})
-	defer wake.Stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.natives > 0 && time.Now().Before(deadline) {
-		t.released.Wait()
-	}
+	flight.Await(t.released, deadline, func() bool { return t.natives == 0 })
 	t.ended = true
 }

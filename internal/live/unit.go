@@ -98,7 +98,10 @@ func (u *Unit[P, K, T]) Release() {
 func (u *Unit[P, K, T]) releaseObjects() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.made || u.t.isEnded() {
+	u.t.mu.Lock()
+	ended := u.t.ended
+	u.t.mu.Unlock()
+	if !u.made || ended {
 		return // a driver call outlived Close: better to leak than to touch it now
 	}
 	u.made = false
@@ -108,12 +111,6 @@ func (u *Unit[P, K, T]) releaseObjects() {
 	u.kernels = nil
 	u.t.objects.ReleaseProgram(u.native)
 	u.t.countNatives(-1)
-}
-
-func (t *Tier[P, K, T]) isEnded() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ended
 }
 
 // countNatives counts the runtime's live programs; Tier.Release waits for the last.

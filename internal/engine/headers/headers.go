@@ -4,7 +4,6 @@
 package headers
 
 import (
-	"cmp"
 	"log/slog"
 	"maps"
 	"slices"
@@ -14,20 +13,21 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/manifest"
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
 
-// Options are what a Finder works with. Recorder, Keep and Warn are required.
+// Options are what a Finder works with. All but Blobs and Refresh are required.
 type Options struct {
 	Blobs    store.Blobs // that manifests are read from; nil: none
 	Refresh  bool        // those of the store are not believed
 	Recorder stats.Recorder
 	Keep     func(name key.Digest, manifest []byte) // has a manifest stored
 	Warn     func(msg string, args ...any)
-	Keys     *slog.Logger // may be nil, as Disk
+	Keys     *slog.Logger
 	Disk     *slog.Logger
 }
 
@@ -35,15 +35,11 @@ type Options struct {
 type Finder struct {
 	o         Options
 	manifests manifests
+	scans     flight.Open[key.Digest, scanning] // by the names of their manifests
 }
 
 // NewFinder returns a Finder.
-func NewFinder(o Options) *Finder {
-	o.Keys, o.Disk = cmp.Or(o.Keys, silent), cmp.Or(o.Disk, silent)
-	return &Finder{o: o}
-}
-
-var silent = slog.New(slog.DiscardHandler)
+func NewFinder(o Options) *Finder { return &Finder{o: o} }
 
 func (f *Finder) count(c stats.Counter) { f.o.Recorder.Add(c, 1) }
 
@@ -58,26 +54,26 @@ type Query struct {
 
 // Set is what the units of an image read. What it says does not change.
 type Set struct {
+	Uncacheable reason.Uncacheable // why that cannot be known; then nothing else is set
+
+	What     key.Digest // the request's, and the files'; whoever has found them sets it
 	Image    *key.Image // with the files that its units read
 	Located  bool       // paths are in the key
 	Placing  manifest.Placing
 	Search   deps.Search
 	Previous key.Digest // of the image by manifests that do not hold any more; zero: none
 
-	manifests []namedManifest // of the units that read files
+	manifests []namedManifest // of the units that read files; none if it was not found, but made
 
 	checked sync.Once // see Check
 	unfit   error     // what came of it
 
-	// contents of the files, until somebody takes them; nil where they were not
-	// read.
-	contents atomic.Pointer[map[key.Digest][]byte]
-
 	// ways to what is read, from before the first build on.
 	ways atomic.Pointer[[]*manifest.Ways]
 
-	// kept are those that somebody took to keep them while the program is built.
-	kept atomic.Pointer[map[key.Digest]bool]
+	mu       sync.Mutex
+	contents map[key.Digest][]byte // of the files that were read, until somebody takes them
+	kept     map[key.Digest]bool   // those that somebody took to keep them while the program is built
 }
 
 // namedManifest is one with its name, and the unit that it is of.
@@ -106,6 +102,9 @@ func (s *Set) Check(check func(contents [][]byte) error) error {
 	return s.unfit
 }
 
+// Follows reports whether it is looked at again while a program of it is built. s may be nil.
+func (s *Set) Follows() bool { return s != nil && len(s.manifests) > 0 }
+
 // Changed names a file that is not as it was when the files were found, "" if none is:
 // then what was built meanwhile was built from these files.
 func (s *Set) Changed() string {
@@ -124,9 +123,9 @@ func (s *Set) Changed() string {
 	return ""
 }
 
-// Watch notes the ways to what is read, before it is built.
+// Watch notes the ways to what is read, before it is built. s may be nil.
 func (s *Set) Watch() {
-	if s.ways.Load() != nil {
+	if !s.Follows() || s.ways.Load() != nil {
 		return
 	}
 	ways := make([]*manifest.Ways, len(s.manifests))
@@ -136,37 +135,37 @@ func (s *Set) Watch() {
 	s.ways.CompareAndSwap(nil, &ways)
 }
 
-// Take returns the contents that are at hand, once.
-func (s *Set) Take() map[key.Digest][]byte {
-	if c := s.contents.Swap(nil); c != nil {
-		return *c
+// Take returns the contents that are at hand, once, and which TakeToKeep returned. s may be nil.
+func (s *Set) Take() (contents map[key.Digest][]byte, kept map[key.Digest]bool) {
+	if s == nil {
+		return nil, nil
 	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	contents, s.contents = s.contents, nil
+	return contents, s.kept
 }
 
 // Holds reports whether contents are at hand.
-func (s *Set) Holds() bool { return s.contents.Load() != nil }
-
-// TakeToKeep is Take for whoever keeps them at once; Kept says which they were.
-func (s *Set) TakeToKeep() map[key.Digest][]byte {
-	contents := s.Take()
-	if len(contents) == 0 {
-		return nil
-	}
-	kept := make(map[key.Digest]bool, len(contents))
-	for d := range contents {
-		kept[d] = true
-	}
-	s.kept.Store(&kept)
-	return contents
+func (s *Set) Holds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contents != nil
 }
 
-// Kept are those that TakeToKeep returned.
-func (s *Set) Kept() map[key.Digest]bool {
-	if kept := s.kept.Load(); kept != nil {
-		return *kept
+// TakeToKeep returns the contents that are at hand, once, for whoever keeps them at once.
+func (s *Set) TakeToKeep() map[key.Digest][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	contents := s.contents
+	s.contents = nil
+	if len(contents) > 0 {
+		s.kept = make(map[key.Digest]bool, len(contents))
 	}
-	return nil
+	for d := range contents {
+		s.kept[d] = true
+	}
+	return contents
 }
 
 // Looks returns what was looked at, with the stamps of that time.
@@ -183,13 +182,9 @@ func (s *Set) add(m namedManifest) {
 	s.manifests = append(s.manifests, m)
 }
 
-func unknown(err error) reason.Uncacheable {
-	return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}
-}
-
-// Find finds what an image reads. A reason says that it cannot be known. Without scan it is
-// told by manifests alone: nil, and no reason, where they do not tell.
-func (f *Finder) Find(q Query, scan bool) (*Set, reason.Uncacheable) {
+// Find finds what an image reads. Without scan it is told by manifests alone: nil where they do
+// not tell.
+func (f *Finder) Find(q Query, scan bool) *Set {
 	s := &Set{Search: q.Search}
 	units := slices.Clone(q.Image.Units())
 	previous := slices.Clone(units)
@@ -201,8 +196,11 @@ func (f *Finder) Find(q Query, scan bool) (*Set, reason.Uncacheable) {
 		}
 		m := namedManifest{name: deps.FirstKey(q.Device, units[i], q.Words, q.Search), unit: units[i]}
 		before, why := f.trackUnit(&m, q, scan, contents)
-		if m.m == nil {
-			return nil, why
+		switch {
+		case !why.None():
+			return &Set{Uncacheable: why}
+		case m.m == nil:
+			return nil
 		}
 		if before != nil {
 			previous[i], stale = *before, true
@@ -214,7 +212,7 @@ func (f *Finder) Find(q Query, scan bool) (*Set, reason.Uncacheable) {
 	}
 	var err error
 	if s.Image, err = q.Image.Tracked(units); err != nil {
-		return nil, unknown(err)
+		return &Set{Uncacheable: reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}}
 	}
 	if stale {
 		if img, err := q.Image.Tracked(previous); err == nil {
@@ -222,9 +220,9 @@ func (f *Finder) Find(q Query, scan bool) (*Set, reason.Uncacheable) {
 		}
 	}
 	if len(contents) > 0 {
-		s.contents.Store(&contents)
+		s.contents = contents
 	}
-	return s, reason.Uncacheable{}
+	return s
 }
 
 // trackUnit fills m in: from its manifest if that holds, else by a scan, whose result is
@@ -235,16 +233,17 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, scan bool, contents map[ke
 	if m.m != nil || !scan {
 		return nil, reason.Uncacheable{}
 	}
-	mine, other := f.manifests.begin(m.name)
-	if mine != nil {
-		defer f.manifests.end(m.name, mine)
+	own, mine := f.scans.Begin(m.name, &scanning{done: make(chan struct{})})
+	if mine {
+		defer close(own.done)
+		defer f.scans.End(m.name)
 	} else {
-		<-other.done
-		if !other.uncacheable.None() {
-			return nil, other.uncacheable // as of a moment ago: too careful at worst
+		<-own.done
+		if !own.uncacheable.None() {
+			return nil, own.uncacheable // as of a moment ago: too careful at worst
 		}
 	}
-	if mine == nil || before == nil && f.manifests.load(m.name) != nil {
+	if !mine || before == nil && f.manifests.load(m.name) != nil {
 		if before, cause = f.checkUnit(m); m.m != nil {
 			return nil, reason.Uncacheable{}
 		}
@@ -254,8 +253,8 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, scan bool, contents map[ke
 	found, why := deps.Track(m.unit, q.Words, q.Search)
 	f.o.Keys.Debug("headers scanned", "manifest", m.name.Dir(), "why", cause, "took", time.Since(start), "against", why.Detail)
 	if !why.None() {
-		if mine != nil {
-			mine.uncacheable = why
+		if mine {
+			own.uncacheable = why
 		}
 		return nil, why
 	}

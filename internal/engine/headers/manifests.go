@@ -21,36 +21,12 @@ type manifests struct {
 	mu    sync.Mutex
 	bytes int
 	known map[key.Digest][]byte
-	scans map[key.Digest]*scan // in flight
 }
 
-// scan is one that others may wait for.
-type scan struct {
+// scanning is a scan under way, that others may wait for.
+type scanning struct {
 	done        chan struct{}
 	uncacheable reason.Uncacheable // read once it is done
-}
-
-// begin notes that the caller scans, until it calls end; or it returns the scan of
-// somebody else for the same manifest.
-func (k *manifests) begin(name key.Digest) (mine, other *scan) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if other = k.scans[name]; other != nil {
-		return nil, other
-	}
-	if k.scans == nil {
-		k.scans = make(map[key.Digest]*scan)
-	}
-	mine = &scan{done: make(chan struct{})}
-	k.scans[name] = mine
-	return mine, nil
-}
-
-func (k *manifests) end(name key.Digest, s *scan) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.scans, name)
-	close(s.done)
 }
 
 func (k *manifests) load(name key.Digest) []byte {
@@ -83,7 +59,10 @@ func (k *manifests) store(name key.Digest, b []byte) {
 func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 	b := f.manifests.load(name)
 	known := b != nil
-	if !known && f.o.Blobs != nil && !f.o.Refresh {
+	if !known {
+		if f.o.Blobs == nil || f.o.Refresh {
+			return nil
+		}
 		var err error
 		if b, err = f.o.Blobs.GetBlob(context.Background(), store.Manifests, name); err != nil {
 			if !isAbsent(err) {
@@ -91,9 +70,6 @@ func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 			}
 			return nil
 		}
-	}
-	if b == nil {
-		return nil
 	}
 	m, err := manifest.Parse(b, name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -31,11 +32,7 @@ const headersAtOnce = 8
 // files, which may take longer than to compile, and a process that ends then is to have
 // stored its artifact. That is good without them.
 type Keeper struct {
-	store   store.Store // nil: none, and everything is dropped
-	blobs   store.Blobs // nil: none are kept
-	refresh bool
-	stats   stats.Recorder
-	log     *slog.Logger
+	o Options
 
 	mu      sync.Mutex
 	queue   []*task
@@ -67,7 +64,8 @@ type Options struct {
 
 // New returns a Keeper. Close it before the store.
 func New(o Options) *Keeper {
-	k := &Keeper{store: o.Store, blobs: o.Blobs, refresh: o.Refresh, stats: o.Recorder, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	k := &Keeper{o: o}
 	k.idle = sync.NewCond(&k.mu)
 	return k
 }
@@ -100,12 +98,12 @@ func (k *Keeper) AddHeaders(contents map[key.Digest][]byte) {
 
 // AddManifest has a manifest kept.
 func (k *Keeper) AddManifest(name key.Digest, content []byte) {
-	if k.blobs == nil {
+	if k.o.Blobs == nil {
 		return
 	}
 	k.add(&task{size: int64(len(content)), do: func(ctx context.Context) {
-		if err := k.blobs.PutBlob(ctx, store.Manifests, name, content); err != nil {
-			k.log.Debug("manifest not kept", "reason", err.Error())
+		if err := k.o.Blobs.PutBlob(ctx, store.Manifests, name, content); err != nil {
+			k.o.Log.Debug("manifest not kept", "reason", err.Error())
 		}
 	}})
 }
@@ -122,7 +120,7 @@ func (k *Keeper) add(t *task) {
 	k.added(t.size)
 }
 
-func (k *Keeper) accepts() bool { return !k.closed && k.store != nil }
+func (k *Keeper) accepts() bool { return !k.closed && k.o.Store != nil }
 
 // added makes room for so many bytes that were added, and sees that they are written.
 func (k *Keeper) added(bytes int64) {
@@ -188,18 +186,9 @@ func (k *Keeper) FlushArtifacts(deadline time.Time) bool {
 }
 
 func (k *Keeper) await(deadline time.Time, done func() bool) bool {
-	timer := time.AfterFunc(time.Until(deadline), func() {
-		k.mu.Lock() // else the signal may come between a waiter's look and its wait
-		defer k.mu.Unlock()
-		k.idle.Broadcast()
-	})
-	defer timer.Stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for !done() && time.Now().Before(deadline) {
-		k.idle.Wait()
-	}
-	return done()
+	return flight.Await(k.idle, deadline, done)
 }
 
 // Close writes what is queued until deadline, and returns how many artifacts were

@@ -18,7 +18,7 @@ type Entry struct {
 	Unlock  func()                // ends the build lock; nil: it is not held
 	Headers map[key.Digest][]byte // contents of header files, as far as they are at hand
 	Kept    map[key.Digest]bool   // those that were written before
-	Tell    func(nearest string)  // is called once: with what the nearest entry differs in, or ""; may be nil
+	Tell    func(nearest string)  // is called once: with what the nearest entry differs in, or ""
 }
 
 func (t *Entry) size() int64 {
@@ -33,15 +33,9 @@ func (t *Entry) drop(k *Keeper) bool {
 	if t.Entry.Artifact != nil {
 		k.count(stats.DiskPutsDropped)
 	}
-	t.tell("")
+	t.Tell("")
 	t.free()
 	return t.Entry.Artifact != nil
-}
-
-func (t *Entry) tell(nearest string) {
-	if t.Tell != nil {
-		t.Tell(nearest)
-	}
 }
 
 func (t *Entry) free() {
@@ -54,7 +48,7 @@ func (t *Entry) free() {
 func (t *Entry) do(ctx context.Context, k *Keeper) {
 	defer t.free()
 	if t.Nearest != nil {
-		t.tell(k.explain(t.Entry.Key, t.Nearest.found))
+		t.Tell(k.explain(t.Entry.Key, t.Nearest.found))
 	}
 	t.Entry.Headers = k.HeaderContents(t.Entry.Recipe, t.Headers, t.Kept)
 	if t.Entry.Artifact == nil {
@@ -64,18 +58,18 @@ func (t *Entry) do(ctx context.Context, k *Keeper) {
 	name := t.Entry.Key.Short()
 	result, err := k.Put(ctx, t.Entry)
 	if err != nil {
-		k.log.Warn("not stored", "key", name, "error", err.Error())
+		k.o.Log.Warn("not stored", "key", name, "error", err.Error())
 		return
 	}
 	t.free() // nobody who waits for the entry needs what follows
 	contents.Save()
-	k.log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
+	k.o.Log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
 }
 
 // nearest returns what keeps a recipe from the nearest entry; nil where that cannot be
 // told.
 func (k *Keeper) nearest(ctx context.Context, r *key.Recipe, previous key.Digest) *store.Difference {
-	explainer, ok := k.store.(store.Explainer)
+	explainer, ok := k.o.Store.(store.Explainer)
 	if !ok {
 		return nil
 	}
@@ -93,28 +87,28 @@ func (k *Keeper) explain(name key.Key, d *store.Difference) string {
 		return ""
 	}
 	k.count(stats.Of(d.Reason))
-	k.log.Info("miss explained", "key", name.Short(), "nearest", d.Key.Short(), "why", d.Text)
+	k.o.Log.Info("miss explained", "key", name.Short(), "nearest", d.Key.Short(), "why", d.Text)
 	return d.Text
 }
 
 // Put stores an entry; in mode refresh in the place of any that is there.
 func (k *Keeper) Put(ctx context.Context, entry *store.Entry) (store.PutResult, error) {
-	if k.refresh {
-		if err := k.store.Delete(ctx, entry.Key); err != nil {
+	if k.o.Refresh {
+		if err := k.o.Store.Delete(ctx, entry.Key); err != nil {
 			return store.Failed, err
 		}
 	}
-	return k.store.Put(ctx, entry)
+	return k.o.Store.Put(ctx, entry)
 }
 
 // putHeaders keeps contents of header files.
 func (k *Keeper) putHeaders(ctx context.Context, all map[key.Digest][]byte) {
-	if k.blobs == nil {
+	if k.o.Blobs == nil {
 		return
 	}
 	for d, content := range all {
-		if err := k.blobs.PutBlob(ctx, store.Headers, d, content); err != nil {
-			k.log.Warn("header not kept", "digest", d.Dir(), "reason", err.Error())
+		if err := k.o.Blobs.PutBlob(ctx, store.Headers, d, content); err != nil {
+			k.o.Log.Warn("header not kept", "digest", d.Dir(), "reason", err.Error())
 		}
 	}
 }
@@ -141,7 +135,7 @@ func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe, previ
 // does not have, from those at hand or from the files themselves, if they are still the
 // same. Those that are kept are written already.
 func (k *Keeper) HeaderContents(r *key.Recipe, atHand map[key.Digest][]byte, kept map[key.Digest]bool) map[key.Digest][]byte {
-	if !r.Image.ReadsFiles() || k.blobs == nil {
+	if !r.Image.ReadsFiles() || k.o.Blobs == nil {
 		return nil
 	}
 	all := make(map[key.Digest][]byte)
@@ -151,12 +145,12 @@ func (k *Keeper) HeaderContents(r *key.Recipe, atHand map[key.Digest][]byte, kep
 				all[f.Digest] = content
 				continue
 			}
-			if _, ok := all[f.Digest]; ok || kept[f.Digest] || k.blobs.HasBlob(store.Headers, f.Digest, f.Size) {
+			if _, ok := all[f.Digest]; ok || kept[f.Digest] || k.o.Blobs.HasBlob(store.Headers, f.Digest, f.Size) {
 				continue
 			}
 			content, err := deps.Read(f)
 			if err != nil {
-				k.log.Debug("header not kept", "path", f.Path, "reason", err.Error())
+				k.o.Log.Debug("header not kept", "path", f.Path, "reason", err.Error())
 				continue
 			}
 			all[f.Digest] = content
@@ -165,4 +159,4 @@ func (k *Keeper) HeaderContents(r *key.Recipe, atHand map[key.Digest][]byte, kep
 	return all
 }
 
-func (k *Keeper) count(c stats.Counter) { k.stats.Add(c, 1) }
+func (k *Keeper) count(c stats.Counter) { k.o.Recorder.Add(c, 1) }
