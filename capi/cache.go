@@ -47,7 +47,7 @@ func cacheOpen(c *C.ks_cache_call) error {
 	if o.flags&C.KERNSTASH_NO_MEMORY_TIER != 0 {
 		in.Program["in-mem"] = "0"
 	}
-	if dir := text(o.directory); dir != "" {
+	if dir := C.GoString(o.directory); dir != "" {
 		// KERNSTASH_DIR says where the cache is that all share. A private limit
 		// there would have its entries evicted down to that.
 		in.Flags = map[string]string{"dir": dir}
@@ -137,7 +137,7 @@ func cacheStats(c *C.ks_cache_call) error {
 }
 
 func cacheCounter(c *C.ks_cache_call) error {
-	name := text(c.name)
+	name := C.GoString(c.name)
 	for i, n := range object[*openCache](c.cache._go).cache.Stats() {
 		if stats.Counter(i).String() == name {
 			c.value = C.int64_t(n)

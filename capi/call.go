@@ -4,7 +4,6 @@ package main
 
 // #include "start.h"
 // extern char **environ;
-// static char ***environ_at(void) { return &environ; }
 import "C"
 
 import (
@@ -22,7 +21,7 @@ import (
 )
 
 func init() {
-	dl.SetEnviron(uintptr(unsafe.Pointer(C.environ_at())))
+	dl.SetEnviron(uintptr(unsafe.Pointer(&C.environ)))
 }
 
 // inputs returns what settings are read from: the environment as it is now, which the host may have
@@ -37,11 +36,10 @@ func inputs() settings.Inputs {
 // statusError is an error with the status that C gets for it.
 type statusError struct {
 	status C.int
-	err    error
+	error
 }
 
-func (e *statusError) Error() string { return e.err.Error() }
-func (e *statusError) Unwrap() error { return e.err }
+func (e *statusError) Unwrap() error { return e.error }
 
 func withStatus(status C.int, err error) error {
 	if err == nil {
@@ -75,10 +73,7 @@ func writeStatus(c *C.ks_call, err error) {
 
 // writeText writes a C string, cut where it is too long.
 func writeText(to []C.char, text string) {
-	n := min(len(text), len(to)-1)
-	for i := range n {
-		to[i] = C.char(text[i])
-	}
+	n := copy(unsafe.Slice((*byte)(unsafe.Pointer(&to[0])), len(to)-1), text)
 	to[n] = 0
 }
 
@@ -104,14 +99,6 @@ func statusOf(err error) C.int {
 // object returns what a handle stands for. A handle that is not one of ours
 // panics, which answer makes an error of.
 func object[T any](h C.uintptr_t) T { return cgo.Handle(h).Value().(T) }
-
-// text returns a copy of a C string; "" for NULL.
-func text(s *C.char) string {
-	if s == nil {
-		return ""
-	}
-	return C.GoString(s)
-}
 
 // view returns C's bytes without copying them: for the length of a call.
 func view(b C.ks_buffer) []byte {

@@ -17,9 +17,10 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// device is a device of a front end, which lookups build for. It lives as long as its
-// front end; devices of equal identity are one.
+// device is a device of a front end, which lookups build for, and what the engine asks about it. It
+// lives as long as its front end; devices of equal identity are one.
 type device struct {
+	cache.Process
 	cache    *openCache
 	identity key.Device
 	steady   steady // nil: the identity was given
@@ -48,7 +49,7 @@ func (d *openCache) device(id key.Device, of steady) *device {
 	dev := d.devices[digest]
 	if dev == nil {
 		dev = &device{cache: d, identity: id, steady: of}
-		dev.session = d.cache.Engine().Session(deviceHost{device: dev}, engine.SessionOptions{
+		dev.session = d.cache.Engine().Session(dev, engine.SessionOptions{
 			Decided: func(of engine.Decision) { d.Decided(of, "") },
 		})
 		dev.tier = live.New[*C.ks_blob, struct{}, *unit](binaries{dev}, d.cache.MemoryLimits())
@@ -67,8 +68,8 @@ type steady func() ([]key.Pair, error)
 func identify(c *C.ks_device_call) (key.Device, steady, error) {
 	if i := c.identity; i != nil {
 		return key.Device{
-			API: text(i.api), Platform: text(i.platform), Name: text(i.name), Version: text(i.version),
-			Driver: text(i.driver),
+			API: C.GoString(i.api), Platform: C.GoString(i.platform), Name: C.GoString(i.name),
+			Version: C.GoString(i.version), Driver: C.GoString(i.driver),
 			Traits: pairs(i.traits, i.trait_count), Compiler: pairs(i.compiler, i.compiler_count),
 		}, nil, nil
 	}
@@ -78,24 +79,21 @@ func identify(c *C.ks_device_call) (key.Device, steady, error) {
 func pairs(first *C.kernstash_pair, n C.size_t) []key.Pair {
 	var all []key.Pair
 	for _, p := range unsafe.Slice(first, int(n)) {
-		all = append(all, key.Pair{Name: text(p.name), Value: text(p.value)})
+		all = append(all, key.Pair{Name: C.GoString(p.name), Value: C.GoString(p.value)})
 	}
 	return all
 }
 
-// deviceHost answers the engine's questions about a device.
-type deviceHost struct {
-	cache.Process
-	device *device
-}
+// Devices, Identify and Variables answer the engine.
+func (*device) Devices() int { return 1 }
 
-func (deviceHost) Devices() int { return 1 }
+// Identify returns the identity.
+func (d *device) Identify(context.Context, int) (key.Device, error) { return d.identity, nil }
 
-func (h deviceHost) Identify(context.Context, int) (key.Device, error) { return h.device.identity, nil }
-
-func (h deviceHost) Variables(int) ([]key.Pair, error) {
-	if h.device.steady == nil {
+// Variables returns the variables that the compiler obeys.
+func (d *device) Variables(int) ([]key.Pair, error) {
+	if d.steady == nil {
 		return nil, nil
 	}
-	return h.device.steady()
+	return d.steady()
 }

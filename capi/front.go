@@ -2,7 +2,6 @@
 
 package main
 
-// #include "internal.h"
 // #include "start.h"
 import "C"
 
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/front"
 )
 
@@ -25,7 +25,7 @@ func frontOpen(arg unsafe.Pointer) {
 	c := (*C.ksf_call)(arg)
 	c.front = 0
 	for i := range registry {
-		if registry[i].runtime != text(c.runtime) {
+		if registry[i].runtime != C.GoString(c.runtime) {
 			continue
 		}
 		f := &fronts[i]
@@ -37,32 +37,25 @@ func frontOpen(arg unsafe.Pointer) {
 }
 
 func openFront(open func() (front.Adapter, error)) (s *front.Server) {
-	defer func() {
-		if recover() != nil {
-			s = nil
-		}
-	}()
 	collectOften()
-	a, err := open()
-	if err != nil {
-		return nil // which it has told
-	}
-	return front.NewServer(a)
+	_ = flight.Guard(func() error {
+		a, err := open()
+		if err == nil { // else it has told
+			s = front.NewServer(a)
+		}
+		return err
+	})
+	return s
 }
 
-func frontBegin(arg unsafe.Pointer) {
-	used()
+// called returns what is said in a call.
+func called(arg unsafe.Pointer) (*C.ksf_call, *front.Server, front.Raw) {
 	c := (*C.ksf_call)(arg)
-	stepped(c, serverOf(c).Begin(uint32(c.what), int(c.thread), messageOf(c), waker(c)))
-}
-
-func serverOf(c *C.ksf_call) *front.Server { return fronts[c.front-1].server }
-
-func messageOf(c *C.ksf_call) front.Raw {
-	if c.message == nil {
-		return front.Raw{}
+	var m front.Raw
+	if c.message != nil {
+		m = front.Raw{First: unsafe.Pointer(c.message.fields), Count: uint64(c.message.count)}
 	}
-	return front.Raw{First: unsafe.Pointer(c.message.fields), Count: uint64(c.message.count)}
+	return c, fronts[c.front-1].server, m
 }
 
 // waker returns what wakes the thread that called.
@@ -84,22 +77,28 @@ func stepped(c *C.ksf_call, r front.Reply) {
 	}
 }
 
+func frontBegin(arg unsafe.Pointer) {
+	used()
+	c, s, m := called(arg)
+	stepped(c, s.Begin(uint32(c.what), int(c.thread), m, waker(c)))
+}
+
 func frontNext(arg unsafe.Pointer) {
-	c := (*C.ksf_call)(arg)
-	stepped(c, serverOf(c).Next(uint64(c.ticket), messageOf(c), waker(c)))
+	c, s, m := called(arg)
+	stepped(c, s.Next(uint64(c.ticket), m, waker(c)))
 }
 
 func frontWait(arg unsafe.Pointer) {
-	c := (*C.ksf_call)(arg)
-	stepped(c, serverOf(c).Wait(uint64(c.ticket)))
+	c, s, _ := called(arg)
+	stepped(c, s.Wait(uint64(c.ticket)))
 }
 
 func frontEnd(arg unsafe.Pointer) {
-	c := (*C.ksf_call)(arg)
-	serverOf(c).End(uint64(c.ticket))
+	c, s, _ := called(arg)
+	s.End(uint64(c.ticket))
 }
 
 func frontTell(arg unsafe.Pointer) {
-	c := (*C.ksf_call)(arg)
-	serverOf(c).Tell(uint32(c.what), messageOf(c))
+	c, s, m := called(arg)
+	s.Tell(uint32(c.what), m)
 }

@@ -224,7 +224,7 @@ func take(p *program) (*C.ks_blob, error) {
 	return b, nil
 }
 
-// use is ks_blob_use, without the way to C.
+// use adds a use of a binary, without the way to C.
 func use(b *C.ks_blob) { atomic.AddInt64((*int64)(unsafe.Pointer(&b.uses)), 1) }
 
 var _ [8]byte = [unsafe.Sizeof(C.ks_blob{}.uses)]byte{}

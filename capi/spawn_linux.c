@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
 #define _GNU_SOURCE
-#include "spawn.h"
+#include "start.h"
 
 #include <errno.h>
 #include <fcntl.h>

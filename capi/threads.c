@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* The threads that this library makes, which are nearly all of Go's runtime, count themselves.
- * The linker has its calls of pthread_create come here (-Wl,--wrap, flags_linux.go). */
+ * The linker has its calls of pthread_create come here (-Wl,--wrap, main.go). */
 
 static atomic_int running;
 

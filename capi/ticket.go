@@ -22,18 +22,12 @@ import (
 type ticket struct {
 	c      *C.ks_ticket
 	handle cgo.Handle
-	ended  chan outcome    // how the thread's build ended
 	inside context.Context // of the build; what the thread asks for meanwhile is nested in it
-	built  bool
+	ended  chan error      // how the thread's build ended
+	built  *C.ks_blob      // what it made, with a use of its own; nil: nothing
 }
 
 type ticketKey struct{}
-
-// outcome is how a build ended.
-type outcome struct {
-	blob *C.ks_blob // with a use of its own; nil: err says why
-	err  error
-}
 
 // brokenError is a build that made nothing, and said nothing of the program.
 type brokenError struct{ code int }
@@ -50,7 +44,7 @@ func buildBegin(c *C.ks_lookup_call) error {
 	if err != nil {
 		return err
 	}
-	t := &ticket{c: &c.lookup.ticket, ended: make(chan outcome, 1)}
+	t := &ticket{c: &c.lookup.ticket, ended: make(chan error, 1)}
 	blob, err := q.live()
 	if err != nil {
 		return err
@@ -81,7 +75,7 @@ func (t *ticket) run(ctx context.Context, q *request) {
 	action := C.uint32_t(C.ks_act_alone)
 	defer func() {
 		used()
-		if v := recover(); v != nil {
+		if recover() != nil {
 			action = C.ks_act_alone
 		}
 		t.handle.Delete()
@@ -96,7 +90,7 @@ func (t *ticket) run(ctx context.Context, q *request) {
 		u := p.Units()[0].Info
 		if t.c.blob, err = take(p); err == nil {
 			action, t.c.origin = C.ks_act_done, u.origin
-			if t.built {
+			if t.built != nil {
 				t.c.origin = C.KERNSTASH_FROM_CALLER
 			}
 			return
@@ -129,25 +123,24 @@ func (t *ticket) fail(err error) C.uint32_t {
 func (t *ticket) build(ctx context.Context) (*C.ks_blob, *store.Artifact, error) {
 	t.inside = ctx
 	C.ks_post(t.c, C.ks_act_build)
-	o := <-t.ended
-	if o.err != nil {
-		return nil, nil, o.err
+	if err := <-t.ended; err != nil {
+		return nil, nil, err
 	}
-	t.built = true
-	return o.blob, artifact(o.blob, true), nil
+	return t.built, artifact(t.built, true), nil
 }
 
 func buildFinish(c *C.ks_lookup_call) error {
 	t := object[*ticket](c.lookup.ticket._go)
-	var o outcome
+	var err error
 	switch c.result {
 	case C.ks_built:
-		o.blob = C.ks_blob_use(c.lookup.blob)
+		t.built = c.lookup.blob
+		use(t.built)
 	case C.ks_refused:
-		o.err = &kernstash.BuildError{Code: int(c.lookup.fail_code), Log: text(c.lookup.fail_log)}
+		err = &kernstash.BuildError{Code: int(c.lookup.fail_code), Log: C.GoString(c.lookup.fail_log)}
 	default:
-		o.err = &brokenError{int(c.lookup.fail_code)}
+		err = &brokenError{int(c.lookup.fail_code)}
 	}
-	t.ended <- o
+	t.ended <- err
 	return nil
 }

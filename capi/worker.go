@@ -3,7 +3,6 @@
 package main
 
 // #include <stdlib.h>
-// #include "spawn.h"
 // #include "start.h"
 import "C"
 
@@ -25,14 +24,12 @@ var starter struct {
 
 // startWorker sees that somebody does the jobs that are left for the process's cache.
 func startWorker(j kernstash.Jobs) {
-	starter.once.Do(func() { starter.is = newStarter(j) })
-	starter.is.Start()
-}
-
-func newStarter(j kernstash.Jobs) *worker.Starter {
-	return worker.NewStarter(worker.StartOptions{
-		Jobs: j, Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_library_path()),
+	starter.once.Do(func() {
+		starter.is = worker.NewStarter(worker.StartOptions{
+			Jobs: j, Environ: dl.Environ(), Spawn: spawnDetached, Library: C.GoString(C.ks_front.path),
+		})
 	})
+	starter.is.Start()
 }
 
 // spawnDetached starts a program that the host does not notice.

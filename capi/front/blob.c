@@ -1,4 +1,4 @@
-#include "calls.h"
+#include "front.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +45,6 @@ ks_blob *ks_blob_new(const kernstash_artifact *a)
 	b->artifact.launches = a->launch_count > 0 ? launches : NULL;
 	if (log > 0)
 		b->artifact.log = copy(&at, a->log, log);
-	return b;
-}
-
-ks_blob *ks_blob_use(ks_blob *b)
-{
-	atomic_fetch_add_explicit(&b->uses, 1, memory_order_relaxed);
 	return b;
 }
 

@@ -1,4 +1,4 @@
-#include "lookup.h"
+#include "front.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-#include "calls.h"
+#include "front.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "calls.h"
+#include "front.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,13 +1,8 @@
 #define _GNU_SOURCE
-#include "enter.h"
-
-#include "load.h"
+#include "front.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>

@@ -1,10 +1,8 @@
-#include "calls.h"
+#include "front.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "load.h"
 
 static __thread char detail[ks_detail_size];
 

@@ -4,8 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "calls.h"
-#include "load.h"
+#include "front.h"
 
 /* Asks Go for a step, and waits until there is one. */
 static uint32_t step(enum ks_entry entry, ksf_call *c)

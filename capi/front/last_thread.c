@@ -1,11 +1,9 @@
 #define _GNU_SOURCE
-#include "enter.h"
-#include "load.h"
+#include "front.h"
 
-#include <dirent.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,19 +12,11 @@
  * never end, and hold back the signals that could end the process. So when the main thread
  * ends that way, a thread is made that ends the process when only Go's are left. */
 
-/* How many threads there are, the main one included, though it has ended; 0: nobody knows. */
-static int threads(void)
+int ks_count_threads(void)
 {
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	int n = 0;
+	struct stat tasks;
 
-	if (d == NULL)
-		return 0;
-	while ((e = readdir(d)) != NULL)
-		n += e->d_name[0] != '.';
-	closedir(d);
-	return n;
+	return stat("/proc/self/task", &tasks) == 0 ? (int)tasks.st_nlink - 2 : 0; /* . and .. */
 }
 
 static void *watch(void *unused)
@@ -36,9 +26,9 @@ static void *watch(void *unused)
 	int n, alone = 0;
 
 	(void)unused;
-	while ((n = threads()) > 0) {
+	while ((n = ks_count_threads()) > 0) {
 		alone = n == go->threads() + 2 ? alone + 1 : 0; /* the main thread, and this one */
-		if (alone == 2) /* a list that is read while threads end may lack one */
+		if (alone == 2) /* Go may have made a thread between the two counts */
 			exit(0); /* as the C library does in the last thread */
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 500 * 1000000)
@@ -53,14 +43,12 @@ static atomic_bool watched;
 /* Called when the main thread ends, and when Go is loaded, in whatever order. */
 void ks_watch_threads(void)
 {
-	pthread_attr_t a;
 	pthread_t t;
 
-	if (atomic_load(&ended_in) != getpid() || ks_loaded() == NULL || atomic_exchange(&watched, true) || pthread_attr_init(&a) != 0)
+	if (atomic_load(&ended_in) != getpid() || ks_loaded() == NULL || atomic_exchange(&watched, true))
 		return;
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_create(&t, &a, watch, NULL);
-	pthread_attr_destroy(&a);
+	if (pthread_create(&t, NULL, watch, NULL) == 0)
+		pthread_detach(t);
 }
 
 static void main_ends(void *unused)

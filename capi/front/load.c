@@ -1,21 +1,16 @@
 #define _GNU_SOURCE
-#include "load.h"
+#include "front.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "calls.h"
-#include "room.h"
 
 /* Of the same release, and never unloaded, since Go's threads run in it. */
 static const char name[] = "libkernstash-go.so.1";
@@ -36,9 +31,8 @@ static char path[PATH_MAX]; /* of this library, found out before anybody changes
 static void before_fork(void)
 {
 	int saved = errno;
-	struct stat tasks;
 
-	forked_alone = stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3; /* . and .. */
+	forked_alone = ks_count_threads() == 1;
 	errno = saved;
 }
 
@@ -74,11 +68,11 @@ static pthread_mutex_t publishing = PTHREAD_MUTEX_INITIALIZER;
 static struct ks_go go; /* call is NULL where Go cannot be used */
 static char why_not[512] = "a child that was forked after the library was loaded";
 
-static struct ks_front front = {
+static const struct ks_front front = {
+	.path = path,
 	.post = ks_post,
 	.wake = ks_wake,
 	.blob_new = ks_blob_new,
-	.blob_use = ks_blob_use,
 	.blob_unuse = ks_blob_unuse,
 };
 
@@ -98,7 +92,6 @@ static void open_go(struct found *f)
 		snprintf(f->why_not, sizeof f->why_not, "where libkernstash.so.1 is cannot be told");
 		return;
 	}
-	front.path = path;
 	snprintf(file, sizeof file, "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
 	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL) {
@@ -118,11 +111,12 @@ static void open_go(struct found *f)
 static void load(void)
 {
 	struct found f = {0};
+	const char *no_room;
 
 	if (getauxval(AT_SECURE) != 0)
 		snprintf(f.why_not, sizeof f.why_not, "the program has rights beyond its user's");
-	else if (!ks_has_room())
-		snprintf(f.why_not, sizeof f.why_not, "%s", ks_why_no_room());
+	else if ((no_room = ks_no_room()) != NULL)
+		snprintf(f.why_not, sizeof f.why_not, "%s", no_room);
 	else
 		open_go(&f);
 	pthread_mutex_lock(&publishing);

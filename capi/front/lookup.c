@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "lookup.h"
+#include "front.h"
 
 #include <stdlib.h>
 #include <string.h>

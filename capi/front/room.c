@@ -1,21 +1,17 @@
 #define _GNU_SOURCE
-#include "room.h"
+#include "front.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "kernstash.h"
 
 /* What Go's runtime writes to, and the stacks of its threads, take by far less. */
 static const uint64_t data_needed = UINT64_C(512) << 20;
@@ -24,31 +20,15 @@ static const uint64_t data_needed = UINT64_C(512) << 20;
  * looked at: who has so many has others. */
 enum { threads_needed = 12, threads_most = 4096 };
 
-static bool no_calls;
-
-const char *ks_why_no_room(void)
-{
-	return no_calls ? "a filter (seccomp) refuses system calls that the library cannot do without" :
-			  "the limits of the process (ulimit -v, -d, -u) leave no room for the library";
-}
-
 /* The numbers of /proc/self/statm, which are pages; 0 where they are not told. */
 static void used_pages(uint64_t *all, uint64_t *data)
 {
-	char text[128];
-	char *at = text;
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	FILE *f = fopen("/proc/self/statm", "re");
 
-	*all = *data = 0;
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	*all = strtoull(at, &at, 10);
-	for (int field = 1; field <= 5; field++)
-		*data = strtoull(at, &at, 10);
+	if (f == NULL || fscanf(f, "%" SCNu64 " %*u %*u %*u %*u %" SCNu64, all, data) != 2)
+		*all = *data = 0;
+	if (f != NULL)
+		fclose(f);
 }
 
 static bool leaves(const struct rlimit *limit, uint64_t pages, uint64_t needed)
@@ -87,23 +67,19 @@ static void *stand(void *unused)
 static bool has_threads(void)
 {
 	pthread_t threads[threads_needed];
-	pthread_attr_t attributes;
 	struct rlimit limit;
 	int n = 0;
 
 	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > threads_most)
 		return true;
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
 	pthread_mutex_lock(&one);
 	pthread_mutex_lock(&gate);
-	while (n < threads_needed && pthread_create(&threads[n], &attributes, stand, NULL) == 0)
+	while (n < threads_needed && pthread_create(&threads[n], NULL, stand, NULL) == 0)
 		n++;
 	pthread_mutex_unlock(&gate);
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	pthread_mutex_unlock(&one);
-	pthread_attr_destroy(&attributes);
 	return n == threads_needed;
 }
 
@@ -136,8 +112,11 @@ static bool has_reservations(void)
 	return at != MAP_FAILED && munmap(at, size) == 0;
 }
 
-bool ks_has_room(void)
+const char *ks_no_room(void)
 {
-	no_calls = !has_calls();
-	return !no_calls && has_memory() && has_reservations() && has_threads();
+	if (!has_calls())
+		return "a filter (seccomp) refuses system calls that the library cannot do without";
+	if (!has_memory() || !has_reservations() || !has_threads())
+		return "the limits of the process (ulimit -v, -d, -u) leave no room for the library";
+	return NULL;
 }

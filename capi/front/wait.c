@@ -1,13 +1,11 @@
 #define _GNU_SOURCE
-#include "calls.h"
+#include "front.h"
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "load.h"
 
 /* Threads wait in C, since signals of the host are held back in Go. A futex and nothing around it:
  * who posts must not touch what the waiting thread owns once the thread may go on. */

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../front/calls.h"
+#include "../front/front.h"
 
 enum { EVENT = 7 };
 

@@ -1,6 +1,6 @@
 /* Starts "sh -c script" detached and says what the host noticed of it. */
 #define _GNU_SOURCE
-#include "../spawn.h"
+#include "../start.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@ package front
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/reason"
@@ -28,9 +29,10 @@ type ticket struct {
 	session Session        // nil: what was answered is all
 	pins    runtime.Pinner // of what C reads
 
+	next atomic.Pointer[Step] // what Wait said to a waiting thread
+
 	mu    sync.Mutex
 	ended bool
-	next  *Step // what Wait said to a waiting thread
 }
 
 // Reply is a step as C gets it.
@@ -96,10 +98,7 @@ func (s *Server) Wait(id uint64) Reply {
 	if t == nil {
 		return Reply{} // ended by another thread
 	}
-	t.mu.Lock()
-	step := t.next
-	t.next = nil
-	t.mu.Unlock()
+	step := t.next.Swap(nil)
 	if step == nil {
 		return Reply{Ticket: id, Pending: true}
 	}
@@ -162,9 +161,7 @@ func (s *Server) await(t *ticket, wake func()) {
 			step, ok = t.session.Wait(time.Hour)
 		}
 	})
-	t.mu.Lock()
-	t.next = &step
-	t.mu.Unlock()
+	t.next.Store(&step)
 	wake()
 }
 

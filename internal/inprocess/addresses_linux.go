@@ -1,7 +1,6 @@
 package inprocess
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -11,8 +10,6 @@ import (
 // leastAddresses is how much address space must be left of RLIMIT_AS: Go ends
 // the process where it cannot reserve what it needs.
 const leastAddresses = 1 << 30
-
-var errAddresses = errors.New("the limit of its address space leaves too little")
 
 // enoughAddresses says whether Go can go on in this process. What it reserves to
 // begin with it has by now: the shim looks at the limit before it opens us.
@@ -30,7 +27,8 @@ func enoughAddresses() error {
 		return nil
 	}
 	if used := pages * uint64(os.Getpagesize()); limit.Cur < used+leastAddresses {
-		return fmt.Errorf("%w: %d bytes of %d", errAddresses, limit.Cur-min(used, limit.Cur), limit.Cur)
+		left := limit.Cur - min(used, limit.Cur)
+		return fmt.Errorf("the limit of its address space leaves too little: %d bytes of %d", left, limit.Cur)
 	}
 	return nil
 }

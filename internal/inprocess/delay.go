@@ -20,18 +20,14 @@ const (
 
 // allowance is what a process may still be delayed by.
 type allowance struct {
-	mu    sync.Mutex
-	begun bool
-	left  time.Duration
+	mu   sync.Mutex
+	left time.Duration
 }
 
 // add adds for a build, and returns what there is.
 func (a *allowance) add(took time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.begun {
-		a.begun, a.left = true, waitFirst
-	}
 	a.left = min(a.left+took/waitShare, waitMost)
 	return a.left
 }

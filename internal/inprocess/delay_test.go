@@ -25,7 +25,7 @@ func TestAllowance(t *testing.T) {
 		{"many, on a slow disk", 10 * ms, 5 * ms, 1000, 200 * time.Microsecond, 20*ms + 200*ms},
 		{"many, on a fast one", 100 * ms, ms, 1000, 100 * ms, 1000 * ms},
 	} {
-		var a allowance
+		a := allowance{left: waitFirst}
 		var last, all time.Duration
 		for range c.builds {
 			last = a.add(c.took)

@@ -51,6 +51,8 @@ func (d FrontEnd) PassFailed(err error) (detail string) {
 	switch {
 	case errors.Is(err, ErrPanic):
 		return d.Pass(reason.PassedPanic, err.Error())
+	case errors.Is(err, errBusy):
+		return d.Pass(reason.PassedBusy, errBusy.Error())
 	case errors.Is(err, ErrRefused):
 		// The host is to see the compiler's own failure.
 		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
@@ -62,6 +64,9 @@ func (d FrontEnd) PassFailed(err error) (detail string) {
 func (d FrontEnd) GivenUp() {
 	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
 }
+
+// errBusy is said where a request has waited for its patience.
+var errBusy = errors.New("waited too long")
 
 // ErrRefused is what the host's compiler says of a program.
 var ErrRefused = errors.New("the compiler refused it")

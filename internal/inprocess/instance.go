@@ -1,12 +1,23 @@
+// Package inprocess is what our library sees to in the process of a program that knows
+// nothing of it, whichever API the program is served at: whether it may be there at all
+// ([Open]), what the process was started with ([StartEnvironment]), and that what it
+// stores and counts is written along the way, since nothing of ours runs when the process
+// ends ([Instance.WaitStored], [Keeper]).
+//
+// A request comes in at a [FrontEnd]. The host's thread drives it through the engine with a
+// [Ticket]. What came of it the FrontEnd reports.
 package inprocess
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -23,26 +34,28 @@ type Instance struct {
 	closed bool
 }
 
+// ErrOut is wrapped where the cache is to stay out of the process.
+var ErrOut = errors.New("the cache stays out of this process")
+
 // Open opens the cache in the process of a host; inputs.Lenient is set. An error, which wraps
-// ErrOut, says why it stays out. The front end tells it, too.
+// ErrOut, says why it stays out: the process has rights that its user has not, or too little address
+// space left, or the cache is off. The front end tells it, too.
 func Open(inputs settings.Inputs, frontEnd string) (*Instance, error) {
-	in := &Instance{log: runlog.FromEnvironment(inputs.Environ)}
+	in := &Instance{log: runlog.FromEnvironment(inputs.Environ), delay: allowance{left: waitFirst}}
 	if err := in.open(inputs); err != nil {
 		in.FrontEnd(frontEnd).Report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
 		return nil, fmt.Errorf("open layer: %w", err)
 	}
-	in.keeper = NewKeeper(func() {
-		_ = in.Guard(func() error {
-			in.Cache.KeepStats()
-			return nil
-		})
-	})
+	in.keeper = NewKeeper(func() { _ = in.Guard(func() error { in.Cache.KeepStats(); return nil }) })
 	return in, nil
 }
 
 func (in *Instance) open(inputs settings.Inputs) (err error) {
-	if err := MayStay(); err != nil {
-		return err
+	if elevated.Now() {
+		return fmt.Errorf("%w: it has rights that its user has not", ErrOut)
+	}
+	if err := enoughAddresses(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOut, err)
 	}
 	inputs.Lenient = true
 	if in.Cache, err = cache.Open(cache.Options{Settings: inputs}); err != nil {
@@ -101,4 +114,14 @@ func (in *Instance) Guard(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// StartEnvironment returns the environment that the process was started with, as far as it is
+// known.
+func StartEnvironment() []string {
+	b, err := os.ReadFile("/proc/self/environ")
+	if err != nil {
+		return os.Environ() // as of when our library was loaded
+	}
+	return strings.FieldsFunc(string(b), func(r rune) bool { return r == 0 })
 }

@@ -22,10 +22,3 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("%d of 100 written", written.Load())
 	}
 }
-
-func TestMayStayInAnOrdinaryProcess(t *testing.T) {
-	t.Parallel()
-	if err := inprocess.MayStay(); err != nil {
-		t.Error(err)
-	}
-}

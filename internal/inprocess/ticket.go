@@ -9,7 +9,6 @@ import (
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -63,12 +62,7 @@ func (d FrontEnd) Ticket(s *engine.Session, r engine.Request, search func() (ove
 		t.err = errClosed
 		return t
 	}
-	searches := false
-	defer func() {
-		if !searches { // also where a host panics
-			d.asking.Done()
-		}
-	}()
+	defer d.asking.Done()
 	known, err := s.BeginKnown(r)
 	if known != nil || err != nil {
 		t.take(known, err)
@@ -79,9 +73,7 @@ func (d FrontEnd) Ticket(s *engine.Session, r engine.Request, search func() (ove
 		over = search()
 	}
 	t.found = make(chan struct{})
-	searches = true
-	go func() {
-		defer d.asking.Done()
+	d.Go(func() {
 		defer close(t.found)
 		defer over()
 		var found *engine.Transaction
@@ -90,7 +82,7 @@ func (d FrontEnd) Ticket(s *engine.Session, r engine.Request, search func() (ove
 			return err
 		})
 		t.take(found, err)
-	}()
+	})
 	return t
 }
 
@@ -132,6 +124,9 @@ func (t *Ticket) Wait(d time.Duration) (front.Step, bool) {
 			}
 			timer.Stop()
 		default:
+			if step.Err != nil {
+				t.frontEnd.PassFailed(step.Err)
+			}
 			return t.passed()
 		}
 	}
@@ -174,14 +169,8 @@ func (t *Ticket) Next(result front.Message) (front.Step, bool) {
 
 // next returns the step that is to be done, which Current returns from then on; Wait: there
 // may be one when Ready is closed, and the request ends when it is late; Ended: the request
-// has ended, or its step is being done.
+// has ended, just now if there is an error, or its step is being done.
 func (t *Ticket) next() (step engine.Step, late time.Time) {
-	var tell func() // the report's file may take its time, and End waits for nobody
-	defer func() {
-		if tell != nil {
-			tell()
-		}
-	}()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over || t.step.Kind != engine.Ended {
@@ -193,16 +182,13 @@ func (t *Ticket) next() (step engine.Step, late time.Time) {
 		t.err = step.Err
 	}
 	late = t.since.Add(Patience)
+	if t.err == nil && step.Kind == engine.Wait && !time.Now().Before(late) {
+		t.err = errBusy
+	}
 	switch {
 	case t.err != nil:
 		t.end()
-		err := t.err
-		tell = func() { t.frontEnd.PassFailed(err) }
-		return engine.Step{}, late
-	case step.Kind == engine.Wait && !time.Now().Before(late):
-		t.end()
-		tell = func() { t.frontEnd.Pass(reason.PassedBusy, "waited too long") }
-		return engine.Step{}, late
+		return engine.Step{Err: t.err}, late
 	case step.Kind == engine.Wait:
 		t.begun = time.Time{}
 		return step, late
@@ -266,17 +252,9 @@ func (t *Ticket) Rejected(err error) {
 // Refused says that the host's compiler refused the program. Its header files are looked at
 // in another goroutine.
 func (t *Ticket) Refused() {
-	took, heard := t.answer(true)
-	if !heard {
-		return
+	if took, heard := t.answer(true); heard {
+		t.after(func() { t.group.Failed(ErrRefused, took) })
 	}
-	t.frontEnd.asking.Go(func() {
-		defer t.group.Abandon()
-		_ = t.frontEnd.Guard(func() error {
-			t.group.Failed(ErrRefused, took)
-			return nil
-		})
-	})
 }
 
 // Built says that the program was built, which took the compiler so long, and waits a
@@ -287,18 +265,22 @@ func (t *Ticket) Built(compiled time.Duration, made func(*key.Recipe) engine.Out
 	if !heard {
 		return
 	}
-	stored := make(chan struct{})
-	t.frontEnd.asking.Go(func() {
-		defer close(stored)
+	t.frontEnd.WaitStored(compiled, t.after(func() {
+		o := made(t.group.Job().Recipe)
+		o.Took = took
+		t.group.Built(o)
+	}), nil)
+}
+
+// after has f tell the engine how a build ended, in another goroutine. What it returns is closed then.
+func (t *Ticket) after(f func()) <-chan struct{} {
+	told := make(chan struct{})
+	t.frontEnd.Go(func() {
+		defer close(told)
 		defer t.group.Abandon()
-		_ = t.frontEnd.Guard(func() error {
-			o := made(t.group.Job().Recipe)
-			o.Took = took
-			t.group.Built(o)
-			return nil
-		})
+		_ = t.frontEnd.Guard(func() error { f(); return nil })
 	})
-	t.frontEnd.WaitStored(compiled, stored, nil)
+	return told
 }
 
 // End ends the request. Where it was not told before how a step ended, nothing is known of

@@ -1,8 +1,21 @@
+// Package runlog is how the processes under `kernstash run` tell it what the
+// cache did for them: each decision is one line of JSON, appended by one write
+// to the file that KERNSTASH_REPORT names.
+//
+// Lines come from the front ends (Go, C), from several processes at once, and from
+// processes that are killed meanwhile. So a line is at most MaxLine bytes, which
+// one write appends whole, and the reader takes nothing for granted: it counts
+// what it does not understand and goes on.
+//
+// The file is opened for each line anew. An application that closes every
+// descriptor and opens files of its own would else have our lines in them.
 package runlog
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -82,4 +95,26 @@ func (l *Log) append(f *os.File, line []byte) error {
 		return fmt.Errorf("report %s: %w", l.path, err)
 	}
 	return nil
+}
+
+// Copy appends the events that r holds, as they are: a run within a run tells the
+// outer one.
+func (l *Log) Copy(r io.Reader) error {
+	f, err := openAppend(l.path)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	defer f.Close()
+	b := bufio.NewReaderSize(io.LimitReader(r, MaxSize), MaxLine)
+	for {
+		text, err := b.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil // what has no end is not whole
+		}
+		if _, ok := decode(text[:len(text)-1]); ok {
+			if err := l.append(f, text); err != nil {
+				return err
+			}
+		}
+	}
 }

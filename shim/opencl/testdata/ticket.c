@@ -3,8 +3,7 @@
  * it went cannot be made. Exits with 0 if the ticket is still known then, and ended.
  */
 #define _GNU_SOURCE
-#include "../../../capi/front/calls.h"
-#include "../../../capi/front/load.h"
+#include "../../../capi/front/front.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -9,9 +9,19 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 )
+
+// mostProcessors bounds what the runtime uses: it keeps memory for each, and what is
+// done here at the same time is little.
+const mostProcessors = 8
+
+func init() {
+	if _, decided := syscall.Getenv("GOMAXPROCS"); !decided && goruntime.GOMAXPROCS(0) > mostProcessors { // by the user
+		goruntime.GOMAXPROCS(mostProcessors)
+	}
+}
 
 // Go keeps memory that it may need again. A host is quiet for hours after it has
 // built its programs, so what was garbage by then is given back to the system, and pages of code with it.
@@ -78,25 +88,14 @@ const firstProgram = 20 * time.Millisecond
 // quiet is how long nothing must have been asked for.
 const quiet = 500 * time.Millisecond
 
-var (
-	lastUse  atomic.Int64 // UnixNano of the last call that left garbage
-	trimming atomic.Bool  // somebody watches for the quiet
-)
+// trimmer gives back what is not needed when all is quiet. It begins with the first call, so that a
+// process that only has this package linked is left alone.
+var trimmer = sync.OnceValue(func() *time.Timer {
+	return time.AfterFunc(quiet, func() {
+		debug.FreeOSMemory()
+		C.ks_let_pages_go()
+	})
+})
 
 // used notes a call that left garbage, and sees that it goes when all is quiet.
-func used() {
-	lastUse.Store(time.Now().UnixNano())
-	if trimming.CompareAndSwap(false, true) {
-		time.AfterFunc(quiet, trim)
-	}
-}
-
-func trim() {
-	if wait := quiet - time.Duration(time.Now().UnixNano()-lastUse.Load()); wait > 0 {
-		time.AfterFunc(wait, trim)
-		return
-	}
-	trimming.Store(false) // a use from now on starts anew
-	debug.FreeOSMemory()
-	C.ks_let_pages_go()
-}
+func used() { trimmer().Reset(quiet) }
