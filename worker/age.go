@@ -10,10 +10,9 @@ import (
 // ageEvery is how often a root is looked through for entries that are too old.
 const ageEvery = 24 * time.Hour
 
-// age removes entries that nobody has used for longer than they are to be kept, once a
-// day for a root, and whatever else nobody needs. It is for a worker that has nothing
-// else to do: when there is a job, or somebody wants the worker to end, it is left for
-// another time.
+// age removes entries that nobody has used for longer than they are to be kept, and whatever else
+// nobody needs, once a day for a root. It is left for another time when there is a job, or
+// somebody wants the worker to end.
 func (w *worker) age() {
 	if since := time.Since(w.status.Aged); w.o.MaxAge <= 0 || since >= 0 && since < ageEvery {
 		return

@@ -122,8 +122,7 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	return r
 }
 
-// watch calls stop when somebody wants the worker to end, or has removed the cache; and
-// looks at how the builder waits.
+// watch calls stop when the worker is to end, or its cache went, and looks at how the builder waits.
 func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
 	for sleep(ctx, lookEvery) == nil {
 		waits.look()
@@ -134,8 +133,7 @@ func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
 	}
 }
 
-// talk starts a builder and gives it its job. What it says comes when the last process has
-// closed its descriptor.
+// talk starts a builder with its job. What it says comes when the last process has closed the pipe.
 func (w *worker) talk(cmd *exec.Cmd, job []byte) (said <-chan []byte, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

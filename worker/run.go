@@ -1,3 +1,11 @@
+// Package worker does what applications saw and could not do themselves: it
+// takes jobs from the spool of a cache (package spool), one at a time, and
+// has each done by a process of its own, at idle priority, with a limit of time.
+// A compiler that crashes or hangs takes nobody with it; a worker that is killed
+// leaves its job in the spool, and nothing locked.
+//
+// There is one worker for a root. It ends when there is nothing to do for a few
+// seconds, on battery, when it was asked to, and when its budget is spent.
 package worker
 
 import (
@@ -6,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -368,5 +377,28 @@ func (w *worker) tell() {
 	}
 	if err != nil {
 		w.o.Trace.Log(w.ctx, slog.LevelDebug, "status not written", "reason", err)
+	}
+}
+
+// The directory in which a worker's builders work is held open, so that no other has its
+// number. Who removes a cache removes it too, while the lock is still held, on a file that
+// nobody finds any more: what is at the path by then is another cache, which may have a
+// worker of its own.
+
+// moved reports whether a directory is no longer where it was.
+func moved(dir *os.Root) bool {
+	held, err := dir.Stat(".")
+	if err != nil {
+		return true
+	}
+	now, err := os.Lstat(dir.Name())
+	return err != nil || !os.SameFile(held, now)
+}
+
+// empty removes all that is in a directory.
+func empty(dir *os.Root) {
+	names, _ := fs.ReadDir(dir.FS(), ".")
+	for _, n := range names {
+		_ = dir.RemoveAll(n.Name())
 	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,11 +43,7 @@ func (r *result) short(dir, printed string) {
 	default:
 		return
 	}
-	reason := r.crash
-	if reason == "" {
-		reason = r.outcome.Reason
-	}
-	text := strings.ToLower(printed)
+	reason, text := cmp.Or(r.crash, r.outcome.Reason), strings.ToLower(printed)
 	among := func(s string) bool { return strings.Contains(text, s) }
 	if why := full(dir); why != "" {
 		r.full, reason = true, reason+" ("+why+")"

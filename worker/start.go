@@ -173,12 +173,12 @@ func flags(variables []string) []string {
 	return all
 }
 
-// commandName is what the command is called.
-const commandName = "kernstash"
-
-// commandVariable names the command where it is found neither beside the library
-// nor in PATH.
-const commandVariable = "KERNSTASH_COMMAND"
+// What the command is called, and the variable that names it where it is neither beside the
+// library nor in PATH.
+const (
+	commandName     = "kernstash"
+	commandVariable = "KERNSTASH_COMMAND"
+)
 
 // FindCommand returns the path of the kernstash command: what KERNSTASH_COMMAND in
 // environ says, else ../bin/kernstash beside library, if that is of the same owner, of

@@ -4,9 +4,12 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 
@@ -122,4 +125,37 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+}
+
+// partCommand returns the hidden command that answers cli.AskPart.
+func partCommand[Request, Answer any](name string, do func(context.Context, Request) (Answer, error)) *cobra.Command {
+	var report string
+	cmd := &cobra.Command{
+		Use:    name,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var request Request
+			if err := json.NewDecoder(cmd.InOrStdin()).Decode(&request); err != nil {
+				return err
+			}
+			answer, err := do(cmd.Context(), request)
+			if err != nil {
+				return err
+			}
+			b, err := json.Marshal(answer)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(report, b, 0o600)
+		},
+	}
+	cmd.Flags().StringVar(&report, "report", "", "")
+	return cmd
+}
+
+func main() {
+	if status, ours := launch.Step(os.Args[1:]); ours {
+		os.Exit(status)
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

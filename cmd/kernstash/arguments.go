@@ -3,6 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,8 +29,7 @@ var otherWords = map[string]string{
 	"daemon": "worker", "jobs": "worker", "benchmark": "demo", "bench": "demo", "completions": "completion", "pages": "man",
 }
 
-// unknownCommand is the error for a command that does not exist, with the one that is
-// likely to be meant.
+// unknownCommand is the error for a command that does not exist, with the likely one.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -39,16 +42,15 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		meant = other
 	}
 	if meant != "" {
-		return cli.Usagef("unknown command %q for %q; is it '%[2]s %[3]s'?", name, cmd.CommandPath(), meant)
+		meant = fmt.Sprintf("; is it '%s %s'?", cmd.CommandPath(), meant)
 	}
-	return cli.Usagef("unknown command %q for %q", name, cmd.CommandPath())
+	return cli.Usagef("unknown command %q for %q%s", name, cmd.CommandPath(), meant)
 }
 
-// unknownFlag adds to the error for a flag that does not exist the one that is likely to
-// be meant.
+// unknownFlag adds to the error for a flag that does not exist the likely one.
 func unknownFlag(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
+	missing, is := errors.AsType[*pflag.NotExistError](err)
+	if !is || len(missing.GetSpecifiedName()) < 2 {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says nothing to people
 		return cli.Usage(errors.New(text))
 	}
@@ -111,4 +113,33 @@ func exits(meanings ...string) string {
 		}
 	}
 	return text
+}
+
+// completeCommand completes a command and its arguments: a program or a file, then files.
+func completeCommand(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 || strings.ContainsRune(typed, filepath.Separator) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var names []cobra.Completion
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		files, _ := os.ReadDir(dir)
+		for _, f := range files {
+			if !strings.HasPrefix(f.Name(), typed) {
+				continue
+			}
+			if _, err := exec.LookPath(filepath.Join(dir, f.Name())); err == nil {
+				names = append(names, f.Name())
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFlag adds what a flag takes.
+func completeFlag(cmd *cobra.Command, name string, values []string) {
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

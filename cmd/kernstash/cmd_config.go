@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -57,10 +58,7 @@ func showConfig(a *cli.App, explain bool) error {
 	}
 	var rows [][]string
 	for _, item := range s.All() {
-		value := human.Printable(item.Value, false)
-		if value == "" {
-			value = "–"
-		}
+		value := human.Printable(cmp.Or(item.Value, "–"), false)
 		if explain {
 			explainSetting(a, item, value)
 			continue

@@ -36,9 +36,8 @@ be.` +
 	}
 }
 
-// pagesDate is when the command's sources were committed: the same command
-// writes the same pages in every month. Where that is not known, or packagers
-// say otherwise, it is nil, which is SOURCE_DATE_EPOCH or now.
+// pagesDate is when the sources were committed, so that the same command writes the same pages;
+// nil, which is SOURCE_DATE_EPOCH or now, where that is not known or packagers say otherwise.
 func pagesDate() *time.Time {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || os.Getenv("SOURCE_DATE_EPOCH") != "" {

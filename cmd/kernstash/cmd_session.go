@@ -35,7 +35,7 @@ Enabling again brings what was written up to date. Files that are not of
   kernstash enable --read-only --dir /srv/kernels
   kernstash enable --app darktable`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if program != "" || cmd.Flags().Changed("app") {
+			if cmd.Flags().Changed("app") {
 				return session.EnableApp(a, &o, program)
 			}
 			return session.EnableSession(a, &o)
@@ -87,9 +87,7 @@ KERNSTASH_LIBDIR, and mount a cache directory.` +
   kernstash env --shell fish | source
   kernstash env --shell systemd --dir /var/cache/kernstash
   kernstash env --json`,
-		RunE: func(*cobra.Command, []string) error {
-			return session.PrintEnv(a, &o, name)
-		},
+		RunE: func(*cobra.Command, []string) error { return session.PrintEnv(a, &o, name) },
 	}
 	cmd.Flags().StringVar(&name, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
 	completeFlag(cmd, "shell", session.Shells())

@@ -13,8 +13,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// release is the version that is being worked on, or that this is: the one of
-// capi/kernstash.h, which packages have too.
+// release is the version of the sources, as in capi/kernstash.h.
 const release = "0.1.0"
 
 // commit is set by the Makefile, with -ldflags '-X main.commit=…': the command is
@@ -41,19 +40,13 @@ versions of keys and of entries, and that of Go. Entries of another version are
 never served; 'kernstash gc' removes them.` +
 			exits("always"),
 		Example: "  kernstash version\n  kernstash --version\n  kernstash version --json",
-		RunE: func(*cobra.Command, []string) error {
-			return writeVersion(a)
-		},
+		RunE:    func(*cobra.Command, []string) error { return writeVersion(a) },
 	}
 }
 
 func writeVersion(a *cli.App) error {
 	v := version()
-	if a.JSON {
-		return a.WriteJSON(v)
-	}
-	a.Printf("%s\n", v)
-	return nil
+	return a.Report(v, true, func() { a.Printf("%s\n", v) })
 }
 
 func (v versionReport) String() string {

@@ -1,7 +1,4 @@
 package build
 
-// MainAfter is Main, which does its job late; Begin is how it begins.
-var (
-	MainAfter = main
-	Begin     = begin
-)
+// Begin is how Main begins.
+var Begin = begin

@@ -1,3 +1,6 @@
+// Package build is the process that does one job of the spool: it reads the job, has the
+// builder of its API do it, and says what became of it. Package worker starts such
+// processes.
 package build
 
 import (
@@ -27,10 +30,7 @@ type Do func(ctx context.Context, s *disk.Store, j *spool.Job, dir string) spool
 // standard input, does it in its working directory, which is its own, by what do has for
 // its API, and says the outcome on descriptor 3. It returns the exit status. The process
 // ends when its standard input does, since then the worker has ended.
-func Main(s *disk.Store, do map[string]Do) int { return main(s, do, 0) }
-
-// main is Main; delay is for tests.
-func main(s *disk.Store, do map[string]Do, delay time.Duration) int {
+func Main(s *disk.Store, do map[string]Do) int {
 	begin()
 	out := os.NewFile(outcomeDescriptor, "outcome")
 	dir, err := os.Getwd()
@@ -38,7 +38,7 @@ func main(s *disk.Store, do map[string]Do, delay time.Duration) int {
 		fmt.Fprintln(os.Stderr, "kernstash: this is for 'kernstash worker run' to call")
 		return 2
 	}
-	o, err := one(s, do, dir, delay)
+	o, err := one(s, do, dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kernstash:", err)
 		return 1
@@ -49,12 +49,11 @@ func main(s *disk.Store, do map[string]Do, delay time.Duration) int {
 	return 0
 }
 
-func one(s *disk.Store, do map[string]Do, dir string, delay time.Duration) (spool.Outcome, error) {
-	var size [8]byte
-	if _, err := io.ReadFull(os.Stdin, size[:]); err != nil {
+func one(s *disk.Store, do map[string]Do, dir string) (spool.Outcome, error) {
+	var n uint64
+	if err := binary.Read(os.Stdin, binary.LittleEndian, &n); err != nil {
 		return spool.Outcome{}, fmt.Errorf("read the job: %w", err)
 	}
-	n := binary.LittleEndian.Uint64(size[:])
 	if n > format.MaxJob {
 		return spool.Outcome{}, fmt.Errorf("read the job: it has %d bytes", n)
 	}
@@ -67,7 +66,6 @@ func one(s *disk.Store, do map[string]Do, dir string, delay time.Duration) (spoo
 	if err != nil {
 		return spool.Outcome{State: spool.JobRefused, Reason: err.Error()}, nil
 	}
-	time.Sleep(delay)
 	api := j.Recipe.Device.API
 	if do[api] == nil {
 		return spool.Outcome{State: spool.JobElsewhere, Missing: true, Reason: fmt.Sprintf("there is no builder for %q", api)}, nil

@@ -77,7 +77,12 @@ var roles = map[string]func(args []string) int{
 	"long": func(args []string) int {
 		_ = os.WriteFile("pid", fmt.Append(nil, os.Getpid(), "\n"), 0o600)
 		time.AfterFunc(10*time.Minute, func() { os.Exit(3) })
-		return build.MainAfter(disk.New(disk.Options{Dir: args[0]}), builders, 10*time.Minute)
+		return build.Main(disk.New(disk.Options{Dir: args[0]}), map[string]build.Do{
+			"opencl": func(ctx context.Context, s *disk.Store, j *spool.Job, dir string) spool.Outcome {
+				time.Sleep(10 * time.Minute)
+				return job.Do(ctx, s, j, dir)
+			},
+		})
 	},
 	"report":      reportRole,
 	"application": application,

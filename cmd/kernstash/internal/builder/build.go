@@ -116,10 +116,7 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	for _, r := range report.Files {
 		report.OK = report.OK && (r.State == StateBuilt || r.State == StateThere)
 	}
-	if err = a.Report(report, func() { writeBuilt(a, report) }); err == nil && !report.OK {
-		return cli.ErrFound
-	}
-	return err
+	return a.Report(report, report.OK, func() { writeBuilt(a, report) })
 }
 
 // useCache takes the cache that the settings name.
@@ -197,9 +194,10 @@ func (r Result) title() string {
 
 func writeBuilt(a *cli.App, r Report) {
 	t := a.Terminal()
-	counts := make(map[State]int)
+	counts, files := make(map[State]int), make(map[string]bool)
 	for _, f := range r.Files {
 		counts[f.State]++
+		files[f.File] = true
 		color := terminal.Green
 		switch f.State {
 		case StateFailed:
@@ -226,10 +224,6 @@ func writeBuilt(a *cli.App, r Report) {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
-	}
-	files := make(map[string]bool)
-	for _, f := range r.Files {
-		files[f.File] = true
 	}
 	a.Printf("%s: %s, for %s\n", human.Plural(len(files), "file"), strings.Join(parts, ", "), human.Printable(r.Device, false))
 }

@@ -53,8 +53,7 @@ func taskOf(file, choice string) (Task, error) {
 	return Task{File: tool.File{Path: file, Kind: kind}, candidates: candidates}, nil
 }
 
-// tasksFor returns what there is to do for files: each for the architectures that are
-// named for its runtime.
+// tasksFor returns the tasks of files: each for the architectures named for its runtime.
 func tasksFor(files []string, o Options) ([]Task, error) {
 	if names := runtimes.Names(Builds); o.Runtime != "" && !slices.Contains(names, o.Runtime) {
 		return nil, cli.Usagef("--runtime %s: want one of %s", o.Runtime, strings.Join(names, ", "))
@@ -84,8 +83,7 @@ func tasksFor(files []string, o Options) ([]Task, error) {
 	return tasks, nil
 }
 
-// checkUsed refuses flags that say nothing about any file: who gives them takes the file
-// for another kind.
+// checkUsed refuses flags about no file: who gives them takes a file for another kind.
 func (o Options) checkUsed(tasks []Task) error {
 	is := func(holds func(*tool.Runtime) bool) bool {
 		return slices.ContainsFunc(tasks, func(t Task) bool { return slices.ContainsFunc(t.candidates, holds) })
@@ -169,8 +167,7 @@ func open(t Task, o Options) (rt *tool.Runtime, b tool.Builder, err error) {
 	return nil, nil, err
 }
 
-// openOf opens a builder of one runtime. Of a runtime that was not chosen only a device
-// counts that takes what there is.
+// openOf opens a builder of one runtime; where none was chosen, of a device that takes the task.
 func openOf(rt *tool.Runtime, t Task, o Options) (tool.Builder, error) {
 	if rt.Open != nil {
 		return rt.Open(o.BuildOptions)

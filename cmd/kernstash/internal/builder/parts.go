@@ -20,8 +20,7 @@ func needsProcesses(tasks []Task) bool {
 	return slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime() != tasks[0].runtime() || t.Kind == key.SPIRV })
 }
 
-// buildParts builds the files of each runtime in a process of its own, one after the
-// other, and puts together what they report.
+// buildParts builds the files of each runtime in a process of its own, one after the other.
 func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progress) (Report, error) {
 	report := Report{OK: true, Files: make([]Result, len(tasks))}
 	var parts [][]int // places of tasks of one runtime each

@@ -4,16 +4,21 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // App is one run of the command: its streams, and what all commands share.
@@ -66,8 +71,8 @@ func Usage(err error) error { return &StatusError{ExitUsage, err} }
 
 // IsUsage reports whether an error is one of the command line.
 func IsUsage(err error) bool {
-	var status *StatusError
-	return errors.As(err, &status) && status.Status == ExitUsage
+	status, is := errors.AsType[*StatusError](err)
+	return is && status.Status == ExitUsage
 }
 
 // ErrFound ends a command that has said already what it found.
@@ -97,11 +102,10 @@ func (a *App) Settings() (*settings.Settings, error) {
 		return nil, err
 	}
 	s, err := settings.Load(settings.Inputs{ConfigFile: a.Config, Flags: flags})
-	var bad *settings.Error
-	switch {
-	case errors.As(err, &bad) && bad.Origin.Source == settings.Flag:
-		return nil, Usage(err)
-	case err != nil:
+	if bad, is := errors.AsType[*settings.Error](err); is && bad.Origin.Source == settings.Flag {
+		err = Usage(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, w := range s.Warnings {
@@ -113,12 +117,17 @@ func (a *App) Settings() (*settings.Settings, error) {
 // WriteJSON writes one indented value.
 func (a *App) WriteJSON(v any) error { return terminal.EncodeJSON(a.Out, v, "  ") }
 
-// Report writes a report: as JSON for machines, and as text writes it for people.
-func (a *App) Report(report any, text func()) error {
-	if a.JSON {
-		return a.WriteJSON(report)
+// Report writes a report: as JSON for machines, and as text writes it for people. It returns
+// ErrFound if what is reported is not ok.
+func (a *App) Report(report any, ok bool, text func()) error {
+	if !a.JSON {
+		text()
+	} else if err := a.WriteJSON(report); err != nil {
+		return err
 	}
-	text()
+	if !ok {
+		return ErrFound
+	}
 	return nil
 }
 
@@ -137,4 +146,49 @@ func (a *App) Flush() error {
 		return w.Flush()
 	}
 	return nil
+}
+
+// OpenDisk returns the disk tier that the settings name, and the settings. The
+// caller closes it. A directory that the command line names has to be there.
+func (a *App) OpenDisk() (*disk.Store, *settings.Settings, error) {
+	s, err := a.Settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Dir == "" {
+		return nil, nil, ErrNoDirectory
+	}
+	if s.Origin("dir").Source == settings.Flag {
+		if _, err := os.Lstat(s.Dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("there is no cache: %s does not exist", s.Dir)
+		}
+	}
+	return disk.New(DiskOptions(s)), s, nil
+}
+
+// ErrNoDirectory is returned where nothing says where the cache is.
+var ErrNoDirectory = errors.New("there is no cache directory: set KERNSTASH_DIR or HOME, or give --dir")
+
+// DiskOptions returns the options of the disk tier that settings ask for.
+func DiskOptions(s *settings.Settings) disk.Options {
+	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost, KeepAccess: true}
+	if s.Eviction == settings.EvictLRU {
+		o.Policy = disk.LRU
+	}
+	return o
+}
+
+// OnDisk returns what a command does that works on the disk tier which the settings name.
+func (a *App) OnDisk(do func(context.Context, *disk.Store, *settings.Settings) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		d, s, err := a.OpenDisk()
+		if err != nil {
+			return err
+		}
+		err = do(cmd.Context(), d, s)
+		if closeErr := d.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close the cache: %w", closeErr)
+		}
+		return err
+	}
 }

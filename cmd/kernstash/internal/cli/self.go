@@ -32,16 +32,13 @@ func CommandPath() (string, error) {
 	return self, nil
 }
 
-// Compilers are kept out of one another's way, and out of ours: those of two runtimes
-// may be unable to live in one process (libamd_comgr.so.2 and the libclang-cpp of PoCL
-// end it, as both bring the same options of LLVM), and some drivers write to standard
-// output. What needs several runtimes asks a process of its own for each; it answers in a
-// file.
-
 // AskPart runs a hidden command of ours in a process of its own, with an environment (nil is
 // ours) and the request as its standard input, and reads what it answers in the file of its
-// flag --report. lines, if any, is given its standard error as well. Mistakes on the command
-// line are its own.
+// flag --report. lines, if any, is given its standard error as well.
+//
+// Compilers of two runtimes may be unable to live in one process (libamd_comgr.so.2 and the
+// libclang-cpp of PoCL end it, as both bring the same options of LLVM), and some drivers write to
+// standard output. So what needs several runtimes asks a process for each.
 func AskPart(ctx context.Context, name string, request any, env []string, lines io.Writer, answer any) error {
 	in, err := json.Marshal(request)
 	if err != nil {

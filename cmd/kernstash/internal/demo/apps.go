@@ -53,8 +53,7 @@ func found(commands [][]string) (apps [][]string) {
 // warmApps is how many warm runs a time is the median of.
 const warmApps = 3
 
-// measureApps runs each application alone and with the cache. A reason is why none
-// could be.
+// measureApps runs each application alone and with the cache; reason is why none could be.
 func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []application, reason string, err error) {
 	if len(apps) == 0 {
 		return nil, "", nil
@@ -163,8 +162,7 @@ func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (took
 	return took, errors.Join(err, json.Unmarshal(b, &a.report))
 }
 
-// worker waits for the worker of the demonstration, or stops it. What goes wrong
-// shows in what follows.
+// worker waits for the worker, or stops it. What goes wrong shows in what follows.
 func (a *appRun) worker(ctx context.Context, what string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

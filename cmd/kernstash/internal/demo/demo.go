@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // Options are what the demonstration needs.
@@ -28,8 +34,7 @@ type Options struct {
 	progress *terminal.Progress
 }
 
-// Run measures, and writes the report. The directory of the demonstration is kept if keep
-// is set.
+// Run measures, and writes the report. If keep is set it leaves its directory there.
 func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 	names := runtimes.Names(machine.HasMachines)
 	switch {
@@ -56,14 +61,10 @@ func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	if err = a.Report(report, func() { a.Printf("%s", report.text(a.Terminal())) }); err == nil && !report.OK {
-		return cli.ErrFound
-	}
-	return err
+	return a.Report(report, report.OK, func() { a.Printf("%s", report.text(a.Terminal())) })
 }
 
-// all measures programs and applications; of the latter alone those that are
-// named, where any are.
+// all measures programs and applications, or the applications that are named alone.
 func (o *Options) all(ctx context.Context) (r *report, err error) {
 	apps := o.Apps
 	if apps == nil {
@@ -85,4 +86,148 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 		r.OK = r.OK && len(a.Problems) == 0
 	}
 	return r, err
+}
+
+// child is one process of the demonstration.
+type child struct {
+	Runtime, Device string
+	Root, Settings  string
+	Stash           bool // kernstash is on
+	WarmUp          bool // start the compiler before the clock does
+	Memory          int  // ask so often again
+}
+
+// childReport is what a process answers.
+type childReport struct {
+	Runtime, Device string
+	WarmUp          time.Duration
+	Programs        []childProgram
+}
+
+type childProgram struct {
+	Total            time.Duration
+	Wrong            string
+	From, MemoryFrom machine.Origin
+	Memory           []time.Duration
+}
+
+// on does f on a machine whose cache is on or off.
+func (c *child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Machine) error) error {
+	cache, err := kernstash.Open(kernstash.Options{
+		Dir: c.Root, ConfigFile: c.Settings, Flags: map[string]string{"disable": fmt.Sprint(!stash)}, Starter: worker.ForCache,
+	})
+	if err != nil {
+		return err
+	}
+	m, err := d.Run(cache)
+	if err != nil {
+		return errors.Join(err, cache.Close())
+	}
+	return errors.Join(f(cache, m), m.Close(), cache.Close())
+}
+
+// RunChild is a process of the demonstration.
+func RunChild(ctx context.Context, c child) (r childReport, err error) {
+	rt, device, err := machine.Find(c.Runtime, c.Device)
+	if err != nil {
+		return r, err
+	}
+	r.Runtime, r.Device = rt.Name, device.Title
+	if c.WarmUp { // what a compiler needs once in a process is done then
+		err = c.on(device, false, func(_ *kernstash.Cache, m *tool.Machine) error {
+			start := time.Now()
+			_, _, err := programs.Warm().Run(ctx, m)
+			r.WarmUp = time.Since(start)
+			return err
+		})
+		if err != nil {
+			return r, fmt.Errorf("start the compiler: %w", err)
+		}
+	}
+	err = c.on(device, c.Stash, func(cache *kernstash.Cache, m *tool.Machine) error {
+		for _, p := range programs.All() {
+			got, err := c.measure(ctx, p, m, cache)
+			if err != nil {
+				return err
+			}
+			r.Programs = append(r.Programs, got)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// measure runs a program, and again as often as is wanted.
+func (c *child) measure(ctx context.Context, p programs.Program, m *tool.Machine, cache *kernstash.Cache) (got childProgram, err error) {
+	for i := range 1 + c.Memory {
+		before := cache.Stats()
+		took, wrong, err := p.Run(ctx, m)
+		if err != nil {
+			return got, err
+		}
+		from := machine.From(cache.Stats().Sub(before))
+		got.Wrong = cmp.Or(got.Wrong, wrong)
+		if i > 0 {
+			got.Memory = append(got.Memory, took)
+			if got.MemoryFrom == "" || from != machine.FromMemory {
+				got.MemoryFrom = from
+			}
+			continue
+		}
+		got.Total, got.From = took, from
+		if c.Stash && from == machine.FromCompiler {
+			// Else the capture would be under way while the next program is
+			// compiled, and make that look slower than it is.
+			if err := machine.AwaitStored(ctx, cache, before); err != nil {
+				return got, fmt.Errorf("demo %s: %w", p.Name, err)
+			}
+		}
+	}
+	return got, nil
+}
+
+// demoRoot is the cache of the demonstration, within its directory.
+const demoRoot = "stash"
+
+// measure runs the processes of the demonstration.
+func (o *Options) measure(ctx context.Context) (*report, error) {
+	settings := filepath.Join(o.work, "settings.json")
+	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	at := 0
+	var failed error // of the first step that failed: those that follow do nothing
+	step := func(what, driverCache string, c child) (r childReport) {
+		if failed != nil {
+			return r
+		}
+		at++
+		o.progress.Say("%d/%d %s", at, 2+2*o.Runs, what)
+		dir := filepath.Join(o.work, driverCache)
+		c.Runtime, c.Device, c.Root, c.Settings = o.Runtime, o.Device, filepath.Join(o.work, demoRoot), settings
+		if failed = os.MkdirAll(dir, 0o700); failed == nil {
+			failed = cli.AskPart(ctx, "demo-child", c, runtimes.Environ(os.Environ(), dir), nil, &r)
+		}
+		return r
+	}
+	cold := step("cold: compiling every program", "driver-cold", child{Stash: true, WarmUp: true})
+	o.Runtime = cold.Runtime
+	fill := step("driver: filling its own cache", "driver-filled", child{WarmUp: true})
+	var disk, driver []childReport
+	for i := range o.Runs {
+		disk = append(disk, step("disk: a fresh process", fmt.Sprintf("driver-fresh-%d", i), child{Stash: true, Memory: 9}))
+		driver = append(driver, step("driver: a fresh process", "driver-filled", child{}))
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return newReport(cold, fill, disk, driver), nil
+}
+
+func median(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	d = slices.Sorted(slices.Values(d))
+	return (d[(len(d)-1)/2] + d[len(d)/2]) / 2
 }

@@ -17,30 +17,26 @@ import (
 	"github.com/kernstash/kernstash/internal/loaded"
 )
 
-// RunCommand runs a command, without the cache, and says which run-time compilers
-// it loaded.
+// RunCommand runs a command, without the cache, and says which run-time compilers it loaded.
 func RunCommand(ctx context.Context, a *cli.App, command []string) error {
 	r := &Report{OK: true}
 	if err := r.watch(ctx, command, a.JSON); err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
 	r.Verdict = r.servedInOneLine()
-	return a.Report(r, func() { writeFindings(a, r) })
+	return a.Report(r, true, func() { writeFindings(a, r) })
 }
 
-// servedInOneLine names the compilers that 'kernstash run' serves, and those that it does
-// not.
+// servedInOneLine names the compilers that 'kernstash run' serves, and the others.
 func (r *Report) servedInOneLine() string {
-	var served, others []string
+	found := make(map[bool][]string)
 	for _, f := range r.Findings {
-		switch {
-		case strings.HasPrefix(f.Subject, "command "):
-		case f.Verdict == tool.OK && !slices.Contains(served, f.Subject):
-			served = append(served, f.Subject)
-		case f.Verdict != tool.OK && !slices.Contains(others, f.Subject):
-			others = append(others, f.Subject)
+		is := f.Verdict == tool.OK
+		if !strings.HasPrefix(f.Subject, "command ") && !slices.Contains(found[is], f.Subject) {
+			found[is] = append(found[is], f.Subject)
 		}
 	}
+	served, others := found[true], found[false]
 	switch {
 	case len(served)+len(others) == 0:
 		return "nothing for 'kernstash run' to serve was loaded"
@@ -90,13 +86,12 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		r.Add(subject, tool.Warn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
 		return nil
 	}
-	found := false
+	before := len(r.Findings)
 	for _, o := range append(got.Libraries, got.Programs...) {
 		c, ok := compilerOf(o.Path)
 		if !ok {
 			continue
 		}
-		found = true
 		text := o.Path
 		if len(o.By) > 0 {
 			text += ", loaded by " + strings.Join(o.By, ", ")
@@ -107,7 +102,7 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 		}
 		r.Add(c.Name, verdict, c.Text+loaderText(c, o.Path), "%s", text)
 	}
-	if !found {
+	if len(r.Findings) == before {
 		var names []string
 		for _, p := range got.Programs {
 			names = append(names, filepath.Base(p.Path))

@@ -25,8 +25,7 @@ func (r *Report) Add(subject string, v tool.Verdict, advice, format string, args
 	r.OK = r.OK && v != tool.Fail
 }
 
-// Run looks at everything that caching needs, and writes the report. If quick is set it
-// compiles nothing.
+// Run looks at everything that caching needs; if quick is set it compiles nothing.
 func Run(ctx context.Context, a *cli.App, quick bool) error {
 	r := &Report{OK: true}
 	s, err := a.Settings()
@@ -45,10 +44,7 @@ func Run(ctx context.Context, a *cli.App, quick bool) error {
 		return context.Cause(ctx) // what was found of late may come of that
 	}
 	r.Verdict = r.inOneLine()
-	if err = a.Report(r, func() { writeFindings(a, r) }); err == nil && !r.OK {
-		return cli.ErrFound
-	}
-	return err
+	return a.Report(r, r.OK, func() { writeFindings(a, r) })
 }
 
 // inOneLine says whether caching works, and what is to be done first.

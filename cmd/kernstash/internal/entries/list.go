@@ -213,8 +213,7 @@ func foldPath(path string, width int) string {
 	return b.String()
 }
 
-// write writes a row. The first ones can be seen at once, the others in larger
-// parts.
+// write writes a row. The first ones can be seen at once, the others in larger parts.
 func (w *entryWriter) write(row []byte) error {
 	w.written++
 	if w.written == 1 && !w.a.JSON {

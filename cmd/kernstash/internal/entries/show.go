@@ -146,8 +146,7 @@ func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source 
 		return writeSource(a, recipe)
 	}
 	entry, err := d.Get(ctx, info.Key)
-	var miss *store.MissError
-	if err != nil && !errors.As(err, &miss) {
+	if _, miss := errors.AsType[*store.MissError](err); err != nil && !miss {
 		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
 	}
 	if err != nil && info.Bad == nil {
@@ -162,11 +161,7 @@ func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source 
 	if err == nil {
 		r.Artifact = reportArtifact(info.Device, entry.Artifact)
 	}
-	err = a.Report(r, func() { writeShown(a, info, r) })
-	if err == nil && info.Bad != nil {
-		return cli.ErrFound
-	}
-	return err
+	return a.Report(r, info.Bad == nil, func() { writeShown(a, info, r) })
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
@@ -193,8 +188,16 @@ func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
 
 func reportArtifact(device key.Device, art *store.Artifact) *artifactReport {
 	out := &artifactReport{Log: art.Log, Variants: art.Variants}
-	if rtc.IsAPI(device.API) {
-		out.addOutput(art)
+	if o, err := rtc.FromArtifact(art, ""); err == nil && rtc.IsAPI(device.API) {
+		out.output, out.Lowered = o, make(map[string]string)
+		for f := range rtc.Forms() {
+			if code, ok := o.Get(f); ok {
+				out.Outputs = append(out.Outputs, binaryReport{f.String(), len(code)})
+			}
+		}
+		for _, l := range o.LoweredNames() {
+			out.Lowered[l.Expression] = l.Name
+		}
 	}
 	for _, k := range art.Kernels {
 		k.Args = append([]store.Arg{}, k.Args...) // of none, too: null is no list in JSON
@@ -301,7 +304,8 @@ func (r *recipeReport) write(line func(string, string, ...any)) {
 	}
 	switch {
 	case r.Program != nil:
-		writeProgram(line, r.Program)
+		line("name", "%s", cmp.Or(r.Program.Name, "none"))
+		line("options", "%s", cmp.Or(strings.Trim(fmt.Sprintf("%q", r.Program.Options), "[]"), "none"))
 	case r.Options.Absent:
 		line("options", "none at all")
 	default:
@@ -332,32 +336,6 @@ func kernelText(k store.Kernel, tells bool) string {
 		text += " " + k.Attributes
 	}
 	return text
-}
-
-// rtcForms are all forms of code that an output may have.
-var rtcForms = []rtc.Form{rtc.PTX, rtc.CUBIN, rtc.LTOIR, rtc.OptiXIR, rtc.NVVM, rtc.Code, rtc.Bitcode}
-
-// addOutput adds what an artifact of a compiler that needs no device holds.
-func (r *artifactReport) addOutput(a *store.Artifact) {
-	o, err := rtc.FromArtifact(a, "")
-	if err != nil {
-		return
-	}
-	r.output, r.Lowered = o, make(map[string]string)
-	for _, f := range rtcForms {
-		if code, ok := o.Get(f); ok {
-			r.Outputs = append(r.Outputs, binaryReport{f.String(), len(code)})
-		}
-	}
-	for _, l := range o.LoweredNames() {
-		r.Lowered[l.Expression] = l.Name
-	}
-}
-
-// writeProgram prints what a library was asked for besides the code.
-func writeProgram(line func(string, string, ...any), p *rtc.Request) {
-	line("name", "%s", cmp.Or(p.Name, "none"))
-	line("options", "%s", cmp.Or(strings.Trim(fmt.Sprintf("%q", p.Options), "[]"), "none"))
 }
 
 // writeOutput prints what a library made.

@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// sortedRows are rows of output that are put in order. What decides the order stays in
-// memory, 32 bytes a row and its text; the rows themselves go to a temporary file when
-// there are many.
+// sortedRows are rows of output that are put in order. What decides the order stays in memory,
+// 32 bytes a row and its text; the rows go to a temporary file when there are many.
 type sortedRows struct {
 	keys  []rowKey
 	texts []byte   // of rows that are ordered by a text, each with a zero behind it

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -60,15 +61,14 @@ func Stat(ctx context.Context, a *cli.App, d *disk.Store, reset bool) error {
 	if err != nil {
 		return err
 	}
-	err = a.Report(reportStat(st, s, older), func() { writeStat(a, st, s, older) })
-	if err == nil && reset {
-		// What could not be written is not thrown away.
-		err = a.Flush()
+	err = a.Report(reportStat(st, s, older), true, func() { writeStat(a, st, s, older) })
+	if err != nil || !reset {
+		return err
 	}
-	if err == nil && reset {
-		err = d.ResetStats()
+	if err := a.Flush(); err != nil { // what could not be written is not thrown away
+		return err
 	}
-	return err
+	return d.ResetStats()
 }
 
 func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) statReport {
@@ -127,14 +127,12 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 		line("older", "%s%s, %s, of an older version, which never hit; 'kernstash gc' removes those not used for a day",
 			atLeast, human.Plural(older.Entries, "entry"), human.Size(older.Bytes))
 	}
-	line("memory", "%s, %s (%s hit), %s, %s",
-		human.Plural(s[stats.MemoryHits], "hit"), human.Plural(s[stats.MemoryMisses], "miss"),
-		human.Rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses]),
-		human.Plural(s[stats.MemoryWaits], "wait"), human.Plural(s[stats.MemoryEvictions], "eviction"))
-	line("disk", "%s, %s (%s hit), %s, %s",
-		human.Plural(s[stats.DiskHits], "hit"), human.Plural(s[stats.DiskMisses], "miss"),
-		human.Rate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses]),
-		human.Plural(s[stats.DiskWaits], "wait"), human.Plural(s[stats.DiskEvictions], "eviction"))
+	tier := func(name string, hits, misses, waits, evictions int64) {
+		line(name, "%s, %s (%s hit), %s, %s", human.Plural(hits, "hit"), human.Plural(misses, "miss"),
+			human.Rate(hits, hits+misses), human.Plural(waits, "wait"), human.Plural(evictions, "eviction"))
+	}
+	tier("memory", s[stats.MemoryHits], s[stats.MemoryMisses], s[stats.MemoryWaits], s[stats.MemoryEvictions])
+	tier("disk", s[stats.DiskHits], s[stats.DiskMisses], s[stats.DiskWaits], s[stats.DiskEvictions])
 	line("read", "%s", human.Size(s[stats.DiskBytesRead]))
 	line("written", "%s in %s, %s captured", human.Size(s[stats.DiskBytesWritten]),
 		human.Plural(s[stats.DiskPuts]+s[stats.DiskPutsBettered], "put"), human.Plural(s[stats.Captures], "program"))
@@ -159,4 +157,59 @@ func writeGroup(a *cli.App, g statGroup, s stats.Snapshot) {
 		}
 		a.Printf("  %8d  %s\n", s[r.counter], r.words)
 	}
+}
+
+// statGroup is a list of counters with words for them; those that are not zero are shown.
+type statGroup struct {
+	title string
+	rows  []statRow
+}
+
+type statRow struct {
+	counter stats.Counter
+	words   string
+}
+
+var statGroups = []statGroup{
+	{"disk missed because", reasonRows("", reason.MissAbsent, reason.MissRefresh)},
+	{"what differed from the nearest entry", reasonRows("", reason.NearestNothing, reason.NearestVariable)},
+	{"not stored because", notStored},
+	{"header files", []statRow{
+		{stats.HeadersChecked, "programs whose list of header files still held"},
+		{stats.HeadersScanned, "programs whose source was scanned for header files"},
+	}},
+	{"unchanged applications", append([]statRow{
+		{stats.Delegated, "programs whose code was left to the worker"},
+	}, reasonRows("passed through: ", reason.PassedBinary, reason.PassedPanic)...)},
+	{"the worker", []statRow{
+		{stats.JobsAdded, "jobs and launches noted for it"},
+		{stats.JobsMerged, "others that were noted before, or that a worker refused"},
+		{stats.JobsDropped, "jobs not noted: too many, no room, or an error"},
+		{stats.JobsDone, "jobs that a worker did"},
+		{stats.JobsRefused, "jobs that a worker dropped, with a reason"},
+	}},
+	{"mode observe", []statRow{
+		{stats.Of(reason.ObserveHits), "would have hit"},
+		{stats.ObserveEqual, "built to the bytes that are stored"},
+		{stats.ObserveDifferent, "built to other bytes"},
+	}},
+	{"trouble", []statRow{
+		{stats.DiskPutsDropped, "not stored: the cache was full, or its program ended"},
+		{stats.DiskPutFailures, "could not be stored"},
+		{stats.CapturesDropped, "programs whose code was not captured"},
+		{stats.Corrupt, "found damaged or refused, and built again"},
+		{stats.DiskWaitsGivenUp, "waits for another process that were given up"},
+		{stats.OutOfResources, "times that a device ran out of resources"},
+	}},
+}
+
+// notStored are the rules that keep a program out of the cache.
+var notStored = reasonRows("", reason.NotCacheableChanged, reason.NotCacheableRuntime)
+
+// reasonRows returns the rows of the reasons from first to last.
+func reasonRows(before string, first, last reason.Reason) (rows []statRow) {
+	for r := first; r <= last; r++ {
+		rows = append(rows, statRow{stats.Of(r), before + r.Words()})
+	}
+	return rows
 }

@@ -1,9 +1,15 @@
 package entries
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
@@ -67,8 +73,7 @@ func removed(s *settings.Settings) func(disk.Report) string {
 	}
 }
 
-// sweep does something with all entries, tells people how far it is, and writes what was found,
-// with a line about it.
+// sweep does something with all entries, and writes what was found, with a line about it.
 func sweep(
 	a *cli.App, d *disk.Store, verb string, line func(disk.Report) string, do func(progress func(int64)) (disk.Report, error),
 ) (disk.Report, error) {
@@ -78,7 +83,7 @@ func sweep(
 	if err != nil {
 		return r, err
 	}
-	return r, a.Report(r, func() {
+	return r, a.Report(r, true, func() {
 		for _, p := range r.Problems {
 			state := "damaged"
 			if p.Repaired {
@@ -115,4 +120,26 @@ func writeLeftovers(a *cli.App, r disk.Report) {
 			a.Printf("%d %s\n", l.n, l.what)
 		}
 	}
+}
+
+// Ask puts a question that is answered with yes or no. An interrupt ends it.
+func Ask(ctx context.Context, a *cli.App, question string) (bool, error) {
+	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return false, cli.Usage(errors.New("there is nobody to ask: give --yes"))
+	}
+	fmt.Fprintf(a.Err, "%s [y/N] ", human.Printable(question, false))
+	answered := make(chan string, 1)
+	go func() { // which ends with the process, if nobody answers
+		answer, _ := bufio.NewReader(a.In).ReadString('\n')
+		answered <- answer
+	}()
+	var answer string
+	select {
+	case answer = <-answered:
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return false, context.Cause(ctx)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
 }

@@ -28,7 +28,7 @@ func Status(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings
 	if err != nil {
 		return err
 	}
-	return writeWorker(a, st, s)
+	return writeWorker(a, st, s, true)
 }
 
 // Wait waits, at most so long, until no job is left, or no worker runs.
@@ -41,33 +41,21 @@ func Wait(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, 
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	late := err != nil
-	if err := writeWorker(a, st, s); err != nil {
-		return err
-	}
-	if late || st.Waiting > 0 {
-		return cli.ErrFound
-	}
-	return nil
+	return writeWorker(a, st, s, err == nil && st.Waiting == 0)
 }
 
 // Starter returns what starts a worker in a process of its own, with an environment. It is
 // nil where the settings want none.
 func Starter(d *disk.Store, s *settings.Settings, environ []string) func() bool {
-	if !runtimes.Linked || s.Worker == settings.WorkerOff || !s.Writable() {
+	self, err := os.Executable()
+	if err != nil || !runtimes.Linked || s.Worker == settings.WorkerOff || !s.Writable() {
 		return nil
 	}
-	return func() bool {
-		self, err := os.Executable()
-		if err != nil {
-			return false
-		}
-		o := worker.StartOptions{
-			Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
-			Environ: environ, Command: self,
-		}
-		return worker.NewStarter(o).StartNow() == nil
-	}
+	starter := worker.NewStarter(worker.StartOptions{
+		Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
+		Environ: environ, Command: self,
+	})
+	return func() bool { return starter.StartNow() == nil }
 }
 
 // Stop has the worker end, and waits for that, at most so long.
@@ -78,7 +66,7 @@ func Stop(ctx context.Context, a *cli.App, d *disk.Store, most time.Duration) er
 	if err != nil {
 		return err
 	}
-	return a.Report(map[string]bool{"stopped": was}, func() {
+	return a.Report(map[string]bool{"stopped": was}, true, func() {
 		if was {
 			a.Printf("the worker ended\n")
 		} else {
@@ -154,7 +142,7 @@ func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o
 	st.Running = false
 	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
 	st.GivenUp = nil // those of this run are among the last
-	return writeWorker(a, st, s)
+	return writeWorker(a, st, s, true)
 }
 
 // describeWorker is a line about a worker that works.
@@ -169,8 +157,8 @@ func describeWorker(st worker.Status) string {
 	return does + ", " + human.Plural(st.Waiting, "job")
 }
 
-func writeWorker(a *cli.App, st worker.Status, s *settings.Settings) error {
-	return a.Report(st, func() { describe(a, st, s) })
+func writeWorker(a *cli.App, st worker.Status, s *settings.Settings, ok bool) error {
+	return a.Report(st, ok, func() { describe(a, st, s) })
 }
 
 func describe(a *cli.App, st worker.Status, s *settings.Settings) {

@@ -23,8 +23,7 @@ func (e environ) get(name string) string {
 	return ""
 }
 
-// with returns a copy in which the variables have these values and all others
-// are as they were.
+// with returns a copy in which the variables have these values.
 func (e environ) with(variables []Variable) environ {
 	out := slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
 		return slices.ContainsFunc(variables, func(v Variable) bool { return strings.HasPrefix(kv, v.Name+"=") })

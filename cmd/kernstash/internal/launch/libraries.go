@@ -25,9 +25,8 @@ type Libraries struct {
 // libraryDir is the variable that says where the libraries are.
 const libraryDir = "KERNSTASH_LIBDIR"
 
-// Find returns the paths of the libraries, which lie beside each other: in the
-// directory that KERNSTASH_LIBDIR names, else in one that goes with this program,
-// wherever that was moved to.
+// Find returns the paths of the libraries, which lie beside each other: in the directory that
+// KERNSTASH_LIBDIR names, else in one that goes with this program, wherever that is.
 func Find() (Libraries, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -49,8 +48,7 @@ func Find() (Libraries, error) {
 		runtimes.Layers().Library, Library, strings.Join(looked, ", "), libraryDir)
 }
 
-// libraryDirs are: where `make install` puts them, where distributions do, and
-// a build tree's.
+// libraryDirs are those of `make install`, of distributions, and of a build tree.
 func libraryDirs(named, program string) []string {
 	if named != "" {
 		if abs, err := filepath.Abs(named); err == nil {
@@ -62,11 +60,7 @@ func libraryDirs(named, program string) []string {
 		program = real
 	}
 	dir := filepath.Dir(program)
-	dirs := []string{filepath.Join(dir, "..", "lib", "kernstash"), filepath.Join(dir, "..", "lib"), dir}
-	for i := range dirs {
-		dirs[i] = filepath.Clean(dirs[i])
-	}
-	return dirs
+	return []string{filepath.Join(dir, "..", "lib", "kernstash"), filepath.Join(dir, "..", "lib"), dir}
 }
 
 func isFile(path string) bool {

@@ -44,8 +44,13 @@ func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
 }
 
-// texts returns the settings that the flags choose, by their names.
-func (o *Options) texts() (map[string]string, error) {
+// Chosen returns the settings that the flags choose, a settings file that they name included, in
+// a fixed order: all values are checked, that of --inject too, and paths absolute. A value that
+// makes no sense is a mistake on the command line.
+func (o *Options) Chosen() ([]settings.Item, error) {
+	if !slices.Contains(Injects, o.Inject) {
+		return nil, cli.Usagef("--inject %s: want auto, layer or preload", o.Inject)
+	}
 	texts, err := o.FlagTexts()
 	if err != nil {
 		return nil, err
@@ -72,25 +77,10 @@ func (o *Options) texts() (map[string]string, error) {
 			texts[f.name] = f.value
 		}
 	}
-	return texts, nil
-}
-
-// Chosen returns the settings that the flags choose, in a fixed
-// order: all values are checked, that of --inject too, and paths absolute. A value that makes no
-// sense is a mistake on the command line. A settings file is one of the flags where it is named.
-func (o *Options) Chosen() ([]settings.Item, error) {
-	if !slices.Contains(Injects, o.Inject) {
-		return nil, cli.Usagef("--inject %s: want auto, layer or preload", o.Inject)
-	}
-	texts, err := o.texts()
-	if err != nil {
-		return nil, err
-	}
 	if len(texts) == 0 && o.Config == "" {
 		return nil, nil
 	}
-	in := settings.Inputs{Environ: []string{}, ConfigFile: o.Config, Flags: texts}
-	s, err := settings.Load(in)
+	s, err := settings.Load(settings.Inputs{Environ: []string{}, ConfigFile: o.Config, Flags: texts})
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

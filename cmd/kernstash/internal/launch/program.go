@@ -105,10 +105,9 @@ func (t Target) fits() bool {
 	return !known || t.program.class == elf.ELFCLASS64 && t.program.machine == machine
 }
 
-// preloads reports whether something may be preloaded into the command: the dynamic
-// linker of a program for another machine would complain on standard error, and
-// musl's refuses to start, as do programs with an address sanitizer that is not the
-// first library of all.
+// preloads reports whether something may be preloaded into the command: the dynamic linker of a
+// program for another machine complains on standard error, and musl's refuses to start, as do
+// programs with an address sanitizer that is not the first library of all.
 func (t Target) preloads() bool {
 	return t.fits() && (t.program == nil ||
 		!strings.Contains(filepath.Base(t.program.linker), "musl") && !slices.ContainsFunc(t.program.needed, comesFirst))
@@ -128,8 +127,7 @@ func kindOf(p *program) string {
 	return fmt.Sprintf("a %d-bit program (%s)", bits, strings.TrimPrefix(p.machine.String(), "EM_"))
 }
 
-// cannotStart returns the error for a command that cannot be started. Shells end with 127 where
-// there is none, else 126.
+// cannotStart returns the error for a command that cannot be started, with the status of shells.
 func cannotStart(err error) error {
 	status := 126
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,8 +137,8 @@ func cannotStart(err error) error {
 }
 
 // FindCommand returns the file that execvp(3) would run for a name: the first in the
-// directories of path that may be executed.
-func FindCommand(name, path string) (string, error) {
+// directories of path that may be executed; skip, which may be nil, says which are not meant.
+func FindCommand(name, path string, skip func(file string) bool) (string, error) {
 	found := error(syscall.ENOENT)
 	switch {
 	case name == "":
@@ -157,7 +155,7 @@ func FindCommand(name, path string) (string, error) {
 		}
 		file := dir + "/" + name
 		err := executable(file)
-		if err == nil {
+		if err == nil && (skip == nil || !skip(file)) {
 			return file, nil
 		}
 		if errors.Is(err, fs.ErrPermission) {
@@ -172,8 +170,7 @@ func executable(file string) error {
 		return syscall.EACCES // of a pipe too, which whoever opened it would wait for
 	}
 	_, err := exec.LookPath(file)
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return errno
 	}
 	return err

@@ -2,13 +2,16 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
@@ -76,11 +79,7 @@ func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why
 	if spent > 0 {
 		time = human.Time(spent)
 	}
-	fmt.Fprintf(w, "  %s\t%d\t%s", name, n, time)
-	if text := reasons(why); text != "" {
-		fmt.Fprintf(w, "\t%s", text)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%d\t%s\t%s", name, n, time, reasons(why)), "\t"))
 }
 
 func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
@@ -94,25 +93,18 @@ func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
 
 // reasons names the most frequent of them.
 func reasons(all []runlog.Count) string {
-	var b strings.Builder
-	for i, c := range all {
-		if i == maxReasons {
-			fmt.Fprintf(&b, ", …")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		what := human.Printable(inWords(c.What), false)
-		if what == "" {
-			what = "no reason given"
-		}
-		b.WriteString(what)
+	var texts []string
+	for _, c := range all[:min(len(all), maxReasons)] {
+		text := cmp.Or(human.Printable(inWords(c.What), false), "no reason given")
 		if c.N > 1 || len(all) > 1 {
-			fmt.Fprintf(&b, ": %d", c.N)
+			text += fmt.Sprintf(": %d", c.N)
 		}
+		texts = append(texts, text)
 	}
-	return b.String()
+	if len(all) > maxReasons {
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (o *Outcome) writePrograms(w io.Writer, width int) {
@@ -120,24 +112,16 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 	const row = "%-12s  %5s  %-8s  %-7s  %-7s  "
 	const indent = 12 + 2 + 5 + 2 + 8 + 2 + 7 + 2 + 7 + 2
 	fmt.Fprintf(w, row+"PROGRAM\n", "KEY", "TIMES", "OUTCOME", "SPENT", "SAVED")
-	text := func(s string) string {
-		if s = human.Printable(s, false); s == "" {
-			return "–"
-		}
-		return s
-	}
+	text := func(s string) string { return cmp.Or(human.Printable(s, false), "–") }
 	for _, p := range o.Programs {
-		why := p.Nearest
-		if why == "" {
-			why = inWords(p.Reason)
-		}
+		why := cmp.Or(p.Nearest, inWords(p.Reason))
 		if p.Observed != "" {
 			why = "would have been found: " + string(p.Observed)
 		}
 		head := fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), human.Time(p.Saved))
-		_, _ = io.WriteString(w, human.WrapBehind(head, text(shortLabel(p.Label)), indent, width))
+		fmt.Fprint(w, human.WrapBehind(head, text(shortLabel(p.Label)), indent, width))
 		if why != "" {
-			_, _ = io.WriteString(w, human.WrapBehind(strings.Repeat(" ", indent), text(why), indent, width))
+			fmt.Fprint(w, human.WrapBehind(strings.Repeat(" ", indent), text(why), indent, width))
 		}
 	}
 	if o.More > 0 {
@@ -148,20 +132,123 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 // shortLabel names a program by a few of its kernels.
 func shortLabel(label string) string {
 	short := human.Names(strings.Split(label, ", "))
-	if strings.HasSuffix(label, "…") && short != label {
-		// The label itself was cut.
+	if strings.HasSuffix(label, "…") && short != label { // the label itself was cut
 		return strings.Replace(short, " and ", " and at least ", 1)
 	}
 	return short
 }
 
-// inWords says for people why a program was compiled; text that is no reason of the disk
-// tier is words already.
+// inWords says for people why a program was compiled. What is no reason of the disk is words already.
 func inWords(text string) string {
 	for r := reason.MissAbsent; r <= reason.ObserveHits; r++ {
 		if r.String() == text {
 			return r.Words()
 		}
+	}
+	return text
+}
+
+// Outcome is a run that has ended: what --json and --report-file write, and what people
+// are told of.
+type Outcome struct {
+	Command []string `json:"command"`
+	Status  int      `json:"exit_status"`      // as shells give it
+	Signal  string   `json:"signal,omitempty"` // that the command died by
+	Millis  float64  `json:"elapsed_ms"`
+
+	Inject   string `json:"inject"`            // auto, layer, preload, or none
+	Layer    string `json:"layer,omitempty"`   // the file
+	Preload  string `json:"preload,omitempty"` // likewise, of what stands before other compilers
+	Disabled bool   `json:"disabled"`
+	Note     string `json:"note,omitempty"`    // why nothing was asked for
+	Warning  string `json:"warning,omitempty"` // why what was compiled may not be kept
+
+	SpentMS    float64 `json:"spent_ms"`    // on all programs
+	CompiledMS float64 `json:"compiled_ms"` // of it, compiling
+	SavedMS    float64 `json:"saved_ms"`
+
+	runlog.Summary
+}
+
+// fill takes over what the processes have reported.
+func (o *Outcome) fill(s *runlog.Summary) {
+	o.Summary = *s
+	o.SpentMS, o.CompiledMS, o.SavedMS = human.Millis(s.Spent), human.Millis(s.Compiled), human.Millis(s.Saved)
+}
+
+// why says why nothing was asked of the cache, "" if something was.
+func (o *Outcome) why(t Target) string {
+	switch {
+	case o.Disabled:
+		return "the cache was switched off"
+	case o.Outcomes.Asked > 0 && o.Outcomes.Asked == o.kept():
+		return fmt.Sprintf("the application's own cache answered: it made %s of binaries that it had kept",
+			human.Plural(o.Outcomes.Asked, "program"))
+	case o.Outcomes.Asked > 0:
+		return ""
+	case len(o.Out) > 0:
+		var reasons []string
+		for _, c := range o.Out {
+			reasons = append(reasons, c.What)
+		}
+		return "the layer was loaded and stayed out: " + strings.Join(reasons, ", ")
+	case len(o.FrontEnds) > 0:
+		n := 0
+		for _, c := range o.FrontEnds {
+			n += c.N
+		}
+		return fmt.Sprintf("the cache was loaded in %s, which built no program", human.Plural(n, "process"))
+	}
+	text := "the layer was not loaded: " + o.notLoaded(t)
+	if o.Preload != "" && t.program != nil && !t.program.static {
+		text += "; and no other compiler that the cache serves was called"
+	}
+	return text
+}
+
+// kept counts programs that the application made of binaries of its own.
+func (o *Outcome) kept() int {
+	for _, c := range o.Passes {
+		if c.What == runlog.ReasonBinary {
+			return c.N
+		}
+	}
+	return 0
+}
+
+const setIDText = " runs with rights that you have not (set-user-id, or file capabilities)"
+
+// Unseen says why nothing is seen of what a command loads.
+func (t Target) Unseen() string {
+	name := filepath.Base(t.File)
+	switch {
+	case t.SetID:
+		return name + setIDText
+	case t.program != nil && t.program.static:
+		return name + " is linked statically: it loads nothing, and nothing can be loaded into it"
+	}
+	return "the dynamic linker of " + name + " did not report what it loads: it is not glibc's"
+}
+
+func (o *Outcome) notLoaded(t Target) string {
+	name := filepath.Base(t.File)
+	of := name
+	if t.Script != "" {
+		of = fmt.Sprintf("%s (a script, run by %s)", name, t.Script)
+	}
+	switch {
+	case t.SetID:
+		return of + setIDText
+	case t.program == nil:
+		return of + " started no program that compiles for a GPU"
+	case !t.fits():
+		return fmt.Sprintf("%s is %s, the layer is not for that", of, kindOf(t.program))
+	case t.program.static:
+		return of + " is linked statically: nothing can be loaded into it"
+	}
+	text := of + " made no " + runtimes.Layered() + " program, nor did what it started"
+	if o.Preload == "" {
+		text += "; where nothing stands before dlsym, a library that a program opens itself goes without the cache"
 	}
 	return text
 }

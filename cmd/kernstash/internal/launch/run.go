@@ -1,6 +1,5 @@
-// Package launch is `kernstash run`: it finds our libraries, works out the
-// variables that bring them into a command and all that it starts, runs it, and
-// says in the end what that was worth.
+// Package launch is `kernstash run`: it brings our libraries into a command and all that it
+// starts, runs it, and says in the end what that was worth.
 package launch
 
 import (
@@ -48,14 +47,12 @@ func (o *Options) prepare(command []string) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{options: o}
-	if r.path, err = FindCommand(command[0], searchPath()); err != nil {
+	if r.path, err = FindCommand(command[0], searchPath(), nil); err != nil {
 		return nil, cannotStart(err)
 	}
 	r.outcome = Outcome{Command: command, Inject: "none"}
-	if i := slices.IndexFunc(variables, func(v Variable) bool { return v.Name == "KERNSTASH_DISABLE" }); i >= 0 {
-		if settings.SwitchedOff(env.get("KERNSTASH_DISABLE")) { // which no flag replaces
-			variables = slices.Delete(variables, i, i+1)
-		}
+	if settings.SwitchedOff(env.get("KERNSTASH_DISABLE")) { // which no flag replaces
+		variables = slices.DeleteFunc(variables, func(v Variable) bool { return v.Name == "KERNSTASH_DISABLE" })
 	}
 	env = env.with(variables)
 	// It does not fail: what cannot be used is among the warnings.

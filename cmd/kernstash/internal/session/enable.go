@@ -3,10 +3,8 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +17,7 @@ import (
 // Disable removes what 'kernstash enable' wrote for the session, or for a program.
 func Disable(a *cli.App, program string, named bool) error {
 	path, err := File()
-	if program != "" || named {
+	if named {
 		path, err = appFile(program)
 	}
 	if err != nil {
@@ -35,7 +33,7 @@ func Disable(a *cli.App, program string, named bool) error {
 			session = path // switches the cache on
 		}
 	}
-	err = a.Report(switchReport{Path: path, Enabled: session != "", Changed: removed}, func() {
+	err = a.Report(switchReport{Path: path, Enabled: session != "", Changed: removed}, true, func() {
 		if removed {
 			a.Printf("removed %s\n", path)
 		} else {
@@ -115,7 +113,7 @@ func EnableApp(a *cli.App, o *launch.Options, program string) error {
 	if err != nil {
 		return err
 	}
-	found, err := findOther(program)
+	found, err := launch.FindCommand(program, os.Getenv("PATH"), isScript)
 	if err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
@@ -138,7 +136,7 @@ exec "$program" "$@"
 	if err := writeOwn(a, path, "#!/bin/sh\n", script, 0o755, "for "+found); err != nil {
 		return err
 	}
-	if first, err := launch.FindCommand(program, os.Getenv("PATH")); err != nil || !sameFile(first, path) {
+	if first, err := launch.FindCommand(program, os.Getenv("PATH"), nil); err != nil || !sameFile(first, path) {
 		fmt.Fprintf(a.Err, "kernstash: warning: %s does not come before %s in PATH, so the script is not what %s leads to\n",
 			filepath.Dir(path), filepath.Dir(found), program)
 	}
@@ -152,27 +150,15 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-// findOther finds a program in PATH that is no script of 'kernstash enable': that would
-// start itself for ever.
-func findOther(program string) (string, error) {
-	_, none := launch.FindCommand(program, "")
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		found, err := launch.FindCommand(program, cmp.Or(dir, "."))
-		if errors.Is(err, fs.ErrPermission) {
-			none = err
-		}
-		if err != nil {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(found)
-		if err != nil {
-			return "", err
-		}
-		if _, is, err := OwnFile(real).Read(); !is || err != nil {
-			return found, nil
-		}
+// isScript reports whether a program is a script of 'kernstash enable', which would start itself
+// for ever, or may be one.
+func isScript(file string) bool {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return true
 	}
-	return "", none
+	_, is, err := OwnFile(real).Read()
+	return is && err == nil
 }
 
 // runFlags returns the flags for 'kernstash run', as words of a shell.
@@ -196,7 +182,7 @@ func writeOwn(a *cli.App, path, before, text string, mode os.FileMode, note stri
 	if err := OwnFile(path).write(before, text, mode); err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
-	return a.Report(switchReport{Path: path, Enabled: true, Changed: true}, func() {
+	return a.Report(switchReport{Path: path, Enabled: true, Changed: true}, true, func() {
 		a.Printf("wrote %s: the cache is on, %s\n", path, note)
 	})
 }

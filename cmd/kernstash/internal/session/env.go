@@ -24,7 +24,9 @@ var shells = []shell{
 	{"sh", true, exportShell},
 	{"bash", true, exportShell},
 	{"zsh", true, exportShell},
-	{"fish", true, func(v launch.Variable) string { return "set -gx " + v.Name + " " + quoteFish(v.Value) }},
+	{"fish", true, func(v launch.Variable) string {
+		return "set -gx " + v.Name + " '" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(v.Value) + "'"
+	}},
 	{"systemd", false, func(v launch.Variable) string {
 		return "Environment=" + strconv.Quote(strings.ReplaceAll(v.Name+"="+v.Value, "%", "%%"))
 	}},
@@ -47,10 +49,6 @@ func exportShell(v launch.Variable) string { return "export " + v.Name + "=" + q
 
 // quoteShell quotes a text for POSIX shells.
 func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func quoteFish(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
-}
 
 // Shells are the names of what env writes for.
 func Shells() []string {

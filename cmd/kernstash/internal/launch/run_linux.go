@@ -1,15 +1,21 @@
 package launch
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -100,4 +106,107 @@ const shell = "/bin/sh"
 
 func script(path string, args []string) []string {
 	return append([]string{shell, path}, args[1:]...)
+}
+
+// The words by which the launcher (shim/launcher) calls the whole command before and after
+// it runs a command: each is followed by what stands behind the word run.
+const (
+	PrepareStep = "run-prepare"
+	ReportStep  = "run-report" // and the status of wait(2), and the nanoseconds that it took
+)
+
+// Step does what the launcher asks for. ours is false for arguments that are none of its.
+func Step(args []string) (status int, ours bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case PrepareStep:
+		return prepareStep(args[1:]), true
+	case ReportStep:
+		return reportStep(args[1:]), true
+	}
+	return 0, false
+}
+
+// parse returns what the arguments behind the word run mean, and where the command begins.
+func parse(args []string) (o *Options, begins int, err error) {
+	o = new(Options)
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.SetInterspersed(false)
+	o.Bind(fs)
+	o.BindSettings(fs)
+	o.BindRun(fs)
+	err = cmp.Or(fs.Parse(args), CheckFlags(fs))
+	if err == nil && fs.NArg() == 0 {
+		err = cli.Usagef("run: which command?")
+	}
+	return o, len(args) - fs.NArg(), err
+}
+
+// prepareStep writes what the launcher is to do, each text with a NUL behind it: where the
+// command begins, with a letter where nothing is to be said in the end; then warnings, and
+// variables. It does nothing where the whole command has to say what is wrong.
+func prepareStep(args []string) int {
+	o, begins, err := parse(args)
+	if err != nil {
+		return 1
+	}
+	r, err := o.prepare(args[begins:])
+	if err != nil || o.create() != nil {
+		return 1
+	}
+	how := ""
+	if o.Quiet && o.File == "" {
+		how = "q" // nothing is to be said in the end
+	}
+	const before = 2 // our name, and the word
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%d%s\x00", before+begins, how)
+	for _, w := range r.warnings {
+		fmt.Fprintf(&b, "warning: %s\x00", w)
+	}
+	for _, v := range r.variables {
+		fmt.Fprintf(&b, "%s=%s\x00", v.Name, v.Value)
+	}
+	if _, err := os.Stdout.Write(b.Bytes()); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// reportStep says how a run has ended. Standard input is what the processes have reported;
+// standard output is the launcher's standard error.
+func reportStep(args []string) int {
+	if len(args) < 2 {
+		return 1
+	}
+	status, err := strconv.Atoi(args[0])
+	took, tookErr := strconv.ParseInt(args[1], 10, 64)
+	args = args[2:]
+	o, begins, parseErr := parse(args)
+	if cmp.Or(err, tookErr, parseErr) != nil {
+		return 1
+	}
+	r, err := o.prepare(args[begins:])
+	if err != nil {
+		return 1
+	}
+	r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), time.Duration(took))
+	return 0
+}
+
+// setID says whether a file runs with rights that its user has not: the kernel
+// then has the dynamic linker ignore LD_PRELOAD, and the layer stays out.
+func setID(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	if info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		return true
+	}
+	n, err := unix.Getxattr(file, "security.capability", nil)
+	return err == nil && n > 0
 }
