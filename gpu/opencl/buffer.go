@@ -61,16 +61,19 @@ func Bytes[T Number](s []T) []byte {
 // Write copies data into the buffer at offset, in bytes, after the events of
 // wait. It returns when data may be changed.
 func (q *Queue) Write(b *Buffer, offset int, data []byte, wait ...*Event) error {
-	return q.transfer("write buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.Status("clEnqueueWriteBuffer", q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
-	})
+	return q.transferData("write buffer", "clEnqueueWriteBuffer", b, offset, data, wait)
 }
 
 // Read copies from the buffer at offset, in bytes, until data is full, after
 // the events of wait. It returns when data is there.
 func (q *Queue) Read(b *Buffer, offset int, data []byte, wait ...*Event) error {
-	return q.transfer("read buffer", b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
-		return cl.Status("clEnqueueReadBuffer", q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)), uintptr(len(w)), uintptr(cl.Addr(w)), 0)
+	return q.transferData("read buffer", "clEnqueueReadBuffer", b, offset, data, wait)
+}
+
+func (q *Queue) transferData(what, do string, b *Buffer, offset int, data []byte, wait []*Event) error {
+	return q.transfer(what, b, offset, len(data), wait, func(q, m uintptr, w []cl.EventID) error {
+		return cl.Status(do, q, m, 1, uintptr(offset), uintptr(len(data)), uintptr(cl.Addr(data)),
+			uintptr(len(w)), uintptr(cl.Addr(w)), 0)
 	})
 }
 

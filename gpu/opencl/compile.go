@@ -22,16 +22,14 @@ type compilation struct {
 // best there. Everything else is compiled unit by unit, and linked; so is a
 // sequence of one unit, of which some drivers make other code.
 func (b *compilation) run() (cl.ProgramID, string, error) {
-	units := b.recipe.Image.Units()
-	if b.isBuild() {
-		p, err := b.create(units[0])
-		if err != nil {
-			return 0, "", err
-		}
-		err = cl.BuildProgram(p, b.devices, b.compileOptions())
-		return b.finish(p, err)
+	if !b.isBuild() {
+		return b.compileAndLink()
 	}
-	return b.compileAndLink(units)
+	p, err := b.create(b.recipe.Image.Units()[0])
+	if err != nil {
+		return 0, "", err
+	}
+	return b.finish(p, cl.BuildProgram(p, b.devices, b.compileOptions()))
 }
 
 // isBuild reports whether clBuildProgram makes the program, of one source.
@@ -85,11 +83,11 @@ func (b *compilation) create(u key.Unit) (cl.ProgramID, error) {
 	return p, nil
 }
 
-func (b *compilation) compileAndLink(units []key.Unit) (cl.ProgramID, string, error) {
+func (b *compilation) compileAndLink() (cl.ProgramID, string, error) {
 	var compiled []cl.ProgramID
 	defer func() { release(compiled) }()
 	var logs string
-	for _, u := range units {
+	for _, u := range b.recipe.Image.Units() {
 		p, log, err := b.compileUnit(u)
 		logs += log
 		if err != nil {
@@ -119,7 +117,11 @@ func (b *compilation) compileUnit(u key.Unit) (cl.ProgramID, string, error) {
 	var names []string
 	defer func() { release(headers) }()
 	for _, h := range u.Headers {
-		hp, err := b.createHeader(h)
+		content := h.Content
+		if len(content) == 0 {
+			content = []byte("\n") // some drivers refuse an empty source (CL_INVALID_VALUE)
+		}
+		hp, err := cl.CreateProgramWithSource(b.context, content)
 		if err != nil {
 			_ = cl.Status("clReleaseProgram", uintptr(p))
 			return 0, "", fmt.Errorf("header %s: %w", h.Name, diagnose(err, ""))
@@ -127,15 +129,6 @@ func (b *compilation) compileUnit(u key.Unit) (cl.ProgramID, string, error) {
 		headers, names = append(headers, hp), append(names, h.Name)
 	}
 	return b.finish(p, cl.CompileProgram(p, b.devices, b.compileOptions(), headers, names))
-}
-
-// createHeader makes the program that stands for a header. Some drivers refuse
-// an empty source (CL_INVALID_VALUE), so an empty header becomes a line end.
-func (b *compilation) createHeader(h key.Header) (cl.ProgramID, error) {
-	if len(h.Content) == 0 {
-		return cl.CreateProgramWithSource(b.context, []byte("\n"))
-	}
-	return cl.CreateProgramWithSource(b.context, h.Content)
 }
 
 // compileOptions returns nil, C's NULL, where the caller gave none at all.

@@ -21,14 +21,14 @@ const (
 )
 
 func (t DeviceType) String() string {
+	if t == AnyType {
+		return "any"
+	}
 	var names []string
 	for i, name := range []string{"default", "CPU", "GPU", "accelerator"} {
-		if t&(1<<i) != 0 && t != AnyType {
+		if t&(1<<i) != 0 {
 			names = append(names, name)
 		}
-	}
-	if t == AnyType {
-		names = []string{"any"}
 	}
 	return strings.Join(names, "|")
 }
@@ -71,11 +71,7 @@ func newDevice(id cl.DeviceID, p *Platform) *Device {
 	d.Limits.Allocation, d.Limits.Images = num(cl.DeviceMaxMemAllocSize), num(cl.DeviceImageSupport) != 0
 	d.Limits.ImageWidth, d.Limits.ImageHeight = int(num(cl.DeviceImage2DMaxWidth)), int(num(cl.DeviceImage2DMaxHeight))
 	d.Limits.ClockMegahertz = int(num(cl.DeviceMaxClockFrequency))
-	for i, n := range cl.Numbers(p.ask.Device(id, cl.DeviceMaxWorkItemSizes)) {
-		if i < len(d.Limits.WorkItems) {
-			d.Limits.WorkItems[i] = int(n)
-		}
-	}
+	d.Limits.WorkItems = cl.Sizes(p.ask.Device(id, cl.DeviceMaxWorkItemSizes))
 	return d
 }
 

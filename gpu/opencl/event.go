@@ -29,17 +29,10 @@ const (
 )
 
 func (s Status) String() string {
-	switch s {
-	case Complete:
-		return "complete"
-	case Running:
-		return "running"
-	case Submitted:
-		return "submitted"
-	case Queued:
-		return "queued"
+	if s < Complete || s > Queued {
+		return Code(s).String()
 	}
-	return Code(s).String()
+	return [...]string{"complete", "running", "submitted", "queued"}[s]
 }
 
 // Wait waits until the command is complete. A command that failed is an error.
@@ -56,16 +49,22 @@ func (e *Event) Wait() error {
 
 // Status returns how far the command has come.
 func (e *Event) Status() (Status, error) {
+	s, err := e.ask("clGetEventInfo", cl.EventCommandExecutionStatus)
+	return Status(s), err
+}
+
+// ask returns a parameter of the command's that is a number.
+func (e *Event) ask(f string, param uint32) (uint64, error) {
 	h, err := e.get()
+	var b []byte
+	if err == nil {
+		b, err = cl.Info(f, param, h)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("ask command: %w", err)
 	}
-	b, err := cl.Info("clGetEventInfo", cl.EventCommandExecutionStatus, h)
-	if err != nil {
-		return 0, fmt.Errorf("ask command: %w", err)
-	}
-	s, _ := cl.Number(b, nil)
-	return Status(s), nil
+	n, _ := cl.Number(b, nil)
+	return n, nil
 }
 
 // Times are the moments of a command on its device's own clock.
@@ -77,17 +76,12 @@ func (t Times) Run() time.Duration { return t.Ended - t.Started }
 // Times returns the moments of a command that is complete, on a queue with
 // profiling; on another the error wraps ProfilingInfoNotAvailable.
 func (e *Event) Times() (Times, error) {
-	h, err := e.get()
-	if err != nil {
-		return Times{}, fmt.Errorf("ask command: %w", err)
-	}
 	var t Times
 	for i, to := range []*time.Duration{&t.Queued, &t.Submitted, &t.Started, &t.Ended} {
-		b, err := cl.Info("clGetEventProfilingInfo", cl.ProfilingCommandQueued+uint32(i), h)
+		ns, err := e.ask("clGetEventProfilingInfo", cl.ProfilingCommandQueued+uint32(i))
 		if err != nil {
-			return Times{}, fmt.Errorf("ask command: %w", err)
+			return Times{}, err
 		}
-		ns, _ := cl.Number(b, nil)
 		*to = time.Duration(ns)
 	}
 	return t, nil

@@ -29,12 +29,12 @@ func (r *Runtime) Finish(ctx context.Context, job kernstash.Job, a *store.Artifa
 		return nil, fmt.Errorf("finish program: %w: no device", ErrArgument)
 	}
 	d := r.context.devices[job.Devices[0]]
-	assembler, assembles := d.platform.driver().Driver.(driver.Assembler)
+	nvidia, assembles := d.platform.driver().Driver.(driver.NVIDIA)
 	at := slices.IndexFunc(a.Binaries, func(b store.Binary) bool { return b.Form == store.FormIntermediate })
 	if at < 0 || !assembles {
 		return nil, fmt.Errorf("finish program: %w: its code is not intermediate", kernstash.ErrNotCacheable)
 	}
-	code, err := assembler.Assemble(d.asked(), job.Recipe.Options, a.Binaries[at].Data)
+	code, err := nvidia.Assemble(d.asked(), job.Recipe.Options, a.Binaries[at].Data)
 	if err != nil {
 		return nil, fmt.Errorf("finish program: %w", err)
 	}

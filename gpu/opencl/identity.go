@@ -51,19 +51,15 @@ func (p *Platform) compiler() ([]key.Pair, error) {
 	if pairs, ok := compilers.Load(p.id); ok {
 		return pairs.([]key.Pair), nil
 	}
-	pairs, err := p.findCompiler()
+	m := elfid.Loaded()
+	library := p.asked().Library(m)
+	if library == "" {
+		return nil, errLibraries
+	}
+	pairs, err := drivers.Compilers(m, library)
 	if err != nil {
 		return nil, err
 	}
 	first, _ := compilers.LoadOrStore(p.id, pairs) // one answer in a process
 	return first.([]key.Pair), nil
-}
-
-func (p *Platform) findCompiler() ([]key.Pair, error) {
-	m := elfid.Loaded()
-	driver := p.asked().Library(m)
-	if driver == "" {
-		return nil, errLibraries
-	}
-	return drivers.Compilers(m, driver)
 }

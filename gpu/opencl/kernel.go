@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
-	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/internal/dl"
 )
 
@@ -20,7 +20,7 @@ type Kernel struct {
 	mu       sync.Mutex
 	values   []byte // of the argument being set; reused
 	space    [3][3]uintptr
-	launches variant.Launches
+	launches pocl.Launches
 }
 
 // NewKernel makes the kernel of a name; another name is an error that wraps
@@ -57,19 +57,15 @@ func (k *Kernel) WorkGroup() (WorkGroup, error) {
 	if err != nil {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
-	id, d := cl.KernelID(h), k.program.devices[0].id()
-	b, err := cl.Info("clGetKernelWorkGroupInfo", cl.KernelWorkGroupSize, uintptr(id), uintptr(d))
+	d := uintptr(k.program.devices[0].id())
+	b, err := cl.Info("clGetKernelWorkGroupInfo", cl.KernelWorkGroupSize, h, d)
 	if err != nil {
 		return WorkGroup{}, fmt.Errorf("ask kernel %s: %w", k.name, err)
 	}
 	size, _ := cl.Number(b, nil)
-	multiple, _ := cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelPreferredWorkGroupSize, uintptr(id), uintptr(d)))
+	multiple, _ := cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelPreferredWorkGroupSize, h, d))
 	w := WorkGroup{Size: int(size), Multiple: int(multiple)}
-	w.LocalMemory, _ = cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelLocalMemSize, uintptr(id), uintptr(d)))
-	for i, n := range cl.Numbers(cl.Info("clGetKernelWorkGroupInfo", cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(d))) {
-		if i < len(w.Required) {
-			w.Required[i] = int(n)
-		}
-	}
+	w.LocalMemory, _ = cl.Number(cl.Info("clGetKernelWorkGroupInfo", cl.KernelLocalMemSize, h, d))
+	w.Required = cl.Sizes(cl.Info("clGetKernelWorkGroupInfo", cl.KernelCompileWorkGroupSize, h, d))
 	return w, nil
 }

@@ -15,7 +15,7 @@ type known struct {
 
 // knownDrivers are PoCL's and those of package driver, in the end the one for all others.
 var knownDrivers = func() (all []*known) {
-	for _, d := range append([]driver.Driver{pocl.New()}, driver.Known...) {
+	for _, d := range append([]driver.Driver{pocl.PoCL}, driver.Known...) {
 		all = append(all, &known{Driver: d})
 	}
 	return all
@@ -31,8 +31,8 @@ func (p *Platform) driver() *known {
 }
 
 // deferrer returns the platform's driver if that makes code at launches, else nil.
-func (p *Platform) deferrer() driver.Deferrer {
-	d, _ := p.driver().Driver.(driver.Deferrer)
+func (p *Platform) deferrer() *pocl.Driver {
+	d, _ := p.driver().Driver.(*pocl.Driver)
 	return d
 }
 
@@ -57,7 +57,12 @@ func (p *Platform) IsKnown() bool { return p.driver() != knownDrivers[len(knownD
 // kernstash restores, and whether that is off in a process with an environment. An error says
 // why programs cannot be restored safely there.
 func (p *Platform) OwnCache(environ []string) (has, off bool, err error) {
-	return p.driver().OwnCache(p.asked(), environ)
+	d := p.deferrer()
+	if d == nil {
+		return false, false, nil
+	}
+	off, err = d.CacheOff(p.asked(), environ)
+	return true, off, err
 }
 
 // Kind says when a driver's code is complete, and so when it is worth taking.
@@ -75,9 +80,9 @@ func (k Kind) String() string { return [...]string{"final", "intermediate", "def
 // Kind returns the kind of the device's driver.
 func (d *Device) Kind() Kind {
 	switch d.platform.driver().Driver.(type) {
-	case driver.Deferrer:
+	case *pocl.Driver:
 		return Deferred
-	case driver.Assembler:
+	case driver.NVIDIA:
 		return Intermediate
 	}
 	return Final

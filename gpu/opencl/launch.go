@@ -100,14 +100,12 @@ func fill(to *[3]uintptr, sizes []int, dim int, least int) (*[3]uintptr, error) 
 	if len(sizes) != dim || dim < 1 || dim > len(to) {
 		return nil, fmt.Errorf("%w: %d dimensions, the global size has %d", ErrArgument, len(sizes), dim)
 	}
-	for i := range to {
-		to[i] = uintptr(least)
-		if i < dim {
-			if sizes[i] < least {
-				return nil, fmt.Errorf("%w: %v", ErrArgument, sizes)
-			}
-			to[i] = uintptr(sizes[i])
+	*to = [3]uintptr{uintptr(least), uintptr(least), uintptr(least)}
+	for i, size := range sizes {
+		if size < least {
+			return nil, fmt.Errorf("%w: %v", ErrArgument, sizes)
 		}
+		to[i] = uintptr(size)
 	}
 	return to, nil
 }

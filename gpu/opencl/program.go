@@ -6,16 +6,16 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/store"
 )
 
 // Program is a built cl_program for one device of a context, or for several
 // equal ones.
 type Program struct {
-	context *Context
 	devices []*Device // what it is built for
 	log     string
-	defers  driver.Deferrer // its driver, if that makes code at launches
+	defers  *pocl.Driver // its driver, if that makes code at launches
 	object
 }
 
@@ -62,7 +62,7 @@ func (p *Program) Binary() (binary []byte, err error) {
 // asked returns the program as the driver is asked about it.
 func (p *Program) asked() driver.Program {
 	return driver.Program{
-		Context: cl.ContextID(p.context.Handle()), Device: p.devices[0].id(),
+		Device: p.devices[0].id(),
 		ID: func() (cl.ProgramID, error) {
 			h, err := p.get()
 			return cl.ProgramID(h), err

@@ -26,21 +26,28 @@ func (c *Context) NewQueue(d *Device, o QueueOptions) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make queue: %w", err)
 	}
-	var bits uint64
+	var bits uintptr
 	if o.OutOfOrder {
 		bits |= cl.QueueOutOfOrderExecMode
 	}
 	if o.Profiling {
 		bits |= cl.QueueProfiling
 	}
-	id, err := cl.CreateCommandQueueWithProperties(cl.ContextID(h), d.id(), bits)
+	var properties []uintptr
+	if bits != 0 {
+		properties = []uintptr{cl.QueueProperties, bits, 0}
+	}
+	id, err := cl.Create("clCreateCommandQueueWithProperties", h, uintptr(d.id()), uintptr(cl.Addr(properties)))
+	if errors.Is(err, ErrMissing) { // the loader is older than OpenCL 2.0
+		id, err = cl.Create("clCreateCommandQueue", h, uintptr(d.id()), bits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make queue on %s: %w", d.Name, resources(err))
 	}
 	q := &Queue{device: d}
-	q.set("queue", uintptr(id), "clReleaseCommandQueue")
+	q.set("queue", id, "clReleaseCommandQueue")
 	if driver := d.platform.deferrer(); driver != nil {
-		driver.Opened(id)
+		driver.Opened(cl.QueueID(id))
 	}
 	return q, nil
 }

@@ -44,9 +44,9 @@ func (d *Device) Repeatable(code []byte, options []string) (fixed []byte, checkF
 	if err := randomname.CheckOptions(options); err != nil {
 		return nil, nil, fmt.Errorf("%w, %w", errRandomName, err)
 	}
-	checker := randomname.NewChecker(name, rest, []byte(strings.Join(options, " ")))
+	check := randomname.Checker(name, rest, []byte(strings.Join(options, " ")))
 	checkFiles = func(files [][]byte) error {
-		if err := checker.Check(files); err != nil {
+		if err := check(files); err != nil {
 			return fmt.Errorf("%w, %w", errRandomName, err)
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
-	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -106,7 +106,7 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case p.defers == nil:
 		return p, r.artifact(p, job), nil
 	case r.options.ahead():
-		a := p.defers.Prepare(p.asked(), driver.Ahead{
+		a := p.defers.Prepare(p.asked(), pocl.Ahead{
 			LocalSizes: r.options.SpecializeLocalSizes, Variants: r.options.SpecializeVariants, Unlaunched: r.options.CaptureUnlaunched,
 			LocalSize: func(global [3]uintptr) ([3]uint32, error) { return r.localSize(job.Devices[:1], global) },
 		})
@@ -138,7 +138,7 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 	if _, err := r.context.get(); err != nil {
 		return nil, nil, err
 	}
-	p := &Program{context: r.context, defers: r.context.devices[0].platform.deferrer()}
+	p := &Program{defers: r.context.devices[0].platform.deferrer()}
 	var ids []cl.DeviceID
 	for _, i := range job.Devices {
 		if i < 0 || i >= len(r.context.devices) {
@@ -188,10 +188,11 @@ func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact
 	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
 		return nil, fmt.Errorf("load program: %w: no binary", ErrArgument)
 	}
-	platform := p.devices[0].platform
-	binary, err := platform.driver().Loadable(platform.asked(), a.Binaries[0].Data)
-	if err != nil {
-		return nil, fmt.Errorf("load program: %w", err)
+	binary := a.Binaries[0].Data
+	if p.defers != nil {
+		if binary, err = p.defers.Loadable(p.devices[0].platform.asked(), binary); err != nil {
+			return nil, fmt.Errorf("load program: %w", err)
+		}
 	}
 	id, err := cl.CreateProgramWithBinary(cl.ContextID(r.context.Handle()), ids, binary)
 	if err != nil {

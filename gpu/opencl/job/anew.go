@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,13 +23,8 @@ type anew struct {
 // changed names a header file that is not as it was when the key was worked out,
 // "" if there is none.
 func (a *anew) changed() string {
-	for _, m := range a.manifests {
-		if c := m.Changed(); c != "" {
-			return c
-		}
-	}
-	for _, w := range a.ways {
-		if c := w.Changed(); c != "" {
+	for i, m := range a.manifests {
+		if c := cmp.Or(m.Changed(), a.ways[i].Changed()); c != "" {
 			return c
 		}
 	}
@@ -80,20 +76,16 @@ func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew
 
 // differs says in which component two keys differ, "" if in none.
 func differs(a, b key.Key) string {
-	for _, c := range []struct {
-		name string
-		same bool
-	}{
-		{"the device", a.Device == b.Device},
-		{"its source or a header file", a.Image == b.Image},
-		{"its constants", a.Constants == b.Constants},
-		{"its options, or a variable that the compiler obeys", a.Options == b.Options},
-	} {
-		if !c.same {
-			return c.name
-		}
-	}
-	if a != b {
+	switch {
+	case a.Device != b.Device:
+		return "the device"
+	case a.Image != b.Image:
+		return "its source or a header file"
+	case a.Constants != b.Constants:
+		return "its constants"
+	case a.Options != b.Options:
+		return "its options, or a variable that the compiler obeys"
+	case a != b:
 		return "the schema"
 	}
 	return ""

@@ -115,11 +115,11 @@ func (b *builder) device() (*opencl.Device, error) {
 // wanted returns the stored artifact, nil for none, and the launches that a new
 // one must be ready for.
 func (b *builder) wanted() (stored *store.Artifact, variants []string) {
-	variants = slices.Clone(b.job.Variants)
+	variants = b.job.Variants
 	if e, err := b.store.Get(b.ctx, b.job.Key()); err == nil {
 		stored = e.Artifact
 		// Those that are there stay, or it would not be better.
-		variants = append(slices.Clone(stored.Variants), variants...)
+		variants = slices.Concat(stored.Variants, variants)
 	}
 	return stored, union(variants)
 }
@@ -161,7 +161,13 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (spool.JobState, error)
 	var diagnostic *kernstash.BuildError
 	switch {
 	case errors.As(err, &diagnostic):
-		return b.mistaken(), fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
+		state := spool.JobRefused
+		if b.job.Kind == spool.Capture {
+			// What an application had built has no mistakes: a full disk, or a file that went,
+			// has the compiler say so too.
+			state = spool.JobFailed
+		}
+		return state, fmt.Errorf("the compiler refused it: %w", cmp.Or(diagnostic.Err, errDiagnostic))
 	case errors.Is(err, kernstash.ErrOutOfResources):
 		return spool.JobElsewhere, err
 	case err != nil:
@@ -179,15 +185,6 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (spool.JobState, error)
 	}
 	a.Cost = cmp.Or(b.job.Cost, took)
 	return b.put(a)
-}
-
-// mistaken is how a job ends that the compiler refuses. What an application had built
-// has no mistakes: a full disk, or a file that went, has the compiler say so too.
-func (b *builder) mistaken() spool.JobState {
-	if b.job.Kind == spool.Capture {
-		return spool.JobFailed
-	}
-	return spool.JobRefused
 }
 
 var errDiagnostic = errors.New("it has mistakes")
@@ -211,4 +208,19 @@ func (b *builder) put(a *store.Artifact) (spool.JobState, error) {
 		return spool.JobThere, nil
 	}
 	return spool.JobStored, nil
+}
+
+// finish makes machine code of the intermediate code that is stored.
+func (b *builder) finish(rt *opencl.Runtime, stored *store.Artifact) (spool.JobState, error) {
+	if stored == nil {
+		return spool.JobVoid, errors.New("the entry to finish is gone")
+	}
+	finished, err := rt.Finish(b.ctx, kernstash.Job{Devices: []int{0}, Recipe: b.job.Recipe}, stored)
+	switch {
+	case errors.Is(err, opencl.ErrElsewhere):
+		return spool.JobElsewhere, err
+	case err != nil:
+		return spool.JobRefused, err
+	}
+	return b.put(finished)
 }

@@ -21,7 +21,6 @@ import (
 type place struct {
 	dir    string
 	search []string
-	ours   bool // the header files are those that were recorded, in a tree of ours
 }
 
 // errOurs says why the recorded header files cannot stand in for the user's.
@@ -55,8 +54,8 @@ func keepsPlace(m *key.Image) bool {
 }
 
 func mirror(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
-	p := place{dir: filepath.Join(root, j.Environment.Dir), ours: true}
-	if !plain(root) {
+	p := place{dir: filepath.Join(root, j.Environment.Dir)}
+	if _, search := flags.SplitSearch([]string{"-I" + root}); len(search) != 1 {
 		return p, fmt.Errorf("%w: its directory %q is none that all compilers read alike", errOurs, root)
 	}
 	var err error
@@ -165,10 +164,4 @@ func moveSearch(words []string, root string) (moved []string, err error) {
 		moved = append(moved, options[d.Rank]+d.Path)
 	}
 	return moved, nil
-}
-
-// plain says whether compilers read a directory alike: see flags.SplitSearch.
-func plain(dir string) bool {
-	_, search := flags.SplitSearch([]string{"-I" + dir})
-	return len(search) == 1
 }

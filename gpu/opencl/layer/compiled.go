@@ -26,9 +26,7 @@ func (s *programs) units(r *Request) []*compiled {
 	}
 	known := make([]*compiled, len(r.Units))
 	for i := range r.Units {
-		if number := r.Units[i].Compiled; number != 0 {
-			known[i] = s.find(number).compiled
-		}
+		known[i] = s.find(r.Units[i].Compiled).compiled
 	}
 	return known
 }

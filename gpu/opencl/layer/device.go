@@ -7,21 +7,13 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/inprocess"
-	"github.com/kernstash/kernstash/key"
 )
-
-// device is a root device of a driver. It lives as long as the process.
-type device struct {
-	*opencl.Device
-	root     uintptr
-	identity func() (key.Device, error) // asked once
-}
 
 // drivers are the drivers and root devices that were seen.
 type drivers struct {
 	mu      sync.Mutex
 	known   map[[3]uintptr]*opencl.Platform
-	devices map[uintptr]*device // by cl_device_id
+	devices map[uintptr]*opencl.Device // by cl_device_id
 }
 
 // maxKnown bounds what is remembered: nobody has so many drivers, or devices.
@@ -32,7 +24,7 @@ var errUnknown = errors.New("a driver that kernstash does not know")
 
 // find returns the root device that a device of a driver is a part of. environ is that of a
 // Request.
-func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle uintptr) (*device, error) {
+func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle uintptr) (*opencl.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known := d.devices[handle]; known != nil {
@@ -56,11 +48,7 @@ func (d *drivers) find(e opencl.DriverEntries, environ func() []string, handle u
 	if len(d.devices) >= maxKnown {
 		return nil, fmt.Errorf("more than %d devices", maxKnown)
 	}
-	dev := platform.Device(root)
-	own := &device{Device: dev, root: root, identity: sync.OnceValues(dev.Identify)}
-	if d.devices == nil {
-		d.devices = make(map[uintptr]*device)
-	}
+	own := platform.Device(root)
 	d.devices[root] = own
 	return own, nil
 }
@@ -80,9 +68,6 @@ func (d *drivers) platform(e opencl.DriverEntries, environ func() []string) (*op
 	platform, err := opencl.PlatformOf(e)
 	if err != nil {
 		return nil, err
-	}
-	if d.known == nil {
-		d.known = make(map[[3]uintptr]*opencl.Platform)
 	}
 	d.known[id] = platform
 	return platform, nil

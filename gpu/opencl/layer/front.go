@@ -2,11 +2,15 @@ package layer
 
 import (
 	"cmp"
+	"sync"
 	"time"
 	"unsafe"
 
+	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/dl"
 	environment "github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -52,6 +56,8 @@ func (l *Layer) answer(m front.Message) front.Step {
 	return front.Step{}
 }
 
+var startEnvironment = sync.OnceValue(inprocess.StartEnvironment)
+
 // Tell implements [front.Adapter].
 func (l *Layer) Tell(_ uint32, event front.Message) {
 	if len(event) == 0 {
@@ -63,7 +69,9 @@ func (l *Layer) Tell(_ uint32, event front.Message) {
 	case front.Released: // a program, or a compiled unit
 		l.programs.remove(f.Number)
 	case front.Compiles:
-		driverCompiles()
+		// Whether or not the layer was asked: what is in the environment now may hold for all that
+		// the driver's compiler compiles later.
+		opencl.LookAtVariables(startEnvironment(), dl.Environ())
 	case front.CompiledLate:
 		saved := time.Duration(0)
 		if len(event) > 1 {
@@ -108,10 +116,7 @@ func (s session) Wait(d time.Duration) (front.Step, bool) {
 }
 
 func (s session) Next(result front.Message) (front.Step, bool) {
-	outcomes, err := outcomesOf(result)
-	if err != nil {
-		outcomes = nil // which ends the ticket
-	}
+	outcomes, _ := outcomesOf(result) // none of what makes no sense, which ends the ticket
 	reply, ok := s.Ticket.Next(outcomes)
 	return reply.step(), ok
 }

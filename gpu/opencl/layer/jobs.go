@@ -70,8 +70,8 @@ func (j *jobs) add(p part, kind spool.Kind, variants []string) {
 	if !fresh || j.waits >= maxWaiting {
 		return
 	}
-	if j.left == nil || len(j.left) >= maxLeft {
-		j.left = make(map[string][]string)
+	if len(j.left) >= maxLeft {
+		clear(j.left)
 	}
 	j.left[name] = slices.Compact(slices.Sorted(slices.Values(append(left, variants...))))
 	job.Variants = j.left[name]
@@ -114,16 +114,13 @@ func (j *jobs) leave(job spool.Job) {
 	j.frontEnd.Counted()
 }
 
-// names returns the kernels of launches, each once.
+// names returns the kernels of launches that are sorted, each once.
 func names(variants []string) string {
-	var all []string
-	for _, v := range variants {
-		name, _, _ := strings.Cut(v, "/")
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
+	all := make([]string, len(variants))
+	for i, v := range variants {
+		all[i], _, _ = strings.Cut(v, "/")
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 // wait waits until every job is written.

@@ -1,24 +1,13 @@
 package layer
 
 import (
-	"sync"
 	"time"
 
-	"github.com/kernstash/kernstash/gpu/opencl"
-	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 )
-
-var startEnvironment = sync.OnceValue(inprocess.StartEnvironment)
-
-// driverCompiles notes that the driver's compiler is about to be called, whether or not the layer
-// was asked: what is in the environment now may hold for all that it compiles later.
-func driverCompiles() {
-	opencl.LookAtVariables(startEnvironment(), dl.Environ())
-}
 
 // compiledLate counts that the driver has compiled a unit after all whose compilation had
 // been found, and skipped; saved is what was counted as saved by that, and was not.

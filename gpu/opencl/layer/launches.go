@@ -4,13 +4,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/spool"
 )
 
 // follow returns the launches of a program of parts, which are to be told.
 func (j *jobs) follow(parts []part) *launches {
-	p := &launches{jobs: j, kernels: make(map[string]*variant.Launches), parts: parts}
+	p := &launches{jobs: j, kernels: make(map[string]*pocl.Launches), parts: parts}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tell()
@@ -22,7 +22,7 @@ type launches struct {
 	jobs *jobs
 
 	mu      sync.Mutex
-	kernels map[string]*variant.Launches
+	kernels map[string]*pocl.Launches
 	seen    []string // variants
 	parts   []part   // the program, for each group of devices
 }
@@ -49,7 +49,7 @@ func (p *launches) launched(kernel string, dimensions [][3]uintptr) {
 		if len(p.kernels) >= maxKernels {
 			return
 		}
-		k = new(variant.Launches)
+		k = new(pocl.Launches)
 		p.kernels[kernel] = k
 	}
 	v := k.Note(kernel, &global, local, &offset)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
@@ -41,7 +42,9 @@ func Open(o Options) (*Layer, error) {
 		return nil, err
 	}
 	l := &Layer{FrontEnd: g.FrontEnd(name)}
-	l.jobs.frontEnd = l.FrontEnd
+	l.drivers.known, l.drivers.devices = make(map[[3]uintptr]*opencl.Platform), make(map[uintptr]*opencl.Device)
+	l.pools.all, l.programs.all = make(map[string]*pool), make(map[uint64]program)
+	l.jobs.frontEnd, l.jobs.left = l.FrontEnd, make(map[string][]string)
 	if o.Left != nil {
 		l.jobs.told = func() { o.Left(l.Cache.Jobs()) }
 	}
@@ -62,10 +65,6 @@ func (l *Layer) settle() {
 	l.jobs.wait()
 }
 
-// atOnce is how long ask waits itself: as long as it takes to find an artifact
-// where nothing is in the way.
-const atOnce = 5 * time.Millisecond
-
 // ask begins a request. Where ok is false there is nothing to say yet, and the
 // ticket's Wait tells. With Pass there may be no ticket.
 func (l *Layer) ask(r *Request) (_ *Ticket, reply Reply, ok bool) {
@@ -83,7 +82,7 @@ func (l *Layer) ask(r *Request) (_ *Ticket, reply Reply, ok bool) {
 	}
 	err = l.Guard(func() error {
 		t.search()
-		reply, ok = t.Wait(atOnce)
+		reply, ok = t.Wait(inprocess.AtOnce)
 		return nil
 	})
 	if err != nil {
@@ -98,7 +97,7 @@ func (l *Layer) ticket(r *Request) (*Ticket, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	devices := make([]*device, len(r.Devices))
+	devices := make([]*opencl.Device, len(r.Devices))
 	for i, handle := range r.Devices {
 		var err error
 		if devices[i], err = l.drivers.find(r.Driver, r.Environ, handle); err != nil {

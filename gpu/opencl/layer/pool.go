@@ -18,7 +18,7 @@ import (
 // pool is a set of root devices, which the engine asks about them.
 type pool struct {
 	cache.Process
-	devices  []*device
+	devices  []*opencl.Device
 	compile  bool // asked only what they compile
 	observes bool // what is built is compared with what is stored
 	session  *engine.Session
@@ -33,9 +33,9 @@ type pools struct {
 }
 
 // find returns the pool of devices, and for each of them its ordinal there.
-func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*device, compile bool) (*pool, []int, error) {
+func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, compile bool) (*pool, []int, error) {
 	set := slices.Clone(devices)
-	slices.SortFunc(set, func(a, b *device) int { return cmp.Compare(a.root, b.root) })
+	slices.SortFunc(set, func(a, b *opencl.Device) int { return cmp.Compare(a.Handle(), b.Handle()) })
 	set = slices.Compact(set)
 	ordinals := make([]int, len(devices))
 	for i, d := range devices {
@@ -43,7 +43,7 @@ func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*device, compile boo
 	}
 	name := fmt.Sprint(compile)
 	for _, d := range set {
-		name += fmt.Sprint(" ", d.root)
+		name += fmt.Sprint(" ", d.Handle())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,9 +59,6 @@ func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*device, compile boo
 		Share:          frontEnd.Cache.Writes(), // else no binary is asked for
 		Decided:        frontEnd.Decided,
 	})
-	if p.all == nil {
-		p.all = make(map[string]*pool)
-	}
 	p.all[name] = own
 	return own, ordinals, nil
 }
@@ -71,7 +68,7 @@ func (p *pool) Devices() int { return len(p.devices) }
 
 // Identify returns what decides how a device compiles.
 func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
-	id, err := p.devices[device].identity()
+	id, err := p.devices[device].Identify()
 	if p.compile {
 		id.API = compileAPI
 	}
@@ -100,16 +97,16 @@ func (p *pool) CheckOptions(device int, words []string) error {
 // Delivery says that a worker makes the artifact where code is made at launches: asking
 // the driver for it is nothing for the application's process.
 func (p *pool) Delivery(job engine.Job) engine.Delivery {
-	if !job.Key.IsZero() && p.kind(job) == opencl.Deferred {
+	if !job.Key.IsZero() && p.kind(job.Devices[0]) == opencl.Deferred {
 		return engine.Elsewhere
 	}
 	return engine.AtBuild
 }
 
-// kind says when what a job makes is complete.
-func (p *pool) kind(job engine.Job) opencl.Kind {
+// kind says when what is made for a device is complete.
+func (p *pool) kind(device int) opencl.Kind {
 	if p.compile {
 		return opencl.Final
 	}
-	return p.devices[job.Devices[0]].Kind()
+	return p.devices[device].Kind()
 }

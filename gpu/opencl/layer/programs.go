@@ -39,9 +39,6 @@ func (s *programs) full() bool {
 func (s *programs) add(p program) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = make(map[uint64]program)
-	}
 	s.last++
 	s.all[s.last] = p
 	return s.last

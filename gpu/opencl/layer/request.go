@@ -168,7 +168,7 @@ func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func
 		if rest, checkFiles, err = d.Repeatable(code, key.Tokens(options)); err != nil {
 			return nil, nil, err
 		}
-		if p.observes && p.kind(engine.Job{Devices: []int{i}}) == opencl.Final {
+		if p.observes && p.kind(i) == opencl.Final {
 			return nil, nil, errObserved
 		}
 	}

@@ -166,7 +166,7 @@ func (t *Ticket) advance() (something <-chan struct{}) {
 // take takes what is to be done for a unit.
 func (t *Ticket) take(u *unit, s engine.Step) {
 	u.known, u.job, u.artifact, u.shared = true, u.group.Job(), s.Artifact, s.Shared
-	u.later, u.kind, u.wanted = t.later, t.pool.kind(u.job), !u.job.Key.IsZero() && t.l.Cache.Writes()
+	u.kind, u.wanted = t.pool.kind(u.job.Devices[0]), !u.job.Key.IsZero() && t.l.Cache.Writes()
 	if u.begun = t.from; s.Kind != engine.Hit || t.from.IsZero() {
 		u.begun = time.Now()
 	}
@@ -178,7 +178,7 @@ func (t *Ticket) serve() Reply {
 	for _, u := range t.units {
 		a := Artifact{Kind: opencl.Deferred, Done: true}
 		if !u.ended {
-			a = u.serve()
+			a = u.serve(t.later)
 		}
 		for _, i := range u.places {
 			r.Artifacts[i] = a

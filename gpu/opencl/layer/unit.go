@@ -27,8 +27,7 @@ type unit struct {
 	begun    time.Time // what it takes is counted from here on
 	job      engine.Job
 	artifact *store.Artifact // nil: build
-	later    bool            // a large answer is left out of it
-	unread   int64           // bytes of an answer that was
+	unread   int64           // bytes of an answer that was left out of it
 	shared   bool            // the artifact is another request's
 	wanted   bool            // what is built is to be stored
 	kind     opencl.Kind
@@ -48,13 +47,13 @@ var (
 	errAbandoned = errors.New("given up")              // nothing is known
 )
 
-// serve returns what the layer is told to do.
-func (u *unit) serve() Artifact {
+// serve returns what the layer is told to do; with later a large answer is left out of it.
+func (u *unit) serve(later bool) Artifact {
 	u.unread = 0
 	switch {
 	case u.artifact != nil:
 		out := served(u.artifact, u.kind)
-		if u.later && len(out.Answer) > leastLater {
+		if later && len(out.Answer) > leastLater {
 			out.Unread, out.Answer = int64(len(out.Answer)), nil
 		}
 		u.unread = out.Unread

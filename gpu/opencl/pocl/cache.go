@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,23 +30,23 @@ var (
 	errUnknown = errors.New("POCL_KERNEL_CACHE=0, and a PoCL whose binaries are not known")
 )
 
-// OwnCache implements driver.Driver. An error says that nobody knows whether PoCL's own kernel
-// cache is off, or that its binaries are not known to unshared.
-func (Driver) OwnCache(p driver.Platform, environ []string) (has, off bool, err error) {
+// CacheOff reports whether PoCL's own kernel cache is off in an environment. An error says that
+// nobody knows, or that its binaries are not known to unshared.
+func (Driver) CacheOff(p driver.Platform, environ []string) (off bool, err error) {
 	then, known := cacheOff(p.Env.Loaded)
 	now, still := cacheOff(environ)
 	switch {
 	case !known || !still || then != now:
-		return true, false, errCache
+		return false, errCache
 	case now && !strings.Contains(p.Version, "PoCL 3.1"):
-		return true, false, errUnknown
+		return false, errUnknown
 	}
-	return true, now, nil
+	return now, nil
 }
 
-// Loadable implements driver.Driver.
+// Loadable returns what to make a program of in the place of a binary.
 func (d Driver) Loadable(p driver.Platform, binary []byte) ([]byte, error) {
-	if _, off, _ := d.OwnCache(p, p.Env.Now()); off {
+	if off, _ := d.CacheOff(p, p.Env.Now()); off {
 		return unshared(binary)
 	}
 	return binary, nil
@@ -115,10 +116,6 @@ func isDirectory(b []byte) bool {
 	case len(name) != directorySize-1 || name[2] != '/':
 		return false
 	}
-	for i, c := range name {
-		if i != 2 && (c < 'A' || c > 'P') {
-			return false
-		}
-	}
-	return true
+	letters := slices.Concat(name[:2], name[3:])
+	return !bytes.ContainsFunc(letters, func(c rune) bool { return c < 'A' || c > 'P' })
 }

@@ -3,17 +3,15 @@ package pocl
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
-	"github.com/kernstash/kernstash/gpu/opencl/pocl/variant"
 	"github.com/kernstash/kernstash/store"
 )
 
-// Binary implements driver.Deferrer.
+// Binary returns a program's binary. It waits for a moment without launches.
 func (Driver) Binary(p driver.Program) (binary []byte, err error) {
 	err = soon(func() (err error) {
 		id, err := p.ID()
@@ -25,7 +23,8 @@ func (Driver) Binary(p driver.Program) (binary []byte, err error) {
 	return binary, err
 }
 
-// Capture implements driver.Deferrer.
+// Capture returns what PoCL made of a program, and which of the variants that has; an error that
+// wraps kernstash.ErrBusy where something is launched meanwhile.
 func (Driver) Capture(p driver.Program, variants []string) (a *store.Artifact, err error) {
 	err = exclusively(func() (err error) {
 		a, err = capture(p)
@@ -68,7 +67,7 @@ func capture(p driver.Program) (*store.Artifact, error) {
 // "0-0-0", may be the one that it chose.
 func holds(binary []byte, name string) bool {
 	kernel, size, _ := strings.Cut(name, "/")
-	if !strings.HasPrefix(size, variant.Auto) {
+	if !strings.HasPrefix(size, auto) {
 		return bytes.Contains(binary, []byte("/"+name+"/"))
 	}
 	for dir := []byte("/" + kernel + "/"); ; {
@@ -81,10 +80,4 @@ func holds(binary []byte, name string) bool {
 			return true
 		}
 	}
-}
-
-// sorted returns names sorted, each once.
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -1,6 +1,7 @@
 package pocl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,11 +33,10 @@ var (
 
 // files are what a process's PoCL compiles with. There is one: it is loaded once.
 type files struct {
-	once  sync.Once
+	mu    sync.Mutex
+	asked bool
 	pairs []key.Pair
 	err   error
-
-	mu    sync.Mutex // of what follows
 	files contents.Set
 	found search
 	moved bool
@@ -46,11 +46,12 @@ var loaded files
 
 // compileWith returns what PoCL's platform compiles with besides libraries.
 func (f *files) compileWith(p driver.Platform) ([]key.Pair, error) {
-	f.once.Do(func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.asked {
+		f.asked = true
 		f.pairs, f.err = f.find(openedAs(p), p.Env.Now())
-	})
+	}
 	return f.pairs, f.err
 }
 
@@ -125,14 +126,13 @@ func openedAs(p driver.Platform) string {
 // in one too many costs a miss.
 func dataDirectories(library string) []string {
 	var all []string
-	own := filepath.Dir(library)
-	real := own
+	dirs := []string{filepath.Dir(library)}
 	if path, err := filepath.EvalSymlinks(library); err == nil {
-		real = filepath.Dir(path)
+		dirs = append(dirs, filepath.Dir(path))
 	}
-	for _, dir := range []string{own, real} {
+	for _, dir := range dirs {
 		for _, up := range []string{"/..", "/../..", "/../../.."} {
-			// As the kernel reads it: own may end with a link.
+			// As the kernel reads it: dir may end with a link.
 			if path, err := filepath.EvalSymlinks(dir + up); err == nil {
 				all = append(all, filepath.Join(path, "share/pocl"))
 			}
@@ -180,10 +180,8 @@ func (s *search) holds(environ []string) bool {
 }
 
 func linkerNames() []string {
-	arch := runtime.GOARCH
-	if other, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "powerpc64le"}[arch]; ok {
-		arch = other
-	}
+	others := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "powerpc64le"}
+	arch := cmp.Or(others[runtime.GOARCH], runtime.GOARCH)
 	return []string{arch + "-pc-linux-gnu-ld", arch + "-unknown-linux-gnu-ld", arch + "-linux-gnu-ld", "ld"}
 }
 

@@ -25,7 +25,7 @@ var gate struct {
 	queues   map[cl.QueueID]struct{}
 }
 
-// Launch implements driver.Deferrer.
+// Launch queues a launch with enqueue.
 func (Driver) Launch(enqueue func() error) error {
 	gate.mu.RLock()
 	defer gate.mu.RUnlock()
@@ -33,7 +33,7 @@ func (Driver) Launch(enqueue func() error) error {
 	return enqueue()
 }
 
-// Opened implements driver.Deferrer.
+// Opened notes a new queue.
 func (Driver) Opened(q cl.QueueID) {
 	gate.queuesMu.Lock()
 	defer gate.queuesMu.Unlock()
@@ -43,8 +43,8 @@ func (Driver) Opened(q cl.QueueID) {
 	gate.queues[q] = struct{}{}
 }
 
-// Closing implements driver.Deferrer. PoCL 3.1 does not wait for a queue that is released. A
-// capture finds the queue until it is empty.
+// Closing waits until a queue is empty, as PoCL 3.1 does not for one that is released, and forgets
+// it. A capture finds the queue until then.
 func (d Driver) Closing(q cl.QueueID) error {
 	err := cl.Status("clFinish", uintptr(q))
 	gate.queuesMu.Lock()
@@ -60,7 +60,7 @@ func (d Driver) Closing(q cl.QueueID) error {
 // (POclReleaseEvent, in 1 of 6 runs of gpu/opencl's tests).
 const rest = 10 * time.Millisecond
 
-// Rest implements driver.Deferrer.
+// Rest waits until the driver touches nothing more of what is released next.
 func (Driver) Rest() { time.Sleep(rest) }
 
 // exclusively calls f while no launch is under way: it waits until the queues are empty, without

@@ -13,15 +13,11 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// Driver is PoCL's.
+// Driver is PoCL's. It makes code at the first launch of a local size.
 type Driver struct{ driver.Other }
 
-var _ driver.Deferrer = Driver{}
-
-// New returns PoCL's driver.
-func New() Driver {
-	return Driver{driver.Other{Suffix: "POCL", Name: "Portable Computing Language", Obeys: &rules}}
-}
+// PoCL is PoCL's driver.
+var PoCL = &Driver{driver.Other{Suffix: "POCL", Name: "Portable Computing Language", Obeys: &rules}}
 
 // rules name what libpocl.so.2.10.0 (3.1) holds. What is not known not to change code is in: a
 // variable too many costs a miss, one too few gives wrong code. Left out are those that change
@@ -62,7 +58,7 @@ func (d Driver) Steady(p driver.Platform, environ []string) error {
 	if err := loaded.steady(environ); err != nil {
 		return err
 	}
-	_, _, err := d.OwnCache(p, environ)
+	_, err := d.CacheOff(p, environ)
 	return err
 }
 
@@ -85,14 +81,12 @@ func (Driver) Repeats(driver.Device, []key.Pair) error { return nil }
 
 // cacheDirectory returns PoCL's cache directory in an environment.
 func cacheDirectory(environ []string) string {
-	if dir := variable(environ, "POCL_CACHE_DIR"); dir != "" {
-		return filepath.Clean(dir)
-	}
-	if dir := variable(environ, "XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "pocl/kcache")
-	}
-	if dir := variable(environ, "HOME"); dir != "" {
-		return filepath.Join(dir, ".cache/pocl/kcache")
+	for _, v := range []struct{ name, below string }{
+		{"POCL_CACHE_DIR", ""}, {"XDG_CACHE_HOME", "pocl/kcache"}, {"HOME", ".cache/pocl/kcache"},
+	} {
+		if dir := variable(environ, v.name); dir != "" {
+			return filepath.Join(dir, v.below)
+		}
 	}
 	return "/tmp/pocl/kcache"
 }

@@ -2,8 +2,8 @@ package pocl
 
 import (
 	"fmt"
-	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,15 +20,49 @@ const specializeVariable = "POCL_BINARY_SPECIALIZE_WG"
 // (package dl's tests show it).
 var environment sync.Mutex
 
-// Prepare implements driver.Deferrer.
-func (Driver) Prepare(p driver.Program, o driver.Ahead) (a *store.Artifact) {
+// Ahead says for which launches code is made before them.
+type Ahead struct {
+	LocalSizes [][3]int // for every kernel
+	Variants   []string // launches that were seen
+	Unlaunched bool     // what there is without launches, where nothing else is there
+
+	// LocalSize returns the local size that the driver chooses for a global size.
+	LocalSize func(global [3]uintptr) (local [3]uint32, err error)
+}
+
+// Prepare has PoCL make code before any launch; nil where it makes none.
+func (Driver) Prepare(p driver.Program, o Ahead) *store.Artifact {
 	versions := wantedVersions(p, o.LocalSizes)
-	maps.Copy(versions, seenVersions(o))
-	a = specialize(p, versions)
+	for _, v := range o.Variants {
+		if version := o.version(v); version != "" {
+			versions[v] = version
+		}
+	}
+	a := specialize(p, versions)
 	if a == nil && o.Unlaunched {
 		a = take(p, nil)
 	}
 	return a
+}
+
+// version returns the version of a kernel that a launch uses: it is the launch's name, unless
+// PoCL chooses the local size; "" where the name names no size.
+func (o *Ahead) version(name string) string {
+	kernel, size, _ := strings.Cut(name, "/")
+	global, chosen := strings.CutPrefix(size, auto)
+	var n [3]uintptr
+	if _, err := fmt.Sscanf(global, "%d-%d-%d", &n[0], &n[1], &n[2]); err != nil {
+		return ""
+	}
+	if !chosen {
+		return name
+	}
+	local, err := o.LocalSize(n)
+	if err != nil {
+		return ""
+	}
+	rest := strings.TrimPrefix(global, fmt.Sprintf("%d-%d-%d", n[0], n[1], n[2]))
+	return fmt.Sprintf("%s/%d-%d-%d%s", kernel, local[0], local[1], local[2], rest)
 }
 
 // specialize takes the binary of a program that was not launched, with code for versions, by
@@ -43,7 +77,8 @@ func specialize(p driver.Program, versions map[string]string) *store.Artifact {
 	if len(sizes) == 0 {
 		return nil
 	}
-	a := take(p, sorted(sizes))
+	slices.Sort(sizes)
+	a := take(p, slices.Compact(sizes))
 	if a == nil {
 		return nil
 	}
@@ -55,7 +90,7 @@ func specialize(p driver.Program, versions map[string]string) *store.Artifact {
 	if len(a.Variants) == 0 {
 		return nil
 	}
-	a.Variants = sorted(a.Variants)
+	slices.Sort(a.Variants)
 	return a
 }
 
@@ -99,12 +134,8 @@ func wantedVersions(p driver.Program, wanted [][3]int) map[string]string {
 	ids, _ := cl.CreateKernelsInProgram(program)
 	for _, id := range ids {
 		sizes := wanted
-		required := [3]int{}
-		for i, n := range cl.Numbers(cl.Info("clGetKernelWorkGroupInfo", cl.KernelCompileWorkGroupSize, uintptr(id), uintptr(p.Device))) {
-			if i < len(required) {
-				required[i] = int(n)
-			}
-		}
+		const param = cl.KernelCompileWorkGroupSize
+		required := cl.Sizes(cl.Info("clGetKernelWorkGroupInfo", param, uintptr(id), uintptr(p.Device)))
 		if required != [3]int{} {
 			sizes = [][3]int{required}
 		}

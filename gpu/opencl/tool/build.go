@@ -59,14 +59,14 @@ func (b *builder) Build(ctx context.Context, f tool.File) (tool.Built, error) {
 	if err != nil || got.Counts[stats.DiskHits] == 0 || len(b.localSizes) == 0 {
 		return got, err
 	}
-	if sizes, missing := b.missing(ctx, got.Key); missing {
-		// The entry that is there is ready for other launches.
+	entry, err := b.disk.Get(ctx, got.Key)
+	switch {
+	case err == nil && !ready(entry.Artifact, b.localSizes): // but for other launches
 		if err := b.disk.Delete(ctx, got.Key); err != nil {
 			return got, err
 		}
-		return b.program(ctx, q, sizes)
-	}
-	if b.layerLacks(ctx, got.Key) {
+		return b.program(ctx, q, union(entry.Artifact, b.localSizes))
+	case err != nil && b.layerLacks(ctx, got.Key):
 		return tool.Built{NotStored: "a read-only layer has it, but not ready for all of these local sizes"}, nil
 	}
 	return got, nil

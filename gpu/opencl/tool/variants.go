@@ -11,22 +11,9 @@ import (
 	"github.com/kernstash/kernstash/store/disk"
 )
 
-// missing says whether the entry of a key is not ready for all local sizes that
-// are wanted, and returns those sizes with the ones that it is ready for.
-func (b *builder) missing(ctx context.Context, k key.Key) (sizes [][3]int, missing bool) {
-	entry, err := b.disk.Get(ctx, k)
-	if err != nil || ready(entry.Artifact, b.localSizes) {
-		return nil, false // see layerLacks
-	}
-	return union(entry.Artifact, b.localSizes), true
-}
-
 // layerLacks says whether a read-only layer answers for a key, with an entry
 // that is not ready for all local sizes that are wanted. It is not ours to better.
 func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
-	if _, err := b.disk.Get(ctx, k); err == nil {
-		return false
-	}
 	for _, dir := range b.of.Layers {
 		d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
 		entry, err := d.Get(ctx, k)
@@ -41,7 +28,7 @@ func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
 // ready says whether an artifact has code of every kernel for every local size.
 func ready(a *store.Artifact, sizes [][3]int) bool {
 	for _, k := range a.Kernels {
-		if requiresItsSize(k) && hasVariant(a, k.Name+"/") {
+		if strings.Contains(k.Attributes, "reqd_work_group_size") && hasVariant(a, k.Name+"/") {
 			continue // it has code for the one size that it takes
 		}
 		for _, s := range sizes {
@@ -52,10 +39,6 @@ func ready(a *store.Artifact, sizes [][3]int) bool {
 		}
 	}
 	return true
-}
-
-func requiresItsSize(k store.Kernel) bool {
-	return strings.Contains(k.Attributes, "reqd_work_group_size")
 }
 
 func hasVariant(a *store.Artifact, prefix string) bool {

@@ -1,5 +1,16 @@
 package cl
 
+// The handles of objects: cl_platform_id, cl_device_id, cl_context and so on.
+type (
+	PlatformID uintptr
+	DeviceID   uintptr
+	ContextID  uintptr
+	QueueID    uintptr
+	ProgramID  uintptr
+	KernelID   uintptr
+	EventID    uintptr
+)
+
 // The parameters of queries and the flags of objects that are used here, with
 // their names in CL/cl.h and CL/cl_ext.h: DeviceName is CL_DEVICE_NAME.
 const (

@@ -1,6 +1,8 @@
 package cl
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"unsafe"
 
@@ -14,15 +16,17 @@ const firstGuess = 256
 // Info asks a clGet…Info function whose arguments are one or two objects, the
 // parameter, a size, a value and the value's size. It returns the value.
 func Info(name string, param uint32, objects ...uintptr) ([]byte, error) {
-	f, err := find(name)
-	if err != nil {
-		return nil, err
-	}
-	return info(name, f, param, objects)
+	return info(name, 0, param, objects)
 }
 
-func info(name string, f dl.Func, param uint32, objects []uintptr) ([]byte, error) {
-	b := make([]byte, firstGuess)
+// info is Info of the function at an address; 0: of the loader's.
+func info(name string, f dl.Func, param uint32, objects []uintptr) (b []byte, err error) {
+	if f == 0 {
+		if f, err = find(name); err != nil {
+			return nil, err
+		}
+	}
+	b = make([]byte, firstGuess)
 	n, err := ask(name, f, objects, param, b)
 	if errors.Is(err, InvalidValue) {
 		if n, err = ask(name, f, objects, param, nil); err != nil {
@@ -81,4 +85,50 @@ func optional(s *string) []byte {
 		return nil
 	}
 	return dl.CString(*s)
+}
+
+// Text reads a string that a driver gave; an error makes it empty, as a query
+// that a driver does not know is not a failure of what asks.
+func Text(b []byte, err error) string {
+	if err != nil {
+		return ""
+	}
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(bytes.TrimSpace(b))
+}
+
+// Number reads an unsigned integer of 4 or 8 bytes; ok is false where the
+// driver did not give one.
+func Number(b []byte, err error) (n uint64, ok bool) {
+	switch {
+	case err != nil:
+		return 0, false
+	case len(b) == 4:
+		return uint64(binary.NativeEndian.Uint32(b)), true
+	case len(b) == 8:
+		return binary.NativeEndian.Uint64(b), true
+	}
+	return 0, false
+}
+
+// Numbers reads an array of size_t or of handles.
+func Numbers(b []byte, err error) []uintptr {
+	if err != nil {
+		return nil
+	}
+	var w []uintptr
+	for ; len(b) >= 8; b = b[8:] {
+		w = append(w, uintptr(binary.NativeEndian.Uint64(b)))
+	}
+	return w
+}
+
+// Sizes reads the first three of an array of size_t.
+func Sizes(b []byte, err error) (sizes [3]int) {
+	for i, n := range Numbers(b, err) {
+		if i < len(sizes) {
+			sizes[i] = int(n)
+		}
+	}
+	return sizes
 }

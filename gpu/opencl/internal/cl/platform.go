@@ -22,7 +22,7 @@ func GetPlatformIDs() ([]PlatformID, error) {
 }
 
 // Queries tell what platforms and devices are: those of one driver, at two addresses, or the
-// loader's.
+// loader's, at 0.
 type Queries struct{ platform, device dl.Func }
 
 // Loader are the loader's.
@@ -35,17 +35,11 @@ func Driver(getPlatformInfo, getDeviceInfo uintptr) *Queries {
 
 // Platform is clGetPlatformInfo: it returns the value of a parameter.
 func (q *Queries) Platform(p PlatformID, param uint32) ([]byte, error) {
-	if q == Loader {
-		return Info("clGetPlatformInfo", param, uintptr(p))
-	}
 	return info("clGetPlatformInfo", q.platform, param, []uintptr{uintptr(p)})
 }
 
 // Device is clGetDeviceInfo: it returns the value of a parameter.
 func (q *Queries) Device(d DeviceID, param uint32) ([]byte, error) {
-	if q == Loader {
-		return Info("clGetDeviceInfo", param, uintptr(d))
-	}
 	return info("clGetDeviceInfo", q.device, param, []uintptr{uintptr(d)})
 }
 

@@ -6,7 +6,12 @@ import (
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/reentry"
 )
+
+// stepAside has the layer take no notice of the programs that this thread creates. Drivers,
+// and the layers with them, are loaded before there is a context to create programs in.
+var stepAside = reentry.Of("kernstash_layer_aside", "libkernstash_opencl_layer.so")
 
 // CreateProgramWithSource makes a program of one source, which may hold NUL.
 func CreateProgramWithSource(c ContextID, source []byte) (ProgramID, error) {
@@ -115,4 +120,11 @@ func GetProgramBinary(p ProgramID, d DeviceID) ([]byte, error) {
 		return nil, nil
 	}
 	return out, Status("clGetProgramInfo", uintptr(p), ProgramBinaries, unsafe.Sizeof(uintptr(0))*uintptr(len(binaries)), uintptr(Addr(binaries)), 0)
+}
+
+// CreateKernelsInProgram makes all kernels of a program.
+func CreateKernelsInProgram(p ProgramID) ([]KernelID, error) {
+	return ids[KernelID](Success, func(n int, first unsafe.Pointer, count *uint32) error {
+		return Status("clCreateKernelsInProgram", uintptr(p), uintptr(n), uintptr(first), uintptr(unsafe.Pointer(count)))
+	})
 }

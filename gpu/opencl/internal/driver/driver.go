@@ -13,11 +13,9 @@ import (
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store"
 )
 
-// Driver is a driver whose behavior somebody has looked at, or Unknown. A driver that makes
-// code at launches is a Deferrer, too, one whose binaries are intermediate code an Assembler.
+// Driver is a driver whose behavior somebody has looked at, or Unknown.
 type Driver interface {
 	// Is reports whether a platform of a name and a suffix (CL_PLATFORM_ICD_SUFFIX_KHR) is the
 	// driver's. The name decides where an application reaches a driver without the usual loader.
@@ -44,54 +42,6 @@ type Driver interface {
 	// Repeats returns an error where the driver may make other code of a source for a constant
 	// at its end that nothing refers to. obeyed are the variables that the compiler obeys.
 	Repeats(d Device, obeyed []key.Pair) error
-
-	// OwnCache reports whether the driver has a cache of its own that matters here, and whether
-	// that is off in an environment. An error says that programs cannot be restored safely.
-	OwnCache(p Platform, environ []string) (has, off bool, err error)
-
-	// Loadable returns what to make a program of in the place of a binary.
-	Loadable(p Platform, binary []byte) ([]byte, error)
-}
-
-// A Deferrer makes code at the first launch of a local size.
-type Deferrer interface {
-	// Launch queues a launch with enqueue.
-	Launch(enqueue func() error) error
-
-	// Opened notes a new queue. Closing waits until the queue is empty, and forgets it.
-	Opened(q cl.QueueID)
-	Closing(q cl.QueueID) error
-
-	// Rest waits until the driver touches nothing more of what is released next.
-	Rest()
-
-	// Binary returns a program's binary. It waits for a moment without launches.
-	Binary(p Program) ([]byte, error)
-
-	// Capture returns what the driver made of a program, and which of the variants that has; an
-	// error that wraps kernstash.ErrBusy where something is launched meanwhile.
-	Capture(p Program, variants []string) (*store.Artifact, error)
-
-	// Prepare has the driver make code before any launch; nil where it makes none.
-	Prepare(p Program, o Ahead) *store.Artifact
-}
-
-// Ahead says for which launches code is made before them.
-type Ahead struct {
-	LocalSizes [][3]int // for every kernel
-	Variants   []string // launches that were seen
-	Unlaunched bool     // what there is without launches, where nothing else is there
-
-	// LocalSize returns the local size that the driver chooses for a global size.
-	LocalSize func(global [3]uintptr) (local [3]uint32, err error)
-}
-
-// An Assembler gives out intermediate code.
-type Assembler interface {
-	// Assemble makes machine code of a program's binary as the driver does. The error wraps
-	// kernstash.ErrNotCacheable where the build's options change that, and ErrElsewhere where it
-	// is not possible here.
-	Assemble(d Device, o key.BuildOptions, binary []byte) ([]byte, error)
 }
 
 // Known are the drivers that somebody has looked at, but PoCL's, and in the end the one for all
@@ -160,9 +110,8 @@ func (d Device) number(param uint32) (n uint64, ok bool) {
 
 // Program is a built program on one of its devices.
 type Program struct {
-	Context cl.ContextID
-	Device  cl.DeviceID
-	ID      func() (cl.ProgramID, error) // an error once it is released, which it may be while it is waited for a moment
+	Device cl.DeviceID
+	ID     func() (cl.ProgramID, error) // an error once it is released, which it may be while it is waited for a moment
 }
 
 // Other is a driver of which no more is known than how its platforms are called, and what its
@@ -196,9 +145,3 @@ func (Other) TellsNoOptions() bool { return true }
 
 // Repeats returns an error.
 func (Other) Repeats(Device, []key.Pair) error { return errRepeats }
-
-// OwnCache reports that there is none.
-func (Other) OwnCache(Platform, []string) (has, off bool, err error) { return false, false, nil }
-
-// Loadable returns binary.
-func (Other) Loadable(_ Platform, binary []byte) ([]byte, error) { return binary, nil }

@@ -18,25 +18,21 @@ import (
 // NVIDIA is NVIDIA's driver. Its binaries are PTX, which it assembles at each load.
 type NVIDIA struct{ Other }
 
-var _ Assembler = NVIDIA{}
-
 // nvidiaRules are of the CUDA Toolkit documentation, "CUDA Environment Variables", JIT section.
 // CUDA_CACHE_* say where the driver keeps its own cache.
 var nvidiaRules = drivers.Rules{
 	Prefixes: []string{"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "NV_OCL_", "NVIDIA_OPENCL_"},
 }
 
-// Assemble implements Assembler. The assembler is that of the driver, with its defaults.
+// Assemble makes machine code of a program's binary as the driver does, with its assembler's defaults.
+// The error wraps kernstash.ErrNotCacheable where the build's options change that, and ErrElsewhere
+// where it is not possible here.
 func (NVIDIA) Assemble(d Device, o key.BuildOptions, binary []byte) ([]byte, error) {
 	if word := assemblerOption(o); word != "" {
 		return nil, fmt.Errorf("%w: %s is for the assembler too", kernstash.ErrNotCacheable, word)
 	}
 	return assemble(binary, d.capability())
 }
-
-// errNoDevice is wrapped where no device of the compute capability is there: the assembler works
-// for the devices that are.
-var errNoDevice = errors.New("no device of this compute capability")
 
 // assemble makes a cubin of PTX with the assembler in libcuda, which is always there with NVIDIA's
 // OpenCL, for a compute capability as "9.0". It is expensive, some 200 ms: CUDA is initialised, and
@@ -54,7 +50,8 @@ func assemble(ptx []byte, capability string) (cubin []byte, err error) {
 	}
 	i := slices.IndexFunc(devices, func(d *cuda.Device) bool { return d.Capability.String() == capability })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %s", errNoDevice, capability)
+		// The assembler works for the devices that are there.
+		return nil, fmt.Errorf("no device of this compute capability: %s", capability)
 	}
 	image, err := key.NewImage(key.PTX, ptx)
 	if err != nil {

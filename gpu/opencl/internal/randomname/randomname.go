@@ -75,45 +75,33 @@ func CheckOptions(words []string) error {
 	return nil
 }
 
-// A Checker looks for a name in what is compiled.
-type Checker struct {
-	names [2]string
-	parts map[string]bool // words that are a part of a name
-}
-
-// NewChecker returns a Checker for a name, and for the fixed one, in a source with its options.
-func NewChecker(name string, source, options []byte) *Checker {
-	c := &Checker{[2]string{name, fixed}, make(map[string]bool)}
-	c.note(c.parts, source)
-	c.note(c.parts, options)
-	return c
-}
-
-// note adds the words of a text that are a part of a name.
-func (c *Checker) note(parts map[string]bool, text []byte) {
-	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r > 127 || !isWord(byte(r)) }) {
-		if w := string(word); strings.Contains(c.names[0], w) || strings.Contains(c.names[1], w) {
-			parts[w] = true
-		}
-	}
-}
-
 var errMeant = errors.New("which the source, its options or its header files may mean")
 
-// Check returns an error where a source with the contents of its header files may mean the name.
-// Whatever a compiler makes of them, be it of lines that a backslash joins or of words that a macro
-// does, they must have words for that which are the name one after the other.
-func (c *Checker) Check(files [][]byte) error {
-	parts := maps.Clone(c.parts)
-	for _, f := range files {
-		c.note(parts, f)
-	}
-	for _, name := range c.names {
-		if madeOf(name, parts) {
-			return errMeant
+// Checker returns what returns an error where a source with options and the contents of its header
+// files may mean a name, or the fixed one. Whatever a compiler makes of them, be it of lines that a
+// backslash joins or of words that a macro does, they must have words for that which are the name one
+// after the other.
+func Checker(name string, source, options []byte) (check func(files [][]byte) error) {
+	note := func(parts map[string]bool, text []byte) {
+		for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r > 127 || !isWord(byte(r)) }) {
+			if w := string(word); strings.Contains(name, w) || strings.Contains(fixed, w) {
+				parts[w] = true
+			}
 		}
 	}
-	return nil
+	own := make(map[string]bool) // words that are a part of a name
+	note(own, source)
+	note(own, options)
+	return func(files [][]byte) error {
+		parts := maps.Clone(own)
+		for _, f := range files {
+			note(parts, f)
+		}
+		if madeOf(name, parts) || madeOf(fixed, parts) {
+			return errMeant
+		}
+		return nil
+	}
 }
 
 // madeOf reports whether name is a sequence of words.

@@ -1,16 +1,13 @@
-// Package variant names the versions of a kernel that a driver which makes code
-// at launches (PoCL) makes: one for each local size, and more.
-package variant
+package pocl
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
-// Max bounds the variants that one kernel notes; more are not noted,
+// maxVariants bounds the variants that one kernel notes; more are not noted,
 // and are compiled again in the next process.
-const Max = 64
+const maxVariants = 64
 
 // maxAutos bounds those among them whose local size the driver chose: an
 // application that lets it choose may launch a new global size each time.
@@ -21,16 +18,19 @@ const maxAutos = 8
 // the offset (seen with PoCL 3.1: 65534 is small, 65535 is not).
 const smallGrid = 65534
 
+// auto marks the variants whose local size the driver chose: it stands before the global size.
+const auto = "auto-"
+
 // launch is what decides which code PoCL makes for a launch.
 type launch struct {
-	local  [3]uintptr // zero: the driver chose, by the global size
-	global [3]uintptr // only where the driver chose
+	size   [3]uintptr // local; global where the driver chose
+	auto   bool       // the driver chose the local size, by the global one
 	offset bool       // not zero
 	small  bool       // grid
 }
 
-// Launches are the variants of a kernel that were launched in this process. It is
-// not safe for concurrent use.
+// Launches are the variants of a kernel that were launched in this process: PoCL makes a version
+// of the kernel for each local size, and more. It is not safe for concurrent use.
 type Launches struct {
 	seen  map[launch]struct{}
 	autos int // those of seen whose local size the driver chose
@@ -46,13 +46,14 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 	if slices.Contains(global[:], 0) || local != nil && slices.Contains(local[:], 0) {
 		return "" // nothing is executed, or the driver refuses it
 	}
-	l := launch{small: max(global[0], global[1], global[2]) <= smallGrid}
-	if local != nil {
-		l.local = *local
-	} else {
-		l.global = *global
+	l := launch{
+		size: *global, auto: local == nil,
+		offset: offset != nil && *offset != [3]uintptr{},
+		small:  max(global[0], global[1], global[2]) <= smallGrid,
 	}
-	l.offset = offset != nil && *offset != [3]uintptr{}
+	if local != nil {
+		l.size = *local
+	}
 	if !s.fresh(l) {
 		return ""
 	}
@@ -60,7 +61,7 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 		s.seen = make(map[launch]struct{})
 	}
 	s.seen[l] = struct{}{}
-	if l.auto() {
+	if l.auto {
 		s.autos++
 	}
 	return l.variant(kernel)
@@ -70,7 +71,7 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 // for l nor for l over a large grid, whose code serves small ones too (seen with
 // PoCL 3.1; code for any offset does not serve offset zero there).
 func (s *Launches) fresh(l launch) bool {
-	if len(s.seen) >= Max || l.auto() && s.autos >= maxAutos {
+	if len(s.seen) >= maxVariants || l.auto && s.autos >= maxAutos {
 		return false
 	}
 	general := l
@@ -83,27 +84,17 @@ func (s *Launches) fresh(l launch) bool {
 	return true
 }
 
-// auto says that the driver chose the local size.
-func (l launch) auto() bool { return l.local == [3]uintptr{} }
-
 func (l launch) variant(kernel string) string {
-	var b strings.Builder
-	size := l.local
-	b.WriteString(kernel + "/")
-	if l.auto() {
-		b.WriteString(Auto)
-		size = l.global
+	name := kernel + "/"
+	if l.auto {
+		name += auto
 	}
-	fmt.Fprintf(&b, "%d-%d-%d", size[0], size[1], size[2])
+	name += fmt.Sprintf("%d-%d-%d", l.size[0], l.size[1], l.size[2])
 	if !l.offset {
-		b.WriteString("-goffs0")
+		name += "-goffs0"
 	}
 	if l.small {
-		b.WriteString("-smallgrid")
+		name += "-smallgrid"
 	}
-	return b.String()
+	return name
 }
-
-// Auto marks the variants whose local size the driver chose: it stands before the
-// global size.
-const Auto = "auto-"
