@@ -15,7 +15,7 @@ type known struct {
 
 // knownDrivers are PoCL's and those of package driver, in the end the one for all others.
 var knownDrivers = func() (all []*known) {
-	for _, d := range append([]driver.Driver{pocl.PoCL}, driver.Known...) {
+	for _, d := range append([]driver.Driver{pocl.New()}, driver.Known...) {
 		all = append(all, &known{Driver: d})
 	}
 	return all
@@ -31,8 +31,8 @@ func (p *Platform) driver() *known {
 }
 
 // deferrer returns the platform's driver if that makes code at launches, else nil.
-func (p *Platform) deferrer() *pocl.Driver {
-	d, _ := p.driver().Driver.(*pocl.Driver)
+func (p *Platform) deferrer() driver.Deferrer {
+	d, _ := p.driver().Driver.(driver.Deferrer)
 	return d
 }
 
@@ -80,7 +80,7 @@ func (k Kind) String() string { return [...]string{"final", "intermediate", "def
 // Kind returns the kind of the device's driver.
 func (d *Device) Kind() Kind {
 	switch d.platform.driver().Driver.(type) {
-	case *pocl.Driver:
+	case driver.Deferrer:
 		return Deferred
 	case driver.NVIDIA:
 		return Intermediate

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
-	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -15,7 +14,7 @@ import (
 type Program struct {
 	devices []*Device // what it is built for
 	log     string
-	defers  *pocl.Driver // its driver, if that makes code at launches
+	defers  driver.Deferrer // its driver, if that makes code at launches
 	object
 }
 

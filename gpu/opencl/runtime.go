@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
-	"github.com/kernstash/kernstash/gpu/opencl/pocl"
+	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -106,7 +106,7 @@ func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *stor
 	case p.defers == nil:
 		return p, r.artifact(p, job), nil
 	case r.options.ahead():
-		a := p.defers.Prepare(p.asked(), pocl.Ahead{
+		a := p.defers.Prepare(p.asked(), driver.Ahead{
 			LocalSizes: r.options.SpecializeLocalSizes, Variants: r.options.SpecializeVariants, Unlaunched: r.options.CaptureUnlaunched,
 			LocalSize: func(global [3]uintptr) ([3]uint32, error) { return r.localSize(job.Devices[:1], global) },
 		})

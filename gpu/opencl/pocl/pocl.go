@@ -16,8 +16,12 @@ import (
 // Driver is PoCL's. It makes code at the first launch of a local size.
 type Driver struct{ driver.Other }
 
-// PoCL is PoCL's driver.
-var PoCL = &Driver{driver.Other{Suffix: "POCL", Name: "Portable Computing Language", Obeys: &rules}}
+var _ driver.Deferrer = Driver{}
+
+// New returns PoCL's driver.
+func New() Driver {
+	return Driver{driver.Other{Suffix: "POCL", Name: "Portable Computing Language", Obeys: &rules}}
+}
 
 // rules name what libpocl.so.2.10.0 (3.1) holds. What is not known not to change code is in: a
 // variable too many costs a miss, one too few gives wrong code. Left out are those that change

@@ -20,21 +20,11 @@ const specializeVariable = "POCL_BINARY_SPECIALIZE_WG"
 // (package dl's tests show it).
 var environment sync.Mutex
 
-// Ahead says for which launches code is made before them.
-type Ahead struct {
-	LocalSizes [][3]int // for every kernel
-	Variants   []string // launches that were seen
-	Unlaunched bool     // what there is without launches, where nothing else is there
-
-	// LocalSize returns the local size that the driver chooses for a global size.
-	LocalSize func(global [3]uintptr) (local [3]uint32, err error)
-}
-
 // Prepare has PoCL make code before any launch; nil where it makes none.
-func (Driver) Prepare(p driver.Program, o Ahead) *store.Artifact {
+func (Driver) Prepare(p driver.Program, o driver.Ahead) *store.Artifact {
 	versions := wantedVersions(p, o.LocalSizes)
 	for _, v := range o.Variants {
-		if version := o.version(v); version != "" {
+		if version := version(&o, v); version != "" {
 			versions[v] = version
 		}
 	}
@@ -47,7 +37,7 @@ func (Driver) Prepare(p driver.Program, o Ahead) *store.Artifact {
 
 // version returns the version of a kernel that a launch uses: it is the launch's name, unless
 // PoCL chooses the local size; "" where the name names no size.
-func (o *Ahead) version(name string) string {
+func version(o *driver.Ahead, name string) string {
 	kernel, size, _ := strings.Cut(name, "/")
 	global, chosen := strings.CutPrefix(size, auto)
 	var n [3]uintptr
