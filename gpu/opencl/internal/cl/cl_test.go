@@ -47,7 +47,7 @@ func TestInfoOfAnyLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := find("clGetPlatformInfo")
+		f, err := functions.Find("clGetPlatformInfo")
 		if err != nil {
 			t.Fatal(err)
 		}

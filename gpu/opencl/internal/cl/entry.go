@@ -38,30 +38,14 @@ var Load = sync.OnceValues(func() (*dl.Library, error) {
 	return lib, nil
 })
 
-// functions holds name → dl.Func, of those of the loader that were looked up.
-var functions sync.Map
-
-func find(name string) (dl.Func, error) {
-	if f, ok := functions.Load(name); ok {
-		return f.(dl.Func), nil
-	}
-	lib, err := Load()
-	if err != nil {
-		return 0, err
-	}
-	f, ok := lib.Symbol(name)
-	if !ok {
-		return 0, fmt.Errorf("%s: %w", name, ErrMissing)
-	}
-	functions.Store(name, f)
-	return f, nil
-}
+// functions are those of the loader.
+var functions = dl.Functions{Missing: ErrMissing, Open: Load}
 
 // Status calls a function that returns a cl_int.
 //
 //go:uintptrescapes
 func Status(name string, args ...uintptr) error {
-	f, err := find(name)
+	f, err := functions.Find(name)
 	if err != nil {
 		return err
 	}
@@ -73,7 +57,7 @@ func Status(name string, args ...uintptr) error {
 //
 //go:uintptrescapes
 func Create(name string, args ...uintptr) (uintptr, error) {
-	f, err := find(name)
+	f, err := functions.Find(name)
 	if err != nil {
 		return 0, err
 	}

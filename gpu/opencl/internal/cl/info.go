@@ -22,7 +22,7 @@ func Info(name string, param uint32, objects ...uintptr) ([]byte, error) {
 // info is Info of the function at an address; 0: of the loader's.
 func info(name string, f dl.Func, param uint32, objects []uintptr) (b []byte, err error) {
 	if f == 0 {
-		if f, err = find(name); err != nil {
+		if f, err = functions.Find(name); err != nil {
 			return nil, err
 		}
 	}
