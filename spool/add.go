@@ -103,11 +103,8 @@ func add(ctx context.Context, s Store, j Job, rec stats.Recorder) (Result, error
 
 // addLaunches adds those launches to a job that it is without.
 func addLaunches(ctx context.Context, s Store, dir, name string, variants []string) (added bool, err error) {
-	b, _, err := s.SpoolRead(ctx, dir, name, format.MaxJob)
-	var known []string
-	if err == nil {
-		known = launches(b)
-	}
+	b, _, _ := s.SpoolRead(ctx, dir, name, format.MaxJob)
+	known := launches(b)
 	for _, v := range variants[:min(len(variants), MaxVariants)] {
 		if slices.Contains(known, v) {
 			continue

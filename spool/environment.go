@@ -78,15 +78,3 @@ func (e Environment) check() error {
 	}
 	return nil
 }
-
-func parseEnvironment(environ []string, dir string) (Environment, error) {
-	e := Environment{Dir: dir}
-	for _, v := range environ {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok {
-			return e, invalid("variable %q", v)
-		}
-		e.Variables = append(e.Variables, key.Pair{Name: name, Value: value})
-	}
-	return e, nil
-}

@@ -176,9 +176,13 @@ func Parse(b []byte) (*Job, error) {
 		return nil, invalid("%d launches", len(h.Launch))
 	}
 	j := &Job{Kind: h.Kind, Recipe: recipe, Variants: h.Launch, Created: h.Created, Cost: h.Cost}
-	j.Environment, err = parseEnvironment(h.Env, h.Dir)
-	if err != nil {
-		return nil, err
+	j.Environment.Dir = h.Dir
+	for _, v := range h.Env {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, invalid("variable %q", v)
+		}
+		j.Environment.Variables = append(j.Environment.Variables, key.Pair{Name: name, Value: value})
 	}
 	if h.Log != nil {
 		j.Log, j.HasLog = *h.Log, true

@@ -21,8 +21,7 @@ type Entry struct {
 	Changed     time.Time // when a launch was added last
 	Size        int64     // bytes of its files
 
-	file  File
-	parts []File
+	files []File // the job itself comes first
 }
 
 // List returns the jobs of a store's spool, the oldest first.
@@ -31,24 +30,26 @@ func List(ctx context.Context, s Store) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]int)
+	slices.SortFunc(files, func(a, b File) int { // a job comes right before its parts
+		return cmp.Or(strings.Compare(a.Dir, b.Dir), strings.Compare(a.Name, b.Name))
+	})
 	var jobs []Entry
 	for _, f := range files {
-		if name, whole := f.Job(); whole {
-			at[f.Dir+name] = len(jobs)
-			jobs = append(jobs, Entry{Environment: f.Dir, Name: name, Added: f.Modified, Changed: f.Modified, Size: f.Size, file: f})
-		}
-	}
-	for _, f := range files {
 		name, whole := f.Job()
-		i, known := at[f.Dir+name]
-		if whole || !known {
+		if whole {
+			jobs = append(jobs, Entry{Environment: f.Dir, Name: name, Added: f.Modified, Changed: f.Modified})
+		}
+		if len(jobs) == 0 {
+			continue
+		}
+		j := &jobs[len(jobs)-1]
+		if j.Environment != f.Dir || j.Name != name {
 			continue // launches without a job go with gc
 		}
-		jobs[i].Size += f.Size
-		jobs[i].parts = append(jobs[i].parts, f)
-		if f.isLaunch(f.Dir, name) && f.Modified.After(jobs[i].Changed) {
-			jobs[i].Changed = f.Modified
+		j.Size += f.Size
+		j.files = append(j.files, f)
+		if f.isLaunch(f.Dir, name) && f.Modified.After(j.Changed) {
+			j.Changed = f.Modified
 		}
 	}
 	slices.SortFunc(jobs, func(a, b Entry) int {
@@ -68,7 +69,7 @@ func Read(ctx context.Context, s Store, e *Entry) (*Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read job: %w", err)
 	}
-	e.file = file
+	e.files[0] = file
 	j, err := Parse(b)
 	if err == nil && (j.Name() != e.Name || j.Environment.Fingerprint() != e.Environment) {
 		err = invalid("it is under the name of another one")
@@ -76,7 +77,7 @@ func Read(ctx context.Context, s Store, e *Entry) (*Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read job %s: %w", e.Name, err)
 	}
-	for _, f := range e.parts {
+	for _, f := range e.files {
 		if !f.isLaunch(e.Environment, e.Name) {
 			continue
 		}
@@ -117,10 +118,7 @@ func Remove(ctx context.Context, s Store, e *Entry) error {
 
 // drop removes the files of a job that List saw.
 func drop(ctx context.Context, s Store, e *Entry) error {
-	if err := s.SpoolRemove(ctx, e.file); err != nil {
-		return err
-	}
-	for _, f := range e.parts {
+	for _, f := range e.files {
 		if err := s.SpoolRemove(ctx, f); err != nil {
 			return err
 		}

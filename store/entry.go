@@ -98,13 +98,8 @@ func (a *Artifact) Better(b *Artifact) bool {
 	if fa, fb := a.Binaries[0].Form, b.Binaries[0].Form; fa != fb {
 		return fa > fb
 	}
-	if len(a.Variants) <= len(b.Variants) {
-		return false
-	}
-	for _, v := range b.Variants {
-		if _, found := slices.BinarySearch(a.Variants, v); !found {
-			return false
-		}
-	}
-	return true
+	return len(a.Variants) > len(b.Variants) && !slices.ContainsFunc(b.Variants, func(v string) bool {
+		_, ready := slices.BinarySearch(a.Variants, v)
+		return !ready
+	})
 }

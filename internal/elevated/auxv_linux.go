@@ -1,6 +1,7 @@
 package elevated
 
 import (
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +17,5 @@ var atStart = sync.OnceValue(func() bool {
 // secure looks for AT_SECURE, which getauxval(3) explains.
 func secure(vector [][2]uintptr) bool {
 	const atSecure = 23
-	for _, pair := range vector {
-		if pair[0] == atSecure {
-			return pair[1] != 0
-		}
-	}
-	return false
+	return slices.ContainsFunc(vector, func(pair [2]uintptr) bool { return pair[0] == atSecure && pair[1] != 0 })
 }

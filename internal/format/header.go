@@ -91,10 +91,7 @@ func ParseFixed(b []byte, size int64) (Header, error) {
 
 // checkPrefix tells a file of ours, of this version, from others.
 func checkPrefix(b []byte, magic string) error {
-	if len(b) < len(magic) && string(b) == magic[:len(b)] {
-		return ErrTruncated
-	}
-	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
 		return ErrForeign
 	}
 	if len(b) < len(magic)+4 {

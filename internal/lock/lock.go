@@ -51,17 +51,16 @@ type Pool struct {
 	trying chan struct{} // holds one for each attempt under way
 
 	mu      sync.Mutex
-	current *description
+	current *description // for new locks
 	table   map[int64]*holder
 	closed  bool
 }
 
-// description is what the kernel's locks belong to. It is closed when it is
-// retired and nobody uses it.
+// description is what the kernel's locks belong to. It is closed when it serves for
+// no new lock and nobody uses it.
 type description struct {
-	f       safefs.File
-	users   int // holders, and attempts under way
-	retired bool
+	f     safefs.File
+	users int // holders, and attempts under way
 }
 
 // holder is the goroutine that holds a byte, or tries to.
@@ -96,11 +95,8 @@ func (p *Pool) Lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 		if err == nil {
 			return sync.OnceFunc(func() { p.unlock(offset) }), nil
 		}
-		if !errors.Is(err, ErrBusy) || wait <= 0 {
-			return nil, err
-		}
 		left := time.Until(deadline)
-		if left <= 0 {
+		if !errors.Is(err, ErrBusy) || left <= 0 {
 			return nil, err
 		}
 		if freed != nil { // one of this process holds it, who tells when it is free
@@ -190,19 +186,11 @@ func (p *Pool) release(d *description, spoilt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d.users--
-	if spoilt || p.closed {
-		p.retire(d)
-	}
-	if d.retired && d.users == 0 {
-		d.f.Close()
-	}
-}
-
-// retire is called with p.mu held.
-func (p *Pool) retire(d *description) {
-	d.retired = true
-	if p.current == d {
+	if p.current == d && (spoilt || p.closed) {
 		p.current = nil
+	}
+	if p.current != d && d.users == 0 {
+		d.f.Close()
 	}
 }
 
@@ -224,11 +212,9 @@ func (p *Pool) unlock(offset int64) {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
-	if d := p.current; d != nil {
-		p.retire(d)
-		if d.users == 0 {
-			d.f.Close()
-		}
+	d := p.current
+	p.closed, p.current = true, nil
+	if d != nil && d.users == 0 {
+		d.f.Close()
 	}
 }

@@ -4,6 +4,7 @@ package safefs
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,10 +49,19 @@ func (f descriptor) Close() error {
 func (f descriptor) Own() error { return pathError("use", "file", f.own()) }
 
 func (f descriptor) own() error {
-	if !f.id.holds(f.fd - 1) {
-		return errForeign
+	if f.id == (identity{}) {
+		return nil
 	}
-	return nil
+	var st unix.Stat_t
+	for {
+		switch err := unix.Fstat(f.fd-1, &st); {
+		case errors.Is(err, unix.EINTR): // on FUSE, and says nothing about the descriptor
+		case err != nil || identityOf(&st) != f.id:
+			return errForeign
+		default:
+			return nil
+		}
+	}
 }
 
 // identity is what a descriptor was opened as, where it is kept; zero: not known. In a
@@ -70,28 +80,9 @@ func identify(fd int) identity {
 	return identityOf(&st)
 }
 
-// holds says whether a descriptor is still what it was opened as.
-func (id identity) holds(fd int) bool {
-	if id == (identity{}) {
-		return true
-	}
-	var st unix.Stat_t
-	for {
-		// A signal interrupts it on FUSE, which says nothing about the descriptor.
-		if err := unix.Fstat(fd, &st); !errors.Is(err, unix.EINTR) {
-			return err == nil && identityOf(&st) == id
-		}
-	}
-}
-
 // errForeign is that of a descriptor which somebody else has closed, and which may be
 // another file of the process by now.
-const errForeign = foreignError("not the descriptor that it was: ")
-
-type foreignError string
-
-func (e foreignError) Error() string { return string(e) + unix.EBADF.Error() }
-func (foreignError) Unwrap() error   { return unix.EBADF }
+var errForeign = fmt.Errorf("not the descriptor that it was: %w", unix.EBADF)
 
 // standard is how many descriptors have a meaning for every program.
 const standard = 3

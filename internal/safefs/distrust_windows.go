@@ -2,6 +2,7 @@ package safefs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -67,7 +68,7 @@ func currentUsers() ([]*windows.SID, error) {
 }
 
 func distrust(owner *windows.SID, acl *windows.ACL, ours []*windows.SID, layer bool) string {
-	if owner == nil || !isOneOf(owner, ours) && (!layer || !isSystem(owner)) {
+	if owner == nil || !slices.ContainsFunc(ours, owner.Equals) && (!layer || !isSystem(owner)) {
 		return fmt.Sprintf("belongs to %s: set a directory of your own", accountName(owner))
 	}
 	if acl == nil {
@@ -85,21 +86,12 @@ func distrust(owner *windows.SID, acl *windows.ACL, ours []*windows.SID, layer b
 			return fmt.Sprintf("has an entry of type %d in its access control list", ace.Header.AceType)
 		}
 		sid := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
-		if !isOneOf(sid, ours) && !isSystem(sid) && !standsForOwner(sid) {
+		if !slices.ContainsFunc(ours, sid.Equals) && !isSystem(sid) && !standsForOwner(sid) {
 			return fmt.Sprintf("%s may write to it; set a directory below %%LocalAppData%%, or take that right away",
 				accountName(sid))
 		}
 	}
 	return ""
-}
-
-func isOneOf(sid *windows.SID, list []*windows.SID) bool {
-	for _, s := range list {
-		if sid.Equals(s) {
-			return true
-		}
-	}
-	return false
 }
 
 // isSystem says whether an account is the system, its administrators, or the

@@ -34,12 +34,13 @@ func parseHeader(b []byte, size int64) (header, error) {
 	return h, nil
 }
 
-// sum adds the counters of all slots of a file to sums, as many as there are. b is nil
-// where there is no file.
-func (h header) sum(b []byte, sums []int64) {
-	for s := 0; s < h.slots && b != nil; s++ {
-		for i := range min(h.counters, len(sums)) {
+// sum adds up the first n counters of all slots of a file.
+func (h header) sum(b []byte, n int) []int64 {
+	sums := make([]int64, n)
+	for s := range h.slots {
+		for i := range min(h.counters, n) {
 			sums[i] += int64(binary.LittleEndian.Uint64(b[h.offset(s)+8*int64(i):]))
 		}
 	}
+	return sums
 }

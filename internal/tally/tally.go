@@ -126,14 +126,11 @@ func (t *File) Change(slot int, f func(c []int64)) error {
 	return t.change(slot, 1, waitOne, func(_ int, c []int64) { f(c) })
 }
 
-// ChangeAll lets f change the counters of each slot, at the price of one. It is
+// ChangeAll lets f change the counters of each slot of a NewFixed file, at the price of one. It is
 // soon busy where many change slots at the same time.
-func (t *File) ChangeAll(f func(slot int, c []int64)) error { return t.change(0, allSlots, waitAll, f) }
+func (t *File) ChangeAll(f func(slot int, c []int64)) error { return t.change(0, t.slots, waitAll, f) }
 
-const (
-	anySlot  = -1
-	allSlots = -1
-)
+const anySlot = -1
 
 // change locks n slots from first on, and lets f change their counters.
 func (t *File) change(first, n int, wait time.Duration, f func(slot int, c []int64)) error {
@@ -143,12 +140,9 @@ func (t *File) change(first, n int, wait time.Duration, f func(slot int, c []int
 		if err := t.need(); err != nil {
 			return err
 		}
-		slot, n, choices := first, n, 1
+		slot, choices := first, 1
 		if first == anySlot {
 			slot, choices = t.slot, t.h.slots
-		}
-		if n == allSlots {
-			n = t.h.slots
 		}
 		slot, err := t.lock(slot, n, choices, wait)
 		if err != nil {
@@ -212,12 +206,7 @@ func (t *File) Totals() ([]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, h, err := t.look()
-	if err != nil {
-		return nil, err
-	}
-	sums := make([]int64, t.counters)
-	h.sum(b, sums)
-	return sums, nil
+	return h.sum(b, t.counters), err
 }
 
 // Each calls f with the counters of every slot, which are f's until it returns, but not where
@@ -227,7 +216,7 @@ func (t *File) Each(f func(slot int, c []int64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, h, err := t.look()
-	if err != nil || b == nil || !t.fits(h) {
+	if err != nil || !t.fits(h) {
 		return err
 	}
 	t.row = slices.Grow(t.row[:0], t.counters)[:t.counters]
@@ -238,8 +227,8 @@ func (t *File) Each(f func(slot int, c []int64)) error {
 	return nil
 }
 
-// look returns the file as it is now, until the next call. Where there is none, or none
-// that could be read, nothing was counted, which is no error. The caller holds mu.
+// look returns the file as it is now, until the next call: without slots where there is none,
+// or none that could be read, which is no error. The caller holds mu.
 func (t *File) look() (b []byte, h header, err error) {
 	if t.f.IsOpen() {
 		if info, err := t.f.Stat(); err != nil || info.Links == 0 {
@@ -386,9 +375,7 @@ func (t *File) grow() error {
 	if err != nil {
 		return err
 	}
-	sums := make([]int64, h.counters)
-	h.sum(b, sums)
-	return t.publish(true, sums)
+	return t.publish(true, h.sum(b, t.counters))
 }
 
 // publish makes a file whose first slot holds sums.

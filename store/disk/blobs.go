@@ -32,13 +32,12 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 		var info safefs.Info
 		b, info, err = s.at.ReadFile(r.Dir, path, maxBlob[kind], nil)
 		switch {
-		case err == nil && kind == store.Headers && sha256.Sum256(b) != name:
-			err = format.ErrDigest
-		case err == nil && kind == store.Manifests && !s.o.ReadOnly:
-			s.touch(r, path, info, manifestUsedEvery)
-		}
-		if err != nil {
+		case err != nil:
 			return rootdir.WrapPath(path, err)
+		case kind == store.Headers && sha256.Sum256(b) != name:
+			return rootdir.WrapPath(path, format.ErrDigest)
+		case kind == store.Manifests && !s.o.ReadOnly:
+			s.touch(r, path, info, manifestUsedEvery)
 		}
 		return nil
 	})
@@ -67,7 +66,7 @@ func (s *Store) touch(r *rootdir.Root, path string, info safefs.Info, every time
 // HasBlob reports whether there is a blob; see [store.Blobs].
 func (s *Store) HasBlob(kind store.Kind, name key.Digest, size int64) bool {
 	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {
-		info, err := s.lookBlob(r, kind, name)
+		info, err := s.look(r, shared.Blob(kind, name))
 		if err == nil && info.Size != size {
 			err = fs.ErrInvalid
 		}
@@ -76,9 +75,9 @@ func (s *Store) HasBlob(kind store.Kind, name key.Digest, size int64) bool {
 	return err == nil
 }
 
-// lookBlob says what the file of a blob is, if it can be believed.
-func (s *Store) lookBlob(r *rootdir.Root, kind store.Kind, name key.Digest) (safefs.Info, error) {
-	f, info, err := s.at.OpenBin(r.Dir, shared.Blob(kind, name).Path())
+// look says what a file is, if it can be believed.
+func (s *Store) look(r *rootdir.Root, file shared.File) (safefs.Info, error) {
+	f, info, err := s.at.OpenBin(r.Dir, file.Path())
 	if err == nil {
 		f.Close()
 	}
@@ -104,7 +103,7 @@ func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name 
 	case kind == store.Manifests:
 		return file.Write(s.at, m, true, content)
 	}
-	info, err := s.lookBlob(r, kind, name)
+	info, err := s.look(r, file)
 	if err == nil && info.Size == int64(len(content)) {
 		// One that no recipe used may be about to be collected.
 		s.touch(r, file.Path(), info, orphanAge/2)

@@ -107,9 +107,7 @@ func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.
 	}}
 	v := &f.Victim
 	for i, name := range names {
-		if n, err := hex.Decode(v.Names[i][:], []byte(name)); err != nil || n != len(v.Names[i]) {
-			f.Removable = false
-		}
+		_, _ = hex.Decode(v.Names[i][:], []byte(name)) // 32 digits: IsDirName
 	}
 	if !v.Entry {
 		v.Used = it.Src.Mtime
@@ -118,7 +116,7 @@ func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.
 		return f, nil
 	}
 	v.Used, v.Ctime, v.Ino = it.Bin.Mtime, it.Bin.Ctime, it.Bin.Ino
-	cost, other, err := e.s.look(leaf, it.N)
+	cost, other, err := e.s.costOf(leaf, it.N)
 	switch {
 	case rootdir.IgnoreGone(err) != nil:
 		return f, err
@@ -160,7 +158,7 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 		// damaged one is cannot be told.
 		everything = everything || v.Cost > 0
 	case !everything:
-		if _, other, err := e.s.look(leaf, v.Number); err != nil || other {
+		if _, other, err := e.s.costOf(leaf, v.Number); err != nil || other {
 			return u, false
 		}
 	}
@@ -170,10 +168,10 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 	return u.Plus(rootdir.Directories(rootdir.Prune(e.r.Dir, names))), true
 }
 
-// look reads the start of an entry: what building it took, 0 for one that
+// costOf reads the start of an entry: what building it took, 0 for one that
 // cannot hit, and whether it is of another version of kernstash. An error says
 // that nobody knows: it is gone, or there is no descriptor left.
-func (s *Store) look(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
+func (s *Store) costOf(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
 	h, err := s.at.Header(leaf, rootdir.BinName(n))
 	switch {
 	case errors.Is(err, format.ErrVersion):

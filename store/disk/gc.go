@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -86,13 +87,10 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	if !old && !bad {
 		return false, other
 	}
-	gone = o.DryRun
-	if !gone {
-		gone = w.remove(leaf, names, it.N, true, func() bool {
-			info, err := leaf.Lstat(rootdir.BinName(it.N))
-			return err == nil && info.Mtime == it.Bin.Mtime && info.Ino == it.Bin.Ino
-		})
-	}
+	gone = o.DryRun || w.remove(leaf, names, it.N, true, func() bool {
+		info, err := leaf.Lstat(rootdir.BinName(it.N))
+		return err == nil && info.Mtime == it.Bin.Mtime && info.Ino == it.Bin.Ino
+	})
 	if bad {
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, gone && !o.DryRun)
 	}
@@ -149,8 +147,5 @@ func (w *sweep) shrink(o GCOptions) error {
 			w.progress(w.report.Entries)
 		},
 	}
-	if err := t.Run(w.ctx); err != nil {
-		return err
-	}
-	return w.ctx.Err()
+	return cmp.Or(t.Run(w.ctx), w.ctx.Err())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
 
 // maxBuildLocks bounds the build locks of one Store. The kernel keeps the locks
@@ -18,7 +19,7 @@ const maxBuildLocks = 1024
 // Lock takes the build lock of k among all goroutines and processes that share
 // the root; see [store.Locker]. A process that holds very many gets no more.
 func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
-	free, err := s.at.LockBuild(ctx, k, wait)
+	free, err := s.at.Lock(ctx, rootdir.BuildLock(k), wait)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", k.Short(), err)
 	}

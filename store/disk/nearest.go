@@ -79,17 +79,17 @@ func (s *Store) compareWith(dir safefs.Dir, src string, rec *key.Recipe) (d stor
 }
 
 // nearestIn tries other directories in the place of one of the four.
-func (s *Store) nearestIn(root safefs.Dir, names rootdir.LeafNames, component int, rec *key.Recipe) (store.Difference, bool) {
+func (s *Store) nearestIn(
+	root safefs.Dir, names rootdir.LeafNames, component int, rec *key.Recipe,
+) (d store.Difference, found bool) {
 	dir := root
 	if component > 0 {
 		var err error
 		if dir, err = root.OpenDir(rootdir.LeafPrefix(names, component)); err != nil {
-			return store.Difference{}, false
+			return d, false
 		}
 		defer dir.Close()
 	}
-	var best store.Difference
-	found := false
 	dirs, read := 0, 0
 	_ = dir.Each(func(name string) bool {
 		if !rootdir.IsDirName(name) || name == names[component] {
@@ -97,14 +97,11 @@ func (s *Store) nearestIn(root safefs.Dir, names rootdir.LeafNames, component in
 		}
 		dirs++
 		below := path.Join(name, path.Join(names[component+1:]...), rootdir.SrcName(0))
-		d, known, near := s.compareWith(dir, below, rec)
-		if known {
+		var known bool
+		if d, known, found = s.compareWith(dir, below, rec); known {
 			read++
-		}
-		if near {
-			best, found = d, true
 		}
 		return !found && dirs < maxNearDirs && read < maxNearRead
 	})
-	return best, found
+	return d, found
 }

@@ -58,15 +58,13 @@ func (w *writer) encode() error {
 	if a.Created.IsZero() {
 		a.Created = w.s.o.Now()
 	}
-	bin, err := format.EncodeBin(w.e.Key, &a)
-	if err != nil {
+	var err error
+	if w.bin, err = format.EncodeBin(w.e.Key, &a); err != nil {
 		return err
 	}
-	src, err := format.EncodeSrc(w.e.Recipe)
-	if err != nil {
+	if w.src, err = format.EncodeSrc(w.e.Recipe); err != nil {
 		return err
 	}
-	w.bin, w.src = bin, src
 	takes := w.usage().Plus(rootdir.Directories(len(w.names) - 1)).Bytes
 	if w.s.o.MaxSize > 0 && takes > w.s.o.MaxSize {
 		return fmt.Errorf("it takes %d bytes, the limit is %d: %w", takes, w.s.o.MaxSize, store.ErrTooLarge)
@@ -145,7 +143,8 @@ func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, found rootdir.Survey) (
 	}
 	n, replace := found.Place()
 	now := w.s.at.NowNanos()
-	before := rootdir.SizeOf(leaf, n) // a killed writer may have left a recipe, too
+	// A killed writer may have left a recipe, too.
+	before := rootdir.FileUsage(rootdir.Stat(leaf, rootdir.BinName(n)), rootdir.Stat(leaf, rootdir.SrcName(n)))
 	err = leaf.Write(rootdir.SrcName(n), now, w.src)
 	if errors.Is(err, fs.ErrExist) { // it is to be replaced, or a killed writer left it
 		err = leaf.Publish(m.Tmp, rootdir.SrcName(n), true, now, w.src)

@@ -56,12 +56,3 @@ func (s *Store) recipeIn(leaf safefs.Dir, k key.Key) (*key.Recipe, error) {
 	}
 	return nil, first
 }
-
-// ownsRecipe says whether entry n is of the key that its recipe makes.
-func (s *Store) ownsRecipe(leaf safefs.Dir, n uint32, made key.Key) error {
-	err := s.at.Owns(leaf, rootdir.BinName(n), made)
-	if errors.Is(err, rootdir.ErrCollision) {
-		return errWrongRecipe
-	}
-	return err
-}

@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/faultfs"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -156,7 +159,12 @@ func TestCloseUnderLoad(t *testing.T) {
 // TestWithoutLocks: it stores, and callers learn that they build without.
 func TestWithoutLocks(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.hooks.NoLocks, o.hooks.Collide = true, collide })
+	none := faultfs.Rule{
+		Ops: []safefs.Op{safefs.OpLock}, Nth: 1, Sticky: true, Fault: faultfs.Fault{Err: syscall.ENOLCK},
+	}
+	s := open(t, func(o *Options) {
+		o.hooks.Beneath.Hook, o.hooks.Collide = faultfs.New(none).Hook(), collide
+	})
 	if _, err := s.Lock(bg, storetest.New(t, "e", 1).Key, time.Second); err == nil || errors.Is(err, store.ErrLocked) {
 		t.Errorf("lock: %v, want that there are none", err)
 	}

@@ -31,8 +31,7 @@ func (s *Store) SpoolPut(ctx context.Context, dir, name string, write func() ([]
 }
 
 func (s *Store) spoolPut(r *rootdir.Root, m *rootdir.Meta, f shared.File, write func() ([]byte, error)) (made bool, err error) {
-	if there, _, err := s.at.OpenBin(r.Dir, f.Path()); err == nil {
-		there.Close()
+	if _, err := s.look(r, f); err == nil {
 		return false, nil
 	}
 	if _, err := s.evictor.Reserve(m.Account); err != nil {
@@ -121,7 +120,7 @@ const lookWorker = 50 * time.Millisecond
 // ends with the process. store.ErrLocked: there is a worker; any other error:
 // nobody can know.
 func (s *Store) LockWorker(ctx context.Context) (unlock func(), err error) {
-	unlock, err = s.at.LockWorker(ctx, lookWorker)
+	unlock, err = s.at.Lock(ctx, rootdir.WorkerLock, lookWorker)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the worker: %w", err)
 	}
@@ -138,7 +137,7 @@ func (s *Store) HasWorker() bool {
 	if err != nil {
 		return false
 	}
-	unlock, err := s.at.LockWorker(context.Background(), 0)
+	unlock, err := s.at.Lock(context.Background(), rootdir.WorkerLock, 0)
 	if err == nil {
 		unlock()
 	}

@@ -132,7 +132,7 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 		return err
 	}
 	for _, d := range list.Devices {
-		if walk.Filled[d] || !rootdir.JustMade(w.r.Dir.Lstat(d)) {
+		if list.Filled[d] || !rootdir.JustMade(w.r.Dir.Lstat(d)) {
 			_ = w.rmdir(w.r.Dir, rootdir.LeafNames{d}, 0)
 		}
 	}

@@ -51,23 +51,21 @@ func (w *sweep) olderThan(age time.Duration, info safefs.Info) bool {
 // headerUses gathers which header files recipes name, while GC walks. A nil
 // *headerUses gathers nothing: there is nothing to collect.
 type headerUses struct {
-	used   map[key.Digest]struct{}
+	used   map[key.Digest]bool
 	unsure bool // some recipe could not be asked: all headers stay
 }
 
 // collectable returns what gathers uses, if there are headers that may go.
 func (w *sweep) collectable() *headerUses {
-	some := errors.New("there are some")
+	some := false
 	err := shared.Each(w.r, store.Headers, false, func(_ safefs.Dir, _ shared.File, info safefs.Info) error {
-		if w.olderThan(orphanAge, info) {
-			return some
-		}
-		return nil
+		some = some || w.olderThan(orphanAge, info)
+		return w.ctx.Err()
 	})
-	if !errors.Is(err, some) {
+	if err != nil || !some {
 		return nil
 	}
-	return &headerUses{used: make(map[key.Digest]struct{})}
+	return &headerUses{used: make(map[key.Digest]bool)}
 }
 
 // add notes the headers of a recipe that stays. A recipe that is damaged names
@@ -96,8 +94,7 @@ func (w *sweep) collectHeaders(h *headerUses, dryRun bool) error {
 	}
 	return w.collect(store.Headers, dryRun, func(f shared.File, info safefs.Info) bool {
 		d, _ := f.Digest()
-		_, used := h.used[d]
-		return !used && w.olderThan(orphanAge, info)
+		return !h.used[d] && w.olderThan(orphanAge, info)
 	})
 }
 
@@ -125,7 +122,7 @@ func (h *headerUses) addJobs(s *Store, r *rootdir.Root) error {
 func (h *headerUses) names(r *key.Recipe) {
 	for _, u := range r.Image.Units() {
 		for i := range u.Files {
-			h.used[u.Files[i].Digest] = struct{}{}
+			h.used[u.Files[i].Digest] = true
 		}
 	}
 }
@@ -133,21 +130,17 @@ func (h *headerUses) names(r *key.Recipe) {
 // verifyHeaders reads every header file's content.
 func (w *sweep) verifyHeaders(repair bool) error {
 	return shared.Each(w.r, store.Headers, false, func(dir safefs.Dir, f shared.File, _ safefs.Info) error {
-		if err := w.s.checkHeader(dir, f); rootdir.Damaged(err) {
+		b, _, err := w.s.at.ReadFile(dir, f.Name, maxBlob[store.Headers], nil)
+		switch {
+		case errors.Is(err, store.ErrTooLarge):
+			err = format.ErrForeign // and perhaps a hole that takes hours to read
+		case err == nil && f != shared.Blob(store.Headers, sha256.Sum256(b)):
+			err = format.ErrDigest
+		}
+		if rootdir.Damaged(err) {
 			w.report.BadHeaders++
 			w.report.problem(f.Path(), err, repair && dir.Remove(f.Name) == nil)
 		}
 		return w.ctx.Err()
 	})
-}
-
-func (s *Store) checkHeader(dir safefs.Dir, file shared.File) error {
-	b, _, err := s.at.ReadFile(dir, file.Name, maxBlob[store.Headers], nil)
-	switch {
-	case errors.Is(err, store.ErrTooLarge):
-		return format.ErrForeign // and perhaps a hole that takes hours to read
-	case err == nil && file != shared.Blob(store.Headers, sha256.Sum256(b)):
-		return format.ErrDigest
-	}
-	return err
 }

@@ -72,22 +72,24 @@ func (w *sweep) verifyRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32,
 		return
 	}
 	w.report.LostRecipes++
-	repaired := false
-	if repair && !errors.Is(err, fs.ErrNotExist) {
-		repaired = w.removeRecipe(leaf, names, n, func() bool {
-			err := w.s.checkRecipe(leaf, n)
-			return rootdir.Damaged(err) || errors.Is(err, errWrongRecipe)
-		})
-	}
+	repaired := repair && !errors.Is(err, fs.ErrNotExist) && w.removeRecipe(leaf, names, n, func() bool {
+		err := w.s.checkRecipe(leaf, n)
+		return rootdir.Damaged(err) || errors.Is(err, errWrongRecipe)
+	})
 	w.report.problem(names.File(rootdir.SrcName(n)), err, repaired)
 }
 
+// checkRecipe returns what is wrong with the recipe of an entry, whose key it must make.
 func (s *Store) checkRecipe(leaf safefs.Dir, n uint32) error {
 	rec, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
 	if err != nil {
 		return err
 	}
-	return s.ownsRecipe(leaf, n, rec.Key())
+	err = s.at.Owns(leaf, rootdir.BinName(n), rec.Key())
+	if errors.Is(err, rootdir.ErrCollision) {
+		return errWrongRecipe
+	}
+	return err
 }
 
 // verifyOrphan handles a recipe without an entry, unless it is of another version.

@@ -77,25 +77,6 @@ func (s *Store) look(k key.Key) *item {
 	return i
 }
 
-// set adds an item in the place of one with its key, and returns what was evicted for it. It
-// is called with s.mu held.
-func (s *Store) set(i *item) (evicted []*item, err error) {
-	i.size += overhead
-	if s.o.MaxSize > 0 && i.size > s.o.MaxSize {
-		return nil, fmt.Errorf("%d bytes, the limit is %d: %w", i.size, s.o.MaxSize, store.ErrTooLarge)
-	}
-	s.remove(i.key)
-	i.accessed = time.Now()
-	s.items[i.key] = s.used.PushFront(i)
-	s.bytes += i.size
-	for s.o.MaxSize > 0 && s.bytes > s.o.MaxSize {
-		old := s.used.Back().Value.(*item)
-		s.remove(old.key)
-		evicted = append(evicted, old)
-	}
-	return evicted, nil
-}
-
 // Clear removes all.
 func (s *Store) Clear() {
 	s.mu.Lock()
@@ -157,14 +138,24 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (res store.PutResult, s
 		}
 		res = store.Bettered
 	}
-	i := &item{key: e.Key, size: sizeOf(e.Artifact), device: e.Recipe.Device, artifact: clone(e.Artifact)}
+	size = sizeOf(e.Artifact) + overhead
+	if s.o.MaxSize > 0 && size > s.o.MaxSize {
+		err := fmt.Errorf("put %s: %d bytes, the limit is %d: %w", e.Key.Short(), size, s.o.MaxSize, store.ErrTooLarge)
+		return store.Failed, 0, nil, err
+	}
+	i := &item{key: e.Key, size: size, accessed: time.Now(), device: e.Recipe.Device, artifact: clone(e.Artifact)}
 	if i.artifact.Created.IsZero() {
-		i.artifact.Created = time.Now()
+		i.artifact.Created = i.accessed
 	}
-	if evicted, err = s.set(i); err != nil {
-		return store.Failed, 0, nil, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	s.remove(i.key)
+	s.items[i.key] = s.used.PushFront(i)
+	s.bytes += i.size
+	for s.o.MaxSize > 0 && s.bytes > s.o.MaxSize {
+		old := s.used.Back().Value.(*item)
+		s.remove(old.key)
+		evicted = append(evicted, old)
 	}
-	return res, i.size, evicted, nil
+	return res, size, evicted, nil
 }
 
 // sizeOf returns the bytes that an artifact takes, roughly.

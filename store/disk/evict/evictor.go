@@ -165,13 +165,12 @@ func (e *Evictor) run() (futile, busy bool) {
 		return true, false
 	}
 	defer done()
-	total, err := account.Total()
-	if err == nil && !e.work(total, 0) {
+	b := OpenBooks(account, false, e.o.Now, e.o.Trace)
+	before := b.l.total()
+	if b.account != nil && !e.work(before, 0) {
 		return false, false // others were here
 	}
-	b := OpenBooks(account, false, e.o.Now, e.o.Trace)
 	t := &Trim{Root: root, Books: b, Policy: e.o.Policy, Bounds: e.o.Bounds, Down: e.o.MaxSize / 3 * 2, hurry: e.walks, others: &e.others, Freed: e.o.Evicted}
-	before := b.Total()
 	// Trims come first: puts are dropped meanwhile, and a count of all may take long.
 	err = e.trim(t)
 	if total := b.l.total(); err == nil && (!total.Known || stale(total.Counted, e.o.Now().Unix())) {
@@ -189,7 +188,7 @@ func (e *Evictor) run() (futile, busy bool) {
 	}
 	after := b.l.total()
 	if t.freed > 0 {
-		e.o.Trace.Debug("evicted", "before", before, "after", after.Bytes, "limit", e.o.MaxSize)
+		e.o.Trace.Debug("evicted", "before", before.Bytes, "after", after.Bytes, "limit", e.o.MaxSize)
 	}
 	if busy = busy || t.busy && t.freed == 0; busy {
 		return false, true

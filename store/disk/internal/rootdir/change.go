@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
-	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 // LeafWait bounds how long a writer waits for another one in the same leaf
@@ -100,7 +100,11 @@ func (m *Meta) LockLeaf(ctx context.Context, l LeafNames, wait time.Duration) (u
 
 // LockEvict takes a lock of package evict.
 func (m *Meta) LockEvict(ctx context.Context, n int, wait time.Duration) (unlock func(), err error) {
-	return m.lock(ctx, evictOffset(n), wait)
+	offset := int64(trimBytes + n)
+	if n == evict.Recount {
+		offset = countByte
+	}
+	return m.lock(ctx, offset, wait)
 }
 
 // lock takes a lock. Where locks do not work it returns none: the file system still lets
@@ -113,22 +117,14 @@ func (m *Meta) lock(ctx context.Context, offset int64, wait time.Duration) (unlo
 	return unlock, err
 }
 
-// LockBuild takes the build lock of a key; see [store.Locker].
-func (p *Place) LockBuild(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
-	return p.lock(ctx, buildOffset(k), wait)
-}
-
-// LockWorker takes the lock of the worker, as LockBuild does that of a key.
-func (p *Place) LockWorker(ctx context.Context, wait time.Duration) (unlock func(), err error) {
-	return p.lock(ctx, workerByte, wait)
-}
-
-func (p *Place) lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
+// Lock takes a BuildLock, or the WorkerLock; see [store.Locker].
+func (p *Place) Lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {
 	if err := p.Writable(); err != nil {
 		return nil, err
 	}
 	err = p.with(ctx, true, func(r *Root) error {
-		m, err := r.lockMeta()
+		// What the first entry needs besides is left to a time when nobody waits.
+		m, err := r.openMeta(EnsureDir)
 		if err == nil {
 			unlock, err = m.Locks.Lock(ctx, offset, wait)
 		}
@@ -152,7 +148,7 @@ func MakeLeaf(d safefs.Dir, names LeafNames) (leaf safefs.Dir, fresh bool, made 
 		if fresh && level > 0 {
 			made++
 		}
-		if err == nil || errors.Is(err, fs.ErrExist) {
+		if fresh || errors.Is(err, fs.ErrExist) {
 			next, err = at.OpenDir(name)
 		}
 		if at != d {

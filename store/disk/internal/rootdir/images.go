@@ -12,6 +12,7 @@ import (
 // device once serves many shards. An image takes twenty bytes.
 type Images struct {
 	Devices []string
+	Filled  map[string]bool // the devices that had an image
 	of      [evict.Shards][]image
 	partial bool // a device could not be read
 }
@@ -23,22 +24,19 @@ type image struct {
 
 // Images lists the image directories of shards.
 func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
-	l := &Images{}
+	l := &Images{Filled: make(map[string]bool)}
 	var wanted [evict.Shards]bool
 	for _, shard := range shards {
 		wanted[shard] = true
 	}
 	var stop error
-	if w.Filled == nil {
-		w.Filled = make(map[string]bool)
-	}
 	err := root.Each(func(device string) bool {
 		if !IsDirName(device) {
 			return true
 		}
 		l.Devices = append(l.Devices, device)
 		stop = w.device(root, device, func(name string) {
-			w.Filled[device] = true
+			l.Filled[device] = true
 			img := image{device: uint32(len(l.Devices) - 1)}
 			if _, err := hex.Decode(img.name[:], []byte(name)); err == nil && wanted[img.name[0]] {
 				l.of[img.name[0]] = append(l.of[img.name[0]], img)
@@ -62,11 +60,8 @@ func (w *Walker) device(root safefs.Dir, name string, f func(name string)) error
 			return w.Ctx.Err() == nil
 		})
 	}
-	if err == nil {
-		err = w.Ctx.Err()
-	}
-	if err == nil || w.Ctx.Err() != nil {
-		return err
+	if stop := w.Ctx.Err(); err == nil || stop != nil {
+		return stop
 	}
 	_, err = w.passOver(LeafNames{name}, 1, err)
 	return err

@@ -70,10 +70,6 @@ func (r *Root) Meta() (*Meta, error) {
 	return m, err
 }
 
-// lockMeta is meta for who only locks: what the first entry needs besides is left to
-// a time when nobody waits.
-func (r *Root) lockMeta() (*Meta, error) { return r.openMeta(EnsureDir) }
-
 // LookMeta is meta for who only looks: it makes nothing, and is fs.ErrNotExist
 // where there is no .meta.
 func (r *Root) LookMeta() (*Meta, error) { return r.openMeta(safefs.Dir.OpenDir) }
@@ -93,12 +89,7 @@ func (r *Root) openMeta(open func(safefs.Dir, string) (safefs.Dir, error)) (*Met
 		m.Dir.Close()
 		return nil, err
 	}
-	m.Locks = lock.New(func() (safefs.File, error) {
-		if r.noLocks {
-			return safefs.File{}, lock.ErrUnsupported
-		}
-		return openLocks(m.Dir)
-	})
+	m.Locks = lock.New(func() (safefs.File, error) { return openLocks(m.Dir) })
 	m.Account = evict.NewAccount(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: accountFile})
 	m.Stats = tally.New(tally.Place{Dir: m.Dir, Tmp: m.Tmp, Name: statsFile}, statsSlots, stats.NumCounters)
 	r.metas = m

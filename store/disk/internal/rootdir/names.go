@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
-	"github.com/kernstash/kernstash/store/disk/evict"
 )
 
 const (
@@ -48,15 +47,7 @@ func parseName(name string) (n uint32, suffix string, ok bool) {
 
 // IsDirName says whether a directory of this name can be one of ours.
 func IsDirName(name string) bool {
-	if len(name) != dirDigits {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(name) == dirDigits && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // The lock file is divided: build locks of keys, short locks of leaf
@@ -65,20 +56,12 @@ const (
 	leafLocks    = 1 << 62
 	specialLocks = leafLocks | 1<<61
 	countByte    = specialLocks
-	workerByte   = specialLocks + 1
+	WorkerLock   = specialLocks + 1
 	trimBytes    = specialLocks + 2 // evict.Locks of them
 )
 
-// evictOffset is where a lock of evict is.
-func evictOffset(n int) int64 {
-	if n == evict.Recount {
-		return countByte
-	}
-	return trimBytes + int64(n)
-}
-
-// buildOffset is where the build lock of k is.
-func buildOffset(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
+// BuildLock is where the build lock of k is.
+func BuildLock(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
 
 // leafOffset is where the lock of changes to one leaf directory is. It is not
 // the build lock, which the caller of Put may hold; and it is of the

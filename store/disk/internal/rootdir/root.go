@@ -34,7 +34,6 @@ type Hooks struct {
 	Beneath safefs.Options
 	Collide func(key.Key) [4]string // forces collisions of the four names
 	SetID   bool
-	NoLocks bool
 	OffFor  time.Duration // how long a tier that is off stays so
 }
 
@@ -49,7 +48,7 @@ type Place struct {
 
 	root   atomic.Pointer[Root]
 	mu     sync.Mutex // serializes opening and closing the root
-	closed atomic.Bool
+	closed bool
 	off    error     // why the root could not be opened the last time
 	offAt  time.Time // when that was
 	held   bool      // no other root is opened, see hold
@@ -63,7 +62,7 @@ func New(o Options) *Place { return &Place{Options: o} }
 func (p *Place) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed.Store(true)
+	p.closed = true
 	if r := p.root.Swap(nil); r != nil {
 		r.Release()
 	}
@@ -80,7 +79,7 @@ func (p *Place) Hold() (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.lockMeta(); err != nil { // stays open: see metaGone
+	if _, err := r.openMeta(EnsureDir); err != nil { // stays open: see metaGone
 		r.Release()
 		return nil, fmt.Errorf("hold %s: %w", p.Dir, err)
 	}
@@ -96,9 +95,8 @@ type Root struct {
 	Dir  safefs.Dir
 	refs atomic.Int64
 
-	first   sync.Once // see begin
-	now     func() time.Time
-	noLocks bool
+	first sync.Once // see begin
+	now   func() time.Time
 
 	mu    sync.Mutex
 	metas *Meta // nil until needed
@@ -112,15 +110,12 @@ const retryOff = 10 * time.Second
 // makes a root that is not there. Errors wrap ErrOff, or are fs.ErrNotExist
 // where there is no root and create is false.
 func (p *Place) Acquire(create bool) (*Root, error) {
-	if p.closed.Load() {
-		return nil, OffError(p.Dir, errClosed)
-	}
 	if r := p.root.Load(); r != nil && r.retain() {
 		return r, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed.Load() {
+	if p.closed {
 		return nil, OffError(p.Dir, errClosed)
 	}
 	if r := p.root.Load(); r != nil && r.retain() {
@@ -166,15 +161,12 @@ func (p *Place) dropIfGone(r *Root) bool {
 }
 
 func (r *Root) retain() bool {
-	for {
-		n := r.refs.Load()
-		if n == 0 {
-			return false
-		}
+	for n := r.refs.Load(); n > 0; n = r.refs.Load() {
 		if r.refs.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
+	return false
 }
 
 func (r *Root) Release() {
@@ -197,7 +189,10 @@ func (p *Place) openRoot(create bool) (*Root, error) {
 	}
 	d, info, err := safefs.OpenRoot(p.Dir, p.Beneath)
 	if errors.Is(err, fs.ErrNotExist) && create && !p.ReadOnly {
-		if err := p.makeRoot(); err != nil {
+		if err = p.Beneath.Before(safefs.OpMkdirAll); err == nil {
+			err = os.MkdirAll(p.Dir, 0o700)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("make the root: %w", err)
 		}
 		d, info, err = safefs.OpenRoot(p.Dir, p.Beneath)
@@ -208,22 +203,14 @@ func (p *Place) openRoot(create bool) (*Root, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := p.checkRoot(d, info); err != nil {
+	if err = p.checkRoot(d, info); err == nil {
+		err = p.checkVersion(d)
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}
-	if err := p.checkVersion(d); err != nil {
-		d.Close()
-		return nil, err
-	}
-	return &Root{Dir: d, now: p.Now, noLocks: p.NoLocks}, nil
-}
-
-func (p *Place) makeRoot() error {
-	if err := p.Beneath.Before(safefs.OpMkdirAll); err != nil {
-		return err
-	}
-	return os.MkdirAll(p.Dir, 0o700)
+	return &Root{Dir: d, now: p.Now}, nil
 }
 
 // notDirectory says what is in the place of the root.
@@ -233,15 +220,3 @@ func (p *Place) notDirectory() error {
 	}
 	return errors.New("not a directory: remove it, or set another")
 }
-
-// Trusted says whether a file or directory of this owner and mode may be
-// believed.
-func (p *Place) Trusted(info safefs.Info) bool {
-	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
-		return false
-	}
-	return info.UID == uint32(euid()) || p.ReadOnly && info.UID == 0
-}
-
-// euid is the user that files must belong to.
-func euid() int { return os.Geteuid() }

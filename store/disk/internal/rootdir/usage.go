@@ -31,11 +31,6 @@ func FileUsage(bin, src *safefs.Info) evict.Usage {
 // Directories returns what n directories take.
 func Directories(n int) evict.Usage { return evict.Usage{Bytes: int64(n) * block} }
 
-// SizeOf returns what entry n takes.
-func SizeOf(leaf safefs.Dir, n uint32) evict.Usage {
-	return FileUsage(Stat(leaf, BinName(n)), Stat(leaf, SrcName(n)))
-}
-
 // Stat says what a name is; nil: nothing is there, or nobody can know.
 func Stat(leaf safefs.Dir, name string) *safefs.Info {
 	if info, err := leaf.Lstat(name); err == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -62,9 +63,6 @@ type Walker struct {
 	// was all there is in the one above.
 	alone [4]bool
 
-	// Filled are the devices that had an image when they were listed.
-	Filled map[string]bool
-
 	// Partial is set where the medium failed: what was visited is not all.
 	Partial bool
 }
@@ -105,9 +103,7 @@ func (w *Walker) level(d safefs.Dir, names LeafNames, level int) (full bool, err
 	if ahead != "" && stop == nil && err == nil {
 		step(ahead, !several && !foreign)
 	}
-	if stop == nil {
-		stop = w.Ctx.Err()
-	}
+	stop = cmp.Or(stop, w.Ctx.Err())
 	if ahead == "" && !foreign && w.Rmdir != nil {
 		full = JustMade(d.Stat())
 	}
@@ -200,7 +196,7 @@ func JustMade(empty safefs.Info, err error) bool {
 
 // listItems lists a leaf.
 func listItems(leaf safefs.Dir) ([]Item, error) {
-	byNumber := make(map[uint32]*Item)
+	byNumber := make(map[uint32]Item)
 	var bad error
 	err := leaf.Each(func(name string) bool {
 		n, suffix, ok := parseName(name)
@@ -213,22 +209,16 @@ func listItems(leaf safefs.Dir) ([]Item, error) {
 			return bad == nil
 		}
 		it := byNumber[n]
-		if it == nil {
-			it = &Item{N: n}
-			byNumber[n] = it
-		}
+		it.N = n
 		if suffix == binSuffix {
 			it.Bin = &info
 		} else {
 			it.Src = &info
 		}
+		byNumber[n] = it
 		return true
 	})
-	items := make([]Item, 0, len(byNumber))
-	for _, it := range byNumber {
-		items = append(items, *it)
-	}
-	slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.N, b.N) })
+	items := slices.SortedFunc(maps.Values(byNumber), func(a, b Item) int { return cmp.Compare(a.N, b.N) })
 	return items, cmp.Or(bad, IgnoreGone(err))
 }
 

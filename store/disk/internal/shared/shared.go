@@ -84,29 +84,25 @@ func (f File) isOurs() bool {
 // Write makes the file; with replace in the place of what is there, else that is
 // fs.ErrExist. It is fs.ErrNotExist where a directory went meanwhile.
 func (f File) Write(p *rootdir.Place, m *rootdir.Meta, replace bool, b []byte) error {
-	return withDir(m.Dir, string(f.Kind), func(top safefs.Dir) error {
-		return withDir(top, f.Dir, func(dir safefs.Dir) error {
-			var before evict.Usage
-			if info, err := dir.Lstat(f.Name); replace && err == nil {
-				before = rootdir.FileUsage(nil, &info)
-			}
-			err := dir.Publish(m.Tmp, f.Name, replace, p.NowNanos(), b)
-			if err == nil {
-				p.AccountAdd(m, evict.Shared, evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))}.Minus(before))
-			}
-			return err
-		})
-	})
-}
-
-// withDir calls f with a directory in d, which is made if need be.
-func withDir(d safefs.Dir, name string, f func(safefs.Dir) error) error {
-	sub, err := rootdir.EnsureDir(d, name)
+	top, err := rootdir.EnsureDir(m.Dir, string(f.Kind))
 	if err != nil {
 		return err
 	}
-	defer sub.Close()
-	return f(sub)
+	defer top.Close()
+	dir, err := rootdir.EnsureDir(top, f.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	added := evict.Usage{Bytes: rootdir.Blocks(int64(len(b)))}
+	if replace {
+		added = added.Minus(rootdir.FileUsage(nil, rootdir.Stat(dir, f.Name)))
+	}
+	if err := dir.Publish(m.Tmp, f.Name, replace, p.NowNanos(), b); err != nil {
+		return err
+	}
+	p.AccountAdd(m, evict.Shared, added)
+	return nil
 }
 
 // Remove removes the file in its directory, unless another one has its name by now.

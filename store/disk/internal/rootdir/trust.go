@@ -2,10 +2,21 @@ package rootdir
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/kernstash/kernstash/internal/safefs"
 )
+
+// Trusted says whether a file or directory of this owner and mode may be believed.
+func (p *Place) Trusted(info safefs.Info) bool {
+	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
+		return false
+	}
+	return info.UID == uint32(os.Geteuid()) || p.ReadOnly && info.UID == 0
+}
 
 // isAnybody says whether an owner of this id may be anybody: in a user
 // namespace all users that it does not map are shown as one, and a process
@@ -18,6 +29,9 @@ func isAnybody(uid uint32) bool {
 // overflow returns the id that stands for users without a mapping, and whether
 // there can be such users here.
 var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
+	if runtime.GOOS != "linux" {
+		return 0, false
+	}
 	users, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil || mapsAll(string(users)) {
 		return 0, false // also without /proc, or user namespaces
