@@ -24,10 +24,10 @@ var never = []string{"KERNSTASH_", "LD_DEBUG", "LD_PROFILE"}
 // of environ, the job's own, and directories of its own below dir for what drivers
 // keep: nothing of it is left in the user's.
 func builderEnviron(environ []string, e spool.Environment, dir string) []string {
-	out := slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return !starts(v, harmless) })
+	out := slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return !variables.Begins(v, harmless) })
 	var job []string
 	for _, v := range e.Variables {
-		if text := v.Name + "=" + v.Value; !starts(text, never) && !variables.Loads(text) {
+		if text := v.Name + "=" + v.Value; !variables.Begins(text, never) && !variables.Loads(text) {
 			job = append(job, text)
 		}
 	}
@@ -41,10 +41,6 @@ func builderEnviron(environ []string, e spool.Environment, dir string) []string 
 func Environ(environ []string, root string, settings []string) []string {
 	out := slices.DeleteFunc(slices.Clone(environ), variables.Loads)
 	return replaced(out, append(slices.Clone(settings), "KERNSTASH_DIR="+root))
-}
-
-func starts(v string, with []string) bool {
-	return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(v, w) })
 }
 
 // replaced returns an environment with variables in place of those of the same names.

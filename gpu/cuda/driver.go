@@ -119,9 +119,7 @@ var seen drivers.Seen
 // steadyVariables returns the variables that the driver's compiler obeys, with an
 // error if they are not, or once were not, those of the driver's start.
 func steadyVariables() ([]key.Pair, error) {
-	environ := dl.Environ()
-	now := obeyed.Of(environ)
-	return now, seen.Steady(&obeyed, environ, now, variablesAtStart())
+	return seen.Steady(&obeyed, dl.Environ(), variablesAtStart())
 }
 
 // jitForced says whether the driver takes no machine code, only PTX.

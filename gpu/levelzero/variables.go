@@ -1,6 +1,7 @@
 package levelzero
 
 import (
+	"cmp"
 	"os"
 	"sync"
 
@@ -25,13 +26,7 @@ func (d *Device) Variables() []key.Pair { return variables.Of(d.driver.env.Now()
 // if the driver obeys a file of settings.
 func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	environ := d.driver.env.Now()
-	now := variables.Of(environ)
 	steady := drivers.SteadySwitches(environ)
-	if err := seen.Steady(&variables, environ, now, d.driver.variablesAtLoad()); err != nil {
-		return now, err
-	}
-	if !steady {
-		return now, drivers.ErrVariables
-	}
-	return now, nil
+	now, err := seen.Steady(&variables, environ, d.driver.variablesAtLoad())
+	return now, cmp.Or(err, steady)
 }

@@ -1,6 +1,7 @@
 package opencl
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"sync"
@@ -50,12 +51,9 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 	p := d.platform
 	k, environ := p.driver(), p.env.Now()
 	rules := p.rules()
-	now := rules.Of(environ)
 	steady := k.Steady(p.asked(), environ) // it notes what it is asked about
-	if err := k.seen.Steady(rules, environ, now, p.variablesAtLoad()); err != nil {
-		return now, err
-	}
-	return now, steady
+	now, err := k.seen.Steady(rules, environ, p.variablesAtLoad())
+	return now, cmp.Or(err, steady)
 }
 
 // LookAtVariables notes which platforms' variables are not those of a process's start, for
@@ -63,9 +61,9 @@ func (d *Device) SteadyVariables() ([]key.Pair, error) {
 // not asked about, and may keep what it reads now. start and now are environments as os.Environ
 // has them.
 func LookAtVariables(start, now []string) {
-	drivers.SteadySwitches(now)
+	_ = drivers.SteadySwitches(now) // it notes them
 	for _, k := range knownDrivers {
 		rules := k.Rules(driver.Platform{})
-		_ = k.seen.Steady(rules, now, rules.Of(now), rules.Of(start))
+		_, _ = k.seen.Steady(rules, now, rules.Of(start))
 	}
 }

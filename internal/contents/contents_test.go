@@ -86,7 +86,9 @@ func TestDigestsAreRemembered(t *testing.T) {
 	digestOf(t, young)
 	Save()
 	keys := func() (paths []string) {
-		parse(shared.b, func(k place, _ digest) { paths = append(paths, k.path) })
+		for k := range parse(shared.b) {
+			paths = append(paths, k.path)
+		}
 		return paths
 	}
 	if k := keys(); len(k) != 1 || k[0] != old {
@@ -207,11 +209,11 @@ func TestDigestsOfSeveralNodes(t *testing.T) {
 		start(node)
 	}
 	of := 0
-	parse(shared.b, func(k place, _ digest) {
+	for k := range parse(shared.b) {
 		if k.path == state(0).path {
 			of++
 		}
-	})
+	}
 	if read := start(19); of != 8 || read != 0 {
 		t.Errorf("%d states of one path are kept, want 8; the last node reads %d files again", of, read)
 	}

@@ -46,7 +46,7 @@ type onMount struct {
 type table struct {
 	mu      sync.Mutex
 	digests map[place]digest   // what the process has read or used
-	others  map[onMount]digest // what other processes have read
+	others  map[onMount]string // what other processes have read
 	unread  []Shared           // whose tables were not needed so far
 	to      Shared             // gets what is new; nil: nobody
 }
@@ -89,17 +89,16 @@ func (t *table) own(k place) (string, bool) {
 func (t *table) shared(k place, mount string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d, ok := t.others[onMount{k, mount}]
+	text, ok := t.others[onMount{k, mount}]
 	for !ok && len(t.unread) > 0 {
 		t.add(readTable(t.unread[0]))
 		t.unread = t.unread[1:]
-		d, ok = t.others[onMount{k, mount}]
+		text, ok = t.others[onMount{k, mount}]
 	}
-	if !ok {
-		return "", false
+	if ok {
+		t.set(k, digest{text, mount, true})
 	}
-	t.set(k, d)
-	return d.text, true
+	return text, ok
 }
 
 func (t *table) put(k place, d digest) {
@@ -119,20 +118,18 @@ func (t *table) set(k place, d digest) {
 }
 
 // readTable returns what the table of s holds.
-func readTable(s Shared) map[onMount]digest {
+func readTable(s Shared) map[onMount]string {
 	b, err := s.ReadDigests()
 	if err != nil {
 		return nil
 	}
-	all := make(map[onMount]digest)
-	parse(b, func(k place, d digest) { all[onMount{k, d.mount}] = d })
-	return all
+	return parse(b)
 }
 
 // add adds to what others know.
-func (t *table) add(all map[onMount]digest) {
+func (t *table) add(all map[onMount]string) {
 	if t.others == nil {
-		t.others = make(map[onMount]digest)
+		t.others = make(map[onMount]string)
 	}
 	maps.Copy(t.others, all)
 }
@@ -196,33 +193,33 @@ const (
 func (t *table) text() []byte {
 	all := make(map[onMount]string) // lines
 	ofOne := make(map[string]int)   // by path
-	add := func(k place, d digest) {
-		at := onMount{k, d.mount}
-		if all[at] == "" && ofOne[k.path] < maxOfOne && len(all) < maxLines && !strings.Contains(k.path, "\n") {
-			all[at] = fmt.Sprintf(format, d.text, cmp.Or(d.mount, noMount), k.Device, k.Inode, k.Size, k.Mtime, k.Ctime, k.path)
+	add := func(k onMount, text string) {
+		if all[k] == "" && ofOne[k.path] < maxOfOne && len(all) < maxLines && !strings.Contains(k.path, "\n") {
+			all[k] = fmt.Sprintf(format, text, cmp.Or(k.mount, noMount), k.Device, k.Inode, k.Size, k.Mtime, k.Ctime, k.path)
 			ofOne[k.path]++
 		}
 	}
 	for k, d := range t.digests {
 		if d.share {
-			add(k, d)
+			add(onMount{k, d.mount}, d.text)
 		}
 	}
-	for k, d := range t.others {
-		add(k.place, d)
+	for k, text := range t.others {
+		add(k, text)
 	}
 	b := []byte(strings.Join(slices.Sorted(maps.Values(all)), ""))
 	sum := sha256.Sum256(b)
 	return append(b, lastLine+hex.EncodeToString(sum[:])+"\n"...)
 }
 
-// parse calls add for each file of a table, unless the table is damaged.
-func parse(b []byte, add func(place, digest)) {
+// parse returns what a table holds: nothing if it is damaged.
+func parse(b []byte) map[onMount]string {
 	at := max(bytes.LastIndex(b, []byte(lastLine)), 0)
 	sum := sha256.Sum256(b[:at])
 	if string(b[at:]) != lastLine+hex.EncodeToString(sum[:])+"\n" {
-		return
+		return nil
 	}
+	all := make(map[onMount]string)
 	for line := range strings.Lines(string(b[:at])) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 8)
 		if len(fields) != 8 || fields[1] != noMount && !isMount(fields[1]) {
@@ -234,15 +231,16 @@ func parse(b []byte, add func(place, digest)) {
 			err = errors.Join(err, e)
 			return n
 		}
-		k := place{fields[7], Stamp{number(2), number(3), int64(number(4)), int64(number(5)), int64(number(6))}}
-		d := digest{text: fields[0], share: true}
-		if fields[1] != noMount {
-			d.mount = fields[1]
+		mount := fields[1]
+		if mount == noMount {
+			mount = ""
 		}
+		k := place{fields[7], Stamp{number(2), number(3), int64(number(4)), int64(number(5)), int64(number(6))}}
 		if err == nil {
-			add(k, d)
+			all[onMount{k, mount}] = fields[0]
 		}
 	}
+	return all
 }
 
 // mountOf returns the name of a mount: "<boot id>/<unique mount id>"; "" if it is not known.

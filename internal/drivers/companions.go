@@ -57,13 +57,15 @@ var companions = map[string][]companion{
 	"libamdocl64.so": {{prefix: "libamd_comgr.so", open: []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}}},
 }
 
-// companionsOf returns the paths of the driver's companions. One that cannot be had is left out:
-// the driver cannot have it either.
-func companionsOf(driver string, m elfid.Mappings) (paths []string) {
+// companionsOf returns the paths of the driver's companions, and whether the driver is known: whether
+// somebody has looked at what it is linked with. A companion that cannot be had is left out: the driver
+// cannot have it either.
+func companionsOf(driver string, m elfid.Mappings) (paths []string, known bool) {
 	for prefix, all := range companions {
 		if !strings.HasPrefix(filepath.Base(driver), prefix) {
 			continue
 		}
+		known = true
 		for _, c := range all {
 			found := c.besides(driver)
 			if !c.beside {
@@ -77,7 +79,7 @@ func companionsOf(driver string, m elfid.Mappings) (paths []string) {
 			paths = append(paths, found...)
 		}
 	}
-	return paths
+	return paths, known
 }
 
 func (c companion) is(name string) bool { return strings.HasPrefix(name, c.prefix) }

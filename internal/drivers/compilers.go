@@ -1,10 +1,6 @@
 package drivers
 
 import (
-	"maps"
-	"path/filepath"
-	"slices"
-
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
 )
@@ -19,14 +15,18 @@ import (
 // it is linked with compile: all count but those of the system.
 func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	var paths []string
-	follow := isCompiler
+	allKnown := true
 	for _, driver := range drivers {
-		paths = append(append(paths, companionsOf(driver, m)...), driver)
-		if !isKnown(driver) {
-			follow = mayCompile
-		}
+		with, known := companionsOf(driver, m)
+		paths = append(append(paths, with...), driver)
+		allKnown = allKnown && known
 	}
-	libraries, err := m.Closure(paths, follow)
+	libraries, err := m.Closure(paths, func(soname string) bool {
+		if allKnown {
+			return beginsWith(compilers, soname)
+		}
+		return !beginsWith(system, soname)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -37,24 +37,12 @@ func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
 	return pairs, nil
 }
 
-// isKnown says whether somebody has looked at what the driver at a path is linked with.
-func isKnown(driver string) bool {
-	return beginsWith(slices.Collect(maps.Keys(companions)), filepath.Base(driver))
-}
-
-// mayCompile says whether a library may decide what a driver makes: whether it is none of
-// the system's, which all programs use.
-func mayCompile(soname string) bool { return !beginsWith(system, soname) }
-
+// system are the libraries of the system, which all programs use.
 var system = []string{
 	"ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so",
 	"libz.so", "libzstd.so", "liblzma.so", "libelf.so", "libexpat.so", "libtinfo.so", "libncurses", "libreadline.so",
 	"libdrm", "libudev.so", "libX", "libxcb", "libwayland", "libOpenCL.so",
 }
-
-// isCompiler says whether a library that a driver is linked with decides what it
-// makes.
-func isCompiler(soname string) bool { return beginsWith(compilers, soname) }
 
 // compilers are the libraries that a driver may be linked with and that decide
 // what it makes: LLVM and clang and what is built on them. PoCL 3.1 is linked

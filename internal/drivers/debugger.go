@@ -11,15 +11,15 @@ import (
 // where that says that a debugger is active. All is compiled for debugging then.
 const debugger = "libigfxdbgxchg64.so"
 
-// ErrDebugger says that Intel's driver compiles for a debugger.
-var ErrDebugger = errors.New("the driver compiles for a debugger that is active: " + debugger)
+// errDebugger says that Intel's driver compiles for a debugger.
+var errDebugger = errors.New("the driver compiles for a debugger that is active: " + debugger)
 
-// NotDebugged returns ErrDebugger where a debugger of Intel's driver was active when the driver
+// notDebugged returns errDebugger where a debugger of Intel's driver was active when the driver
 // was loaded.
-func NotDebugged() error {
+func notDebugged() error {
 	// The dynamic linker is not asked: it may be at work for whoever waits for this answer.
 	if len(elfid.Loaded().Named(func(base string) bool { return strings.HasPrefix(base, debugger) })) > 0 {
-		return ErrDebugger
+		return errDebugger
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func debugKey(name string) bool {
 		return true
 	}
 	// A library may be loaded later: that a name is none is looked up again.
+	isNEO := func(base string) bool { return beginsWith([]string{"libigdrcl", "libze_intel_gpu"}, base) }
 	return MayKnow(elfid.Loaded().Named(isNEO), name)
 }
 
@@ -36,15 +37,11 @@ var commonKeys = []string{
 	"UseBindlessMode",
 }
 
-func isNEO(base string) bool {
-	return strings.HasPrefix(base, "libigdrcl") || strings.HasPrefix(base, "libze_intel_gpu")
-}
-
 // MayKnow reports whether one of the libraries at paths may look for a variable of a name: the
 // name ends a text in it. Without libraries, or where one cannot be read, it may.
 func MayKnow(paths []string, name string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(path string) bool {
-		k := inLibrary{path, name}
+		k := [2]string{path, name}
 		if in, ok := texts.Load(k); ok {
 			return in.(bool)
 		}
@@ -55,8 +52,5 @@ func MayKnow(paths []string, name string) bool {
 	})
 }
 
-// inLibrary is a name that is looked for in a library; texts holds inLibrary → bool. What is
-// loaded stays until the process ends.
-type inLibrary struct{ path, name string }
-
+// texts holds [2]string{path, name} → bool. What is loaded stays until the process ends.
 var texts sync.Map

@@ -95,7 +95,7 @@ func (r *Rules) IncludedFrom(dirs []string) string {
 	for _, dir := range dirs {
 		for _, name := range r.Included {
 			path := filepath.Join(dir, name)
-			if _, err := os.Lstat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 				return path
 			}
 		}

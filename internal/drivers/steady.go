@@ -26,10 +26,11 @@ type Seen struct {
 	err error // why what was seen is not known to hold
 }
 
-// Steady returns an error where the variables that the driver obeys are not, or once were not,
-// those at its load, or where there is, or was, a file of settings: the driver has read it by
-// the next build, if it goes until then. now are the variables in environ.
-func (s *Seen) Steady(rules *Rules, environ []string, now, atLoad []key.Pair) error {
+// Steady returns the variables in environ that the driver obeys, with an error where they are not,
+// or once were not, those at its load, or where there is, or was, a file of settings: the driver has
+// read it by the next build, if it goes until then.
+func (s *Seen) Steady(rules *Rules, environ []string, atLoad []key.Pair) (now []key.Pair, err error) {
+	now = rules.Of(environ)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -39,7 +40,7 @@ func (s *Seen) Steady(rules *Rules, environ []string, now, atLoad []key.Pair) er
 	default:
 		s.err = rules.Obeyed(environ)
 	}
-	return s.err
+	return now, s.err
 }
 
 // switches are the variables under which Intel's compiler was called, or may have been. Both of
@@ -49,12 +50,12 @@ var switches struct {
 	mu    sync.Mutex
 	known bool
 	first []string
-	mixed bool
+	err   error // of a call with others
 }
 
 // SteadySwitches notes that Intel's compiler may be called in an environment, as os.Environ has
-// it, by whichever driver. It reports whether its switches are those of all calls before.
-func SteadySwitches(environ []string) bool {
+// it, by whichever driver. It returns ErrVariables if its switches are not those of all calls before.
+func SteadySwitches(environ []string) error {
 	var now []string
 	for _, e := range environ {
 		if strings.HasPrefix(e, "IGC_") {
@@ -67,6 +68,8 @@ func SteadySwitches(environ []string) bool {
 	if !switches.known {
 		switches.known, switches.first = true, now
 	}
-	switches.mixed = switches.mixed || !slices.Equal(now, switches.first)
-	return !switches.mixed
+	if !slices.Equal(now, switches.first) {
+		switches.err = ErrVariables
+	}
+	return switches.err
 }

@@ -15,12 +15,16 @@ var ErrStepping = errors.New("the GPU's stepping is not known")
 
 // Stepping returns the stepping of an Intel GPU, for which its compiler makes different code
 // under one name, device id and version: the revision of the PCI device of an id, at an address
-// as 0000:03:00.0 where that is known, else of the only one, or of all that there are.
+// as 0000:03:00.0 where that is known, else of the only one, or of all that there are. It is an
+// error, too, if the driver compiles for a debugger.
 //
 // A driver whose switches say that there is no hardware takes a stepping from a table of its
 // own, or from another switch: that is told, since the driver's libraries and switches are in the
 // key. environ is what the driver found when it was loaded.
 func Stepping(id uint32, address string, environ []string) (string, error) {
+	if err := notDebugged(); err != nil {
+		return "", err
+	}
 	return stepping("/sys/bus/pci/devices", id, address, environ)
 }
 

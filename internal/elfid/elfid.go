@@ -5,6 +5,7 @@
 package elfid
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 
 // Library is what a shared library says of itself.
 type Library struct {
-	// ID is the ELF build id in hexadecimal and the digest of the content, as [Name] has
-	// them.
+	// ID is what the library is called in keys: "build-id:" with the ELF build id in
+	// hexadecimal, where it has one, and "content:" with the digest of the content.
 	ID string
 
 	// Soname is its name among libraries; the base name of the file where it
@@ -24,15 +25,6 @@ type Library struct {
 
 	// Needed are the sonames of the libraries that it is linked with.
 	Needed []string
-}
-
-// Name returns what a library of a build id, which may be empty, and a content is called in
-// keys: "build-id:" and "content:", each with its value.
-func Name(buildID, content string) string {
-	if buildID == "" {
-		return "content:" + content
-	}
-	return "build-id:" + buildID + " content:" + content
 }
 
 // Inspect returns what the library at path says of itself, links followed. A content that the
@@ -54,8 +46,9 @@ func Inspect(path string) (*Library, error) {
 	if after, err := contents.Look(path); err != nil || after != stamp {
 		return nil, fmt.Errorf("inspect library %s: %w", path, errReplaced)
 	}
-	if l.ID = Name(id, content); l.Soname == "" {
-		l.Soname = filepath.Base(path)
+	l.Soname, l.ID = cmp.Or(l.Soname, filepath.Base(path)), "content:"+content
+	if id != "" {
+		l.ID = "build-id:" + id + " " + l.ID
 	}
 	return l, nil
 }

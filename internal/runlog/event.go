@@ -39,10 +39,6 @@ const (
 // it had kept itself.
 const ReasonBinary = "binary"
 
-// ReasonAtOnce is the Reason of a program that several threads asked for at once, for all
-// but the first: each has its own built where what the build gives is not what is stored.
-const ReasonAtOnce = "another thread was building it"
-
 // ReasonWanted is the Reason of a compiled unit that was found, and that the driver had to
 // compile nevertheless: the application links libraries of its units, asks what is in them,
 // or links them in a way that is not cached.

@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -52,16 +53,9 @@ func decode(b []byte) (e Event, ok bool) {
 }
 
 func (e Event) known() bool {
-	switch e.Kind {
-	case Loaded, Out, Job:
-		return e.PID > 0
-	case Asked:
-		switch e.Outcome {
-		case Memory, Disk, Compiled, Passed, Failed:
-			return e.PID > 0
-		}
-	}
-	return false
+	outcomes := []Outcome{Memory, Disk, Compiled, Passed, Failed}
+	known := slices.Contains([]Kind{Loaded, Out, Job}, e.Kind) || e.Kind == Asked && slices.Contains(outcomes, e.Outcome)
+	return known && e.PID > 0
 }
 
 // cut returns at most n bytes of s, whole characters of it.

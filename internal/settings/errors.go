@@ -44,13 +44,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Loud reports whether a warning is of something that changes what the cache does, so
-// that it has to be said where nobody asked for it.
-func Loud(warning error) bool {
-	var bad *Error
-	return errors.As(warning, &bad) && bad.Effect != ""
-}
-
 // shown keeps a hostile or huge value from spoiling a message.
 func shown(value string) string {
 	const most = 80
@@ -64,8 +57,8 @@ func shown(value string) string {
 // was said: those that it starts need not say it again.
 const Said = prefix + "SAID"
 
-// Unsaid returns the warnings that Loud reports, unless a process that started this one
-// has said them.
+// Unsaid returns the warnings of what changes what the cache does, which have to be said
+// where nobody asked for them, unless a process that started this one has said them.
 func (s *Settings) Unsaid() []error {
 	if s.said == s.SaidValue() {
 		return nil
@@ -73,9 +66,10 @@ func (s *Settings) Unsaid() []error {
 	return s.loud()
 }
 
+// loud returns the warnings that Unsaid does, whoever has said them.
 func (s *Settings) loud() (all []error) {
 	for _, w := range s.Warnings {
-		if Loud(w) {
+		if bad, ok := w.(*Error); ok && bad.Effect != "" {
 			all = append(all, w)
 		}
 	}

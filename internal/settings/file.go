@@ -24,7 +24,11 @@ func readFile(f *os.File, env environment) (map[string]string, error) {
 	if len(b) > maxFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxFile)
 	}
-	return parseFile(b, env)
+	texts, err := parseFile(b, env)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("ends too early")
+	}
+	return texts, err
 }
 
 // parseFile reads a JSON object of names and values. A value may be a string,
@@ -36,7 +40,7 @@ func parseFile(b []byte, env environment) (map[string]string, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	if t, err := dec.Token(); err != nil {
-		return nil, jsonError(err)
+		return nil, err
 	} else if t != json.Delim('{') {
 		return nil, errors.New("want a JSON object")
 	}
@@ -45,19 +49,16 @@ func parseFile(b []byte, env environment) (map[string]string, error) {
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
-			return nil, jsonError(err)
+			return nil, err
 		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, errors.New("want a name")
-		}
+		name, _ := t.(string) // the decoder takes nothing else for a name
 		if seen[name] {
 			return nil, fmt.Errorf("%q is there twice", name)
 		}
 		seen[name] = true
 		var value any
 		if err := dec.Decode(&value); err != nil {
-			return nil, jsonError(err)
+			return nil, err
 		}
 		if value == nil {
 			continue
@@ -67,19 +68,12 @@ func parseFile(b []byte, env environment) (map[string]string, error) {
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, jsonError(err)
+		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the object")
 	}
 	return texts, nil
-}
-
-func jsonError(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("ends too early")
-	}
-	return err
 }
 
 func textOf(value any, env environment) (string, error) {

@@ -12,9 +12,9 @@ const (
 	Flag
 )
 
-var sourceNames = [...]string{"default", "file", "program", "environment", "flag"}
-
-func (s Source) String() string { return sourceNames[s] }
+func (s Source) String() string {
+	return [...]string{"default", "file", "program", "environment", "flag"}[s]
+}
 
 // Origin says where a value came from.
 type Origin struct {

@@ -50,12 +50,11 @@ type Settings struct {
 	File string
 
 	// Warnings tell what was passed over: in lenient mode every error, and
-	// always variables that look like a setting and are none. Those that Loud
-	// reports change what the cache does.
+	// always variables that look like a setting and are none.
 	Warnings []error
 
-	origins map[string]Origin
-	said    string // the value of Said
+	rows rows   // of Values
+	said string // the value of Said
 }
 
 // Item is a setting for people.
@@ -73,8 +72,9 @@ type Item struct {
 // first; each is an *Error. Where an error is returned the Settings hold what
 // could be used.
 func Load(in Inputs) (*Settings, error) {
-	s := &Settings{origins: make(map[string]Origin)}
-	l := loader{s: s, table: s.table(), env: in.Environ}
+	s := &Settings{}
+	s.rows = s.table()
+	l := loader{s: s, env: in.Environ}
 	if in.Environ == nil {
 		l.env = os.Environ()
 		if elevated.Now() {
@@ -83,9 +83,9 @@ func Load(in Inputs) (*Settings, error) {
 		}
 	}
 	s.said = l.env.get(Said)
-	for _, row := range l.table {
-		if row.deflt != "" {
-			_ = row.set(row.deflt) // tested: every default parses
+	for _, row := range s.rows {
+		if row.Default != "" {
+			_ = row.set(row.Default) // tested: every default parses
 		}
 	}
 	s.Dir = l.env.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache")
@@ -96,37 +96,33 @@ func Load(in Inputs) (*Settings, error) {
 	l.texts(Origin{Source: Flag}, in.Flags)
 	text := l.env.get(disableVariable)
 	if off, err := parseBool(text); err == nil && off {
-		l.apply(l.table.byName(nameDisable), disableVariable, text, Origin{Source: Environment})
+		l.apply(s.rows.byName(nameDisable), text, Origin{Source: Environment})
 	}
 	l.window()
 	if s.Mode == ModeOff {
-		s.off(s.origins["mode"])
-	}
-	l.restrict()
-
-	var errs []error
-	for _, err := range l.errs {
-		if !in.Lenient {
-			err.Effect = "" // it is the caller's to decide
-		}
-		errs = append(errs, err)
+		s.off(s.Origin("mode"))
 	}
 	if in.Lenient {
-		s.Warnings = append(errs, s.Warnings...)
-		return s, nil
+		s.Warnings, l.errs = append(l.errs, s.Warnings...), nil
 	}
-	return s, errors.Join(errs...)
+	for _, b := range l.bad {
+		effect := s.restrict(b.name, b.err)
+		if slices.Contains(s.Warnings, error(b.err)) { // else it is the caller's to decide
+			b.err.Effect = effect
+		}
+	}
+	return s, errors.Join(l.errs...)
 }
 
 // Origin returns who decided the setting of a name.
-func (s *Settings) Origin(name string) Origin { return s.origins[name] }
+func (s *Settings) Origin(name string) Origin { return s.rows.byName(name).Origin }
 
 // Variables returns the settings of some names as variables: "KERNSTASH_MAX_SIZE=5GiB".
 func (s *Settings) Variables(names ...string) []string {
-	table, all := s.table(), make([]string, len(names))
+	all := make([]string, len(names))
 	for i, name := range names {
-		row := table.byName(name)
-		all[i] = row.env + "=" + row.get()
+		row := s.rows.byName(name)
+		all[i] = row.Variable + "=" + row.get()
 	}
 	return all
 }
@@ -136,14 +132,11 @@ func (s *Settings) Writable() bool { return !s.Disable && s.Persistent && s.Mode
 
 // All returns every setting, in a fixed order.
 func (s *Settings) All() []Item {
-	table := s.table()
-	items := make([]Item, len(table))
-	for i, row := range table {
-		items[i] = Item{
-			Name: row.name, Variable: row.env, Value: row.get(), Default: row.deflt,
-			Origin: s.origins[row.name], Accepts: row.accepts, Description: row.about,
-		}
-		if row.name == nameDir {
+	items := make([]Item, len(s.rows))
+	for i, row := range s.rows {
+		items[i] = row.Item
+		items[i].Value = row.get()
+		if row.Name == nameDir {
 			items[i].Default = defaultPlace(runtime.GOOS)
 		}
 	}
@@ -152,32 +145,29 @@ func (s *Settings) All() []Item {
 
 // loader applies one source after the other.
 type loader struct {
-	s     *Settings
-	table rows // of s
-	env   environment
-	errs  []*Error
-	bad   []bad
+	s    *Settings
+	env  environment
+	errs []error
+	bad  []bad
 }
 
-func (l *loader) apply(row *setting, name, text string, from Origin) {
+func (l *loader) apply(row *setting, text string, from Origin) {
 	if text == "" && !row.empty {
 		return // set but empty: not set, as for every XDG variable
 	}
-	if err := row.set(text); err != nil {
-		bad := &Error{Name: name, Value: text, Origin: from, Want: row.accepts}
-		l.errs = append(l.errs, bad)
-		l.refuse(row, bad)
+	if row.set(text) != nil {
+		l.refuse(row, text, row.Accepts, from)
 		return
 	}
-	l.s.origins[row.name] = from
-	l.replaced(row)
+	row.Origin = from
+	l.replaced(row.Name)
 }
 
 // texts applies a source that uses the settings' own names.
 func (l *loader) texts(from Origin, texts map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if row := l.table.byName(name); row != nil {
-			l.apply(row, name, texts[name], from)
+		if row := l.s.rows.byName(name); row != nil {
+			l.apply(row, texts[name], from)
 		} else {
 			l.errs = append(l.errs, l.unknown(name, texts[name], from))
 		}
@@ -186,15 +176,15 @@ func (l *loader) texts(from Origin, texts map[string]string) {
 
 func (l *loader) environment() {
 	from := Origin{Source: Environment}
-	for i := range l.table {
-		row := &l.table[i]
-		if text, ok := l.env.lookup(row.env); ok {
-			l.apply(row, row.env, text, from)
+	for i := range l.s.rows {
+		row := &l.s.rows[i]
+		if text, ok := l.env.lookup(row.Variable); ok {
+			l.apply(row, text, from)
 		}
 	}
 	for _, kv := range l.env {
 		name, text, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, prefix) && !l.table.known(name) {
+		if strings.HasPrefix(name, prefix) && !l.s.rows.known(name) {
 			l.s.Warnings = append(l.s.Warnings, l.unknown(name, text, from))
 		}
 	}
@@ -204,16 +194,13 @@ func (l *loader) environment() {
 // a setting, then that has a value that cannot be used.
 func (l *loader) unknown(name, text string, from Origin) *Error {
 	err := &Error{Name: name, Value: text, Origin: from}
-	row := l.table.likely(name)
+	row := l.s.rows.likely(name)
 	switch {
 	case row == nil && from.Source != Environment:
-		l.refuse(nil, err)
+		l.bad = append(l.bad, bad{"", err})
 	case row != nil && text != "":
-		err.Meant = row.name
-		if from.Source == Environment {
-			err.Meant = row.env
-		}
-		l.refuse(row, err)
+		err.Meant = row.calledBy(from)
+		l.bad = append(l.bad, bad{row.Name, err})
 	}
 	return err
 }
@@ -228,37 +215,35 @@ func (l *loader) file(path string) {
 		path = filepath.Join(path, "config.json")
 	}
 	f, err := open(path)
-	switch {
-	case err == nil:
+	if err == nil {
+		optional = false // it is there
 		var texts map[string]string
 		if texts, err = readFile(f, l.env); err == nil {
 			l.s.File = path
 			l.texts(Origin{File, path}, texts)
 			return
 		}
-	case optional && errors.Is(err, fs.ErrNotExist):
-		return
-	case optional:
-		// A home that cannot be entered must stop no application. Where there is a
-		// file, it may switch the cache off.
-		bad := fileError(path, err)
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
-			l.refuse(l.table.byName(nameDisable), bad)
-		}
-		l.s.Warnings = append(l.s.Warnings, bad)
+	}
+	if optional && errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	bad := fileError(path, err)
-	l.errs = append(l.errs, bad)
-	l.refuse(l.table.byName(nameDisable), bad)
-}
-
-func fileError(path string, err error) *Error {
+	unusable := &Error{Origin: Origin{File, path}, Err: err}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
-		err = pathErr.Err
+		unusable.Err = pathErr.Err
 	}
-	return &Error{Origin: Origin{File, path}, Err: err}
+	if optional {
+		l.s.Warnings = append(l.s.Warnings, unusable)
+		// A home that cannot be entered must stop no application. Where there is a
+		// file, it may switch the cache off.
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) {
+			return
+		}
+	} else {
+		l.errs = append(l.errs, unusable)
+	}
+	l.bad = append(l.bad, bad{nameDisable, unusable})
 }
 
 // window refuses a pair of limits between which nothing fits.
@@ -267,18 +252,8 @@ func (l *loader) window() {
 	if v.MaxDeviceImageSize == 0 || v.MinDeviceImageSize <= v.MaxDeviceImageSize {
 		return
 	}
-	row := l.table.byName("min-device-image-size")
-	from := l.s.origins[row.name]
-	name := row.name
-	if from.Source == Environment {
-		name = row.env
-	}
-	bad := &Error{
-		Name: name, Value: row.get(), Origin: from,
-		Want: "at most max-device-image-size, which is " + FormatSize(v.MaxDeviceImageSize),
-	}
-	l.errs = append(l.errs, bad)
-	l.refuse(row, bad)
-	_ = row.set(row.deflt)
-	delete(l.s.origins, row.name)
+	row := l.s.rows.byName("min-device-image-size")
+	l.refuse(row, row.get(), "at most max-device-image-size, which is "+FormatSize(v.MaxDeviceImageSize), row.Origin)
+	_ = row.set(row.Default)
+	row.Origin = Origin{}
 }

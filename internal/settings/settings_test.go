@@ -24,14 +24,14 @@ func defaults() Values {
 func TestEveryDefaultParses(t *testing.T) {
 	t.Parallel()
 	for _, row := range new(Values).table() {
-		if row.deflt == "" {
+		if row.Default == "" {
 			continue
 		}
-		if err := row.set(row.deflt); err != nil {
-			t.Errorf("%s: default %q: %v", row.name, row.deflt, err)
+		if err := row.set(row.Default); err != nil {
+			t.Errorf("%s: default %q: %v", row.Name, row.Default, err)
 		}
-		if got := row.get(); got != row.deflt {
-			t.Errorf("%s: default %q reads back as %q", row.name, row.deflt, got)
+		if got := row.get(); got != row.Default {
+			t.Errorf("%s: default %q reads back as %q", row.Name, row.Default, got)
 		}
 	}
 }
@@ -40,10 +40,10 @@ func TestNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
 	for _, row := range new(Values).table() {
-		if seen[row.name] || seen[row.env] {
-			t.Errorf("%s or %s is there twice", row.name, row.env)
+		if seen[row.Name] || seen[row.Variable] {
+			t.Errorf("%s or %s is there twice", row.Name, row.Variable)
 		}
-		seen[row.name], seen[row.env] = true, true
+		seen[row.Name], seen[row.Variable] = true, true
 	}
 }
 

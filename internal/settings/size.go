@@ -11,23 +11,17 @@ func sizeUnit(name string) int64 {
 	if name == "" || name == "b" {
 		return 1
 	}
-	base := int64(1024)
-	switch name[1:] {
-	case "", "ib":
-	case "b":
-		base = 1000
-	default:
-		return 0
+	kibi, kilo := int64(1), int64(1)
+	for _, letter := range []string{"k", "m", "g", "t", "p"} {
+		kibi, kilo = kibi*1024, kilo*1000
+		switch name {
+		case letter, letter + "ib":
+			return kibi
+		case letter + "b":
+			return kilo
+		}
 	}
-	power := strings.IndexByte("kmgtp", name[0])
-	if power < 0 {
-		return 0
-	}
-	unit := base
-	for range power {
-		unit *= base
-	}
-	return unit
+	return 0
 }
 
 // ParseSize reads a number of bytes such as 1000000, 512MiB, 1.5g or 5GB. A
@@ -35,11 +29,8 @@ func sizeUnit(name string) int64 {
 // are powers of 1000.
 func ParseSize(text string) (int64, error) {
 	text = strings.TrimSpace(text)
-	n := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
-	if n < 0 {
-		n = len(text)
-	}
-	number, unit := text[:n], sizeUnit(strings.ToLower(strings.TrimSpace(text[n:])))
+	name := strings.TrimLeft(text, ".0123456789")
+	number, unit := strings.TrimSuffix(text, name), sizeUnit(strings.ToLower(strings.TrimSpace(name)))
 	size, err := strconv.ParseFloat(number, 64)
 	size *= float64(unit)
 	if err != nil || unit == 0 || number[0] == '.' || size >= math.MaxInt64 {
@@ -57,12 +48,9 @@ func ParseSize(text string) (int64, error) {
 // FormatSize returns the shortest text that ParseSize reads as n again, in the
 // largest power of 1024 that divides it.
 func FormatSize(n int64) string {
-	unit := ""
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
-		if n == 0 || n%1024 != 0 {
-			break
-		}
-		n, unit = n/1024, u
+	units := []string{"", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for ; n != 0 && n%1024 == 0 && len(units) > 1; n /= 1024 {
+		units = units[1:]
 	}
-	return strconv.FormatInt(n, 10) + unit
+	return strconv.FormatInt(n, 10) + units[0]
 }

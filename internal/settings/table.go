@@ -7,14 +7,10 @@ import (
 
 // setting is a row of the table: one setting, whatever its type.
 type setting struct {
-	env     string // name in the environment
-	name    string // name in the file, in a program and as a flag
-	deflt   string // default, as text
-	about   string // one line
-	accepts string
-	empty   bool
-	set     func(text string) error
-	get     func() string
+	Item  // but for its value
+	empty bool
+	set   func(text string) error
+	get   func() string
 }
 
 const prefix = "KERNSTASH_"
@@ -22,8 +18,11 @@ const prefix = "KERNSTASH_"
 // row returns the row of a setting whose value is kept in v.
 func row[T any](name, deflt, about string, k kind[T], v *T) setting {
 	return setting{
-		env:  prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")),
-		name: name, deflt: deflt, about: about, accepts: k.accepts, empty: k.empty,
+		Item: Item{
+			Name: name, Variable: prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")),
+			Default: deflt, Accepts: k.accepts, Description: about,
+		},
+		empty: k.empty,
 		set: func(text string) error {
 			x, err := k.parse(text)
 			if err == nil {
@@ -33,6 +32,14 @@ func row[T any](name, deflt, about string, k kind[T], v *T) setting {
 		},
 		get: func() string { return k.format(*v) },
 	}
+}
+
+// calledBy returns the name that an origin has for the setting.
+func (s *setting) calledBy(from Origin) string {
+	if from.Source == Environment {
+		return s.Variable
+	}
+	return s.Name
 }
 
 // Names of the settings that this package treats apart.
@@ -84,7 +91,7 @@ func (v *Values) table() rows {
 
 // byName returns the row of a name, nil if there is none.
 func (t rows) byName(name string) *setting {
-	if i := slices.IndexFunc(t, func(row setting) bool { return row.name == name }); i >= 0 {
+	if i := slices.IndexFunc(t, func(row setting) bool { return row.Name == name }); i >= 0 {
 		return &t[i]
 	}
 	return nil
@@ -92,6 +99,6 @@ func (t rows) byName(name string) *setting {
 
 // known reports whether a variable is a setting, or another one of ours.
 func (t rows) known(variable string) bool {
-	isIt := func(row setting) bool { return row.env == variable }
+	isIt := func(row setting) bool { return row.Variable == variable }
 	return slices.Contains(others, variable) || slices.ContainsFunc(t, isIt)
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,44 +19,41 @@ const (
 	TraceAll = TraceDisk | TraceMemory | TraceKeys
 )
 
-// traceNames are the names of masks; the first is of all.
-var (
-	traceNames = []string{"all", "disk", "memory", "keys"}
-	traceMasks = []TraceMask{TraceAll, TraceDisk, TraceMemory, TraceKeys}
-)
+// traceNames are the names of the bits, in their order.
+var traceNames = []string{"disk", "memory", "keys"}
 
 // Has says whether all bits of of are set.
 func (m TraceMask) Has(of TraceMask) bool { return m&of == of }
 
 // String returns the mask as a setting: 0, all, or names with commas.
 func (m TraceMask) String() string {
+	if m == TraceAll {
+		return "all"
+	}
 	var names []string
-	for i, of := range traceMasks {
-		if m.Has(of) {
-			names = append(names, traceNames[i])
-			m &^= of
+	for i, name := range traceNames {
+		if m.Has(1 << i) {
+			names = append(names, name)
 		}
 	}
-	if names == nil {
-		return "0"
-	}
-	return strings.Join(names, ",")
+	return cmp.Or(strings.Join(names, ","), "0")
 }
 
 func parseTrace(text string) (TraceMask, error) {
-	if n, err := strconv.ParseUint(text, 10, 8); err == nil {
-		if m := TraceMask(n); m&^TraceAll == 0 {
-			return m, nil
-		}
-		return 0, errMalformed
+	if n, err := strconv.ParseUint(text, 10, 8); err == nil && n <= uint64(TraceAll) {
+		return TraceMask(n), nil
 	}
 	var m TraceMask
 	for word := range strings.SplitSeq(strings.ToLower(text), ",") {
-		i := slices.Index(traceNames, strings.TrimSpace(word))
-		if i < 0 {
+		word = strings.TrimSpace(word)
+		switch i := slices.Index(traceNames, word); {
+		case i >= 0:
+			m |= 1 << i
+		case word == "all":
+			m = TraceAll
+		default:
 			return 0, errMalformed
 		}
-		m |= traceMasks[i]
 	}
 	return m, nil
 }

@@ -9,38 +9,29 @@ import (
 
 // bad is a value that cannot be used, and that no later source has replaced.
 type bad struct {
-	row *setting // that it is for, or is likely to be for; nil for none
-	err *Error
+	name string // of the setting that it is for, or is likely to be for; "" for none
+	err  *Error
 }
 
-// refuse notes that a value of a setting cannot be used.
-func (l *loader) refuse(row *setting, err *Error) {
-	l.bad = append(l.bad, bad{row, err})
+// refuse notes that a value of a setting cannot be used, and what is wanted.
+func (l *loader) refuse(row *setting, text, want string, from Origin) {
+	err := &Error{Name: row.calledBy(from), Value: text, Origin: from, Want: want}
+	l.errs = append(l.errs, err)
+	l.bad = append(l.bad, bad{row.Name, err})
 }
 
 // replaced forgets unusable values of a setting that a later source decides. One of
 // KERNSTASH_DISABLE stays: it may have meant 1, which stands above all. So does a file that
 // cannot be read.
-func (l *loader) replaced(row *setting) {
+func (l *loader) replaced(name string) {
 	l.bad = slices.DeleteFunc(l.bad, func(b bad) bool {
-		return b.row == row && (row.name != nameDisable || b.err.Origin.Source != Environment && b.err.Err == nil)
+		return b.name == name && (name != nameDisable || b.err.Origin.Source != Environment && b.err.Err == nil)
 	})
 }
 
-// restrict gives each value that cannot be used the most cautious meaning that it
-// may have had: the cache is off where it could have meant that, and nothing is
-// written where it could have meant that. Each error says what follows.
-func (l *loader) restrict() {
-	for _, b := range l.bad {
-		b.err.Effect = ignored
-		if b.row != nil {
-			b.err.Effect = l.s.restrict(b.row.name, b.err)
-		}
-	}
-}
-
-const ignored = "it is ignored"
-
+// restrict gives a value that cannot be used, of the setting of a name, the most cautious
+// meaning that it may have had: the cache is off where it could have meant that, and nothing
+// is written where it could have meant that. It returns what follows.
 func (s *Settings) restrict(name string, err *Error) (effect string) {
 	v := &s.Values
 	switch name {
@@ -66,12 +57,12 @@ func (s *Settings) restrict(name string, err *Error) (effect string) {
 		v.Threshold = 0
 		return "no entry is removed for its age"
 	}
-	return ignored
+	return "it is ignored"
 }
 
 func (s *Settings) off(from Origin) (effect string) {
 	s.Disable = true
-	s.origins[nameDisable] = from
+	s.rows.byName(nameDisable).Origin = from
 	return "the cache is off"
 }
 
@@ -80,7 +71,7 @@ func (s *Settings) writeNothing(from Origin) (effect string) {
 		return s.off(from)
 	}
 	s.Mode = ModeReadOnly
-	s.origins["mode"] = from
+	s.rows.byName("mode").Origin = from
 	return "the cache is read, and not written"
 }
 
@@ -125,7 +116,7 @@ func (t rows) likely(name string) *setting {
 	var best *setting
 	least := 3
 	for i := range t {
-		of := plain(t[i].name)
+		of := plain(t[i].Name)
 		most := min(least-1, len(of)/3)
 		if max(len(name)-len(of), len(of)-len(name)) > most {
 			continue // they are at least as far apart as their lengths

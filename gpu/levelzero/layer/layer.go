@@ -124,7 +124,7 @@ func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
 // pass counts a request that is passed through. The driver compiles it, unless it is a binary.
 func (l *Layer) pass(why reason.Reason, detail string) {
 	if why != reason.PassedBinary {
-		drivers.SteadySwitches(dl.Environ())
+		_ = drivers.SteadySwitches(dl.Environ()) // it notes them
 	}
 	l.Pass(why, detail)
 }

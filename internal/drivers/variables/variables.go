@@ -23,11 +23,11 @@ var decisive = []string{
 
 // Decides reports whether a variable, as NAME=value, decides which loader, driver and device
 // a program gets.
-func Decides(variable string) bool { return begins(variable, decisive) && !begins(variable, layers) }
+func Decides(variable string) bool { return Begins(variable, decisive) && !Begins(variable, layers) }
 
 // Loads reports whether a variable, as NAME=value, makes a program load a library or a layer.
 func Loads(variable string) bool {
-	return begins(variable, layers) || begins(variable, []string{"LD_PRELOAD=", "LD_AUDIT="})
+	return Begins(variable, layers) || Begins(variable, []string{"LD_PRELOAD=", "LD_AUDIT="})
 }
 
 // KeepIn returns the variables that have drivers keep what they compile in a directory, or
@@ -39,6 +39,7 @@ func KeepIn(dir string) []string {
 	}
 }
 
-func begins(variable string, with []string) bool {
+// Begins reports whether a variable, as NAME=value, begins as one of some texts does.
+func Begins(variable string, with []string) bool {
 	return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(variable, w) })
 }

@@ -19,8 +19,7 @@ type Intel struct{ Other }
 // seen, and whose binaries, with and without an unused constant, were compared (decision 080).
 const intelCompared = "22.43."
 
-// Identity returns what GPUs of one id and one version differ in. It is an error, too, if the
-// driver compiles for a debugger.
+// Identity returns what GPUs of one id and one version differ in.
 func (Intel) Identity(d Device) (traits, compiler []key.Pair, err error) {
 	if !d.GPU {
 		return nil, nil, nil
@@ -28,9 +27,6 @@ func (Intel) Identity(d Device) (traits, compiler []key.Pair, err error) {
 	id, ok := d.number(cl.DeviceIDIntel)
 	if !ok {
 		return nil, nil, drivers.ErrStepping
-	}
-	if err := drivers.NotDebugged(); err != nil {
-		return nil, nil, err
 	}
 	var address string
 	if d.Has("cl_khr_pci_bus_info") {
@@ -48,12 +44,7 @@ func (Intel) Identity(d Device) (traits, compiler []key.Pair, err error) {
 }
 
 // Steady returns an error where the compiler was called with other switches.
-func (Intel) Steady(_ Platform, environ []string) error {
-	if !drivers.SteadySwitches(environ) {
-		return drivers.ErrVariables
-	}
-	return nil
-}
+func (Intel) Steady(_ Platform, environ []string) error { return drivers.SteadySwitches(environ) }
 
 // HeaderSearch returns what the system calls of builds show: the front end gives the source a
 // name without a directory, puts the working directory behind those of the options, and leaves
