@@ -6,19 +6,15 @@ package main
 import "C"
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/engine"
-	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/store"
 )
@@ -64,104 +60,6 @@ func (d *device) Hits() int64          { return d.tier.Hits() }
 // Close releases all binaries.
 func (d *device) Close(deadline time.Time) (dropped []string) {
 	d.tier.Release(deadline)
-	return nil
-}
-
-// source makes the binary of a request, on the thread of a ticket of C where it has to be
-// built.
-type source struct {
-	q *request
-
-	mu    sync.Mutex
-	group *engine.Group
-	err   error
-}
-
-// Parts returns one part: a device is one.
-func (s *source) Parts(id live.ID) (_ []live.Part, own bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	part := []live.Part{{What: id.What, Devices: []int{0}}}
-	t, err := s.q.device.session.BeginResolved(engine.ID(id), s.q.what, nil)
-	if s.err = err; err != nil {
-		return part, false
-	}
-	s.group = t.Group(0)
-	return part, t.Exclusive()
-}
-
-// Own returns the id of the image's own program.
-func (s *source) Own() live.ID { return live.ID(engine.ID(s.q.id).Exclusive(s.q.what.Image)) }
-
-// next returns what to drive. It may be asked for again.
-func (s *source) next() (*engine.Group, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
-	}
-	g := s.group
-	s.group = g.Renew()
-	return g, nil
-}
-
-// Make drives the engine.
-func (s *source) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit], _ int) error {
-	g, err := s.next()
-	if err != nil {
-		return err
-	}
-	defer s.q.device.cache.cache.KeepStatsSometimes()
-	defer g.Abandon()
-	u.Info = &unit{group: g}
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		switch step := g.Next(ctx); step.Kind {
-		case engine.Wait:
-			select {
-			case <-step.Ready:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		case engine.Hit:
-			start := time.Now()
-			b, err := newBlob(step.Artifact)
-			if err != nil {
-				g.Rejected(ctx, err)
-				continue
-			}
-			u.Info.origin = C.KERNSTASH_FROM_DISK
-			u.Publish(b, step.Artifact.Size())
-			g.Loaded(time.Since(start))
-			return nil
-		default:
-			return s.build(ctx, u)
-		}
-	}
-}
-
-// build has the thread of a ticket build.
-func (s *source) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit]) error {
-	t, ok := ctx.Value(ticketKey{}).(*ticket)
-	if !ok {
-		return fmt.Errorf("build: no thread to build on: %w", dl.ErrUnsupported)
-	}
-	start := time.Now()
-	b, a, err := t.build(ctx)
-	took := time.Since(start)
-	if err != nil {
-		why := err
-		if (binaries{}).Final(err) {
-			why = inprocess.ErrRefused
-		}
-		u.Info.group.Failed(why, took)
-		return err
-	}
-	u.Info.origin = C.KERNSTASH_FROM_MEMORY
-	u.Publish(b, a.Size())
-	u.Info.group.Built(engine.Outcome{Artifact: a, Took: took})
 	return nil
 }
 

@@ -11,23 +11,30 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
+	"sync"
+	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/flight"
-	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/internal/inprocess"
+	"github.com/kernstash/kernstash/internal/live"
 )
 
 // ticket is one get-or-build of a thread of C, which waits in C until it is told
-// what to do.
+// what to do. It is the source of the program, which the thread builds where it has to be built.
 type ticket struct {
+	*request
 	c      *C.ks_ticket
 	handle cgo.Handle
 	inside context.Context // of the build; what the thread asks for meanwhile is nested in it
 	ended  chan error      // how the thread's build ended
 	built  *C.ks_blob      // what it made, with a use of its own; nil: nothing
-}
 
-type ticketKey struct{}
+	mu    sync.Mutex
+	group *engine.Group
+	err   error
+}
 
 // brokenError is a build that made nothing, and said nothing of the program.
 type brokenError struct{ code int }
@@ -44,7 +51,7 @@ func buildBegin(c *C.ks_lookup_call) error {
 	if err != nil {
 		return err
 	}
-	t := &ticket{c: &c.lookup.ticket, ended: make(chan error, 1)}
+	t := &ticket{request: q, c: &c.lookup.ticket, ended: make(chan error, 1)}
 	blob, err := q.live()
 	if err != nil {
 		return err
@@ -65,13 +72,13 @@ func buildBegin(c *C.ks_lookup_call) error {
 	}
 	t.handle = cgo.NewHandle(t)
 	t.c._go = C.uintptr_t(t.handle)
-	go t.run(context.WithValue(outer, ticketKey{}, t), q)
+	go t.run(outer)
 	return nil
 }
 
 // run asks for the program, and tells the thread. After the last post the ticket
 // of C may be gone.
-func (t *ticket) run(ctx context.Context, q *request) {
+func (t *ticket) run(ctx context.Context) {
 	action := C.uint32_t(C.ks_act_alone)
 	defer func() {
 		used()
@@ -82,9 +89,9 @@ func (t *ticket) run(ctx context.Context, q *request) {
 		C.ks_post(t.c, action)
 	}()
 	var err error
-	p := q.hit() // made since the thread looked
+	p := t.hit() // made since the thread looked
 	if p == nil {
-		p, err = q.device.tier.Get(ctx, q.id, q.what.Image.Serial(), &source{q: q})
+		p, err = t.device.tier.Get(ctx, t.id, t.what.Image.Serial(), t)
 	}
 	if err == nil {
 		u := p.Units()[0].Info
@@ -119,14 +126,91 @@ func (t *ticket) fail(err error) C.uint32_t {
 	return C.ks_act_failed
 }
 
+// Parts returns one part: a device is one.
+func (t *ticket) Parts(id live.ID) (_ []live.Part, own bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	part := []live.Part{{What: id.What, Devices: []int{0}}}
+	means, err := t.device.session.BeginResolved(engine.ID(id), t.what, nil)
+	if t.err = err; err != nil {
+		return part, false
+	}
+	t.group = means.Group(0)
+	return part, means.Exclusive()
+}
+
+// Own returns the id of the image's own program.
+func (t *ticket) Own() live.ID { return live.ID(engine.ID(t.id).Exclusive(t.what.Image)) }
+
+// next returns what to drive. It may be asked for again.
+func (t *ticket) next() (*engine.Group, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return nil, t.err
+	}
+	g := t.group
+	t.group = g.Renew()
+	return g, nil
+}
+
+// Make drives the engine.
+func (t *ticket) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit], _ int) error {
+	g, err := t.next()
+	if err != nil {
+		return err
+	}
+	defer t.device.cache.cache.KeepStatsSometimes()
+	defer g.Abandon()
+	u.Info = &unit{group: g}
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch step := g.Next(ctx); step.Kind {
+		case engine.Wait:
+			select {
+			case <-step.Ready:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case engine.Hit:
+			start := time.Now()
+			b, err := newBlob(step.Artifact)
+			if err != nil {
+				g.Rejected(ctx, err)
+				continue
+			}
+			u.Info.origin = C.KERNSTASH_FROM_DISK
+			u.Publish(b, step.Artifact.Size())
+			g.Loaded(time.Since(start))
+			return nil
+		default:
+			return t.build(ctx, u)
+		}
+	}
+}
+
 // build has the ticket's thread build, and waits for it.
-func (t *ticket) build(ctx context.Context) (*C.ks_blob, *store.Artifact, error) {
+func (t *ticket) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit]) error {
+	start := time.Now()
 	t.inside = ctx
 	C.ks_post(t.c, C.ks_act_build)
-	if err := <-t.ended; err != nil {
-		return nil, nil, err
+	err := <-t.ended
+	took := time.Since(start)
+	if err != nil {
+		why := err
+		if (binaries{}).Final(err) {
+			why = inprocess.ErrRefused
+		}
+		u.Info.group.Failed(why, took)
+		return err
 	}
-	return t.built, artifact(t.built, true), nil
+	a := artifact(t.built, true)
+	u.Info.origin = C.KERNSTASH_FROM_MEMORY
+	u.Publish(t.built, a.Size())
+	u.Info.group.Built(engine.Outcome{Artifact: a, Took: took})
+	return nil
 }
 
 func buildFinish(c *C.ks_lookup_call) error {

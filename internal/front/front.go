@@ -82,7 +82,7 @@ type Adapter interface {
 	Tell(what uint32, event Message)
 
 	// Pass counts a request that is passed through.
-	Pass(why reason.Reason, detail string) string
+	Pass(why reason.Reason, detail string)
 
 	// Guard makes an error of a panic in f, and tells of it.
 	Guard(f func() error) error

@@ -50,14 +50,13 @@ func (f *fake) End() {
 
 func (f *fake) Tell(_ uint32, m Message) { f.told = append(f.told, m) }
 
-func (f *fake) Pass(why reason.Reason, detail string) string {
+func (f *fake) Pass(why reason.Reason, _ string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.passed = append(f.passed, why)
 	if f.broken {
 		panic("pass")
 	}
-	return detail
 }
 
 func (f *fake) Guard(g func() error) (err error) {

@@ -40,10 +40,9 @@ func (a *allowance) spend(d time.Duration) {
 	a.left = max(a.left-d, 0)
 }
 
-// WaitStored waits a little for what was built, which took so long, to be stored. The core
-// is through with it when through is closed; then is what is to be done after that, and
-// may be nil. All of it goes on where it takes longer.
-func (in *Instance) WaitStored(took time.Duration, through <-chan struct{}, then func()) {
+// WaitStored waits a little for what was built, which took so long, to be stored. told waits
+// until everybody else has been told of it. All of it goes on where it takes longer.
+func (in *Instance) WaitStored(took time.Duration, told func()) {
 	bound := in.delay.add(took)
 	if bound <= 0 {
 		return
@@ -54,12 +53,9 @@ func (in *Instance) WaitStored(took time.Duration, through <-chan struct{}, then
 	stored := make(chan struct{})
 	go func() {
 		defer close(stored)
-		<-through
 		_ = in.Guard(func() error {
+			told()
 			in.Cache.FlushArtifacts(waitMost)
-			if then != nil {
-				then()
-			}
 			in.Cache.KeepStats()
 			in.Cache.Flush(waitHeaders)
 			return nil

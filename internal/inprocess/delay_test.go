@@ -60,16 +60,16 @@ func TestLinger(t *testing.T) {
 	g := openInstance(t)
 	through, stored := make(chan struct{}), make(chan struct{})
 	start := time.Now()
-	g.WaitStored(0, through, func() { close(stored) })
+	g.WaitStored(0, func() { <-through; close(stored) })
 	if took := time.Since(start); took < waitFirst {
 		t.Errorf("waited for %v", took)
 	}
-	g.WaitStored(0, through, func() { t.Error("before its turn") }) // has no time left
+	g.WaitStored(0, func() { t.Error("it has no time left") })
 	close(through)
 	<-stored
 
 	done := false
-	g.WaitStored(time.Hour, through, func() { done = true })
+	g.WaitStored(time.Hour, func() { done = true })
 	if !done {
 		t.Error("did not wait")
 	}

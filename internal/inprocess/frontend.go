@@ -38,26 +38,25 @@ func (r Reporter) Report(e runlog.Event) {
 	_ = r.Log.Write(e) // nobody's concern
 }
 
-// Pass counts a request that is passed through, and returns what to say of it.
-func (d FrontEnd) Pass(why reason.Reason, detail string) string {
+// Pass counts a request that is passed through.
+func (d FrontEnd) Pass(why reason.Reason, detail string) {
 	d.Cache.Count(stats.Of(why), 1)
 	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail})
 	d.Counted()
-	return detail
 }
 
-// PassFailed is Pass for what the engine, or Guard, says.
-func (d FrontEnd) PassFailed(err error) (detail string) {
+// passFailed is Pass for what the engine, or Guard, says.
+func (d FrontEnd) passFailed(err error) {
+	why, detail := reason.PassedOther, err.Error()
 	switch {
 	case errors.Is(err, ErrPanic):
-		return d.Pass(reason.PassedPanic, err.Error())
+		why = reason.PassedPanic
 	case errors.Is(err, errBusy):
-		return d.Pass(reason.PassedBusy, errBusy.Error())
+		why = reason.PassedBusy
 	case errors.Is(err, ErrRefused):
-		// The host is to see the compiler's own failure.
-		return d.Pass(reason.PassedOther, "the compiler refused it a moment ago")
+		detail = "the compiler refused it a moment ago" // the host is to see the compiler's own failure
 	}
-	return d.Pass(reason.PassedOther, err.Error())
+	d.Pass(why, detail)
 }
 
 // GivenUp tells of a request that was given up.

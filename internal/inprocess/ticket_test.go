@@ -64,6 +64,14 @@ func wantNothing(t *testing.T, m *Ticket) {
 	}
 }
 
+// refused says that the compiler refused the program.
+func (t *Ticket) refused() { t.compiled(Outcome{Result: front.Failed}) }
+
+// built says that it was built.
+func (t *Ticket) built(took time.Duration, made func(*key.Recipe) engine.Outcome) {
+	t.compiled(Outcome{Result: front.Built, Took: took, Made: made})
+}
+
 const source = "kernel void k(global int *p) { *p = 1; }"
 
 func made(*key.Recipe) engine.Outcome {
@@ -78,16 +86,16 @@ func TestTicketBuildsAndRestores(t *testing.T) {
 	wantStep(t, m, front.Pass) // while it is being built
 	other := begin(t, g, oneDevice{}, source)
 	wantNothing(t, other)
-	m.Built(time.Second, made)
+	m.built(time.Second, made)
 	wantStep(t, other, front.Hit)
 	other.Restored()
 	g.Quiesce()
 	g.Cache.Flush(time.Minute)
 	m = begin(t, g, oneDevice{}, source)
 	wantStep(t, m, front.Hit)
-	m.Rejected(errors.New("no"))
+	m.rejected(errors.New("no"))
 	wantStep(t, m, front.Build)
-	m.Built(time.Second, made)
+	m.built(time.Second, made)
 	m.Restored() // it is over
 	m.End()
 	g.Quiesce()
@@ -112,13 +120,13 @@ func TestTicketEnds(t *testing.T) {
 		end  func(m *Ticket)
 		want front.Action
 	}{
-		"refused":       {func(m *Ticket) { m.Refused() }, front.Pass},
+		"refused":       {func(m *Ticket) { m.refused() }, front.Pass},
 		"ended":         {func(m *Ticket) { m.End() }, front.Build},
-		"ended, built":  {func(m *Ticket) { m.End(); m.Built(0, made) }, front.Build},
-		"built, ended":  {func(m *Ticket) { m.Built(0, made); m.End() }, front.Hit},
-		"built, panics": {func(m *Ticket) { m.Built(0, func(*key.Recipe) engine.Outcome { panic("no") }) }, front.Build},
+		"ended, built":  {func(m *Ticket) { m.End(); m.built(0, made) }, front.Build},
+		"built, ended":  {func(m *Ticket) { m.built(0, made); m.End() }, front.Hit},
+		"built, panics": {func(m *Ticket) { m.built(0, func(*key.Recipe) engine.Outcome { panic("no") }) }, front.Build},
 		"for nobody": {func(m *Ticket) {
-			m.Built(0, func(*key.Recipe) engine.Outcome { return engine.Outcome{Unfit: "no"} })
+			m.built(0, func(*key.Recipe) engine.Outcome { return engine.Outcome{Unfit: "no"} })
 		}, front.Build},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +208,7 @@ func TestPassedIsToldBefore(t *testing.T) {
 			defer second.mu.Unlock()
 			second.since = second.since.Add(-Patience)
 		}, front.Pass, 1},
-		"refused": {func(first, _ *Ticket) { first.Refused() }, front.Pass, 1},
+		"refused": {func(first, _ *Ticket) { first.refused() }, front.Pass, 1},
 		"built":   {func(first, _ *Ticket) { first.End() }, front.Build, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,6 +269,21 @@ func TestTicketAfterPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := begin(t, g, oneDevice{}, source)
+	wantStep(t, m, front.Build)
+	m.End()
+
+	// So does one of the front end, which makes a message of what is to be done.
+	err = g.Guard(func() error {
+		m := begin(t, g, oneDevice{}, source)
+		m.All = func([]Part) front.Message { panic("no") }
+		step, _ := m.Wait(time.Minute)
+		t.Errorf("no panic: %v", step.Action)
+		return nil
+	})
+	if !errors.Is(err, ErrPanic) {
+		t.Fatal(err)
+	}
+	m = begin(t, g, oneDevice{}, source)
 	wantStep(t, m, front.Build)
 	m.End()
 	g.Quiesce()

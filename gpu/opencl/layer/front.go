@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -30,11 +31,12 @@ func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 		l.Pass(reason.PassedOther, err.Error())
 		return nil, front.Step{}, true
 	}
-	t, reply, ok := l.ask(own)
-	if t == nil {
-		return nil, reply.step(), ok
+	t, err := l.begin(own)
+	if err != nil {
+		return nil, front.Step{}, true
 	}
-	return session{t}, reply.step(), ok
+	step, ok := t.first()
+	return t, step, ok
 }
 
 // answer gives the binary that CL_PROGRAM_BINARIES answers for the device at a place of a
@@ -73,11 +75,14 @@ func (l *Layer) Tell(_ uint32, event front.Message) {
 		// the driver's compiler compiles later.
 		opencl.LookAtVariables(startEnvironment(), dl.Environ())
 	case front.CompiledLate:
-		saved := time.Duration(0)
+		// The driver has compiled a unit after all whose compilation had been found, and skipped;
+		// what was counted as saved by that was not.
+		var saved time.Duration
 		if len(event) > 1 {
 			saved = event[1].Duration()
 		}
-		l.compiledLate(f.Duration(), saved)
+		l.Cache.Count(stats.SavedTime, -int64(saved))
+		l.compiledAnyway(key.Key{}, "a compiled unit", f.Duration(), -saved)
 	case front.Launched:
 		l.launched(f, event[1:])
 	}
@@ -106,19 +111,6 @@ func (l *Layer) launched(kernel front.Field, dimensions front.Message) {
 	if p := l.programs.find(kernel.Number).launches; p != nil {
 		p.launched(kernel.Text(), sizes)
 	}
-}
-
-type session struct{ *Ticket }
-
-func (s session) Wait(d time.Duration) (front.Step, bool) {
-	reply, ok := s.Ticket.Wait(d)
-	return reply.step(), ok
-}
-
-func (s session) Next(result front.Message) (front.Step, bool) {
-	outcomes, _ := outcomesOf(result) // none of what makes no sense, which ends the ticket
-	reply, ok := s.Ticket.Next(outcomes)
-	return reply.step(), ok
 }
 
 // request returns what a message asks for, whose code is C's.
@@ -243,15 +235,7 @@ func (o *Outcome) takeKernel(k *store.Kernel, f front.Field) {
 	}
 }
 
-// step returns a reply as C gets it.
-func (r Reply) step() front.Step {
-	s := front.Step{Action: r.Action, Program: r.Program, Saved: r.Saved}
-	for i := range r.Artifacts {
-		s.Message = r.Artifacts[i].appendTo(s.Message)
-	}
-	return s
-}
-
+// appendTo appends one device's part to a message.
 func (a *Artifact) appendTo(m front.Message) front.Message {
 	m = append(m, front.Field{Tag: front.Part, Detail: uint32(a.Kind)})
 	if len(a.Binary) == 0 {

@@ -93,13 +93,17 @@ func TestOutcomesOfMessages(t *testing.T) {
 
 // What is served is what C would read: a hole has nothing but its kind, and what is to be
 // asked for its size.
-func TestStepsOfReplies(t *testing.T) {
+func TestMessagesOfArtifacts(t *testing.T) {
 	t.Parallel()
 	text := front.String
-	r := Reply{Action: front.Hit, Artifacts: []Artifact{
+	artifacts := []Artifact{
 		{Kind: opencl.Deferred, Log: "not told"},
 		{Kind: opencl.Intermediate, Binary: text("code"), Unread: 5, Kernels: []store.Kernel{{Name: "k", Args: []store.Arg{{Name: "x", Access: 4}}}}},
-	}}
+	}
+	var got front.Message
+	for i := range artifacts {
+		got = artifacts[i].appendTo(got)
+	}
 	want := front.Message{
 		{Tag: front.Part, Detail: 2},
 		{Tag: front.Part, Detail: 1},
@@ -111,7 +115,7 @@ func TestStepsOfReplies(t *testing.T) {
 		{Tag: front.Argument, Data: text("x")},
 		{Tag: front.ArgumentType, Detail: 4, Data: []byte{}},
 	}
-	if diff := cmp.Diff(want, r.step().Message); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

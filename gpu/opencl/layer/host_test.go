@@ -119,7 +119,7 @@ func (h *host) do(r *layer.Request) *program {
 		p.served = reply
 		outcomes := make([]layer.Outcome, len(h.devices))
 		for i, a := range reply.Artifacts {
-			if !a.Done {
+			if how := p.how[i]; how == "" || strings.HasSuffix(how, "refused") {
 				outcomes[i] = h.one(p, i, r, a)
 			}
 		}

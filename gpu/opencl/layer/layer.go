@@ -3,11 +3,9 @@ package layer
 import (
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/cache"
-	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -19,7 +17,7 @@ type Layer struct {
 	inprocess.FrontEnd
 	drivers  drivers
 	pools    pools
-	threads  sync.Map // thread → *Ticket that it has open
+	threads  sync.Map // thread → *ticket that it has open
 	programs programs
 	jobs     jobs
 }
@@ -65,35 +63,24 @@ func (l *Layer) settle() {
 	l.jobs.wait()
 }
 
-// ask begins a request. Where ok is false there is nothing to say yet, and the
-// ticket's Wait tells. With Pass there may be no ticket.
-func (l *Layer) ask(r *Request) (_ *Ticket, reply Reply, ok bool) {
-	// The thread would wait for itself if it asked for the same program, and two such threads
-	// for each other.
-	if _, busy := l.threads.Load(r.Thread); busy {
-		return nil, l.pass(reason.PassedBusy, "the thread builds another program"), true
-	}
+// begin begins a request. An error says why it is passed through, which is counted.
+func (l *Layer) begin(r *Request) (*ticket, error) {
 	t, err := l.ticket(r)
 	if err != nil {
-		return nil, l.pass(whyPassed(err), err.Error()), true
+		l.Pass(whyPassed(err), err.Error())
 	}
-	if r.Thread != 0 {
-		l.threads.Store(r.Thread, t)
-	}
-	err = l.Guard(func() error {
-		t.search()
-		reply, ok = t.Wait(inprocess.AtOnce)
-		return nil
-	})
-	if err != nil {
-		t.End()
-		return nil, l.failed(err), true
-	}
-	return t, reply, ok
+	return t, err
 }
 
+// errThread is why a thread's request within another one is passed through: it would wait for
+// itself if it asked for the same program, and two such threads for each other.
+var errThread = errors.New("the thread builds another program")
+
 // ticket returns the ticket of a request; an error says why the engine is not asked.
-func (l *Layer) ticket(r *Request) (*Ticket, error) {
+func (l *Layer) ticket(r *Request) (*ticket, error) {
+	if _, busy := l.threads.Load(r.Thread); busy {
+		return nil, errThread
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -116,32 +103,26 @@ func (l *Layer) ticket(r *Request) (*Ticket, error) {
 	if r.What == Compile && request.Image.ReadsFiles() && full {
 		return nil, errTooManyUnits
 	}
-	now := time.Now()
-	return &Ticket{
-		l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread, begun: now, from: now, ended: make(chan struct{}),
+	t := &ticket{
+		l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread,
 		// The linked program is the application's own: there is none that could be
 		// built to be asked, if the rest is gone by then.
 		later: r.What == Build && !full,
-	}, nil
+	}
+	t.Ticket = l.Ticket(pool.session, t.request, nil)
+	t.All = t.serve
+	return t, nil
 }
 
 // whyPassed returns why the engine is not asked about a request.
 func whyPassed(err error) reason.Reason {
 	switch {
+	case errors.Is(err, errThread):
+		return reason.PassedBusy
 	case errors.Is(err, errMixed), errors.Is(err, errFiles):
 		return reason.PassedInputs
 	case errors.Is(err, errLibraryOption):
 		return reason.PassedOptions
 	}
 	return reason.PassedOther
-}
-
-// pass counts a request that is passed through.
-func (l *Layer) pass(why reason.Reason, detail string) Reply {
-	return Reply{Action: front.Pass, Reason: l.Pass(why, detail)}
-}
-
-// failed is pass for what the engine says.
-func (l *Layer) failed(err error) Reply {
-	return Reply{Action: front.Pass, Reason: l.PassFailed(err)}
 }

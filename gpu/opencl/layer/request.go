@@ -51,17 +51,6 @@ type Unit struct {
 	Compiled  uint64  // of a Link: what the Compile's Done calls it; 0: nothing
 }
 
-// Reply answers a request, or the outcomes of what was served. What it holds is
-// not to be changed.
-type Reply struct {
-	Action    front.Action
-	Artifacts []Artifact // of Hit: one for each device of the request
-	Program   uint64     // of Done: for Launched and Released, or Unit.Compiled; 0: nobody wants to know
-	Reason    string     // of Pass
-
-	Saved time.Duration // of Done, of a Compile: what was counted as saved, for CompiledLate
-}
-
 // Artifact is one device's part of a program.
 type Artifact struct {
 	Binary  []byte // what to restore from, or what was built; empty: there is none
@@ -70,7 +59,6 @@ type Artifact struct {
 	Log     string
 	Kernels []store.Kernel
 	Kind    opencl.Kind // Deferred also where nobody wants a binary
-	Done    bool        // this device needs nothing more
 }
 
 // Outcome is how it ended for one device. Its bytes may be C's.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/randomname"
@@ -17,28 +16,23 @@ import (
 // unit is the part of a ticket for a group of equal devices: an artifact is to be restored, or
 // a program to be built.
 type unit struct {
-	group   *engine.Group
-	places  []int // of its devices in the request
-	compile bool  // only
-	object  bool  // what the compiler makes is kept: it reads header files
+	*inprocess.Part
+	job     engine.Job // as it was asked for
+	places  []int      // of its devices in the request
+	compile bool       // only
+	object  bool       // what the compiler makes is kept: it reads header files
+	wanted  bool       // what is built is to be stored
+	kind    opencl.Kind
 
-	// What is to be done, once it is known.
-	known    bool
-	begun    time.Time // what it takes is counted from here on
-	job      engine.Job
+	// What is to be done, and once it has ended what there is.
 	artifact *store.Artifact // nil: build
 	unread   int64           // bytes of an answer that was left out of it
-	shared   bool            // the artifact is another request's
-	wanted   bool            // what is built is to be stored
-	kind     opencl.Kind
 
 	// How it ended.
 	ended bool
-	good  bool          // a program was made
-	built bool          // the driver built, whatever it was given
-	saved time.Duration // what was counted as saved
-	log   string        // of the build
-	cost  time.Duration // of the build
+	good  bool // a program was made
+	built bool // the driver built, whatever it was given
+	made  part // as jobs of the worker tell of it
 }
 
 // How a unit ends without a program; inprocess.ErrRefused is the compiler's own verdict.
@@ -47,9 +41,12 @@ var (
 	errAbandoned = errors.New("given up")              // nothing is known
 )
 
-// serve returns what the layer is told to do; with later a large answer is left out of it.
+// serve returns what the layer is told to do for each device; with later a large answer is left out of it.
 func (u *unit) serve(later bool) Artifact {
-	u.unread = 0
+	if u.ended {
+		return Artifact{Kind: opencl.Deferred} // a program was made, or will not be
+	}
+	u.artifact, u.unread = u.Artifact, 0
 	switch {
 	case u.artifact != nil:
 		out := served(u.artifact, u.kind)
@@ -95,7 +92,7 @@ func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 			return nil, errRejected
 		}
 		if has(front.Restored) >= 0 {
-			u.log, u.cost = u.artifact.Log, u.artifact.Cost
+			u.made.log, u.made.cost = u.artifact.Log, u.artifact.Cost
 			return nil, nil
 		}
 	}
@@ -103,7 +100,7 @@ func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 		return nil, inprocess.ErrRefused
 	}
 	if i := has(front.Built); i >= 0 {
-		u.log, u.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		u.made.log, u.made.cost = outcomes[i].Artifact.Log, outcomes[i].Took
 		return u.taken(outcomes[i]), nil
 	}
 	return nil, errAbandoned
@@ -130,13 +127,4 @@ func (u *unit) taken(o *Outcome) *store.Artifact {
 		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(binary)}},
 		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels, Cost: o.Took,
 	}
-}
-
-// part returns the unit as jobs of the worker tell of it.
-func (u *unit) part() part {
-	p := part{recipe: u.job.Recipe, log: u.log, cost: u.cost}
-	if u.artifact != nil {
-		p.ready, p.there = u.artifact.Variants, true
-	}
-	return p
 }
