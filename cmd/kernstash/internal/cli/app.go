@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ func (a *App) Settings() (*settings.Settings, error) {
 		return nil, err
 	}
 	s, err := settings.Load(settings.Inputs{ConfigFile: a.Config, Flags: flags})
-	if bad, is := errors.AsType[*settings.Error](err); is && bad.Origin.Source == settings.Flag {
+	if all, is := err.(interface{ Unwrap() []error }); is && slices.ContainsFunc(all.Unwrap(), ofFlag) {
 		err = Usage(err)
 	}
 	if err != nil {
@@ -112,6 +113,12 @@ func (a *App) Settings() (*settings.Settings, error) {
 		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(w.Error(), false))
 	}
 	return s, nil
+}
+
+// ofFlag reports whether an error is of a setting on the command line.
+func ofFlag(err error) bool {
+	bad, is := errors.AsType[*settings.Error](err)
+	return is && bad.Origin.Source == settings.Flag
 }
 
 // WriteJSON writes one indented value.
