@@ -50,10 +50,15 @@ func newNumbers(stype uint32, n ...uint32) *numbers {
 	return d
 }
 
+func (h *header) setType(stype uint32) { h.stype = stype }
+
 // properties asks what h is: T is a structure of the API, of a type.
-func properties[T any](e entry, stype uint32, h uintptr) (*T, error) {
-	p := new(T)
-	(*header)(unsafe.Pointer(p)).stype = stype
+func properties[T any, P interface {
+	*T
+	setType(stype uint32)
+}](e entry, stype uint32, h uintptr) (P, error) {
+	p := P(new(T))
+	p.setType(stype)
 	return p, e.call(h, uintptr(unsafe.Pointer(p)))
 }
 
@@ -154,8 +159,8 @@ type computeProperties struct {
 type pciProperties struct {
 	header
 	Domain, Bus, Device, Function uint32
-	generation, width             int32
-	bandwidth                     int64
+	_, _                          int32 // generation and width
+	_                             int64 // bandwidth
 }
 
 // text reads a C string.
