@@ -2,22 +2,50 @@ package elfid
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 )
 
-// Bounds on what is read of files that may be anything.
+// What is looked at of the ELF format. With package debug/elf, which knows it too, the first hit in a
+// process takes half a millisecond longer (Intel's driver, eight libraries).
 const (
-	maxTable = 1 << 16 // bytes of notes, or of dynamic entries
-	maxName  = 256     // bytes of a soname
+	magic     = "\x7fELF\x02" // of 64 bits
+	bigEndian = 2             // byte 5
+
+	segmentLoad    = 1
+	segmentDynamic = 2
+	segmentNote    = 4
+
+	tagNeeded  = 1
+	tagStrings = 5
+	tagSoname  = 14
 )
 
+// Bounds on what is read of files that may be anything.
+const (
+	maxSegments = 256
+	maxTable    = 1 << 16 // bytes of notes, or of dynamic entries
+	maxName     = 256     // bytes of a soname
+)
+
+// file is an ELF file, seen through its program headers: what the dynamic loader uses, and what
+// stripping leaves.
+type file struct {
+	io.ReaderAt
+	order    binary.ByteOrder
+	segments []segment
+}
+
+type segment struct {
+	kind                        uint32
+	offset, addr, filesz, align uint64
+}
+
 // read returns what the ELF file of 64 bits at path says, and its build id: nothing of what is no
-// such file, or a damaged one. It looks at what the dynamic loader uses, which stripping leaves. Of
-// the table of strings it reads those that it needs: the whole takes milliseconds.
+// such file, or a damaged one.
 func read(path string) (l *Library, buildID string, err error) {
 	r, err := os.Open(path)
 	if err != nil {
@@ -25,41 +53,55 @@ func read(path string) (l *Library, buildID string, err error) {
 	}
 	defer r.Close()
 	l = &Library{}
-	f, err := elf.NewFile(segments{r})
-	if err != nil || f.Class != elf.ELFCLASS64 {
+	f, err := parse(r)
+	if err != nil {
 		return l, "", nil
 	}
 	var id []byte
-	for _, p := range f.Progs {
+	for _, s := range f.segments {
 		switch {
-		case p.Type == elf.PT_DYNAMIC:
-			l.Soname, l.Needed = dynamic(f, table(p), r)
-		case p.Type == elf.PT_NOTE && id == nil:
-			id = gnuBuildID(table(p), f.ByteOrder, p.Align)
+		case s.kind == segmentDynamic:
+			l.Soname, l.Needed = f.dynamic(f.bytes(s.offset, s.filesz))
+		case s.kind == segmentNote && id == nil:
+			id = gnuBuildID(f.bytes(s.offset, s.filesz), f.order, s.align)
 		}
 	}
 	return l, hex.EncodeToString(id), nil
 }
 
-// segments is a file of 64 bits as the dynamic loader sees it: without section headers, of which debug/elf
-// takes no damaged ones.
-type segments struct{ io.ReaderAt }
+var errFormat = errors.New("not an ELF file of 64 bits")
 
-func (s segments) ReadAt(b []byte, at int64) (int, error) {
-	n, err := s.ReaderAt.ReadAt(b, at)
-	for _, field := range [][2]int64{{40, 48}, {60, 64}} { // e_shoff; e_shnum and e_shstrndx
-		for i := max(field[0], at); i < min(field[1], at+int64(n)); i++ {
-			b[i-at] = 0
-		}
+// parse reads the program headers.
+func parse(r io.ReaderAt) (*file, error) {
+	f := &file{ReaderAt: r, order: binary.LittleEndian}
+	b := f.bytes(0, 64)
+	if len(b) < 64 || string(b[:len(magic)]) != magic {
+		return nil, errFormat
 	}
-	return n, err
+	if b[5] == bigEndian {
+		f.order = binary.BigEndian
+	}
+	at, size, count := f.order.Uint64(b[32:]), int(f.order.Uint16(b[54:])), int(f.order.Uint16(b[56:]))
+	if size < 56 || count > maxSegments {
+		return nil, errFormat
+	}
+	if b = f.bytes(at, uint64(size*count)); len(b) < size*count {
+		return nil, errFormat
+	}
+	for ; count > 0; count-- {
+		f.segments = append(f.segments, segment{
+			f.order.Uint32(b), f.order.Uint64(b[8:]), f.order.Uint64(b[16:]), f.order.Uint64(b[32:]), f.order.Uint64(b[48:]),
+		})
+		b = b[size:]
+	}
+	return f, nil
 }
 
-// table returns the content of a segment.
-func table(p *elf.Prog) []byte {
-	b := make([]byte, min(p.Filesz, maxTable))
-	n, _ := p.ReadAt(b, 0)
-	return b[:n]
+// bytes returns n bytes of the file, or as many as there are and may be read.
+func (f *file) bytes(at, n uint64) []byte {
+	b := make([]byte, min(n, maxTable))
+	read, _ := f.ReadAt(b, int64(min(at, 1<<62)))
+	return b[:read]
 }
 
 // noteBuildID is NT_GNU_BUILD_ID.
@@ -88,23 +130,23 @@ func gnuBuildID(b []byte, order binary.ByteOrder, align uint64) []byte {
 }
 
 // dynamic returns DT_SONAME and DT_NEEDED of a dynamic section, as far as they can be read.
-func dynamic(f *elf.File, table []byte, r io.ReaderAt) (soname string, needed []string) {
-	values := make(map[elf.DynTag][]uint64)
+func (f *file) dynamic(table []byte) (soname string, needed []string) {
+	values := make(map[uint64][]uint64)
 	for ; len(table) >= 16; table = table[16:] {
-		tag := elf.DynTag(f.ByteOrder.Uint64(table))
-		values[tag] = append(values[tag], f.ByteOrder.Uint64(table[8:]))
+		tag := f.order.Uint64(table)
+		values[tag] = append(values[tag], f.order.Uint64(table[8:]))
 	}
-	for _, strtab := range values[elf.DT_STRTAB] {
-		for _, p := range f.Progs { // the address is one in memory
-			if p.Type != elf.PT_LOAD || strtab < p.Vaddr || strtab-p.Vaddr >= p.Filesz {
+	for _, strings := range values[tagStrings] {
+		for _, s := range f.segments { // the address is one in memory
+			if s.kind != segmentLoad || strings < s.addr || strings-s.addr >= s.filesz {
 				continue
 			}
-			at := p.Off + strtab - p.Vaddr
-			for _, name := range values[elf.DT_SONAME] {
-				soname = textAt(r, at+name)
+			at := s.offset + strings - s.addr
+			for _, name := range values[tagSoname] {
+				soname = f.text(at + name)
 			}
-			for _, name := range values[elf.DT_NEEDED] {
-				if s := textAt(r, at+name); s != "" {
+			for _, name := range values[tagNeeded] {
+				if s := f.text(at + name); s != "" {
 					needed = append(needed, s)
 				}
 			}
@@ -114,11 +156,9 @@ func dynamic(f *elf.File, table []byte, r io.ReaderAt) (soname string, needed []
 	return "", nil
 }
 
-// textAt reads a string that ends with NUL; a longer one than any soname is none.
-func textAt(r io.ReaderAt, at uint64) string {
-	b := make([]byte, maxName)
-	n, _ := r.ReadAt(b, int64(at))
-	text, _, ok := bytes.Cut(b[:n], []byte{0})
+// text reads a string that ends with NUL; a longer one than any soname is none.
+func (f *file) text(at uint64) string {
+	text, _, ok := bytes.Cut(f.bytes(at, maxName), []byte{0})
 	if !ok {
 		return ""
 	}
