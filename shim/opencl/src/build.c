@@ -274,21 +274,31 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	}
 
-	struct build *b = calloc(1, sizeof(*b));
-	if (b == NULL)
-		return build_plainly(p, n, list, options, notify, user_data, set);
 	struct message unit = {0};
-	*b = (struct build){.program = p, .notify = notify, .user_data = user_data};
-	atomic_init(&b->references, 1);
-	p->entry.pins++;
-	b->n = list == NULL ? program_list(p, p->ndevices, p->devices, b->devices) : program_list(p, n, list, b->devices);
+	struct reply reply;
+	cl_device_id devices[64];
+	cl_uint ndevices = list == NULL ? program_list(p, p->ndevices, p->devices, devices) : program_list(p, n, list, devices);
 	state_claim(&p->building);
 	program_set_shadow(p, NULL, 0); /* what was built before is void */
-	if (!add_unit(&unit, p, NULL) || unit.failed)
-		layer_passed("source that the driver does not give back");
+	bool found = false;
+	if (add_unit(&unit, p, NULL) && !unit.failed)
+		found = ask(ASK_BUILD, ndevices, devices, &(ksf_message){unit.fields, unit.count}, options, &reply);
 	else
-		ask(ASK_BUILD, b->n, b->devices, &(ksf_message){unit.fields, unit.count}, options, &b->reply);
+		layer_passed("source that the driver does not give back");
 	message_free(&unit);
+	/* Not before the library was asked: with the record made earlier, each heavy hit of Intel's driver
+	 * has 630 page faults instead of 100, and takes 1.8 times the driver's own instead of 1.2. */
+	struct build *b = found ? calloc(1, sizeof(*b)) : NULL;
+	if (b == NULL) {
+		if (found)
+			reply_end(&reply);
+		state_release(&p->building);
+		return build_plainly(p, n, list, options, notify, user_data, set);
+	}
+	*b = (struct build){.program = p, .reply = reply, .n = ndevices, .notify = notify, .user_data = user_data};
+	atomic_init(&b->references, 1);
+	memcpy(b->devices, devices, ndevices * sizeof(*devices));
+	p->entry.pins++;
 	cl_int code = serve(b, n, list, options, set);
 	build_put(b);
 	return code;
