@@ -55,7 +55,7 @@ func openInstance(t *testing.T) *Instance {
 
 // It returns when all is done, else when its time is over; what is to be done is done all
 // the same.
-func TestLinger(t *testing.T) {
+func TestWaitStored(t *testing.T) {
 	t.Parallel()
 	g := openInstance(t)
 	through, stored := make(chan struct{}), make(chan struct{})

@@ -99,7 +99,7 @@ func (t *ticket) Next(result front.Message) (front.Step, bool) {
 	default:
 		step.Program = t.follow()
 	}
-	t.linger(outcomes)
+	t.waitStored(outcomes)
 	return step, true
 }
 
@@ -143,9 +143,9 @@ func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 	return err
 }
 
-// linger waits a little for what was built to be stored, or left to the worker, and for
+// waitStored waits a little for what was built to be stored, or left to the worker, and for
 // what was found after a look at header files to be told.
-func (t *ticket) linger(outcomes []Outcome) {
+func (t *ticket) waitStored(outcomes []Outcome) {
 	var took time.Duration
 	found := false
 	for i := range outcomes {
