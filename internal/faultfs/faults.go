@@ -17,9 +17,9 @@ type Kind struct {
 // Calls by what they do.
 var (
 	opens  = []safefs.Op{safefs.OpOpen, safefs.OpOpenat, safefs.OpOpenat2, safefs.OpCreate, safefs.OpTmpfile}
-	makes  = []safefs.Op{safefs.OpCreate, safefs.OpTmpfile, safefs.OpPwrite, safefs.OpMkdir, safefs.OpMkdirAll, safefs.OpLink, safefs.OpLinkProc, safefs.OpRename, safefs.OpUtimens}
+	makes  = []safefs.Op{safefs.OpCreate, safefs.OpTmpfile, safefs.OpPwrite, safefs.OpMkdir, safefs.OpMkdirAll, safefs.OpLink, safefs.OpLinkFD, safefs.OpLinkProc, safefs.OpRename, safefs.OpUtimens}
 	change = append([]safefs.Op{safefs.OpUnlink, safefs.OpRmdir}, makes...)
-	links  = []safefs.Op{safefs.OpLink, safefs.OpLinkProc}
+	links  = []safefs.Op{safefs.OpLink, safefs.OpLinkFD, safefs.OpLinkProc}
 	locks  = []safefs.Op{safefs.OpLock, safefs.OpLockFreed}
 	moves  = []safefs.Op{safefs.OpPread, safefs.OpPwrite}
 )

@@ -64,10 +64,10 @@ func (c *counter) refuse(s *stripe) (free bool) {
 // retain adds a user on behalf of one that exists already.
 func (c *counter) retain() { c.mine().acquired.Add(1) }
 
-// release takes a user away. True: the caller must free the object now.
-func (c *counter) release() (free bool) {
+// release takes a user away. True: the caller must ask end whether it was the last one.
+func (c *counter) release() (dead bool) {
 	c.mine().released.Add(1)
-	return c.dead.Load() && c.end()
+	return c.dead.Load()
 }
 
 // kill lets no new user in. True: the caller must free the object now.
@@ -76,7 +76,8 @@ func (c *counter) kill() (free bool) {
 	return c.end()
 }
 
-// end reports whether the caller is the first to see that a dead counter has no users.
+// end reports whether the caller is the first to see that a dead counter has no users, and
+// so must free the object now.
 func (c *counter) end() bool { return c.idle() && c.freed.CompareAndSwap(false, true) }
 
 // seize ends all use at once. True: the caller must free the object now; later

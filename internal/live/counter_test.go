@@ -7,6 +7,9 @@ import (
 	"testing"
 )
 
+// last takes a user away and reports whether the caller must free the object.
+func last(c *counter) bool { return c.release() && c.end() }
+
 func TestLastUserFrees(t *testing.T) {
 	t.Parallel()
 	c := newCounter()
@@ -14,7 +17,7 @@ func TestLastUserFrees(t *testing.T) {
 		t.Fatal("a live counter refuses users")
 	}
 	c.retain()
-	if c.release() {
+	if last(&c) {
 		t.Error("a live object was to be freed")
 	}
 	if c.kill() {
@@ -25,10 +28,10 @@ func TestLastUserFrees(t *testing.T) {
 	} else if c.refuse(s) {
 		t.Error("freed under a user by one who was refused")
 	}
-	if !c.release() {
+	if !last(&c) {
 		t.Error("the last user was not told to free")
 	}
-	if c.release() || c.kill() || c.seize() {
+	if last(&c) || c.kill() || c.seize() {
 		t.Error("freed twice")
 	}
 }
@@ -43,7 +46,7 @@ func TestKillWithoutUsersAndSeize(t *testing.T) {
 	if !c.seize() {
 		t.Error("Seize was not told to free")
 	}
-	if c.release() {
+	if last(&c) {
 		t.Error("freed twice")
 	}
 }
@@ -57,7 +60,7 @@ func TestNeverFreedInUse(t *testing.T) {
 		var users, frees atomic.Int64
 		end := func() {
 			users.Add(-1)
-			if c.release() {
+			if last(&c) {
 				frees.Add(1)
 				if n := users.Load(); n != 0 {
 					t.Errorf("freed with %d users", n)

@@ -30,6 +30,7 @@ type entry struct {
 	id     ID
 	refs   counter
 	result flight.Result
+	free   func() // who ends the last use calls it
 
 	// owner has the program to itself; 0: it is everybody's. It may be known only
 	// when the program is made.
@@ -41,6 +42,13 @@ type entry struct {
 	// between two builds, and programs that were hit since the last build rank
 	// above all others.
 	used atomic.Int64
+}
+
+// newProgram returns a program that is to be made.
+func newProgram[P, K, T any](t *Tier[P, K, T], id ID) *Program[P, K, T] {
+	p := &Program[P, K, T]{t: t, entry: entry{id: id, refs: newCounter()}}
+	p.free = func() { t.free(p) }
+	return p
 }
 
 // take adds a use to a program that is made, not another one's own, and not about to
@@ -65,9 +73,9 @@ func (e *entry) foreign(asker uint64) bool {
 }
 
 // Release ends one use of the program. After Tier.Release it does nothing.
-func (p *Program[P, K, T]) Release() {
-	if p.refs.release() {
-		p.t.free(p)
+func (e *entry) Release() {
+	if e.refs.release() && e.refs.end() {
+		e.free()
 	}
 }
 

@@ -152,9 +152,7 @@ func (t *Tier[P, K, T]) Get(ctx context.Context, id ID, owner uint64, s Source[P
 		if t.closed.Load() {
 			return nil, ErrClosed
 		}
-		p := t.programs.loadOrAdd(&id, func() *Program[P, K, T] {
-			return &Program[P, K, T]{t: t, entry: entry{id: id, refs: newCounter()}}
-		})
+		p := t.programs.loadOrAdd(&id, func() *Program[P, K, T] { return newProgram(t, id) })
 		taken, err := p.result.Do(ctx, flight.Hooks{
 			Build:  func(ctx context.Context) error { return t.assemble(ctx, p, owner, s) },
 			Keep:   t.isFinal,

@@ -222,7 +222,7 @@ func TestDisplacedProgramIsNotKept(t *testing.T) {
 	r := &request{f: f, id: number(1, 1), asker: 1}
 	r.make = func(context.Context, *fakeUnit) error {
 		x.programs.remove(x.programs.load(&r.id), nil)
-		x.programs.loadOrAdd(&r.id, func() *fakeProgram { return &fakeProgram{t: x, entry: entry{id: r.id, refs: newCounter()}} })
+		x.programs.loadOrAdd(&r.id, func() *fakeProgram { return newProgram(x, r.id) })
 		return nil
 	}
 	p, err := r.get(x)

@@ -32,6 +32,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
+func mkdir(d Dir, name string) error {
+	sub, err := d.Mkdir(name)
+	if err == nil {
+		err = sub.Close()
+	}
+	return err
+}
+
 // TestNoWayOut: no link and no name leads anywhere else.
 func TestNoWayOut(t *testing.T) {
 	t.Parallel()
@@ -82,7 +90,7 @@ func TestPublish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, path := openRoot(t, o)
-			must(t, d.Mkdir("tmp"))
+			must(t, mkdir(d, "tmp"))
 			tmp, err := d.OpenDir("tmp")
 			must(t, err)
 			defer tmp.Close()
@@ -102,7 +110,7 @@ func TestPublish(t *testing.T) {
 			if b, _ := os.ReadFile(filepath.Join(path, "f")); string(b) != "x" {
 				t.Errorf("contents %q after replacing", b)
 			}
-			must(t, d.Mkdir("dir"))
+			must(t, mkdir(d, "dir"))
 			if err := d.Publish(tmp, "dir", true, 0, []byte("x")); err == nil {
 				t.Error("a directory was replaced")
 			}
@@ -119,7 +127,7 @@ func TestPublishInRemovedDirectory(t *testing.T) {
 	t.Parallel()
 	for name, o := range ways {
 		d, _ := openRoot(t, o)
-		must(t, d.Mkdir("leaf"))
+		must(t, mkdir(d, "leaf"))
 		leaf, err := d.OpenDir("leaf")
 		must(t, err)
 		must(t, d.Rmdir("leaf"))
@@ -155,7 +163,7 @@ func TestNamesAreChecked(t *testing.T) {
 	d, _ := openRoot(t, Options{})
 	for _, name := range []string{"", ".", "..", "a/b", "../x", "a\x00b"} {
 		for op, err := range map[string]error{
-			"mkdir": d.Mkdir(name), "rmdir": d.Rmdir(name), "remove": d.Remove(name),
+			"mkdir": mkdir(d, name), "rmdir": d.Rmdir(name), "remove": d.Remove(name),
 			"rename": d.Rename(name, d, "x"), "to": d.Rename("x", d, name), "publish": d.Publish(d, name, true, 0),
 		} {
 			if !errors.Is(err, ErrPath) {

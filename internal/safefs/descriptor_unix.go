@@ -71,13 +71,13 @@ type identity struct{ dev, ino uint64 }
 
 func identityOf(st *unix.Stat_t) identity { return identity{uint64(st.Dev), st.Ino} }
 
-// identify returns what was just opened; zero where that cannot be told.
-func identify(fd int) identity {
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return identity{}
+// identify keeps what was just opened, and returns what that is; nothing where it cannot be told.
+func (f *descriptor) identify() Info {
+	info, err := f.Stat()
+	if err == nil {
+		f.id = identity{info.Dev, info.Ino}
 	}
-	return identityOf(&st)
+	return info
 }
 
 // errForeign is that of a descriptor which somebody else has closed, and which may be

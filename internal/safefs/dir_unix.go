@@ -45,11 +45,17 @@ func OpenRoot(path string, o Options) (Dir, Info, error) {
 
 // OpenDir opens a directory at a path below d.
 func (d Dir) OpenDir(path string) (Dir, error) {
+	sub, _, err := d.openDir(path)
+	return sub, err
+}
+
+func (d Dir) openDir(path string) (Dir, Info, error) {
 	fd, err := d.open(path, dirFlags)
 	if err != nil {
-		return Dir{}, pathError("open", path, err)
+		return Dir{}, Info{}, pathError("open", path, err)
 	}
-	return Dir{descriptor{fd + 1, d.hook, identify(fd)}, d.o}, nil
+	sub := Dir{descriptor{fd: fd + 1, hook: d.hook}, d.o}
+	return sub, sub.identify(), nil
 }
 
 // Open opens a file at a path below d for reading, without waiting for
@@ -103,22 +109,24 @@ func (d Dir) Create(name string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	fd = high(fd)
-	f := File{descriptor{fd + 1, d.hook, identify(fd)}}
-	f.unmask()
-	return f, nil
+	return created(fd, d.hook), nil
 }
 
-// Mkdir makes a directory in d, mode 0700.
-func (d Dir) Mkdir(name string) error {
+// Mkdir makes a directory in d, mode 0700, and opens it.
+func (d Dir) Mkdir(name string) (Dir, error) {
 	err := d.at(OpMkdir, "mkdir", name, func() error { return unix.Mkdirat(d.fd-1, name, 0o700) })
 	if err != nil {
-		return err
+		return Dir{}, err
 	}
-	if info, err := d.Lstat(name); err == nil && info.Kind == Directory && info.Perm != 0o700 {
-		_ = d.hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see unmask
+	sub, info, err := d.openDir(name)
+	if err == nil && info.Perm == 0o700 {
+		return sub, nil
 	}
-	return nil
+	if err == nil {
+		sub.Close()
+	}
+	_ = d.hook.do(OpChmod, func() error { return unix.Fchmodat(d.fd-1, name, 0o700, 0) }) // see created
+	return d.OpenDir(name)
 }
 
 // Lstat returns what the name in d is; it follows no link.

@@ -66,11 +66,13 @@ func (f File) WriteAt(b []byte, off int64) error {
 	return nil
 }
 
-// unmask gives a new file its mode, whatever the process's umask took of it:
-// under an odd one the owner could not read what it stored. Where that fails,
-// the file is one that cannot be read, and replaced one day.
-func (f File) unmask() {
-	if info, err := f.Stat(); err == nil && info.Perm != 0o600 {
-		_ = f.hook.do(OpChmod, func() error { return unix.Fchmod(f.fd-1, 0o600) })
+// created returns the file that was just made as fd, with its mode, whatever the process's
+// umask took of that: under an odd one the owner could not read what it stored. Where
+// that fails, the file is one that cannot be read, and replaced one day.
+func created(fd int, h *Hook) File {
+	f := File{descriptor{fd: high(fd) + 1, hook: h}}
+	if info := f.identify(); info.Perm != 0o600 {
+		_ = h.do(OpChmod, func() error { return unix.Fchmod(f.fd-1, 0o600) })
 	}
+	return f
 }

@@ -21,6 +21,7 @@ const (
 	OpPwrite    Op = "pwrite"
 	OpUtimens   Op = "utimensat"
 	OpLink      Op = "linkat"
+	OpLinkFD    Op = "linkat AT_EMPTY_PATH"
 	OpLinkProc  Op = "linkat /proc/self/fd"
 	OpRename    Op = "renameat"
 	OpUnlink    Op = "unlinkat"

@@ -67,7 +67,7 @@ func TestDescriptorsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"make": second(d.Create("new")), "mkdir": d.Mkdir("new"), "publish": d.Publish(d, "new", false, 0, []byte("x")),
+		"make": second(d.Create("new")), "mkdir": second(d.Mkdir("new")), "publish": d.Publish(d, "new", false, 0, []byte("x")),
 		"replace": d.Publish(d, "new", true, 0, []byte("x")), "remove": d.Remove("file"), "rmdir": d.Rmdir("new"),
 		"rename": d.Rename("file", d, "new"), "stat": second(d.Stat()), "close": d.Close(),
 	} {

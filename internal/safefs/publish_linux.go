@@ -30,17 +30,17 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	case err != nil:
 		return pathError("create", name, err)
 	}
-	fd = high(fd)
-	f := File{descriptor{fd + 1, d.hook, identify(fd)}}
+	f := created(fd, d.hook)
 	defer f.Close()
-	f.unmask()
 	if err := f.fill(mtime, contents); err != nil {
 		return err
 	}
-	// By descriptor it needs a capability before Linux 6.10.
-	err = d.hook.do(OpLinkProc, func() error {
-		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
-	})
+	err = d.hook.do(OpLinkFD, func() error { return unix.Linkat(f.FD(), "", d.fd-1, name, unix.AT_EMPTY_PATH) })
+	if err != nil && !errors.Is(err, unix.EEXIST) { // it needs a capability before Linux 6.10
+		err = d.hook.do(OpLinkProc, func() error {
+			return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(f.FD()), d.fd-1, name, unix.AT_SYMLINK_FOLLOW)
+		})
+	}
 	switch {
 	case err == nil, errors.Is(err, unix.EEXIST):
 		return pathError("link", name, err)

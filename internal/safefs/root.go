@@ -224,9 +224,12 @@ func (d Dir) Create(name string) (File, error) {
 	return f, nil
 }
 
-// Mkdir makes a directory in d. Who may use it is inherited from d.
-func (d Dir) Mkdir(name string) error {
-	return d.at(OpMkdir, "mkdir", name, func(path string) error { return d.root.Mkdir(path, 0o700) })
+// Mkdir makes a directory in d, and opens it. Who may use it is inherited from d.
+func (d Dir) Mkdir(name string) (Dir, error) {
+	if err := d.at(OpMkdir, "mkdir", name, func(path string) error { return d.root.Mkdir(path, 0o700) }); err != nil {
+		return Dir{}, err
+	}
+	return d.OpenDir(name)
 }
 
 // Remove removes a name in d that is not a directory.

@@ -195,7 +195,7 @@ var ErrTorn = errors.New("written in part")
 
 func decode(c []int64, b []byte) {
 	for i := range c {
-		c[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		c[i], b = int64(binary.LittleEndian.Uint64(b)), b[8:]
 	}
 }
 

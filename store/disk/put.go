@@ -115,7 +115,7 @@ func (w *writer) put(ctx context.Context, r *rootdir.Root, m *rootdir.Meta) (sto
 	if err := w.s.putHeaders(r, m, w.e); err != nil {
 		return store.Failed, err
 	}
-	res, grown, err := w.write(m, leaf, found)
+	res, grown, err := w.write(m, leaf, fresh, found)
 	added = added.Plus(grown)
 	return res, err
 }
@@ -137,14 +137,16 @@ func (w *writer) isThere(r *rootdir.Root) (bool, error) {
 
 // write puts the files where the survey found room. The recipe comes first, so
 // that an entry never is without. It returns by how much the leaf has grown.
-func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
+func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, fresh bool, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
 	if found.Same != nil && !w.e.Artifact.Better(found.Artifact) {
 		return store.Existing, grown, nil
 	}
 	n, replace := found.Place()
 	now := w.s.at.NowNanos()
-	// A killed writer may have left a recipe, too.
-	before := rootdir.FileUsage(rootdir.Stat(leaf, rootdir.BinName(n)), rootdir.Stat(leaf, rootdir.SrcName(n)))
+	var before evict.Usage
+	if !fresh { // a killed writer may have left a recipe, too
+		before = rootdir.FileUsage(rootdir.Stat(leaf, rootdir.BinName(n)), rootdir.Stat(leaf, rootdir.SrcName(n)))
+	}
 	err = leaf.Write(rootdir.SrcName(n), now, w.src)
 	if errors.Is(err, fs.ErrExist) { // it is to be replaced, or a killed writer left it
 		err = leaf.Publish(m.Tmp, rootdir.SrcName(n), true, now, w.src)

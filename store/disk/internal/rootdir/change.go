@@ -140,26 +140,22 @@ func (p *Place) Lock(ctx context.Context, offset int64, wait time.Duration) (unl
 // that it is new, and so empty; made is how many directories it made that the
 // account counts.
 func MakeLeaf(d safefs.Dir, names LeafNames) (leaf safefs.Dir, fresh bool, made int, err error) {
-	at := d
-	for level, name := range names {
-		var next safefs.Dir
-		err = at.Mkdir(name)
-		fresh = err == nil
-		if fresh && level > 0 {
-			made++
-		}
-		if fresh || errors.Is(err, fs.ErrExist) {
-			next, err = at.OpenDir(name)
-		}
-		if at != d {
-			at.Close()
-		}
+	at, err := EnsureDir(d, names[0]) // most often it is there
+	for _, name := range names[1:] {
 		if err != nil {
 			return safefs.Dir{}, false, made, err
 		}
+		var next safefs.Dir
+		next, err = at.Mkdir(name)
+		if fresh = err == nil; fresh {
+			made++
+		} else if errors.Is(err, fs.ErrExist) {
+			next, err = at.OpenDir(name)
+		}
+		at.Close()
 		at = next
 	}
-	return at, fresh, made, nil
+	return at, fresh, made, err
 }
 
 // Prune removes a leaf directory and those above it, as far as they are empty.

@@ -178,10 +178,10 @@ func EnsureDir(d safefs.Dir, name string) (safefs.Dir, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return sub, err
 	}
-	if err := d.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return safefs.Dir{}, err
+	if sub, err = d.Mkdir(name); errors.Is(err, fs.ErrExist) {
+		return d.OpenDir(name)
 	}
-	return d.OpenDir(name)
+	return sub, err
 }
 
 // writeOnce makes a small file for people, unless it is there. It does not
