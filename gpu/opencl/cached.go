@@ -12,10 +12,9 @@ import (
 // Cached is a Context whose programs come from a cache: from memory, else from
 // disk, else from the compiler.
 //
-// On a driver that makes code at launches (PoCL) kernels are to be launched
-// through this package, on its queues: code is captured while none of them is
-// busy, and a launch behind this package's back at that moment can make the
-// driver abort.
+// On a driver that makes code at launches (PoCL) kernels are to be launched through this package,
+// on its queues: code is captured while none of them is busy, and a launch behind this package's
+// back at that moment can make the driver abort.
 type Cached struct {
 	*Context
 	core *kernstash.Context[*Program, *Kernel]
@@ -90,10 +89,9 @@ func (x *Cached) meant(r kernstash.Request) kernstash.Request {
 	return r
 }
 
-// Close waits for builds in flight, captures what launches have made, and
-// releases all programs and kernels, held or not; what is queued on the
-// context's queues is to be finished before. A context that NewContext opened
-// is released with it.
+// Close waits for builds in flight, captures what launches have made, and releases all programs and
+// kernels, held or not; what is queued on the context's queues is to be finished before. A context
+// that NewContext opened is released with it.
 func (x *Cached) Close() error {
 	err := x.core.Close()
 	if x.own {
@@ -109,8 +107,7 @@ type (
 	coreKernel  = kernstash.Kernel[*Program, *Kernel]
 )
 
-// CachedProgram is a program that a cache holds, for some of its context's
-// devices.
+// CachedProgram is a program that a cache holds, for some of its context's devices.
 type CachedProgram coreProgram
 
 func (p *CachedProgram) core() *coreProgram { return (*coreProgram)(p) }
@@ -122,8 +119,7 @@ func (p *CachedProgram) Kernel(ctx context.Context, name string) (*CachedKernel,
 	return (*CachedKernel)(k), err
 }
 
-// KernelOn returns the kernel of a name on a device, by its ordinal in the
-// context.
+// KernelOn returns the kernel of a name on a device, by its ordinal in the context.
 func (p *CachedProgram) KernelOn(ctx context.Context, device int, name string) (*CachedKernel, error) {
 	k, err := p.core().KernelOn(ctx, device, name)
 	return (*CachedKernel)(k), err
@@ -142,15 +138,13 @@ func (p *CachedProgram) Against() string { return p.core().Against() }
 // Release ends one use of the program.
 func (p *CachedProgram) Release() { p.core().Release() }
 
-// CachedKernel is a kernel of a CachedProgram, for one device. Goroutines that
-// ask for the same kernel share the driver's one, and their launches follow
-// each other.
+// CachedKernel is a kernel of a CachedProgram, for one device. Goroutines that ask for the same
+// kernel share the driver's one, and their launches follow each other.
 type CachedKernel coreKernel
 
 func (k *CachedKernel) core() *coreKernel { return (*coreKernel)(k) }
 
-// Launch is Kernel.Launch; the cache learns of launches that a deferring
-// driver made new code for.
+// Launch is Kernel.Launch; the cache learns of launches that a deferring driver made new code for.
 func (k *CachedKernel) Launch(q *Queue, global, local []int, args ...any) error {
 	return k.launch(q, Range{Global: global, Local: local}, nil, args)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
+	"github.com/kernstash/kernstash/internal/handle"
 )
 
 // Context is a cl_context: what buffers, queues and programs belong to.
@@ -36,9 +37,8 @@ func Open(devices ...*Device) (*Context, error) {
 	return c, nil
 }
 
-// Adopt returns a Context for a cl_context that the application has. It counts
-// one user more in the driver, which Release takes back: the application keeps
-// and releases its own.
+// Adopt returns a Context for a cl_context that the application has. It counts one user more in the
+// driver, which Release takes back: the application keeps and releases its own.
 func Adopt(handle uintptr) (*Context, error) {
 	if handle == 0 {
 		return nil, fmt.Errorf("adopt context: %w: it is NULL", ErrArgument)
@@ -69,8 +69,31 @@ func (c *Context) Devices() []*Device { return c.devices }
 
 // Release gives the context back; what was made in it goes before.
 func (c *Context) Release() error {
-	return c.release(func(h uintptr) error {
+	return c.handle.Release(func(h uintptr) error {
 		c.devices[0].rest()
 		return cl.Status("clReleaseContext", h)
 	})
+}
+
+// object is embedded by what holds a driver's handle until it is released.
+type object struct {
+	handle handle.Handle
+	free   string
+}
+
+// set gives it the handle, and the name of the function that releases it; what names it in errors.
+func (o *object) set(what string, h uintptr, free string) {
+	o.free = free
+	o.handle.Set(what, h)
+}
+
+// Handle returns the driver's handle: a cl_mem of a Buffer. It is zero once the object is released.
+func (o *object) Handle() uintptr { return o.handle.Load() }
+
+// get returns the handle, or an error that wraps ErrReleased.
+func (o *object) get() (uintptr, error) { return o.handle.Get() }
+
+// Release gives the object back, once. Commands that were queued go on.
+func (o *object) Release() error {
+	return o.handle.Release(func(h uintptr) error { return cl.Status(o.free, h) })
 }

@@ -65,13 +65,13 @@ type Limits struct {
 // newDevice asks a device what it is, and what it can hold.
 func newDevice(id cl.DeviceID, p *Platform) *Device {
 	d := newNamed(id, p)
-	num := d.number
-	d.Limits.ComputeUnits, d.Limits.WorkGroup = int(num(cl.DeviceMaxComputeUnits)), int(num(cl.DeviceMaxWorkGroupSize))
-	d.Limits.GlobalMemory, d.Limits.LocalMemory = num(cl.DeviceGlobalMemSize), num(cl.DeviceLocalMemSize)
-	d.Limits.Allocation, d.Limits.Images = num(cl.DeviceMaxMemAllocSize), num(cl.DeviceImageSupport) != 0
-	d.Limits.ImageWidth, d.Limits.ImageHeight = int(num(cl.DeviceImage2DMaxWidth)), int(num(cl.DeviceImage2DMaxHeight))
-	d.Limits.ClockMegahertz = int(num(cl.DeviceMaxClockFrequency))
-	d.Limits.WorkItems = cl.Sizes(p.ask.Device(id, cl.DeviceMaxWorkItemSizes))
+	num, l := d.number, &d.Limits
+	l.ComputeUnits, l.WorkGroup = int(num(cl.DeviceMaxComputeUnits)), int(num(cl.DeviceMaxWorkGroupSize))
+	l.WorkItems = cl.Sizes(p.ask.Device(id, cl.DeviceMaxWorkItemSizes))
+	l.GlobalMemory, l.LocalMemory = num(cl.DeviceGlobalMemSize), num(cl.DeviceLocalMemSize)
+	l.Allocation, l.Images = num(cl.DeviceMaxMemAllocSize), num(cl.DeviceImageSupport) != 0
+	l.ImageWidth, l.ImageHeight = int(num(cl.DeviceImage2DMaxWidth)), int(num(cl.DeviceImage2DMaxHeight))
+	l.ClockMegahertz = int(num(cl.DeviceMaxClockFrequency))
 	return d
 }
 
@@ -105,8 +105,7 @@ func (d *Device) Parent() *Device { return d.parent }
 // Has says whether the device offers an extension.
 func (d *Device) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
 
-// id returns the handle, zero for a released part: drivers answer that with
-// CL_INVALID_DEVICE.
+// id returns the handle, zero for a released part: drivers answer that with CL_INVALID_DEVICE.
 func (d *Device) id() cl.DeviceID { return cl.DeviceID(d.Handle()) }
 
 // SubDevicesEqually divides the device into parts of units compute units each.
@@ -126,10 +125,11 @@ func (d *Device) SubDevicesByCounts(units ...int) ([]*Device, error) {
 }
 
 func (d *Device) partition(properties ...uintptr) ([]*Device, error) {
-	if _, err := d.get(); err != nil {
-		return nil, fmt.Errorf("divide %s: %w", d.Name, err)
+	h, err := d.get()
+	var ids []cl.DeviceID
+	if err == nil {
+		ids, err = cl.CreateSubDevices(cl.DeviceID(h), properties)
 	}
-	ids, err := cl.CreateSubDevices(d.id(), properties)
 	if err != nil {
 		return nil, fmt.Errorf("divide %s: %w", d.Name, err)
 	}
@@ -153,7 +153,7 @@ func (d *Device) Release() error {
 	if d.parent == nil {
 		return nil
 	}
-	return d.release(func(h uintptr) error {
+	return d.handle.Release(func(h uintptr) error {
 		d.rest()
 		return cl.Status("clReleaseDevice", h)
 	})

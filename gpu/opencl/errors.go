@@ -9,8 +9,7 @@ import (
 	"github.com/kernstash/kernstash/internal/handle"
 )
 
-// Error is an OpenCL call that failed. It names the C function and wraps its
-// Code.
+// Error is an OpenCL call that failed. It names the C function and wraps its Code.
 type Error = cl.Error
 
 // Code is an OpenCL status. It is an error, for errors.Is.
@@ -22,8 +21,7 @@ var ErrMissing = cl.ErrMissing
 // ErrReleased is wrapped by every call on an object that was released.
 var ErrReleased = handle.ErrReleased
 
-// ErrArgument is wrapped when an argument cannot be what a call needs; no
-// driver was asked.
+// ErrArgument is wrapped when an argument cannot be what a call needs; no driver was asked.
 var ErrArgument = errors.New("bad argument")
 
 // resources adds kernstash.ErrOutOfResources to an error that says so.

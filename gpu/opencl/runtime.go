@@ -7,37 +7,33 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
-// RuntimeOptions change how programs are built; the zero value is right for
-// nearly all.
+// RuntimeOptions change how programs are built; the zero value is right for nearly all.
 type RuntimeOptions struct {
-	// SpecializeLocalSizes makes a driver that makes code at launches (PoCL)
-	// make it at the build, for every kernel at every one of these local
-	// sizes, so that an artifact is there without a launch. A kernel that
-	// requires a size is made for that one. No artifact is there where the
-	// driver makes none of it (POCL_WORK_GROUP_SPECIALIZATION=0), or where the
-	// process launches kernels all the while. It is meant for
-	// programs that build ahead of time: to tell the driver, the environment
-	// variable POCL_BINARY_SPECIALIZE_WG of this process is changed while a
-	// binary is taken, which other code may see.
+	// SpecializeLocalSizes makes a driver that makes code at launches (PoCL) make it at the build,
+	// for every kernel at every one of these local sizes, so that an artifact is there without a
+	// launch. A kernel that requires a size is made for that one. No artifact is there where the
+	// driver makes none of it (POCL_WORK_GROUP_SPECIALIZATION=0), or where the process launches
+	// kernels all the while. It is meant for programs that build ahead of time: to tell the driver,
+	// the environment variable POCL_BINARY_SPECIALIZE_WG of this process is changed while a binary
+	// is taken, which other code may see.
 	SpecializeLocalSizes [][3]int
 
-	// SpecializeVariants does the same for launches that were seen, by their
-	// names in store.Artifact.Variants; those that name no size are left out.
-	// Where the driver chose the local size it is asked again, by launching a
-	// kernel of this package over the global size.
+	// SpecializeVariants does the same for launches that were seen, by their names in
+	// store.Artifact.Variants; those that name no size are left out. Where the driver chose the
+	// local size it is asked again, by launching a kernel of this package over the global size.
 	SpecializeVariants []string
 
-	// CaptureUnlaunched takes the binary of such a driver at the build, though
-	// nothing was launched: the artifact saves the front end's work, its
-	// Variants are empty. PoCL compiles each kernel once more for that, for any
-	// local size, which can take longer than the build. Beside SpecializeVariants it
-	// says what is to be done where the driver makes code for none of them.
+	// CaptureUnlaunched takes the binary of such a driver at the build, though nothing was
+	// launched: the artifact saves the front end's work, its Variants are empty. PoCL compiles each
+	// kernel once more for that, for any local size, which can take longer than the build. Beside
+	// SpecializeVariants it says what is to be done where the driver makes code for none of them.
 	CaptureUnlaunched bool
 }
 
@@ -81,6 +77,11 @@ func (r *Runtime) Variables(device int) ([]key.Pair, error) {
 	return r.context.devices[device].SteadyVariables()
 }
 
+// HeaderSearch is Device.HeaderSearch of one of the context's devices.
+func (r *Runtime) HeaderSearch(device int, dir string, _ kernstash.Request) (deps.Search, error) {
+	return r.context.devices[device].HeaderSearch(dir)
+}
+
 // AgainstOptions is Device.AgainstOptions of one of the context's devices.
 func (r *Runtime) AgainstOptions(device int, words []string) error {
 	return r.context.devices[device].AgainstOptions(words)
@@ -91,9 +92,8 @@ func (r *Runtime) Defers(kernstash.Job) bool {
 	return r.kind == Deferred && !r.options.ahead()
 }
 
-// Build compiles a recipe from source or SPIR-V. The artifact is nil on a
-// driver that makes code at launches: nothing is asked of such a program that
-// would make it compile more.
+// Build compiles a recipe from source or SPIR-V. The artifact is nil on a driver that makes code at
+// launches: nothing is asked of such a program that would make it compile more.
 func (r *Runtime) Build(ctx context.Context, job kernstash.Job) (*Program, *store.Artifact, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", context.Cause(ctx))
@@ -157,10 +157,7 @@ func (r *Runtime) shell(job kernstash.Job) (*Program, []cl.DeviceID, error) {
 // nil where the driver gives no binary: the program works, uncached.
 func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
 	binary, err := p.Binary()
-	if err != nil || len(binary) == 0 {
-		return nil
-	}
-	if c := (compilation{recipe: job.Recipe}); c.isBuild() && FromDriversCache(job.Recipe, binary) {
+	if err != nil || len(binary) == 0 || isBuild(job.Recipe) && FromDriversCache(job.Recipe, binary) {
 		return nil
 	}
 	kernels, err := p.describe()
@@ -174,9 +171,8 @@ func (r *Runtime) artifact(p *Program, job kernstash.Job) *store.Artifact {
 	return &store.Artifact{Binaries: []store.Binary{{Form: form, Data: binary}}, Log: p.log, Kernels: kernels}
 }
 
-// Load makes a live program of an artifact's first binary. The driver refuses
-// what was made by another one; a program whose kernels are not those of the
-// artifact is refused here.
+// Load makes a live program of an artifact's first binary. The driver refuses what was made by
+// another one; a program whose kernels are not those of the artifact is refused here.
 func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact) (*Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load program: %w", context.Cause(ctx))
@@ -200,38 +196,33 @@ func (r *Runtime) Load(ctx context.Context, job kernstash.Job, a *store.Artifact
 	}
 	p.set("program", uintptr(id), "clReleaseProgram")
 	p.log = a.Log
-	options := compilation{recipe: job.Recipe}.compileOptions()
-	if err := cl.BuildProgram(id, ids, options); err != nil {
-		return nil, fmt.Errorf("load program: %w", errors.Join(resources(err), p.Release()))
+	if err = resources(cl.BuildProgram(id, ids, compileOptions(job.Recipe))); err == nil {
+		err = p.checkKernels(a.Kernels)
 	}
-	if err := p.checkKernels(a.Kernels); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("load program: %w", errors.Join(err, p.Release()))
 	}
 	return p, nil
 }
 
-// errKernels is wrapped when a binary holds other kernels than its artifact
-// says.
+// errKernels is wrapped when a binary holds other kernels than its artifact says.
 var errKernels = errors.New("kernels differ from those recorded")
 
 func (p *Program) checkKernels(recorded []store.Kernel) error {
 	if len(recorded) == 0 {
 		return nil
 	}
-	names, err := p.KernelNames()
-	if err != nil {
-		return err
-	}
 	want := make([]string, len(recorded))
 	for i, k := range recorded {
 		want[i] = k.Name
 	}
-	slices.Sort(names)
 	slices.Sort(want)
-	if !slices.Equal(names, want) {
-		return fmt.Errorf("%w: %q, not %q", errKernels, names, want)
+	names, err := p.KernelNames()
+	slices.Sort(names)
+	if err == nil && !slices.Equal(names, want) {
+		err = fmt.Errorf("%w: %q, not %q", errKernels, names, want)
 	}
-	return nil
+	return err
 }
 
 // Kernel makes the kernel of a name.

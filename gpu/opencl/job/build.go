@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -45,8 +47,10 @@ func passes(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// errMissing marks what another machine may have. It says nothing.
-var errMissing = errors.New("")
+var (
+	errMissing    = errors.New("") // marks what another machine may have; it says nothing
+	errDiagnostic = errors.New("it has mistakes")
+)
 
 type builder struct {
 	ctx   context.Context
@@ -72,8 +76,7 @@ func (b *builder) run() (spool.JobState, error) {
 	if err != nil {
 		return spool.JobElsewhere, err
 	}
-	// Nothing is released: the process ends, and ending is what drivers are worst
-	// at.
+	// Nothing is released: the process ends, and ending is what drivers are worst at.
 	stored, variants := b.wanted()
 	if stored != nil && covers(stored, b.job, d.Kind()) {
 		return spool.JobThere, nil
@@ -115,24 +118,18 @@ func (b *builder) device() (*opencl.Device, error) {
 // wanted returns the stored artifact, nil for none, and the launches that a new
 // one must be ready for.
 func (b *builder) wanted() (stored *store.Artifact, variants []string) {
-	variants = b.job.Variants
+	all := b.job.Variants
 	if e, err := b.store.Get(b.ctx, b.job.Key()); err == nil {
 		stored = e.Artifact
 		// Those that are there stay, or it would not be better.
-		variants = slices.Concat(stored.Variants, variants)
+		all = slices.Concat(stored.Variants, all)
 	}
-	return stored, union(variants)
-}
-
-// union returns variants, each once, at most spool.MaxVariants.
-func union(variants []string) []string {
-	var all []string
-	for _, v := range variants {
-		if len(all) < spool.MaxVariants && !slices.Contains(all, v) {
-			all = append(all, v)
+	for _, v := range all {
+		if len(variants) < spool.MaxVariants && !slices.Contains(variants, v) {
+			variants = append(variants, v)
 		}
 	}
-	return all
+	return stored, variants
 }
 
 // covers says whether a stored artifact leaves nothing to do of a job.
@@ -187,8 +184,6 @@ func (b *builder) build(rt *opencl.Runtime, fresh *anew) (spool.JobState, error)
 	return b.put(a)
 }
 
-var errDiagnostic = errors.New("it has mistakes")
-
 // put stores an artifact under the job's key, with the job's recipe.
 func (b *builder) put(a *store.Artifact) (spool.JobState, error) {
 	if b.job.HasLog {
@@ -223,4 +218,79 @@ func (b *builder) finish(rt *opencl.Runtime, stored *store.Artifact) (spool.JobS
 		return spool.JobRefused, err
 	}
 	return b.put(finished)
+}
+
+// anew is a recipe as it was worked out here.
+type anew struct {
+	recipe  *key.Recipe
+	changes []func() string // of header files, and of the ways to them: each names what is not as it was
+}
+
+// changed names a header file that is not as it was when the key was worked out,
+// "" if there is none.
+func (a *anew) changed() string {
+	for _, change := range a.changes {
+		if c := change(); c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// workOut returns the recipe of a job by what is here: the device, the variables and the header
+// files are not the job's word but what this process sees. The working directory is p's.
+func workOut(rt *opencl.Runtime, d *opencl.Device, j *spool.Job, p place) (*anew, error) {
+	identity, err := d.Identify()
+	if err != nil {
+		return nil, err
+	}
+	r := &key.Recipe{Device: identity, Image: j.Recipe.Image, Constants: j.Recipe.Constants, Options: j.Recipe.Options}
+	if r.Options.Variables, err = rt.Variables(0); err != nil {
+		return nil, err
+	}
+	r.Options.Search = p.search
+	out := &anew{recipe: r}
+	if !keepsPlace(r.Image) {
+		return out, nil
+	}
+	search, err := rt.HeaderSearch(0, p.dir, kernstash.Request{})
+	if err != nil {
+		return nil, err
+	}
+	search.Dir = p.dir
+	words := slices.Concat(p.search, r.Options.Compile)
+	units := slices.Clone(r.Image.Units())
+	for i, u := range units {
+		if len(u.Includes) == 0 && u.Dir == "" {
+			continue
+		}
+		bare := key.Unit{Kind: u.Kind, Code: u.Code, Headers: u.Headers}
+		tracking, against := deps.Track(bare, words, search)
+		if !against.None() {
+			return nil, fmt.Errorf("what it includes cannot be known here: %v", against)
+		}
+		units[i] = tracking.Unit
+		out.changes = append(out.changes, tracking.Manifest.Changed, tracking.Manifest.Ways().Changed)
+	}
+	if r.Image, err = r.Image.Tracked(units); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// differs says in which component two keys differ, "" if in none.
+func differs(a, b key.Key) string {
+	switch {
+	case a.Device != b.Device:
+		return "the device"
+	case a.Image != b.Image:
+		return "its source or a header file"
+	case a.Constants != b.Constants:
+		return "its constants"
+	case a.Options != b.Options:
+		return "its options, or a variable that the compiler obeys"
+	case a != b:
+		return "the schema"
+	}
+	return ""
 }

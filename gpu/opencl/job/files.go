@@ -26,11 +26,10 @@ type place struct {
 // errOurs says why the recorded header files cannot stand in for the user's.
 var errOurs = errors.New("not possible with recorded header files")
 
-// place makes the tree of a job's recorded header files below root, each at the
-// path that it had, and returns where to build. A compiler finds the same files
-// there as it did where they were, if nothing in source and options names a path:
-// then the user's own files must do, if they are still the same. In both cases the
-// key that follows decides.
+// findPlace makes the tree of a job's recorded header files below root, each at the path that it had,
+// and returns where to build. A compiler finds the same files there as it did where they were, if
+// nothing in source and options names a path: then the user's own files must do, if they are still
+// the same. In both cases the key that follows decides.
 func findPlace(ctx context.Context, s *disk.Store, j *spool.Job, root string) (place, error) {
 	if !keepsPlace(j.Recipe.Image) {
 		return place{dir: root, search: j.Recipe.Options.Search}, nil
@@ -39,16 +38,13 @@ func findPlace(ctx context.Context, s *disk.Store, j *spool.Job, root string) (p
 	if err == nil {
 		return p, nil
 	}
-	if dir := j.Environment.Dir; dir != "" {
-		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
-			return place{dir: dir, search: j.Recipe.Options.Search}, nil
-		}
+	if info, statErr := os.Stat(j.Environment.Dir); statErr == nil && info.IsDir() {
+		return place{dir: j.Environment.Dir, search: j.Recipe.Options.Search}, nil
 	}
 	return place{}, err
 }
 
-// keepsPlace reports whether what is built of an image depends on files, or on where it is
-// built.
+// keepsPlace reports whether what is built of an image depends on files, or on where it is built.
 func keepsPlace(m *key.Image) bool {
 	return m.ReadsFiles() || slices.ContainsFunc(m.Units(), func(u key.Unit) bool { return u.Dir != "" })
 }

@@ -44,7 +44,7 @@ func message(outcomes []Outcome) (m front.Message) {
 	for _, o := range outcomes {
 		a := &o.Artifact
 		m = append(m, front.Field{Tag: front.Ended, Detail: uint32(o.Result), Number: uint64(o.Took)},
-			front.Field{Tag: front.Status, Detail: uint32(int32(o.Code))},
+			front.Field{Tag: front.Status},
 			front.Field{Tag: front.Binary, Data: a.Binary}, front.Field{Tag: front.Log, Data: front.String(a.Log)})
 		for _, k := range a.Kernels {
 			m = append(m, front.Field{Tag: front.Kernel, Data: front.String(k.Name)})
@@ -55,8 +55,9 @@ func message(outcomes []Outcome) (m front.Message) {
 
 // Ask begins a request that is no message.
 func (l *Layer) Ask(r *Request) (*Ticket, Reply, bool) {
-	t, err := l.begin(r)
+	t, err := l.ticket(r)
 	if err != nil {
+		l.Pass(whyPassed(err), err.Error())
 		return nil, Reply{Reason: err.Error()}, true
 	}
 	step, ok := t.first()
@@ -119,7 +120,10 @@ func (l *Layer) Launched(program uint64, kernel string, dimensions ...[3]uintptr
 func (l *Layer) ReportTo(path string) { l.Log = runlog.At(path) }
 
 // Settle waits until nothing goes on for tickets that have ended.
-func (l *Layer) Settle() { l.settle() }
+func (l *Layer) Settle() {
+	l.Quiesce()
+	l.jobs.wait()
+}
 
 // IsOpen reports whether a ticket has not ended.
 func (*Layer) IsOpen(t *Ticket) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl"
 	"github.com/kernstash/kernstash/internal/dl"
 	environment "github.com/kernstash/kernstash/internal/drivers"
+	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -18,21 +19,18 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// answerOf is what is to happen where the answer of a program is asked for.
-const answerOf = 4
-
 // Begin implements [front.Adapter]. What is to happen has the numbers of [What].
 func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 	if r.What == answerOf {
 		return nil, l.answer(r.Message), true
 	}
+	var t *ticket
 	own, err := request(r)
-	if err != nil {
-		l.Pass(reason.PassedOther, err.Error())
-		return nil, front.Step{}, true
+	if err == nil {
+		t, err = l.ticket(own)
 	}
-	t, err := l.begin(own)
 	if err != nil {
+		l.Pass(whyPassed(err), err.Error())
 		return nil, front.Step{}, true
 	}
 	step, ok := t.first()
@@ -71,8 +69,8 @@ func (l *Layer) Tell(_ uint32, event front.Message) {
 	case front.Released: // a program, or a compiled unit
 		l.programs.remove(f.Number)
 	case front.Compiles:
-		// Whether or not the layer was asked: what is in the environment now may hold for all that
-		// the driver's compiler compiles later.
+		// Asked or not: what is in the environment now may hold for all that the driver's compiler
+		// compiles later.
 		opencl.LookAtVariables(startEnvironment(), dl.Environ())
 	case front.CompiledLate:
 		// The driver has compiled a unit after all whose compilation had been found, and skipped;
@@ -99,18 +97,23 @@ var passedReasons = map[string]reason.Reason{
 // launched takes a launch of a kernel of a program: of each of 1 to 3 dimensions the offset, the
 // global size and the local size. The first local size is zero where the driver chooses.
 func (l *Layer) launched(kernel front.Field, dimensions front.Message) {
-	var sizes [][3]uintptr
-	for _, f := range dimensions {
+	p := l.programs.find(kernel.Number).launches
+	if p == nil || len(dimensions) < 1 || len(dimensions) > 3 {
+		return
+	}
+	offset, global, local := [3]uintptr{}, [3]uintptr{1, 1, 1}, &[3]uintptr{1, 1, 1}
+	for i, f := range dimensions {
 		var of [3]uintptr
 		if f.Tag != front.Sizes || uintptr(len(f.Data)) != unsafe.Sizeof(of) {
 			return
 		}
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&of)), unsafe.Sizeof(of)), f.Data)
-		sizes = append(sizes, of)
+		offset[i], global[i], local[i] = of[0], of[1], of[2]
 	}
-	if p := l.programs.find(kernel.Number).launches; p != nil {
-		p.launched(kernel.Text(), sizes)
+	if local[0] == 0 {
+		local = nil
 	}
+	p.launched(kernel.Text(), &global, local, &offset)
 }
 
 // request returns what a message asks for, whose code is C's.
@@ -199,8 +202,7 @@ func outcomesOf(result front.Message) ([]Outcome, error) {
 func (o *Outcome) take(f front.Field) bool {
 	a := &o.Artifact
 	switch f.Tag {
-	case front.Status:
-		o.Code = int(int32(f.Detail))
+	case front.Status: // Failed says it all
 	case front.Binary:
 		a.Binary = f.Data
 	case front.Log:
@@ -256,4 +258,14 @@ func (a *Artifact) appendTo(m front.Message) front.Message {
 		}
 	}
 	return m
+}
+
+// compiledAnyway counts and tells of what was found, and compiled nevertheless.
+func (l *Layer) compiledAnyway(k key.Key, label string, took, saved time.Duration) {
+	l.Cache.Count(stats.Builds, 1)
+	l.Cache.Count(stats.BuildTime, int64(took))
+	l.Reporter.Decided(engine.Decision{
+		Key: k, Origin: engine.Compiled, Reason: runlog.ReasonWanted, Spent: took, Saved: saved,
+	}, label)
+	l.Counted()
 }

@@ -84,7 +84,7 @@ func TestOutcomesOfMessages(t *testing.T) {
 				{Name: "unnamed"},
 			},
 		}},
-		{Result: front.Failed, Code: -11},
+		{Result: front.Failed},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Outcome{})); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

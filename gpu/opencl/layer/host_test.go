@@ -3,7 +3,6 @@
 package layer_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -171,9 +170,7 @@ func (h *host) one(p *program, i int, r *layer.Request, a layer.Artifact) layer.
 	if err != nil {
 		p.err = err
 		say("failed")
-		var code cl.Code
-		errors.As(err, &code)
-		return layer.Outcome{Result: front.Failed, Code: int(code), Took: time.Since(begin), Artifact: built}
+		return layer.Outcome{Result: front.Failed, Took: time.Since(begin), Artifact: built}
 	}
 	say("built")
 	if a.Kind != opencl.Deferred {

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl/internal/randomname"
+	"github.com/kernstash/kernstash/gpu/opencl/pocl"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
-	"github.com/kernstash/kernstash/store"
 )
 
 // part is a program for one group of devices, as far as a job tells of it.
@@ -38,20 +38,12 @@ type jobs struct {
 	last  chan struct{}       // closed when the last of them is; nil: there was none
 }
 
-// maxLeft bounds what is remembered of jobs that were left. What is forgotten is
-// left again, which changes nothing in the spool.
-const maxLeft = 4096
-
-// maxWaiting bounds what waits to be written.
-const maxWaiting = 256
-
-// finish leaves an artifact, which may be nil, to be finished, unless it is.
-func (j *jobs) finish(p part, a *store.Artifact) {
-	if a == nil || slices.ContainsFunc(a.Binaries, func(b store.Binary) bool { return b.Form == store.FormFinal }) {
-		return
-	}
-	j.add(p, spool.Finish, nil)
-}
+// Bounds.
+const (
+	maxLeft    = 4096 // jobs that are remembered; others are left again, which changes nothing in the spool
+	maxWaiting = 256  // jobs that are to be written
+	maxKernels = 4096 // kernels of a program that are noted
+)
 
 // add leaves a program to be built, for launches, or to be finished.
 func (j *jobs) add(p part, kind spool.Kind, variants []string) {
@@ -87,23 +79,20 @@ func (j *jobs) write(job spool.Job) {
 		if before != nil {
 			<-before
 		}
-		_ = j.frontEnd.Guard(func() error {
-			j.leave(job)
-			return nil
-		})
+		_ = j.frontEnd.Guard(func() error { return j.leave(job) })
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.waits--
 	}()
 }
 
-func (j *jobs) leave(job spool.Job) {
+func (j *jobs) leave(job spool.Job) error {
 	dir, _ := os.Getwd() // "": not known
 	job.Environment = spool.Take(dl.Environ(), job.Recipe, dir)
 	result, err := j.frontEnd.Cache.AddJob(context.Background(), job)
 	if err != nil {
 		j.frontEnd.Cache.Warn("job not left for the worker", "reason", err.Error())
-		return
+		return err
 	}
 	if result.Waits() && j.told != nil {
 		j.told()
@@ -112,6 +101,7 @@ func (j *jobs) leave(job spool.Job) {
 		j.frontEnd.Report(runlog.Event{Kind: runlog.Job, Key: job.Key().Short(), Label: names(job.Variants)})
 	}
 	j.frontEnd.Counted()
+	return nil
 }
 
 // names returns the kernels of launches that are sorted, each once.
@@ -130,5 +120,55 @@ func (j *jobs) wait() {
 	j.mu.Unlock()
 	if last != nil {
 		<-last
+	}
+}
+
+// follow returns the launches of a program of parts, which are to be told.
+func (j *jobs) follow(parts []part) *launches {
+	p := &launches{jobs: j, kernels: make(map[string]*pocl.Launches), parts: parts}
+	p.tell() // nobody else has it yet
+	return p
+}
+
+// launches are the kernels of a program as they were launched.
+type launches struct {
+	jobs *jobs
+
+	mu      sync.Mutex
+	kernels map[string]*pocl.Launches
+	seen    []string // variants
+	parts   []part   // the program, for each group of devices
+}
+
+// launched takes a launch, see [pocl.Launches.Note].
+func (p *launches) launched(kernel string, global, local, offset *[3]uintptr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kernels[kernel]
+	if k == nil {
+		if len(p.kernels) >= maxKernels {
+			return
+		}
+		k = new(pocl.Launches)
+		p.kernels[kernel] = k
+	}
+	v := k.Note(kernel, global, local, offset)
+	if v == "" || len(p.seen) >= spool.MaxVariants {
+		return
+	}
+	p.seen = append(p.seen, v)
+	p.tell()
+}
+
+// tell leaves a job for launches that the artifact is not ready for, and for a
+// program that has none, though it was not launched yet: many are asked for
+// their work-group sizes only. Launches that it is ready for are no part of the job, or
+// it would never be the one that a worker refused. The caller holds the lock.
+func (p *launches) tell() {
+	for _, part := range p.parts {
+		fresh := slices.DeleteFunc(slices.Clone(p.seen), func(v string) bool { return slices.Contains(part.ready, v) })
+		if len(fresh) > 0 || !part.there {
+			p.jobs.add(part, spool.Capture, fresh)
+		}
 	}
 }

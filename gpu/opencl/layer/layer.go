@@ -1,3 +1,14 @@
+// Package layer answers a layer between an application and its OpenCL driver (shim/opencl, through
+// capi/kernstash_front.h): for each program that the application builds it says what to restore it
+// from, and takes what was built instead.
+//
+// It never calls a driver but to ask what a device is. Programs are made by the layer itself, in
+// frames of C. An [inprocess.Ticket] drives a transaction of the engine for each request, on the
+// thread of its caller; only a search for header files has a goroutine of its own. So keys, locks,
+// coalescing, header files and statistics are the very same as those of gpu/opencl.
+//
+// Nothing is kept in memory once a program is made: each cl_program of the
+// application needs an object of the driver's own.
 package layer
 
 import (
@@ -26,8 +37,7 @@ type Layer struct {
 type Options struct {
 	Settings settings.Inputs // Lenient is set
 
-	// Left is called, off the application's path, when there is a new job for the
-	// worker of the cache; may be nil.
+	// Left, which may be nil, is called off the application's path when there is a new job.
 	Left func(cache.Jobs)
 }
 
@@ -35,11 +45,11 @@ type Options struct {
 // program is the driver's own to build.
 func Open(o Options) (*Layer, error) {
 	const name = "opencl-layer" // in the report of a run
-	g, err := inprocess.Open(o.Settings, name)
+	in, err := inprocess.Open(o.Settings, name)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{FrontEnd: g.FrontEnd(name)}
+	l := &Layer{FrontEnd: in.FrontEnd(name)}
 	l.drivers.known, l.drivers.devices = make(map[[3]uintptr]*opencl.Platform), make(map[uintptr]*opencl.Device)
 	l.pools.all, l.programs.all = make(map[string]*pool), make(map[uint64]program)
 	l.jobs.frontEnd, l.jobs.left = l.FrontEnd, make(map[string][]string)
@@ -53,23 +63,9 @@ func Open(o Options) (*Layer, error) {
 // Close waits for what is to be stored and noted, after all tickets have ended. Processes
 // need not call it: all of it is done soon after each request.
 func (l *Layer) Close() error {
-	l.settle()
-	return l.FrontEnd.Close()
-}
-
-// settle waits until nothing goes on for tickets that have ended.
-func (l *Layer) settle() {
 	l.Quiesce()
 	l.jobs.wait()
-}
-
-// begin begins a request. An error says why it is passed through, which is counted.
-func (l *Layer) begin(r *Request) (*ticket, error) {
-	t, err := l.ticket(r)
-	if err != nil {
-		l.Pass(whyPassed(err), err.Error())
-	}
-	return t, err
+	return l.FrontEnd.Close()
 }
 
 // errThread is why a thread's request within another one is passed through: it would wait for
@@ -87,7 +83,7 @@ func (l *Layer) ticket(r *Request) (*ticket, error) {
 	devices := make([]*opencl.Device, len(r.Devices))
 	for i, handle := range r.Devices {
 		var err error
-		if devices[i], err = l.drivers.find(r.Driver, r.Environ, handle); err != nil {
+		if devices[i], err = l.drivers.find(r, handle); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +91,7 @@ func (l *Layer) ticket(r *Request) (*ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := r.core(devices[0].TellsNoOptions(), l.programs.units(r), pool)
+	request, err := r.core(pool, &l.programs)
 	if err != nil {
 		return nil, err
 	}

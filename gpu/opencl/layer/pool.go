@@ -3,6 +3,7 @@ package layer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -63,33 +64,29 @@ func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, comp
 	return own, ordinals, nil
 }
 
-// Devices returns the number of root devices.
+// Devices implements engine.Host.
 func (p *pool) Devices() int { return len(p.devices) }
 
-// Identify returns what decides how a device compiles.
+// Identify implements engine.Host. What is asked only what it compiles has an identity of its own.
 func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
 	id, err := p.devices[device].Identify()
 	if p.compile {
-		id.API = compileAPI
+		id.API = "opencl-compiled"
 	}
 	return id, err
 }
 
-// compileAPI stands for "opencl" in the identity of a device that is asked what
-// it compiles: whether a unit does is known under a key of its own.
-const compileAPI = "opencl-compiled"
-
-// Variables returns the environment variables that the device's compiler obeys.
+// Variables implements engine.Host.
 func (p *pool) Variables(device int) ([]key.Pair, error) {
 	return p.devices[device].SteadyVariables()
 }
 
-// HeaderSearch returns where the device's compiler looks for header files.
+// HeaderSearch implements engine.Host.
 func (p *pool) HeaderSearch(device int, dir string, _ engine.Request) (deps.Search, error) {
 	return p.devices[device].HeaderSearch(dir)
 }
 
-// CheckOptions says what in the options has the compiler read what nobody asked it for.
+// CheckOptions implements engine.Host.
 func (p *pool) CheckOptions(device int, words []string) error {
 	return p.devices[device].AgainstOptions(words)
 }
@@ -109,4 +106,68 @@ func (p *pool) kind(device int) opencl.Kind {
 		return opencl.Final
 	}
 	return p.devices[device].Kind()
+}
+
+// drivers are the drivers and root devices that were seen.
+type drivers struct {
+	mu      sync.Mutex
+	known   map[[3]uintptr]*opencl.Platform
+	devices map[uintptr]*opencl.Device // by cl_device_id
+}
+
+// maxKnown bounds what is remembered: nobody has so many drivers, or devices.
+const maxKnown = 4096
+
+// errUnknown is returned for drivers that the layer leaves alone.
+var errUnknown = errors.New("a driver that kernstash does not know")
+
+// find returns the root device that a device of a request's driver is a part of.
+func (d *drivers) find(r *Request, handle uintptr) (*opencl.Device, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.devices[handle]; known != nil {
+		return known, nil
+	}
+	platform, err := d.platform(r)
+	if err != nil {
+		return nil, err
+	}
+	if !platform.IsKnown() {
+		return nil, errUnknown // it gets no call that the application did not make
+	}
+	// A part is not remembered: when it is released another may get its handle.
+	root, err := platform.Root(handle)
+	if err != nil {
+		return nil, err
+	}
+	if known := d.devices[root]; known != nil {
+		return known, nil
+	}
+	if len(d.devices) >= maxKnown {
+		return nil, fmt.Errorf("more than %d devices", maxKnown)
+	}
+	own := platform.Device(root)
+	d.devices[root] = own
+	return own, nil
+}
+
+func (d *drivers) platform(r *Request) (*opencl.Platform, error) {
+	e, environ := r.Driver, r.Environ
+	id := [3]uintptr{e.Platform, e.GetPlatformInfo, e.GetDeviceInfo}
+	if known := d.known[id]; known != nil {
+		return known, nil
+	}
+	if len(d.known) >= maxKnown {
+		return nil, fmt.Errorf("more than %d drivers", maxKnown)
+	}
+	if environ == nil {
+		environ = inprocess.StartEnvironment
+	}
+	e.Environ = environ()
+	platform, err := opencl.PlatformOf(e)
+	if err != nil {
+		return nil, err
+	}
+	d.known[id] = platform
+	return platform, nil
 }

@@ -1,6 +1,14 @@
 package layer
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/key"
+)
 
 // program is what is known here of a program of the application, once it is made: one of these.
 type program struct {
@@ -48,4 +56,69 @@ func (s *programs) remove(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, number)
+}
+
+// compiled is a unit that reads header files, as it was when it was compiled, or when its
+// compilation was found to be known. Links mean that unit, whatever the files hold by then.
+type compiled struct {
+	pool  *pool
+	files *engine.Snapshot
+}
+
+var errTooManyUnits = errors.New("too many compiled units that read header files")
+
+// compiledUnits returns what units read on a device of the pool.
+func (p *pool) compiledUnits(units []*compiled) func(device int) []key.Unit {
+	return func(device int) (all []key.Unit) {
+		for _, c := range units {
+			at := slices.Index(c.pool.devices, p.devices[device])
+			if at < 0 {
+				return nil
+			}
+			all = append(all, c.files.Units(at)...)
+		}
+		return all
+	}
+}
+
+// leastLater is the size from which on an answer is left out.
+const leastLater = 64 << 10
+
+// answers are where the answers of a program that was restored are, for each device of the
+// request; nil: there are none. What a restore needs is machine code. What an application is
+// answered when it asks for a program's binary is what the driver would have given it, PTX of
+// twice the size; most never ask. So a large one is not kept: it is read again for who asks.
+type answers []struct {
+	key  key.Key
+	size int64 // of the answer that was left out; 0: none was
+}
+
+// answersOf returns where the answers of what was restored for a number of devices are.
+func answersOf(units []*unit, devices int) (all answers) {
+	for _, u := range units {
+		if !u.good || u.unread == 0 {
+			continue
+		}
+		if all == nil {
+			all = make(answers, devices)
+		}
+		for _, i := range u.places {
+			all[i].key, all[i].size = u.job.Key, u.unread
+		}
+	}
+	return all
+}
+
+// read returns the answer for the device at a place of the request; nil: it is gone.
+func (a answers) read(e *engine.Engine, device int) []byte {
+	if device < 0 || device >= len(a) || a[device].size == 0 {
+		return nil
+	}
+	if artifact := e.Artifact(context.Background(), a[device].key); artifact != nil {
+		answer := served(artifact, 0).Answer
+		if int64(len(answer)) == a[device].size {
+			return answer
+		}
+	}
+	return nil
 }

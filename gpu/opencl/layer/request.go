@@ -2,8 +2,10 @@ package layer
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernstash/kernstash/gpu/opencl"
@@ -21,6 +23,8 @@ const (
 	Build   What = 1 // clBuildProgram of one unit
 	Link    What = 2 // clLinkProgram of units that are all known
 	Compile What = 3 // clCompileProgram of one unit: is it known to succeed?
+
+	answerOf = 4 // none: the answer of a program is asked for
 )
 
 // Request is a build that an application asks for. It is read during the call
@@ -32,13 +36,11 @@ type Request struct {
 	Units   []Unit
 	Options *string // of clBuildProgram or clLinkProgram; nil is NULL
 
-	// Environ returns the environment that the driver found when it was loaded; it
-	// is called at most once for a driver. Nil: not known, and that of the start
-	// of the process is taken for it.
+	// Environ returns the environment that the driver found when it was loaded; it is called at
+	// most once for a driver. Nil: not known, and that of the start of the process is taken for it.
 	Environ func() []string
 
-	// Thread is the caller's, by any number; 0: not known.
-	Thread int
+	Thread int // the caller's, by any number; 0: not known
 }
 
 // Unit is what one program object was made of.
@@ -64,7 +66,6 @@ type Artifact struct {
 // Outcome is how it ended for one device. Its bytes may be C's.
 type Outcome struct {
 	Result   front.Result
-	Code     int           // the driver's, of Failed
 	Took     time.Duration // the driver, for this
 	Artifact Artifact      // of Built, Failed
 	unnamed  bool          // the driver does not name the arguments of the last kernel
@@ -77,7 +78,20 @@ const (
 	maxCode    = 1 << 30 // bytes
 )
 
-var errRequest = errors.New("the request makes no sense")
+// Why the engine is not asked about a request.
+var (
+	errRequest = errors.New("the request makes no sense")
+
+	// A constant's name stands in Intel's binaries, beside the code: they cannot be compared.
+	errObserved = errors.New("the source ends with a constant of a random name, which makes each binary another one")
+
+	// Of units that are compiled each, and then linked: a key has one list of options for all, and
+	// which files one read is known only of those that were compiled under the layer.
+	errMixed         = errors.New("units with different options")
+	errFiles         = errors.New("units that read header files, and were compiled nobody knows how")
+	errLibraryOption = errors.New("options that make a library")
+	errRandomUnit    = errors.New("a unit that ends with a constant of a random name, which what it is linked with could mean")
+)
 
 func (r *Request) check() error {
 	switch {
@@ -118,12 +132,11 @@ func text(s *string) string {
 	return *s
 }
 
-// core returns the request as the engine's, with constants that may be C's. tells says that
-// the driver tells no options from empty ones; known are the compiled units of a
-// link, in the order of the request, nil for those that are not known.
-func (r *Request) core(tells bool, known []*compiled, on *pool) (engine.Request, error) {
+// core returns the request as the engine's, with constants that may be C's.
+func (r *Request) core(on *pool, known *programs) (engine.Request, error) {
+	tells := on.devices[0].TellsNoOptions() // no options from empty ones
 	if r.What != Build {
-		return r.coreOfUnits(tells, known, on)
+		return r.coreOfUnits(tells, on, known)
 	}
 	u := &r.Units[0]
 	code, checkFiles, err := on.repeatable(u, text(r.Options))
@@ -163,6 +176,68 @@ func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func
 	return rest, checkFiles, nil
 }
 
-// errObserved is why a program with a constant of a random name is not compared: the name
-// stands in Intel's binaries, beside the code.
-var errObserved = errors.New("the source ends with a constant of a random name, which makes each binary another one")
+// coreOfUnits is core of a request to link units, or to compile one.
+func (r *Request) coreOfUnits(tells bool, on *pool, known *programs) (engine.Request, error) {
+	first := &r.Units[0]
+	out := engine.Request{
+		Constants: first.Constants, CompileOptions: text(first.Options),
+		NoOptions: first.Options == nil && tells,
+	}
+	if r.What == Link {
+		out.LinkOptions, out.NoLinkOptions = text(r.Options), r.Options == nil && tells
+	}
+	for _, w := range key.Tokens(out.LinkOptions) {
+		if w == "-create-library" || w == "-enable-link-options" {
+			return out, errLibraryOption
+		}
+	}
+	units := make([]key.Unit, len(r.Units))
+	var read []*compiled // those that read header files, of a link
+	for i := range r.Units {
+		u := &r.Units[i]
+		if !slices.Equal(key.Tokens(text(u.Options)), key.Tokens(text(first.Options))) || (u.Options == nil) != (first.Options == nil) && tells {
+			return out, errMixed
+		}
+		if !equalConstants(u.Constants, first.Constants) {
+			return out, fmt.Errorf("%w: constants", errMixed)
+		}
+		units[i] = key.Unit{Kind: u.Kind, Code: u.code(), Headers: u.Headers}
+		if u.Kind == key.OpenCLC && opencl.EndsWithRandomName(units[i].Code) {
+			return out, errRandomUnit
+		}
+		if c := known.find(u.Compiled).compiled; c != nil {
+			read = append(read, c)
+		}
+	}
+	if r.What == Compile {
+		image, err := key.NewImageSet(units...)
+		if err == nil {
+			out.Image = engine.NewImage(image)
+		}
+		return out, err
+	}
+	image, err := key.NewImageSequence(units...)
+	if err != nil {
+		return out, err
+	}
+	out.Image = engine.NewCompiledImage(image, on.compiledUnits(read))
+	if out.Image.ReadsFiles() && len(read) == 0 {
+		err = errFiles
+	}
+	return out, err
+}
+
+// equalConstants says whether two lists say the same.
+func equalConstants(a, b []key.SpecConstant) bool {
+	sorted := func(c []key.SpecConstant) []key.SpecConstant {
+		return slices.SortedStableFunc(slices.Values(c), func(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return slices.EqualFunc(sorted(a), sorted(b), func(a, b key.SpecConstant) bool {
+		return a.ID == b.ID && bytes.Equal(a.Value, b.Value)
+	})
+}
+
+// compiles is what is stored for a unit that is known to compile, and of which
+// nothing else is needed. Of one that reads header files it is what the compiler
+// made: it cannot be compiled later, when they may be others.
+var compiles = []byte{1}

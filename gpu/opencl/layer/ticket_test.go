@@ -74,7 +74,7 @@ func TestAbandonedTicket(t *testing.T) {
 	if len(reply.Artifacts[0].Binary) == 0 {
 		t.Fatal("not served")
 	}
-	if r, ok := ticket.Next([]layer.Outcome{{Result: front.Abandoned, Code: -5}}); !ok || r.Action != front.Done {
+	if r, ok := ticket.Next([]layer.Outcome{{Result: front.Abandoned}}); !ok || r.Action != front.Done {
 		t.Errorf("reply %+v, %v", r, ok)
 	}
 	ticket.End()
@@ -188,7 +188,7 @@ func TestFailingBuild(t *testing.T) {
 	other := make(chan *program)
 	go func() { other <- h.build(wrong, &none) }()
 	counted(t, h.l, stats.MemoryWaits, 1)
-	ticket.Next([]layer.Outcome{{Result: front.Failed, Code: -11, Artifact: layer.Artifact{Log: "wrong"}}})
+	ticket.Next([]layer.Outcome{{Result: front.Failed, Artifact: layer.Artifact{Log: "wrong"}}})
 	ticket.End()
 	if p := <-other; p.String() != "passed" && p.String() != "failed" {
 		t.Errorf("the other one: %v, %s", p, p.reason)

@@ -97,9 +97,8 @@ func unshared(binary []byte) ([]byte, error) {
 
 var drawn atomic.Uint64
 
-// unlikely returns bytes that no other process draws, nor this one again. Children that were
-// forked draw the same of math/rand, and crypto/rand ends a process that a filter refuses
-// getrandom.
+// unlikely returns bytes that no other process draws, nor this one again. Children that were forked
+// draw the same of math/rand, and crypto/rand ends a process that a filter refuses getrandom.
 func unlikely() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d", os.Getpid(), time.Now().UnixNano(), drawn.Add(1), rand.Uint64()))
 }

@@ -65,27 +65,25 @@ func (Driver) Rest() { time.Sleep(rest) }
 
 // exclusively calls f while no launch is under way: it waits until the queues are empty, without
 // holding anybody up, and gives up with kernstash.ErrBusy when something was launched meanwhile.
-func exclusively(f func() error) error {
+func exclusively[T any](f func() (T, error)) (answer T, err error) {
 	before := gate.launches.Load()
 	if err := finishQueues(); err != nil {
-		return err
+		return answer, err
 	}
 	gate.mu.Lock()
 	defer gate.mu.Unlock()
 	if gate.launches.Load() != before {
-		return kernstash.ErrBusy
+		return answer, kernstash.ErrBusy
 	}
 	return f()
 }
 
-// maxTries bounds how long soon tries.
-const maxTries = time.Second
-
 // soon is exclusively, which it tries for a second.
-func soon(f func() error) error {
+func soon[T any](f func() (T, error)) (T, error) {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		if err := exclusively(f); !errors.Is(err, kernstash.ErrBusy) || time.Since(start) > maxTries {
-			return err
+		answer, err := exclusively(f)
+		if !errors.Is(err, kernstash.ErrBusy) || time.Since(start) > time.Second {
+			return answer, err
 		}
 	}
 }

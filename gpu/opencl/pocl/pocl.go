@@ -36,8 +36,7 @@ func New() Driver {
 // which linker that is stands in the identity, see files.
 var rules = drivers.Rules{
 	Prefixes: []string{"POCL_"},
-	// Which devices there are; the device's name, which is in the key, says which of
-	// them it is.
+	// Which devices there are; the device's name, which is in the key, says which of them it is.
 	Sets:  []string{"POCL_DEVICES"},
 	Names: []string{"LIBRARY_PATH", "LDEMULATION", "GNUTARGET", "LD_RUN_PATH", "LLVM_OVERRIDE_PRODUCER"},
 	Reads: []string{"POCL_BUILDING", "COMPILER_PATH"},
@@ -56,8 +55,7 @@ func (Driver) Identity(d driver.Device) (traits, compiler []key.Pair, err error)
 	return nil, compiler, err
 }
 
-// Steady returns an error where those files changed, or where programs cannot be restored
-// safely.
+// Steady returns an error where those files changed, or where programs cannot be restored safely.
 func (d Driver) Steady(p driver.Platform, environ []string) error {
 	if err := loaded.steady(environ); err != nil {
 		return err

@@ -36,11 +36,10 @@ type Launches struct {
 	autos int // those of seen whose local size the driver chose
 }
 
-// Note returns the name of a launch's variant the first time, else "". Local is
-// nil where the driver chooses, offset nil for zero; dimensions that are not used
-// have size one, and offset zero. A launch without work-items has none. Names
-// are those of the directories in which PoCL keeps code:
-// "kernel/16-16-1-goffs0-smallgrid"; where the driver chose the local size,
+// Note returns the name of a launch's variant the first time, else "". Local is nil where the
+// driver chooses, offset nil for zero; dimensions that are not used have size one, and offset zero.
+// A launch without work-items has none. Names are those of the directories in which PoCL keeps
+// code: "kernel/16-16-1-goffs0-smallgrid"; where the driver chose the local size,
 // "kernel/auto-1024-1-1-goffs0-smallgrid" with the global size.
 func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string {
 	if slices.Contains(global[:], 0) || local != nil && slices.Contains(local[:], 0) {
@@ -54,7 +53,13 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 	if local != nil {
 		l.size = *local
 	}
-	if !s.fresh(l) {
+	// The driver makes no code for what it has, nor for what the code of l over a large grid serves
+	// (seen with PoCL 3.1; code for any offset does not serve offset zero there).
+	general := l
+	general.small = false
+	_, known := s.seen[l]
+	_, served := s.seen[general]
+	if known || served || len(s.seen) >= maxVariants || l.auto && s.autos >= maxAutos {
 		return ""
 	}
 	if s.seen == nil {
@@ -65,23 +70,6 @@ func (s *Launches) Note(kernel string, global, local, offset *[3]uintptr) string
 		s.autos++
 	}
 	return l.variant(kernel)
-}
-
-// fresh says whether the driver makes code for l: for what it has not, neither
-// for l nor for l over a large grid, whose code serves small ones too (seen with
-// PoCL 3.1; code for any offset does not serve offset zero there).
-func (s *Launches) fresh(l launch) bool {
-	if len(s.seen) >= maxVariants || l.auto && s.autos >= maxAutos {
-		return false
-	}
-	general := l
-	general.small = false
-	for _, known := range []launch{l, general} {
-		if _, ok := s.seen[known]; ok {
-			return false
-		}
-	}
-	return true
 }
 
 func (l launch) variant(kernel string) string {

@@ -3,6 +3,7 @@ package cl
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
@@ -103,22 +104,17 @@ func GetProgramBinary(p ProgramID, d DeviceID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	devices, sizes := Numbers(own, nil), Numbers(lengths, nil)
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	var out []byte
-	// A NULL pointer asks for nothing (clGetProgramInfo, CL_PROGRAM_BINARIES).
-	binaries := make([]unsafe.Pointer, len(sizes))
-	for i, n := range sizes {
-		if i < len(devices) && devices[i] == uintptr(d) && n > 0 && out == nil {
-			out = make([]byte, n)
-			pin.Pin(&out[0])
-			binaries[i] = unsafe.Pointer(&out[0])
-		}
-	}
-	if out == nil {
+	at, sizes := slices.Index(Numbers(own, nil), uintptr(d)), Numbers(lengths, nil)
+	if at < 0 || at >= len(sizes) || sizes[at] == 0 {
 		return nil, nil
 	}
+	out := make([]byte, sizes[at])
+	var pin runtime.Pinner
+	pin.Pin(&out[0])
+	defer pin.Unpin()
+	// A NULL pointer asks for nothing (clGetProgramInfo, CL_PROGRAM_BINARIES).
+	binaries := make([]unsafe.Pointer, len(sizes))
+	binaries[at] = unsafe.Pointer(&out[0])
 	return out, Status("clGetProgramInfo", uintptr(p), ProgramBinaries, unsafe.Sizeof(uintptr(0))*uintptr(len(binaries)), uintptr(Addr(binaries)), 0)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/drivers"
 	"github.com/kernstash/kernstash/internal/elfid"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Driver is a driver whose behavior somebody has looked at, or Unknown.
@@ -62,10 +63,10 @@ var (
 
 	// ErrElsewhere is wrapped where this machine cannot assemble, and another one may.
 	ErrElsewhere = errors.New("not to be finished here")
-)
 
-// errRepeats is of drivers whose code was not compared.
-var errRepeats = errors.New("what this driver makes of it is not known")
+	// errRepeats is of drivers whose code was not compared.
+	errRepeats = errors.New("what this driver makes of it is not known")
+)
 
 // Platform is a platform in a process.
 type Platform struct {
@@ -74,10 +75,9 @@ type Platform struct {
 	Env                           drivers.Environments
 }
 
-// Library returns the path of the platform's own library. Every object of an ICD driver starts
-// with the address of its dispatch table, the first entry of which is its clGetPlatformIDs
-// (cl_khr_icd, "ICD Compatible Vendor Implementations"): the file that is mapped there is the
-// driver.
+// Library returns the path of the platform's own library. Every object of an ICD driver starts with
+// the address of its dispatch table, the first entry of which is its clGetPlatformIDs (cl_khr_icd,
+// "ICD Compatible Vendor Implementations"): the file that is mapped there is the driver.
 func (p Platform) Library(m elfid.Mappings) string {
 	addr := uintptr(p.ID)
 	for range 2 {
@@ -112,6 +112,45 @@ func (d Device) number(param uint32) (n uint64, ok bool) {
 type Program struct {
 	Device cl.DeviceID
 	ID     func() (cl.ProgramID, error) // an error once it is released, which it may be while it is waited for a moment
+}
+
+// Kernels returns a program's kernels with what the driver tells of their arguments, which is
+// nothing where it was not compiled to tell.
+func Kernels(p cl.ProgramID) ([]store.Kernel, error) {
+	ids, err := cl.CreateKernelsInProgram(p)
+	if err != nil {
+		return nil, fmt.Errorf("describe kernels: %w", err)
+	}
+	kernels := make([]store.Kernel, len(ids))
+	for i, id := range ids {
+		kernels[i] = describe(id)
+		err = errors.Join(err, cl.Status("clReleaseKernel", uintptr(id)))
+	}
+	return kernels, err
+}
+
+func describe(id cl.KernelID) store.Kernel {
+	k := store.Kernel{
+		Name:       cl.Text(cl.Info("clGetKernelInfo", cl.KernelFunctionName, uintptr(id))),
+		Attributes: cl.Text(cl.Info("clGetKernelInfo", cl.KernelAttributes, uintptr(id))),
+	}
+	n, _ := cl.Number(cl.Info("clGetKernelInfo", cl.KernelNumArgs, uintptr(id)))
+	for i := range int(n) {
+		address, ok := cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgAddressQualifier, uintptr(id), uintptr(i)))
+		if !ok {
+			k.Args = nil
+			break
+		}
+		a := store.Arg{
+			Name:     cl.Text(cl.Info("clGetKernelArgInfo", cl.KernelArgName, uintptr(id), uintptr(i))),
+			TypeName: cl.Text(cl.Info("clGetKernelArgInfo", cl.KernelArgTypeName, uintptr(id), uintptr(i))),
+			Address:  address,
+		}
+		a.Access, _ = cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgAccessQualifier, uintptr(id), uintptr(i)))
+		a.TypeQual, _ = cl.Number(cl.Info("clGetKernelArgInfo", cl.KernelArgTypeQualifier, uintptr(id), uintptr(i)))
+		k.Args = append(k.Args, a)
+	}
+	return k
 }
 
 // Other is a driver of which no more is known than how its platforms are called, and what its

@@ -3,6 +3,7 @@
 package stage
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,12 +43,11 @@ var sanitizers = map[string][]string{
 // Main is cbuild.Main, with the builds of the shim there.
 func Main(m *testing.M) int {
 	var err error
-	if built, err = os.MkdirTemp("", "kernstash-shim"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	if built, err = os.MkdirTemp("", "kernstash-shim"); err == nil {
+		defer os.RemoveAll(built)
+		err = prepare()
 	}
-	defer os.RemoveAll(built)
-	if err := prepare(); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -58,20 +58,9 @@ func prepare() (err error) {
 	if root, err = cbuild.Root(); err != nil {
 		return err
 	}
-	// What is read here is looked at by those who keep results of tests.
-	for _, pattern := range []string{
-		"shim/opencl/Makefile", "shim/shim.mk", "shim/opencl/src/*.[ch]", "shim/opencl/*.h", "shim/opencl/testdata/*.[ch]", "shim/testdata/*.h",
-		"shim/library/*.[ch]", "capi/kernstash_front.h",
-	} {
-		names, err := filepath.Glob(filepath.Join(root, pattern))
-		for _, name := range names {
-			if _, err := os.ReadFile(name); err != nil {
-				return err
-			}
-		}
-		if err != nil || len(names) == 0 {
-			return fmt.Errorf("no %s: %w", pattern, err)
-		}
+	// Results of tests are kept for what they have read: this, and what cbuild reads of shim.
+	if _, err := os.ReadFile(filepath.Join(root, "capi", "kernstash_front.h")); err != nil {
+		return err
 	}
 	return cbuild.Shim("opencl", Shim, built)
 }
@@ -90,15 +79,10 @@ type target struct {
 
 var (
 	shared  = []string{"-shared", "-fPIC", "-fvisibility=hidden"}
-	linked  = linkedWith("libfakecl.so")
+	linked  = []string{"$DIR/" + Shim, "$DIR/libfakecl.so", "-Wl,-rpath,$DIR"}
 	fakes   = []string{"libkernstash.so.1", "libfakecl.so"}
 	opening = []string{"-include", "$DATA/opened.h"}
 )
-
-// linkedWith are the flags of a program with a driver behind the shim.
-func linkedWith(driver string) []string {
-	return []string{"$DIR/" + Shim, "$DIR/" + driver, "-Wl,-rpath,$DIR"}
-}
 
 var targets = map[string]target{
 	// A shim opens the library beside it. The fake driver is not linked to by its name, so
@@ -159,6 +143,9 @@ func compiled(name string) error {
 }
 
 func compile(name string) error {
+	if name == "kernstash" {
+		return cbuild.Command(Built(name))
+	}
 	sanitizer := filepath.Dir(name)
 	c, known := targets[filepath.Base(name)]
 	if !known {
@@ -178,26 +165,59 @@ func compile(name string) error {
 	for i, a := range args {
 		args[i] = strings.NewReplacer("$DIR", filepath.Join(built, sanitizer), "$DATA", data).Replace(a)
 	}
-	return command(cbuild.CC(), args...)
-}
-
-func command(name string, args ...string) error {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	if out, err := exec.Command(cbuild.CC(), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", cbuild.CC(), strings.Join(args, " "), err, out)
 	}
 	return nil
 }
 
-var commandBuilt = sync.OnceValue(func() error {
-	return cbuild.Command(Built("kernstash"))
-})
-
 // Command builds the command kernstash, once, and returns its path.
 func Command(t testing.TB) string {
 	t.Helper()
-	if err := commandBuilt(); err != nil {
+	return Program(t, "kernstash")
+}
+
+var interposers = sync.OnceValues(func() (old string, err error) {
+	if err := cbuild.Shim("preload", Interposer, built); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile("/usr/lib/x86_64-linux-gnu/libOpenCL.so.1")
+	if err != nil {
+		return "", err
+	}
+	old = Built("old")
+	if err := os.Mkdir(old, 0o700); err != nil {
+		return "", err
+	}
+	b = bytes.ReplaceAll(b, []byte("OPENCL_LAYERS\x00"), []byte("OPENCL_NOBODY\x00"))
+	return old, os.WriteFile(Built("old/libOpenCL.so.1"), b, 0o700)
+})
+
+// Interposers builds Interposer, beside each build of the shim; and a loader that knows no layers:
+// this machine's, which is to look at another variable. It returns the folder of that.
+func Interposers(t testing.TB) (old string) {
+	t.Helper()
+	old, err := interposers()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return Built("kernstash")
+	return old
 }
+
+// Preloaded is the environment of `kernstash run` where it has chosen a front end, with the fake
+// library unless WithLibrary names another. It needs Interposers.
+func Preloaded(t testing.TB, frontEnd string) []string {
+	t.Helper()
+	Program(t, "libkernstash.so.1")
+	env := []string{"KERNSTASH_INJECT=" + frontEnd}
+	switch frontEnd {
+	case "preload":
+		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer))
+	case "auto":
+		return append(env, "LD_PRELOAD="+Built(Shim)+":"+Built(Interposer), "OPENCL_LAYERS="+Built(Shim))
+	}
+	return append(env, "LD_PRELOAD="+Built(Interposer), "OPENCL_LAYERS="+Built(Shim))
+}
+
+// Opened says to a program which library to open, and how; see testdata/opened.h.
+func Opened(library, how string) []string { return []string{"OPENED=" + library, "OPENED_HOW=" + how} }

@@ -14,10 +14,13 @@ package stage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,18 +84,18 @@ type Result struct {
 // it. A name without a slash, or below one of Sanitizers, is one of testdata.
 func (s *Stage) Run(t testing.TB, env []string, name string, args ...string) Result {
 	t.Helper()
-	for _, leftover := range []string{"log", "report"} {
-		if err := os.Remove(s.Path(leftover)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, fresh := range []string{"log", "report"} {
+		if err := os.WriteFile(s.Path(fresh), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(s.Path("report"), nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 	if !filepath.IsAbs(name) {
 		name = Program(t, name)
 	}
-	cmd := exec.Command(name, args...)
+	// A process that waits for itself is killed, and shows where.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = s.Path("work")
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "FAKE_STORE=" + s.Path("store"), "HOME=" + s.Path("home"), "POCL_CACHE_DIR=" + s.Path("pocl"),
@@ -102,15 +105,7 @@ func (s *Stage) Run(t testing.TB, env []string, name string, args ...string) Res
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
-	err := cmd.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A process that waits for itself is killed, and shows where.
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
-	err = cmd.Wait()
-	timer.Stop()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+	if err, exit := cmd.Run(), new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	return Result{
@@ -137,4 +132,65 @@ func (s *Stage) Text(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// Driver is an OpenCL driver that tests run on, with the environment that it needs.
+type Driver struct {
+	Name string
+	Env  []string
+}
+
+// The real drivers are the machine's.
+var (
+	PoCL = Driver{"pocl", []string{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "OBSERVE_POCL=1"}}
+	// Without hardware it compiles for a product that is named.
+	Intel = Driver{"intel", []string{
+		"OCL_ICD_VENDORS=/etc/OpenCL/vendors/intel.icd", "NEOReadDebugKeys=1", "SetCommandStreamReceiver=1",
+		"ProductFamilyOverride=tgllp",
+	}}
+	Drivers = []Driver{PoCL, Intel}
+
+	// Fake is the fake driver, behind a shim that comes first.
+	Fake = Driver{"fake", []string{"KERNSTASH_INJECT=preload"}}
+)
+
+// environ is Env, with what programs of testdata look for.
+func (d Driver) environ() []string {
+	if d.Name != Intel.Name {
+		return d.Env
+	}
+	return append([]string{"OBSERVE_SPIRV=" + filepath.Join(root, "gpu", "opencl", "testdata", "scale.spv")}, d.Env...)
+}
+
+// What differs between two runs without the layer: sizes and digests of PoCL's
+// binaries, names of temporary files, and the number of a compilation in its
+// process, which Intel's compiler puts before the line of a message.
+var noise = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`~[0-9a-f]+`), "~"},
+	{regexp.MustCompile(`/[^ ":\n]*/tempfile[^ ":\n]*`), "TEMPFILE"},
+	{regexp.MustCompile(`(CL_PROGRAM_BUILD_LOG: 0) size \d+ (short \S+) value 0 \d+ "\d+:(\d+:\d+: )`), `$1 $2 "$3`},
+}
+
+// Normal returns what a program wrote without what differs between any two runs.
+func Normal(out string) string {
+	for _, n := range noise {
+		out = n.pattern.ReplaceAllString(out, n.text)
+	}
+	return out
+}
+
+// Tail returns the end of what a program wrote, for messages.
+func Tail(s string) string { return s[max(0, len(s)-2000):] }
+
+// Count counts the lines of a log that begin so.
+func Count(log, prefix string) (n int) {
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, prefix) {
+			n++
+		}
+	}
+	return n
 }
