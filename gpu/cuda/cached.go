@@ -13,10 +13,9 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// CachedProgram is a program that a cache holds. Its kernels have the names of the code, or
-// of the request's name expressions; its one device is 0. Of CUDA C++ for a virtual
-// architecture it says of NVRTC's work where it came from; Module.Linked says it of the
-// driver's.
+// CachedProgram is a program that a cache holds. Its kernels have the names of the code, or of the
+// request's name expressions; its one device is 0. Of CUDA C++ for a virtual architecture it says
+// of NVRTC's work where it came from; Module.Linked says it of the driver's.
 type CachedProgram = kernstash.Program[*Module, *Kernel]
 
 // CachedKernel is a kernel of a CachedProgram. Goroutines may share it.
@@ -38,8 +37,7 @@ type Cached struct {
 
 // CachedOptions configure NewCached; the zero value is right for nearly all.
 type CachedOptions struct {
-	// NVRTC is the library to compile CUDA C++ with. Nil: the first that the
-	// dynamic linker finds.
+	// NVRTC is the library to compile CUDA C++ with. Nil: the first that the dynamic linker finds.
 	NVRTC *rtc.Library
 
 	// LateNVRTC opens that library only at the first program of CUDA C++. It is for programs that have
@@ -167,8 +165,7 @@ func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (
 	return p.Kernel(ctx, name)
 }
 
-// Prepare returns a request to ask for again and again, which is faster still. It builds
-// nothing.
+// Prepare returns a request to ask for again and again, which is faster still. It builds nothing.
 func (x *Cached) Prepare(r kernstash.Request) (*kernstash.Prepared[*Module, *Kernel], error) {
 	c, r, err := x.meant(r)
 	if err != nil {
@@ -195,8 +192,7 @@ func (x *Cached) Preload(ctx context.Context, requests ...kernstash.Request) err
 	return failed
 }
 
-// meant returns which of the memory tiers a request is for, and the request with
-// an architecture.
+// meant returns which of the memory tiers a request is for, and the request with an architecture.
 func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, error) {
 	switch kind, err := kindOf(r.Image); {
 	case err != nil:

@@ -15,9 +15,8 @@ type Context struct {
 	object
 }
 
-// Open returns the primary context of a device, which a process shares with all
-// libraries that are built on CUDA's runtime. It counts one use, which Release
-// ends.
+// Open returns the primary context of a device, which a process shares with all libraries that are
+// built on CUDA's runtime. It counts one use, which Release ends.
 func Open(d *Device) (*Context, error) {
 	var h uintptr
 	if err := call("cuDevicePrimaryCtxRetain", uintptr(unsafe.Pointer(&h)), uintptr(d.id)); err != nil {
@@ -117,9 +116,8 @@ func (c *Context) with(what string, handle func() (uintptr, error), f func(h uin
 	return c.within(what, func() error { return f(h) })
 }
 
-// Synchronize waits until all that was queued in the context is done. What a
-// kernel did wrong, an access where there is no memory, is told here at the
-// latest; the context is of no use then.
+// Synchronize waits until all that was queued in the context is done. What a kernel did wrong, an
+// access where there is no memory, is told here at the latest; the context is of no use then.
 func (c *Context) Synchronize() error {
 	return c.within("finish context", func() error { return call("cuCtxSynchronize") })
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Capability is a compute capability.
@@ -21,8 +23,7 @@ func (c Capability) VirtualArch() string { return "compute_" + c.digits() }
 
 func (c Capability) digits() string { return strconv.Itoa(10*c.Major + c.Minor) }
 
-// Device is a GPU. What it says of itself was asked once, when it was listed. It
-// is never released.
+// Device is a GPU. What it says of itself was asked once, when it was listed. It is never released.
 type Device struct {
 	Name       string
 	UUID       string // "GPU-8d2c…", as nvidia-smi has it; "" where the driver does not tell
@@ -83,16 +84,16 @@ func newDevice(id int32) (*Device, error) {
 		return nil, err
 	}
 	b := make([]byte, 256)
-	if err := call("cuDeviceGetName", uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err != nil {
+	if err := call("cuDeviceGetName", uintptr(dl.Addr(b)), uintptr(len(b)), uintptr(id)); err != nil {
 		return nil, err
 	}
-	d.Name = text(b)
+	d.Name = dl.Text(b)
 	u := make([]byte, 16)
-	if err := call("cuDeviceGetUuid", uintptr(addr(u)), uintptr(id)); err == nil {
+	if err := call("cuDeviceGetUuid", uintptr(dl.Addr(u)), uintptr(id)); err == nil {
 		d.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 	}
-	if err := call("cuDeviceGetPCIBusId", uintptr(addr(b)), uintptr(len(b)), uintptr(id)); err == nil {
-		d.PCI = text(b)
+	if err := call("cuDeviceGetPCIBusId", uintptr(dl.Addr(b)), uintptr(len(b)), uintptr(id)); err == nil {
+		d.PCI = dl.Text(b)
 	}
 	_ = call("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(&d.Limits.Memory)), uintptr(id))
 	for to, a := range map[*int]deviceAttribute{

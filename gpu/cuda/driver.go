@@ -22,8 +22,7 @@ var start = sync.OnceValue(func() error {
 	if err == nil {
 		return nil
 	}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		err = fmt.Errorf("%w: %w", ErrNoDriver, err)
 		if hint := startHints[failed.Code]; hint != "" {
 			err = fmt.Errorf("%w; %s", err, hint)
@@ -91,9 +90,8 @@ func libraryPath(m elfid.Mappings) (string, error) {
 	return "", errPath
 }
 
-// versionOf returns the driver's version in the name of its library's file:
-// libcuda.so.580.95.05. Windows' subsystem for Linux has libcuda.so.1.1, which
-// tells none.
+// versionOf returns the driver's version in the name of its library's file: libcuda.so.580.95.05.
+// Windows' subsystem for Linux has libcuda.so.1.1, which tells none.
 func versionOf(library string) string {
 	_, version, _ := strings.Cut(filepath.Base(library), ".so.")
 	if major, _, ok := strings.Cut(version, "."); !ok || len(major) < 2 {
@@ -109,8 +107,7 @@ var obeyed = drivers.Rules{Prefixes: []string{
 	"CUDA_FORCE_", "CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_DEVICE_DEBUG",
 }}
 
-// variablesAtStart returns those of the first call, which is made before the
-// driver is initialised.
+// variablesAtStart returns those of the first call, which is made before the driver is initialised.
 var variablesAtStart = sync.OnceValue(func() []key.Pair { return obeyed.Of(dl.Environ()) })
 
 // seen is what was seen of what the driver obeys.
@@ -128,3 +125,44 @@ func jitForced() bool {
 		return (p.Name == "CUDA_FORCE_PTX_JIT" || p.Name == "CUDA_FORCE_JIT") && p.Value != "" && p.Value != "0"
 	})
 }
+
+// Identify returns what decides which machine code the driver makes of PTX for the device: the compute
+// capability, whatever the device is called, the driver's version, and the build ids of the libraries
+// that compile (libcuda, libnvidia-ptxjitcompiler, libnvidia-nvvm). NVRTC has an identity of its own.
+//
+// The error says that the libraries cannot be told; what the driver compiles is then not to be cached.
+func (d *Device) Identify() (key.Device, error) {
+	driver, err := TheDriver()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+	}
+	compiler, err := compilers()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w", d.Name, err)
+	}
+	return key.Device{
+		API: "cuda", Platform: "NVIDIA CUDA driver", Name: d.Capability.Arch(), Version: driver.CUDA, Driver: driver.Version,
+		Traits:   []key.Pair{{Name: "compute capability", Value: d.Capability.String()}},
+		Compiler: compiler,
+	}, nil
+}
+
+// errCompiler is wrapped when the library that compiles PTX cannot be found.
+var errCompiler = errors.New("the driver's compiler, libnvidia-ptxjitcompiler, was not found")
+
+// compilers names the libraries of the driver that compile PTX, with their build ids.
+var compilers = sync.OnceValues(func() ([]key.Pair, error) {
+	m := elfid.Loaded()
+	path, err := libraryPath(m)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := drivers.Compilers(m, path)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(pairs, func(p key.Pair) bool { return strings.HasPrefix(p.Name, "libnvidia-ptxjitcompiler") }) {
+		return nil, errCompiler
+	}
+	return pairs, nil
+})

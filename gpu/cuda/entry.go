@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -9,10 +8,10 @@ import (
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/handle"
 )
 
-// libraries are where the driver's library is; the second is that of Windows'
-// subsystem for Linux.
+// libraries are where the driver's library is; the second is that of Windows' subsystem for Linux.
 var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
 // functions are those of CUDA's driver API.
@@ -81,16 +80,26 @@ func popCurrent() error {
 	return call("cuCtxPopCurrent_v2", uintptr(unsafe.Pointer(&was)))
 }
 
-// addr returns the address of a slice's first element, nil for none.
-func addr[T any](s []T) unsafe.Pointer {
-	if len(s) == 0 {
-		return nil
-	}
-	return unsafe.Pointer(&s[0])
+// object is embedded by what holds a driver's handle until it is released.
+type object struct {
+	handle handle.Handle
+	free   func(h uintptr) error
 }
 
-// text returns what is before the first NUL.
-func text(b []byte) string {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	return string(b)
+// set gives it the handle, and what releases that; what names it in errors.
+func (o *object) set(what string, h uintptr, free func(h uintptr) error) {
+	o.free = free
+	o.handle.Set(what, h)
 }
+
+// Handle returns the driver's handle of the object: CUcontext, CUmodule, CUstream, CUevent or
+// CUdeviceptr. It is zero once the object is released, and that of the default stream.
+func (o *object) Handle() uintptr { return o.handle.Load() }
+
+// get returns the handle, or an error that wraps ErrReleased.
+func (o *object) get() (uintptr, error) { return o.handle.Get() }
+
+// Release gives the object back, once, at once: what is queued must not need memory or a module
+// that is released; a stream does first what it still holds. What was made in a context goes before
+// that, and kernels are of no use after their module.
+func (o *object) Release() error { return o.handle.Release(o.free) }

@@ -22,8 +22,7 @@ var ErrMissing = errors.New("the driver's library does not have it")
 // ErrReleased is wrapped by every call on an object that was released.
 var ErrReleased = handle.ErrReleased
 
-// ErrArgument is wrapped when an argument cannot be what a call needs; no driver
-// was asked.
+// ErrArgument is wrapped when an argument cannot be what a call needs; no driver was asked.
 var ErrArgument = errors.New("bad argument")
 
 // resources adds kernstash.ErrOutOfResources to an error that says so.
@@ -34,8 +33,7 @@ func resources(err error) error {
 	return err
 }
 
-// Error is a call of CUDA's driver API that failed. It names the C function and
-// wraps its Code.
+// Error is a call of CUDA's driver API that failed. It names the C function and wraps its Code.
 type Error struct {
 	Call string // the C function
 	Code Code

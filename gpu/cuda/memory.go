@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unsafe"
+
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // Memory is memory of a context's device.
@@ -14,8 +16,7 @@ type Memory struct {
 	object
 }
 
-// NewMemory makes size bytes of memory, whose content is undefined. The caller
-// releases it.
+// NewMemory makes size bytes of memory, whose content is undefined. The caller releases it.
 func (c *Context) NewMemory(size int) (*Memory, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("make memory: %w: %d bytes", ErrArgument, size)
@@ -57,7 +58,7 @@ func Bytes[T Number](s []T) []byte {
 // returns when data may be changed and is in m.
 func (s *Stream) Write(m *Memory, offset int, data []byte) error {
 	return s.transfer("write memory", m, offset, len(data), func(at, id uintptr) error {
-		if err := call("cuMemcpyHtoDAsync_v2", at, uintptr(addr(data)), uintptr(len(data)), id); err != nil {
+		if err := call("cuMemcpyHtoDAsync_v2", at, uintptr(dl.Addr(data)), uintptr(len(data)), id); err != nil {
 			return err
 		}
 		return call("cuStreamSynchronize", id)
@@ -68,7 +69,7 @@ func (s *Stream) Write(m *Memory, offset int, data []byte) error {
 // queued before. It returns when data is there.
 func (s *Stream) Read(m *Memory, offset int, data []byte) error {
 	return s.transfer("read memory", m, offset, len(data), func(at, id uintptr) error {
-		if err := call("cuMemcpyDtoHAsync_v2", uintptr(addr(data)), at, uintptr(len(data)), id); err != nil {
+		if err := call("cuMemcpyDtoHAsync_v2", uintptr(dl.Addr(data)), at, uintptr(len(data)), id); err != nil {
 			return err
 		}
 		return call("cuStreamSynchronize", id)

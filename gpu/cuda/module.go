@@ -23,8 +23,7 @@ type Module struct {
 // binary, or PTX, which the driver compiles now. Nothing of it is cached: see
 // Cached.Program for what is to be. The caller releases it.
 //
-// What the driver refuses is a *kernstash.BuildError with its log, as from a
-// compiler.
+// What the driver refuses is a *kernstash.BuildError with its log, as from a compiler.
 func (c *Context) LoadModule(image []byte) (*Module, error) {
 	m := &Module{context: c}
 	if err := m.load(image); err != nil {
@@ -48,10 +47,10 @@ func (m *Module) load(image []byte, options ...jitOption) error {
 	var id uintptr
 	err = current(h, func() error {
 		j := newJIT(options)
-		defer j.unpin()
+		defer j.pin.Unpin()
 		defer func() { m.log = j.log() }()
-		return call("cuModuleLoadDataEx", uintptr(unsafe.Pointer(&id)), uintptr(addr(image)),
-			uintptr(len(j.names)), uintptr(addr(j.names)), uintptr(addr(j.values)))
+		return call("cuModuleLoadDataEx", uintptr(unsafe.Pointer(&id)), uintptr(dl.Addr(image)),
+			uintptr(len(j.names)), uintptr(dl.Addr(j.names)), uintptr(dl.Addr(j.values)))
 	})
 	if err != nil {
 		return diagnose(err, m.log)
@@ -89,8 +88,7 @@ var hints = map[Code]string{
 	NoBinaryForGPU:        "the code is for other GPUs than this one: name this one's architecture, or none",
 }
 
-// diagnose makes a verdict a *kernstash.BuildError; every other failure stays what
-// it is.
+// diagnose makes a verdict a *kernstash.BuildError; every other failure stays what it is.
 func diagnose(err error, log string) error {
 	for _, c := range verdicts {
 		if errors.Is(err, c) {
@@ -129,7 +127,7 @@ func (m *Module) KernelNames() (names []string, err error) {
 			return err
 		}
 		functions := make([]uintptr, n)
-		if err := call("cuModuleEnumerateFunctions", uintptr(addr(functions)), uintptr(n), id); err != nil {
+		if err := call("cuModuleEnumerateFunctions", uintptr(dl.Addr(functions)), uintptr(n), id); err != nil {
 			return err
 		}
 		for _, f := range functions {
@@ -144,13 +142,12 @@ func (m *Module) KernelNames() (names []string, err error) {
 	return names, err
 }
 
-// Variable returns where a variable of the module is, and its bytes: __constant__
-// and __device__ variables, by name or by name expression. It goes with the
-// module.
+// Variable returns where a variable of the module is, and its bytes: __constant__ and __device__
+// variables, by name or by name expression. It goes with the module.
 func (m *Module) Variable(name string) (p Pointer, size int, err error) {
 	var n uintptr
 	err = m.context.with("variable "+name, m.get, func(id uintptr) error {
-		lowered := addr(dl.CString(m.LoweredName(name)))
+		lowered := dl.Addr(dl.CString(m.LoweredName(name)))
 		return call("cuModuleGetGlobal_v2", uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&n)), id, uintptr(lowered))
 	})
 	return p, int(n), err

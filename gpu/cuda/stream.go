@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// StreamOptions say how a stream works; the zero value orders it with the
-// default stream.
+// StreamOptions say how a stream works; the zero value orders it with the default stream.
 type StreamOptions struct {
 	NonBlocking bool // not ordered with the default stream
 }
@@ -71,8 +70,7 @@ func done(err error) (bool, error) {
 	return err == nil, err
 }
 
-// Wait makes what is queued from now on wait for an event, of this stream or of
-// another one.
+// Wait makes what is queued from now on wait for an event, of this stream or of another one.
 func (s *Stream) Wait(e *Event) error {
 	h, err := e.get()
 	if err != nil {

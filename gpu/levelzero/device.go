@@ -1,6 +1,10 @@
 package levelzero
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kernstash/kernstash/internal/dl"
+)
 
 // DeviceType is the kind of a device, ze_device_type_t.
 type DeviceType uint32
@@ -51,7 +55,7 @@ func (d *Driver) device(id uintptr) (*Device, error) {
 		return nil, fmt.Errorf("ask device: %w", err)
 	}
 	own := &Device{
-		Name: text(p.name[:]), Type: DeviceType(p.Type), VendorID: p.VendorID, DeviceID: p.DeviceID,
+		Name: dl.Text(p.name[:]), Type: DeviceType(p.Type), VendorID: p.VendorID, DeviceID: p.DeviceID,
 		Limits: Limits{
 			ComputeUnits: int(p.Slices * p.SubslicesPerSlice * p.EUsPerSubslice),
 			Allocation:   p.MaxAllocation,
@@ -84,7 +88,7 @@ func (d *Device) Handle() uintptr { return d.id }
 
 // SubDevices returns the parts of the device; none is not an error.
 func (d *Device) SubDevices() ([]*Device, error) {
-	ids, err := d.driver.ask.subDevices(d.id)
+	ids, err := d.driver.ask.handles("zeDeviceGetSubDevices", d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list parts of %s: %w", d.Name, err)
 	}

@@ -1,6 +1,5 @@
-// Package levelzero is the Level Zero adapter: devices, contexts, modules, kernels,
-// memory and launches, without cgo, and the kernstash.Runtime that puts a cache
-// before the compiler.
+// Package levelzero is the Level Zero adapter: devices, contexts, modules, kernels, memory and
+// launches, without cgo, and the kernstash.Runtime that puts a cache before the compiler.
 //
 //	cache, _ := kernstash.Open(kernstash.Options{})
 //	devices, _ := levelzero.Devices()

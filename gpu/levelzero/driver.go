@@ -34,7 +34,7 @@ func Drivers() ([]*Driver, error) {
 	err := ze("zeInit").call(0)
 	var ids []uintptr
 	if err == nil {
-		ids, err = queries{}.drivers()
+		ids, err = queries{}.handles("zeDriverGet")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list drivers: %w", unavailable(err))
@@ -57,7 +57,7 @@ func newDriver(id uintptr, ask queries, env drivers.Environments) *Driver {
 	}
 	extensions, _ := list(ask.entry("zeDriverGetExtensionProperties"), extension{}, id) // no answer: it has none
 	for i := range extensions {
-		d.Extensions = append(d.Extensions, text(extensions[i].name[:]))
+		d.Extensions = append(d.Extensions, dl.Text(extensions[i].name[:]))
 	}
 	d.variablesAtLoad = sync.OnceValue(func() []key.Pair { return variables.Of(env.Loaded) })
 	return d
@@ -71,7 +71,7 @@ func (d *Driver) Has(extension string) bool { return slices.Contains(d.Extension
 
 // Devices returns the driver's root devices; none is not an error.
 func (d *Driver) Devices() ([]*Device, error) {
-	ids, err := d.ask.devices(d.id)
+	ids, err := d.ask.handles("zeDeviceGet", d.id)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
@@ -122,12 +122,12 @@ const maxParts = 4
 // is to be asked what it is; everything else of it goes through the loader.
 func Find(e Entries, handle uintptr) (*Device, error) {
 	ask := queries(e.Queries)
-	ids, err := ask.drivers()
+	ids, err := ask.handles("zeDriverGet")
 	if err != nil {
 		return nil, fmt.Errorf("find device: %w", err)
 	}
 	for _, id := range ids {
-		devices, err := ask.devices(id)
+		devices, err := ask.handles("zeDeviceGet", id)
 		if err != nil || !holds(ask, devices, handle, maxParts) {
 			continue
 		}
@@ -143,7 +143,7 @@ func holds(ask queries, devices []uintptr, handle uintptr, depth int) bool {
 		return depth > 0
 	}
 	return slices.ContainsFunc(devices, func(d uintptr) bool {
-		parts, err := ask.subDevices(d)
+		parts, err := ask.handles("zeDeviceGetSubDevices", d)
 		return err == nil && len(parts) > 0 && holds(ask, parts, handle, depth-1)
 	})
 }

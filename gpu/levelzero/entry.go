@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/kernstash/kernstash/internal/dl"
+	"github.com/kernstash/kernstash/internal/handle"
 	"github.com/kernstash/kernstash/internal/reentry"
 )
 
@@ -55,8 +56,7 @@ func (e entry) call(args ...uintptr) error {
 	return nil
 }
 
-// create calls a function that writes a handle through its last argument, which is
-// added here.
+// create calls a function that writes a handle through its last argument, which is added here.
 //
 //go:uintptrescapes
 func (e entry) create(args ...uintptr) (uintptr, error) {
@@ -85,7 +85,7 @@ func list[T any](e entry, before T, args ...uintptr) ([]T, error) {
 	}
 	all := slices.Repeat([]T{before}, int(*n))
 	pinned.Pin(&all[0])
-	if err := with(addr(all)); err != nil {
+	if err := with(dl.Addr(all)); err != nil {
 		return nil, err
 	}
 	return all[:min(int(*n), len(all))], nil
@@ -98,14 +98,61 @@ func (e entry) bytes(h uintptr) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, n)
-	err := e.call(h, uintptr(unsafe.Pointer(&n)), uintptr(addr(b)))
+	err := e.call(h, uintptr(unsafe.Pointer(&n)), uintptr(dl.Addr(b)))
 	return b[:min(int(n), len(b))], err
 }
 
-// addr returns the address of a slice's memory; nil for none.
-func addr[T any](s []T) unsafe.Pointer {
-	if len(s) == 0 {
-		return nil
-	}
-	return unsafe.Pointer(&s[0])
+// object is embedded by what holds a driver's handle until it is released.
+type object struct {
+	handle handle.Handle
+	free   func(h uintptr) error
 }
+
+// set gives it the handle, and what releases that; what names it in errors.
+func (o *object) set(what string, h uintptr, free func(h uintptr) error) {
+	o.free = free
+	o.handle.Set(what, h)
+}
+
+// Handle returns the driver's handle of the object, of a Buffer its address; zero once it is
+// released.
+func (o *object) Handle() uintptr { return o.handle.Load() }
+
+// get returns the handle, or an error that wraps ErrReleased.
+func (o *object) get() (uintptr, error) { return o.handle.Get() }
+
+// handles returns the handles of objects.
+func handles[T interface{ get() (uintptr, error) }](all []T) ([]uintptr, error) {
+	ids := make([]uintptr, len(all))
+	for i, one := range all {
+		var err error
+		if ids[i], err = one.get(); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// do calls f with the handle; what says in its error what was to be done.
+func (o *object) do(what string, f func(h uintptr) error) error {
+	h, err := o.get()
+	if err == nil {
+		err = f(h)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, resources(err))
+	}
+	return nil
+}
+
+// made returns an object, or none where making it failed.
+func made[T any](o *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Release gives the object back, once. What was made in a context goes before that, and kernels before
+// their module.
+func (o *object) Release() error { return o.handle.Release(o.free) }

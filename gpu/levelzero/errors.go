@@ -11,8 +11,7 @@ import (
 	"github.com/kernstash/kernstash/internal/handle"
 )
 
-// ErrUnavailable is wrapped where there is no Level Zero loader, or where it has no
-// driver.
+// ErrUnavailable is wrapped where there is no Level Zero loader, or where it has no driver.
 var ErrUnavailable = errors.New("no Level Zero here")
 
 // ErrMissing is wrapped where the loader is older than a call needs.
@@ -21,8 +20,7 @@ var ErrMissing = errors.New("the Level Zero loader does not have it")
 // ErrReleased is wrapped by every call on an object that was released.
 var ErrReleased = handle.ErrReleased
 
-// ErrArgument is wrapped when an argument cannot be what a call needs; no driver was
-// asked.
+// ErrArgument is wrapped when an argument cannot be what a call needs; no driver was asked.
 var ErrArgument = errors.New("bad argument")
 
 // unavailable adds ErrUnavailable to an error that says so.
@@ -44,8 +42,7 @@ func resources(err error) error {
 	return err
 }
 
-// Error is a Level Zero call that failed. It names the C function and wraps its
-// Result.
+// Error is a Level Zero call that failed. It names the C function and wraps its Result.
 type Error struct {
 	Call   string
 	Result Result
@@ -57,8 +54,7 @@ func (e *Error) Unwrap() error { return e.Result }
 // Result is a ze_result_t. It is an error, for errors.Is.
 type Result uint32
 
-// The results that say something: InvalidKernelName is
-// ZE_RESULT_ERROR_INVALID_KERNEL_NAME.
+// The results that say something: InvalidKernelName is ZE_RESULT_ERROR_INVALID_KERNEL_NAME.
 const (
 	NotReady                   Result = 1
 	DeviceLost                 Result = 0x70000001

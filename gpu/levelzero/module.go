@@ -113,38 +113,38 @@ func createModule(context, device uintptr, format uint32, codes [][]byte, desc M
 	}
 	var flags, constants unsafe.Pointer
 	if desc.Flags != nil {
-		flags = hold(addr(dl.CString(*desc.Flags)))
+		flags = hold(dl.Addr(dl.CString(*desc.Flags)))
 	}
 	if n := len(desc.Constants); n > 0 {
 		all, values := make([]uint32, n), make([]unsafe.Pointer, n)
 		for i, one := range desc.Constants {
-			all[i], values[i] = one.ID, hold(addr(one.Value))
+			all[i], values[i] = one.ID, hold(dl.Addr(one.Value))
 		}
-		k := &moduleConstants{uint32(n), hold(addr(all)), hold(addr(values))}
+		k := &moduleConstants{uint32(n), hold(dl.Addr(all)), hold(dl.Addr(values))}
 		constants = hold(unsafe.Pointer(k))
 	}
 	own := &moduleDesc{header: header{stype: stypeModuleDesc}, format: format}
 	hold(unsafe.Pointer(own))
 	if len(codes) == 1 {
-		own.size, own.code = uintptr(len(codes[0])), hold(addr(codes[0]))
+		own.size, own.code = uintptr(len(codes[0])), hold(dl.Addr(codes[0]))
 		own.flags, own.constants = flags, constants
 	} else {
 		n := len(codes)
 		sizes, starts := make([]uintptr, n), make([]unsafe.Pointer, n)
 		eachFlags, eachConstants := make([]unsafe.Pointer, n), make([]unsafe.Pointer, n)
 		for i, code := range codes {
-			sizes[i], starts[i] = uintptr(len(code)), hold(addr(code))
+			sizes[i], starts[i] = uintptr(len(code)), hold(dl.Addr(code))
 			eachFlags[i], eachConstants[i] = flags, constants
 		}
 		p := &programDesc{
 			header: header{stype: stypeModuleProgramExpDesc}, count: uint32(n),
-			sizes: hold(addr(sizes)), codes: hold(addr(starts)),
+			sizes: hold(dl.Addr(sizes)), codes: hold(dl.Addr(starts)),
 		}
 		if flags != nil {
-			p.flags = hold(addr(eachFlags))
+			p.flags = hold(dl.Addr(eachFlags))
 		}
 		if constants != nil {
-			p.constants = hold(addr(eachConstants))
+			p.constants = hold(dl.Addr(eachConstants))
 		}
 		own.next = hold(unsafe.Pointer(p))
 	}
@@ -161,7 +161,7 @@ func takeLog(log uintptr) string {
 	}
 	b, _ := ze("zeModuleBuildLogGetString").bytes(log)
 	_ = ze("zeModuleBuildLogDestroy").call(log)
-	return text(b)
+	return dl.Text(b)
 }
 
 // verdicts are the results by which a compiler refuses a module: building it again
@@ -222,7 +222,7 @@ func (m *Module) Imports() (bool, error) {
 // Global returns the address of a variable of the module on the device, and its size
 // in bytes. The module is to be built with -ze-take-global-address.
 func (m *Module) Global(name string) (at, size uintptr, err error) {
-	c := addr(dl.CString(name))
+	c := dl.Addr(dl.CString(name))
 	err = m.do("find "+name, func(id uintptr) error {
 		return ze("zeModuleGetGlobalPointer").call(id, uintptr(c),
 			uintptr(unsafe.Pointer(&size)), uintptr(unsafe.Pointer(&at)))
@@ -232,7 +232,7 @@ func (m *Module) Global(name string) (at, size uintptr, err error) {
 
 // Function returns the address of a function of the module on the device.
 func (m *Module) Function(name string) (at uintptr, err error) {
-	c := addr(dl.CString(name))
+	c := dl.Addr(dl.CString(name))
 	err = m.do("find "+name, func(id uintptr) (err error) {
 		at, err = ze("zeModuleGetFunctionPointer").create(id, uintptr(c))
 		return err
@@ -243,17 +243,15 @@ func (m *Module) Function(name string) (at uintptr, err error) {
 // Link resolves what modules import by what others of them export, and returns the
 // log of it, which is there when it fails, too.
 func Link(modules ...*Module) (log string, err error) {
-	ids := make([]uintptr, len(modules))
-	for i, m := range modules {
-		if ids[i], err = m.get(); err != nil {
-			return "", fmt.Errorf("link modules: %w", err)
-		}
+	ids, err := handles(modules)
+	if err != nil {
+		return "", fmt.Errorf("link modules: %w", err)
 	}
 	if len(ids) == 0 {
 		return "", fmt.Errorf("link modules: %w: none", ErrArgument)
 	}
 	var said uintptr
-	err = ze("zeModuleDynamicLink").call(uintptr(len(ids)), uintptr(addr(ids)), uintptr(unsafe.Pointer(&said)))
+	err = ze("zeModuleDynamicLink").call(uintptr(len(ids)), uintptr(dl.Addr(ids)), uintptr(unsafe.Pointer(&said)))
 	if log = takeLog(said); err != nil {
 		return log, fmt.Errorf("link modules: %w", resources(err))
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// An image of several modules holds them in an order of its own, so that equal sets are
-// equal images. The driver lists kernels in the order in which it was given their
-// modules, which an application may go by: another order than the image's is an
-// attribute.
+// An image of several modules holds them in an order of its own, so that equal sets are equal
+// images. The driver lists kernels in the order in which it was given their modules, which an
+// application may go by: another order than the image's is an attribute.
 
 const attrOrder = "module order"
 

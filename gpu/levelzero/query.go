@@ -1,7 +1,6 @@
 package levelzero
 
 import (
-	"bytes"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -78,17 +77,12 @@ func (q queries) entry(name string) entry {
 	return entry{name, dl.Func(q[slices.Index(QueryNames[:], name)])}
 }
 
-// drivers returns the drivers that the loader has.
-func (q queries) drivers() ([]uintptr, error) { return list[uintptr](q.entry("zeDriverGet"), 0) }
-
-// devices returns a driver's root devices.
-func (q queries) devices(driver uintptr) ([]uintptr, error) {
-	return list[uintptr](q.entry("zeDeviceGet"), 0, driver)
-}
-
-// subDevices returns the parts of a device; none is not an error.
-func (q queries) subDevices(d uintptr) ([]uintptr, error) {
-	return list[uintptr](q.entry("zeDeviceGetSubDevices"), 0, d)
+// handles returns what a function lists: drivers, the root devices of a driver, or the parts of a device. None is
+// not an error.
+//
+//go:uintptrescapes
+func (q queries) handles(name string, of ...uintptr) ([]uintptr, error) {
+	return list[uintptr](q.entry(name), 0, of...)
 }
 
 // driverProperties is ze_driver_properties_t.
@@ -161,10 +155,4 @@ type pciProperties struct {
 	Domain, Bus, Device, Function uint32
 	_, _                          int32 // generation and width
 	_                             int64 // bandwidth
-}
-
-// text reads a C string.
-func text(b []byte) string {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	return string(b)
 }

@@ -2,6 +2,7 @@ package levelzero
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,10 +165,57 @@ func (m *Module) checkKernels(recorded []store.Kernel) error {
 }
 
 // Kernel makes the kernels of a name.
-func (r *Runtime) Kernel(p *Program, name string) (*Kernels, error) { return p.kernels(name) }
+func (r *Runtime) Kernel(p *Program, name string) (*Kernels, error) {
+	k := &Kernels{}
+	for _, m := range p.modules {
+		one, err := m.NewKernel(name)
+		if err != nil {
+			return nil, errors.Join(err, releaseAll(k.all))
+		}
+		k.all = append(k.all, one)
+	}
+	return k, nil
+}
 
 // ReleaseProgram gives a program back.
 func (r *Runtime) ReleaseProgram(p *Program) { _ = p.release() }
 
 // ReleaseKernel gives kernels back.
-func (r *Runtime) ReleaseKernel(k *Kernels) { _ = k.release() }
+func (r *Runtime) ReleaseKernel(k *Kernels) { _ = releaseAll(k.all) }
+
+// UnknownNames are the results with which a module refuses the names of a variable and of
+// a function that it has not; 0: not known. NEO 26.27 says of SPIR-V that was built without the
+// flags for it that it does not support that at all, and of native code that there is no such
+// name. So they are kept with the code, for those who make one look like the other.
+type UnknownNames [2]Result
+
+// unknownName is none that a compiler lets a module have.
+const unknownName = "kernstash: no such name"
+
+func (m *Module) unknownNames() (u UnknownNames) {
+	_, _, noGlobal := m.Global(unknownName)
+	_, noFunction := m.Function(unknownName)
+	for i, err := range []error{noGlobal, noFunction} {
+		if e, ok := errors.AsType[*Error](err); ok {
+			u[i] = e.Result
+		}
+	}
+	return u
+}
+
+// Binaries returns native code and what goes with it as an artifact has them.
+func Binaries(native []byte, u UnknownNames) []store.Binary {
+	b, _ := binary.Append(nil, binary.LittleEndian, u)
+	return []store.Binary{{Form: store.FormFinal, Data: native}, {Form: store.FormIntermediate, Data: b}}
+}
+
+// NativeOf returns the native code of an artifact and what goes with it, if it has that.
+func NativeOf(a *store.Artifact) (native []byte, u UnknownNames, err error) {
+	if len(a.Binaries) == 0 || len(a.Binaries[0].Data) == 0 {
+		return nil, u, fmt.Errorf("%w: no binary", ErrArgument)
+	}
+	if len(a.Binaries) > 1 && len(a.Binaries[1].Data) == binary.Size(u) {
+		_, err = binary.Decode(a.Binaries[1].Data, binary.LittleEndian, &u)
+	}
+	return a.Binaries[0].Data, u, err
+}

@@ -24,10 +24,9 @@ const maxAnswer = 1 << 31
 
 var errSize = errors.New("the library tells a size that makes no sense")
 
-// Compile compiles, in the library, and returns all that it made. A program, or
-// options, that the compiler refuses are a *kernstash.BuildError with its log;
-// any other error wraps a *Error, and kernstash.ErrOutOfResources where there was
-// no memory.
+// Compile compiles, in the library, and returns all that it made. A program, or options, that the
+// compiler refuses are a *kernstash.BuildError with its log; any other error wraps a *Error, and
+// kernstash.ErrOutOfResources where there was no memory.
 func (l *Library) Compile(r Request) (*Output, error) {
 	if l.api == HIPRTC {
 		hiprtc.Lock()
@@ -116,8 +115,7 @@ func (p *program) compile(options []string) error {
 	return fmt.Errorf("compile program: %w", err)
 }
 
-// resources is failure, which wraps kernstash.ErrOutOfResources where memory ran
-// out.
+// resources is failure, which wraps kernstash.ErrOutOfResources where memory ran out.
 func (l *Library) resources(code int) error {
 	err := l.failure(code)
 	if code == codeOutOfMemory {

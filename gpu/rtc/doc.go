@@ -6,7 +6,6 @@
 // is compiled for is an architecture, which the options name, and what is made
 // is bytes. Package gpu/cuda makes programs of them.
 //
-// An [Output] holds everything that the library would answer after the compile:
-// each form of code, the log, and the names that name expressions were lowered
-// to, each exactly as it would have been.
+// An [Output] holds everything that the library would answer after the compile: each form of code,
+// the log, and the names that name expressions were lowered to, each exactly as it would have been.
 package rtc

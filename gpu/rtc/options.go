@@ -1,6 +1,8 @@
 package rtc
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 )
@@ -51,9 +53,8 @@ func withoutSearch(options []string) []string {
 	return out
 }
 
-// located are the options, or their beginnings, with which what is made has the
-// working directory in it: debug information; and names that are made of the
-// program's.
+// located are the options, or their beginnings, with which what is made has the working directory
+// in it: debug information; and names that are made of the program's.
 var located = []string{
 	"-G", "--device-debug", "-device-debug", "-lineinfo", "--generate-line-info", "-generate-line-info",
 	"-g", "-rdc", "--relocatable-device-code", "-dc", "--device-c", "-dw", "--device-w", "-ewp", "--extensible-whole-program",
@@ -99,7 +100,7 @@ func canonical(options []string) []string {
 			continue
 		}
 		if value, ok := definition(p); ok {
-			name, _, _ := strings.Cut(value, "=")
+			name := macroName(value)
 			if names[name] {
 				return options
 			}
@@ -107,10 +108,8 @@ func canonical(options []string) []string {
 			macros = append(macros, "-D"+value)
 			continue
 		}
-		if !movable(p) {
-			return options
-		}
-		if o := p[0]; strings.HasPrefix(o, "-D") || strings.HasPrefix(o, "--def") || strings.HasPrefix(o, "-U") || strings.HasPrefix(o, "--undef") {
+		if o := p[0]; !movable(p) || strings.HasPrefix(o, "-D") || strings.HasPrefix(o, "--def") ||
+			strings.HasPrefix(o, "-U") || strings.HasPrefix(o, "--undef") {
 			return options
 		}
 		rest = append(rest, p...)
@@ -122,9 +121,8 @@ func canonical(options []string) []string {
 	return slices.Concat(arch, macros, rest)
 }
 
-// movable reports whether an option, with its argument, is certain to be one: others may go
-// before it, or behind it. NVRTC refuses, or reads otherwise, what is between an option and
-// its argument.
+// movable reports whether an option, with its argument, is certain to be one: others may go before
+// it, or behind it. NVRTC refuses, or reads otherwise, what is between an option and its argument.
 func movable(piece []string) bool {
 	o := piece[0]
 	switch {
@@ -179,4 +177,71 @@ func definition(piece []string) (string, bool) {
 		return "", false
 	}
 	return value, true
+}
+
+var (
+	errArch    = errors.New("no architecture is named: HIPRTC asks the device")
+	errQuote   = errors.New("HIPRTC looks for its own header in the directories of -iquote")
+	errBuiltin = errors.New("hiprtc_runtime.h is in the working directory, and goes before HIPRTC's own")
+)
+
+// archOptions are the options that name what HIPRTC compiles for.
+var archOptions = []string{"--offload-arch", "--gpu-architecture", "-mcpu", "--amdgpu-target"}
+
+// hipKnown says why nobody knows what HIPRTC makes of options: without an
+// architecture it compiles for the device that is current.
+func hipKnown(options []string) error {
+	named := slices.ContainsFunc(options, func(o string) bool {
+		name, arch, ok := strings.Cut(o, "=")
+		return ok && slices.Contains(archOptions, name) && arch != "" && !strings.Contains(arch, "native")
+	})
+	if !named {
+		return errArch
+	}
+	// It is included in front of each program, and looked for here first, precompiled
+	// before all, and in the directories of -iquote (strace of 5.2.3).
+	for _, name := range []string{"hiprtc_runtime.h", "hiprtc_runtime.h.pch", "hiprtc_runtime.h.gch"} {
+		if _, err := os.Lstat(name); err == nil {
+			return errBuiltin
+		}
+	}
+	if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(strings.TrimLeft(o, " "), "-iquote") }) {
+		return errQuote
+	}
+	return nil
+}
+
+// The core's options are words of one string, a compiler's here are strings of
+// any kind. A word is an option with a backslash before each character that means
+// something between words; so most options are their own words.
+
+const quoted = "\\\"' \t\n\r\v\f"
+
+// word returns the word of an option.
+func word(option string) string {
+	if option == "" {
+		return `""`
+	}
+	if strings.ContainsAny(option, quoted) {
+		for i := range len(quoted) { // the backslash first
+			c := quoted[i : i+1]
+			option = strings.ReplaceAll(option, c, `\`+c)
+		}
+	}
+	return option
+}
+
+// option is word the other way round.
+func option(word string) string {
+	if word == `""` {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(word); i++ {
+		if word[i] == '\\' && i+1 < len(word) {
+			i++
+		}
+		b.WriteByte(word[i])
+	}
+	return b.String()
 }

@@ -1,5 +1,10 @@
 package rtc
 
+import (
+	"bytes"
+	"slices"
+)
+
 // Form is a form of code that a compile makes.
 type Form uint8
 
@@ -24,15 +29,13 @@ func (f Form) String() string {
 	return "unknown form"
 }
 
-// formFunctions are the names of the functions that give a form, between "Get"
-// and "Size".
+// formFunctions are the names of the functions that give a form, between "Get" and "Size".
 var formFunctions = [numForms]string{"PTX", "CUBIN", "LTOIR", "OptiXIR", "NVVM", "Code", "Bitcode"}
 
 // Forms returns how many forms there are: all are below it.
 func Forms() Form { return numForms }
 
-// Answer is what a library answers when it is asked for something: an error
-// code, or bytes.
+// Answer is what a library answers when it is asked for something: an error code, or bytes.
 type Answer struct {
 	Asked bool   // the library has the function; else there is nothing here
 	Code  int    // of the size's function; 0: success
@@ -108,3 +111,48 @@ func (o *Output) Lowered(expression string) (string, bool) {
 // LoweredNames returns the answers for all expressions of the request, in an order of
 // its own. The caller must not change them.
 func (o *Output) LoweredNames() []Lowered { return o.lowered }
+
+// maxEntries bounds how many kernels are named for people.
+const maxEntries = 64
+
+// entries returns the names of the kernels, as far as the PTX, or AMD's code object,
+// tells: what people know a program by. They are in its order.
+func (o *Output) entries() []string {
+	if names := kernelSymbols(o.forms[Code].Data); len(names) > 0 {
+		return names
+	}
+	var names []string
+	directive := []byte(".entry ")
+	for rest := o.forms[PTX].Data; len(names) < maxEntries; {
+		i := bytes.Index(rest, directive)
+		if i < 0 {
+			break
+		}
+		rest = rest[i+len(directive):]
+		end := bytes.IndexAny(rest, "( \t\n;,")
+		if end <= 0 {
+			continue
+		}
+		if name := string(rest[:end]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// kernelSymbols returns the names whose kernel descriptors are among the symbols of a
+// code object: those before .kd.
+func kernelSymbols(code []byte) (names []string) {
+	suffix := []byte(".kd\x00")
+	for len(names) < maxEntries {
+		end := bytes.Index(code, suffix)
+		if end < 0 {
+			break
+		}
+		if name := string(code[bytes.LastIndexByte(code[:end], 0)+1 : end]); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		code = code[end+len(suffix):]
+	}
+	return names
+}

@@ -73,18 +73,25 @@ type Built struct {
 
 // ThroughCache builds a program through a Cache of its own, so that what is counted
 // tells about that program alone, and waits until it is stored.
-func ThroughCache(o kernstash.Options, build func(*kernstash.Cache, *Built) error) (got Built, err error) {
+func ThroughCache[P interface {
+	Key(device int) key.Key
+	Against() string
+	Release()
+}](o kernstash.Options, build func(*kernstash.Cache) (P, error)) (got Built, err error) {
 	cache, err := kernstash.Open(o)
 	if err != nil {
 		return got, err
 	}
-	if err := build(cache, &got); err != nil {
+	p, err := build(cache)
+	if err != nil {
 		return got, errors.Join(err, cache.Close())
 	}
+	got.Key, got.NotCacheable = p.Key(0), p.Against()
+	p.Release()
 	const storing = time.Minute // a build tool can wait longer than an application
 	cache.Flush(storing)
-	var dropped *kernstash.DroppedError
-	if err := cache.Close(); err != nil && !errors.As(err, &dropped) {
+	err = cache.Close()
+	if _, dropped := errors.AsType[*kernstash.DroppedError](err); err != nil && !dropped {
 		return got, err
 	}
 	got.Counts = cache.Stats()

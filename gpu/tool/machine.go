@@ -24,8 +24,7 @@ type Memory interface {
 
 // Program is a program that can be launched.
 type Program interface {
-	// Launch enqueues a kernel. Local divides global. Args are Memories, or bytes
-	// for a value.
+	// Launch enqueues a kernel. Local divides global. Args are Memories, or bytes for a value.
 	Launch(kernel string, global, local []int, args ...any) error
 	Release()
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package cbuild builds the C library and the shims for tests, once for all packages
 // where nothing has changed, and compiles C programs against them. It is for tests alone:
 //
@@ -11,6 +13,7 @@
 package cbuild
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +32,7 @@ type Built struct {
 	Dir     string // the folder of the libraries
 	Library string // libkernstash.so.1
 	Go      string // libkernstash-go.so.1, which that opens
-	Layer   string // libkernstash_opencl_layer.so; "" where there are no sources of it
+	Layer   string // libkernstash_opencl_layer.so
 	Include string // the folder of kernstash.h
 	Stub    string // kernstash_stub.c, the folder of which holds kernstash_stub.h
 }
@@ -50,39 +53,18 @@ var build = sync.OnceValues(func() (*Built, error) {
 		return nil, err
 	}
 	dir.Store(&out)
-	err = shared(root, out)
-	if errors.Is(err, errAlone) {
-		err = script(root, out)
-	}
-	if err != nil {
+	if err := forAll(root, "lock", out, func(in string) ([]string, error) { return libraries(root, in) }); err != nil {
 		return nil, err
 	}
-	b := &Built{
+	return &Built{
 		Root: root, Dir: out,
 		Library: filepath.Join(out, "libkernstash.so.1"),
 		Go:      filepath.Join(out, "libkernstash-go.so.1"),
 		Layer:   filepath.Join(out, "libkernstash_opencl_layer.so"),
 		Include: filepath.Join(root, "capi"),
 		Stub:    filepath.Join(root, "capi", "stub", "kernstash_stub.c"),
-	}
-	if _, err := os.Stat(b.Layer); err != nil {
-		b.Layer = ""
-	}
-	return b, nil
+	}, nil
 })
-
-// errAlone says that nothing can be shared with the tests of other packages.
-var errAlone = errors.New("nowhere to build for all")
-
-// script builds the libraries as they are installed.
-func script(root, out string) error {
-	cmd := exec.Command(filepath.Join(root, "capi", "build"), out)
-	cmd.Dir = root
-	if log, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the C library: %w\n%s", err, log)
-	}
-	return nil
-}
 
 // dependOn reads the folders below some. The go command takes a test's result from its cache
 // only where the folders that the test has read are as they were, with the files in them; what
@@ -93,8 +75,7 @@ func dependOn(folders ...string) {
 	}
 }
 
-// Root returns the nearest folder above the working directory that holds
-// go.mod.
+// Root returns the nearest folder above the working directory that holds go.mod.
 func Root() (string, error) {
 	at, err := os.Getwd()
 	if err != nil {
@@ -123,8 +104,7 @@ func Library(t testing.TB) *Built {
 	return b
 }
 
-// Main runs the tests and removes what Library built. It returns the exit
-// status, for TestMain.
+// Main runs the tests and removes what Library built. It returns the exit status, for TestMain.
 func Main(m *testing.M) int {
 	defer func() {
 		if d := dir.Load(); d != nil {
@@ -135,45 +115,21 @@ func Main(m *testing.M) int {
 }
 
 // CC is the C compiler: the variable CC, else cc.
-func CC() string {
-	if cc := os.Getenv("CC"); cc != "" {
-		return cc
-	}
-	return "cc"
-}
-
-// CXX is the C++ compiler, for files that end in .cpp: the variable CXX, else c++.
-func CXX() string {
-	if cxx := os.Getenv("CXX"); cxx != "" {
-		return cxx
-	}
-	return "c++"
-}
+func CC() string { return cmp.Or(os.Getenv("CC"), "cc") }
 
 // Warnings are the flags that all C of this project is clean under.
 var Warnings = []string{"-std=c11", "-Wall", "-Wextra", "-Werror"}
 
-// Flags are those with which a program finds the header and the library, when
-// it is linked and when it runs.
-func (b *Built) Flags() []string {
-	return []string{"-I" + b.Include, "-L" + b.Dir, "-lkernstash", "-Wl,-rpath," + b.Dir}
-}
-
-// Compile makes a program of C files, linked with the library, and returns its
-// path. The program is there until the process ends, and is made once for equal
-// arguments. It stands before the flags that begin with "-l", and behind the others.
+// Compile makes a program of C files, or of C++ files, which end in .cpp (the variable CXX, else c++), linked
+// with the library, and returns its path. The program is there until the process ends, and is made once for
+// equal arguments. The files stand before the flags that begin with "-l", and behind the others.
 func (b *Built) Compile(t testing.TB, files []string, flags ...string) string {
 	t.Helper()
-	return b.compile(t, files, append(slices.Clone(flags), b.Flags()...))
+	return b.CompileAlone(t, files, append(slices.Clone(flags), "-L"+b.Dir, "-lkernstash", "-Wl,-rpath,"+b.Dir)...)
 }
 
 // CompileAlone is Compile without linking with the library; the header is found.
 func (b *Built) CompileAlone(t testing.TB, files []string, flags ...string) string {
-	t.Helper()
-	return b.compile(t, files, append(slices.Clone(flags), "-I"+b.Include))
-}
-
-func (b *Built) compile(t testing.TB, files, flags []string) string {
 	t.Helper()
 	line := strings.Join(append(slices.Clone(files), flags...), "\x00")
 	once, _ := programs.LoadOrStore(line, sync.OnceValues(func() (string, error) { return b.make(files, flags) }))
@@ -193,7 +149,7 @@ func (b *Built) make(files, flags []string) (string, error) {
 	compiler := CC()
 	args := append([]string{"-g", "-O1", "-o", out}, Warnings...)
 	if strings.HasSuffix(files[0], ".cpp") {
-		compiler, args[4] = CXX(), "-std=c++17"
+		compiler, args[4] = cmp.Or(os.Getenv("CXX"), "c++"), "-std=c++17"
 	}
 	var libraries []string
 	for _, f := range flags {
@@ -203,7 +159,7 @@ func (b *Built) make(files, flags []string) (string, error) {
 			args = append(args, f)
 		}
 	}
-	args = append(append(args, files...), libraries...)
+	args = slices.Concat(args, []string{"-I" + b.Include}, files, libraries)
 	if log, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", compiler, strings.Join(args, " "), err, log)
 	}

@@ -1,7 +1,6 @@
-// Package contents tells what large files hold that change rarely: compilers, and what they
-// read. A digest is kept under the file's stamp, in the process and in a table that
-// processes share, so that a process does not read a hundred megabytes to say what it
-// compiles with.
+// Package contents tells what large files hold that change rarely: compilers, and what they read. A
+// digest is kept under the file's stamp, in the process and in a table that processes share, so
+// that a process does not read a hundred megabytes to say what it compiles with.
 package contents
 
 import (
@@ -10,7 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,11 +49,10 @@ func Look(path string) (Stamp, error) {
 	return stampOf(st), nil
 }
 
-// Stamped returns a digest of the content of the file that path leads to, 32 hexadecimal
-// digits of its SHA-256. The caller has just looked at it. A file that the process has
-// read is not read again while its stamp stays; one that another process has read, where the
-// file system's stamps can be believed, or while an image stays mounted.
-// Safe for concurrent use.
+// Stamped returns a digest of the content of the file that path leads to, 32 hexadecimal digits of
+// its SHA-256. The caller has just looked at it. A file that the process has read is not read again
+// while its stamp stays; one that another process has read, where the file system's stamps can be
+// believed, or while an image stays mounted. Safe for concurrent use.
 func Stamped(path string, s Stamp) (string, error) {
 	k := place{path, s}
 	if d, ok := known.own(k); ok {
@@ -125,4 +127,85 @@ func read(path string, s Stamp, mount string) (string, error) {
 		return "", errChanging
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// Set is files that are looked at again and again. The zero value is empty. It is not safe
+// for concurrent use while it is added to.
+type Set struct {
+	places []place // files, and directories
+	lines  []string
+}
+
+// maxFiles bounds a directory whose files are all read.
+const maxFiles = 1024
+
+var errTooMuch = errors.New("more files than expected")
+
+// Add adds a file, or all files below a directory, links followed, whose digest names them by
+// name and their paths below it. A path that leads nowhere is fs.ErrNotExist.
+func (s *Set) Add(name, path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	stamp := stampOf(st)
+	s.places = append(s.places, place{path, stamp})
+	switch {
+	case len(s.places) > maxFiles:
+		return fmt.Errorf("%s: %w", path, errTooMuch)
+	case st.Mode().IsRegular():
+		d, err := Stamped(path, stamp)
+		s.lines = append(s.lines, name+" "+d)
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s: %w", path, errRegular)
+	}
+	below, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range below {
+		err := s.Add(name+"/"+e.Name(), filepath.Join(path, e.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it is a link to nothing
+			return err
+		}
+	}
+	return nil
+}
+
+// Join adds what another set holds.
+func (s *Set) Join(o *Set) {
+	s.places = append(s.places, o.places...)
+	s.lines = append(s.lines, o.lines...)
+}
+
+// Stamps returns the stamps of what is at paths, whatever it is: the zero Stamp where nothing is.
+func Stamps(paths []string) []Stamp {
+	all := make([]Stamp, len(paths))
+	for i, path := range paths {
+		if st, err := os.Stat(path); err == nil {
+			all[i] = stampOf(st)
+		}
+	}
+	return all
+}
+
+// Empty reports whether there are no files.
+func (s *Set) Empty() bool { return len(s.lines) == 0 }
+
+// Digest returns a digest of the names and contents, 32 hexadecimal digits.
+func (s *Set) Digest() string {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(s.lines)), "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Changed returns the path of a file or a directory that is not as it was when it was added;
+// "" if there is none. It costs a stat each.
+func (s *Set) Changed() string {
+	for _, p := range s.places {
+		if st, err := os.Stat(p.path); err != nil || stampOf(st) != p.Stamp {
+			return p.path
+		}
+	}
+	return ""
 }

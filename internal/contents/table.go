@@ -147,9 +147,8 @@ func SaveSoon() {
 	}
 }
 
-// Save writes what the process has read to the table that it shares. It is for whoever
-// stores something there: it makes the place if need be. Nobody who asks for a digest waits
-// for it.
+// Save writes what the process has read to the table that it shares. It is for whoever stores
+// something there: it makes the place if need be. Nobody who asks for a digest waits for it.
 func Save() {
 	saving.Lock()
 	defer saving.Unlock()

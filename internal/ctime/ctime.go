@@ -1,11 +1,10 @@
 // Package ctime says where a file's change time can be believed.
 //
-// Whoever remembers what a file holds by its stamp (size, times, device, inode) relies on
-// a change time that only a change sets, to the time of the change. The file systems that
-// people write to locally keep one. An image that is made elsewhere (squashfs, erofs,
-// iso9660, any file system that is mounted read-only) holds the times that its maker put
-// there; vfat, FUSE, NFS, 9p and others show a time that an application or a server sets.
-// There a file has to be read.
+// Whoever remembers what a file holds by its stamp (size, times, device, inode) relies on a change
+// time that only a change sets, to the time of the change. The file systems that people write to
+// locally keep one. An image that is made elsewhere (squashfs, erofs, iso9660, any file system that
+// is mounted read-only) holds the times that its maker put there; vfat, FUSE, NFS, 9p and others
+// show a time that an application or a server sets. There a file has to be read.
 package ctime
 
 import (

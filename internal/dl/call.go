@@ -8,10 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Call calls the function in C's calling convention with arguments of at most
-// 64 bits each, none of them floating point, 32 at most, and returns the first
-// result register: a function that returns an int leaves its upper half
-// undefined.
+// Call calls the function in C's calling convention with arguments of at most 64 bits each, none of
+// them floating point, 32 at most, and returns the first result register: a function that returns
+// an int leaves its upper half undefined.
 //
 // As with [syscall.Syscall], a Go pointer is passed as uintptr(unsafe.Pointer(p))
 // written in the argument list, which keeps its target alive and in place

@@ -1,9 +1,8 @@
 // Package dl opens shared libraries at run time and calls C functions in them,
 // without cgo. It is the only package that knows how.
 //
-// With the build tag nogpu, or where there is no dynamic loader that it knows,
-// every Open fails with ErrUnsupported, and a program links none of the
-// machinery: it can be a static one.
+// With the build tag nogpu, or where there is no dynamic loader that it knows, every Open fails
+// with ErrUnsupported, and a program links none of the machinery: it can be a static one.
 package dl
 
 import (
@@ -16,8 +15,7 @@ import (
 // ErrUnsupported is wrapped by Open in a build that cannot open libraries.
 var ErrUnsupported = errors.New("this build has no GPU runtimes")
 
-// ErrNoLibrary is wrapped by Open when no library of the given names can be
-// opened.
+// ErrNoLibrary is wrapped by Open when no library of the given names can be opened.
 var ErrNoLibrary = errors.New("cannot be opened")
 
 // Library is an open shared library. It is safe for concurrent use and is

@@ -4,6 +4,7 @@
 package drivers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kernstash/kernstash/key"
 )
@@ -67,27 +69,23 @@ func beginsWith(prefixes []string, name string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// Intel are the rules of Intel's driver, which has one compiler for all APIs.
-//
-// IGC_*: the compiler's own switches. CL_CONFIG_*: those of Intel's CPU runtime.
-// NEO reads some fifteen hundred debug keys from variables that have the keys' names
-// (ProductFamilyOverride, ForceDeviceId, …) when NEOReadDebugKeys is not 0; newer
-// releases read them with a prefix ("NEO_", "NEO_OCL_", "NEO_L0_") too. Their names
-// begin with a capital and go on in small letters, so with the switch on everything
-// counts that looks so and that the library has as a text; UseKmdMigration and the like are
-// in with it, at the price of a miss.
-//
-// IGC reads its switches from a file of a fixed name, too, for programs that the file
-// names. NEO reads a file in the working directory when it is loaded, see IntelSettings.
-var Intel = Rules{
-	Prefixes: []string{"IGC_", "CL_CONFIG_", "NEO_", "NEOReadDebugKeys", "OverrideDefaultFP64Settings"},
-	Except:   []string{"NEO_CACHE_", "NEO_OCL_CACHE_", "NEO_L0_CACHE_", "CL_CONFIG_CPU_TARGET_DUMP", "IGC_ShaderDump", "IGC_DumpToC"},
-	SwitchOn: "NEOReadDebugKeys",
-	Also:     debugKey,
-	Files:    []string{"/tmp/IntelIGC/debugFlags/Options.txt"},
-	AtLoad:   IntelSettings,
-	Reads:    []string{"IGC_ShaderOverride"},
+// MayKnow reports whether one of the libraries at paths may look for a variable of a name: the
+// name ends a text in it. Without libraries, or where one cannot be read, it may.
+func MayKnow(paths []string, name string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(path string) bool {
+		k := [2]string{path, name}
+		if in, ok := texts.Load(k); ok {
+			return in.(bool)
+		}
+		content, err := os.ReadFile(path)
+		in := err != nil || bytes.Contains(content, append([]byte(name), 0))
+		texts.Store(k, in)
+		return in
+	})
 }
+
+// texts holds [2]string{path, name} → bool. What is loaded stays until the process ends.
+var texts sync.Map
 
 // IncludedFrom returns the path of a header in one of the directories that the driver would
 // read unasked; "" where there is none.
@@ -127,3 +125,37 @@ func (r *Rules) Obeyed(environ []string) error {
 
 // ErrSettings is wrapped where a compiler obeys, or may obey, a file of settings.
 var ErrSettings = errors.New("the compiler obeys a file of settings")
+
+// ErrVariables is wrapped where variables changed behind a driver that may have read them.
+var ErrVariables = errors.New("environment variables of the compiler changed since the driver was loaded")
+
+// Environments are those of a process that matter to a driver, as os.Environ has them: what it
+// was when the driver was loaded, and what it is.
+type Environments struct {
+	Loaded []string
+	Now    func() []string
+}
+
+// Seen is what was seen, in a process, of what a driver obeys. Drivers read some variables once
+// and others at each build, so which values hold is not known after a change.
+type Seen struct {
+	mu  sync.Mutex
+	err error // why what was seen is not known to hold
+}
+
+// Steady returns the variables in environ that the driver obeys, with an error where they are not,
+// or once were not, those at its load, or where there is, or was, a file of settings: the driver has
+// read it by the next build, if it goes until then.
+func (s *Seen) Steady(rules *Rules, environ []string, atLoad []key.Pair) (now []key.Pair, err error) {
+	now = rules.Of(environ)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+	case !slices.Equal(now, atLoad):
+		s.err = ErrVariables
+	default:
+		s.err = rules.Obeyed(environ)
+	}
+	return now, s.err
+}

@@ -2,6 +2,5 @@
 
 package elevated
 
-// atStart is false: on Windows a process has the rights of its token, whoever
-// started it.
+// atStart is false: on Windows a process has the rights of its token, whoever started it.
 func atStart() bool { return false }

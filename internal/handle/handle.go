@@ -1,5 +1,4 @@
-// Package handle holds what a driver gave until it is given back: once, and never used
-// after that.
+// Package handle holds what a driver gave until it is given back: once, and never used after that.
 package handle
 
 import (

@@ -1,5 +1,4 @@
-// Package kernelarg encodes the values that a kernel is launched with, for every
-// runtime.
+// Package kernelarg encodes the values that a kernel is launched with, for every runtime.
 package kernelarg
 
 import (

@@ -69,13 +69,11 @@ func (l *Layer) host(r *Request) (*host, error) {
 	if known := l.hosts[r.Device]; known != nil {
 		return known, nil
 	}
-	entries := levelzero.Entries{Queries: r.Queries}
+	environ := inprocess.StartEnvironment
 	if r.Environ != nil {
-		entries.Environ = r.Environ()
-	} else {
-		entries.Environ = inprocess.StartEnvironment()
+		environ = r.Environ
 	}
-	d, err := levelzero.Find(entries, r.Device)
+	d, err := levelzero.Find(levelzero.Entries{Queries: r.Queries, Environ: environ()}, r.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +105,12 @@ func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
 	if err == nil {
 		h, err = l.host(r)
 	}
-	switch {
-	case errors.Is(err, errUnknown):
-		l.pass(reason.PassedInputs, err.Error())
-		return nil, err
-	case err != nil:
-		l.pass(reason.PassedOther, err.Error())
+	if err != nil {
+		why := reason.PassedOther
+		if errors.Is(err, errUnknown) {
+			why = reason.PassedInputs
+		}
+		l.pass(why, err.Error())
 		return nil, err
 	}
 	t := l.Ticket(h.session, own, nil)

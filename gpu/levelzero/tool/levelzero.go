@@ -113,15 +113,9 @@ func (b *builder) Build(ctx context.Context, f tool.File) (tool.Built, error) {
 	if err != nil {
 		return tool.Built{}, err
 	}
-	return tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache, got *tool.Built) error {
+	return tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache) (*levelzero.CachedProgram, error) {
 		x := levelzero.NewCached(cache, b.context, kernstash.ContextOptions{})
-		p, err := x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.of.Options})
-		if err != nil {
-			return err
-		}
-		got.NotCacheable = p.Against()
-		p.Release()
-		return nil
+		return x.Program(ctx, kernstash.Request{Image: image, CompileOptions: b.of.Options})
 	})
 }
 

@@ -76,18 +76,17 @@ func (b *builder) Build(ctx context.Context, f tool.File) (tool.Built, error) {
 	return got, nil
 }
 
+// cached is a program that a cache holds.
+type cached = kernstash.Program[*opencl.Program, *opencl.Kernel]
+
 // program asks the cache for a program.
 func (b *builder) program(ctx context.Context, q kernstash.Request, sizes [][3]int) (tool.Built, error) {
-	return tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache, got *tool.Built) error {
+	got, err := tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache) (*cached, error) {
 		rt := opencl.NewRuntime(b.context, opencl.RuntimeOptions{SpecializeLocalSizes: sizes})
-		p, err := kernstash.NewContext(cache, rt, kernstash.ContextOptions{}).Program(ctx, q)
-		if err != nil {
-			return err
-		}
-		got.Key, got.NotCacheable, got.NotStored = p.Key(0), p.Against(), b.waits
-		p.Release()
-		return nil
+		return kernstash.NewContext(cache, rt, kernstash.ContextOptions{}).Program(ctx, q)
 	})
+	got.NotStored = b.waits
+	return got, err
 }
 
 // layerLacks says whether a read-only layer answers for a key, with an entry

@@ -34,9 +34,7 @@ var NVRTC = tool.Runtime{
 	},
 	Compilers: []tool.Compiler{{Files: []string{"libnvrtc.so"}, Name: "NVRTC", Served: true, Text: tool.ServedByRun}},
 	Examine:   func() []tool.Subject { return examine(rtc.NVRTC, "NVRTC") },
-	Open: func(o tool.BuildOptions) (tool.Builder, error) {
-		return open(o, rtc.NVRTC, NVRTCAdvice)
-	},
+	Open:      func(o tool.BuildOptions) (tool.Builder, error) { return open(o, rtc.NVRTC, NVRTCAdvice) },
 }
 
 // HIPRTC compiles HIP C++. HIPRTC 5.2 crashes where two programs are compiled at once.
@@ -56,9 +54,7 @@ var HIPRTC = tool.Runtime{
 		},
 	},
 	Examine: func() []tool.Subject { return examine(rtc.HIPRTC, "HIPRTC", "--offload-arch=gfx90a") },
-	Open: func(o tool.BuildOptions) (tool.Builder, error) {
-		return open(o, rtc.HIPRTC, hiprtcAdvice)
-	},
+	Open:    func(o tool.BuildOptions) (tool.Builder, error) { return open(o, rtc.HIPRTC, hiprtcAdvice) },
 }
 
 // examine looks at a library that compiles without a device.
@@ -126,6 +122,9 @@ func (b *builder) request(f tool.File, source []byte) rtc.Request {
 	return r
 }
 
+// cached is an output that a cache holds.
+type cached = kernstash.Program[*rtc.Output, struct{}]
+
 func (b *builder) Build(ctx context.Context, f tool.File) (tool.Built, error) {
 	source, err := os.ReadFile(f.Path)
 	if err != nil {
@@ -139,13 +138,7 @@ func (b *builder) Build(ctx context.Context, f tool.File) (tool.Built, error) {
 		}
 		return tool.Built{NotCacheable: why}, nil
 	}
-	return tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache, got *tool.Built) error {
-		p, err := rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context().Program(ctx, request)
-		if err != nil {
-			return err
-		}
-		got.NotCacheable = p.Against()
-		p.Release()
-		return nil
+	return tool.ThroughCache(b.of.Cache, func(cache *kernstash.Cache) (*cached, error) {
+		return rtc.NewCompiler(cache, b.library, kernstash.ContextOptions{}).Context().Program(ctx, request)
 	})
 }

@@ -30,8 +30,7 @@ func Loads(variable string) bool {
 	return Begins(variable, layers) || Begins(variable, []string{"LD_PRELOAD=", "LD_AUDIT="})
 }
 
-// KeepIn returns the variables that have drivers keep what they compile in a directory, or
-// nowhere.
+// KeepIn returns the variables that have drivers keep what they compile in a directory, or nowhere.
 func KeepIn(dir string) []string {
 	return []string{
 		"POCL_CACHE_DIR=" + dir, "XDG_CACHE_HOME=" + dir,

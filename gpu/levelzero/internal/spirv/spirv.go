@@ -1,7 +1,6 @@
-// Package spirv reads what the cache must know of a module of SPIR-V that is not in
-// the calls of the API: how large its specialization constants are, and whether it
-// reads images. The SPIR-V specification, "Physical Layout of a SPIR-V Module and
-// Instruction".
+// Package spirv reads what the cache must know of a module of SPIR-V that is not in the calls of
+// the API: how large its specialization constants are, and whether it reads images. The SPIR-V
+// specification, "Physical Layout of a SPIR-V Module and Instruction".
 package spirv
 
 import (

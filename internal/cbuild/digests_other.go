@@ -1,8 +1,0 @@
-//go:build !unix
-
-package cbuild
-
-import "testing"
-
-// Digests does nothing here.
-func Digests(testing.TB, string) {}
