@@ -2,6 +2,11 @@
 // built for it is not kept.
 package reason
 
+import (
+	"cmp"
+	"fmt"
+)
+
 // Reason is one such reason. The zero Reason is none.
 type Reason uint8
 
@@ -103,3 +108,21 @@ func (r Reason) Words() string { return texts[r].words }
 
 // Short says in few words why a build is not cacheable, before a detail.
 func (r Reason) Short() string { return texts[r].short }
+
+// Uncacheable says why a build cannot be cached. The zero Uncacheable says that nothing speaks
+// against it.
+type Uncacheable struct {
+	Code   Reason // one of NotCacheable…
+	Detail string // what was found
+}
+
+// None reports whether there is nothing against caching.
+func (u Uncacheable) None() bool { return u == Uncacheable{} }
+
+// String returns the reason for people: "not cacheable: headers (…)".
+func (u Uncacheable) String() string {
+	if u.None() {
+		return "cacheable"
+	}
+	return fmt.Sprintf("not cacheable: %s (%s)", cmp.Or(u.Code.Short(), "other"), u.Detail)
+}

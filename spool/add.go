@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,13 +41,10 @@ func (r Result) Waits() bool { return r == Added || r == Merged }
 // some 20 µs; the first time it takes as long as the file system makes a file,
 // which is 30 µs or 1 ms. An error is for traces: the application goes on.
 //
-// What a worker refused not long ago is not added again.
-//
-// What was added and dropped is counted in rec, which may be nil.
+// What a worker refused not long ago is not added again. What was added and dropped is
+// counted in rec, which may be nil.
 func Add(ctx context.Context, s Store, j Job, rec stats.Recorder) (Result, error) {
-	if rec == nil {
-		rec = stats.Noop{}
-	}
+	rec = cmp.Or[stats.Recorder](rec, stats.Noop{})
 	res, err := add(ctx, s, j, rec)
 	switch {
 	case err != nil:
@@ -123,7 +121,6 @@ func addLaunches(ctx context.Context, s Store, dir, name string, variants []stri
 	return added, nil
 }
 
-// partName returns the name of the file of a launch.
 func partName(job, variant string) string {
 	sum := sha256.Sum256([]byte(variant))
 	return job + "." + hex.EncodeToString(sum[:8])

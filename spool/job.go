@@ -2,13 +2,16 @@ package spool
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/kernstash/kernstash/internal/drivers/variables"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
 )
@@ -31,14 +34,11 @@ const (
 	Rebuild Kind = "rebuild"
 )
 
-var kinds = map[Kind]bool{Capture: true, Finish: true, Rebuild: true}
-
 // Job is one piece of work.
 type Job struct {
 	Kind Kind
 
-	// Recipe is what to build, in full; its key is what the artifact is stored
-	// under.
+	// Recipe is what to build, in full; its key is what the artifact is stored under.
 	Recipe *key.Recipe
 
 	// Variants are the launches to be ready for, of Capture and Rebuild, named
@@ -71,14 +71,18 @@ type Job struct {
 // MaxVariants bounds the launches of a job, and of an artifact.
 const MaxVariants = 64
 
-// maxText bounds each text of a job.
-const maxText = 64 << 10
+const (
+	maxText        = 64 << 10 // bytes of each text of a job
+	maxEnvironment = 1000     // variables
+)
 
-// ErrInvalid is wrapped for a job that cannot be kept, or is none.
-var ErrInvalid = errors.New("not a job")
+var (
+	// ErrInvalid is wrapped for a job that cannot be kept, or is none.
+	ErrInvalid = errors.New("not a job")
 
-// ErrVersion is wrapped for a job that a worker of another version of kernstash can read.
-var ErrVersion = errors.New("of another version of kernstash")
+	// ErrVersion is wrapped for a job that a worker of another version of kernstash can read.
+	ErrVersion = errors.New("of another version of kernstash")
+)
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
@@ -125,7 +129,7 @@ func (j *Job) Encode() ([]byte, error) {
 
 func (j *Job) check() error {
 	switch {
-	case !kinds[j.Kind]:
+	case !slices.Contains([]Kind{Capture, Finish, Rebuild}, j.Kind):
 		return invalid("kind %q", j.Kind)
 	case j.Recipe == nil || j.Recipe.Image == nil:
 		return invalid("no recipe")
@@ -202,4 +206,69 @@ func launches(b []byte) []string {
 	var h head
 	_ = json.NewDecoder(bytes.NewReader(rest)).Decode(&h)
 	return h.Launch
+}
+
+// Environment is what decides, outside of the recipe, which device and compiler
+// an application meets. Workers build in the same one.
+type Environment struct {
+	// Variables are environment variables and their values, sorted by name:
+	// those of Take, and those that the recipe has.
+	Variables []key.Pair
+
+	// Dir is the working directory, absolute; "" where it was not known. It is
+	// in no fingerprint: what depends on it has another key.
+	Dir string
+}
+
+// Take returns the environment of a process: of environ, as os.Environ returns it, what is
+// decisive, and the variables of a recipe. dir is the working directory.
+func Take(environ []string, r *key.Recipe, dir string) Environment {
+	var pairs []key.Pair
+	for _, e := range environ {
+		if variables.Decides(e) {
+			name, value, _ := strings.Cut(e, "=")
+			pairs = append(pairs, key.Pair{Name: name, Value: value})
+		}
+	}
+	if r != nil {
+		pairs = append(pairs, r.Options.Variables...)
+	}
+	slices.SortStableFunc(pairs, func(a, b key.Pair) int { return strings.Compare(a.Name, b.Name) })
+	pairs = slices.CompactFunc(pairs, func(a, b key.Pair) bool { return a.Name == b.Name })
+	return Environment{Variables: pairs, Dir: dir}
+}
+
+// Fingerprint names the environment: equal ones share a worker's process.
+func (e Environment) Fingerprint() string {
+	h := sha256.New()
+	h.Write([]byte("kernstash environment\x00"))
+	for _, v := range e.environ() {
+		fmt.Fprintf(h, "%d %s\n", len(v), v)
+	}
+	return key.Digest(h.Sum(nil)).Dir()
+}
+
+// environ returns the variables as NAME=value.
+func (e Environment) environ() []string {
+	all := make([]string, 0, len(e.Variables)+2) // room for what callers append
+	for _, v := range e.Variables {
+		all = append(all, v.Name+"="+v.Value)
+	}
+	return all
+}
+
+func (e Environment) check() error {
+	if len(e.Variables) > maxEnvironment {
+		return invalid("%d variables", len(e.Variables))
+	}
+	isWindows := len(e.Dir) > 2 && e.Dir[1] == ':' // a root may be shared with another system
+	if e.Dir != "" && e.Dir[0] != '/' && !isWindows {
+		return invalid("working directory %q", e.Dir)
+	}
+	for i, v := range e.Variables {
+		if v.Name == "" || strings.Contains(v.Name, "=") || i > 0 && e.Variables[i-1].Name >= v.Name {
+			return invalid("variable %q", v.Name)
+		}
+	}
+	return nil
 }

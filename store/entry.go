@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,10 +14,9 @@ type Entry struct {
 	Recipe   *key.Recipe
 	Artifact *Artifact
 
-	// Headers are the contents of header files that the recipe names, by
-	// digest, as far as who puts the entry has them. Each is kept once for all
-	// entries. An entry is whole without them; only building it again needs
-	// them.
+	// Headers are the contents of header files that the recipe names, by digest, as far as
+	// who puts the entry has them. Each is kept once for all entries. An entry is whole
+	// without them; only building it again needs them.
 	Headers map[key.Digest][]byte
 }
 
@@ -46,16 +46,9 @@ const (
 	FormFinal        Form = 3 // machine code, complete
 )
 
-var formNames = map[Form]string{
-	FormIntermediate: "intermediate", FormDeferred: "deferred", FormFinal: "final",
-}
+var formNames = map[Form]string{FormIntermediate: "intermediate", FormDeferred: "deferred", FormFinal: "final"}
 
-func (f Form) String() string {
-	if s, ok := formNames[f]; ok {
-		return s
-	}
-	return "unknown"
-}
+func (f Form) String() string { return cmp.Or(formNames[f], "unknown") }
 
 // Binary is device code in one form.
 type Binary struct {

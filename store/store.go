@@ -1,8 +1,7 @@
-// Package store holds the contracts of a place that keeps artifacts: what a
-// build made, addressed by its key. Every store is a [Store]. One that is
-// written while programs are built is a [Locker], too; the other interfaces are
-// optional. Package store/storetest checks an implementation against all that it
-// offers.
+// Package store holds the contracts of a place that keeps artifacts: what a build made,
+// addressed by its key. Every store is a [Store]. One that is written while programs are
+// built is a [Locker], too; the other interfaces are optional. Package store/storetest
+// checks an implementation against all that it offers.
 package store
 
 import (
@@ -17,30 +16,26 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-// Store keeps artifacts. Implementations are safe for concurrent use by many
-// goroutines and, where the medium is shared, by many processes. No trouble of
-// a store harms its caller: every method returns, and a failure of Get is a
-// miss.
+// Store keeps artifacts. Implementations are safe for concurrent use by many goroutines
+// and, where the medium is shared, by many processes. No trouble of a store harms its
+// caller: every method returns, and a failure of Get is a miss.
 type Store interface {
-	// Get returns the entry of k. Its artifact has been checked against the
-	// digests it was stored with, and k compared in full. The caller owns the
-	// entry; its Recipe is nil. Whatever prevents this is a *MissError, which
-	// wraps ErrNotFound.
+	// Get returns the entry of k. Its artifact has been checked against the digests it was
+	// stored with, and k compared in full. The caller owns the entry; its Recipe is nil.
+	// Whatever prevents this is a *MissError, which wraps ErrNotFound.
 	Get(ctx context.Context, k key.Key) (*Entry, error)
 
-	// Put stores an entry, which must hold a recipe and an artifact and is not
-	// changed. An entry that is there already is replaced if it is damaged or
-	// if the new artifact is better (see Artifact.Better); else Put changes
-	// nothing and succeeds. Readers see the old entry, the new one, or none,
-	// never a part.
+	// Put stores an entry, which must hold a recipe and an artifact and is not changed. An
+	// entry that is there already is replaced if it is damaged or if the new artifact is
+	// better (see Artifact.Better); else Put changes nothing and succeeds. Readers see the
+	// old entry, the new one, or none, never a part.
 	Put(ctx context.Context, e *Entry) (PutResult, error)
 
 	// Delete removes the entry of k. An entry that is not there is no error.
 	Delete(ctx context.Context, k key.Key) error
 
-	// List yields all entries in no particular order, damaged ones with Bad
-	// set. Entries that come or go meanwhile may be yielded or not. An error
-	// ends the sequence.
+	// List yields all entries in no particular order, damaged ones with Bad set. Entries
+	// that come or go meanwhile may be yielded or not. An error ends the sequence.
 	List(ctx context.Context) iter.Seq2[Info, error]
 }
 
@@ -77,19 +72,17 @@ type Blobs interface {
 	// so GetBlob may fail all the same.
 	HasBlob(kind Kind, name key.Digest, size int64) bool
 
-	// PutBlob keeps a copy of content. A header that is there stays, and content
-	// that does not have its name's digest is refused with ErrInvalid; a manifest
-	// replaces the one that is there. Readers see the old blob, the new one, or
-	// none, never a part.
+	// PutBlob keeps a copy of content. A header that is there stays, and content that does
+	// not have its name's digest is refused with ErrInvalid; a manifest replaces the one
+	// that is there. Readers see the old blob, the new one, or none, never a part.
 	PutBlob(ctx context.Context, kind Kind, name key.Digest, content []byte) error
 }
 
 // Explainer is what a Store offers that can say why an entry is missing.
 type Explainer interface {
-	// Nearest looks for an entry that differs from a recipe in one component. It
-	// is called on a miss, and takes a bounded time. previous, unless zero, is the
-	// digest that the image had before header files changed. That nothing is near
-	// is no error.
+	// Nearest looks for an entry that differs from a recipe in one component. It is called
+	// on a miss, and takes a bounded time. previous, unless zero, is the digest that the
+	// image had before header files changed. That nothing is near is no error.
 	Nearest(ctx context.Context, r *key.Recipe, previous key.Digest) (Difference, error)
 }
 
@@ -115,8 +108,7 @@ var ErrNotFound = errors.New("not in the cache")
 // ErrTooLarge is wrapped by Put for an artifact that is larger than the store.
 var ErrTooLarge = errors.New("larger than the cache")
 
-// ErrDropped is wrapped by Put when the store is full and the evictor has not
-// caught up.
+// ErrDropped is wrapped by Put when the store is full and the evictor has not caught up.
 var ErrDropped = errors.New("dropped, the cache is full")
 
 // ErrInvalid is wrapped by Put for an entry without a recipe, an artifact or

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -11,7 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash/spool"
@@ -40,12 +44,10 @@ const (
 	maxOutcome = 1 << 20
 )
 
-// build has a job done by a process of its own.
-//
-// The process reads the job from its standard input, which stays open: when it
-// closes, this process has ended, and so does the builder. Its working directory is
-// its own. It writes the outcome to descriptor 3. It has no other descriptors, and no
-// other standard output than one that is kept to tell why it crashed.
+// build has a job done by a process of its own. That reads the job from its standard input,
+// which stays open: when it closes, this process has ended, and so does the builder. Its
+// working directory is its own. It writes the outcome to descriptor 3. It has no other
+// descriptors, and no other standard output than one that is kept to tell why it crashed.
 func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	b, err := j.Encode()
 	if err != nil {
@@ -61,20 +63,19 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	asked := make(chan struct{})
+	var asked atomic.Bool
 	waits := new(queue)
-	go w.watch(ctx, waits, func() { close(asked); cancel() })
+	go w.watch(ctx, waits, func() { asked.Store(true); cancel() })
 
 	cmd := exec.CommandContext(ctx, w.o.Command[0], w.o.Command[1:]...)
 	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
 	cmd.Dir = filepath.Join(dir, treeDir)
 	alone(cmd)
 	var queued time.Duration
-	if kill := cmd.Cancel; kill != nil {
-		cmd.Cancel = func() error {
-			queued = waits.look()
-			return kill()
-		}
+	kill := cmd.Cancel
+	cmd.Cancel = func() error {
+		queued = waits.look()
+		return kill()
 	}
 	printed := new(tail)
 	cmd.Stdout, cmd.Stderr = printed, printed
@@ -100,14 +101,8 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 		}
 	case <-time.After(time.Second): // something that it started has the pipe
 	}
-	select {
-	case <-asked:
-		r.interrupted = true
-		return r
-	default:
-	}
 	switch {
-	case w.ctx.Err() != nil:
+	case asked.Load(), w.ctx.Err() != nil:
 		r.interrupted = true
 	case ctx.Err() != nil && queued > w.o.Limit/2:
 		// It goes when nobody else wants the processor, and somebody did: that is no
@@ -189,3 +184,46 @@ func (t *tail) Write(b []byte) (int, error) {
 }
 
 func (t *tail) text() string { return strings.ToValidUTF8(string(t.b), "?") }
+
+// leastDisk is what is written to find out whether there is room: a small program's
+// files take less.
+const leastDisk = 1 << 20
+
+// full returns why nothing can be written to a directory, "" if there is room.
+func full(dir string) string {
+	probe := filepath.Join(dir, "room")
+	err := os.WriteFile(probe, make([]byte, leastDisk), 0o600)
+	_ = os.Remove(probe)
+	if err != nil {
+		return "no room to build in: " + err.Error()
+	}
+	return ""
+}
+
+// What compilers, and Go, print when they run out of disk or memory.
+var (
+	noDisk   = []string{said(syscall.ENOSPC), said(syscall.EDQUOT), said(syscall.EROFS)}
+	noMemory = []string{said(syscall.ENOMEM), said(syscall.EAGAIN), "out of memory", "failed to allocate", "failed to reserve", "bad_alloc"}
+)
+
+func said(e syscall.Errno) string { return strings.ToLower(e.Error()) }
+
+// short sees whether a build failed for want of disk or memory, by what was printed and
+// by what there is in its directory now. LLVM ends the process then, as in a crash, and
+// others call it a mistake of the source; but the job may be done when there is room.
+func (r *result) short(dir, printed string) {
+	switch r.outcome.State {
+	case "", spool.JobFailed, spool.JobRefused, spool.JobElsewhere:
+	default:
+		return
+	}
+	reason, text := cmp.Or(r.crash, r.outcome.Reason), strings.ToLower(printed)
+	among := func(s string) bool { return strings.Contains(text, s) }
+	if why := full(dir); why != "" {
+		r.full, reason = true, reason+" ("+why+")"
+	}
+	// Where there is room, a text may be one that a job prints wherever it is built.
+	if r.full || slices.ContainsFunc(noDisk, among) || slices.ContainsFunc(noMemory, among) {
+		r.crash, r.outcome = "", spool.Outcome{State: spool.JobElsewhere, Reason: reason}
+	}
+}

@@ -23,14 +23,12 @@ type Options struct {
 	// home, its languages. The rest is the job's.
 	Environ []string
 
-	// Once makes Run end when all jobs were tried, instead of waiting for more.
-	Once bool
-
 	// Quiet is how long a job must have been as it is: an application that has
 	// launched a kernel for the first time may be about to launch more, and all of it
 	// is built at once. 0: 2 s; with Once nothing is waited for.
 	Quiet time.Duration
 
+	Once   bool          // end when all jobs were tried, instead of waiting for more
 	Idle   time.Duration // end when there was nothing to do for so long; 0: 3 s
 	Limit  time.Duration // a build that takes longer is ended; 0: 10 min
 	Budget time.Duration // end when builds took so much processor time; 0: 1 h
@@ -54,10 +52,8 @@ type Options struct {
 	// was counted is kept there. It may be called more than once.
 	Keep func(*disk.Store)
 
-	Trace *slog.Logger // a line for what becomes of each job; may be nil
-
-	// Progress, which may be nil, is called when something changed.
-	Progress func(Status)
+	Trace    *slog.Logger // a line for what becomes of each job; may be nil
+	Progress func(Status) // called when something changed; may be nil
 }
 
 func (o *Options) fill() {
@@ -68,12 +64,8 @@ func (o *Options) fill() {
 	}
 	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
 	o.Budget = cmp.Or(o.Budget, time.Hour)
-	if o.Recorder == nil {
-		o.Recorder = stats.Noop{}
-	}
-	if o.Trace == nil {
-		o.Trace = slog.New(slog.DiscardHandler)
-	}
+	o.Recorder = cmp.Or[stats.Recorder](o.Recorder, stats.Noop{})
+	o.Trace = cmp.Or(o.Trace, slog.New(slog.DiscardHandler))
 	if o.Keep == nil {
 		o.Keep = func(*disk.Store) {}
 	}

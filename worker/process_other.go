@@ -2,14 +2,22 @@
 
 package worker
 
-import "os/exec"
+import (
+	"os/exec"
+	"time"
+)
 
-func alone(*exec.Cmd) {}
-
-func detach(*exec.Cmd) {}
-
-func end(*exec.Cmd) {}
-
+func alone(*exec.Cmd)                   {}
+func detach(*exec.Cmd)                  {}
+func end(*exec.Cmd)                     {}
 func start(cmd *exec.Cmd, _ bool) error { return cmd.Start() }
+func yield()                            {}
 
-func yield() {}
+// CloseInherited does nothing where it is not known what Go's runtime has opened.
+func CloseInherited(int) {}
+
+// queue is not known here.
+type queue struct{}
+
+func (queue) watch(int)           {}
+func (queue) look() time.Duration { return 0 }

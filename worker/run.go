@@ -1,11 +1,10 @@
-// Package worker does what applications saw and could not do themselves: it
-// takes jobs from the spool of a cache (package spool), one at a time, and
-// has each done by a process of its own, at idle priority, with a limit of time.
-// A compiler that crashes or hangs takes nobody with it; a worker that is killed
-// leaves its job in the spool, and nothing locked.
+// Package worker does what applications saw and could not do themselves: it takes jobs from
+// the spool of a cache (package spool), one at a time, and has each done by a process of
+// its own, at idle priority, with a limit of time. A compiler that crashes or hangs takes
+// nobody with it; a worker that is killed leaves its job in the spool, and nothing locked.
 //
-// There is one worker for a root. It ends when there is nothing to do for a few
-// seconds, on battery, when it was asked to, and when its budget is spent.
+// There is one worker for a root. It ends when there is nothing to do for a few seconds,
+// when it was asked to, when its budget is spent, and when its cache is removed.
 package worker
 
 import (
@@ -15,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -38,11 +36,21 @@ const (
 	// missingFor is for how long a machine that has not what a job needs, its device
 	// or driver, is not tried again by workers that wait for more jobs. The job stays.
 	missingFor = time.Hour
-)
 
-// lookEvery is how often a worker looks whether there is something to do, and
-// whether it is asked to end.
-const lookEvery = 200 * time.Millisecond
+	// lookEvery is how often a worker looks whether there is something to do, and
+	// whether it is asked to end.
+	lookEvery = 200 * time.Millisecond
+
+	// maxQuiet bounds how long a job waits for what else its application launches.
+	maxQuiet = 30 * time.Second
+
+	// unlaunchedFactor is how much longer a program waits that nobody launched yet:
+	// building it now and again for its launches takes the time twice.
+	unlaunchedFactor = 5
+
+	// clockStep is how far the time of files may be behind.
+	clockStep = 20 * time.Millisecond
+)
 
 // ErrNoCommand is wrapped where there is no program to build with.
 var ErrNoCommand = errors.New("no command to build with")
@@ -83,15 +91,10 @@ func Run(ctx context.Context, o Options) (Status, error) {
 	}
 }
 
-// clockStep is how far the time of files may be behind.
-const clockStep = 20 * time.Millisecond
-
-// Why a worker ends.
+// Why most workers end.
 const (
-	endIdle   = "nothing to do"
-	endAsked  = "asked to"
-	endBudget = "its budget of processor time is spent"
-	endGone   = "its cache was removed"
+	endIdle  = "nothing to do"
+	endAsked = "asked to"
 )
 
 type worker struct {
@@ -157,7 +160,7 @@ func (w *worker) run() error {
 			continue
 		case soon:
 			w.since = time.Now()
-		case w.refill():
+		case w.o.Refill != nil && w.meanwhile(w.o.Refill, w.asked):
 			continue
 		case w.o.Once:
 			w.status.End = endIdle
@@ -175,11 +178,11 @@ func (w *worker) run() error {
 func (w *worker) end() string {
 	switch {
 	case moved(w.dir):
-		return endGone
+		return "its cache was removed"
 	case w.asked():
 		return endAsked
 	case w.status.CPU > w.o.Budget:
-		return endBudget
+		return "its budget of processor time is spent"
 	}
 	return ""
 }
@@ -189,9 +192,6 @@ func (w *worker) asked() bool {
 	_, at, err := w.o.Store.ReadNote(disk.StopNote)
 	return err == nil && !at.Before(w.begun)
 }
-
-// maxQuiet bounds how long a job waits for what else its application launches.
-const maxQuiet = 30 * time.Second
 
 // next returns the oldest job that is to be done now, nil for none; soon says that
 // there will be one.
@@ -216,18 +216,13 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 	return nil, soon, nil
 }
 
-// unlaunchedFactor is how much longer a program waits that nobody launched yet:
-// building it now and again for its launches takes the time twice.
-const unlaunchedFactor = 5
-
 // quiet is how long a job of such an age waits for more.
 func (w *worker) quiet(e *spool.Entry, age time.Duration) time.Duration {
 	longer := unlaunchedFactor * w.o.Quiet
-	if age < w.o.Quiet || age >= longer {
-		return w.o.Quiet
-	}
-	if j, err := spool.Read(w.ctx, w.o.Store, e); err == nil && j.Kind == spool.Capture && len(j.Variants) == 0 {
-		return longer
+	if age >= w.o.Quiet && age < longer {
+		if j, err := spool.Read(w.ctx, w.o.Store, e); err == nil && j.Kind == spool.Capture && len(j.Variants) == 0 {
+			return longer
+		}
 	}
 	return w.o.Quiet
 }
@@ -248,26 +243,23 @@ func (w *worker) one(e *spool.Entry) {
 		w.refused(e, begin, err.Error())
 		return
 	case errors.Is(err, spool.ErrVersion): // its own worker does it, or gc removes it
-		w.status.Kept++
+		w.keep(e)
 		w.ended(e, begin, spool.JobElsewhere, err.Error())
-		w.leave(e)
 		return
 	case err != nil: // it went, or cannot be read now
 		w.leave(e)
 		return
 	}
 	tries := spool.ReadTries(ctx, s, e)
-	switch {
+	switch since, missing := tries.MissingSince(w.host); {
 	case tries.Failed >= maxFailed:
 		w.refuse(e, j, begin, "its compiler crashed, or took too long, twice")
 		return
 	case tries.Begun >= maxBegun:
 		w.refuse(e, j, begin, fmt.Sprintf("it was begun %d times, and never done", tries.Begun))
 		return
-	}
-	if since, is := tries.MissingSince(w.host); is && !w.o.Once && time.Since(since).Abs() < missingFor {
-		w.status.Kept++
-		w.leave(e)
+	case missing && !w.o.Once && time.Since(since).Abs() < missingFor:
+		w.keep(e)
 		return
 	}
 	tries.Begun++
@@ -285,15 +277,13 @@ func (w *worker) one(e *spool.Entry) {
 		return // the job stays as it is; that of a cache that was removed went with it
 	case r.crash != "", r.outcome.State == spool.JobFailed:
 		reason := cmp.Or(r.crash, r.outcome.Reason)
-		tries.Failed++
-		if tries.Failed >= maxFailed {
+		if tries.Failed++; tries.Failed >= maxFailed {
 			w.refuse(e, j, begin, "twice: "+reason)
 			return
 		}
 		_ = spool.WriteTries(ctx, s, e, tries)
 		if r.crash == "" { // what is the matter may not be, later
-			w.status.Kept++
-			w.leave(e)
+			w.keep(e)
 		}
 		w.ended(e, begin, spool.JobFailed, reason)
 	case r.outcome.State == spool.JobVoid:
@@ -314,9 +304,8 @@ func (w *worker) one(e *spool.Entry) {
 		if r.outcome.Missing || r.full {
 			_ = spool.WriteTries(ctx, s, e, tries)
 		}
-		w.status.Kept++
+		w.keep(e)
 		w.ended(e, begin, r.outcome.State, r.outcome.Reason)
-		w.leave(e)
 	default:
 		w.refuse(e, j, begin, r.outcome.Reason)
 	}
@@ -324,6 +313,12 @@ func (w *worker) one(e *spool.Entry) {
 
 // leave keeps a job that this worker does not try again.
 func (w *worker) leave(e *spool.Entry) { w.tried[e.Environment+e.Name] = true }
+
+// keep leaves a job that cannot be done here, or not now.
+func (w *worker) keep(e *spool.Entry) {
+	w.status.Kept++
+	w.leave(e)
+}
 
 // remove takes a job out of the spool; launches that were added meanwhile keep it.
 func (w *worker) remove(e *spool.Entry) { w.removed(e, spool.Remove(w.ctx, w.o.Store, e)) }
@@ -351,7 +346,6 @@ func (w *worker) refused(e *spool.Entry, begin time.Time, reason string) {
 // fit into a note, each byte written as six.
 const maxReason = 2 << 10
 
-// ended tells how a job ended.
 func (w *worker) ended(e *spool.Entry, begin time.Time, state spool.JobState, reason string) {
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
@@ -376,16 +370,14 @@ func (w *worker) tell() {
 		err = w.o.Store.PutNote(context.WithoutCancel(w.ctx), disk.WorkerNote, b)
 	}
 	if err != nil {
-		w.o.Trace.Log(w.ctx, slog.LevelDebug, "status not written", "reason", err)
+		w.o.Trace.Debug("status not written", "reason", err)
 	}
 }
 
-// The directory in which a worker's builders work is held open, so that no other has its
-// number. Who removes a cache removes it too, while the lock is still held, on a file that
-// nobody finds any more: what is at the path by then is another cache, which may have a
-// worker of its own.
-
-// moved reports whether a directory is no longer where it was.
+// moved reports whether a directory in which builders work is no longer where it was. It is
+// held open, so that no other has its number. Who removes a cache removes it too, while the
+// lock is still held, on a file that nobody finds any more: what is at the path by then is
+// another cache, which may have a worker of its own.
 func moved(dir *os.Root) bool {
 	held, err := dir.Stat(".")
 	if err != nil {

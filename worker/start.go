@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,19 +25,13 @@ type StartOptions struct {
 	// another one would evict by that. It does the jobs of a store on disk.
 	kernstash.Jobs
 
-	// Environ is the environment of this process, as os.Environ returns it.
-	Environ []string
+	Environ []string // the environment of this process, as os.Environ returns it
+	Command string   // the kernstash command; "" has it looked for
+	Library string   // the file beside which the command lies, in ../bin; "" for none
 
-	// Command is the kernstash command; "" has it looked for.
-	Command string
-
-	// Library is the file beside which the command lies, in ../bin; "" for none.
-	Library string
-
-	// Spawn starts a program that ends on its own, in an environment, and of which
-	// this process hears nothing. nil: as a Go program does, which has no signal
-	// handlers or wait calls of others to mind. A process that has a Spawn does
-	// nothing inline.
+	// Spawn starts a program that ends on its own, in an environment, and of which this
+	// process hears nothing. nil: as a Go program does, which has no signal handlers or
+	// wait calls of others to mind. A process that has a Spawn does nothing inline.
 	Spawn func(path string, argv, environ []string) error
 }
 
@@ -50,14 +45,12 @@ type Starter struct {
 	mu    sync.Mutex
 	not   time.Time          // until then it is no use to try
 	end   context.CancelFunc // ends what runs inline; nil: nothing
-	ended chan struct{}      // it has ended
+	runs  sync.WaitGroup     // of what runs inline
 }
 
 // NewStarter returns a Starter.
 func NewStarter(o StartOptions) *Starter {
-	if o.Trace == nil {
-		o.Trace = slog.New(slog.DiscardHandler)
-	}
+	o.Trace = cmp.Or(o.Trace, slog.New(slog.DiscardHandler))
 	s, ok := o.Store.(*disk.Store)
 	if !ok {
 		o.Policy = settings.WorkerOff
@@ -123,10 +116,8 @@ func (s *Starter) start() error {
 // they have the jobs' environments, and may crash.
 func (s *Starter) inline(path string) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	s.end, s.ended = cancel, ended
-	go func() {
-		defer close(ended)
+	s.end = cancel
+	s.runs.Go(func() {
 		_, err := Run(ctx, Options{
 			Store: s.store, Command: BuilderCommand(path, s.store, flags(s.o.Settings)), Environ: s.o.Environ, Trace: s.o.Trace,
 		})
@@ -137,20 +128,18 @@ func (s *Starter) inline(path string) {
 		if err != nil {
 			s.o.Trace.Info("the worker in this process ended", "reason", err)
 		}
-	}()
+	})
 }
 
-// Close ends what runs inline, and waits until it has: the job that is under way
-// stays.
+// Close ends what runs inline, and waits until it has: the job that is under way stays.
 func (s *Starter) Close() {
 	s.mu.Lock()
-	end, ended := s.end, s.ended
+	if s.end != nil {
+		s.end()
+	}
 	s.not = time.Now().Add(startPause)
 	s.mu.Unlock()
-	if end != nil {
-		end()
-		<-ended
-	}
+	s.runs.Wait()
 }
 
 // BuilderCommand returns the program and the arguments that do one job of a store.
@@ -175,10 +164,7 @@ func flags(variables []string) []string {
 
 // What the command is called, and the variable that names it where it is neither beside the
 // library nor in PATH.
-const (
-	commandName     = "kernstash"
-	commandVariable = "KERNSTASH_COMMAND"
-)
+const commandName, commandVariable = "kernstash", "KERNSTASH_COMMAND"
 
 // FindCommand returns the path of the kernstash command: what KERNSTASH_COMMAND in
 // environ says, else ../bin/kernstash beside library, if that is of the same owner, of

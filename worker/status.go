@@ -30,18 +30,10 @@ type Status struct {
 	Kept    int           `json:"kept"`    // jobs that cannot be done here, or not now
 	CPU     time.Duration `json:"cpu_ns"`  // that builds took
 
-	// Aged is when the root was last looked through for entries that are too old.
-	Aged time.Time `json:"aged,omitzero"`
-
-	// Last are the jobs that ended last, the newest first: of earlier workers, too.
-	Last []Ended `json:"last,omitempty"`
-
-	// GivenUp are the jobs that no worker does again for two weeks, the newest first. It
-	// is what the spool says, for who asks.
-	GivenUp []spool.Refusal `json:"given_up,omitempty"`
-
-	// Waiting is how many jobs there are, the one that is being done included.
-	Waiting int `json:"waiting"`
+	Aged    time.Time       `json:"aged,omitzero"`      // when the root was last looked through for old entries
+	Last    []Ended         `json:"last,omitempty"`     // jobs that ended, the newest first: of earlier workers, too
+	GivenUp []spool.Refusal `json:"given_up,omitempty"` // jobs that no worker does again for two weeks, by the spool
+	Waiting int             `json:"waiting"`            // jobs that there are, the one that is being done included
 }
 
 // Ended is a job that ended.
@@ -131,9 +123,8 @@ func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(S
 	}
 }
 
-// Stop asks the worker to end, and waits until it has, or until ctx ends. The build
-// that is under way is ended; its job stays. It is no error that there is no
-// worker.
+// Stop asks the worker to end, and waits until it has, or until ctx ends. The build that is
+// under way is ended; its job stays. It is no error that there is no worker.
 func Stop(ctx context.Context, s *disk.Store) (was bool, err error) {
 	if !s.HasWorker() {
 		return false, nil

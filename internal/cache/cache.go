@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -126,17 +127,11 @@ func (r unsaved) Add(c stats.Counter, n int64) {
 	}
 }
 
-// Engine returns the engine over the stores.
-func (c *Cache) Engine() *engine.Engine { return c.engine }
-
-// Settings returns the settings in force.
-func (c *Cache) Settings() *settings.Settings { return c.settings }
-
-// Recorder returns what counts.
-func (c *Cache) Recorder() stats.Recorder { return c.stats }
-
-// Loggers return what takes traces.
-func (c *Cache) Loggers() engine.Loggers { return c.log }
+func (c *Cache) Engine() *engine.Engine       { return c.engine }   // over the stores
+func (c *Cache) Settings() *settings.Settings { return c.settings } // in force
+func (c *Cache) Recorder() stats.Recorder     { return c.stats }    // of what the Cache counts
+func (c *Cache) Loggers() engine.Loggers      { return c.log }      // take traces
+func (c *Cache) Store() Store                 { return c.written }  // that is written; nil: there is none
 
 // MemoryLimits returns the options of the memory tiers of contexts.
 func (c *Cache) MemoryLimits() live.Options {
@@ -146,9 +141,6 @@ func (c *Cache) MemoryLimits() live.Options {
 	}
 	return o
 }
-
-// Store returns the store that is written; nil: there is none.
-func (c *Cache) Store() Store { return c.written }
 
 // Writes reports whether there is a disk tier that may be written, so that artifacts
 // outlive the process.
@@ -242,3 +234,52 @@ func (c *Cache) close() (captures []string, artifacts int) {
 
 // Warn tells the trace of something that is not as it should be.
 func (c *Cache) Warn(msg string, args ...any) { c.log.Warn(msg, args...) }
+
+// Count adds to what the Cache counts.
+func (c *Cache) Count(counter stats.Counter, n int64) { c.stats.Add(counter, n) }
+
+// Stats returns what this Cache counted since it was opened.
+func (c *Cache) Stats() stats.Snapshot {
+	s := c.counters.Snapshot()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.tiers {
+		s[stats.MemoryHits] += t.Hits()
+	}
+	return s
+}
+
+// keepEvery is how many seconds lie between two writes of what a process counts: what one
+// that is killed loses at most, while it builds or loads.
+const keepEvery = 60
+
+// KeepStatsSometimes is called after a build or a load; it writes in the background what was
+// counted, now and then.
+func (c *Cache) KeepStatsSometimes() {
+	now, last := time.Now().Unix(), c.keptAt.Load()
+	if c.engine.Writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
+		go c.KeepStats()
+	}
+}
+
+// KeepStats adds what was counted to the totals on disk. Close does so too; it is for a
+// process that ends without, and costs a few system calls.
+func (c *Cache) KeepStats() {
+	totals, ok := c.written.(store.Totals)
+	if !ok || !c.engine.Writes() {
+		return
+	}
+	now := c.Stats()
+	c.mu.Lock()
+	delta := now.Sub(c.kept)
+	c.kept = now
+	c.mu.Unlock()
+	if delta == (stats.Snapshot{}) {
+		return
+	}
+	if err := totals.AddStats(delta); err != nil {
+		c.log.Warn("statistics not kept", "error", err.Error())
+		return
+	}
+	contents.Save()
+}

@@ -18,10 +18,8 @@ func (Process) CheckOptions(int, []string) error { return nil }
 
 // HeaderSearch says that it is not known where the compiler looks for header files.
 func (Process) HeaderSearch(int, string, engine.Request) (deps.Search, error) {
-	return deps.Search{}, errSearch
+	return deps.Search{}, errors.New("where the compiler looks for header files is not known")
 }
-
-var errSearch = errors.New("where the compiler looks for header files is not known")
 
 // WorkingDirectory returns the process's.
 func (Process) WorkingDirectory() (string, error) { return os.Getwd() }

@@ -5,9 +5,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/internal/writesignal"
 )
@@ -67,5 +69,16 @@ func (standardError) Write(b []byte) (int, error) {
 			writesignal.Note(err)
 			return max(n, 0), err
 		}
+	}
+}
+
+var said sync.Map // of string
+
+// say writes a warning to standard error, once a process. It is for what changes what
+// the cache does, and what nobody hears of else.
+func say(warning string) {
+	text := fmt.Sprintf("kernstash: warning: %s\n", human.Printable(warning, false))
+	if _, was := said.LoadOrStore(text, true); !was {
+		fmt.Fprint(standardError{}, text)
 	}
 }

@@ -1,11 +1,9 @@
-// Package format is the encoding of the files of the disk tier: .bin, an
-// artifact, and .src, the recipe it was built from. docs/FORMAT.md specifies
-// every byte.
+// Package format is the encoding of the files of the disk tier: .bin, an artifact, and
+// .src, the recipe it was built from. docs/FORMAT.md specifies every byte.
 //
-// Decoding is strict: what is accepted would be encoded to the same bytes.
-// Every length is checked against what is there before anything is allocated,
-// and nothing is returned whose digest does not match. Decoded values share
-// memory with the input where they can.
+// Decoding is strict: what is accepted would be encoded to the same bytes. Every length is
+// checked against what is there before anything is allocated, and nothing is returned whose
+// digest does not match. Decoded values share memory with the input where they can.
 package format
 
 import (
@@ -13,8 +11,7 @@ import (
 	"fmt"
 )
 
-// Version is the format version of both files that this package writes and
-// reads.
+// Version is the format version of both files that this package writes and reads.
 const Version = 4
 
 // MaxSize is the largest file, in bytes.

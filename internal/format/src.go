@@ -81,8 +81,7 @@ func CheckSrcDigest(header []byte, recipe io.Reader) error {
 	return nil
 }
 
-// DecodeSrc reads a whole .src and checks its digest. The recipe shares memory
-// with b.
+// DecodeSrc reads a whole .src and checks its digest. The recipe shares memory with b.
 func DecodeSrc(b []byte) (*key.Recipe, error) {
 	if err := CheckSrc(b, int64(len(b))); err != nil {
 		return nil, err

@@ -61,14 +61,9 @@ type Field struct {
 // Message is what one side says to the other.
 type Message []Field
 
-// Text returns a copy of the field's data.
-func (f Field) Text() string { return string(f.Data) }
-
-// Address returns the number as an address.
-func (f Field) Address() uintptr { return uintptr(f.Number) }
-
-// Duration returns the number as nanoseconds.
-func (f Field) Duration() time.Duration { return time.Duration(min(f.Number, 1<<62)) }
+func (f Field) Text() string            { return string(f.Data) }                      // a copy
+func (f Field) Address() uintptr        { return uintptr(f.Number) }                   // the number
+func (f Field) Duration() time.Duration { return time.Duration(min(f.Number, 1<<62)) } // the number, in nanoseconds
 
 // String returns the bytes of a string, which are not to be changed. They are not nil.
 func String(s string) []byte {
@@ -110,9 +105,8 @@ func (t Tag) bound() uintptr {
 	switch t {
 	case Code, Binary, Answer:
 		return maxData
-	default:
-		return maxText
 	}
+	return maxText
 }
 
 // view returns a message of C's, whose data it shares.

@@ -153,7 +153,6 @@ func (s *Server) find(id uint64) *ticket {
 	return s.open[id]
 }
 
-// await waits until there is something to say.
 func (s *Server) await(t *ticket, wake func()) {
 	var step Step
 	s.guard(func() {

@@ -2,14 +2,13 @@
 // locks as there are offsets, and none of them has a file of its own that a
 // crash could leave behind or a cleaner remove.
 //
-// The locks are open-file-description locks. All locks of a Pool belong to one
-// description, and so take one descriptor, however many they are. They exclude
-// other processes; a table excludes the goroutines of this one. They are
-// released by asking, not by closing, so a forked child that inherited the
-// descriptor does not keep them. They end with the process, however it ends;
-// but a child that it forked, and that neither ended nor called exec, shares
-// the description, and a lock that the process held when it was killed ends
-// with the last such child.
+// The locks are open-file-description locks. All locks of a Pool belong to one description,
+// and so take one descriptor, however many they are. They exclude other processes; a table
+// excludes the goroutines of this one. They are released by asking, not by closing, so a
+// forked child that inherited the descriptor does not keep them. They end with the process,
+// however it ends; but a child that it forked, and that neither ended nor called exec,
+// shares the description, and a lock that the process held when it was killed ends with the
+// last such child.
 //
 // A host may close the descriptor, and with it the locks are lost to other
 // processes. A Pool notices at the next lock and opens the file again.
@@ -29,13 +28,11 @@ import (
 // ErrBusy says that somebody else held the lock for as long as one waited.
 var ErrBusy = errors.New("locked")
 
-// ErrUnsupported is wrapped where the system or the file system has no locks
-// of this kind.
+// ErrUnsupported is wrapped where the system or the file system has no locks of this kind.
 var ErrUnsupported = errors.New("file locks do not work here")
 
-// The pause between two attempts, while another process holds the byte, grows
-// from the first to the last. A wait in the kernel ends neither with a context
-// nor at a bound.
+// The pause between two attempts, while another process holds the byte, grows from the
+// first to the last. A wait in the kernel ends neither with a context nor at a bound.
 const (
 	firstPause = 300 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
@@ -44,8 +41,7 @@ const (
 // maxTrying is how many attempts are under way at once.
 const maxTrying = 16
 
-// Pool hands out locks on the bytes of one file. It is safe for concurrent
-// use.
+// Pool hands out locks on the bytes of one file. It is safe for concurrent use.
 type Pool struct {
 	open   func() (safefs.File, error)
 	trying chan struct{} // holds one for each attempt under way
@@ -207,8 +203,7 @@ func (p *Pool) unlock(offset int64) {
 	p.release(h.d, spoilt)
 }
 
-// Close ends the description when nobody uses it any more: locks that are held
-// stay.
+// Close ends the description when nobody uses it any more: locks that are held stay.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -152,8 +152,7 @@ func (d Dir) Rmdir(name string) error {
 	return d.at(OpRmdir, "rmdir", name, func() error { return unix.Unlinkat(d.fd-1, name, unix.AT_REMOVEDIR) })
 }
 
-// Rename gives the file called name in d the name to in dir, replacing what
-// has it.
+// Rename gives the file called name in d the name to in dir, replacing what has it.
 func (d Dir) Rename(name string, dir Dir, to string) error {
 	if err := checkName("rename", name); err != nil {
 		return err

@@ -14,11 +14,10 @@ import (
 const writers = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | 0x40 /* FILE_DELETE_CHILD */ |
 	windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER | windows.GENERIC_WRITE | windows.GENERIC_ALL
 
-// Distrust says why a directory cannot be believed: it belongs to somebody
-// else, or its access control list lets others than its owner, the system and
-// its administrators write to it. A layer may belong to the system. "" is that
-// it can be believed. Below it nothing is looked at: who may write is
-// inherited, and only its writers could have changed that.
+// Distrust says why a directory cannot be believed: it belongs to somebody else, or its
+// access control list lets others than its owner, the system and its administrators write
+// to it. A layer may belong to the system. "" is that it can be believed. Below it nothing
+// is looked at: who may write is inherited, and only its writers could have changed that.
 func (d Dir) Distrust(layer bool) (string, error) {
 	f, err := d.root.Open(d.path)
 	if err != nil {
@@ -86,7 +85,8 @@ func distrust(owner *windows.SID, acl *windows.ACL, ours []*windows.SID, layer b
 			return fmt.Sprintf("has an entry of type %d in its access control list", ace.Header.AceType)
 		}
 		sid := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
-		if !slices.ContainsFunc(ours, sid.Equals) && !isSystem(sid) && !standsForOwner(sid) {
+		ofOwner := sid.IsWellKnown(windows.WinCreatorOwnerSid) || sid.IsWellKnown(windows.WinCreatorOwnerRightsSid)
+		if !ofOwner && !slices.ContainsFunc(ours, sid.Equals) && !isSystem(sid) {
 			return fmt.Sprintf("%s may write to it; set a directory below %%LocalAppData%%, or take that right away",
 				accountName(sid))
 		}
@@ -99,11 +99,6 @@ func distrust(owner *windows.SID, acl *windows.ACL, ours []*windows.SID, layer b
 func isSystem(sid *windows.SID) bool {
 	return sid.IsWellKnown(windows.WinLocalSystemSid) || sid.IsWellKnown(windows.WinBuiltinAdministratorsSid) ||
 		strings.HasPrefix(sid.String(), "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464")
-}
-
-// standsForOwner says whether an account is whoever owns, or makes, a file.
-func standsForOwner(sid *windows.SID) bool {
-	return sid.IsWellKnown(windows.WinCreatorOwnerSid) || sid.IsWellKnown(windows.WinCreatorOwnerRightsSid)
 }
 
 func accountName(sid *windows.SID) string {

@@ -8,12 +8,11 @@ import (
 	"os"
 )
 
-// Publish makes a file of these contents appear in d, complete or not at all,
-// mode 0600 and with this modification time. With replace it takes the place
-// of whatever has the name, a directory excepted; without, a name that is
-// taken is an error that is [fs.ErrExist]. tmp is where the file has a name
-// before, where it has to have one, in the same file system. Nothing is forced to the medium:
-// whoever reads the file checks its digests.
+// Publish makes a file of these contents appear in d, complete or not at all, mode 0600 and
+// with this modification time. With replace it takes the place of whatever has the name, a
+// directory excepted; without, a name that is taken is an error that is [fs.ErrExist]. tmp
+// is where the file has a name before, where it has to have one, in the same file system.
+// Nothing is forced to the medium: whoever reads the file checks its digests.
 func (d Dir) Publish(tmp Dir, name string, replace bool, mtime int64, contents ...[]byte) error {
 	if err := checkName("publish", name); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 // Dir is an open directory. The zero Dir is not open. Here it is a path below the root,
 // which os.Root keeps every call below; that no link inside is followed is checked before.
+// What the methods promise is said in dir_unix.go and file_unix.go.
 type Dir struct {
 	root *os.Root
 	path string
@@ -29,8 +30,6 @@ type File struct {
 	path string
 }
 
-// OpenRoot opens the directory that everything else happens below. Links in
-// the path that leads to it are followed, but it must not itself be one.
 func OpenRoot(name string, o Options) (Dir, Info, error) {
 	if !supported {
 		return Dir{}, Info{}, pathError("open", name, ErrUnsupported)
@@ -137,7 +136,6 @@ func checkPlain(op, name string) error {
 	return checkName(op, name)
 }
 
-// Stat returns what the directory is now.
 func (d Dir) Stat() (i Info, err error) {
 	err = d.do(OpFstat, "stat", ".", func() (err error) {
 		i, err = d.infoAt(d.path)
@@ -155,7 +153,6 @@ func (d Dir) infoAt(path string) (Info, error) {
 	return infoOf(f)
 }
 
-// Lstat returns what the name in d is; it follows no link.
 func (d Dir) Lstat(name string) (i Info, err error) {
 	err = d.at(OpFstatat, "stat", name, func(path string) error {
 		info, err := d.root.Lstat(path)
@@ -167,7 +164,6 @@ func (d Dir) Lstat(name string) (i Info, err error) {
 	return i, err
 }
 
-// OpenDir opens a directory at a path below d.
 func (d Dir) OpenDir(name string) (Dir, error) {
 	sub := Dir{root: d.root, o: d.o}
 	err := d.below(OpOpenat, "open", name, func(path string) error {
@@ -184,11 +180,8 @@ func (d Dir) OpenDir(name string) (Dir, error) {
 	return sub, nil
 }
 
-// Open opens a file at a path below d for reading, and returns what it is: the caller
-// decides whether to read it.
 func (d Dir) Open(name string) (File, Info, error) { return d.openFile(name, os.O_RDONLY) }
 
-// OpenWrite opens a file that is there for reading and writing.
 func (d Dir) OpenWrite(name string) (File, Info, error) { return d.openFile(name, os.O_RDWR) }
 
 func (d Dir) openFile(name string, flags int) (File, Info, error) {
@@ -218,10 +211,7 @@ func (d Dir) Create(name string) (File, error) {
 		f.f, err = d.root.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		return err
 	})
-	if err != nil {
-		return File{}, err
-	}
-	return f, nil
+	return f, err
 }
 
 // Mkdir makes a directory in d, and opens it. Who may use it is inherited from d.
@@ -232,12 +222,10 @@ func (d Dir) Mkdir(name string) (Dir, error) {
 	return d.OpenDir(name)
 }
 
-// Remove removes a name in d that is not a directory.
 func (d Dir) Remove(name string) error {
 	return d.at(OpUnlink, "remove", name, func(path string) error { return d.remove(path, false) })
 }
 
-// Rmdir removes an empty directory in d.
 func (d Dir) Rmdir(name string) error {
 	return d.at(OpRmdir, "rmdir", name, func(path string) error { return d.remove(path, true) })
 }
@@ -255,13 +243,10 @@ func (d Dir) remove(path string, dir bool) error {
 	return d.root.Remove(path)
 }
 
-// Rename gives the file called name in d the name to in dir, replacing what
-// has it.
 func (d Dir) Rename(name string, dir Dir, to string) error {
 	return d.move(OpRename, "rename", name, dir, to, (*os.Root).Rename)
 }
 
-// link gives the file called name in d a second name in dir, which nothing has.
 func (d Dir) link(name string, dir Dir, to string) error {
 	return d.move(OpLink, "link", name, dir, to, (*os.Root).Link)
 }
@@ -275,8 +260,6 @@ func (d Dir) move(op Op, verb, name string, dir Dir, to string, call func(r *os.
 
 func (d Dir) publishUnnamed(string, int64, [][]byte) error { return errors.ErrUnsupported }
 
-// Each calls f with every name in d, in no order, until f returns false.
-// Names that come or go meanwhile may be seen or not.
 func (d Dir) Each(f func(name string) bool) error {
 	return d.do(OpGetdents, "list", ".", func() error {
 		list, err := d.root.Open(d.path)
@@ -301,22 +284,12 @@ func (d Dir) Each(f func(name string) bool) error {
 	})
 }
 
-// IsOpen reports whether f was opened. It does not know of Close.
-func (f File) IsOpen() bool { return f.f != nil }
-
-// FD returns the descriptor, which f keeps.
-func (f File) FD() int { return int(f.f.Fd()) }
-
-// Before asks the hook of f about a call that is made elsewhere.
+func (f File) IsOpen() bool       { return f.f != nil }
+func (f File) FD() int            { return int(f.f.Fd()) }
 func (f File) Before(op Op) error { return f.dir.o.Hook.ask(op) }
+func (f File) Own() error         { return nil } // that somebody else closed it is not found out here
+func (f File) Close() error       { return f.dir.do(OpClose, "close", "file", f.f.Close) }
 
-// Own is an error if somebody else closed the file, which is not found out here.
-func (f File) Own() error { return nil }
-
-// Close ends the descriptor.
-func (f File) Close() error { return f.dir.do(OpClose, "close", "file", f.f.Close) }
-
-// Stat returns what the file is now.
 func (f File) Stat() (i Info, err error) {
 	err = f.dir.do(OpFstat, "stat", "file", func() (err error) {
 		i, err = infoOf(f.f)
@@ -325,8 +298,6 @@ func (f File) Stat() (i Info, err error) {
 	return i, err
 }
 
-// ReadAt fills b from offset off on. A file that ends before that is
-// [io.ErrUnexpectedEOF], with the number of bytes read.
 func (f File) ReadAt(b []byte, off int64) (n int, err error) {
 	err = f.dir.do(OpPread, "read", "file", func() (err error) {
 		n, err = f.f.ReadAt(b, off)
@@ -338,7 +309,6 @@ func (f File) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes all of b at offset off.
 func (f File) WriteAt(b []byte, off int64) error {
 	return f.dir.do(OpPwrite, "write", "file", func() error {
 		_, err := f.f.WriteAt(b, off)
@@ -346,8 +316,6 @@ func (f File) WriteAt(b []byte, off int64) error {
 	})
 }
 
-// SetMtime sets the modification time, in nanoseconds since 1970, and leaves the access
-// time alone.
 func (f File) SetMtime(ns int64) error {
 	return f.dir.do(OpUtimens, "set time of", "file", func() error {
 		return f.dir.root.Chtimes(f.path, time.Time{}, time.Unix(0, ns))

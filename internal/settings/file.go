@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// maxFile bounds what is read of a settings file.
 const maxFile = 1 << 20
 
 // readFile returns the texts in a settings file, by name, and closes it.
@@ -31,10 +30,9 @@ func readFile(f *os.File, env environment) (map[string]string, error) {
 	return texts, err
 }
 
-// parseFile reads a JSON object of names and values. A value may be a string,
-// a number, true or false, or an array of strings where several paths are
-// wanted; null leaves the setting alone. A name that occurs twice is an error:
-// nobody means that.
+// parseFile reads a JSON object of names and values. A value may be a string, a number,
+// true or false, or an array of strings where several paths are wanted; null leaves the
+// setting alone. A name that occurs twice is an error: nobody means that.
 func parseFile(b []byte, env environment) (map[string]string, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	dec := json.NewDecoder(bytes.NewReader(b))

@@ -55,14 +55,6 @@ func (e environment) place(goos, variable string, below ...string) string {
 	return ""
 }
 
-// defaultPlace is where the cache is if nobody chose a root, for people.
-func defaultPlace(goos string) string {
-	if goos == "windows" {
-		return `%LocalAppData%\kernstash`
-	}
-	return "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
-}
-
 // expand replaces a leading ~/ in a path from a file, where no shell does it.
 func (e environment) expand(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

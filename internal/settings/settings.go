@@ -28,9 +28,8 @@ type Inputs struct {
 	// the user could have it write where only the program may.
 	Environ []string
 
-	// ConfigFile is the file to read, which must exist. Where it is empty the
-	// file is $XDG_CONFIG_HOME/kernstash/config.json, or ~/.config/…, if there
-	// is one.
+	// ConfigFile is the file to read, which must exist. Where it is empty the file is
+	// $XDG_CONFIG_HOME/kernstash/config.json, or ~/.config/…, if there is one.
 	ConfigFile string
 
 	// Program and Flags hold texts by the setting's name (max-size).
@@ -45,9 +44,7 @@ type Inputs struct {
 // Settings are the values in force with their origins.
 type Settings struct {
 	Values
-
-	// File is the settings file that was read, "" if there was none.
-	File string
+	File string // the settings file that was read, "" if there was none
 
 	// Warnings tell what was passed over: in lenient mode every error, and
 	// always variables that look like a setting and are none.
@@ -68,9 +65,8 @@ type Item struct {
 	Description string `json:"description"` // what it means
 }
 
-// Load reads the settings. Every malformed value is reported, not only the
-// first; each is an *Error. Where an error is returned the Settings hold what
-// could be used.
+// Load reads the settings. Every malformed value is reported, not only the first; each is
+// an *Error. Where an error is returned the Settings hold what could be used.
 func Load(in Inputs) (*Settings, error) {
 	s := &Settings{}
 	s.rows = s.table()
@@ -136,8 +132,11 @@ func (s *Settings) All() []Item {
 	for i, row := range s.rows {
 		items[i] = row.Item
 		items[i].Value = row.get()
-		if row.Name == nameDir {
-			items[i].Default = defaultPlace(runtime.GOOS)
+		if row.Name == nameDir { // where the cache is if nobody chose a root
+			items[i].Default = "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
+			if runtime.GOOS == "windows" {
+				items[i].Default = `%LocalAppData%\kernstash`
+			}
 		}
 	}
 	return items
@@ -257,3 +256,35 @@ func (l *loader) window() {
 	_ = row.set(row.Default)
 	row.Origin = Origin{}
 }
+
+// Source is who may decide a setting, the last word having the largest number.
+type Source uint8
+
+// The sources.
+const (
+	Default Source = iota
+	File
+	Program
+	Environment
+	Flag
+)
+
+func (s Source) String() string {
+	return [...]string{"default", "file", "program", "environment", "flag"}[s]
+}
+
+// Origin says where a value came from.
+type Origin struct {
+	Source Source
+	Path   string // of the file
+}
+
+func (o Origin) String() string {
+	if o.Source == File {
+		return "file " + o.Path
+	}
+	return o.Source.String()
+}
+
+// MarshalText writes what String returns.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }

@@ -6,7 +6,20 @@ import (
 	"fmt"
 )
 
+const (
+	magic       = "ksttally"
+	version     = 1
+	headerBytes = 64
+	maxSlots    = 1 << 10
+	maxCounters = 1 << 10
+)
+
 var errDamaged = errors.New("damaged tally")
+
+type header struct{ slots, counters int }
+
+func (h header) size() int64        { return h.offset(h.slots) }
+func (h header) offset(s int) int64 { return headerBytes + int64(s)*int64(h.counters)*8 }
 
 func (h header) put(b []byte) {
 	copy(b, magic)
@@ -24,14 +37,18 @@ func parseHeader(b []byte, size int64) (header, error) {
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
 		return header{}, fmt.Errorf("version %d: %w", v, ErrVersion)
 	}
-	h := header{
-		int(binary.LittleEndian.Uint32(b[16:])), int(binary.LittleEndian.Uint32(b[20:])),
-	}
+	h := header{int(binary.LittleEndian.Uint32(b[16:])), int(binary.LittleEndian.Uint32(b[20:]))}
 	if binary.LittleEndian.Uint32(b[12:]) != headerBytes || h.slots < 1 || h.slots > maxSlots ||
 		h.counters < 1 || h.counters > maxCounters || size != h.size() {
 		return header{}, errDamaged
 	}
 	return h, nil
+}
+
+func decode(c []int64, b []byte) {
+	for i := range c {
+		c[i], b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+	}
 }
 
 // sum adds up the first n counters of all slots of a file.

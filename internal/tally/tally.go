@@ -1,11 +1,9 @@
-// Package tally keeps totals in a file that many processes add to at once,
-// without one lock for all: the file holds many slots, each a full set of
-// counters, an addition goes to any slot that is free, and a total is the sum
-// over the slots, read with one call. What a process that is killed had not
-// added is lost, and nothing else.
+// Package tally keeps totals in a file that many processes add to at once, without one lock
+// for all: the file holds many slots, each a full set of counters, an addition goes to any
+// slot that is free, and a total is the sum over the slots, read with one call. What a
+// process that is killed had not added is lost, and nothing else.
 //
-// The file is a header of 64 bytes (magic, version, slots, counters)
-// and the slots, all numbers little-endian; docs/FORMAT.md has the table.
+// The file is a header and the slots; docs/FORMAT.md has the table.
 package tally
 
 import (
@@ -24,18 +22,11 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 )
 
-const (
-	magic       = "ksttally"
-	version     = 1
-	headerBytes = 64
-	maxSlots    = 1 << 10
-	maxCounters = 1 << 10
-)
-
 // Errors of a tally file.
 var (
 	ErrVersion = errors.New("tally of another format version")
 	ErrBusy    = errors.New("every slot of the tally is locked")
+	ErrTorn    = errors.New("written in part") // perhaps: to change the counters again might count twice
 )
 
 // Place is where a tally file lives.
@@ -62,11 +53,6 @@ type File struct {
 	buf  []byte  // of look
 	row  []int64 // of Each
 }
-
-type header struct{ slots, counters int }
-
-func (h header) size() int64        { return h.offset(h.slots) }
-func (h header) offset(s int) int64 { return headerBytes + int64(s)*int64(h.counters)*8 }
 
 // New returns the tally file at a place, for counters counters. Slots is how
 // many a file that must be made gets.
@@ -190,15 +176,6 @@ func (t *File) rewrite(slot, n int, f func(slot int, c []int64)) error {
 	return nil
 }
 
-// ErrTorn is wrapped where some of the counters may have been written: to change them again might count twice.
-var ErrTorn = errors.New("written in part")
-
-func decode(c []int64, b []byte) {
-	for i := range c {
-		c[i], b = int64(binary.LittleEndian.Uint64(b)), b[8:]
-	}
-}
-
 // Totals returns the sums over all slots, as many as there are counters.
 // Additions that happen meanwhile may be in or not. It makes nothing: a file that
 // is missing or damaged has counted nothing.
@@ -239,9 +216,9 @@ func (t *File) look() (b []byte, h header, err error) {
 		err = nil
 		keep := true
 		if !t.f.IsOpen() {
-			_, err = t.open(t.place.Dir.OpenWrite)
+			err = t.open(t.place.Dir.OpenWrite)
 			if keep = !errors.Is(err, syscall.EROFS); !keep {
-				_, err = t.open(t.place.Dir.Open) // for this time: nobody can add with it
+				err = t.open(t.place.Dir.Open) // for this time: nobody can add with it
 			}
 		}
 		if err == nil {
@@ -317,18 +294,16 @@ func (t *File) need() error {
 	}
 	t.drop()
 	for range 4 {
-		h, err := t.open(t.place.Dir.OpenWrite)
+		err := t.open(t.place.Dir.OpenWrite)
 		switch {
-		case err == nil && t.fits(h):
+		case err == nil && t.fits(t.h):
 			return nil
-		case err == nil && t.fixed:
-			err = t.publish(true, nil)
-		case err == nil:
+		case err == nil && !t.fixed:
 			err = t.grow()
+		case err == nil, replaceable(err):
+			err = t.publish(true, nil)
 		case errors.Is(err, fs.ErrNotExist):
 			err = t.publish(false, nil)
-		case replaceable(err):
-			err = t.publish(true, nil)
 		}
 		t.drop()
 		if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -338,31 +313,28 @@ func (t *File) need() error {
 	return fmt.Errorf("open %s: it is replaced again and again", t.place.Name)
 }
 
-func (t *File) open(at func(name string) (safefs.File, safefs.Info, error)) (header, error) {
+func (t *File) open(at func(name string) (safefs.File, safefs.Info, error)) error {
 	f, info, err := at(t.place.Name)
 	if err != nil {
-		return header{}, err
-	}
-	if info.Kind != safefs.Regular {
-		f.Close()
-		return header{}, fmt.Errorf("open %s: not a regular file: %w", t.place.Name, errDamaged)
+		return err
 	}
 	var b [headerBytes]byte
-	if _, err := f.ReadAt(b[:], 0); err != nil {
-		f.Close()
-		return header{}, fmt.Errorf("read %s: %w", t.place.Name, err)
+	if info.Kind != safefs.Regular {
+		err = fmt.Errorf("open %s: not a regular file: %w", t.place.Name, errDamaged)
+	} else if _, err = f.ReadAt(b[:], 0); err != nil {
+		err = fmt.Errorf("read %s: %w", t.place.Name, err)
+	} else {
+		t.h, err = parseHeader(b[:], info.Size)
 	}
-	h, err := parseHeader(b[:], info.Size)
 	if err != nil {
 		f.Close()
-		return header{}, err
+		return err
 	}
-	t.f, t.h = f, h
-	return h, nil
+	t.f = f
+	return nil
 }
 
-// grow replaces the open file, which an older version made, by one that has
-// all counters.
+// grow replaces the open file, which an older version made, by one that has all counters.
 func (t *File) grow() error {
 	if _, err := t.lock(0, t.h.slots, 1, waitReset); err != nil {
 		return err

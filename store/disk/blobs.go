@@ -42,7 +42,7 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 		return nil
 	})
 	if err != nil {
-		if kind == store.Headers && (errors.Is(err, format.ErrDigest) || errors.Is(err, format.ErrTruncated)) {
+		if kind == store.Headers && isCorrupt(err) {
 			s.count(stats.Corrupt, 1)
 		}
 		return nil, rootdir.Miss(err)
@@ -110,10 +110,10 @@ func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name 
 		return nil
 	}
 	replace := err == nil || rootdir.Damaged(err)
-	if err := file.Write(s.at, m, replace, content); err != nil && (replace || !errors.Is(err, fs.ErrExist)) {
-		return err
+	if err = file.Write(s.at, m, replace, content); !replace && errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // putHeaders keeps the contents that an entry brings, each once. An entry is

@@ -4,17 +4,18 @@
 //	                                             /<n>.src   its recipe
 //	<root>/.meta                                            locks, account, statistics
 //
-// The directory is the index: nothing is opened or read before a request needs
-// it, and a hit reads one file. Readers take no lock, since a file appears
-// complete or not at all; digests are checked at every load, so nothing is
-// forced to the medium and what a crash tears is a miss. docs/FORMAT.md
-// specifies every file.
+// The directory is the index: nothing is opened or read before a request needs it, and a
+// hit reads one file. Readers take no lock, since a file appears complete or not at all;
+// digests are checked at every load, so nothing is forced to the medium and what a crash
+// tears is a miss. docs/FORMAT.md specifies every file.
 //
 // No trouble of the disk harms the caller. A root that cannot be trusted turns
 // the tier off, with a reason that [Store.Status] tells.
 package disk
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -39,35 +40,26 @@ const (
 
 // Options are the settings of a Store. Only Dir is required.
 type Options struct {
-	// Dir is the root. It is made, mode 0700, when something is first stored.
-	Dir string
+	Dir    string           // the root; it is made, mode 0700, when something is first stored
+	Policy Policy           // what is evicted first
+	Now    func() time.Time // replaces the clock
+	Trace  *slog.Logger     // gets a line for everything that is worth one; may be nil
 
 	// ReadOnly makes this a layer: it is never written, and may belong to
 	// root and be readable, though not writable, by others.
 	ReadOnly bool
 
-	// MaxSize is the limit in bytes, 0 is none: of what du shows, directories
-	// included. What another version of kernstash keeps in the same directory
-	// does not count.
+	// MaxSize is the limit in bytes, 0 is none: of what du shows, directories included.
+	// What another version of kernstash keeps in the same directory does not count.
 	MaxSize int64
-
-	// Policy says what is evicted first.
-	Policy Policy
 
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.
 	KeepAccess bool
 
-	// Recorder takes the counts of puts, evictions, bytes and damage; nil
-	// takes none. Hits and misses are the caller's to count, who may ask
-	// several stores.
+	// Recorder takes the counts of puts, evictions, bytes and damage; nil takes none. Hits
+	// and misses are the caller's to count, who may ask several stores.
 	Recorder stats.Recorder
-
-	// Now replaces the clock.
-	Now func() time.Time
-
-	// Trace gets a line for everything that is worth one; may be nil.
-	Trace *slog.Logger
 
 	hooks hooks
 }
@@ -96,8 +88,7 @@ type Store struct {
 	at *rootdir.Place
 
 	buildLocks atomic.Int64 // that are held
-
-	evictor *evict.Evictor
+	evictor    *evict.Evictor
 }
 
 var (
@@ -111,19 +102,13 @@ var (
 
 // New returns the store of a directory. It does not touch the disk.
 func New(o Options) *Store {
-	if o.Recorder == nil {
-		o.Recorder = stats.Noop{}
-	}
+	o.Recorder = cmp.Or[stats.Recorder](o.Recorder, stats.Noop{})
+	o.Trace = cmp.Or(o.Trace, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Trace == nil {
-		o.Trace = slog.New(slog.DiscardHandler)
-	}
-	if o.Dir != "" {
-		if abs, err := filepath.Abs(o.Dir); err == nil {
-			o.Dir = abs
-		}
+	if abs, err := filepath.Abs(o.Dir); err == nil && o.Dir != "" {
+		o.Dir = abs
 	}
 	return newStore(o, rootdir.New(rootdir.Options{Dir: o.Dir, ReadOnly: o.ReadOnly, Now: o.Now, Trace: o.Trace, Hooks: o.hooks.Hooks}))
 }
@@ -134,10 +119,9 @@ func newStore(o Options, at *rootdir.Place) *Store {
 	return s
 }
 
-// Close waits a bounded time for a running evictor and gives the descriptors
-// back. Build locks that are held stay until they are unlocked. Every later
-// call is answered as by a tier that is off. Close may be called more than
-// once.
+// Close waits a bounded time for a running evictor and gives the descriptors back. Build
+// locks that are held stay until they are unlocked. Every later call is answered as by a
+// tier that is off. Close may be called more than once.
 func (s *Store) Close() error {
 	// The evictor first: in a program of a few puts it runs only now.
 	s.evictor.Stop(closeWait)
@@ -150,3 +134,17 @@ func (s *Store) Close() error {
 const closeWait = 2 * time.Second
 
 func (s *Store) count(c stats.Counter, n int64) { s.o.Recorder.Add(c, n) }
+
+// Hold returns a store of the root that is there now, made if need be, and of no other:
+// once that root or its .meta is removed, nothing more is written, even where another
+// cache is at the path by then. The caller closes it; s stays as it is.
+func (s *Store) Hold() (*Store, error) {
+	if err := s.at.Writable(); err != nil {
+		return nil, fmt.Errorf("hold: %w", err)
+	}
+	at, err := s.at.Hold()
+	if err != nil {
+		return nil, err
+	}
+	return newStore(s.o, at), nil
+}

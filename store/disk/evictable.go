@@ -24,8 +24,6 @@ type evictable struct {
 	skip func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) bool // what is as good as gone; may be nil
 }
 
-var _ evict.Root = (*evictable)(nil)
-
 func (s *Store) newEvictor() *evict.Evictor {
 	return evict.New(evict.Options{
 		MaxSize: s.o.MaxSize, Policy: s.o.Policy, Bounds: s.o.hooks.bounds, Now: s.o.Now, Trace: s.o.Trace,
@@ -174,12 +172,10 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 func (s *Store) costOf(leaf safefs.Dir, n uint32) (cost int64, other bool, err error) {
 	h, err := s.at.Header(leaf, rootdir.BinName(n))
 	switch {
-	case errors.Is(err, format.ErrVersion):
-		return 0, true, nil
-	case rootdir.Damaged(err):
-		return 0, false, nil
-	case err != nil:
-		return 0, false, err
+	case err == nil:
+		return int64(h.Cost), false, nil
+	case errors.Is(err, format.ErrVersion), rootdir.Damaged(err):
+		return 0, errors.Is(err, format.ErrVersion), nil
 	}
-	return int64(h.Cost), false, nil
+	return 0, false, err
 }

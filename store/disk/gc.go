@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
@@ -22,22 +23,21 @@ type GCOptions struct {
 	DryRun  bool          // report only
 }
 
-// GC removes what nobody needs: entries that were not used for too long or can
-// hit nowhere, what killed writers left, empty directories, and then as many
-// entries as the limit asks, in the order of the policy. Unlike the evictor it
-// treats entries of other versions like all others. It counts the account
-// anew. progress, which may be nil, is called with the number of entries so
-// far.
+// GC removes what nobody needs: entries that were not used for too long or can hit nowhere,
+// what killed writers left, empty directories, and then as many entries as the limit asks,
+// in the order of the policy. Unlike the evictor it treats entries of other versions like
+// all others. It counts the account anew. progress, which may be nil, is called with the
+// number of entries so far.
 func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "gc", !o.DryRun, true, progress, func(w *sweep) error { return w.gc(o) })
 }
 
 func (w *sweep) gc(o GCOptions) error {
 	w.report.DryRun = o.DryRun
-	uses := w.collectable()
-	err := w.items(!o.DryRun, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
+	w.gather()
+	err := w.items(func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
 		if gone, other = w.gcItem(leaf, names, it, o); !gone {
-			uses.add(w.s, leaf, it)
+			w.uses(leaf, it)
 		}
 		return gone, other
 	})
@@ -47,21 +47,19 @@ func (w *sweep) gc(o GCOptions) error {
 	if err := w.shrink(o); err != nil {
 		return err
 	}
-	if !w.partial && len(w.report.Problems) == 0 {
-		if err := w.collectHeaders(uses, o.DryRun); err != nil {
-			return err
-		}
+	if err := w.collectHeaders(); err != nil {
+		return err
 	}
 	for kind, age := range map[store.Kind]time.Duration{store.Manifests: o.MaxAge, shared.Spool: spoolAge} {
-		err := w.collect(kind, o.DryRun, func(_ shared.File, info safefs.Info) bool { return age > 0 && w.olderThan(age, info) })
-		if err != nil {
+		old := func(_ shared.File, info safefs.Info) bool { return age > 0 && w.olderThan(age, info) }
+		if err := w.collect(kind, old); err != nil {
 			return err
 		}
 	}
 	if !o.DryRun {
 		_ = w.m.Dir.Remove(rootdir.OrderFile)
 	}
-	return w.temporary(o.DryRun)
+	return w.temporary()
 }
 
 // gcItem removes an item that is damaged, too old or left over. It says
@@ -117,15 +115,9 @@ func hitsNowhere(err error) bool {
 // shrink removes entries until what is left is within the limit. It walks a
 // second time, batch by batch, so that it need not remember every entry.
 func (w *sweep) shrink(o GCOptions) error {
-	limit := w.s.o.MaxSize
-	if o.MaxSize > 0 {
-		limit = o.MaxSize
-	}
-	if limit <= 0 {
-		return nil
-	}
+	limit := cmp.Or(max(o.MaxSize, 0), w.s.o.MaxSize)
 	left := w.left.Bytes + w.books.Shared()
-	if left <= limit {
+	if limit <= 0 || left <= limit {
 		return nil
 	}
 	root := &evictable{s: w.s, r: w.r, m: w.m}
@@ -148,4 +140,38 @@ func (w *sweep) shrink(o GCOptions) error {
 		},
 	}
 	return cmp.Or(t.Run(w.ctx), w.ctx.Err())
+}
+
+// Clear removes the entries that filter says, or with nil all of them, of
+// whatever version; then empty directories. What is not ours stays, and so do
+// statistics. With nil the header files that recipes named go too. progress, which may be
+// nil, is called with the number of entries so far.
+func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
+	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
+	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
+		err := w.items(func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
+			var info store.Info
+			if filter != nil && it.Bin != nil {
+				info = l.info(leaf, names, it)
+			}
+			wanted := filter == nil || it.Bin != nil && filter(info)
+			gone = wanted && clearable(it) && w.remove(leaf, names, it.N, true, func() bool { return true })
+			return gone, errors.Is(info.Bad, format.ErrVersion)
+		})
+		if err != nil {
+			return err
+		}
+		for i := 0; filter == nil && i < len(shared.Kinds); i++ {
+			if err := w.collect(shared.Kinds[i], func(shared.File, safefs.Info) bool { return true }); err != nil {
+				return err
+			}
+		}
+		return w.temporary()
+	})
+}
+
+// clearable says whether an item is made of files: a directory that somebody
+// gave one of our names stays.
+func clearable(it *rootdir.Item) bool {
+	return (it.Bin == nil || it.Bin.Kind != safefs.Directory) && (it.Src == nil || it.Src.Kind != safefs.Directory)
 }

@@ -3,6 +3,8 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
@@ -20,10 +22,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (e *store.Entry, err error) 
 		e, err = s.get(r, &k)
 		return err
 	})
-	if err != nil {
-		return nil, rootdir.Miss(err)
-	}
-	return e, nil
+	return e, rootdir.Miss(err)
 }
 
 // get looks at the numbers of the leaf directory: 0 by its path, and then, since names
@@ -95,4 +94,48 @@ func (s *Store) recordUse(f safefs.File, info safefs.Info) {
 	if unused := now - info.Mtime; unused >= int64(accessEvery) || unused < 0 {
 		_ = f.SetMtime(now)
 	}
+}
+
+var errWrongRecipe = errors.New("the recipe of another key")
+
+// Recipe returns the recipe that the entry of k was built from. Its digest was
+// checked, and its key is k. Whatever prevents this is a *store.MissError.
+func (s *Store) Recipe(ctx context.Context, k key.Key) (*key.Recipe, error) {
+	var rec *key.Recipe
+	err := s.at.Look(ctx, func(r *rootdir.Root) (err error) {
+		leaf, err := r.Dir.OpenDir(s.at.Names(k).Path())
+		if err != nil {
+			return err
+		}
+		defer leaf.Close()
+		rec, err = s.recipeIn(leaf, k)
+		return err
+	})
+	if err != nil {
+		return nil, rootdir.Miss(err)
+	}
+	return rec, nil
+}
+
+func (s *Store) recipeIn(leaf safefs.Dir, k key.Key) (*key.Recipe, error) {
+	numbers, _, err := rootdir.Numbers(leaf)
+	if err != nil {
+		return nil, err
+	}
+	var first error = fmt.Errorf("read recipe: %w", fs.ErrNotExist)
+	for _, n := range numbers {
+		if err := s.at.Owns(leaf, rootdir.BinName(n), k); err != nil {
+			first = rootdir.MoreTelling(first, rootdir.WrapPath(rootdir.BinName(n), err))
+			continue
+		}
+		rec, err := s.at.ReadRecipe(leaf, rootdir.SrcName(n), format.MaxSize)
+		if err == nil && rec.Key() != k {
+			err = fmt.Errorf("%w: %w", rootdir.ErrCollision, errWrongRecipe)
+		}
+		if err != nil {
+			err = rootdir.WrapPath(rootdir.SrcName(n), err)
+		}
+		return rec, err
+	}
+	return nil, first
 }

@@ -2,8 +2,6 @@ package disk
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -27,20 +25,15 @@ const (
 // constants, the device, the image; an image is near if only headers differ, or if
 // most of its code is the same. An entry of the previous digest is looked at first.
 func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Digest) (store.Difference, error) {
-	none := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
-	d := none
+	d := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
 	err := s.at.Look(ctx, func(r *rootdir.Root) error {
-		var found bool
-		d, found = s.nearest(ctx, r.Dir, rec, previous)
-		if !found {
-			d = none
+		near, found := s.nearest(ctx, r.Dir, rec, previous)
+		if found && ctx.Err() == nil {
+			d = near
 		}
 		return ctx.Err()
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return none, err
-	}
-	return d, nil
+	return d, rootdir.IgnoreGone(err)
 }
 
 func (s *Store) nearest(ctx context.Context, root safefs.Dir, rec *key.Recipe, previous key.Digest) (d store.Difference, found bool) {

@@ -2,12 +2,14 @@ package disk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
@@ -28,6 +30,10 @@ type sweep struct {
 	n        *evict.Count // of the shard that is walked
 	left     evict.Usage  // what is there and stays, whatever its version
 	partial  bool         // the medium failed: not all was seen
+	alone    bool         // without evictors and other sweeps, so that it may remove something
+
+	used   map[key.Digest]bool // headers that recipes name; nil: there is nothing to collect
+	unsure bool                // some recipe could not be asked: all headers stay
 }
 
 // sweep calls run with an open root, and does nothing where there is none.
@@ -37,7 +43,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	w := &sweep{s: s, ctx: ctx, progress: progress}
+	w := &sweep{s: s, ctx: ctx, progress: progress, alone: alone}
 	fail := func(err error) (Report, error) { return w.report, fmt.Errorf("%s %s: %w", op, s.o.Dir, err) }
 	var err error
 	w.r, err = s.at.Acquire(false)
@@ -88,9 +94,8 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 }
 
 // items walks all shards, and corrects the account of each. visit says of an item whether it
-// is gone, or would be, and whether it is of another version. Directories that are empty go
-// too, with prune.
-func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool)) error {
+// is gone, or would be, and whether it is of another version. Alone, it removes empty directories.
+func (w *sweep) items(visit func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool)) error {
 	walk := &rootdir.Walker{}
 	walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
@@ -103,7 +108,7 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 			gone, other := visit(leaf, names, it)
 			dirs := rootdir.Directories(walk.Freed(items))
 			switch {
-			case gone && !prune:
+			case gone && !w.alone:
 				w.took(it.Usage().Plus(dirs))
 			case other && !gone: // the account is not for it
 				w.n.Saw(evict.Usage{}.Minus(it.Usage().Plus(dirs)))
@@ -114,7 +119,7 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 	walk.Ctx = w.ctx
 	walk.Entered = func(rootdir.LeafNames) { w.there(rootdir.Directories(1)) }
 	walk.Passed = func(location string, err error) { w.report.problem(location, err, false) }
-	if prune {
+	if w.alone {
 		walk.Rmdir = w.rmdir
 	}
 	var list *rootdir.Images
@@ -128,7 +133,7 @@ func (w *sweep) items(prune bool, visit func(leaf safefs.Dir, names rootdir.Leaf
 		w.partial = w.partial || !n.Complete
 		return err
 	})
-	if err != nil || !prune {
+	if err != nil || !w.alone {
 		return err
 	}
 	for _, d := range list.Devices {
@@ -145,7 +150,6 @@ func (w *sweep) there(u evict.Usage) {
 	w.n.Saw(u)
 }
 
-// took notes that something is removed.
 func (w *sweep) took(u evict.Usage) {
 	w.left = w.left.Minus(u)
 	w.n.Took(u)
@@ -153,7 +157,6 @@ func (w *sweep) took(u evict.Usage) {
 	w.report.Removed += u.Entries
 }
 
-// errKept says that something is not removed after all.
 var errKept = errors.New("it stays")
 
 // change removes something of a leaf under its lock.
@@ -185,14 +188,11 @@ func (w *sweep) remove(leaf safefs.Dir, names rootdir.LeafNames, n uint32, every
 // removeRecipe removes the .src of item n, if still says so under the lock.
 func (w *sweep) removeRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, still func() bool) bool {
 	return w.change(names, func() (evict.Usage, error) {
-		info, err := leaf.Lstat(rootdir.SrcName(n))
-		if err == nil && !still() {
-			err = errKept
+		info := rootdir.Stat(leaf, rootdir.SrcName(n))
+		if info == nil || !still() {
+			return evict.Usage{}, errKept
 		}
-		if err == nil {
-			err = leaf.Remove(rootdir.SrcName(n))
-		}
-		return rootdir.FileUsage(nil, &info), err
+		return rootdir.FileUsage(nil, info), leaf.Remove(rootdir.SrcName(n))
 	})
 }
 
@@ -211,18 +211,18 @@ func (w *sweep) removeOrphan(leaf safefs.Dir, names rootdir.LeafNames, n uint32)
 }
 
 func (w *sweep) rmdir(parent safefs.Dir, names rootdir.LeafNames, level int) error {
-	err := parent.Rmdir(names[level])
-	if err == nil {
-		w.report.EmptyDirs++
-		if level > 0 {
-			w.took(rootdir.Directories(1))
-		}
+	if err := parent.Rmdir(names[level]); err != nil {
+		return err
 	}
-	return err
+	w.report.EmptyDirs++
+	if level > 0 {
+		w.took(rootdir.Directories(1))
+	}
+	return nil
 }
 
 // temporary removes what killed writers left in .meta/tmp.
-func (w *sweep) temporary(dryRun bool) error {
+func (w *sweep) temporary() error {
 	tmp, err := w.r.Dir.OpenDir(rootdir.MetaDir + "/" + rootdir.TmpDir)
 	if err != nil {
 		return rootdir.IgnoreGone(err)
@@ -239,9 +239,58 @@ func (w *sweep) temporary(dryRun bool) error {
 	})
 	for _, name := range old {
 		w.report.Temporary++
-		if !dryRun {
+		if w.alone {
 			_ = tmp.Remove(name)
 		}
 	}
 	return rootdir.IgnoreGone(err)
+}
+
+// maxProblems bounds how many problems a report describes; all are counted.
+const maxProblems = 1000
+
+// Report is what Verify, GC and Clear found and did.
+type Report struct {
+	Entries       int64 `json:"entries"`        // entries seen
+	Bytes         int64 `json:"bytes"`          // what they take, with recipes, directories, header files, manifests and jobs
+	Damaged       int64 `json:"damaged"`        // entries that can hit nowhere
+	LostRecipes   int64 `json:"lost_recipes"`   // good entries without a good recipe
+	Orphans       int64 `json:"orphans"`        // recipes without an entry, left behind
+	OtherVersions int64 `json:"other_versions"` // entries of another version of kernstash
+	Temporary     int64 `json:"temporary"`      // temporary files left behind, removed
+	EmptyDirs     int64 `json:"empty_dirs"`     // empty directories removed
+	Headers       int64 `json:"headers"`        // contents of header files that no recipe names, removed
+	BadHeaders    int64 `json:"bad_headers"`    // contents of header files that are damaged
+	Manifests     int64 `json:"manifests"`      // lists of header files that were not used for too long, removed
+	Jobs          int64 `json:"jobs"`           // jobs that no worker did for too long, removed
+
+	// Removed counts entries, and RemovedBytes all that was removed with them
+	// or that nobody needed; with DryRun, what would have been.
+	Removed      int64 `json:"removed"`
+	RemovedBytes int64 `json:"removed_bytes"`
+
+	DryRun   bool      `json:"dry_run,omitempty"`
+	Problems []Problem `json:"problems,omitempty"` // the first of them
+}
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Location string // path below the root
+	Err      error
+	Repaired bool // by removing it
+}
+
+// MarshalJSON writes the error as its text.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Location string `json:"location"`
+		Reason   string `json:"reason"`
+		Repaired bool   `json:"repaired"`
+	}{p.Location, p.Err.Error(), p.Repaired})
+}
+
+func (r *Report) problem(location string, err error, repaired bool) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, Problem{location, err, repaired})
+	}
 }

@@ -12,44 +12,44 @@ import (
 
 // Verify reads every entry completely: digests, lists, that it is where its
 // key belongs, and that its recipe can be read and makes its key. Entries that
-// can hit nowhere are removed if repair is set, and so are recipes that cannot
-// be used; an entry whose recipe is lost stays, since it can hit; and the account
-// is corrected. progress,
+// can hit nowhere are removed if repair is set, and so are recipes that cannot be used; an
+// entry whose recipe is lost stays, since it can hit; and the account is corrected. progress,
 // which may be nil, is called with the number of entries so far.
 func (s *Store) Verify(ctx context.Context, repair bool, progress func(done int64)) (Report, error) {
 	return s.sweep(ctx, "verify", repair, false, progress, func(w *sweep) error {
-		err := w.items(repair, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
-			return false, w.verify(leaf, names, it, repair)
-		})
-		if err != nil {
+		if err := w.items(w.verify); err != nil {
 			return err
 		}
-		return w.verifyHeaders(repair)
+		return w.verifyHeaders()
 	})
 }
 
+var errOrphan = errors.New("a recipe without an entry")
+
 // verify checks an item, and says whether it is of another version.
-func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) (other bool) {
+func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (_, other bool) {
 	if it.Bin == nil {
-		w.verifyOrphan(leaf, names, it, repair)
-		return false
+		if w.isOrphan(it) && rootdir.ReplaceableSrc(leaf, it.N) { // not of another version
+			w.report.Orphans++
+			w.report.problem(names.File(rootdir.SrcName(it.N)), errOrphan, w.alone && w.removeOrphan(leaf, names, it.N))
+		}
+		return false, false
 	}
-	err := w.s.checkEntry(leaf, names, it.N)
-	switch {
+	switch err := w.s.checkEntry(leaf, names, it.N); {
 	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 	case errors.Is(err, format.ErrVersion):
 		w.report.OtherVersions++
-		return true
+		return false, true
 	case err != nil:
 		w.report.Damaged++
-		repaired := repair && !rootdir.IsDirectory(leaf, rootdir.BinName(it.N)) && w.remove(leaf, names, it.N, false, func() bool {
+		repaired := w.alone && !rootdir.IsDirectory(leaf, rootdir.BinName(it.N)) && w.remove(leaf, names, it.N, false, func() bool {
 			return hitsNowhere(w.s.checkEntry(leaf, names, it.N))
 		})
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, repaired)
 	default:
-		w.verifyRecipe(leaf, names, it.N, repair)
+		w.verifyRecipe(leaf, names, it.N)
 	}
-	return false
+	return false, false
 }
 
 // checkEntry returns what is wrong with an entry, its recipe not counted.
@@ -62,21 +62,18 @@ func (s *Store) checkEntry(leaf safefs.Dir, names rootdir.LeafNames, n uint32) e
 }
 
 // verifyRecipe checks the recipe of a good entry.
-func (w *sweep) verifyRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32, repair bool) {
-	err := w.s.checkRecipe(leaf, n)
-	switch {
-	case err == nil:
-		return
+func (w *sweep) verifyRecipe(leaf safefs.Dir, names rootdir.LeafNames, n uint32) {
+	switch err := w.s.checkRecipe(leaf, n); {
 	case errors.Is(err, format.ErrVersion):
 		w.report.OtherVersions++
-		return
+	case err != nil:
+		w.report.LostRecipes++
+		repaired := w.alone && !errors.Is(err, fs.ErrNotExist) && w.removeRecipe(leaf, names, n, func() bool {
+			err := w.s.checkRecipe(leaf, n)
+			return rootdir.Damaged(err) || errors.Is(err, errWrongRecipe)
+		})
+		w.report.problem(names.File(rootdir.SrcName(n)), err, repaired)
 	}
-	w.report.LostRecipes++
-	repaired := repair && !errors.Is(err, fs.ErrNotExist) && w.removeRecipe(leaf, names, n, func() bool {
-		err := w.s.checkRecipe(leaf, n)
-		return rootdir.Damaged(err) || errors.Is(err, errWrongRecipe)
-	})
-	w.report.problem(names.File(rootdir.SrcName(n)), err, repaired)
 }
 
 // checkRecipe returns what is wrong with the recipe of an entry, whose key it must make.
@@ -91,13 +88,3 @@ func (s *Store) checkRecipe(leaf safefs.Dir, n uint32) error {
 	}
 	return err
 }
-
-// verifyOrphan handles a recipe without an entry, unless it is of another version.
-func (w *sweep) verifyOrphan(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, repair bool) {
-	if w.isOrphan(it) && rootdir.ReplaceableSrc(leaf, it.N) {
-		w.report.Orphans++
-		w.report.problem(names.File(rootdir.SrcName(it.N)), errOrphan, repair && w.removeOrphan(leaf, names, it.N))
-	}
-}
-
-var errOrphan = errors.New("a recipe without an entry")

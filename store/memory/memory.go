@@ -4,6 +4,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -25,8 +26,7 @@ type Options struct {
 	// was used least recently goes.
 	MaxSize int64
 
-	// Recorder takes the counts of puts, evictions and bytes; nil takes none.
-	Recorder stats.Recorder
+	Recorder stats.Recorder // takes the counts of puts, evictions and bytes; nil takes none
 }
 
 // Store is a store in memory. It is safe for concurrent use. Make it with [New].
@@ -45,7 +45,6 @@ var (
 	_ store.Locker = (*Store)(nil)
 )
 
-// An item is an entry.
 type item struct {
 	key      key.Key
 	size     int64
@@ -59,9 +58,7 @@ const overhead = 512
 
 // New returns an empty store.
 func New(o Options) *Store {
-	if o.Recorder == nil {
-		o.Recorder = stats.Noop{}
-	}
+	o.Recorder = cmp.Or[stats.Recorder](o.Recorder, stats.Noop{})
 	return &Store{o: o, items: make(map[key.Key]*list.Element), locks: make(map[key.Key]chan struct{})}
 }
 
@@ -94,18 +91,17 @@ func (s *Store) remove(k key.Key) {
 	}
 }
 
-func absent(err error) error { return &store.MissError{Reason: reason.MissAbsent, Cause: err} }
-
 // Get returns the entry of k; see [store.Store].
 func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, absent(err)
+	var i *item
+	err := ctx.Err()
+	if err == nil {
+		s.mu.Lock()
+		i = s.look(k)
+		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	i := s.look(k)
-	s.mu.Unlock()
 	if i == nil {
-		return nil, absent(nil)
+		return nil, &store.MissError{Reason: reason.MissAbsent, Cause: err}
 	}
 	s.o.Recorder.Add(stats.DiskBytesRead, i.size)
 	return &store.Entry{Key: k, Artifact: clone(i.artifact)}, nil

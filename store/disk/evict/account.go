@@ -60,7 +60,6 @@ func (a *Account) Read(l *Ledger) error {
 	return a.file.Each(func(i int, c []int64) { l[i] = slotOf(c) })
 }
 
-// slotOf returns what the counters of a shard say.
 func slotOf(c []int64) slot { return slot{c[0], c[1], c[2], c[3]} }
 
 // Total returns what the account says in all. It is asked at every put.

@@ -58,11 +58,9 @@ func (c *Count) compare(s *slot) (meanwhile, off int64) {
 // explained reports whether what others changed may be why the account is off.
 func explained(meanwhile, off int64) bool { return meanwhile > 0 && max(off, -off) <= meanwhile }
 
-// correct makes a slot say what the count found.
-//
-// What others change meanwhile may have been seen or not. So if they changed
-// nothing the count holds; if they did, and that explains the whole difference,
-// the account is as good as the count, and stays.
+// correct makes a slot say what the count found. What others change meanwhile may have been
+// seen or not. So if they changed nothing the count holds; if they did, and that explains the
+// whole difference, the account is as good as the count, and stays.
 func (c *Count) correct(s *slot, now int64) {
 	meanwhile, off := c.compare(s)
 	s.churn += c.removed.Bytes
@@ -97,7 +95,6 @@ func OpenBooks(a *Account, frozen bool, now func() time.Time, trace *slog.Logger
 	return b
 }
 
-// read reads the account again.
 func (b *Books) read() {
 	if b.account == nil {
 		return
@@ -108,14 +105,9 @@ func (b *Books) read() {
 	}
 }
 
-// Shared returns the bytes of what entries share.
-func (b *Books) Shared() int64 { return max(b.l[Shared].bytes, 0) }
-
-// Total returns the bytes of all.
-func (b *Books) Total() int64 { return b.l.total().Bytes }
-
-// Order returns the shards in the order in which they are to be counted.
-func (b *Books) Order() []int { return b.l.byAge() }
+func (b *Books) Shared() int64 { return max(b.l[Shared].bytes, 0) } // bytes of what entries share
+func (b *Books) Total() int64  { return b.l.total().Bytes }         // bytes of all
+func (b *Books) Order() []int  { return b.l.byAge() }               // shards, in the order in which to count them
 
 // together is how many files and directories are seen before the account is corrected:
 // those of some 4,000 entries.
@@ -159,9 +151,8 @@ func (b *Books) take(shard int, u Usage) {
 	}
 }
 
-// inFlight is how long a count that found something else than the account waits
-// for those who changed a file and have yet to say so: then it sees that they
-// did, and believes them.
+// inFlight is how long a count that found something else than the account waits for those
+// who changed a file and have yet to say so: then it sees that they did, and believes them.
 const inFlight = 10 * time.Millisecond
 
 // differs reports whether a count found something else than the account says, and

@@ -17,14 +17,10 @@ import (
 	"time"
 )
 
-// Usage is a number of entries and the bytes that they take, directories
-// included.
+// Usage is a number of entries and the bytes that they take, directories included.
 type Usage struct{ Bytes, Entries int64 }
 
-// Plus returns the sum of u and v.
-func (u Usage) Plus(v Usage) Usage { return Usage{u.Bytes + v.Bytes, u.Entries + v.Entries} }
-
-// Minus returns u without v.
+func (u Usage) Plus(v Usage) Usage  { return Usage{u.Bytes + v.Bytes, u.Entries + v.Entries} }
 func (u Usage) Minus(v Usage) Usage { return Usage{u.Bytes - v.Bytes, u.Entries - v.Entries} }
 
 // Policy says which entries go first when the limit is passed.

@@ -196,7 +196,6 @@ func (e *Evictor) run() (futile, busy bool) {
 	return b.account == nil || e.o.MaxSize > 0 && after.Bytes > e.o.MaxSize && t.freed == 0 || !t.partial && !after.Known, false
 }
 
-// trim trims if there is too much.
 func (e *Evictor) trim(t *Trim) error {
 	total := t.Books.l.total()
 	t.Above = e.highWater(total.Entries)

@@ -13,7 +13,6 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// maxChanges bounds how many changes a difference names.
 const maxChanges = 4
 
 // Recipes says in what a request differs from the recipe of an entry. near is
@@ -77,7 +76,6 @@ func compareDevices(now, was key.Device) (reason.Reason, []string) {
 	return what, changes
 }
 
-// comparePairs compares two sets of names and values.
 func comparePairs(what string, now, was []key.Pair) []string {
 	var changes []string
 	left := slices.Clone(was)

@@ -136,9 +136,8 @@ func (p *Place) Lock(ctx context.Context, offset int64, wait time.Duration) (unl
 	return unlock, err
 }
 
-// MakeLeaf opens a leaf directory and makes what is missing of it. fresh says
-// that it is new, and so empty; made is how many directories it made that the
-// account counts.
+// MakeLeaf opens a leaf directory and makes what is missing of it. fresh says that it is
+// new, and so empty; made is how many directories it made that the account counts.
 func MakeLeaf(d safefs.Dir, names LeafNames) (leaf safefs.Dir, fresh bool, made int, err error) {
 	at, err := EnsureDir(d, names[0]) // most often it is there
 	for _, name := range names[1:] {

@@ -1,6 +1,8 @@
 package rootdir
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/internal/lock"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/tally"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
@@ -34,7 +37,6 @@ const (
 const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55\n" +
 	"# This directory is a cache made by kernstash. Everything in it can be made again.\n"
 
-// errLayout says that another version of kernstash laid this root out.
 var errLayout = errors.New("laid out by another version of kernstash: set another directory")
 
 // checkVersion refuses a root of another layout. A VERSION that is missing or
@@ -189,5 +191,109 @@ func EnsureDir(d safefs.Dir, name string) (safefs.Dir, error) {
 func writeOnce(d, tmp safefs.Dir, name, text string) {
 	if _, err := d.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		_ = d.Publish(tmp, name, false, time.Now().UnixNano(), []byte(text))
+	}
+}
+
+const (
+	binSuffix = ".bin"
+	srcSuffix = ".src"
+	dirDigits = 32
+)
+
+// LeafNames are the four directories of a key, outermost first.
+type LeafNames [4]string
+
+func (p *Place) Names(k key.Key) LeafNames {
+	if p.Collide != nil {
+		return p.Collide(k)
+	}
+	return k.Dirs()
+}
+
+func (l LeafNames) Path() string            { return strings.Join(l[:], "/") }
+func (l LeafNames) File(name string) string { return l.Path() + "/" + name }
+
+// LeafPrefix is the path of the first levels directories.
+func LeafPrefix(l LeafNames, levels int) string { return strings.Join(l[:levels], "/") }
+
+func BinName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + binSuffix }
+func SrcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + srcSuffix }
+
+// parseName reads "<n>.bin" or "<n>.src". Other names are not ours.
+func parseName(name string) (n uint32, suffix string, ok bool) {
+	digits, _, _ := strings.Cut(name, ".")
+	suffix = name[len(digits):]
+	if suffix != binSuffix && suffix != srcSuffix {
+		return 0, "", false
+	}
+	v, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(v), suffix, err == nil && strconv.FormatUint(v, 10) == digits
+}
+
+// IsDirName says whether a directory of this name can be one of ours.
+func IsDirName(name string) bool {
+	return len(name) == dirDigits && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// The lock file is divided: build locks of keys, short locks of leaf
+// directories, and a few bytes of one meaning each.
+const (
+	leafLocks    = 1 << 62
+	specialLocks = leafLocks | 1<<61
+	countByte    = specialLocks
+	WorkerLock   = specialLocks + 1
+	trimBytes    = specialLocks + 2 // evict.Locks of them
+)
+
+// BuildLock is where the build lock of k is.
+func BuildLock(k key.Key) int64 { return int64(binary.BigEndian.Uint64(k.Sum[:8]) >> 2) }
+
+// leafOffset is where the lock of changes to one leaf directory is. It is not
+// the build lock, which the caller of Put may hold; and it is of the
+// directory, not of the key, since keys whose names collide share numbers.
+func leafOffset(l LeafNames) int64 {
+	sum := sha256.Sum256([]byte(l.Path()))
+	return leafLocks | int64(binary.BigEndian.Uint64(sum[:8])>>3)
+}
+
+// block is the unit in which space is counted. What the account holds, and what
+// the limit is for, is what du shows on a file system with blocks of this size:
+// a file takes whole blocks, and a directory takes one. On others it takes less.
+// The size of a file alone decides, so that whoever adds it and whoever takes it
+// off, years later and perhaps on another file system, mean the same.
+const block = 4096
+
+// Blocks is what a file of size bytes takes.
+func Blocks(size int64) int64 { return (size + block - 1) / block * block }
+
+// FileUsage returns what the files of an entry take: each of them may be
+// something else, or nil where there is none.
+func FileUsage(bin, src *safefs.Info) evict.Usage {
+	var u evict.Usage
+	if bin != nil && bin.Kind == safefs.Regular {
+		u.Bytes, u.Entries = Blocks(bin.Size), 1
+	}
+	if src != nil && src.Kind == safefs.Regular {
+		u.Bytes += Blocks(src.Size)
+	}
+	return u
+}
+
+// Directories returns what n directories take.
+func Directories(n int) evict.Usage { return evict.Usage{Bytes: int64(n) * block} }
+
+// Stat says what a name is; nil: nothing is there, or nobody can know.
+func Stat(leaf safefs.Dir, name string) *safefs.Info {
+	if info, err := leaf.Lstat(name); err == nil {
+		return &info
+	}
+	return nil
+}
+
+// AccountAdd adds to the account what was written to a slot's part of the root,
+// or, with negative numbers, what was removed.
+func (p *Place) AccountAdd(m *Meta, slot int, u evict.Usage) {
+	if err := m.Account.Add(slot, u); err != nil {
+		p.Trace.Debug("account not updated", "reason", err)
 	}
 }

@@ -25,8 +25,7 @@ var (
 // larger one is not trusted to be as large as it says: it might be a hole.
 const atOnce = 1 << 20
 
-// headStart is what is read of a file whose header is wanted: most headers
-// are shorter.
+// headStart is what is read of a file whose header is wanted: most headers are shorter.
 const headStart = 4096
 
 // OpenBin opens an entry and decides whether its file may be read at all.
@@ -221,7 +220,11 @@ func MoreTelling(a, b error) error {
 	return a
 }
 
+// Miss returns why something was not found; nil if err is.
 func Miss(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &store.MissError{Reason: missReason(err), Cause: err}
 }
 

@@ -10,6 +10,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -40,7 +43,10 @@ type Hooks struct {
 // ErrOff is wrapped by every error of a place whose root cannot be used.
 var ErrOff = errors.New("the disk tier is off")
 
-var errClosed = errors.New("closed")
+var (
+	errClosed = errors.New("closed")
+	errGone   = errors.New("the cache that was held was removed")
+)
 
 // Place opens a root when that is needed, and again when another one is there.
 type Place struct {
@@ -69,8 +75,6 @@ func (p *Place) Close() {
 }
 
 func (p *Place) NowNanos() int64 { return p.Now().UnixNano() }
-
-var errGone = errors.New("the cache that was held was removed")
 
 // Hold returns the place of the root that is there now, made if need be, and of no
 // other one.
@@ -102,8 +106,7 @@ type Root struct {
 	metas *Meta // nil until needed
 }
 
-// retryOff is how long a tier that was found off stays off before it is looked
-// at again.
+// retryOff is how long a tier that was found off stays off before it is looked at again.
 const retryOff = 10 * time.Second
 
 // Acquire returns the root, opened if need be; the caller releases it. create
@@ -219,4 +222,45 @@ func (p *Place) notDirectory() error {
 		return errors.New("a symbolic link, not a directory: set the directory that it leads to")
 	}
 	return errors.New("not a directory: remove it, or set another")
+}
+
+// Trusted says whether a file or directory of this owner and mode may be believed.
+func (p *Place) Trusted(info safefs.Info) bool {
+	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
+		return false
+	}
+	return info.UID == uint32(os.Geteuid()) || p.ReadOnly && info.UID == 0
+}
+
+// isAnybody says whether an owner of this id may be anybody: in a user
+// namespace all users that it does not map are shown as one, and a process
+// whose own user is not mapped would take everybody's files for its own.
+func isAnybody(uid uint32) bool {
+	unknown, partial := overflow()
+	return partial && uid == unknown
+}
+
+// overflow returns the id that stands for users without a mapping, and whether
+// there can be such users here.
+var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
+	if runtime.GOOS != "linux" {
+		return 0, false
+	}
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil || mapsAll(string(users)) {
+		return 0, false // also without /proc, or user namespaces
+	}
+	uid = 65534
+	if text, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {
+			uid = uint32(n)
+		}
+	}
+	return uid, true
+})
+
+// mapsAll says whether a uid_map maps every user to itself, as that of the
+// first namespace does.
+func mapsAll(users string) bool {
+	return strings.Join(strings.Fields(users), " ") == "0 0 4294967295"
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 )
 
-// checkRoot decides whether a root can be trusted: whoever can write to it
-// chooses what code runs.
 func (p *Place) checkRoot(d safefs.Dir, _ safefs.Info) error {
 	reason, err := d.Distrust(p.ReadOnly)
 	if err == nil && reason != "" {

@@ -3,6 +3,7 @@ package rootdir
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,13 +34,11 @@ func (it *Item) Length() (n int64) {
 
 func (it *Item) Usage() evict.Usage { return FileUsage(it.Bin, it.Src) }
 
-// Walker visits every leaf directory below a root. What it does not know it
-// passes over.
+// Walker visits every leaf directory below a root. What it does not know it passes over.
 type Walker struct {
 	Ctx context.Context
 
-	// Visit gets the items of a leaf, sorted by number. Its error ends the
-	// walk.
+	// Visit gets the items of a leaf, sorted by number. Its error ends the walk.
 	Visit func(leaf safefs.Dir, names LeafNames, items []Item) error
 
 	// Entered, if not nil, is told of each directory at or below an image: those
@@ -59,12 +58,11 @@ type Walker struct {
 	// none that can be read.
 	Passed func(location string, err error)
 
+	Partial bool // the medium failed: what was visited is not all
+
 	// alone says, while visit runs, of each directory below the image whether it
 	// was all there is in the one above.
 	alone [4]bool
-
-	// Partial is set where the medium failed: what was visited is not all.
-	Partial bool
 }
 
 func (w *Walker) Walk(d safefs.Dir) error {
@@ -72,9 +70,8 @@ func (w *Walker) Walk(d safefs.Dir) error {
 	return err
 }
 
-// level walks a directory. full says that something is
-// left in it, or that it is a writer's. It looks one name ahead, to know whether a
-// name is alone.
+// level walks a directory. full says that something is left in it, or that it is a
+// writer's. It looks one name ahead, to know whether a name is alone.
 func (w *Walker) level(d safefs.Dir, names LeafNames, level int) (full bool, err error) {
 	var stop error
 	var foreign, several bool
@@ -149,10 +146,9 @@ func (w *Walker) Child(d safefs.Dir, names LeafNames, level int) (full bool, err
 	return full, err
 }
 
-// passOver decides what a directory that cannot be read means. A file or a
-// link is not ours, a bad sector must not end the walk; but descriptors or
-// memory that ran out say nothing, and whoever took the rest for all would be
-// wrong.
+// passOver decides what a directory that cannot be read means. A file or a link is not
+// ours, a bad sector must not end the walk; but descriptors or memory that ran out say
+// nothing, and whoever took the rest for all would be wrong.
 func (w *Walker) passOver(names LeafNames, levels int, err error) (full bool, _ error) {
 	switch {
 	case IgnoreGone(err) == nil:
@@ -194,7 +190,6 @@ func JustMade(empty safefs.Info, err error) bool {
 	return err == nil && time.Since(time.Unix(0, empty.Mtime)).Abs() < writerAge
 }
 
-// listItems lists a leaf.
 func listItems(leaf safefs.Dir) ([]Item, error) {
 	byNumber := make(map[uint32]Item)
 	var bad error
@@ -226,5 +221,89 @@ func IgnoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESTALE) {
 		return nil
 	}
+	return err
+}
+
+// Images are the image directories of some shards, of all devices: listing a
+// device once serves many shards. An image takes twenty bytes.
+type Images struct {
+	Devices []string
+	Filled  map[string]bool // the devices that had an image
+	of      [evict.Shards][]image
+	partial bool // a device could not be read
+}
+
+type image struct {
+	name   [dirDigits / 2]byte
+	device uint32
+}
+
+// Images lists the image directories of shards.
+func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
+	l := &Images{Filled: make(map[string]bool)}
+	var wanted [evict.Shards]bool
+	for _, shard := range shards {
+		wanted[shard] = true
+	}
+	var stop error
+	err := root.Each(func(device string) bool {
+		if !IsDirName(device) {
+			return true
+		}
+		l.Devices = append(l.Devices, device)
+		stop = w.device(root, device, func(name string) {
+			l.Filled[device] = true
+			img := image{device: uint32(len(l.Devices) - 1)}
+			if _, err := hex.Decode(img.name[:], []byte(name)); err == nil && wanted[img.name[0]] {
+				l.of[img.name[0]] = append(l.of[img.name[0]], img)
+			}
+		})
+		return stop == nil
+	})
+	l.partial, w.Partial = w.Partial, false
+	return l, errors.Join(stop, IgnoreGone(err))
+}
+
+// device calls f with the names of a device's image directories.
+func (w *Walker) device(root safefs.Dir, name string, f func(name string)) error {
+	d, err := root.OpenDir(name)
+	if err == nil {
+		defer d.Close()
+		err = d.Each(func(name string) bool {
+			if IsDirName(name) {
+				f(name)
+			}
+			return w.Ctx.Err() == nil
+		})
+	}
+	if stop := w.Ctx.Err(); err == nil || stop != nil {
+		return stop
+	}
+	_, err = w.passOver(LeafNames{name}, 1, err)
+	return err
+}
+
+// Shard walks the images of a shard. complete says that nothing of it was missed.
+func (w *Walker) Shard(root safefs.Dir, l *Images, shard int) (complete bool, err error) {
+	w.Partial = l.partial
+	for _, img := range l.of[shard] {
+		if err := w.Ctx.Err(); err != nil {
+			return false, err
+		}
+		if err := w.image(root, LeafNames{l.Devices[img.device], hex.EncodeToString(img.name[:])}); err != nil {
+			return false, err
+		}
+	}
+	return !w.Partial, w.Ctx.Err()
+}
+
+func (w *Walker) image(root safefs.Dir, names LeafNames) error {
+	d, err := root.OpenDir(names[0])
+	if err != nil {
+		_, err = w.passOver(names, 1, err)
+		return err
+	}
+	defer d.Close()
+	_, err = w.Child(d, names, 1)
 	return err
 }

@@ -61,9 +61,8 @@ func (f File) dirIsOurs() bool {
 	return len(f.Dir) == blobDigits
 }
 
-// isOurs reports whether the file may be one of ours. Those of the spool are
-// "<32 digits>.<word>", and parts of a job have one word more, of lower-case letters
-// and digits.
+// isOurs reports whether the file may be one of ours. Those of the spool are "<32
+// digits>.<word>", and parts of a job have one word more, of lower-case letters and digits.
 func (f File) isOurs() bool {
 	if f.Kind != Spool {
 		d, err := f.Digest()

@@ -4,9 +4,66 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// noOpenat2 is set once the kernel (before 5.6) or a sandbox has refused it.
+var noOpenat2 atomic.Bool
+
+func (d Dir) open(path string, flags int) (int, error) {
+	if d.o.NoOpenat2 || noOpenat2.Load() {
+		return d.openStep(path, flags)
+	}
+	how := unix.OpenHow{
+		Flags:   uint64(flags),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for try := 0; ; try++ {
+		fd, err := -1, d.hook.ask(OpOpenat2)
+		if err == nil {
+			fd, err = unix.Openat2(d.fd-1, path, &how)
+		}
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN) && try < 8: // a rename met it; or a lease
+			continue
+		case errors.Is(err, unix.ENOSYS):
+			d.forgo()
+			return d.openStep(path, flags)
+		case errors.Is(err, unix.EPERM): // a sandbox, or this one file
+			fd, err := d.openStep(path, flags)
+			if err == nil {
+				d.forgo()
+			}
+			return fd, err
+		}
+		return fd, err
+	}
+}
+
+// forgo remembers for this process that openat2 does not work here. What a hook says is
+// true of its directory only.
+func (d Dir) forgo() {
+	if d.hook == nil {
+		noOpenat2.Store(true)
+	}
+}
+
+// SetMtime sets the modification time, in nanoseconds since 1970, and leaves
+// the access time alone. The owner may do that without write permission.
+func (f File) SetMtime(ns int64) error {
+	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(ns)}
+	// utimensat with no path at all is futimens, which x/sys does not have.
+	return pathError("set time of", "file", f.hook.do(OpUtimens, func() error {
+		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(f.fd-1), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	}))
+}
 
 // publishUnnamed writes a file that has no name and then gives it one, so a
 // writer that is killed leaves nothing. ext4 places such a file beside its

@@ -1,10 +1,61 @@
+// Package stats counts what a cache does: for each tier hits, misses with
+// their reasons, waits, builds, failures, evictions, bytes and time.
 package stats
 
 import (
+	"encoding/json"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/kernstash/kernstash/reason"
 )
+
+// Recorder takes counts. Implementations are safe for concurrent use and do
+// not block: they are called between a request and its answer.
+type Recorder interface {
+	// Add adds n to counter c.
+	Add(c Counter, n int64)
+}
+
+// Noop is a Recorder that forgets.
+type Noop struct{}
+
+// Add does nothing.
+func (Noop) Add(Counter, int64) {}
+
+// Counters is a Recorder that keeps totals in memory. The zero value is ready.
+type Counters struct {
+	n [NumCounters]atomic.Int64
+}
+
+// Add adds n to counter c; a counter that does not exist is ignored.
+func (k *Counters) Add(c Counter, n int64) {
+	if c >= 0 && int(c) < NumCounters {
+		k.n[c].Add(n)
+	}
+}
+
+// Snapshot returns the totals so far. Counters that change meanwhile may be of
+// slightly different moments.
+func (k *Counters) Snapshot() Snapshot {
+	var s Snapshot
+	for i := range k.n {
+		s[i] = k.n[i].Load()
+	}
+	return s
+}
+
+// Tee returns a Recorder that passes every count to all of to.
+func Tee(to ...Recorder) Recorder { return tee(to) }
+
+type tee []Recorder
+
+func (t tee) Add(c Counter, n int64) {
+	for _, r := range t {
+		r.Add(c, n)
+	}
+}
 
 // Counter is one number that a cache counts. Its number is part of what is
 // kept on disk: append only, never reorder.
@@ -112,4 +163,53 @@ func (c Counter) String() string {
 		return r.String()
 	}
 	return names[c]
+}
+
+// Snapshot holds the totals of one moment, indexed by [Counter].
+type Snapshot [NumCounters]int64
+
+// Get returns one total.
+func (s Snapshot) Get(c Counter) int64 { return s[c] }
+
+// Duration returns one of the totals that are nanoseconds.
+func (s Snapshot) Duration(c Counter) time.Duration { return time.Duration(s[c]) }
+
+// Sub returns what was counted between before and s.
+func (s Snapshot) Sub(before Snapshot) Snapshot {
+	for i := range s {
+		s[i] -= before[i]
+	}
+	return s
+}
+
+// Plus returns the sums of s and other.
+func (s Snapshot) Plus(other Snapshot) Snapshot {
+	for i := range s {
+		s[i] += other[i]
+	}
+	return s
+}
+
+// MarshalJSON writes an object of counter names and totals; zeros are left out.
+func (s Snapshot) MarshalJSON() ([]byte, error) {
+	m := make(map[string]int64)
+	for i, n := range s {
+		if n != 0 {
+			m[Counter(i).String()] = n
+		}
+	}
+	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; unknown names are ignored.
+func (s *Snapshot) UnmarshalJSON(b []byte) error {
+	var m map[string]int64
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	*s = Snapshot{}
+	for i := range s {
+		s[i] = m[Counter(i).String()]
+	}
+	return nil
 }
