@@ -60,9 +60,10 @@ func (s *source[P, K]) Make(ctx context.Context, u *live.Unit[P, K, *unit[P, K]]
 	if err != nil {
 		return err
 	}
-	defer g.Abandon()
 	u.Info = &unit[P, K]{x: s.x, live: u, group: g}
-	err = s.x.loadOrBuild(ctx, u.Info)
+	err = g.Drive(ctx,
+		func(a *store.Artifact) (bool, error) { return s.x.load(ctx, u.Info, a) },
+		func() error { return s.x.build(ctx, u.Info) })
 	if g.Exclusive() {
 		u.Own(s.r.Image.Serial())
 	}
@@ -76,29 +77,6 @@ func (s *source[P, K]) Own() live.ID {
 		return live.ID(engine.ID(s.id).Exclusive(s.r.Image))
 	}
 	return live.ID(s.res.MakeExclusive())
-}
-
-// loadOrBuild makes a unit's live program: loaded from an artifact, or built.
-func (x *Context[P, K]) loadOrBuild(ctx context.Context, u *unit[P, K]) error {
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		switch step := u.group.Next(ctx); step.Kind {
-		case engine.Wait:
-			select {
-			case <-step.Ready:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		case engine.Hit:
-			if loaded, err := x.load(ctx, u, step.Artifact); loaded || err != nil {
-				return err
-			}
-		default:
-			return x.build(ctx, u)
-		}
-	}
 }
 
 // load makes the live program from an artifact, while no capture begins; false: the driver
@@ -169,7 +147,7 @@ func (x *Context[P, K]) resolve(ctx context.Context, id live.ID, r engine.Reques
 			return ErrClosed
 		}
 		defer x.tier.Leave()
-		res, err = x.session.Resolve(engine.ID(id), r, true)
+		res, err = x.session.Resolve(engine.ID(id), r)
 		return err
 	}})
 	if err != nil {

@@ -154,8 +154,7 @@ func (c *captures[P, K]) run() {
 	c.ended.Broadcast()
 }
 
-// take calls the runtime, in a goroutine that it may end; a panic in it becomes
-// an error.
+// take calls the runtime, in a goroutine that it may end; a panic becomes an error.
 func (c *captures[P, K]) take(u *unit[P, K], variants []string, again bool) (a *store.Artifact, err error) {
 	var call flight.Result
 	_, err = call.Do(context.Background(), flight.Hooks{Build: func(ctx context.Context) (err error) {
@@ -190,24 +189,19 @@ func (c *captures[P, K]) abandon(u *unit[P, K]) {
 	}
 }
 
-// flush waits until nothing is queued and no capture runs; false: deadline came
-// first.
+// flush waits until nothing is queued and no capture runs; false: deadline came first.
 func (c *captures[P, K]) flush(deadline time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return flight.Await(c.ended, deadline, c.idle)
+	return flight.Await(c.ended, deadline, func() bool { return !c.running })
 }
 
-// idle reports whether nothing is queued nor captured.
-func (c *captures[P, K]) idle() bool { return !c.running }
-
-// close captures what is queued, until deadline, and returns the programs that
-// it had to drop.
+// close captures what is queued, until deadline, and returns the programs that it drops.
 func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 	c.mu.Lock()
 	c.closing = true
 	close(c.closed)
-	flight.Await(c.ended, deadline, c.idle)
+	flight.Await(c.ended, deadline, func() bool { return !c.running })
 	c.over = true
 	left := c.queue
 	c.queue = nil

@@ -2,7 +2,9 @@ package kernstash
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -178,8 +180,7 @@ func (x *Context[P, K]) Close() error {
 	return nil
 }
 
-// close captures and releases what there is. Whoever calls it a second time
-// waits for the first.
+// close captures and releases what there is. A second call waits for the first.
 func (x *Context[P, K]) close(deadline time.Time) (dropped []string) {
 	x.closing.Do(func() {
 		dropped = x.captures.close(deadline)
@@ -196,3 +197,47 @@ func (t tier[P, K]) Shut()                                       { t.x.tier.Shut
 func (t tier[P, K]) Close(deadline time.Time) (dropped []string) { return t.x.close(deadline) }
 func (t tier[P, K]) Flush(deadline time.Time) bool               { return t.x.captures.flush(deadline) }
 func (t tier[P, K]) Hits() int64                                 { return t.x.tier.Hits() }
+
+// Progress tells of one program of a Preload.
+type Progress struct {
+	Done, Total int     // programs so far, this one included, and in all
+	Request     Request // which program this was
+	Origin      Origin  // where it came from; zero if it failed
+	Against     string  // why it will not be stored; empty if nothing is against it
+	Err         error   // why it failed
+}
+
+// Preload builds or loads many programs in parallel, as many at a time as
+// there are CPUs, and leaves them in memory. It goes on when one fails, and
+// returns all errors joined. Cancelling ctx ends it early.
+func (x *Context[P, K]) Preload(ctx context.Context, requests ...Request) error {
+	errs := make([]error, len(requests))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	done := 0
+	var all sync.WaitGroup
+	for i, r := range requests {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			p := Progress{Total: len(requests), Request: r}
+			program, err := x.Program(ctx, r)
+			if err == nil {
+				p.Origin, p.Against = program.Origin(), program.Against()
+				program.Release()
+			} else {
+				p.Err = err
+				errs[i] = fmt.Errorf("preload request %d: %w", i, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			p.Done = done
+			if x.options.Progress != nil {
+				x.options.Progress(p)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -68,3 +68,65 @@ func requestOf(r engine.Request) Request {
 	}
 	return own
 }
+
+// Image is a device image to build: a snapshot of code and of the headers that
+// are given with it, taken when it is made. Making it hashes the code and looks
+// for what makes it uncacheable, so make it once and use it for many requests.
+// It is safe for concurrent use.
+//
+// Header files are looked at by the first request for the image with given
+// options, constants and devices. Later requests of that kind mean the files as
+// they were then, as long as the Image lives and is not asked for in hundreds of
+// other ways: make a new one, as one makes a new program of the driver, to build
+// what they are now.
+type Image struct {
+	*key.Image
+
+	// CompileOptions and LinkOptions are options that belong to the image
+	// itself; they come before those of a request. Set them before first use.
+	CompileOptions, LinkOptions string
+
+	scanned *engine.Image
+}
+
+// NewImage returns the image of one translation unit. Headers are those that
+// the code includes by name and that are no files. Where what the code reads
+// cannot be known (it includes headers in memory and files, or the time of day),
+// the image is uncacheable: it is built, and shared in memory by those who use
+// this very Image, but not stored. Empty code, or a header given twice, is an
+// error that wraps key.ErrEmpty or key.ErrDuplicate.
+func NewImage(kind key.Kind, code []byte, headers ...key.Header) (*Image, error) {
+	return NewImageSet(key.Unit{Kind: kind, Code: code, Headers: headers})
+}
+
+// NewImageSet returns the image of several units that are compiled each and
+// linked together, in an order that is always the same for the same units. Where the
+// order means something, see NewImageSequence.
+func NewImageSet(units ...key.Unit) (*Image, error) { return newImage(key.NewImageSet(units...)) }
+
+// NewImageSequence returns the image of several units, or of one, that are compiled
+// each and linked in this order: of two definitions of a name the order may tell which
+// one counts, and of a unit that is linked alone a compiler may make other code than of
+// one that is built in one step. What the OpenCL layer keeps of clLinkProgram are such.
+func NewImageSequence(units ...key.Unit) (*Image, error) {
+	return newImage(key.NewImageSequence(units...))
+}
+
+// newImage scans the code of an image, if there is one.
+func newImage(img *key.Image, err error) (*Image, error) {
+	if err != nil {
+		return nil, err
+	}
+	m := &Image{Image: img, scanned: engine.NewImage(img)}
+	m.scanned.Owner = m
+	return m, nil
+}
+
+// IncludesFiles reports whether the code may include header files, so that what it means
+// changes with them, or names where files are, as __FILE__.
+func (m *Image) IncludesFiles() bool { return m.scanned.ReadsFiles() }
+
+// CheckFiles has the contents of the header files that the image is found to read checked
+// before a program of it is served or stored. An error of check makes it uncacheable. Call it
+// before first use; check may be called from any goroutine.
+func (m *Image) CheckFiles(check func(contents [][]byte) error) { m.scanned.CheckFiles = check }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
@@ -149,3 +150,30 @@ var ErrClosed = live.ErrClosed
 // ErrNotCacheable may be wrapped by the error of Runtime.Identify or
 // Capturer.Capture to say that there is nothing wrong, but nothing to store.
 var ErrNotCacheable = engine.ErrNotCacheable
+
+// host answers the engine's questions by a Runtime, and by what the process is.
+type host[P, K any] struct {
+	cache.Process
+	Runtime[P, K]
+}
+
+func (h host[P, K]) CheckOptions(device int, words []string) error {
+	if judge, ok := any(h.Runtime).(OptionsJudge); ok {
+		return judge.AgainstOptions(device, words)
+	}
+	return nil
+}
+
+func (h host[P, K]) HeaderSearch(device int, dir string, r engine.Request) (deps.Search, error) {
+	if searcher, ok := any(h.Runtime).(HeaderSearcher); ok {
+		return searcher.HeaderSearch(device, dir, requestOf(r))
+	}
+	return h.Process.HeaderSearch(device, dir, r)
+}
+
+func (h host[P, K]) Delivery(job engine.Job) engine.Delivery {
+	if c, ok := any(h.Runtime).(Capturer[P]); ok && c.Defers(Job(job)) {
+		return engine.AtLaunch
+	}
+	return engine.AtBuild
+}

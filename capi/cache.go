@@ -66,8 +66,7 @@ func cacheOpen(c *C.ks_cache_call) error {
 	return nil
 }
 
-// later runs f in the background, and posts to C when what it returned has been
-// written.
+// later runs f in the background, and posts to C once its error has been written.
 func later(c *C.ks_cache_call, f func() error) {
 	go func() {
 		answer(&c.call, f)
@@ -111,13 +110,7 @@ func cacheFlush(c *C.ks_cache_call) error {
 
 func cacheStats(c *C.ks_cache_call) error {
 	n := object[*openCache](c.cache._go).cache.Stats()
-	get := func(counters ...stats.Counter) C.int64_t {
-		var sum int64
-		for _, c := range counters {
-			sum += n.Get(c)
-		}
-		return C.int64_t(sum)
-	}
+	get := func(c stats.Counter) C.int64_t { return C.int64_t(n.Get(c)) }
 	s := c.statistics
 	s.memory_hits = get(stats.MemoryHits)
 	s.memory_waits = get(stats.MemoryWaits)
@@ -127,7 +120,7 @@ func cacheStats(c *C.ks_cache_call) error {
 	s.stored = get(stats.DiskPuts)
 	s.bettered = get(stats.DiskPutsBettered)
 	s.existing = get(stats.DiskPutsExisting)
-	s.not_stored = get(stats.DiskPutsDropped, stats.DiskPutFailures)
+	s.not_stored = get(stats.DiskPutsDropped) + get(stats.DiskPutFailures)
 	s.corrupt = get(stats.Corrupt)
 	s.builds = get(stats.Builds)
 	s.build_failures = get(stats.BuildFailures)

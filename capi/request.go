@@ -121,8 +121,7 @@ func (q *request) keep(l *C.kernstash_lookup) {
 	}
 }
 
-// uncacheable returns why a lookup is not cached, which is worked out where it is not in memory;
-// "": it is.
+// uncacheable returns why a lookup is not cached, worked out when first asked for; "": it is.
 func (q *request) uncacheable(l *C.kernstash_lookup) string {
 	if !q.scanned {
 		q.against, q.scanned = against(view(l.parts[C.ks_material])), true
@@ -191,8 +190,7 @@ func (q *request) on(f func(*engine.Group) error) error {
 // hit returns the request's program in memory, with a use added; nil: there is none.
 func (q *request) hit() *program { return q.device.tier.Hit(&q.id, q.what.Image.Serial()) }
 
-// live returns the binary of a request if it is in memory, with a use for the
-// caller.
+// live returns the binary of a request if it is in memory, with a use for the caller.
 func (q *request) live() (*C.ks_blob, error) {
 	if q.device.tier.Closed() {
 		return nil, fmt.Errorf("live program: %w", live.ErrClosed)
@@ -202,8 +200,7 @@ func (q *request) live() (*C.ks_blob, error) {
 		return nil, nil
 	}
 	if d := q.device.cache; d.Log != nil {
-		u, err := p.Unit(0)
-		if err == nil {
+		if u, err := p.Unit(0); err == nil {
 			d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/live"
+	"github.com/kernstash/kernstash/store"
 )
 
 // ticket is one get-or-build of a thread of C, which waits in C until it is told
@@ -154,41 +155,27 @@ func (t *ticket) next() (*engine.Group, error) {
 	return g, nil
 }
 
-// Make drives the engine.
+// Make loads the program, or has it built.
 func (t *ticket) Make(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *unit], _ int) error {
 	g, err := t.next()
 	if err != nil {
 		return err
 	}
 	defer t.device.cache.cache.KeepStatsSometimes()
-	defer g.Abandon()
 	u.Info = &unit{group: g}
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	load := func(a *store.Artifact) (bool, error) {
+		start := time.Now()
+		b, err := newBlob(a)
+		if err != nil {
+			g.Rejected(ctx, err)
+			return false, nil
 		}
-		switch step := g.Next(ctx); step.Kind {
-		case engine.Wait:
-			select {
-			case <-step.Ready:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		case engine.Hit:
-			start := time.Now()
-			b, err := newBlob(step.Artifact)
-			if err != nil {
-				g.Rejected(ctx, err)
-				continue
-			}
-			u.Info.origin = C.KERNSTASH_FROM_DISK
-			u.Publish(b, step.Artifact.Size())
-			g.Loaded(time.Since(start))
-			return nil
-		default:
-			return t.build(ctx, u)
-		}
+		u.Info.origin = C.KERNSTASH_FROM_DISK
+		u.Publish(b, a.Size())
+		g.Loaded(time.Since(start))
+		return true, nil
 	}
+	return g.Drive(ctx, load, func() error { return t.build(ctx, u) })
 }
 
 // build has the ticket's thread build, and waits for it.
@@ -200,7 +187,7 @@ func (t *ticket) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *
 	took := time.Since(start)
 	if err != nil {
 		why := err
-		if (binaries{}).Final(err) {
+		if t.device.Final(err) {
 			why = inprocess.ErrRefused
 		}
 		u.Info.group.Failed(why, took)

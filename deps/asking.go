@@ -21,8 +21,7 @@ const (
 	searchedAtOnce = 1 << 12
 )
 
-// findAsking finds the macros that may ask for files: those that have __has_include in them,
-// or one of these.
+// findAsking finds the macros that may ask for files, by __has_include or one another.
 func (t *tracker) findAsking() (err error) {
 	if slices.ContainsFunc(t.order, func(n *node) bool { return n.src.Asks }) {
 		t.asking, err = t.macrosWith(hasInclude)
@@ -30,8 +29,7 @@ func (t *tracker) findAsking() (err error) {
 	return err
 }
 
-// macrosWith returns the macros, those of the options too, that have one of these names in
-// them, or a macro that has.
+// macrosWith returns the macros, also of the options, that lead to one of these names.
 func (t *tracker) macrosWith(words ...string) (map[string]bool, error) {
 	found := make(map[string]bool)
 	for look := slices.Clone(words); len(look) > 0; look = look[1:] {
@@ -92,7 +90,6 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 	return sortWanted(found)
 }
 
-// namesAny reports whether a text has one of names in it.
 func namesAny(text []byte, list map[string]bool) bool {
 	for name := range lexer.Identifiers(text) {
 		if list[string(name)] {

@@ -137,8 +137,7 @@ func (t *tracker) placesCaller() bool {
 	return err != nil || name != ""
 }
 
-// identifiersAtOnce is how many bytes are looked through for identifiers as fast as a token is
-// looked at.
+// identifiersAtOnce is how many bytes are searched for identifiers as fast as a token is looked at.
 const identifiersAtOnce = 1 << 8
 
 // pastesAny reports whether one of names can be pasted of other names, in any source or in

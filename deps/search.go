@@ -1,6 +1,7 @@
 package deps
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -99,7 +100,7 @@ func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
 		return nil, err
 	}
 	switch {
-	case n.main() && t.from.Main == "":
+	case n.main() && t.from.Main == "" && w.name[0] != '/':
 		return t.lookupMain(w, found)
 	case !w.next || !n.beside:
 		return t.targets(w, found)
@@ -122,9 +123,6 @@ func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
 // to as well, as it is not known where a compiler believes the source to be: in
 // the working directory, perhaps.
 func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
-	if w.name[0] == '/' {
-		return t.targets(w, found)
-	}
 	path, err := t.disk.Find(t.from.Dir, w.name)
 	here := place{path: path, at: nowhere, beside: true}
 	switch {
@@ -180,7 +178,6 @@ func (t *tracker) search(n *node, w wanted, at int) (place, error) {
 	return place{at: nowhere}, nil
 }
 
-// targets reads the files at places.
 func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 	list := make([]target, 0, len(places))
 	for _, p := range places {
@@ -210,4 +207,73 @@ func (t *tracker) targets(w wanted, places ...place) ([]target, error) {
 		list = append(list, target{w.String(), m})
 	}
 	return list, nil
+}
+
+// Bounds of what one unit may read.
+const (
+	maxBytes = 64 << 20
+	maxFiles = 20_000
+)
+
+// file is a source: a header file that was read, by whatever path, or the main one.
+type file struct {
+	src     *scan.Source
+	digest  key.Digest // this, and what follows, is of header files
+	content []byte
+	stamp   files.Stamp
+}
+
+// load reads the file that was found at path, once.
+func (t *tracker) load(path string) (*file, error) {
+	if f := t.files[path]; f != nil {
+		return f, nil
+	}
+	s := t.disk.At(path)
+	f := t.inodes[s.Stamp.Inode]
+	switch {
+	case f == nil:
+		var err error
+		if f, err = t.readFile(path, s); err != nil {
+			return nil, err
+		}
+		t.inodes[s.Stamp.Inode] = f
+	case f.stamp != s.Stamp:
+		return nil, fmt.Errorf("%s: %w", path, files.ErrChanging)
+	}
+	t.files[path] = f
+	return f, nil
+}
+
+func (t *tracker) readFile(path string, s *files.Spot) (*file, error) {
+	if len(t.inodes) == maxFiles {
+		return nil, files.ErrTooMuch
+	}
+	if err := t.disk.InTime(); err != nil {
+		return nil, err
+	}
+	content, st, err := t.disk.Read(path, maxBytes-t.bytes)
+	if err == nil && st != s.Stamp {
+		err = files.ErrChanging
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t.bytes += st.Size
+	return &file{src: scan.Scan(content, t.traces), digest: sha256.Sum256(content), content: content, stamp: st}, nil
+}
+
+// Read reads a header file that was read before. It is an error if its content is
+// another one by now.
+func Read(f key.File) ([]byte, error) {
+	if f.Size > maxBytes {
+		return nil, fmt.Errorf("%s: %w", f.Path, files.ErrTooMuch)
+	}
+	content, _, err := files.OS.Read(f.Path, f.Size)
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(content) != f.Digest {
+		return nil, fmt.Errorf("%s: not what was built", f.Path)
+	}
+	return content, nil
 }

@@ -168,14 +168,12 @@ func (t *tracker) prepare() error {
 	return asError(t.addMain().Reason)
 }
 
-// addMain takes the main source in.
 func (t *tracker) addMain() *scan.Source {
 	src := scan.Scan(t.unit.Code, t.traces)
 	t.add(&node{place: place{at: nowhere}, file: &file{src: src}})
 	return src
 }
 
-// add takes a new node in.
 func (t *tracker) add(n *node) {
 	n.targets = make([][]target, len(n.src.Lines))
 	t.nodes[n.place] = n
@@ -239,8 +237,7 @@ func (w wanted) String() string {
 	return `"` + w.name + `"`
 }
 
-// expand returns the names that a line may ask for: one, unless macros are in
-// it.
+// expand returns the names that a line may ask for: one, unless macros are in it.
 func (t *tracker) expand(n *node, l scan.Line) ([]wanted, error) {
 	if l.Kind == scan.Condition {
 		return t.questions(n, l)
@@ -277,8 +274,7 @@ func sortWanted(found map[wanted]bool) ([]wanted, error) {
 	}), nil
 }
 
-// withinParentheses returns what stands before the closing parenthesis of an
-// open one that was left out.
+// withinParentheses returns what stands before the closing parenthesis of one left out.
 func withinParentheses(list []macro.Token) []macro.Token {
 	depth := 0
 	for i, t := range list {

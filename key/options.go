@@ -96,3 +96,109 @@ func Attribute(p []Pair, name string) (value string, ok bool) {
 }
 
 func compareNames(a, b Pair) int { return strings.Compare(a.Name, b.Name) }
+
+// Tokens splits a string of build options into its words.
+//
+// Only what no compiler tells apart is made equal: runs of spaces between
+// words, and spaces at the ends. Drivers disagree on everything else (some
+// split at spaces alone, some know quotes), so quotes and backslashes stay in
+// the word as they are and protect the spaces in them, and other white space
+// is not a separator. Where two drivers would split differently the words keep
+// the difference: the price is a miss, never a wrong binary.
+func Tokens(options string) []string {
+	var words []string
+	for rest := strings.TrimLeft(options, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		n := wordLen(rest)
+		words = append(words, rest[:n])
+		rest = rest[n:]
+	}
+	return words
+}
+
+// wordLen returns the length of the word that s starts with.
+func wordLen(s string) int {
+	var quote byte
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++ // whatever follows belongs to the word
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == ' ':
+			return i
+		}
+	}
+	return len(s)
+}
+
+// canonical returns words of compile options of OpenCL for a digest: what a compiler cannot
+// tell apart is one request. Definitions of macros come first, in one spelling, by name;
+// those of one name, and all other words, keep their order. Where a word is not known to
+// stand for itself, words are returned as they are.
+func canonical(words []string) []string {
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-D") || strings.HasPrefix(w, "-U") }) ||
+		slices.ContainsFunc(words, isSplit) {
+		return words
+	}
+	var others []string
+	var macros []macro
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		kind := w[:min(len(w), 2)]
+		switch {
+		case kind == "-D" || kind == "-U":
+			text := w[2:]
+			if text == "" {
+				if i++; i == len(words) {
+					return words
+				}
+				text = words[i]
+			}
+			m, ok := newMacro(kind, text)
+			if !ok {
+				return words
+			}
+			macros = append(macros, m)
+		case standsAlone(w):
+			others = append(others, w)
+		default:
+			return words
+		}
+	}
+	slices.SortStableFunc(macros, func(a, b macro) int { return strings.Compare(a.name, b.name) })
+	var all []string
+	for _, m := range macros {
+		all = append(all, m.word)
+	}
+	return append(all, others...)
+}
+
+// isSplit reports whether drivers split a word in several ways.
+func isSplit(w string) bool {
+	return strings.ContainsAny(w, "\"'\\") || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+// macro is a definition, or the opposite, in one word.
+type macro struct{ name, word string }
+
+func newMacro(kind, text string) (macro, bool) {
+	const digits, letters = "0123456789", "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	rest := strings.TrimLeft(text, letters+digits)
+	name := text[:len(text)-len(rest)]
+	if name == "" || strings.Contains(digits, name[:1]) || rest != "" && (kind == "-U" || rest[0] != '=' && rest[0] != '(') {
+		return macro{}, false
+	}
+	return macro{name, kind + text}, true
+}
+
+// standsAlone reports whether a word is an option, and takes in no other. Debug options are
+// not among them: what they record nobody has looked at.
+func standsAlone(w string) bool {
+	return w == "-w" || strings.HasPrefix(w, "-I") && len(w) > 2 ||
+		slices.ContainsFunc([]string{"-cl-", "-W", "-O", "-std=", "-ffast-math", "-ffp-contract=", "-fno-"},
+			func(start string) bool { return strings.HasPrefix(w, start) }) && !strings.Contains(w, ",")
+}

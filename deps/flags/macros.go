@@ -21,7 +21,8 @@ func Macros(words []string) (list []Macro, sure bool) {
 	sure = true
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if !settled(w) || quoted(w) {
+		hides := strings.ContainsAny(macroName(w), quotes) && names.HasAnyPrefix(Unquoted(w), macroOptions)
+		if hides || !settled(w) { // only drivers that take quotes away see the macro's name
 			sure = false
 			continue
 		}
@@ -46,12 +47,6 @@ func Macros(words []string) (list []Macro, sure bool) {
 		list = append(list, Macro{rest, strings.HasSuffix(w, "U") || strings.HasPrefix(w, "--un")})
 	}
 	return list, sure
-}
-
-// quoted says whether w defines or undefines a macro whose name only those
-// drivers see that take quotes away.
-func quoted(w string) bool {
-	return strings.ContainsAny(macroName(w), quotes) && names.HasAnyPrefix(Unquoted(w), macroOptions)
 }
 
 // macroName returns what stands before a macro's value.

@@ -39,8 +39,7 @@ var plain = strings.Fields(`
 	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
 	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`)
 
-// valued are the starts of options that read and write nothing whatever
-// follows.
+// valued are the starts of options that read and write nothing whatever follows.
 var valued = []string{
 	"-U", "--undefine-macro", "-cl-", "-ze-", "-zet-", "-std=", "--std=", "-spir-std=", "-opt-level", "-arch=", "--gpu-architecture=",
 	"--offload-arch=", "-march=", "-mcpu=", "-mtune=", "-msse", "-mno-sse", "-mavx", "-mno-avx", "-mprefer-vector-width=",
@@ -163,8 +162,7 @@ func (s *optionScanner) word(w string) reason.Uncacheable {
 	return reason.Uncacheable{}
 }
 
-// bare looks at a word that is no option: an argument of one, or a file to
-// link, or nothing.
+// bare looks at a word that is no option: an argument of one, a file to link, or nothing.
 func (s *optionScanner) bare(w string) reason.Uncacheable {
 	switch {
 	case names.HasAnyPrefix(s.before, defines):
@@ -201,8 +199,7 @@ func (s *optionScanner) define(macro string) reason.Uncacheable {
 	return reason.Uncacheable{}
 }
 
-// isFeature says whether w is -fname, -fno-name or -fname=value of a known
-// name.
+// isFeature says whether w is -fname, -fno-name or -fname=value of a known name.
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")

@@ -118,8 +118,7 @@ func plainDirectory(dir string) bool {
 		!strings.ContainsFunc(dir, func(c rune) bool { return c <= ' ' || c == 0x7f })
 }
 
-// namesDirectory says whether some driver may find an option in w that names a
-// directory.
+// namesDirectory says whether some driver may find an option in w that names a directory.
 func namesDirectory(w string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(Unquoted(w), isSpace),
 		func(piece string) bool { return names.HasAnyPrefix(piece, readsDir) })

@@ -154,8 +154,7 @@ func (r reader) check(ok bool, otherwise string) {
 	}
 }
 
-// count reads the number of elements, of which each takes at least so many
-// bytes.
+// count reads the number of elements, of which each takes at least size bytes.
 func (r reader) count(size int) int { return r.Count(uint64(r.U32()), size) }
 
 func (r reader) includes() []key.Include {

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
@@ -42,6 +44,9 @@ type Decision struct {
 	Kernels []string      // as far as known
 }
 
+// AtOnce is the Reason of what was built while another thread of the process built it.
+const AtOnce = "another thread was building it"
+
 func (e *Engine) count(c stats.Counter) { e.stats.Add(c, 1) }
 
 // countHit counts an artifact that was loaded.
@@ -52,8 +57,7 @@ func (e *Engine) countHit(k key.Key, a *store.Artifact, took time.Duration) {
 	e.log.Disk.Debug("hit", "key", k.Short(), "bytes", a.Size(), "load", took, "saved", a.Cost-took)
 }
 
-// countMiss counts a miss with its reason. What the store found damaged, it counted
-// itself.
+// countMiss counts a miss with its reason. The store counts what it finds damaged.
 func (e *Engine) countMiss(why reason.Reason) {
 	e.count(stats.DiskMisses)
 	e.count(stats.Of(why))
@@ -62,13 +66,11 @@ func (e *Engine) countMiss(why reason.Reason) {
 	}
 }
 
-// countUncacheable counts what is not stored, and why.
 func (e *Engine) countUncacheable(why reason.Uncacheable) {
 	e.count(stats.Of(why.Code))
 	e.log.Disk.Info(why.String())
 }
 
-// countBuild counts a call of the compiler.
 func (e *Engine) countBuild(took time.Duration) {
 	e.count(stats.Builds)
 	e.stats.Add(stats.BuildTime, int64(took))
@@ -96,7 +98,6 @@ func (e *Engine) traceKey(k key.Key, r *key.Recipe) {
 		"variables", fmt.Sprint(r.Options.Variables), "attributes", fmt.Sprint(r.Options.Attributes))
 }
 
-// kernelNames returns the names of an artifact's kernels; nil for none.
 func kernelNames(a *store.Artifact) []string {
 	if a == nil {
 		return nil
@@ -106,4 +107,31 @@ func kernelNames(a *store.Artifact) []string {
 		names[i] = k.Name
 	}
 	return names
+}
+
+// verdict is what comparing two artifacts of one key says.
+type verdict string
+
+const (
+	equal        verdict = "equal"
+	different    verdict = "different"
+	incomparable verdict = "incomparable"
+)
+
+// compare compares the forms that two artifacts have in common. Those of a driver that
+// makes code at launches say something only if they are ready for the same launches.
+func compare(a, b *store.Artifact) verdict {
+	v := incomparable
+	for _, one := range a.Binaries {
+		for _, other := range b.Binaries {
+			if one.Form != other.Form || one.Form == store.FormDeferred && !slices.Equal(a.Variants, b.Variants) {
+				continue
+			}
+			if !bytes.Equal(one.Data, other.Data) {
+				return different
+			}
+			v = equal
+		}
+	}
+	return v
 }

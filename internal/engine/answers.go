@@ -12,8 +12,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// answers reports whether the caller's answer to one of some kinds of step is awaited,
-// and takes it.
+// answers reports whether the caller's answer to a step of one of some kinds is awaited.
 func (g *Group) answers(kinds ...Kind) bool {
 	return g.phase == answered && slices.Contains(kinds, g.step.Kind)
 }
@@ -134,8 +133,7 @@ func (g *Group) Failed(err error, took time.Duration) {
 	g.decide(Decision{Spent: took, Err: err})
 }
 
-// delegate has the miss explained and the header files kept, for the process that makes
-// the artifact.
+// delegate explains the miss and keeps the header files, for the process that makes the artifact.
 func (g *Group) delegate(took time.Duration) {
 	g.s.e.countBuild(took)
 	g.s.e.count(stats.Delegated)
@@ -154,7 +152,7 @@ func (g *Group) checkChanged() bool {
 		// Another thread may have set some since the key was made.
 		now, err := g.s.host.Variables(g.job.Devices[0])
 		if err == nil && !slices.Equal(key.SortAttributes(now), key.SortAttributes(g.job.Recipe.Options.Variables)) {
-			err = errVariables
+			err = errors.New("environment variables of the compiler changed while it was built")
 		}
 		if err != nil {
 			why = reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: err.Error()}
@@ -167,8 +165,6 @@ func (g *Group) checkChanged() bool {
 	g.refuse(why)
 	return true
 }
-
-var errVariables = errors.New("environment variables of the compiler changed while it was built")
 
 // refuse notes, after the build, why it is not stored.
 func (g *Group) refuse(why reason.Uncacheable) {

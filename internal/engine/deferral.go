@@ -50,8 +50,7 @@ func (d *Deferral) Taken() bool {
 	return d.taken
 }
 
-// Launched says that the application has launched it: from now on it is on us when the
-// artifact is there.
+// Launched says that the application has launched it: the artifact waits for us alone.
 func (d *Deferral) Launched() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,12 +13,11 @@
 //	}
 //
 // Begin works out what a request means: which header files it reads, the groups of equal
-// devices, the recipe and the key of each. The engine asks no driver,
-// opens no library and reads no variable; it asks its [Host]. It reads files through
-// package deps and the stores.
+// devices, the recipe and the key of each. The engine asks no driver, opens no library and
+// reads no variable; it asks its [Host]. It reads files through package deps and the stores.
 //
-// No method waits for another build: where one is under way, Next returns Wait. What has
-// to look at files or at the store does so on the caller's goroutine; what is stored is
-// stored in the background. A transaction
-// that ends in whatever way holds nothing: Abandon gives back what is left.
+// No method but [Group.Drive], which takes these steps for a caller that may wait, waits for
+// another build: where one is under way, Next returns Wait. What has to look at files or at
+// the store does so on the caller's goroutine; what is stored is stored in the background. A
+// transaction that ends in whatever way holds nothing: Abandon gives back what is left.
 package engine

@@ -77,16 +77,14 @@ func New(o Options) *Engine {
 		Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Log: l.Disk,
 	})
 	e.finder = headers.NewFinder(headers.Options{
-		Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Keep: e.keepManifest,
-		Warn: o.Loggers.Warn, Keys: l.Keys, Disk: l.Disk,
+		Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Warn: o.Loggers.Warn, Keys: l.Keys, Disk: l.Disk,
+		Keep: func(name key.Digest, manifest []byte) {
+			if e.Writes() {
+				e.keeper.AddManifest(name, manifest)
+			}
+		},
 	})
 	return e
-}
-
-func (e *Engine) keepManifest(name key.Digest, content []byte) {
-	if e.Writes() {
-		e.keeper.AddManifest(name, content)
-	}
 }
 
 // Writes reports whether there is a store that may be written.
@@ -124,6 +122,17 @@ func (e *Engine) Awaited() int {
 	return e.waits.holding
 }
 
+// building is a build under way in the process that equal requests share. What came of it is
+// set before done is closed.
+type building struct {
+	key  key.Key
+	done chan struct{}
+
+	ended    bool            // it was built, or failed; else it was given up
+	artifact *store.Artifact // for others; nil: there is none
+	err      error           // of the compiler
+}
+
 // found is what the stores have of a key.
 type found struct {
 	entry *store.Entry // nil: a miss
@@ -142,8 +151,7 @@ func (e *Engine) find(ctx context.Context, k key.Key) found {
 			}
 			return found{entry: entry, from: s}
 		}
-		var miss *store.MissError
-		if i == 0 && errors.As(err, &miss) {
+		if miss, ok := errors.AsType[*store.MissError](err); ok && i == 0 {
 			why = miss.Reason // that of the writable root says most
 		}
 		e.log.Disk.Debug("miss", "key", k.Short(), "reason", err.Error())

@@ -169,6 +169,29 @@ func (g *Group) Next(ctx context.Context) Step {
 	}
 }
 
+// Drive goes through the steps on a goroutine that may wait, and ends the sub-transaction. load
+// has the artifact of a Hit, and says Loaded or Rejected: it reports which, or why there is nothing
+// more to do. build says Built or Failed, and ends it.
+func (g *Group) Drive(ctx context.Context, load func(*store.Artifact) (bool, error), build func() error) error {
+	defer g.Abandon()
+	for ctx.Err() == nil {
+		switch step := g.Next(ctx); step.Kind {
+		case Wait:
+			select {
+			case <-step.Ready:
+			case <-ctx.Done():
+			}
+		case Hit:
+			if loaded, err := load(step.Artifact); loaded || err != nil {
+				return err
+			}
+		default:
+			return build()
+		}
+	}
+	return context.Cause(ctx)
+}
+
 // Deferral returns what takes the artifacts that come after launches: of a program that
 // was built, or loaded from one. Nil: none is to be taken.
 func (g *Group) Deferral() *Deferral {

@@ -130,18 +130,15 @@ func (g *Group) build(explain bool) {
 		e.keepHeaders(g.reading)
 	}
 	if explain && e.Writes() && !g.job.Key.IsZero() {
-		g.search = e.keeper.Search(g.job.Recipe, g.previous())
+		var previous key.Digest
+		if g.reading != nil {
+			previous = g.reading.Previous
+		}
+		g.search = e.keeper.Search(g.job.Recipe, previous)
 	}
 	g.reading.Watch()
 	g.step, g.phase = Step{Kind: Build}, answered
 	if g.job.Key.IsZero() || !e.Writes() {
 		g.step.Kind = Bypass
 	}
-}
-
-func (g *Group) previous() key.Digest {
-	if g.reading == nil {
-		return key.Digest{}
-	}
-	return g.reading.Previous
 }

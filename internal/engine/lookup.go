@@ -88,7 +88,7 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		return store.Existing, nil
 	}
 	if there.why == reason.MissAbsent {
-		e.keeper.Explain(ctx, job.Key, job.Recipe, g.previous())
+		e.keeper.Explain(ctx, job.Key, job.Recipe)
 	}
 	return e.keeper.Put(ctx, entry)
 }

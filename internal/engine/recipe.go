@@ -16,17 +16,13 @@ import (
 	"github.com/kernstash/kernstash/reason"
 )
 
-var errArithmetic = errors.New("arithmetic in a mode that is not the default, in which a compiler folds constants")
-
-// meaning is what a request means for a group of devices, and why it is not to be
-// stored, if so.
+// meaning is what a request means for a group of devices, and why it is not to be stored.
 type meaning struct {
 	recipe      *key.Recipe
 	uncacheable reason.Uncacheable
 }
 
-// mean works out what a request means for a group of devices, but for the header files
-// that it reads.
+// mean works out what a request means for a group of devices, but for its header files.
 func (s *Session) mean(devices []int, r Request) (meaning, error) {
 	constants, err := key.NewConstants(r.Constants...)
 	if err != nil {
@@ -45,8 +41,8 @@ func (s *Session) mean(devices []int, r Request) (meaning, error) {
 	if id.err == nil {
 		judged = s.host.CheckOptions(devices[0], rec.Options.Compile)
 	}
-	if !r.Image.isOpaque() && !s.host.DefaultArithmetic() {
-		unsure = cmp.Or(unsure, errArithmetic)
+	if unsure == nil && !r.Image.isOpaque() && !s.host.DefaultArithmetic() {
+		unsure = errors.New("arithmetic in a mode that is not the default, in which a compiler folds constants")
 	}
 	why := uncacheable(s.e.settings, r.Image, rec.Options)
 	if errors.Is(id.err, errDisabled) {

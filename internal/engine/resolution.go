@@ -40,8 +40,7 @@ func (res *Resolution) MakeExclusive() ID {
 	return res.exclusive
 }
 
-// Forget gives the contents of header files back; a build has taken them, or there was
-// none.
+// Forget gives the contents of header files back that no build has taken.
 func (res *Resolution) Forget() {
 	for _, r := range res.groups {
 		r.Take()
@@ -62,7 +61,6 @@ func (res *Resolution) group(i int) *headers.Set {
 	return res.groups[i]
 }
 
-// newResolution works out the ids.
 func newResolution(scope key.Digest, of ID, groups []*headers.Set, image *Image) *Resolution {
 	res := &Resolution{scope: scope, of: of, exclusive: of.Exclusive(image), groups: groups}
 	b := append([]byte("kernstash resolved request\x00"), of.What[:]...)
@@ -128,14 +126,14 @@ func (s *Session) Resolved(id *ID, m *Image) *Resolution {
 
 // Resolve finds what a request with this id means, and remembers it with the image. The
 // image reads files; they are looked at, which may take as long as a file system takes
-// to answer. Without scan it is told by manifests alone: nil where they do not tell.
-func (s *Session) Resolve(id ID, r Request, scan bool) (*Resolution, error) {
-	res, _, err := s.resolve(id, r, scan)
+// to answer.
+func (s *Session) Resolve(id ID, r Request) (*Resolution, error) {
+	res, _, err := s.resolve(id, r, true)
 	return res, err
 }
 
-// resolve is Resolve; meanings are those of the groups, but for the header files, where
-// they had to be worked out.
+// resolve is Resolve; without scan it is told by manifests alone: nil where they do not tell.
+// meanings are those of the groups, but for the header files, where they had to be worked out.
 func (s *Session) resolve(id ID, r Request, scan bool) (res *Resolution, meanings []meaning, err error) {
 	scope, all := s.scope(), &r.Image.files.resolutions
 	all.adding.Lock()

@@ -82,8 +82,7 @@ func (g *Group) storing(entry *store.Entry, unlock func()) keep.Entry {
 	return own
 }
 
-// newEntry returns the entry of an artifact; what the runtime left open of it is filled
-// in on a copy.
+// newEntry returns the entry of a copy of an artifact, with what the runtime left open.
 func newEntry(k key.Key, r *key.Recipe, a *store.Artifact, cost time.Duration) *store.Entry {
 	own := *a
 	if own.Cost == 0 {

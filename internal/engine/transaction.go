@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/reason"
@@ -84,12 +85,9 @@ func (t *Transaction) Group(i int) *Group { return t.groups[i] }
 // Exclusive reports whether the program reads what no key holds, so that only its very
 // image may share it.
 func (t *Transaction) Exclusive() bool {
-	for _, g := range t.groups {
-		if why := g.uncacheable; !why.None() && why.Code != reason.NotCacheableSize {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.groups, func(g *Group) bool {
+		return !g.uncacheable.None() && g.uncacheable.Code != reason.NotCacheableSize
+	})
 }
 
 // Abandon ends all groups that have not ended. See [Group.Abandon].

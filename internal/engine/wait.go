@@ -106,8 +106,7 @@ func (w *waits) begin() (context.Context, *wait) {
 	return until, &wait{done: make(chan struct{}), cancel: cancel}
 }
 
-// close ends all waits, and lets nobody wait any more. It waits for their ends, at most
-// until deadline.
+// close ends all waits until deadline, and lets nobody wait any more.
 func (w *waits) close(deadline time.Time) {
 	w.hold()
 	ended := make(chan struct{})
@@ -177,8 +176,7 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Dur
 	return nil, w
 }
 
-// awaitLock waits for the lock of k for as long as bound says, and returns nil where it
-// is given up.
+// awaitLock waits for the lock of k for as long as bound says; nil: it gave up.
 func (e *Engine) awaitLock(ctx context.Context, k key.Key, bound time.Duration) (unlock func()) {
 	begin := time.Now()
 	unlock, err := e.locker.Lock(ctx, k, bound*2/3)

@@ -12,6 +12,8 @@ package flight
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -205,10 +207,92 @@ func (c *call) leave(take bool) {
 	}
 }
 
-// drop says that nobody needs the call any more. Called once: by whoever comes
-// last, the build or a waiter.
+// drop says that nobody needs the call any more. The last calls it: the build, or a waiter.
 func (c *call) drop() {
 	if c.err == nil && c.hooks.Drop != nil {
 		c.hooks.Drop()
 	}
+}
+
+// ErrCycle says that a build asked for a result that waits for that build.
+var ErrCycle = errors.New("build waits for itself")
+
+// callKey is the context key under which a build finds its own call.
+type callKey struct{}
+
+// edge says that a call's build waits for another call.
+type edge struct{ from, to *call }
+
+// waits counts the waits under way of builds that started builds of their own. Only
+// nested requests take this lock.
+var waits = struct {
+	sync.Mutex
+	edges map[edge]int
+}{edges: make(map[edge]int)}
+
+// enterGraph notes that the build that ctx belongs to, if any, waits for c.
+func enterGraph(ctx context.Context, c *call) (leave func(), err error) {
+	from, _ := ctx.Value(callKey{}).(*call)
+	if from == nil {
+		return func() {}, nil
+	}
+	waits.Lock()
+	defer waits.Unlock()
+	if reaches(c, from, make(map[*call]bool)) {
+		return nil, ErrCycle
+	}
+	own := edge{from, c}
+	waits.edges[own]++
+	return func() {
+		waits.Lock()
+		defer waits.Unlock()
+		if waits.edges[own]--; waits.edges[own] == 0 {
+			delete(waits.edges, own)
+		}
+	}, nil
+}
+
+// reaches reports whether a waits for b, itself included.
+func reaches(a, b *call, seen map[*call]bool) bool {
+	seen[a] = true
+	for w := range waits.edges {
+		if w.from == a && !seen[w.to] && reaches(w.to, b, seen) {
+			return true
+		}
+	}
+	return a == b
+}
+
+// PanicError is what a panic in a build becomes for everyone who waits for it.
+type PanicError struct {
+	Value any    // what was passed to panic
+	Stack []byte // of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v", e.Value) }
+
+// Unwrap returns the value of the panic if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ErrGoexit says that a build ended its goroutine instead of returning.
+var ErrGoexit = errors.New("build called runtime.Goexit")
+
+// IsPanic says whether a build panicked or ended its goroutine: no error of that
+// kind is kept, whatever else it says.
+func IsPanic(err error) bool {
+	_, panicked := errors.AsType[*PanicError](err)
+	return panicked || errors.Is(err, ErrGoexit)
+}
+
+// Guard makes a *PanicError of a panic in f.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }

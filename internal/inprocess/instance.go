@@ -92,12 +92,10 @@ func (in *Instance) Close() error {
 	captures, artifacts := in.Cache.Close()
 	in.keeper.Wait()
 	if len(captures) > 0 || artifacts > 0 {
-		return fmt.Errorf("%w: %d captures, %d artifacts", errDropped, len(captures), artifacts)
+		return fmt.Errorf("close cache: not stored in time: %d captures, %d artifacts", len(captures), artifacts)
 	}
 	return nil
 }
-
-var errDropped = errors.New("close cache: not stored in time")
 
 // Counted has what was counted written, off the caller's path.
 func (in *Instance) Counted() { in.keeper.Poke() }

@@ -185,9 +185,6 @@ func (t *Ticket) passed() (front.Step, bool) {
 	return front.Step{Action: front.Pass}, true
 }
 
-// errRefused says that the driver did not take an artifact.
-var errRefused = errors.New("the driver refused it")
-
 // Next takes how the step ended: what follows is Build for what the driver refused, else Done.
 // After End nothing is taken.
 func (t *Ticket) Next(result front.Message) (front.Step, bool) {
@@ -198,7 +195,7 @@ func (t *Ticket) Next(result front.Message) (front.Step, bool) {
 		t.End()
 		return t.passed()
 	case hit && o.Result == front.Refused:
-		t.rejected(errRefused)
+		t.rejected(errors.New("the driver refused it"))
 		return t.Wait(AtOnce)
 	case hit && o.Result == front.Restored:
 		t.Restored()

@@ -75,7 +75,6 @@ type ranked[P, K, T any] struct {
 	used int64
 }
 
-// victims returns the programs to evict.
 func (t *Tier[P, K, T]) victims() []*Program[P, K, T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,8 +127,7 @@ func (t *Tier[P, K, T]) Drop(p *Program[P, K, T]) bool {
 	return true
 }
 
-// free releases what a program holds. It is called once for each program, by
-// whoever ended its last use.
+// free releases what a program holds. Whoever ended its last use calls it, once.
 func (t *Tier[P, K, T]) free(p *Program[P, K, T]) {
 	t.mu.Lock()
 	delete(t.live, p)

@@ -49,8 +49,7 @@ func (id *ID) hash() uint64 {
 	return binary.LittleEndian.Uint64(id.What[:]) + id.Devices*0x9e3779b97f4a7c15
 }
 
-// loadOrAdd returns the program of an id, adding the one that create makes if
-// there is none.
+// loadOrAdd returns the program of an id, or adds the one that create makes.
 func (t *table[P, K, T]) loadOrAdd(id *ID, create func() *Program[P, K, T]) *Program[P, K, T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +75,7 @@ func (t *table[P, K, T]) spare() []slot[P, K, T] {
 	}
 	var live []*Program[P, K, T]
 	for i := range old {
-		if p := old[i].Load(); p != nil && !p.isMark() {
+		if p := old[i].Load(); p != nil && p.id != (ID{}) { // no request has a zero digest
 			live = append(live, p)
 		}
 	}
@@ -93,10 +92,6 @@ func (t *table[P, K, T]) spare() []slot[P, K, T] {
 	t.slots.Store(&slots)
 	return slots
 }
-
-// isMark reports whether p stands where a program was: no request has a zero
-// digest.
-func (p *Program[P, K, T]) isMark() bool { return p.id == ID{} }
 
 // remove takes p out if it is in and keep does not object.
 func (t *table[P, K, T]) remove(p *Program[P, K, T], keep func() bool) {

@@ -189,8 +189,7 @@ func (t *Tier[P, K, T]) isFinal(err error) bool {
 	return t.objects.Final(err) && !flight.IsPanic(err)
 }
 
-// again reports whether what failed with err is tried once more: a resource ran out,
-// and the Tier was cleared.
+// again reports whether what failed is tried once more: a resource ran out, the Tier was cleared.
 func (t *Tier[P, K, T]) again(err error) bool {
 	if err == nil || !t.objects.Exhausted(err) {
 		return false
@@ -200,8 +199,7 @@ func (t *Tier[P, K, T]) again(err error) bool {
 	return true
 }
 
-// forget removes a program that was not made and is not being made; a final
-// failure stays.
+// forget removes a program that is not made nor being made; a final failure stays.
 func (t *Tier[P, K, T]) forget(p *Program[P, K, T]) {
 	t.programs.remove(p, func() bool { return p.result.State() != flight.Initial })
 }
@@ -223,7 +221,9 @@ func (t *Tier[P, K, T]) Len() (programs, kernels int) {
 	}
 	t.mu.Unlock()
 	for u := range units { // each may be busy making a kernel
-		kernels += u.countKernels()
+		u.mu.Lock()
+		kernels += len(u.kernels)
+		u.mu.Unlock()
 	}
 	return programs, kernels
 }

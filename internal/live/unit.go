@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"errors"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -9,12 +11,11 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// unitID finds a unit: what the part is, the first of its devices, and who has it
-// to itself.
+// unitID finds a unit.
 type unitID struct {
-	what  key.Digest
-	group int
-	owner uint64 // see entry.owner
+	what  key.Digest // of the part
+	group int        // the first of its devices
+	owner uint64     // see entry.owner
 }
 
 // Unit is a live program of the runtime, for one group of equal devices. Programs
@@ -168,8 +169,7 @@ func (t *Tier[P, K, T]) unit(ctx context.Context, id unitID, devices []int, make
 	return u, owner, nil
 }
 
-// kernel returns the runtime's kernel of a name, made once. Whoever asks holds the
-// unit, so that it is not cleared.
+// kernel returns the kernel of a name, made once. Whoever asks holds the unit: it is not cleared.
 func (u *Unit[P, K, T]) kernel(name string) (K, error) {
 	k, err := u.makeKernel(name)
 	if u.t.again(err) {
@@ -198,8 +198,77 @@ func (u *Unit[P, K, T]) makeKernel(name string) (k K, err error) {
 	return k, nil
 }
 
-func (u *Unit[P, K, T]) countKernels() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(u.kernels)
+// assemble makes a program of the units of its parts. Units that another program
+// has already are shared, so a program for several devices answers for each subset
+// of them, and only what is missing is made.
+func (t *Tier[P, K, T]) assemble(ctx context.Context, p *Program[P, K, T], owner uint64, s Source[P, K, T]) error {
+	if !t.Enter() {
+		return ErrClosed
+	}
+	defer t.Leave()
+	parts, own := s.Parts(p.id)
+	if own {
+		p.owner.Store(owner)
+	}
+	units := make([]*Unit[P, K, T], len(parts))
+	errs := make([]error, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts {
+		one := func() (err error) {
+			units[i], err = t.part(ctx, p, part, i, owner, s)
+			return err
+		}
+		if len(parts) == 1 {
+			errs[i] = one()
+		} else {
+			all.Go(func() { errs[i] = flight.Guard(one) })
+		}
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		for _, u := range units {
+			if u != nil {
+				u.Release()
+			}
+		}
+		if len(parts) == 1 {
+			err = errs[0]
+		}
+		if t.isFinal(err) {
+			t.admit(p, false)
+		}
+		return err
+	}
+	p.units, p.unitFor = units, make([]*Unit[P, K, T], bits.Len64(p.id.Devices))
+	for _, u := range units {
+		for _, d := range u.devices {
+			if p.id.Devices&(1<<d) != 0 {
+				p.unitFor[d] = u
+			}
+		}
+	}
+	p.first = bits.TrailingZeros64(p.id.Devices)
+	p.native = p.unitFor[p.first].native
+	t.nonHits.Add(1)
+	p.refs.retain() // until all who wait have taken it
+	t.admit(p, true)
+	return nil
+}
+
+// part returns the unit of a part of p, which becomes its owner's own if the unit is.
+func (t *Tier[P, K, T]) part(ctx context.Context, p *Program[P, K, T], part Part, i int, asker uint64, s Source[P, K, T]) (*Unit[P, K, T], error) {
+	make := func(ctx context.Context, u *Unit[P, K, T]) error { return s.Make(ctx, u, i) }
+	id := unitID{part.What, part.Devices[0], p.owner.Load()}
+	u, owner, err := t.unit(ctx, id, part.Devices, make)
+	if owner != 0 && owner != asker {
+		if u != nil {
+			u.Release()
+		}
+		id.owner = asker
+		u, owner, err = t.unit(ctx, id, part.Devices, make)
+	}
+	if owner != 0 {
+		p.owner.Store(owner)
+	}
+	return u, err
 }

@@ -149,8 +149,7 @@ func (n *Table) option(d string) {
 	n.all[s] = name{append(known.defs, m), known.free || names.Compilers(s)}
 }
 
-// choices returns in how many ways name may be defined; of these, the last may
-// be that it is not.
+// choices returns in how many ways name may be defined; the last may be that it is not.
 func (n *Table) choices(name string) int {
 	known := n.all[name]
 	c := len(known.defs)

@@ -12,15 +12,13 @@ import (
 // which other text may go on with; "": there is none.
 type assembler string
 
-// readers are the directives that read files, and those that make directives of
-// others' arguments.
+// readers are the directives that read files, or make directives of arguments.
 var readers = [...]string{"include", "incbin", "macro", "irp", "irpc", "altmacro"}
 
 // maxReader is the length of the longest one with its dot.
 const maxReader = len(".altmacro")
 
-// literal looks through a string literal, which may be assembler text, or a
-// part of it that is joined to others.
+// literal looks through a string literal, which may be assembler text or a part of it.
 func (a *assembler) literal(text []byte) {
 	if *a != "" {
 		return
@@ -34,8 +32,7 @@ func (a *assembler) literal(text []byte) {
 	a.dots(text)
 }
 
-// option looks at a word of the options, which may define a macro that becomes a
-// literal.
+// option looks at a word of the options, which may define a macro that becomes a literal.
 func (a *assembler) option(word string) {
 	_, value, ok := strings.Cut(word, "=")
 	if !ok {

@@ -10,8 +10,7 @@ import (
 // MaxDirectives bounds the memory that the lines and macros of a unit take.
 const MaxDirectives = 1 << 20
 
-// directive looks at what follows a #. What it does not take is scanned as
-// code.
+// directive looks at what follows a #. What it does not take is scanned as code.
 func (s *scanner) directive() {
 	if s.found.Size() > MaxDirectives {
 		s.doubt("too many directives")
@@ -55,8 +54,7 @@ func (s *scanner) directive() {
 // maxName is more than a name may have on any system. A line may have many names.
 const maxName = 1 << 13
 
-// reference takes a header's name, which ends before the byte end, or notes
-// where it has to be computed.
+// reference takes a header's name, before the byte end, or notes where to compute it.
 func (s *scanner) reference(l Line, end byte) {
 	s.found.Follows = s.found.Follows || l.Next
 	rest := s.text[s.i:min(len(s.text), s.i+maxName)]
@@ -88,8 +86,7 @@ func (s *scanner) reference(l Line, end byte) {
 	s.found.Lines = append(s.found.Lines, l)
 }
 
-// hidesTokens reports whether a name between <> may begin a literal or a comment where it
-// is read as tokens.
+// hidesTokens reports whether a name between <>, read as tokens, may begin a literal or a comment.
 func hidesTokens(name string) bool {
 	return strings.ContainsAny(name, `"'`) || strings.Contains(name, "//") || strings.Contains(name, "/*")
 }
@@ -102,8 +99,7 @@ func (s *scanner) restOfLine() []byte {
 	return rest // an open comment took it all
 }
 
-// question looks at what follows __has_include. In a macro it is looked at
-// where the macro is used.
+// question looks at what follows __has_include; that in a macro counts where this is used.
 func (s *scanner) question(name string) {
 	next := strings.HasPrefix(name, "__has_include_next")
 	start := s.i

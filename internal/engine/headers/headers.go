@@ -176,12 +176,6 @@ func (s *Set) Looks() (all []manifest.Look) {
 	return all
 }
 
-func (s *Set) add(m namedManifest) {
-	s.Located = s.Located || m.unit.Dir != ""
-	s.Placing = max(s.Placing, m.m.Placing())
-	s.manifests = append(s.manifests, m)
-}
-
 // Find finds what an image reads. Without scan it is told by manifests alone: nil where they do
 // not tell.
 func (f *Finder) Find(q Query, scan bool) *Set {
@@ -202,13 +196,13 @@ func (f *Finder) Find(q Query, scan bool) *Set {
 		case m.m == nil:
 			return nil
 		}
+		units[i], previous[i] = m.unit, m.unit
 		if before != nil {
 			previous[i], stale = *before, true
-		} else {
-			previous[i] = m.unit
 		}
-		units[i] = m.unit
-		s.add(m)
+		s.Located = s.Located || m.unit.Dir != ""
+		s.Placing = max(s.Placing, m.m.Placing())
+		s.manifests = append(s.manifests, m)
 	}
 	var err error
 	if s.Image, err = q.Image.Tracked(units); err != nil {

@@ -65,7 +65,7 @@ func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 		}
 		var err error
 		if b, err = f.o.Blobs.GetBlob(context.Background(), store.Manifests, name); err != nil {
-			if !isAbsent(err) {
+			if miss, ok := errors.AsType[*store.MissError](err); !ok || miss.Reason != reason.MissAbsent {
 				f.o.Disk.Debug("manifest not read", "name", name.Dir(), "reason", err.Error())
 			}
 			return nil
@@ -81,11 +81,6 @@ func (f *Finder) loadManifest(name key.Digest) *manifest.Manifest {
 		f.manifests.store(name, b)
 	}
 	return m
-}
-
-func isAbsent(err error) bool {
-	var miss *store.MissError
-	return errors.As(err, &miss) && miss.Reason == reason.MissAbsent
 }
 
 // keepManifest remembers a manifest, and has it written off the caller's path.

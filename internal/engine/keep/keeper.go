@@ -21,8 +21,7 @@ import (
 // dropped: a slow disk must not fill the application's memory.
 const maxPending = 256 << 20
 
-// headersAtOnce is how many header files are written before it is looked whether
-// something else is to be.
+// headersAtOnce is how many header files are written before anything else may come first.
 const headersAtOnce = 8
 
 // Keeper writes in the background, so that nobody who asked for a program waits for the

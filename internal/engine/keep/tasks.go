@@ -66,8 +66,7 @@ func (t *Entry) do(ctx context.Context, k *Keeper) {
 	k.o.Log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
 }
 
-// nearest returns what keeps a recipe from the nearest entry; nil where that cannot be
-// told.
+// nearest returns what keeps a recipe from the nearest entry; nil: it cannot be told.
 func (k *Keeper) nearest(ctx context.Context, r *key.Recipe, previous key.Digest) *store.Difference {
 	explainer, ok := k.o.Store.(store.Explainer)
 	if !ok {
@@ -125,10 +124,9 @@ func sizeOf(contents map[key.Digest][]byte) int64 {
 	return n
 }
 
-// Explain says what keeps a recipe from the nearest entry, and counts that. previous is
-// as for Search.
-func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe, previous key.Digest) {
-	k.explain(name, k.nearest(ctx, r, previous))
+// Explain says what keeps a recipe from the nearest entry, and counts that.
+func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe) {
+	k.explain(name, k.nearest(ctx, r, key.Digest{}))
 }
 
 // HeaderContents returns the contents of the header files of a recipe that the store
