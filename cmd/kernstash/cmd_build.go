@@ -2,6 +2,8 @@ package main
 
 import (
 	"math"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -10,21 +12,17 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
-
-// filesHelp says which files are built.
-func filesHelp() (text string) {
-	for _, rt := range runtimes.All {
-		text += rt.Help
-	}
-	return text
-}
 
 func buildCommand(a *cli.App) *cobra.Command {
 	o := builder.Options{Jobs: runtime.NumCPU()}
 	var localSizes []string
-	var name string
+	var name, files string // files says which ones are built
+	for _, rt := range runtimes.All {
+		files += rt.Help
+	}
 	cmd := &cobra.Command{
 		Use:   "build FILE…",
 		Short: "Build files of device code into the cache, ahead of time",
@@ -32,7 +30,7 @@ func buildCommand(a *cli.App) *cobra.Command {
 which ask for them later find them. For each file it says whether it was built now,
 was there already, failed (with the compiler's log), or cannot be cached and why.
 
-` + filesHelp() + `
+` + files + `
 Files with other names are OpenCL C, unless --runtime says for what they are.
 
 A program finds what was built here if it asks with the same source and the
@@ -91,5 +89,61 @@ size anew. For them say which local sizes will be used: --local-size 64, or
 	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
 	flags.StringArrayVar(&localSizes, "local-size", nil, "local size that will be launched: 64, 16x16, 8x8x4")
 	flags.IntVarP(&o.Jobs, "jobs", "j", o.Jobs, "files at a time")
+	return cmd
+}
+
+func demoCommand(a *cli.App) *cobra.Command {
+	o := demo.Options{Runs: 9}
+	var keep bool
+	var apps []string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Compile real kernels in one process and start warm in the next",
+		Long: `Build and run six kernels, and check the numbers that they compute, in processes
+of their own:
+
+  cold    kernstash and the driver's own cache are both empty: it compiles
+  driver  kernstash off, the driver's own cache filled by another process
+  disk    with kernstash filled by the cold process, the driver's cache EMPTY
+  memory  the same program asked for again in that process
+
+The time of each is from the start of the build to the first result on the
+host; driver and disk are medians over several processes (--runs).
+
+Then, where the libraries of 'kernstash run' are there, applications of the runtime that
+know nothing of kernstash: the example of the sources, which 'make demo' compiles,
+and clpeak, if it is installed. Each runs alone, alone again, and under 'kernstash run'
+cold and warm. With --app another command is measured so, and nothing else.
+
+Without --runtime the first runtime that has a device is taken. The cache of the
+demonstration is a directory of its own, which is removed in the end unless --keep
+is given. Settings files and KERNSTASH_ variables have no part in it.` +
+			exits("every number was right, and no second start compiled", "a number was wrong, a second start compiled, or there is no device"),
+		Example: `  kernstash demo
+  kernstash demo --device pthread
+  kernstash demo --app './solver input.dat'
+  kernstash demo --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, app := range apps {
+				words := strings.Fields(app)
+				if len(words) == 0 {
+					return cli.Usagef("--app: which command?")
+				}
+				if path, err := exec.LookPath(words[0]); err == nil {
+					words[0], _ = filepath.Abs(path)
+				}
+				o.Apps = append(o.Apps, words)
+			}
+			return demo.Run(cmd.Context(), a, o, keep)
+		},
+	}
+	flags := cmd.Flags()
+	names := runtimes.Names(demo.HasDevices)
+	flags.StringVar(&o.Runtime, "runtime", "", "runtime: "+strings.Join(names, ", "))
+	completeFlag(cmd, "runtime", names)
+	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
+	flags.IntVar(&o.Runs, "runs", o.Runs, "processes that each warm time is the median of")
+	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
+	flags.BoolVar(&keep, "keep", false, "keep the directory of the demonstration, and say where it is")
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -29,9 +28,7 @@ cannot hit, because it is damaged or of another version, is marked with why.` +
   kernstash ls --sort size --long
   kernstash ls --json | jq -s 'map(.size) | add'`,
 		PreRunE: func(*cobra.Command, []string) error { return entries.CheckOrder(sort) },
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
-			return entries.List(ctx, a, d, long, sort)
-		}),
+		RunE:    a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.List(ctx, c, long, sort) }),
 	}
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "show device, times and place as well")
 	cmd.Flags().StringVar(&sort, "sort", "", "order: size, age, cost (largest and oldest first) or name")
@@ -54,8 +51,8 @@ or as much of its beginning as is unambiguous.` +
 		Args:    wants(1, 1, "show: give the key of one entry, as 'kernstash ls' shows it"),
 		PreRunE: func(_ *cobra.Command, args []string) error { return entries.CheckKey(args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
-				return entries.Show(ctx, a, d, args[0], source)
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
+				return entries.Show(ctx, c, args[0], source)
 			})(cmd, args)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -86,9 +83,7 @@ the two is why it missed.` +
 		Example: `  kernstash stat
   kernstash stat --json
   kernstash stat --reset`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
-			return entries.Stat(ctx, a, d, reset)
-		}),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Stat(ctx, c, reset) }),
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
 	return cmd
@@ -108,9 +103,7 @@ hit, counted, and replaced by the next build.` +
 			exits("every entry is good, or was made so by --repair", "damage was found and is still there, or the cache could not be read"),
 		Example: `  kernstash verify
   kernstash verify --repair --json`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
-			return entries.Verify(ctx, a, d, repair)
-		}),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Verify(ctx, c, repair) }),
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "remove what can never hit")
 	return cmd
@@ -138,9 +131,7 @@ in for the settings, for this run.` +
 			if cmd.Flags().Changed("max-age") {
 				a.Set = append(a.Set, "threshold="+maxAge)
 			}
-			return a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
-				return entries.GC(ctx, a, d, s, o)
-			})(cmd, nil)
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.GC(ctx, c, o) })(cmd, nil)
 		},
 	}
 	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
@@ -161,9 +152,7 @@ On a terminal it asks first; elsewhere it wants --yes.` +
 			exits("the cache is empty, or was not to be cleared after all", "it could not be cleared", "neither asked nor told to"),
 		Example: `  kernstash clear
   kernstash clear --yes --dir /tmp/stash`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
-			return entries.Clear(ctx, a, d, s, yes)
-		}),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Clear(ctx, c, yes) }),
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -9,8 +9,6 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
-	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -44,7 +42,7 @@ up, and what became of the last ones, with the reason of each that was not done.
 			exits("said", "the cache cannot be looked at"),
 		Example: `  kernstash worker status
   kernstash worker status --json`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error { return jobs.Status(ctx, a, d, s) }),
+		RunE: a.OnCache(jobs.Status),
 	}
 }
 
@@ -59,9 +57,7 @@ jobs wait and no worker runs it starts one first, unless the setting worker is o
 			exits("no job is left", "some are left, and no worker runs; or the time is over"),
 		Example: `  kernstash worker wait
   kernstash worker wait --timeout 5m --json`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
-			return jobs.Wait(ctx, a, d, s, most)
-		}),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Wait(ctx, c, most) }),
 	}
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this; 0 = as long as it takes")
 	return cmd
@@ -78,9 +74,7 @@ starts one, unless the setting worker says otherwise.` +
 			exits("no worker runs", "it does not end in time"),
 		Example: `  kernstash worker stop
   kernstash worker stop --timeout 1m`,
-		RunE: a.OnDisk(func(ctx context.Context, d *disk.Store, _ *settings.Settings) error {
-			return jobs.Stop(ctx, a, d, most)
-		}),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Stop(ctx, c, most) }),
 	}
 	cmd.Flags().DurationVar(&most, "timeout", most, "wait no longer than this; 0 = as long as it takes")
 	return cmd
@@ -118,9 +112,7 @@ compile. The old entries stay, until nobody has used them for long.` +
 				return runtimes.ErrNone
 			}
 			worker.CloseInherited(3)
-			return a.OnDisk(func(ctx context.Context, d *disk.Store, s *settings.Settings) error {
-				return jobs.Run(ctx, a, d, s, o, quiet, rebuild)
-			})(cmd, nil)
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Run(ctx, c, o, quiet, rebuild) })(cmd, nil)
 		},
 	}
 	flags := cmd.Flags()

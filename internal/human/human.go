@@ -110,8 +110,7 @@ func Printable(s string, lines bool) string {
 	}, s)
 }
 
-// IsControl says whether a terminal might obey a character instead of showing
-// it, or show others in another order for it.
+// IsControl reports whether a terminal might obey a character, or reorder others for it.
 func IsControl(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError ||
 		r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' ||
@@ -123,23 +122,19 @@ func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 
 // Wrap breaks a line at spaces, so that no part is wider than width unless one word is.
 func Wrap(text string, width int) (lines []string) {
-	var line strings.Builder
-	used := 0
+	lines = []string{""}
 	for word := range strings.FieldsSeq(text) {
-		n := utf8.RuneCountInString(word)
-		if used > 0 && used+1+n > width {
-			lines = append(lines, line.String())
-			line.Reset()
-			used = 0
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
 		}
-		if used > 0 {
-			line.WriteByte(' ')
-			used++
-		}
-		line.WriteString(word)
-		used += n
 	}
-	return append(lines, line.String())
+	return lines
 }
 
 // WrapBehind puts text behind head, and what does not fit in width on lines of its own,
@@ -166,4 +161,29 @@ func WrapLines(text string, indent, width int) string {
 		b.WriteString(lead + strings.Join(parts, "\n"+strings.Repeat(" ", indent)) + "\n")
 	}
 	return b.String()
+}
+
+// Distance returns how many characters have to be put in, left out or changed, or
+// pairs of neighbours be swapped, to make one text of another.
+func Distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := range len(a) {
+		before, last, now := rows[0], rows[1], rows[2]
+		now[0] = i + 1
+		for j := range len(b) {
+			change := 1
+			if a[i] == b[j] {
+				change = 0
+			}
+			now[j+1] = min(last[j+1]+1, now[j]+1, last[j]+change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				now[j+1] = min(now[j+1], before[j-1]+1)
+			}
+		}
+		rows = [3][]int{last, now, before}
+	}
+	return rows[1][len(b)]
 }

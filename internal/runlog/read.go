@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// maxDetails is how many different programs, processes and reasons a Summary
-// tells apart; what is beyond is counted only.
+// maxDetails is how many programs, processes and reasons a Summary tells apart; it counts others.
 const maxDetails = 4096
 
 // Summary is what a file says. Its sums are of all lines that could be read.
@@ -99,7 +98,12 @@ func Read(r io.Reader) (*Summary, error) { return read(r, MaxSize) }
 func read(r io.Reader, most int64) (*Summary, error) {
 	limited := &io.LimitedReader{R: r, N: most}
 	b := bufio.NewReaderSize(limited, MaxLine)
-	s := newSummer()
+	s := &summer{
+		Summary:   Summary{Programs: []Program{}},
+		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
+		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
+		programs: make(map[Program]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
+	}
 	for {
 		text, err := b.ReadSlice('\n')
 		switch {
@@ -135,15 +139,6 @@ type summer struct {
 	programs                                   map[Program]int // index, by all but the sums
 	jobs                                       map[string]bool // by key
 	loaded                                     map[in]bool
-}
-
-func newSummer() *summer {
-	return &summer{
-		Summary:   Summary{Programs: []Program{}},
-		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
-		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
-		programs: make(map[Program]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
-	}
 }
 
 func (s *summer) line(b []byte) {

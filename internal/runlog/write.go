@@ -2,10 +2,9 @@
 // cache did for them: each decision is one line of JSON, appended by one write
 // to the file that KERNSTASH_REPORT names.
 //
-// Lines come from the front ends (Go, C), from several processes at once, and from
-// processes that are killed meanwhile. So a line is at most MaxLine bytes, which
-// one write appends whole, and the reader takes nothing for granted: it counts
-// what it does not understand and goes on.
+// Lines come from the front ends (Go, C), from several processes at once, and from processes that
+// are killed meanwhile. So a line is at most MaxLine bytes, which one write appends whole, and
+// the reader takes nothing for granted: it counts what it does not understand and goes on.
 //
 // The file is opened for each line anew. An application that closes every
 // descriptor and opens files of its own would else have our lines in them.
@@ -31,13 +30,11 @@ const Variable = "KERNSTASH_REPORT"
 // by the descriptor of the process that waits.
 const MemoryName = "kernstash-report"
 
-// MaxSize is the length of a file beyond which nothing is appended: a program
-// that builds for ever fills no disk with what is told of it.
+// MaxSize is the length beyond which nothing is appended: a program may build for ever.
 const MaxSize = 64 << 20
 
-// Log appends events to a file. A nil Log is one that nobody reads: its methods
-// do nothing. It is safe for concurrent use, in forked children too, holds no
-// descriptor and needs no closing.
+// Log appends events to a file. A nil Log is one that nobody reads: its methods do nothing. It is
+// safe for concurrent use, in forked children too, holds no descriptor and needs no closing.
 type Log struct{ path string }
 
 // FromEnvironment returns the Log that KERNSTASH_REPORT names in a list of NAME=value, of which
@@ -97,8 +94,7 @@ func (l *Log) append(f *os.File, line []byte) error {
 	return nil
 }
 
-// Copy appends the events that r holds, as they are: a run within a run tells the
-// outer one.
+// Copy appends the events that r holds, as they are: a run within a run tells the outer one.
 func (l *Log) Copy(r io.Reader) error {
 	f, err := openAppend(l.path)
 	if err != nil {

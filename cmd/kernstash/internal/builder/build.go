@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -105,7 +107,9 @@ func Build(ctx context.Context, a *cli.App, files []string, o Options) error {
 	}
 	p := a.Progress()
 	build := buildHere
-	if needsProcesses(tasks) {
+	// Compilers of several runtimes may be unable to live together, and drivers are known to
+	// end the process at a module of SPIR-V that is not valid.
+	if slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime() != tasks[0].runtime() || t.Kind == key.SPIRV }) {
 		build = buildParts
 	}
 	report, err := build(ctx, tasks, o, p)
@@ -185,27 +189,19 @@ func (o Options) checkWords(tasks []Task) error {
 }
 
 // title returns the file, with its architecture where one was named.
-func (r Result) title() string {
-	if r.Arch == "" {
-		return r.File
-	}
-	return r.File + " for " + r.Arch
-}
+func (r Result) title() string { return strings.TrimSuffix(r.File+" for "+r.Arch, " for ") }
 
 func writeBuilt(a *cli.App, r Report) {
 	t := a.Terminal()
+	colors := map[State]string{
+		StateBuilt: terminal.Green, StateThere: terminal.Green, StateFailed: terminal.Red,
+		StateNotCacheable: terminal.Yellow, StateNotStored: terminal.Yellow,
+	}
 	counts, files := make(map[State]int), make(map[string]bool)
 	for _, f := range r.Files {
 		counts[f.State]++
 		files[f.File] = true
-		color := terminal.Green
-		switch f.State {
-		case StateFailed:
-			color = terminal.Red
-		case StateNotCacheable, StateNotStored:
-			color = terminal.Yellow
-		}
-		a.Printf("%s  %s  %.0f ms", t.Paint(color, fmt.Sprintf("%-13s", f.State)), human.Printable(f.title(), false), f.MS)
+		a.Printf("%s  %s  %.0f ms", t.Paint(colors[f.State], fmt.Sprintf("%-13s", f.State)), human.Printable(f.title(), false), f.MS)
 		if f.Bytes > 0 {
 			a.Printf(", %s", human.Size(f.Bytes))
 		}
@@ -226,4 +222,30 @@ func writeBuilt(a *cli.App, r Report) {
 		}
 	}
 	a.Printf("%s: %s, for %s\n", human.Plural(len(files), "file"), strings.Join(parts, ", "), human.Printable(r.Device, false))
+}
+
+// piece is what a text begins with: quoted in either way, behind a backslash, plain, or blanks.
+var piece = regexp.MustCompile(`(?s)^(?:'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s\v'"\\]+)|[\s\v]+)`)
+
+// escaped is what a backslash in double quotes stands before.
+var escaped = regexp.MustCompile("\\\\([\\\\\"$`])")
+
+// splitWords splits a text into words as a POSIX shell does, without expanding anything.
+func splitWords(text string) (words []string, err error) {
+	for within := false; text != ""; {
+		m := piece.FindStringSubmatch(text)
+		if m == nil {
+			return nil, errors.New("a quote is not closed, or nothing is behind a backslash")
+		}
+		text = text[len(m[0]):]
+		if strings.Trim(m[0], " \t\n\r\v\f") == "" {
+			within = false
+			continue
+		}
+		if !within {
+			words, within = append(words, ""), true
+		}
+		words[len(words)-1] += m[1] + escaped.ReplaceAllString(m[2], "$1") + m[3] + m[4]
+	}
+	return words, nil
 }

@@ -10,15 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
-	"github.com/kernstash/kernstash/key"
 )
-
-// needsProcesses says whether tasks are done in processes of their own: those of several
-// runtimes, whose compilers may be unable to live together, and SPIR-V, as drivers are
-// known to end the process at a module that is not valid.
-func needsProcesses(tasks []Task) bool {
-	return slices.ContainsFunc(tasks, func(t Task) bool { return t.runtime() != tasks[0].runtime() || t.Kind == key.SPIRV })
-}
 
 // buildParts builds the files of each runtime in a process of its own, one after the other.
 func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progress) (Report, error) {
@@ -34,18 +26,29 @@ func buildParts(ctx context.Context, tasks []Task, o Options, p *terminal.Progre
 	lines := &partLines{p: p, total: len(tasks)}
 	var devices []string
 	for len(parts) > 0 {
-		part := parts[0]
+		part, files, done := parts[0], byFile(tasks, parts[0]), lines.done
 		parts = parts[1:]
-		device, err := buildPart(ctx, tasks, part, o, lines, report.Files)
-		files := byFile(tasks, part)
+		request := partRequest{Options: o}
+		for _, file := range files {
+			request.Files = append(request.Files, tasks[file[0]].Path)
+		}
+		var got Report
+		err := cli.AskPart(ctx, "build-part", request, nil, lines, &got)
+		if err == nil && len(got.Files) != len(part) {
+			err = fmt.Errorf("%d files instead of %d were reported", len(got.Files), len(part))
+		}
 		switch {
-		case err == nil && device != "" && !slices.Contains(devices, device):
-			devices = append(devices, device)
 		case err == nil:
+			for n, i := range part {
+				report.Files[i] = got.Files[n]
+			}
+			if got.Device != "" && !slices.Contains(devices, got.Device) {
+				devices = append(devices, got.Device)
+			}
 		case cli.IsUsage(err) || ctx.Err() != nil:
 			return report, err
 		case len(files) > 1: // the process ended: each file again, by itself, so that only one pays for it
-			lines.done -= lines.said
+			lines.done = done
 			parts = append(files, parts...)
 		default:
 			for _, i := range part {
@@ -89,32 +92,10 @@ func BuildPart(ctx context.Context, q partRequest) (Report, error) {
 	return buildHere(ctx, tasks, o, a.Progress())
 }
 
-// buildPart builds the tasks at some places in one process, and puts their results at
-// these. They are of one runtime.
-func buildPart(ctx context.Context, tasks []Task, places []int, o Options, lines *partLines, results []Result) (device string, err error) {
-	lines.said = 0
-	var files []string
-	for _, file := range byFile(tasks, places) {
-		files = append(files, tasks[file[0]].Path)
-	}
-	var part Report
-	if err := cli.AskPart(ctx, "build-part", partRequest{o, files}, nil, lines, &part); err != nil {
-		return "", err
-	}
-	if len(part.Files) != len(places) {
-		return "", fmt.Errorf("%d files instead of %d were reported", len(part.Files), len(places))
-	}
-	for n, i := range places {
-		results[i] = part.Files[n]
-	}
-	return part.Device, nil
-}
-
 // partLines tells people what the processes say they have done.
 type partLines struct {
 	p           *terminal.Progress
 	done, total int
-	said        int // by the process under way
 	line        []byte
 }
 
@@ -130,7 +111,7 @@ func (l *partLines) Write(b []byte) (int, error) {
 		var n, of int
 		if _, err := fmt.Sscanf(string(line), "%d/%d ", &n, &of); err == nil {
 			_, text, _ := strings.Cut(string(line), " ")
-			l.done, l.said = l.done+1, l.said+1
+			l.done++
 			l.p.Say("%d/%d %s", l.done, l.total, text)
 		}
 	}

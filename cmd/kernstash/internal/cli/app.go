@@ -10,8 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,6 +106,10 @@ func (a *App) Settings() (*settings.Settings, error) {
 		return nil, err
 	}
 	s, err := settings.Load(settings.Inputs{ConfigFile: a.Config, Flags: flags})
+	ofFlag := func(err error) bool {
+		bad, is := errors.AsType[*settings.Error](err)
+		return is && bad.Origin.Source == settings.Flag
+	}
 	if all, is := err.(interface{ Unwrap() []error }); is && slices.ContainsFunc(all.Unwrap(), ofFlag) {
 		err = Usage(err)
 	}
@@ -113,12 +120,6 @@ func (a *App) Settings() (*settings.Settings, error) {
 		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(w.Error(), false))
 	}
 	return s, nil
-}
-
-// ofFlag reports whether an error is of a setting on the command line.
-func ofFlag(err error) bool {
-	bad, is := errors.AsType[*settings.Error](err)
-	return is && bad.Origin.Source == settings.Flag
 }
 
 // WriteJSON writes one indented value.
@@ -155,22 +156,29 @@ func (a *App) Flush() error {
 	return nil
 }
 
-// OpenDisk returns the disk tier that the settings name, and the settings. The
-// caller closes it. A directory that the command line names has to be there.
-func (a *App) OpenDisk() (*disk.Store, *settings.Settings, error) {
+// Cache is what a command works on that needs no runtime.
+type Cache struct {
+	*App
+	Disk     *disk.Store
+	Settings *settings.Settings // that name it
+}
+
+// OpenCache returns the cache that the settings name. The caller closes its disk tier. A
+// directory that the command line names has to be there.
+func (a *App) OpenCache() (c Cache, err error) {
 	s, err := a.Settings()
 	if err != nil {
-		return nil, nil, err
+		return c, err
 	}
 	if s.Dir == "" {
-		return nil, nil, ErrNoDirectory
+		return c, ErrNoDirectory
 	}
 	if s.Origin("dir").Source == settings.Flag {
 		if _, err := os.Lstat(s.Dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("there is no cache: %s does not exist", s.Dir)
+			return c, fmt.Errorf("there is no cache: %s does not exist", s.Dir)
 		}
 	}
-	return disk.New(DiskOptions(s)), s, nil
+	return Cache{a, disk.New(DiskOptions(s)), s}, nil
 }
 
 // ErrNoDirectory is returned where nothing says where the cache is.
@@ -185,17 +193,54 @@ func DiskOptions(s *settings.Settings) disk.Options {
 	return o
 }
 
-// OnDisk returns what a command does that works on the disk tier which the settings name.
-func (a *App) OnDisk(do func(context.Context, *disk.Store, *settings.Settings) error) func(*cobra.Command, []string) error {
+// OnCache returns what a command does that works on the cache.
+func (a *App) OnCache(do func(context.Context, Cache) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		d, s, err := a.OpenDisk()
+		c, err := a.OpenCache()
 		if err != nil {
 			return err
 		}
-		err = do(cmd.Context(), d, s)
-		if closeErr := d.Close(); err == nil && closeErr != nil {
+		err = do(cmd.Context(), c)
+		if closeErr := c.Disk.Close(); err == nil && closeErr != nil {
 			err = fmt.Errorf("close the cache: %w", closeErr)
 		}
 		return err
 	}
+}
+
+// Interruptible returns a context that the first interrupt cancels. What is
+// under way may take its time to end, a compiler for instance, which nobody can
+// stop; people are told so, and the second interrupt ends the process as if
+// nobody listened. The function that is returned gives everything back.
+func (a *App) Interruptible() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(time.Second):
+			if terminal.IsTerminal(a.Err) {
+				fmt.Fprintln(a.Err)
+			}
+			fmt.Fprintln(a.Err, "kernstash: interrupted; waiting for what is under way; interrupt again to end at once")
+		}
+	}()
+	return ctx, func() {
+		close(ended)
+		stop()
+	}
+}
+
+// Interruption returns what to say about an error that comes of an interrupt.
+func Interruption(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return errors.New("interrupted")
+	}
+	return err
 }

@@ -54,10 +54,8 @@ func AskPart(ctx context.Context, name string, request any, env []string, lines 
 	}
 	defer os.RemoveAll(dir)
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(ctx, self, name, "--report="+report)
+	cmd := Interruptibly(ctx, self, name, "--report="+report)
 	cmd.Args[0] = "kernstash" // tests are this command by that name alone, else all tests again
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
 	cmd.Env, cmd.Stdin = env, bytes.NewReader(in)
 	var log bytes.Buffer
 	cmd.Stderr = Limit(&log, 64<<10)
@@ -75,6 +73,14 @@ func AskPart(ctx context.Context, name string, request any, env []string, lines 
 		return fmt.Errorf("process answered what cannot be read: %w", err)
 	}
 	return nil
+}
+
+// Interruptibly returns a command that is interrupted when ctx ends, and has some seconds to end.
+func Interruptibly(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
 }
 
 // childError makes of what a process said before it failed what we say.

@@ -19,8 +19,7 @@ import (
 	"github.com/kernstash/kernstash/internal/human"
 )
 
-// application is an application that knows nothing of us, run as a user would run
-// it: what it took from start to end.
+// application is an application that knows nothing of us, and what it takes from start to end.
 type application struct {
 	Command  []string `json:"command"`
 	AloneMS  float64  `json:"alone_ms"`  // without kernstash, the driver's own cache empty
@@ -32,6 +31,12 @@ type application struct {
 	Compiled int      `json:"compiled"`  // likewise
 	Same     bool     `json:"same_text"` // it wrote the same each time
 	Problems []string `json:"problems,omitempty"`
+
+	options   *Options
+	dir       string // of its caches
+	kernstash string
+	texts     []string       // that it wrote
+	report    launch.Outcome // of the last run with kernstash
 }
 
 // found returns the commands that are here: in PATH, or, where they begin with "./", beside
@@ -53,95 +58,83 @@ func found(commands [][]string) (apps [][]string) {
 // warmApps is how many warm runs a time is the median of.
 const warmApps = 3
 
-// measureApps runs each application alone and with the cache; reason is why none could be.
-func (o *Options) measureApps(ctx context.Context, apps [][]string) (all []application, reason string, err error) {
-	if len(apps) == 0 {
-		return nil, "", nil
-	}
+// measureApps adds to a report what each application takes, alone and with the cache.
+func (o *Options) measureApps(ctx context.Context, apps [][]string, r *report) error {
 	command, err := cli.CommandPath()
-	if err != nil {
-		return nil, "", err
+	if err != nil || len(apps) == 0 {
+		return err
 	}
-	if _, err := launch.Find(); err != nil {
-		return nil, err.Error(), nil
+	if _, err := launch.Find(); err != nil && o.Apps == nil {
+		r.NoApps = err.Error()
+		return nil
+	} else if err != nil {
+		return err
 	}
 	for i, args := range apps {
-		a := appRun{options: o, dir: filepath.Join(o.work, fmt.Sprintf("app-%d", i)), kernstash: command, args: args}
-		app, err := a.measure(ctx)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		a := application{Command: args, options: o, dir: filepath.Join(o.work, fmt.Sprintf("app-%d", i)), kernstash: command}
+		if err := a.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 		}
-		all = append(all, app)
+		r.Apps = append(r.Apps, a)
+		r.OK = r.OK && len(a.Problems) == 0
 	}
-	return all, "", nil
+	return nil
 }
 
-// appRun measures one application.
-type appRun struct {
-	options   *Options
-	dir       string // of its caches
-	kernstash string
-	args      []string
-	texts     []string
-	report    launch.Outcome // of the last run with kernstash
-}
-
-func (a *appRun) measure(ctx context.Context) (app application, err error) {
-	app = application{Command: a.args}
+func (a *application) measure(ctx context.Context) (err error) {
+	say := func(what string) { a.options.progress.Say("%s %s", filepath.Base(a.Command[0]), what) }
 	// run does one step with a cache of the driver's own, unless one before failed.
 	run := func(what, driverCache string, cached bool) (took time.Duration) {
 		if err == nil {
-			a.options.progress.Say("%s %s", filepath.Base(a.args[0]), what)
+			say(what)
 			took, err = a.run(ctx, driverCache, cached)
 		}
 		return took
 	}
-	app.AloneMS = human.Millis(run("alone", "filled", false))
-	app.AgainMS = human.Millis(run("alone", "filled", false))
-	app.ColdMS = human.Millis(run("with kernstash: compiling", "cold", true))
+	a.AloneMS = human.Millis(run("alone", "filled", false))
+	a.AgainMS = human.Millis(run("alone", "filled", false))
+	a.ColdMS = human.Millis(run("with kernstash: compiling", "cold", true))
 	if err != nil {
-		return app, err
+		return err
 	}
 	if a.report.Note != "" {
-		app.Problems = append(app.Problems, a.report.Note)
+		a.Problems = append(a.Problems, a.report.Note)
 	}
-	a.options.progress.Say("%s with kernstash: finishing in the background", filepath.Base(a.args[0]))
+	say("with kernstash: finishing in the background")
 	defer a.worker(context.WithoutCancel(ctx), "stop")
 	a.worker(ctx, "wait")
 	var warm []time.Duration
 	for i := range warmApps {
 		warm = append(warm, run("with kernstash: warm", fmt.Sprintf("warm-%d", i), true))
 	}
-	app.WarmMS = human.Millis(median(warm))
-	app.Ratio = app.AloneMS / app.WarmMS
-	app.OnDisk, app.Compiled = a.report.Outcomes.Disk, a.report.Outcomes.Compiled
-	app.Same = len(slices.Compact(a.texts)) == 1
-	if app.Compiled > 0 || app.OnDisk == 0 && len(app.Problems) == 0 {
-		app.Problems = append(app.Problems, fmt.Sprintf("a second start found %s and compiled %d", human.Plural(app.OnDisk, "program"), app.Compiled))
+	a.WarmMS = human.Millis(median(warm))
+	a.Ratio = a.AloneMS / a.WarmMS
+	a.OnDisk, a.Compiled = a.report.Outcomes.Disk, a.report.Outcomes.Compiled
+	a.Same = len(slices.Compact(a.texts)) == 1
+	if a.Compiled > 0 || a.OnDisk == 0 && len(a.Problems) == 0 {
+		a.Problems = append(a.Problems, fmt.Sprintf("a second start found %s and compiled %d", human.Plural(a.OnDisk, "program"), a.Compiled))
 	}
-	return app, err
+	return err
 }
 
-func (a *appRun) environ(driverCache string) []string {
+func (a *application) environ(driverCache string) []string {
 	return append(runtimes.Environ(os.Environ(), driverCache),
 		"KERNSTASH_DIR="+filepath.Join(a.dir, demoRoot),
 		"XDG_CONFIG_HOME="+a.options.work) // the user's settings have no part in it
 }
 
 // run runs the application and returns what it took.
-func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (took time.Duration, err error) {
+func (a *application) run(ctx context.Context, driverCache string, cached bool) (took time.Duration, err error) {
 	driverCache = filepath.Join(a.dir, driverCache)
 	if err := os.MkdirAll(driverCache, 0o700); err != nil {
 		return 0, err
 	}
-	args, said := a.args, driverCache+".json"
+	args, said := a.Command, driverCache+".json"
 	if cached {
 		args = append([]string{a.kernstash, "run", "--quiet", "--report-file", said, "--"}, args...)
 	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd := cli.Interruptibly(ctx, args...)
 	cmd.Env, cmd.Dir = a.environ(driverCache), a.options.work
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = cli.Limit(&out, 16<<20), cli.Limit(&log, 64<<10)
 	start := time.Now()
@@ -163,7 +156,7 @@ func (a *appRun) run(ctx context.Context, driverCache string, cached bool) (took
 }
 
 // worker waits for the worker, or stops it. What goes wrong shows in what follows.
-func (a *appRun) worker(ctx context.Context, what string) {
+func (a *application) worker(ctx context.Context, what string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, a.kernstash, "worker", what)

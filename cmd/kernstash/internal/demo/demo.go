@@ -1,5 +1,4 @@
-// Package demo measures what the cache is worth: programs in fresh processes, and
-// unchanged applications.
+// Package demo measures what the cache is worth, in fresh processes and unchanged applications.
 package demo
 
 import (
@@ -16,7 +15,6 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
@@ -36,7 +34,7 @@ type Options struct {
 
 // Run measures, and writes the report. If keep is set it leaves its directory there.
 func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
-	names := runtimes.Names(machine.HasMachines)
+	names := runtimes.Names(HasDevices)
 	switch {
 	case !runtimes.Linked:
 		return runtimes.ErrNone
@@ -75,17 +73,8 @@ func (o *Options) all(ctx context.Context) (r *report, err error) {
 	} else {
 		r = &report{OK: true, Programs: []row{}}
 	}
-	r.Apps, r.NoApps, err = o.measureApps(ctx, apps)
-	if r.Apps == nil {
-		r.Apps = []application{}
-	}
-	if o.Apps != nil && r.NoApps != "" {
-		return nil, errors.New(r.NoApps)
-	}
-	for _, a := range r.Apps {
-		r.OK = r.OK && len(a.Problems) == 0
-	}
-	return r, err
+	r.Apps = []application{} // of none, too: null is no list in JSON
+	return r, o.measureApps(ctx, apps, r)
 }
 
 // child is one process of the demonstration.
@@ -107,9 +96,33 @@ type childReport struct {
 type childProgram struct {
 	Total            time.Duration
 	Wrong            string
-	From, MemoryFrom machine.Origin
+	From, MemoryFrom programs.Origin
 	Memory           []time.Duration
 }
+
+// findDevice returns the device that choice means, the first one if it is empty, of the
+// runtime of a name; if that is empty, of the first of all runtimes that has a device.
+func findDevice(runtime, choice string) (rt *tool.Runtime, d tool.Device, failed error) {
+	for _, rt := range runtimes.All {
+		if !HasDevices(rt) || runtime != "" && runtime != rt.Name {
+			continue
+		}
+		devices, err := rt.Devices()
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		d, err := runtimes.Pick(devices, choice)
+		return rt, d, err
+	}
+	if runtime == "" {
+		failed = fmt.Errorf("no runtime has a device:\n%w", failed)
+	}
+	return nil, d, failed
+}
+
+// HasDevices reports whether programs run on devices of a runtime.
+func HasDevices(rt *tool.Runtime) bool { return rt.Devices != nil }
 
 // on does f on a machine whose cache is on or off.
 func (c *child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Machine) error) error {
@@ -128,7 +141,7 @@ func (c *child) on(d tool.Device, stash bool, f func(*kernstash.Cache, *tool.Mac
 
 // RunChild is a process of the demonstration.
 func RunChild(ctx context.Context, c child) (r childReport, err error) {
-	rt, device, err := machine.Find(c.Runtime, c.Device)
+	rt, device, err := findDevice(c.Runtime, c.Device)
 	if err != nil {
 		return r, err
 	}
@@ -165,20 +178,20 @@ func (c *child) measure(ctx context.Context, p programs.Program, m *tool.Machine
 		if err != nil {
 			return got, err
 		}
-		from := machine.From(cache.Stats().Sub(before))
+		from := programs.From(cache.Stats().Sub(before))
 		got.Wrong = cmp.Or(got.Wrong, wrong)
 		if i > 0 {
 			got.Memory = append(got.Memory, took)
-			if got.MemoryFrom == "" || from != machine.FromMemory {
+			if got.MemoryFrom == "" || from != programs.FromMemory {
 				got.MemoryFrom = from
 			}
 			continue
 		}
 		got.Total, got.From = took, from
-		if c.Stash && from == machine.FromCompiler {
+		if c.Stash && from == programs.FromCompiler {
 			// Else the capture would be under way while the next program is
 			// compiled, and make that look slower than it is.
-			if err := machine.AwaitStored(ctx, cache, before); err != nil {
+			if err := programs.AwaitStored(ctx, cache, before); err != nil {
 				return got, fmt.Errorf("demo %s: %w", p.Name, err)
 			}
 		}

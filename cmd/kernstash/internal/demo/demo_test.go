@@ -8,17 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 )
 
 // reportOf makes what a child would report if each program took d.
-func reportOf(d time.Duration, from machine.Origin, memory bool) childReport {
+func reportOf(d time.Duration, from programs.Origin, memory bool) childReport {
 	r := childReport{Runtime: "opencl", Device: "device"}
 	for range programs.All() {
 		c := childProgram{Total: d, From: from}
 		if memory {
-			c.Memory, c.MemoryFrom = []time.Duration{d / 10}, machine.FromMemory
+			c.Memory, c.MemoryFrom = []time.Duration{d / 10}, programs.FromMemory
 		}
 		r.Programs = append(r.Programs, c)
 	}
@@ -28,10 +27,10 @@ func reportOf(d time.Duration, from machine.Origin, memory bool) childReport {
 func TestDemoReport(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	cold, fill := reportOf(300*ms, machine.FromCompiler, false), reportOf(300*ms, "", false)
+	cold, fill := reportOf(300*ms, programs.FromCompiler, false), reportOf(300*ms, "", false)
 	peer := []childReport{reportOf(30*ms, "", false)}
 	warm := func() []childReport {
-		return []childReport{reportOf(3*ms, machine.FromDisk, true), reportOf(9*ms, machine.FromDisk, true), reportOf(4*ms, machine.FromDisk, true)}
+		return []childReport{reportOf(3*ms, programs.FromDisk, true), reportOf(9*ms, programs.FromDisk, true), reportOf(4*ms, programs.FromDisk, true)}
 	}
 
 	good := newReport(cold, fill, warm(), peer)
@@ -47,9 +46,9 @@ func TestDemoReport(t *testing.T) {
 		spoil   func(r *childProgram)
 		problem string
 	}{
-		"second start compiled": {func(r *childProgram) { r.From = machine.FromCompiler }, `came from "compiled" instead of "disk"`},
+		"second start compiled": {func(r *childProgram) { r.From = programs.FromCompiler }, `came from "compiled" instead of "disk"`},
 		"wrong number":          {func(r *childProgram) { r.Wrong = "3 is not 4" }, "3 is not 4"},
-		"memory from disk":      {func(r *childProgram) { r.MemoryFrom = machine.FromDisk }, `came from "disk" instead of "memory"`},
+		"memory from disk":      {func(r *childProgram) { r.MemoryFrom = programs.FromDisk }, `came from "disk" instead of "memory"`},
 	} {
 		runs := warm()
 		tt.spoil(&runs[1].Programs[2])
@@ -68,8 +67,8 @@ func TestDemoReport(t *testing.T) {
 
 func TestDemoReportFitsATerminal(t *testing.T) {
 	t.Parallel()
-	r := newReport(reportOf(3*time.Second, machine.FromCompiler, false), reportOf(1, "", false),
-		[]childReport{reportOf(time.Millisecond, machine.FromDisk, true)}, []childReport{reportOf(time.Millisecond, "", false)})
+	r := newReport(reportOf(3*time.Second, programs.FromCompiler, false), reportOf(1, "", false),
+		[]childReport{reportOf(time.Millisecond, programs.FromDisk, true)}, []childReport{reportOf(time.Millisecond, "", false)})
 	text := r.text(terminal.Terminal{Width: 80})
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "####") && len(strings.TrimSuffix(line, "\n")) > 80 {

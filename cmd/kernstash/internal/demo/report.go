@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
@@ -52,16 +51,16 @@ type row struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	times
-	BareColdMS float64        `json:"bare_cold_ms"` // cold, kernstash being off
-	ColdFrom   machine.Origin `json:"cold_from"`
-	DiskFrom   machine.Origin `json:"disk_from"`
-	MemoryFrom machine.Origin `json:"memory_from"`
-	Problems   []string       `json:"problems,omitempty"`
+	BareColdMS float64         `json:"bare_cold_ms"` // cold, kernstash being off
+	ColdFrom   programs.Origin `json:"cold_from"`
+	DiskFrom   programs.Origin `json:"disk_from"`
+	MemoryFrom programs.Origin `json:"memory_from"`
+	Problems   []string        `json:"problems,omitempty"`
 }
 
 // check notes a wrong number, or an answer that came from elsewhere than it should, and
 // then from where in *is.
-func (r *row) check(wrong string, is *machine.Origin, from, want machine.Origin) {
+func (r *row) check(wrong string, is *programs.Origin, from, want programs.Origin) {
 	if *is == "" || from != want {
 		*is = from
 	}
@@ -79,21 +78,20 @@ func newReport(cold, fill childReport, disk, driver []childReport) *report {
 	for i, p := range programs.All() {
 		row := row{Name: p.Name, Title: p.Title, BareColdMS: human.Millis(fill.Programs[i].Total)}
 		row.ColdMS = human.Millis(cold.Programs[i].Total)
-		row.check(cold.Programs[i].Wrong, &row.ColdFrom, cold.Programs[i].From, machine.FromCompiler)
+		row.check(cold.Programs[i].Wrong, &row.ColdFrom, cold.Programs[i].From, programs.FromCompiler)
 		var warm, memory, peer []time.Duration
 		for _, of := range disk {
 			got := of.Programs[i]
 			warm, memory = append(warm, got.Total), append(memory, got.Memory...)
-			row.check(got.Wrong, &row.DiskFrom, got.From, machine.FromDisk)
-			row.check("", &row.MemoryFrom, got.MemoryFrom, machine.FromMemory)
+			row.check(got.Wrong, &row.DiskFrom, got.From, programs.FromDisk)
+			row.check("", &row.MemoryFrom, got.MemoryFrom, programs.FromMemory)
 		}
 		for _, of := range append(driver, fill) {
-			row.check(of.Programs[i].Wrong, new(machine.Origin), "", "")
-		}
-		for _, of := range driver {
+			row.check(of.Programs[i].Wrong, new(programs.Origin), "", "")
 			peer = append(peer, of.Programs[i].Total)
 		}
-		row.DiskMS, row.MemoryMS, row.DriverMS = human.Millis(median(warm)), human.Millis(median(memory)), human.Millis(median(peer))
+		row.DiskMS, row.MemoryMS = human.Millis(median(warm)), human.Millis(median(memory))
+		row.DriverMS = human.Millis(median(peer[:len(driver)]))
 		row.ratios()
 		r.OK = r.OK && len(row.Problems) == 0
 		r.Programs = append(r.Programs, row)

@@ -12,7 +12,6 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo/programs"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/machine"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
@@ -46,7 +45,7 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 	for _, name := range runtimes.Caches() {
 		env = append(env, name+"="+dir)
 	}
-	works, runs, failed := false, false, false
+	works, runs, at := false, false, len(r.Findings)
 	var advice []string
 	for _, rt := range runtimes.All {
 		if !quick {
@@ -60,13 +59,12 @@ func (r *Report) checkRuntimes(ctx context.Context, quick bool, p *terminal.Prog
 		if err != nil {
 			r.Add(rt.Title, tool.Fail, "programs that use it may end like this: look for a newer driver or compiler, and report this to those who make it",
 				"the process that looked at it ended: %v", err)
-			failed = true
 		}
 		r.Findings = append(r.Findings, of.Findings...)
-		failed = failed || slices.ContainsFunc(of.Findings, func(f tool.Finding) bool { return f.Verdict == tool.Fail })
 		works = works || of.Works
 		runs = runs || of.Devices
 	}
+	failed := slices.ContainsFunc(r.Findings[at:], func(f tool.Finding) bool { return f.Verdict == tool.Fail })
 	r.OK = r.OK && !failed
 	anyAdvice := "install one: " + strings.Join(advice, "; ")
 	switch {
@@ -105,8 +103,7 @@ func RunRuntime(ctx context.Context, q runtimeRequest) (r runtimeReport, err err
 	return r, nil
 }
 
-// addIdentity tells what decides how a device or a library compiles, and whether that
-// is known.
+// addIdentity tells what decides how a device or a library compiles, and whether that is known.
 func addIdentity(s *tool.Subject, t *tool.Target) bool {
 	if t.Err != nil {
 		s.Add(tool.Fail, "its programs are compiled each time; report this with the driver's name and version",
@@ -129,10 +126,10 @@ func addProbe(ctx context.Context, s *tool.Subject, t *tool.Target) bool {
 	dir, err := os.MkdirTemp("", "kernstash-doctor-")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		cold, err = probe(ctx, t, dir, machine.FromCompiler)
+		cold, err = probe(ctx, t, dir, programs.FromCompiler)
 	}
 	if err == nil {
-		warm, err = probe(ctx, t, dir, machine.FromDisk)
+		warm, err = probe(ctx, t, dir, programs.FromDisk)
 	}
 	if err != nil {
 		s.Add(tool.Fail, "run with KERNSTASH_TRACE=all to see where it goes wrong", "caching does not work: %v", err)
@@ -142,7 +139,7 @@ func addProbe(ctx context.Context, s *tool.Subject, t *tool.Target) bool {
 	return true
 }
 
-func probe(ctx context.Context, t *tool.Target, dir string, want machine.Origin) (took time.Duration, err error) {
+func probe(ctx context.Context, t *tool.Target, dir string, want programs.Origin) (took time.Duration, err error) {
 	// What a user set must not keep the probe out: that is told elsewhere.
 	cache, err := kernstash.Open(kernstash.Options{Flags: map[string]string{
 		"dir": dir, "disable": "0", "mode": "on", "persistent": "1", "layers": "", "max-size": "0", "min-build-time": "0",
@@ -172,11 +169,11 @@ func probe(ctx context.Context, t *tool.Target, dir string, want machine.Origin)
 		return 0, errors.New(wrong)
 	}
 	counts := cache.Stats()
-	if from := machine.From(counts); from != want {
+	if from := programs.From(counts); from != want {
 		return 0, fmt.Errorf("the answer came from %q instead of %q%s", from, want, whyNot(counts))
 	}
-	if want == machine.FromCompiler {
-		err = machine.AwaitStored(ctx, cache, stats.Snapshot{})
+	if want == programs.FromCompiler {
+		err = programs.AwaitStored(ctx, cache, stats.Snapshot{})
 	}
 	return took, err
 }

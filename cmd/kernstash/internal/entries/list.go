@@ -1,5 +1,4 @@
-// Package entries shows what a cache holds, what was counted, and cleans it: ls, show,
-// stat, verify, gc and clear.
+// Package entries shows what a cache holds, and cleans it: ls, show, stat, verify, gc and clear.
 package entries
 
 import (
@@ -19,7 +18,6 @@ import (
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
-	"github.com/kernstash/kernstash/store/disk"
 )
 
 // EntryReport is an entry as --json writes it.
@@ -37,11 +35,9 @@ type EntryReport struct {
 
 func reportEntry(info store.Info) EntryReport {
 	r := EntryReport{
-		Kernels: info.Kernels, Device: deviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
+		Kernels: append([]string{}, info.Kernels...), // of none, too: null is no list in JSON
+		Device:  deviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
 		Created: info.Created.UTC(), Accessed: info.Accessed.UTC(), Location: info.Location,
-	}
-	if r.Kernels == nil {
-		r.Kernels = []string{}
 	}
 	if !info.Key.IsZero() {
 		r.Key = info.Key.String()
@@ -67,8 +63,7 @@ func deviceText(d key.Device) string {
 	return d.String()
 }
 
-// sortings are the orders of ls, what matters most first: what decides, as a
-// number or a text.
+// sortings are the orders of ls, what matters most first: what decides, as a number or a text.
 var sortings = map[string]func(info store.Info) (int64, string){
 	"size": func(info store.Info) (int64, string) { return -info.Size, "" },
 	"age":  func(info store.Info) (int64, string) { return info.Accessed.UnixNano(), "" },
@@ -97,13 +92,12 @@ func entryName(info store.Info) string {
 }
 
 // List lists the entries, in the order that sort names; "" is the order of the directories.
-func List(ctx context.Context, a *cli.App, d *disk.Store, long bool, sort string) error {
-	order := sortings[sort]
-	w := entryWriter{a: a, long: long, now: time.Now(), width: a.Terminal().Lines}
-	if order != nil {
-		return lsSorted(ctx, d, &w, order)
+func List(ctx context.Context, c cli.Cache, long bool, sort string) error {
+	w := entryWriter{Cache: c, long: long, now: time.Now(), width: c.Terminal().Lines}
+	if order := sortings[sort]; order != nil {
+		return w.sorted(ctx, order)
 	}
-	for info, err := range d.List(ctx) {
+	for info, err := range c.Disk.List(ctx) {
 		row, err := w.row(info, err)
 		if err == nil {
 			err = w.write(row)
@@ -115,17 +109,17 @@ func List(ctx context.Context, a *cli.App, d *disk.Store, long bool, sort string
 	return w.end()
 }
 
-// lsSorted lists entries in an order. Nothing can be shown before all were found.
-func lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(store.Info) (int64, string)) error {
+// sorted lists entries in an order. Nothing can be shown before all were found.
+func (w *entryWriter) sorted(ctx context.Context, order func(store.Info) (int64, string)) error {
 	// A million keys are most of the memory: no garbage of the same size beside them.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	expected := d.Status().Entries
+	expected := w.Disk.Status().Entries
 	rows := sortedRows{keys: make([]rowKey, 0, max(0, min(expected, 1<<20)))}
 	defer rows.close()
-	p := w.a.Progress()
+	p := w.Progress()
 	defer p.Done()
 	progress := p.Counting("listed", expected)
-	for info, err := range d.List(ctx) {
+	for info, err := range w.Disk.List(ctx) {
 		row, err := w.row(info, err)
 		if err == nil {
 			number, text := order(info)
@@ -146,7 +140,7 @@ func lsSorted(ctx context.Context, d *disk.Store, w *entryWriter, order func(sto
 // entryWriter writes entries one by one: as lines of fixed columns, since
 // their widths cannot be known in advance, or as JSON.
 type entryWriter struct {
-	a       *cli.App
+	cli.Cache
 	long    bool
 	now     time.Time
 	width   int // 0: any
@@ -162,7 +156,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	}
 	w.size += info.Size
 	w.buf.Reset()
-	if w.a.JSON {
+	if w.JSON {
 		err := terminal.EncodeJSON(&w.buf, reportEntry(info), "")
 		return w.buf.Bytes(), err
 	}
@@ -216,27 +210,26 @@ func foldPath(path string, width int) string {
 // write writes a row. The first ones can be seen at once, the others in larger parts.
 func (w *entryWriter) write(row []byte) error {
 	w.written++
-	if w.written == 1 && !w.a.JSON {
-		w.a.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
+	if w.written == 1 && !w.JSON {
+		w.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
 	}
-	if _, err := w.a.Out.Write(row); err != nil {
+	if _, err := w.Out.Write(row); err != nil {
 		return err
 	}
 	if w.written <= 20 || w.written%256 == 0 {
-		return w.a.Flush()
+		return w.Flush()
 	}
 	return nil
 }
 
 func (w *entryWriter) end() error {
-	if w.a.JSON {
-		return nil
+	switch {
+	case w.JSON:
+	case w.written == 0:
+		w.Printf("the cache is empty\n")
+	default:
+		w.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	}
-	if w.written == 0 {
-		w.a.Printf("the cache is empty\n")
-		return nil
-	}
-	w.a.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	return nil
 }
 

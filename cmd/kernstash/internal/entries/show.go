@@ -21,12 +21,12 @@ import (
 // Keys returns keys of the cache that begin with prefix, each with a tab and its name.
 func Keys(ctx context.Context, a *cli.App, prefix string) (keys []string) {
 	const most = 200
-	d, _, err := a.OpenDisk()
+	c, err := a.OpenCache()
 	if err != nil {
 		return nil
 	}
-	defer d.Close()
-	for info, err := range d.List(ctx) {
+	defer c.Disk.Close()
+	for info, err := range c.Disk.List(ctx) {
 		if err != nil || len(keys) == most {
 			break
 		}
@@ -53,13 +53,10 @@ func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error)
 		if err != nil {
 			return store.Info{}, err
 		}
-		if info.Key.IsZero() || !strings.HasPrefix(info.Key.String(), prefix) {
-			continue
+		again := len(found) > 0 && found[0].Key == info.Key // the same entry at a second number
+		if !info.Key.IsZero() && strings.HasPrefix(info.Key.String(), prefix) && !again {
+			found = append(found, info)
 		}
-		if len(found) > 0 && found[0].Key == info.Key {
-			continue // the same entry at a second number
-		}
-		found = append(found, info)
 	}
 	switch len(found) {
 	case 0:
@@ -133,19 +130,19 @@ type binaryReport struct {
 }
 
 // Show shows the entry whose key begins with prefix; if source is set, its code alone.
-func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source bool) error {
-	info, err := find(ctx, d, prefix)
+func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
+	info, err := find(ctx, c.Disk, prefix)
 	if err != nil {
 		return err
 	}
-	recipe, recipeErr := d.Recipe(ctx, info.Key)
+	recipe, recipeErr := c.Disk.Recipe(ctx, info.Key)
 	if source {
 		if recipeErr != nil {
 			return fmt.Errorf("source of %s: %w", info.Key.Short(), recipeErr)
 		}
-		return writeSource(a, recipe)
+		return writeSource(c.App, recipe)
 	}
-	entry, err := d.Get(ctx, info.Key)
+	entry, err := c.Disk.Get(ctx, info.Key)
 	if _, miss := errors.AsType[*store.MissError](err); err != nil && !miss {
 		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
 	}
@@ -156,12 +153,12 @@ func Show(ctx context.Context, a *cli.App, d *disk.Store, prefix string, source 
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
-		r.Recipe = reportRecipe(d, recipe, a.JSON)
+		r.Recipe = reportRecipe(c.Disk, recipe, c.JSON)
 	}
 	if err == nil {
 		r.Artifact = reportArtifact(info.Device, entry.Artifact)
 	}
-	return a.Report(r, info.Bad == nil, func() { writeShown(a, info, r) })
+	return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r) })
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {

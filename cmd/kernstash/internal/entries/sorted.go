@@ -28,9 +28,6 @@ type rowKey struct {
 	size   uint32
 }
 
-// mostRows is how many bytes of rows are kept in memory.
-const mostRows = 1 << 20
-
 // add takes a row, which is copied. It is ordered by text, which contains no zero byte, if
 // that is not empty, else by number; all rows are ordered by the same.
 func (s *sortedRows) add(number int64, text, place string, row []byte) error {
@@ -41,7 +38,8 @@ func (s *sortedRows) add(number int64, text, place string, row []byte) error {
 		s.texts = append(append(s.texts, text...), 0)
 	}
 	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum64(), size: uint32(len(row))})
-	if s.last = append(s.last, row...); len(s.last) < mostRows {
+	const most = 1 << 20 // bytes of rows in memory
+	if s.last = append(s.last, row...); len(s.last) < most {
 		return nil
 	}
 	if s.file == nil {

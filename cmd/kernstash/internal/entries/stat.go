@@ -42,33 +42,31 @@ type statRates struct {
 	Disk   float64 `json:"disk"`   // of those that memory did not answer
 }
 
-// olderTime is how long stat looks for entries of older versions.
-const olderTime = 50 * time.Millisecond
-
 // Stat writes totals and counts; if reset is set it sets the counts to zero afterwards.
-func Stat(ctx context.Context, a *cli.App, d *disk.Store, reset bool) error {
-	st := d.Status()
+func Stat(ctx context.Context, c cli.Cache, reset bool) error {
+	st := c.Disk.Status()
 	if !st.On {
 		return errors.New(st.Reason)
 	}
-	s, err := d.Stats()
+	s, err := c.Disk.Stats()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, olderTime)
+	const most = 50 * time.Millisecond // to look for entries of older versions
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	older, err := d.Older(ctx)
+	older, err := c.Disk.Older(ctx)
 	if err != nil {
 		return err
 	}
-	err = a.Report(reportStat(st, s, older), true, func() { writeStat(a, st, s, older) })
+	err = c.Report(reportStat(st, s, older), true, func() { writeStat(c.App, st, s, older) })
 	if err != nil || !reset {
 		return err
 	}
-	if err := a.Flush(); err != nil { // what could not be written is not thrown away
+	if err := c.Flush(); err != nil { // what could not be written is not thrown away
 		return err
 	}
-	return d.ResetStats()
+	return c.Disk.ResetStats()
 }
 
 func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) statReport {
@@ -141,21 +139,13 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 	line("loaded", "in %s", human.Time(s.Duration(stats.LoadTime)))
 	line("time saved", "%s", human.Time(s.Duration(stats.SavedTime)))
 	for _, g := range statGroups {
-		writeGroup(a, g, s)
-	}
-}
-
-func writeGroup(a *cli.App, g statGroup, s stats.Snapshot) {
-	titled := false
-	for _, r := range g.rows {
-		if s[r.counter] == 0 {
-			continue
+		title := g.title + "\n" // before the first row
+		for _, r := range g.rows {
+			if s[r.counter] != 0 {
+				a.Printf("%s  %8d  %s\n", title, s[r.counter], r.words)
+				title = ""
+			}
 		}
-		if !titled {
-			a.Printf("%s\n", g.title)
-			titled = true
-		}
-		a.Printf("  %8d  %s\n", s[r.counter], r.words)
 	}
 }
 
@@ -173,7 +163,7 @@ type statRow struct {
 var statGroups = []statGroup{
 	{"disk missed because", reasonRows("", reason.MissAbsent, reason.MissRefresh)},
 	{"what differed from the nearest entry", reasonRows("", reason.NearestNothing, reason.NearestVariable)},
-	{"not stored because", notStored},
+	{"not stored because", reasonRows("", reason.NotCacheableChanged, reason.NotCacheableRuntime)},
 	{"header files", []statRow{
 		{stats.HeadersChecked, "programs whose list of header files still held"},
 		{stats.HeadersScanned, "programs whose source was scanned for header files"},
@@ -202,9 +192,6 @@ var statGroups = []statGroup{
 		{stats.OutOfResources, "times that a device ran out of resources"},
 	}},
 }
-
-// notStored are the rules that keep a program out of the cache.
-var notStored = reasonRows("", reason.NotCacheableChanged, reason.NotCacheableRuntime)
 
 // reasonRows returns the rows of the reasons from first to last.
 func reasonRows(before string, first, last reason.Reason) (rows []statRow) {

@@ -13,39 +13,34 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
-// olderAge is how long an entry of an older version is kept for that version, which may
-// use the cache as well.
-const olderAge = 24 * time.Hour
-
 // GC removes what is old, damaged, or over the limit.
-func GC(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o disk.GCOptions) error {
-	o.MaxAge, o.Older = s.Threshold, olderAge
-	_, err := sweep(a, d, "looked at", removed(s), func(progress func(int64)) (disk.Report, error) { return d.GC(ctx, o, progress) })
+func GC(ctx context.Context, c cli.Cache, o disk.GCOptions) error {
+	o.MaxAge, o.Older = c.Settings.Threshold, 24*time.Hour // older versions may use the cache as well
+	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (disk.Report, error) { return c.Disk.GC(ctx, o, progress) })
 	return err
 }
 
 // Clear removes every entry; it asks first unless yes is set.
-func Clear(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, yes bool) error {
+func Clear(ctx context.Context, c cli.Cache, yes bool) error {
 	if !yes {
-		agreed, err := Ask(ctx, a, fmt.Sprintf("remove every entry in %s?", s.Dir))
+		agreed, err := Ask(ctx, c.App, fmt.Sprintf("remove every entry in %s?", c.Settings.Dir))
 		if err != nil || !agreed {
 			return err
 		}
 	}
-	_, err := sweep(a, d, "cleared", removed(s), func(progress func(int64)) (disk.Report, error) { return d.Clear(ctx, nil, progress) })
+	_, err := sweep(c, "cleared", removed, func(progress func(int64)) (disk.Report, error) { return c.Disk.Clear(ctx, nil, progress) })
 	return err
 }
 
 // Verify reads every entry; if repair is set it removes what can never hit.
-func Verify(ctx context.Context, a *cli.App, d *disk.Store, repair bool) error {
-	checked := func(r disk.Report) string {
+func Verify(ctx context.Context, c cli.Cache, repair bool) error {
+	checked := func(_ cli.Cache, r disk.Report) string {
 		return fmt.Sprintf("%s, %s, %d damaged", human.Plural(r.Entries, "entry"), human.Size(r.Bytes), r.Damaged)
 	}
-	r, err := sweep(a, d, "verified", checked, func(progress func(int64)) (disk.Report, error) { return d.Verify(ctx, repair, progress) })
+	r, err := sweep(c, "verified", checked, func(progress func(int64)) (disk.Report, error) { return c.Disk.Verify(ctx, repair, progress) })
 	wrong := r.Damaged + r.LostRecipes + r.Orphans + r.BadHeaders
 	for _, p := range r.Problems {
 		if p.Repaired {
@@ -55,44 +50,42 @@ func Verify(ctx context.Context, a *cli.App, d *disk.Store, repair bool) error {
 	if err != nil || wrong == 0 {
 		return err
 	}
-	if !repair && !a.JSON {
-		a.Printf("run 'kernstash verify --repair' to remove what is damaged\n")
+	if !repair && !c.JSON {
+		c.Printf("run 'kernstash verify --repair' to remove what is damaged\n")
 	}
 	return cli.ErrFound
 }
 
-// removed returns what says in a line what was removed.
-func removed(s *settings.Settings) func(disk.Report) string {
-	return func(r disk.Report) string {
-		verb := "removed"
-		if r.DryRun {
-			verb = "would remove"
-		}
-		return fmt.Sprintf("%s %s of %d, %s of %s, in %s", verb, human.Plural(r.Removed, "entry"), r.Entries,
-			human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(s.Dir, false))
+// removed says in a line what was removed.
+func removed(c cli.Cache, r disk.Report) string {
+	verb := "removed"
+	if r.DryRun {
+		verb = "would remove"
 	}
+	return fmt.Sprintf("%s %s of %d, %s of %s, in %s", verb, human.Plural(r.Removed, "entry"), r.Entries,
+		human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(c.Settings.Dir, false))
 }
 
 // sweep does something with all entries, and writes what was found, with a line about it.
 func sweep(
-	a *cli.App, d *disk.Store, verb string, line func(disk.Report) string, do func(progress func(int64)) (disk.Report, error),
+	c cli.Cache, verb string, line func(cli.Cache, disk.Report) string, do func(progress func(int64)) (disk.Report, error),
 ) (disk.Report, error) {
-	p := a.Progress()
-	r, err := do(p.Counting(verb, d.Status().Entries))
+	p := c.Progress()
+	r, err := do(p.Counting(verb, c.Disk.Status().Entries))
 	p.Done()
 	if err != nil {
 		return r, err
 	}
-	return r, a.Report(r, true, func() {
+	return r, c.Report(r, true, func() {
 		for _, p := range r.Problems {
 			state := "damaged"
 			if p.Repaired {
 				state = "removed"
 			}
-			a.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
+			c.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
 		}
-		a.Printf("%s\n", line(r))
-		writeLeftovers(a, r)
+		c.Printf("%s\n", line(c, r))
+		writeLeftovers(c.App, r)
 	})
 }
 
@@ -133,13 +126,12 @@ func Ask(ctx context.Context, a *cli.App, question string) (bool, error) {
 		answer, _ := bufio.NewReader(a.In).ReadString('\n')
 		answered <- answer
 	}()
-	var answer string
 	select {
-	case answer = <-answered:
+	case answer := <-answered:
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
 		fmt.Fprintln(a.Err)
 		return false, context.Cause(ctx)
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
 }

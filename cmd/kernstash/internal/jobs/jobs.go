@@ -23,25 +23,25 @@ import (
 )
 
 // Status says what a worker does, and what it did.
-func Status(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings) error {
-	st, err := worker.Ask(ctx, d)
+func Status(ctx context.Context, c cli.Cache) error {
+	st, err := worker.Ask(ctx, c.Disk)
 	if err != nil {
 		return err
 	}
-	return writeWorker(a, st, s, true)
+	return c.Report(st, true, func() { describe(c, st) })
 }
 
 // Wait waits, at most so long, until no job is left, or no worker runs.
-func Wait(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, most time.Duration) error {
+func Wait(ctx context.Context, c cli.Cache, most time.Duration) error {
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
-	p := a.Progress()
-	st, err := worker.Wait(ctx, d, Starter(d, s, os.Environ()), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
+	p := c.Progress()
+	st, err := worker.Wait(ctx, c.Disk, Starter(c.Disk, c.Settings, os.Environ()), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
 	p.Done()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return writeWorker(a, st, s, err == nil && st.Waiting == 0)
+	return c.Report(st, err == nil && st.Waiting == 0, func() { describe(c, st) })
 }
 
 // Starter returns what starts a worker in a process of its own, with an environment. It is
@@ -59,20 +59,18 @@ func Starter(d *disk.Store, s *settings.Settings, environ []string) func() bool 
 }
 
 // Stop has the worker end, and waits for that, at most so long.
-func Stop(ctx context.Context, a *cli.App, d *disk.Store, most time.Duration) error {
+func Stop(ctx context.Context, c cli.Cache, most time.Duration) error {
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
-	was, err := worker.Stop(ctx, d)
+	was, err := worker.Stop(ctx, c.Disk)
 	if err != nil {
 		return err
 	}
-	return a.Report(map[string]bool{"stopped": was}, true, func() {
-		if was {
-			a.Printf("the worker ended\n")
-		} else {
-			a.Printf("no worker runs\n")
-		}
-	})
+	text := "no worker runs"
+	if was {
+		text = "the worker ended"
+	}
+	return c.Report(map[string]bool{"stopped": was}, true, func() { c.Printf("%s\n", text) })
 }
 
 func withTimeout(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
@@ -83,7 +81,8 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 }
 
 // Run is the worker. If rebuild is set it builds anew what an earlier driver built.
-func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o worker.Options, quiet, rebuild bool) error {
+func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool) error {
+	d, s := c.Disk, c.Settings
 	if !s.Writable() {
 		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
 	}
@@ -102,14 +101,15 @@ func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o
 		kept = now
 	}
 	if rebuild {
-		r, err := newRebuilds(ctx, d, counts)
-		if err != nil {
-			return err
+		var here []key.Device
+		if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, nil, &here); err != nil {
+			return fmt.Errorf("worker: which devices are here: %w", err)
 		}
+		r := worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: here, Environ: os.Environ(), Recorder: counts})
 		defer r.Close()
 		o.Refill = r.Next
 	}
-	p := a.Progress()
+	p := c.Progress()
 	if quiet {
 		p = nil
 	}
@@ -131,7 +131,7 @@ func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		if !quiet {
-			a.Printf("a worker runs already\n")
+			c.Printf("a worker runs already\n")
 		}
 		return nil
 	case err != nil:
@@ -142,7 +142,7 @@ func Run(ctx context.Context, a *cli.App, d *disk.Store, s *settings.Settings, o
 	st.Running = false
 	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
 	st.GivenUp = nil // those of this run are among the last
-	return writeWorker(a, st, s, true)
+	return c.Report(st, true, func() { describe(c, st) })
 }
 
 // describeWorker is a line about a worker that works.
@@ -157,42 +157,38 @@ func describeWorker(st worker.Status) string {
 	return does + ", " + human.Plural(st.Waiting, "job")
 }
 
-func writeWorker(a *cli.App, st worker.Status, s *settings.Settings, ok bool) error {
-	return a.Report(st, ok, func() { describe(a, st, s) })
-}
-
-func describe(a *cli.App, st worker.Status, s *settings.Settings) {
+func describe(c cli.Cache, st worker.Status) {
 	switch {
 	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
-		a.Printf("a worker runs\n")
+		c.Printf("a worker runs\n")
 	case st.Running && st.Building != "":
-		a.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
+		c.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
 	case st.Running:
-		a.Printf("a worker runs, since %s\n", st.Started.Local().Format(time.DateTime))
+		c.Printf("a worker runs, since %s\n", st.Started.Local().Format(time.DateTime))
 	case st.Started.IsZero():
-		a.Printf("no worker runs, and none has\n")
+		c.Printf("no worker runs, and none has\n")
 	case st.End == "":
-		a.Printf("no worker runs; the last one was ended\n")
+		c.Printf("no worker runs; the last one was ended\n")
 	default:
-		a.Printf("no worker runs; the last one ended: %s\n", human.Printable(st.End, false))
+		c.Printf("no worker runs; the last one ended: %s\n", human.Printable(st.End, false))
 	}
-	a.Printf("%s waiting", human.Plural(st.Waiting, "job"))
+	c.Printf("%s waiting", human.Plural(st.Waiting, "job"))
 	if !st.Started.IsZero() {
-		a.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
+		c.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
 	}
-	a.Printf(", in %s\n", human.Printable(s.Dir, false))
+	c.Printf(", in %s\n", human.Printable(c.Settings.Dir, false))
 	if len(st.GivenUp) > 0 {
-		a.Printf("given up, for two weeks or until 'kernstash clear':\n")
+		c.Printf("given up, for two weeks or until 'kernstash clear':\n")
 	}
 	line := func(at time.Time, state, job, reason string) {
 		text := strings.TrimSuffix(job+": "+strings.TrimSpace(human.Printable(reason, false)), ": ")
-		a.Printf("  %s  %-9s %s\n", clock(at, time.Now()), state, text)
+		c.Printf("  %s  %-9s %s\n", clock(at, time.Now()), state, text)
 	}
 	for _, g := range st.GivenUp {
 		line(g.At, "given up", g.Job, g.Reason)
 	}
 	if len(st.GivenUp) > 0 && len(st.Last) > 0 {
-		a.Printf("the last ones:\n")
+		c.Printf("the last ones:\n")
 	}
 	for _, e := range st.Last {
 		line(e.At, e.State, e.Job, e.Reason)
@@ -206,13 +202,4 @@ func clock(at, now time.Time) string {
 		return at.Format(time.TimeOnly)
 	}
 	return at.Format(time.DateTime)
-}
-
-// newRebuilds returns what is to be built anew for the devices that are here.
-func newRebuilds(ctx context.Context, d *disk.Store, counts *stats.Counters) (*worker.Rebuilds, error) {
-	var devices []key.Device
-	if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, nil, &devices); err != nil {
-		return nil, fmt.Errorf("worker: which devices are here: %w", err)
-	}
-	return worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: devices, Environ: os.Environ(), Recorder: counts}), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
@@ -32,20 +33,18 @@ func Find() (Libraries, error) {
 	if err != nil {
 		return Libraries{}, err
 	}
-	var looked []string
-	for _, dir := range libraryDirs(os.Getenv(libraryDir), program) {
-		layer := filepath.Join(dir, runtimes.Layers().Library)
+	dirs := libraryDirs(os.Getenv(libraryDir), program)
+	for _, dir := range dirs {
+		layer, preload := filepath.Join(dir, runtimes.Layers().Library), filepath.Join(dir, Preload)
 		if isFile(layer) && isFile(filepath.Join(dir, Library)) {
-			preload := filepath.Join(dir, Preload)
 			if !isFile(preload) {
 				preload = ""
 			}
 			return Libraries{layer, preload}, nil
 		}
-		looked = append(looked, dir)
 	}
 	return Libraries{}, fmt.Errorf("%s and %s are in none of %s; %s may say where they are",
-		runtimes.Layers().Library, Library, strings.Join(looked, ", "), libraryDir)
+		runtimes.Layers().Library, Library, strings.Join(dirs, ", "), libraryDir)
 }
 
 // libraryDirs are those of `make install`, of distributions, and of a build tree.
@@ -143,3 +142,56 @@ func entryVariables(env []string, l Libraries, inject string) ([]Variable, error
 }
 
 func preloadable(path string) bool { return !strings.ContainsAny(path, " :") }
+
+// Variable is one of the environment.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// environ is a list of NAME=value; of equal names the first counts.
+type environ []string
+
+func (e environ) get(name string) string {
+	for _, kv := range e {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// with returns a copy in which the variables have these values.
+func (e environ) with(variables []Variable) environ {
+	out := slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
+		return slices.ContainsFunc(variables, func(v Variable) bool { return strings.HasPrefix(kv, v.Name+"=") })
+	})
+	for _, v := range variables {
+		out = append(out, v.Name+"="+v.Value)
+	}
+	return out
+}
+
+// first returns a list of elements with one in front, where it is not in it yet.
+func first(list, element, separators string) string {
+	switch {
+	case slices.Contains(Elements(list, separators), element):
+		return list
+	case list == "":
+		return element
+	}
+	return element + separators[:1] + list
+}
+
+// last is first at the other end.
+func last(list, element, separators string) string {
+	if list == "" || slices.Contains(Elements(list, separators), element) {
+		return first(list, element, separators)
+	}
+	return list + separators[:1] + element
+}
+
+// Elements returns the elements of a list.
+func Elements(list, separators string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
+}

@@ -113,6 +113,5 @@ func CheckFlags(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's
-// cache.
+// nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's cache.
 var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file"}

@@ -35,14 +35,12 @@ type Target struct {
 	program *program
 }
 
-// maxScripts bounds how many interpreters of interpreters are looked at.
-const maxScripts = 4
-
 // Look finds out about a command. Whatever it cannot find out stays open.
 func Look(file string) Target {
 	t := Target{File: file, SetID: setID(file)}
+	const most = 4 // interpreters of interpreters
 	at := file
-	for range maxScripts {
+	for range most {
 		p, interpreter, err := inspect(at)
 		if err != nil {
 			return t
@@ -56,9 +54,6 @@ func Look(file string) Target {
 	}
 	return t
 }
-
-// maxLinker bounds the path of a dynamic linker.
-const maxLinker = 4096
 
 // inspect reads what the file of a program says; of a script it returns the interpreter.
 func inspect(path string) (p *program, interpreter string, err error) {
@@ -85,7 +80,7 @@ func inspect(path string) (p *program, interpreter string, err error) {
 	p = &program{static: true, class: f.Class, machine: f.Machine}
 	for _, prog := range f.Progs {
 		if prog.Type == elf.PT_INTERP {
-			name := make([]byte, min(prog.Filesz, maxLinker))
+			name := make([]byte, min(prog.Filesz, 4096)) // no path is longer
 			n, _ := prog.ReadAt(name, 0)
 			p.static, p.linker = false, string(bytes.TrimRight(name[:n], "\x00"))
 		}
@@ -109,13 +104,11 @@ func (t Target) fits() bool {
 // program for another machine complains on standard error, and musl's refuses to start, as do
 // programs with an address sanitizer that is not the first library of all.
 func (t Target) preloads() bool {
+	sanitizer := func(library string) bool {
+		return strings.HasPrefix(library, "libasan.so") || strings.HasPrefix(library, "libclang_rt.asan")
+	}
 	return t.fits() && (t.program == nil ||
-		!strings.Contains(filepath.Base(t.program.linker), "musl") && !slices.ContainsFunc(t.program.needed, comesFirst))
-}
-
-// comesFirst reports whether a library ends the process where another stands before it.
-func comesFirst(library string) bool {
-	return strings.HasPrefix(library, "libasan.so") || strings.HasPrefix(library, "libclang_rt.asan")
+		!strings.Contains(filepath.Base(t.program.linker), "musl") && !slices.ContainsFunc(t.program.needed, sanitizer))
 }
 
 // kindOf names a program's machine for people.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,9 +17,6 @@ import (
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
 )
-
-// maxReasons is how many reasons the short table names.
-const maxReasons = 4
 
 // write writes the table; full adds every program. Lines fit the width, 0 is any.
 func (o *Outcome) write(w io.Writer, full bool, width int) {
@@ -91,17 +89,18 @@ func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
 	return d
 }
 
-// reasons names the most frequent of them.
+// reasons names the most frequent ones.
 func reasons(all []runlog.Count) string {
+	const most = 4
 	var texts []string
-	for _, c := range all[:min(len(all), maxReasons)] {
+	for _, c := range all[:min(len(all), most)] {
 		text := cmp.Or(human.Printable(inWords(c.What), false), "no reason given")
 		if c.N > 1 || len(all) > 1 {
 			text += fmt.Sprintf(": %d", c.N)
 		}
 		texts = append(texts, text)
 	}
-	if len(all) > maxReasons {
+	if len(all) > most {
 		texts = append(texts, "…")
 	}
 	return strings.Join(texts, ", ")
@@ -148,8 +147,7 @@ func inWords(text string) string {
 	return text
 }
 
-// Outcome is a run that has ended: what --json and --report-file write, and what people
-// are told of.
+// Outcome is a run that has ended: what --json and --report-file write, and people are told of.
 type Outcome struct {
 	Command []string `json:"command"`
 	Status  int      `json:"exit_status"`      // as shells give it
@@ -181,7 +179,7 @@ func (o *Outcome) why(t Target) string {
 	switch {
 	case o.Disabled:
 		return "the cache was switched off"
-	case o.Outcomes.Asked > 0 && o.Outcomes.Asked == o.kept():
+	case o.Outcomes.Asked > 0 && slices.Contains(o.Passes, runlog.Count{What: runlog.ReasonBinary, N: o.Outcomes.Asked}):
 		return fmt.Sprintf("the application's own cache answered: it made %s of binaries that it had kept",
 			human.Plural(o.Outcomes.Asked, "program"))
 	case o.Outcomes.Asked > 0:
@@ -204,16 +202,6 @@ func (o *Outcome) why(t Target) string {
 		text += "; and no other compiler that the cache serves was called"
 	}
 	return text
-}
-
-// kept counts programs that the application made of binaries of its own.
-func (o *Outcome) kept() int {
-	for _, c := range o.Passes {
-		if c.What == runlog.ReasonBinary {
-			return c.N
-		}
-	}
-	return 0
 }
 
 const setIDText = " runs with rights that you have not (set-user-id, or file capabilities)"

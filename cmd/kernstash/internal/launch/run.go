@@ -176,8 +176,7 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 	r.startWorker()
 }
 
-// statusOf is the exit status, as shells give it: 128 and the signal's number for a
-// command that died by one.
+// statusOf is the exit status as shells give it: 128 and the number of the signal, if one ended it.
 func statusOf(end syscall.WaitStatus) int {
 	if end.Signaled() {
 		return 128 + int(end.Signal())
@@ -185,8 +184,7 @@ func statusOf(end syscall.WaitStatus) int {
 	return end.ExitStatus()
 }
 
-// takeReport reads what processes have reported; outer is the file of a run that this
-// one runs in, which is told everything too.
+// takeReport reads what processes have reported, and tells it outer, the file of a run around us.
 func takeReport(report io.ReadSeeker, outer string) *runlog.Summary {
 	_, _ = report.Seek(0, io.SeekStart)
 	if outer != "" {

@@ -117,13 +117,11 @@ const (
 
 // Step does what the launcher asks for. ours is false for arguments that are none of its.
 func Step(args []string) (status int, ours bool) {
-	if len(args) == 0 {
-		return 0, false
-	}
-	switch args[0] {
-	case PrepareStep:
+	switch {
+	case len(args) == 0:
+	case args[0] == PrepareStep:
 		return prepareStep(args[1:]), true
-	case ReportStep:
+	case args[0] == ReportStep:
 		return reportStep(args[1:]), true
 	}
 	return 0, false
@@ -200,11 +198,7 @@ func reportStep(args []string) int {
 // setID says whether a file runs with rights that its user has not: the kernel
 // then has the dynamic linker ignore LD_PRELOAD, and the layer stays out.
 func setID(file string) bool {
-	info, err := os.Stat(file)
-	if err != nil {
-		return false
-	}
-	if info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+	if info, err := os.Stat(file); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 		return true
 	}
 	n, err := unix.Getxattr(file, "security.capability", nil)

@@ -16,29 +16,17 @@ import (
 	"github.com/kernstash/kernstash/worker"
 )
 
-// Why a program that was asked for is not there yet, or will not be.
-const (
-	gaveUp  = "a worker gave it up"   // and the reason
-	notYet  = "it waits for a worker" // since an earlier run
-	notDone = "a worker has not done it yet"
-)
-
 // explain replaces the reason of programs that were compiled because the worker, whose
 // work they are, has not done it. begun is when the run began: what was left to the
 // worker since is no reason for it.
 func explain(s *runlog.Summary, root string, begun time.Time) {
 	why := unbuilt(root, begun)
-	if len(why) == 0 {
-		return
-	}
 	for i := range s.Programs {
 		p := &s.Programs[i]
-		text := why[p.Key]
-		if text == "" || p.Outcome != runlog.Compiled || p.Reason != reason.MissAbsent.String() {
-			continue
+		if text := why[p.Key]; text != "" && p.Outcome == runlog.Compiled && p.Reason == reason.MissAbsent.String() {
+			recount(s, cmp.Or(p.Nearest, p.Reason), text, p.Requests)
+			p.Nearest = text
 		}
-		recount(s, cmp.Or(p.Nearest, p.Reason), text, p.Requests)
-		p.Nearest = text
 	}
 }
 
@@ -54,7 +42,7 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	waiting, _ := spool.List(ctx, d)
 	for _, j := range waiting {
 		if j.Added.Before(begun) {
-			why[short(j.Name)] = notYet
+			why[short(j.Name)] = "it waits for a worker" // since an earlier run
 		}
 	}
 	status, _ := worker.Ask(ctx, d)
@@ -62,13 +50,13 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	for _, e := range status.Last { // the newest first
 		key := short(e.Job)
 		if why[key] != "" && !said[key] && e.Reason != "" && (e.State == "failed" || e.State == "elsewhere") {
-			why[key] = notDone + ": " + e.Reason
+			why[key] = "a worker has not done it yet: " + e.Reason
 		}
 		said[key] = true
 	}
 	refusals, _ := spool.Refusals(ctx, d, math.MaxInt)
 	for _, r := range refusals {
-		why[short(r.Job)] = strings.TrimSuffix(gaveUp+": "+r.Reason, ": ")
+		why[short(r.Job)] = strings.TrimSuffix("a worker gave it up: "+r.Reason, ": ")
 	}
 	return why
 }
@@ -86,9 +74,8 @@ func recount(s *runlog.Summary, from, to string, n int) {
 	slices.SortFunc(s.Compiles, func(a, b runlog.Count) int { return cmp.Or(b.N-a.N, cmp.Compare(a.What, b.What)) })
 }
 
-// startWorker starts a worker if jobs are left. Whoever leaves a job does so too,
-// off the application's path: an application that ends in the next milliseconds
-// has not come to it.
+// startWorker starts a worker if jobs are left. Whoever leaves a job does so too, off the
+// application's path: an application that ends in the next milliseconds has not come to it.
 func (r *runner) startWorker() {
 	if r.outcome.Jobs+r.outcome.Outcomes.Compiled == 0 {
 		return // nothing was left; what waits may wait for another machine

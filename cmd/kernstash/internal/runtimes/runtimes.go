@@ -1,18 +1,23 @@
-// Package runtimes lists the GPU runtimes that the command knows.
+// Package runtimes lists the GPU runtimes that the command knows, and finds their devices.
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	cuda "github.com/kernstash/kernstash/gpu/cuda/tool"
 	levelzero "github.com/kernstash/kernstash/gpu/levelzero/tool"
 	opencl "github.com/kernstash/kernstash/gpu/opencl/tool"
 	rtc "github.com/kernstash/kernstash/gpu/rtc/tool"
 	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
@@ -103,6 +108,32 @@ func Names(has func(*tool.Runtime) bool) (names []string) {
 	return names
 }
 
+// Pick returns the device of all that a choice means: its number, or the one whose title
+// contains it, upper and lower case being the same; the first one for none.
+func Pick(all []tool.Device, choice string) (d tool.Device, err error) {
+	if n, err := strconv.Atoi(cmp.Or(choice, "0")); err == nil && n >= 0 && n < len(all) {
+		return all[n], nil
+	}
+	var found []tool.Device
+	here := ""
+	for i, d := range all {
+		if strings.Contains(strings.ToLower(d.Title), strings.ToLower(choice)) {
+			found = append(found, d)
+		}
+		here += fmt.Sprintf("\n  %d  %s", i, human.Printable(d.Title, false))
+	}
+	why := "more than one is called so"
+	switch _, err := strconv.Atoi(choice); {
+	case err == nil:
+		why = "there is no such number"
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		why = "none is called so"
+	}
+	return d, cli.Usagef("--device %s: %s; here are:%s", choice, why, here)
+}
+
 // Identities returns the devices here for which a worker builds: a worker asks for them in a
 // process of its own, as drivers may end the one that loads them.
 func Identities(context.Context, struct{}) (all []key.Device, err error) {
@@ -119,8 +150,7 @@ func Identities(context.Context, struct{}) (all []key.Device, err error) {
 	return all, err
 }
 
-// BuildJob is the whole of a process that does one job. It ends there: ending is
-// what drivers are worst at.
+// BuildJob is the whole of a process that does one job, and ends it: drivers are bad at that.
 func BuildJob(o disk.Options) error {
 	counts := new(stats.Counters)
 	o.Recorder = counts

@@ -1,5 +1,4 @@
-// Package session switches the cache on for unchanged applications: for a session, for
-// one application, or by variables that others set.
+// Package session switches the cache on: for a session, for one application, or by variables.
 package session
 
 import (

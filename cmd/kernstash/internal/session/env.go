@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"slices"
@@ -73,20 +72,17 @@ func PrintEnv(a *cli.App, o *launch.Options, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.WriteJSON(all)
-	}
-	for _, v := range all {
-		a.Printf("%s\n", shells[i].write(v))
-	}
-	if name == "systemd" && !o.NoCache && !slices.ContainsFunc(all, func(v launch.Variable) bool { return v.Name == "KERNSTASH_DIR" }) {
-		a.Printf("%s", systemdCache)
-	}
-	return nil
+	return a.Report(all, true, func() {
+		for _, v := range all {
+			a.Printf("%s\n", shells[i].write(v))
+		}
+		if name == "systemd" && !o.NoCache && !slices.ContainsFunc(all, func(v launch.Variable) bool { return v.Name == "KERNSTASH_DIR" }) {
+			a.Printf("%s", systemdCache)
+		}
+	})
 }
 
-// variables returns what brings the cache into programs, beside what an
-// environment has already.
+// variables returns what brings the cache into programs, beside what an environment has already.
 func variables(a *cli.App, o *launch.Options, env []string) ([]launch.Variable, error) {
 	o.Global = a.Global
 	all, err := o.Variables()
@@ -106,15 +102,10 @@ func variables(a *cli.App, o *launch.Options, env []string) ([]launch.Variable, 
 // ReadVariables reads what 'kernstash enable' wrote: assignments, with what is not
 // plain behind backslashes. A list goes on with the variable itself, which is left out.
 func ReadVariables(path string) (map[string]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+	b, err := os.ReadFile(path)
 	values := make(map[string]string)
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		name, text, ok := strings.Cut(s.Text(), "=")
+	for line := range strings.Lines(string(b)) {
+		name, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		if !ok || strings.HasPrefix(name, "#") {
 			continue
 		}
@@ -127,5 +118,5 @@ func ReadVariables(path string) (map[string]string, error) {
 		}
 		values[name] = value.String()
 	}
-	return values, s.Err()
+	return values, err
 }

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// OwnFile is a file that 'kernstash enable' writes: its mark says so, and which
-// directories had to be made for it.
+// OwnFile is a file that 'kernstash enable' writes, with its mark and the directories made for it.
 type OwnFile string
 
 const (
@@ -51,8 +50,7 @@ func (f OwnFile) Read() (made []string, found bool, err error) {
 	return made, true, nil
 }
 
-// write writes the file, with its mark behind what stands before; it replaces
-// an older one as a whole.
+// write writes the file as a whole, with its mark behind what stands before.
 func (f OwnFile) write(before, text string, mode os.FileMode) error {
 	made, _, err := f.Read()
 	if err != nil {
@@ -82,8 +80,7 @@ func (f OwnFile) write(before, text string, mode os.FileMode) error {
 	return err
 }
 
-// makeDirs makes a directory, and returns those that were not there, the
-// outermost first.
+// makeDirs makes a directory, and returns those that were not there, the outermost first.
 func makeDirs(dir string) (made []string, err error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -94,8 +91,7 @@ func makeDirs(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755)
 }
 
-// remove removes the file, and the directories that were made for it, if nothing
-// else is in them. False: there was none.
+// remove removes the file, with directories made for it that are empty then. False: there is none.
 func (f OwnFile) remove() (bool, error) {
 	made, found, err := f.Read()
 	if err != nil || !found {

@@ -12,6 +12,26 @@ import (
 	"slices"
 )
 
+// The sizes of the problems.
+const (
+	warmN   = 64
+	matmulN = 128
+
+	reduceGroup  = 128
+	reduceGroups = 4
+
+	nbodyN         = 256
+	nbodySoftening = 0.01
+	nbodyStep      = 0.001
+
+	fftPoints  = 1024
+	fftGroup   = 64
+	fftSignals = 4
+
+	shaMessages = 512
+	shaBytes    = 80
+)
+
 // vadd adds two vectors.
 func vadd() problem {
 	const n = 1<<15 + 37 // with a tail for each of the kernel's three loops
@@ -23,18 +43,12 @@ func vadd() problem {
 	}
 	return problem{
 		args: []Arg{
-			{Scalar: words(n)},
-			{Scalar: floats(alpha)},
-			{Scalar: floats(beta)},
-			{In: floats(a...)},
-			{In: floats(b...)},
-			{Out: 4 * n},
+			{Scalar: bytesOf[uint32](n)}, {Scalar: bytesOf[float32](alpha)}, {Scalar: bytesOf[float32](beta)},
+			{In: bytesOf(a...)}, {In: bytesOf(b...)}, {Out: 4 * n},
 		},
 		verify: expect(want, 1e-6),
 	}
 }
-
-const matmulN = 128
 
 // matmul multiplies two square matrices.
 func matmul() problem {
@@ -48,67 +62,43 @@ func matmul() problem {
 			}
 		}
 	}
-	return problem{args: []Arg{{In: floats(a...)}, {In: floats(b...)}, {Out: 4 * n * n}}, verify: expect(want, 1e-4)}
+	return problem{args: []Arg{{In: bytesOf(a...)}, {In: bytesOf(b...)}, {Out: 4 * n * n}}, verify: expect(want, 1e-4)}
 }
-
-const warmN = 64
 
 // warm writes ones.
 func warm() problem {
 	return problem{args: []Arg{{Out: 4 * warmN}}, verify: expect(slices.Repeat([]float64{1}, warmN), 1e-6)}
 }
 
-const (
-	reduceGroup  = 128
-	reduceGroups = 4
-)
-
 // reduce finds the sum, the sum of squares, and the extremes.
 func reduce() problem {
 	const n = 1<<15 + 5
 	in := noise(5, n)
 	return problem{
-		args: []Arg{{Scalar: words(n)}, {In: floats(in...)}, {Out: 16 * reduceGroups}},
+		args: []Arg{{Scalar: bytesOf[uint32](n)}, {In: bytesOf(in...)}, {Out: 16 * reduceGroups}},
 		verify: func(out [][]byte) (float64, error) {
-			want := fold(in)
-			partials := readFloats(out[0])
-			got := partial{low: math.Inf(1), high: math.Inf(-1)}
-			for i := 0; i < len(partials); i += 4 {
-				got.join(partial{partials[i], partials[i+1], partials[i+2], partials[i+3]})
+			got := []float64{0, 0, math.Inf(1), math.Inf(-1)}
+			want := slices.Clone(got)
+			join := func(to []float64, sum, squares, low, high float64) {
+				to[0] += sum
+				to[1] += squares
+				to[2] = min(to[2], low)
+				to[3] = max(to[3], high)
 			}
-			if got.low != want.low || got.high != want.high {
-				return 0, fmt.Errorf("extremes %g and %g, want %g and %g", got.low, got.high, want.low, want.high)
+			for _, v := range in {
+				x := float64(v)
+				join(want, x, x*x, x, x)
 			}
-			return worst([]float64{got.sum, got.squares}, []float64{want.sum, want.squares}, 5e-3)
+			for part := range slices.Chunk(readFloats(out[0]), 4) {
+				join(got, part[0], part[1], part[2], part[3])
+			}
+			if !slices.Equal(got[2:], want[2:]) {
+				return 0, fmt.Errorf("extremes %g and %g, want %g and %g", got[2], got[3], want[2], want[3])
+			}
+			return worst(got[:2], want[:2], 5e-3)
 		},
 	}
 }
-
-type partial struct{ sum, squares, low, high float64 }
-
-func (p *partial) join(q partial) {
-	p.sum += q.sum
-	p.squares += q.squares
-	p.low = min(p.low, q.low)
-	p.high = max(p.high, q.high)
-}
-
-func fold(in []float32) partial {
-	p := partial{low: math.Inf(1), high: math.Inf(-1)}
-	for _, v := range in {
-		x := float64(v)
-		p.join(partial{x, x * x, x, x})
-	}
-	return p
-}
-
-const (
-	nbodyN         = 256
-	nbodySoftening = 0.01
-	nbodyStep      = 0.001
-)
-
-var nbodyOptions = fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep)
 
 // nbody moves bodies that pull on each other.
 func nbody() problem {
@@ -119,7 +109,7 @@ func nbody() problem {
 	}
 	wantX, wantV := step(x, v)
 	return problem{
-		args: []Arg{{In: floats(x...)}, {In: floats(v...)}, {Out: 4 * size}, {Out: 4 * size}},
+		args: []Arg{{In: bytesOf(x...)}, {In: bytesOf(v...)}, {Out: 4 * size}, {Out: 4 * size}},
 		verify: func(out [][]byte) (float64, error) {
 			errX, failedX := worst(readFloats(out[0]), wantX, 1e-6)
 			errV, failedV := worst(readFloats(out[1]), wantV, 1e-4)
@@ -158,28 +148,21 @@ func step(x, v []float32) (newX, newV []float64) {
 	return newX, newV
 }
 
-const (
-	fftPoints  = 1024
-	fftGroup   = 64
-	fftSignals = 4
-)
-
 // fft transforms some signals.
 func fft() problem {
 	const values = 2 * fftPoints * fftSignals
 	in := noise(6, values)
 	want := make([]float64, 0, values)
-	for s := range fftSignals {
-		signal := make([]complex128, fftPoints)
-		for i := range signal {
-			at := 2 * (s*fftPoints + i)
-			signal[i] = complex(float64(in[at]), float64(in[at+1]))
+	for values := range slices.Chunk(in, 2*fftPoints) {
+		var signal []complex128
+		for v := range slices.Chunk(values, 2) {
+			signal = append(signal, complex(float64(v[0]), float64(v[1])))
 		}
 		for _, v := range transform(signal) {
 			want = append(want, real(v), imag(v))
 		}
 	}
-	return problem{args: []Arg{{In: floats(in...)}, {Out: 4 * values}}, verify: expect(want, 1e-3)}
+	return problem{args: []Arg{{In: bytesOf(in...)}, {Out: 4 * values}}, verify: expect(want, 1e-3)}
 }
 
 // transform returns the discrete Fourier transform, by halves: another
@@ -202,14 +185,9 @@ func transform(x []complex128) []complex128 {
 	return out
 }
 
-const (
-	shaMessages = 512
-	shaBytes    = 80
-)
-
 // sha256d digests messages, and their digests.
 func sha256d() problem {
-	messages := floats(noise(9, shaMessages*shaBytes/4)...) // as good as any bytes
+	messages := bytesOf(noise(9, shaMessages*shaBytes/4)...) // as good as any bytes
 	return problem{
 		args: []Arg{{In: bigEndian(messages)}, {Out: shaMessages * sha256.Size}},
 		verify: func(out [][]byte) (float64, error) {
@@ -226,8 +204,7 @@ func sha256d() problem {
 	}
 }
 
-// bigEndian turns the bytes of each word round: SHA-256 counts in big-endian
-// words, the device in its own.
+// bigEndian turns the bytes of each word round: SHA-256 counts in big-endian words.
 func bigEndian(b []byte) []byte {
 	out := bytes.Clone(b)
 	for word := range slices.Chunk(out, 4) {
@@ -246,13 +223,9 @@ func noise(seed uint64, n int) []float32 {
 	return v
 }
 
-func floats(v ...float32) []byte {
+// bytesOf returns numbers as devices have them.
+func bytesOf[N float32 | uint32](v ...N) []byte {
 	b, _ := binary.Append(nil, binary.LittleEndian, v) // of numbers none fails
-	return b
-}
-
-func words(v ...uint32) []byte {
-	b, _ := binary.Append(nil, binary.LittleEndian, v)
 	return b
 }
 
@@ -269,8 +242,7 @@ func expect(want []float64, tolerance float64) func([][]byte) (float64, error) {
 	return func(out [][]byte) (float64, error) { return worst(readFloats(out[0]), want, tolerance) }
 }
 
-// worst returns the largest difference between two lists as a share of
-// tolerance, NaN if there is one.
+// worst returns the largest difference as a share of tolerance, NaN if there is one.
 func worst(got, want []float64, tolerance float64) (float64, error) {
 	if len(got) != len(want) {
 		return 0, fmt.Errorf("%d values instead of %d", len(got), len(want))

@@ -10,16 +10,18 @@ import (
 	"context"
 	"embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"time"
 
+	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
 )
 
-// Program is one of the demonstration's programs: one kernel in several languages,
-// input for it, and the answer that it must give.
+// Program is one kernel in several languages, input for it, and the answer that it must give.
 type Program struct {
 	tool.Code
 	Title  string // for people
@@ -47,9 +49,7 @@ type Machine interface {
 	// Buffer makes a buffer of size bytes that begins with content.
 	Buffer(size int, content []byte) (tool.Memory, error)
 
-	// Build returns the program, of the language that the machine builds. It is
-	// what the demonstration is about: a machine may compile, or know the program
-	// already.
+	// Build compiles the program, in the language that it takes, or knows it already.
 	Build(context.Context, tool.Code) (tool.Program, error)
 }
 
@@ -116,9 +116,7 @@ func (p Program) Fresh(mark string) Program {
 	}
 	// The third word of a module says what tool made it, and means nothing else.
 	module := bytes.Clone(p.Texts[key.SPIRV])
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(mark))
-	binary.LittleEndian.PutUint32(module[8:], h.Sum32())
+	binary.LittleEndian.PutUint32(module[8:], crc32.ChecksumIEEE([]byte(mark)))
 	texts[key.SPIRV] = module
 	p.Texts = texts
 	return p
@@ -132,6 +130,7 @@ var languages = map[key.Kind]string{key.OpenCLC: ".cl", key.CUDACpp: ".cu", key.
 
 // All returns the programs, cheap ones first.
 func All() []Program {
+	nbodyOptions := fmt.Sprintf("-DN=%d -DSOFTENING=%gf -DSTEP=%gf", nbodyN, nbodySoftening, nbodyStep)
 	return []Program{
 		newProgram("vadd", "vector add", "", []int{256}, []int{64}, vadd),
 		newProgram("reduce", "reduction", "", []int{reduceGroup * reduceGroups}, []int{reduceGroup}, reduce),
@@ -158,4 +157,52 @@ func newProgram(name, title, options string, global, local []int, problem func()
 		texts[kind] = b
 	}
 	return Program{tool.Code{Name: name, Options: options, Texts: texts}, title, global, local, problem}
+}
+
+// Origin says where a program came from.
+type Origin string
+
+// The origins.
+const (
+	FromCompiler Origin = "compiled"
+	FromDisk     Origin = "disk"
+	FromMemory   Origin = "memory"
+)
+
+// From reads from what was counted where an answer came from.
+func From(s stats.Snapshot) Origin {
+	switch {
+	case s[stats.Builds] > 0:
+		return FromCompiler
+	case s[stats.DiskHits] > 0:
+		return FromDisk
+	case s[stats.MemoryHits] > 0:
+		return FromMemory
+	}
+	return ""
+}
+
+// captureWait bounds the wait for a capture, for which PoCL compiles each kernel again.
+const captureWait = time.Minute
+
+// AwaitStored waits until what was built since before is captured and stored,
+// where the driver makes it wait for a launch, and given up where not.
+func AwaitStored(ctx context.Context, cache *kernstash.Cache, before stats.Snapshot) error {
+	late := time.After(captureWait)
+	for {
+		s := cache.Stats().Sub(before)
+		if s[stats.DiskPuts]+s[stats.DiskPutsBettered]+s[stats.DiskPutsExisting] > 0 {
+			return nil
+		}
+		if n := s[stats.CapturesDropped] + s[stats.DiskPutsDropped] + s[stats.DiskPutFailures]; n > 0 {
+			return errors.New("compiled, but it could not be stored")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return fmt.Errorf("compiled, but it was not stored within %v", captureWait)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }

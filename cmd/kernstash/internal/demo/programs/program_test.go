@@ -161,11 +161,11 @@ func TestStepKeepsMomentum(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	t.Parallel()
-	b := floats(1, -2.5)
+	b := bytesOf[float32](1, -2.5)
 	if got := readFloats(b); got[0] != 1 || got[1] != -2.5 {
 		t.Errorf("got %v", got)
 	}
-	if got := binary.BigEndian.Uint32(bigEndian(words(7))); got != 7 {
+	if got := binary.BigEndian.Uint32(bigEndian(bytesOf[uint32](7))); got != 7 {
 		t.Errorf("got %d", got)
 	}
 	if e, err := worst([]float64{1, 2}, []float64{1, 1}, 2); err != nil || e != 0.5 {

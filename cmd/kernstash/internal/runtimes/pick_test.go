@@ -1,4 +1,4 @@
-package machine
+package runtimes
 
 import (
 	"slices"
