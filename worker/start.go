@@ -164,7 +164,7 @@ func flags(variables []string) []string {
 
 // What the command is called, and the variable that names it where it is neither beside the
 // library nor in PATH.
-const commandName, commandVariable = "kernstash", "KERNSTASH_COMMAND"
+const commandName, CommandVariable = "kernstash", "KERNSTASH_COMMAND"
 
 // FindCommand returns the path of the kernstash command: what KERNSTASH_COMMAND in
 // environ says, else ../bin/kernstash beside library, if that is of the same owner, of
@@ -178,9 +178,9 @@ func FindCommand(library string, environ []string) (string, error) {
 		}
 		return ""
 	}
-	if path := get(commandVariable); path != "" {
+	if path := get(CommandVariable); path != "" {
 		if err := isCommand(path); err != nil {
-			return "", fmt.Errorf("%w: %s: %w", ErrNoCommand, commandVariable, err)
+			return "", fmt.Errorf("%w: %s: %w", ErrNoCommand, CommandVariable, err)
 		}
 		return path, nil
 	}
@@ -200,7 +200,7 @@ func FindCommand(library string, environ []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: kernstash is neither beside the library nor in PATH; %s may say where it is", ErrNoCommand, commandVariable)
+	return "", fmt.Errorf("%w: kernstash is neither beside the library nor in PATH; %s may say where it is", ErrNoCommand, CommandVariable)
 }
 
 // isCommand says why a path is not that of a program.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
@@ -146,5 +149,36 @@ KERNSTASH_LIBDIR, and mount a cache directory.` +
 	completeFlag(cmd, "shell", session.Shells())
 	o.BindSettings(cmd.Flags())
 	completeFlag(cmd, "inject", launch.Injects)
+	return cmd
+}
+
+func compileCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compile [flags] [--] COMPILER [ARG...]",
+		Short: "Run a compiler that is a program with the cache",
+		Long: `Run a compiler (` + strings.Join(compile.Names(), ", ") + `) with its arguments. What it made of the same input, with the
+same options and the same compiler, is written again, and so are its messages: no compiler runs. Else it runs,
+and what it makes is kept. What is not sure to be a plain compile goes to the compiler untouched.
+
+EXIT STATUS
+  that of the compiler
+    2  a flag makes no sense
+  126  the compiler cannot be executed
+  127  there is no such compiler`,
+		Example: `  kernstash compile -- ptxas -arch=sm_90 kernel.ptx -o kernel.cubin`,
+		Args:    wants(1, math.MaxInt, "compile: which compiler?"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			status, err := compile.Run(a, args)
+			if err == nil && status != 0 {
+				err = errors.New("")
+			}
+			if err != nil {
+				return &cli.StatusError{Status: status, Err: err}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeCommand,
+	}
+	cmd.Flags().SetInterspersed(false)
 	return cmd
 }

@@ -850,34 +850,35 @@ func TestVariables(t *testing.T) {
 	t.Parallel()
 	layer := filepath.Join(tree, "lib", "kernstash", "libkernstash_opencl_layer.so")
 	preload := filepath.Join(tree, "lib", "kernstash", "libkernstash_preload.so")
+	command := "KERNSTASH_COMMAND=" + filepath.Join(tree, "lib", "kernstash", "kernstash-full")
 	for name, tt := range map[string]struct {
 		flags, env []string
 		want       []string
 	}{
-		"nothing said": {nil, nil, []string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer}},
+		"nothing said": {nil, nil, []string{command, "KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer}},
 		"layers there already": {
 			nil,
 			[]string{"OPENCL_LAYERS=/a.so:/b.so"},
-			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
+			[]string{command, "KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=" + layer + ":/a.so:/b.so"},
 		},
 		"ours is there already": {
 			nil,
 			[]string{"OPENCL_LAYERS=/a.so:" + layer},
-			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=/a.so:" + layer},
+			[]string{command, "KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer + ":" + preload, "OPENCL_LAYERS=/a.so:" + layer},
 		},
-		"by hand": {[]string{"--inject", "preload"}, nil, []string{"KERNSTASH_INJECT=preload", "LD_PRELOAD=" + layer + ":" + preload}},
+		"by hand": {[]string{"--inject", "preload"}, nil, []string{command, "KERNSTASH_INJECT=preload", "LD_PRELOAD=" + layer + ":" + preload}},
 		"settings": {
 			[]string{"--inject=layer", "--read-only", "--dir", "/x/y", "--max-size", "1g", "--set", "eviction=lru"},
 			nil,
 			[]string{
-				"KERNSTASH_DIR=/x/y", "KERNSTASH_EVICTION=lru", "KERNSTASH_INJECT=layer", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=read-only",
+				command, "KERNSTASH_DIR=/x/y", "KERNSTASH_EVICTION=lru", "KERNSTASH_INJECT=layer", "KERNSTASH_MAX_SIZE=1GiB", "KERNSTASH_MODE=read-only",
 				"LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer,
 			},
 		},
 		"a flag is the last word": {
 			[]string{"--inject=layer", "--refresh"},
 			[]string{"KERNSTASH_MODE=observe"},
-			[]string{"KERNSTASH_INJECT=layer", "KERNSTASH_MODE=refresh", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
+			[]string{command, "KERNSTASH_INJECT=layer", "KERNSTASH_MODE=refresh", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
 		},
 		"OpenCL alone": {
 			[]string{"--no-preload"},
@@ -887,7 +888,7 @@ func TestVariables(t *testing.T) {
 		"preloaded already": {
 			[]string{"--inject=layer"},
 			[]string{"LD_PRELOAD=" + preload + " /none/a.so"},
-			[]string{"KERNSTASH_INJECT=layer", "LD_PRELOAD=" + preload + " /none/a.so", "OPENCL_LAYERS=" + layer},
+			[]string{command, "KERNSTASH_INJECT=layer", "LD_PRELOAD=" + preload + " /none/a.so", "OPENCL_LAYERS=" + layer},
 		},
 		"no cache": {[]string{"--no-cache"}, nil, []string{"KERNSTASH_DISABLE=1"}},
 		"no cache, and what else switches it off is replaced": {

@@ -211,11 +211,11 @@ int main(int argc, char **argv)
 	char **command = argv + (begins > 0 ? begins : at);
 	look(*command);
 	if (begins == 0 && *layer == 0)
-		SAY("warning: the command runs without the cache: its libraries are in none of %s, %s, %s; KERNSTASH_LIBDIR may say "
-			"where they are\n", in[1], in[2], in[3]);
+		SAY("warning: the command runs without the cache: its libraries are in none of %s, %s, %s; KERNSTASH_LIBDIR may say where they are\n", in[1], in[2], in[3]);
 	else if (begins == 0 && strchr(layer, ':') == NULL && asprintf(&text, LAYERS "=%s", layer) > 0) {
 		bring(text);
-		if ((bears = bears && strchr(layer, ' ') == NULL) && asprintf(&text, "LD_PRELOAD=%s%s%s", layer, *preload != 0 ? ":" : "", preload) > 0)
+		if ((bears = bears && strchr(layer, ' ') == NULL) && (*preload == 0 || *whole == 0 || setenv("KERNSTASH_COMMAND", whole, 0) == 0) &&
+			asprintf(&text, "LD_PRELOAD=%s%s%s", layer, *preload != 0 ? ":" : "", preload) > 0)
 			bring(text);
 		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer");
 	}

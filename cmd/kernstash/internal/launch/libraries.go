@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // Preload is the file name of what stands before compilers that have no loader with
@@ -127,6 +128,10 @@ func entryVariables(env []string, l Libraries, inject string) ([]Variable, error
 	}
 	if l.Preload != "" {
 		preload = append(preload, l.Preload)
+		// What is preloaded starts compilers through the command.
+		if self, err := os.Executable(); err == nil && e.get(worker.CommandVariable) == "" {
+			all = append(all, Variable{worker.CommandVariable, self})
+		}
 	}
 	list := e.get("LD_PRELOAD")
 	for _, library := range preload {

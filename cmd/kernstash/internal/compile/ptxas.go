@@ -1,0 +1,109 @@
+package compile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/kernstash/kernstash/key"
+)
+
+// ptxas is NVIDIA's assembler of PTX, which JAX, Triton and nvcc start. It reads its input, and
+// looks at the files that .file directives name, of which it writes time and size into what it
+// makes (traced: versions 11.8 and 12.4). Of variables it asks for one.
+var ptxas = compiler{
+	name: "ptxas", files: []string{"ptxas", "ptxas-blackwell"}, // the second in Triton's package
+	read: readPTXAS, messages: ptxasMessages,
+}
+
+// ptxasOptions are those of 11.8, 12.4 and 13.0 with which it writes its output, and nothing but
+// that. Not here: --options-file, --input-as-string, --help, --version.
+var ptxasOptions = options{
+	valued: [][2]string{
+		{"--output-file", "-o"}, {"--gpu-name", "-arch"}, {"--opt-level", "-O"}, {"--machine", "-m"}, {"--entry", "-e"},
+		{"--allow-expensive-optimizations", "-allow-expensive-optimizations"}, {"--fmad", "-fmad"},
+		{"--def-load-cache", "-dlcm"}, {"--def-store-cache", "-dscm"}, {"--force-load-cache", "-flcm"}, {"--force-store-cache", "-fscm"},
+		{"--device-function-maxrregcount", "-func-maxrregcount"}, {"--maxrregcount", "-maxrregcount"}, {"--maxntid", "-maxntid"},
+		{"--minnctapersm", "-minnctapersm"}, {"--position-independent-code", "-pic"}, {"--register-usage-level", "-regUsageLevel"},
+	},
+	joined: []string{"-O", "-m"},
+	flags: [][2]string{
+		{"--compile-as-tools-patch", "-astoolspatch"}, {"--compile-only", "-c"}, {"--device-debug", "-g"},
+		{"--disable-optimizer-constants", "-disable-optimizer-consts"}, {"--disable-warnings", "-w"},
+		{"--dont-merge-basicblocks", "-no-bb-merge"}, {"--extensible-whole-program", "-ewp"}, {"--generate-line-info", "-lineinfo"},
+		{"--legacy-bar-warp-wide-behavior", "-legacy-bar-warp-wide-behavior"}, {"--optimize-float-atomics", "-opt-fp-atomics"},
+		{"--override-directive-values", "-override-directive-values"}, {"--preserve-relocs", "-preserve-relocs"},
+		{"--return-at-end", "-ret-end"}, {"--sp-bounds-check", "-sp-bounds-check"}, {"--suppress-debug-info", "-suppress-debug-info"},
+		{"--suppress-async-bulk-multicast-advisory-warning", "-suppress-async-bulk-multicast-advisory-warning"},
+		{"--suppress-double-demote-warning", "-suppress-double-demote-warning"},
+		{"--suppress-stack-size-warning", "-suppress-stack-size-warning"}, {"--verbose", "-v"},
+		{"--warn-on-double-precision-use", "-warn-double-usage"}, {"--warn-on-local-memory-usage", "-warn-lmem-usage"},
+		{"--warn-on-spills", "-warn-spills"}, {"--warning-as-error", "-Werror"},
+	},
+}
+
+func readPTXAS(args []string, getenv func(string) string) (*invocation, error) {
+	const writesKnobs = "DUMP_KNOBS_TO_FILE"
+	if getenv(writesKnobs) != "" {
+		return nil, errors.New(writesKnobs + " is set")
+	}
+	l, err := ptxasOptions.split(args)
+	if err != nil {
+		return nil, err
+	}
+	v := &invocation{kind: key.PTX}
+	if v.output, err = l.take("--output-file"); err != nil {
+		return nil, err
+	}
+	if len(l.others) != 1 {
+		return nil, errors.New("not one input")
+	}
+	v.input = l.others[0]
+	if v.code, err = os.ReadFile(v.input); err != nil {
+		return nil, err
+	}
+	files, err := filesOfPTX(v.code)
+	v.attributes = append(l.attributes(), files...)
+	return v, err
+}
+
+var fileDirective = regexp.MustCompile(`\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
+
+// filesOfPTX returns what ptxas sees of the files that .file directives name: it looks
+// for each in the working directory.
+func filesOfPTX(code []byte) (files []key.Pair, err error) {
+	named := fileDirective.FindAllSubmatch(code, -1)
+	if bytes.Count(code, []byte(".file")) != len(named) {
+		return nil, errors.New("a .file that is not understood")
+	}
+	seen := make(map[string]bool)
+	for _, m := range named {
+		name := string(m[1])
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		state := "absent"
+		info, err := os.Stat(name)
+		switch {
+		case err == nil:
+			state = fmt.Sprintf("%d ns, %d bytes", info.ModTime().UnixNano(), info.Size())
+		case !errors.Is(err, fs.ErrNotExist):
+			state = "not to be seen"
+		}
+		files = append(files, key.Pair{Name: "file", Value: name + ": " + state})
+	}
+	return files, nil
+}
+
+// ptxasMessages knows the two messages of ptxas in which the name of its input is.
+func ptxasMessages(text, name, other string) (renamed string, ok bool) {
+	for _, form := range []string{"ptxas %s, line ", "file '%s'"} {
+		text = strings.ReplaceAll(text, fmt.Sprintf(form, name), fmt.Sprintf(form, other))
+	}
+	return text, !strings.Contains(text, name)
+}

@@ -1,0 +1,257 @@
+//go:build unix
+
+package compile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/contents"
+	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Run runs a compiler, args[0], with the cache. It returns the compiler's exit status, by which the
+// command has to end; or does not return, as the compiler takes its place.
+func Run(a *cli.App, args []string) (status int, err error) {
+	signal.Reset(ends...) // a signal ends us as it ends the compiler
+	program, err := exec.LookPath(args[0])
+	if err != nil {
+		return 127, fmt.Errorf("compile: %w", err)
+	}
+	if status, by, served := serve(context.Background(), a, program, args); served {
+		if by != 0 {
+			signal.Reset(by)
+			_ = syscall.Kill(os.Getpid(), by)
+		}
+		return status, nil
+	}
+	err = syscall.Exec(program, args, os.Environ())
+	return 126, fmt.Errorf("compile: run %s: %w", program, err)
+}
+
+// serve writes what the compiler would write. served is false where the compiler is to run as if
+// nobody had asked for the cache: nothing was written then.
+func serve(ctx context.Context, a *cli.App, program string, args []string) (status int, by syscall.Signal, served bool) {
+	c := compilerOf(args[0])
+	if c == nil || settings.SwitchedOff(os.Getenv("KERNSTASH_DISABLE")) {
+		return 0, 0, false
+	}
+	begun := time.Now()
+	e := runlog.Event{Kind: runlog.Asked, Label: c.name, FrontEnd: "compiler", Exe: program}
+	log := runlog.FromEnvironment(nil)
+	_ = log.Write(runlog.Event{Kind: runlog.Loaded, FrontEnd: e.FrontEnd, Exe: program})
+	r := &run{compiler: c, program: program, args: args}
+	err := r.serve(ctx, a)
+	e.Key, e.Spent = r.key, time.Since(begun)
+	switch {
+	case r.ran && r.status != 0:
+		e.Outcome, e.Reason = runlog.Failed, fmt.Sprintf("exit status %d", r.status)
+	case r.ran:
+		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(r.unfit, "not in the cache")
+	case err != nil:
+		e.Outcome, e.Reason = runlog.Passed, err.Error()
+	default:
+		e.Outcome, e.Bytes, e.Saved = runlog.Disk, r.found.Size(), r.found.Cost-e.Spent
+	}
+	_ = log.Write(e)
+	return r.status, r.by, r.ran || err == nil
+}
+
+// serve asks the cache. Unless the compiler ran, nothing was written where there is an error.
+func (r *run) serve(ctx context.Context, a *cli.App) (err error) {
+	if !isELF(r.program) {
+		return errors.New("not a program, but a script")
+	}
+	if r.invocation, err = r.compiler.read(r.args[1:], os.Getenv); err != nil {
+		return err
+	}
+	flags, err := a.FlagTexts()
+	if err != nil {
+		return err
+	}
+	cache, err := kernstash.Open(kernstash.Options{ConfigFile: a.Config, Flags: flags, Lenient: true})
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
+	x := kernstash.NewContext(cache, r, kernstash.ContextOptions{OptionsAsGiven: true})
+	defer x.Close()
+	img, err := kernstash.NewImage(r.kind, r.code)
+	if err != nil {
+		return err
+	}
+	p, err := x.Program(ctx, kernstash.Request{Image: img, Attributes: r.attributes})
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	r.key = p.Key(0).Short()
+	m, err := p.Native(0)
+	if err != nil || r.ran {
+		return err
+	}
+	return r.deliver(m)
+}
+
+var ends = []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP}
+
+// isELF reports whether a program is one, and no script that starts another.
+func isELF(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
+
+// run is a run of a compiler, and the Runtime for it.
+type run struct {
+	compiler *compiler
+	program  string
+	args     []string
+	*invocation
+
+	ran    bool // the compiler, here
+	status int
+	by     syscall.Signal // that ended it
+	unfit  string         // why nothing is kept of what it made
+
+	key   string
+	found *store.Artifact
+}
+
+// placeholder stands for the name of the input in messages that are kept.
+const placeholder = "\x1ainput\x1a"
+
+// deliver writes what was found as the compiler would.
+func (r *run) deliver(a *store.Artifact) error {
+	text, _ := r.compiler.messages(a.Log, placeholder, r.input)
+	f, err := os.OpenFile(r.output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err == nil {
+		_, err = f.Write(a.Binaries[0].Data)
+	}
+	if err = cmp.Or(err, f.Close()); err == nil {
+		_, _ = io.WriteString(os.Stderr, text)
+	}
+	return err
+}
+
+var errIrregular = errors.New("not a regular file")
+
+// Build runs the compiler.
+func (r *run) Build(context.Context, kernstash.Job) (*store.Artifact, *store.Artifact, error) {
+	var out, messages bytes.Buffer
+	cmd := exec.Command(r.program, r.args[1:]...)
+	cmd.Args[0] = r.args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, io.MultiWriter(os.Stdout, &out), io.MultiWriter(os.Stderr, &messages)
+	// A terminal's signals reach the compiler, too; others are handed on.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, ends...)
+	defer func() { signal.Stop(signals); close(signals) }()
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	r.ran = true
+	go func() {
+		for s := range signals {
+			if s == syscall.SIGTERM || s == syscall.SIGHUP {
+				_ = cmd.Process.Signal(s)
+			}
+		}
+	}()
+	err := cmd.Wait()
+	if err != nil {
+		if w := cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {
+			r.by, r.status = w.Signal(), 128+int(w.Signal())
+		} else {
+			r.status = w.ExitStatus()
+		}
+		return nil, nil, &kernstash.BuildError{Code: r.status, Log: messages.String(), Err: err}
+	}
+	a, err := r.kept(out.Bytes(), messages.String())
+	if err != nil {
+		r.unfit = err.Error()
+		return &store.Artifact{}, nil, &kernstash.UnfitError{Why: r.unfit}
+	}
+	return a, a, nil
+}
+
+// kept returns what a run has made, or why it is not kept.
+func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
+	if len(out) > 0 {
+		return nil, errors.New("it wrote to standard output")
+	}
+	text, ok := r.compiler.messages(messages, r.input, placeholder)
+	if !ok || strings.Contains(messages, placeholder) {
+		return nil, errors.New("its messages name the input in an unknown way")
+	}
+	again, err := r.compiler.read(r.args[1:], os.Getenv)
+	if err != nil || !bytes.Equal(again.code, r.code) || fmt.Sprint(again.attributes) != fmt.Sprint(r.attributes) {
+		return nil, errors.New("what it read changed meanwhile")
+	}
+	info, err := os.Stat(r.output)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	output, err := os.ReadFile(r.output)
+	if err != nil || len(output) == 0 {
+		return nil, errors.New("there is no output")
+	}
+	return &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: output}}, Log: text}, nil
+}
+
+// Identify returns what the compiler is.
+func (r *run) Identify(context.Context, int) (key.Device, error) {
+	path, err := filepath.EvalSymlinks(r.program)
+	if err != nil {
+		return key.Device{}, err
+	}
+	stamp, err := contents.Look(path)
+	if err != nil {
+		return key.Device{}, err
+	}
+	digest, err := contents.Stamped(path, stamp)
+	if err != nil {
+		return key.Device{}, err
+	}
+	return key.Device{
+		API: "compiler", Platform: "process", Name: r.compiler.name,
+		Compiler: []key.Pair{{Name: r.compiler.name, Value: digest}},
+	}, nil
+}
+
+// Load returns what an artifact holds.
+func (r *run) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*store.Artifact, error) {
+	r.found = a
+	return a, nil
+}
+
+func (r *run) Devices() int                                     { return 1 }
+func (r *run) Variables(int) ([]key.Pair, error)                { return nil, nil }
+func (r *run) Kernel(*store.Artifact, string) (struct{}, error) { return struct{}{}, nil }
+func (r *run) ReleaseProgram(*store.Artifact)                   {}
+func (r *run) ReleaseKernel(struct{})                           {}

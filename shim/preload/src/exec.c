@@ -1,0 +1,154 @@
+/*
+ * exec.c: compilers that are programs are started as `kernstash compile -- COMPILER ARG…`, which runs them with
+ * the cache, where KERNSTASH_COMMAND says which command that is.
+ *
+ * What is here may run in a child of vfork: it allocates nothing, takes no lock and writes to no memory but its
+ * stack. glibc's own callers of these functions (system, popen) are not led here; the shell that they start is.
+ */
+#include "../../library/library.h"
+#include "../preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* The programs that the command knows: cmd/kernstash/internal/compile. */
+static const char *const compilers[] = {"ptxas", "ptxas-blackwell"};
+
+typedef int exec_fn(const char *, char *const *, char *const *);
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *);
+static exec_fn *real_exec[2]; /* the second searches PATH */
+static spawn_fn *real_spawn[2];
+
+/* Before the program begins, as a child of vfork cannot look anything up. */
+__attribute__((constructor)) static void find_real(void)
+{
+	static const char *const exec[] = {"execve", "execvpe"}, *const spawn[] = {"posix_spawn", "posix_spawnp"};
+	for (int i = 0; i < 2; i++) {
+		*(void **)&real_exec[i] = preload_find(RTLD_NEXT, exec[i]);
+		*(void **)&real_spawn[i] = preload_find(RTLD_NEXT, spawn[i]);
+	}
+}
+
+static const char *variable(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+	for (; env != NULL && *env != NULL; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+static bool is_compiler(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++)
+		if (strcmp(slash == NULL ? file : slash + 1, compilers[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a program is there, in a directory of n bytes; path gets where. */
+static bool is_there(char path[static PATH_MAX], const char *directory, size_t n, const char *file)
+{
+	size_t size = strlen(file) + 1;
+	if (n + size >= PATH_MAX)
+		return false;
+	memcpy(path, directory, n);
+	if (n > 0)
+		path[n++] = '/';
+	memcpy(path + n, file, size);
+	return access(path, X_OK) == 0;
+}
+
+/* The command that a program is to be started through, which is found as execvp(3) finds it; NULL: it is no compiler,
+ * or not there, for which the real function has an error. */
+static const char *command_for(const char *file, bool search, char *const *env, char path[static PATH_MAX])
+{
+	const char *command = file == NULL || !is_compiler(file) ? NULL : variable(env, "KERNSTASH_COMMAND"), *in;
+	if (command == NULL || *command != '/' || access(command, X_OK) != 0)
+		return NULL;
+	if (strchr(file, '/') != NULL || !search) /* the command would search for a name without a slash */
+		return is_there(path, ".", strchr(file, '/') == NULL, file) ? command : NULL;
+	for (in = variable(environ, "PATH"); in != NULL; in = *in == ':' ? in + 1 : NULL) {
+		size_t n = strcspn(in, ":");
+		if (is_there(path, n > 0 ? in : ".", n > 0 ? n : 1, file))
+			return command;
+		in += n;
+	}
+	return NULL;
+}
+
+/* Starts a program in the place of this process, or, with spawns, beside it. */
+static int start(bool spawns, bool search, pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attributes, char *const *argv, char *const *env)
+{
+	static char name[] = "kernstash", word[] = "compile", dashes[] = "--";
+	char path[PATH_MAX];
+	int before = errno;
+	const char *command = command_for(file, search, env, path);
+	errno = before;
+	if (spawns ? real_spawn[search] == NULL : real_exec[search] == NULL)
+		return errno = ENOSYS, spawns ? ENOSYS : -1;
+	if (command != NULL && real_exec[0] != NULL && real_spawn[0] != NULL) {
+		size_t n = argv != NULL && argv[0] != NULL;
+		while (n > 0 && argv[n] != NULL)
+			n++;
+		char *with[n + 5];
+		with[0] = name, with[1] = word, with[2] = dashes, with[3] = path, with[4] = NULL;
+		for (size_t i = 1; i < n; i++)
+			with[3 + i] = argv[i], with[4 + i] = NULL;
+		if (spawns)
+			return real_spawn[0](pid, command, actions, attributes, with, env);
+		real_exec[0](command, with, env); /* it returns where there is no room */
+	}
+	return spawns ? real_spawn[search](pid, file, actions, attributes, argv, env) : real_exec[search](file, argv, env);
+}
+
+static int execute(const char *file, bool search, char *const *argv, char *const *env)
+{
+	return start(false, search, NULL, file, NULL, NULL, argv, env);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const env[]) { return execute(path, false, argv, env); }
+EXPORT int execv(const char *path, char *const argv[]) { return execute(path, false, argv, environ); }
+EXPORT int execvp(const char *file, char *const argv[]) { return execute(file, true, argv, environ); }
+EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) { return execute(file, true, argv, env); }
+
+/* A function whose words are its arguments; env is what follows them, or environ. */
+#define VARIADIC(function, search, env) \
+	EXPORT int function(const char *file, const char *first, ...) \
+	{ \
+		va_list list; \
+		size_t n = 1; \
+		va_start(list, first); \
+		while (va_arg(list, char *) != NULL) \
+			n++; \
+		va_end(list); \
+		char *words[n + 1]; \
+		words[0] = (char *)first; \
+		va_start(list, first); \
+		for (size_t i = 1; i <= n; i++) \
+			words[i] = va_arg(list, char *); \
+		char **with = env; \
+		va_end(list); \
+		return execute(file, search, words, with); \
+	}
+VARIADIC(execl, false, environ)
+VARIADIC(execlp, true, environ)
+VARIADIC(execle, false, va_arg(list, char **))
+
+#define SPAWNS(function, search) \
+	EXPORT int function(pid_t *restrict pid, const char *restrict file, const posix_spawn_file_actions_t *restrict actions, \
+		const posix_spawnattr_t *restrict attributes, char *const argv[restrict], char *const env[restrict]) \
+	{ \
+		return start(true, search, pid, file, actions, attributes, argv, env); \
+	}
+SPAWNS(posix_spawn, false)
+SPAWNS(posix_spawnp, true)
