@@ -64,9 +64,7 @@ func ks_go_call(entry C.int, argument unsafe.Pointer) C.bool {
 	return C.bool(writesignal.Noted())
 }
 
-func init() {
-	dl.SetEnviron(uintptr(unsafe.Pointer(&C.environ)))
-}
+func init() { dl.SetEnviron(uintptr(unsafe.Pointer(&C.environ))) }
 
 // inputs returns what settings are read from: the environment as the host has it now.
 func inputs() settings.Inputs {

@@ -136,9 +136,7 @@ func (f *Found) because(code reason.Reason, format string, args ...any) {
 
 // isSource says whether code of the kind goes through a preprocessor. The
 // input of a compiler of the caller's own is taken as it is.
-func isSource(k key.Kind) bool {
-	return k == key.OpenCLC || k == key.CUDACpp || k == key.HIPCpp
-}
+func isSource(k key.Kind) bool { return k == key.OpenCLC || k == key.CUDACpp || k == key.HIPCpp }
 
 // typeWords are of the language: no header file makes macros of them.
 var typeWords = strings.Fields("bool char short int long unsigned signed float double void const true false")

@@ -1,8 +1,5 @@
 #include "front.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Device code may be mapped by drivers as it is. */
 enum { alignment = 64 };
 
@@ -20,9 +17,6 @@ ks_blob *ks_blob_new(const kernstash_artifact *a)
 	size_t names = a->launch_count * sizeof(char *);
 	size_t log = a->log != NULL ? strlen(a->log) + 1 : 0;
 	size_t size = head + names, text = log;
-	char *at;
-	void *memory;
-	ks_blob *b;
 
 	for (size_t i = 0; i < a->launch_count; i++)
 		text += strlen(a->launches[i]) + 1;
@@ -30,12 +24,13 @@ ks_blob *ks_blob_new(const kernstash_artifact *a)
 		return NULL;
 	/* Head, code (at a multiple of 64), names, texts. */
 	size_t code = (a->data_size + alignment - 1) / alignment * alignment;
+	void *memory;
 	if (posix_memalign(&memory, alignment, size + code + text) != 0)
 		return NULL;
-	b = memory;
+	ks_blob *b = memory;
 	atomic_init(&b->uses, 1);
 	b->artifact = *a;
-	at = (char *)b + head;
+	char *at = (char *)b + head;
 	memcpy(at, a->data, a->data_size);
 	b->artifact.data = at;
 	const char **launches = (const char **)(void *)(at + code);

@@ -1,15 +1,9 @@
 #include "front.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The ticket whose build this thread is in; 0: in none. */
 static __thread uintptr_t current;
 
-bool ks_in_build(void)
-{
-	return current != 0;
-}
+bool ks_in_build(void) { return current != 0; }
 
 /* What a call of the callback needs when it is left, in whatever way. */
 struct frame {
@@ -48,7 +42,6 @@ static void leave(struct frame *f)
 static int call(kernstash_lookup *l, kernstash_build_fn build, void *user)
 {
 	__attribute__((cleanup(leave))) struct frame f = {l, current, true};
-	int code;
 
 	ks_lookup_clear_failure(l);
 	l->blob = NULL;
@@ -56,7 +49,7 @@ static int call(kernstash_lookup *l, kernstash_build_fn build, void *user)
 	l->missed_at = ks_now();
 	if (l->ticket.go != 0)
 		current = l->ticket.go;
-	code = build(user, l);
+	int code = build(user, l);
 	f.left = false;
 	if (code == 0 && l->blob != NULL)
 		return ks_built;
@@ -100,20 +93,18 @@ static int failed(kernstash_lookup *l)
 int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build, void *user)
 {
 	ks_lookup_call c = {.parent = current};
-	ks_ticket *t;
-	int result;
 
 	if (l == NULL || build == NULL)
 		return ks_fail(KERNSTASH_INVALID, "get or build: NULL");
 	if (l->building)
 		return ks_fail(KERNSTASH_CYCLE, "get or build: within the build of the same lookup");
-	result = ks_lookup_has_key(l);
+	int result = ks_lookup_has_key(l);
 	if (result != KERNSTASH_OK)
 		return result;
 	if (l->blob != NULL)
 		return KERNSTASH_OK;
 	ks_lookup_clear_failure(l);
-	t = &l->ticket;
+	ks_ticket *t = &l->ticket;
 	memset(t, 0, sizeof *t);
 	if (ks_lookup_ask(l, ks_go_begin, &c) != KERNSTASH_OK)
 		atomic_store_explicit(&t->action, ks_act_alone, memory_order_relaxed);
@@ -145,11 +136,9 @@ int kernstash_lookup_get_or_build(kernstash_lookup *l, kernstash_build_fn build,
 
 int kernstash_lookup_fail(kernstash_lookup *l, int code, const char *log)
 {
-	char *copy;
-
 	if (l == NULL || !l->building)
 		return ks_fail(KERNSTASH_INVALID, "fail: not within a build");
-	copy = strdup(log != NULL ? log : "");
+	char *copy = strdup(log != NULL ? log : "");
 	if (copy == NULL)
 		return ks_fail(KERNSTASH_NO_MEMORY, "fail");
 	free(l->fail_log);

@@ -1,14 +1,11 @@
 #include "front.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 int kernstash_open(const kernstash_options *options, kernstash_cache **cache)
 {
 	kernstash_options o = {.size = sizeof o};
 	ks_cache_call c = {.options = &o};
-	int status;
 
 	if (cache == NULL)
 		return ks_fail(KERNSTASH_INVALID, "open: cache is NULL");
@@ -25,7 +22,7 @@ int kernstash_open(const kernstash_options *options, kernstash_cache **cache)
 	c.cache = calloc(1, sizeof *c.cache);
 	if (c.cache == NULL)
 		return ks_fail(KERNSTASH_NO_MEMORY, "open");
-	status = ks_ask(ks_go_open, &c.call);
+	int status = ks_ask(ks_go_open, &c.call);
 	if (status != KERNSTASH_OK) {
 		free(c.cache);
 		return status;
@@ -49,28 +46,24 @@ void ks_cache_unuse(kernstash_cache *cache)
 static int wait_for(enum ks_entry entry, ks_cache_call *c)
 {
 	ks_ticket t = {0};
-	int status;
 
 	c->ticket = &t;
-	status = ks_ask(entry, &c->call);
+	int status = ks_ask(entry, &c->call);
 	if (status != KERNSTASH_OK)
 		return status;
 	ks_await(&t);
-	if (c->call.status != KERNSTASH_OK)
-		return ks_fail(c->call.status, "%s", c->call.detail);
-	return KERNSTASH_OK;
+	return ks_said(&c->call);
 }
 
 int kernstash_close(kernstash_cache *cache)
 {
 	ks_cache_call c = {.cache = cache};
-	int status;
 
 	if (cache == NULL)
 		return KERNSTASH_OK;
 	if (ks_in_build())
 		return ks_fail(KERNSTASH_INVALID, "close: within a build, which it would wait for");
-	status = wait_for(ks_go_close, &c);
+	int status = wait_for(ks_go_close, &c);
 	ks_cache_unuse(cache);
 	return status;
 }
@@ -88,13 +81,12 @@ int kernstash_stats(kernstash_cache *cache, kernstash_statistics *statistics)
 {
 	kernstash_statistics all = {.size = sizeof all};
 	ks_cache_call c = {.cache = cache, .statistics = &all};
-	int status;
 
 	if (cache == NULL || statistics == NULL)
 		return ks_fail(KERNSTASH_INVALID, "statistics: NULL");
 	if (statistics->size < sizeof(size_t) + sizeof(int64_t) || statistics->size > 4096)
 		return ks_fail(KERNSTASH_INVALID, "statistics: %zu is not the size of kernstash_statistics", statistics->size);
-	status = ks_ask(ks_go_stats, &c.call);
+	int status = ks_ask(ks_go_stats, &c.call);
 	if (status != KERNSTASH_OK)
 		return status;
 	/* What a newer caller knows beyond this library is zero. */
@@ -107,11 +99,10 @@ int kernstash_stats(kernstash_cache *cache, kernstash_statistics *statistics)
 int kernstash_counter(kernstash_cache *cache, const char *name, int64_t *value)
 {
 	ks_cache_call c = {.cache = cache, .name = name};
-	int status;
 
 	if (cache == NULL || name == NULL || value == NULL)
 		return ks_fail(KERNSTASH_INVALID, "counter: NULL");
-	status = ks_ask(ks_go_counter, &c.call);
+	int status = ks_ask(ks_go_counter, &c.call);
 	if (status == KERNSTASH_OK)
 		*value = c.value;
 	return status;

@@ -1,20 +1,16 @@
-#define _GNU_SOURCE
 #include "front.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int open_device(kernstash_cache *cache, ks_device_call *c, kernstash_device **device)
 {
 	kernstash_device *d = calloc(1, sizeof *d);
-	int status;
 
 	if (d == NULL)
 		return ks_fail(KERNSTASH_NO_MEMORY, "device");
 	d->cache = cache;
 	c->device = d;
-	status = ks_ask(ks_go_device, &c->call);
+	int status = ks_ask(ks_go_device, &c->call);
 	if (status != KERNSTASH_OK) {
 		free(d);
 		return status;
@@ -35,10 +31,7 @@ static bool named(const kernstash_pair *pairs, size_t count)
 	return true;
 }
 
-static bool empty(const char *s)
-{
-	return s == NULL || *s == '\0';
-}
+static bool empty(const char *s) { return s == NULL || *s == '\0'; }
 
 int kernstash_device_open(kernstash_cache *cache, const kernstash_identity *identity, kernstash_device **device)
 {

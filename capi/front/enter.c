@@ -1,50 +1,41 @@
-#define _GNU_SOURCE
 #include "front.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* How much of a stack Go and the drivers that it calls may want for what they do on it, and
- * what a thread of ours has. Go itself counts on 32 KiB. */
+/* What Go and the drivers that it calls may want of a stack (Go counts on 32 KiB), and what a thread of ours has. */
 enum { stack_needed = 256 << 10, stack_ours = 1 << 20 };
 
-/* The signals that wait while a thread is in Go: all but those that say that
- * the thread itself did something wrong. */
+/* The signals that wait while a thread is in Go: all but those that say that the thread itself did something wrong. */
 static sigset_t held;
 static pthread_once_t held_set = PTHREAD_ONCE_INIT;
 
 static void set_held(void)
 {
-	static const int free_signals[] = {
-		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS,
-	};
+	static const int free_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 	sigfillset(&held);
 	for (size_t i = 0; i < sizeof free_signals / sizeof *free_signals; i++)
 		sigdelset(&held, free_signals[i]);
 }
 
-/* Two signals are never held back on Go's own threads, since Go lets its threads
- * have them. A handler of the host's must not run on the small stacks of Go code:
- * with SA_ONSTACK it runs on the thread's signal stack, and in threads without one
- * where it always ran. Go sees to that for handlers that are there when it is loaded;
- * this does for later ones. Looking takes two system calls, so once a millisecond is
- * enough. */
+/* Two signals are never held back on Go's own threads, since Go lets its threads have them. A handler of the host's
+ * must not run on the small stacks of Go code: with SA_ONSTACK it runs on the thread's signal stack, and in threads
+ * without one where it always ran. Go sees to that for handlers that are there when it is loaded; this does for
+ * later ones. Looking takes two system calls, so once a millisecond is enough. */
 static void handlers_off_stack(void)
 {
 	static const int unheld[] = {SIGPROF, SIGCHLD};
 	static _Atomic int64_t looked;
 	struct timespec t;
-	int64_t now;
 
 	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &t) != 0)
 		return;
-	now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	int64_t now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 	if (atomic_exchange_explicit(&looked, now, memory_order_relaxed) == now)
 		return;
 	for (size_t i = 0; i < sizeof unheld / sizeof *unheld; i++) {
@@ -58,8 +49,7 @@ static void handlers_off_stack(void)
 	}
 }
 
-/* The lowest address of this thread's stack and the one past its highest; low is
- * 1 where they cannot be told, 0 until they are asked for. */
+/* The lowest address of this thread's stack (0: not asked for yet, 1: cannot be told), and the one past its highest. */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uintptr_t low, high;
 } stack;
@@ -90,11 +80,11 @@ static bool has_stack(void)
 
 	if (stack.low == 0) {
 		pthread_attr_t a;
-		void *low;
-		size_t size;
 		stack.low = 1;
 		ks_note_main();
 		if (!is_on_main_stack(at) && pthread_getattr_np(pthread_self(), &a) == 0) {
+			void *low;
+			size_t size;
 			if (pthread_attr_getstack(&a, &low, &size) == 0) {
 				stack.low = (uintptr_t)low;
 				stack.high = (uintptr_t)low + size;
@@ -126,9 +116,8 @@ static void call(struct call *c)
 	c->done = true;
 }
 
-/* What a write of ours sends to the thread that writes: a file is at the limit of the
- * process (RLIMIT_FSIZE), or nobody reads a pipe any more. The host would be ended by it,
- * and has written nothing. */
+/* What a write of ours sends to the thread that writes: a file is at the limit of the process (RLIMIT_FSIZE), or
+ * nobody reads a pipe any more. The host would be ended by it, and has written nothing. */
 static void drop_own(const sigset_t *mask)
 {
 	static const int own[] = {SIGXFSZ, SIGPIPE};
@@ -190,7 +179,6 @@ static void enter(struct call *c)
 bool ks_enter(enum ks_entry entry, void *argument)
 {
 	struct call c = {.entry = entry, .argument = argument};
-
 	enter(&c);
 	return c.done;
 }
@@ -198,7 +186,6 @@ bool ks_enter(enum ks_entry entry, void *argument)
 __attribute__((visibility("default"))) const void *kernstash_runtime(void)
 {
 	struct call c = {.entry = ks_entries};
-
 	enter(&c);
 	return c.at;
 }

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static __thread char detail[ks_detail_size];
 
@@ -15,26 +14,23 @@ int ks_fail(int status, const char *format, ...)
 	return status;
 }
 
+int ks_said(const ks_call *call)
+{
+	return call->status == KERNSTASH_OK ? KERNSTASH_OK : ks_fail(call->status, "%s", call->detail);
+}
+
 int ks_ask(enum ks_entry entry, ks_call *call)
 {
 	call->status = KERNSTASH_INTERNAL;
 	call->detail[0] = '\0';
 	if (!ks_enter(entry, call))
 		return ks_fail(KERNSTASH_UNAVAILABLE, "%s", ks_usable() ? "no memory for a thread" : ks_why_not_loaded());
-	if (call->status != KERNSTASH_OK)
-		return ks_fail(call->status, "%s", call->detail);
-	return KERNSTASH_OK;
+	return ks_said(call);
 }
 
-const char *kernstash_detail(void)
-{
-	return detail;
-}
+const char *kernstash_detail(void) { return detail; }
 
-const char *kernstash_version(void)
-{
-	return KERNSTASH_VERSION_TEXT;
-}
+const char *kernstash_version(void) { return KERNSTASH_VERSION_TEXT; }
 
 const char *kernstash_strerror(int status)
 {

@@ -1,10 +1,7 @@
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <string.h>
+#include "front.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "front.h"
 
 /* Asks Go for a step, and waits until there is one. */
 static uint32_t step(enum ks_entry entry, ksf_call *c)
@@ -34,28 +31,24 @@ static uint32_t step(enum ks_entry entry, ksf_call *c)
 static uint32_t begin(uint32_t front, uint32_t what, const ksf_message *request, ksf_step *s)
 {
 	ksf_call c = {.front = front, .what = what, .message = request, .step = s};
-
 	return step(ksf_go_begin, &c);
 }
 
 static uint32_t next(uint32_t front, uint64_t ticket, const ksf_message *result, ksf_step *s)
 {
 	ksf_call c = {.front = front, .ticket = ticket, .message = result, .step = s};
-
 	return step(ksf_go_next, &c);
 }
 
 static void end(uint32_t front, uint64_t ticket)
 {
 	ksf_call c = {.front = front, .ticket = ticket};
-
 	ks_enter(ksf_go_end, &c);
 }
 
 static void tell(uint32_t front, uint32_t what, const ksf_message *event)
 {
 	ksf_call c = {.front = front, .what = what, .message = event};
-
 	ks_enter(ksf_go_tell, &c);
 }
 

@@ -1,20 +1,20 @@
-/*
- * front.h: what the files of libkernstash.so.1 do for each other.
- */
-#ifndef KS_FRONT_H
-#define KS_FRONT_H
+/* front.h: what the files of libkernstash.so.1 do for each other. */
+#pragma once
+
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
-/* ---- The library in Go, loaded when something is asked of it (load.c, room.c) ---- */
+/* ---- The library in Go, loaded when something is asked of it (load.c) ---- */
 
-/* Says whether Go can be used, or nobody has tried yet: false where the limits leave no room for
- * it, and in a child that was forked when it was loaded. It costs three loads. */
+/* Says whether Go can be used, or nobody has tried yet: false where the limits leave no room for it, and in a child
+ * that was forked when it was loaded. It costs three loads. */
 bool ks_usable(void);
 
-/* Returns Go's functions, and loads it where nobody has asked before; NULL where Go cannot be
- * used. Call it through ks_enter, which has a stack for it and holds the host's signals back: what
- * the thread holds back Go's threads do. */
+/* Returns Go's functions, and loads it where nobody has asked before; NULL where Go cannot be used. Call it through
+ * ks_enter, which has a stack for it and holds the host's signals back: what the thread holds back Go's threads do. */
 const struct ks_go *ks_load(void);
 
 /* Returns Go's functions where Go is loaded, else NULL. */
@@ -23,25 +23,18 @@ const struct ks_go *ks_loaded(void);
 /* Says why Go cannot be used, after ks_load returned NULL. */
 const char *ks_why_not_loaded(void);
 
-/* Says why there is no room for Go's runtime: the process's limits (RLIMIT_AS, RLIMIT_DATA, RLIMIT_NPROC)
- * leave too little for it, or a filter refuses what it needs, since it would end the process. NULL: there is. */
-const char *ks_no_room(void);
-
 /* ---- The one way from a host's thread into Go (enter.c) ---------------- */
 
 /* Has Go do an entry with its argument, so that neither disturbs the other:
- *   - the host's signals wait meanwhile, since their handlers would run on a
- *     stack of Go's, which is small; so an entry must not wait for anything long
- *     (wait in C, see wait.c);
+ *   - the host's signals wait meanwhile, since their handlers would run on a stack of Go's, which is small; so an
+ *     entry must not wait for anything long (wait in C, see wait.c);
  *   - the thread is not cancelled meanwhile;
- *   - a thread with little stack left, or one on a stack of the host's own
- *     making, has it done on a thread of ours, and waits for it.
- * The first call loads Go. False: nothing was done, since Go cannot be used, or there is no
- * memory for a thread. */
+ *   - a thread with little stack left, or one on a stack of the host's own making, has it done on a thread of ours,
+ *     and waits for it.
+ * The first call loads Go. False: nothing was done, since Go cannot be used, or there is no memory for a thread. */
 bool ks_enter(enum ks_entry entry, void *argument);
 
-/* Loads Go, and returns an address within its library; NULL where it cannot be used. For the shims
- * of the same release. */
+/* Loads Go, and returns an address within its library; NULL where it cannot be used. For the shims of this release. */
 const void *kernstash_runtime(void);
 
 /* Notes the main thread, if this is it: see last_thread.c. */
@@ -58,14 +51,15 @@ void ks_watch_threads(void);
 /* Makes a text this thread's detail, and returns status. */
 int ks_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Has Go do an entry, and makes an error of it the thread's. UNAVAILABLE where Go cannot be
- * used. */
+/* Has Go do an entry, and makes an error of it the thread's. UNAVAILABLE where Go cannot be used. */
 int ks_ask(enum ks_entry entry, ks_call *call);
+
+/* Makes what Go has said of a call the thread's, and returns its status. */
+int ks_said(const ks_call *call);
 
 /* ---- Waiting for Go (wait.c) ------------------------------------------- */
 
-/* Called by Go when it has something for the thread. The ticket may be gone when it
- * returns. */
+/* Called by Go when it has something for the thread. The ticket may be gone when it returns. */
 void ks_post(ks_ticket *t, uint32_t action);
 
 /* Waits for the next action. */
@@ -74,13 +68,11 @@ uint32_t ks_await(ks_ticket *t);
 /* Called by Go when it has something for threads that wait at an event. */
 void ks_wake(uint32_t event);
 
-/* Waits until an event is woken, or a signal came. seen is what ks_event_now returned before Go was
- * asked whether it has something. */
+/* Waits until an event is woken, or a signal came. seen is what ks_event_now returned before Go was asked. */
 void ks_event_wait(uint32_t event, uint32_t seen);
 uint32_t ks_event_now(uint32_t event);
 
-/* Returns the word that threads wait at which have that number, once ks_usable was true; it is 0 in
- * children that were forked. */
+/* Returns the word that threads wait at which have that number, once ks_usable was true; 0 in forked children. */
 _Atomic uint32_t *ks_event(uint32_t number);
 
 /* ---- Binaries, caches, lookups ----------------------------------------- */
@@ -91,8 +83,7 @@ void ks_blob_unuse(ks_blob *b); /* NULL: nothing */
 
 void ks_cache_unuse(kernstash_cache *cache);
 
-/* Says whether this thread is in a build callback. */
-bool ks_in_build(void);
+bool ks_in_build(void); /* Says whether this thread is in a build callback. */
 
 /* Has Go do an entry for a lookup, whose key is fixed from then on. */
 int ks_lookup_ask(kernstash_lookup *l, enum ks_entry entry, ks_lookup_call *c);
@@ -100,13 +91,10 @@ int ks_lookup_ask(kernstash_lookup *l, enum ks_entry entry, ks_lookup_call *c);
 /* Says whether there is a key to look for: a status, and what is wrong. */
 int ks_lookup_has_key(const kernstash_lookup *l);
 
-/* Makes a blob the lookup's, and takes the caller's use of it over. False: no
- * memory; the use is still the caller's. */
+/* Makes a blob the lookup's, and takes the caller's use of it over. False: no memory; the use is still the caller's. */
 bool ks_lookup_take(kernstash_lookup *l, ks_blob *b, uint32_t origin);
 
 /* Forgets what the last get_or_build failed with. */
 void ks_lookup_clear_failure(kernstash_lookup *l);
 
 int64_t ks_now(void);
-
-#endif

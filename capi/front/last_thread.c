@@ -1,8 +1,6 @@
-#define _GNU_SOURCE
 #include "front.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,7 +13,6 @@
 int ks_count_threads(void)
 {
 	struct stat tasks;
-
 	return stat("/proc/self/task", &tasks) == 0 ? (int)tasks.st_nlink - 2 : 0; /* . and .. */
 }
 

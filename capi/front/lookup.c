@@ -1,8 +1,5 @@
-#define _GNU_SOURCE
 #include "front.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* A key longer than that is a mistake. */
@@ -19,20 +16,19 @@ static bool append(ks_buffer *b, char kind, const void *data, size_t size)
 {
 	enum { head = 1 + 8 };
 	size_t room = b->room > 0 ? b->room : 128;
-	char *at;
 
 	if (size > SIZE_MAX / 4)
 		return false;
 	while (room < b->size + head + size)
 		room *= 2;
 	if (room != b->room) {
-		at = realloc(b->data, room);
-		if (at == NULL)
+		char *data = realloc(b->data, room);
+		if (data == NULL)
 			return false;
-		b->data = at;
+		b->data = data;
 		b->room = room;
 	}
-	at = b->data + b->size;
+	char *at = b->data + b->size;
 	at[0] = kind;
 	put_bits((unsigned char *)at + 1, size);
 	if (size > 0)
@@ -43,15 +39,13 @@ static bool append(ks_buffer *b, char kind, const void *data, size_t size)
 
 int kernstash_lookup_open(kernstash_device *device, const char *program, kernstash_lookup **lookup)
 {
-	kernstash_lookup *l;
-
 	if (lookup != NULL)
 		*lookup = NULL;
 	if (device == NULL || program == NULL || lookup == NULL)
 		return ks_fail(KERNSTASH_INVALID, "lookup: NULL");
 	if (*program == '\0')
 		return ks_fail(KERNSTASH_INVALID, "lookup: a program without a name");
-	l = calloc(1, sizeof *l);
+	kernstash_lookup *l = calloc(1, sizeof *l);
 	if (l == NULL || !append(&l->parts[ks_program], 'p', program, strlen(program))) {
 		free(l);
 		return ks_fail(KERNSTASH_NO_MEMORY, "lookup");
@@ -95,7 +89,6 @@ static int add_text(kernstash_lookup *l, int part, char kind, const char *text, 
 static int add_bits(kernstash_lookup *l, char kind, uint64_t bits, const char *what)
 {
 	unsigned char bytes[8];
-
 	put_bits(bytes, bits);
 	return add(l, ks_variants, kind, bytes, sizeof bytes, what);
 }
@@ -118,23 +111,17 @@ int kernstash_lookup_source(kernstash_lookup *l, const char *text, size_t size)
 
 int kernstash_lookup_library(kernstash_lookup *l, const char *name, const char *version)
 {
-	int status;
-
 	if (l == NULL || name == NULL || version == NULL || *name == '\0' || *version == '\0')
 		return refuse(l, KERNSTASH_INVALID, "library", "NULL, or empty");
-	status = add_text(l, ks_material, 'l', name, "library");
+	int status = add_text(l, ks_material, 'l', name, "library");
 	return status == KERNSTASH_OK ? add_text(l, ks_material, 'v', version, "library") : status;
 }
 
-int kernstash_lookup_int(kernstash_lookup *l, int64_t value)
-{
-	return add_bits(l, 'i', (uint64_t)value, "int");
-}
+int kernstash_lookup_int(kernstash_lookup *l, int64_t value) { return add_bits(l, 'i', (uint64_t)value, "int"); }
 
 int kernstash_lookup_double(kernstash_lookup *l, double value)
 {
 	uint64_t bits;
-
 	memcpy(&bits, &value, sizeof bits);
 	return add_bits(l, 'd', bits, "double");
 }
@@ -226,17 +213,14 @@ int kernstash_lookup_binary(const kernstash_lookup *l, const void **data, size_t
 
 int kernstash_lookup_artifact(const kernstash_lookup *l, kernstash_artifact *artifact)
 {
-	kernstash_artifact all;
-	size_t size;
-
 	if (l == NULL || artifact == NULL)
 		return ks_fail(KERNSTASH_INVALID, "artifact: NULL");
-	size = artifact->size;
+	size_t size = artifact->size;
 	if (size < offsetof(kernstash_artifact, log) || size > 4096)
 		return ks_fail(KERNSTASH_INVALID, "artifact: %zu is not the size of kernstash_artifact", size);
 	if (l->blob == NULL)
 		return ks_fail(KERNSTASH_NOT_FOUND, "artifact: the lookup has none");
-	all = l->blob->artifact;
+	kernstash_artifact all = l->blob->artifact;
 	all.size = size;
 	all.origin = l->origin;
 	memset(artifact, 0, size);
@@ -247,7 +231,6 @@ int kernstash_lookup_artifact(const kernstash_lookup *l, kernstash_artifact *art
 int kernstash_lookup_set(kernstash_lookup *l, const void *data, size_t size)
 {
 	kernstash_artifact a = {.size = sizeof a, .data = data, .data_size = size};
-
 	return kernstash_lookup_set_artifact(l, &a);
 }
 
@@ -257,7 +240,6 @@ enum { max_launches = 4096 };
 int kernstash_lookup_set_artifact(kernstash_lookup *l, const kernstash_artifact *artifact)
 {
 	kernstash_artifact a = {0};
-	ks_blob *b;
 
 	if (l == NULL || artifact == NULL)
 		return ks_fail(KERNSTASH_INVALID, "set: NULL");
@@ -280,7 +262,7 @@ int kernstash_lookup_set_artifact(kernstash_lookup *l, const kernstash_artifact 
 		a.form = KERNSTASH_FINAL;
 	if (a.cost == 0 && l->missed_at != 0)
 		a.cost = ks_now() - l->missed_at;
-	b = ks_blob_new(&a);
+	ks_blob *b = ks_blob_new(&a);
 	if (b == NULL || !ks_lookup_take(l, b, KERNSTASH_FROM_CALLER)) {
 		ks_blob_unuse(b);
 		return ks_fail(KERNSTASH_NO_MEMORY, "set: %zu bytes", a.data_size);
@@ -291,11 +273,10 @@ int kernstash_lookup_set_artifact(kernstash_lookup *l, const kernstash_artifact 
 int kernstash_lookup_populate(kernstash_lookup *l)
 {
 	ks_lookup_call c = {0};
-	int status;
 
 	if (l == NULL)
 		return ks_fail(KERNSTASH_INVALID, "populate: NULL");
-	status = ks_lookup_has_key(l);
+	int status = ks_lookup_has_key(l);
 	if (status != KERNSTASH_OK)
 		return status;
 	if (l->blob == NULL)

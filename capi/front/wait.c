@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "front.h"
 
 #include <limits.h>
@@ -16,10 +15,7 @@ static void sleep_at(_Atomic uint32_t *at, uint32_t seen)
 }
 
 /* Waking an address that nobody waits at any more does no harm. */
-static void wake_at(uint32_t *at)
-{
-	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
+static void wake_at(uint32_t *at) { syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
 
 void ks_post(ks_ticket *t, uint32_t action)
 {
@@ -47,10 +43,7 @@ uint32_t ks_event_now(uint32_t event)
 	return atomic_load(at);
 }
 
-void ks_event_wait(uint32_t event, uint32_t seen)
-{
-	sleep_at(ks_event(event), seen);
-}
+void ks_event_wait(uint32_t event, uint32_t seen) { sleep_at(ks_event(event), seen); }
 
 void ks_wake(uint32_t event)
 {

@@ -94,18 +94,16 @@ static int has_room(void)
 {
 	struct rlimit limit;
 	unsigned long pages = 0;
-	uint64_t used;
-	FILE *f;
 
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return 1;
-	f = fopen("/proc/self/statm", "re");
+	FILE *f = fopen("/proc/self/statm", "re");
 	if (f == NULL)
 		return 0;
 	if (fscanf(f, "%lu", &pages) != 1)
 		pages = 0;
 	fclose(f);
-	used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return pages > 0 && limit.rlim_cur >= used && limit.rlim_cur - used >= KERNSTASH_ADDRESS_SPACE;
 }
 
@@ -124,24 +122,19 @@ static int switched_off(void)
 
 static void load(void)
 {
-	void *handle;
+	void *handle = NULL;
+	const char *why = NULL;
 
-	if (getauxval(AT_SECURE) != 0) {
-		strcpy(reason, "the program has rights beyond its user's");
-		return;
-	}
-	if (switched_off()) {
-		strcpy(reason, "KERNSTASH_DISABLE switches the cache off");
-		return;
-	}
-	if (!has_room()) {
-		strcpy(reason, "the limit of the address space (ulimit -v) leaves no room for the library");
-		return;
-	}
-	handle = dlopen(KERNSTASH_STUB_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (handle == NULL) {
-		const char *why = dlerror();
-		snprintf(reason, sizeof reason, "%s", why != NULL ? why : "not installed");
+	if (getauxval(AT_SECURE) != 0)
+		why = "the program has rights beyond its user's";
+	else if (switched_off())
+		why = "KERNSTASH_DISABLE switches the cache off";
+	else if (!has_room())
+		why = "the limit of the address space (ulimit -v) leaves no room for the library";
+	else if ((handle = dlopen(KERNSTASH_STUB_LIBRARY, RTLD_NOW | RTLD_LOCAL)) == NULL && (why = dlerror()) == NULL)
+		why = "not installed";
+	if (why != NULL) {
+		snprintf(reason, sizeof reason, "%s", why);
 		return;
 	}
 	for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -155,10 +148,7 @@ static void load(void)
 	loaded = 1;
 }
 
-static int usable(void)
-{
-	return pthread_once(&once, load) == 0 && loaded;
-}
+static int usable(void) { return pthread_once(&once, load) == 0 && loaded; }
 
 #define CALL(type, name, parameters, arguments, otherwise) \
 	type kernstash_##name parameters \

@@ -175,9 +175,7 @@ func (d *Device) AgainstOptions(words []string) error {
 
 // Variables returns the environment variables that the device's compiler obeys
 // in this process, sorted by name.
-func (d *Device) Variables() []key.Pair {
-	return d.platform.rules().Of(d.platform.env.Now())
-}
+func (d *Device) Variables() []key.Pair { return d.platform.rules().Of(d.platform.env.Now()) }
 
 // environAtLoad returns the environment of the first call, which is made before the loader loads
 // the drivers, or, where the application did so itself, before this package first looks at one.

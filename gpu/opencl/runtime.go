@@ -88,9 +88,7 @@ func (r *Runtime) AgainstOptions(device int, words []string) error {
 }
 
 // Defers reports whether a job's code is made at launches.
-func (r *Runtime) Defers(kernstash.Job) bool {
-	return r.kind == Deferred && !r.options.ahead()
-}
+func (r *Runtime) Defers(kernstash.Job) bool { return r.kind == Deferred && !r.options.ahead() }
 
 // Build compiles a recipe from source or SPIR-V. The artifact is nil on a driver that makes code at
 // launches: nothing is asked of such a program that would make it compile more.

@@ -7,6 +7,4 @@ import "os"
 
 // Now says so of this process at this moment: a process may give rights up, or take them back. It
 // costs four system calls at most, no file is read after the first call.
-func Now() bool {
-	return os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() || atStart()
-}
+func Now() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() || atStart() }

@@ -88,9 +88,7 @@ func New(o Options) *Engine {
 }
 
 // Writes reports whether there is a store that may be written.
-func (e *Engine) Writes() bool {
-	return e.store != nil && e.settings.Mode != settings.ModeReadOnly
-}
+func (e *Engine) Writes() bool { return e.store != nil && e.settings.Mode != settings.ModeReadOnly }
 
 // Reads reports whether there is a store to find artifacts in.
 func (e *Engine) Reads() bool { return len(e.stores) > 0 }

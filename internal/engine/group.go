@@ -24,9 +24,7 @@ const (
 	Bypass             // build, then Built or Failed; nothing is kept
 )
 
-func (k Kind) String() string {
-	return [...]string{"ended", "hit", "build", "wait", "bypass"}[k]
-}
+func (k Kind) String() string { return [...]string{"ended", "hit", "build", "wait", "bypass"}[k] }
 
 // Step is what comes next.
 type Step struct {

@@ -1,7 +1,5 @@
-/*
- * hiprtc.c: HIPRTC, in libamdhip64 or, from ROCm 5.4 on, also in libhiprtc. What links
- * bitcode (hiprtcLink…) is the library's own.
- */
+/* hiprtc.c: HIPRTC, in libamdhip64 or, from ROCm 5.4 on, also in libhiprtc. What links bitcode (hiprtcLink…) is the
+ * library's own. */
 #define PREFIX hiprtc
 #define NUMBER RTC_HIPRTC
 #define WATCHED RTC_CREATE

@@ -111,28 +111,28 @@ static void leave(struct guard g)
 	errno = g.error;
 }
 
-static ksf_message sent(const struct message *m) { return m->failed ? (ksf_message){NULL, 0} : (ksf_message){m->fields, m->count}; }
-
-uint32_t library_begin(struct library_front *d, uint32_t what, const struct message *request, ksf_step *step)
+uint32_t library_begin(struct library_front *d, uint32_t what, struct message *request, ksf_step *step)
 {
-	const ksf_message m = sent(request);
+	const ksf_message m = {request->fields, request->count};
 	const ksf_api *api = request->failed ? NULL : library_open(d);
 	*step = (ksf_step){.action = KSF_PASS};
 	struct guard g = enter();
 	if (api != NULL)
 		api->begin(d->front, what, &m, step);
+	message_free(request);
 	leave(g);
 	return step->action;
 }
 
-uint32_t library_next(struct library_front *d, uint64_t ticket, const struct message *result, ksf_step *step)
+uint32_t library_next(struct library_front *d, uint64_t ticket, struct message *result, ksf_step *step)
 {
-	const ksf_message m = sent(result);
+	const ksf_message m = {result->fields, result->failed ? 0 : result->count};
 	const ksf_api *api = library_opened(d);
 	*step = (ksf_step){.action = KSF_PASS, .ticket = ticket}; /* where it is not asked: the ticket is still to be ended */
 	struct guard g = enter();
 	if (api != NULL)
 		api->next(d->front, ticket, &m, step);
+	message_free(result);
 	leave(g);
 	return step->action;
 }
@@ -146,21 +146,22 @@ void library_end(struct library_front *d, uint64_t ticket)
 	leave(g);
 }
 
-void library_tell(struct library_front *d, uint32_t what, const struct message *event)
+void library_tell(struct library_front *d, uint32_t what, struct message *event)
 {
-	const ksf_message m = sent(event);
+	const ksf_message m = {event->fields, event->count};
 	const ksf_api *api = event->failed ? NULL : library_opened(d);
 	struct guard g = enter();
 	if (api != NULL)
 		api->tell(d->front, what, &m);
+	message_free(event);
 	leave(g);
 }
 
 void library_passed(struct library_front *d, uint32_t what, const char *reason)
 {
 	struct message m = {0};
+	if (library_open(d) == NULL)
+		return;
 	message_text(&m, KSF_PASSED, reason);
-	if (library_open(d) != NULL)
-		library_tell(d, what, &m);
-	message_free(&m);
+	library_tell(d, what, &m);
 }

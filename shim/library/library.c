@@ -8,7 +8,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CLOSED, OPEN, OUT };
@@ -199,11 +196,7 @@ static bool library_path(char *path, size_t size)
 	char real[PATH_MAX];
 	if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, real) == NULL)
 		return false;
-	char *slash = strrchr(real, '/');
-	if (slash == NULL)
-		return false;
-	*slash = 0;
-	return (size_t)snprintf(path, size, "%s/libkernstash.so.1", real) < size;
+	return (size_t)snprintf(path, size, "%.*s/libkernstash.so.1", (int)(strrchr(real, '/') - real), real) < size;
 }
 
 /* A compiler may recover from its own crashes: IGC 2 makes errors of them. It has handlers for them while it
@@ -255,10 +248,9 @@ static void put_away(void)
 	const struct sigaction nothing = {.sa_handler = SIG_DFL};
 	struct sigaction now;
 	const void *librarys = atomic_load(&handler);
-	for (int i = 0; i < CRASHES && librarys != NULL; i++) {
+	for (int i = 0; i < CRASHES && librarys != NULL; i++)
 		if (!is_away[i] && (atomic_load(&nobodys) & 1 << i) != 0 && sigaction(crashes[i], NULL, &now) == 0)
 			is_away[i] = handler_of(&now) == librarys && sigaction(crashes[i], &nothing, &away[i]) == 0;
-	}
 }
 
 /* Under the lock. */
@@ -371,9 +363,8 @@ int library_uncancelled(void)
 
 void library_cancelled(int before) { pthread_setcancelstate(before, NULL); }
 
-/* All threads that come while the library is being opened open it, and what the first one found counts:
- * one that waited here for another, which waits for the dynamic linker, could be in a constructor, for which
- * the linker waits. */
+/* All who come while the library is being opened open it, and what the first one found counts: one that waited here
+ * for another, which waits for the dynamic linker, could be in a constructor, for which the linker waits. */
 static const ksf_api *open_once(struct library_front *d)
 {
 	if (atomic_load(&d->state) == OUT)

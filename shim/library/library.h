@@ -60,18 +60,17 @@ struct library_front {
 	atomic_int state;
 };
 
-/* The library's functions; it is opened at the first call. NULL: it stays out of this process,
- * and the reason has been reported. From all threads. */
+/* The library's functions, from all threads; opened at the first call. NULL: it stays out, and has reported why. */
 const ksf_api *library_open(struct library_front *d);
 /* The same if it is open; opens nothing. */
 const ksf_api *library_opened(struct library_front *d);
 
-/* What is asked of the library. Where it cannot be
- * asked the step is KSF_PASS. begin and passed open it. A step's ticket is 0 where it has ended. */
-uint32_t library_begin(struct library_front *d, uint32_t what, const struct message *request, ksf_step *step);
-uint32_t library_next(struct library_front *d, uint64_t ticket, const struct message *result, ksf_step *step);
+/* What is asked of the library, which frees the message. Where it cannot be asked the step is KSF_PASS. begin and
+ * passed open it. A step's ticket is 0 where it has ended. */
+uint32_t library_begin(struct library_front *d, uint32_t what, struct message *request, ksf_step *step);
+uint32_t library_next(struct library_front *d, uint64_t ticket, struct message *result, ksf_step *step);
 void library_end(struct library_front *d, uint64_t ticket);
-void library_tell(struct library_front *d, uint32_t what, const struct message *event);
+void library_tell(struct library_front *d, uint32_t what, struct message *event);
 void library_passed(struct library_front *d, uint32_t what, const char *reason); /* KSF_PASSED */
 
 /* From the one to the other the thread is not cancelled: what others wait for is not to
@@ -79,13 +78,11 @@ void library_passed(struct library_front *d, uint32_t what, const char *reason);
 int library_uncancelled(void);
 void library_cancelled(int before);
 
-/* To be called before and after a compiler is called that may recover from its own
- * crashes. From all threads; calls of several overlap. */
+/* To be called before and after a compiler that may recover from its own crashes. From all threads; calls overlap. */
 void library_compiles(bool begins);
 
-/* Why what a compiler makes in this thread now is not to be kept, nor anything served in
- * its place: compilers fold constants with the processor's arithmetic, which is not in the
- * mode that a thread has from the start. NULL: it is. */
+/* Why what a compiler makes in this thread now is not to be kept, nor anything served in its place: compilers fold
+ * constants by the processor's arithmetic, whose mode is not the one that a thread starts with. NULL: it is. */
 const char *library_arithmetic(void);
 
 /* From the one to the other the thread's arithmetic is in that mode: what was served is compiled after all. */
@@ -97,10 +94,9 @@ struct arithmetic {
 void library_default_arithmetic(struct arithmetic *before);
 void library_arithmetic_back(const struct arithmetic *before);
 
-/* Looks whether one of the files that Intel's driver reads when it is loaded is in the
- * directory that the process works in now (KSF_SETTINGS), and whether that is another one than the
- * first (KSF_MOVED), and returns what was found at any look: the
- * first is made when the shim is loaded. errno stays what it was. From all threads. */
+/* Looks whether one of the files that Intel's driver reads when it is loaded is in the directory that the process
+ * works in now (KSF_SETTINGS), and whether that is another one than the first (KSF_MOVED), and returns what was
+ * found at any look: the first is made when the shim is loaded. errno stays what it was. From all threads. */
 uint32_t library_look(void);
 
 /* Why a shim is to do nothing at all in this process; NULL: it is wanted. */
@@ -110,8 +106,7 @@ const char *library_unwanted(void);
 bool same_object(const void *a, const void *b);
 /* Whether a function is of this library. */
 bool is_ours(const void *function);
-/* A handle of the object that an address is in, which is loaded already; NULL where there is none, and for the program
- * itself unless that is wanted too. It is to be closed. */
+/* A handle of the object that an address is in, to be closed; NULL: none, or it is the program and not program_too. */
 void *object_of(const void *address, bool program_too);
 
 /* Appends one line to the file that KERNSTASH_REPORT names. */

@@ -3,13 +3,11 @@
  *
  * An application reaches a library's function in one of two ways, and both end here:
  *
- * - It is linked to it. Then the table's owner exports a function of the same name from
- *   this library, which the dynamic linker finds first, and asks preload_behind which
- *   function its caller would have had.
- * - It asks dlsym (or Python's ctypes, or Go's purego, does for it). dlsym is ours for
- *   the whole process: a name that is in no table is handed to the real one, by a jump
- *   that leaves no frame, so that RTLD_NEXT and RTLD_DEFAULT mean the caller's. For a name
- *   of a table the real one is asked first, with the caller's handle; the table says what
+ * - It is linked to it. Then the table's owner exports a function of the same name from this library, which the
+ *   dynamic linker finds first, and asks preload_behind which function its caller would have had.
+ * - It asks dlsym (or Python's ctypes, or Go's purego, does for it). dlsym is ours for the whole process: a name that
+ *   is in no table is handed to the real one, by a jump that leaves no frame, so that RTLD_NEXT and RTLD_DEFAULT mean
+ *   the caller's. For a name of a table the real one is asked first, with the caller's handle; the table says what
  *   the application gets in the place of what was found. What is not there stays so.
  *
  * Who opens a library with RTLD_DEEPBIND or dlmopen, is linked to it statically, or asks dlvsym, gets the library's
@@ -39,8 +37,7 @@ struct preload_table {
 /* tables.c: the tables, NULL at the end. */
 extern const struct preload_table *const preload_tables[];
 
-/* The real dlsym, from a frame of ours: RTLD_NEXT is what comes behind this library.
- * Never a function that this library exports. NULL: there is none. */
+/* The real dlsym, from a frame of ours (RTLD_NEXT: behind this library); never what this library exports, but NULL. */
 void *preload_find(void *handle, const char *name);
 
 /* The function of a name that code at an address would have found without this library:
@@ -48,6 +45,5 @@ void *preload_find(void *handle, const char *name);
  * have the function from another object, in any. NULL: in none. */
 void *preload_behind(const void *caller, const char *name);
 
-/* Looks names up in the object that a function is of: n of them, NULL for those that it
- * has not, and for a NULL. It is not kept open. */
+/* Looks n names up in the object that a function is of; NULL: it has none such, or the name is NULL. Not kept open. */
 void preload_beside(const void *function, const char *const *names, size_t n, void **found);

@@ -19,17 +19,21 @@ static struct rtc_program *enter(struct rtc_caller *c, enum rtc_function f, void
 	return p;
 }
 
+typedef int (*compile_fn)(void *, int, const char *const *);
+
 static int real_compile(const struct rtc_program *p, unsigned n, const char *const *options)
 {
-	rtc_compile_fn compile;
+	compile_fn compile;
 	*(void **)&compile = p->library->real[RTC_COMPILE];
 	return compile(p->handle, (int)n, options);
 }
 
+typedef int (*ask_fn)(void *, void *, void *);
+
 /* One of those from RTC_ASKED on, which the library has. */
 static int real_ask(const struct rtc_program *p, enum rtc_function f, void *a, void *b)
 {
-	rtc_ask_fn ask;
+	ask_fn ask;
 	*(void **)&ask = p->library->real[f];
 	return ask(p->handle, a, b);
 }
@@ -53,7 +57,7 @@ int rtc_create(struct rtc_caller c, void **program, const char *source, const ch
 	const char *const *headers, const char *const *includes)
 {
 	struct rtc_library *l = aside != 0 ? NULL : rtc_library_for(&c);
-	rtc_create_fn create;
+	int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
 	*(void **)&create = l != NULL ? l->real[RTC_CREATE] : rtc_real(&c, RTC_CREATE);
 	if (create == NULL)
 		return RTC_INTERNAL_ERROR;
@@ -67,7 +71,7 @@ int rtc_create(struct rtc_caller c, void **program, const char *source, const ch
 int rtc_destroy(struct rtc_caller c, void **program)
 {
 	struct rtc_program *p = program == NULL || *program == NULL ? NULL : rtc_program_take(*program);
-	rtc_destroy_fn destroy;
+	int (*destroy)(void **);
 	if (p != NULL)
 		c.library = p->library;
 	*(void **)&destroy = rtc_real(&c, RTC_DESTROY);
@@ -168,7 +172,6 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 	}
 	library_next(&front_end, ticket, &m, &step);
 	library_end(&front_end, step.ticket);
-	message_free(&m);
 	return code;
 }
 
@@ -182,7 +185,7 @@ static void add_all(struct message *m, uint32_t tag, char *const *texts, unsigne
 static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *options, ksf_step *step)
 {
 	struct message m = {0};
-	rtc_version_fn version;
+	int (*version)(int *, int *);
 	int major = 0, minor = 0;
 	*(void **)&version = p->library->real[RTC_VERSION];
 	if (version(&major, &minor) != 0)
@@ -197,9 +200,7 @@ static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *opti
 	}
 	add_all(&m, KSF_OPTIONS, (char *const *)options, n);
 	add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
-	uint32_t action = library_begin(&front_end, p->library->api->number, &m, step);
-	message_free(&m);
-	return action;
+	return library_begin(&front_end, p->library->api->number, &m, step);
 }
 
 static int compile(struct rtc_program *p, int n, const char *const *options)
@@ -232,7 +233,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 
 int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *options)
 {
-	rtc_compile_fn real;
+	compile_fn real;
 	struct rtc_program *p = enter(&c, RTC_COMPILE, program, &real);
 	if (p == NULL)
 		return real == NULL ? RTC_INTERNAL_ERROR : real(program, n, options);
@@ -294,7 +295,7 @@ static void add(struct rtc_program *p, const char *expression)
 
 int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, void *b)
 {
-	rtc_ask_fn real;
+	ask_fn real;
 	int code = 0;
 	struct rtc_program *p = enter(&c, f, program, &real);
 	if (p == NULL || !answer(p, f, a, b)) {

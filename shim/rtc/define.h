@@ -1,9 +1,7 @@
-/*
- * define.h: an interface: its functions, as a linked application finds them, and the table of
- * those that are looked up. Before it is included these are defined: PREFIX, of the functions'
- * names; NUMBER and WATCHED, of struct rtc_api; EACH_PIECE, the names of the pieces, and
- * EACH_OTHER, of the other functions, without the prefix and what is the same for all.
- */
+/* define.h: an interface: its functions, as a linked application finds them, and the table of those that are looked
+ * up. Before it is included these are defined: PREFIX, of the functions' names; NUMBER and WATCHED, of struct
+ * rtc_api; EACH_PIECE, the names of the pieces, and EACH_OTHER, of the other functions, without the prefix and what
+ * is the same for all. */
 #include "rtc.h"
 
 #define JOIN_(a, b) a##b

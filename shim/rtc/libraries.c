@@ -116,8 +116,7 @@ struct rtc_library *rtc_library_for(const struct rtc_caller *c)
 	return real == NULL ? NULL : library_of(c->api, RTC_CREATE, real);
 }
 
-/* A set of our functions for each library that may be in the process, for those who look functions up: so each knows
- * whose it is. */
+/* A set of our functions for each library that may be in the process, for who looks functions up: it knows its own. */
 #define CALLER(n) ((struct rtc_caller){libraries[n].api, &libraries[n], NULL})
 
 #define ASKED(n, f) static int asked_##n##_##f(void *p, void *a, void *b) { return rtc_ask(CALLER(n), RTC_ASKED + f, p, a, b); }

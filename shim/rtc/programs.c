@@ -52,15 +52,12 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	struct rtc_program *p = calloc(1, sizeof *p), *old;
 	if (p == NULL)
 		return;
-	pthread_mutex_init(&p->lock, NULL);
-	p->handle = handle;
-	p->library = l;
-	p->pins = 1;
-	p->nheaders = nheaders > 0 ? (unsigned)nheaders : 0;
-	p->source = strdup(source);
-	p->name = name == NULL ? NULL : strdup(name);
-	p->headers = rtc_copy_list(headers, p->nheaders);
-	p->includes = rtc_copy_list(includes, p->nheaders);
+	unsigned n = nheaders > 0 ? (unsigned)nheaders : 0;
+	*p = (struct rtc_program){
+		.handle = handle, .library = l, .pins = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .nheaders = n,
+		.source = strdup(source), .name = name == NULL ? NULL : strdup(name),
+		.headers = rtc_copy_list(headers, n), .includes = rtc_copy_list(includes, n),
+	};
 	if (p->source == NULL || p->headers == NULL || p->includes == NULL || (p->name == NULL) != (name == NULL)) {
 		release(p);
 		return;

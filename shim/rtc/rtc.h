@@ -29,8 +29,7 @@ enum {
 
 enum { RTC_NVRTC = 1, RTC_HIPRTC = 2 }; /* interfaces, as the library knows them */
 
-/* The functions of an interface. What gives code, and the log, are pieces: PIECES of
- * them, in the order of the forms, then the log. */
+/* The functions of an interface. PIECES of them are pieces: what gives code, in the order of the forms, and the log. */
 enum { PIECES = RTC_FORMS + 1, LOG_PIECE = RTC_FORMS, OTHERS = 6 };
 enum rtc_function {
 	RTC_CREATE, RTC_DESTROY, RTC_COMPILE, RTC_VERSION,
@@ -70,8 +69,7 @@ struct rtc_caller {
 
 /* libraries.c */
 
-/* Guards the libraries and the programs, in children of a fork, too. No compiler and no
- * library is called under it. */
+/* Guards the libraries and the programs, in children of a fork, too. No compiler and no library is called under it. */
 extern pthread_mutex_t rtc_lock;
 
 /* The real function that a caller means; NULL: there is none. */
@@ -117,18 +115,10 @@ void rtc_free_list(char **list, unsigned n);
 
 /* calls.c: the functions. */
 
-/* While on, programs that this thread makes are nobody's business but the compiler's: the
- * caller is a cache itself. */
+/* While on, programs that this thread makes are nobody's business but the compiler's: the caller is a cache itself. */
 EXPORT void kernstash_rtc_aside(int on);
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes);
 int rtc_destroy(struct rtc_caller c, void **program);
 int rtc_compile(struct rtc_caller c, void *program, int noptions, const char *const *options);
 int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, void *b); /* from RTC_ASKED on */
-
-/* Shapes of the real functions. */
-typedef int (*rtc_create_fn)(void **, const char *, const char *, int, const char *const *, const char *const *);
-typedef int (*rtc_destroy_fn)(void **);
-typedef int (*rtc_compile_fn)(void *, int, const char *const *);
-typedef int (*rtc_version_fn)(int *, int *);
-typedef int (*rtc_ask_fn)(void *, void *, void *); /* of any from RTC_ASKED on */

@@ -113,9 +113,7 @@ func (s *Store) Stats() (stats.Snapshot, error) {
 }
 
 // ResetStats sets the totals to zero.
-func (s *Store) ResetStats() error {
-	return s.withTotals("reset statistics", (*tally.File).Reset)
-}
+func (s *Store) ResetStats() error { return s.withTotals("reset statistics", (*tally.File).Reset) }
 
 // withTotals calls f with the file of totals. Where there is no root there is nothing to
 // call it with.

@@ -241,6 +241,4 @@ func (w Way) ChangedSince(was Way) bool {
 }
 
 // Parent returns the directory of an absolute path.
-func Parent(path string) string {
-	return path[:max(strings.LastIndexByte(path, '/'), 1)]
-}
+func Parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 1)] }

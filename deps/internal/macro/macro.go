@@ -102,9 +102,7 @@ func (n *Table) Spend(work int) error {
 }
 
 // NewTable returns one that knows no macro.
-func NewTable() *Table {
-	return &Table{all: make(map[string]name), Left: maxWork}
-}
+func NewTable() *Table { return &Table{all: make(map[string]name), Left: maxWork} }
 
 // Defs returns the definitions of a name.
 func (n *Table) Defs(s string) []*Macro { return n.all[s].defs }

@@ -84,9 +84,7 @@ func init() {
 }
 
 // Counts says whether an identifier is a part of a name that counts.
-func Counts(name []byte) bool {
-	return MayCount(name) && strings.Contains(Counting, string(name))
-}
+func Counts(name []byte) bool { return MayCount(name) && strings.Contains(Counting, string(name)) }
 
 // MayCount is Counts that may be wrong of a name that does not count.
 func MayCount(name []byte) bool {
@@ -129,9 +127,7 @@ func HasAnyPrefix(word string, prefixes []string) bool {
 // Predefined says whether a compiler may have a macro of the name that no
 // source defines. Such a name is reserved, or one of those that the systems and
 // OpenCL's own headers took.
-func Predefined(name string) bool {
-	return isReserved(name) || isLanguages(name)
-}
+func Predefined(name string) bool { return isReserved(name) || isLanguages(name) }
 
 // Compilers says whether a name that a source defines may be one that a
 // compiler has defined already, and with another value.

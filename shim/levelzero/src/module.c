@@ -105,28 +105,25 @@ static const char *describe(const ze_module_desc_t *d, struct message *m, const 
 	return NULL;
 }
 
-/* With the loader's validation layer an application wants to know what is wrong with what
- * it says, and not with what we say in its place. */
+/* With the loader's validation layer an application wants to know what is wrong with what it says, not with ours. */
 static bool is_validated(void)
 {
 	const char *on = getenv("ZE_ENABLE_VALIDATION_LAYER");
 	return on != NULL && *on != 0 && strcmp(on, "0") != 0;
 }
 
-/* The names of a module's kernels, which are the module's; NULL: none, or they can not be
- * had, and then n is not 0. */
+/* The names of a module's kernels, which are the module's; NULL: none, or they can not be had, and then n is not 0. */
 static const char **kernels(ze_module_handle_t module, uint32_t *n)
 {
-	const struct behind *b = lz_behind();
 	*n = 0;
-	if (b->zeModuleGetKernelNames(module, n, NULL) != ZE_RESULT_SUCCESS) {
+	if (lz_behind()->zeModuleGetKernelNames(module, n, NULL) != ZE_RESULT_SUCCESS) {
 		*n = 1;
 		return NULL;
 	}
 	if (*n == 0)
 		return NULL;
 	const char **names = calloc(*n, sizeof(*names));
-	if (names == NULL || b->zeModuleGetKernelNames(module, n, names) != ZE_RESULT_SUCCESS) {
+	if (names == NULL || lz_behind()->zeModuleGetKernelNames(module, n, names) != ZE_RESULT_SUCCESS) {
 		free(names);
 		return NULL;
 	}
@@ -149,11 +146,10 @@ static bool has_kernels(ze_module_handle_t module, const ksf_message *stored)
 	return same && i == n;
 }
 
-/* The C library takes a piece from the system for what is larger than any such piece that
- * was freed before, gives it back when it is freed, and the system clears it page by page
- * each time it is taken. A compiler has freed larger ones, and so has a driver that read
- * the code from a file: afterwards the driver's copies of it cost half as much. Nothing of
- * that has happened where we serve; so it is done here, without touching the piece. */
+/* The C library takes a piece from the system for what is larger than any such piece that was freed before, gives
+ * it back when it is freed, and the system clears it page by page each time it is taken. A compiler has freed
+ * larger ones, and so has a driver that read the code from a file: afterwards the driver's copies of it cost half
+ * as much. Nothing of that has happened where we serve; so it is done here, without touching the piece. */
 static void make_room(size_t size)
 {
 	enum { SMALL = 128 << 10, LARGE = 4 << 20, COPIES = 4 };
@@ -166,7 +162,6 @@ static void make_room(size_t size)
 /* Makes the module of native code: KSF_RESTORED if it is the application's then. */
 static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_result_t *code)
 {
-	const struct behind *b = lz_behind();
 	const ksf_field *native = message_find(stored, KSF_BINARY, 0), *said = message_find(stored, KSF_LOG, 0);
 	ze_module_handle_t module = NULL;
 	ze_module_build_log_handle_t log = NULL;
@@ -184,11 +179,11 @@ static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_re
 		result = out_of_memory ? KSF_ABANDONED : KSF_REFUSED;
 		*code = r;
 	} else if (!has_kernels(module, stored)) {
-		b->zeModuleDestroy(module);
+		lz_behind()->zeModuleDestroy(module);
 		result = KSF_REFUSED;
 	} else if ((w->log != NULL && (log == NULL || !lz_log_says(log, said->data, said->size))) ||
 		!lz_unknown_becomes(module, stored)) {
-		b->zeModuleDestroy(module);
+		lz_behind()->zeModuleDestroy(module);
 		result = KSF_ABANDONED;
 	} else {
 		*w->module = module;
@@ -204,12 +199,11 @@ static uint32_t restore(const struct wanted *w, const ksf_message *stored, ze_re
 /* Takes the native code of a module; NULL: it can not be had. */
 static void *native(ze_module_handle_t module, size_t *size)
 {
-	const struct behind *b = lz_behind();
 	*size = 0;
-	if (b->zeModuleGetNativeBinary(module, size, NULL) != ZE_RESULT_SUCCESS || *size == 0)
+	if (lz_behind()->zeModuleGetNativeBinary(module, size, NULL) != ZE_RESULT_SUCCESS || *size == 0)
 		return NULL;
 	void *code = malloc(*size);
-	if (code == NULL || b->zeModuleGetNativeBinary(module, size, code) != ZE_RESULT_SUCCESS) {
+	if (code == NULL || lz_behind()->zeModuleGetNativeBinary(module, size, code) != ZE_RESULT_SUCCESS) {
 		free(code);
 		return NULL;
 	}
@@ -261,7 +255,7 @@ static ze_result_t build(const struct wanted *w, struct message *m)
 	return r;
 }
 
-static ze_result_t serve(const struct wanted *w, const struct message *request)
+static ze_result_t serve(const struct wanted *w, struct message *request)
 {
 	ksf_step step;
 	struct message m = {0};
@@ -271,7 +265,6 @@ static ze_result_t serve(const struct wanted *w, const struct message *request)
 		uint32_t result = restore(w, &step.message, &code);
 		message_result(&m, result, (int32_t)code, 0);
 		action = library_next(&front_end, step.ticket, &m, &step);
-		message_free(&m);
 		if (result == KSF_RESTORED) {
 			library_end(&front_end, step.ticket);
 			return ZE_RESULT_SUCCESS;
@@ -284,7 +277,6 @@ static ze_result_t serve(const struct wanted *w, const struct message *request)
 	ze_result_t r = build(w, &m);
 	library_next(&front_end, step.ticket, &m, &step);
 	library_end(&front_end, step.ticket);
-	message_free(&m);
 	return r;
 }
 
@@ -315,6 +307,5 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 	int cancel = library_uncancelled();
 	ze_result_t r = serve(&w, &m);
 	library_cancelled(cancel);
-	message_free(&m);
 	return r;
 }

@@ -11,7 +11,6 @@
 #include "shim.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 struct otherwise {
 	struct otherwise *next;
@@ -69,11 +68,10 @@ void lz_forget(const void *handle)
 void lz_unknown_of(ze_module_handle_t module, ze_result_t results[LZ_KINDS])
 {
 	static const char name[] = "kernstash: no such name";
-	const struct behind *b = lz_behind();
 	size_t size = 0;
 	void *at = NULL;
-	results[LZ_GLOBAL] = b->zeModuleGetGlobalPointer(module, name, &size, &at);
-	results[LZ_FUNCTION] = b->zeModuleGetFunctionPointer(module, name, &at);
+	results[LZ_GLOBAL] = lz_behind()->zeModuleGetGlobalPointer(module, name, &size, &at);
+	results[LZ_FUNCTION] = lz_behind()->zeModuleGetFunctionPointer(module, name, &at);
 }
 
 bool lz_unknown_becomes(ze_module_handle_t module, const ksf_message *stored)
@@ -119,13 +117,12 @@ ze_result_t ks_zeModuleDestroy(ze_module_handle_t module)
 
 char *lz_log_text(ze_module_build_log_handle_t log, size_t *size)
 {
-	const struct behind *b = lz_behind();
 	size_t n = 0;
 	*size = 0;
-	if (log == NULL || b->zeModuleBuildLogGetString(log, &n, NULL) != ZE_RESULT_SUCCESS || n == 0)
+	if (log == NULL || lz_behind()->zeModuleBuildLogGetString(log, &n, NULL) != ZE_RESULT_SUCCESS || n == 0)
 		return NULL;
 	char *text = malloc(n + 1);
-	if (text == NULL || b->zeModuleBuildLogGetString(log, &n, text) != ZE_RESULT_SUCCESS) {
+	if (text == NULL || lz_behind()->zeModuleBuildLogGetString(log, &n, text) != ZE_RESULT_SUCCESS) {
 		free(text);
 		return NULL;
 	}

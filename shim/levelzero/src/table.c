@@ -1,12 +1,9 @@
-/*
- * table.c: how the shim gets between: what it tells shim/preload, the functions that programs find
- * which are linked to the loader, and the functions behind us.
- */
+/* table.c: how the shim gets between: what it tells shim/preload, the functions that programs find which are linked
+ * to the loader, and the functions behind us. */
 #include "shim.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "../../preload/preload.h"
@@ -70,7 +67,9 @@ bool lz_whole(void)
 
 /* zeInit and zeInitDrivers, which load the drivers. Each may be of somebody else than the functions
  * for modules: there may be others between us and the loader. */
-static void *_Atomic init_behind[2];
+#define INDEX(name, parameters, arguments) name##_at,
+enum { EACH_OF_INIT(INDEX) INITS };
+static void *_Atomic init_behind[INITS];
 
 /* Whether a function is the zeInit, or the zeInitDrivers, that ours calls: the first is. */
 static bool is_init_behind(size_t index, void *function)
@@ -115,29 +114,24 @@ static void *begin(size_t index)
 	return atomic_load(&init_behind[index]);
 }
 
-ze_result_t ks_zeInit(uint32_t flags)
-{
-	ze_result_t (*f)(uint32_t);
-	*(void **)&f = begin(0);
-	return f(flags);
-}
-
-ze_result_t ks_zeInitDrivers(uint32_t *count, void *drivers, void *desc)
-{
-	ze_result_t (*f)(uint32_t *, void *, void *);
-	*(void **)&f = begin(1);
-	return f(count, drivers, desc);
-}
+#define BEGINS(name, parameters, arguments) \
+	ze_result_t ks_##name parameters \
+	{ \
+		ze_result_t(*f) parameters; \
+		*(void **)&f = begin(name##_at); \
+		return f arguments; \
+	}
+EACH_OF_INIT(BEGINS)
 
 static const char *const names[] = {EACH_OF_INIT(NAME) EACH_OF_MODULES(NAME)};
-enum { NAMES = sizeof(names) / sizeof(*names), MODULES = 2 }; /* those of modules come after zeInit and zeInitDrivers */
+enum { NAMES = sizeof(names) / sizeof(*names) };
 
 static void *const ours[] = {EACH_OF_INIT(POINTER) EACH_OF_MODULES(POINTER)};
 
 /* Ours is given only where it has something to call. */
 static void *take(size_t name, void *real)
 {
-	bool behind_us = name < MODULES ? is_init_behind(name, real) : is_behind(name - MODULES, real);
+	bool behind_us = name < INITS ? is_init_behind(name, real) : is_behind(name - INITS, real);
 	return behind_us ? ours[name] : real;
 }
 

@@ -1,7 +1,5 @@
-/*
- * ze.h: what is needed of Level Zero's API (specification 1.8, "Module"), so that the
- * shim is built where its headers are not. testdata/same.c compares them.
- */
+/* ze.h: what is needed of Level Zero's API (specification 1.8, "Module"), so that the shim is built where its
+ * headers are not. testdata/same.c compares them. */
 #pragma once
 
 #include <stddef.h>

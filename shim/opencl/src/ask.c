@@ -7,11 +7,7 @@ bool library(void) { return !stepped_aside() && library_open(&library_layer) != 
 
 void layer_passed(const char *reason) { library_passed(&library_layer, 0, reason); }
 
-void library_told(struct message *m)
-{
-	library_tell(&library_layer, 0, m);
-	message_free(m);
-}
+void library_told(struct message *m) { library_tell(&library_layer, 0, m); }
 
 void library_released(uint64_t program)
 {
@@ -93,7 +89,6 @@ uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results)
 {
 	ksf_step step;
 	library_next(&library_layer, reply->ticket, results, &step);
-	message_free(results);
 	return reply_take(reply, &step, n);
 }
 
@@ -183,6 +178,5 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_messag
 	for (size_t i = 0; i < units->count; i++)
 		message_add(&m, units->fields[i]);
 	library_begin(&library_layer, what, &m, &step);
-	message_free(&m);
 	return reply_take(reply, &step, n) == KSF_HIT;
 }

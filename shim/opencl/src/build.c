@@ -43,16 +43,14 @@ static void finish(struct build *b, cl_int code)
 	b->program->pending = false;
 }
 
-/* The driver calls this in the application's stead, in its own way: within the
- * build call or later, in this thread or another. */
+/* The driver calls this in the application's stead, in its own way: within the build call or later, in any thread. */
 static void CL_CALLBACK called_back(cl_program handle, void *argument)
 {
 	struct build *b = argument;
 	cl_int code = CL_SUCCESS;
-	for (cl_uint i = 0; i < b->n; i++) {
+	for (cl_uint i = 0; i < b->n; i++)
 		if (build_status(handle, b->devices[i]) != CL_BUILD_SUCCESS)
 			code = CL_BUILD_PROGRAM_FAILURE;
-	}
 	finish(b, code);
 	notify_fn notify = b->notify;
 	void *user_data = b->user_data;
@@ -82,8 +80,7 @@ static cl_int build_all(struct build *b, cl_uint n, const cl_device_id *list, co
 	return code;
 }
 
-/* What the driver makes of it, without the cache. The arguments are the
- * application's, right or wrong; set is 0 where they are wrong. */
+/* Has the driver build without the cache, with the application's arguments; set is 0 where those are wrong. */
 static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
 	void *user_data, uint64_t set)
 {
@@ -135,10 +132,9 @@ static bool complete(struct build *b, const char *options, struct message *made,
 	const ksf_message *there = &b->reply.message;
 	cl_device_id holes[64];
 	cl_uint missing = 0;
-	for (cl_uint i = 0; i < b->n; i++) {
+	for (cl_uint i = 0; i < b->n; i++)
 		if (of_device(there, i, KSF_BINARY) == NULL)
 			holes[missing++] = b->devices[i];
-	}
 	uint64_t start = nanoseconds();
 	cl_int code = driver_build(handle_of(p), missing, holes, options, NULL, NULL);
 	uint64_t took = nanoseconds() - start;
@@ -168,6 +164,19 @@ static bool complete(struct build *b, const char *options, struct message *made,
 	return restored;
 }
 
+/* Has the library asked for the answers that a reply left out, by its name for the program; false: there are none. */
+static bool asks_for_answers(struct shadow *s, uint64_t id)
+{
+	for (cl_uint i = 0; i < s->ndevices; i++) {
+		const ksf_field *answer = of_device(s->kept, i, KSF_ANSWER);
+		if (answer != NULL && answer->data == NULL && answer->number > 0) {
+			s->answers = id;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The rounds between the library and the driver. */
 static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const char *options, uint64_t set)
 {
@@ -184,7 +193,7 @@ static cl_int serve(struct build *b, cl_uint n, const cl_device_id *list, const 
 		message_free(&made);
 		if (restored) {
 			state_lock();
-			p->id = p->shadow != NULL && shadow_asks(p->shadow, id) ? 0 : id;
+			p->id = p->shadow != NULL && asks_for_answers(p->shadow, id) ? 0 : id;
 			state_unlock();
 			reply_end(&b->reply);
 			state_release(&p->building);
@@ -216,8 +225,7 @@ bool settle_others(struct program *p, uint64_t set)
 	return others;
 }
 
-/* Some drivers let the log of the build before stand, where that of the next is
- * empty, or append to it: then again the driver is to have all of it. */
+/* Some drivers keep the last build's log where the next has none, or append to it: then the driver is to have all. */
 static bool was_logged(struct program *p)
 {
 	struct shadow *s = program_shadow(p);
@@ -242,8 +250,7 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	uint64_t set = arguments(p, n, list, notify, user_data);
 	struct shadow *s = program_shadow(p);
 	bool kernels = p->kernels > 0, pending = p->pending;
-	/* The driver would see kernels if they were of this program; which fault it
-	 * finds first with wrong arguments the shadow tells. */
+	/* The kernels are the shadow's, which also tells what fault the driver finds first with wrong arguments. */
 	if (kernels && s != NULL) {
 		cl_int code = set != 0 ? CL_INVALID_OPERATION : driver_build(s->handle, n, list, options, notify, user_data);
 		shadow_put(s);

@@ -1,8 +1,6 @@
-/*
- * compile.c: clCompileProgram. What is known to compile is not compiled: a link of it mostly is known too. Where
+/* compile.c: clCompileProgram. What is known to compile is not compiled: a link of it mostly is known too. Where
  * something wants the compiled program itself, it is compiled after all. A unit that reads header files is not:
- * they may be others by then. It is restored from what its compiler made, and a shadow stands for it.
- */
+ * they may be others by then. It is restored from what its compiler made, and a shadow stands for it. */
 #include "shim.h"
 
 struct compiled *compiled_use(struct program *p)
@@ -94,10 +92,9 @@ static cl_int compile_now(struct program *p, const struct compiled *c)
 		code = driver_compile(handle_of(p), c->n, c->devices, c->options, n, n == 0 ? NULL : headers,
 			n == 0 ? NULL : names, NULL, NULL);
 	library_arithmetic_back(&before);
-	for (cl_uint i = 0; i < n; i++) {
+	for (cl_uint i = 0; i < n; i++)
 		if (headers[i] != NULL)
 			next.clReleaseProgram(headers[i]);
-	}
 	free(headers);
 	free(names);
 	return code;
@@ -125,6 +122,32 @@ static bool would_be_the_same(const struct compiled *c)
 	message_free(&results);
 	reply_end(&reply);
 	return same;
+}
+
+/* Makes a shadow of what the compiler made of a unit: which header files the unit reads by now makes no difference. */
+static cl_int restore_object(struct program *p, struct compiled *c)
+{
+	ksf_field binaries[64] = {0};
+	cl_int status[64], code;
+	cl_context context = program_context(p);
+	if (context == NULL)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < c->n; i++)
+		binaries[i] = binary_of(c->known, i);
+	cl_program handle = of_binaries(context, c->n, c->devices, binaries, status, &code);
+	if (handle == NULL)
+		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
+	bool good = code == CL_SUCCESS;
+	for (cl_uint i = 0; i < c->n; i++)
+		good = good && status[i] == CL_SUCCESS;
+	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options, true) : NULL;
+	if (s == NULL) {
+		next.clReleaseProgram(handle);
+		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
+	}
+	s->context = context;
+	program_set_shadow(p, s, 0);
+	return CL_SUCCESS;
 }
 
 cl_int program_compile(struct program *p, bool forget)
@@ -204,10 +227,9 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 /* Whether the library knows what the compiler made: of a unit that reads files. */
 static bool are_objects(const ksf_message *m, cl_uint n)
 {
-	for (cl_uint i = 0; i < n; i++) {
+	for (cl_uint i = 0; i < n; i++)
 		if (binary_of(m, i).size <= 1)
 			return false;
-	}
 	return true;
 }
 
@@ -302,8 +324,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	struct program *p = program_get(handle);
 	if (p == NULL)
 		return driver_compile(handle, n, list, options, nheaders, headers, names, notify, user_data);
-	/* Where the arguments are wrong, or a program is not one of code, nothing is compiled,
-	 * and what there is stays. */
+	/* Where the arguments are wrong, or a program is not one of code, nothing is compiled, and what there is stays. */
 	bool are_headers = (nheaders == 0) == (headers == NULL) && (nheaders == 0) == (names == NULL);
 	uint64_t set = are_headers ? arguments(p, n, list, notify, user_data) : 0;
 	if (p->kind == 0)

@@ -45,10 +45,7 @@ static struct watch *begin(notify_fn *notify, void **user_data, int *cancel)
 	}
 	struct watch *w = *notify == NULL ? NULL : malloc(sizeof(*w));
 	if (w != NULL) {
-		w->notify = *notify;
-		w->user_data = *user_data;
-		atomic_init(&w->ended, false);
-		atomic_init(&w->references, 2);
+		*w = (struct watch){.notify = *notify, .user_data = *user_data, .references = 2};
 		*notify = watched;
 		*user_data = w;
 	}

@@ -1,13 +1,6 @@
-/*
- * extension.c: functions that an application asks for by name. Those that make
- * a program of known code, take a program, or record a launch, are stood before;
- * each belongs to one platform, and is asked for again with the platform at hand.
- */
+/* extension.c: functions that an application asks for by name. Those that make a program of known code, take a
+ * program, or record a launch, are stood before; each is of one platform, and is asked for again with that at hand. */
 #include "shim.h"
-
-/* What differs between versions of the extension is behind pointers. */
-typedef cl_int(CL_API_CALL *record_fn)(void *, cl_command_queue, const void *, cl_kernel, cl_uint, const size_t *, const size_t *,
-	const size_t *, cl_uint, const cl_uint *, cl_uint *, void **);
 
 static void *drivers_own(cl_platform_id platform, const char *name)
 {
@@ -68,12 +61,12 @@ LOOKS_UP(variable_pointer, "clGetDeviceGlobalVariablePointerINTEL",
 	(cl_device_id device, cl_program program, const char *name, size_t *size, void **to),
 	(device, program, name, size, to))
 
-/* A launch that is recorded in a command buffer. */
+/* A launch that is recorded in a command buffer. What differs between versions of the extension is behind pointers. */
 static cl_int CL_API_CALL record(void *buffer, cl_command_queue queue, const void *properties, cl_kernel kernel, cl_uint dimensions,
 	const size_t *offset, const size_t *global, const size_t *local, cl_uint npoints, const cl_uint *points, cl_uint *point,
 	void **command)
 {
-	record_fn driver = NULL;
+	__typeof__(record) *driver = NULL;
 	cl_context context = NULL;
 	if (next.clGetKernelInfo == NULL ||
 		next.clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof(context), &context, NULL) != CL_SUCCESS)
@@ -96,10 +89,9 @@ static void *ours(const char *name)
 		{"clGetDeviceGlobalVariablePointerINTEL", (void *)variable_pointer},
 		{"clCommandNDRangeKernelKHR", (void *)record},
 	};
-	for (size_t i = 0; name != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; name != NULL && i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(known[i].name, name) == 0)
 			return known[i].function;
-	}
 	return NULL;
 }
 

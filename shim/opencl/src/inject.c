@@ -1,7 +1,4 @@
-/*
- * inject.c: the two ways in, of which one is active: as a layer of the loader
- * (clGetLayerInfo, clInitLayer), or preloaded (preload.c).
- */
+/* inject.c: the two ways in, of which one is active: as a layer of the loader (here), or preloaded (preload.c). */
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -10,22 +7,19 @@ cl_icd_dispatch next;
 
 static _Thread_local int aside;
 
-/* While on, programs that this thread makes and builds are nobody's business but
- * the driver's: the caller is a cache itself. */
+/* While on, what this thread makes and builds is nobody's business but the driver's: the caller is a cache itself. */
 EXPORT void kernstash_layer_aside(int on) { aside = on; }
 
 bool stepped_aside(void) { return aside != 0; }
 
 enum inject inject_wanted(void)
 {
+	static const char *const names[] = {[INJECT_LAYER] = "layer", [INJECT_PRELOAD] = "preload", [INJECT_AUTO] = "auto"};
 	const char *inject = secure_getenv("KERNSTASH_INJECT");
-	if (inject == NULL)
-		return INJECT_NONE;
-	if (strcmp(inject, "layer") == 0)
-		return INJECT_LAYER;
-	if (strcmp(inject, "auto") == 0)
-		return INJECT_AUTO;
-	return strcmp(inject, "preload") == 0 ? INJECT_PRELOAD : INJECT_NONE;
+	for (enum inject d = INJECT_LAYER; inject != NULL && d <= INJECT_AUTO; d++)
+		if (strcmp(inject, names[d]) == 0)
+			return d;
+	return INJECT_NONE;
 }
 
 bool inject_claim(enum inject d)
@@ -41,8 +35,7 @@ bool inject_claim(enum inject d)
 	F(clLinkProgram) F(clSetProgramSpecializationConstant) F(clGetProgramInfo) F(clGetProgramBuildInfo) F(clGetDeviceInfo) \
 	F(clGetPlatformInfo)
 
-/* Loaders find drivers by this function. It has to be the library's own: what is linked to
- * a driver has the driver's. */
+/* Loaders find drivers by this function, the library's own one: what is linked to a driver has the driver's. */
 bool is_driver_of(const void *function)
 {
 	void *object = object_of(function, false), *found = object == NULL ? NULL : dlsym(object, "clIcdGetPlatformIDsKHR");
@@ -61,14 +54,12 @@ bool nobody_between(const cl_icd_dispatch *target, const void *loader)
 {
 #define IS_OWN(name) &&is_own((const void *)(uintptr_t)target->name, loader)
 	return true EACH_THAT_DECIDES(IS_OWN);
-#undef IS_OWN
 }
 
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target)
 {
 #define STAND_BEFORE(name) d->name = target->name == NULL ? NULL : ks_##name;
 	EACH_FUNCTION(STAND_BEFORE)
-#undef STAND_BEFORE
 }
 
 EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *to, size_t *size_ret)
@@ -93,8 +84,7 @@ EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl
 
 	if (target_dispatch == NULL || num_entries_ret == NULL || layer_dispatch_ret == NULL)
 		return CL_INVALID_VALUE;
-	/* Named twice in OPENCL_LAYERS: the second stands aside. An older loader's
-	 * table is shorter; what it lacks stays NULL. */
+	/* The second of two in OPENCL_LAYERS stands aside. An older loader's table is shorter; what it lacks stays NULL. */
 	static cl_icd_dispatch transparent;
 	cl_uint n = num_entries < known ? num_entries : known;
 	cl_icd_dispatch *d = initialised ? &transparent : &ours;

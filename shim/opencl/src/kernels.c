@@ -34,22 +34,28 @@ static void kernel_put(struct kernel *k)
 	free(k);
 }
 
-/* Records a kernel of a program; the shadow is the one it was made in, or NULL.
- * The caller keeps its own pin and reference. */
+/* What a shadow's message says of a kernel, or NULL. */
+static const ksf_field *kernel_info(const struct shadow *s, const char *name)
+{
+	for (const ksf_field *f = s->kept->fields; f->tag != 0; f++)
+		if (f->tag == KSF_KERNEL && f->data != NULL && strcmp(f->data, name) == 0)
+			return f;
+	return NULL;
+}
+
+/* Records a kernel of a program, made in the shadow unless that is NULL. The caller keeps its own pin and reference. */
 static bool kernel_add(cl_kernel handle, struct program *p, struct shadow *s, const char *name)
 {
 	size_t n = strlen(name) + 1;
 	struct kernel *k = calloc(1, sizeof(*k) + n);
 	if (k == NULL)
 		return false;
-	k->entry.key = handle;
-	k->program = p;
-	k->shadow = s;
-	k->entry.held = k->entry.pins = 1;
-	k->seed = hash_text(name);
+	*k = (struct kernel){
+		.entry = {.key = handle, .pins = 1, .held = 1}, .program = p, .shadow = s, .seed = hash_text(name),
+	};
 	memcpy(k->name, name, n);
 	if (s != NULL)
-		k->info = shadow_kernel(s, name);
+		k->info = kernel_info(s, name);
 	/* The application's program lives as long as its kernels. */
 	if (s != NULL && !s->is_program)
 		next.clRetainProgram(handle_of(p));
@@ -72,21 +78,20 @@ cl_kernel CL_API_CALL ks_clCreateKernel(cl_program program, const char *name, cl
 		return next.clCreateKernel(program, name, code);
 	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
-	if (s != NULL && s->is_object && name != NULL && device_is_pocl(s->devices[0])) {
-		/* What is compiled has no kernels; of what is restored it says something else. */
-		if (code != NULL)
-			*code = CL_INVALID_KERNEL_NAME;
-		shadow_put(s);
-		program_put(p);
-		return NULL;
-	}
-	cl_kernel handle = next.clCreateKernel(s == NULL ? program : s->handle, name, code);
+	cl_kernel handle = NULL;
+	cl_int own = CL_SUCCESS;
+	/* What is compiled has no kernels; of what is restored PoCL says something else. */
+	if (s != NULL && s->is_object && name != NULL && device_is_pocl(s->devices[0]))
+		own = CL_INVALID_KERNEL_NAME;
+	else
+		handle = next.clCreateKernel(s == NULL ? program : s->handle, name, code);
 	if (handle != NULL && !kernel_add(handle, p, s, name) && s != NULL) {
 		next.clReleaseKernel(handle);
 		handle = NULL;
-		if (code != NULL)
-			*code = CL_OUT_OF_HOST_MEMORY;
+		own = CL_OUT_OF_HOST_MEMORY;
 	}
+	if (own != CL_SUCCESS && code != NULL)
+		*code = own;
 	shadow_put(s);
 	program_put(p);
 	return handle;
@@ -100,8 +105,7 @@ static bool kernel_adopt(cl_kernel handle, struct program *p, struct shadow *s)
 	return kernel_add(handle, p, s, name);
 }
 
-/* Makes the kernels of a restored program, which the build gave in another order than some
- * drivers do now: Mesa's rusticl has a new one each time. */
+/* Makes a restored program's kernels in the build's order: drivers may have another, rusticl a new one each time. */
 static cl_int create_listed(const struct shadow *s, cl_kernel *handles)
 {
 	cl_int code = CL_SUCCESS;
@@ -124,9 +128,8 @@ cl_int CL_API_CALL ks_clCreateKernelsInProgram(cl_program program, cl_uint room,
 		return next.clCreateKernelsInProgram(program, room, handles, n_ret);
 	program_compile(p, false);
 	struct shadow *s = program_shadow(p);
-	cl_uint n = 0;
 	bool none = s != NULL && s->is_object && device_is_pocl(s->devices[0]);
-	cl_uint listed = 0;
+	cl_uint n = 0, listed = 0;
 	cl_int code = CL_SUCCESS;
 	for (const ksf_field *k = NULL; s != NULL && (k = next_kernel(s->kept, k)) != NULL;)
 		listed++;
@@ -199,10 +202,9 @@ cl_int CL_API_CALL ks_clGetKernelInfo(cl_kernel handle, cl_kernel_info what, siz
 static const ksf_field *argument(const ksf_field *kernel, cl_uint index)
 {
 	const ksf_field *f = kernel == NULL ? NULL : kernel + 1;
-	for (; f != NULL && (f->tag == KSF_KERNEL_ATTRIBUTES || f->tag == KSF_ARGUMENT || f->tag == KSF_ARGUMENT_TYPE); f++) {
+	for (; f != NULL && (f->tag == KSF_KERNEL_ATTRIBUTES || f->tag == KSF_ARGUMENT || f->tag == KSF_ARGUMENT_TYPE); f++)
 		if (f->tag == KSF_ARGUMENT && index-- == 0)
 			return f[1].tag == KSF_ARGUMENT_TYPE ? f : NULL;
-	}
 	return NULL;
 }
 
@@ -238,10 +240,8 @@ cl_int CL_API_CALL ks_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_ker
 	return code;
 }
 
-/*
- * Which local sizes are used, for drivers that compile at launch. Each kind of launch is told once;
- * one that was told costs a look in two tables, and no memory.
- */
+/* Which local sizes are used, for drivers that compile at launch. Each kind of launch is told once; one that was told
+ * costs a look in two tables, and no memory. */
 
 /* The largest global size for which PoCL makes code of its own for small grids. */
 enum { SMALL_GRID = 65534 };

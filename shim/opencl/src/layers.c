@@ -1,12 +1,7 @@
-/*
- * layers.c: what is to be known of a library before we stand before it.
- *
- * Whether it is a loader, or something that stands before one: loaders know the folder in which drivers are listed.
- *
- * Whether it knows layers, which we then come in by: its name and functions do not say so, the variable's name
- * among its constants does. Whether somebody is linked to it.
- */
-#include "behind.h"
+/* layers.c: what is to be known of a library before we stand before it: whether it is a loader (those know the folder
+ * in which drivers are listed), or something before one; whether it knows layers, which we then come in by (its name
+ * and functions do not say so, the variable's name among its constants does); whether somebody is linked to it. */
+#include "shim.h"
 #include "../layers.h"
 
 #include <dlfcn.h>
@@ -80,8 +75,7 @@ unsigned long long removals(void)
 	return n;
 }
 
-/* Strings of an object's dynamic section; the dynamic linker has made addresses of what
- * the file has, but not everywhere. */
+/* The strings of a dynamic section; the dynamic linker makes an address of what the file has, but not everywhere. */
 static const char *strings_of(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic)
 {
 	for (; dynamic->d_tag != DT_NULL; dynamic++)

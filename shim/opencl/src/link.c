@@ -4,10 +4,9 @@
 /* Adds what an input of a link was compiled of. false: something about it is unknown. */
 static bool add_input(struct message *units, const struct compiled *c, cl_uint n, const cl_device_id *devices)
 {
-	for (cl_uint i = 0; i < n; i++) {
+	for (cl_uint i = 0; i < n; i++)
 		if (c == NULL || index_of(devices[i], c->n, c->devices) < 0)
 			return false;
-	}
 	for (size_t i = 0; i < c->unit->count; i++) {
 		ksf_field f = c->unit->fields[i];
 		if (f.tag == KSF_UNIT)
@@ -41,8 +40,7 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 		if (p == NULL)
 			continue;
 		l->code = program_compile(p, false);
-		/* What was restored is unbuilt in the driver, which would find another
-		 * fault with it than it would have found. */
+		/* What was restored is unbuilt in the driver, which would find another fault with it otherwise. */
 		program_settle(p);
 		struct shadow *s = program_shadow(p);
 		if (s != NULL && s->is_object)
@@ -156,8 +154,7 @@ cl_program CL_API_CALL ks_clLinkProgram(cl_context context, cl_uint n, const cl_
 	bool found = false;
 	int cancel = library_uncancelled();
 
-	if (!library() || ninputs == 0 || inputs == NULL || !devices_of(&l) ||
-		(notify == NULL && user_data != NULL))
+	if (!library() || ninputs == 0 || inputs == NULL || !devices_of(&l) || (notify == NULL && user_data != NULL))
 		reason = "";
 	else if ((reason = library_arithmetic()) != NULL)
 		;

@@ -54,10 +54,9 @@ static bool is_directory(const unsigned char *at)
 		return true;
 	if (n != DIRECTORY_SIZE - 1 || at[2] != '/')
 		return false;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (i != 2 && (at[i] < 'A' || at[i] > 'P'))
 			return false;
-	}
 	return true;
 }
 

@@ -27,11 +27,9 @@ struct program *program_add(cl_program handle, uint32_t kind, size_t length, con
 	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
-	p->entry.key = handle;
-	p->entry.pins = p->entry.held = 1;
-	p->kind = kind;
-	p->length = length;
-	p->unknown = unknown;
+	*p = (struct program){
+		.entry = {.key = handle, .pins = 1, .held = 1}, .kind = kind, .length = length, .unknown = unknown,
+	};
 	state_lock();
 	struct program *stale = (struct program *)table_insert(&programs, &p->entry);
 	state_unlock();
@@ -91,10 +89,9 @@ bool program_devices(struct program *p)
 
 int index_of(cl_device_id device, cl_uint n, const cl_device_id *devices)
 {
-	for (cl_uint i = 0; i < n; i++) {
+	for (cl_uint i = 0; i < n; i++)
 		if (devices[i] == device)
 			return (int)i;
-	}
 	return -1;
 }
 
@@ -102,8 +99,7 @@ cl_device_id program_device(const struct program *p, cl_device_id device)
 {
 	if (index_of(device, p->ndevices, p->devices) >= 0)
 		return device;
-	/* PoCL's contexts and programs belong to whole devices, whatever parts they
-	 * were made for, and its builds are asked for by parts. */
+	/* PoCL's contexts and programs belong to whole devices, whatever parts they were made for; builds ask for parts. */
 	if (p->ndevices == 0 || !device_is_pocl(p->devices[0]))
 		return NULL;
 	while (device != NULL && index_of(device, p->ndevices, p->devices) < 0) {
@@ -171,7 +167,8 @@ void program_taken_over(struct program *p)
 	p->built = UINT64_MAX;
 }
 
-bool program_settle(struct program *p)
+/* Settles what the program was restored from, once: by a build, or never. */
+static bool settle(struct program *p, bool never)
 {
 	struct shadow *s = program_shadow(p);
 	if (s == NULL || s->is_program || s->is_object) {
@@ -179,31 +176,21 @@ bool program_settle(struct program *p)
 		return true;
 	}
 	state_claim(&s->settling);
-	if (!s->settled) {
+	if (!s->settled && !never) {
 		struct arithmetic before;
 		library_default_arithmetic(&before); /* as it was when it was restored */
 		s->settled_well = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
 		library_arithmetic_back(&before);
 		p->built |= program_set(p, s->ndevices, s->devices);
-		s->settled = true;
 	}
+	s->settled = true;
 	bool good = s->settled_well;
 	state_release(&s->settling);
 	shadow_put(s);
 	return good;
 }
 
-/* The driver would build another program from now on: what was not settled never is. */
-static void never_settle(struct program *p)
-{
-	struct shadow *s = program_shadow(p);
-	if (s == NULL)
-		return;
-	state_claim(&s->settling);
-	s->settled = true; /* well, or not */
-	state_release(&s->settling);
-	shadow_put(s);
-}
+bool program_settle(struct program *p) { return settle(p, false); }
 
 cl_uint programs_restored(cl_context context)
 {
@@ -316,17 +303,15 @@ cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_u
 	}
 	/* What is compiled from now on is another unit. */
 	program_compile(p, true);
-	never_settle(p);
+	settle(p, true); /* the driver would build another program from now on */
 	struct constant *c = malloc(sizeof(*c) + size);
 	state_lock();
 	if (c == NULL) {
 		p->unknown = "out of memory";
 	} else {
 		/* The last one set is the first found. */
-		c->id = id;
-		c->size = size;
+		*c = (struct constant){.link = p->constants, .id = id, .size = size};
 		memcpy(c->value, value, size);
-		c->link = p->constants;
 		p->constants = c;
 	}
 	state_unlock();

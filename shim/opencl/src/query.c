@@ -3,11 +3,10 @@
 
 cl_int answer(const void *value, size_t size, size_t room, void *to, size_t *size_ret)
 {
-	if (to != NULL) {
-		if (room < size)
-			return CL_INVALID_VALUE;
+	if (to != NULL && room < size)
+		return CL_INVALID_VALUE;
+	if (to != NULL)
 		memcpy(to, value, size);
-	}
 	if (size_ret != NULL)
 		*size_ret = size;
 	return CL_SUCCESS;
@@ -28,8 +27,7 @@ static cl_int reference_count(struct program *p, struct shadow *s, size_t room, 
 	memcpy(&own, to, sizeof(own));
 	if (next.clGetProgramInfo(s->handle, CL_PROGRAM_REFERENCE_COUNT, sizeof(shadow), &shadow, NULL) != CL_SUCCESS)
 		return code;
-	/* The program was retained once for each kernel: a driver that does not count
-	 * kernels has not done so in the shadow. */
+	/* Each kernel retained the program once: a driver that does not count kernels has not done so in the shadow. */
 	state_lock();
 	own = own - p->kernels + (shadow - 1);
 	state_unlock();
@@ -88,11 +86,10 @@ static cl_int wanted_binaries(cl_program handle, cl_uint n, const size_t *sizes,
 static bool stored_binary(uint64_t program, cl_uint device, void *to, size_t size)
 {
 	struct message m = {0};
-	ksf_step step = {.action = KSF_PASS};
+	ksf_step step;
 	message_number(&m, KSF_UNIT, 0, program);
 	message_number(&m, KSF_DEVICE, 0, device);
 	library_begin(&library_layer, ASK_ANSWER, &m, &step);
-	message_free(&m);
 	const ksf_field *found = step.action == KSF_HIT ? message_find(&step.message, KSF_BINARY, 0) : NULL;
 	bool there = found != NULL && found->size == size;
 	if (there)
@@ -101,8 +98,7 @@ static bool stored_binary(uint64_t program, cl_uint device, void *to, size_t siz
 	return there;
 }
 
-/* The driver's binary for the program's device i, which it has to build for that: what
- * the cache had of it is gone. */
+/* The driver's binary for the program's device i, which it has to build for that: what the cache had of it is gone. */
 static cl_int built_binary(struct program *p, cl_uint i, size_t size, unsigned char *to)
 {
 	size_t sizes[64];

@@ -11,12 +11,6 @@
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -52,8 +46,8 @@ struct table {
 void state_lock(void);
 void state_unlock(void);
 void state_guard_fork(void); /* the lock is free in forked children; called once, by who claimed */
-/* What one thread has at a time; 0 to begin with. claim waits while another one has it, but not
- * in a forked child for a thread that is not there. */
+/* What one thread has at a time; 0 to begin with. claim waits while another one has it, but not in a forked child
+ * for a thread that is not there. */
 void state_claim(atomic_uint *by);
 bool state_claimed(unsigned by);
 void state_release(atomic_uint *by);
@@ -74,23 +68,21 @@ void layer_passed(const char *reason);
 void library_told(struct message *event); /* frees that */
 void library_released(uint64_t program);  /* 0: nothing */
 
-/* What is asked for: clBuildProgram; clLinkProgram of units that are all known;
- * clCompileProgram of one unit, of which is asked whether it is known to succeed, and with
- * which log. A binary says yes (answer KSF_RESTORED): of one byte, or, of a unit that reads
- * header files, what the compiler made. With a hole it is not known: KSF_BUILT needs the log,
- * and a binary unless the hole is deferred. The last is for a binary that a reply left out.
+/* What is asked for: clBuildProgram; clLinkProgram of units that are all known; clCompileProgram of one unit, of
+ * which is asked whether it is known to succeed, and with which log. A binary says yes (answer KSF_RESTORED): of one
+ * byte, or, of a unit that reads header files, what the compiler made. With a hole it is not known: KSF_BUILT needs
+ * the log, and a binary unless the hole is deferred. The last is for a binary that a reply left out.
  *
- * Passed through: links of units with different options or constants, and of libraries. The
- * order of units counts: equal units in another order are another link.
+ * Passed through: links of units with different options or constants, and of libraries. The order of units counts:
+ * equal units in another order are another link.
  *
- * A unit that reads header files means them as they were when it was compiled. DONE of a
- * compilation calls it something then, which stands for it in links until it is released;
- * 0: it reads none, or nobody knows which, and links of it are passed through. Where it is not
- * 0, a compilation that was skipped must not be done later, as it would read what is there
- * then: the compiled program is made of the binary. Without one the driver compiles at once.
+ * A unit that reads header files means them as they were when it was compiled. DONE of a compilation calls it
+ * something then, which stands for it in links until it is released; 0: it reads none, or nobody knows which, and
+ * links of it are passed through. Where it is not 0, a compilation that was skipped must not be done later, as it
+ * would read what is there then: the compiled program is made of the binary. Without one the driver compiles at once.
  *
- * A thread has one ticket at a time (it gets KSF_PASS for a second one), and the application,
- * which may make threads wait for each other, is called (pfn_notify) after its end. */
+ * A thread has one ticket at a time (it gets KSF_PASS for a second one), and the application, which may make threads
+ * wait for each other, is called (pfn_notify) after its end. */
 enum { ASK_BUILD = 1, ASK_LINK, ASK_COMPILE, ASK_ANSWER };
 
 /* What the library said; reply_end for each that has a ticket. */
@@ -101,8 +93,8 @@ struct reply {
 	ksf_message message;
 };
 
-/* What a step says of a device: the field of a tag, or NULL; its binary (no data: a hole); how
- * many devices have none; whether there is something in its log. */
+/* What a step says of a device: the field of a tag, or NULL; its binary (no data: a hole); how many devices have
+ * none; whether there is something in its log. */
 const ksf_field *of_device(const ksf_message *m, cl_uint device, uint32_t tag);
 ksf_field binary_of(const ksf_message *m, cl_uint device);
 cl_uint holes_of(const ksf_message *m, cl_uint n);
@@ -111,8 +103,8 @@ uint32_t kind_of(const ksf_message *m); /* KSF_FINAL, ...; the devices are one d
 /* The first device's next kernel; of NULL the first one. What is said of it is behind it. */
 const ksf_field *next_kernel(const ksf_message *m, const ksf_field *k);
 
-/* Says how it ended for each device (KSF_ENDED, ...), and frees that; the action that follows.
- * What the reply held is gone. */
+/* Says how it ended for each device (KSF_ENDED, ...), and frees that; the action that follows. What the reply held
+ * is gone. */
 uint32_t reply_next(struct reply *reply, cl_uint n, struct message *results);
 void reply_end(struct reply *reply);
 
@@ -131,7 +123,7 @@ bool is_driver_of(const void *function);
 bool nobody_between(const cl_icd_dispatch *target, const void *loader);
 void dispatch_fill(cl_icd_dispatch *d, const cl_icd_dispatch *target); /* our functions where the target has some */
 
-/* artifact.c: pieces of artifacts, kept. */
+/* shadow.c */
 
 struct shadow {
 	uint64_t answers;    /* the library's name for what has answers of a size without data; else 0 */
@@ -152,10 +144,14 @@ struct shadow {
 struct shadow *shadow_new(cl_program handle, cl_uint ndevices, const cl_device_id *devices, const ksf_message *m,
 	const char *options, bool is_object);
 void shadow_put(struct shadow *s);
-/* Has the library asked for the answers that a reply left out, under its name for the
- * program: false where there are none. */
-bool shadow_asks(struct shadow *s, uint64_t id);
-const ksf_field *shadow_kernel(const struct shadow *s, const char *name);
+/* Makes a program of binaries. The driver says whether it takes them in status and code. */
+cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_field *binaries, cl_int *status,
+	cl_int *code);
+/* The same, builds it, and adds a result for each device. NULL: not restored. */
+cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
+	const char *options, struct message *results);
+/* Codes that say something of the binary, and not of the arguments or the moment. */
+bool blames_binary(cl_int code);
 
 /* programs.c */
 
@@ -208,8 +204,7 @@ struct program *program_get(cl_program handle); /* pinned, or NULL: none of ours
 void program_put(struct program *p); /* NULL: nothing */
 /* Where a device is in a list, or -1. */
 int index_of(cl_device_id device, cl_uint n, const cl_device_id *devices);
-/* Fills in p->devices. */
-bool program_devices(struct program *p);
+bool program_devices(struct program *p); /* fills in p->devices */
 /* The program's device that a listed one is, or is a part of; NULL: none. */
 cl_device_id program_device(const struct program *p, cl_device_id device);
 /* The program's devices that a list of good ones stands for, each once. */
@@ -223,7 +218,6 @@ cl_uint programs_restored(cl_context context);    /* how many shadows there are 
 void program_set_shadow(struct program *p, struct shadow *s, uint64_t id);
 /* The driver has built something that we know nothing of. */
 void program_taken_over(struct program *p);
-/* A kernel is gone. */
 void program_kernel_gone(struct program *p, bool restored);
 /* Makes the driver build what the program was restored from, once: false if it would not.
  * Who comes while another thread is at it waits for that. */
@@ -261,8 +255,7 @@ cl_build_status build_status(cl_program program, cl_device_id device);
 
 cl_platform_id platform_of(cl_device_id device); /* NULL: the driver does not tell */
 cl_context program_context(const struct program *p);
-/* Add what a program was made of, and what of a header that is handed over by name: false
- * where that is not known. */
+/* Add what a program was made of, and what of a header that is handed over by name: false where that is not known. */
 bool add_unit(struct message *m, struct program *p, const char *options);
 bool add_header(struct message *m, cl_program handle, const char *name);
 /* false: the driver is to do all of it. Else the reply is of KSF_HIT, and is to be ended. */
@@ -273,8 +266,8 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_messag
 
 /* Whether the driver would take the arguments of a build: the set of devices, or 0. */
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
-/* Has the driver itself build for the devices that the program was built for and that are
- * not in the set, which is built for next. Says whether there are any. */
+/* Has the driver itself build for the devices that the program was built for and that are not in the set, which is
+ * built for next. Says whether there are any. */
 bool settle_others(struct program *p, uint64_t set);
 
 /* pocl.c */
@@ -283,13 +276,12 @@ bool device_is_pocl(cl_device_id device);
 enum pocl_cache { POCL_CACHE_UNKNOWN, POCL_CACHE_ON, POCL_CACHE_OFF };
 /* Whether PoCL's own kernel cache is on in this process. */
 enum pocl_cache pocl_cache(void);
-/* A copy of a binary that shares PoCL's files with no other, for where its kernel
- * cache is off; to be freed. NULL: it is none that we know, or there is no memory. */
+/* A copy of a binary that shares PoCL's files with no other, for where its kernel cache is off; to be freed.
+ * NULL: it is none that we know, or there is no memory. */
 unsigned char *pocl_unshared(const ksf_field *binary);
 
-/* driver.c: the driver's functions in which it compiles. They are next's, with the
- * signals of crashes as they would be without the library (see library_compiles)
- * until the driver is through: where it is to call back, until it does. */
+/* driver.c: the driver's functions in which it compiles. They are next's, with the signals of crashes as they would
+ * be without the library (see library_compiles) until the driver is through: if it is to call back, until it does. */
 
 cl_int driver_build(cl_program program, cl_uint n, const cl_device_id *list, const char *options, notify_fn notify,
 	void *user_data);
@@ -297,20 +289,6 @@ cl_int driver_compile(cl_program program, cl_uint n, const cl_device_id *list, c
 	const cl_program *headers, const char **names, notify_fn notify, void *user_data);
 cl_program driver_link(cl_context context, cl_uint n, const cl_device_id *list, const char *options, cl_uint ninputs,
 	const cl_program *inputs, notify_fn notify, void *user_data, cl_int *code);
-
-/* restore.c */
-
-/* Makes a program of binaries. The driver says whether it takes them in status and code. */
-cl_program of_binaries(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_field *binaries, cl_int *status,
-	cl_int *code);
-/* Makes a program of binaries, builds it, and adds a result for each device. NULL: not restored. */
-cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, const ksf_message *m,
-	const char *options, struct message *results);
-/* Makes a shadow of what the compiler made of a unit: which header files the unit reads by
- * now makes no difference. */
-cl_int restore_object(struct program *p, struct compiled *c);
-/* Codes that say something of the binary, and not of the arguments or the moment. */
-bool blames_binary(cl_int code);
 
 /* query.c */
 
@@ -326,6 +304,16 @@ void kernel_launched(cl_kernel handle, cl_uint dimensions, const size_t *offset,
 /* extension.c */
 
 bool extension_stood_before(const char *name);
+
+/* layers.c */
+
+/* Whether a function's library looks at OPENCL_LAYERS, or is a loader of drivers; also where it cannot be told. */
+bool knows_layers(const void *function);
+bool is_loader(const void *function);
+/* Whether an object of the process is linked to it: its calls reach us only where we are preloaded ourselves. */
+bool somebody_is_linked(const void *function);
+/* How many libraries have left the process. */
+unsigned long long removals(void);
 
 #define OURS(name) extern __typeof__(*next.name) ks_##name;
 EACH_FUNCTION(OURS)

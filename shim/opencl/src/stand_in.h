@@ -1,7 +1,5 @@
-/*
- * stand_in.h: the functions that stand before those of one library, for preload.c, which includes this once for
- * each: LIBRARY is its number, NAME says what the functions are called.
- */
+/* stand_in.h: the functions that stand before those of one library, for preload.c, which includes this once for
+ * each: LIBRARY is its number, NAME says what the functions are called. */
 
 #define CALLED behind_of(LIBRARY, __builtin_return_address(0))
 #define MAKING behind_making(LIBRARY, __builtin_return_address(0))

@@ -1,7 +1,5 @@
-/*
- * entry.c: dlsym. It asks preload_choose and returns what that made, or jumps to the real
- * dlsym, as if the caller had called that: the caller is known by the return address.
- */
+/* entry.c: dlsym. It asks preload_choose and returns what that made, or jumps to the real dlsym, as if the caller
+ * had called that: the caller is known by the return address. */
 
 #if defined(__x86_64__)
 

@@ -1,13 +1,70 @@
-/* restore.c: programs from binaries, and what they change of contexts. */
+/* shadow.c: what a shadow keeps of what it was made from, to answer queries; programs from binaries, and what they
+ * change of contexts. */
 #include "shim.h"
+
+/* What is kept of a message, with a field of no tag at the end. Of an object, which the application may ask for, the
+ * binary is the answer. NULL: no memory. */
+static ksf_message *kept_of(const ksf_message *m, bool is_object)
+{
+	struct message kept = {0};
+	for (size_t i = 0; i < m->count; i++) {
+		ksf_field f = m->fields[i];
+		if (f.tag == (is_object ? KSF_ANSWER : KSF_BINARY))
+			continue;
+		if (f.tag == KSF_BINARY)
+			f.tag = KSF_ANSWER;
+		message_add(&kept, f);
+	}
+	message_add(&kept, (ksf_field){0});
+	ksf_message *copy = kept.failed ? NULL : message_copy(&(ksf_message){kept.fields, kept.count});
+	message_free(&kept);
+	return copy;
+}
+
+/* The last record that was done with. It lies behind what the driver took for its program: the C library
+ * gives that back to the system where nothing is behind it, and has each page of it made anew for the next. */
+static struct shadow *_Atomic last;
+
+static void shadow_free(struct shadow *s)
+{
+	free(s->kept);
+	free(s->options);
+	free(atomic_exchange(&last, s));
+}
+
+struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devices, const ksf_message *m,
+	const char *options, bool is_object)
+{
+	struct shadow *s = calloc(1, sizeof(*s) + n * sizeof(*devices));
+	if (s == NULL)
+		return NULL;
+	*s = (struct shadow){.handle = handle, .references = 1, .ndevices = n, .is_object = is_object};
+	memcpy(s->devices, devices, n * sizeof(*devices));
+	s->options = options == NULL ? NULL : strdup(options);
+	s->kept = kept_of(m, is_object);
+	if (s->kept == NULL || (options != NULL && s->options == NULL)) {
+		shadow_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void shadow_put(struct shadow *s)
+{
+	if (s == NULL || --s->references > 0)
+		return;
+	if (!s->is_program)
+		next.clReleaseProgram(s->handle);
+	library_released(s->answers);
+	shadow_free(s);
+}
 
 /* Whether the list "a;b" names the kernel. */
 static bool listed(const char *list, const ksf_field *name)
 {
-	for (const char *at = list; name->data != NULL && at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1) {
+	for (const char *at = list; name->data != NULL && at != NULL; at = strchr(at, ';'), at = at == NULL ? NULL : at + 1)
 		if (strncmp(at, name->data, name->size) == 0 && (at[name->size] == ';' || at[name->size] == 0))
 			return true;
-	}
 	return false;
 }
 
@@ -127,29 +184,4 @@ cl_program restore(cl_context context, cl_uint n, const cl_device_id *devices, c
 		program = NULL;
 	}
 	return program;
-}
-
-cl_int restore_object(struct program *p, struct compiled *c)
-{
-	ksf_field binaries[64] = {0};
-	cl_int status[64], code;
-	cl_context context = program_context(p);
-	if (context == NULL)
-		return CL_OUT_OF_HOST_MEMORY;
-	for (cl_uint i = 0; i < c->n; i++)
-		binaries[i] = binary_of(c->known, i);
-	cl_program handle = of_binaries(context, c->n, c->devices, binaries, status, &code);
-	if (handle == NULL)
-		return code == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : code;
-	bool good = code == CL_SUCCESS;
-	for (cl_uint i = 0; i < c->n; i++)
-		good = good && status[i] == CL_SUCCESS;
-	struct shadow *s = good ? shadow_new(handle, c->n, c->devices, c->known, c->options, true) : NULL;
-	if (s == NULL) {
-		next.clReleaseProgram(handle);
-		return good ? CL_OUT_OF_HOST_MEMORY : CL_INVALID_BINARY;
-	}
-	s->context = context;
-	program_set_shadow(p, s, 0);
-	return CL_SUCCESS;
 }
