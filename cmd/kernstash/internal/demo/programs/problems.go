@@ -43,8 +43,12 @@ func vadd() problem {
 	}
 	return problem{
 		args: []Arg{
-			{Scalar: bytesOf[uint32](n)}, {Scalar: bytesOf[float32](alpha)}, {Scalar: bytesOf[float32](beta)},
-			{In: bytesOf(a...)}, {In: bytesOf(b...)}, {Out: 4 * n},
+			{Scalar: bytesOf[uint32](n)},
+			{Scalar: bytesOf[float32](alpha)},
+			{Scalar: bytesOf[float32](beta)},
+			{In: bytesOf(a...)},
+			{In: bytesOf(b...)},
+			{Out: 4 * n},
 		},
 		verify: expect(want, 1e-6),
 	}
