@@ -53,19 +53,17 @@ func Names() (names []string) {
 	return names
 }
 
-// options are the options of a compiler, each by its two names.
+// options are the options of a compiler: of each its two names, one behind the other.
 type options struct {
-	valued [][2]string // with an argument, behind "=" or as the next word
-	joined []string    // names behind which it may stand at once
-	flags  [][2]string // without
+	valued []string // with an argument, behind "=" or as the next word
+	joined []string // names behind which it may stand at once
+	flags  []string // without
 }
 
 // find returns the first name of the option that has a name; "" for none.
-func find(all [][2]string, name string) string {
-	for _, names := range all {
-		if slices.Contains(names[:], name) {
-			return names[0]
-		}
+func find(all []string, name string) string {
+	if i := slices.Index(all, name); i >= 0 {
+		return all[i&^1]
 	}
 	return ""
 }
