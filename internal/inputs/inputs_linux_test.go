@@ -136,6 +136,14 @@ var runtimes = []struct {
 		`NVRTC_[A-Z]+_(FLAGS|LOCK)|EDG_(BASE|MODULES_PATH)|NVRTCWIZ`,
 	},
 	{
+		"ptxas 11.8 and 12.4", "testdata/exec.c",
+		nil,
+		[]string{"../../bin/ptxas", "-arch=sm_80", "-lineinfo", "k.ptx", "-o", "k.cubin"},
+		nil,
+		[]string{"../../bin/ptxas"},
+		`DUMP_[A-Z_]+|PTXAS_[A-Z_]+|NV[A-Z]+_[A-Z_]+FLAGS`,
+	},
+	{
 		"HIPRTC 5.2", "testdata/rtc.c",
 		[]string{"-ldl"},
 		[]string{"libamdhip64.so.5", "hiprtc", "--gpu-architecture=gfx90a"},
@@ -153,7 +161,7 @@ func TestInputsAreListed(t *testing.T) {
 	for _, r := range runtimes {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			if !strings.HasPrefix(r.name, "NVRTC") {
+			if !strings.HasPrefix(r.name, "NVRTC") && !strings.HasPrefix(r.name, "ptxas") {
 				timing.Long(t)
 			}
 			own, common := all[r.name], all[everywhere]
