@@ -141,7 +141,7 @@ func diskRows(s *setting) ([]row, error) {
 				nextSame++
 			}
 		},
-		bar: bar{factor: 2.2}, fixed: 6, more: 5,
+		bar: bar{factor: 2.3}, fixed: 6, more: 5,
 	}
 	for _, p := range peers {
 		for i := range hotEntries {
