@@ -26,7 +26,7 @@ typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, 
 static exec_fn *real_exec[2]; /* the second searches PATH */
 static spawn_fn *real_spawn[2];
 
-/* Before the program begins, as a child of vfork cannot look anything up. */
+/* Before the program begins, as a child of vfork should look nothing up; libraries may begin before us. */
 __attribute__((constructor)) static void find_real(void)
 {
 	static const char *const exec[] = {"execve", "execvpe"}, *const spawn[] = {"posix_spawn", "posix_spawnp"};
@@ -94,9 +94,9 @@ static int start(bool spawns, bool search, pid_t *pid, const char *file, const p
 	int before = errno;
 	const char *command = command_for(file, search, env, path);
 	errno = before;
-	if (spawns ? real_spawn[search] == NULL : real_exec[search] == NULL)
-		return errno = ENOSYS, spawns ? ENOSYS : -1;
-	if (command != NULL && real_exec[0] != NULL && real_spawn[0] != NULL) {
+	if (real_exec[0] == NULL)
+		find_real();
+	if (command != NULL) {
 		size_t n = argv != NULL && argv[0] != NULL;
 		while (n > 0 && argv[n] != NULL)
 			n++;

@@ -218,6 +218,7 @@ func TestUntouched(t *testing.T) {
 		"options in a file": {args: []string{"-optf", "options", "k.ptx", "-o", "o"}},
 		"unknown option":    {args: []string{"-arch=sm_80", "--frobnicate", "k.ptx", "-o", "o"}},
 		"standard input":    {args: []string{"-arch=sm_80", "-", "-o", "o"}},
+		"a pipe":            {args: []string{"-arch=sm_80", "/dev/stdin", "-o", "o"}},
 		"no input":          {args: []string{"-arch=sm_80", "none.ptx", "-o", "o"}},
 		"wrong input":       {args: []string{"-arch=sm_80", "options", "-o", "o"}},
 		"switched off":      {args: []string{"-arch=sm_80", "k.ptx", "-o", "o"}, env: "KERNSTASH_DISABLE=1"},

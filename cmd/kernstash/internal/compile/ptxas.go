@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/key"
@@ -63,6 +64,9 @@ func readPTXAS(args []string, getenv func(string) string) (*invocation, error) {
 		return nil, errors.New("not one input")
 	}
 	v.input = l.others[0]
+	if info, err := os.Stat(v.input); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("the input is no regular file") // a pipe can be read once
+	}
 	if v.code, err = os.ReadFile(v.input); err != nil {
 		return nil, err
 	}
@@ -80,14 +84,8 @@ func filesOfPTX(code []byte) (files []key.Pair, err error) {
 	if bytes.Count(code, []byte(".file")) != len(named) {
 		return nil, errors.New("a .file that is not understood")
 	}
-	seen := make(map[string]bool)
 	for _, m := range named {
-		name := string(m[1])
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		state := "absent"
+		name, state := string(m[1]), "absent"
 		info, err := os.Stat(name)
 		switch {
 		case err == nil:
@@ -97,7 +95,7 @@ func filesOfPTX(code []byte) (files []key.Pair, err error) {
 		}
 		files = append(files, key.Pair{Name: "file", Value: name + ": " + state})
 	}
-	return files, nil
+	return slices.Compact(files), nil
 }
 
 // ptxasMessages knows the two messages of ptxas in which the name of its input is.
