@@ -5,12 +5,14 @@ package compile_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -358,6 +360,7 @@ func TestTroubleOfTheCache(t *testing.T) {
 	for name, spoil := range map[string]func(p *place) error{
 		"a file in its place": func(p *place) error { return os.WriteFile(p.cache, nil, 0o600) },
 		"others may write":    func(p *place) error { return os.Mkdir(p.cache, 0o777) },
+		"read-only":           func(p *place) error { p.env = append(p.env, "KERNSTASH_MODE=read-only"); return nil },
 		"a wrong setting":     func(p *place) error { p.env = append(p.env, "KERNSTASH_MAX_SIZE=much"); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,6 +375,97 @@ func TestTroubleOfTheCache(t *testing.T) {
 				if got.Status != want.Status || got.Stdout != want.Stdout || p.read("got") != p.read("want") {
 					t.Errorf("%+v, want %+v", got, want)
 				}
+			}
+		})
+	}
+}
+
+// fake returns a program that is called ptxas, and runs a body of C.
+func fake(t *testing.T, body string) string {
+	t.Helper()
+	cc, dir := needs.Tool(t, "cc", "gcc"), t.TempDir()
+	path, source := filepath.Join(dir, "ptxas"), filepath.Join(dir, "ptxas.c")
+	text := "#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(void)\n{\n" + body + "\n}\n"
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-o", path, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// TestSignals: what ends us ends the compiler, and the other way round; nothing is kept of it.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body string
+		send os.Signal
+		want syscall.Signal
+	}{
+		"sent to us":           {`puts("on"); fflush(stdout); pause(); return 0;`, syscall.SIGTERM, syscall.SIGTERM},
+		"the compiler crashes": {`puts("on"); fflush(stdout); raise(SIGSEGV); return 0;`, nil, syscall.SIGSEGV},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			cmd := p.command(os.Args[0], []string{fake(t, test.body), "-arch=sm_80", "k.ptx", "-o", "o"})
+			cmd.Env = append(cmd.Env, "TEST_COMPILE_CHILD=1")
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := out.Read(make([]byte, 3)); err != nil {
+				t.Fatal(err)
+			}
+			if test.send != nil {
+				if err := cmd.Process.Signal(test.send); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// The pipe is the compiler's, too: its end is read when that has ended.
+			if _, err := io.ReadAll(out); err != nil {
+				t.Error(err)
+			}
+			_ = cmd.Wait()
+			if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != test.want {
+				t.Errorf("ended with %v, want %v", cmd.ProcessState, test.want)
+			}
+			if _, found := p.counts(); found != 0 {
+				t.Errorf("%d found", found)
+			}
+		})
+	}
+}
+
+// TestWhatIsNotKept: what a compiler makes that is not understood is its caller's, and not kept.
+func TestWhatIsNotKept(t *testing.T) {
+	t.Parallel()
+	const writes = `FILE *f = fopen("o", "w"); fputs("code", f); fclose(f); `
+	for name, test := range map[string]struct {
+		body string
+		want ran
+	}{
+		"it writes to standard output":  {writes + `puts("x"); return 0;`, ran{0, "x\n", ""}},
+		"its messages name the input":   {writes + `fputs("why k.ptx\n", stderr); return 0;`, ran{0, "", "why k.ptx\n"}},
+		"it changes its input":          {writes + `f = fopen("k.ptx", "a"); fputs(" ", f); fclose(f); return 0;`, ran{}},
+		"it writes to another file":     {`FILE *f = fopen("other", "w"); fputs("code", f); fclose(f); return 0;`, ran{}},
+		"it fails though it has output": {writes + `return 3;`, ran{Status: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			compiler := fake(t, test.body)
+			for range 2 {
+				if d := cmp.Diff(test.want, p.served(compiler, "-arch=sm_80", "k.ptx", "-o", "o")); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			}
+			if _, found := p.counts(); found != 0 {
+				t.Errorf("%d found", found)
 			}
 		})
 	}
