@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,11 +32,15 @@ import (
 // command has to end; or does not return, as the compiler takes its place.
 func Run(a *cli.App, args []string) (status int, err error) {
 	signal.Reset(ends...) // a signal ends us as it ends the compiler
+	flags, err := a.FlagTexts()
+	if err != nil {
+		return cli.ExitUsage, err
+	}
 	program, err := exec.LookPath(args[0])
 	if err != nil {
 		return 127, fmt.Errorf("compile: %w", err)
 	}
-	if status, by, served := serve(context.Background(), a, program, args); served {
+	if status, by, served := serve(kernstash.Options{ConfigFile: a.Config, Flags: flags, Lenient: true}, program, args); served {
 		if by != 0 { // a program of Go does not die by all of them
 			_ = syscall.Exec("/bin/sh", []string{"sh", "-c", fmt.Sprintf("ulimit -c 0; kill -%d $$", by)}, nil)
 		}
@@ -47,7 +52,7 @@ func Run(a *cli.App, args []string) (status int, err error) {
 
 // serve writes what the compiler would write. served is false where the compiler is to run as if
 // nobody had asked for the cache: nothing was written then.
-func serve(ctx context.Context, a *cli.App, program string, args []string) (status int, by syscall.Signal, served bool) {
+func serve(o kernstash.Options, program string, args []string) (status int, by syscall.Signal, served bool) {
 	c := compilerOf(args[0])
 	if c == nil || settings.SwitchedOff(os.Getenv("KERNSTASH_DISABLE")) {
 		return 0, 0, false
@@ -57,7 +62,7 @@ func serve(ctx context.Context, a *cli.App, program string, args []string) (stat
 	log := runlog.FromEnvironment(nil)
 	_ = log.Write(runlog.Event{Kind: runlog.Loaded, FrontEnd: e.FrontEnd, Exe: program})
 	r := &run{compiler: c, program: program, args: args}
-	err := r.serve(ctx, a)
+	err := r.serve(o)
 	e.Key, e.Spent = r.key, time.Since(begun)
 	switch {
 	case r.ran && r.status != 0:
@@ -74,18 +79,19 @@ func serve(ctx context.Context, a *cli.App, program string, args []string) (stat
 }
 
 // serve asks the cache. Unless the compiler ran, nothing was written where there is an error.
-func (r *run) serve(ctx context.Context, a *cli.App) (err error) {
+func (r *run) serve(o kernstash.Options) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	if !isELF(r.program) {
 		return errors.New("not a program, but a script")
 	}
 	if r.invocation, err = r.compiler.read(r.args[1:], os.Getenv); err != nil {
 		return err
 	}
-	flags, err := a.FlagTexts()
-	if err != nil {
-		return err
-	}
-	cache, err := kernstash.Open(kernstash.Options{ConfigFile: a.Config, Flags: flags, Lenient: true})
+	cache, err := kernstash.Open(o)
 	if err != nil {
 		return err
 	}
@@ -96,7 +102,7 @@ func (r *run) serve(ctx context.Context, a *cli.App) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := x.Program(ctx, kernstash.Request{Image: img, Attributes: r.attributes})
+	p, err := x.Program(context.Background(), kernstash.Request{Image: img, Attributes: r.attributes})
 	if err != nil {
 		return err
 	}
@@ -114,10 +120,7 @@ var ends = []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall
 // isELF reports whether a program is one, and no script that starts another.
 func isELF(path string) bool {
 	f, err := elf.Open(path)
-	if err != nil {
-		return false
-	}
-	return f.Close() == nil
+	return err == nil && f.Close() == nil
 }
 
 // run is a run of a compiler, and the Runtime for it.
@@ -209,7 +212,7 @@ func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
 		return nil, errors.New("its messages name the input in an unknown way")
 	}
 	again, err := r.compiler.read(r.args[1:], os.Getenv)
-	if err != nil || !bytes.Equal(again.code, r.code) || fmt.Sprint(again.attributes) != fmt.Sprint(r.attributes) {
+	if err != nil || !bytes.Equal(again.code, r.code) || !slices.Equal(again.attributes, r.attributes) {
 		return nil, errors.New("what it read changed meanwhile")
 	}
 	info, err := os.Stat(r.output)
