@@ -116,7 +116,7 @@ func otherBinary(t *testing.T) string {
 	dir := t.TempDir()
 	replace := make(map[string]string)
 	for file, change := range map[string][2]string{
-		"../../internal/format/doc.go":  {fmt.Sprintf("const Version = %d\n", format.Version), "const Version = 77\n"},
+		"../../internal/format/doc.go":   {fmt.Sprintf("const Version = %d\n", format.Version), "const Version = 77\n"},
 		"../../internal/tally/header.go": {"version     = 1\n", "version     = 77\n"},
 	} {
 		path, err := filepath.Abs(file)
