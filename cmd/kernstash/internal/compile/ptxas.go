@@ -21,7 +21,7 @@ var ptxas = compiler{
 	read: readPTXAS, messages: ptxasMessages,
 }
 
-// ptxasOptions are those of 11.8, 12.4 and 13.0 with which it writes its output, and nothing but
+// ptxasOptions are those of 11.8 and 12.4 with which it writes its output, and nothing but
 // that. Not here: --options-file, --input-as-string, --help, --version.
 var ptxasOptions = options{
 	valued: []string{
