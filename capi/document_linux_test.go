@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // document returns the blocks of a kind in docs/C.md.
@@ -143,9 +144,7 @@ func TestPkgConfigIsRelocatable(t *testing.T) {
 // CMake likewise.
 func TestCMakePackage(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("cmake"); err != nil {
-		t.Skip("NOT RUN: no cmake; apt-get install cmake")
-	}
+	needs.Tool(t, "cmake", "cmake")
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := os.Rename(installed(t), moved); err != nil {
 		t.Fatal(err)

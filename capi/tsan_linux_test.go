@@ -1,11 +1,11 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
@@ -21,10 +21,7 @@ func TestThreadSanitizer(t *testing.T) {
 		h := newHost(t, program)
 		cmd := h.command(part, "TSAN_OPTIONS="+options, "TEST_BUILDS=50")
 		// Older sanitizers do not start where addresses are more random than they expect.
-		cmd.Path, cmd.Args = "/usr/bin/setarch", append([]string{"setarch", "-R"}, cmd.Args...)
-		if _, err := exec.LookPath(cmd.Path); err != nil {
-			t.Skip("NOT TESTED: no setarch")
-		}
+		cmd.Path, cmd.Args = needs.Tool(t, "setarch", "util-linux"), append([]string{"setarch", "-R"}, cmd.Args...)
 		return cmd.CombinedOutput()
 	}
 	if out, err := run("threads", "exitcode=66"); err == nil {

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -169,12 +169,10 @@ EXIT STATUS
 		Args:    wants(1, math.MaxInt, "compile: which compiler?"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			status, err := compile.Run(a, args)
-			if err == nil && status != 0 {
-				err = errors.New("")
-			}
 			if err != nil {
 				return &cli.StatusError{Status: status, Err: err}
 			}
+			os.Exit(status) // what there is to say the compiler has said
 			return nil
 		},
 		ValidArgsFunction: completeCommand,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
@@ -136,7 +137,7 @@ var runtimes = []struct {
 		`NVRTC_[A-Z]+_(FLAGS|LOCK)|EDG_(BASE|MODULES_PATH)|NVRTCWIZ`,
 	},
 	{
-		"ptxas 11.8 and 12.4", "testdata/exec.c",
+		"ptxas 11.8 to 13.0", "testdata/exec.c",
 		nil,
 		[]string{"../../bin/ptxas", "-arch=sm_80", "-lineinfo", "k.ptx", "-o", "k.cubin"},
 		nil,
@@ -169,7 +170,7 @@ func TestInputsAreListed(t *testing.T) {
 				t.Fatal("it has no section")
 			}
 			if found, _ := filepath.Glob(r.libraries[0]); len(found) == 0 {
-				t.Skipf("%s is not installed", r.libraries[0])
+				needs.Missing(t, "there is no "+r.libraries[0], "what scripts/drivers test installs")
 			}
 			program := compiled(t, r.source, "program", r.flags...)
 			files, variables := observed(t, recorder, program, r.args, r.environ)

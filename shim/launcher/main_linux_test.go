@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/pty"
 	"github.com/kernstash/kernstash/internal/timing"
 )
@@ -654,9 +655,7 @@ func TestDuplicateVariables(t *testing.T) {
 // TestAlarm: a timer lives on over exec, so it is the command's.
 func TestAlarm(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("perl"); err != nil {
-		t.Skip("NOT RUN: no perl")
-	}
+	needs.Tool(t, "perl", "perl")
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()

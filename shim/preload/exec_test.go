@@ -50,6 +50,7 @@ func TestCompilersAreStartedThroughTheCommand(t *testing.T) {
 		row{"execvp", real, []string{path, through}, served, 7},
 		row{"execve", "ptxas", []string{path, through}, "command compile -- ./ptxas -a -b\n", 7},
 		row{"execve", real, []string{path}, "real -a -b\n", 7},
+		row{"renamed", real, []string{path, through}, "real -a -b\n", 7}, // its messages begin with the name
 		row{"execve", real, []string{path, "KERNSTASH_COMMAND=kernstash"}, "real -a -b\n", 7},
 		row{"posix_spawn", real, []string{path, "KERNSTASH_COMMAND=/nonexistent"}, "real -a -b\n", 7},
 		row{"execve", other, []string{path, through}, "other -a -b\n", 7},

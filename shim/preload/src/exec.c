@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The programs that the command knows: cmd/kernstash/internal/compile. */
 static const char *const compilers[] = {"ptxas", "ptxas-blackwell"};
 
@@ -45,11 +43,12 @@ static const char *variable(char *const *env, const char *name)
 	return NULL;
 }
 
+static const char *base(const char *file) { return strrchr(file, '/') == NULL ? file : strrchr(file, '/') + 1; }
+
 static bool is_compiler(const char *file)
 {
-	const char *slash = strrchr(file, '/');
 	for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++)
-		if (strcmp(slash == NULL ? file : slash + 1, compilers[i]) == 0)
+		if (strcmp(base(file), compilers[i]) == 0)
 			return true;
 	return false;
 }
@@ -68,10 +67,11 @@ static bool is_there(char path[static PATH_MAX], const char *directory, size_t n
 }
 
 /* The command that a program is to be started through, which is found as execvp(3) finds it; NULL: it is no compiler,
- * or not there, for which the real function has an error. */
-static const char *command_for(const char *file, bool search, char *const *env, char path[static PATH_MAX])
+ * or not there, for which the real function has an error; or called otherwise, by a name that its messages have. */
+static const char *command_for(const char *file, const char *name, bool search, char *const *env, char path[static PATH_MAX])
 {
-	const char *command = file == NULL || !is_compiler(file) ? NULL : variable(env, "KERNSTASH_COMMAND"), *in;
+	bool ours = file != NULL && is_compiler(file) && name != NULL && strcmp(base(name), base(file)) == 0;
+	const char *command = ours ? variable(env, "KERNSTASH_COMMAND") : NULL, *in;
 	if (command == NULL || *command != '/' || access(command, X_OK) != 0)
 		return NULL;
 	if (strchr(file, '/') != NULL || !search) /* the command would search for a name without a slash */
@@ -92,7 +92,7 @@ static int start(bool spawns, bool search, pid_t *pid, const char *file, const p
 	static char name[] = "kernstash", word[] = "compile", dashes[] = "--";
 	char path[PATH_MAX];
 	int before = errno;
-	const char *command = command_for(file, search, env, path);
+	const char *command = command_for(file, argv == NULL ? NULL : argv[0], search, env, path);
 	errno = before;
 	if (real_exec[0] == NULL)
 		find_real();

@@ -12,6 +12,8 @@ extern char **environ;
 static int start(const char *way, char **argv)
 {
 	const char *file = argv[0], *a = argv[1], *b = argv[2];
+	if (strcmp(way, "renamed") == 0)
+		return execl(file, "other", a, b, (char *)NULL);
 	if (strcmp(way, "execve") == 0)
 		return execve(file, argv, environ);
 	if (strcmp(way, "execv") == 0)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,9 @@ func ptxas(t *testing.T) string {
 	}
 	return path
 }
+
+// compileTime is what ptxas says with --verbose since 12.8.
+var compileTime = regexp.MustCompile(`Compile time = [0-9.]+ ms`)
 
 // ran is what became of a process.
 type ran struct {
@@ -117,7 +121,7 @@ func (p *place) run(cmd *exec.Cmd) ran {
 		p.t.Error(err)
 		return ran{}
 	}
-	return ran{cmd.ProcessState.ExitCode(), out.String(), messages.String()}
+	return ran{cmd.ProcessState.ExitCode(), out.String(), compileTime.ReplaceAllString(messages.String(), "Compile time")}
 }
 
 // counts returns how many programs were compiled in processes with the cache, and how many found.
@@ -225,6 +229,8 @@ func TestUntouched(t *testing.T) {
 		"wrong input":       {args: []string{"-arch=sm_80", "options", "-o", "o"}},
 		"switched off":      {args: []string{"-arch=sm_80", "k.ptx", "-o", "o"}, env: "KERNSTASH_DISABLE=1"},
 		"knobs":             {args: []string{"-arch=sm_80", "k.ptx", "-o", "o"}, env: "DUMP_KNOBS_TO_FILE=knobs"},
+		"a switch of 13.0":  {args: []string{"-arch=sm_80", "k.ptx", "-o", "o"}, env: "CAN_FINALIZE_DEBUG=1"},
+		"device debug":      {args: []string{"-arch=sm_80", "-g", "k.ptx", "-o", "o"}},
 		"to a device":       {args: []string{"-arch=sm_80", "k.ptx", "-o", "/dev/null"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,6 +328,9 @@ func TestMessagesNameTheInput(t *testing.T) {
 	p.write("d/other.ptx", p.read("k.ptx"))
 	p.served(tool, "-arch=sm_60", "k.ptx", "-o", "o")
 	want := p.plain(tool, "-arch=sm_60", "d/other.ptx", "-o", "want")
+	if want.Status != 0 {
+		t.Skip("NOT RUN: this ptxas knows no sm_60, with which it warns of what is deprecated")
+	}
 	if !strings.Contains(want.Messages, "d/other.ptx") {
 		t.Fatalf("ptxas says nothing of it: %q", want.Messages)
 	}
@@ -451,6 +460,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	}{
 		"it writes to standard output":  {writes + `puts("x"); return 0;`, ran{0, "x\n", ""}},
 		"its messages name the input":   {writes + `fputs("why k.ptx\n", stderr); return 0;`, ran{0, "", "why k.ptx\n"}},
+		"its output names the input":    {`FILE *f = fopen("o", "w"); fputs("k.ptx -o o", f); fclose(f); return 0;`, ran{}},
 		"it changes its input":          {writes + `f = fopen("k.ptx", "a"); fputs(" ", f); fclose(f); return 0;`, ran{}},
 		"it writes to another file":     {`FILE *f = fopen("other", "w"); fputs("code", f); fclose(f); return 0;`, ran{}},
 		"it fails though it has output": {writes + `return 3;`, ran{Status: 3}},

@@ -22,8 +22,7 @@ type invocation struct {
 
 // A compiler tells what its runs mean.
 type compiler struct {
-	name  string
-	files []string // what its program may be called
+	names []string // what its program may be called
 
 	// read returns what the run with these arguments and variables means, or an error that says
 	// why nothing can be kept of it.
@@ -38,7 +37,7 @@ var compilers = []compiler{ptxas}
 
 // compilerOf returns the compiler that a program is by its name; nil for others.
 func compilerOf(program string) *compiler {
-	i := slices.IndexFunc(compilers, func(c compiler) bool { return slices.Contains(c.files, filepath.Base(program)) })
+	i := slices.IndexFunc(compilers, func(c compiler) bool { return slices.Contains(c.names, filepath.Base(program)) })
 	if i < 0 {
 		return nil
 	}
@@ -48,7 +47,7 @@ func compilerOf(program string) *compiler {
 // Names returns the names of the compilers whose runs are kept.
 func Names() (names []string) {
 	for _, c := range compilers {
-		names = append(names, c.name)
+		names = append(names, c.names...)
 	}
 	return names
 }

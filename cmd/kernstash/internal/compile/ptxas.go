@@ -17,12 +17,12 @@ import (
 // looks at the files that .file directives name, of which it writes time and size into what it
 // makes (traced: versions 11.8 and 12.4). Of variables it asks for one.
 var ptxas = compiler{
-	name: "ptxas", files: []string{"ptxas", "ptxas-blackwell"}, // the second in Triton's package
-	read: readPTXAS, messages: ptxasMessages,
+	names: []string{"ptxas", "ptxas-blackwell"}, read: readPTXAS, messages: ptxasMessages, // the second in Triton's package
 }
 
 // ptxasOptions are those of 11.8 and 12.4 with which it writes its output, and nothing but
-// that. Not here: --options-file, --input-as-string, --help, --version.
+// that. Not here: --options-file, --input-as-string, --help, --version, and --device-debug, with which 13.0
+// writes the command line.
 var ptxasOptions = options{
 	valued: []string{
 		"--output-file", "-o", "--gpu-name", "-arch", "--opt-level", "-O", "--machine", "-m", "--entry", "-e", "--fmad", "-fmad",
@@ -33,7 +33,7 @@ var ptxasOptions = options{
 	},
 	joined: []string{"-O", "-m"},
 	flags: []string{
-		"--compile-as-tools-patch", "-astoolspatch", "--compile-only", "-c", "--device-debug", "-g", "--disable-warnings", "-w",
+		"--compile-as-tools-patch", "-astoolspatch", "--compile-only", "-c", "--disable-warnings", "-w",
 		"--disable-optimizer-constants", "-disable-optimizer-consts", "--dont-merge-basicblocks", "-no-bb-merge",
 		"--extensible-whole-program", "-ewp", "--generate-line-info", "-lineinfo", "--preserve-relocs", "-preserve-relocs",
 		"--legacy-bar-warp-wide-behavior", "-legacy-bar-warp-wide-behavior", "--optimize-float-atomics", "-opt-fp-atomics",
@@ -48,9 +48,10 @@ var ptxasOptions = options{
 }
 
 func readPTXAS(args []string, getenv func(string) string) (*invocation, error) {
-	const writesKnobs = "DUMP_KNOBS_TO_FILE"
-	if getenv(writesKnobs) != "" {
-		return nil, errors.New(writesKnobs + " is set")
+	for _, name := range []string{"DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG"} {
+		if getenv(name) != "" {
+			return nil, errors.New(name + " is set")
+		}
 	}
 	l, err := ptxasOptions.split(args)
 	if err != nil {
@@ -98,9 +99,10 @@ func filesOfPTX(code []byte) (files []key.Pair, err error) {
 	return slices.Compact(files), nil
 }
 
-// ptxasMessages knows the two messages of ptxas in which the name of its input is.
+// ptxasMessages knows the two messages of ptxas in which the name of its input is. All begin with
+// its own name.
 func ptxasMessages(text, name, other string) (renamed string, ok bool) {
-	for _, form := range []string{"ptxas %s, line ", "file '%s'"} {
+	for _, form := range []string{" %s, line ", "file '%s'"} {
 		text = strings.ReplaceAll(text, fmt.Sprintf(form, name), fmt.Sprintf(form, other))
 	}
 	return text, !strings.Contains(text, name)

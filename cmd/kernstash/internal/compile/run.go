@@ -58,7 +58,7 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 		return 0, 0, false
 	}
 	begun := time.Now()
-	e := runlog.Event{Kind: runlog.Asked, Label: c.name, FrontEnd: "compiler", Exe: program}
+	e := runlog.Event{Kind: runlog.Asked, Label: filepath.Base(args[0]), FrontEnd: "compiler", Exe: program}
 	log := runlog.FromEnvironment(nil)
 	_ = log.Write(runlog.Event{Kind: runlog.Loaded, FrontEnd: e.FrontEnd, Exe: program})
 	r := &run{compiler: c, program: program, args: args}
@@ -139,12 +139,12 @@ type run struct {
 	found *store.Artifact
 }
 
-// placeholder stands for the name of the input in messages that are kept.
-const placeholder = "\x1ainput\x1a"
+// anyInput takes the place of the name of the input in messages that are kept.
+const anyInput = "\x1ainput\x1a"
 
 // deliver writes what was found as the compiler would.
 func (r *run) deliver(a *store.Artifact) error {
-	text, _ := r.compiler.messages(a.Log, placeholder, r.input)
+	text, _ := r.compiler.messages(a.Log, anyInput, r.input)
 	f, err := os.OpenFile(r.output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
@@ -207,8 +207,8 @@ func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
 	if len(out) > 0 {
 		return nil, errors.New("it wrote to standard output")
 	}
-	text, ok := r.compiler.messages(messages, r.input, placeholder)
-	if !ok || strings.Contains(messages, placeholder) {
+	text, ok := r.compiler.messages(messages, r.input, anyInput)
+	if !ok || strings.Contains(messages, anyInput) {
 		return nil, errors.New("its messages name the input in an unknown way")
 	}
 	again, err := r.compiler.read(r.args[1:], os.Getenv)
@@ -220,8 +220,8 @@ func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
 		return nil, errIrregular
 	}
 	output, err := os.ReadFile(r.output)
-	if err != nil || len(output) == 0 {
-		return nil, errors.New("there is no output")
+	if err != nil || len(output) == 0 || bytes.Contains(output, []byte(filepath.Base(r.input))) {
+		return nil, errors.New("there is no output, or it names the input")
 	}
 	return &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: output}}, Log: text}, nil
 }
@@ -241,8 +241,8 @@ func (r *run) Identify(context.Context, int) (key.Device, error) {
 		return key.Device{}, err
 	}
 	return key.Device{
-		API: "compiler", Platform: "process", Name: r.compiler.name,
-		Compiler: []key.Pair{{Name: r.compiler.name, Value: digest}},
+		API: "compiler", Platform: "process", Name: filepath.Base(r.args[0]), // which is in its messages
+		Compiler: []key.Pair{{Name: r.compiler.names[0], Value: digest}},
 	}, nil
 }
 
