@@ -6,7 +6,7 @@ BIN     = bin/kernstash
 COMPILE = scripts/progress compiling
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test
+.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
@@ -65,7 +65,7 @@ FULL = full-race full-plain full-crowd full-fuzz full-bench full-million full-ap
 .PHONY: $(FULL)
 
 test-full: $(FULL) ## the longer process tests and fuzzing, after make test
-$(FULL): drivers-test
+$(FULL): drivers-test drivers-cuda
 
 full-race: export KERNSTASH_TEST_LONG = 1
 full-race:
@@ -149,6 +149,9 @@ drivers: ## make sure that there is an OpenCL device (installs PoCL through apt 
 
 drivers-test: ## what the tests compile with: PoCL, Intel's drivers, NVRTC, HIPRTC; no GPU
 	scripts/drivers test
+
+drivers-cuda: ## NVIDIA's compilers for the longer tests, into bin/cuda (1.1 GB to fetch)
+	scripts/cuda
 
 # install. PREFIX and DESTDIR as everywhere; PURGE=1 removes the cache and the
 # settings of whoever calls it, too.

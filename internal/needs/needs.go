@@ -4,8 +4,33 @@ package needs
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
+
+// CUDA returns the directory of NVIDIA's toolkit: that of KERNSTASH_TEST_CUDA, or the one that
+// scripts/cuda unpacks. Where that is not there it skips the test: what CI runs first is as a new
+// user's machine, which fetches no 1.1 GB.
+func CUDA(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv("KERNSTASH_TEST_CUDA"); dir != "" {
+		return dir
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	dir = filepath.Join(dir, "bin", "cuda")
+	if _, err := os.Stat(filepath.Join(dir, "bin", "nvcc")); err != nil {
+		t.Skip("NOT RUN: there is no bin/cuda: scripts/cuda fetches it (1.1 GB)")
+	}
+	return dir
+}
 
 // Tool returns the path of a program. Where there is none, it skips the test, or
 // fails it in CI (the variable CI is set). pkg is the package that has it.
