@@ -24,6 +24,7 @@ type Entry struct {
 // travel. It must not be changed once it is in use.
 type Artifact struct {
 	Binaries []Binary      // one or more forms of the code, the one to load first
+	Rest     []Unread      // what is stored behind them and was not read; see FirstGetter
 	Log      string        // build log, warnings included
 	Cost     time.Duration // what building took: what a hit saves
 	Created  time.Time
@@ -56,6 +57,12 @@ type Binary struct {
 	Data []byte
 }
 
+// Unread is a binary without its code.
+type Unread struct {
+	Form Form
+	Size int64
+}
+
 // Kernel describes a kernel of a program.
 type Kernel struct {
 	Name       string `json:"name"`
@@ -72,11 +79,19 @@ type Arg struct {
 	TypeQual uint64 `json:"-"`
 }
 
-// Size returns the bytes of all binaries.
+// Size returns the bytes of all binaries, whether they were read or not.
 func (a *Artifact) Size() int64 {
-	var n int64
+	n := a.Unread()
 	for _, b := range a.Binaries {
 		n += int64(len(b.Data))
+	}
+	return n
+}
+
+// Unread returns the bytes of the binaries that were not read.
+func (a *Artifact) Unread() (n int64) {
+	for _, u := range a.Rest {
+		n += u.Size
 	}
 	return n
 }

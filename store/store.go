@@ -48,6 +48,13 @@ type Locker interface {
 	Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error)
 }
 
+// FirstGetter is what a Store offers that can leave unread what few who hit need.
+type FirstGetter interface {
+	// GetFirst is Get for who needs the first binary alone: the others may be left unread,
+	// and unchecked, as the artifact's Rest.
+	GetFirst(ctx context.Context, k key.Key) (*Entry, error)
+}
+
 // Kind says what a blob is of.
 type Kind string
 

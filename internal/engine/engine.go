@@ -138,11 +138,16 @@ type found struct {
 	why   reason.Reason // of the miss
 }
 
-// find asks the store, then the layers.
-func (e *Engine) find(ctx context.Context, k key.Key) found {
+// find asks the store, then the layers. With first they may leave all but the first binary
+// unread.
+func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
 	why := reason.MissTierOff
 	for i, s := range e.stores {
-		entry, err := s.Get(ctx, k)
+		get := s.Get
+		if s, ok := s.(store.FirstGetter); ok && first {
+			get = s.GetFirst
+		}
+		entry, err := get(ctx, k)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
@@ -157,12 +162,18 @@ func (e *Engine) find(ctx context.Context, k key.Key) found {
 	return found{why: why}
 }
 
-// Artifact returns what the stores have of a key, without counting it; nil: nothing.
+// Artifact returns all that the stores have of a key of which a first binary was served,
+// without counting it; nil: nothing. An entry that is damaged behind that goes: it would be
+// served for ever, and nobody would store it anew.
 func (e *Engine) Artifact(ctx context.Context, k key.Key) *store.Artifact {
-	if f := e.find(ctx, k); f.entry != nil {
-		return f.entry.Artifact
+	f := e.find(ctx, k, false)
+	if f.entry == nil {
+		if f.why == reason.MissDigest {
+			e.discard(ctx, e.store, k)
+		}
+		return nil
 	}
-	return nil
+	return f.entry.Artifact
 }
 
 // discard removes an entry that no driver takes. That of a layer stays: the next

@@ -43,6 +43,8 @@ type Group struct {
 	s    *Session
 	what key.Digest // see What
 
+	first bool // see Request.First
+
 	// reading is what the image reads there; nil: nothing.
 	reading *headers.Set
 
@@ -129,7 +131,7 @@ func (g *Group) label() string {
 func (g *Group) Renew() *Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return &Group{s: g.s, what: g.what, job: g.job, uncacheable: g.uncacheable, reading: g.reading}
+	return &Group{s: g.s, what: g.what, first: g.first, job: g.job, uncacheable: g.uncacheable, reading: g.reading}
 }
 
 // Next returns what the caller is to do. It reads the stores, and waits for nobody. It

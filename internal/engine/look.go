@@ -28,10 +28,10 @@ func (g *Group) look(ctx context.Context) {
 		}
 	case mode == settings.ModeObserve:
 		if g.join() {
-			g.observe(e.find(ctx, g.job.Key))
+			g.observe(e.find(ctx, g.job.Key, false))
 		}
 	default:
-		if f := e.find(ctx, g.job.Key); f.entry != nil {
+		if f := e.find(ctx, g.job.Key, g.first); f.entry != nil {
 			g.hit(f)
 		} else {
 			g.missed, g.phase = f.why, locking
@@ -79,7 +79,7 @@ func (g *Group) lock(ctx context.Context) {
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
 		g.unlock = unlock
-		g.foundAgain(g.s.e.find(ctx, g.job.Key))
+		g.foundAgain(g.s.e.find(ctx, g.job.Key, g.first))
 	default:
 		g.unlock = unlock
 		g.miss(g.missed, absent)

@@ -33,6 +33,10 @@ type Request struct {
 	Attributes []key.Pair // in the key: in any order, those of one name in theirs
 	Unkeyed    []key.Pair // in no key
 	Devices    []int      // ordinals; none means all of them
+
+	// First says that the first binary of an artifact is enough: the others may be left
+	// unread. It is no part of what is asked for.
+	First bool
 }
 
 // ErrInvalid is wrapped by errors about requests that make no sense.

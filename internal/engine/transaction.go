@@ -70,7 +70,9 @@ func (s *Session) begin(id ID, r Request, res *Resolution, meanings []meaning) (
 		if read != nil {
 			m = m.with(r, read)
 		}
-		t.groups = append(t.groups, s.newGroup(id, devices, m, read))
+		g := s.newGroup(id, devices, m, read)
+		g.first = r.First
+		t.groups = append(t.groups, g)
 	}
 	return t, nil
 }

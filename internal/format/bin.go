@@ -90,8 +90,11 @@ func createdNanos(t time.Time) int64 {
 // Check says whether an artifact can be encoded, as far as that can be told
 // without doing it. Its errors wrap ErrEncode.
 func Check(a *store.Artifact) error {
-	if len(a.Binaries) == 0 {
+	switch {
+	case len(a.Binaries) == 0:
 		return fmt.Errorf("artifact without code: %w", ErrEncode)
+	case len(a.Rest) > 0:
+		return fmt.Errorf("artifact of which %d binaries were not read: %w", len(a.Rest), ErrEncode)
 	}
 	for i, b := range a.Binaries {
 		if len(b.Data) == 0 {
@@ -136,23 +139,36 @@ func DecodeBin(b []byte) (*Header, *store.Artifact, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b = b[h.HeaderBytes:]
+	a, err := h.Artifact(b[h.HeaderBytes:], len(h.Binaries))
+	return h, a, err
+}
+
+// FirstBytes returns where in the payload the first binary ends.
+func (h *Header) FirstBytes() int64 { return h.LogBytes + h.Binaries[0].Size }
+
+// Artifact reads the build log and the first n binaries from b, the payload as far as these,
+// and checks their digests. Other binaries are the artifact's rest. The artifact's code shares
+// memory with b.
+func (h *Header) Artifact(b []byte, n int) (*store.Artifact, error) {
 	if sha256.Sum256(b[:h.LogBytes]) != h.logDigest {
-		return nil, nil, ErrDigest
+		return nil, ErrDigest
 	}
 	a := &store.Artifact{
 		Log: string(b[:h.LogBytes]), Cost: h.Cost, Created: h.Created, Kernels: h.Kernels, Variants: h.Variants,
-		Binaries: make([]store.Binary, len(h.Binaries)),
+		Binaries: make([]store.Binary, n),
 	}
 	b = b[h.LogBytes:]
-	for i, bin := range h.Binaries {
+	for i, bin := range h.Binaries[:n] {
 		a.Binaries[i] = store.Binary{Form: bin.Form, Data: b[:bin.Size:bin.Size]}
 		if sumOf(a.Binaries[i].Data) != bin.Sum {
-			return nil, nil, ErrDigest
+			return nil, ErrDigest
 		}
 		b = b[bin.Size:]
 	}
-	return h, a, nil
+	for _, bin := range h.Binaries[n:] {
+		a.Rest = append(a.Rest, store.Unread{Form: bin.Form, Size: bin.Size})
+	}
+	return a, nil
 }
 
 // VerifyBin is DecodeBin, and checks the SHA-256 of each binary, too.

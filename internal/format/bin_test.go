@@ -127,6 +127,41 @@ func TestVerifyBin(t *testing.T) {
 	}
 }
 
+// TestFirstOfBin: the first binary is read and checked without those behind it, which need not
+// be what they were.
+func TestFirstOfBin(t *testing.T) {
+	t.Parallel()
+	whole := encode(t, testRecipe(t).Key(), testArtifact())
+	h, err := ParseHeader(whole, int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := whole[h.HeaderBytes:]
+	if n := h.FirstBytes(); n != int64(len("warning\x00"+"code\x00")) || int64(len(payload)) != n+1 {
+		t.Fatalf("the first binary ends at %d of %d", n, len(payload))
+	}
+	first := payload[:h.FirstBytes()]
+	want := testArtifact()
+	want.Binaries, want.Rest = want.Binaries[:1], []store.Unread{{Form: store.FormIntermediate, Size: 1}}
+	got, err := h.Artifact(first, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("artifact (-want +got):\n%s", d)
+	}
+	if _, err := EncodeBin(h.Key, got); !errors.Is(err, ErrEncode) {
+		t.Errorf("encoded without its rest: %v, want ErrEncode", err)
+	}
+	for i := range first {
+		b := bytes.Clone(first)
+		b[i] ^= 1
+		if _, err := h.Artifact(b, 1); !errors.Is(err, ErrDigest) {
+			t.Errorf("byte %d changed: %v, want ErrDigest", i, err)
+		}
+	}
+}
+
 // TestListsAreStrict: also where digests are right, a changed list is refused,
 // or is the one encoding of another artifact.
 func TestListsAreStrict(t *testing.T) {

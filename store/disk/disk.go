@@ -92,12 +92,13 @@ type Store struct {
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Blobs     = (*Store)(nil)
-	_ store.Locker    = (*Store)(nil)
-	_ store.Explainer = (*Store)(nil)
-	_ store.Totals    = (*Store)(nil)
-	_ spool.Store     = (*Store)(nil)
+	_ store.Store       = (*Store)(nil)
+	_ store.Blobs       = (*Store)(nil)
+	_ store.Locker      = (*Store)(nil)
+	_ store.Explainer   = (*Store)(nil)
+	_ store.FirstGetter = (*Store)(nil)
+	_ store.Totals      = (*Store)(nil)
+	_ spool.Store       = (*Store)(nil)
 )
 
 // New returns the store of a directory. It does not touch the disk.

@@ -17,9 +17,18 @@ import (
 
 // Get returns the entry of k; see [store.Store]. A hit opens one file, reads
 // it and checks its digests. Damage that it meets is counted.
-func (s *Store) Get(ctx context.Context, k key.Key) (e *store.Entry, err error) {
+func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
+	return s.find(ctx, &k, false)
+}
+
+// GetFirst is Get for who needs the first binary alone; see [store.FirstGetter].
+func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
+	return s.find(ctx, &k, true)
+}
+
+func (s *Store) find(ctx context.Context, k *key.Key, first bool) (e *store.Entry, err error) {
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
-		e, err = s.get(r, &k)
+		e, err = s.get(r, k, first)
 		return err
 	})
 	return e, rootdir.Miss(err)
@@ -27,10 +36,10 @@ func (s *Store) Get(ctx context.Context, k key.Key) (e *store.Entry, err error) 
 
 // get looks at the numbers of the leaf directory: 0 by its path, and then, since names
 // may collide, the others. It never stops at a gap: eviction makes them.
-func (s *Store) get(r *rootdir.Root, k *key.Key) (*store.Entry, error) {
+func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, error) {
 	names := s.at.Names(*k)
 	path := names.File(rootdir.BinName(0))
-	e, err := s.getFile(r.Dir, path, k)
+	e, err := s.getFile(r.Dir, path, k, first)
 	if err == nil {
 		return e, nil
 	}
@@ -48,7 +57,7 @@ func (s *Store) get(r *rootdir.Root, k *key.Key) (*store.Entry, error) {
 		if n == 0 {
 			continue
 		}
-		e, err := s.getFile(leaf, rootdir.BinName(n), k)
+		e, err := s.getFile(leaf, rootdir.BinName(n), k, first)
 		if err == nil {
 			return e, nil
 		}
@@ -57,13 +66,18 @@ func (s *Store) get(r *rootdir.Root, k *key.Key) (*store.Entry, error) {
 	return nil, before
 }
 
-func (s *Store) getFile(d safefs.Dir, path string, k *key.Key) (*store.Entry, error) {
+func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, first bool) (*store.Entry, error) {
 	f, info, err := s.at.OpenBin(d, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	_, a, err := rootdir.ReadBin(f, info, k, format.DecodeBin)
+	var a *store.Artifact
+	if first {
+		_, a, err = rootdir.ReadFirst(f, info, k)
+	} else {
+		_, a, err = rootdir.ReadBin(f, info, k, format.DecodeBin)
+	}
 	if err != nil {
 		if isCorrupt(err) {
 			s.count(stats.Corrupt, 1)
@@ -72,7 +86,7 @@ func (s *Store) getFile(d safefs.Dir, path string, k *key.Key) (*store.Entry, er
 		return nil, err
 	}
 	s.recordUse(f, info)
-	s.count(stats.DiskBytesRead, info.Size)
+	s.count(stats.DiskBytesRead, info.Size-a.Unread())
 	return &store.Entry{Key: *k, Artifact: a}, nil
 }
 

@@ -5,7 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -144,6 +148,51 @@ func manyBlobs(t *testing.T, _ store.Store, b store.Blobs) {
 			}
 		}
 	})
+}
+
+// getFirst: what is read is what was put, and of what is not form and size are told. It cannot be
+// stored in the place of the whole.
+func getFirst(t *testing.T, s store.Store, f store.FirstGetter) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i, size := range []int{1, 1000, 1 << 20, 3 << 20} {
+		e := New(t, strconv.Itoa(i), size)
+		e.Artifact.Binaries = append(e.Artifact.Binaries,
+			store.Binary{Form: store.FormIntermediate, Data: Code("PTX", 2*size)}, store.Binary{Form: store.FormDeferred, Data: []byte{0}})
+		if got, err := f.GetFirst(context.Background(), e.Key); !errors.Is(err, store.ErrNotFound) || !errors.As(err, new(*store.MissError)) || got != nil {
+			t.Fatalf("%d bytes: %v, %v; want no entry and a *store.MissError", size, got, err)
+		}
+		put(t, s, e, store.Stored)
+		if got, err := f.GetFirst(cancelled, e.Key); !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNotFound) || got != nil {
+			t.Errorf("%d bytes: %v, %v; want a miss that wraps the context's error", size, got, err)
+		}
+		got, err := f.GetFirst(context.Background(), e.Key)
+		if err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if got.Key != e.Key || got.Recipe != nil {
+			t.Errorf("%d bytes: key equal %v, recipe %v; want the key and no recipe", size, got.Key == e.Key, got.Recipe)
+		}
+		a, want := got.Artifact, *e.Artifact
+		if len(a.Binaries) == 0 || len(a.Binaries)+len(a.Rest) != len(want.Binaries) || a.Size() != want.Size() {
+			t.Fatalf("%d bytes: %d binaries, %d unread, of %d bytes", size, len(a.Binaries), len(a.Rest), a.Size())
+		}
+		for _, b := range want.Binaries[len(a.Binaries):] {
+			want.Rest = append(want.Rest, store.Unread{Form: b.Form, Size: int64(len(b.Data))})
+		}
+		want.Binaries = want.Binaries[:len(a.Binaries)]
+		if d := cmp.Diff(&want, a, cmpopts.EquateEmpty(), cmp.Comparer(bytes.Equal)); d != "" {
+			t.Errorf("%d bytes: artifact (-want +got):\n%s", size, d)
+		}
+		if len(a.Rest) > 0 {
+			part := &store.Entry{Key: e.Key, Recipe: e.Recipe, Artifact: a}
+			if res, err := s.Put(context.Background(), part); !errors.Is(err, store.ErrInvalid) || res != store.Failed {
+				t.Errorf("%d bytes: a part is stored: result %d, error %v; want ErrInvalid", size, res, err)
+			}
+		}
+		clear(a.Binaries[0].Data)
+		mustGet(t, s, e.Key, e.Artifact)
+	}
 }
 
 // nearest: one component that differs is named, and nothing else is near.

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"ManyBlobs":      manyBlobs,
 	})
 	offered(t, open, map[string]func(*testing.T, store.Store, store.Explainer){"Nearest": nearest})
+	offered(t, open, map[string]func(*testing.T, store.Store, store.FirstGetter){"GetFirst": getFirst})
 }
 
 // offered runs tests of an optional interface, if the store has it.

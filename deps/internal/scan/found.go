@@ -76,6 +76,7 @@ type Traces struct {
 	pragmas   bool            // _Pragma
 	renames   bool            // include_alias or dependency, in code or in a literal
 	assembler assembler
+	letters   [256]bool // the pieces of one letter, of which generated code is full
 
 	PTX bool // inline assembly is PTX, which has no directive that reads a file
 	Raw bool // R"(…)" is one literal, as in C++ since 2011
@@ -101,6 +102,9 @@ func (t *Traces) pragma(text []byte) {
 }
 
 func (t *Traces) piece(name []byte) {
+	if len(name) == 1 {
+		t.letters[name[0]] = true
+	}
 	if t.Pieces[string(name)] || !names.Counts(name) {
 		return
 	}
@@ -108,6 +112,11 @@ func (t *Traces) piece(name []byte) {
 		t.Pieces = make(map[string]bool)
 	}
 	t.Pieces[string(name)] = true
+}
+
+// knows reports whether a name is a letter that was looked at. R may begin a raw string.
+func (t *Traces) knows(name []byte) bool {
+	return len(name) == 1 && t.letters[name[0]] && name[0] != 'R'
 }
 
 // Reason says what the traces amount to, beside options that are not known.

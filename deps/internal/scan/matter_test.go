@@ -39,6 +39,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add("int main() { return a_b + 1'000 + u8R\"x(y)x\"; }\n#define A(x) in##x\n")
 	f.Add("asm(\".inc\" \"lude\"); x.include; #include \"a.h\"\n  %: define __has_include_x\n")
 	f.Add("#error it isn't\n\u00a0 x\u00e9y T U8R L'a' _Pragma(\"x\") import <a> // \\\n z\n")
+	f.Add("\xe5 e a e R\"(a)\" 0x1\xc2\xa0 1.5\xe5 1'0.\n") // bytes of one letter that differ in their first bit
 	f.Fuzz(func(t *testing.T, text string) {
 		got, want := NewTraces(key.CUDACpp, nil), NewTraces(key.CUDACpp, nil)
 		a := scanner{text: []byte(text), traces: got, found: new(Source)}

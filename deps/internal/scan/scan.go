@@ -56,21 +56,16 @@ func (s *scanner) doubt(detail string) {
 
 func (s *scanner) scan() {
 	for s.i < len(s.text) {
+		s.plain()
+		if s.i == len(s.text) {
+			break
+		}
 		c := s.text[s.i]
 		switch lexer.Classes[c] {
-		case lexer.Blank:
-			s.i++
-			continue
-		case lexer.Inert:
-			s.started = true
-			s.i++
-			continue
 		case lexer.Letter:
 			first := !s.started
 			s.started = true
-			if name := s.word(); len(s.watch) > 0 || mayMatter(name) {
-				s.identifier(name, first)
-			}
+			s.identifier(s.word(), first)
 			continue
 		case lexer.Digit:
 			s.started = true
@@ -107,6 +102,33 @@ func (s *scanner) scan() {
 		}
 	}
 	s.endDirective()
+}
+
+// plain passes over what means nothing: most of a source.
+func (s *scanner) plain() {
+	text, i := s.text, s.i
+	defer func() { s.i = i }()
+	for i < len(text) {
+		class, end, ascii := lexer.Classes[text[i]], i+1, text[i]
+		switch class {
+		case lexer.Blank:
+			i++
+			continue
+		case lexer.Digit, lexer.Letter:
+			for end < len(text) && lexer.IsWord(text[end]) {
+				ascii |= text[end]
+				end++
+			}
+			if ascii >= 0x80 || class == lexer.Digit && end < len(text) && (text[end] == '.' || text[end] == '\'') ||
+				class == lexer.Letter && (len(s.watch) > 0 || mayMatter(text[i:end]) && !s.traces.knows(text[i:end])) {
+				return
+			}
+		case lexer.Inert:
+		default:
+			return
+		}
+		s.started, i = true, end
+	}
 }
 
 // endDirective notes where a directive ends that is looked at again.
@@ -227,21 +249,18 @@ func (s *scanner) reserved(name string) {
 // C++14 and C23, and opens a character literal elsewhere: of which only the rest of
 // the line depends.
 func (s *scanner) number() {
-	start, separated := s.i, false
-	defer func() { s.doubtSpaces(s.text[start:s.i]) }()
-	for s.i++; s.i < len(s.text); s.i++ {
-		switch c := s.text[s.i]; {
-		case c == '\'' && s.i+1 < len(s.text) && lexer.IsWord(s.text[s.i+1]):
-			separated = true
-		case c == '\'':
-			s.doubt("a quote behind a number")
-			return
-		case !lexer.IsWord(c) && c != '.':
-			if separated && !s.plainRest() {
-				s.doubt("a quote behind a number")
-			}
-			return
-		}
+	text, i := s.text, s.i
+	start, ascii, separated := i, byte(0), false
+	for i++; i < len(text) && (lexer.IsWord(text[i]) || text[i] == '.' || text[i] == '\'' && i+1 < len(text) && lexer.IsWord(text[i+1])); i++ {
+		ascii |= text[i]
+		separated = separated || text[i] == '\''
+	}
+	s.i = i
+	if i < len(text) && (text[i] == '\'' || separated && !s.plainRest()) {
+		s.doubt("a quote behind a number")
+	}
+	if ascii >= 0x80 {
+		s.doubtSpaces(text[start:i])
 	}
 }
 

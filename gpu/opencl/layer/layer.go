@@ -99,12 +99,10 @@ func (l *Layer) ticket(r *Request) (*ticket, error) {
 	if r.What == Compile && request.Image.ReadsFiles() && full {
 		return nil, errTooManyUnits
 	}
-	t := &ticket{
-		l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread,
-		// The linked program is the application's own: there is none that could be
-		// built to be asked, if the rest is gone by then.
-		later: r.What == Build && !full,
-	}
+	// A linked program is the application's own: there is none that could be built to be asked
+	// for the answer, if that is gone by then.
+	request.First = r.What == Build && !full
+	t := &ticket{l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread}
 	t.Ticket = l.Ticket(pool.session, t.request, nil)
 	t.All = t.serve
 	return t, nil

@@ -81,16 +81,13 @@ func (p *pool) compiledUnits(units []*compiled) func(device int) []key.Unit {
 	}
 }
 
-// leastLater is the size from which on an answer is left out.
-const leastLater = 64 << 10
-
 // answers are where the answers of a program that was restored are, for each device of the
 // request; nil: there are none. What a restore needs is machine code. What an application is
 // answered when it asks for a program's binary is what the driver would have given it, PTX of
-// twice the size; most never ask. So a large one is not kept: it is read again for who asks.
+// twice the size; most never ask. So a large one is read for who asks.
 type answers []struct {
 	key  key.Key
-	size int64 // of the answer that was left out; 0: none was
+	size int64 // of the answer that was not read; 0: there is none
 }
 
 // answersOf returns where the answers of what was restored for a number of devices are.

@@ -21,7 +21,6 @@ type ticket struct {
 	l        *Layer
 	pool     *pool
 	request  engine.Request
-	later    bool          // a large answer is left out, to be asked for
 	ordinals []int         // of each device of the request in the pool
 	thread   int           // the caller's
 	units    []*unit       // of each part, once it was told what is to be done
@@ -48,7 +47,7 @@ func (t *ticket) serve(parts []inprocess.Part) front.Message {
 	for i := range t.ordinals {
 		for _, u := range t.units {
 			if slices.Contains(u.places, i) {
-				a := u.serve(t.later)
+				a := u.serve()
 				m = a.appendTo(m)
 			}
 		}
@@ -175,7 +174,7 @@ func (t *ticket) follow() (number uint64) {
 		}
 		switch u.kind {
 		case opencl.Intermediate:
-			if u.artifact != nil && !slices.ContainsFunc(u.artifact.Binaries, isFinal) {
+			if u.artifact != nil && u.artifact.Binaries[0].Form != store.FormFinal {
 				t.l.jobs.add(u.made, spool.Finish, nil)
 			}
 		case opencl.Deferred:
@@ -190,8 +189,6 @@ func (t *ticket) follow() (number uint64) {
 	}
 	return 0
 }
-
-func isFinal(b store.Binary) bool { return b.Form == store.FormFinal }
 
 // compiled returns the number under which the ticket's unit, whose compilation has
 // ended, can be linked, 0 where it reads no files. If the driver compiled it just now, it
@@ -228,7 +225,7 @@ type unit struct {
 
 	// What is to be done, and once it has ended what there is.
 	artifact *store.Artifact // nil: build
-	unread   int64           // bytes of an answer that was left out of it
+	unread   int64           // bytes of an answer that was not read
 
 	// How it ended.
 	ended bool
@@ -243,8 +240,8 @@ var (
 	errAbandoned = errors.New("given up")              // nothing is known
 )
 
-// serve returns what the layer is told to do for each device; with later a large answer is left out of it.
-func (u *unit) serve(later bool) Artifact {
+// serve returns what the layer is told to do for each device.
+func (u *unit) serve() Artifact {
 	if u.ended {
 		return Artifact{Kind: opencl.Deferred} // a program was made, or will not be
 	}
@@ -252,9 +249,6 @@ func (u *unit) serve(later bool) Artifact {
 	switch {
 	case u.artifact != nil:
 		out := served(u.artifact, u.kind)
-		if later && len(out.Answer) > leastLater {
-			out.Unread, out.Answer = int64(len(out.Answer)), nil
-		}
 		u.unread = out.Unread
 		return out
 	case !u.wanted, u.compile && !u.object:
@@ -273,6 +267,11 @@ func served(a *store.Artifact, kind opencl.Kind) Artifact {
 	for _, b := range a.Binaries[1:] {
 		if b.Form == store.FormIntermediate {
 			out.Answer = b.Data
+		}
+	}
+	for _, b := range a.Rest {
+		if b.Form == store.FormIntermediate {
+			out.Unread = b.Size
 		}
 	}
 	return out

@@ -103,6 +103,13 @@ func TestFinishedArtifactIsServed(t *testing.T) {
 	if diff := cmp.Diff(want, served(a, opencl.Intermediate)); diff != "" {
 		t.Errorf("finished (-want +got):\n%s", diff)
 	}
+	part := *a
+	part.Binaries, part.Rest = a.Binaries[:1], []store.Unread{{Form: store.FormIntermediate, Size: 3}}
+	unread := want
+	unread.Answer, unread.Unread = nil, 3
+	if diff := cmp.Diff(unread, served(&part, opencl.Intermediate)); diff != "" {
+		t.Errorf("finished, the answer unread (-want +got):\n%s", diff)
+	}
 	a.Binaries = a.Binaries[1:]
 	want.Binary, want.Answer = []byte("PTX"), nil
 	if diff := cmp.Diff(want, served(a, opencl.Intermediate)); diff != "" {

@@ -25,6 +25,10 @@ var (
 // larger one is not trusted to be as large as it says: it might be a hole.
 const atOnce = 1 << 20
 
+// firstLeast is the size from which on of a file no more than the first binary is read for who
+// needs no more. Of a smaller one that would save nothing.
+const firstLeast = 128 << 10
+
 // headStart is what is read of a file whose header is wanted: most headers are shorter.
 const headStart = 4096
 
@@ -134,6 +138,26 @@ func ReadBin(f safefs.File, info safefs.Info, k *key.Key, decode Decode) (*forma
 	if err == nil && k != nil && h.Key != *k {
 		return h, nil, ErrCollision
 	}
+	return h, a, err
+}
+
+// ReadFirst is ReadBin of an entry of key k whose other binaries need not be read.
+func ReadFirst(f safefs.File, info safefs.Info, k *key.Key) (*format.Header, *store.Artifact, error) {
+	if info.Size < firstLeast {
+		return ReadBin(f, info, k, format.DecodeBin)
+	}
+	h, err := readHeader(f, info)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.Key != *k {
+		return h, nil, ErrCollision
+	}
+	b := make([]byte, h.FirstBytes())
+	if _, err := f.ReadAt(b, h.HeaderBytes); err != nil {
+		return nil, nil, truncated(err)
+	}
+	a, err := h.Artifact(b, 1)
 	return h, a, err
 }
 
