@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compilers"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
@@ -82,7 +83,7 @@ compiled once and starts warm in every process.` +
 	root.SetFlagErrorFunc(unknownFlag)
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.AddCommand(
-		runCommand(a), compileCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
+		runCommand(a), compileCommand(a), compilersCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
 		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), partCommand("build-part", builder.BuildPart),
 		lsCommand(a), showCommand(a), statCommand(a),
 		verifyCommand(a), gcCommand(a), clearCommand(a),
@@ -154,6 +155,9 @@ func partCommand[Request, Answer any](name string, do func(context.Context, Requ
 }
 
 func main() {
+	if status, ours := compilers.Step(os.Args); ours {
+		os.Exit(status)
+	}
 	if status, ours := launch.Step(os.Args[1:]); ours {
 		os.Exit(status)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compilers"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
@@ -34,8 +35,9 @@ Where a runtime has layers ours gets into a program through its loader
 (` + runtimes.Layers().Variable + `) and is preloaded (LD_PRELOAD), for loaders that know no layers and
 drivers without one; the first to come serves. --inject leaves one of them out. For
 runtimes that have none, and libraries that a program opens by itself, a small
-library is preloaded, too; not with --no-preload. 'kernstash doctor -- COMMAND'
-says what a command compiles with.
+library is preloaded, too; not with --no-preload. It starts compilers that are
+programs through 'kernstash compile'; not with --no-compilers. 'kernstash doctor --
+COMMAND' says what a command compiles with.
 
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
@@ -82,7 +84,8 @@ not reached.
 
 For the session that is ` + runtimes.Layered() + `, through its loader (` + runtimes.Layers().Variable + `): other
 runtimes have none with layers, and nothing is to be preloaded into every program.
-With --app they are served as well.
+With --app they are served as well, and so are compilers that are programs; of these
+--launchers has the session serve those that CMake and FlashInfer start.
 
 Enabling again brings what was written up to date. Files that are not of
 'kernstash enable' are never written over.` +
@@ -168,7 +171,7 @@ EXIT STATUS
 		Example: `  kernstash compile -- ptxas -arch=sm_90 kernel.ptx -o kernel.cubin`,
 		Args:    wants(1, math.MaxInt, "compile: which compiler?"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			status, err := compile.Run(a, args)
+			status, err := compilers.Run(a, args)
 			if err != nil {
 				return &cli.StatusError{Status: status, Err: err}
 			}

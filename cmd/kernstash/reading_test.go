@@ -23,7 +23,7 @@ var writing = []string{
 
 // reading are the others, each with arguments that bring it to the cache.
 var reading = map[string][]string{
-	"clear": {"--yes"}, "config": nil, "doctor": {"--quick"}, "env": nil, "gc": nil, "ls": nil, "show": {"abc"}, "stat": nil, "verify": nil,
+	"clear": {"--yes"}, "compilers": nil, "config": nil, "doctor": {"--quick"}, "env": nil, "gc": nil, "ls": nil, "show": {"abc"}, "stat": nil, "verify": nil,
 	"version": nil, "worker status": nil, "worker stop": nil, "worker wait": nil,
 }
 

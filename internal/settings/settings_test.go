@@ -17,7 +17,7 @@ func defaults() Values {
 		Dir: "/home/u/.cache/kernstash", Mode: ModeOn, Persistent: true, InMemory: true,
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
-		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto,
+		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Compilers: true,
 	}
 }
 

@@ -36,6 +36,8 @@ type Values struct {
 
 	Worker string // WorkerOff, …: who builds what could not be captured
 
+	Compilers bool // those that are programs are served
+
 	Trace     TraceMask
 	TraceFile string // "" = standard error
 }
@@ -108,8 +110,8 @@ const (
 )
 
 // others are variables of ours that are no settings: they join a program and
-// `kernstash run`, or say where our libraries are.
-var others = []string{prefix + "REPORT", prefix + "INJECT", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY", Said}
+// `kernstash run`, say where our libraries are, or which compilers a link has led to.
+var others = []string{prefix + "REPORT", prefix + "INJECT", prefix + "LIBDIR", prefix + "COMMAND", prefix + "LIBRARY", prefix + "LINKED", Said}
 
 type rows []setting
 
@@ -140,6 +142,7 @@ func (v *Values) table() rows {
 		row("capture-quiet", "50ms", "how long launches must pause before code is captured", timeKind, &v.CaptureQuiet),
 		row("worker", WorkerAuto, "who builds what an application launched and could not capture: auto (a process that is started), inline (this process), off (only 'kernstash worker run')",
 			workerKind, &v.Worker),
+		row("compilers", "1", "compilers that are programs are run with the cache ('kernstash compile')", boolKind, &v.Compilers),
 		row("trace", "0", "what is traced: disk, memory, keys, all", traceKind, &v.Trace),
 		row("trace-file", "", "where traces go, else to standard error", pathKind, &v.TraceFile),
 	}

@@ -884,6 +884,24 @@ func TestVariables(t *testing.T) {
 			nil,
 			[]string{"KERNSTASH_INJECT=auto", "LD_PRELOAD=" + layer, "OPENCL_LAYERS=" + layer},
 		},
+		"compilers left alone": {
+			[]string{"--inject=layer", "--no-compilers"},
+			nil,
+			[]string{"KERNSTASH_COMPILERS=0", "KERNSTASH_INJECT=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
+		},
+		"compilers left alone by a setting": {
+			[]string{"--inject=layer"},
+			[]string{"KERNSTASH_COMPILERS=0"},
+			[]string{"KERNSTASH_COMPILERS=0", "KERNSTASH_INJECT=layer", "LD_PRELOAD=" + preload, "OPENCL_LAYERS=" + layer},
+		},
+		"launchers": {
+			[]string{"--inject=layer", "--no-preload", "--launchers"},
+			[]string{"FLASHINFER_NVCC_LAUNCHER=ccache"},
+			[]string{
+				"CMAKE_CUDA_COMPILER_LAUNCHER=" + filepath.Join(tree, "bin", "kernstash") + ";compile;--",
+				"FLASHINFER_NVCC_LAUNCHER=ccache", "KERNSTASH_INJECT=layer", "OPENCL_LAYERS=" + layer,
+			},
+		},
 		"preloaded already": {
 			[]string{"--inject=layer"},
 			[]string{"LD_PRELOAD=" + preload + " /none/a.so"},

@@ -33,7 +33,6 @@ var Runtime = tool.Runtime{
 			Files: []string{"libnvidia-ptxjitcompiler.so"}, Name: "PTX compiler of NVIDIA's driver",
 			Text: "not served: the driver keeps its own cache (CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE); programs that give it cubins do not need it",
 		},
-		{Files: []string{"ptxas"}, Name: "ptxas, as a program (Triton, JAX)", Text: "served where it is started: see 'kernstash compile'"},
 		{Files: []string{"libnvinfer.so"}, Name: "TensorRT", Text: "not served: keep its engines, and its timing cache, yourself"},
 		{Files: []string{"xla_extension", "xla_cuda_plugin", "libpjrt"}, Name: "XLA (JAX)", Text: "not served: see JAX_COMPILATION_CACHE_DIR"},
 	},

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	bool plain = is_run && at < argc && (argv[at][0] != '-' || strcmp(argv[at++], "--") == 0) && at < argc;
 	const int begins = is_run && (!plain || is_special()) ? prepare(argv) : 0;
 	if (begins == 0 && !plain) {
-		argv[0] = "kernstash", become(whole, argv);
+		argv[0] = basename(argv[0]), become(whole, argv); /* which may be that of a compiler */
 		return SAY("kernstash-full is in none of %s, %s, %s\n", in[1], in[2], in[3]), 1;
 	}
 	char **command = argv + (begins > 0 ? begins : at);

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static bool is_compiler(const char *file)
 	return false;
 }
 
-/* Whether a program is there, in a directory of n bytes; path gets where. */
+/* Whether a program may be executed, in a directory of n bytes; path gets where. */
 static bool is_there(char path[static PATH_MAX], const char *directory, size_t n, const char *file)
 {
 	size_t size = strlen(file) + 1;
@@ -66,23 +67,56 @@ static bool is_there(char path[static PATH_MAX], const char *directory, size_t n
 	return access(path, X_OK) == 0;
 }
 
-/* The command that a program is to be started through, which is found as execvp(3) finds it; NULL: it is no compiler,
- * or not there, for which the real function has an error; or called otherwise, by a name that its messages have. */
-static const char *command_for(const char *file, const char *name, bool search, char *const *env, char path[static PATH_MAX])
+/* Finds a program as execvp(3) does. */
+static bool is_in(char path[static PATH_MAX], const char *directories, const char *file)
 {
-	bool ours = file != NULL && is_compiler(file) && name != NULL && strcmp(base(name), base(file)) == 0;
-	const char *command = ours ? variable(env, "KERNSTASH_COMMAND") : NULL, *in;
-	if (command == NULL || *command != '/' || access(command, X_OK) != 0)
-		return NULL;
-	if (strchr(file, '/') != NULL || !search) /* the command would search for a name without a slash */
-		return is_there(path, ".", strchr(file, '/') == NULL, file) ? command : NULL;
-	for (in = variable(environ, "PATH"); in != NULL; in = *in == ':' ? in + 1 : NULL) {
+	for (const char *in = directories; in != NULL; in = *in == ':' ? in + 1 : NULL) {
 		size_t n = strcspn(in, ":");
 		if (is_there(path, n > 0 ? in : ".", n > 0 ? n : 1, file))
-			return command;
+			return true;
 		in += n;
 	}
-	return NULL;
+	return false;
+}
+
+/* A script may start any compiler, and is none; of a directory the real function knows what to make. */
+static bool is_elf(const char *path)
+{
+	char magic[4];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Whether two paths are the same but for slashes that stand twice. */
+static bool same(const char *a, const char *b)
+{
+	for (; *a == *b && *a != 0; a++, b++) {
+		while (a[0] == '/' && a[1] == '/')
+			a++;
+		while (b[0] == '/' && b[1] == '/')
+			b++;
+	}
+	return *a == *b;
+}
+
+/* The command that a program is to be started through, and where the program is, for which it need not be looked for
+ * again. NULL: it is no compiler, or not there, for which the real function has an error; or its first argument leads
+ * elsewhere: messages begin with that, and nvcc looks for its parts beside what PATH has for it. */
+static const char *command_for(const char *file, const char *name, bool search, char *const *env, char path[static PATH_MAX])
+{
+	bool ours = file != NULL && is_compiler(file) && name != NULL;
+	const char *command = ours ? variable(env, "KERNSTASH_COMMAND") : NULL;
+	if (command == NULL || *command != '/' || access(command, X_OK) != 0)
+		return NULL;
+	const char *in = variable(env, "PATH"), *here = variable(environ, "PATH");
+	if (strchr(name, '/') != NULL ? !same(name, file) || !is_there(path, "", 0, file) : !is_in(path, in, name))
+		return NULL;
+	if (search && strchr(file, '/') == NULL ? here == NULL || strcmp(base(path), file) != 0 || strcmp(in, here) != 0 : !same(path, file))
+		return NULL;
+	return is_elf(path) ? command : NULL;
 }
 
 /* Starts a program in the place of this process, or, with spawns, beside it. */
@@ -90,23 +124,27 @@ static int start(bool spawns, bool search, pid_t *pid, const char *file, const p
 	const posix_spawnattr_t *attributes, char *const *argv, char *const *env)
 {
 	static char name[] = "kernstash", word[] = "compile", dashes[] = "--";
+	enum { most = 4096 }; /* words: the stack may be a small one */
 	char path[PATH_MAX];
 	int before = errno;
-	const char *command = command_for(file, argv == NULL ? NULL : argv[0], search, env, path);
+	size_t n = 0;
+	while (argv != NULL && n <= most && argv[n] != NULL)
+		n++;
+	const char *command = n > 0 && n <= most ? command_for(file, argv[0], search, env, path) : NULL;
+	if (command != NULL && *path != '/' && actions != NULL) /* which may change the directory */
+		command = NULL;
 	errno = before;
 	if (real_exec[0] == NULL)
 		find_real();
 	if (command != NULL) {
-		size_t n = argv != NULL && argv[0] != NULL;
-		while (n > 0 && argv[n] != NULL)
-			n++;
-		char *with[n + 5];
-		with[0] = name, with[1] = word, with[2] = dashes, with[3] = path, with[4] = NULL;
-		for (size_t i = 1; i < n; i++)
-			with[3 + i] = argv[i], with[4 + i] = NULL;
-		if (spawns)
-			return real_spawn[0](pid, command, actions, attributes, with, env);
-		real_exec[0](command, with, env); /* it returns where there is no room */
+		char *with[n + 4];
+		with[0] = name, with[1] = word, with[2] = dashes, with[3] = path;
+		memcpy(with + 4, argv + 1, n * sizeof *with); /* with the NULL */
+		/* Where it cannot be started, for want of room or of a process, the real function says what is the matter. */
+		if (spawns && real_spawn[0](pid, command, actions, attributes, with, env) == 0)
+			return 0;
+		if (!spawns)
+			real_exec[0](command, with, env);
 	}
 	return spawns ? real_spawn[search](pid, file, actions, attributes, argv, env) : real_exec[search](file, argv, env);
 }

@@ -57,6 +57,9 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	if c == nil || settings.SwitchedOff(os.Getenv("KERNSTASH_DISABLE")) {
 		return 0, 0, false
 	}
+	if s, _ := settings.Load(settings.Inputs{ConfigFile: o.ConfigFile, Flags: o.Flags, Lenient: true}); !s.Compilers {
+		return 0, 0, false
+	}
 	begun := time.Now()
 	e := runlog.Event{Kind: runlog.Asked, Label: filepath.Base(args[0]), FrontEnd: "compiler", Exe: program}
 	log := runlog.FromEnvironment(nil)
@@ -87,6 +90,9 @@ func (r *run) serve(o kernstash.Options) (err error) {
 	}()
 	if !isELF(r.program) {
 		return errors.New("not a program, but a script")
+	}
+	if real, err := filepath.EvalSymlinks(r.program); err != nil || compilerOf(real) == nil {
+		return errors.New("a link to another program") // as ccache has them, which may run any compiler
 	}
 	if r.invocation, err = r.compiler.read(r.args[1:], os.Getenv); err != nil {
 		return err

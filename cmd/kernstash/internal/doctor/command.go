@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/gpu/tool"
@@ -134,11 +135,14 @@ var others = []tool.Compiler{
 
 // compilerOf returns what a file is, by its name. Of several that fit the longest decides.
 func compilerOf(path string) (c tool.Compiler, ok bool) {
+	name, longest := filepath.Base(path), 0
+	if slices.Contains(compile.Names(), name) {
+		return tool.Compiler{Name: name + ", as a program", Served: true, Text: "served where it is started: see 'kernstash compilers'"}, true
+	}
 	all := others
 	for _, rt := range runtimes.All {
 		all = slices.Concat(all, rt.Compilers)
 	}
-	name, longest := filepath.Base(path), 0
 	for _, known := range all {
 		for _, f := range known.Files {
 			// A program's name is whole, a library's goes on with its version.

@@ -1,12 +1,16 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -86,9 +90,37 @@ func (o *Options) Entry(env []string, preloads bool) (l Libraries, variables []V
 		missing = fmt.Errorf("run-time compilers, and runtimes without layers, go without the cache: LD_PRELOAD takes no path with a space or a colon: %s", l.Preload)
 		l.Preload = ""
 	}
-	variables, err = entryVariables(env, l, inject)
-	return l, variables, missing, err
+	if variables, err = entryVariables(env, l, inject); err != nil {
+		return l, nil, missing, err
+	}
+	if o.NoCompilers {
+		variables = slices.DeleteFunc(variables, func(v Variable) bool { return v.Name == worker.CommandVariable })
+	} else if o.Launchers {
+		all, err := launchers(env)
+		return l, append(variables, all...), cmp.Or(missing, err), nil
+	}
+	return l, variables, missing, nil
 }
+
+// launchers returns those of the variables that an environment has not already.
+func launchers(env []string) (all []Variable, err error) {
+	command, err := cli.CommandPath()
+	if err == nil && strings.Trim(command, plain) != "" {
+		err = fmt.Errorf("build systems start nvcc as ever: they would read a path as something else: %s", command)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(compile.Launchers)) {
+		if environ(env).get(name) == "" {
+			all = append(all, Variable{name, fmt.Sprintf(compile.Launchers[name], command)})
+		}
+	}
+	return all, nil
+}
+
+// plain are characters that mean nothing to CMake, ninja, a shell and systemd.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-"
 
 // InjectVariable tells the layer which of the ways in are ours.
 const InjectVariable = "KERNSTASH_INJECT"

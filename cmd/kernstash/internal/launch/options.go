@@ -19,7 +19,9 @@ type Options struct {
 	MaxSize string
 	Inject  string // auto, layer or preload
 
-	NoPreload bool // the interposers stay out
+	NoPreload   bool // the interposers stay out
+	NoCompilers bool // those that are programs are started as ever
+	Launchers   bool // build systems start theirs through the command
 
 	Quiet  bool
 	Report bool   // in full
@@ -35,6 +37,8 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk (setting max-size)")
 	fs.StringVar(&o.Inject, "inject", InjectAuto, "how the layer gets into programs: auto, layer ("+runtimes.Layers().Variable+") or preload (LD_PRELOAD)")
 	fs.BoolVar(&o.NoPreload, "no-preload", false, "preload nothing for runtimes that have no layers")
+	fs.BoolVar(&o.NoCompilers, "no-compilers", false, "leave compilers that are programs alone (setting compilers)")
+	fs.BoolVar(&o.Launchers, "launchers", false, "have new build trees of CMake, and FlashInfer, start nvcc through 'kernstash compile'")
 }
 
 // BindRun adds the flags of `kernstash run` alone.
@@ -57,6 +61,9 @@ func (o *Options) Chosen() ([]settings.Item, error) {
 	}
 	if o.MaxSize != "" {
 		texts["max-size"] = o.MaxSize
+	}
+	if o.NoCompilers {
+		texts["compilers"] = "0"
 	}
 	chosen := ""
 	for _, f := range []struct {

@@ -88,6 +88,7 @@ func searchPath() string {
 // enter adds what brings the layer in. Without libraries the command runs
 // without a cache: it is not to suffer for an installation that is not whole.
 func (r *runner) enter() {
+	r.options.NoCompilers = r.options.NoCompilers || !r.settings.Compilers
 	libraries, variables, missing, err := r.options.Entry(r.env, r.target.preloads())
 	if missing != nil {
 		r.warn(missing)

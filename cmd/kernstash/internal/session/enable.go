@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
@@ -96,6 +97,9 @@ func EnableSession(a *cli.App, o *launch.Options) error {
 		case runtimes.Layers().Variable:
 			value += "${" + v.Name + ":+:$" + v.Name + "}"
 		}
+		if compile.Launchers[v.Name] != "" {
+			value = "${" + v.Name + ":-" + value + "}"
+		}
 		fmt.Fprintf(&b, "%s=%s\n", v.Name, value)
 	}
 	return writeOwn(a, path, "", b.String(), 0o644, "from the next login")
@@ -173,6 +177,12 @@ func runFlags(a *cli.App, o *launch.Options) (string, error) {
 	}
 	if o.Inject != launch.InjectAuto {
 		b.WriteString(" --inject " + o.Inject)
+	}
+	if o.NoPreload {
+		b.WriteString(" --no-preload")
+	}
+	if o.Launchers {
+		b.WriteString(" --launchers")
 	}
 	return b.String(), nil
 }

@@ -1,0 +1,31 @@
+package compile_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+)
+
+// TestNamesArePreloaded: what is preloaded starts exactly those compilers through the command that it knows.
+func TestNamesArePreloaded(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../../../shim/preload/src/exec.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`compilers\[\] = \{([^}]*)\}`).FindSubmatch(b)
+	if list == nil {
+		t.Fatal("exec.c has no list of compilers")
+	}
+	var names []string
+	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllSubmatch(list[1], -1) {
+		names = append(names, string(m[1]))
+	}
+	if d := cmp.Diff(compile.Names(), names); d != "" {
+		t.Errorf("(-the command +what is preloaded):\n%s", d)
+	}
+}
