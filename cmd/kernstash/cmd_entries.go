@@ -21,6 +21,9 @@ so a cache of any size begins to appear at once. SIZE is how long the files of a
 entry are; what they take of the limit, in blocks and directories, 'kernstash
 stat' says of all together.
 
+What frameworks keep in their own caches, where 'kernstash run' has switched them on,
+is a line each, in the end.
+
 With --json each entry is one JSON object on a line of its own. An entry that
 cannot hit, because it is damaged or of another version, is marked with why.` +
 			exits("listed", "the cache could not be read"),
@@ -119,7 +122,9 @@ func gcCommand(a *cli.App) *cobra.Command {
 can never hit, those of older versions of kernstash that were not used for a day, and
 those over the setting max-size, in the order of the setting eviction; then what
 killed writers left behind. --max-age and --max-size stand
-in for the settings, for this run.` +
+in for the settings, for this run. Of what frameworks keep in their own caches, where
+'kernstash run' has switched them on, goes what was not used for as long, and what is
+over the setting frameworks-max-size.` +
 			exits("done", "the cache could not be cleaned"),
 		Example: `  kernstash gc
   kernstash gc --dry-run
@@ -145,8 +150,8 @@ func clearCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clear",
 		Short: "Remove every entry",
-		Long: `Remove every entry of the cache. Statistics stay, and so does what is not
-kernstash's. Programs that run keep what they have; nothing breaks.
+		Long: `Remove every entry of the cache, and what frameworks keep there in their own
+caches. Statistics stay, and so does what is not kernstash's. Programs that run keep what they have; nothing breaks.
 
 On a terminal it asks first; elsewhere it wants --yes.` +
 			exits("the cache is empty, or was not to be cleared after all", "it could not be cleared", "neither asked nor told to"),

@@ -39,6 +39,9 @@ library is preloaded, too; not with --no-preload. It starts compilers that are
 programs through 'kernstash compile'; not with --no-compilers. 'kernstash doctor --
 COMMAND' says what a command compiles with.
 
+JAX's own cache, which JAX leaves off, is switched on where there is a GPU and none of
+its variables is set (setting frameworks); --no-frameworks leaves it alone.
+
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
 

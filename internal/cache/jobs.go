@@ -51,7 +51,7 @@ func (c *Cache) Jobs() Jobs {
 	if _, ok := c.written.(spool.Store); !ok || !c.engine.Writes() {
 		return Jobs{Policy: settings.WorkerOff}
 	}
-	return Jobs{c.written, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction"), c.log.Disk}
+	return Jobs{c.written, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction", "frameworks-max-size"), c.log.Disk}
 }
 
 // Start starts a worker for such jobs, if there is a Starter. It comes before Close.

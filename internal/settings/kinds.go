@@ -35,6 +35,10 @@ var (
 	pathKind     = kind[string]{"a path", parsePath, asIs, false}
 	pathsKind    = kind[[]string]{"paths separated by " + string(filepath.ListSeparator), parsePaths, formatPaths, false}
 	textKind     = kind[string]{"text", parseText, asIs, true}
+
+	frameworksKind = kind[string]{
+		"default, all, none, or a list of default, " + strings.Join(Frameworks, ", "), parseFrameworks, asIs, false,
+	}
 	overrideKind = kind[*string]{"text", parseOverride, formatOverride, true}
 )
 
@@ -126,6 +130,20 @@ func parseMode(text string) (string, error) {
 		return ModeOn, nil
 	}
 	return ModeOff, nil
+}
+
+// parseFrameworks reads a word for all frameworks, or a list of names.
+func parseFrameworks(text string) (string, error) {
+	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
+	if text == FrameworksAll || text == FrameworksNone {
+		return text, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		if name != FrameworksDefault && !slices.Contains(Frameworks, name) {
+			return "", errMalformed
+		}
+	}
+	return text, nil
 }
 
 func parseText(text string) (string, error) {

@@ -16,6 +16,7 @@ func defaults() Values {
 	return Values{
 		Dir: "/home/u/.cache/kernstash", Mode: ModeOn, Persistent: true, InMemory: true,
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
+		Frameworks: FrameworksDefault, FrameworksMaxSize: 5 << 30,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
 		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Compilers: true,
 	}

@@ -19,6 +19,9 @@ type Values struct {
 	Eviction  string        // EvictCost or EvictLRU
 	Layers    []string      // read-only roots, in order
 
+	Frameworks        string // whose own caches `kernstash run` switches on: FrameworksDefault, …, or names with commas
+	FrameworksMaxSize int64  // bytes of those caches, 0 = no limit
+
 	MinDeviceImageSize int64         // smaller device images are not stored
 	MaxDeviceImageSize int64         // larger ones are not stored, 0 = no limit
 	MinBuildTime       time.Duration // cheaper builds are not stored
@@ -63,6 +66,16 @@ const (
 	WorkerInline = "inline" // the process that notes it, where it is a Go program
 	WorkerAuto   = "auto"   // a process of our own, which is started if need be
 )
+
+// Whose own caches are switched on, beside the names of frameworks.
+const (
+	FrameworksDefault = "default" // those that their documentation calls stable
+	FrameworksAll     = "all"
+	FrameworksNone    = "none"
+)
+
+// Frameworks are the names that the setting frameworks knows.
+var Frameworks = []string{"jax", "dpcpp", "comgr"}
 
 // setting is a row of the table: one setting, whatever its type.
 type setting struct {
@@ -129,6 +142,9 @@ func (v *Values) table() rows {
 		row("eviction", EvictCost, "what goes first over the limit: cost (least build time saved per byte) or lru",
 			evictionKind, &v.Eviction),
 		row("layers", "", "read-only roots that are asked after the writable one, in order", pathsKind, &v.Layers),
+		row("frameworks", FrameworksDefault, "frameworks whose own caches 'kernstash run' switches on: default, all, none, or a list of "+strings.Join(Frameworks, ", "),
+			frameworksKind, &v.Frameworks),
+		row("frameworks-max-size", "5GiB", "limit of the caches of frameworks that were switched on, 0 = none", sizeKind, &v.FrameworksMaxSize),
 		row("min-device-image-size", "0", "smaller device images are not stored", sizeKind, &v.MinDeviceImageSize),
 		row("max-device-image-size", "1GiB", "larger device images are not stored, 0 = no limit", sizeKind, &v.MaxDeviceImageSize),
 		row("min-build-time", "0", "builds that take less are not stored", timeKind, &v.MinBuildTime),

@@ -141,6 +141,9 @@ func (s *Settings) restrict(name string, err *Error) (effect string) {
 	case "worker":
 		v.Worker = WorkerOff
 		return "no worker is started"
+	case "frameworks", "frameworks-max-size":
+		v.Frameworks = FrameworksNone
+		return "no framework's own cache is switched on"
 	case "threshold":
 		v.Threshold = 0
 		return "no entry is removed for its age"

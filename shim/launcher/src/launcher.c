@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "frameworks.h"
 #include "layers.h"
 
 extern const Elf64_Ehdr __ehdr_start; /* of this program */
@@ -113,8 +114,7 @@ static void look(const char *name)
 			(memmem(names, s[i].sh_size, "libasan.so", 10) != NULL || memmem(names, s[i].sh_size, "libclang_rt.asan", 16) != NULL))
 			bears = false;
 	odd = odd || linker == NULL || !bears || fstat(fd, &st) != 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0 ||
-		fgetxattr(fd, "security.capability", NULL, 0) > 0;
-	close(fd);
+		fgetxattr(fd, "security.capability", NULL, 0) > 0, close(fd);
 }
 
 /* Replaces this process by a program, which inherits what this one has. It returns where that cannot be. */
@@ -164,7 +164,7 @@ static bool is_special(void)
 		place(line, getenv("HOME"), ".config/kernstash/config.json");
 	for (char **v = environ; *v != NULL; v++)
 		special = special || (strncmp(*v, "KERNSTASH_", 10) == 0 && strncmp(*v + 10, "REPORT=", 7) != 0 && strncmp(*v + 10, "INJECT=", 7) != 0);
-	return special;
+	return special || frameworks_special();
 }
 
 /* Waits until the child ends, and stops where it stops. Signals are passed on but for those to the whole group. */
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 		if ((bears = bears && strchr(layer, ' ') == NULL) && (*preload == 0 || *whole == 0 || setenv("KERNSTASH_COMMAND", whole, 0) == 0) &&
 			asprintf(&text, "LD_PRELOAD=%s%s%s", layer, *preload != 0 ? ":" : "", preload) > 0)
 			bring(text);
-		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer");
+		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer"), odd = frameworks_enter() || odd;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	if (!quiet && readlink("/proc/self", pid, sizeof(pid) - 1) > 0 && (memory = new_memory("kernstash-report")) >= 0 &&

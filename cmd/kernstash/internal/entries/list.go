@@ -106,7 +106,7 @@ func List(ctx context.Context, c cli.Cache, long bool, sort string) error {
 			return err
 		}
 	}
-	return w.end()
+	return w.end(ctx)
 }
 
 // sorted lists entries in an order. Nothing can be shown before all were found.
@@ -134,7 +134,7 @@ func (w *entryWriter) sorted(ctx context.Context, order func(store.Info) (int64,
 	if err := rows.each(w.write); err != nil {
 		return err
 	}
-	return w.end()
+	return w.end(ctx)
 }
 
 // entryWriter writes entries one by one: as lines of fixed columns, since
@@ -222,7 +222,7 @@ func (w *entryWriter) write(row []byte) error {
 	return nil
 }
 
-func (w *entryWriter) end() error {
+func (w *entryWriter) end(ctx context.Context) error {
 	switch {
 	case w.JSON:
 	case w.written == 0:
@@ -230,7 +230,7 @@ func (w *entryWriter) end() error {
 	default:
 		w.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	}
-	return nil
+	return w.listFrameworks(ctx)
 }
 
 // KernelName returns the name of a kernel as its source has it, "scale<float>", without

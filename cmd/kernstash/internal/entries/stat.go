@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -15,15 +16,19 @@ import (
 
 // statReport is what `stat --json` writes.
 type statReport struct {
-	Dir     string         `json:"dir"`
-	Note    string         `json:"note,omitempty"` // what is not as it should be
-	Entries int64          `json:"entries"`
-	Bytes   int64          `json:"bytes"`
-	Exact   bool           `json:"exact"`             // entries and bytes are not estimated
-	Counted *time.Time     `json:"counted,omitempty"` // when the last part of them was
-	MaxSize int64          `json:"max_size"`
-	Policy  string         `json:"eviction"`
-	Older   *olderReport   `json:"older,omitempty"` // entries of older versions of kernstash
+	Dir     string       `json:"dir"`
+	Note    string       `json:"note,omitempty"` // what is not as it should be
+	Entries int64        `json:"entries"`
+	Bytes   int64        `json:"bytes"`
+	Exact   bool         `json:"exact"`             // entries and bytes are not estimated
+	Counted *time.Time   `json:"counted,omitempty"` // when the last part of them was
+	MaxSize int64        `json:"max_size"`
+	Policy  string       `json:"eviction"`
+	Older   *olderReport `json:"older,omitempty"` // entries of older versions of kernstash
+
+	Frameworks        []frameworks.Cache `json:"frameworks,omitempty"` // what they keep in caches that were switched on
+	FrameworksMaxSize int64              `json:"frameworks_max_size"`
+
 	HitRate statRates      `json:"hit_rate"`
 	SavedMS float64        `json:"saved_ms"`
 	Counts  stats.Snapshot `json:"counts"`
@@ -52,6 +57,10 @@ func Stat(ctx context.Context, c cli.Cache, reset bool) error {
 	if err != nil {
 		return err
 	}
+	kept, err := frameworks.Look(ctx, c.Settings.Dir)
+	if err != nil {
+		return err
+	}
 	const most = 50 * time.Millisecond // to look for entries of older versions
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -59,7 +68,12 @@ func Stat(ctx context.Context, c cli.Cache, reset bool) error {
 	if err != nil {
 		return err
 	}
-	err = c.Report(reportStat(st, s, older), true, func() { writeStat(c.App, st, s, older) })
+	report := reportStat(st, s, older)
+	report.Frameworks, report.FrameworksMaxSize = kept, c.Settings.FrameworksMaxSize
+	err = c.Report(report, true, func() {
+		writeStat(c.App, st, s, older)
+		writeFrameworks(c.App, kept, c.Settings.FrameworksMaxSize)
+	})
 	if err != nil || !reset {
 		return err
 	}

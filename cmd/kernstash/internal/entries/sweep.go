@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -19,7 +20,15 @@ import (
 // GC removes what is old, damaged, or over the limit.
 func GC(ctx context.Context, c cli.Cache, o disk.GCOptions) error {
 	o.MaxAge, o.Older = c.Settings.Threshold, 24*time.Hour // older versions may use the cache as well
-	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (disk.Report, error) { return c.Disk.GC(ctx, o, progress) })
+	limits := frameworks.Limits{MaxSize: c.Settings.FrameworksMaxSize, MaxAge: o.MaxAge, DryRun: o.DryRun}
+	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (sweepReport, error) {
+		r, err := c.Disk.GC(ctx, o, progress)
+		if err != nil {
+			return sweepReport{Report: r}, err
+		}
+		kept, err := frameworks.Trim(ctx, c.Settings.Dir, limits, time.Now())
+		return sweepReport{r, kept}, err
+	})
 	return err
 }
 
@@ -31,7 +40,14 @@ func Clear(ctx context.Context, c cli.Cache, yes bool) error {
 			return err
 		}
 	}
-	_, err := sweep(c, "cleared", removed, func(progress func(int64)) (disk.Report, error) { return c.Disk.Clear(ctx, nil, progress) })
+	_, err := sweep(c, "cleared", removed, func(progress func(int64)) (sweepReport, error) {
+		r, err := c.Disk.Clear(ctx, nil, progress)
+		if err != nil {
+			return sweepReport{Report: r}, err
+		}
+		kept, err := frameworks.Clear(ctx, c.Settings.Dir, time.Now())
+		return sweepReport{r, kept}, err
+	})
 	return err
 }
 
@@ -40,7 +56,10 @@ func Verify(ctx context.Context, c cli.Cache, repair bool) error {
 	checked := func(_ cli.Cache, r disk.Report) string {
 		return fmt.Sprintf("%s, %s, %d damaged", human.Plural(r.Entries, "entry"), human.Size(r.Bytes), r.Damaged)
 	}
-	r, err := sweep(c, "verified", checked, func(progress func(int64)) (disk.Report, error) { return c.Disk.Verify(ctx, repair, progress) })
+	r, err := sweep(c, "verified", checked, func(progress func(int64)) (sweepReport, error) {
+		r, err := c.Disk.Verify(ctx, repair, progress)
+		return sweepReport{Report: r}, err
+	})
 	wrong := r.Damaged + r.LostRecipes + r.Orphans + r.BadHeaders
 	for _, p := range r.Problems {
 		if p.Repaired {
@@ -66,10 +85,16 @@ func removed(c cli.Cache, r disk.Report) string {
 		human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(c.Settings.Dir, false))
 }
 
+// sweepReport is what a sweep found, in the cache and in those of frameworks.
+type sweepReport struct {
+	disk.Report
+	Frameworks []frameworks.Cache `json:"frameworks,omitempty"`
+}
+
 // sweep does something with all entries, and writes what was found, with a line about it.
 func sweep(
-	c cli.Cache, verb string, line func(cli.Cache, disk.Report) string, do func(progress func(int64)) (disk.Report, error),
-) (disk.Report, error) {
+	c cli.Cache, verb string, line func(cli.Cache, disk.Report) string, do func(progress func(int64)) (sweepReport, error),
+) (sweepReport, error) {
 	p := c.Progress()
 	r, err := do(p.Counting(verb, c.Disk.Status().Entries))
 	p.Done()
@@ -84,8 +109,9 @@ func sweep(
 			}
 			c.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
 		}
-		c.Printf("%s\n", line(c, r))
-		writeLeftovers(c.App, r)
+		c.Printf("%s\n", line(c, r.Report))
+		writeLeftovers(c.App, r.Report)
+		writeRemoved(c.App, r.Frameworks, r.DryRun)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -52,7 +53,7 @@ func Starter(d *disk.Store, s *settings.Settings, environ []string) func() bool 
 		return nil
 	}
 	starter := worker.NewStarter(worker.StartOptions{
-		Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction")},
+		Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction", "frameworks-max-size")},
 		Environ: environ, Command: self,
 	})
 	return func() bool { return starter.StartNow() == nil }
@@ -128,6 +129,9 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 		}
 	}
 	p.Done()
+	if err == nil && ctx.Err() == nil {
+		_, _ = frameworks.Trim(ctx, s.Dir, frameworks.Limits{MaxSize: s.FrameworksMaxSize, MaxAge: s.Threshold}, time.Now()) // the next one does what is left
+	}
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		if !quiet {

@@ -19,9 +19,10 @@ type Options struct {
 	MaxSize string
 	Inject  string // auto, layer or preload
 
-	NoPreload   bool // the interposers stay out
-	NoCompilers bool // those that are programs are started as ever
-	Launchers   bool // build systems start theirs through the command
+	NoPreload    bool // the interposers stay out
+	NoCompilers  bool // those that are programs are started as ever
+	Launchers    bool // build systems start theirs through the command
+	NoFrameworks bool // no framework's own cache is switched on
 
 	Quiet  bool
 	Report bool   // in full
@@ -39,6 +40,7 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoPreload, "no-preload", false, "preload nothing for runtimes that have no layers")
 	fs.BoolVar(&o.NoCompilers, "no-compilers", false, "leave compilers that are programs alone (setting compilers)")
 	fs.BoolVar(&o.Launchers, "launchers", false, "have new build trees of CMake, and FlashInfer, start nvcc through 'kernstash compile'")
+	fs.BoolVar(&o.NoFrameworks, "no-frameworks", false, "switch no framework's own cache on (setting frameworks=none)")
 }
 
 // BindRun adds the flags of `kernstash run` alone.
@@ -64,6 +66,9 @@ func (o *Options) Chosen() ([]settings.Item, error) {
 	}
 	if o.NoCompilers {
 		texts["compilers"] = "0"
+	}
+	if o.NoFrameworks {
+		texts["frameworks"] = settings.FrameworksNone
 	}
 	chosen := ""
 	for _, f := range []struct {

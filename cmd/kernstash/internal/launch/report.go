@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -27,7 +28,7 @@ func (o *Outcome) write(w io.Writer, full bool, width int) {
 
 func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Outcomes.Asked == 0 {
-		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n", human.Printable(o.Note, false))
+		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n%s", human.Printable(o.Note, false), o.frameworksText(full))
 		return
 	}
 	n := o.Outcomes
@@ -55,6 +56,7 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Jobs > 0 {
 		fmt.Fprintf(w, "  left to be finished in the background: %d\n", o.Jobs)
 	}
+	fmt.Fprint(w, o.frameworksText(full))
 	if len(o.Out) > 0 {
 		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(o.Out))
 	}
@@ -164,6 +166,9 @@ type Outcome struct {
 	SpentMS    float64 `json:"spent_ms"`    // on all programs
 	CompiledMS float64 `json:"compiled_ms"` // of it, compiling
 	SavedMS    float64 `json:"saved_ms"`
+
+	Frameworks []frameworks.Decision `json:"frameworks,omitempty"`      // whose own caches were switched on, or why not
+	Kept       []frameworks.Cache    `json:"frameworks_kept,omitempty"` // what they hold now
 
 	runlog.Summary
 }

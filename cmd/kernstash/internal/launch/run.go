@@ -152,6 +152,7 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 		out.Warning = warning(r.settings, s)
 	}
 	out.fill(s)
+	out.look(r.settings.Dir)
 	if out.Note == "" {
 		out.Note = out.why(r.target)
 	}
@@ -175,6 +176,7 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 	}
 	say(to, b.String())
 	r.startWorker()
+	r.trim()
 }
 
 // statusOf is the exit status as shells give it: 128 and the number of the signal, if one ended it.

@@ -37,11 +37,13 @@ func Run(o *Options, command []string) error {
 	if err != nil {
 		return err
 	}
+	r.enterFrameworks()
 	for _, w := range r.warnings {
 		say(os.Stderr, "kernstash: warning: "+w+"\n")
 	}
 	env := r.env.with(r.variables)
 	if o.Quiet && o.File == "" {
+		r.trim()
 		return execute(r.path, command, env)
 	}
 	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC) // what the processes under the run append to
@@ -155,9 +157,11 @@ func prepareStep(args []string) int {
 	if err != nil || o.create() != nil {
 		return 1
 	}
+	r.enterFrameworks()
 	how := ""
 	if o.Quiet && o.File == "" {
 		how = "q" // nothing is to be said in the end
+		r.trim()
 	}
 	const before = 2 // our name, and the word
 	var b bytes.Buffer
@@ -191,6 +195,7 @@ func reportStep(args []string) int {
 	if err != nil {
 		return 1
 	}
+	r.enterFrameworks()
 	r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), time.Duration(took))
 	return 0
 }

@@ -82,13 +82,19 @@ func (r *runner) startWorker() {
 	}
 	d := disk.New(disk.Options{Dir: r.settings.Dir})
 	defer d.Close()
-	start := jobs.Starter(d, r.settings, slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
-		return strings.HasPrefix(kv, InjectVariable+"=") || strings.HasPrefix(kv, runlog.Variable+"=")
-	}))
+	start := r.workerStarter(d)
 	if start == nil {
 		return
 	}
 	if waiting, _ := spool.List(context.Background(), d); len(waiting) > 0 {
 		start() // what becomes of it is nobody's concern: jobs wait
 	}
+}
+
+// workerStarter returns what starts a worker with the environment of before the run, nil where none is
+// wanted.
+func (r *runner) workerStarter(d *disk.Store) func() bool {
+	return jobs.Starter(d, r.settings, slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
+		return strings.HasPrefix(kv, InjectVariable+"=") || strings.HasPrefix(kv, runlog.Variable+"=")
+	}))
 }

@@ -83,7 +83,7 @@ func EnableSession(a *cli.App, o *launch.Options) error {
 			o.Inject = launch.InjectPreload
 		}
 	}
-	all, err := variables(a, o, nil)
+	all, err := variables(a, o, nil, true)
 	if err != nil {
 		return err
 	}

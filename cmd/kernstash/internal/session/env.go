@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
 )
 
 // shell is something that `kernstash env` writes for.
@@ -68,7 +69,7 @@ func PrintEnv(a *cli.App, o *launch.Options, name string) error {
 	if shells[i].here {
 		env = os.Environ()
 	}
-	all, err := variables(a, o, env)
+	all, err := variables(a, o, env, shells[i].here)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,9 @@ func PrintEnv(a *cli.App, o *launch.Options, name string) error {
 }
 
 // variables returns what brings the cache into programs, beside what an environment has already.
-func variables(a *cli.App, o *launch.Options, env []string) ([]launch.Variable, error) {
+// here says that they run where this command does: then the caches of frameworks are switched on,
+// in directories that are made.
+func variables(a *cli.App, o *launch.Options, env []string, here bool) ([]launch.Variable, error) {
 	o.Global = a.Global
 	all, err := o.Variables()
 	if err != nil {
@@ -96,7 +99,22 @@ func variables(a *cli.App, o *launch.Options, env []string) ([]launch.Variable, 
 	if missing != nil {
 		fmt.Fprintf(a.Err, "kernstash: warning: %s\n", human.Printable(missing.Error(), false))
 	}
-	return append(all, entry...), err
+	if all = append(all, entry...); err != nil || !here {
+		return all, err
+	}
+	return append(all, frameworkVariables(all)...), nil
+}
+
+// frameworkVariables returns what switches on the caches of frameworks, beside variables that are set
+// already and those that will be.
+func frameworkVariables(all []launch.Variable) []launch.Variable {
+	var environ []string
+	for _, v := range all {
+		environ = append(environ, v.Name+"="+v.Value) // of equal names the first counts
+	}
+	environ = append(environ, os.Environ()...)
+	s, _ := settings.Load(settings.Inputs{Environ: environ, Lenient: true})
+	return launch.MakeFrameworks(s.Dir, launch.Frameworks(s, os.Environ()))
 }
 
 // ReadVariables reads what 'kernstash enable' wrote: assignments, with what is not
