@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"":                   2, // the root: the public API
 	"gpu":                3,
 	"spool":              1,
+	"bundle":             2, // of what the disk store has
 	"worker":             3,
 	"internal/engine":    1,
 	"internal/cache":     1,

@@ -98,3 +98,6 @@ func (s *Store) nearestIn(
 	})
 	return d, found
 }
+
+// CompareDevices says for people in what a device differs from another.
+func CompareDevices(now, was key.Device) string { return compare.Devices(now, was) }

@@ -174,3 +174,9 @@ func compareWords(what string, now, was []string) []string {
 	}
 	return changes
 }
+
+// Devices says in what a device differs from another.
+func Devices(now, was key.Device) string {
+	_, changes := compareDevices(now, was)
+	return strings.Join(changes, "; ")
+}
