@@ -43,7 +43,7 @@ hit, but can neither be imported nor built again. --sign signs the bundle with a
 that 'kernstash keygen' or openssl made.` +
 			exits("written", "there is no entry for it, or it could not be written"),
 		Example: `  kernstash bundle create kernels.kst
-  kernstash bundle create --filter api=opencl --filter device=H100 kernels.kst
+  kernstash bundle create --filter driver=580 --filter device=H100 kernels.kst
   kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst`,
 		Args: wants(1, math.MaxInt, "bundle create: into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
