@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -56,7 +57,7 @@ func (d *openCache) device(id key.Device, of steady) *device {
 	if dev == nil {
 		dev = &device{cache: d, identity: id, steady: of}
 		dev.session = d.cache.Engine().Session(dev, engine.SessionOptions{
-			Decided: func(of engine.Decision) { d.Decided(of, "") },
+			Decided: func(of engine.Decision) { d.Decided(of, strings.Join(of.Kernels, ", ")) },
 		})
 		dev.tier = live.New[*C.ks_blob, struct{}, *unit](dev, d.cache.MemoryLimits())
 		if !d.cache.Register(dev) {
@@ -174,9 +175,9 @@ func newBlob(a *store.Artifact) (*C.ks_blob, error) {
 	return b, nil
 }
 
-// artifact returns what a blob holds. own says whether the code is copied; else it
+// artifact returns what a blob of a program holds. own says whether the code is copied; else it
 // is good for as long as the blob is.
-func artifact(b *C.ks_blob, own bool) *store.Artifact {
+func artifact(b *C.ks_blob, program string, own bool) *store.Artifact {
 	c := &b.artifact
 	data := unsafe.Slice((*byte)(c.data), int(c.data_size))
 	if own {
@@ -185,6 +186,7 @@ func artifact(b *C.ks_blob, own bool) *store.Artifact {
 	a := &store.Artifact{
 		Binaries: []store.Binary{{Form: store.Form(c.form), Data: data}},
 		Log:      C.GoString(c.log), Cost: time.Duration(c.cost), Created: time.Now(),
+		Kernels: []store.Kernel{{Name: program}}, // what people know it by
 	}
 	for _, name := range unsafe.Slice(c.launches, int(c.launch_count)) {
 		a.Variants = append(a.Variants, C.GoString(name))

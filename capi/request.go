@@ -33,6 +33,7 @@ type request struct {
 	device  *device
 	what    engine.Request
 	id      live.ID
+	program string // its name
 	scanned bool   // its sources were
 	against string // why it is not cached; "": nothing
 }
@@ -61,8 +62,8 @@ func newRequest(l *C.kernstash_lookup) (*request, error) {
 		}
 	}
 	q := &request{
-		device: object[*device](l.device._go),
-		what:   engine.Request{Image: engine.NewImage(image), CompileOptions: strings.Join(options, " ")},
+		device: object[*device](l.device._go), program: string(view(l.parts[C.ks_program])[9:]),
+		what: engine.Request{Image: engine.NewImage(image), CompileOptions: strings.Join(options, " ")},
 	}
 	id, err := q.device.session.ID(&q.what)
 	if err != nil {
@@ -156,8 +157,10 @@ func lookupFind(c *C.ks_lookup_call) error {
 	used()
 	start := time.Now()
 	var a *store.Artifact
+	var k key.Key
 	err = q.on(func(g *engine.Group) (err error) {
 		a, err = g.Stored(context.Background())
+		k = g.Job().Key
 		return err
 	})
 	took := time.Since(start)
@@ -165,7 +168,8 @@ func lookupFind(c *C.ks_lookup_call) error {
 		return fmt.Errorf("stored artifact: %w", err)
 	}
 	q.device.cache.Report(runlog.Event{
-		Kind: runlog.Asked, Outcome: runlog.Disk, Spent: took, Saved: max(a.Cost-took, 0), Bytes: a.Size(),
+		Kind: runlog.Asked, Outcome: runlog.Disk, Key: k.Short(), Label: q.program,
+		Spent: took, Saved: max(a.Cost-took, 0), Bytes: a.Size(),
 	})
 	c.blob, err = newBlob(a)
 	c.origin = C.KERNSTASH_FROM_DISK
@@ -201,7 +205,7 @@ func (q *request) live() (*C.ks_blob, error) {
 	}
 	if d := q.device.cache; d.Log != nil {
 		if u, err := p.Unit(0); err == nil {
-			d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short()})
+			d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Memory, Key: u.Info.group.Job().Key.Short(), Label: q.program})
 		}
 	}
 	return take(p)
@@ -236,15 +240,18 @@ func lookupPopulate(c *C.ks_lookup_call) error {
 	if err := q.cacheable(c.lookup); err != nil {
 		return withStatus(C.KERNSTASH_NOT_STORED, err)
 	}
-	a := artifact(c.lookup.blob, false)
+	a := artifact(c.lookup.blob, q.program, false)
 	var result store.PutResult
+	var k key.Key
 	err = q.on(func(g *engine.Group) (err error) {
 		result, err = g.Store(context.Background(), a)
+		k = g.Job().Key
 		return err
 	})
 	if result == store.Stored {
 		q.device.cache.Report(runlog.Event{
-			Kind: runlog.Asked, Outcome: runlog.Compiled, Reason: reason.MissAbsent.String(), Spent: a.Cost,
+			Kind: runlog.Asked, Outcome: runlog.Compiled, Key: k.Short(), Label: q.program,
+			Reason: reason.MissAbsent.String(), Spent: a.Cost,
 		})
 	}
 	if err != nil {

@@ -193,7 +193,7 @@ func (t *ticket) build(ctx context.Context, u *live.Unit[*C.ks_blob, struct{}, *
 		u.Info.group.Failed(why, took)
 		return err
 	}
-	a := artifact(t.built, true)
+	a := artifact(t.built, t.program, true)
 	u.Info.origin = C.KERNSTASH_FROM_MEMORY
 	u.Publish(t.built, a.Size())
 	u.Info.group.Built(engine.Outcome{Artifact: a, Took: took})

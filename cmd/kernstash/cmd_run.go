@@ -42,6 +42,11 @@ COMMAND' says what a command compiles with.
 JAX's own cache, which JAX leaves off, is switched on where there is a GPU and none of
 its variables is set (setting frameworks); --no-frameworks leaves it alone.
 
+With --triton, kernels of Triton (torch.compile's, too) come from the cache: each
+is compiled once for all processes. It sets TRITON_CACHE_MANAGER and adds a
+directory to PYTHONPATH. It is not on by itself, as Triton fails in a Python that
+ignores PYTHONPATH (python3 -I).
+
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
 
@@ -53,7 +58,7 @@ EXIT STATUS
   127  there is no such command`,
 		Example: `  kernstash run -- clinfo
   kernstash run --report -- hashcat -b -m 0
-  kernstash run -- python3 train.py
+  kernstash run --triton -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
 		Args: wants(1, math.MaxInt, "run: which command?"),

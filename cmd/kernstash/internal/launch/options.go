@@ -23,6 +23,7 @@ type Options struct {
 	NoCompilers  bool // those that are programs are started as ever
 	Launchers    bool // build systems start theirs through the command
 	NoFrameworks bool // no framework's own cache is switched on
+	Triton       bool // our package manages Triton's cache
 
 	Quiet  bool
 	Report bool   // in full
@@ -45,6 +46,7 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 
 // BindRun adds the flags of `kernstash run` alone.
 func (o *Options) BindRun(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Triton, "triton", false, "have Triton use the cache, in Python that may import our package")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")
 	fs.BoolVar(&o.Report, "report", false, "say in full what was asked for")
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")

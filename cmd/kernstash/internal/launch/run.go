@@ -100,6 +100,13 @@ func (r *runner) enter() {
 	}
 	r.outcome.Inject, r.outcome.Layer, r.outcome.Preload = variables[0].Value, libraries.Layer, libraries.Preload
 	r.variables = append(r.variables, variables...)
+	if r.options.Triton {
+		variables, err := libraries.Triton(r.env)
+		if err != nil {
+			r.warn(err)
+		}
+		r.variables = append(r.variables, variables...)
+	}
 }
 
 // create makes the file that gets the report, or empties it.
