@@ -1,4 +1,5 @@
-"""Computes four functions with JAX for the first time in this process, and prints how long that took and what came out."""
+"""Computes four functions with JAX for the first time in this process, and prints how long that took and what came out.
+The memory that JAX takes first, three quarters of the card's (1.5 to 2 s on an H200), is taken before."""
 
 import json
 import sys
@@ -12,7 +13,6 @@ import jax.numpy as jnp
 
 heard = []
 warnings.showwarning = lambda message, *rest, **more: heard.append(str(message))
-jax.devices()
 rng = np.random.default_rng(0)
 x = rng.standard_normal((256, 256), dtype=np.float32)
 w = rng.standard_normal((256, 256), dtype=np.float32) / 16
@@ -25,6 +25,7 @@ def mlp(layers, x):
     return x
 
 
+jax.device_put(x).block_until_ready()
 begun = time.perf_counter()
 results = [
     jax.jit(jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)))(w, x),
