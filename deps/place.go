@@ -21,6 +21,9 @@ import (
 const (
 	SourceDirectory = "source directory"
 	SourceParent    = "source parent"
+
+	// HeaderTimes is the attribute of a recipe whose code has the times of its header files in it.
+	HeaderTimes = "header times"
 )
 
 // calling are the names of paths that give their caller's: in a default argument of a

@@ -277,3 +277,12 @@ func Read(f key.File) ([]byte, error) {
 	}
 	return content, nil
 }
+
+// Stamp tells a file from another, and from what it was before it changed.
+type Stamp = files.Stamp
+
+// StampOf returns the stamp of a file; false: there is none.
+func StampOf(path string) (Stamp, bool) {
+	k, stamp, err := files.OS.Look(path)
+	return stamp, err == nil && k == files.Regular
+}

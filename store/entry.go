@@ -30,11 +30,17 @@ type Artifact struct {
 	Created  time.Time
 	Kernels  []Kernel // in the driver's order
 
+	// Precompiled are the header files that took part in a precompiled form. They are not stored.
+	Precompiled Precompiled
+
 	// Variants name the launches that the code is ready for, where a driver
 	// makes code at the first launch of each local size: sorted, each once.
 	// Empty where all code is there.
 	Variants []string
 }
+
+// Precompiled are files that a compiler keeps header files in while its process runs, by their paths.
+type Precompiled struct{ Made, Used []string }
 
 // Form says what kind of code a binary is.
 type Form uint8

@@ -28,16 +28,19 @@ in the root, reads it again, and removes it (where there is no root yet, in a
 temporary directory where it would be made); and for each device it compiles a
 small program, stores it in a directory of its own, and starts it from there.
 
-With a command it runs that, without the cache, and names the run-time compilers
-that it and all that it starts really load: those that 'kernstash run' serves, and
-those that it does not. (The dynamic linker says so: static programs, and those
-with rights that you have not, cannot be seen.) With --json the command's output
-goes to standard error.` +
+With a command it runs that as 'kernstash run' does, with the cache, and names the
+compilers that it and all that it starts really load, and start as programs: those
+that are served, with what the cache was asked for of each, what was found, why the
+rest was not, and the time that it waited, longest first; and those that are not
+served, and why. (The dynamic linker says what is loaded: static programs, and those
+with rights that you have not, cannot be seen, nor what a program has linked into
+itself.) With --json the command's output goes to standard error.` +
 			exits("caching works; the command was run", "something is wrong, or there is no device; the report says what, and what to do"),
 		Example: `  kernstash doctor
   kernstash doctor --quick
   kernstash doctor --dir /mnt/shared/stash --json
-  kernstash doctor -- python3 train.py`,
+  kernstash doctor -- python3 train.py
+  kernstash doctor --json -- python3 train.py | jq '.uses[] | {what, asked, disk, compiled, spent_ms}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
 			case len(args) > 0 && dash != 0:

@@ -25,7 +25,8 @@ var readsDir = []string{"-I", "--include-path", "-isystem", "-iquote", "-idiraft
 // defines are the starts of options that define a macro.
 var defines = []string{"-D", "--define-macro", "-define-macro"}
 
-// plain are options that read and write nothing.
+// plain are options that read and write nothing. With --pch NVRTC keeps header files precompiled
+// while the process runs; whether these were what the files are is looked at after the build.
 var plain = strings.Fields(`
 	-w -g -g0 -g1 -g2 -g3 -ggdb -gline-tables-only -gline-directives-only -gdwarf -gdwarf-2 -gdwarf-3 -gdwarf-4 -gdwarf-5 -G
 	-O -O0 -O1 -O2 -O3 -O4 -Os -Oz -Og -Od -Ofast -pedantic -x -xcl -xspir -xcuda -xhip -std --std -optimize
@@ -33,11 +34,15 @@ var plain = strings.Fields(`
 	-use_fast_math --use_fast_math -lineinfo --generate-line-info -generate-line-info --device-debug -device-debug
 	-restrict --restrict -extra-device-vectorization --extra-device-vectorization -dlto --dlink-time-opt
 	-optix-ir --optix-ir -ewp --extensible-whole-program --device-c -dw --device-w -gen-opt-lto --gen-opt-lto -minimal --minimal
-	-device-int128 --device-int128 -no-lineinfo-ia --no-lineinfo-inlined-at -err-no -no-err-no
+	-device-int128 --device-int128 -device-float128 --device-float128 -device-stack-protector --device-stack-protector
+	-dopt --dopt -no-cache --no-cache -no-lineinfo-ia --no-lineinfo-inlined-at -err-no -no-err-no
 	-default-device --device-as-default-execution-space -disable-warnings --disable-warnings -rdc -dc
 	-display-error-number --display-error-number -no-display-error-number --no-display-error-number
 	-m32 -m64 -mfma -mno-fma -mf16c -mbmi -mbmi2 -mcumode -mno-cumode -mtgsplit -mno-tgsplit
-	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics`)
+	-mwavefrontsize64 -mno-wavefrontsize64 -munsafe-fp-atomics -mno-unsafe-fp-atomics
+	-pch --pch -pch-verbose=true --pch-verbose=true -pch-verbose=false --pch-verbose=false -pch-messages=true --pch-messages=true
+	-instantiate-templates-in-pch=true --instantiate-templates-in-pch=true
+	-instantiate-templates-in-pch=false --instantiate-templates-in-pch=false`)
 
 // valued are the starts of options that read and write nothing whatever follows.
 var valued = []string{
@@ -46,7 +51,7 @@ var valued = []string{
 	"-mcode-object-version=", "-maxrregcount=", "--maxrregcount=", "-ftz=", "--ftz=", "-fmad=", "--fmad=", "-prec-div=",
 	"--prec-div=", "-prec-sqrt=", "--prec-sqrt=", "-rdc=", "--relocatable-device-code=", "-dopt=", "--dopt=",
 	"-split-compile=", "--split-compile=", "-Ofast-compile=", "--Ofast-compile=", "-brief-diag=", "--brief-diagnostics=",
-	"-builtin-move-forward=", "--builtin-move-forward=", "-builtin-initializer-list=", "--builtin-initializer-list=",
+	"-Ofc=", "-frandom-seed=", "--frandom-seed=", "-device-stack-protector=", "--device-stack-protector=", "-builtin-move-forward=", "--builtin-move-forward=", "-builtin-initializer-list=", "--builtin-initializer-list=",
 	"-version-ident=", "--version-ident=", "-modify-stack-limit=", "--modify-stack-limit=", "-jtd=", "--jump-table-density=",
 	"-diag-suppress=", "--diag-suppress=", "-diag-error=", "--diag-error=", "-diag-warn=", "--diag-warn=",
 }
@@ -55,13 +60,18 @@ var valued = []string{
 var nested = []string{"-Xptxas", "-ptxas-options", "--ptxas-options"}
 
 // nestedPlain are words, and nestedValued beginnings of words, for ptxas that read and
-// write nothing.
+// write nothing: those with which it was traced as a program, but for what makes line information.
 var (
 	nestedPlain = strings.Fields(`
 	-v --verbose -O0 -O1 -O2 -O3 -w --disable-warnings --warn-on-spills -warn-spills --warn-on-local-memory-usage -warn-lmem-usage
-	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants`)
+	--warn-on-double-precision-use -warn-double-usage --allow-expensive-optimizations --disable-optimizer-constants -disable-optimizer-consts
+	--dont-merge-basicblocks -no-bb-merge --legacy-bar-warp-wide-behavior -legacy-bar-warp-wide-behavior --optimize-float-atomics -opt-fp-atomics
+	--override-directive-values -override-directive-values --preserve-relocs -preserve-relocs --return-at-end -ret-end
+	--sp-bounds-check -sp-bounds-check --suppress-stack-size-warning -suppress-stack-size-warning
+	--suppress-double-demote-warning -suppress-double-demote-warning --warning-as-error -Werror
+	--suppress-async-bulk-multicast-advisory-warning -suppress-async-bulk-multicast-advisory-warning`)
 	nestedValued = []string{
-		"--register-usage-level=", "-register-usage-level=", "--maxrregcount=", "-maxrregcount=", "--opt-level=", "-O=",
+		"--register-usage-level=", "-register-usage-level=", "-regUsageLevel=", "-allow-expensive-optimizations=", "--maxrregcount=", "-maxrregcount=", "--opt-level=", "-O=",
 		"--def-load-cache=", "-dlcm=", "--def-store-cache=", "-dscm=", "--fmad=", "-fmad=", "--allow-expensive-optimizations=",
 		"--force-load-cache=", "-flcm=", "--force-store-cache=", "-fscm=",
 	}

@@ -55,3 +55,23 @@ func TestSplitSearch(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepTimes(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string][2]bool{
+		"":                                  {},
+		"-arch=sm_80":                       {},
+		"-arch=sm_80 -lineinfo":             {true, true},
+		"-arch sm_90a --generate-line-info": {true, true},
+		"--gpu-architecture=sm_80 -G":       {true, true},
+		`-arch=sm_80 "--device-debug"`:      {true, true},
+		"-arch=compute_80 -lineinfo":        {true, false},
+		"-lineinfo":                         {true, false},
+		"-arch=sm_80 -lineinfo -dlto":       {true, false},
+	} {
+		words := key.Tokens(options)
+		if got := [2]bool{KeepLines(words), KeepTimes(words)}; got != want {
+			t.Errorf("%q: %v", options, got)
+		}
+	}
+}

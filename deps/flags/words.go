@@ -110,3 +110,25 @@ func KeepPaths(words []string, pastes bool) bool {
 	}
 	return false
 }
+
+// PrecompilesHeaders reports whether the words of compile options have NVRTC keep header files
+// precompiled for later compiles of the process.
+func PrecompilesHeaders(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"-pch", "--pch"}, Unquoted(w)) })
+}
+
+// lineInfo are the options with which NVRTC makes line information.
+var lineInfo = []string{"-G", "-device-debug", "--device-debug", "-lineinfo", "-generate-line-info", "--generate-line-info"}
+
+// KeepLines reports whether NVRTC makes line information because of the words of compile options.
+func KeepLines(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(lineInfo, Unquoted(w)) })
+}
+
+// KeepTimes reports whether what NVRTC builds has the times of files in it, because of the words of
+// compile options: the line information of machine code does. PTX and LTO IR have none (seen with
+// 11.8 and 12.4).
+func KeepTimes(words []string) bool {
+	machine := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "sm_") })
+	return machine && KeepLines(words) && !slices.Contains(words, "-dlto") && !slices.Contains(words, "--dlink-time-opt")
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/internal/wire"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -128,9 +129,19 @@ func (o *Output) Artifact(r *key.Recipe) (*store.Artifact, error) {
 	if _, random := key.Attribute(r.Options.Attributes, deps.SourceParent); random && o.shows(name) {
 		return nil, &kernstash.UnfitError{Why: "a header file puts the directory of the program's name, " + NameDir(name) + ", into its code"}
 	}
+	if file, found := o.unkeyedFile(r); found {
+		return nil, &kernstash.UnfitError{Why: "line information names a file that is not in the key as it is: " + file}
+	}
 	named := *o
 	named.name = name
-	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: named.Encode()}}, Log: o.Log()}
+	var pch store.Precompiled
+	if flags.PrecompilesHeaders(r.Options.Compile) {
+		var said bool
+		if pch, named.log.Data, said = precompiled(o.log.Data); !said {
+			return nil, &kernstash.UnfitError{Why: "whether precompiled header files took part is not known"}
+		}
+	}
+	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: named.Encode()}}, Log: named.Log(), Precompiled: pch}
 	for _, name := range o.entries() {
 		a.Kernels = append(a.Kernels, store.Kernel{Name: name})
 	}

@@ -19,8 +19,9 @@ import (
 // every include of the source, and of the headers so included, names one of them plainly.
 // Names count by what is behind their last slash, since a header may be looked for beside
 // the one that includes it.
-func (l *Library) included(source []byte, headers []key.Header) []key.Header {
-	if l.api != NVRTC {
+func (l *Library) included(source []byte, headers []key.Header, options []string) []key.Header {
+	includes := func(o string) bool { return strings.HasPrefix(o, "--pre-include") || strings.HasPrefix(o, "-include") }
+	if l.api != NVRTC || slices.ContainsFunc(options, includes) {
 		return headers // HIPRTC includes some by itself, as hiprtc_runtime.h
 	}
 	given := make(map[string]bool, len(headers))

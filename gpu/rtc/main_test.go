@@ -3,6 +3,7 @@ package rtc_test
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,10 +12,17 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
+// system opens the system's libraries. The dynamic linker finds another one by the same
+// name once that is loaded, as toolkit does.
+var system = map[rtc.API]func() (*rtc.Library, error){
+	rtc.NVRTC:  sync.OnceValues(func() (*rtc.Library, error) { return rtc.Open(rtc.NVRTC, "") }),
+	rtc.HIPRTC: sync.OnceValues(func() (*rtc.Library, error) { return rtc.Open(rtc.HIPRTC, "") }),
+}
+
 // open returns a real library: apt-get install libnvrtc11.2 libamdhip64-5.
 func open(t testing.TB, api rtc.API) *rtc.Library {
 	t.Helper()
-	l, err := rtc.Open(api, "")
+	l, err := system[api]()
 	if err != nil {
 		t.Fatal(err)
 	}

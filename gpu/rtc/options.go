@@ -131,12 +131,12 @@ func movable(piece []string) bool {
 	case len(piece) > 1:
 		return !strings.HasPrefix(piece[1], "-")
 	}
-	return strings.Contains(o, "=") || slices.Contains(nameless, o) || slices.Contains(flags, o) ||
+	return strings.Contains(o, "=") || slices.Contains(nameless, o) || slices.Contains(switches, o) ||
 		strings.HasPrefix(o, "-I") && o != "-I"
 }
 
-// flags are more options of NVRTC 11.8 that take no argument.
-var flags = []string{
+// switches are more options of NVRTC 11.8 that take no argument.
+var switches = []string{
 	"-G", "--device-debug", "-lineinfo", "--generate-line-info", "-dlto", "--dlink-time-opt",
 	"-dc", "--device-c", "-dw", "--device-w", "-ewp", "--extensible-whole-program",
 }

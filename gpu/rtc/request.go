@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 )
@@ -95,7 +96,7 @@ func (l *Library) normalize(r Request, newImage func([]byte, []key.Header) (_ *k
 	if said.Unknown != "" {
 		return normalized{}, fmt.Errorf("request: %w: %q", errExpression, said.Unknown)
 	}
-	image, reads, err := newImage(source, l.included(source, r.Headers))
+	image, reads, err := newImage(source, l.included(source, r.Headers, r.Options))
 	if err != nil {
 		return normalized{}, fmt.Errorf("request: %w", err)
 	}
@@ -105,8 +106,9 @@ func (l *Library) normalize(r Request, newImage func([]byte, []key.Header) (_ *k
 		options = canonical(options)
 	}
 	if len(r.Headers) > 0 && !more && !reads {
-		// Every include is of a header in memory, which goes before all files.
-		options = withoutSearch(options)
+		if rest := withoutSearch(options); len(rest) < len(options) && deps.ScanUnit(image.Units()[0]).Reads == "" {
+			options = rest // every include is of a header in memory, which goes before all files
+		}
 	}
 	compile := make([]string, len(options))
 	for i, o := range options {
@@ -142,6 +144,9 @@ func (l *Library) normalize(r Request, newImage func([]byte, []key.Header) (_ *k
 			return normalized{}, fmt.Errorf("request: %w", err)
 		}
 		attributes = append(attributes, key.Pair{Name: attrDirectory, Value: dir})
+		if l.api == NVRTC && (more || flags.KeepLines(compile)) {
+			attributes = append(attributes, namedFiles(r.Name, image.Units()[0].Headers, dir, more || flags.KeepTimes(compile))...)
+		}
 	}
 	return normalized{strings.Join(compile, " "), key.SortAttributes(attributes), unkeyed}, nil
 }
@@ -167,7 +172,7 @@ func FromRecipe(r *key.Recipe) (Request, error) {
 			q.Expressions = append(q.Expressions, a.Value)
 		case attrEmpty:
 			q.Source = nil
-		case NameAttribute, attrDirectory, deps.SourceDirectory, deps.SourceParent:
+		case NameAttribute, attrDirectory, attrFile, deps.SourceDirectory, deps.SourceParent, deps.HeaderTimes:
 		default:
 			return Request{}, fmt.Errorf("%w: attribute %s", errRecipe, a.Name)
 		}

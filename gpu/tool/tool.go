@@ -57,11 +57,12 @@ type Runtime struct {
 // Compiler is something that compiles device code while programs run, or a library
 // through which programs ask for that.
 type Compiler struct {
-	Files  []string // how the names of its files begin: libraries, or programs
-	Name   string
-	Served bool    // by `kernstash run`
-	Text   string  // how it is served, or what to do instead
-	Layers *Layers // of a loader, which may know layers; nil: it is none
+	Files    []string // how the names of its files begin: libraries, or programs
+	Name     string
+	Served   bool    // by `kernstash run`
+	Text     string  // how it is served, or what to do instead
+	FrontEnd string  // how that of a served one begins in reports of 'kernstash run'; "": it has none of its own
+	Layers   *Layers // of a loader, which may know layers; nil: it is none
 }
 
 // ServedByRun is the Text of most that are served.

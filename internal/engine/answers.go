@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -90,8 +91,10 @@ func (g *Group) Built(o Outcome) {
 		return
 	}
 	e.countBuild(o.Took)
-	if !g.checkChanged() && o.Unfit != "" {
-		g.refuse(reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: o.Unfit})
+	if !g.checkChanged() && g.uncacheable.None() {
+		if why := cmp.Or(o.Unfit, e.precompiled.Unfit(g.reading, a)); why != "" {
+			g.refuse(reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: why})
+		}
 	}
 	if g.job.Key.IsZero() {
 		g.share(nil, nil)

@@ -57,6 +57,8 @@ type Engine struct {
 	waits  waits
 	builds flight.Open[key.Key, building] // that equal requests of the process share
 
+	precompiled headers.Precompiled
+
 	// distrustUntil is until when, in nanoseconds since 1970, waits for other
 	// builds are short: one of them ran out.
 	distrustUntil atomic.Int64

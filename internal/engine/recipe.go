@@ -92,6 +92,9 @@ func keyedAttributes(r Request, rd *headers.Set) (in, out []key.Pair) {
 		return in, key.SortAttributes(out)
 	}
 	_, random := key.Attribute(in, deps.SourceParent)
+	if rd.Times != "" {
+		in = key.SortAttributes(append(in, key.Pair{Name: deps.HeaderTimes, Value: rd.Times}))
+	}
 	byParent := rd.Placing == manifest.Called && random
 	all := in
 	in = nil

@@ -71,7 +71,8 @@ func newResolution(scope key.Digest, of ID, groups []*headers.Set, image *Image)
 		}
 		digest := r.Image.Digest()
 		b = append(b, digest[:]...)
-		r.What = sha256.Sum256(append(append([]byte("kernstash resolved unit\x00"), of.What[:]...), digest[:]...))
+		b = append(b, r.Times...)
+		r.What = sha256.Sum256(slices.Concat([]byte("kernstash resolved unit\x00"), of.What[:], digest[:], []byte(r.Times)))
 	}
 	res.id = ID{sha256.Sum256(b), of.Devices}
 	return res

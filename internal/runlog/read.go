@@ -32,6 +32,8 @@ type Summary struct {
 	Passes   []Count `json:"passed_because"`   // requests that were passed through, by reason
 	Failures []Count `json:"failed_because"`   // requests that the compiler refused, by reason
 
+	Uses []Use `json:"uses"` // by front end and compiler, those that took longest first
+
 	Observations `json:"observed"`
 
 	Jobs int `json:"worker_jobs"` // recipes left for the worker, each once
@@ -102,7 +104,7 @@ func read(r io.Reader, most int64) (*Summary, error) {
 		Summary:   Summary{Programs: []Program{}},
 		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
-		programs: make(map[Program]int), jobs: make(map[string]bool), loaded: make(map[in]bool),
+		programs: make(map[Program]int), uses: make(map[string]*using), jobs: make(map[string]bool), loaded: make(map[in]bool),
 	}
 	for {
 		text, err := b.ReadSlice('\n')
@@ -137,6 +139,7 @@ type summer struct {
 	processes                                  map[int]bool
 	frontEnds, out, compiles, passes, failures map[string]int
 	programs                                   map[Program]int // index, by all but the sums
+	uses                                       map[string]*using
 	jobs                                       map[string]bool // by key
 	loaded                                     map[in]bool
 }
@@ -211,6 +214,7 @@ func (s *summer) asked(e Event) {
 		s.Different++
 	}
 	s.program(e)
+	s.use(e)
 }
 
 func (s *summer) program(e Event) {
@@ -237,6 +241,7 @@ func (s *summer) program(e Event) {
 func (s *summer) sum() *Summary {
 	s.Processes = len(s.processes)
 	s.FrontEnds, s.Out = sorted(s.frontEnds), sorted(s.out)
+	s.Uses = s.sortedUses()
 	s.Compiles, s.Passes, s.Failures = sorted(s.compiles), sorted(s.passes), sorted(s.failures)
 	return &s.Summary
 }

@@ -40,9 +40,13 @@ not JSON
 		Out:       []Count{{"address space is limited", 1}},
 		Outcomes:  Outcomes{Asked: 8, Memory: 1, Disk: 2, Compiled: 3, Passed: 1, Failed: 1},
 		Spent:     1526 * ms, Compiled: 1520 * ms, Saved: 2995 * ms, Bytes: 20,
-		Compiles:     []Count{{"observed", 2}, {"the build options", 1}},
-		Passes:       []Count{{"binary", 1}},
-		Failures:     []Count{{"error: x", 1}},
+		Compiles: []Count{{"observed", 2}, {"the build options", 1}},
+		Passes:   []Count{{"binary", 1}},
+		Failures: []Count{{"error: x", 1}},
+		Uses: []Use{{
+			What: "", Outcomes: Outcomes{Asked: 8, Memory: 1, Disk: 2, Compiled: 3, Passed: 1, Failed: 1}, Spent: 1526 * ms,
+			Why: []Count{{"observed", 2}, {"binary", 1}, {"error: x", 1}, {"the build options", 1}},
+		}},
 		Observations: Observations{WouldHit: 2, Equal: 1, Different: 1}, Jobs: 1,
 		Programs: []Program{
 			{Key: "ab", Label: "vecadd", Outcome: Compiled, Reason: "there is no such entry", Nearest: "the build options", Requests: 1, Spent: 1500 * ms, Bytes: 10},

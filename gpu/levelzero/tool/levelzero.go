@@ -25,7 +25,7 @@ var Runtime = tool.Runtime{
 	Help: "  .spv   SPIR-V, for a Level Zero device, or another one that takes it: --runtime\n" +
 		"         says for which, else it is the first of these that is here\n",
 	Compilers: []tool.Compiler{
-		{Files: []string{"libze_loader.so"}, Name: "Level Zero loader", Served: true, Text: tool.ServedByRun},
+		{Files: []string{"libze_loader.so"}, Name: "Level Zero loader", Served: true, Text: tool.ServedByRun, FrontEnd: "levelzero"},
 		{
 			Files: []string{"libsycl.so"}, Name: "SYCL runtime", Served: true,
 			Text: "served by 'kernstash run' where it goes through a runtime that is",

@@ -27,7 +27,7 @@ var Runtime = tool.Runtime{
 	Joined:       true,
 	Arguments:    true,
 	Compilers: []tool.Compiler{
-		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, Layers: &layers},
+		{Files: []string{"libOpenCL.so"}, Name: "OpenCL loader", Served: true, Text: tool.ServedByRun, FrontEnd: "opencl", Layers: &layers},
 		{
 			Files: []string{"libpocl.so", "libigdrcl.so", "libnvidia-opencl.so", "libamdocl64.so", "libRusticlOpenCL.so", "libMesaOpenCL.so", "libintelocl.so"},
 			Name:  "OpenCL driver", Served: true, Text: "served by 'kernstash run', through the OpenCL loader or by preloading",

@@ -32,7 +32,7 @@ var NVRTC = tool.Runtime{
 		"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120",
 		"compute_70", "compute_75", "compute_80", "compute_86", "compute_89", "compute_90", "compute_100", "compute_120",
 	},
-	Compilers: []tool.Compiler{{Files: []string{"libnvrtc.so"}, Name: "NVRTC", Served: true, Text: tool.ServedByRun}},
+	Compilers: []tool.Compiler{{Files: []string{"libnvrtc.so"}, Name: "NVRTC", Served: true, Text: tool.ServedByRun, FrontEnd: "nvrtc"}},
 	Examine:   func() []tool.Subject { return examine(rtc.NVRTC, "NVRTC") },
 	Open:      func(o tool.BuildOptions) (tool.Builder, error) { return open(o, rtc.NVRTC, NVRTCAdvice) },
 }
@@ -46,11 +46,15 @@ var HIPRTC = tool.Runtime{
 	OfferedArchs: []string{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"},
 	Serial:       true,
 	Compilers: []tool.Compiler{
-		{Files: []string{"libhiprtc.so"}, Name: "HIPRTC", Served: true, Text: tool.ServedByRun},
-		{Files: []string{"libamdhip64.so"}, Name: "HIP runtime", Served: true, Text: "what it compiles through HIPRTC is served by 'kernstash run'"},
+		{Files: []string{"libhiprtc.so"}, Name: "HIPRTC", Served: true, Text: tool.ServedByRun, FrontEnd: "hiprtc"},
+		{Files: []string{"libamdhip64.so"}, Name: "HIP runtime", Served: true, Text: "what it compiles through HIPRTC is served by 'kernstash run'", FrontEnd: "hiprtc"},
 		{
 			Files: []string{"libMIOpen.so"}, Name: "MIOpen",
 			Text: "keeps its own cache (MIOPEN_CUSTOM_CACHE_DIR); what it compiles through HIPRTC is served",
+		},
+		{
+			Files: []string{"libamd_comgr.so"}, Name: "AMD's code object manager", Served: true,
+			Text: "what reaches it through HIPRTC is served by 'kernstash run'; for the rest it has a cache of its own (AMD_COMGR_CACHE)",
 		},
 	},
 	Examine: func() []tool.Subject { return examine(rtc.HIPRTC, "HIPRTC", "--offload-arch=gfx90a") },

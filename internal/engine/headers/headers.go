@@ -4,6 +4,9 @@
 package headers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/key"
@@ -60,6 +64,7 @@ type Set struct {
 	Image    *key.Image // with the files that its units read
 	Located  bool       // paths are in the key
 	Placing  manifest.Placing
+	Times    string // a digest of the files' times, to the second, where what is built has them in it
 	Search   deps.Search
 	Previous key.Digest // of the image by manifests that do not hold any more; zero: none
 
@@ -208,6 +213,9 @@ func (f *Finder) Find(q Query, scan bool) *Set {
 	if s.Image, err = q.Image.Tracked(units); err != nil {
 		return &Set{Uncacheable: reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: err.Error()}}
 	}
+	if flags.KeepTimes(q.Words) && slices.ContainsFunc(units, func(u key.Unit) bool { return u.Kind == key.CUDACpp }) {
+		s.Times = timesOf(s.Looks())
+	}
 	if stale {
 		if img, err := q.Image.Tracked(previous); err == nil {
 			s.Previous = img.Digest()
@@ -217,6 +225,17 @@ func (f *Finder) Find(q Query, scan bool) *Set {
 		s.contents = contents
 	}
 	return s
+}
+
+// timesOf returns a digest of when the files that were looked at were changed last.
+func timesOf(looks []manifest.Look) string {
+	h := sha256.New()
+	for _, l := range looks {
+		if !l.Absent {
+			fmt.Fprintf(h, "%q %d\n", l.Path, l.Modified/int64(time.Second))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // trackUnit fills m in: from its manifest if that holds, else by a scan, whose result is

@@ -1,40 +1,42 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/loaded"
+	"github.com/kernstash/kernstash/internal/runlog"
 )
 
-// RunCommand runs a command, without the cache, and says which run-time compilers it loaded.
+// RunCommand runs a command as `kernstash run` does, and says which compilers it loaded and
+// started, which of them are served, and what it waited for in each.
 func RunCommand(ctx context.Context, a *cli.App, command []string) error {
 	r := &Report{OK: true}
-	if err := r.watch(ctx, command, a.JSON); err != nil {
+	if err := r.watch(ctx, a, command); err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
-	r.Verdict = r.servedInOneLine()
 	return a.Report(r, true, func() { writeFindings(a, r) })
 }
 
 // servedInOneLine names the compilers that 'kernstash run' serves, and the others.
-func (r *Report) servedInOneLine() string {
+func servedInOneLine(all []*used) string {
 	found := make(map[bool][]string)
-	for _, f := range r.Findings {
-		is := f.Verdict == tool.OK
-		if !strings.HasPrefix(f.Subject, "command ") && !slices.Contains(found[is], f.Subject) {
-			found[is] = append(found[is], f.Subject)
+	for _, u := range all {
+		if is := u.served(); !slices.Contains(found[is], u.name) {
+			found[is] = append(found[is], u.name)
 		}
 	}
 	served, others := found[true], found[false]
@@ -49,9 +51,9 @@ func (r *Report) servedInOneLine() string {
 	return "'kernstash run' serves " + strings.Join(served, ", ") + "; not " + strings.Join(others, ", ")
 }
 
-// watch runs a command with our descriptors. aside keeps standard output for us:
-// the command's goes to standard error.
-func (r *Report) watch(ctx context.Context, command []string, aside bool) error {
+// watch runs a command with our descriptors. With JSON standard output is ours: the command's
+// goes to standard error.
+func (r *Report) watch(ctx context.Context, a *cli.App, command []string) error {
 	dir, err := os.MkdirTemp("", "kernstash-doctor-")
 	if err != nil {
 		return err
@@ -61,21 +63,15 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, file, command[1:]...)
-	cmd.Args[0] = command[0]
-	cmd.Env = append(os.Environ(), loaded.Variables(dir)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if aside {
-		cmd.Stdout = os.Stderr
+	out := os.Stdout
+	if a.JSON {
+		out = os.Stderr
 	}
-	err = cmd.Run()
-	subject := "command " + strings.Join(command, " ")
-	var exit *exec.ExitError
+	o := &launch.Options{Global: a.Global, Inject: launch.InjectAuto}
+	ran, warnings, err := launch.Watch(o, command, loaded.Variables(dir), out)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &exit):
-		r.Add(subject, tool.Warn, "what it would have loaded later is not in this report", "it failed: %v", err)
 	case err != nil:
 		return err
 	}
@@ -83,34 +79,140 @@ func (r *Report) watch(ctx context.Context, command []string, aside bool) error 
 	if err != nil {
 		return err
 	}
-	if len(got.Programs) == 0 {
+	all := usedOf(got, ran.Uses)
+	r.Uses, r.Millis, r.WaitedMS = ran.Uses, ran.Millis, ran.SpentMS
+	r.Verdict = servedInOneLine(all)
+	if ran.Outcomes.Asked > 0 {
+		r.Verdict += fmt.Sprintf("; %s of %s were spent on what it serves", human.Time(ran.Spent), human.Time(time.Duration(ran.Millis*float64(time.Millisecond))))
+	}
+	for _, u := range all {
+		u.tell(r)
+	}
+	subject := "command " + strings.Join(command, " ")
+	if ran.Status != 0 {
+		how := fmt.Sprintf("exit status %d", ran.Status)
+		if ran.Signal != "" {
+			how = ran.Signal
+		}
+		r.Add(subject, tool.Warn, "what it would have loaded later is not in this report", "it failed: %s", how)
+	}
+	switch {
+	case len(got.Programs) == 0:
 		r.Add(subject, tool.Warn, "the cache cannot get into such a program", "%s", launch.Look(file).Unseen())
-		return nil
-	}
-	before := len(r.Findings)
-	for _, o := range append(got.Libraries, got.Programs...) {
-		c, ok := compilerOf(o.Path)
-		if !ok {
-			continue
-		}
-		text := o.Path
-		if len(o.By) > 0 {
-			text += ", loaded by " + strings.Join(o.By, ", ")
-		}
-		verdict := tool.OK
-		if !c.Served {
-			verdict = tool.Info
-		}
-		r.Add(c.Name, verdict, c.Text+loaderText(c, o.Path), "%s", text)
-	}
-	if len(r.Findings) == before {
+	case len(all) == 0:
 		var names []string
 		for _, p := range got.Programs {
 			names = append(names, filepath.Base(p.Path))
 		}
 		r.Add(subject, tool.Info, "", "no run-time compiler that we know of was loaded by %s", strings.Join(names, ", "))
 	}
+	for _, w := range warnings {
+		r.Add("kernstash", tool.Warn, "", "%s", w)
+	}
+	if ran.Warning != "" {
+		r.Add("kernstash", tool.Warn, "", "%s", ran.Warning)
+	}
 	return nil
+}
+
+// used is a compiler that was loaded, or started, and what was asked of it.
+type used struct {
+	tool.Compiler
+	name string
+	text string       // where it is
+	uses []runlog.Use // none: it is not served, or nothing was asked
+}
+
+// usedOf returns what was loaded or asked, that which took longest first.
+func usedOf(got *loaded.Report, uses []runlog.Use) (all []*used) {
+	told := make(map[string]bool)
+	for _, o := range slices.Concat(got.Libraries, got.Programs) {
+		c, ok := compilerOf(o.Path)
+		if !ok {
+			continue
+		}
+		u := &used{Compiler: c, name: c.Name, text: o.Path}
+		u.Text += loaderText(c, o.Path)
+		if len(o.By) > 0 {
+			u.text += ", loaded by " + strings.Join(o.By, ", ")
+		}
+		for _, use := range uses {
+			of := c.FrontEnd != "" && strings.HasPrefix(use.What, c.FrontEnd) || use.What == filepath.Base(o.Path)
+			if of && !told[use.What] {
+				told[use.What] = true
+				u.uses = append(u.uses, use)
+			}
+		}
+		all = append(all, u)
+	}
+	for _, use := range uses { // of what was not seen, as a program that was not started
+		if !told[use.What] {
+			c, _ := compilerOf(use.What)
+			all = append(all, &used{Compiler: c, name: cmp.Or(c.Name, use.What), text: use.What, uses: []runlog.Use{use}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *used) int { return cmp.Compare(b.spent(), a.spent()) })
+	return all
+}
+
+func (u *used) spent() (d time.Duration) {
+	for _, use := range u.uses {
+		d += use.Spent
+	}
+	return d
+}
+
+// served reports whether the cache is asked for what the compiler compiles: it is, or the table says so.
+func (u *used) served() bool {
+	return u.Served || slices.ContainsFunc(u.uses, func(use runlog.Use) bool { return use.Asked > use.Passed })
+}
+
+// tell adds what is to be said of it.
+func (u *used) tell(r *Report) {
+	verdict, advice := tool.Info, u.Text
+	if u.served() {
+		verdict = tool.OK
+		if !u.Served { // the table does not know better
+			advice = tool.ServedByRun
+		}
+	}
+	for _, use := range u.uses {
+		if advice != "" {
+			advice += "; "
+		}
+		advice += asked(use)
+	}
+	if len(u.uses) == 0 && u.FrontEnd != "" {
+		advice += "; it compiled nothing that the cache was asked for"
+	}
+	r.Add(u.name, verdict, advice, "%s", u.text)
+}
+
+// asked says how often a front end was asked, and what came of it.
+func asked(use runlog.Use) string {
+	text := "asked for " + human.Plural(use.Asked, "program")
+	if use.Spent > 0 {
+		text += " in " + human.Time(use.Spent)
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{use.Memory + use.Disk, "found"},
+		{use.Compiled, "compiled"},
+		{use.Passed, "passed by"},
+		{use.Failed, "refused by the compiler"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	text += ": " + strings.Join(parts, ", ")
+	if len(use.Why) > 0 {
+		text += " (" + launch.Reasons(use.Why) + ")"
+	}
+	return text
 }
 
 // loaderText says how the cache comes into programs that use a loader.
@@ -124,11 +226,16 @@ func loaderText(c tool.Compiler, path string) string {
 	return ", by preloading: it knows no layers"
 }
 
-// others are compilers of no runtime that is served.
+// others are compilers of no runtime that is served. Not here: libnvptxcompiler_static and
+// nvrtc_static, which are linked into programs, and the compiler in a driver's own library.
 var others = []tool.Compiler{
 	{Files: []string{"libtriton.so"}, Name: "Triton", Text: "not served: it keeps its own cache (TRITON_CACHE_DIR)"},
 	{
-		Files: []string{"nvcc", "cicc", "hipcc", "ocloc", "dpcpp", "icpx"}, Name: "compiler, as a program",
+		Files: []string{"libcute_dsl_runtime.so"}, Name: "CuTe DSL (CUTLASS)",
+		Text: "not served: it compiles in the process, by MLIR, and keeps its own cache (CUTE_DSL_CACHE_DIR)",
+	},
+	{
+		Files: []string{"nvcc", "cicc", "tileiras", "hipcc", "ocloc", "dpcpp", "icpx"}, Name: "compiler, as a program",
 		Text: "not served: ccache and sccache are for those",
 	},
 }

@@ -2,6 +2,13 @@ package doctor
 
 import (
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/gpu/tool"
+	"github.com/kernstash/kernstash/internal/loaded"
+	"github.com/kernstash/kernstash/internal/runlog"
 )
 
 func TestCompilerOf(t *testing.T) {
@@ -23,5 +30,56 @@ func TestCompilerOf(t *testing.T) {
 		if c.Name != want || ok != (want != "") {
 			t.Errorf("%s is %q (%v), want %q", path, c.Name, ok, want)
 		}
+	}
+}
+
+// What was asked of the cache is told of the compiler that it belongs to, once, those first that
+// took longest; what was asked of one that nobody saw loaded is told, too.
+func TestUsedOf(t *testing.T) {
+	t.Parallel()
+	got := &loaded.Report{
+		Libraries: []loaded.Object{
+			{Path: "/none/libOpenCL.so.1", By: []string{"app"}},
+			{Path: "/lib/libc.so.6", By: []string{"app"}},
+			{Path: "/lib/libnvinfer.so.10", By: []string{"app"}},
+			{Path: "/lib/libnvrtc.so.12", By: []string{"app"}},
+			{Path: "/other/libnvrtc.so.13", By: []string{"app"}},
+		},
+		Programs: []loaded.Object{{Path: "/bin/app"}, {Path: "/cuda/bin/ptxas"}},
+	}
+	uses := []runlog.Use{
+		{What: "ptxas", Outcomes: runlog.Outcomes{Asked: 3, Disk: 3}, Spent: 3 * time.Second},
+		{What: "nvrtc", Outcomes: runlog.Outcomes{Asked: 2, Memory: 1, Compiled: 1}, Spent: 2 * time.Second, Why: []runlog.Count{{What: "why", N: 1}}},
+		{What: "opencl-preload", Outcomes: runlog.Outcomes{Asked: 1, Failed: 1}, Spent: time.Second},
+		{What: "ocloc", Outcomes: runlog.Outcomes{Asked: 1, Passed: 1}},
+	}
+	r := new(Report)
+	all := usedOf(got, uses)
+	for _, u := range all {
+		u.tell(r)
+	}
+	want := []tool.Finding{
+		{Subject: "ptxas, as a program (Triton, JAX)", Verdict: tool.OK, Text: "/cuda/bin/ptxas", Advice: "served by 'kernstash run'; asked for 3 programs in 3.00 s: 3 found"},
+		{
+			Subject: "NVRTC", Verdict: tool.OK, Text: "/lib/libnvrtc.so.12, loaded by app",
+			Advice: "served by 'kernstash run'; asked for 2 programs in 2.00 s: 1 found, 1 compiled (why)",
+		},
+		{
+			Subject: "OpenCL loader", Verdict: tool.OK, Text: "/none/libOpenCL.so.1, loaded by app",
+			Advice: "served by 'kernstash run', as a layer of it; asked for 1 program in 1.00 s: 1 refused by the compiler",
+		},
+		{Subject: "TensorRT", Verdict: tool.Info, Text: "/lib/libnvinfer.so.10, loaded by app", Advice: "not served: keep its engines, and its timing cache, yourself"},
+		{
+			Subject: "NVRTC", Verdict: tool.OK, Text: "/other/libnvrtc.so.13, loaded by app",
+			Advice: "served by 'kernstash run'; it compiled nothing that the cache was asked for",
+		},
+		{Subject: "compiler, as a program", Verdict: tool.Info, Text: "ocloc", Advice: "not served: ccache and sccache are for those; asked for 1 program: 1 passed by"},
+	}
+	if diff := cmp.Diff(want, r.Findings); diff != "" {
+		t.Error(diff)
+	}
+	const line = "'kernstash run' serves ptxas, as a program (Triton, JAX), NVRTC, OpenCL loader; not TensorRT, compiler, as a program"
+	if got := servedInOneLine(all); got != line {
+		t.Error(got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/runlog"
 )
 
 // Report is what `doctor --json` writes.
@@ -17,6 +18,12 @@ type Report struct {
 	OK       bool           `json:"ok"`
 	Verdict  string         `json:"verdict"` // in one line
 	Findings []tool.Finding `json:"findings"`
+
+	// Of a command: what it took, what it waited for the cache and what that serves, and for
+	// which of it, those that took longest first.
+	Millis   float64      `json:"elapsed_ms,omitzero"`
+	WaitedMS float64      `json:"waited_ms,omitzero"`
+	Uses     []runlog.Use `json:"uses,omitempty"`
 }
 
 // Add adds a finding.

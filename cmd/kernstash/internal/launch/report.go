@@ -58,11 +58,11 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	}
 	fmt.Fprint(w, o.frameworksText(full))
 	if len(o.Out) > 0 {
-		fmt.Fprintf(w, "  stayed out of processes: %s\n", reasons(o.Out))
+		fmt.Fprintf(w, "  stayed out of processes: %s\n", Reasons(o.Out))
 	}
 	if full {
 		if len(o.FrontEnds) > 0 {
-			fmt.Fprintf(w, "  came into processes by: %s\n", reasons(o.FrontEnds))
+			fmt.Fprintf(w, "  came into processes by: %s\n", Reasons(o.FrontEnds))
 		}
 		o.writePrograms(w, width)
 	}
@@ -79,7 +79,7 @@ func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why
 	if spent > 0 {
 		time = human.Time(spent)
 	}
-	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%d\t%s\t%s", name, n, time, reasons(why)), "\t"))
+	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%d\t%s\t%s", name, n, time, Reasons(why)), "\t"))
 }
 
 func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
@@ -91,8 +91,8 @@ func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {
 	return d
 }
 
-// reasons names the most frequent ones.
-func reasons(all []runlog.Count) string {
+// Reasons names the most frequent ones.
+func Reasons(all []runlog.Count) string {
 	const most = 4
 	var texts []string
 	for _, c := range all[:min(len(all), most)] {

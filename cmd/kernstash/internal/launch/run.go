@@ -148,21 +148,8 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 			say(to, fmt.Sprintf("kernstash: no report: %v\n", v))
 		}
 	}()
+	r.note(report, end, took)
 	out := &r.outcome
-	out.Status, out.Millis = statusOf(end), human.Millis(took)
-	if end.Signaled() {
-		out.Signal = end.Signal().String()
-	}
-	s := takeReport(report, r.env.get(runlog.Variable))
-	if s.Outcomes.Compiled > 0 && r.settings.Writable() && r.settings.Dir != "" {
-		explain(s, r.settings.Dir, time.Now().Add(-took))
-		out.Warning = warning(r.settings, s)
-	}
-	out.fill(s)
-	out.look(r.settings.Dir)
-	if out.Note == "" {
-		out.Note = out.why(r.target)
-	}
 	if r.options.File != "" {
 		var b bytes.Buffer
 		err := terminal.EncodeJSON(&b, out, "  ")
@@ -184,6 +171,25 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 	say(to, b.String())
 	r.startWorker()
 	r.trim()
+}
+
+// note fills in the outcome.
+func (r *runner) note(report io.ReadSeeker, end syscall.WaitStatus, took time.Duration) {
+	out := &r.outcome
+	out.Status, out.Millis = statusOf(end), human.Millis(took)
+	if end.Signaled() {
+		out.Signal = end.Signal().String()
+	}
+	s := takeReport(report, r.env.get(runlog.Variable))
+	if s.Outcomes.Compiled > 0 && r.settings.Writable() && r.settings.Dir != "" {
+		explain(s, r.settings.Dir, time.Now().Add(-took))
+		out.Warning = warning(r.settings, s)
+	}
+	out.fill(s)
+	out.look(r.settings.Dir)
+	if out.Note == "" {
+		out.Note = out.why(r.target)
+	}
 }
 
 // statusOf is the exit status as shells give it: 128 and the number of the signal, if one ended it.

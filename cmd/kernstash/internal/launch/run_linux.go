@@ -54,7 +54,7 @@ func Run(o *Options, command []string) error {
 	report := os.NewFile(uintptr(fd), runlog.MemoryName)
 	env = env.with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)}})
 	begun := time.Now()
-	end, err := wait(r.path, command, env)
+	end, err := wait(r.path, command, env, os.Stdout)
 	if err != nil {
 		return cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
@@ -63,16 +63,39 @@ func Run(o *Options, command []string) error {
 	return nil
 }
 
+// Watch runs a command as Run does, with more variables, its standard output going to out, and
+// returns how it ended, and the warnings that Run begins with.
+func Watch(o *Options, command, more []string, out *os.File) (*Outcome, []string, error) {
+	r, err := o.prepare(command)
+	if err != nil {
+		return nil, nil, err
+	}
+	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch %s: %w", command[0], err)
+	}
+	report := os.NewFile(uintptr(fd), runlog.MemoryName)
+	defer report.Close()
+	env := r.env.with(r.variables).with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)}})
+	begun := time.Now()
+	end, err := wait(r.path, command, append(env, more...), out)
+	if err != nil {
+		return nil, nil, cannotStart(fmt.Errorf("%s: %w", command[0], err))
+	}
+	r.note(report, end, time.Since(begun))
+	return &r.outcome, r.warnings, nil
+}
+
 // wait runs a command and waits for it as time(1) does: what a terminal sends is the
 // command's alone, and what ends us is passed on.
-func wait(path string, args, env []string) (syscall.WaitStatus, error) {
+func wait(path string, args, env []string, out *os.File) (syscall.WaitStatus, error) {
 	c := make(chan os.Signal, 8)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
 			signal.Notify(c, sig) // a child's action is the default again
 		}
 	}
-	attr := &os.ProcAttr{Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
+	attr := &os.ProcAttr{Env: env, Files: []*os.File{os.Stdin, out, os.Stderr}}
 	p, err := os.StartProcess(path, args, attr)
 	if errors.Is(err, syscall.ENOEXEC) {
 		p, err = os.StartProcess(shell, script(path, args), attr)
