@@ -200,7 +200,7 @@ func (b *Reader) Each(ctx context.Context, do func(File, io.Reader) error) error
 
 func (b *Reader) each(of File, do func(File, io.Reader) error) error {
 	var from io.Reader = b.t
-	size := of.Size
+	var size int64
 	if b.t == nil {
 		root, err := os.OpenRoot(b.dir)
 		if err != nil {

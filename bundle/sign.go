@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -118,9 +117,4 @@ func ParsePublicKeys(b []byte) (all []ed25519.PublicKey, err error) {
 		return nil, errors.New("no PUBLIC KEY in PEM")
 	}
 	return all, nil
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }

@@ -150,8 +150,10 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 	}
 	var rows [][]string
 	for _, d := range r.Devices {
-		row := []string{d.Device.API, human.Printable(d.Device.Name, false), human.Printable(cmp.Or(d.Device.Driver, "–"), false),
-			strconv.Itoa(d.Entries), human.Size(d.Bytes)}
+		row := []string{
+			d.Device.API, human.Printable(d.Device.Name, false), human.Printable(cmp.Or(d.Device.Driver, "–"), false),
+			strconv.Itoa(d.Entries), human.Size(d.Bytes),
+		}
 		if o.Here {
 			row = append(row, d.fit())
 		}
