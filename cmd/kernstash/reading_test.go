@@ -17,13 +17,13 @@ import (
 // writing are the commands that make something: entries, files that the user names or that
 // switch the cache on, or what another program makes. All others only look.
 var writing = []string{
-	"build", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "disable", "enable",
-	"help", "man", "run", "worker run",
+	"build", "bundle create", "bundle import", "bundle pull", "bundle push", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "disable", "enable",
+	"help", "keygen", "man", "run", "worker run",
 }
 
 // reading are the others, each with arguments that bring it to the cache.
 var reading = map[string][]string{
-	"clear": {"--yes"}, "compilers": nil, "config": nil, "doctor": {"--quick"}, "env": nil, "gc": nil, "ls": nil, "show": {"abc"}, "stat": nil, "verify": nil,
+	"bundle inspect": {"none.kst"}, "clear": {"--yes"}, "compilers": nil, "config": nil, "doctor": {"--quick"}, "env": nil, "gc": nil, "ls": nil, "show": {"abc"}, "stat": nil, "verify": nil,
 	"version": nil, "worker status": nil, "worker stop": nil, "worker wait": nil,
 }
 

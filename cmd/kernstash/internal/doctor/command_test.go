@@ -59,7 +59,7 @@ func TestUsedOf(t *testing.T) {
 		u.tell(r)
 	}
 	want := []tool.Finding{
-		{Subject: "ptxas, as a program (Triton, JAX)", Verdict: tool.OK, Text: "/cuda/bin/ptxas", Advice: "served by 'kernstash run'; asked for 3 programs in 3.00 s: 3 found"},
+		{Subject: "ptxas, as a program", Verdict: tool.OK, Text: "/cuda/bin/ptxas", Advice: "served where it is started: see 'kernstash compilers'; asked for 3 programs in 3.00 s: 3 found"},
 		{
 			Subject: "NVRTC", Verdict: tool.OK, Text: "/lib/libnvrtc.so.12, loaded by app",
 			Advice: "served by 'kernstash run'; asked for 2 programs in 2.00 s: 1 found, 1 compiled (why)",
@@ -78,7 +78,7 @@ func TestUsedOf(t *testing.T) {
 	if diff := cmp.Diff(want, r.Findings); diff != "" {
 		t.Error(diff)
 	}
-	const line = "'kernstash run' serves ptxas, as a program (Triton, JAX), NVRTC, OpenCL loader; not TensorRT, compiler, as a program"
+	const line = "'kernstash run' serves ptxas, as a program, NVRTC, OpenCL loader; not TensorRT, compiler, as a program"
 	if got := servedInOneLine(all); got != line {
 		t.Error(got)
 	}
