@@ -71,11 +71,12 @@ enum {
 	KSF_ENVIRONMENT,  /* n: the address of the environment, NAME=value each and NULL at the end, as it was when the
 	                   * drivers were loaded; none: not known, and that of the process's start is taken for it */
 	KSF_DIRECTORIES,  /* n: KSF_SETTINGS, KSF_MOVED */
-	KSF_UNIT,         /* d: KSF_OPENCL_C or KSF_SPIRV; n: what DONE called the unit when it was compiled, or 0 */
-	KSF_CODE,         /* of the unit, module or header before it; pieces of a unit are one text */
+	KSF_UNIT,         /* d: KSF_OPENCL_C or KSF_SPIRV; n: what DONE called the unit when it was compiled, or 0. Of an input: d:
+	                   * the library's number for its kind; n: 1: added in the second way that there is. Its name and code follow */
+	KSF_CODE,         /* of the unit, module, input or header before it; pieces of a unit are one text */
 	KSF_HEADER,       /* one that the application hands over in memory: its name */
 	KSF_CONSTANT,     /* d: the id of a specialization constant; its value, or n: the value's address */
-	KSF_NAME,         /* of the program */
+	KSF_NAME,         /* of the program, or of an input */
 	KSF_OPTIONS,      /* all, or one of a list */
 	KSF_EXPRESSION,   /* a name expression */
 	/* of steps and results */

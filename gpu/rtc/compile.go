@@ -1,9 +1,11 @@
 package rtc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -12,7 +14,7 @@ import (
 	"github.com/kernstash/kernstash/internal/reentry"
 )
 
-// The codes that both libraries have in common.
+// The codes that NVRTC and HIPRTC have in common.
 const (
 	codeOutOfMemory   = 1
 	codeInvalidOption = 5
@@ -28,9 +30,12 @@ var errSize = errors.New("the library tells a size that makes no sense")
 // compiler refuses are a *kernstash.BuildError with its log; any other error wraps a *Error, and
 // kernstash.ErrOutOfResources where there was no memory.
 func (l *Library) Compile(r Request) (*Output, error) {
-	if l.api == HIPRTC {
-		hiprtc.Lock()
-		defer hiprtc.Unlock()
+	if one := &oneAtATime[l.api]; l.api != NVRTC {
+		one.Lock()
+		defer one.Unlock()
+	}
+	if l.d.links {
+		return l.link(r)
 	}
 	p, err := l.create(r)
 	if err != nil {
@@ -46,8 +51,8 @@ func (l *Library) Compile(r Request) (*Output, error) {
 	return p.output(r.Expressions)
 }
 
-// hiprtc lets one compile at a time: HIPRTC 5.2 crashes where two overlap.
-var hiprtc sync.Mutex
+// oneAtATime lets one compile at a time: HIPRTC 5.2 crashes where two overlap, and nvJitLink 12.4 leaks memory.
+var oneAtATime [len(dialects)]sync.Mutex
 
 // stepAside has the interposer take no notice of the programs that this thread creates.
 var stepAside = reentry.Of("kernstash_rtc_aside", "libkernstash_preload.so")
@@ -103,14 +108,19 @@ func (p *program) compile(options []string) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	list := pointers(&pin, options)
-	code := call(p.l.fn("CompileProgram"), p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0])))
+	return p.failed(call(p.l.fn("CompileProgram"), p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0]))))
+}
+
+// failed returns the error of a code of a compile, or nil.
+func (p *program) failed(code int) error {
 	if code == 0 {
 		return nil
 	}
 	err := p.l.resources(code)
-	if code == codeCompilation || code == codeInvalidOption {
+	if slices.Contains(p.l.d.refusals, code) {
 		log, _ := p.answer("ProgramLog")
-		return &kernstash.BuildError{Code: code, Log: logText(log.Data), Err: err}
+		other, _ := p.answer(formFunctions[ErrorLog])
+		return &kernstash.BuildError{Code: code, Log: logText(log.Data) + logText(other.Data), Err: err}
 	}
 	return fmt.Errorf("compile program: %w", err)
 }
@@ -118,7 +128,7 @@ func (p *program) compile(options []string) error {
 // resources is failure, which wraps kernstash.ErrOutOfResources where memory ran out.
 func (l *Library) resources(code int) error {
 	err := l.failure(code)
-	if code == codeOutOfMemory {
+	if code == codeOutOfMemory && l.api != NVJitLink {
 		return fmt.Errorf("%w: %w", kernstash.ErrOutOfResources, err)
 	}
 	return err
@@ -171,4 +181,55 @@ func (p *program) lowered(expression string) Lowered {
 		l.Name = dl.String(name)
 	}
 	return l
+}
+
+// errAdding is said of a request that only an interposer can make.
+var errAdding = errors.New("what comes of adding an input is not made by itself")
+
+// link compiles a request with inputs, of which nvJitLink makes machine code and libnvvm PTX.
+func (l *Library) link(r Request) (*Output, error) {
+	if r.Adding {
+		return nil, errAdding
+	}
+	runtime.LockOSThread() // nvJitLink 12.4 crashes at times where a program goes from thread to thread
+	defer runtime.UnlockOSThread()
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list := pointers(&pin, r.Options)
+	p := &program{l: l}
+	create := func() int {
+		defer stepAside()()
+		return call(l.fn("CreateProgram"), uintptr(unsafe.Pointer(&p.handle)), uintptr(len(r.Options)), uintptr(unsafe.Pointer(&list[0])))
+	}
+	if code := create(); code != 0 {
+		return nil, fmt.Errorf("create program: %w", l.resources(code))
+	}
+	defer p.destroy()
+	for _, in := range r.Inputs {
+		if err := p.failed(p.add(&pin, in)); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.failed(call(l.fn("CompileProgram"), p.handle, uintptr(len(r.Options)), uintptr(unsafe.Pointer(&list[0])))); err != nil {
+		return nil, err
+	}
+	return p.output(nil)
+}
+
+// add gives the program an input.
+func (p *program) add(pin *runtime.Pinner, in Input) int {
+	var name uintptr
+	if in.Named {
+		name = uintptr(pointers(pin, []string{in.Name})[0])
+	}
+	code := append(bytes.Clone(in.Code), 0) // with the NUL that nvJitLink looks for
+	data, size := uintptr(unsafe.Pointer(&code[0])), uintptr(len(in.Code))
+	pin.Pin(&code[0])
+	switch {
+	case p.l.api == NVJitLink:
+		return call(p.l.fn("AddData"), p.handle, uintptr(in.Kind), data, size, name)
+	case in.Too:
+		return call(p.l.fn("LazyAddModuleToProgram"), p.handle, data, size, name)
+	}
+	return call(p.l.fn("AddModuleToProgram"), p.handle, data, size, name)
 }

@@ -129,8 +129,11 @@ func (o *Output) Artifact(r *key.Recipe) (*store.Artifact, error) {
 	if _, random := key.Attribute(r.Options.Attributes, deps.SourceParent); random && o.shows(name) {
 		return nil, &kernstash.UnfitError{Why: "a header file puts the directory of the program's name, " + NameDir(name) + ", into its code"}
 	}
-	if file, found := o.unkeyedFile(r); found {
+	if file, found := o.unkeyedFile(r); found && r.Device.API == NVRTC.String() {
 		return nil, &kernstash.UnfitError{Why: "line information names a file that is not in the key as it is: " + file}
+	}
+	if r.Device.API == NVJitLink.String() && o.looksAtFiles(r) {
+		return nil, &kernstash.UnfitError{Why: "line information of files that are not known"}
 	}
 	named := *o
 	named.name = name

@@ -22,6 +22,9 @@ func (l *Library) identify() (key.Device, error) {
 	if l.path == "" {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, errLibraries)
 	}
+	if name, err := l.unknownFunction(); name != "" || err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w: a function that is not known, %s: %w", l.d.platform, errLibraries, name, err)
+	}
 	paths := []string{l.path}
 	late, loaded, err := l.opensLate(elfid.Loaded())
 	if err != nil {
@@ -47,7 +50,7 @@ func (l *Library) identify() (key.Device, error) {
 
 // compilers accepts the sonames of libraries that decide what is made.
 func compilers(soname string) bool {
-	known := []string{"libnvrtc", "libamd_comgr", "libLLVM", "libclang", "libhiprtc", "libnvptxcompiler", "liblld"}
+	known := []string{"libnvrtc", "libnvJitLink", "libnvvm", "libcuda.", "libamd_comgr", "libLLVM", "libclang", "libhiprtc", "libnvptxcompiler", "liblld"}
 	return slices.ContainsFunc(known, func(prefix string) bool { return strings.HasPrefix(soname, prefix) })
 }
 
@@ -56,6 +59,15 @@ func compilers(soname string) bool {
 // for that, so what is loaded is returned, too.
 func (l *Library) opensLate(m elfid.Mappings) ([]string, elfid.Mappings, error) {
 	sonames := l.late()
+	switch l.api {
+	case LibNVVM:
+		return nil, m, nil
+	case NVJitLink: // when a program is created it asks the driver for something, where there is one
+		if _, err := dl.Open("libcuda.so", "libcuda.so.1"); err == nil {
+			m = elfid.Loaded()
+		}
+		return m.Named(func(base string) bool { return strings.HasPrefix(base, "libcuda.so") }), m, nil
+	}
 	own := filepath.Dir(l.path)
 	for _, soname := range sonames {
 		found := named(m, soname)
@@ -162,7 +174,13 @@ var variables = [...][]string{
 		"HIPRTC_", "AMD_COMGR_", "HIP_", "HSA_", "ROCM_", "LLVM_", "DEVICE_LIB_PATH", "CPATH", "C_INCLUDE_PATH",
 		"CPLUS_INCLUDE_PATH", "OBJC", "CCC_", "COMPILER_PATH", "LLD_", // LLD_VERSION is in the code
 	},
+	// Those that libnvJitLink and libnvvm 12.4 ask for, and what ptxas 13.0 does: AS_SECURE_LOG_FILE, DUMP_KNOBS_TO_FILE,
+	// LIBNVVM_DISABLE_CONCURRENT_API, LLVM_OVERRIDE_PRODUCER, NVJITLINK_TRACE_MESSAGES, NVVM_IR_VER_CHK, CAN_FINALIZE_DEBUG.
+	NVJitLink: linkVariables,
+	LibNVVM:   linkVariables,
 }
+
+var linkVariables = []string{"NVJITLINK_", "NVVM", "LIBNVVM_", "LLVM_OVERRIDE_", "AS_SECURE_LOG_FILE", "DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG"}
 
 // mayHoldOptions reports whether a - or an @ begins something in the value of a variable: it does not in paths,
 // and in lists of devices.

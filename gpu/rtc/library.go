@@ -1,9 +1,11 @@
 package rtc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -17,8 +19,10 @@ type API uint8
 
 // The interfaces.
 const (
-	NVRTC  API = 1
-	HIPRTC API = 2
+	NVRTC     API = 1
+	HIPRTC    API = 2
+	NVJitLink API = 3
+	LibNVVM   API = 4
 )
 
 // dialect is what the interfaces differ in.
@@ -28,19 +32,35 @@ type dialect struct {
 	kind     key.Kind
 	prefix   string // of the functions
 	sonames  []string
+
+	links     bool              // programs are given inputs one by one: see inputs.go
+	refusals  []int             // the codes with which it refuses a program, or its options
+	functions map[string]string // those that are called otherwise than NVRTC's, without the prefix
 }
 
 var dialects = [...]dialect{
 	NVRTC: {
-		name: "nvrtc", platform: "NVRTC", kind: key.CUDACpp, prefix: "nvrtc",
+		name: "nvrtc", platform: "NVRTC", kind: key.CUDACpp, prefix: "nvrtc", refusals: []int{codeCompilation, codeInvalidOption},
 		sonames: []string{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so.11.1", "libnvrtc.so.11.0"},
 	},
 	HIPRTC: {
-		name: "hiprtc", platform: "HIPRTC", kind: key.HIPCpp, prefix: "hiprtc",
+		name: "hiprtc", platform: "HIPRTC", kind: key.HIPCpp, prefix: "hiprtc", refusals: []int{codeCompilation, codeInvalidOption},
 		sonames: []string{
 			"libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5",
 			"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
 		},
+	},
+	NVJitLink: {
+		name: "nvjitlink", platform: "nvJitLink", prefix: "nvJitLink", links: true, refusals: []int{4, 5},
+		sonames: []string{"libnvJitLink.so", "libnvJitLink.so.13", "libnvJitLink.so.12"},
+		functions: map[string]string{
+			"CreateProgram": "Create", "DestroyProgram": "Destroy", "CompileProgram": "Complete",
+			"GetProgramLogSize": "GetInfoLogSize", "GetProgramLog": "GetInfoLog",
+		},
+	},
+	LibNVVM: {
+		name: "nvvm", platform: "libnvvm", prefix: "nvvm", links: true, refusals: []int{7, 9},
+		sonames: []string{"libnvvm.so", "libnvvm.so.4"},
 	},
 }
 
@@ -52,10 +72,15 @@ func dialectOf(a API) (d dialect) {
 	return d
 }
 
+// function returns the name of a function that NVRTC calls nvrtc and name.
+func (d dialect) function(name string) string { return d.prefix + cmp.Or(d.functions[name], name) }
+
 func (a API) String() string { return dialectOf(a).name }
 
 // IsAPI reports whether the API of a key.Device is one of this package.
-func IsAPI(name string) bool { return name == NVRTC.String() || name == HIPRTC.String() }
+func IsAPI(name string) bool {
+	return name != "" && slices.ContainsFunc(dialects[:], func(d dialect) bool { return d.name == name })
+}
 
 // ErrNoLibrary is wrapped where no library can be opened.
 var ErrNoLibrary = dl.ErrNoLibrary
@@ -113,7 +138,7 @@ func New(api API, symbol func(name string) uintptr) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.fn = func(name string) dl.Func { return dl.Func(symbol(l.d.prefix + name)) }
+	l.fn = func(name string) dl.Func { return dl.Func(symbol(l.d.function(name))) }
 	if err := l.hasFunctions(); err != nil {
 		return nil, err
 	}
@@ -209,8 +234,8 @@ var required = []string{
 // hasFunctions says whether the library has what a compile takes.
 func (l *Library) hasFunctions() error {
 	for _, name := range required {
-		if l.fn(name) == 0 {
-			return fmt.Errorf("%s: %w", l.d.prefix+name, ErrMissing)
+		if l.fn(name) == 0 && (name != "GetErrorString" || l.api != NVJitLink) {
+			return fmt.Errorf("%s: %w", l.d.function(name), ErrMissing)
 		}
 	}
 	for _, name := range formFunctions {
@@ -239,8 +264,10 @@ func (c *Error) Error() string { return fmt.Sprintf("%s (%d)", c.Text, c.Number)
 // failure returns the error of a code.
 func (l *Library) failure(code int) error {
 	c := &Error{API: l.api, Number: code, Text: l.d.platform + " error"}
-	if text := l.fn("GetErrorString").Call(uintptr(code)); text != 0 {
-		c.Text = dl.String(text)
+	if f := l.fn("GetErrorString"); f != 0 {
+		if text := f.Call(uintptr(code)); text != 0 {
+			c.Text = dl.String(text)
+		}
 	}
 	return c
 }

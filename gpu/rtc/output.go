@@ -10,17 +10,21 @@ type Form uint8
 
 // The forms. Their numbers are part of what is stored: append only.
 const (
-	PTX     Form = iota // NVRTC: text, for the driver to finish
-	CUBIN               // NVRTC: machine code of a real architecture (sm_90)
-	LTOIR               // NVRTC: for linking with -dlto
-	OptiXIR             // NVRTC: for OptiX, with --optix-ir
-	NVVM                // NVRTC 11: as LTOIR was called
-	Code                // HIPRTC: a code object of a real architecture
-	Bitcode             // HIPRTC: LLVM bitcode, with -fgpu-rdc
+	PTX         Form = iota // NVRTC: text, for the driver to finish
+	CUBIN                   // NVRTC: machine code of a real architecture (sm_90)
+	LTOIR                   // NVRTC: for linking with -dlto
+	OptiXIR                 // NVRTC: for OptiX, with --optix-ir
+	NVVM                    // NVRTC 11: as LTOIR was called
+	Code                    // HIPRTC: a code object of a real architecture
+	Bitcode                 // HIPRTC: LLVM bitcode, with -fgpu-rdc
+	LinkedCUBIN             // nvJitLink: machine code
+	LinkedPTX               // nvJitLink: with -lto -ptx
+	ErrorLog                // nvJitLink: its second log, as the other code
+	Result                  // libnvvm: PTX, or LTO IR with -gen-lto
 	numForms
 )
 
-var formNames = [numForms]string{"PTX", "CUBIN", "LTO IR", "OptiX IR", "NVVM", "code", "bitcode"}
+var formNames = [numForms]string{"PTX", "CUBIN", "LTO IR", "OptiX IR", "NVVM", "code", "bitcode", "linked CUBIN", "linked PTX", "error log", "result"}
 
 func (f Form) String() string {
 	if f < numForms {
@@ -30,7 +34,7 @@ func (f Form) String() string {
 }
 
 // formFunctions are the names of the functions that give a form, between "Get" and "Size".
-var formFunctions = [numForms]string{"PTX", "CUBIN", "LTOIR", "OptiXIR", "NVVM", "Code", "Bitcode"}
+var formFunctions = [numForms]string{"PTX", "CUBIN", "LTOIR", "OptiXIR", "NVVM", "Code", "Bitcode", "LinkedCubin", "LinkedPtx", "ErrorLog", "CompiledResult"}
 
 // Forms returns how many forms there are: all are below it.
 func Forms() Form { return numForms }
@@ -123,7 +127,7 @@ func (o *Output) entries() []string {
 	}
 	var names []string
 	directive := []byte(".entry ")
-	for rest := o.forms[PTX].Data; len(names) < maxEntries; {
+	for rest := slices.Concat(o.forms[PTX].Data, o.forms[LinkedPTX].Data, o.forms[Result].Data); len(names) < maxEntries; {
 		i := bytes.Index(rest, directive)
 		if i < 0 {
 			break

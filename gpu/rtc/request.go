@@ -33,6 +33,13 @@ type Request struct {
 	// Expressions are name expressions, in the order in which they are added; the
 	// Output tells what each is lowered to.
 	Expressions []string `json:"expressions,omitempty"`
+
+	// Inputs are what nvJitLink and libnvvm are given, in order, which have no Source, Name, Headers and Expressions.
+	Inputs []Input `json:"inputs,omitempty"`
+
+	// Adding says that what comes of adding the last input is asked for, and not of the compile: what an
+	// application asks nvJitLink step by step.
+	Adding bool `json:"adding,omitempty"`
 }
 
 // The attributes of a request, beside those of package deps.
@@ -48,6 +55,15 @@ const (
 // which may wrap key.ErrEmpty or key.ErrDuplicate, says that the program is the compiler's own affair.
 func (l *Library) Core(r Request) (kernstash.Request, error) {
 	var own kernstash.Request
+	if l.d.links {
+		units, q, err := l.normalizeInputs(r)
+		if err != nil {
+			return own, err
+		}
+		own.Image, err = kernstash.NewImageSequence(units...)
+		own.CompileOptions, own.Attributes = q.options, q.attributes
+		return own, err
+	}
 	q, err := l.normalize(r, func(source []byte, headers []key.Header) (_ *key.Image, reads bool, err error) {
 		if own.Image, err = kernstash.NewImage(l.d.kind, source, headers...); err != nil {
 			return nil, false, err
@@ -61,6 +77,17 @@ func (l *Library) Core(r Request) (kernstash.Request, error) {
 // EngineRequest is [Library.Core] for a session of the engine with a [Host].
 func (l *Library) EngineRequest(r Request) (engine.Request, error) {
 	var own engine.Request
+	if l.d.links {
+		units, q, err := l.normalizeInputs(r)
+		if err != nil {
+			return own, err
+		}
+		image, err := key.NewImageSequence(units...)
+		if err != nil {
+			return own, err
+		}
+		return engine.Request{Image: engine.NewImage(image), CompileOptions: q.options, Attributes: q.attributes}, nil
+	}
 	q, err := l.normalize(r, func(source []byte, headers []key.Header) (*key.Image, bool, error) {
 		image, err := key.NewImage(l.d.kind, source, headers...)
 		if err != nil {
@@ -156,6 +183,9 @@ var errRecipe = errors.New("not a recipe of a run-time compiler")
 // FromRecipe returns the request that a recipe was made of. Its header files are looked for again.
 func FromRecipe(r *key.Recipe) (Request, error) {
 	units := r.Image.Units()
+	if d := r.Device.API; d == NVJitLink.String() || d == LibNVVM.String() {
+		return inputsOf(r)
+	}
 	if len(units) != 1 || units[0].Kind != key.CUDACpp && units[0].Kind != key.HIPCpp {
 		return Request{}, errRecipe
 	}

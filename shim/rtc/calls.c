@@ -1,16 +1,17 @@
 /* calls.c: the functions that are stood before. */
 #include "rtc.h"
 
-static struct library_front front_end = {.runtime = "rtc"};
+struct library_front rtc_front_end = {.runtime = "rtc"};
 
-static void passed(const struct rtc_api *api, const char *reason) { library_passed(&front_end, api->number, reason); }
+void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_front_end, api->number, reason); }
 
 static _Thread_local int aside;
 
 void kernstash_rtc_aside(int on) { aside = on; }
 
-/* The program's record, locked, or NULL; and the real function, of its library or the caller's. */
-static struct rtc_program *enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
+bool rtc_aside(void) { return aside != 0; }
+
+struct rtc_program *rtc_enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
 {
 	struct rtc_program *p = program == NULL ? NULL : rtc_program_enter(program);
 	if (p != NULL)
@@ -46,7 +47,7 @@ static void settle(struct rtc_program *p)
 		return;
 	p->served = false;
 	p->compiled = true;
-	passed(p->library->api, "asked for what is not stored");
+	rtc_passed(p->library->api, "asked for what is not stored");
 	struct arithmetic before;
 	library_default_arithmetic(&before); /* as it was when it was served */
 	real_compile(p, p->noptions, (const char *const *)p->options);
@@ -75,7 +76,7 @@ int rtc_destroy(struct rtc_caller c, void **program)
 	if (p != NULL)
 		c.library = p->library;
 	*(void **)&destroy = rtc_real(&c, RTC_DESTROY);
-	int code = destroy == NULL ? RTC_INTERNAL_ERROR : destroy(program);
+	int code = destroy == NULL ? c.api->missing : destroy(program);
 	if (p != NULL && code != 0)
 		rtc_program_back(p);
 	else if (p != NULL)
@@ -83,8 +84,7 @@ int rtc_destroy(struct rtc_caller c, void **program)
 	return code;
 }
 
-/* Whether the options are strings, which the compiler may see otherwise. */
-static bool are_options(int n, const char *const *options)
+bool rtc_are_options(int n, const char *const *options)
 {
 	for (int i = 0; i < n; i++)
 		if (options == NULL || options[i] == NULL)
@@ -170,37 +170,42 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 		message_free(&m);
 		message_result(&m, KSF_ABANDONED, code, took);
 	}
-	library_next(&front_end, ticket, &m, &step);
-	library_end(&front_end, step.ticket);
+	library_next(&rtc_front_end, ticket, &m, &step);
+	library_end(&rtc_front_end, step.ticket);
 	return code;
 }
 
-static void add_all(struct message *m, uint32_t tag, char *const *texts, unsigned n)
+void rtc_add_all(struct message *m, uint32_t tag, char *const *texts, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		message_text(m, tag, texts[i]);
+}
+
+void rtc_add_library(struct message *m, const struct rtc_program *p, uint32_t detail)
+{
+	int (*version)(int *, int *);
+	int major = 0, minor = 0;
+	*(void **)&version = p->library->real[RTC_VERSION];
+	if (version(&major, &minor) != 0)
+		major = minor = 0;
+	message_number(m, KSF_FUNCTION, detail, (uintptr_t)p->library->real[RTC_COMPILE]);
+	message_number(m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
 }
 
 /* What the library is asked. */
 static uint32_t begin(struct rtc_program *p, unsigned n, const char *const *options, ksf_step *step)
 {
 	struct message m = {0};
-	int (*version)(int *, int *);
-	int major = 0, minor = 0;
-	*(void **)&version = p->library->real[RTC_VERSION];
-	if (version(&major, &minor) != 0)
-		major = minor = 0;
-	message_number(&m, KSF_FUNCTION, 0, (uintptr_t)p->library->real[RTC_COMPILE]);
-	message_number(&m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
+	rtc_add_library(&m, p, 0);
 	message_text(&m, KSF_CODE, p->source);
 	message_text(&m, KSF_NAME, p->name);
 	for (unsigned i = 0; i < p->nheaders; i++) {
 		message_text(&m, KSF_HEADER, p->includes[i]);
 		message_text(&m, KSF_CODE, p->headers[i]);
 	}
-	add_all(&m, KSF_OPTIONS, (char *const *)options, n);
-	add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
-	return library_begin(&front_end, p->library->api->number, &m, step);
+	rtc_add_all(&m, KSF_OPTIONS, (char *const *)options, n);
+	rtc_add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);
+	return library_begin(&rtc_front_end, p->library->api->number, &m, step);
 }
 
 static int compile(struct rtc_program *p, int n, const char *const *options)
@@ -211,15 +216,15 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	settle(p);
 	p->compiled = true;
 	const char *mode = library_arithmetic();
-	if (again || p->unknown != NULL || mode != NULL || !are_options(n, options)) {
-		passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown
+	if (again || p->unknown != NULL || mode != NULL || !rtc_are_options(n, options)) {
+		rtc_passed(p->library->api, again ? "compiled again" : p->unknown != NULL ? p->unknown
 				: mode != NULL ? mode : "options that make no sense");
 		return real_compile(p, (unsigned)n, options);
 	}
 	switch (begin(p, (unsigned)n, options, &step)) {
 	case KSF_HIT: {
 		bool kept = keep(p, n, options, &step.message);
-		library_end(&front_end, step.ticket);
+		library_end(&rtc_front_end, step.ticket);
 		if (!kept)
 			break;
 		p->compiled = false;
@@ -234,7 +239,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *options)
 {
 	compile_fn real;
-	struct rtc_program *p = enter(&c, RTC_COMPILE, program, &real);
+	struct rtc_program *p = rtc_enter(&c, RTC_COMPILE, program, &real);
 	if (p == NULL)
 		return real == NULL ? RTC_INTERNAL_ERROR : real(program, n, options);
 	int code = compile(p, n, options);
@@ -279,8 +284,7 @@ static bool answer(const struct rtc_program *p, enum rtc_function f, void *a, vo
 	return true;
 }
 
-/* Remembers a name expression that the real program has taken. */
-static void add(struct rtc_program *p, const char *expression)
+void rtc_add_expression(struct rtc_program *p, const char *expression)
 {
 	char *own = strdup(expression);
 	char **all = own == NULL ? NULL : realloc(p->expressions, (p->nexpressions + 1) * sizeof *all);
@@ -297,7 +301,7 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 {
 	ask_fn real;
 	int code = 0;
-	struct rtc_program *p = enter(&c, f, program, &real);
+	struct rtc_program *p = rtc_enter(&c, f, program, &real);
 	if (p == NULL || !answer(p, f, a, b)) {
 		settle(p);
 		code = real == NULL ? RTC_INTERNAL_ERROR : real(program, a, b);
@@ -305,9 +309,23 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 	if (p == NULL)
 		return code;
 	if (f == RTC_ADD && code == 0 && a != NULL)
-		add(p, a);
+		rtc_add_expression(p, a);
 	if (f == c.api->watched)
 		p->unknown = "a callback during the compile";
 	rtc_program_leave(p);
 	return code;
+}
+
+int rtc_call(struct rtc_caller c, enum rtc_function f, void *const a[RTC_ARGUMENTS])
+{
+	switch (f) {
+	case RTC_CREATE:
+		return rtc_create(c, a[0], a[1], a[2], (int)(intptr_t)a[3], a[4], a[5]);
+	case RTC_DESTROY:
+		return rtc_destroy(c, a[0]);
+	case RTC_COMPILE:
+		return rtc_compile(c, a[0], (int)(intptr_t)a[1], a[2]);
+	default:
+		return rtc_ask(c, f, a[0], a[1], a[2]);
+	}
 }

@@ -23,6 +23,8 @@ static const struct rtc_api api = {
 		EACH_PIECE(NAMES)
 	},
 	.watched = WATCHED,
+	.call = rtc_call,
+	.missing = RTC_INTERNAL_ERROR,
 };
 
 #define LINKED ((struct rtc_caller){&api, NULL, __builtin_return_address(0)})

@@ -30,9 +30,9 @@ static bool stays_out(void)
 }
 
 /* What a library has to have; else it is none of the kind that is known. */
-static bool whole(void *const real[RTC_FUNCTIONS])
+static bool whole(const struct rtc_api *api, void *const real[RTC_FUNCTIONS])
 {
-	return real[RTC_CREATE] && real[RTC_DESTROY] && real[RTC_COMPILE] && real[RTC_VERSION] &&
+	return (real[RTC_INPUT] || !api->names[RTC_INPUT]) && real[RTC_CREATE] && real[RTC_DESTROY] && real[RTC_COMPILE] && real[RTC_VERSION] &&
 		real[RTC_SIZE + LOG_PIECE] && real[RTC_GET + LOG_PIECE];
 }
 
@@ -76,7 +76,7 @@ static struct rtc_library *library_of(const struct rtc_api *api, enum rtc_functi
 		return found;
 	}
 	preload_beside(real, api->names, RTC_FUNCTIONS, all); /* takes the dynamic linker's lock */
-	if (!whole(all) || all[f] != real)
+	if (!whole(api, all) || all[f] != real)
 		return NULL;
 	bool replaced = false;
 	pthread_mutex_lock(&rtc_lock);
@@ -119,39 +119,28 @@ struct rtc_library *rtc_library_for(const struct rtc_caller *c)
 /* A set of our functions for each library that may be in the process, for who looks functions up: it knows its own. */
 #define CALLER(n) ((struct rtc_caller){libraries[n].api, &libraries[n], NULL})
 
-#define ASKED(n, f) static int asked_##n##_##f(void *p, void *a, void *b) { return rtc_ask(CALLER(n), RTC_ASKED + f, p, a, b); }
-#define POINTER(n, f) (void *)asked_##n##_##f,
+/* A function of six registers may be called as one of fewer. */
+#define FUNCTION(n, f) \
+	static int function_##n##_##f(void *a, void *b, void *c, void *d, void *e, void *g) \
+	{ \
+		return libraries[n].api->call(CALLER(n), f, (void *const[RTC_ARGUMENTS]){a, b, c, d, e, g}); \
+	}
+#define POINTER(n, f) (void *)function_##n##_##f,
 #define EACH(F, n) \
 	F(n, 0) F(n, 1) F(n, 2) F(n, 3) F(n, 4) F(n, 5) F(n, 6) F(n, 7) F(n, 8) F(n, 9) F(n, 10) F(n, 11) \
-	F(n, 12) F(n, 13) F(n, 14) F(n, 15) F(n, 16) F(n, 17) F(n, 18) F(n, 19) F(n, 20) F(n, 21) F(n, 22) F(n, 23)
+	F(n, 12) F(n, 13) F(n, 14) F(n, 15) F(n, 16) F(n, 17) F(n, 18) F(n, 19) F(n, 20) F(n, 21) F(n, 22) F(n, 23) \
+	F(n, 24) F(n, 25) F(n, 26) F(n, 27) F(n, 28) F(n, 29) F(n, 30) F(n, 31) F(n, 32) F(n, 33) F(n, 34) F(n, 35) \
+	F(n, 36) F(n, 37)
 
-#define SLOT(n) \
-	static int create_##n(void **p, const char *source, const char *name, int nh, const char *const *h, const char *const *i) \
-	{ \
-		return rtc_create(CALLER(n), p, source, name, nh, h, i); \
-	} \
-	static int destroy_##n(void **p) { return rtc_destroy(CALLER(n), p); } \
-	static int compile_##n(void *p, int no, const char *const *o) { return rtc_compile(CALLER(n), p, no, o); } \
-	EACH(ASKED, n)
+#define SLOT(n) EACH(FUNCTION, n)
+#define ROW(n) {EACH(POINTER, n)},
+#define EACH_SLOT(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
 
-#define ROW(n) \
-	{ \
-		[RTC_CREATE] = (void *)create_##n, [RTC_DESTROY] = (void *)destroy_##n, [RTC_COMPILE] = (void *)compile_##n, \
-		[RTC_ASKED] = EACH(POINTER, n) \
-	}
+EACH_SLOT(SLOT)
 
-SLOT(0)
-SLOT(1)
-SLOT(2)
-SLOT(3)
-SLOT(4)
-SLOT(5)
-SLOT(6)
-SLOT(7)
+static void *const slots[RTC_LIBRARIES][RTC_FUNCTIONS] = {EACH_SLOT(ROW)};
 
-static void *const slots[RTC_LIBRARIES][RTC_FUNCTIONS] = {ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
-
-_Static_assert(RTC_FUNCTIONS - RTC_ASKED == 24 && RTC_LIBRARIES == 8, "a set of functions for each");
+_Static_assert(RTC_FUNCTIONS == 38 && RTC_LIBRARIES == 16, "a set of functions for each");
 
 void *rtc_take(const struct rtc_api *api, size_t name, void *real)
 {

@@ -41,6 +41,11 @@ static void release(struct rtc_program *p)
 	rtc_free_list(p->includes, p->nheaders);
 	rtc_free_list(p->expressions, p->nexpressions);
 	rtc_free_list(p->options, p->noptions);
+	for (unsigned i = 0; i < p->ninputs; i++) {
+		free(p->inputs[i].name);
+		free(p->inputs[i].data);
+	}
+	free(p->inputs);
 	free(p->answers);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -49,12 +54,12 @@ static void release(struct rtc_program *p)
 void rtc_program_add(struct rtc_library *l, void *handle, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes)
 {
-	struct rtc_program *p = calloc(1, sizeof *p), *old;
+	struct rtc_program *p = calloc(1, sizeof *p);
 	if (p == NULL)
 		return;
 	unsigned n = nheaders > 0 ? (unsigned)nheaders : 0;
 	*p = (struct rtc_program){
-		.handle = handle, .library = l, .pins = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .nheaders = n,
+		.nheaders = n,
 		.source = strdup(source), .name = name == NULL ? NULL : strdup(name),
 		.headers = rtc_copy_list(headers, n), .includes = rtc_copy_list(includes, n),
 	};
@@ -64,9 +69,18 @@ void rtc_program_add(struct rtc_library *l, void *handle, const char *source, co
 	}
 	if (name != NULL && *name == 0)
 		p->unknown = "a program with an empty name";
+	rtc_program_insert(l, handle, p);
+}
+
+void rtc_program_insert(struct rtc_library *l, void *handle, struct rtc_program *p)
+{
+	p->handle = handle;
+	p->library = l;
+	p->pins = 1;
+	pthread_mutex_init(&p->lock, NULL);
 	if (l->replaced)
 		p->unknown = "another library in the place of one that was closed";
-	old = rtc_program_take(handle); /* of a program that was destroyed behind our back */
+	struct rtc_program *old = rtc_program_take(handle); /* of a program that was destroyed behind our back */
 	if (old != NULL)
 		rtc_program_put(old);
 	rtc_program_back(p);

@@ -24,10 +24,9 @@ var Runtime = tool.Runtime{
 	Note: "Alone: kernstash switched off, NVIDIA's own caches filled by another process. NVRTC compiles anew in each\n" +
 		"process; the driver keeps only what it makes of PTX, and here NVRTC makes machine code.",
 	Compilers: []tool.Compiler{
-		{Files: []string{"libnvJitLink.so"}, Name: "nvJitLink", Text: "not served: what it links is linked each time"},
+		{Files: []string{"libnvJitLink"}, Name: "nvJitLink", Served: true, Text: tool.ServedByRun},
 		{
-			Files: []string{"libnvvm.so"}, Name: "libNVVM (Numba and others)",
-			Text: "not served: what it compiles is compiled as without the cache; Numba keeps its own with cache=True",
+			Files: []string{"libnvvm.so"}, Name: "libNVVM (Numba and others)", Served: true, Text: tool.ServedByRun,
 		},
 		{
 			Files: []string{"libnvidia-ptxjitcompiler.so"}, Name: "PTX compiler of NVIDIA's driver",

@@ -1,5 +1,5 @@
-// Package layer answers an interposer between an application and its run-time compiler (shim/nvrtc and
-// shim/hiprtc, through capi/kernstash_front.h): for each compile it says what would come of it, or takes
+// Package layer answers an interposer between an application and its run-time compiler (shim/nvrtc,
+// shim/hiprtc, shim/nvjitlink and shim/nvvm, through capi/kernstash_front.h): for each compile it says what would come of it, or takes
 // what came of it.
 //
 // It calls no compiler: the interposer's thread drives the engine, as a kernstash.Context does, so keys,

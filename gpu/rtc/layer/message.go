@@ -2,6 +2,7 @@ package layer
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/front"
@@ -18,23 +19,31 @@ type Request struct {
 	Program      rtc.Request
 }
 
-// request returns what a message asks for, whose source and headers are C's.
+// request returns what a message asks for, whose source, headers and inputs are C's.
 func request(r *front.Request) (*Request, error) {
 	own := &Request{API: rtc.API(r.What)}
 	p := &own.Program
 	for _, f := range r.Message {
 		switch f.Tag {
 		case front.Function:
-			own.Compile = f.Address()
+			own.Compile, p.Adding = f.Address(), f.Detail == 1
 		case front.Version:
 			own.Major, own.Minor = int(int32(f.Detail)), int(int32(f.Number))
+		case front.Unit:
+			p.Inputs = append(p.Inputs, rtc.Input{Kind: f.Detail, Too: f.Number != 0})
 		case front.Code:
-			if n := len(p.Headers); n > 0 {
+			if n := len(p.Inputs); n > 0 {
+				p.Inputs[n-1].Code = f.Data
+			} else if n := len(p.Headers); n > 0 {
 				p.Headers[n-1].Content = f.Data
 			} else {
 				p.Source = f.Data
 			}
 		case front.Name:
+			if n := len(p.Inputs); n > 0 {
+				p.Inputs[n-1].Named, p.Inputs[n-1].Name = true, f.Text()
+				continue
+			}
 			p.Name = f.Text()
 			if f.Data != nil && p.Name == "" {
 				return nil, f.Unexpected()
@@ -49,7 +58,8 @@ func request(r *front.Request) (*Request, error) {
 			return nil, f.Unexpected()
 		}
 	}
-	if own.Compile == 0 || p.Source == nil {
+	empty := func(in rtc.Input) bool { return in.Code == nil }
+	if own.Compile == 0 || p.Source == nil && p.Inputs == nil || slices.ContainsFunc(p.Inputs, empty) {
 		return nil, front.ErrMessage
 	}
 	return own, nil

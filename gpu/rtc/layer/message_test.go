@@ -34,6 +34,28 @@ func TestRequestsOfMessages(t *testing.T) {
 	}
 }
 
+func TestInputsOfMessages(t *testing.T) {
+	t.Parallel()
+	text := front.String
+	got, err := request(&front.Request{What: 3, Message: front.Message{
+		{Tag: front.Function, Detail: 1, Number: 11},
+		{Tag: front.Version, Detail: 12, Number: 4},
+		{Tag: front.Unit, Detail: 2},
+		{Tag: front.Name, Data: text("")},
+		{Tag: front.Code, Data: text("ptx")},
+		{Tag: front.Unit, Detail: 5, Number: 1},
+		{Tag: front.Code, Data: text("object")},
+		{Tag: front.Options, Data: text("-lto")},
+	}})
+	want := &Request{API: rtc.NVJitLink, Compile: 11, Major: 12, Minor: 4, Program: rtc.Request{
+		Adding: true, Options: []string{"-lto"},
+		Inputs: []rtc.Input{{Kind: 2, Named: true, Code: text("ptx")}, {Kind: 5, Too: true, Code: text("object")}},
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 // What C says of a compile is what it is told of it later.
 func TestOutcomesAreServed(t *testing.T) {
 	t.Parallel()
@@ -71,6 +93,8 @@ func TestMessagesThatMakeNoSense(t *testing.T) {
 		{code},
 		{function, {Tag: front.Code}},
 		{function, code, {Tag: front.Unit}},
+		{function, {Tag: front.Unit}, code, {Tag: front.Unit}},
+		{function, code, {Tag: front.Device}},
 		{function, code, {Tag: front.Name, Data: []byte{}}},
 	} {
 		if r, err := request(&front.Request{Message: m}); err == nil {

@@ -1,15 +1,12 @@
 package compile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/deps/ptx"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -71,32 +68,9 @@ func readPTXAS(args []string, getenv func(string) string) (*invocation, error) {
 	if v.code, err = os.ReadFile(v.input); err != nil {
 		return nil, err
 	}
-	files, err := filesOfPTX(v.code)
+	files, err := ptx.Files(v.code)
 	v.attributes = append(l.attributes(), files...)
 	return v, err
-}
-
-var fileDirective = regexp.MustCompile(`\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
-
-// filesOfPTX returns what ptxas sees of the files that .file directives name: it looks
-// for each in the working directory.
-func filesOfPTX(code []byte) (files []key.Pair, err error) {
-	named := fileDirective.FindAllSubmatch(code, -1)
-	if bytes.Count(code, []byte(".file")) != len(named) {
-		return nil, errors.New("a .file that is not understood")
-	}
-	for _, m := range named {
-		name, state := string(m[1]), "absent"
-		info, err := os.Stat(name)
-		switch {
-		case err == nil:
-			state = fmt.Sprintf("%d ns, %d bytes", info.ModTime().UnixNano(), info.Size())
-		case !errors.Is(err, fs.ErrNotExist):
-			state = "not to be seen"
-		}
-		files = append(files, key.Pair{Name: "file", Value: name + ": " + state})
-	}
-	return slices.Compact(files), nil
 }
 
 // ptxasMessages knows the two messages of ptxas in which the name of its input is. All begin with
