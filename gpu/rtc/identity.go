@@ -123,12 +123,16 @@ func onSearchPath(path string) error {
 	return nil
 }
 
-// late returns the sonames of the libraries, one of which l opens by name.
+// late returns the sonames of the libraries, one of which l opens by name to compile; none for those that
+// open none.
 func (l *Library) late() []string {
-	if l.api == HIPRTC {
+	switch l.api {
+	case NVRTC:
+		return []string{fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.major, l.minor)}
+	case HIPRTC:
 		return []string{"libamd_comgr.so.3", "libamd_comgr.so.2"}
 	}
-	return []string{fmt.Sprintf("libnvrtc-builtins.so.%d.%d", l.major, l.minor)}
+	return nil
 }
 
 // named returns the loaded files of a soname.
