@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/internal/ctime"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -160,6 +161,18 @@ func (w *Ways) Changed() string {
 	}
 	for path, was := range w.at {
 		if now, _ := files.OS.LookAt(path); now.ChangedSince(was) {
+			return path
+		}
+	}
+	return ""
+}
+
+// ChangedAfter names a directory or link that is another since a time, or may be; "" says that
+// there is none. It is for a look at the ways that comes late.
+func (w *Ways) ChangedAfter(began time.Time) string {
+	for path, now := range w.at {
+		moved := now.Kind == files.Link || now.Ctime != now.Mtime
+		if moved && !ctime.Before(began, path, now.Device, now.Ctime, now.Ctime) {
 			return path
 		}
 	}

@@ -12,19 +12,10 @@ import (
 	"github.com/kernstash/kernstash/internal/ctime"
 )
 
-// isBelieved reports whether a file's stamp changes whenever the file does.
-//
-// A container sees an overlay, and not what it lies on; to read all compilers in each
-// process there takes longer than most of them compile. What lies on an image (squashfs,
-// erofs, iso9660) has a change time in whole seconds that is the time of modification; what
-// was written to a file system has one of its own, with nanoseconds.
+// isBelieved reports whether a file's stamp changes whenever the file does. To read all compilers in
+// each process in a container takes longer than most of them compile.
 func isBelieved(path string, s Stamp) bool {
-	if ctime.Trusted(path, s.Device) {
-		return true
-	}
-	var fs unix.Statfs_t
-	return s.Ctime != s.Mtime && s.Ctime%1e9 != 0 &&
-		unix.Statfs(path, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+	return ctime.Trusted(path, s.Device) || ctime.TrustedOnOverlay(path, s.Mtime, s.Ctime)
 }
 
 // imageOf returns the name of the mount that an open file lies on, see mountOf, if that is an

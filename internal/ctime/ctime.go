@@ -27,6 +27,24 @@ func Settled(now time.Time, mtime, ctime int64) bool {
 	return mtime <= limit && ctime <= limit
 }
 
+// grain is how far a change time may lie behind the clock: the kernel takes that of its last tick.
+const grain = 10 * time.Millisecond
+
+// Before reports whether the file or directory that path leads to, which has the device number
+// device and these times, was last changed before the time began, by now or by whatever was
+// started then. Where the clock of this machine sets change times that is known to a tick of it.
+func Before(began time.Time, path string, device uint64, mtime, ctime int64) bool {
+	if local.trusted(path, device, time.Now()) {
+		return ctime < began.Add(-grain).UnixNano()
+	}
+	return Settled(began, mtime, ctime)
+}
+
+// Grain is the longest time that a file has to lie unchanged for Before to say so.
+const Grain = 2 * grain
+
+var local = cache{ask: isLocal}
+
 var ofProcess = cache{ask: system}
 
 // again is how long an answer holds.

@@ -65,3 +65,19 @@ func isWritten(device uint64, mountinfo string) bool {
 	}
 	return false
 }
+
+// isLocal reports whether a path is on a file system whose changes get the time of this machine's
+// clock. On an overlay a file that is changed is one of the file system above.
+func isLocal(path string, _ uint64) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(path, &fs) == nil && slices.Contains(append([]int64{unix.OVERLAYFS_SUPER_MAGIC}, kept...), int64(fs.Type)) //nolint:unconvert // other systems have other types
+}
+
+// TrustedOnOverlay reports whether the change time of a file on an overlay, which a container sees, but not what it lies
+// on, is likely to be trusted: what lies on an image (squashfs, erofs, iso9660) has a change time in
+// whole seconds that is the time of modification; what was written to a file system has one of its own, with nanoseconds.
+// It is for compilers and libraries.
+func TrustedOnOverlay(path string, mtime, ctime int64) bool {
+	var fs unix.Statfs_t
+	return ctime != mtime && ctime%1e9 != 0 && unix.Statfs(path, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+}

@@ -1,6 +1,7 @@
 package ctime
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -23,6 +24,25 @@ func TestSettled(t *testing.T) {
 	} {
 		if got := Settled(now, c.mtime, c.ctime); got != c.want {
 			t.Errorf("%d, %d: %v, want %v", c.mtime, c.ctime, got, c.want)
+		}
+	}
+}
+
+// A change that may have come after a time is none before it.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	began := time.Unix(1000, 0)
+	var local bool
+	if st, err := os.Stat(path); err == nil {
+		local = Before(time.Now().Add(time.Hour), path, 1, st.ModTime().UnixNano(), time.Now().UnixNano())
+	}
+	if !local {
+		t.Skip("NOT RUN: the temporary directory is on no local file system")
+	}
+	for ago, want := range map[time.Duration]bool{0: false, 5 * time.Millisecond: false, 15 * time.Millisecond: true, -time.Second: false} {
+		if got := Before(began, path, 1, 0, began.Add(-ago).UnixNano()); got != want {
+			t.Errorf("%v before: %v, want %v", ago, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* The programs that the command knows: cmd/kernstash/internal/compile. */
-static const char *const compilers[] = {"ptxas", "ptxas-blackwell"};
+static const char *const compilers[] = {"ptxas", "ptxas-blackwell", "nvcc"};
 
 typedef int exec_fn(const char *, char *const *, char *const *);
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *);

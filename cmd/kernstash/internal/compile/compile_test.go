@@ -392,10 +392,15 @@ func TestTroubleOfTheCache(t *testing.T) {
 // fake returns a program that is called ptxas, and runs a body of C.
 func fake(t *testing.T, body string) string {
 	t.Helper()
+	return fakeWith(t, "ptxas", "#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\n", body)
+}
+
+// fakeWith returns a program of a name, with what stands before its main function.
+func fakeWith(t *testing.T, name, before, body string) string {
+	t.Helper()
 	cc, dir := needs.Tool(t, "cc", "gcc"), t.TempDir()
-	path, source := filepath.Join(dir, "ptxas"), filepath.Join(dir, "ptxas.c")
-	text := "#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(void)\n{\n" + body + "\n}\n"
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+	path, source := filepath.Join(dir, name), filepath.Join(dir, "fake.c")
+	if err := os.WriteFile(source, []byte(before+"int main(void)\n{\n"+body+"\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(cc, "-o", path, source).CombinedOutput(); err != nil {

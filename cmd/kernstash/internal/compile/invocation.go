@@ -18,6 +18,11 @@ type invocation struct {
 	attributes []key.Pair // options, but for those that say where input and output are; what the compiler reads besides
 	input      string     // as it was given
 	output     string
+
+	// Of compilers that are traced.
+	depends  string // the dependency file; "" for none
+	replaces bool   // a file that is there is another one then
+	timed    bool   // the times of the files that are read count
 }
 
 // A compiler tells what its runs mean.
@@ -31,9 +36,12 @@ type compiler struct {
 	// messages returns what the compiler wrote to its standard error with the name of its input in
 	// place of another's; ok is false where the name may stand elsewhere, too.
 	messages func(text, name, other string) (renamed string, ok bool)
+
+	// traced says that what its runs read is found by tracing them.
+	traced bool
 }
 
-var compilers = []compiler{ptxas}
+var compilers = []compiler{ptxas, nvcc}
 
 // compilerOf returns the compiler that a program is by its name; nil for others.
 func compilerOf(program string) *compiler {

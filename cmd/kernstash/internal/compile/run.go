@@ -21,6 +21,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	internal "github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -102,6 +103,9 @@ func (r *run) serve(o kernstash.Options) (err error) {
 		return err
 	}
 	defer cache.Close()
+	if r.compiler.traced {
+		return r.serveTraced((*internal.Cache)(cache))
+	}
 	x := kernstash.NewContext(cache, r, kernstash.ContextOptions{OptionsAsGiven: true})
 	defer x.Close()
 	img, err := kernstash.NewImage(r.kind, r.code)
@@ -151,7 +155,45 @@ const anyInput = "\x1ainput\x1a"
 // deliver writes what was found as the compiler would.
 func (r *run) deliver(a *store.Artifact) error {
 	text, _ := r.compiler.messages(a.Log, anyInput, r.input)
-	f, err := os.OpenFile(r.output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if r.compiler.traced {
+		if err := cmp.Or(isOrdinary(r.output), isOrdinary(r.depends)); err != nil {
+			return err
+		}
+	}
+	if r.depends != "" {
+		if len(a.Binaries) != 2 {
+			return errors.New("the entry has no dependency file")
+		}
+		if err := write(r.depends, a.Binaries[1].Data); err != nil {
+			return err
+		}
+	}
+	if r.replaces {
+		_ = os.Remove(r.output)
+	}
+	if err := write(r.output, a.Binaries[0].Data); err != nil {
+		return err
+	}
+	_, _ = io.WriteString(os.Stderr, text)
+	return nil
+}
+
+// isOrdinary returns an error for a path to what compilers treat in ways of their own: a link, a file with
+// several names.
+func isOrdinary(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // where it cannot be made, write says so
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); !ok || s.Nlink != 1 || !info.Mode().IsRegular() {
+		return errIrregular
+	}
+	return nil
+}
+
+// write writes a file as compilers do.
+func write(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
@@ -160,52 +202,70 @@ func (r *run) deliver(a *store.Artifact) error {
 		err = errIrregular
 	}
 	if err == nil {
-		_, err = f.Write(a.Binaries[0].Data)
+		_, err = f.Write(content)
 	}
-	if err = cmp.Or(err, f.Close()); err == nil {
-		_, _ = io.WriteString(os.Stderr, text)
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 var errIrregular = errors.New("not a regular file")
 
 // Build runs the compiler.
 func (r *run) Build(context.Context, kernstash.Job) (*store.Artifact, *store.Artifact, error) {
-	var out, messages bytes.Buffer
-	cmd := exec.Command(r.program, r.args[1:]...)
-	cmd.Args[0] = r.args[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, io.MultiWriter(os.Stdout, &out), io.MultiWriter(os.Stderr, &messages)
-	// A terminal's signals reach the compiler, too; others are handed on.
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, ends...)
-	defer func() { signal.Stop(signals); close(signals) }()
-	if err := cmd.Start(); err != nil {
+	out, messages, err := r.execute(nil, (*exec.Cmd).Run)
+	switch {
+	case !r.ran:
 		return nil, nil, err
+	case err != nil:
+		return nil, nil, &kernstash.BuildError{Code: r.status, Log: messages, Err: err}
 	}
-	r.ran = true
-	go func() {
-		for s := range signals {
-			if s == syscall.SIGTERM || s == syscall.SIGHUP {
-				_ = cmd.Process.Signal(s)
-			}
-		}
-	}()
-	err := cmd.Wait()
-	if err != nil {
-		if w := cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {
-			r.by, r.status = w.Signal(), 128+int(w.Signal())
-		} else {
-			r.status = w.ExitStatus()
-		}
-		return nil, nil, &kernstash.BuildError{Code: r.status, Log: messages.String(), Err: err}
-	}
-	a, err := r.kept(out.Bytes(), messages.String())
+	a, err := r.kept(out, messages)
 	if err != nil {
 		r.unfit = err.Error()
 		return &store.Artifact{}, nil, &kernstash.UnfitError{Why: r.unfit}
 	}
 	return a, a, nil
+}
+
+// execute runs the compiler, in an environment, or its own for nil, and returns what it wrote. start
+// starts it, and waits for its end.
+func (r *run) execute(environ []string, start func(*exec.Cmd) error) (out []byte, messages string, err error) {
+	var standard, text bytes.Buffer
+	// A terminal's signals reach the compiler, too; others are handed on.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals, got := make(chan os.Signal, 8), make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	defer func() { signal.Stop(signals); close(signals) }()
+	go func() {
+		for s := range signals {
+			if s == syscall.SIGTERM || s == syscall.SIGHUP {
+				got <- s
+				cancel()
+				return
+			}
+		}
+	}()
+	cmd := exec.CommandContext(ctx, r.program, r.args[1:]...)
+	cmd.Cancel = func() error {
+		select {
+		case s := <-got:
+			return cmd.Process.Signal(s)
+		default:
+			return nil
+		}
+	}
+	cmd.Args[0], cmd.Env = r.args[0], environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, io.MultiWriter(os.Stdout, &standard), io.MultiWriter(os.Stderr, &text)
+	err = start(cmd)
+	if r.ran = cmd.Process != nil; !r.ran {
+		return nil, "", err
+	}
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		r.by, r.status = w.Signal(), 128+int(w.Signal())
+	} else {
+		r.status = cmd.ProcessState.ExitCode()
+	}
+	return standard.Bytes(), text.String(), err
 }
 
 // kept returns what a run has made, or why it is not kept.
@@ -226,10 +286,18 @@ func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
 		return nil, errIrregular
 	}
 	output, err := os.ReadFile(r.output)
-	if err != nil || len(output) == 0 || bytes.Contains(output, []byte(filepath.Base(r.input))) {
+	if err != nil || len(output) == 0 || !r.compiler.traced && bytes.Contains(output, []byte(filepath.Base(r.input))) {
 		return nil, errors.New("there is no output, or it names the input")
 	}
-	return &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: output}}, Log: text}, nil
+	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: output}}, Log: text}
+	if r.depends != "" {
+		b, err := os.ReadFile(r.depends)
+		if err != nil || len(b) == 0 {
+			return nil, errors.New("there is no dependency file")
+		}
+		a.Binaries = append(a.Binaries, store.Binary{Form: store.FormIntermediate, Data: b})
+	}
+	return a, nil
 }
 
 // Identify returns what the compiler is.
@@ -258,8 +326,15 @@ func (r *run) Load(_ context.Context, _ kernstash.Job, a *store.Artifact) (*stor
 	return a, nil
 }
 
+// Variables returns those that programs obey which the compiler starts.
+func (r *run) Variables(int) ([]key.Pair, error) {
+	if !r.compiler.traced {
+		return nil, nil
+	}
+	return variables(plain(os.Environ())), nil
+}
+
 func (r *run) Devices() int                                     { return 1 }
-func (r *run) Variables(int) ([]key.Pair, error)                { return nil, nil }
 func (r *run) Kernel(*store.Artifact, string) (struct{}, error) { return struct{}{}, nil }
 func (r *run) ReleaseProgram(*store.Artifact)                   {}
 func (r *run) ReleaseKernel(struct{})                           {}

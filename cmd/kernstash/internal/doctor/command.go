@@ -235,7 +235,7 @@ var others = []tool.Compiler{
 		Text: "not served: it compiles in the process, by MLIR, and keeps its own cache (CUTE_DSL_CACHE_DIR)",
 	},
 	{
-		Files: []string{"nvcc", "cicc", "tileiras", "hipcc", "ocloc", "dpcpp", "icpx"}, Name: "compiler, as a program",
+		Files: []string{"cicc", "tileiras", "hipcc", "ocloc", "dpcpp", "icpx"}, Name: "compiler, as a program",
 		Text: "not served: ccache and sccache are for those",
 	},
 }

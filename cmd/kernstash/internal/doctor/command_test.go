@@ -23,7 +23,7 @@ func TestCompilerOf(t *testing.T) {
 		"/lib/libze_loader.so.1":             "Level Zero loader",
 		"/x/libnvidia-ptxjitcompiler.so.580": "PTX compiler of NVIDIA's driver",
 		"/x/xla_extension.so":                "XLA (JAX)",
-		"/usr/bin/nvcc":                      "compiler, as a program",
+		"/usr/bin/nvcc":                      "nvcc, as a program",
 		"/lib/libc.so.6":                     "",
 	} {
 		c, ok := compilerOf(path)

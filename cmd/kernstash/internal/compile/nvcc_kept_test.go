@@ -1,0 +1,248 @@
+//go:build linux
+
+package compile_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+)
+
+// TestNVCCPassedThrough: a command line that is not sure to make one output of one input is not served.
+func TestNVCCPassedThrough(t *testing.T) {
+	p := newSource(t)
+	t.Chdir(p.dir)
+	for want, args := range map[string][]string{
+		"none of -c, -cubin, -ptx, -fatbin":     {"k.cu", "-o", "program"},
+		"more than one thing to make":           {"-c", "-ptx", "k.cu"},
+		"not one input":                         {"-c", "k.cu", "a.cu"},
+		"the input is no CUDA C++":              {"-c", "a.h"},
+		"the input is no regular file":          {"-c", "early.cu"},
+		"option -dc":                            {"-dc", "k.cu"},
+		"option -dlink":                         {"-dlink", "k.o"},
+		"option --shared":                       {"--shared", "k.cu"},
+		"option -lib":                           {"-lib", "k.o"},
+		"option -run":                           {"-run", "k.cu"},
+		"option --dryrun":                       {"--dryrun", "-c", "k.cu"},
+		"option -v":                             {"-v", "-c", "k.cu"},
+		"option --keep":                         {"--keep", "-c", "k.cu"},
+		"option -E":                             {"-E", "k.cu"},
+		"option -M":                             {"-M", "k.cu"},
+		"option -G":                             {"-G", "-c", "k.cu"},
+		"option --options-file":                 {"--options-file", "x", "-c", "k.cu"},
+		"option -time":                          {"-time", "x", "-c", "k.cu"},
+		"option --version":                      {"--version"},
+		"options in a file, @x":                 {"@x", "-c", "k.cu"},
+		"what a shell expands, -DX=$(date)":     {"-DX=$(date)", "-c", "k.cu"},
+		"__TIME__":                              {"-DX=__TIME__", "-c", "k.cu"},
+		"2 options --output-file":               {"-c", "k.cu", "-o", "a", "-o", "b"},
+		"option --relocatable-device-code=true": {"-rdc=true", "-c", "k.cu"},
+		"what is native here, -arch=native":     {"-arch=native", "-c", "k.cu"},
+		"what is native here, -march=native":    {"-Xcompiler", "-march=native", "-c", "k.cu"},
+		"option --compiler-options=-Wp,-MD,x":   {"-Xcompiler=-Wp,-MD,x", "-c", "k.cu"},
+		"option --compiler-options=-save-temps": {"-Xcompiler", "-save-temps", "-c", "k.cu"},
+		"option --ptxas-options=-o,x":           {"-Xptxas=-o,x", "-cubin", "k.cu"},
+		"option --split-compile=0":              {"-split-compile=0", "-c", "k.cu"},
+		"option --gpu-architecture=native":      {"-arch", "native", "-c", "k.cu"},
+		"option -Xcicc":                         {"-Xcicc", "-x", "-cubin", "k.cu"},
+		"a dependency file, and 0 options --dependency-output": {"-MD", "-c", "k.cu"},
+	} {
+		if err := compile.ReadNVCC(func(string) string { return "" }, args...); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	quotes := func(name string) string { return map[string]string{"NVCC_APPEND_FLAGS": `-DX="1 2"`}[name] }
+	if err := compile.ReadNVCC(quotes, "-c", "k.cu"); err == nil {
+		t.Error("quotes in a variable are served")
+	}
+}
+
+// TestWhatIsNotKeptOfNVCC: of a run whose outcome may depend on more than is known nothing is kept.
+func TestWhatIsNotKeptOfNVCC(t *testing.T) {
+	t.Parallel()
+	const write = `static void put(const char *p, const char *s) { FILE *f = fopen(p, "w"); fputs(s, f); fclose(f); } `
+	for name, test := range map[string]struct {
+		body  string
+		found int64
+	}{
+		"nothing against it":           {`fopen("a.h", "r"); put("o", "code"); return 0;`, 1},
+		"a file that it was not given": {`put("o", "code"); put("other", "x"); return 0;`, 0},
+		"it lists a directory":         {`put("o", "code"); DIR *d = opendir("."); readdir(d); return 0;`, 0},
+		"it looks at the machine":      {`put("o", "code"); fopen("/proc/cpuinfo", "r"); return 0;`, 0},
+		"it changes what it reads":     {`fopen("a.h", "r"); put("o", "code"); put("a.h", "x"); return 0;`, 0},
+		"it reads the time's macro":    {`fopen("time.h", "r"); put("o", "code"); return 0;`, 0},
+		"it starts a shell":            {`put("o", "code"); return system("bash -c :");`, 1},
+		"it writes to the terminal":    {`put("o", "code"); fopen("/dev/tty", "w"); return 0;`, 0},
+		"it starts another":            {`put("o", "code"); return system("/bin/true");`, 0},
+		"it writes to standard output": {`put("o", "code"); puts("x"); return 0;`, 0},
+		"its temporary file is named":  {`put("o", "code"); fputs("tmpxft_1\n", stderr); return 0;`, 0},
+		"it has no output":             {`return 0;`, 0},
+		"it fails":                     {`put("o", "code"); return 3;`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSource(t)
+			p.write("time.h", "char when[] = __TI\\\nME__;\n")
+			time.Sleep(50 * time.Millisecond)
+			compiler := fakeWith(t, "nvcc", "#include <dirent.h>\n#include <stdlib.h>\n#include <stdio.h>\n"+write, test.body)
+			want := p.plain(compiler, "-c", "k.cu", "-o", "o")
+			p.write("a.h", source["a.h"])
+			time.Sleep(50 * time.Millisecond)
+			for range 2 {
+				if d := cmp.Diff(want, p.served(compiler, "-c", "k.cu", "-o", "o")); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			}
+			if _, found := p.counts(); found != test.found {
+				t.Errorf("%d found, want %d", found, test.found)
+			}
+		})
+	}
+}
+
+// TestOutputsOfNVCC: what is in the place of an output is treated as nvcc treats it.
+func TestOutputsOfNVCC(t *testing.T) {
+	t.Parallel()
+	tool, host := nvcc(t)
+	for name, put := range map[string]func(path string) error{
+		"a link":         func(path string) error { return os.Symlink("elsewhere", path) },
+		"two names":      func(path string) error { os.WriteFile(path, []byte("x"), 0o600); return os.Link(path, path+"2") },
+		"read-only":      func(path string) error { return os.WriteFile(path, []byte("x"), 0o400) },
+		"a program":      func(path string) error { return os.WriteFile(path, []byte("x"), 0o755) },
+		"a directory":    func(path string) error { return os.Mkdir(path, 0o700) },
+		"no such folder": func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+"2") },
+	} {
+		for _, mode := range []string{"-c", "-ptx"} {
+			t.Run(name+mode, func(t *testing.T) {
+				t.Parallel()
+				p := newSource(t)
+				args := []string{tool, host, "-Ilate", mode, "k.cu", "-o", "to/out"}
+				try := func(run func(...string) ran) (r ran, all []string) {
+					for _, dir := range []string{"to", "to2"} {
+						os.RemoveAll(filepath.Join(p.dir, dir))
+					}
+					if err := os.Mkdir(filepath.Join(p.dir, "to"), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := put(filepath.Join(p.dir, "to/out")); err != nil {
+						t.Fatal(err)
+					}
+					r = run(args...)
+					r.Messages = temporaryNames.ReplaceAllString(r.Messages, "tmpxft")
+					filepath.Walk(p.dir, func(path string, info os.FileInfo, err error) error {
+						if rest := strings.TrimPrefix(path, p.dir+"/to"); err == nil && rest != path {
+							all = append(all, fmt.Sprint(rest, info.Mode(), info.Size()))
+						}
+						return nil
+					})
+					return r, all
+				}
+				if err := os.Mkdir(filepath.Join(p.dir, "to"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if r := p.served(args...); r.Status != 0 {
+					t.Fatalf("%+v", r)
+				}
+				want, files := try(p.plain)
+				got, gotFiles := try(p.served)
+				if d := cmp.Diff(want, got) + cmp.Diff(files, gotFiles); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// TestNVCCIsEnded: a run that was ended leaves nothing, and nobody waits for it.
+func TestNVCCIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"asked to": syscall.SIGTERM, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSource(t)
+			compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n#include <sys/stat.h>\n#include <unistd.h>\n",
+				`puts("on"); fflush(stdout); if (access("go", F_OK) != 0) pause(); FILE *f = fopen("o", "w"); fputs("code", f); return fclose(f);`)
+			cmd := p.command(os.Args[0], []string{compiler, "-c", "k.cu", "-o", "o"})
+			cmd.Env = append(cmd.Env, "TEST_COMPILE_CHILD=1")
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := out.Read(make([]byte, 3)); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if signal != syscall.SIGKILL { // else the compiler goes on
+				_, _ = io.ReadAll(out)
+			}
+			_ = cmd.Wait()
+			if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != signal {
+				t.Errorf("ended with %v, want %v", cmd.ProcessState, signal)
+			}
+			p.write("go", "")
+			if r := p.served(compiler, "-c", "k.cu", "-o", "o"); r.Status != 0 || p.read("o") != "code" {
+				t.Errorf("%+v", r)
+			}
+			if _, found := p.counts(); found != 0 {
+				t.Errorf("%d found", found)
+			}
+		})
+	}
+}
+
+// TestNVCCAndTroubleOfTheCache: the cache's trouble is none of nvcc's.
+func TestNVCCAndTroubleOfTheCache(t *testing.T) {
+	t.Parallel()
+	tool, host := nvcc(t)
+	for name, spoil := range map[string]func(p *place) error{
+		"a file in its place": func(p *place) error { return os.WriteFile(p.cache, nil, 0o600) },
+		"read-only":           func(p *place) error { p.env = append(p.env, "KERNSTASH_MODE=read-only"); return nil },
+		"no directory":        func(p *place) error { p.env = append(p.env, "KERNSTASH_PERSISTENT=0"); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSource(t)
+			if err := spoil(p); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{tool, host, "-ptx", "-Ilate", "k.cu", "-o", "out"}
+			want := p.plain(args...)
+			object := p.read("out")
+			for range 2 {
+				got := p.served(args...)
+				if got.Status != want.Status || got.Stdout != want.Stdout || p.read("out") != object {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestEnvironmentOfNVCC: the programs that a traced compiler starts are not led to the cache.
+func TestEnvironmentOfNVCC(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ environ, want []string }{
+		"nothing of ours":       {[]string{"A=1", "LD_PRELOAD=/x.so /y.so"}, []string{"A=1", "LD_PRELOAD=/x.so /y.so"}},
+		"ours alone":            {[]string{"KERNSTASH_COMMAND=/k", "LD_PRELOAD=/d/" + launch.Preload, "A=1"}, []string{"A=1"}},
+		"ours beside another's": {[]string{"LD_PRELOAD=/d/" + launch.Preload + ":/x.so /y.so"}, []string{"LD_PRELOAD=/x.so:/y.so"}},
+	} {
+		if d := cmp.Diff(test.want, compile.Plain(test.environ)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}

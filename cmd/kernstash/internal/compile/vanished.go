@@ -1,0 +1,94 @@
+//go:build unix
+
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernstash/kernstash/internal/ctime"
+)
+
+// A trace does not say whether a file was there that a program asked for. What is not there when the run has
+// ended was not there before, if nobody else removed it: then its directory is as it was, or, where
+// the run itself writes, had no such name.
+
+// listing holds the names in directories, by their real paths.
+type listing map[string]map[string]bool
+
+// list lists directories. Those that are not there hold nothing.
+func list(dirs ...string) (listing, error) {
+	l := make(listing)
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(absolute(dir))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && l[real] != nil {
+			continue
+		}
+		d, err := os.Open(real)
+		if err != nil {
+			return nil, err
+		}
+		names, err := d.Readdirnames(-1)
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+		l[real] = make(map[string]bool, len(names))
+		for _, name := range names {
+			l[real][name] = true
+		}
+	}
+	return l, nil
+}
+
+// vanished returns an error for a path that leads nowhere, and may have led somewhere since the time began,
+// when the listing was made.
+func (l listing) vanished(path string, began time.Time) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	dir, name := path, ""
+	for {
+		if _, err := os.Lstat(dir); err == nil && dir != "/" {
+			if info, err := os.Stat(dir); err != nil || info.IsDir() {
+				break
+			}
+		}
+		up := dir[:max(strings.LastIndexByte(dir, '/'), 0)]
+		if up == "" {
+			up = "/"
+		}
+		name = strings.TrimPrefix(dir[len(up):], "/")
+		if dir = up; up == "/" {
+			break
+		}
+	}
+	real, err := filepath.EvalSymlinks(absolute(dir))
+	if err != nil {
+		return err
+	}
+	if names, ok := l[real]; ok {
+		if names[name] {
+			return fmt.Errorf("%s went while it was compiled", path)
+		}
+		return nil
+	}
+	var s unix.Stat_t
+	if err := unix.Stat(real, &s); err != nil {
+		return err
+	}
+	if !ctime.Before(began, real, uint64(s.Dev), s.Mtim.Nano(), s.Ctim.Nano()) { //nolint:unconvert // other systems have other types
+		return fmt.Errorf("%s changed while it was compiled", real)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package compile
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/worker"
+)
+
+// variables returns those of an environment that a traced compiler obeys.
+func variables(environ []string) (pairs []key.Pair) {
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasSuffix(name, "_ROOT") || slices.ContainsFunc(obeyed, func(begin string) bool { return strings.HasPrefix(v, begin) }) {
+			pairs = append(pairs, key.Pair{Name: name, Value: value})
+		}
+	}
+	return pairs
+}
+
+// preload is the file name of what `kernstash run` preloads.
+const preload = "libkernstash_preload.so"
+
+// plain returns an environment without what has the cache serve the programs of a compiler.
+func plain(environ []string) (rest []string) {
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if name == worker.CommandVariable {
+			continue
+		}
+		if name == "LD_PRELOAD" {
+			libraries := strings.FieldsFunc(value, func(c rune) bool { return c == ':' || c == ' ' })
+			others := slices.DeleteFunc(slices.Clone(libraries), func(path string) bool { return filepath.Base(path) == preload })
+			if len(others) == 0 {
+				continue
+			}
+			if len(others) < len(libraries) {
+				v = name + "=" + strings.Join(others, ":")
+			}
+		}
+		rest = append(rest, v)
+	}
+	return rest
+}

@@ -1,0 +1,107 @@
+package deps
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/manifest"
+	"github.com/kernstash/kernstash/internal/ctime"
+	"github.com/kernstash/kernstash/key"
+)
+
+// Watched returns what a unit depends on of which it was watched what its compiler looked at:
+// paths are absolute, each once. A path that leads to a file is one that it reads, by content,
+// any other is a name that has to lead to what it does. An error says that this cannot be
+// known: the compiler ran from began until now, and something may have changed meanwhile, or a
+// source asks for the time.
+func Watched(u key.Unit, paths []string, began time.Time) (*Tracking, error) {
+	w := watched{System: files.OS, unit: u, began: began, files: make(map[files.Inode]int)}
+	w.unit.Includes, w.unit.Files = nil, nil
+	for _, path := range slices.Sorted(slices.Values(paths)) {
+		if err := w.add(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	m := manifest.New(w.unit, manifest.Unplaced, w.reads, w.probes)
+	if changed := m.Ways().ChangedAfter(began); changed != "" {
+		return nil, fmt.Errorf("%s: %w", changed, files.ErrChanging)
+	}
+	return &Tracking{Unit: w.unit, Manifest: m}, nil
+}
+
+// watched collects what is at the paths.
+type watched struct {
+	files.System
+	unit   key.Unit
+	began  time.Time
+	files  map[files.Inode]int
+	text   []bool // of each file
+	reads  []manifest.Read
+	probes []files.Probe
+}
+
+var (
+	errSpecial = errors.New("neither a file nor a directory")
+	errTime    = errors.New("it asks for the time of the compile")
+)
+
+func (w *watched) add(path string) error {
+	now := time.Now()
+	kind, stamp, err := w.Look(path)
+	switch {
+	case err != nil:
+		return err
+	case kind == files.Special:
+		return errSpecial
+	case kind != files.Regular:
+		w.probes = append(w.probes, files.Probe{Path: path, Kind: kind})
+		w.unit.Includes = append(w.unit.Includes, key.Include{Name: fmt.Sprintf("%s, kind %d", path, kind), File: -1})
+		return nil
+	case !ctime.Before(w.began, path, stamp.Device, stamp.Mtime, stamp.Ctime):
+		return files.ErrChanging
+	}
+	number, known := w.files[stamp.Inode]
+	if !known {
+		content, read, err := w.Read(path, stamp.Size)
+		switch {
+		case err != nil:
+			return err
+		case read != stamp:
+			return files.ErrChanging
+		case isText(content) && asksForTime(content):
+			return errTime
+		}
+		number = len(w.unit.Files)
+		w.text = append(w.text, isText(content))
+		w.files[stamp.Inode] = number
+		w.unit.Files = append(w.unit.Files, key.File{Path: path, Digest: sha256.Sum256(content), Size: stamp.Size})
+	} else if w.unit.Files[number].Size != stamp.Size {
+		return files.ErrChanging
+	}
+	w.unit.Includes = append(w.unit.Includes, key.Include{Name: path, File: number})
+	settled := w.Settled(path, stamp, now)
+	if !settled && !w.text[number] { // a program
+		settled = ctime.Settled(now, stamp.Mtime, stamp.Ctime) && ctime.TrustedOnOverlay(path, stamp.Mtime, stamp.Ctime)
+	}
+	w.reads = append(w.reads, manifest.Read{Path: path, File: number, Stamp: stamp, Settled: settled})
+	return nil
+}
+
+func isText(content []byte) bool { return bytes.IndexByte(content, 0) < 0 }
+
+// asksForTime reports whether a text may hold a macro that is the time of a compile.
+func asksForTime(content []byte) bool {
+	for _, splice := range []string{"\\\n", "\\\r\n"} {
+		if bytes.Contains(content, []byte(splice)) {
+			content = bytes.ReplaceAll(content, []byte(splice), nil)
+		}
+	}
+	return slices.ContainsFunc([]string{"__DATE__", "__TIME__", "__TIMESTAMP__"}, func(name string) bool {
+		return bytes.Contains(content, []byte(name))
+	})
+}
