@@ -110,7 +110,11 @@ class Bench:
         took["all"] = float(done.stdout.split()[-1])
         if run:
             with open(report) as f:
-                took["programs"] = json.load(f)["programs"]
+                told = json.load(f)
+            took["programs"] = told["programs"]
+            for because in ("compiled_because", "passed_because"):
+                if told[because]:
+                    print(f"# {what}: {because}: {told[because]}", flush=True)
         return took
 
     def row(self, what, times, **how):

@@ -231,9 +231,9 @@ func isHostOption(word string) bool {
 		}) && !slices.Contains([]string{"-Wa", "-Wp", "-Wl"}, word) && !strings.ContainsAny(word, "\\\"'")
 }
 
-func nvccMessages(text, _, _ string) (renamed string, ok bool) {
-	return text, !strings.Contains(text, "tmpxft_")
-}
+// nvccMessages takes messages as they are: the input's name is in the key, and that of a temporary file, tmpxft_
+// and the number of a process, is another one in each run of nvcc.
+func nvccMessages(text, _, _ string) (renamed string, ok bool) { return text, true }
 
 // Variables name a compiler, among other words maybe.
 var Variables = []string{

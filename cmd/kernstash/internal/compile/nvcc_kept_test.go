@@ -85,7 +85,7 @@ func TestWhatIsNotKeptOfNVCC(t *testing.T) {
 		"it writes to the terminal":    {`put("o", "code"); fopen("/dev/tty", "w"); return 0;`, 0},
 		"it starts another":            {`put("o", "code"); return system("/bin/true");`, 0},
 		"it writes to standard output": {`put("o", "code"); puts("x"); return 0;`, 0},
-		"its temporary file is named":  {`put("o", "code"); fputs("tmpxft_1\n", stderr); return 0;`, 0},
+		"its temporary file is named":  {`put("o", "code"); fputs("tmpxft_1\n", stderr); return 0;`, 1},
 		"it has no output":             {`return 0;`, 0},
 		"it fails":                     {`put("o", "code"); return 3;`, 0},
 	} {
