@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,7 @@ import (
 )
 
 // The wait for somebody else's build is bounded in all. What a build costs is not known:
-// where it were, there would be an entry. So the bound follows the size of the source, where it is one: a
+// where it were, there would be an entry. So the bound follows the size of the source: a
 // process that is stopped while it builds a small program must not stop others for as
 // long as a large one may take.
 const (
@@ -36,8 +35,7 @@ func (e *Engine) maxWait(r *key.Recipe) time.Duration {
 		return distrustWait
 	}
 	size := r.Image.Size()
-	opaque := func(u key.Unit) bool { return u.Kind == key.Opaque }
-	if r.Image.ReadsFiles() || slices.ContainsFunc(r.Image.Units(), opaque) || size >= int64((longestWait-shortestWait)/waitPerByte) {
+	if r.Image.ReadsFiles() || size >= int64((longestWait-shortestWait)/waitPerByte) {
 		return longestWait
 	}
 	return shortestWait + time.Duration(size)*waitPerByte

@@ -75,9 +75,9 @@ func TestDoctorOfACommand(t *testing.T) {
 			t.Errorf("process %d: %s, %v of %v ms\n%s", process, diff, r.Waited, r.Elapsed, out)
 		}
 		for subject, says := range map[string][2]string{
-			"NVRTC":                             {"ok", "asked for 1 program"},
-			"ptxas, as a program (Triton, JAX)": {"ok", "1 passed by"},
-			"CuTe DSL (CUTLASS)":                {"info", "not served"},
+			"NVRTC":               {"ok", "asked for 1 program"},
+			"ptxas, as a program": {"ok", "1 passed by"},
+			"CuTe DSL (CUTLASS)":  {"info", "not served"},
 		} {
 			i := slices.IndexFunc(r.Findings, func(f struct{ Subject, Verdict, Text, Advice string }) bool { return f.Subject == subject })
 			if i < 0 || r.Findings[i].Verdict != says[0] || !strings.Contains(r.Findings[i].Advice, says[1]) {

@@ -19,6 +19,7 @@ run="$TREE/bin/kernstash run -q --" broken="$WORK/broken/bin/kernstash run -q --
 mkdir "$WORK/dev" "$HOME"
 for f in null zero random urandom; do : >"$WORK/dev/$f"; mount --bind "/dev/$f" "$WORK/dev/$f"; done
 [ -z "$GPU" ] || : >"$WORK/dev/nvidiactl"
+mkdir -p "$WORK/dev/shm" && mount --rbind /dev/shm "$WORK/dev/shm" # where temporary files may be
 mount --rbind "$WORK/dev" /dev
 cp -r "$TREE" "$WORK/broken"
 printf '#!/bin/sh\nexit 1\n' >"$WORK/broken/lib/kernstash/kernstash-full"

@@ -281,7 +281,7 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 		case temporary && strings.HasPrefix(filepath.Base(path), "tmpxft_"): // of this process alone
 		case f.Uses&trace.Listed != 0 && !slices.Contains(temporaries(), path): // where nvcc looks for what to remove
 			return nil, fmt.Errorf("it lists %s", path)
-		case under(path, "/proc") || under(path, "/dev") || under(path, "/sys"):
+		case under(path, "/proc") || under(path, "/sys") || under(path, "/dev") && path != "/dev" && !under(path, "/dev/shm"):
 			return nil, fmt.Errorf("it looks at %s", path)
 		default:
 			if f.Uses&trace.Executed != 0 {
