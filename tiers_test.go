@@ -366,6 +366,17 @@ func TestLayers(t *testing.T) {
 	if n := len(entries(t, a)) + len(entries(t, b)); n != before || len(entries(t, root)) != 1 {
 		t.Errorf("%d entries in the layers, were %d; %d in the root", n, before, len(entries(t, root)))
 	}
+	// Who asks is told which layer had it.
+	var told decisions
+	c := openCache(t, root, func(o *Options) { o.Layers = []string{a, b} })
+	defer c.Close()
+	x := NewContext[*fakeProgram, *fakeKernel](c, newFake(t), ContextOptions{decided: told.take})
+	for i, r := range []Request{one, two, three} {
+		use(t, x, r)
+		if got, want := told.after(t, i+1)[i].Layer, []string{a, b, ""}[i]; got != want {
+			t.Errorf("program %d is of the layer %q, want %q", i+1, got, want)
+		}
+	}
 	f = newFake(t)
 	run(t, "", f, func(o *Options) {
 		o.NoDisk, o.Mode, o.Dir = false, "", root

@@ -37,6 +37,8 @@ type Options struct {
 	// build them again, or see why another one missed.
 	WithoutSource bool
 
+	Harvest []Harvest // caches of other tools that go into it, each with a From
+
 	Sign ed25519.PrivateKey // nil: it is not signed
 
 	// Progress, unless nil, is told how many entries were taken so far.
@@ -69,7 +71,10 @@ func Create(ctx context.Context, from []*disk.Store, o Options, w io.Writer) (m 
 	if closeErr := to.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil && c.taken == 0 {
+	if err == nil {
+		err = c.harvest(ctx)
+	}
+	if err == nil && c.taken == 0 && len(c.m.Harvests) == 0 {
 		err = ErrEmpty
 	}
 	if err == nil {
@@ -103,16 +108,16 @@ func (c *creator) take(ctx context.Context, from, to *disk.Store) error {
 		if c.Select != nil && !c.Select(info) {
 			continue
 		}
-		err := info.Bad
-		if err == nil {
-			_, err = copyEntry(ctx, from, to, info.Key)
-		}
+		e, err := read(ctx, from, info)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			c.skipped = append(c.skipped, Skipped{info.Location, err})
 			continue
+		}
+		if _, err := to.Put(ctx, e); err != nil {
+			return err
 		}
 		c.taken++
 		if c.Progress != nil {
@@ -122,18 +127,21 @@ func (c *creator) take(ctx context.Context, from, to *disk.Store) error {
 	return nil
 }
 
-// copyEntry puts an entry of one store into another, with the headers that it has.
-func copyEntry(ctx context.Context, from, to *disk.Store, k key.Key) (store.PutResult, error) {
-	e, err := from.Get(ctx, k)
-	if err != nil {
-		return store.Failed, err
+// read returns an entry that may go into another store, with the headers that it has.
+func read(ctx context.Context, from *disk.Store, info store.Info) (*store.Entry, error) {
+	if info.Bad != nil {
+		return nil, info.Bad
 	}
-	recipe, err := from.Recipe(ctx, k)
+	e, err := from.Get(ctx, info.Key)
 	if err != nil {
-		return store.Failed, err
+		return nil, err
+	}
+	recipe, err := from.Recipe(ctx, info.Key)
+	if err != nil {
+		return nil, err
 	}
 	if e.Recipe, err = withoutPlaces(recipe); err != nil {
-		return store.Failed, err
+		return nil, err
 	}
 	e.Headers = make(map[key.Digest][]byte)
 	for _, u := range recipe.Image.Units() {
@@ -143,7 +151,7 @@ func copyEntry(ctx context.Context, from, to *disk.Store, k key.Key) (store.PutR
 			}
 		}
 	}
-	return to.Put(ctx, e)
+	return e, nil
 }
 
 // withoutPlaces returns a recipe of the same key that says of no header where it was, unless the key
@@ -170,6 +178,9 @@ func withoutPlaces(r *key.Recipe) (*key.Recipe, error) {
 
 // list fills the manifest from the root that was made.
 func (c *creator) list(ctx context.Context) error {
+	if c.taken == 0 {
+		return filepath.WalkDir(c.dir, c.add)
+	}
 	d := disk.New(disk.Options{Dir: c.dir, ReadOnly: true, KeepAccess: true})
 	defer d.Close()
 	for info, err := range d.List(ctx) {
@@ -206,7 +217,7 @@ func (c *creator) add(name string, d fs.DirEntry, err error) error {
 	rel = filepath.ToSlash(rel)
 	switch meta, of := strings.CutPrefix(rel, ".meta/"); {
 	case of && meta != "headers" && !strings.HasPrefix(meta, "headers/"), rel == "CACHEDIR.TAG",
-		c.WithoutSource && (rel == ".meta" || strings.HasSuffix(rel, ".src")):
+		c.WithoutSource && !strings.HasPrefix(rel, harvested) && (rel == ".meta" || strings.HasSuffix(rel, ".src")):
 		if d.IsDir() {
 			return fs.SkipDir
 		}

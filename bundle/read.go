@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -11,9 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -26,8 +25,11 @@ type Reader struct {
 	*Manifest
 	Signer ed25519.PublicKey // who has signed the manifest; nil: nobody
 
-	z *zstd.Decoder // of a file
-	t *tar.Reader
+	trusted bool // it is one of the keys that the caller trusts
+
+	z       *zstd.Decoder // of a file
+	t       *tar.Reader
+	archive io.Reader // that t reads
 
 	dir string // of a directory
 
@@ -53,7 +55,7 @@ func NewReader(r io.Reader, trusted []ed25519.PublicKey) (*Reader, error) {
 
 // start reads what an archive begins with.
 func (b *Reader) start(r io.Reader, trusted []ed25519.PublicKey) error {
-	b.t = tar.NewReader(r)
+	b.t, b.archive = tar.NewReader(r), r
 	manifest, err := b.file(ManifestName, maxManifest)
 	var sig []byte
 	if err == nil {
@@ -79,13 +81,7 @@ func Repack(ctx context.Context, archive io.Reader, trusted []ed25519.PublicKey,
 	if err := b.Each(ctx, func(File, io.Reader) error { return nil }); err != nil {
 		return nil, err
 	}
-	_, err = io.CopyN(io.Discard, from, maxSignature) // zeros end an archive
-	if errors.Is(err, io.EOF) {
-		err = z.Close()
-	} else if err == nil {
-		err = fmt.Errorf("%w: there is more behind it", ErrInvalid)
-	}
-	if err != nil {
+	if err := z.Close(); err != nil {
 		return nil, fmt.Errorf("repack bundle: %w", err)
 	}
 	return b, nil
@@ -104,13 +100,18 @@ func Archive(r io.Reader) (io.ReadCloser, error) {
 // read the other files.
 func OpenDir(dir string, trusted []ed25519.PublicKey) (*Reader, error) {
 	b := &Reader{dir: dir}
-	manifest, err := readFile(filepath.Join(dir, ManifestName), maxManifest)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle: %w", err)
+	}
+	defer root.Close()
+	manifest, err := readFile(root, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: there is no %s", ErrInvalid, ManifestName)
 	}
 	var sig []byte
 	if err == nil {
-		sig, err = readFile(filepath.Join(dir, SignatureName), maxSignature)
+		sig, err = readFile(root, SignatureName, maxSignature)
 	}
 	if err == nil {
 		err = b.open(manifest, sig, trusted)
@@ -125,7 +126,7 @@ func (b *Reader) open(manifest, sig []byte, trusted []ed25519.PublicKey) (err er
 	if b.Signer, err = check(manifest, sig, trusted); err != nil {
 		return err
 	}
-	b.manifest, b.signature = manifest, sig
+	b.manifest, b.signature, b.trusted = manifest, sig, len(trusted) > 0
 	b.Manifest, err = parse(manifest)
 	return err
 }
@@ -137,8 +138,25 @@ func (b *Reader) Close() {
 	}
 }
 
-func readFile(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+// openRegular opens a file below root, and waits for nobody where it is a pipe.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblocking, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is no regular file", ErrInvalid, name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func readFile(root *os.Root, name string, most int64) ([]byte, error) {
+	f, _, err := openRegular(root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -195,6 +213,14 @@ func (b *Reader) Each(ctx context.Context, do func(File, io.Reader) error) error
 	} else if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read bundle: %w: %w", ErrInvalid, err)
 	}
+	const padding = 1 << 20 // zeros end an archive
+	rest, err := io.ReadAll(io.LimitReader(b.archive, padding))
+	if err == nil && (len(rest) == padding || len(bytes.Trim(rest, "\x00")) > 0) {
+		err = errors.New("there is more behind it")
+	}
+	if err != nil {
+		return fmt.Errorf("read bundle: %w: %w", ErrInvalid, err)
+	}
 	return nil
 }
 
@@ -207,18 +233,11 @@ func (b *Reader) each(of File, do func(File, io.Reader) error) error {
 			return err
 		}
 		defer root.Close()
-		f, err := root.Open(filepath.FromSlash(of.Path))
+		f, info, err := openRegular(root, of.Path)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%w: %s is no regular file", ErrInvalid, of.Path)
-		}
 		from, size = f, info.Size()
 	} else if h, err := b.next(of.Path); err != nil {
 		return err
@@ -241,72 +260,6 @@ func (b *Reader) each(of File, do func(File, io.Reader) error) error {
 		return fmt.Errorf("%w: %s is damaged", ErrInvalid, of.Path)
 	}
 	return nil
-}
-
-// Extract writes the bundle as a directory, which must not be there. It may be used as a read-only
-// layer by everybody who may read it. Where it fails nothing is left.
-func (b *Reader) Extract(ctx context.Context, dir string) (err error) {
-	parent, name := filepath.Split(filepath.Clean(dir))
-	if parent == "" {
-		parent = "."
-	}
-	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("extract bundle: %s is there: %w", dir, fs.ErrExist)
-	}
-	// Under another name until all of it was checked.
-	temporary, err := os.MkdirTemp(parent, "."+name+"-")
-	if err != nil {
-		return fmt.Errorf("extract bundle: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(temporary)
-		}
-	}()
-	root, err := os.OpenRoot(temporary)
-	if err != nil {
-		return fmt.Errorf("extract bundle: %w", err)
-	}
-	defer root.Close()
-	for _, own := range []struct {
-		name string
-		data []byte
-	}{{ManifestName, b.manifest}, {SignatureName, b.signature}} {
-		if err := writeFile(root, own.name, strings.NewReader(string(own.data))); err != nil {
-			return fmt.Errorf("extract bundle: %w", err)
-		}
-	}
-	if err := b.Each(ctx, func(f File, r io.Reader) error { return writeFile(root, f.Path, r) }); err != nil {
-		return err
-	}
-	if err := moved(temporary, dir); err != nil {
-		return fmt.Errorf("extract bundle: %w", err)
-	}
-	return nil
-}
-
-// moved gives a directory its name, and lets others read it.
-func moved(temporary, dir string) error {
-	if err := os.Chmod(temporary, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(temporary, dir)
-}
-
-// writeFile writes a file below root that others may read.
-func writeFile(root *os.Root, name string, r io.Reader) error {
-	if err := root.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o755); err != nil {
-		return err
-	}
-	f, err := root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
 }
 
 // Imported says what Import did.
@@ -341,9 +294,9 @@ func (b *Reader) Import(ctx context.Context, to *disk.Store, progress func(entri
 			return done, fmt.Errorf("import bundle: %w", err)
 		}
 		res := store.Failed
-		err := info.Bad
+		e, err := read(ctx, from, info)
 		if err == nil {
-			res, err = copyEntry(ctx, from, to, info.Key)
+			res, err = to.Put(ctx, e)
 		}
 		switch {
 		case ctx.Err() != nil:

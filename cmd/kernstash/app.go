@@ -87,7 +87,7 @@ compiled once and starts warm in every process.` +
 		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), partCommand("build-part", builder.BuildPart),
 		lsCommand(a), showCommand(a), statCommand(a),
 		verifyCommand(a), gcCommand(a), clearCommand(a), bundleCommand(a), keygenCommand(a),
-		workerCommand(a), partCommand("worker-devices", runtimes.Identities),
+		workerCommand(a), partCommand("devices", runtimes.Identities),
 		configCommand(a), doctorCommand(a), partCommand("doctor-runtime", doctor.RunRuntime),
 		versionCommand(a), manCommand(a),
 	)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
 )
 
 func bundleCommand(a *cli.App) *cobra.Command {
@@ -24,7 +25,7 @@ was compiled, and its source, may: 'bundle inspect --leaks' lists that.` + exits
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(bundleCreateCommand(a), bundleInspectCommand(a), bundleImportCommand(a), bundlePushCommand(a), bundlePullCommand(a))
+	cmd.AddCommand(bundleCreateCommand(a), bundleInspectCommand(a), bundleImportCommand(a), bundleRestoreCommand(a), bundlePushCommand(a), bundlePullCommand(a))
 	return cmd
 }
 
@@ -40,11 +41,18 @@ is left out, and named.
 --filter takes entries by what they are of; of several names all must hold, of one
 name's several texts any. --without-source leaves out what they were built from: they
 hit, but can neither be imported nor built again. --sign signs the bundle with a key
-that 'kernstash keygen' or openssl made.` +
+that 'kernstash keygen' or openssl made.
+
+--harvest adds caches of other tools, as they are: those of ` + strings.Join(bundles.Tools, ", ") + `
+where the tools' own variables say, or are by default; NAME=DIR any directory, NAME
+being such a tool, the variable that names the directory, or any name. Programs must not
+be writing there. 'kernstash bundle restore' unpacks them.` +
 			exits("written", "there is no entry for it, or it could not be written"),
 		Example: `  kernstash bundle create kernels.kst
   kernstash bundle create --filter driver=580 --filter device=H100 kernels.kst
-  kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst`,
+  kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst
+  kernstash bundle create --sign release.pem --harvest triton,inductor kernels.kst
+  kernstash bundle create --sign release.pem --harvest POCL_CACHE_DIR=/tmp/pocl kernels.kst`,
 		Args: wants(1, math.MaxInt, "bundle create: into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
@@ -53,6 +61,7 @@ that 'kernstash keygen' or openssl made.` +
 	}
 	cmd.Flags().StringArrayVar(&o.Filters, "filter", nil, "entries of NAME=TEXT alone; NAME is "+strings.Join(bundles.Filters, ", "))
 	cmd.Flags().BoolVar(&o.WithoutSource, "without-source", false, "leave out what the entries were built from")
+	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other tools: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
 	cmd.Flags().StringVar(&o.Sign, "sign", "", "file with the private key that signs it")
 	var names []string
 	for _, f := range bundles.Filters {
@@ -111,6 +120,41 @@ use as a layer: KERNSTASH_LAYERS=DIR.` +
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "unpack it into this directory, as a layer")
+	trustFlag(cmd, &trust)
+	return cmd
+}
+
+func bundleRestoreCommand(a *cli.App) *cobra.Command {
+	var trust []string
+	var to, shell string
+	cmd := &cobra.Command{
+		Use:   "restore [flags] BUNDLE",
+		Short: "Unpack a bundle for the user's programs, with the caches of other tools",
+		Long: `Unpack a bundle into a directory that nobody but the user may enter, and print the
+variables that have programs use it: as a layer, and the caches of other tools that it
+holds, which they go on writing to. A bundle that was restored before is taken as it is.
+The directory is never removed.
+
+Caches of other tools hold programs, and pickles, which run when they are read: they are
+restored only where a key of --trust has signed the bundle.` +
+			exits("restored", "it is damaged, not signed by a key of --trust, or could not be written"),
+		Example: `  eval "$(kernstash bundle restore --trust release.pub.pem kernels.kst)"
+  kernstash bundle restore --trust release.pub.pem --to /scratch/kernels --shell fish kernels.kst`,
+		Args: wants(1, 1, "bundle restore: which bundle?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("to") && to == "" {
+				return cli.Usagef("bundle restore: --to: the name of the directory is empty")
+			}
+			line, err := session.Line(shell)
+			if err != nil {
+				return err
+			}
+			return bundles.Restore(cmd.Context(), a, args[0], to, trust, line)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the directory, in place of one below the user's directory for caches")
+	cmd.Flags().StringVar(&shell, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
+	completeFlag(cmd, "shell", session.Shells())
 	trustFlag(cmd, &trust)
 	return cmd
 }

@@ -17,7 +17,7 @@ import (
 // writing are the commands that make something: entries, files that the user names or that
 // switch the cache on, or what another program makes. All others only look.
 var writing = []string{
-	"build", "bundle create", "bundle import", "bundle pull", "bundle push", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "disable", "enable",
+	"build", "bundle create", "bundle import", "bundle pull", "bundle push", "bundle restore", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "disable", "enable",
 	"help", "keygen", "man", "run", "worker run",
 }
 

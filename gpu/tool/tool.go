@@ -48,9 +48,11 @@ type Runtime struct {
 	Devices func() ([]Device, error)
 	Open    func(BuildOptions) (Builder, error)
 
-	// Job does a job of the spool, and Identities returns the devices for which jobs can be
-	// done; nil where nothing is left to a worker.
-	Job        func(context.Context, *disk.Store, *spool.Job, string) spool.Outcome
+	// Job does a job of the spool; nil where nothing is left to a worker.
+	Job func(context.Context, *disk.Store, *spool.Job, string) spool.Outcome
+
+	// Identities returns what keys hold of the devices that are here; nil where those of a
+	// compiler do. A runtime with a Job has it.
 	Identities func() ([]key.Device, error)
 }
 

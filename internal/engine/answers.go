@@ -37,8 +37,16 @@ func (g *Group) Loaded(took time.Duration) {
 		g.deferral = &Deferral{g: g, cost: a.Cost, taken: true}
 	}
 	g.decide(Decision{
-		Origin: Disk, Spent: took, Saved: a.Cost - took, Bytes: a.Size(), Kernels: kernelNames(a),
+		Origin: Disk, Spent: took, Saved: a.Cost - took, Bytes: a.Size(), Layer: g.layer(), Kernels: kernelNames(a),
 	})
+}
+
+// layer returns the directory of the layer that a hit is from, "" for the store.
+func (g *Group) layer() string {
+	if d, ok := g.from.(interface{ Dir() string }); ok && g.from != g.s.e.store {
+		return d.Dir()
+	}
+	return ""
 }
 
 // Rejected says that the driver refused the artifact of a Hit: the entry is bad, and

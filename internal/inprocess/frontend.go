@@ -83,7 +83,7 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 	}
 	e := runlog.Event{
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
-		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes, Layer: of.Layer,
 	}
 	if !of.Key.IsZero() {
 		e.Key = of.Key.Short()

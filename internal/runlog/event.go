@@ -65,6 +65,7 @@ type Event struct {
 	Spent    time.Duration `json:"-"`                 // on this request: compiling, or looking up and loading
 	Saved    time.Duration `json:"-"`                 // recorded cost of the build less Spent; 0 if compiled, below if it was found before
 	Bytes    int64         `json:"bytes,omitzero"`    // of the artifact
+	Layer    string        `json:"layer,omitzero"`    // of Disk: the read-only layer that had it, a directory
 }
 
 // MaxLine is the length of a line at most, its line feed included.
@@ -89,7 +90,7 @@ func encode(e Event) []byte {
 	l := line{SpentMS: millis(e.Spent), SavedMS: millis(e.Saved)}
 	for n := maxText; ; n /= 2 {
 		short := e
-		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest} {
+		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest, &short.Layer} {
 			*text = cut(*text, n)
 		}
 		short.Label = cut(e.Label, maxLabel*n)

@@ -32,6 +32,8 @@ type Summary struct {
 	Passes   []Count `json:"passed_because"`   // requests that were passed through, by reason
 	Failures []Count `json:"failed_because"`   // requests that the compiler refused, by reason
 
+	Layers []Count `json:"from_layers,omitempty"` // of requests found on disk, those in read-only layers, by directory
+
 	Uses []Use `json:"uses"` // by front end and compiler, those that took longest first
 
 	Observations `json:"observed"`
@@ -76,6 +78,7 @@ type Program struct {
 	Reason   string   `json:"reason,omitempty"`
 	Nearest  string   `json:"nearest,omitempty"`
 	Observed Observed `json:"observed,omitempty"`
+	Layer    string   `json:"layer,omitempty"`
 
 	Requests int           `json:"times"`
 	Spent    time.Duration `json:"-"` // of all requests
@@ -104,6 +107,7 @@ func read(r io.Reader, most int64) (*Summary, error) {
 		Summary:   Summary{Programs: []Program{}},
 		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
+		layers:   make(map[string]int),
 		programs: make(map[Program]int), uses: make(map[string]*using), jobs: make(map[string]bool), loaded: make(map[in]bool),
 	}
 	for {
@@ -136,12 +140,12 @@ type in struct {
 // summer is a Summary in the making.
 type summer struct {
 	Summary
-	processes                                  map[int]bool
-	frontEnds, out, compiles, passes, failures map[string]int
-	programs                                   map[Program]int // index, by all but the sums
-	uses                                       map[string]*using
-	jobs                                       map[string]bool // by key
-	loaded                                     map[in]bool
+	processes                                          map[int]bool
+	frontEnds, out, compiles, passes, failures, layers map[string]int
+	programs                                           map[Program]int // index, by all but the sums
+	uses                                               map[string]*using
+	jobs                                               map[string]bool // by key
+	loaded                                             map[in]bool
 }
 
 func (s *summer) line(b []byte) {
@@ -193,6 +197,9 @@ func (s *summer) asked(e Event) {
 	case Disk:
 		o.Disk++
 		s.Bytes += e.Bytes
+		if e.Layer != "" {
+			count(s.layers, e.Layer)
+		}
 	case Compiled:
 		o.Compiled++
 		s.Compiled += e.Spent
@@ -219,7 +226,7 @@ func (s *summer) asked(e Event) {
 
 func (s *summer) program(e Event) {
 	id := Program{
-		Key: e.Key, Label: e.Label, Outcome: e.Outcome, Reason: e.Reason, Nearest: e.Nearest, Observed: e.Observed,
+		Key: e.Key, Label: e.Label, Outcome: e.Outcome, Reason: e.Reason, Nearest: e.Nearest, Observed: e.Observed, Layer: e.Layer,
 	}
 	i, ok := s.programs[id]
 	if !ok {
@@ -242,6 +249,9 @@ func (s *summer) sum() *Summary {
 	s.Processes = len(s.processes)
 	s.FrontEnds, s.Out = sorted(s.frontEnds), sorted(s.out)
 	s.Uses = s.sortedUses()
+	if len(s.layers) > 0 {
+		s.Layers = sorted(s.layers)
+	}
 	s.Compiles, s.Passes, s.Failures = sorted(s.compiles), sorted(s.passes), sorted(s.failures)
 	return &s.Summary
 }

@@ -18,6 +18,7 @@ func TestRead(t *testing.T) {
 {"event":"asked","pid":7,"key":"ab","label":"vecadd","outcome":"memory"}
 {"event":"asked","pid":8,"key":"ab","label":"vecadd","outcome":"disk","spent_ms":2.5,"saved_ms":1497.5,"bytes":10}
 {"event":"asked","pid":8,"key":"ab","label":"vecadd","outcome":"disk","spent_ms":2.5,"saved_ms":1497.5,"bytes":10,"of a later version":[1]}
+{"event":"asked","pid":8,"key":"ij","outcome":"disk","spent_ms":2,"saved_ms":5,"bytes":1,"layer":"/opt/kernels"}
 {"event":"asked","pid":8,"outcome":"passed","reason":"binary"}
 {"event":"asked","pid":8,"key":"cd","outcome":"failed","reason":"error: x","spent_ms":1}
 {"event":"asked","pid":8,"key":"ef","outcome":"compiled","reason":"observed","observed":"equal","spent_ms":10}
@@ -38,13 +39,14 @@ not JSON
 		Processes: 3,
 		FrontEnds: []Count{{"opencl-layer", 2}, {"", 1}},
 		Out:       []Count{{"address space is limited", 1}},
-		Outcomes:  Outcomes{Asked: 8, Memory: 1, Disk: 2, Compiled: 3, Passed: 1, Failed: 1},
-		Spent:     1526 * ms, Compiled: 1520 * ms, Saved: 2995 * ms, Bytes: 20,
+		Outcomes:  Outcomes{Asked: 9, Memory: 1, Disk: 3, Compiled: 3, Passed: 1, Failed: 1},
+		Spent:     1528 * ms, Compiled: 1520 * ms, Saved: 3000 * ms, Bytes: 21,
+		Layers:   []Count{{"/opt/kernels", 1}},
 		Compiles: []Count{{"observed", 2}, {"the build options", 1}},
 		Passes:   []Count{{"binary", 1}},
 		Failures: []Count{{"error: x", 1}},
 		Uses: []Use{{
-			What: "", Outcomes: Outcomes{Asked: 8, Memory: 1, Disk: 2, Compiled: 3, Passed: 1, Failed: 1}, Spent: 1526 * ms,
+			What: "", Outcomes: Outcomes{Asked: 9, Memory: 1, Disk: 3, Compiled: 3, Passed: 1, Failed: 1}, Spent: 1528 * ms,
 			Why: []Count{{"observed", 2}, {"binary", 1}, {"error: x", 1}, {"the build options", 1}},
 		}},
 		Observations: Observations{WouldHit: 2, Equal: 1, Different: 1}, Jobs: 1,
@@ -52,6 +54,7 @@ not JSON
 			{Key: "ab", Label: "vecadd", Outcome: Compiled, Reason: "there is no such entry", Nearest: "the build options", Requests: 1, Spent: 1500 * ms, Bytes: 10},
 			{Key: "ab", Label: "vecadd", Outcome: Memory, Requests: 1},
 			{Key: "ab", Label: "vecadd", Outcome: Disk, Requests: 2, Spent: 5 * ms, Saved: 2995 * ms, Bytes: 10},
+			{Key: "ij", Outcome: Disk, Layer: "/opt/kernels", Requests: 1, Spent: 2 * ms, Saved: 5 * ms, Bytes: 1},
 			{Outcome: Passed, Reason: "binary", Requests: 1},
 			{Key: "cd", Outcome: Failed, Reason: "error: x", Requests: 1, Spent: ms},
 			{Key: "ef", Outcome: Compiled, Reason: "observed", Observed: Equal, Requests: 1, Spent: 10 * ms},

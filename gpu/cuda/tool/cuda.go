@@ -46,6 +46,18 @@ var Runtime = tool.Runtime{
 		}
 		return all, err
 	},
+	Identities: func() (all []key.Device, err error) {
+		found, err := cuda.Devices()
+		if err != nil {
+			err = fmt.Errorf("no CUDA here: %w", err)
+		}
+		for _, d := range found {
+			if id, err := d.Identify(); err == nil {
+				all = append(all, id)
+			}
+		}
+		return all, err
+	},
 }
 
 func device(d *cuda.Device) tool.Device {

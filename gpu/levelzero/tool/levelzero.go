@@ -32,21 +32,33 @@ var Runtime = tool.Runtime{
 		},
 	},
 	Examine: examine,
-	Devices: devices,
+	Devices: func() (all []tool.Device, err error) {
+		here, err := found()
+		for _, d := range here {
+			all = append(all, device(d))
+		}
+		return all, err
+	},
+	Identities: func() (all []key.Device, err error) {
+		here, err := found()
+		for _, d := range here {
+			if id, err := d.Identify(); err == nil {
+				all = append(all, id)
+			}
+		}
+		return all, err
+	},
 }
 
-// devices returns every device of every driver.
-func devices() (all []tool.Device, err error) {
-	found, err := levelzero.Devices()
-	if err == nil && len(found) == 0 {
+// found returns every device of every driver.
+func found() ([]*levelzero.Device, error) {
+	all, err := levelzero.Devices()
+	if err == nil && len(all) == 0 {
 		err = errors.New("the drivers list no device")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no Level Zero device: %w; install a loader and a driver, on Debian or Ubuntu: apt-get install libze1 intel-opencl-icd "+
 			"(from release 23 on: libze-intel-gpu1), and check the permissions of /dev/dri", err)
-	}
-	for _, d := range found {
-		all = append(all, device(d))
 	}
 	return all, nil
 }

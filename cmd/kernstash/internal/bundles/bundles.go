@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -61,18 +63,21 @@ type CreateOptions struct {
 	Filters       []string
 	WithoutSource bool
 	Sign          string // a file with a private key; "": it is not signed
+	Harvest       []string
 	By            string // our version
 }
 
 // created is what `bundle create --json` writes.
 type created struct {
-	Bundle  string    `json:"bundle"`
-	Entries int       `json:"entries"`
-	Devices int       `json:"devices"`
-	Bytes   int64     `json:"bytes"` // of the files in it
-	Size    int64     `json:"size"`  // of the bundle
-	Signer  string    `json:"signer,omitempty"`
-	Skipped []skipped `json:"skipped,omitempty"`
+	Bundle  string           `json:"bundle"`
+	Entries int              `json:"entries"`
+	Devices int              `json:"devices"`
+	Bytes   int64            `json:"bytes"` // of the files in it
+	Size    int64            `json:"size"`  // of the bundle
+	Signer  string           `json:"signer,omitempty"`
+	Caches  []bundle.Harvest `json:"harvested,omitempty"`
+	Waiting int              `json:"waiting,omitempty"` // jobs of a worker, whose results it lacks
+	Skipped []skipped        `json:"skipped,omitempty"`
 }
 
 type skipped struct {
@@ -115,12 +120,18 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 			_ = d.Close()
 		}
 	}()
+	root := ""
 	if len(dirs) == 0 {
 		c, err := a.OpenCache()
 		if err != nil {
 			return err
 		}
-		from = append(from, c.Disk)
+		from, root = append(from, c.Disk), c.Settings.Dir
+	} else if s, err := a.Settings(); err == nil {
+		root = s.Dir
+	}
+	if options.Harvest, err = harvests(o.Harvest, root); err != nil {
+		return err
 	}
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); err != nil {
@@ -131,7 +142,7 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 	for _, d := range from {
 		if st := d.Status(); !st.On {
 			return fmt.Errorf("create bundle: %s: %s", d.Dir(), st.Reason)
-		} else if !st.Exists {
+		} else if !st.Exists && (len(dirs) > 0 || len(options.Harvest) == 0) {
 			return fmt.Errorf("create bundle: there is no cache in %s", d.Dir())
 		}
 	}
@@ -148,8 +159,15 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 		return err
 	}
 	p.Done()
-	r := created{to, len(m.Entries), len(m.Devices), m.Size(), size, signer(options.Sign), skippedOf(left)}
+	r := created{to, len(m.Entries), len(m.Devices), m.Size(), size, signer(options.Sign), m.Harvests, 0, skippedOf(left)}
 	writeSkipped(a, r.Skipped)
+	for _, d := range from {
+		jobs, _ := spool.List(ctx, d) // what cannot be read is no job
+		r.Waiting += len(jobs)
+	}
+	if r.Waiting > 0 {
+		fmt.Fprintf(a.Err, "kernstash: without %s of a worker: 'kernstash worker run --once' does them\n", human.Plural(r.Waiting, "job"))
+	}
 	return a.Report(r, true, func() {
 		a.Printf("%s: %s of %s, %s, compressed to %s", human.Printable(to, false), human.Plural(r.Entries, "entry"),
 			human.Plural(r.Devices, "device"), human.Size(r.Bytes), human.Size(size))
@@ -157,7 +175,24 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 			a.Printf(", signed by %s", r.Signer)
 		}
 		a.Printf("\n")
+		writeCaches(a, r.Caches)
 	})
+}
+
+// writeCaches says what was harvested.
+func writeCaches(a *cli.App, all []bundle.Harvest) {
+	for _, h := range all {
+		a.Printf("  %s: %s, %s", h.Name, human.Plural(h.Files, "file"), human.Size(h.Bytes))
+		if h.Pickles {
+			a.Printf(", with pickles")
+		}
+		for _, v := range h.Variables {
+			if v.Value == "" {
+				a.Printf(", for %s", v.Name)
+			}
+		}
+		a.Printf("\n")
+	}
 }
 
 func signer(k ed25519.PrivateKey) string {
@@ -167,21 +202,27 @@ func signer(k ed25519.PrivateKey) string {
 	return bundle.Fingerprint(k.Public().(ed25519.PublicKey))
 }
 
-// replace writes a file, which appears complete or not at all, and returns its size.
+// replace writes a file, which appears complete or not at all, and returns its size. Where the name
+// is a link what it leads to is replaced.
 func replace(name string, write func(*os.File) error) (size int64, err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("write bundle: %s is there, and no regular file", name)
+	}
+	// Who may read it is as for any new file.
+	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s-%d", filepath.Base(name), rand.Uint64()))
+	f, err := os.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("write bundle: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name())
+			_ = os.Remove(temporary)
 		}
 	}()
 	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
 	if err == nil {
 		var info fs.FileInfo
 		if info, err = f.Stat(); err == nil {
@@ -192,7 +233,7 @@ func replace(name string, write func(*os.File) error) (size int64, err error) {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = os.Rename(temporary, name)
 	}
 	return size, err
 }
@@ -238,7 +279,13 @@ func Import(ctx context.Context, a *cli.App, name, dir string, trust []string) e
 		return err
 	}
 	defer closed()
+	if len(r.Harvests) > 0 {
+		fmt.Fprintln(a.Err, "kernstash: for the caches of other tools in it: kernstash bundle restore")
+	}
 	if dir != "" {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return fmt.Errorf("import bundle: %w", err)
+		}
 		if err := r.Extract(ctx, dir); err != nil {
 			return err
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
-	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
@@ -30,15 +29,16 @@ type InspectOptions struct {
 
 // inspected is what `bundle inspect --json` writes.
 type inspected struct {
-	Bundle  string         `json:"bundle"`
-	By      string         `json:"by"`
-	Created time.Time      `json:"created"`
-	Signer  string         `json:"signer,omitempty"`
-	Entries int            `json:"entries"`
-	Bytes   int64          `json:"bytes"`
-	Saves   int64          `json:"saves_ns"` // what building all of it took
-	Devices []deviceReport `json:"devices"`
-	Leaks   []bundle.Leak  `json:"leaks,omitempty"`
+	Bundle  string           `json:"bundle"`
+	By      string           `json:"by"`
+	Created time.Time        `json:"created"`
+	Signer  string           `json:"signer,omitempty"`
+	Entries int              `json:"entries"`
+	Bytes   int64            `json:"bytes"`
+	Saves   int64            `json:"saves_ns"` // what building all of it took
+	Devices []deviceReport   `json:"devices"`
+	Caches  []bundle.Harvest `json:"harvested,omitempty"`
+	Leaks   []bundle.Leak    `json:"leaks,omitempty"`
 }
 
 type deviceReport struct {
@@ -58,6 +58,7 @@ func Inspect(ctx context.Context, a *cli.App, name string, o InspectOptions) err
 	defer closed()
 	rep := inspected{
 		Bundle: name, By: r.By, Created: r.Created, Entries: len(r.Entries), Bytes: r.Size(), Devices: make([]deviceReport, len(r.Devices)),
+		Caches: r.Harvests,
 	}
 	if r.Signer != nil {
 		rep.Signer = bundle.Fingerprint(r.Signer)
@@ -99,41 +100,48 @@ func names() (all []string) {
 
 // compare says of each device whether it is here, or what differs from the one that is nearest.
 func (r *inspected) compare(ctx context.Context) error {
-	var here []key.Device
-	// Drivers may end a process that loads them.
-	if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, nil, &here); err != nil {
-		return err
-	}
+	here := make(map[string]listed)
 	for i := range r.Devices {
 		d := &r.Devices[i]
-		d.Here, d.Why = fits(d.Device, here)
+		of, known := here[d.Device.API]
+		if rt := runtimes.Named(d.Device.API); !known && rt != nil && rt.Identities != nil {
+			of.can = true
+			of.devices, of.err = runtimes.Here(ctx, rt)
+			here[d.Device.API] = of
+		}
+		d.Here, d.Why = of.fits(d.Device)
 	}
-	return nil
+	return ctx.Err()
+}
+
+// listed is what a runtime has here.
+type listed struct {
+	can     bool // be listed
+	devices []key.Device
+	err     error
 }
 
 // fits reports whether what was built for a device hits on one of those that are here; nil where
 // nobody can list devices of that kind.
-func fits(d key.Device, here []key.Device) (is *bool, why string) {
+func (l *listed) fits(d key.Device) (is *bool, why string) {
 	yes, no := true, false
-	least := 0
-	for _, other := range here {
-		if other.API != d.API {
-			continue
-		}
+	for _, other := range l.devices {
 		if other.Digest() == d.Digest() {
 			return &yes, ""
 		}
-		if text := disk.CompareDevices(other, d); why == "" || len(text) < least {
-			why, least = "here "+text, len(text)
+		if text := disk.CompareDevices(other, d); why == "" || len(text) < len(why)-len("here ") {
+			why = "here " + text
 		}
 	}
 	switch {
-	case why != "":
-		return &no, why
-	case slices.Contains(runtimes.Names(func(rt *tool.Runtime) bool { return rt.Identities != nil }), d.API):
-		return &no, "no device of " + d.API + " is here"
+	case !l.can:
+		return nil, "devices of " + d.API + " cannot be listed"
+	case l.err != nil:
+		why = "no device of " + d.API + " can be had here: 'kernstash doctor' says why"
+	case why == "":
+		why = "no device of " + d.API + " is here"
 	}
-	return nil, "devices of " + d.API + " cannot be listed"
+	return &no, why
 }
 
 func (r *inspected) write(a *cli.App, o InspectOptions) {
@@ -151,7 +159,7 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 	var rows [][]string
 	for _, d := range r.Devices {
 		row := []string{
-			d.Device.API, human.Printable(d.Device.Name, false), human.Printable(cmp.Or(d.Device.Driver, "–"), false),
+			human.Printable(d.Device.API, false), human.Printable(d.Device.Name, false), human.Printable(cmp.Or(d.Device.Driver, "–"), false),
 			strconv.Itoa(d.Entries), human.Size(d.Bytes),
 		}
 		if o.Here {
@@ -159,9 +167,12 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 		}
 		rows = append(rows, row)
 	}
-	_ = terminal.WriteTable(a.Out, head, rows) // to memory
+	if len(rows) > 0 {
+		_ = terminal.WriteTable(a.Out, head, rows) // to memory
+	}
+	writeCaches(a, r.Caches)
 	for _, l := range r.Leaks {
-		a.Printf("%s  %s (%s)\n", human.Printable(l.Text, false), l.File, human.Plural(l.In, "file"))
+		a.Printf("%s  %s (%s)\n", human.Printable(l.Text, false), human.Printable(l.File, false), human.Plural(l.In, "file"))
 	}
 	if o.Leaks && len(r.Leaks) == 0 {
 		a.Printf("no path and no name of this machine is in it\n")
@@ -171,7 +182,7 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 func (d *deviceReport) fit() string {
 	switch {
 	case d.Here == nil:
-		return "not known: " + d.Why
+		return "not known: " + human.Printable(d.Why, false)
 	case *d.Here:
 		return "fits"
 	}

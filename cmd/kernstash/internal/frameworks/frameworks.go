@@ -131,6 +131,12 @@ func (d Decision) Leave(in Input, reason string) Decision {
 // Dir returns the directory of a framework's cache below a root.
 func Dir(root, name string) string { return filepath.Join(root, ".meta", "frameworks", name) }
 
+// Switches returns what switches a framework's cache on, but for the variable that names its directory.
+func Switches(name string) []Variable {
+	i := slices.IndexFunc(all, func(f Framework) bool { return f.Name == name })
+	return slices.Clone(all[i].set)
+}
+
 func (f *Framework) variables(root string) []Variable {
 	return append([]Variable{{f.dir, Dir(root, f.Name)}}, f.set...)
 }

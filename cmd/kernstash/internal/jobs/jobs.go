@@ -16,7 +16,6 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
-	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -102,8 +101,8 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 		kept = now
 	}
 	if rebuild {
-		var here []key.Device
-		if err := cli.AskPart(ctx, "worker-devices", struct{}{}, nil, nil, &here); err != nil {
+		here, err := runtimes.Built(ctx)
+		if err != nil {
 			return fmt.Errorf("worker: which devices are here: %w", err)
 		}
 		r := worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: here, Environ: os.Environ(), Recorder: counts})

@@ -69,6 +69,9 @@ func (r *runner) enterFrameworks() {
 	if r.outcome.Inject == "none" && !r.outcome.Disabled {
 		return // our libraries are missing
 	}
+	if !r.outcome.Disabled {
+		r.restoreBundle()
+	}
 	r.outcome.Frameworks = Frameworks(r.settings, r.env)
 	r.variables = append(r.variables, MakeFrameworks(r.settings.Dir, r.outcome.Frameworks)...)
 }

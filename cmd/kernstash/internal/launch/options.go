@@ -25,6 +25,9 @@ type Options struct {
 	NoFrameworks bool // no framework's own cache is switched on
 	Triton       bool // our package manages Triton's cache
 
+	Bundle string   // what is in it serves
+	Trust  []string // files with keys, one of which has to have signed it
+
 	Quiet  bool
 	Report bool   // in full
 	File   string // gets all of the report, as JSON
@@ -47,6 +50,8 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 // BindRun adds the flags of `kernstash run` alone.
 func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Triton, "triton", false, "have Triton use the cache, in Python that may import our package")
+	fs.StringVar(&o.Bundle, "bundle", "", "restore this bundle, as 'kernstash bundle restore' does, and use it")
+	fs.StringArrayVar(&o.Trust, "trust", nil, "file with public keys, one of which must have signed the bundle")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")
 	fs.BoolVar(&o.Report, "report", false, "say in full what was asked for")
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
@@ -128,4 +133,4 @@ func CheckFlags(fs *pflag.FlagSet) (err error) {
 }
 
 // nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's cache.
-var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file"}
+var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file", "bundle"}

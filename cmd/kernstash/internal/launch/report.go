@@ -39,7 +39,7 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	o.line(t, "in memory", n.Memory, o.spent(runlog.Memory), nil)
-	o.line(t, "on disk", n.Disk, o.spent(runlog.Disk), nil)
+	o.line(t, "on disk", n.Disk, o.spent(runlog.Disk), o.layers())
 	o.line(t, "compiled", n.Compiled, o.spent(runlog.Compiled), o.Compiles)
 	o.line(t, "refused by the compiler", n.Failed, o.spent(runlog.Failed), o.Failures)
 	o.line(t, "passed by", n.Passed, 0, o.Passes)
@@ -80,6 +80,14 @@ func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why
 		time = human.Time(spent)
 	}
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%d\t%s\t%s", name, n, time, Reasons(why)), "\t"))
+}
+
+// layers says what was found in read-only layers.
+func (o *Outcome) layers() (all []runlog.Count) {
+	for _, l := range o.Layers {
+		all = append(all, runlog.Count{What: "from " + l.What, N: l.N})
+	}
+	return all
 }
 
 func (o *Outcome) spent(of runlog.Outcome) (d time.Duration) {

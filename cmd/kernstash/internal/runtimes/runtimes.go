@@ -134,14 +134,28 @@ func Pick(all []tool.Device, choice string) (d tool.Device, err error) {
 	return d, cli.Usagef("--device %s: %s; here are:%s", choice, why, here)
 }
 
-// Identities returns the devices here for which a worker builds: a worker asks for them in a
-// process of its own, as drivers may end the one that loads them.
-func Identities(context.Context, struct{}) (all []key.Device, err error) {
+// Here returns the identities of a runtime's devices. A process of its own looks for them, as drivers
+// may end the one that loads them.
+func Here(ctx context.Context, rt *tool.Runtime) (all []key.Device, err error) {
+	return all, cli.AskPart(ctx, "devices", rt.Name, nil, nil, &all)
+}
+
+// Identities is what that process does.
+func Identities(_ context.Context, name string) ([]key.Device, error) {
+	rt := Named(name)
+	if rt == nil || rt.Identities == nil {
+		return nil, fmt.Errorf("devices of %q cannot be listed", name)
+	}
+	return rt.Identities()
+}
+
+// Built returns the devices here for which a worker builds.
+func Built(ctx context.Context) (all []key.Device, err error) {
 	for _, rt := range All {
-		if rt.Identities == nil {
+		if rt.Job == nil {
 			continue
 		}
-		of, failed := rt.Identities()
+		of, failed := Here(ctx, rt)
 		all, err = append(all, of...), errors.Join(err, failed)
 	}
 	if len(all) > 0 {

@@ -59,11 +59,24 @@ func Shells() []string {
 	return names
 }
 
+// Line returns what writes a variable for a shell of a name.
+func Line(name string) (func(name, value string) string, error) {
+	i, err := shellNamed(name)
+	return func(name, value string) string { return shells[i].write(launch.Variable{Name: name, Value: value}) }, err
+}
+
+func shellNamed(name string) (i int, err error) {
+	if i = slices.IndexFunc(shells, func(s shell) bool { return s.name == name }); i < 0 {
+		err = cli.Usagef("--shell %s: want sh, bash, zsh, fish, systemd, docker or k8s", name)
+	}
+	return i, err
+}
+
 // PrintEnv prints the variables that bring the cache into programs, for a shell of a name.
 func PrintEnv(a *cli.App, o *launch.Options, name string) error {
-	i := slices.IndexFunc(shells, func(s shell) bool { return s.name == name })
-	if i < 0 {
-		return cli.Usagef("--shell %s: want sh, bash, zsh, fish, systemd, docker or k8s", name)
+	i, err := shellNamed(name)
+	if err != nil {
+		return err
 	}
 	var env []string
 	if shells[i].here {

@@ -1,0 +1,103 @@
+package bundles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernstash/kernstash/bundle"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+)
+
+// Copy is what a bundle was restored as, and what `bundle restore --json` writes.
+type Copy struct {
+	Bundle    string            `json:"bundle"`
+	Dir       string            `json:"dir"`
+	Existing  bool              `json:"existing"` // it was there
+	Entries   int               `json:"entries"`
+	Caches    []bundle.Harvest  `json:"harvested,omitempty"`
+	Variables []bundle.Variable `json:"variables"`
+}
+
+// Restored makes a private directory of a bundle, in dir or, where that is empty, below the user's directory for
+// caches, and returns what has programs use it: as a layer in front of those of the settings, and its caches of other tools.
+func Restored(ctx context.Context, name, dir string, trust, layers []string) (*Copy, error) {
+	r, closed, err := Open(name, trust)
+	if err != nil {
+		return nil, err
+	}
+	defer closed()
+	if dir == "" {
+		caches, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("restore bundle: where to? %w; --to says it", err)
+		}
+		caches = filepath.Join(caches, "kernstash-restored")
+		if err := os.MkdirAll(caches, 0o700); err != nil {
+			return nil, fmt.Errorf("restore bundle: %w", err)
+		}
+		dir = filepath.Join(caches, r.ID())
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("restore bundle: %w", err)
+	}
+	if strings.ContainsRune(dir, filepath.ListSeparator) {
+		return nil, fmt.Errorf("restore bundle: KERNSTASH_LAYERS takes no path with %q: %s", filepath.ListSeparator, dir)
+	}
+	rep := &Copy{Bundle: name, Dir: dir, Entries: len(r.Entries), Caches: r.Harvests}
+	if rep.Existing, err = r.Restore(ctx, dir); errors.Is(err, bundle.ErrUntrusted) && len(trust) == 0 {
+		err = fmt.Errorf("%w: --trust names the key that has signed it", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rep.Entries > 0 {
+		layers = append([]string{dir}, slices.DeleteFunc(slices.Clone(layers), func(l string) bool { return l == dir })...)
+		rep.Variables = []bundle.Variable{{Name: "KERNSTASH_LAYERS", Value: strings.Join(layers, string(filepath.ListSeparator))}}
+	}
+	for _, h := range rep.Caches {
+		rep.Variables = append(rep.Variables, h.Environ(dir)...)
+	}
+	return rep, nil
+}
+
+// Unset returns the variables of a copy but for those of caches about which an environment says something.
+func (c *Copy) Unset(isSet func(name string) bool) []bundle.Variable {
+	return slices.DeleteFunc(slices.Clone(c.Variables), func(v bundle.Variable) bool {
+		return slices.ContainsFunc(c.Caches, func(h bundle.Harvest) bool {
+			of := func(other bundle.Variable) bool { return other.Name == v.Name }
+			return slices.ContainsFunc(h.Variables, of) && slices.ContainsFunc(h.Variables, func(v bundle.Variable) bool { return isSet(v.Name) })
+		})
+	})
+}
+
+// Restore does that, and writes the variables, as line does it.
+func Restore(ctx context.Context, a *cli.App, name, dir string, trust []string, line func(name, value string) string) error {
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	rep, err := Restored(ctx, name, dir, trust, s.Layers)
+	if err != nil {
+		return err
+	}
+	return a.Report(rep, true, func() {
+		verb := "restored"
+		if rep.Existing {
+			verb = "was there:"
+		}
+		texts := []string{human.Plural(rep.Entries, "entry")}
+		for _, h := range rep.Caches {
+			texts = append(texts, fmt.Sprintf("%s (%s, %s)", h.Name, human.Plural(h.Files, "file"), human.Size(h.Bytes)))
+		}
+		fmt.Fprintf(a.Err, "kernstash: %s %s, in %s\n", verb, strings.Join(texts, ", "), human.Printable(rep.Dir, false))
+		for _, v := range rep.Variables {
+			a.Printf("%s\n", line(v.Name, v.Value))
+		}
+	})
+}

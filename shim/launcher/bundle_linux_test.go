@@ -1,0 +1,97 @@
+package launcher
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBundle: where a bundle of another place is used, an unchanged OpenCL program compiles nothing at its first
+// start: ours is found in it as a layer, and PoCL finds its own there where we are switched off.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	dir, source := built(t)
+	command := filepath.Join(dir, "bin", "kernstash")
+	work := t.TempDir()
+	program := filepath.Join(work, "saxpy")
+	do(t, exec.Command("cc", "-o", program, filepath.Join(source, "examples", "c", "saxpy.c"), "-lOpenCL"))
+	in := func(place string, more []string, args ...string) string {
+		t.Helper()
+		at := filepath.Join(work, place)
+		if err := os.MkdirAll(filepath.Join(at, "pocl"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + at, "TMPDIR=" + os.TempDir(), "KERNSTASH_WORKER=off"}, more...)
+		if cmd.Dir = work; place == "first" {
+			cmd.Env = append(cmd.Env, "POCL_CACHE_DIR="+filepath.Join(at, "pocl"))
+		}
+		return do(t, cmd)
+	}
+	in("first", nil, command, "run", "-q", "--", program)
+	in("first", nil, command, "worker", "run", "--once", "--quiet")
+	in("first", []string{"KERNSTASH_DISABLE=1"}, program)
+	in("first", nil, command, "keygen", "key")
+	in("first", nil, command, "bundle", "create", "--sign", "key.pem", "--harvest", "POCL_CACHE_DIR="+filepath.Join(work, "first", "pocl"), "kernels.kst")
+
+	second := []string{"run", "--report-file", "report.json", "--bundle", "kernels.kst", "--trust", "key.pub.pem", "--", program}
+	in("second", nil, append([]string{command}, second...)...)
+	b, err := os.ReadFile(filepath.Join(work, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type count struct {
+		What string
+		N    int
+	}
+	var report struct {
+		Programs struct{ Asked, Disk, Compiled int }
+		Layers   []count `json:"from_layers"`
+	}
+	if err := json.Unmarshal(b, &report); err != nil {
+		t.Fatal(err)
+	}
+	places, _ := filepath.Glob(filepath.Join(work, "second", ".cache", "kernstash-restored", "*"))
+	if len(places) != 1 {
+		t.Fatalf("restored: %q", places)
+	}
+	if p := report.Programs; p.Asked != 1 || p.Disk != 1 || p.Compiled != 0 {
+		t.Errorf("%s", b)
+	}
+	if d := cmp.Diff([]count{{places[0], 1}}, report.Layers); d != "" {
+		t.Errorf("layers (-want +got):\n%s", d)
+	}
+
+	// What PoCL compiles it writes: a bitcode file for a program, a library for a launch.
+	pocl := filepath.Join(places[0], "harvest", "POCL_CACHE_DIR")
+	compiled := func() (all []string) {
+		for _, name := range names(t, pocl) {
+			if strings.HasSuffix(name, ".bc") || strings.HasSuffix(name, ".so") {
+				info, err := os.Stat(filepath.Join(pocl, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, name+info.ModTime().String())
+			}
+		}
+		return all
+	}
+	before := compiled()
+	in("second", []string{"KERNSTASH_DISABLE=1", "POCL_CACHE_DIR=" + pocl}, program)
+	if d := cmp.Diff(before, compiled()); d != "" || len(before) < 2 {
+		t.Errorf("PoCL compiled (-before +after):\n%s", d)
+	}
+	said := in("second", []string{"POCL_CACHE_DIR=/mine"}, command, "run", "-q", "--bundle", "kernels.kst", "--trust", "key.pub.pem", "--", "env")
+	if !strings.Contains(said, "\nPOCL_CACHE_DIR=/mine\n") || !strings.Contains(said, "KERNSTASH_LAYERS="+places[0]+"\n") {
+		t.Errorf("what the user has set is replaced: %s", said)
+	}
+	said = in("second", nil, command, "run", "-q", "--bundle", "kernels.kst", "--", "env")
+	if strings.Contains(said, "POCL_CACHE_DIR") {
+		t.Errorf("used without a trusted signature: %s", said)
+	}
+}
