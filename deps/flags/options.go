@@ -77,10 +77,15 @@ var (
 	}
 )
 
+// ForPTXAS reports whether ptxas reads and writes nothing more with a word.
+func ForPTXAS(word string) bool {
+	return slices.Contains(nestedPlain, word) || names.HasAnyPrefix(word, nestedValued)
+}
+
 // nestedWord looks at words for ptxas, which commas separate.
 func nestedWord(o, list string) reason.Uncacheable {
 	for _, w := range strings.Split(list, ",") {
-		if !slices.Contains(nestedPlain, w) && !names.HasAnyPrefix(w, nestedValued) {
+		if !ForPTXAS(w) {
 			return reason.Uncacheable{Code: reason.NotCacheableOptions, Detail: "option " + o + " " + w}
 		}
 	}

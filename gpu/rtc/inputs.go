@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/ptx"
 	"github.com/kernstash/kernstash/key"
 )
@@ -52,18 +53,21 @@ var (
 // decides what is made, by their beginnings where they take a value. Not here: -time, after which the log tells
 // what it took, -verbose, which writes to the process's standard error, -g, with which ptxas 13.0 writes its
 // command line, and -split-compile, which begins threads.
-var inputOptions = [...]*regexp.Regexp{
-	NVJitLink: regexp.MustCompile(`^(-arch=(sm|compute|lto)_[0-9]+[af]?|-maxrregcount=[0-9]+|-O[0-3]|-lto|-ptx|-lineinfo|-no-cache` +
-		`|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[a-z0-9]+|-(kernels|variables)-used=.+|-optimize-unused-variables` +
-		`|-Xptxas=(` + ptxasWords + `))$`),
-	LibNVVM: regexp.MustCompile(`^(-arch=compute_[0-9]+[af]?|-opt=[0-3]|-g|-generate-line-info|-gen-lto|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[0-9]+)$`),
+var inputOptions = [...]func() *regexp.Regexp{
+	NVJitLink: expression(`^(-arch=(sm|compute|lto)_[0-9]+[af]?|-maxrregcount=[0-9]+|-O[0-3]|-lto|-ptx|-lineinfo|-no-cache` +
+		`|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[a-z0-9]+|-(kernels|variables)-used=.+|-optimize-unused-variables)$`),
+	LibNVVM: expression(`^(-arch=compute_[0-9]+[af]?|-opt=[0-3]|-g|-generate-line-info|-gen-lto|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[0-9]+)$`),
 }
 
-// ptxasWords are options of ptxas with which it writes nothing but its output and its log.
-const ptxasWords = `-v|--verbose|-w|--disable-warnings|-O[0-4]|--opt-level=[0-4]|-Werror|--warning-as-error|-lineinfo|--generate-line-info` +
-	`|--warn-on-spills|-warn-spills|--warn-on-local-memory-usage|-warn-lmem-usage|--warn-on-double-precision-use|-warn-double-usage` +
-	`|-?-maxrregcount=[0-9]+|--register-usage-level=[0-9]+|-regUsageLevel=[0-9]+|-?-fmad=(true|false)` +
-	`|-?-allow-expensive-optimizations=(true|false)|-?-(def|force)-(load|store)-cache=[a-z]+|-d[ls]cm=[a-z]+`
+// isInputOption reports whether an option is one of inputOptions, or hands ptxas one with which it does nothing more;
+// what line information needs is in the key.
+func (l *Library) isInputOption(option string) bool {
+	word, nested := strings.CutPrefix(option, "-Xptxas=")
+	if nested && l.api == NVJitLink {
+		return flags.ForPTXAS(word) && !strings.ContainsAny(word, quoted+",") || word == "-lineinfo" || word == "--generate-line-info"
+	}
+	return inputOptions[l.api]().MatchString(option)
+}
 
 // sideEffects are variables with which a library writes files, or to the process's standard error.
 var sideEffects = []string{"NVJITLINK_TRACE_MESSAGES", "AS_SECURE_LOG_FILE", "DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG"}
@@ -81,7 +85,7 @@ func (l *Library) normalizeInputs(r Request) (units []key.Unit, q normalized, er
 	}
 	words := make([]string, len(r.Options))
 	for i, o := range r.Options {
-		if !inputOptions[l.api].MatchString(o) {
+		if !l.isInputOption(o) {
 			return nil, q, fmt.Errorf("request: %w: %q", errOption, o)
 		}
 		words[i] = word(o)
@@ -212,10 +216,10 @@ func (o *Output) looksAtFiles(r *key.Recipe) bool {
 
 // knownFunctions are the functions that the libraries are known to have, without prefix and version: an application
 // that calls another one finds a program as the interposer left it.
-var knownFunctions = [...]*regexp.Regexp{
-	NVJitLink: regexp.MustCompile(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
-		`|Get(LinkedCubin|LinkedPtx|LinkedLTOIR|ErrorLog|InfoLog)(Size)?)(_1[23]_[0-9])?$`),
-	LibNVVM: regexp.MustCompile(`^(__nvvmHandle|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
+var knownFunctions = [...]func() *regexp.Regexp{
+	NVJitLink: expression(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
+		`|Get(LinkedCubin|LinkedPtx|LinkedLTOIR|ErrorLog|InfoLog)(Size)?)(_12_[0-9]|_13_[0-4])?$`), // shim/nvjitlink/versions.h
+	LibNVVM: expression(`^(__nvvmHandle|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
 		`|nvvmGet(CompiledResult|ProgramLog)(Size)?|nvvmGetErrorString|nvvm(IR|LLVM)?Version|nvvmDisableConcurrentAPI)$`),
 }
 
@@ -232,7 +236,7 @@ func (l *Library) unknownFunction() (string, error) {
 	all, err := f.DynamicSymbols()
 	for _, s := range all {
 		own := strings.HasPrefix(strings.TrimLeft(s.Name, "_"), l.d.prefix)
-		if own && s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC && !knownFunctions[l.api].MatchString(s.Name) {
+		if own && s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC && !knownFunctions[l.api]().MatchString(s.Name) {
 			return s.Name, nil
 		}
 	}

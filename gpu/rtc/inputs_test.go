@@ -114,6 +114,12 @@ func TestUnknownInputs(t *testing.T) {
 		"-verbose":           {[]string{"-verbose"}, []rtc.Input{ptxInput("a")}, "-verbose"},
 		"-g":                 {[]string{"-g"}, []rtc.Input{ptxInput("a")}, "-g"},
 		"an option of ptxas": {[]string{"-Xptxas=--options-file=x"}, []rtc.Input{ptxInput("a")}, "--options-file"},
+		"options of ptxas": {
+			[]string{"-Xptxas=--suppress-stack-size-warning", "-Xptxas=-regUsageLevel=5", "-Xptxas=-lineinfo", "-Xptxas=--fmad=false"},
+			[]rtc.Input{ptxInput("a")}, "",
+		},
+		"one behind a value": {[]string{"-Xptxas=--maxrregcount=32 -g"}, []rtc.Input{ptxInput("a")}, "-g"},
+		"several at once":    {[]string{"-Xptxas=--maxrregcount=32,-g"}, []rtc.Input{ptxInput("a")}, "-g"},
 		"another behind it":  {[]string{"-Xptxas=-v\n-g"}, []rtc.Input{ptxInput("a")}, "-v"},
 		"a kind":             {nil, with(7, code), "kind 7"},
 		"CUBIN, cut":         {nil, with(rtc.InputCUBIN, code[:len(code)-1]), "cut"},

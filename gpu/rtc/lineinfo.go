@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
@@ -56,16 +55,16 @@ func stateOf(path string) string {
 }
 
 var (
-	fileDirective = regexp.MustCompile(`(?m)^[ \t]*\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
-	fileLine      = regexp.MustCompile(`(?m)^[ \t]*\.file[ \t]`)
+	fileDirective = expression(`(?m)^[ \t]*\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
+	fileLine      = expression(`(?m)^[ \t]*\.file[ \t]`)
 )
 
 // unkeyedFile returns a file that the output's line information names and that is not in the key of
 // its recipe as the output has it, as one of a #line; false: there is none.
 func (o *Output) unkeyedFile(r *key.Recipe) (path string, found bool) {
 	ptx, _ := o.Get(PTX)
-	named := fileDirective.FindAllSubmatch(ptx, -1)
-	if len(named) < len(fileLine.FindAll(ptx, -1)) {
+	named := fileDirective().FindAllSubmatch(ptx, -1)
+	if len(named) < len(fileLine().FindAll(ptx, -1)) {
 		return "one that is not understood", true
 	}
 	if len(named) == 0 {

@@ -2,19 +2,18 @@ package rtc
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/kernstash/kernstash/store"
 )
 
 // precompiledMessage is what NVRTC says, with --pch, of each file that it keeps header files in.
-var precompiledMessage = regexp.MustCompile(`: (using|creating) precompiled header file "([^"\n]*)"`)
+var precompiledMessage = expression(`: (using|creating) precompiled header file "([^"\n]*)"`)
 
 // precompiled returns what a log says of precompiled header files, and the log without it: the files
 // are those of one process. said is false where it says nothing, though there may be some.
 func precompiled(log []byte) (p store.Precompiled, rest []byte, said bool) {
 	for line := range bytes.Lines(log) {
-		m := precompiledMessage.FindSubmatch(line)
+		m := precompiledMessage().FindSubmatch(line)
 		switch {
 		case m == nil && !bytes.Contains(line, []byte("precompiled header file")):
 			rest = append(rest, line...)

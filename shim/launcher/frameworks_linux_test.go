@@ -67,6 +67,8 @@ func TestFrameworks(t *testing.T) {
 		"XDG_CACHE_HOME, relative":          {script: again + `export XDG_CACHE_HOME=cache; jax $broken`, want: on},
 		"no home":                           {script: again + `export HOME=; jax $broken; jax $run`},
 		"the report names it":               {script: again + `"$TREE/bin/kernstash" run true 2>&1 | sed -n 's/^  switched/switched/p'`, want: "switched on, of frameworks' own caches: jax\n"},
+		"the launcher's report names it":    {script: again + `"$WORK/broken/bin/kernstash" run true 2>&1 | sed -n 's/^  switched/switched/p'`, want: "switched on, of frameworks' own caches: jax\n"},
+		"with little stack":                 {script: again + `ulimit -s 16; $broken echo it runs`, want: "it runs\n"},
 		"a run within a run":                {script: again + `jax $run $broken; jax $broken $run`, want: on + on},
 		"a file system that is read-only":   {script: again + `mount --bind "$dir" "$dir"; mount -o remount,ro,bind "$dir"; jax $broken; jax $run`},
 		"a file system with nothing on it":  {script: again + `mount -t tmpfs -o mode=700,size=128m tmpfs "$dir/jax"; jax $broken; jax $run`, want: on + on},

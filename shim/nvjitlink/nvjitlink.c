@@ -27,7 +27,7 @@
 	}; \
 	EACH(LINKED, p, v) \
 	static void *take##v(size_t name, void *real) { return rtc_take(&api##v, name, real); } \
-	const struct preload_table nvjitlink##v##_table = {.names = api##v.names, .n = RTC_FUNCTIONS, .take = take##v};
+	const struct preload_table nvjitlink##v##_table = {.prefix = #p, .names = api##v.names, .n = RTC_FUNCTIONS, .take = take##v};
 
 INTERFACE(nvJitLink, )
 #define VERSION(v) INTERFACE(__nvJitLink, v)

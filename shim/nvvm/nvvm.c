@@ -27,4 +27,4 @@ EACH(LINKED)
 
 static void *take(size_t name, void *real) { return rtc_take(&api, name, real); }
 
-const struct preload_table nvvm_table = {.names = api.names, .n = RTC_FUNCTIONS, .take = take};
+const struct preload_table nvvm_table = {.prefix = "nvvm", .names = api.names, .n = RTC_FUNCTIONS, .take = take};

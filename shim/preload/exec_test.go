@@ -84,7 +84,7 @@ func TestCompilersAreStartedThroughTheCommand(t *testing.T) {
 	}
 	var rows []row
 	both := []string{s.path, s.through}
-	for _, way := range []string{"execve", "execv", "execl", "execle", "vfork", "posix_spawn", "system", "popen", "short name"} {
+	for _, way := range []string{"execve", "execv", "execl", "execle", "vfork", "posix_spawn", "system", "popen", "short name", "cancelled"} {
 		rows = append(rows, row{way, s.real, both, served, 7})
 	}
 	for _, way := range []string{"execvp", "execvpe", "execlp", "posix_spawnp", "system", "popen"} {
@@ -108,6 +108,7 @@ func TestCompilersAreStartedThroughTheCommand(t *testing.T) {
 		row{"posix_spawn", s.real, []string{s.path, "KERNSTASH_COMMAND=/nonexistent"}, "real -a -b\n", 7},
 		row{"execve", filepath.Join(s.work, "bin", "ptxas2"), both, "other -a -b\n", 7},
 		row{"posix_spawnp", "ptxas2", both, "other -a -b\n", 7},
+		row{"clone", filepath.Join(s.work, "bin", "ptxas2"), both, "other -a -b\n", 7},
 		row{"execve", "/nonexistent/ptxas", both, "", 100 + int(syscall.ENOENT)},
 		row{"execvp", "ptxas", []string{"PATH=/nonexistent", s.through}, "", 100 + int(syscall.ENOENT)},
 

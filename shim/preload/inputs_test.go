@@ -203,6 +203,22 @@ func TestLinkersAnswers(t *testing.T) {
 	s.wantReport("a variable with which it writes more", o.report, map[string]int{"passed": 3})
 }
 
+// What is asked of the cache, and stored, of a link is not many times its inputs: from some input on nvJitLink goes on alone.
+func TestLargeLinks(t *testing.T) {
+	t.Parallel()
+	s, inputs := linkStage(t)
+	calls := []string{"create -arch=sm_80"}
+	for i := range 8 {
+		name := string(rune('c' + i))
+		s.write(name+".ptx", kernelPTX(name, i, "")+strings.Repeat("// 64 bytes of a comment ....................................\n", 8<<20/64))
+		calls = append(calls, fmt.Sprintf("%s 2 %s.ptx", []string{"add", "file"}[i%2], name))
+	}
+	calls = append(calls, "complete", "ask", "destroy")
+	// 8 + 16 + 24 + 32 + 40 MiB; with 48 more it would be more than 128.
+	s.wantReport("cold", s.same(nil, inputs, "nvjitlink", nvJitLink(t), calls...), map[string]int{"compiled": 5, "passed": 2})
+	s.wantReport("warm", s.same(nil, inputs, "nvjitlink", nvJitLink(t), calls...), map[string]int{"disk": 5, "passed": 3})
+}
+
 // Threads that link the same at once.
 func TestLinkingThreads(t *testing.T) {
 	t.Parallel()

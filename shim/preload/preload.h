@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 struct preload_table {
+	const char *prefix;       /* of all names that are looked for here */
 	const char *const *names; /* of the functions stood before, n of them; a NULL is none */
 	size_t n;
 

@@ -52,4 +52,4 @@ EACH_PIECE(PIECE)
 
 static void *take(size_t name, void *real) { return rtc_take(&api, name, real); }
 
-const struct preload_table JOIN(PREFIX, _table) = {.names = api.names, .n = RTC_FUNCTIONS, .take = take};
+const struct preload_table JOIN(PREFIX, _table) = {.prefix = TEXT(PREFIX), .names = api.names, .n = RTC_FUNCTIONS, .take = take};

@@ -15,7 +15,8 @@
 /* nvJitLink's kinds of input. */
 enum { CUBIN = 1, PTX = 2, LTOIR = 3, LIBRARY = 6, ANY = 10 };
 
-enum { MOST_INPUTS = 64, MOST_BYTES = 256 << 20 }; /* each step's key is of all inputs */
+/* Each step is of all inputs until then, and so is what is stored of it: the bytes are those of all steps. */
+enum { MOST_INPUTS = 64, MOST_BYTES = 128 << 20 };
 
 typedef int (*any_fn)(void *, void *, void *, void *, void *);
 
@@ -30,13 +31,13 @@ static bool is_linker(const struct rtc_program *p) { return p->library->api->num
 
 static bool is_file(const struct rtc_program *p, const struct rtc_input *in) { return is_linker(p) && in->too; }
 
-/* Reads a file into memory of malloc's, with a NUL behind it; NULL: it is none that can be read, or too large. */
-static char *read_file(const char *name, size_t *size)
+/* Reads a file into memory of malloc's, with a NUL behind it; NULL: it is none that can be read, or larger than most. */
+static char *read_file(const char *name, size_t most, size_t *size)
 {
 	struct stat is;
 	char *data = NULL;
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_size <= MOST_BYTES)
+	if (fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && (size_t)is.st_size <= most)
 		data = malloc((size_t)is.st_size + 1);
 	size_t n = 0;
 	while (data != NULL && n <= (size_t)is.st_size) {
@@ -68,7 +69,7 @@ static char *read_file(const char *name, size_t *size)
 static bool is_same_file(const struct rtc_input *in)
 {
 	size_t size = 0;
-	char *now = read_file(in->name, &size);
+	char *now = read_file(in->name, in->size, &size);
 	bool same = now != NULL && size == in->size && memcmp(now, in->data, size) == 0;
 	free(now);
 	return same;
@@ -92,7 +93,7 @@ static const char *remember(struct rtc_program *p, enum rtc_function f, void *co
 {
 	struct rtc_input in = {.too = f == RTC_INPUT_TOO};
 	bool file = is_file(p, &in);
-	size_t sum = 0;
+	size_t sum = p->asked;
 	const char *data, *name;
 	if (is_linker(p)) {
 		in.kind = (uint32_t)(uintptr_t)a[1];
@@ -106,14 +107,15 @@ static const char *remember(struct rtc_program *p, enum rtc_function f, void *co
 	}
 	for (unsigned i = 0; i < p->ninputs; i++)
 		sum += p->inputs[i].size;
-	if (p->ninputs >= MOST_INPUTS || in.size > MOST_BYTES || sum + in.size > MOST_BYTES)
+	size_t room = sum < MOST_BYTES ? MOST_BYTES - sum : 0;
+	if (p->ninputs >= MOST_INPUTS || in.size > room)
 		return "too many inputs";
 	if (file ? name == NULL : data == NULL || in.size == 0)
 		return "an input of nothing";
 	if (!file && is_linker(p) && (in.kind == PTX || in.kind == ANY) && !ends(data, in.size))
 		return "PTX that does not end";
 	if (file) {
-		in.data = read_file(name, &in.size);
+		in.data = read_file(name, room, &in.size);
 		if (in.data == NULL || in.size == 0) {
 			free(in.data);
 			return "a file that is not read";
@@ -261,6 +263,7 @@ static uint32_t begin(struct rtc_program *p, uint32_t detail, unsigned n, const 
 		message_number(&m, KSF_UNIT, in->kind, in->too);
 		message_text(&m, KSF_NAME, in->name);
 		message_add(&m, (ksf_field){.tag = KSF_CODE, .data = in->data, .size = in->size});
+		p->asked += in->size;
 	}
 	rtc_add_all(&m, KSF_OPTIONS, (char *const *)options, n);
 	rtc_add_all(&m, KSF_EXPRESSION, p->expressions, p->nexpressions);

@@ -24,16 +24,16 @@ var Runtime = tool.Runtime{
 	Note: "Alone: kernstash switched off, NVIDIA's own caches filled by another process. NVRTC compiles anew in each\n" +
 		"process; the driver keeps only what it makes of PTX, and here NVRTC makes machine code.",
 	Compilers: []tool.Compiler{
-		{Files: []string{"libnvJitLink"}, Name: "nvJitLink", Served: true, Text: tool.ServedByRun},
+		{Files: []string{"libnvJitLink"}, Name: "nvJitLink", Served: true, Text: tool.ServedByRun, FrontEnd: "nvjitlink"},
 		{
-			Files: []string{"libnvvm.so"}, Name: "libNVVM (Numba and others)", Served: true, Text: tool.ServedByRun,
+			Files: []string{"libnvvm.so"}, Name: "libNVVM (Numba and others)", Served: true, Text: tool.ServedByRun, FrontEnd: "nvvm",
 		},
 		{
 			Files: []string{"libnvidia-ptxjitcompiler.so"}, Name: "PTX compiler of NVIDIA's driver",
 			Text: "not served: the driver keeps its own cache (CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE); programs that give it cubins do not need it",
 		},
 		{Files: []string{"libnvinfer.so"}, Name: "TensorRT", Text: "not served: keep its engines, and its timing cache, yourself"},
-		{Files: []string{"xla_extension", "xla_cuda_plugin", "libpjrt"}, Name: "XLA (JAX)", Text: "not served: see JAX_COMPILATION_CACHE_DIR"},
+		{Files: []string{"xla_extension", "xla_cuda_plugin", "libpjrt"}, Name: "XLA (JAX)", Text: "'kernstash run' switches its own cache on where there is a GPU; ptxas is served where XLA starts it"},
 	},
 	Examine: examine,
 	Devices: func() (all []tool.Device, err error) {

@@ -24,7 +24,7 @@ bool frameworks_special(void)
 {
 	static const char *const matters[] = {"JAX_", "SLURM_", "OMPI_", "PMI_", "MV2_", "WORLD_SIZE=", "JOB_COMPLETION_INDEX="};
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char root[PATH_MAX - 64], file[PATH_MAX];
+	static char root[PATH_MAX - 64], file[PATH_MAX]; /* the stack may be a small one */
 	struct stat trimmed;
 	struct statvfs fs;
 	*cache = 0;

@@ -27,7 +27,7 @@
 extern const Elf64_Ehdr __ehdr_start; /* of this program */
 static char **original;               /* the environment as it was */
 static char layer[PATH_MAX], preload[PATH_MAX], whole[PATH_MAX], in[4][PATH_MAX], file[2 * PATH_MAX], line[8 * PATH_MAX];
-static bool quiet, odd, bears; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into */
+static bool quiet, odd, bears, switched; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into; switched: JAX's cache is on */
 static int memory = -1, failed; /* the report; why the command does not start, an errno */
 static sigset_t every, before;
 static void (*children)(int);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 		if ((bears = bears && strchr(layer, ' ') == NULL) && (*preload == 0 || *whole == 0 || setenv("KERNSTASH_COMMAND", whole, 0) == 0) &&
 			asprintf(&text, "LD_PRELOAD=%s%s%s", layer, *preload != 0 ? ":" : "", preload) > 0)
 			bring(text);
-		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer"), odd = frameworks_enter() || odd;
+		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer"), switched = frameworks_enter();
 	}
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	if (!quiet && readlink("/proc/self", pid, sizeof(pid) - 1) > 0 && (memory = new_memory("kernstash-report")) >= 0 &&
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 	memcpy(words + 2, argv, (size_t)argc * sizeof(*words)); /* the flags begin at argv[2] */
 	if (begins == 0 && !odd && pread(memory, line, 1, 0) == 0)
 		SAY("nothing was asked of the cache: the layer was not loaded: %s made no " LAYER_RUNTIME " program, nor did what it started; "
-			"and no other compiler that the cache serves was called\n", *command);
+			"and no other compiler that the cache serves was called\n%s", *command, switched ? "  switched on, of frameworks' own caches: jax\n" : "");
 	else if (asprintf(&words[2], "%d", status) < 0 || asprintf(&words[3], "%lld", (end.tv_sec - begun.tv_sec) * 1000000000LL +
 		end.tv_nsec - begun.tv_nsec) < 0 || !ask("run-report", words, memory, 2))
 		SAY("no report: %s did not run\n", *whole == 0 ? "kernstash-full" : whole);

@@ -135,7 +135,7 @@ static void *take(size_t name, void *real)
 	return behind_us ? ours[name] : real;
 }
 
-const struct preload_table levelzero_table = {.names = names, .n = NAMES, .take = take};
+const struct preload_table levelzero_table = {.prefix = "ze", .names = names, .n = NAMES, .take = take};
 
 /* What the caller would have called, ours in its place where that serves it. */
 static void *chosen(const void *function, const void *caller)

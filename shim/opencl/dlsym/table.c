@@ -86,4 +86,4 @@ static bool spares(const void *caller)
 	return false;
 }
 
-const struct preload_table opencl_table = {.names = names, .n = sizeof(names) / sizeof(*names), .take = take, .spares = spares};
+const struct preload_table opencl_table = {.prefix = "cl", .names = names, .n = sizeof(names) / sizeof(*names), .take = take, .spares = spares};

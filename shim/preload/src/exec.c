@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The programs that the command knows: cmd/kernstash/internal/compile. */
@@ -79,14 +80,15 @@ static bool is_in(char path[static PATH_MAX], const char *directories, const cha
 	return false;
 }
 
-/* A script may start any compiler, and is none; of a directory the real function knows what to make. */
+/* A script may start any compiler, and is none; of a directory the real function knows what to make. Calls of the kernel
+ * are no place to be cancelled at, as starting a program is none. */
 static bool is_elf(const char *path)
 {
 	char magic[4];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is = fd >= 0 && syscall(SYS_read, fd, magic, sizeof magic) == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
 	if (fd >= 0)
-		close(fd);
+		syscall(SYS_close, fd);
 	return is;
 }
 
@@ -107,8 +109,7 @@ static bool same(const char *a, const char *b)
  * elsewhere: messages begin with that, and nvcc looks for its parts beside what PATH has for it. */
 static const char *command_for(const char *file, const char *name, bool search, char *const *env, char path[static PATH_MAX])
 {
-	bool ours = file != NULL && is_compiler(file) && name != NULL;
-	const char *command = ours ? variable(env, "KERNSTASH_COMMAND") : NULL;
+	const char *command = variable(env, "KERNSTASH_COMMAND");
 	if (command == NULL || *command != '/' || access(command, X_OK) != 0)
 		return NULL;
 	const char *in = variable(env, "PATH"), *here = variable(environ, "PATH");
@@ -119,33 +120,41 @@ static const char *command_for(const char *file, const char *name, bool search, 
 	return is_elf(path) ? command : NULL;
 }
 
-/* Starts a program in the place of this process, or, with spawns, beside it. */
-static int start(bool spawns, bool search, pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+/* Starts a compiler through the command; false: the real function is to start it. Apart, as other programs may be started
+ * from a stack of a page. */
+__attribute__((noinline)) static bool lead(bool spawns, bool search, pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 	const posix_spawnattr_t *attributes, char *const *argv, char *const *env)
 {
 	static char name[] = "kernstash", word[] = "compile", dashes[] = "--";
 	enum { most = 4096 }; /* words: the stack may be a small one */
 	char path[PATH_MAX];
-	int before = errno;
 	size_t n = 0;
-	while (argv != NULL && n <= most && argv[n] != NULL)
+	while (n <= most && argv[n] != NULL)
 		n++;
 	const char *command = n > 0 && n <= most ? command_for(file, argv[0], search, env, path) : NULL;
-	if (command != NULL && *path != '/' && actions != NULL) /* which may change the directory */
-		command = NULL;
-	errno = before;
+	if (command == NULL || (*path != '/' && actions != NULL)) /* which may change the directory */
+		return false;
+	char *with[n + 4];
+	with[0] = name, with[1] = word, with[2] = dashes, with[3] = path;
+	memcpy(with + 4, argv + 1, n * sizeof *with); /* with the NULL */
+	/* Where it cannot be started, for want of room or of a process, the real function says what is the matter. */
+	if (spawns)
+		return real_spawn[0](pid, command, actions, attributes, with, env) == 0;
+	real_exec[0](command, with, env);
+	return false;
+}
+
+/* Starts a program in the place of this process, or, with spawns, beside it. */
+static int start(bool spawns, bool search, pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attributes, char *const *argv, char *const *env)
+{
+	int before = errno;
 	if (real_exec[0] == NULL)
 		find_real();
-	if (command != NULL) {
-		char *with[n + 4];
-		with[0] = name, with[1] = word, with[2] = dashes, with[3] = path;
-		memcpy(with + 4, argv + 1, n * sizeof *with); /* with the NULL */
-		/* Where it cannot be started, for want of room or of a process, the real function says what is the matter. */
-		if (spawns && real_spawn[0](pid, command, actions, attributes, with, env) == 0)
-			return 0;
-		if (!spawns)
-			real_exec[0](command, with, env);
-	}
+	bool led = file != NULL && argv != NULL && is_compiler(file) && lead(spawns, search, pid, file, actions, attributes, argv, env);
+	errno = before;
+	if (led)
+		return 0;
 	return spawns ? real_spawn[search](pid, file, actions, attributes, argv, env) : real_exec[search](file, argv, env);
 }
 

@@ -46,11 +46,18 @@ void *preload_find(void *handle, const char *name)
 	return found != NULL && is_ours(found) ? NULL : found;
 }
 
+BARE static bool begins(const char *name, const char *prefix)
+{
+	for (; *prefix != 0 && *prefix == *name; prefix++, name++)
+		;
+	return *prefix == 0;
+}
+
 /* The name's table; NULL: it is in none. Most names are told by their first letters. */
 BARE static const struct preload_table *table_of(const char *name, size_t *index)
 {
 	for (const struct preload_table *const *t = preload_tables; *t != NULL; t++)
-		for (size_t i = 0; i < (*t)->n; i++)
+		for (size_t i = 0; begins(name, (*t)->prefix) && i < (*t)->n; i++)
 			if ((*t)->names[i] != NULL && same((*t)->names[i], name)) {
 				*index = i;
 				return *t;

@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +64,32 @@ static pid_t by_vfork(char **argv)
 		_exit(100 + errno);
 	}
 	return pid;
+}
+
+static int begin(void *argument)
+{
+	char **argv = argument;
+	execve(argv[0], argv, environ);
+	_exit(100 + errno);
+}
+
+/* From a stack of one page, below which there is nothing. */
+static pid_t by_clone(char **argv)
+{
+	enum { page = 4096 };
+	char *stack = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(stack + page, page, PROT_READ | PROT_WRITE);
+	return clone(begin, stack + 2 * page, CLONE_VM | CLONE_VFORK | SIGCHLD, argv);
+}
+
+/* In a thread that is to be cancelled, which starting a program does not look at. */
+static void *cancelled(void *argument)
+{
+	char **argv = argument;
+	pid_t pid = -1;
+	pthread_cancel(pthread_self());
+	posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
+	return (void *)(long)pid;
 }
 
 /* A program with this many words, from a thread with a small stack. */
@@ -157,6 +186,14 @@ int main(int argc, char **argv)
 		printf("%d %d %d\n", with[0] == without[0], with[1] == without[1], with[0] > 1000);
 	} else if (is(way, "vfork")) {
 		pid = by_vfork(argv + 2);
+	} else if (is(way, "clone")) {
+		pid = by_clone(argv + 2);
+	} else if (is(way, "cancelled")) {
+		pthread_t thread;
+		void *result = NULL;
+		pthread_create(&thread, NULL, cancelled, argv + 2);
+		pthread_join(thread, &result);
+		pid = (pid_t)(long)result;
 	} else if ((pid = fork()) == 0) {
 		start(way, argv + 2);
 		_exit(100 + errno);

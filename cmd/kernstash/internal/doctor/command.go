@@ -229,7 +229,7 @@ func loaderText(c tool.Compiler, path string) string {
 // others are compilers of no runtime that is served. Not here: libnvptxcompiler_static and
 // nvrtc_static, which are linked into programs, and the compiler in a driver's own library.
 var others = []tool.Compiler{
-	{Files: []string{"libtriton.so"}, Name: "Triton", Text: "not served: it keeps its own cache (TRITON_CACHE_DIR)"},
+	{Files: []string{"libtriton.so"}, Name: "Triton", Text: "served by 'kernstash run --triton'; else it keeps its own cache (TRITON_CACHE_DIR)"},
 	{
 		Files: []string{"libcute_dsl_runtime.so"}, Name: "CuTe DSL (CUTLASS)",
 		Text: "not served: it compiles in the process, by MLIR, and keeps its own cache (CUTE_DSL_CACHE_DIR)",

@@ -44,6 +44,8 @@ func TestUsedOf(t *testing.T) {
 			{Path: "/lib/libnvinfer.so.10", By: []string{"app"}},
 			{Path: "/lib/libnvrtc.so.12", By: []string{"app"}},
 			{Path: "/other/libnvrtc.so.13", By: []string{"app"}},
+			{Path: "/lib/libnvJitLink-0369e686.so.12", By: []string{"app"}},
+			{Path: "/lib/libnvvm.so.4", By: []string{"app"}},
 		},
 		Programs: []loaded.Object{{Path: "/bin/app"}, {Path: "/cuda/bin/ptxas"}},
 	}
@@ -51,6 +53,8 @@ func TestUsedOf(t *testing.T) {
 		{What: "ptxas", Outcomes: runlog.Outcomes{Asked: 3, Disk: 3}, Spent: 3 * time.Second},
 		{What: "nvrtc", Outcomes: runlog.Outcomes{Asked: 2, Memory: 1, Compiled: 1}, Spent: 2 * time.Second, Why: []runlog.Count{{What: "why", N: 1}}},
 		{What: "opencl-preload", Outcomes: runlog.Outcomes{Asked: 1, Failed: 1}, Spent: time.Second},
+		{What: "nvjitlink", Outcomes: runlog.Outcomes{Asked: 2, Compiled: 2}, Spent: 20 * time.Millisecond},
+		{What: "nvvm", Outcomes: runlog.Outcomes{Asked: 1, Disk: 1}, Spent: 10 * time.Millisecond},
 		{What: "ocloc", Outcomes: runlog.Outcomes{Asked: 1, Passed: 1}},
 	}
 	r := new(Report)
@@ -68,6 +72,14 @@ func TestUsedOf(t *testing.T) {
 			Subject: "OpenCL loader", Verdict: tool.OK, Text: "/none/libOpenCL.so.1, loaded by app",
 			Advice: "served by 'kernstash run', as a layer of it; asked for 1 program in 1.00 s: 1 refused by the compiler",
 		},
+		{
+			Subject: "nvJitLink", Verdict: tool.OK, Text: "/lib/libnvJitLink-0369e686.so.12, loaded by app",
+			Advice: "served by 'kernstash run'; asked for 2 programs in 20.0 ms: 2 compiled",
+		},
+		{
+			Subject: "libNVVM (Numba and others)", Verdict: tool.OK, Text: "/lib/libnvvm.so.4, loaded by app",
+			Advice: "served by 'kernstash run'; asked for 1 program in 10.0 ms: 1 found",
+		},
 		{Subject: "TensorRT", Verdict: tool.Info, Text: "/lib/libnvinfer.so.10, loaded by app", Advice: "not served: keep its engines, and its timing cache, yourself"},
 		{
 			Subject: "NVRTC", Verdict: tool.OK, Text: "/other/libnvrtc.so.13, loaded by app",
@@ -78,7 +90,7 @@ func TestUsedOf(t *testing.T) {
 	if diff := cmp.Diff(want, r.Findings); diff != "" {
 		t.Error(diff)
 	}
-	const line = "'kernstash run' serves ptxas, as a program, NVRTC, OpenCL loader; not TensorRT, compiler, as a program"
+	const line = "'kernstash run' serves ptxas, as a program, NVRTC, OpenCL loader, nvJitLink, libNVVM (Numba and others); not TensorRT, compiler, as a program"
 	if got := servedInOneLine(all); got != line {
 		t.Error(got)
 	}
