@@ -32,7 +32,7 @@ func TestSettled(t *testing.T) {
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
-	began := time.Unix(1000, 0)
+	began := time.Unix(1000, 500_000_000)
 	var local bool
 	if st, err := os.Stat(path); err == nil {
 		local = Before(time.Now().Add(time.Hour), path, 1, st.ModTime().UnixNano(), time.Now().UnixNano())
@@ -40,7 +40,7 @@ func TestBefore(t *testing.T) {
 	if !local {
 		t.Skip("NOT RUN: the temporary directory is on no local file system")
 	}
-	for ago, want := range map[time.Duration]bool{0: false, 5 * time.Millisecond: false, 15 * time.Millisecond: true, -time.Second: false} {
+	for ago, want := range map[time.Duration]bool{0: false, 5 * time.Millisecond: false, 15 * time.Millisecond: true, -time.Second: false, 500 * time.Millisecond: false, 1500 * time.Millisecond: true} {
 		if got := Before(began, path, 1, 0, began.Add(-ago).UnixNano()); got != want {
 			t.Errorf("%v before: %v, want %v", ago, got, want)
 		}

@@ -157,6 +157,19 @@ func TestLongCommandLines(t *testing.T) {
 	}
 }
 
+// Where the command might find too little memory, the compiler is started as ever.
+func TestLittleMemory(t *testing.T) {
+	t.Parallel()
+	s := newStarting(t)
+	starts := s.alone("starts")
+	for limit, want := range map[string]string{"4194304": "command compile -- " + s.real + " -a", "4194303": "real -a -b"} {
+		o := s.mustRun(true, []string{s.path, s.through}, "/bin/sh", "-c", "ulimit -v "+limit+`; exec "$@"`, "sh", starts, "execve", s.real, "-a", "-b")
+		if want += "\nerror 0, status 7\n"; o.out != want {
+			t.Errorf("%s KiB: %q, want %q", limit, o.out, want)
+		}
+	}
+}
+
 // Python tries what PATH has in turn, in a child of vfork or of fork.
 func TestCompilersStartedByPython(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,6 +105,13 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
+/* Whether a program of Go, which maps much that it never uses, may be started within a limit on memory. */
+static bool has_room(void)
+{
+	struct rlimit most;
+	return getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= 1UL << 32;
+}
+
 /* The command that a program is to be started through, and where the program is, for which it need not be looked for
  * again. NULL: it is no compiler, or not there, for which the real function has an error; or its first argument leads
  * elsewhere: messages begin with that, and nvcc looks for its parts beside what PATH has for it. */
@@ -117,7 +125,7 @@ static const char *command_for(const char *file, const char *name, bool search, 
 		return NULL;
 	if (search && strchr(file, '/') == NULL ? here == NULL || strcmp(base(path), file) != 0 || strcmp(in, here) != 0 : !same(path, file))
 		return NULL;
-	return is_elf(path) ? command : NULL;
+	return is_elf(path) && has_room() ? command : NULL;
 }
 
 /* Starts a compiler through the command; false: the real function is to start it. Apart, as other programs may be started

@@ -213,7 +213,8 @@ func (a *App) OnCache(do func(context.Context, Cache) error) func(*cobra.Command
 // stop; people are told so, and the second interrupt ends the process as if
 // nobody listened. The function that is returned gives everything back.
 func (a *App) Interruptible() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	ctx, stop := signal.NotifyContext(context.Background(), slices.DeleteFunc(signals, signal.Ignored)...)
 	ended := make(chan struct{})
 	go func() {
 		select {

@@ -414,10 +414,12 @@ func TestSignals(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		body string
-		send os.Signal
+		send []syscall.Signal
 		want syscall.Signal
 	}{
-		"sent to us":           {`puts("on"); fflush(stdout); pause(); return 0;`, syscall.SIGTERM, syscall.SIGTERM},
+		"sent to us":           {`puts("on"); fflush(stdout); pause(); return 0;`, []syscall.Signal{syscall.SIGTERM}, syscall.SIGTERM},
+		"an interrupt, alone":  {`puts("on"); fflush(stdout); pause(); return 0;`, []syscall.Signal{syscall.SIGINT}, syscall.SIGINT},
+		"one after the other":  {`signal(SIGINT, SIG_IGN); puts("on"); fflush(stdout); pause(); return 0;`, []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGTERM}, syscall.SIGTERM},
 		"the compiler crashes": {`puts("on"); fflush(stdout); raise(SIGSEGV); return 0;`, nil, syscall.SIGSEGV},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -435,8 +437,8 @@ func TestSignals(t *testing.T) {
 			if _, err := out.Read(make([]byte, 3)); err != nil {
 				t.Fatal(err)
 			}
-			if test.send != nil {
-				if err := cmd.Process.Signal(test.send); err != nil {
+			for _, s := range test.send {
+				if err := cmd.Process.Signal(s); err != nil {
 					t.Fatal(err)
 				}
 			}

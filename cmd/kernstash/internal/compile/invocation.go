@@ -134,7 +134,7 @@ func (l *commandLine) take(name string) (argument string, err error) {
 // through by the rules of compilers in a process.
 func (l *commandLine) attributes() (pairs []key.Pair) {
 	for _, o := range l.options {
-		pairs = append(pairs, key.Pair{Name: "option", Value: strings.TrimSuffix(o[0]+"="+o[1], "=")})
+		pairs = append(pairs, key.Pair{Name: "option", Value: o[0] + "=" + o[1]}) // -DX= is not -DX
 	}
 	return pairs
 }

@@ -229,34 +229,45 @@ func (r *run) Build(context.Context, kernstash.Job) (*store.Artifact, *store.Art
 // execute runs the compiler, in an environment, or its own for nil, and returns what it wrote. start
 // starts it, and waits for its end.
 func (r *run) execute(environ []string, start func(*exec.Cmd) error) (out []byte, messages string, err error) {
-	var standard, text bytes.Buffer
-	// A terminal's signals reach the compiler, too; others are handed on.
+	standard, err := newTee(os.Stdout)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := newTee(os.Stderr)
+	if err != nil {
+		standard.end()
+		return nil, "", err
+	}
+	// All signals are handed on, though a terminal sends its own to the compiler, too. What we ignore it ignores.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals, got := make(chan os.Signal, 8), make(chan os.Signal, 1)
-	signal.Notify(signals, ends...)
+	signals, first := make(chan os.Signal, 8), make(chan os.Signal, 1)
+	signal.Notify(signals, slices.DeleteFunc(slices.Clone(ends), signal.Ignored)...)
 	defer func() { signal.Stop(signals); close(signals) }()
 	go func() {
-		for s := range signals {
-			if s == syscall.SIGTERM || s == syscall.SIGHUP {
-				got <- s
-				cancel()
-				return
-			}
+		if s, ok := <-signals; ok {
+			first <- s
+			cancel()
 		}
 	}()
 	cmd := exec.CommandContext(ctx, r.program, r.args[1:]...)
 	cmd.Cancel = func() error {
 		select {
-		case s := <-got:
+		case s := <-first:
+			go func() {
+				for s := range signals {
+					_ = cmd.Process.Signal(s)
+				}
+			}()
 			return cmd.Process.Signal(s)
 		default:
 			return nil
 		}
 	}
 	cmd.Args[0], cmd.Env = r.args[0], environ
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, io.MultiWriter(os.Stdout, &standard), io.MultiWriter(os.Stderr, &text)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, standard.write, text.write
 	err = start(cmd)
+	out, messages = standard.end(), string(text.end())
 	if r.ran = cmd.Process != nil; !r.ran {
 		return nil, "", err
 	}
@@ -265,7 +276,45 @@ func (r *run) execute(environ []string, start func(*exec.Cmd) error) (out []byte
 	} else {
 		r.status = cmd.ProcessState.ExitCode()
 	}
-	return standard.Bytes(), text.String(), err
+	return out, messages, err
+}
+
+// A tee hands what is written to it on to a file, and keeps it. Where the file takes no more, the compiler goes on, as it
+// does without us.
+type tee struct {
+	read, write *os.File
+	kept        bytes.Buffer
+	done        chan struct{}
+}
+
+func newTee(to *os.File) (*tee, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	t := &tee{read: read, write: write, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		for b := make([]byte, 32<<10); err == nil; {
+			var n int
+			n, err = read.Read(b)
+			_, _ = to.Write(b[:n])
+			t.kept.Write(b[:n])
+		}
+	}()
+	return t, nil
+}
+
+// leave is how long what a compiler has left running may write to what was the compiler's.
+const leave = 500 * time.Millisecond
+
+// end returns what was written.
+func (t *tee) end() []byte {
+	_ = t.write.Close()
+	_ = t.read.SetReadDeadline(time.Now().Add(leave))
+	<-t.done
+	_ = t.read.Close()
+	return t.kept.Bytes()
 }
 
 // kept returns what a run has made, or why it is not kept.

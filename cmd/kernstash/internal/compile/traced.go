@@ -11,9 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/trace"
 	"github.com/kernstash/kernstash/deps"
@@ -52,7 +55,7 @@ func (r *run) serveTraced(c *cache.Cache) error {
 			return errors.New(name + " is set")
 		}
 	}
-	dir, err := os.Getwd()
+	dir, err := os.Getwd() // as PWD has it: debug information, too
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (r *run) serveTraced(c *cache.Cache) error {
 	if err != nil {
 		return err
 	}
-	t.request.Attributes = append(slices.Clone(r.attributes), key.Pair{Name: "directory", Value: dir},
+	t.request.Attributes = append(slices.Clone(r.attributes), key.Pair{Name: "directory", Value: dir}, key.Pair{Name: "directory", Value: absolute(".")},
 		key.Pair{Name: "program", Value: r.args[0]}, key.Pair{Name: "program", Value: absolute(r.program)}, key.Pair{Name: "program", Value: absolute(real)})
 	g, err := t.begin(t.unit, nil)
 	if err != nil {
@@ -99,7 +102,7 @@ func (r *run) serveTraced(c *cache.Cache) error {
 // longestWait is how long one waits for the process that compiles the same.
 const longestWait = time.Minute
 
-// begin begins the transaction of a unit, whose files have these times.
+// begin begins the transaction of a unit, with what is not in it of its files.
 func (t *tracing) begin(u key.Unit, m *manifest.Manifest) (*engine.Group, error) {
 	image, err := new(key.Image).Tracked([]key.Unit{u})
 	if err != nil {
@@ -107,12 +110,18 @@ func (t *tracing) begin(u key.Unit, m *manifest.Manifest) (*engine.Group, error)
 	}
 	r := t.request.Clone()
 	r.Image = engine.NewImage(image)
-	if m != nil && t.timed {
+	if m != nil {
 		h := sha256.New()
 		for _, l := range m.Looks() {
-			fmt.Fprintln(h, l.Path, l.Absent, l.Size, l.Modified)
+			if !l.Absent && programs.MatchString(filepath.Base(l.Path)) { // it finds others from where it is, if it may be executed
+				real, _ := filepath.EvalSymlinks(l.Path)
+				fmt.Fprintln(h, l.Path, real, unix.Access(real, unix.X_OK))
+			}
+			if t.timed {
+				fmt.Fprintln(h, l.Path, l.Absent, l.Size, l.Modified)
+			}
 		}
-		r.Attributes = append(r.Attributes, key.Pair{Name: "times of files", Value: fmt.Sprintf("%x", h.Sum(nil))})
+		r.Attributes = append(r.Attributes, key.Pair{Name: "state of files", Value: fmt.Sprintf("%x", h.Sum(nil))})
 	}
 	return t.session.BeginOn(r, 0)
 }
@@ -272,8 +281,12 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 	for _, f := range record.Files {
 		path := filepath.Clean(f.Path)
 		switch temporary := isTemporary(path); {
+		case path == absolute(t.output) && slices.ContainsFunc(f.By, isPreprocessor):
+			return nil, fmt.Errorf("it reads %s, which it makes", path)
 		case neutral.MatchString(path), path == absolute(t.output), t.depends != "" && path == absolute(t.depends):
 		case path == terminal && !slices.ContainsFunc(f.By, func(program string) bool { return !isShell(program) }):
+		case zones.MatchString(path) && slices.ContainsFunc(f.By, isPreprocessor):
+			return nil, errTime
 		case f.Uses&trace.Written != 0:
 			if _, err := os.Lstat(path); !temporary || err == nil {
 				return nil, fmt.Errorf("it writes %s", path)
@@ -286,6 +299,11 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 		default:
 			if f.Uses&trace.Executed != 0 {
 				if err := isKnown(f.Path); err != nil {
+					return nil, err
+				}
+			}
+			if name := filepath.Base(path); name == "nvcc.profile" || name == "specs" {
+				if err := readsVariables(f.Path); err != nil {
 					return nil, err
 				}
 			}
@@ -315,6 +333,15 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash"}, filepath.Base(program))
 }
 
+// zones are where a program that wants to know the time of day looks for the zone: cudafe++ and cicc do at their
+// start, GCC where a macro has the time, whatever it is pasted of.
+var (
+	zones   = regexp.MustCompile(`^/etc/localtime$|/zoneinfo/`)
+	errTime = errors.New("a source asks for the time of the compile")
+)
+
+func isPreprocessor(program string) bool { return strings.HasPrefix(filepath.Base(program), "cc1") }
+
 // temporaries returns the directories of temporary files.
 func temporaries() (dirs []string) {
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -331,7 +358,11 @@ func isTemporary(path string) bool {
 
 func under(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
+// absolute returns a path as a trace has it: below the directory that we are in, whatever links lead here.
 func absolute(path string) string {
-	abs, _ := filepath.Abs(path)
-	return abs
+	if !filepath.IsAbs(path) {
+		dir, _ := unix.Getwd()
+		path = dir + "/" + path
+	}
+	return filepath.Clean(path)
 }

@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,12 +15,32 @@ import (
 // variables returns those of an environment that a traced compiler obeys.
 func variables(environ []string) (pairs []key.Pair) {
 	for _, v := range environ {
-		name, value, _ := strings.Cut(v, "=")
-		if strings.HasSuffix(name, "_ROOT") || slices.ContainsFunc(obeyed, func(begin string) bool { return strings.HasPrefix(v, begin) }) {
+		if name, value, _ := strings.Cut(v, "="); isObeyed(name) {
 			pairs = append(pairs, key.Pair{Name: name, Value: value})
 		}
 	}
 	return pairs
+}
+
+func isObeyed(name string) bool {
+	return strings.HasSuffix(name, "_ROOT") || slices.ContainsFunc(obeyed, func(begin string) bool { return strings.HasPrefix(name+"=", begin) })
+}
+
+// expansions are how nvcc.profile and GCC's specs name variables.
+var expansions = regexp.MustCompile(`(?:\$\(|getenv\()\s*([^\s()]*)`)
+
+// readsVariables returns an error for a file of settings with a variable that is not known to be obeyed.
+func readsVariables(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil // there is none, or who adds it to the key says so
+	}
+	for _, v := range expansions.FindAllSubmatch(text, -1) {
+		if !isObeyed(string(v[1])) {
+			return fmt.Errorf("%s has the variable %s", path, v[1])
+		}
+	}
+	return nil
 }
 
 // preload is the file name of what `kernstash run` preloads.

@@ -75,13 +75,34 @@ func start(cmd *exec.Cmd, theirs *os.File) error {
 	if len(args) == 0 {
 		args = []string{path}
 	}
-	cmd.Path, cmd.ExtraFiles = ourselves, append(slices.Clip(files), theirs)
+	inherited := inheritedFrom(3 + len(files))
+	defer func() {
+		for _, f := range inherited {
+			_ = f.Close()
+		}
+	}()
+	cmd.Path, cmd.ExtraFiles = ourselves, append(slices.Concat(files, inherited), theirs)
 	cmd.Args = append([]string{childName, strconv.Itoa(2 + len(cmd.ExtraFiles)), ignored(), path}, args...)
 	err := cmd.Start()
 	if e := new(fs.PathError); errors.As(err, &e) && e.Path == ourselves {
 		e.Path = path
 	}
 	return err
+}
+
+// inheritedFrom returns the files that a command inherits as descriptors, from a number on up to the first that is free for
+// another.
+func inheritedFrom(n int) (all []*os.File) {
+	for ; ; n++ {
+		if flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
+			return all
+		}
+		fd, err := unix.FcntlInt(uintptr(n), unix.F_DUPFD_CLOEXEC, n)
+		if err != nil {
+			return all
+		}
+		all = append(all, os.NewFile(uintptr(fd), "inherited"))
+	}
 }
 
 // ignored lists the signals that a process of exec.Cmd ignores.
