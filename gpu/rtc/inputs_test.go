@@ -116,7 +116,8 @@ func TestUnknownInputs(t *testing.T) {
 		"an option of ptxas": {[]string{"-Xptxas=--options-file=x"}, []rtc.Input{ptxInput("a")}, "--options-file"},
 		"options of ptxas": {
 			[]string{"-Xptxas=--suppress-stack-size-warning", "-Xptxas=-regUsageLevel=5", "-Xptxas=-lineinfo", "-Xptxas=--fmad=false"},
-			[]rtc.Input{ptxInput("a")}, "",
+			[]rtc.Input{ptxInput("a")},
+			"",
 		},
 		"one behind a value": {[]string{"-Xptxas=--maxrregcount=32 -g"}, []rtc.Input{ptxInput("a")}, "-g"},
 		"several at once":    {[]string{"-Xptxas=--maxrregcount=32,-g"}, []rtc.Input{ptxInput("a")}, "-g"},
