@@ -16,11 +16,12 @@ import (
 
 // Watched returns what a unit depends on of which it was watched what its compiler looked at:
 // paths are absolute, each once. A path that leads to a file is one that it reads, by content,
-// any other is a name that has to lead to what it does. An error says that this cannot be
+// any other is a name that has to lead to what it does. sum returns the digest of a file that is not a text and need not be
+// read here, or nil. An error says that this cannot be
 // known: the compiler ran from began until now, and something may have changed meanwhile, or a
 // source asks for the time.
-func Watched(u key.Unit, paths []string, began time.Time) (*Tracking, error) {
-	w := watched{System: files.OS, unit: u, began: began, files: make(map[files.Inode]int)}
+func Watched(u key.Unit, paths []string, began time.Time, sum func(path string) *key.Digest) (*Tracking, error) {
+	w := watched{System: files.OS, unit: u, began: began, sum: sum, files: make(map[files.Inode]int)}
 	w.unit.Includes, w.unit.Files = nil, nil
 	for _, path := range slices.Sorted(slices.Values(paths)) {
 		if err := w.add(path); err != nil {
@@ -39,6 +40,7 @@ type watched struct {
 	files.System
 	unit   key.Unit
 	began  time.Time
+	sum    func(path string) *key.Digest
 	files  map[files.Inode]int
 	text   []bool // of each file
 	reads  []manifest.Read
@@ -67,19 +69,14 @@ func (w *watched) add(path string) error {
 	}
 	number, known := w.files[stamp.Inode]
 	if !known {
-		content, read, err := w.Read(path, stamp.Size)
-		switch {
-		case err != nil:
+		digest, text, err := w.content(path, stamp)
+		if err != nil {
 			return err
-		case read != stamp:
-			return files.ErrChanging
-		case isText(content) && asksForTime(content):
-			return errTime
 		}
 		number = len(w.unit.Files)
-		w.text = append(w.text, isText(content))
+		w.text = append(w.text, text)
 		w.files[stamp.Inode] = number
-		w.unit.Files = append(w.unit.Files, key.File{Path: path, Digest: sha256.Sum256(content), Size: stamp.Size})
+		w.unit.Files = append(w.unit.Files, key.File{Path: path, Digest: digest, Size: stamp.Size})
 	} else if w.unit.Files[number].Size != stamp.Size {
 		return files.ErrChanging
 	}
@@ -90,6 +87,25 @@ func (w *watched) add(path string) error {
 	}
 	w.reads = append(w.reads, manifest.Read{Path: path, File: number, Stamp: stamp, Settled: settled})
 	return nil
+}
+
+// content returns the digest of a file, and whether it is a text.
+func (w *watched) content(path string, stamp files.Stamp) (digest key.Digest, text bool, err error) {
+	if d := w.sum(path); d != nil {
+		if _, now, err := w.Look(path); err != nil || now != stamp {
+			return digest, false, files.ErrChanging
+		}
+		return *d, false, nil
+	}
+	content, read, err := w.Read(path, stamp.Size)
+	switch text = isText(content); {
+	case err != nil:
+	case read != stamp:
+		err = files.ErrChanging
+	case text && asksForTime(content):
+		err = errTime
+	}
+	return sha256.Sum256(content), text, err
 }
 
 func isText(content []byte) bool { return bytes.IndexByte(content, 0) < 0 }

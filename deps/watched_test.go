@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/deps"
@@ -72,7 +73,7 @@ func TestWatched(t *testing.T) {
 				began = time.Now()
 			}
 			u := key.Unit{Kind: key.Opaque, Code: []byte("x")}
-			got, err := deps.Watched(u, paths, began)
+			got, err := deps.Watched(u, paths, began, func(string) *key.Digest { return nil })
 			if (err == nil) != (test.against == "") || err != nil && !strings.Contains(err.Error(), test.against) {
 				t.Fatalf("error %v, want one with %q", err, test.against)
 			}
@@ -92,5 +93,28 @@ func TestWatched(t *testing.T) {
 				t.Errorf("%q changed, want what is new", changed)
 			}
 		})
+	}
+}
+
+// A file whose digest is known is not read.
+func TestWatchedWithDigests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/program", []byte("__TIME__"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	got, err := deps.Watched(key.Unit{Kind: key.Opaque}, []string{dir + "/none", dir + "/program"}, time.Now(), func(path string) *key.Digest {
+		if path == dir+"/program" {
+			return &key.Digest{1}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []key.File{{Path: dir + "/program", Digest: key.Digest{1}, Size: 8}}
+	if d := cmp.Diff(want, got.Unit.Files); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

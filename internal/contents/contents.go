@@ -50,12 +50,27 @@ func Look(path string) (Stamp, error) {
 }
 
 // Stamped returns a digest of the content of the file that path leads to, 32 hexadecimal digits of
-// its SHA-256. The caller has just looked at it. A file that the process has read is not read again
+// its SHA-256. It is for keys; [Sum] has all digits. The caller has just looked at it. A file that the process has read is not read again
 // while its stamp stays; one that another process has read, where the file system's stamps can be
 // believed, or while an image stays mounted. Safe for concurrent use.
 func Stamped(path string, s Stamp) (string, error) {
+	d, err := stamped(path, s, 32)
+	return d[:min(len(d), 32)], err
+}
+
+// Sum returns the SHA-256 of the content, as Stamped does.
+func Sum(path string, s Stamp) (sum [sha256.Size]byte, err error) {
+	d, err := stamped(path, s, 2*len(sum))
+	if err == nil {
+		_, err = hex.Decode(sum[:], []byte(d[:2*len(sum)]))
+	}
+	return sum, err
+}
+
+// stamped returns at least so many digits.
+func stamped(path string, s Stamp, digits int) (string, error) {
 	k := place{path, s}
-	if d, ok := known.own(k); ok {
+	if d, ok := known.own(k); ok && len(d) >= digits {
 		return d, nil
 	}
 	mount, share := "", isBelieved(path, s)
@@ -64,14 +79,14 @@ func Stamped(path string, s Stamp) (string, error) {
 		share = mount != ""
 	}
 	if share {
-		if d, ok := known.shared(k, mount); ok {
+		if d, ok := known.shared(k, mount); ok && len(d) >= digits {
 			return d, nil
 		}
 	}
 	// One reader at a time: of two that ask for one file the second finds it read.
 	reading.Lock()
 	defer reading.Unlock()
-	if d, ok := known.own(k); ok {
+	if d, ok := known.own(k); ok && len(d) >= digits {
 		return d, nil
 	}
 	// A change while it is read, which may take long, may not show in the stamp either.
@@ -126,7 +141,7 @@ func read(path string, s Stamp, mount string) (string, error) {
 	if stampOf(st) != s || mount != "" && imageOf(f) != mount {
 		return "", errChanging
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Set is files that are looked at again and again. The zero value is empty. It is not safe

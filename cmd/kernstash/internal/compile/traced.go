@@ -22,6 +22,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/ctime"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -238,7 +239,7 @@ func (t *tracing) keep(ctx context.Context, m made) error {
 			return err
 		}
 	}
-	found, err := deps.Watched(t.unit, paths, m.began)
+	found, err := deps.Watched(t.unit, paths, m.began, sumOfProgram)
 	if err != nil {
 		return err
 	}
@@ -327,6 +328,22 @@ func isKnown(path string) error {
 		return fmt.Errorf("it starts %s, a script", path)
 	}
 	return nil
+}
+
+// sumOfProgram returns the digest of a program, which processes share; nil for other files.
+func sumOfProgram(path string) *key.Digest {
+	if !programs.MatchString(filepath.Base(path)) || !isELF(path) {
+		return nil
+	}
+	stamp, err := contents.Look(path)
+	if err != nil {
+		return nil
+	}
+	sum, err := contents.Sum(path, stamp)
+	if err != nil {
+		return nil
+	}
+	return (*key.Digest)(&sum)
 }
 
 func isShell(program string) bool {
