@@ -162,10 +162,13 @@ func TestLittleMemory(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
 	starts := s.alone("starts")
-	for limit, want := range map[string]string{"4194304": "command compile -- " + s.real + " -a", "4194303": "real -a -b"} {
-		o := s.mustRun(true, []string{s.path, s.through}, "/bin/sh", "-c", "ulimit -v "+limit+`; exec "$@"`, "sh", starts, "execve", s.real, "-a", "-b")
+	through := "command compile -- " + s.real + " -a"
+	for limit, want := range map[string]string{
+		"-v 4194304": through, "-v 4194303": "real -a -b", "-d 524288": through, "-d 524287": "real -a -b",
+	} {
+		o := s.mustRun(true, []string{s.path, s.through}, "/bin/sh", "-c", "ulimit "+limit+`; exec "$@"`, "sh", starts, "execve", s.real, "-a", "-b")
 		if want += "\nerror 0, status 7\n"; o.out != want {
-			t.Errorf("%s KiB: %q, want %q", limit, o.out, want)
+			t.Errorf("%s: %q, want %q", limit, o.out, want)
 		}
 	}
 }

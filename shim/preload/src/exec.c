@@ -105,11 +105,12 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* Whether a program of Go, which maps much that it never uses, may be started within a limit on memory. */
+/* Whether a program of Go, which maps much that it never uses, may be started within the limits on memory. */
 static bool has_room(void)
 {
 	struct rlimit most;
-	return getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= 1UL << 32;
+	return (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= 1UL << 32) &&
+		(getrlimit(RLIMIT_DATA, &most) != 0 || most.rlim_cur >= 1UL << 29);
 }
 
 /* The command that a program is to be started through, and where the program is, for which it need not be looked for

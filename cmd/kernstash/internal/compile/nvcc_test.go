@@ -224,6 +224,7 @@ func TestInputsOfNVCC(t *testing.T) {
 		"a file of another name": {change: func(p *place, _ string) { p.write("early/d.h", "#error\n") }, found: 1},
 		"an option":              {change: func(p *place, _ string) { p.env = append(p.env, "NVCC_APPEND_FLAGS=-DX=5") }},
 		"a variable of GCC":      {change: func(p *place, _ string) { p.env = append(p.env, "CPATH=/nowhere") }},
+		"a function of bash's":   {change: func(p *place, _ string) { p.env = append(p.env, "BASH_FUNC_cicc%%=() { :; }") }},
 		"a variable of nobody":   {change: func(p *place, _ string) { p.env = append(p.env, "FOO=1", "CUDA_VISIBLE_DEVICES=1") }, found: 1},
 		"the host compiler":      {change: hosts(true)},
 		"its path":               {change: hosts(false)},
