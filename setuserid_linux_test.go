@@ -1,14 +1,14 @@
 package kernstash
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestSetUserIDEnvironment: a set-user-id program takes nothing from its
@@ -31,7 +31,7 @@ func TestSetUserIDEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	if err := os.WriteFile(binary, self, 0o700); err != nil {
+	if err := needs.WriteProgram(binary, self, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []os.FileMode{0o755, 0o755 | os.ModeSetuid} {
@@ -58,14 +58,6 @@ func TestSetUserIDEnvironment(t *testing.T) {
 			return c.CombinedOutput()
 		}
 		out, err := run()
-		for range 50 {
-			if !errors.Is(err, syscall.ETXTBSY) {
-				break
-			}
-			// A child that another test is just starting has it open yet.
-			time.Sleep(20 * time.Millisecond)
-			out, err = run()
-		}
 		if err != nil || !strings.Contains(string(out), "binary of source") {
 			t.Fatalf("mode %v: %v\n%s", mode, err, out)
 		}

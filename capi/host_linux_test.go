@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // In a child everything is a miss at once, whatever forked it, and get-or-build
@@ -33,7 +34,7 @@ func TestHostWithRights(t *testing.T) {
 	program := filepath.Join(dir, "program")
 	b, err := os.ReadFile(h.program)
 	if err == nil {
-		err = os.WriteFile(program, b, 0o700)
+		err = needs.WriteProgram(program, b, 0o700)
 	}
 	for _, f := range []func() error{
 		func() error { return os.Chmod(dir, 0o755) },

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 const noRoom = "unavailable: the limits of the process (ulimit -v, -d, -u) leave no room for the library\n"
@@ -64,7 +65,7 @@ func TestLimitOfThreads(t *testing.T) {
 	} {
 		b, err := os.ReadFile(from)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o755)
+			err = needs.WriteProgram(filepath.Join(dir, name), b, 0o755)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestProgress: a command that takes long says what it is at, what it writes otherwise is
@@ -64,7 +66,7 @@ func TestSteady(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := needs.WriteProgram(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := exec.Command(program).Run(); err != nil {
@@ -127,7 +129,7 @@ func TestFuzz(t *testing.T) {
 				"x_test.go": "func FuzzX(f *testing.F) {\n",
 				"go":        "#!/bin/sh\necho >>runs\nif [ $(wc -l <runs) = 1 ]; then " + tt.first + "\nelse " + tt.second + "\nfi\n",
 			} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+				if err := needs.WriteProgram(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}

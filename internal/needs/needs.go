@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -52,4 +53,13 @@ func Missing(t testing.TB, what, pkg string) {
 		t.Fatal(text)
 	}
 	t.Skip(text)
+}
+
+// WriteProgram is os.WriteFile for a file that the test executes. No process that another test
+// starts meanwhile inherits the file while it is open for writing, which would keep it from
+// being executed (ETXTBSY, https://go.dev/issue/22315).
+func WriteProgram(path string, b []byte, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, b, mode)
 }

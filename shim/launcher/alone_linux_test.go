@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // alone returns a command under the `run` of the whole command, as `go install` makes it.
@@ -20,7 +22,7 @@ func alone(flags []string, args ...string) *exec.Cmd {
 func TestWithoutTheLauncher(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := writeProgram(plain, []byte("exit 9\n"), 0o700); err != nil {
+	if err := needs.WriteProgram(plain, []byte("exit 9\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{nil, {"--quiet"}, {"-q", "--report-file", "/dev/null"}} {

@@ -154,7 +154,7 @@ func status(t *testing.T, cmd *exec.Cmd) string {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := writeProgram(plain, []byte("exit 9\n"), 0o700); err != nil {
+	if err := needs.WriteProgram(plain, []byte("exit 9\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for way, flags := range ways {
@@ -198,7 +198,7 @@ func TestFound(t *testing.T) {
 	first, second, pipe := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "pipe")
 	for file, mode := range map[string]os.FileMode{first: 0o700, second: 0o755} {
 		if err := errors.Join(os.Mkdir(file, 0o755), os.Chmod(file, 0o755),
-			writeProgram(file+"/prog", []byte("#!/bin/sh\necho "+filepath.Base(file)+"\n"), mode)); err != nil {
+			needs.WriteProgram(file+"/prog", []byte("#!/bin/sh\necho "+filepath.Base(file)+"\n"), mode)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -794,7 +794,7 @@ func TestWhyNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	if err := writeProgram(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := needs.WriteProgram(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	suid := filepath.Join(dir, "suid")
@@ -824,20 +824,11 @@ func TestWhyNothing(t *testing.T) {
 	}
 }
 
-// writeProgram is os.WriteFile for what is executed: no process that another test starts
-// meanwhile inherits the file while it is open for writing, which would keep it from being
-// executed (ETXTBSY).
-func writeProgram(path string, b []byte, mode os.FileMode) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, b, mode)
-}
-
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	if err == nil {
-		err = writeProgram(to, b, 0o755)
+		err = needs.WriteProgram(to, b, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

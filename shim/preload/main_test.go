@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 func TestMain(m *testing.M) { os.Exit(cbuild.Main(m)) }
@@ -54,7 +55,7 @@ func (s *stage) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := needs.WriteProgram(path, []byte(text), 0o600); err != nil { // some are executed
 		s.t.Fatal(err)
 	}
 }

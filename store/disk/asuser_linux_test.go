@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // Roles that there are on Linux only.
@@ -32,7 +34,7 @@ func asUser(t *testing.T, f func(t *testing.T), env ...string) {
 	self, err := os.ReadFile(os.Args[0])
 	must(t, err)
 	binary := filepath.Join(dir, "test")
-	must(t, os.WriteFile(binary, self, 0o755))
+	must(t, needs.WriteProgram(binary, self, 0o755))
 	c := exec.Command(binary, "-test.run", "^"+t.Name()+"$", "-test.count=1")
 	c.Dir = dir
 	c.Env = append(append(os.Environ(), roleVar+"=user", "TMPDIR="+dir, "GOCOVERDIR="+dir), env...)

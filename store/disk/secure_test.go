@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestFileCapabilities: the tier is off in a program whose file gives it a
@@ -29,7 +31,7 @@ func TestFileCapabilities(t *testing.T) {
 	self, err := os.ReadFile(os.Args[0])
 	must(t, err)
 	binary := filepath.Join(dir, "test")
-	must(t, os.WriteFile(binary, self, 0o755))
+	must(t, needs.WriteProgram(binary, self, 0o755))
 	run := func() string {
 		c := exec.Command(binary, filepath.Join(dir, "root"), "0")
 		c.Env = []string{roleVar + "=reason"}

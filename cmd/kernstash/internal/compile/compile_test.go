@@ -265,14 +265,14 @@ func TestInputs(t *testing.T) {
 			p.t.Fatal(err)
 		}
 		path := filepath.Join(p.dir, "ptxas")
-		if err := os.WriteFile(path, append(b, 0), 0o700); err != nil {
+		if err := needs.WriteProgram(path, append(b, 0), 0o700); err != nil {
 			p.t.Fatal(err)
 		}
 		return path
 	}
 	script := func(p *place) string {
 		path := filepath.Join(p.dir, "ptxas")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o700); err != nil {
+		if err := needs.WriteProgram(path, []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o700); err != nil {
 			p.t.Fatal(err)
 		}
 		return path

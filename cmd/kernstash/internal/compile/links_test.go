@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestLinksToOthers: a link of a compiler's name may lead to a program that runs any compiler; one that leads
@@ -22,7 +24,7 @@ func TestLinksToOthers(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, b, 0o700); err != nil {
+		if err := needs.WriteProgram(path, b, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Symlink(target, filepath.Join(p.dir, "ptxas")); err != nil {

@@ -175,7 +175,7 @@ func copied(t *testing.T, from, to, more string) string {
 		t.Fatal(err)
 	}
 	_ = os.Remove(to)
-	if err := os.WriteFile(to, append(b, more...), 0o700); err != nil {
+	if err := needs.WriteProgram(to, append(b, more...), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return to
@@ -197,7 +197,7 @@ func TestInputsOfNVCC(t *testing.T) {
 			path := filepath.Join(p.dir, "early", name)
 			real, err := exec.LookPath(name)
 			if err == nil && script {
-				err = os.WriteFile(path, []byte("#!/bin/sh\nexec "+real+" -DX=7 \"$@\"\n"), 0o700)
+				err = needs.WriteProgram(path, []byte("#!/bin/sh\nexec "+real+" -DX=7 \"$@\"\n"), 0o700)
 			} else if err == nil {
 				err = os.Symlink(real, path)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/trace"
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestMain runs a command, traced, in processes of the tests.
@@ -81,7 +82,7 @@ func traced(t *testing.T, cmd *exec.Cmd) *trace.Record {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+	if err := needs.WriteProgram(name, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
