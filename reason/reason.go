@@ -27,6 +27,8 @@ const (
 	MissRefused    // the driver refused the artifact
 	MissRefresh    // mode refresh does not look
 	ObserveHits    // mode observe does not serve what is there
+	MissUntrusted  // signed by nobody who is trusted, or wrongly
+	MissRemote     // a remote that cannot be asked, or did not answer in time
 
 	// What differs from the nearest entry explains a miss.
 	NearestNothing   // no entry is near
@@ -72,6 +74,8 @@ var texts = [...]struct{ name, words, short string }{
 	MissRefused:    {name: "miss.refused", words: "the driver refused its entry"},
 	MissRefresh:    {name: "miss.refresh", words: "mode refresh"},
 	ObserveHits:    {name: "observe.hits", words: "mode observe"},
+	MissUntrusted:  {name: "miss.untrusted", words: "its entry is not signed by a trusted key"},
+	MissRemote:     {name: "miss.remote", words: "the remote did not answer"},
 
 	NearestNothing:   {name: "nearest.nothing", words: "nothing is near: a new program"},
 	NearestDevice:    {name: "nearest.device", words: "the device"},

@@ -109,8 +109,28 @@ const (
 	Delegated                            // programs built whose artifact is left to a worker
 )
 
+// What is counted of remotes: stores that many machines reach.
+const (
+	RemoteHits         Counter = iota + 73 // entries that a remote had
+	RemoteMisses                           // requests that no remote answered
+	RemoteErrors                           // calls of a remote that failed
+	RemoteTimeouts                         // calls that ended at their deadline
+	RemoteSkipped                          // calls not made: the remote had failed before
+	RemoteBreaks                           // times that a remote was given up for a while
+	RemotePuts                             // entries uploaded
+	RemotePutsExisting                     // uploads that found as good an entry there
+	RemotePutsDropped                      // uploads not done: full queue, end of the process
+	RemotePutFailures                      // uploads that failed
+	RemoteBytesRead                        // bytes of objects got
+	RemoteBytesWritten                     // bytes of objects uploaded
+	RemoteSavedTime                        // recorded build cost − time of the call, over all hits
+	LeasesWon                              // builds that this machine made for all
+	LeasesWaited                           // builds that waited for another machine
+	LeasesGivenUp                          // such waits that ended at their bound
+)
+
 // NumCounters is how many numbers there are.
-const NumCounters = 71
+const NumCounters = 89
 
 // reasons are what is counted of each reason.
 var reasons = [NumCounters]reason.Reason{
@@ -123,6 +143,7 @@ var reasons = [NumCounters]reason.Reason{
 	52: reason.NotCacheableChanged,
 	55: reason.MissRefresh, reason.ObserveHits,
 	65: reason.PassedBinary, reason.PassedInputs, reason.PassedOptions, reason.PassedBusy, reason.PassedOther, reason.PassedPanic,
+	71: reason.MissUntrusted, reason.MissRemote,
 }
 
 // Of returns what counts a reason; for none, a counter that does not exist.
@@ -151,7 +172,14 @@ var names = [NumCounters]string{
 	JobsAdded: "jobs.added", JobsMerged: "jobs.merged", JobsDropped: "jobs.dropped",
 	JobsDone: "jobs.done", JobsRefused: "jobs.refused",
 	ObserveEqual: "observe.equal", ObserveDifferent: "observe.different",
-	Delegated: "build.delegated",
+	Delegated:  "build.delegated",
+	RemoteHits: "remote.hits", RemoteMisses: "remote.misses", RemoteErrors: "remote.errors",
+	RemoteTimeouts: "remote.timeouts", RemoteSkipped: "remote.skipped", RemoteBreaks: "remote.breaks",
+	RemotePuts: "remote.puts", RemotePutsExisting: "remote.puts.existing",
+	RemotePutsDropped: "remote.puts.dropped", RemotePutFailures: "remote.puts.failed",
+	RemoteBytesRead: "remote.bytes.read", RemoteBytesWritten: "remote.bytes.written",
+	RemoteSavedTime: "remote.saved.time-ns",
+	LeasesWon:       "lease.won", LeasesWaited: "lease.waited", LeasesGivenUp: "lease.given-up",
 }
 
 // String returns the counter's name, as JSON and traces show it.

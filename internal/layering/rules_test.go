@@ -27,7 +27,7 @@ var order = [][]string{
 	{"internal/cache"},
 	{"internal/live"},
 	{"internal/engine"},
-	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "bundle"},
+	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "store/remote", "bundle", "agent", "trust"},
 	{"spool"},
 	{"internal/format"},
 	{"store"},
