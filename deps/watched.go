@@ -113,11 +113,37 @@ func isText(content []byte) bool { return bytes.IndexByte(content, 0) < 0 }
 // asksForTime reports whether a text may hold a macro that is the time of a compile.
 func asksForTime(content []byte) bool {
 	for _, splice := range []string{"\\\n", "\\\r\n"} {
-		if bytes.Contains(content, []byte(splice)) {
+		if splitsWords(content, []byte(splice)) {
 			content = bytes.ReplaceAll(content, []byte(splice), nil)
 		}
 	}
-	return slices.ContainsFunc([]string{"__DATE__", "__TIME__", "__TIMESTAMP__"}, func(name string) bool {
-		return bytes.Contains(content, []byte(name))
+	return slices.ContainsFunc([]string{"DATE__", "TIME__", "TIMESTAMP__"}, func(name string) bool { // an underscore is in every word of a header
+		for rest := content; ; {
+			i := bytes.Index(rest, []byte(name))
+			if i < 0 {
+				return false
+			}
+			if bytes.HasSuffix(rest[:i], []byte("__")) {
+				return true
+			}
+			rest = rest[i+1:]
+		}
 	})
 }
+
+// splitsWords reports whether one of the splices of a text has no blank beside it.
+func splitsWords(text, splice []byte) bool {
+	for {
+		i := bytes.Index(text, splice)
+		if i < 0 {
+			return false
+		}
+		end := i + len(splice)
+		if i > 0 && end < len(text) && !isBlank(text[i-1]) && !isBlank(text[end]) {
+			return true
+		}
+		text = text[end-1:] // with the line's end, behind which another splice may begin
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -46,8 +46,17 @@ func TestWatched(t *testing.T) {
 		},
 		"another file is made": {meanwhile: func(dir string) error { return os.WriteFile(dir+"/sub/b.h", nil, 0o600) }},
 		"the time of day":      {meanwhile: func(dir string) error { return os.WriteFile(dir+"/sub/time.h", []byte("x = __TI\\\r\nME__;"), 0o600) }, against: "time"},
-		"it in a program":      {meanwhile: func(dir string) error { return os.WriteFile(dir+"/sub/time.h", []byte("\x00__TIME__"), 0o600) }},
-		"a FIFO":               {meanwhile: func(dir string) error { return unix.Mkfifo(dir+"/sub/time.h", 0o600) }, against: "neither"},
+		"it in three lines": {meanwhile: func(dir string) error {
+			return os.WriteFile(dir+"/sub/time.h", []byte("a \\\n b x__\\\n\\\nDATE__;"), 0o600)
+		}, against: "time"},
+		"it after another": {meanwhile: func(dir string) error {
+			return os.WriteFile(dir+"/sub/time.h", []byte("_TIME__ STAMP__ __TIMESTAMP__"), 0o600)
+		}, against: "time"},
+		"words of it": {meanwhile: func(dir string) error {
+			return os.WriteFile(dir+"/sub/time.h", []byte("_TIME__ __TI \\\nME__ __TI\\\n ME__ DATE__"), 0o600)
+		}},
+		"it in a program": {meanwhile: func(dir string) error { return os.WriteFile(dir+"/sub/time.h", []byte("\x00__TIME__"), 0o600) }},
+		"a FIFO":          {meanwhile: func(dir string) error { return unix.Mkfifo(dir+"/sub/time.h", 0o600) }, against: "neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,10 +1,16 @@
 package launcher
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestCalledAsACompiler: called by a compiler's name, through a link, the command is what runs that.
@@ -26,5 +32,73 @@ func TestCalledAsACompiler(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); string(out) != "run --version\n" || err != nil {
 			t.Errorf("%s: %q, %v", called, out, err)
 		}
+	}
+}
+
+// TestCompilerIsTheCommand: a compiler that is the command of a run is run with the cache, whichever of our programs runs
+// the command; what only has its name, a script, is not.
+func TestCompilerIsTheCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ptx := filepath.Join(dir, "k.ptx")
+	compiler := filepath.Join(dir, "bin", "ptxas")
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "scripts"), 0o700),
+		os.WriteFile(ptx, []byte(".version 7.0\n.target sm_80\n.address_size 64\n"), 0o600),
+		needs.WriteProgram(filepath.Join(dir, "scripts", "ptxas"), []byte("#!/bin/sh\necho x >k.cubin\n"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cc := exec.Command("cc", "-x", "c", "-", "-o", compiler)
+	cc.Stdin = strings.NewReader(`#include <stdio.h>
+int main() { FILE *f = fopen("k.cubin", "w"); fputs("code", f); f = fopen("runs", "a"); fputs("x", f); return 0; }`)
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, tt := range map[string]struct {
+		program, path string
+		command       string
+		runs          string   // how often the compiler ran of two times
+		flags         []string // before the command
+	}{
+		"the launcher":             {kernstash(), "bin", "ptxas", "x", nil},
+		"by a path":                {kernstash(), "bin", compiler, "x", nil},
+		"in the launcher's place":  {kernstash(), "bin", "ptxas", "x", []string{"--quiet"}},
+		"flags":                    {kernstash(), "bin", "ptxas", "x", []string{"--set", "max-size=1G"}},
+		"the whole command":        {whole(), "bin", "ptxas", "x", nil},
+		"the whole one's place":    {whole(), "bin", "ptxas", "x", []string{"--quiet"}},
+		"no compilers":             {kernstash(), "bin", "ptxas", "xx", []string{"--no-compilers"}},
+		"the whole, no compilers":  {whole(), "bin", "ptxas", "xx", []string{"--no-compilers"}},
+		"a script":                 {kernstash(), "scripts", "ptxas", "", nil},
+		"a script, the whole":      {whole(), "scripts", "ptxas", "", nil},
+		"a directory below":        {kernstash(), "../bin", "ptxas", "xx", nil},
+		"a directory below, whole": {whole(), "../bin", "ptxas", "xx", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			work := t.TempDir()
+			if err := os.Symlink(filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(work), "bin")); err != nil && !errors.Is(err, fs.ErrExist) {
+				t.Fatal(err)
+			}
+			path := tt.path
+			if !strings.HasPrefix(path, "..") {
+				path = filepath.Join(dir, path)
+			}
+			for i := range 2 {
+				_ = os.Remove(filepath.Join(work, "k.cubin"))
+				args := slices.Concat([]string{"run"}, tt.flags, []string{"--", tt.command, "-arch=sm_80", ptx, "-o", "k.cubin"})
+				cmd := exec.Command(tt.program, args...)
+				cmd.Dir, cmd.Env = work, []string{"PATH=" + path + ":/usr/bin:/bin", "HOME=" + work, "KERNSTASH_DIR=" + filepath.Join(work, "root")}
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if _, err := os.Stat(filepath.Join(work, "k.cubin")); err != nil {
+					t.Errorf("run %d: %v\n%s", i, err, out)
+				}
+			}
+			if runs, _ := os.ReadFile(filepath.Join(work, "runs")); string(runs) != tt.runs {
+				t.Errorf("the compiler ran %d times, want %d", len(runs), len(tt.runs))
+			}
+		})
 	}
 }

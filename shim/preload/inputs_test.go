@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/internal/needs"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
 // toolkit returns the path of a file of NVIDIA's toolkit.
@@ -306,7 +307,7 @@ func TestLinksOfOtherInputs(t *testing.T) {
 	}
 }
 
-var linkRounds = flag.Int("links", 12, "random sequences of calls of nvJitLink and libnvvm")
+var linkRounds = flag.Int("links", 0, "random sequences of calls of nvJitLink, and of libnvvm; 0: 12, or 150 with KERNSTASH_TEST_LONG")
 
 // Random calls are answered as the library answers them, whatever is in the cache.
 func TestRandomLinks(t *testing.T) {
@@ -317,7 +318,14 @@ func TestRandomLinks(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	options := []string{"-Xptxas=-v", "-lto", "-maxrregcount=32", "-O3", "-lineinfo", "-verbose", "-ftz=1", "-optimize-unused-variables"}
-	for range *linkRounds {
+	rounds := *linkRounds
+	if rounds == 0 {
+		rounds = 12
+		if timing.IsLong() {
+			rounds = 150
+		}
+	}
+	for range rounds {
 		calls := []string{"create -arch=sm_80"}
 		for range r.IntN(3) {
 			calls[0] += " " + options[r.IntN(len(options))]
@@ -352,7 +360,7 @@ func TestRandomLinks(t *testing.T) {
 	}
 	s.write("k.ll", strings.ReplaceAll(moduleIR("f"), "declare float @f(float)", "define float @f(float %x) { ret float %x }"))
 	s.write("bad.ll", "no IR")
-	for range *linkRounds {
+	for range rounds {
 		calls := []string{"create"}
 		for range 1 + r.IntN(7) {
 			calls = append(calls, []string{

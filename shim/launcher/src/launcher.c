@@ -1,6 +1,5 @@
-/* launcher.c: what is installed as kernstash on Linux. It runs a command with the cache in it, as time(1) runs one. The
- * whole command, kernstash-full, does the rest: it works out flags and settings before (run-prepare), says what the run
- * was worth (run-report), and is all other commands. docs/decisions/100-launcher.md says why. */
+/* launcher.c: what is installed as kernstash on Linux: it runs a command with the cache in it, as time(1) runs one. The whole
+ * command, kernstash-full, is asked before and after (run-prepare, run-report), and is all else: docs/decisions/100-launcher.md. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compilers.h"
 #include "frameworks.h"
 #include "layers.h"
 
@@ -219,6 +219,7 @@ int main(int argc, char **argv)
 			bring(text);
 		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer"), switched = frameworks_enter();
 	}
+	char **starts = compilers_lead(command, file);
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	if (!quiet && readlink("/proc/self", pid, sizeof(pid) - 1) > 0 && (memory = new_memory("kernstash-report")) >= 0 &&
 		asprintf(&text, "KERNSTASH_REPORT=/proc/%s/fd/%d", pid, memory) > 0) {
@@ -226,12 +227,12 @@ int main(int argc, char **argv)
 		if ((child = vfork()) == 0) {
 			putenv(text), prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() == us || getppid() == 0) /* 0: what we start is in a PID namespace that we are not in */
-				become(*command, command);
+				become(*starts, starts);
 			_exit(127);
 		}
 	}
 	if (child < 0) /* nothing is to be said, or there is no room for two */
-		become(*command, command);
+		become(*starts, starts);
 	if (failed != 0)
 		return SAY("run: %s: %s\n", *command, strerror(failed)), failed == ENOENT ? 127 : 126;
 	int status = wait_for(child), sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -243,8 +244,7 @@ int main(int argc, char **argv)
 	else if (asprintf(&words[2], "%d", status) < 0 || asprintf(&words[3], "%lld", (end.tv_sec - begun.tv_sec) * 1000000000LL +
 		end.tv_nsec - begun.tv_nsec) < 0 || !ask("run-report", words, memory, 2))
 		SAY("no report: %s did not run\n", *whole == 0 ? "kernstash-full" : whole);
-	sigdelset(&every, sig);
-	if (sig != 0) /* the command has left a core, where one is wanted */
+	if (sigdelset(&every, sig), sig != 0) /* the command has left a core, where one is wanted */
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), signal(sig, SIG_DFL), raise(sig), sigprocmask(SIG_SETMASK, &every, NULL);
 	return sig != 0 ? 128 + sig : WEXITSTATUS(status);
 }

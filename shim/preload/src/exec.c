@@ -6,6 +6,7 @@
  * stack. glibc's own callers of these functions (system, popen) are not led here; the shell that they start is.
  */
 #include "../../library/library.h"
+#include "../compilers.h"
 #include "../preload.h"
 
 #include <dlfcn.h>
@@ -15,12 +16,8 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* The programs that the command knows: cmd/kernstash/internal/compile. */
-static const char *const compilers[] = {"ptxas", "ptxas-blackwell", "nvcc"};
 
 typedef int exec_fn(const char *, char *const *, char *const *);
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *);
@@ -44,16 +41,6 @@ static const char *variable(char *const *env, const char *name)
 		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
 			return *env + n + 1;
 	return NULL;
-}
-
-static const char *base(const char *file) { return strrchr(file, '/') == NULL ? file : strrchr(file, '/') + 1; }
-
-static bool is_compiler(const char *file)
-{
-	for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++)
-		if (strcmp(base(file), compilers[i]) == 0)
-			return true;
-	return false;
 }
 
 /* Whether a program may be executed, in a directory of n bytes; path gets where. */
@@ -103,14 +90,6 @@ static bool same(const char *a, const char *b)
 			b++;
 	}
 	return *a == *b;
-}
-
-/* Whether a program of Go, which maps much that it never uses, may be started within the limits on memory. */
-static bool has_room(void)
-{
-	struct rlimit most;
-	return (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= 1UL << 32) &&
-		(getrlimit(RLIMIT_DATA, &most) != 0 || most.rlim_cur >= 1UL << 29);
 }
 
 /* The command that a program is to be started through, and where the program is, for which it need not be looked for

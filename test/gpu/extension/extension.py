@@ -6,7 +6,7 @@ extension computes is wrong, or a warm build starts a compiler of NVIDIA's.
     extension.py KERNSTASH [CCACHE]
 
 What is set: TORCH_EXTENSIONS_DIR, so that the directory may be emptied; MAX_JOBS=1, so that steps do
-not slow each other down; KERNSTASH_DIR; for ccache PYTORCH_NVCC, CXX and CCACHE_DIR.
+not slow each other down; TORCH_NO_COMPILER_WRAPPER, as PyTorch 2.14 starts compilers by a ccache in PATH; KERNSTASH_DIR; for ccache PYTORCH_NVCC, CXX and CCACHE_DIR.
 """
 
 import json
@@ -98,7 +98,7 @@ class Bench:
         if empty:
             shutil.rmtree(self.build, ignore_errors=True)
             os.mkdir(self.build)
-        env = dict(os.environ, TORCH_EXTENSIONS_DIR=self.build, MAX_JOBS="1", KERNSTASH_DIR=self.dir + "/root", **variables or {})
+        env = dict(os.environ, TORCH_EXTENSIONS_DIR=self.build, MAX_JOBS="1", TORCH_NO_COMPILER_WRAPPER="1", KERNSTASH_DIR=self.dir + "/root", **variables or {})
         report = self.dir + "/report.json"
         command = [*run, sys.executable, __file__, "--child", self.sources]
         if run:
@@ -129,6 +129,7 @@ class Bench:
 def main():
     b = Bench(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)
     failed = []
+    print(f"# Linux {os.uname().release}, python {sys.version.split()[0]}", flush=True)  # gVisor, say, does not let nvcc be watched
     try:
         print("| an extension of PyTorch with CUB | compiled / found | nvcc, s | c++, s | link, s | load(), s |\n|---|--:|--:|--:|--:|--:|")
         plain, _ = b.row("no cache", 1)

@@ -10,16 +10,16 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 )
 
-// TestNamesArePreloaded: what is preloaded starts exactly those compilers through the command that it knows.
+// TestNamesArePreloaded: what is preloaded, and the launcher, start exactly those compilers through the command that it knows.
 func TestNamesArePreloaded(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../../shim/preload/src/exec.c")
+	b, err := os.ReadFile("../../../../shim/preload/compilers.h")
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := regexp.MustCompile(`compilers\[\] = \{([^}]*)\}`).FindSubmatch(b)
 	if list == nil {
-		t.Fatal("exec.c has no list of compilers")
+		t.Fatal("compilers.h has no list of compilers")
 	}
 	var names []string
 	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllSubmatch(list[1], -1) {

@@ -16,9 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
-var nvccLines = flag.Int("nvcc-lines", 4, "how many random command lines of nvcc are tried")
+var nvccLines = flag.Int("nvcc-lines", 0, "random command lines of nvcc; 0: 4, or 100 with KERNSTASH_TEST_LONG")
 
 // TestRandomCommandLinesOfNVCC: with any options, in any order, what is served is what nvcc makes.
 func TestRandomCommandLinesOfNVCC(t *testing.T) {
@@ -35,7 +36,14 @@ func TestRandomCommandLinesOfNVCC(t *testing.T) {
 		"--fmad": {"false"}, "--default-stream": {"legacy", "per-thread"}, "--Werror": {"reorder"}, "--diag-error": {"1"}, "--diag-suppress": {"177"},
 		"--diag-warn": {"2"}, "--brief-diagnostics": {"true"}, "--jump-table-density": {"50"}, "--cudart": {"static"},
 	}
-	for i := range *nvccLines {
+	n := *nvccLines
+	if n == 0 {
+		n = 4
+		if timing.IsLong() {
+			n = 100
+		}
+	}
+	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))

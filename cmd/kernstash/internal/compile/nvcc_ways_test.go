@@ -204,3 +204,52 @@ func TestOutputThatIsRead(t *testing.T) {
 	}
 	p.wantCounts(2, 0)
 }
+
+// TestFileDirective: ptxas writes the time of a file that a .file directive names, of inline assembly, too. Without line
+// information, with which times count, nothing is kept of that.
+func TestFileDirective(t *testing.T) {
+	t.Parallel()
+	tool, host := nvcc(t)
+	for name, test := range map[string]struct {
+		named string
+		args  []string
+		found int64 // of the second of the same compile
+	}{
+		"a header":                        {"a.h", nil, 0},
+		"a header, with line information": {"a.h", []string{"-lineinfo"}, 1},
+		"none":                            {"none.h", nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSource(t)
+			p.write("asm.cu", "#include \"a.h\"\n__global__ void k(float *p) { p[0] = F(p[0]); asm volatile(\"ret;\\n}\\n.file 7 \\\""+test.named+
+				"\\\"\\n.visible .entry h() {\\n.loc 7 3 1\\nret;\"); }\n")
+			time.Sleep(50 * time.Millisecond)
+			args := append([]string{tool, host, "-Ilate", "-arch=sm_80", "-cubin", "asm.cu", "-o", "out"}, test.args...)
+			for range 2 {
+				if r := p.served(args...); r.Status != 0 {
+					t.Fatalf("%+v", r)
+				}
+			}
+			if _, found := p.counts(); found != test.found {
+				t.Errorf("%d found, want %d", found, test.found)
+			}
+			before := p.read("out")
+			p.write(test.named, source["a.h"])
+			past := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(filepath.Join(p.dir, test.named), past, past); err != nil {
+				t.Fatal(err)
+			}
+			p.plain(args...)
+			want := p.read("out")
+			if temporaryNames.ReplaceAllString(want, "tmpxft") == temporaryNames.ReplaceAllString(before, "tmpxft") {
+				t.Fatal("the time of the file is not in the output")
+			}
+			time.Sleep(50 * time.Millisecond)
+			p.served(args...)
+			if got := p.read("out"); temporaryNames.ReplaceAllString(want, "tmpxft") != temporaryNames.ReplaceAllString(got, "tmpxft") {
+				t.Error("the output has another time than that of the file")
+			}
+		})
+	}
+}

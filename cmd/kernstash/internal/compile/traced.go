@@ -132,7 +132,7 @@ const (
 	manifests = 8
 	// rules is raised when a run is found to depend on more than was known: manifests by the old ones are
 	// forgotten.
-	rules = 1
+	rules = 2
 )
 
 // name returns the name of one of the manifests.
@@ -179,7 +179,7 @@ func (t *tracing) find() bool {
 // build runs the compiler, and keeps what it makes.
 func (t *tracing) build(ctx context.Context) error {
 	t.settle()
-	before, err := list(append(temporaries(), ".", filepath.Dir(t.input), filepath.Dir(t.output), filepath.Dir(t.depends))...)
+	before, err := list(slices.Concat(temporaries(), searched(), []string{".", filepath.Dir(t.input), filepath.Dir(t.output), filepath.Dir(t.depends)})...)
 	if err != nil {
 		return err
 	}
@@ -204,6 +204,12 @@ func (t *tracing) build(ctx context.Context) error {
 		t.unfit = err.Error()
 	}
 	return nil
+}
+
+// searched returns the directories in which programs and libraries are looked for. Some may not be there, in a home, say,
+// in which much changes while a large file is compiled.
+func searched() []string {
+	return slices.Concat(filepath.SplitList(os.Getenv("PATH")), filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")))
 }
 
 // settle waits until a change of the input would show: who has it compiled may have written it a moment ago.
@@ -282,11 +288,11 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 	for _, f := range record.Files {
 		path := filepath.Clean(f.Path)
 		switch temporary := isTemporary(path); {
-		case path == absolute(t.output) && slices.ContainsFunc(f.By, isPreprocessor):
+		case path == absolute(t.output) && used(f, isPreprocessor) != 0:
 			return nil, fmt.Errorf("it reads %s, which it makes", path)
 		case neutral.MatchString(path), path == absolute(t.output), t.depends != "" && path == absolute(t.depends):
-		case path == terminal && !slices.ContainsFunc(f.By, func(program string) bool { return !isShell(program) }):
-		case zones.MatchString(path) && slices.ContainsFunc(f.By, isPreprocessor):
+		case path == terminal && used(f, func(program string) bool { return !isShell(program) }) == 0:
+		case zones.MatchString(path) && used(f, isPreprocessor) != 0:
 			return nil, errTime
 		case f.Uses&trace.Written != 0:
 			if _, err := os.Lstat(path); !temporary || err == nil {
@@ -295,6 +301,8 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 		case temporary && strings.HasPrefix(filepath.Base(path), "tmpxft_"): // of this process alone
 		case f.Uses&trace.Listed != 0 && !slices.Contains(temporaries(), path): // where nvcc looks for what to remove
 			return nil, fmt.Errorf("it lists %s", path)
+		case !t.timed && used(f, isAssembler) == trace.Looked && isRegular(path): // which a .file directive names
+			return nil, fmt.Errorf("ptxas writes the time of %s", path)
 		case under(path, "/proc") || under(path, "/sys") || under(path, "/dev") && path != "/dev" && !under(path, "/dev/shm"):
 			return nil, fmt.Errorf("it looks at %s", path)
 		default:
@@ -358,6 +366,23 @@ var (
 )
 
 func isPreprocessor(program string) bool { return strings.HasPrefix(filepath.Base(program), "cc1") }
+
+func isAssembler(program string) bool { return slices.Contains(ptxas.names, filepath.Base(program)) }
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// used returns what the programs of a kind did with a file.
+func used(f trace.File, kind func(program string) bool) (uses trace.Use) {
+	for program, did := range f.By {
+		if kind(program) {
+			uses |= did
+		}
+	}
+	return uses
+}
 
 // temporaries returns the directories of temporary files.
 func temporaries() (dirs []string) {

@@ -24,16 +24,19 @@ import (
 // listing holds the names in directories, by their real paths.
 type listing map[string]map[string]bool
 
-// list lists directories. Those that are not there hold nothing.
+// list lists directories; of one that is not there that in which it would be. Those that may not be read it leaves out.
 func list(dirs ...string) (listing, error) {
 	l := make(listing)
 	for _, dir := range dirs {
-		real, err := filepath.EvalSymlinks(absolute(dir))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && l[real] != nil {
+		dir, _ = nearest(absolute(dir))
+		real, err := filepath.EvalSymlinks(dir)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || err == nil && l[real] != nil {
 			continue
 		}
 		d, err := os.Open(real)
-		if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		names, err := d.Readdirnames(-1)
@@ -57,22 +60,7 @@ func (l listing) vanished(path string, began time.Time) error {
 	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	dir, name := path, ""
-	for {
-		if _, err := os.Lstat(dir); err == nil && dir != "/" {
-			if info, err := os.Stat(dir); err != nil || info.IsDir() {
-				break
-			}
-		}
-		up := dir[:max(strings.LastIndexByte(dir, '/'), 0)]
-		if up == "" {
-			up = "/"
-		}
-		name = strings.TrimPrefix(dir[len(up):], "/")
-		if dir = up; up == "/" {
-			break
-		}
-	}
+	dir, name := nearest(path)
 	real, err := filepath.EvalSymlinks(absolute(dir))
 	if err != nil {
 		return err
@@ -91,4 +79,21 @@ func (l listing) vanished(path string, began time.Time) error {
 		return fmt.Errorf("%s changed while it was compiled", real)
 	}
 	return nil
+}
+
+// nearest returns the directory next to a path that is there, the path itself maybe, and what the path names in it.
+func nearest(path string) (dir, name string) {
+	for dir = path; dir != "/"; {
+		if _, err := os.Lstat(dir); err == nil {
+			if info, err := os.Stat(dir); err != nil || info.IsDir() { // a link that leads nowhere, too
+				break
+			}
+		}
+		up := dir[:max(strings.LastIndexByte(dir, '/'), 0)]
+		if up == "" {
+			up = "/"
+		}
+		name, dir = strings.TrimPrefix(dir[len(up):], "/"), up
+	}
+	return dir, name
 }

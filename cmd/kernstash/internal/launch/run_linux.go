@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,8 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/worker"
 )
 
 // Supported reports whether commands are run on this system.
@@ -42,19 +47,20 @@ func Run(o *Options, command []string) error {
 		say(os.Stderr, "kernstash: warning: "+w+"\n")
 	}
 	env := r.env.with(r.variables)
+	path, args := r.starts(env, command)
 	if o.Quiet && o.File == "" {
 		r.trim()
-		return execute(r.path, command, env)
+		return execute(path, args, env)
 	}
 	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC) // what the processes under the run append to
 	if err != nil {
 		say(os.Stderr, fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
-		return execute(r.path, command, env)
+		return execute(path, args, env)
 	}
 	report := os.NewFile(uintptr(fd), runlog.MemoryName)
 	env = env.with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)}})
 	begun := time.Now()
-	end, err := wait(r.path, command, env, os.Stdout)
+	end, err := wait(path, args, env, os.Stdout)
 	if err != nil {
 		return cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
@@ -77,13 +83,25 @@ func Watch(o *Options, command, more []string, out *os.File) (*Outcome, []string
 	report := os.NewFile(uintptr(fd), runlog.MemoryName)
 	defer report.Close()
 	env := r.env.with(r.variables).with([]Variable{{runlog.Variable, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)}})
+	path, args := r.starts(env, command)
 	begun := time.Now()
-	end, err := wait(r.path, command, append(env, more...), out)
+	end, err := wait(path, args, append(env, more...), out)
 	if err != nil {
 		return nil, nil, cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
 	r.note(report, end, time.Since(begun))
 	return &r.outcome, r.warnings, nil
+}
+
+// starts returns the program and the words that start a command. A compiler is run with the cache, as what is preloaded
+// starts one (shim/launcher/src/compilers.c is the same).
+func (r *runner) starts(env environ, command []string) (path string, args []string) {
+	runs := env.get(worker.CommandVariable)
+	if !filepath.IsAbs(runs) || unix.Access(runs, unix.X_OK) != nil || r.target.Script != "" || !slices.Contains(compile.Names(), filepath.Base(command[0])) ||
+		!strings.Contains(command[0], "/") && !filepath.IsAbs(r.path) {
+		return r.path, command
+	}
+	return runs, slices.Concat([]string{runs, "compile", "--"}, command)
 }
 
 // wait runs a command and waits for it as time(1) does: what a terminal sends is the

@@ -63,12 +63,12 @@ func (r *recorder) next(timeout int) (some bool, err error) {
 func (r *recorder) add(n named, program string) {
 	f := r.files[n.path]
 	if f == nil {
-		f = &File{Path: n.path}
+		f = &File{Path: n.path, By: make(map[string]Use)}
 		r.files[n.path] = f
 	}
 	f.Uses |= n.uses
-	if program != "" && !slices.Contains(f.By, program) {
-		f.By = append(f.By, program)
+	if program != "" {
+		f.By[program] |= n.uses
 	}
 }
 
@@ -76,9 +76,7 @@ func (r *recorder) add(n named, program string) {
 func (r *recorder) record() *Record {
 	all := &Record{Unclear: r.unclear}
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
-		f := r.files[path]
-		slices.Sort(f.By)
-		all.Files = append(all.Files, *f)
+		all.Files = append(all.Files, *r.files[path])
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/trace"
 	"github.com/kernstash/kernstash/internal/needs"
 )
 
@@ -184,19 +185,18 @@ func TestProgramsOfARecord(t *testing.T) {
 	words := nvcc(t, "-cubin", "k.cu", "-o", "k.cubin")
 	got := make(map[string]string)
 	for _, f := range traced(t, command(t, dir, words[0], words[1:]...)).Files {
-		by := make([]string, len(f.By))
-		for i, program := range f.By {
-			by[i] = filepath.Base(program)
+		by := make(map[string]trace.Use)
+		for program, uses := range f.By {
+			by[filepath.Base(program)] |= uses
 		}
-		slices.Sort(by)
 		got[filepath.Base(f.Path)] = fmt.Sprint(uint(f.Uses), by)
 	}
 	for name, want := range map[string]string{
-		"k.cu":         fmt.Sprint(uint(opened), []string{"cc1plus", "nvcc", "x86_64-linux-gnu-g++-12"}),
-		"own.h":        fmt.Sprint(uint(opened), []string{"cc1plus"}),
-		"nvcc.profile": fmt.Sprint(uint(opened), []string{"nvcc"}),
-		"ptxas":        fmt.Sprint(uint(executed), []string{"dash"}),
-		"k.cubin":      fmt.Sprint(uint(looked|written), []string{"ptxas"}),
+		"k.cu":         fmt.Sprint(uint(opened), map[string]trace.Use{"cc1plus": opened, "nvcc": looked, "x86_64-linux-gnu-g++-12": looked}),
+		"own.h":        fmt.Sprint(uint(opened), map[string]trace.Use{"cc1plus": opened}),
+		"nvcc.profile": fmt.Sprint(uint(opened), map[string]trace.Use{"nvcc": opened}),
+		"ptxas":        fmt.Sprint(uint(executed), map[string]trace.Use{"dash": executed}),
+		"k.cubin":      fmt.Sprint(uint(looked|written), map[string]trace.Use{"ptxas": looked | written}),
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %s, want %s", name, got[name], want)

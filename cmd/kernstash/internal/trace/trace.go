@@ -17,7 +17,7 @@ type File struct {
 	// is a link or absent; so does /proc/self, which is the process's own.
 	Path string
 	Uses Use
-	By   []string // programs, sorted; none for the command itself, which is executed by us
+	By   map[string]Use // by each program; not the command's own execution, which is ours
 }
 
 // Use is a set of what was done with a file.
