@@ -11,9 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/pattern"
 )
 
 // Harvest is a cache of another tool, a directory, as it travels in a bundle.
@@ -38,17 +39,17 @@ type Variable struct {
 const harvested = "harvest/" // where those caches are in a bundle
 
 var (
-	cacheName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	cacheName    = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	variableName = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // Check returns an error where a cache cannot be in a bundle under its name, or with its variables.
 func (h *Harvest) Check() error {
-	if !cacheName.MatchString(h.Name) {
+	if !cacheName().MatchString(h.Name) {
 		return fmt.Errorf("%+q is no name of a cache: want letters, digits, and -_. behind the first", h.Name)
 	}
 	for _, v := range h.Variables {
-		if !variableName.MatchString(v.Name) || strings.ContainsAny(v.Value, "\x00\n") {
+		if !variableName().MatchString(v.Name) || strings.ContainsAny(v.Value, "\x00\n") {
 			return fmt.Errorf("%+q is no variable", v.Name)
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kernstash/kernstash/internal/pattern"
 )
 
 // Leak is a text in what was compiled, or in what it was built from, that tells of the machine it was
@@ -20,7 +21,7 @@ type Leak struct {
 
 // places are paths of two parts or more; system says which of them every machine has.
 var (
-	places = regexp.MustCompile(`/[A-Za-z0-9._+-]{2,}(?:/[A-Za-z0-9._+-]+)+`)
+	places = pattern.Lazy(`/[A-Za-z0-9._+-]{2,}(?:/[A-Za-z0-9._+-]+)+`)
 	system = []string{"/usr/", "/lib/", "/lib64/", "/bin/", "/etc/", "/proc/", "/sys/", "/dev/"}
 )
 
@@ -63,7 +64,7 @@ func search(r io.Reader, names []string, in map[string]bool) error {
 			return err
 		}
 		text := string(window)
-		for _, at := range places.FindAllStringIndex(text, -1) {
+		for _, at := range places().FindAllStringIndex(text, -1) {
 			of := func(prefix string) bool { return strings.HasPrefix(text[at[0]:at[1]], prefix) }
 			// What reaches the end is whole in the next window.
 			if (last || at[1] < len(text)) && !slices.ContainsFunc(system, of) {

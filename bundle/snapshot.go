@@ -220,11 +220,14 @@ func (s *snapshot) unfit(of string, info fs.FileInfo) error {
 }
 
 func (s *snapshot) copy(of string, as stamp) error {
-	f, _, err := openRegular(s.root, of)
+	f, info, err := openRegular(s.root, of)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if why := s.unfit(of, info); why != nil { // another one than was listed
+		return fmt.Errorf("%w: %s: %w", ErrBusy, filepath.Join(s.From, of), why)
+	}
 	name := filepath.FromSlash(of)
 	if err := s.to.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err

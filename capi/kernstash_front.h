@@ -79,6 +79,7 @@ enum {
 	KSF_NAME,         /* of the program, or of an input */
 	KSF_OPTIONS,      /* all, or one of a list */
 	KSF_EXPRESSION,   /* a name expression */
+	KSF_AGE,          /* n: nanoseconds since the first input was added, whose files were looked at then */
 	/* of steps and results */
 	KSF_ENDED,   /* d: KSF_RESTORED, ...; n: nanoseconds that the driver took */
 	KSF_STATUS,   /* d: the driver's code */

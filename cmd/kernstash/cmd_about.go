@@ -5,12 +5,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/manual"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/key"
@@ -88,10 +89,7 @@ be.` +
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true // the same command writes the same pages
-			header := &doc.GenManHeader{Section: "1", Source: "kernstash", Manual: "kernstash manual", Date: pagesDate()}
-			if err := doc.GenManTree(root, header, args[0]); err != nil {
+			if err := manual.Write(cmd.Root(), args[0], pagesDate()); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}
 			return nil
@@ -99,17 +97,18 @@ be.` +
 	}
 }
 
-// pagesDate is when the sources were committed, so that the same command writes the same pages;
-// nil, which is SOURCE_DATE_EPOCH or now, where that is not known or packagers say otherwise.
-func pagesDate() *time.Time {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || os.Getenv("SOURCE_DATE_EPOCH") != "" {
-		return nil
+// pagesDate is when the sources were committed, so that the same command writes the same pages, or what packagers
+// say, or now where neither is known.
+func pagesDate() time.Time {
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		return time.Unix(seconds, 0).UTC()
 	}
-	for _, s := range info.Settings {
-		if at, err := time.Parse(time.RFC3339, s.Value); err == nil && s.Key == "vcs.time" {
-			return &at
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if at, err := time.Parse(time.RFC3339, s.Value); err == nil && s.Key == "vcs.time" {
+				return at
+			}
 		}
 	}
-	return nil
+	return time.Now()
 }

@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 )
 
-var fileDirective = regexp.MustCompile(`\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
+var fileDirective = pattern.Lazy(`\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
 
 // Files returns what the assembler sees of the files that .file directives name: it looks
 // for each in the working directory, and writes time and size into what it makes.
 func Files(code []byte) (files []key.Pair, err error) {
-	named := fileDirective.FindAllSubmatch(code, -1)
+	named := fileDirective().FindAllSubmatch(code, -1)
 	if bytes.Count(code, []byte(".file")) != len(named) {
 		return nil, errors.New("a .file that is not understood")
 	}

@@ -6,13 +6,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/ptx"
+	"github.com/kernstash/kernstash/internal/ctime"
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -54,9 +60,9 @@ var (
 // what it took, -verbose, which writes to the process's standard error, -g, with which ptxas 13.0 writes its
 // command line, and -split-compile, which begins threads.
 var inputOptions = [...]func() *regexp.Regexp{
-	NVJitLink: expression(`^(-arch=(sm|compute|lto)_[0-9]+[af]?|-maxrregcount=[0-9]+|-O[0-3]|-lto|-ptx|-lineinfo|-no-cache` +
+	NVJitLink: pattern.Lazy(`^(-arch=(sm|compute|lto)_[0-9]+[af]?|-maxrregcount=[0-9]+|-O[0-3]|-lto|-ptx|-lineinfo|-no-cache` +
 		`|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[a-z0-9]+|-(kernels|variables)-used=.+|-optimize-unused-variables)$`),
-	LibNVVM: expression(`^(-arch=compute_[0-9]+[af]?|-opt=[0-3]|-g|-generate-line-info|-gen-lto|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[0-9]+)$`),
+	LibNVVM: pattern.Lazy(`^(-arch=compute_[0-9]+[af]?|-opt=[0-3]|-g|-generate-line-info|-gen-lto|-(ftz|prec-div|prec-sqrt|fma|jump-table-density)=[0-9]+)$`),
 }
 
 // isInputOption reports whether an option is one of inputOptions, or hands ptxas one with which it does nothing more;
@@ -191,6 +197,40 @@ func inputsOf(r *key.Recipe) (q Request, err error) {
 	return q, nil
 }
 
+// Unchanged returns an error where a file that the PTX of a request names may have changed since began: a
+// linker that was given inputs one by one looked at each when it was given it. attributes are those of the request.
+func Unchanged(attributes []key.Pair, began time.Time) error {
+	var paths []string
+	for _, a := range attributes {
+		if a.Name != ptx.FileAttribute || began.IsZero() {
+			continue
+		}
+		path, err := filepath.Abs(a.Value[:max(strings.LastIndex(a.Value, ": "), 0)])
+		if err != nil {
+			return fmt.Errorf("request: %w", err)
+		}
+		if dir := path; strings.HasSuffix(a.Value, ": absent") { // it may have been there
+			info, err := os.Stat(dir)
+			for ; err != nil && dir != filepath.Dir(dir); info, err = os.Stat(dir) {
+				dir = filepath.Dir(dir)
+			}
+			if err != nil || !info.ModTime().Before(began.Add(-ctime.Grain)) {
+				return fmt.Errorf("request: line information: %s: something in %s was changed meanwhile", path, dir)
+			}
+		}
+		paths = append(paths, path)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	slices.Sort(paths)
+	unread := func(string) *key.Digest { return new(key.Digest) }
+	if _, err := deps.Watched(key.Unit{Kind: key.Opaque}, slices.Compact(paths), began, unread); err != nil {
+		return fmt.Errorf("request: line information: %w", err)
+	}
+	return nil
+}
+
 // looksAtFiles reports whether the library may have looked at files that nobody knows of: those that the debug
 // information of LTO IR names, and of PTX within fat binaries. What it found then stands in the line
 // table of the machine code.
@@ -217,9 +257,9 @@ func (o *Output) looksAtFiles(r *key.Recipe) bool {
 // knownFunctions are the functions that the libraries are known to have, without prefix and version: an application
 // that calls another one finds a program as the interposer left it.
 var knownFunctions = [...]func() *regexp.Regexp{
-	NVJitLink: expression(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
+	NVJitLink: pattern.Lazy(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
 		`|Get(LinkedCubin|LinkedPtx|LinkedLTOIR|ErrorLog|InfoLog)(Size)?)(_12_[0-9]|_13_[0-4])?$`), // shim/nvjitlink/versions.h
-	LibNVVM: expression(`^(__nvvmHandle|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
+	LibNVVM: pattern.Lazy(`^(__nvvmHandle|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
 		`|nvvmGet(CompiledResult|ProgramLog)(Size)?|nvvmGetErrorString|nvvm(IR|LLVM)?Version|nvvmDisableConcurrentAPI)$`),
 }
 

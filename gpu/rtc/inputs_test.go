@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -152,5 +153,36 @@ func TestInputsOfRecipes(t *testing.T) {
 	})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("a.cu", []byte("__TIME__"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := func(value string) []key.Pair { return []key.Pair{{Name: "input", Value: "2"}, {Name: "file", Value: value}} }
+	before, after := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	for name, test := range map[string]struct {
+		value string
+		began time.Time
+		good  bool
+	}{
+		"it was written since":                 {"a.cu: 1 ns, 8 bytes", before, false},
+		"it was written before":                {"a.cu: 1 ns, 8 bytes", after, true},
+		"by its path":                          {filepath.Join(dir, "a.cu") + ": 1 ns, 8 bytes", after, true},
+		"one was removed, where others are":    {"b.cu: absent", before, false},
+		"there was none":                       {"b.cu: absent", after, true},
+		"in no directory":                      {"/nowhere/of: this/b.cu: absent", after, true},
+		"it is a directory":                    {".: not to be seen", after, true},
+		"a request without inputs, whose when": {"a.cu: 1 ns, 8 bytes", time.Time{}, true},
+	} {
+		if err := rtc.Unchanged(file(test.value), test.began); (err == nil) != test.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := rtc.Unchanged(nil, before); err != nil {
+		t.Error(err)
 	}
 }

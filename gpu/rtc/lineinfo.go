@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -55,8 +56,8 @@ func stateOf(path string) string {
 }
 
 var (
-	fileDirective = expression(`(?m)^[ \t]*\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
-	fileLine      = expression(`(?m)^[ \t]*\.file[ \t]`)
+	fileDirective = pattern.Lazy(`(?m)^[ \t]*\.file[ \t]+[0-9]+[ \t]+"([^"\\\n]*)"`)
+	fileLine      = pattern.Lazy(`(?m)^[ \t]*\.file[ \t]`)
 )
 
 // unkeyedFile returns a file that the output's line information names and that is not in the key of

@@ -3,11 +3,12 @@ package rtc
 import (
 	"bytes"
 
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/store"
 )
 
 // precompiledMessage is what NVRTC says, with --pch, of each file that it keeps header files in.
-var precompiledMessage = expression(`: (using|creating) precompiled header file "([^"\n]*)"`)
+var precompiledMessage = pattern.Lazy(`: (using|creating) precompiled header file "([^"\n]*)"`)
 
 // precompiled returns what a log says of precompiled header files, and the log without it: the files
 // are those of one process. said is false where it says nothing, though there may be some.

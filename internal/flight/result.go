@@ -82,14 +82,15 @@ func (r *Result) Do(ctx context.Context, h Hooks) (taken bool, err error) {
 		if r.Done() {
 			return false, nil
 		}
-		c, leader, err := r.enter(ctx, h)
+		c, leaveGraph, err := r.enter(ctx, h)
 		if c == nil {
 			return false, err
 		}
+		leader := leaveGraph != nil
 		if !leader && h.Waited != nil && !retried {
 			h.Waited()
 		}
-		ended, err := c.wait(ctx)
+		ended, err := c.wait(ctx, leaveGraph)
 		switch {
 		case err == nil:
 			return true, nil
@@ -105,22 +106,25 @@ func (r *Result) Do(ctx context.Context, h Hooks) (taken bool, err error) {
 }
 
 // enter joins the build under way or starts one. A nil call means that there is
-// nothing to wait for: the result is made, or err says why it never will be.
-func (r *Result) enter(ctx context.Context, h Hooks) (c *call, leader bool, err error) {
+// nothing to wait for: the result is made, or err says why it never will be. Of
+// who starts it, leaveGraph is that of enterGraph: the build may ask for what its
+// caller makes before its caller comes to wait.
+func (r *Result) enter(ctx context.Context, h Hooks) (c *call, leaveGraph func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if State(r.settled.Load()) != Initial {
-		return nil, false, r.err
+		return nil, nil, r.err
 	}
 	if r.call != nil {
 		r.call.waiting++
-		return r.call, false, nil
+		return r.call, nil, nil
 	}
 	build, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c = &call{of: r, hooks: h, cancel: cancel, ended: make(chan struct{}), waiting: 1}
+	leaveGraph, _ = enterGraph(ctx, c) // no cycle: a new call waits for nobody
 	r.call = c
 	go c.run(context.WithValue(build, callKey{}, c))
-	return c, true, nil
+	return c, leaveGraph, nil
 }
 
 // call is one run of a build and those who wait for it.
@@ -167,12 +171,13 @@ func (c *call) settle(err error) {
 	}
 }
 
-// wait waits for the call's end, or for the caller's.
-func (c *call) wait(ctx context.Context) (ended bool, err error) {
-	leaveGraph, err := enterGraph(ctx, c)
-	if err != nil {
-		c.leave(false)
-		return false, err
+// wait waits for the call's end, or for the caller's. leaveGraph is nil for who has not started it.
+func (c *call) wait(ctx context.Context, leaveGraph func()) (ended bool, err error) {
+	if leaveGraph == nil {
+		if leaveGraph, err = enterGraph(ctx, c); err != nil {
+			c.leave(false)
+			return false, err
+		}
 	}
 	defer leaveGraph()
 	select {

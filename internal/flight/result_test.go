@@ -271,6 +271,40 @@ func TestNestedBuildsAndCycles(t *testing.T) {
 	})
 }
 
+// lateContext is one whose first question takes a while.
+type lateContext struct {
+	context.Context
+	asked *atomic.Bool
+}
+
+func (c lateContext) Value(key any) any {
+	if c.asked.CompareAndSwap(false, true) {
+		time.Sleep(time.Second)
+	}
+	return c.Context.Value(key)
+}
+
+// A build may ask for what waits for it before its caller comes to wait: that caller goes on, and the build is told.
+func TestCycleBeforeItsCallerWaits(t *testing.T) {
+	t.Parallel()
+	settled(t, func(t *testing.T) {
+		var outer, inner Result
+		var asked error
+		var ho, hi Hooks
+		hi.Build = func(ctx context.Context) error { _, asked = outer.Do(ctx, ho); return nil }
+		ho.Build = func(ctx context.Context) error {
+			_, err := inner.Do(lateContext{ctx, new(atomic.Bool)}, hi)
+			return err
+		}
+		if _, err := outer.Do(t.Context(), ho); err != nil {
+			t.Errorf("who waits for the build: %v", err)
+		}
+		if !errors.Is(asked, ErrCycle) {
+			t.Errorf("the build that asks for itself: %v, want ErrCycle", asked)
+		}
+	})
+}
+
 // Without synctest, so that the scheduler is free: many results, cancelled
 // callers, failing builds. Every Take is matched, every good build dropped once.
 func TestRandomCallers(t *testing.T) {

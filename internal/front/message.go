@@ -28,6 +28,7 @@ const (
 	Name
 	Options
 	Expression
+	Age
 	Ended
 	Status
 	Part

@@ -36,7 +36,7 @@ var floors = map[string]int{
 var beside = map[string][]string{
 	"stats":           {"reason"},
 	"key":             {"internal/wire"},
-	"deps":            {"deps", "key", "reason", "internal/ctime", "internal/wire"},
+	"deps":            {"deps", "key", "reason", "internal/ctime", "internal/pattern", "internal/wire"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
 	"internal/cache":  {"internal/engine", "internal/live", "spool", "store"},

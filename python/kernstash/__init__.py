@@ -63,18 +63,21 @@ class Cache:
         self._cache: Optional[c_void_p] = None
         self._why = ""
         self._devices: "dict[bytes, c_void_p]" = {}
+        self._flushing = 0  # threads
         _caches.append(self)
 
     @property
     def available(self) -> bool:
         """Whether there is a cache; else all is a miss. Asking opens it."""
-        return self._open() is not None
+        with self._lock:
+            return self._open() is not None
 
     @property
     def why(self) -> str:
         """Why there is no cache; "" where there is."""
-        self._open()
-        return self._why
+        with self._lock:
+            self._open()
+            return self._why
 
     def device(
         self,
@@ -92,17 +95,25 @@ class Cache:
 
     def counter(self, name: str) -> int:
         """One total by the name that 'kernstash stat --json' shows; 0 where there is none."""
-        value = c_int64()
-        opened = self._open()
-        if opened is not None:
-            opened[0].kernstash_counter(opened[1], _text("counter", name), byref(value))
+        value, text = c_int64(), _text("counter", name)
+        with self._lock:
+            opened = self._open()
+            if opened is not None:
+                opened[0].kernstash_counter(opened[1], text, byref(value))
         return value.value
 
     def flush(self, seconds: float = 5.0) -> bool:
         """Waits until what was built is stored; reports whether it is."""
-        if self._process != os.getpid() or self._cache is None:
-            return True
-        status: int = _library.get().kernstash_flush(self._cache, int(seconds * 1000))
+        with self._lock:
+            cache = self._cache
+            if self._process != os.getpid() or cache is None:
+                return True
+            self._flushing += 1
+        try:
+            status: int = _library.get().kernstash_flush(cache, int(seconds * 1000))
+        finally:
+            with self._lock:
+                self._flushing -= 1
         return status == _library.OK
 
     def close(self) -> None:
@@ -110,7 +121,7 @@ class Cache:
         with self._lock:
             cache, self._cache = self._cache, None
             devices, self._devices = self._devices, {}
-            mine = self._process == os.getpid()
+            mine = self._process == os.getpid() and not self._flushing  # else it is theirs, and stays
             self._process, self._why = -1, "the cache is closed"
         if self in _caches:
             _caches.remove(self)
@@ -129,17 +140,17 @@ class Cache:
         self.close()
 
     def _open(self) -> Optional[Tuple[ctypes.CDLL, c_void_p]]:
-        with self._lock:
-            if self._process == 0:
-                self._process = os.getpid()
-                try:
-                    self._try()
-                except Exception as err:
-                    self._why = str(err)
-            elif self._process != os.getpid() and self._process > 0:
-                self._process, self._cache, self._devices = -1, None, {}
-                self._why = "forked after the cache was opened"
-            return (_library.get(), self._cache) if self._cache is not None else None
+        """The library and its cache, with which whoever has the lock may do something that takes no time."""
+        if self._process == 0:
+            self._process = os.getpid()
+            try:
+                self._try()
+            except Exception as err:
+                self._why = str(err)
+        elif self._process != os.getpid() and self._process > 0:
+            self._process, self._cache, self._devices = -1, None, {}
+            self._why = "forked after the cache was opened"
+        return (_library.get(), self._cache) if self._cache is not None else None
 
     def _try(self) -> None:
         library = _library.get()
@@ -185,12 +196,13 @@ class Device:
         """Returns a lookup for a program of a name, which is part of its key."""
         return Lookup(self, program)
 
-    def _open(self) -> Tuple[ctypes.CDLL, c_void_p]:
-        opened = self.cache._open()
-        if opened is None:
-            raise OSError(self.cache._why)
-        library = opened[0]
+    def _open(self, program: bytes) -> Tuple[ctypes.CDLL, c_void_p]:
+        """Opens a lookup of the library. It outlives the cache, which nobody closes meanwhile. OSError: there is none."""
         with self.cache._lock:
+            opened = self.cache._open()
+            if opened is None:
+                raise OSError(self.cache._why)
+            library = opened[0]
             device = self.cache._devices.get(self._id)
             if device is None:
                 device = c_void_p()
@@ -198,7 +210,11 @@ class Device:
                 if status != _library.OK:
                     raise OSError(_library.detail(library, status))
                 self.cache._devices[self._id] = device
-        return library, device
+            handle = c_void_p()
+            status = library.kernstash_lookup_open(device, program, byref(handle))
+            if status != _library.OK:
+                raise OSError(_library.detail(library, status))
+        return library, handle
 
 
 def _pairs(what: str, pairs: Mapping[str, str]) -> "ctypes.Array[_library.Pair]":
@@ -309,11 +325,7 @@ class Lookup:
     @contextmanager
     def _handle(self) -> Iterator[Tuple[ctypes.CDLL, c_void_p]]:
         """A lookup of the library, which one thread may use. OSError: there is none."""
-        library, device = self.device._open()
-        handle = c_void_p()
-        status = library.kernstash_lookup_open(device, self._program, byref(handle))
-        if status != _library.OK:
-            raise OSError(_library.detail(library, status))
+        library, handle = self.device._open(self._program)
         try:
             for kind, values in self._parts:
                 getattr(library, "kernstash_lookup_" + kind)(handle, *values)

@@ -168,6 +168,26 @@ def test_closed_cache_builds(box):
     assert box.compiled() == 2
 
 
+def test_closed_while_another_thread_asks(box):
+    box.run(
+        OPEN + "import threading\n"
+        "from kernstash import _library\n"
+        "get(1)\n"
+        "library, order = _library.get(), []\n"
+        "opens, closes = library.kernstash_lookup_open, library.kernstash_device_close\n"
+        "def late(*arguments):\n"
+        "    t = threading.Thread(target=cache.close); t.start(); t.join(0.3)\n"
+        "    status = opens(*arguments); order.append('opened')\n"
+        "    return status\n"
+        "library.kernstash_lookup_open = late\n"
+        "library.kernstash_device_close = lambda device: (order.append('closed'), closes(device))\n"
+        "device.lookup('p').source('x').found()\n"
+        "[t.join() for t in threading.enumerate() if t is not threading.current_thread()]\n"
+        "assert order == ['opened', 'closed'], order\n"  # not what is freed is opened
+        "assert get(1) == b'binary of (1,)'"
+    )
+
+
 def test_forked_child(box):
     box.run(
         OPEN + "get(1)\n"

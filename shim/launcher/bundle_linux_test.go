@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +53,7 @@ func TestBundle(t *testing.T) {
 	var report struct {
 		Programs struct{ Asked, Disk, Compiled int }
 		Layers   []count `json:"from_layers"`
+		Restored struct{ Entries, Hits int }
 	}
 	if err := json.Unmarshal(b, &report); err != nil {
 		t.Fatal(err)
@@ -65,6 +67,9 @@ func TestBundle(t *testing.T) {
 	}
 	if d := cmp.Diff([]count{{places[0], 1}}, report.Layers); d != "" {
 		t.Errorf("layers (-want +got):\n%s", d)
+	}
+	if report.Restored.Entries != 1 || report.Restored.Hits != 1 {
+		t.Errorf("of the bundle: %+v", report.Restored)
 	}
 
 	// What PoCL compiles it writes: a bitcode file for a program, a library for a launch.
@@ -93,5 +98,20 @@ func TestBundle(t *testing.T) {
 	said = in("second", nil, command, "run", "-q", "--bundle", "kernels.kst", "--", "env")
 	if strings.Contains(said, "POCL_CACHE_DIR") {
 		t.Errorf("used without a trusted signature: %s", said)
+	}
+
+	// The report says which of its caches were used.
+	told := []string{"sh", "-c", `"$@" 2>&1`, "-", command, "run", "--bundle", "kernels.kst", "--trust", "key.pub.pem", "--", "sh", "-c"}
+	said = in("second", nil, append(told, `cat $(find "$POCL_CACHE_DIR" -type f) >/dev/null; echo >"$POCL_CACHE_DIR/more"`)...)
+	if ok, _ := regexp.MatchString(`of the bundle: inert, no program was found among 1 entry; POCL_CACHE_DIR: (\d+) of \d+ files read, \d+ new|POCL_CACHE_DIR: the file system does not tell`, said); !ok {
+		t.Errorf("a cache that was read: %s", said)
+	}
+	said = in("second", nil, append(told, ":")...)
+	if ok, _ := regexp.MatchString(`POCL_CACHE_DIR: (inert, none of \d+ files was read|the file system does not tell whether it was used), \d+ new`, said); !ok {
+		t.Errorf("a cache that was not: %s", said)
+	}
+	said = in("second", []string{"POCL_CACHE_DIR=/mine"}, append(told, ":")...)
+	if !strings.Contains(said, "POCL_CACHE_DIR: left alone, as you have set its variables") {
+		t.Errorf("a cache of the user's: %s", said)
 	}
 }

@@ -172,6 +172,35 @@ func TestLinksThatDiffer(t *testing.T) {
 	s.wantReport("removed", s.same(nil, inputs, "nvjitlink", library, files...), map[string]int{"compiled": 2})
 }
 
+// A file that PTX names is looked at when the PTX is added: one that changes before the link is not in its key as it was.
+func TestLinksOfFilesThatChange(t *testing.T) {
+	t.Parallel()
+	s, inputs := linkStage(t)
+	s.write("named.cu", "first\n")
+	s.write("f.ptx", strings.Replace(kernelPTX("a", 1, "")+".file 1 \"named.cu\"\n", "\tret;", "\t.loc 1 1 1\n\tret;", 1))
+	run := func(with bool, calls ...string) outcome {
+		if err := os.Chtimes(filepath.Join(s.work, "named.cu"), time.Time{}, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // what was changed a moment ago may change again
+		return s.mustRun(with, nil, inputs, append([]string{"nvjitlink", nvJitLink(t)}, calls...)...)
+	}
+	calls := []string{"create -arch=sm_80", "add 2 f.ptx f", "touch named.cu", "complete", "ask"}
+	want := run(false, calls...)
+	for i := range 2 {
+		got := run(true, calls...)
+		// What was found of the first step is compiled after all in the second, with the file as it is then.
+		if diff := cmp.Diff(want.out, got.out); diff != "" && i == 0 {
+			t.Errorf("(-without +with):\n%s", diff)
+		}
+		if got.report["compiled"]+got.report["disk"] != 1 || got.report["passed"] == 0 {
+			t.Errorf("of a file that changes: %v, want the link to be passed by", got.report)
+		}
+	}
+	// It is as it was left.
+	s.wantReport("as it is", s.same(nil, inputs, "nvjitlink", nvJitLink(t), calls[0], calls[1], calls[3], calls[4]), map[string]int{"compiled": 2})
+}
+
 // What an application does otherwise than most is answered as nvJitLink answers. No input is added behind the link here
 // and in the random calls: 12.4 writes to memory then that it has freed.
 func TestLinkersAnswers(t *testing.T) {
@@ -218,6 +247,39 @@ func TestLargeLinks(t *testing.T) {
 	// 8 + 16 + 24 + 32 + 40 MiB; with 48 more it would be more than 128.
 	s.wantReport("cold", s.same(nil, inputs, "nvjitlink", nvJitLink(t), calls...), map[string]int{"compiled": 5, "passed": 2})
 	s.wantReport("warm", s.same(nil, inputs, "nvjitlink", nvJitLink(t), calls...), map[string]int{"disk": 5, "passed": 3})
+}
+
+// commaNumeric is LC_NUMERIC of a locale whose decimal point is a comma, as localedef writes it.
+const commaNumeric = "\x14\x11\x03\x20\x06\x00\x00\x00\x20\x00\x00\x00\x22\x00\x00\x00\x23\x00\x00\x00\x24\x00\x00\x00\x28\x00\x00\x00\x2c\x00\x00\x00" +
+	"\x2c\x00\x00\x00\x2c\x00\x00\x00\x00\x00\x00\x00ANSI_X3.4-1968\x00"
+
+// nvJitLink reads the numbers of PTX as the process's locale writes them: what it makes of 1.5 where that is a 1 and a
+// rest is for nobody else.
+func TestLinksInLocales(t *testing.T) {
+	t.Parallel()
+	s, inputs := linkStage(t)
+	s.write("locales/comma/LC_NUMERIC", commaNumeric)
+	s.write("a.ptx", strings.NewReplacer(".b32 %r<2>", ".f32 %r<2>", "mov.u32 %r1, 1", "mov.f32 %r1, 1.5", "global.u32", "global.f32").Replace(kernelPTX("a", 1, "")))
+	env := []string{"LOCPATH=" + filepath.Join(s.work, "locales")}
+	c, comma := oneLink, append([]string{"locale comma"}, oneLink...)
+	plain := func(calls []string) string {
+		return s.mustRun(false, env, inputs, append([]string{"nvjitlink", nvJitLink(t)}, calls...)...).out
+	}
+	said, is := strings.CutPrefix(plain(comma), "locale comma: 0, no program\n")
+	if !is || said == plain(c) {
+		t.Fatalf("there is no such locale, or nvJitLink makes the same in it:\n%s", said)
+	}
+	s.wantReport("a comma, cold", s.same(env, inputs, "nvjitlink", nvJitLink(t), comma...), map[string]int{"passed": 2})
+	s.wantReport("cold", s.same(env, inputs, "nvjitlink", nvJitLink(t), c...), map[string]int{"compiled": 3})
+	s.wantReport("a comma, warm", s.same(env, inputs, "nvjitlink", nvJitLink(t), comma...), map[string]int{"passed": 2})
+	// What was served is compiled after all as it would have been then.
+	late := []string{"create -arch=sm_80", "add 2 a.ptx a", "locale comma", "add 2 b.ptx", "complete", "ask"}
+	want := plain(late)
+	s.mustRun(true, env, inputs, "nvjitlink", nvJitLink(t), "create -arch=sm_80", "add 2 a.ptx a")
+	got := s.mustRun(true, env, inputs, append([]string{"nvjitlink", nvJitLink(t)}, late...)...).out
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("compiled after all (-without +with):\n%s", diff)
+	}
 }
 
 // Threads that link the same at once.

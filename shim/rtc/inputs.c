@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -133,6 +135,8 @@ static const char *remember(struct rtc_program *p, enum rtc_function f, void *co
 		free(in.name);
 		return "no memory";
 	}
+	if (p->ninputs == 0)
+		p->added = nanoseconds();
 	all[p->ninputs++] = in;
 	return NULL;
 }
@@ -155,6 +159,16 @@ static int real_compile(struct rtc_program *p)
 	return call_real(p, RTC_COMPILE, (void *const[RTC_ARGUMENTS]){p->handle, (void *)(uintptr_t)p->noptions, p->options, NULL, NULL});
 }
 
+/* Whether the thread's locale writes 1.5 as C does: nvJitLink reads the numbers of PTX by strtod, and takes it for 1 elsewhere. */
+static bool has_point(void) { return strcmp(nl_langinfo(RADIXCHAR), ".") == 0; }
+
+/* Why what is made now is not what is made elsewhere; NULL: it is. */
+static const char *mode(void)
+{
+	const char *why = library_arithmetic();
+	return why == NULL && !has_point() ? "a locale with another decimal point" : why;
+}
+
 /* Has the real program where the application believes it to be, with the first n inputs. */
 static void settle(struct rtc_program *p, unsigned n)
 {
@@ -165,12 +179,18 @@ static void settle(struct rtc_program *p, unsigned n)
 	rtc_passed(p->library->api, "asked for what is not stored");
 	struct arithmetic before;
 	library_default_arithmetic(&before); /* as it was when it was served */
+	locale_t c = has_point() ? (locale_t)0 : newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	locale_t own = c == (locale_t)0 ? c : uselocale(c);
 	for (; p->given < n; p->given++)
 		if (give(p, &p->inputs[p->given]) != 0)
 			p->unknown = "an input that is refused now";
 	if (p->owed)
 		real_compile(p);
 	p->owed = false;
+	if (own != (locale_t)0) {
+		uselocale(own);
+		freelocale(c);
+	}
 	library_arithmetic_back(&before);
 }
 
@@ -258,6 +278,7 @@ static uint32_t begin(struct rtc_program *p, uint32_t detail, unsigned n, const 
 {
 	struct message m = {0};
 	rtc_add_library(&m, p, detail);
+	message_number(&m, KSF_AGE, 0, nanoseconds() - p->added);
 	for (unsigned i = 0; i < p->ninputs; i++) {
 		const struct rtc_input *in = &p->inputs[i];
 		message_number(&m, KSF_UNIT, in->kind, in->too);
@@ -294,7 +315,7 @@ static int step(struct rtc_program *p, enum rtc_function f, void *const a[RTC_AR
 static int add_input(struct rtc_program *p, enum rtc_function f, void *const a[RTC_ARGUMENTS])
 {
 	int before = errno;
-	const char *why = p->unknown != NULL ? p->unknown : p->compiled ? "an input after the compile" : library_arithmetic();
+	const char *why = p->unknown != NULL ? p->unknown : p->compiled ? "an input after the compile" : mode();
 	if (why == NULL)
 		why = remember(p, f, a);
 	errno = before;
@@ -312,7 +333,7 @@ static int compile(struct rtc_program *p, void *const a[RTC_ARGUMENTS])
 {
 	int n = is_linker(p) ? (int)p->noptions : (int)(intptr_t)a[1];
 	const char *const *options = is_linker(p) ? (const char *const *)p->options : a[2];
-	const char *why = p->compiled ? "compiled again" : p->unknown != NULL ? p->unknown : library_arithmetic();
+	const char *why = p->compiled ? "compiled again" : p->unknown != NULL ? p->unknown : mode();
 	if (why == NULL)
 		why = !rtc_are_options(n, options) ? "options that make no sense" : p->ninputs == 0 ? "no input" : NULL;
 	if (why == NULL && !is_linker(p)) {

@@ -118,6 +118,7 @@ struct rtc_program {
 	struct rtc_input *inputs;  /* in order */
 	unsigned ninputs, given;   /* so many of them the real one has */
 	bool owed;                 /* the real one is to be compiled before it is asked anything */
+	uint64_t added;            /* when the first input was */
 	size_t asked;              /* bytes of the inputs of all requests */
 	int cancel;                /* of that thread (library_uncancelled) */
 };

@@ -67,12 +67,16 @@ func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
 	if err == nil {
 		own, err = p.library.EngineRequest(r.Program)
 	}
+	if err == nil {
+		err = rtc.Unchanged(own.Attributes, r.Began)
+	}
 	if err != nil {
 		l.pass(r.API, err.Error())
 		return nil, err
 	}
 	t := p.frontEnd.Ticket(p.session, own, l.missed)
-	t.Outcome = p.outcome
+	began := r.Began
+	t.Outcome = func(result front.Message) inprocess.Outcome { return p.outcome(result, began) }
 	name := r.Program.Name // the rest of r may be C's, for this call
 	t.Serve = func(a *store.Artifact) (front.Message, error) {
 		o, err := rtc.FromArtifact(a, name)
@@ -100,19 +104,22 @@ func (l *Layer) Tell(what uint32, event front.Message) {
 }
 
 // outcome returns what a message says of a compile; one that makes no sense says nothing.
-func (p *pool) outcome(result front.Message) inprocess.Outcome {
+func (p *pool) outcome(result front.Message, began time.Time) inprocess.Outcome {
 	o, out, err := outcome(result)
 	if err != nil {
 		return inprocess.Outcome{}
 	}
-	o.Made = func(r *key.Recipe) engine.Outcome { return p.artifact(r, out, o.Took) }
+	o.Made = func(r *key.Recipe) engine.Outcome { return p.artifact(r, out, o.Took, began) }
 	return o
 }
 
 // artifact returns what is to be stored of a compile.
-func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration) engine.Outcome {
+func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration, began time.Time) engine.Outcome {
 	if p.library.Confirm() != nil {
 		return engine.Outcome{}
+	}
+	if err := rtc.Unchanged(r.Options.Attributes, began); err != nil {
+		return engine.Outcome{Unfit: err.Error()}
 	}
 	a, err := o.Artifact(r)
 	var unfit *kernstash.UnfitError

@@ -2,7 +2,9 @@ package layer
 
 import (
 	"bytes"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/front"
@@ -17,6 +19,7 @@ type Request struct {
 	Compile      uintptr // the library's CompileProgram
 	Major, Minor int     // of its version
 	Program      rtc.Request
+	Began        time.Time // when its first input was added; zero for one without inputs
 }
 
 // request returns what a message asks for, whose source, headers and inputs are C's.
@@ -29,6 +32,8 @@ func request(r *front.Request) (*Request, error) {
 			own.Compile, p.Adding = f.Address(), f.Detail == 1
 		case front.Version:
 			own.Major, own.Minor = int(int32(f.Detail)), int(int32(f.Number))
+		case front.Age:
+			own.Began = time.Now().Add(-time.Duration(min(f.Number, math.MaxInt64)))
 		case front.Unit:
 			p.Inputs = append(p.Inputs, rtc.Input{Kind: f.Detail, Too: f.Number != 0})
 		case front.Code:

@@ -5,14 +5,17 @@
  *
  * A call is one argument: "create OPTION...", "add KIND FILE [NAME]", "file KIND FILE", "lazy FILE NAME", "verify OPTION...",
  * "complete OPTION...", "ask" (for all that there is), "size N", "get N" (whatever the size is), "destroy"; "again" begins with another
- * program, "threads N" has N threads do what follows, each for itself. VERSION is _12_0, of the names of nvJitLink.
+ * program, "threads N" has N threads do what follows, each for itself, "locale NAME" is setlocale, "touch FILE" has it of the hour 1. VERSION is _12_0, of the names of nvJitLink.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef int (*any_fn)(void *, void *, void *, void *, void *);
 
@@ -104,6 +107,11 @@ static void *calls(void *from)
 			code = is_linker ? functions[COMPLETE](h, NULL, NULL, NULL, NULL) : functions[COMPLETE](h, number, options, NULL, NULL);
 		} else if (strcmp(w, "destroy") == 0) {
 			code = functions[DESTROY](&h, NULL, NULL, NULL, NULL);
+		} else if (strcmp(w, "locale") == 0) {
+			code = setlocale(LC_NUMERIC, words[1]) == NULL;
+		} else if (strcmp(w, "touch") == 0) {
+			struct timespec at[2] = {{3600, 0}, {3600, 0}};
+			code = utimensat(AT_FDCWD, words[1], at, 0);
 		} else if (strcmp(w, "again") == 0) {
 			h = NULL;
 		} else if (strcmp(w, "size") == 0) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/tool"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -225,15 +225,15 @@ func writeBuilt(a *cli.App, r Report) {
 }
 
 // piece is what a text begins with: quoted in either way, behind a backslash, plain, or blanks.
-var piece = regexp.MustCompile(`(?s)^(?:'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s\v'"\\]+)|[\s\v]+)`)
+var piece = pattern.Lazy(`(?s)^(?:'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s\v'"\\]+)|[\s\v]+)`)
 
 // escaped is what a backslash in double quotes stands before.
-var escaped = regexp.MustCompile("\\\\([\\\\\"$`])")
+var escaped = pattern.Lazy("\\\\([\\\\\"$`])")
 
 // splitWords splits a text into words as a POSIX shell does, without expanding anything.
 func splitWords(text string) (words []string, err error) {
 	for within := false; text != ""; {
-		m := piece.FindStringSubmatch(text)
+		m := piece().FindStringSubmatch(text)
 		if m == nil {
 			return nil, errors.New("a quote is not closed, or nothing is behind a backslash")
 		}
@@ -245,7 +245,7 @@ func splitWords(text string) (words []string, err error) {
 		if !within {
 			words, within = append(words, ""), true
 		}
-		words[len(words)-1] += m[1] + escaped.ReplaceAllString(m[2], "$1") + m[3] + m[4]
+		words[len(words)-1] += m[1] + escaped().ReplaceAllString(m[2], "$1") + m[3] + m[4]
 	}
 	return words, nil
 }

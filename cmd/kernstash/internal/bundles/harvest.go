@@ -6,19 +6,19 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
+	"github.com/kernstash/kernstash/internal/pattern"
 )
 
 // Tools are those whose caches --harvest knows by name.
 var Tools = []string{"cupy", "inductor", "jax", "triton"}
 
-var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+var variable = pattern.Lazy(`^[A-Z][A-Z0-9_]*$`)
 
 // harvests returns the caches that the words of --harvest mean: a tool, or NAME=DIR. root is that of our cache.
 func harvests(words []string, root string) (all []bundle.Harvest, err error) {
@@ -30,7 +30,7 @@ func harvests(words []string, root string) (all []bundle.Harvest, err error) {
 			return nil, cli.Usagef("--harvest %s: want NAME=DIR, or one of %s", w, strings.Join(Tools, ", "))
 		case known:
 			h = ofTool(name, dir, root)
-		case variable.MatchString(name):
+		case variable().MatchString(name):
 			h.Variables = []bundle.Variable{{Name: name}}
 		}
 		if err := h.Check(); err != nil {
@@ -56,7 +56,7 @@ func ofTool(name, dir, root string) bundle.Harvest {
 	case "cupy":
 		place, standard = "CUPY_CACHE_DIR", filepath.Join(home, ".cupy", "kernel_cache")
 	case "inductor":
-		place, standard = "TORCHINDUCTOR_CACHE_DIR", filepath.Join(temporary(), "torchinductor_"+unusual.ReplaceAllString(userName(), "_"))
+		place, standard = "TORCHINDUCTOR_CACHE_DIR", filepath.Join(temporary(), "torchinductor_"+unusual().ReplaceAllString(userName(), "_"))
 	case "jax":
 		place, standard = "JAX_COMPILATION_CACHE_DIR", frameworks.Dir(root, "jax")
 		for _, v := range frameworks.Switches("jax") {
@@ -79,7 +79,7 @@ func ofTool(name, dir, root string) bundle.Harvest {
 }
 
 // unusual are the characters that Inductor replaces in the names of users.
-var unusual = regexp.MustCompile(`[\\/:*?"<>|]`)
+var unusual = pattern.Lazy(`[\\/:*?"<>|]`)
 
 // temporary and userName are what Python's tempfile and getpass say.
 func temporary() string {

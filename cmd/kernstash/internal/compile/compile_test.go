@@ -108,6 +108,84 @@ func (p *place) served(args ...string) ran {
 	return p.run(cmd)
 }
 
+// together runs a compiler 16 times at once, each with an output behind its arguments, which are alike: one compiles.
+func (p *place) together(args ...string) {
+	p.t.Helper()
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			if r := p.served(append(slices.Clone(args), fmt.Sprint(i))...); r.Status != 0 {
+				p.t.Errorf("%+v", r)
+			}
+		})
+	}
+	all.Wait()
+	p.wantCounts(1, 15)
+	for i := range 16 {
+		if p.read(fmt.Sprint(i)) != p.read("0") {
+			p.t.Errorf("output %d is another one", i)
+		}
+	}
+}
+
+// begun starts a compiler with the cache, and waits until it has written "on" and a line feed. out is the rest.
+func (p *place) begun(args ...string) (cmd *exec.Cmd, out io.Reader) {
+	p.t.Helper()
+	cmd = p.command(os.Args[0], args)
+	cmd.Env = append(cmd.Env, "TEST_COMPILE_CHILD=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 3)); err != nil {
+		p.t.Fatal(err)
+	}
+	return cmd, out
+}
+
+// wantEnd waits for one that was begun, which is to end by a signal, and nothing is found of it.
+func (p *place) wantEnd(cmd *exec.Cmd, want syscall.Signal) {
+	p.t.Helper()
+	_ = cmd.Wait()
+	if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != want {
+		p.t.Errorf("ended with %v, want %v", cmd.ProcessState, want)
+	}
+	p.wantFound(0)
+}
+
+func (p *place) wantFound(want int64) {
+	p.t.Helper()
+	if _, found := p.counts(); found != want {
+		p.t.Errorf("%d found, want %d", found, want)
+	}
+}
+
+// wantServed runs a compiler twice with the cache, each time as it would end without.
+func (p *place) wantServed(want ran, args ...string) {
+	p.t.Helper()
+	for range 2 {
+		if d := cmp.Diff(want, p.served(args...)); d != "" {
+			p.t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
+// wantNoTrouble does that where messages may be more; its output is called out.
+func (p *place) wantNoTrouble(args ...string) {
+	p.t.Helper()
+	want := p.plain(args...)
+	object := p.read("out")
+	for range 2 {
+		got := p.served(args...)
+		if got.Status != want.Status || got.Stdout != want.Stdout || p.read("out") != object {
+			p.t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
 func (p *place) plain(args ...string) ran {
 	p.t.Helper()
 	return p.run(p.command(args[0], args[1:]))
@@ -241,15 +319,9 @@ func TestUntouched(t *testing.T) {
 			if test.env != "" {
 				p.env = []string{test.env}
 			}
-			want := p.plain(append([]string{tool}, test.args...)...)
-			for range 2 {
-				if d := cmp.Diff(want, p.served(append([]string{tool}, test.args...)...)); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
-			}
-			if _, found := p.counts(); found != 0 {
-				t.Errorf("%d found", found)
-			}
+			args := append([]string{tool}, test.args...)
+			p.wantServed(p.plain(args...), args...)
+			p.wantFound(0)
 		})
 	}
 }
@@ -309,9 +381,7 @@ func TestInputs(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" || p.read("want") != p.read("got") {
 				t.Errorf("another output, or (-want +got):\n%s", d)
 			}
-			if _, found := p.counts(); found != test.found {
-				t.Errorf("%d found, want %d", found, test.found)
-			}
+			p.wantFound(test.found)
 		})
 	}
 }
@@ -343,23 +413,7 @@ func TestMessagesNameTheInput(t *testing.T) {
 // TestTogether: of many processes one compiles.
 func TestTogether(t *testing.T) {
 	t.Parallel()
-	tool := ptxas(t)
-	p := newPlace(t)
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			if r := p.served(tool, "-arch=sm_80", "k.ptx", "-o", fmt.Sprint(i)); r.Status != 0 {
-				t.Errorf("%+v", r)
-			}
-		})
-	}
-	all.Wait()
-	p.wantCounts(1, 15)
-	for i := range 16 {
-		if p.read(fmt.Sprint(i)) != p.read("0") {
-			t.Errorf("output %d is another one", i)
-		}
-	}
+	newPlace(t).together(ptxas(t), "-arch=sm_80", "k.ptx", "-o")
 }
 
 // TestTroubleOfTheCache is none of the compiler's.
@@ -378,13 +432,7 @@ func TestTroubleOfTheCache(t *testing.T) {
 			if err := spoil(p); err != nil {
 				t.Fatal(err)
 			}
-			want := p.plain(tool, "-arch=sm_80", "k.ptx", "-o", "want")
-			for range 2 {
-				got := p.served(tool, "-arch=sm_80", "k.ptx", "-o", "got")
-				if got.Status != want.Status || got.Stdout != want.Stdout || p.read("got") != p.read("want") {
-					t.Errorf("%+v, want %+v", got, want)
-				}
-			}
+			p.wantNoTrouble(tool, "-arch=sm_80", "k.ptx", "-o", "out")
 		})
 	}
 }
@@ -425,18 +473,7 @@ func TestSignals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			cmd := p.command(os.Args[0], []string{fake(t, test.body), "-arch=sm_80", "k.ptx", "-o", "o"})
-			cmd.Env = append(cmd.Env, "TEST_COMPILE_CHILD=1")
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := out.Read(make([]byte, 3)); err != nil {
-				t.Fatal(err)
-			}
+			cmd, out := p.begun(fake(t, test.body), "-arch=sm_80", "k.ptx", "-o", "o")
 			for _, s := range test.send {
 				if err := cmd.Process.Signal(s); err != nil {
 					t.Fatal(err)
@@ -446,13 +483,7 @@ func TestSignals(t *testing.T) {
 			if _, err := io.ReadAll(out); err != nil {
 				t.Error(err)
 			}
-			_ = cmd.Wait()
-			if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != test.want {
-				t.Errorf("ended with %v, want %v", cmd.ProcessState, test.want)
-			}
-			if _, found := p.counts(); found != 0 {
-				t.Errorf("%d found", found)
-			}
+			p.wantEnd(cmd, test.want)
 		})
 	}
 }
@@ -475,15 +506,8 @@ func TestWhatIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			compiler := fake(t, test.body)
-			for range 2 {
-				if d := cmp.Diff(test.want, p.served(compiler, "-arch=sm_80", "k.ptx", "-o", "o")); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
-			}
-			if _, found := p.counts(); found != 0 {
-				t.Errorf("%d found", found)
-			}
+			p.wantServed(test.want, fake(t, test.body), "-arch=sm_80", "k.ptx", "-o", "o")
+			p.wantFound(0)
 		})
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -71,12 +71,12 @@ var obeyed = strings.Fields(`
 var refused = []string{"DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG", "AS_SECURE_LOG_FILE", "LD_AUDIT", "LD_DEBUG", "LD_PROFILE", "LD_TRACE_LOADED_OBJECTS"}
 
 // Programs that take part are known by name: others may ask for the time, or for variables.
-var programs = regexp.MustCompile(`^(nvcc|cicc|cudafe\+\+|ptxas|fatbinary|sh|dash|bash|cc1|cc1plus|([a-z0-9_]+(-[a-z0-9]+)?-linux-gnu-)?(gcc|g\+\+|c\+\+|cc|cpp|as)(-[0-9.]+)?)$`)
+var programs = pattern.Lazy(`^(nvcc|cicc|cudafe\+\+|ptxas|fatbinary|sh|dash|bash|cc1|cc1plus|([a-z0-9_]+(-[a-z0-9]+)?-linux-gnu-)?(gcc|g\+\+|c\+\+|cc|cpp|as)(-[0-9.]+)?)$`)
 
 // Files that are no files, of which nothing gets into what is made (traced: 12.4, GCC 12): who asks for the
 // path of its own program, what jemalloc in cicc asks for, the name of a temporary file of cicc, the number of
 // threads, and where output goes to be forgotten.
-var neutral = regexp.MustCompile(`^/(proc/(self|[0-9]+)/exe|proc/sys/vm/overcommit_memory|sys/devices/system/cpu/online|dev/urandom|dev/null)$`)
+var neutral = pattern.Lazy(`^/(proc/(self|[0-9]+)/exe|proc/sys/vm/overcommit_memory|sys/devices/system/cpu/online|dev/urandom|dev/null)$`)
 
 // terminal is what a shell opens to see whether there is one, and no other program.
 const terminal = "/dev/tty"

@@ -98,14 +98,8 @@ func TestWhatIsNotKeptOfNVCC(t *testing.T) {
 			want := p.plain(compiler, "-c", "k.cu", "-o", "o")
 			p.write("a.h", source["a.h"])
 			time.Sleep(50 * time.Millisecond)
-			for range 2 {
-				if d := cmp.Diff(want, p.served(compiler, "-c", "k.cu", "-o", "o")); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
-			}
-			if _, found := p.counts(); found != test.found {
-				t.Errorf("%d found, want %d", found, test.found)
-			}
+			p.wantServed(want, compiler, "-c", "k.cu", "-o", "o")
+			p.wantFound(test.found)
 		})
 	}
 }
@@ -172,35 +166,19 @@ func TestNVCCIsEnded(t *testing.T) {
 			p := newSource(t)
 			compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n#include <sys/stat.h>\n#include <unistd.h>\n",
 				`puts("on"); fflush(stdout); if (access("go", F_OK) != 0) pause(); FILE *f = fopen("o", "w"); fputs("code", f); return fclose(f);`)
-			cmd := p.command(os.Args[0], []string{compiler, "-c", "k.cu", "-o", "o"})
-			cmd.Env = append(cmd.Env, "TEST_COMPILE_CHILD=1")
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := out.Read(make([]byte, 3)); err != nil {
-				t.Fatal(err)
-			}
+			cmd, out := p.begun(compiler, "-c", "k.cu", "-o", "o")
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			if signal != syscall.SIGKILL { // else the compiler goes on
 				_, _ = io.ReadAll(out)
 			}
-			_ = cmd.Wait()
-			if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != signal {
-				t.Errorf("ended with %v, want %v", cmd.ProcessState, signal)
-			}
+			p.wantEnd(cmd, signal)
 			p.write("go", "")
 			if r := p.served(compiler, "-c", "k.cu", "-o", "o"); r.Status != 0 || p.read("o") != "code" {
 				t.Errorf("%+v", r)
 			}
-			if _, found := p.counts(); found != 0 {
-				t.Errorf("%d found", found)
-			}
+			p.wantFound(0)
 		})
 	}
 }
@@ -220,15 +198,7 @@ func TestNVCCAndTroubleOfTheCache(t *testing.T) {
 			if err := spoil(p); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{tool, host, "-ptx", "-Ilate", "k.cu", "-o", "out"}
-			want := p.plain(args...)
-			object := p.read("out")
-			for range 2 {
-				got := p.served(args...)
-				if got.Status != want.Status || got.Stdout != want.Stdout || p.read("out") != object {
-					t.Errorf("%+v, want %+v", got, want)
-				}
-			}
+			p.wantNoTrouble(tool, host, "-ptx", "-Ilate", "k.cu", "-o", "out")
 		})
 	}
 }

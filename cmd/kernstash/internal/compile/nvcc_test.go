@@ -3,14 +3,12 @@
 package compile_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -253,9 +251,7 @@ func TestInputsOfNVCC(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" || object != p.object("out") {
 				t.Errorf("another output, or (-want +got):\n%s", d)
 			}
-			if _, found := p.counts(); found != test.found {
-				t.Errorf("%d found, want %d", found, test.found)
-			}
+			p.wantFound(test.found)
 		})
 	}
 }
@@ -296,20 +292,5 @@ func TestStatesOfFiles(t *testing.T) {
 func TestNVCCTogether(t *testing.T) {
 	t.Parallel()
 	tool, host := nvcc(t)
-	p := newSource(t)
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			if r := p.served(tool, host, "-ptx", "-Ilate", "k.cu", "-o", fmt.Sprint(i)); r.Status != 0 {
-				t.Errorf("%+v", r)
-			}
-		})
-	}
-	all.Wait()
-	p.wantCounts(1, 15)
-	for i := range 16 {
-		if p.read(fmt.Sprint(i)) != p.read("0") {
-			t.Errorf("output %d is another one", i)
-		}
-	}
+	newSource(t).together(tool, host, "-ptx", "-Ilate", "k.cu", "-o")
 }

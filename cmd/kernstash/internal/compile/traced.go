@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/ctime"
 	"github.com/kernstash/kernstash/internal/engine"
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -114,7 +114,7 @@ func (t *tracing) begin(u key.Unit, m *manifest.Manifest) (*engine.Group, error)
 	if m != nil {
 		h := sha256.New()
 		for _, l := range m.Looks() {
-			if !l.Absent && programs.MatchString(filepath.Base(l.Path)) { // it finds others from where it is, if it may be executed
+			if !l.Absent && programs().MatchString(filepath.Base(l.Path)) { // it finds others from where it is, if it may be executed
 				real, _ := filepath.EvalSymlinks(l.Path)
 				fmt.Fprintln(h, l.Path, real, unix.Access(real, unix.X_OK))
 			}
@@ -290,9 +290,9 @@ func (t *tracing) inputs(record *trace.Record) (paths []string, err error) {
 		switch temporary := isTemporary(path); {
 		case path == absolute(t.output) && used(f, isPreprocessor) != 0:
 			return nil, fmt.Errorf("it reads %s, which it makes", path)
-		case neutral.MatchString(path), path == absolute(t.output), t.depends != "" && path == absolute(t.depends):
+		case neutral().MatchString(path), path == absolute(t.output), t.depends != "" && path == absolute(t.depends):
 		case path == terminal && used(f, func(program string) bool { return !isShell(program) }) == 0:
-		case zones.MatchString(path) && used(f, isPreprocessor) != 0:
+		case zones().MatchString(path) && used(f, isPreprocessor) != 0:
 			return nil, errTime
 		case f.Uses&trace.Written != 0:
 			if _, err := os.Lstat(path); !temporary || err == nil {
@@ -330,7 +330,7 @@ func isKnown(path string) error {
 		return nil // it was looked for
 	case err != nil:
 		return err
-	case !programs.MatchString(filepath.Base(path)) || !programs.MatchString(filepath.Base(real)):
+	case !programs().MatchString(filepath.Base(path)) || !programs().MatchString(filepath.Base(real)):
 		return fmt.Errorf("it starts %s", path)
 	case !isELF(real):
 		return fmt.Errorf("it starts %s, a script", path)
@@ -340,7 +340,7 @@ func isKnown(path string) error {
 
 // sumOfProgram returns the digest of a program, which processes share; nil for other files.
 func sumOfProgram(path string) *key.Digest {
-	if !programs.MatchString(filepath.Base(path)) || !isELF(path) {
+	if !programs().MatchString(filepath.Base(path)) || !isELF(path) {
 		return nil
 	}
 	stamp, err := contents.Look(path)
@@ -361,7 +361,7 @@ func isShell(program string) bool {
 // zones are where a program that wants to know the time of day looks for the zone: cudafe++ and cicc do at their
 // start, GCC where a macro has the time, whatever it is pasted of.
 var (
-	zones   = regexp.MustCompile(`^/etc/localtime$|/zoneinfo/`)
+	zones   = pattern.Lazy(`^/etc/localtime$|/zoneinfo/`)
 	errTime = errors.New("a source asks for the time of the compile")
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -27,7 +27,7 @@ func isObeyed(name string) bool {
 }
 
 // expansions are how nvcc.profile and GCC's specs name variables.
-var expansions = regexp.MustCompile(`(?:\$\(|getenv\()\s*([^\s()]*)`)
+var expansions = pattern.Lazy(`(?:\$\(|getenv\()\s*([^\s()]*)`)
 
 // readsVariables returns an error for a file of settings with a variable that is not known to be obeyed.
 func readsVariables(path string) error {
@@ -35,7 +35,7 @@ func readsVariables(path string) error {
 	if err != nil {
 		return nil // there is none, or who adds it to the key says so
 	}
-	for _, v := range expansions.FindAllSubmatch(text, -1) {
+	for _, v := range expansions().FindAllSubmatch(text, -1) {
 		if !isObeyed(string(v[1])) {
 			return fmt.Errorf("%s has the variable %s", path, v[1])
 		}

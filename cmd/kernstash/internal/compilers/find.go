@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -210,7 +210,7 @@ func globs(dir string, patterns ...string) (paths []string) {
 	return paths
 }
 
-var versionText = regexp.MustCompile(`\bV(\d+\.\d+\.\d+)\b`)
+var versionText = pattern.Lazy(`\bV(\d+\.\d+\.\d+)\b`)
 
 // version asks a compiler for its version; "" if it does not say.
 func version(ctx context.Context, path string) string {
@@ -220,7 +220,7 @@ func version(ctx context.Context, path string) string {
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.WaitDelay = time.Second
 	out, _ := cmd.Output()
-	if m := versionText.FindSubmatch(out); m != nil {
+	if m := versionText().FindSubmatch(out); m != nil {
 		return string(m[1])
 	}
 	return ""

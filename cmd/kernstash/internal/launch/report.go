@@ -28,7 +28,7 @@ func (o *Outcome) write(w io.Writer, full bool, width int) {
 
 func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Outcomes.Asked == 0 {
-		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n%s", human.Printable(o.Note, false), o.frameworksText(full))
+		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n%s", human.Printable(o.Note, false), o.frameworksText(full)+o.Restored.text())
 		return
 	}
 	n := o.Outcomes
@@ -56,7 +56,7 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Jobs > 0 {
 		fmt.Fprintf(w, "  left to be finished in the background: %d\n", o.Jobs)
 	}
-	fmt.Fprint(w, o.frameworksText(full))
+	fmt.Fprint(w, o.frameworksText(full)+o.Restored.text())
 	if len(o.Out) > 0 {
 		fmt.Fprintf(w, "  stayed out of processes: %s\n", Reasons(o.Out))
 	}
@@ -177,6 +177,8 @@ type Outcome struct {
 
 	Frameworks []frameworks.Decision `json:"frameworks,omitempty"`      // whose own caches were switched on, or why not
 	Kept       []frameworks.Cache    `json:"frameworks_kept,omitempty"` // what they hold now
+
+	Restored *Restored `json:"restored,omitempty"` // what was used of the bundle
 
 	runlog.Summary
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
@@ -36,7 +37,9 @@ type runner struct {
 	warnings  []string
 	target    Target
 	outcome   Outcome
-	warned    bool // that there is no cache: that says all
+	copied    *bundles.Copy // of the bundle; nil: none
+	ended     bool          // the command
+	warned    bool          // that there is no cache: that says all
 }
 
 // prepare works out what a command is to run with. It changes nothing.
@@ -187,6 +190,7 @@ func (r *runner) note(report io.ReadSeeker, end syscall.WaitStatus, took time.Du
 	}
 	out.fill(s)
 	out.look(r.settings.Dir)
+	r.lookAtBundle()
 	if out.Note == "" {
 		out.Note = out.why(r.target)
 	}

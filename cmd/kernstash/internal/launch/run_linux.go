@@ -236,6 +236,7 @@ func reportStep(args []string) int {
 	if err != nil {
 		return 1
 	}
+	r.ended = true
 	r.enterFrameworks()
 	r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), time.Duration(took))
 	return 0

@@ -1,0 +1,91 @@
+package manual_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/manual"
+)
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	run := func(*cobra.Command, []string) {}
+	root := &cobra.Command{Use: "tool", Short: "A tool", Long: "A tool."}
+	root.PersistentFlags().Bool("json", false, "write JSON")
+	sub := &cobra.Command{
+		Use: "go FILE", Short: "Go - or \\not", Run: run,
+		Long: "First line\n.hidden is a file.\n\n'Quoted.'\nA list:\n  a  b\n  c\n\nEXIT STATUS\n  0  good\n", Example: "  tool go .x\n",
+	}
+	sub.Flags().StringP("file", "f", "a-b", "the `NAME` of a file")
+	sub.Flags().Int("n", 0, "a number")
+	sub.Flags().Bool("secret", false, "")
+	if err := sub.Flags().MarkHidden("secret"); err != nil {
+		t.Fatal(err)
+	}
+	root.AddCommand(sub, &cobra.Command{Use: "child", Hidden: true, Run: run})
+	dir := t.TempDir()
+	if err := manual.Write(root, dir, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `.TH "TOOL-GO" "1" "Nov 2026" "kernstash" "kernstash manual"
+.nh
+.SH NAME
+tool\-go \- Go \- or \enot
+.SH SYNOPSIS
+\fBtool go FILE [flags]\fP
+.SH DESCRIPTION
+First line
+\&.hidden is a file.
+.PP
+\&'Quoted.'
+A list:
+.EX
+  a  b
+  c
+.EE
+.SH EXIT STATUS
+.EX
+  0  good
+.EE
+.SH OPTIONS
+.TP
+\fB\-f\fP, \fB\-\-file\fP \fINAME\fP
+the NAME of a file (default a\-b)
+.TP
+\fB\-h\fP, \fB\-\-help\fP
+help for go
+.TP
+\fB\-\-n\fP \fIint\fP
+a number
+.SH OPTIONS OF ALL COMMANDS
+.TP
+\fB\-\-json\fP
+write JSON
+.SH EXAMPLE
+.EX
+  tool go .x
+.EE
+.SH SEE ALSO
+\fBtool\fP(1)
+`
+	got, err := os.ReadFile(filepath.Join(dir, "tool-go.1"))
+	if d := cmp.Diff(want, string(got)); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tool.1")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tool-child.1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a hidden command has a page: %v", err)
+	}
+	if err := manual.Write(root, filepath.Join(dir, "none"), time.Now()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into no directory: %v", err)
+	}
+}
