@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -356,54 +355,6 @@ func TestExtractReplacesNothing(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-// TestKeysAreOfOpenSSL: openssl reads our keys, and we read its.
-func TestKeysAreOfOpenSSL(t *testing.T) {
-	t.Parallel()
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Skip("NOT RUN: there is no openssl")
-	}
-	dir := t.TempDir()
-	run := func(args ...string) []byte {
-		t.Helper()
-		cmd := exec.Command(openssl, args...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("openssl %v: %v\n%s", args, err, out)
-		}
-		return out
-	}
-	run("genpkey", "-algorithm", "ed25519", "-out", "theirs.pem")
-	b, err := os.ReadFile(filepath.Join(dir, "theirs.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := bundle.ParsePrivateKey(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, public, err := bundle.MarshalKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "ours.pem"), private, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := run("pkey", "-in", "ours.pem", "-pubout"); !bytes.Equal(got, public) {
-		t.Errorf("the public key is\n%s, of openssl\n%s", public, got)
-	}
-	all, err := bundle.ParsePublicKeys(append(public, public...))
-	if err != nil || len(all) != 2 || !all[0].Equal(k.Public()) {
-		t.Errorf("%v, %v", all, err)
-	}
-	for _, bad := range []string{"", "x", string(private), string(public[:60])} {
-		if _, err := bundle.ParsePublicKeys([]byte(bad)); err == nil {
-			t.Errorf("%q is taken for a key", bad)
-		}
 	}
 }
 

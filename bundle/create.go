@@ -8,12 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,7 +138,7 @@ func read(ctx context.Context, from *disk.Store, info store.Info) (*store.Entry,
 	if err != nil {
 		return nil, err
 	}
-	if e.Recipe, err = withoutPlaces(recipe); err != nil {
+	if e.Recipe, err = recipe.WithoutPlaces(); err != nil {
 		return nil, err
 	}
 	e.Headers = make(map[key.Digest][]byte)
@@ -152,28 +150,6 @@ func read(ctx context.Context, from *disk.Store, info store.Info) (*store.Entry,
 		}
 	}
 	return e, nil
-}
-
-// withoutPlaces returns a recipe of the same key that says of no header where it was, unless the key
-// does.
-func withoutPlaces(r *key.Recipe) (*key.Recipe, error) {
-	own := *r
-	own.Options.Search, own.Options.Unkeyed = nil, nil
-	units := slices.Clone(r.Image.Units())
-	for i := range units {
-		if units[i].Dir != "" {
-			continue
-		}
-		units[i].Files = slices.Clone(units[i].Files)
-		for j := range units[i].Files {
-			units[i].Files[j].Path = path.Base(filepath.ToSlash(units[i].Files[j].Path))
-		}
-	}
-	var err error
-	if own.Image, err = r.Image.Tracked(units); err == nil && own.Key() != r.Key() {
-		err = errors.New("the recipe without places has another key")
-	}
-	return &own, err
 }
 
 // list fills the manifest from the root that was made.

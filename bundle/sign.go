@@ -2,19 +2,16 @@ package bundle
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/kernstash/kernstash/trust"
 )
 
 // ErrUntrusted is wrapped by the errors for bundles that none of the trusted keys has signed.
-var ErrUntrusted = errors.New("not signed by a trusted key")
+var ErrUntrusted = trust.ErrUntrusted
 
 // A signature is what bundle.sig holds.
 type signature struct {
@@ -48,73 +45,10 @@ func check(manifest, sig []byte, trusted []ed25519.PublicKey) (ed25519.PublicKey
 	}
 	by := ed25519.PublicKey(s.Key)
 	if len(trusted) > 0 && !slices.ContainsFunc(trusted, func(k ed25519.PublicKey) bool { return k.Equal(by) }) {
-		return nil, fmt.Errorf("%w: it is signed by %s", ErrUntrusted, Fingerprint(by))
+		return nil, fmt.Errorf("%w: it is signed by %s", ErrUntrusted, trust.Fingerprint(by))
 	}
 	if !ed25519.Verify(by, signed(manifest), s.Signature) {
 		return nil, fmt.Errorf("%w: the signature is not that of %s", ErrInvalid, ManifestName)
 	}
 	return by, nil
-}
-
-// Fingerprint returns a name of a public key for people: SHA256: and the digest of its 32 bytes, as
-// ssh-keygen shows keys.
-func Fingerprint(k ed25519.PublicKey) string {
-	sum := sha256.Sum256(k)
-	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
-}
-
-// MarshalKey returns a private key as PKCS #8 and its public key as SubjectPublicKeyInfo, both in
-// PEM, which openssl reads and writes.
-func MarshalKey(k ed25519.PrivateKey) (private, public []byte, err error) {
-	own, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		return nil, nil, err
-	}
-	others, err := x509.MarshalPKIXPublicKey(k.Public())
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: own}), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: others}), nil
-}
-
-// ParsePrivateKey reads what [MarshalKey] returns.
-func ParsePrivateKey(b []byte) (ed25519.PrivateKey, error) {
-	block, _ := pem.Decode(b)
-	if block == nil || block.Type != "PRIVATE KEY" {
-		return nil, errors.New("no PRIVATE KEY in PEM")
-	}
-	k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if k, is := k.(ed25519.PrivateKey); is {
-		return k, nil
-	}
-	return nil, fmt.Errorf("a key of type %T, not Ed25519", k)
-}
-
-// ParsePublicKeys reads the public keys that a file in PEM holds, one behind the other.
-func ParsePublicKeys(b []byte) (all []ed25519.PublicKey, err error) {
-	for {
-		var block *pem.Block
-		if block, b = pem.Decode(b); block == nil {
-			break
-		}
-		if block.Type != "PUBLIC KEY" {
-			return nil, fmt.Errorf("%s in PEM, not PUBLIC KEY", block.Type)
-		}
-		k, err := x509.ParsePKIXPublicKey(block.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		own, is := k.(ed25519.PublicKey)
-		if !is {
-			return nil, fmt.Errorf("a key of type %T, not Ed25519", k)
-		}
-		all = append(all, own)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("no PUBLIC KEY in PEM")
-	}
-	return all, nil
 }

@@ -2,7 +2,11 @@ package key
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/internal/wire"
@@ -166,4 +170,27 @@ func (r *Recipe) String() string {
 	pairs("attribute", "%s=%q", o.Attributes)
 	pairs("  unkeyed", "%s=%q", o.Unkeyed)
 	return b.String()
+}
+
+// WithoutPlaces returns a recipe of the same key that says of no header file where it was, unless the
+// key does, and has no other part that is in no key. It is for recipes that leave the machine. It does
+// not change r.
+func (r *Recipe) WithoutPlaces() (*Recipe, error) {
+	own := *r
+	own.Options.Search, own.Options.Unkeyed = nil, nil
+	units := slices.Clone(r.Image.Units())
+	for i := range units {
+		if units[i].Dir != "" {
+			continue
+		}
+		units[i].Files = slices.Clone(units[i].Files)
+		for j := range units[i].Files {
+			units[i].Files[j].Path = path.Base(filepath.ToSlash(units[i].Files[j].Path))
+		}
+	}
+	var err error
+	if own.Image, err = r.Image.Tracked(units); err == nil && own.Key() != r.Key() {
+		err = errors.New("the recipe without places has another key")
+	}
+	return &own, err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +16,18 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// The bounds of the spool of a root. Over them the jobs that are oldest go.
+// The bounds of the spool of a root. Over them the jobs that are oldest go. Uploads have bounds of
+// their own, so that neither takes the other's place: a program may store thousands of entries in
+// its first minute.
 const (
-	MaxJobs  = 256
-	MaxBytes = 256 << 20
+	MaxJobs    = 256
+	MaxUploads = 4096
+	MaxBytes   = 256 << 20 // of each
 )
+
+// trimEvery is how many uploads are added, about, for each time that the bound is looked at: all
+// jobs are listed for that.
+const trimEvery = 64
 
 // Result says what Add did.
 type Result uint8
@@ -154,16 +162,25 @@ func parts(ctx context.Context, s Store, dir, job string) (n int) {
 // trim drops the oldest jobs while there are too many, or too large ones. keep is the
 // job that was added just now.
 func trim(ctx context.Context, s Store, keep string, rec stats.Recorder) {
+	upload := strings.HasSuffix(keep, "."+string(Upload))
+	if upload && rand.IntN(trimEvery) > 0 {
+		return
+	}
 	jobs, err := List(ctx, s)
 	if err != nil {
 		return
+	}
+	jobs = slices.DeleteFunc(jobs, func(e Entry) bool { return (e.Kind() == Upload) != upload })
+	most := MaxJobs
+	if upload {
+		most = MaxUploads
 	}
 	var bytes int64
 	for i := range jobs {
 		bytes += jobs[i].Size
 	}
 	for i := range jobs {
-		if len(jobs)-i <= MaxJobs && bytes <= MaxBytes {
+		if len(jobs)-i <= most && bytes <= MaxBytes {
 			return
 		}
 		if jobs[i].Name == keep {

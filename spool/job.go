@@ -32,6 +32,10 @@ const (
 	// Rebuild builds a recipe for which there is no artifact yet: that of a
 	// program that an earlier driver had built, its device being the new one.
 	Rebuild Kind = "rebuild"
+
+	// Upload puts what is stored where other machines find it. It builds nothing: it has no
+	// environment, and of the recipe nothing but the key counts.
+	Upload Kind = "upload"
 )
 
 // Job is one piece of work.
@@ -129,7 +133,7 @@ func (j *Job) Encode() ([]byte, error) {
 
 func (j *Job) check() error {
 	switch {
-	case !slices.Contains([]Kind{Capture, Finish, Rebuild}, j.Kind):
+	case !slices.Contains([]Kind{Capture, Finish, Rebuild, Upload}, j.Kind):
 		return invalid("kind %q", j.Kind)
 	case j.Recipe == nil || j.Recipe.Image == nil:
 		return invalid("no recipe")

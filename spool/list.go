@@ -24,6 +24,15 @@ type Entry struct {
 	files []File // the job itself comes first
 }
 
+// Kind returns what is to be done, by the name of the job.
+func (e *Entry) Kind() Kind { return KindOf(e.Name) }
+
+// KindOf returns the kind of a job by its name.
+func KindOf(job string) Kind {
+	_, kind, _ := strings.Cut(job, ".")
+	return Kind(kind)
+}
+
 // List returns the jobs of a store's spool, the oldest first.
 func List(ctx context.Context, s Store) ([]Entry, error) {
 	files, err := s.SpoolFiles(ctx)

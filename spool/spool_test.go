@@ -534,3 +534,19 @@ func TestDirectoryForALaunch(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// TestUploadsHaveBoundsOfTheirOwn: entries that wait to be uploaded take no place of what is to be
+// built.
+func TestUploadsHaveBoundsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	add(t, s, job(t, "kernel void first() {}", "first/1-1-1"), spool.Added)
+	for i := range spool.MaxJobs + 100 {
+		add(t, s, spool.Job{Kind: spool.Upload, Recipe: recipe(t, fmt.Sprintf("kernel void k%d() {}", i))}, spool.Added)
+	}
+	add(t, s, job(t, "kernel void last() {}", "last/1-1-1"), spool.Added)
+	if n := len(list(t, s)); n != spool.MaxJobs+102 {
+		t.Errorf("%d jobs", n)
+	}
+	add(t, s, spool.Job{Kind: spool.Upload, Recipe: recipe(t, "kernel void k7() {}")}, spool.Merged)
+}

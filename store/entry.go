@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -13,6 +14,10 @@ type Entry struct {
 	Key      key.Key
 	Recipe   *key.Recipe
 	Artifact *Artifact
+
+	// From names the remote that Get has it from, for people; "" where it was nearer. It is
+	// not stored.
+	From string
 
 	// Headers are the contents of header files that the recipe names, by digest, as far as
 	// who puts the entry has them. Each is kept once for all entries. An entry is whole
@@ -41,6 +46,20 @@ type Artifact struct {
 
 // Precompiled are files that a compiler keeps header files in while its process runs, by their paths.
 type Precompiled struct{ Made, Used []string }
+
+// Clone returns a copy that shares nothing which callers may change.
+func (a *Artifact) Clone() *Artifact {
+	c := *a
+	c.Binaries = slices.Clone(a.Binaries)
+	for i := range c.Binaries {
+		c.Binaries[i].Data = bytes.Clone(c.Binaries[i].Data)
+	}
+	c.Rest, c.Variants, c.Kernels = slices.Clone(a.Rest), slices.Clone(a.Variants), slices.Clone(a.Kernels)
+	for i := range c.Kernels {
+		c.Kernels[i].Args = slices.Clone(c.Kernels[i].Args)
+	}
+	return &c
+}
 
 // Form says what kind of code a binary is.
 type Form uint8

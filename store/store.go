@@ -68,7 +68,8 @@ const (
 )
 
 // Blobs is what a Store offers that keeps bytes which are no entries: what several
-// entries have in common, or what finding an entry needs.
+// entries have in common, or what finding an entry needs. A store may keep no blobs of a kind:
+// PutBlob refuses them with ErrNotKept, and GetBlob misses.
 type Blobs interface {
 	// GetBlob returns a blob, which the caller owns. The contents of a header have
 	// been checked against the name; a manifest has digests of its own, which
@@ -118,9 +119,15 @@ var ErrTooLarge = errors.New("larger than the cache")
 // ErrDropped is wrapped by Put when the store is full and the evictor has not caught up.
 var ErrDropped = errors.New("dropped, the cache is full")
 
+// ErrBusy is wrapped by what a store answers that works, and asks to be called less often.
+var ErrBusy = errors.New("asks to be called less often")
+
 // ErrInvalid is wrapped by Put for an entry without a recipe, an artifact or
 // code, or whose key is not its recipe's.
 var ErrInvalid = errors.New("invalid entry")
+
+// ErrNotKept is wrapped by PutBlob for a kind of blob that the store does not keep.
+var ErrNotKept = errors.New("blobs of this kind are not kept here")
 
 // MissError says why Get found nothing. It wraps ErrNotFound.
 type MissError struct {

@@ -55,6 +55,15 @@ func compareProbes(a, b files.Probe) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 }
 
+// Unstamp forgets the stamps: the next Check reads every file, and takes new ones. It is for
+// another machine, where the same stamp may be another file's.
+func (m *Manifest) Unstamp() {
+	for i := range m.reads {
+		r := &m.reads[i]
+		r.Stamp, r.Settled = files.Stamp{Size: r.Stamp.Size}, false
+	}
+}
+
 // Placing returns how what is built may depend on the directory of the main source.
 func (m *Manifest) Placing() Placing { return m.placing }
 

@@ -41,7 +41,7 @@ type Decision struct {
 	Spent   time.Duration // loading or compiling
 	Saved   time.Duration // of Disk: the recorded cost of the build, less Spent
 	Bytes   int64         // of Disk: of the artifact
-	Layer   string        // of Disk: the directory of the read-only layer that had it
+	Layer   string        // of Disk: the directory of the read-only layer, or the name of the remote, that had it
 	Kernels []string      // as far as known
 }
 

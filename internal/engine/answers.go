@@ -41,8 +41,12 @@ func (g *Group) Loaded(took time.Duration) {
 	})
 }
 
-// layer returns the directory of the layer that a hit is from, "" for the store.
+// layer returns the directory of the layer, or the name of the remote, that a hit is from; "" for
+// the store.
 func (g *Group) layer() string {
+	if g.remote != "" {
+		return g.remote
+	}
 	if d, ok := g.from.(interface{ Dir() string }); ok && g.from != g.s.e.store {
 		return d.Dir()
 	}

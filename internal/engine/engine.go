@@ -27,6 +27,8 @@ type Options struct {
 	Layers   []store.Store // read-only, asked in order behind Store
 	Recorder stats.Recorder
 	Loggers  Loggers
+
+	Stored func(*store.Entry) // is called, in the background, for what was built and stored; may be nil
 }
 
 // Loggers take what the engine has to tell. Each may be nil.
@@ -76,7 +78,7 @@ func New(o Options) *Engine {
 	e.locker, _ = e.store.(store.Locker)
 	refresh := o.Settings.Mode == settings.ModeRefresh
 	e.keeper = keep.New(keep.Options{
-		Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Log: l.Disk,
+		Store: o.Store, Blobs: o.Blobs, Refresh: refresh, Stored: o.Stored, Recorder: o.Recorder, Log: l.Disk,
 	})
 	e.finder = headers.NewFinder(headers.Options{
 		Blobs: o.Blobs, Refresh: refresh, Recorder: o.Recorder, Warn: o.Loggers.Warn, Keys: l.Keys, Disk: l.Disk,

@@ -101,6 +101,18 @@ func newRoot(t testing.TB) string { return filepath.Join(t.TempDir(), "root") }
 // start returns an engine on a root, as a new process would have; "" is no store.
 func start(t testing.TB, root, mode string, change ...func(*settings.Settings)) *run {
 	t.Helper()
+	return startOn(t, root, mode, func(d *disk.Store) kept { return d }, change...)
+}
+
+// kept is a store of entries and blobs.
+type kept interface {
+	store.Store
+	store.Blobs
+}
+
+// startOn is start with another store over that of the root.
+func startOn(t testing.TB, root, mode string, over func(*disk.Store) kept, change ...func(*settings.Settings)) *run {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(config, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -117,7 +129,8 @@ func start(t testing.TB, root, mode string, change ...func(*settings.Settings)) 
 	if root != "" {
 		d := disk.New(disk.Options{Dir: root, Recorder: r.counters, ReadOnly: mode == settings.ModeReadOnly})
 		t.Cleanup(func() { _ = d.Close() })
-		r.store, o.Store, o.Blobs = d, d, d
+		r.store, o.Store = d, over(d)
+		o.Blobs = o.Store.(store.Blobs)
 	}
 	r.Engine = New(o)
 	t.Cleanup(r.finish)

@@ -55,6 +55,7 @@ type Group struct {
 	step        Step // while the answer to it is awaited
 
 	from      store.Store     // that the artifact of a hit is in
+	remote    string          // that the store got it from; "": none
 	rejected  int             // artifacts so far
 	unlock    func()          // ends the build lock; nil: it is not held
 	wait      *wait           // for somebody else's lock

@@ -62,7 +62,7 @@ func (g *Group) lock(ctx context.Context) {
 		g.build(false)
 		return
 	}
-	absent := g.missed == reason.MissAbsent
+	absent := nowhere(g.missed)
 	switch {
 	case g.apart: // it has waited
 		g.unlock, _ = g.s.e.tryLock(ctx, g.job.Key)
@@ -103,7 +103,13 @@ func (g *Group) foundAgain(f found) {
 	if f.why != reason.MissAbsent {
 		g.missed = f.why // else it was there before, and bad
 	}
-	g.miss(g.missed, g.missed == reason.MissAbsent)
+	g.miss(g.missed, nowhere(g.missed))
+}
+
+// nowhere reports whether a miss says that the store that is written has no entry, be it that a
+// remote has none that is of use.
+func nowhere(why reason.Reason) bool {
+	return why == reason.MissAbsent || why == reason.MissRemote || why == reason.MissUntrusted
 }
 
 // miss counts a miss, and has the caller build.
@@ -119,7 +125,7 @@ func (g *Group) hit(f found) {
 		unlock()
 	}
 	g.endLead() // those who wait for it find it, too
-	g.from = f.from
+	g.from, g.remote = f.from, f.entry.From
 	g.step, g.phase = Step{Kind: Hit, Artifact: f.entry.Artifact}, answered
 }
 

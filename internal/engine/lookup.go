@@ -87,7 +87,7 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
 		return store.Existing, nil
 	}
-	if there.why == reason.MissAbsent {
+	if nowhere(there.why) {
 		e.keeper.Explain(ctx, job.Key, job.Recipe)
 	}
 	return e.keeper.Put(ctx, entry)

@@ -26,8 +26,8 @@ const root = "../.."
 // testSupport are the folders outside product code: other modules, and packages
 // that only tests import.
 var testSupport = []string{
-	"bench", "test", "examples", "tools", "scripts", "store/storetest", "shim/opencl/internal/stage",
-	"internal/cbuild", "internal/faultfs", "internal/layering", "internal/needs", "internal/ownmounts", "internal/pty", "internal/timing",
+	"bench", "test", "examples", "tools", "scripts", "store/storetest", "store/remote/remotetest", "shim/opencl/internal/stage",
+	"internal/cbuild", "internal/faultfs", "internal/layering", "internal/needs", "internal/ownmounts", "internal/pty", "internal/servers", "internal/timing",
 }
 
 // isProduct reports whether a file, or a folder, with this path below the

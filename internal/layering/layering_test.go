@@ -16,8 +16,9 @@ const module = "github.com/kernstash/kernstash"
 // of a package's path decides. A package imports packages of lower floors, and
 // those of its own floor that stand under "beside".
 var floors = map[string]int{
-	"reason": 0, "key": 0, "deps": 0, "stats": 0, "internal": 0,
+	"reason": 0, "key": 0, "deps": 0, "stats": 0, "internal": 0, "trust": 0,
 	"store":              1,
+	"agent":              1,
 	"":                   2, // the root: the public API
 	"gpu":                3,
 	"spool":              1,
@@ -39,9 +40,15 @@ var beside = map[string][]string{
 	"deps":            {"deps", "key", "reason", "internal/ctime", "internal/pattern", "internal/wire"},
 	"internal":        {"key", "reason", "store", "internal"},
 	"internal/live":   {"stats"},
-	"internal/cache":  {"internal/engine", "internal/live", "spool", "store"},
+	"internal/cache":  {"internal/engine", "internal/live", "spool", "store", "agent/client"},
+	"agent":           {"store", "agent"},
 	"store/disk":      {"store", "spool"},
 	"store/memory":    {"store"},
+	"store/remote":    {"store"},
+	"store/s3":        {"store"},
+	"store/tiered":    {"store", "spool"},
+	"store/redis":     {"store"},
+	"store/http":      {"store"},
 	"spool":           {"store"},
 	"worker":          {"worker"},
 	"store/storetest": {"store"},
@@ -52,9 +59,11 @@ var beside = map[string][]string{
 	"cmd":             {"cmd"},
 }
 
-// alone are external modules that one package may import, and no other.
-var alone = map[string]string{
-	"github.com/ebitengine/purego": "internal/dl",
+// alone are external modules that these packages may import, and no other.
+var alone = map[string][]string{
+	"github.com/ebitengine/purego": {"internal/dl"},
+	"github.com/redis/go-redis":    {"store/redis"},
+	"github.com/minio/minio-go":    {"store/s3", "internal/needs/versitygw"}, // which only tests use
 }
 
 // maxModules is the number of external modules that a program links which uses
@@ -136,7 +145,7 @@ func TestFloors(t *testing.T) {
 				t.Errorf("%s (floor %d) imports %s (floor %d)", from, floors[home], to, floors[there])
 				continue
 			}
-			if only, ok := longest(alone, imported); ok && from != alone[only] {
+			if only, ok := longest(alone, imported); ok && !slices.Contains(alone[only], from) {
 				t.Errorf("%s imports %s, which is for %s alone", from, imported, alone[only])
 			}
 		}
@@ -187,12 +196,55 @@ func isBeside(from, to string) bool {
 	return false
 }
 
+// clients are the modules that speak to remotes.
+var clients = []string{"github.com/redis/go-redis", "github.com/minio/minio-go"}
+
+// TestClientsAreNotLinked: what runs in other people's processes speaks to no remote, and links
+// nothing that could; neither does the worker's package, which Go programs link.
+func TestClientsAreNotLinked(t *testing.T) {
+	t.Parallel()
+	all := list(t, "-deps", ".", "./gpu/opencl", "./gpu/opencl/layer", "./gpu/cuda", "./gpu/rtc/...", "./gpu/levelzero/layer",
+		"./internal/inprocess", "./agent/client", "./capi", "./worker", "./store/remote", "./bundle")
+	if len(all) < 50 {
+		t.Fatalf("only %d packages found", len(all))
+	}
+	for _, p := range all {
+		below, ours := within(p.ImportPath)
+		if p.Module != nil && slices.ContainsFunc(clients, func(c string) bool { return under(p.Module.Path, c) }) ||
+			ours && (under(below, "store/redis") || under(below, "store/s3") || under(below, "store/http")) {
+			t.Errorf("%s is linked", p.ImportPath)
+		}
+	}
+	// The command links them, so that the names above are theirs.
+	linked := list(t, "-deps", "./cmd/kernstash")
+	for _, c := range clients {
+		if !slices.ContainsFunc(linked, func(p listed) bool { return p.Module != nil && under(p.Module.Path, c) }) {
+			t.Errorf("the command does not link %s", c)
+		}
+	}
+	for _, p := range list(t, "./...") {
+		from, _ := within(p.ImportPath)
+		for _, imported := range p.Imports {
+			to, _ := within(imported)
+			engine := to == "store/redis" || to == "store/s3" || to == "store/http"
+			if engine && from != "cmd/kernstash/internal/remotes" {
+				t.Errorf("%s imports %s, which is for cmd/kernstash/internal/remotes alone", from, to)
+			}
+		}
+	}
+}
+
 func TestFewModulesAreLinked(t *testing.T) {
 	t.Parallel()
 	modules := make(map[string]bool)
 	for _, p := range list(t, "-deps", ".", "./gpu/opencl") {
 		if !p.Standard && p.Module != nil && p.Module.Path != module {
 			modules[p.Module.Path] = true
+		}
+	}
+	for path := range modules {
+		if slices.ContainsFunc(clients, func(c string) bool { return under(path, c) }) {
+			t.Errorf("%s is linked", path)
 		}
 	}
 	if len(modules) > maxModules {

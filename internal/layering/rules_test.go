@@ -50,6 +50,7 @@ var rules = []rule{
 	{"no package over 3,000 lines without tests", (*house).large},
 	{"no more than 8 files in one cycle", (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", (*house).starters},
+	{"nothing but cmd imports store/s3", (*house).clients},
 	{"no mutable package-level hooks", (*house).hooks},
 	{"a runtime is named outside its own folders in at most 3 files", (*house).named},
 }
@@ -114,12 +115,24 @@ func (h *house) cycles() []string {
 }
 
 // starters returns the packages that link os/exec. The library of capi links
-// the worker's starter.
+// the worker's starter. The client of store/s3 starts what AWS's configuration names as
+// credential_process: clients sees to it that no application links it.
 func (h *house) starters() []string {
 	var found []string
 	for _, p := range h.packages {
-		may := under(p.path, "cmd") || under(p.path, "worker") || under(p.path, "capi")
+		may := under(p.path, "cmd") || under(p.path, "worker") || under(p.path, "capi") || p.path == "store/s3"
 		if !may && slices.Contains(p.deps, "os/exec") {
+			found = append(found, p.path)
+		}
+	}
+	return found
+}
+
+// clients returns the packages below cmd that link store/s3.
+func (h *house) clients() []string {
+	var found []string
+	for _, p := range h.packages {
+		if !under(p.path, "cmd") && slices.Contains(p.deps, module+"/store/s3") {
 			found = append(found, p.path)
 		}
 	}

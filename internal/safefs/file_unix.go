@@ -80,6 +80,17 @@ func (f *descriptor) identify() Info {
 // another file of the process by now.
 var errForeign = fmt.Errorf("not the descriptor that it was: %w", unix.EBADF)
 
+// Received returns the file of a descriptor that somebody has sent. File closes it.
+func Received(fd int) File {
+	f := File{descriptor{fd: fd + 1}}
+	f.identify()
+	return f
+}
+
+// Opened returns a descriptor of the process that is a socket, say: one that is not a standard
+// one, that knows when the process closes it and opens something else, and that fd becomes.
+func Opened(fd int) File { return Received(high(fd)) }
+
 // high returns a descriptor that is not one of the standard ones, which have a meaning for every
 // program, in the place of fd: where a program has closed those, it may still write to them.
 func high(fd int) int {

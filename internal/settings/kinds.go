@@ -34,6 +34,10 @@ var (
 	traceKind    = kind[TraceMask]{"0, all, or a list of disk, memory, keys", parseTrace, TraceMask.String, false}
 	pathKind     = kind[string]{"a path", parsePath, asIs, false}
 	pathsKind    = kind[[]string]{"paths separated by " + string(filepath.ListSeparator), parsePaths, formatPaths, false}
+	remotesKind  = kind[[]string]{"none, or addresses separated by commas, of " + strings.Join(RemoteSchemes, "://, ") + "://", parseRemotes, formatRemotes, false}
+	tenantKind   = kind[string]{"up to 64 of a-z, 0-9, '.', '-' and '_'", ParseTenant, asIs, false}
+	agentKind    = kind[string]{"auto, off, or a path", parseAgent, asIs, false}
+	uidsKind     = kind[[]uint32]{"numbers of users separated by commas", parseUIDs, formatUIDs, false}
 	textKind     = kind[string]{"text", parseText, asIs, true}
 
 	frameworksKind = kind[string]{
@@ -144,6 +148,36 @@ func parseFrameworks(text string) (string, error) {
 		}
 	}
 	return text, nil
+}
+
+// parseAgent reads a word, or the path of a socket.
+func parseAgent(text string) (string, error) {
+	switch on, err := parseBool(text); {
+	case strings.EqualFold(text, AgentAuto), err == nil && on:
+		return AgentAuto, nil
+	case err == nil:
+		return AgentOff, nil
+	}
+	return parsePath(text)
+}
+
+func parseUIDs(text string) (all []uint32, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(part), 10, 32)
+		if err != nil {
+			return nil, errMalformed
+		}
+		all = append(all, uint32(n))
+	}
+	return all, nil
+}
+
+func formatUIDs(all []uint32) string {
+	texts := make([]string, len(all))
+	for i, n := range all {
+		texts[i] = strconv.FormatUint(uint64(n), 10)
+	}
+	return strings.Join(texts, ",")
 }
 
 func parseText(text string) (string, error) {

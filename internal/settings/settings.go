@@ -50,6 +50,8 @@ type Settings struct {
 	// always variables that look like a setting and are none.
 	Warnings []error
 
+	runtimeDir string // $XDG_RUNTIME_DIR, if it is a path
+
 	rows rows   // of Values
 	said string // the value of Said
 }
@@ -84,7 +86,13 @@ func Load(in Inputs) (*Settings, error) {
 			_ = row.set(row.Default) // tested: every default parses
 		}
 	}
+	if dir := l.env.get("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		s.runtimeDir = dir
+	}
 	s.Dir = l.env.place(runtime.GOOS, "XDG_CACHE_HOME", ".cache")
+	if config := l.env.place(runtime.GOOS, "XDG_CONFIG_HOME", ".config"); config != "" {
+		s.Trust = filepath.Join(config, "trust")
+	}
 
 	l.file(in.ConfigFile)
 	l.texts(Origin{Source: Program}, in.Program)
@@ -113,7 +121,8 @@ func Load(in Inputs) (*Settings, error) {
 // Origin returns who decided the setting of a name.
 func (s *Settings) Origin(name string) Origin { return s.rows.byName(name).Origin }
 
-// Variables returns the settings of some names as variables: "KERNSTASH_MAX_SIZE=5GiB".
+// Variables returns the settings of some names as variables: "KERNSTASH_MAX_SIZE=5GiB". Secrets
+// of the setting remote are there.
 func (s *Settings) Variables(names ...string) []string {
 	all := make([]string, len(names))
 	for i, name := range names {
@@ -123,24 +132,73 @@ func (s *Settings) Variables(names ...string) []string {
 	return all
 }
 
+// Workers returns the names of the settings that a worker shares with who starts it.
+func (s *Settings) Workers() []string {
+	names := []string{"max-size", "threshold", "eviction", "frameworks-max-size", "agent", "agent-uid"}
+	if len(s.Remote) > 0 {
+		names = append(names, nameRemote, "tenant", "remote-timeout", "remote-sign-key")
+	}
+	return names
+}
+
+// The agent's socket: of the system's, and below $XDG_RUNTIME_DIR of a user's.
+const (
+	SystemAgent = "/run/kernstash/agent.sock"
+	userAgent   = "kernstash/agent.sock"
+)
+
+// AgentSockets returns where the agent's socket may be, the first that is there being it.
+func (s *Settings) AgentSockets() []string {
+	switch {
+	case s.Disable || s.Agent == AgentOff || runtime.GOOS != "linux":
+		return nil
+	case s.Agent != AgentAuto:
+		return []string{s.Agent}
+	case s.runtimeDir == "":
+		return []string{SystemAgent}
+	}
+	return []string{SystemAgent, filepath.Join(s.runtimeDir, userAgent)}
+}
+
+// UserAgent returns where the socket of a user's own agent is; "": nobody says where.
+func (s *Settings) UserAgent() string {
+	if s.runtimeDir == "" {
+		return ""
+	}
+	return filepath.Join(s.runtimeDir, userAgent)
+}
+
 // Writable reports whether the cache on disk may be written.
 func (s *Settings) Writable() bool { return !s.Disable && s.Persistent && s.Mode != ModeReadOnly }
 
-// All returns every setting, in a fixed order.
+// All returns every setting, in a fixed order, and no secret of theirs.
 func (s *Settings) All() []Item {
 	items := make([]Item, len(s.rows))
 	for i, row := range s.rows {
 		items[i] = row.Item
 		items[i].Value = row.get()
-		if row.Name == nameDir { // where the cache is if nobody chose a root
-			items[i].Default = "$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash"
-			if runtime.GOOS == "windows" {
-				items[i].Default = `%LocalAppData%\kernstash`
-			}
+		if row.Name == nameRemote {
+			items[i].Value = MaskRemote(items[i].Value)
+		}
+		switch row.Name { // what it is where nobody has decided
+		case nameDir:
+			items[i].Default = onSystem("$XDG_CACHE_HOME/kernstash, else ~/.cache/kernstash", `%LocalAppData%\kernstash`)
+		case nameTrust:
+			items[i].Default = onSystem("$XDG_CONFIG_HOME/kernstash/trust, else ~/.config/kernstash/trust", `%LocalAppData%\kernstash\trust`)
 		}
 	}
 	return items
 }
+
+func onSystem(others, windows string) string {
+	if runtime.GOOS == "windows" {
+		return windows
+	}
+	return others
+}
+
+// TrustNamed reports whether somebody has named the directory of trusted keys: then it has to be there.
+func (s *Settings) TrustNamed() bool { return s.Origin(nameTrust).Source != Default }
 
 // loader applies one source after the other.
 type loader struct {
@@ -199,6 +257,9 @@ func (l *loader) unknown(name, text string, from Origin) *Error {
 		l.bad = append(l.bad, bad{"", err})
 	case row != nil && text != "":
 		err.Meant = row.calledBy(from)
+		if row.Name == nameRemote {
+			err.Value = MaskRemote(text)
+		}
 		l.bad = append(l.bad, bad{row.Name, err})
 	}
 	return err

@@ -14,11 +14,12 @@ import (
 // defaults are what Load gives with HOME=/home/u and nothing else.
 func defaults() Values {
 	return Values{
-		Dir: "/home/u/.cache/kernstash", Mode: ModeOn, Persistent: true, InMemory: true,
+		Dir: "/home/u/.cache/kernstash", Trust: "/home/u/.config/kernstash/trust", Mode: ModeOn, Persistent: true, InMemory: true,
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
-		Frameworks: FrameworksDefault, FrameworksMaxSize: 5 << 30,
+		Agent: AgentAuto, Frameworks: FrameworksDefault, FrameworksMaxSize: 5 << 30,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
 		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Compilers: true,
+		Tenant: "default", RemoteTimeout: 500 * time.Millisecond,
 	}
 }
 
@@ -58,11 +59,15 @@ func TestLoad(t *testing.T) {
 		want func(*Values)
 		from map[string]Origin
 	}{
-		"defaults":       {in: Inputs{Environ: []string{home}}},
-		"no home":        {in: Inputs{Environ: []string{}}, want: func(v *Values) { v.Dir = "" }},
-		"relative home":  {in: Inputs{Environ: []string{"HOME=u"}}, want: func(v *Values) { v.Dir = "" }},
-		"XDG":            {in: Inputs{Environ: []string{home, "XDG_CACHE_HOME=/x"}}, want: func(v *Values) { v.Dir = "/x/kernstash" }},
-		"XDG relative":   {in: Inputs{Environ: []string{home, "XDG_CACHE_HOME=x"}}},
+		"defaults":      {in: Inputs{Environ: []string{home}}},
+		"no home":       {in: Inputs{Environ: []string{}}, want: func(v *Values) { v.Dir, v.Trust = "", "" }},
+		"relative home": {in: Inputs{Environ: []string{"HOME=u"}}, want: func(v *Values) { v.Dir, v.Trust = "", "" }},
+		"XDG":           {in: Inputs{Environ: []string{home, "XDG_CACHE_HOME=/x"}}, want: func(v *Values) { v.Dir = "/x/kernstash" }},
+		"XDG relative":  {in: Inputs{Environ: []string{home, "XDG_CACHE_HOME=x"}}},
+		"XDG of settings": {
+			in: Inputs{Environ: []string{home, "XDG_CONFIG_HOME=/x"}}, want: func(v *Values) { v.Trust = "/x/kernstash/trust" },
+			from: map[string]Origin{"trust": {}},
+		},
 		"empty is unset": {in: Inputs{Environ: []string{home, "KERNSTASH_DIR=", "KERNSTASH_MAX_SIZE=", "KERNSTASH_IN_MEM="}}},
 		"empty override": {
 			in:   Inputs{Environ: []string{home, "KERNSTASH_COMPILE_OPTIONS=", "KERNSTASH_LINK_OPTIONS=-x y"}},
@@ -79,9 +84,10 @@ func TestLoad(t *testing.T) {
 				"KERNSTASH_THRESHOLD=7", "KERNSTASH_EVICTION=LRU", "KERNSTASH_LAYERS=/a::/b", "KERNSTASH_MIN_BUILD_TIME=250ms",
 				"KERNSTASH_IN_MEM_CAPACITY=3", "KERNSTASH_TRACE=disk,keys", "KERNSTASH_TRACE_FILE=/t",
 				"KERNSTASH_APPEND_COMPILE_OPTIONS=-a", "KERNSTASH_MIN_DEVICE_IMAGE_SIZE=1k", "KERNSTASH_CLOSE_TIMEOUT=0",
-				"KERNSTASH_MODE=observe",
+				"KERNSTASH_MODE=observe", "KERNSTASH_TRUST=/keys",
 			}},
 			want: func(v *Values) {
+				v.Trust = "/keys"
 				v.Dir, v.Persistent, v.InMemory, v.MaxSize = "/d", false, false, 2<<30
 				v.Threshold, v.Eviction, v.Layers, v.MinBuildTime = 7*day, EvictLRU, []string{"/a", "/b"}, 250*time.Millisecond
 				v.InMemCapacity, v.Trace, v.TraceFile = 3, TraceDisk|TraceKeys, "/t"
@@ -207,6 +213,11 @@ func TestLoadRefuses(t *testing.T) {
 			Inputs{Environ: []string{"KERNSTASH_MODE=readonly"}},
 			Error{Name: "KERNSTASH_MODE", Value: "readonly", Origin: env, Want: modeKind.accepts},
 			unwritten, readOnly,
+		},
+		"no path of keys": {
+			Inputs{Environ: []string{"KERNSTASH_TRUST=a\x00b"}},
+			Error{Name: "KERNSTASH_TRUST", Value: "a\x00b", Origin: env, Want: pathKind.accepts},
+			"no key is trusted", func(v *Values) { v.Trust = "/dev/null" },
 		},
 		"mode that may be any": {
 			Inputs{Environ: []string{"KERNSTASH_MODE=obsrve"}},

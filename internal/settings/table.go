@@ -19,6 +19,9 @@ type Values struct {
 	Eviction  string        // EvictCost or EvictLRU
 	Layers    []string      // read-only roots, in order
 
+	Agent    string   // AgentAuto, AgentOff, or the path of its socket
+	AgentUID []uint32 // of users, besides root and the own one, whose agent is believed
+
 	Frameworks        string // whose own caches `kernstash run` switches on: FrameworksDefault, …, or names with commas
 	FrameworksMaxSize int64  // bytes of those caches, 0 = no limit
 
@@ -40,6 +43,12 @@ type Values struct {
 	Worker string // WorkerOff, …: who builds what could not be captured
 
 	Compilers bool // those that are programs are served
+
+	Remote        []string      // addresses of where many machines keep entries, the nearest first
+	Tenant        string        // whose entries they are there
+	RemoteTimeout time.Duration // of one call there
+	RemoteSignKey string        // file of the private key that signs what is put there; "": nothing is signed
+	Trust         string        // directory of the public keys whose signatures count, absolute; "": there is no list
 
 	Trace     TraceMask
 	TraceFile string // "" = standard error
@@ -65,6 +74,12 @@ const (
 	WorkerOff    = "off"    // whoever calls `kernstash worker run`: it is only noted
 	WorkerInline = "inline" // the process that notes it, where it is a Go program
 	WorkerAuto   = "auto"   // a process of our own, which is started if need be
+)
+
+// Where the agent of the node is looked for, besides a path.
+const (
+	AgentAuto = "auto" // where it is by default
+	AgentOff  = "off"  // nowhere
 )
 
 // Whose own caches are switched on, beside the names of frameworks.
@@ -118,6 +133,8 @@ func (s *setting) calledBy(from Origin) string {
 const (
 	nameDisable = "disable"
 	nameDir     = "dir"
+	nameRemote  = "remote"
+	nameTrust   = "trust"
 
 	disableVariable = prefix + "DISABLE"
 )
@@ -142,6 +159,9 @@ func (v *Values) table() rows {
 		row("eviction", EvictCost, "what goes first over the limit: cost (least build time saved per byte) or lru",
 			evictionKind, &v.Eviction),
 		row("layers", "", "read-only roots that are asked after the writable one, in order", pathsKind, &v.Layers),
+		row("agent", AgentAuto, "socket of the agent of this node ('kernstash agent'): a path, auto (/run/kernstash/agent.sock, else $XDG_RUNTIME_DIR/kernstash/agent.sock), off",
+			agentKind, &v.Agent),
+		row("agent-uid", "", "numbers of users, besides root and yourself, whose agent is believed", uidsKind, &v.AgentUID),
 		row("frameworks", FrameworksDefault, "frameworks whose own caches 'kernstash run' switches on: default, all, none, or a list of "+strings.Join(Frameworks, ", "),
 			frameworksKind, &v.Frameworks),
 		row("frameworks-max-size", "5GiB", "limit of the caches of frameworks that were switched on, 0 = none", sizeKind, &v.FrameworksMaxSize),
@@ -159,6 +179,11 @@ func (v *Values) table() rows {
 		row("worker", WorkerAuto, "who builds what an application launched and could not capture: auto (a process that is started), inline (this process), off (only 'kernstash worker run')",
 			workerKind, &v.Worker),
 		row("compilers", "1", "compilers that are programs are run with the cache ('kernstash compile')", boolKind, &v.Compilers),
+		row(nameRemote, "", "where many machines keep entries, the nearest first (see docs/FLEET.md)", remotesKind, &v.Remote),
+		row("tenant", "default", "whose entries they are there", tenantKind, &v.Tenant),
+		row("remote-timeout", "500ms", "how long one call there may take", timeKind, &v.RemoteTimeout),
+		row("remote-sign-key", "", "file with the private key that signs what is put there", pathKind, &v.RemoteSignKey),
+		row(nameTrust, "", "directory of the public keys whose signatures count, for bundles and what comes from remotes", pathKind, &v.Trust),
 		row("trace", "0", "what is traced: disk, memory, keys, all", traceKind, &v.Trace),
 		row("trace-file", "", "where traces go, else to standard error", pathKind, &v.TraceFile),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"slices"
 	"strings"
 
@@ -103,6 +104,9 @@ type bad struct {
 
 // refuse notes that a value of a setting cannot be used, and what is wanted.
 func (l *loader) refuse(row *setting, text, want string, from Origin) {
+	if row.Name == nameRemote {
+		text = MaskRemote(text)
+	}
 	err := &Error{Name: row.calledBy(from), Value: text, Origin: from, Want: want}
 	l.errs = append(l.errs, err)
 	l.bad = append(l.bad, bad{row.Name, err})
@@ -138,12 +142,22 @@ func (s *Settings) restrict(name string, err *Error) (effect string) {
 	case "in-mem", "in-mem-eviction-threshold", "in-mem-capacity":
 		v.InMemory = false
 		return "the memory tier is off"
+	case "agent", "agent-uid":
+		v.Agent = AgentOff
+		return "the agent of the node is not asked"
 	case "worker":
 		v.Worker = WorkerOff
 		return "no worker is started"
 	case "frameworks", "frameworks-max-size":
 		v.Frameworks = FrameworksNone
 		return "no framework's own cache is switched on"
+	case nameRemote, "tenant", "remote-timeout", "remote-sign-key":
+		v.Remote = nil
+		return "no remote is used"
+	case nameTrust:
+		v.Trust = os.DevNull // no directory: the list cannot be read
+		s.rows.byName(nameTrust).Origin = err.Origin
+		return "no key is trusted"
 	case "threshold":
 		v.Threshold = 0
 		return "no entry is removed for its age"

@@ -3,13 +3,11 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"container/list"
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -104,7 +102,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 		return nil, &store.MissError{Reason: reason.MissAbsent, Cause: err}
 	}
 	s.o.Recorder.Add(stats.DiskBytesRead, i.size)
-	return &store.Entry{Key: k, Artifact: clone(i.artifact)}, nil
+	return &store.Entry{Key: k, Artifact: i.artifact.Clone()}, nil
 }
 
 // Put stores an entry; see [store.Store].
@@ -139,7 +137,7 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (res store.PutResult, s
 		err := fmt.Errorf("put %s: %d bytes, the limit is %d: %w", e.Key.Short(), size, s.o.MaxSize, store.ErrTooLarge)
 		return store.Failed, 0, nil, err
 	}
-	i := &item{key: e.Key, size: size, accessed: time.Now(), device: e.Recipe.Device, artifact: clone(e.Artifact)}
+	i := &item{key: e.Key, size: size, accessed: time.Now(), device: e.Recipe.Device, artifact: e.Artifact.Clone()}
 	if i.artifact.Created.IsZero() {
 		i.artifact.Created = i.accessed
 	}
@@ -161,20 +159,6 @@ func sizeOf(a *store.Artifact) int64 {
 		n += int64(len(k.Name) + len(k.Attributes) + 128*len(k.Args))
 	}
 	return n
-}
-
-// clone copies what callers may change.
-func clone(a *store.Artifact) *store.Artifact {
-	c := *a
-	c.Binaries = slices.Clone(a.Binaries)
-	for i := range c.Binaries {
-		c.Binaries[i].Data = bytes.Clone(c.Binaries[i].Data)
-	}
-	c.Variants, c.Kernels = slices.Clone(a.Variants), slices.Clone(a.Kernels)
-	for i := range c.Kernels {
-		c.Kernels[i].Args = slices.Clone(c.Kernels[i].Args)
-	}
-	return &c
 }
 
 // Delete removes the entry of k; see [store.Store].

@@ -12,7 +12,9 @@ import (
 
 // Objects is what an engine has to offer: bytes by name. Implementations are safe for
 // concurrent use. Every method ends with its context, or soon after. A name is 1 to 512 bytes
-// of a-z, 0-9, '.', '-', '_' and '/', and neither begins nor ends with '/'.
+// of a-z, 0-9, '.', '-', '_' and '/'. What stands between slashes is not empty, and neither "." nor
+// "..". No object's name is that of another with a slash and more behind it. Package remotetest
+// checks an engine.
 type Objects interface {
 	// Get returns the object of a name, which the caller owns. ErrNotFound: there is none;
 	// ErrTooLarge: it has more than limit bytes, and at most limit+1 were read.
@@ -64,7 +66,7 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// What Objects and leases answer, by errors.Is. Any other error is trouble with the engine.
+// What Objects and leases answer, by errors.Is, besides store.ErrBusy. Any other error is trouble with the engine.
 var (
 	ErrNotFound    = errors.New("no such object")
 	ErrExists      = errors.New("there is such an object already")

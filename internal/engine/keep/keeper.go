@@ -54,9 +54,10 @@ func (t *task) dropped() bool { return t.drop != nil && t.drop() }
 
 // Options are what a Keeper works with. Recorder is required.
 type Options struct {
-	Store    store.Store // nil: none, and everything is dropped
-	Blobs    store.Blobs // of manifests and header files; nil: they are not kept
-	Refresh  bool        // entries replace any that are there
+	Store    store.Store        // nil: none, and everything is dropped
+	Blobs    store.Blobs        // of manifests and header files; nil: they are not kept
+	Refresh  bool               // entries replace any that are there
+	Stored   func(*store.Entry) // is called for each that the store was without, or had a worse one of; may be nil
 	Recorder stats.Recorder
 	Log      *slog.Logger // may be nil
 }

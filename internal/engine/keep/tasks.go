@@ -56,12 +56,13 @@ func (t *Entry) do(ctx context.Context, k *Keeper) {
 		return
 	}
 	name := t.Entry.Key.Short()
-	result, err := k.Put(ctx, t.Entry)
+	result, err := k.put(ctx, t.Entry)
 	if err != nil {
 		k.o.Log.Warn("not stored", "key", name, "error", err.Error())
 		return
 	}
 	t.free() // nobody who waits for the entry needs what follows
+	k.stored(t.Entry, result)
 	contents.Save()
 	k.o.Log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)
 }
@@ -92,6 +93,18 @@ func (k *Keeper) explain(name key.Key, d *store.Difference) string {
 
 // Put stores an entry; in mode refresh in the place of any that is there.
 func (k *Keeper) Put(ctx context.Context, entry *store.Entry) (store.PutResult, error) {
+	result, err := k.put(ctx, entry)
+	k.stored(entry, result)
+	return result, err
+}
+
+func (k *Keeper) stored(entry *store.Entry, result store.PutResult) {
+	if k.o.Stored != nil && (result == store.Stored || result == store.Bettered) {
+		k.o.Stored(entry)
+	}
+}
+
+func (k *Keeper) put(ctx context.Context, entry *store.Entry) (store.PutResult, error) {
 	if k.o.Refresh {
 		if err := k.o.Store.Delete(ctx, entry.Key); err != nil {
 			return store.Failed, err

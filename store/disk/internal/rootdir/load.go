@@ -161,6 +161,15 @@ func ReadFirst(f safefs.File, info safefs.Info, k *key.Key) (*format.Header, *st
 	return h, a, err
 }
 
+// CheckHeader returns nil if all of an entry but its log and code is right, and of key k.
+func CheckHeader(f safefs.File, info safefs.Info, k *key.Key) error {
+	h, err := readHeader(f, info)
+	if err == nil && h.Key != *k {
+		err = ErrCollision
+	}
+	return err
+}
+
 func readHeader(f safefs.File, info safefs.Info) (*format.Header, error) {
 	b := make([]byte, min(info.Size, headStart))
 	if err := readFull(f, b); err != nil {

@@ -10,9 +10,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -226,41 +223,8 @@ func (p *Place) notDirectory() error {
 
 // Trusted says whether a file or directory of this owner and mode may be believed.
 func (p *Place) Trusted(info safefs.Info) bool {
-	if info.Perm&0o022 != 0 || isAnybody(info.UID) {
+	if info.Perm&0o022 != 0 || safefs.IsAnybody(info.UID) {
 		return false
 	}
 	return info.UID == uint32(os.Geteuid()) || p.ReadOnly && info.UID == 0
-}
-
-// isAnybody says whether an owner of this id may be anybody: in a user
-// namespace all users that it does not map are shown as one, and a process
-// whose own user is not mapped would take everybody's files for its own.
-func isAnybody(uid uint32) bool {
-	unknown, partial := overflow()
-	return partial && uid == unknown
-}
-
-// overflow returns the id that stands for users without a mapping, and whether
-// there can be such users here.
-var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
-	if runtime.GOOS != "linux" {
-		return 0, false
-	}
-	users, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil || mapsAll(string(users)) {
-		return 0, false // also without /proc, or user namespaces
-	}
-	uid = 65534
-	if text, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {
-			uid = uint32(n)
-		}
-	}
-	return uid, true
-})
-
-// mapsAll says whether a uid_map maps every user to itself, as that of the
-// first namespace does.
-func mapsAll(users string) bool {
-	return strings.Join(strings.Fields(users), " ") == "0 0 4294967295"
 }

@@ -13,7 +13,7 @@ import (
 // chooses what code runs.
 func (p *Place) checkRoot(_ safefs.Dir, info safefs.Info) error {
 	switch {
-	case isAnybody(info.UID):
+	case safefs.IsAnybody(info.UID):
 		return fmt.Errorf("belongs to user %d, which stands here for every user that this user namespace does not know: "+
 			"map your user, or set another directory", info.UID)
 	case p.ReadOnly && !p.Trusted(info):

@@ -1,4 +1,4 @@
-package rootdir
+package safefs
 
 import (
 	"strconv"

@@ -1,0 +1,151 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+
+	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// Put stores an entry without the places in its recipe and without headers; see [store.Store]. What is there is
+// looked at only where the engine says that something is. Of two puts of better artifacts at one time either may stay.
+//
+// Without a key that signs, what is put is of no use to those who have a list of trusted keys, the
+// store itself included, and it never replaces what is signed.
+func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
+	res, written, err := s.put(ctx, e)
+	switch res {
+	case store.Stored, store.Bettered:
+		s.opt.Recorder.Add(stats.RemotePuts, 1)
+		s.opt.Recorder.Add(stats.RemoteBytesWritten, int64(written))
+	case store.Existing:
+		s.opt.Recorder.Add(stats.RemotePutsExisting, 1)
+	default:
+		s.opt.Recorder.Add(stats.RemotePutFailures, 1)
+	}
+	return res, err
+}
+
+func (s *Store) put(ctx context.Context, e *store.Entry) (res store.PutResult, written int, err error) {
+	if err := cmp.Or(s.err, ctx.Err(), format.CheckEntry(e)); err != nil {
+		return store.Failed, 0, err
+	}
+	b, err := s.encode(e)
+	if err == nil {
+		res, err = s.putObject(ctx, e, b)
+	}
+	if err != nil {
+		return store.Failed, 0, fmt.Errorf("put %s: %w", e.Key.Short(), err)
+	}
+	return res, len(b), nil
+}
+
+// encode makes the object of an entry.
+func (s *Store) encode(e *store.Entry) ([]byte, error) {
+	r, err := e.Recipe.WithoutPlaces()
+	if err != nil {
+		return nil, err
+	}
+	a := *e.Artifact
+	if a.Created.IsZero() {
+		a.Created = s.nowTime()
+	}
+	if a.Size() > s.opt.MaxSize {
+		return nil, s.tooLarge(a.Size())
+	}
+	content, err := pack(e.Key, &a, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.seal(kindEntry, nameOf(e.Key), content)
+}
+
+func (s *Store) seal(kind string, name, content []byte) ([]byte, error) {
+	if int64(len(content)) > s.opt.MaxSize {
+		return nil, s.tooLarge(int64(len(content)))
+	}
+	b := seal(head{
+		tenant: s.opt.Tenant, kind: kind, name: name, decompressed: uint64(len(content)), builder: s.opt.Builder, created: s.nowTime().UnixNano(),
+	}, s.enc.EncodeAll(content, nil), s.opt.Sign)
+	if int64(len(b)) > s.opt.MaxSize {
+		return nil, s.tooLarge(int64(len(b)))
+	}
+	return b, nil
+}
+
+func (s *Store) tooLarge(n int64) error {
+	return fmt.Errorf("%d bytes, the limit is %d: %w", n, s.opt.MaxSize, store.ErrTooLarge)
+}
+
+// tries bounds how often a put begins anew because what it saw had gone when it looked.
+const tries = 3
+
+func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.PutResult, error) {
+	name := s.Name(e.Key)
+	var err error
+	for range tries {
+		if err = s.o.Put(ctx, name, b, false); err == nil {
+			return store.Stored, nil
+		}
+		if !errors.Is(err, ErrExists) {
+			return store.Failed, err
+		}
+		there, readErr := s.read(ctx, name)
+		if errors.Is(readErr, ErrNotFound) {
+			continue
+		}
+		if readErr != nil {
+			return store.Failed, readErr
+		}
+		replace, why := s.replaces(e, there)
+		if why != nil {
+			return store.Failed, why
+		}
+		if !replace {
+			return store.Existing, nil
+		}
+		if err := s.o.Put(ctx, name, b, true); err != nil {
+			return store.Failed, err
+		}
+		return store.Bettered, nil
+	}
+	return store.Failed, err
+}
+
+// ErrStays is wrapped by the error of Put where what is there must stay: another put of the same
+// entry would end in the same way.
+var ErrStays = errors.New("what is there stays")
+
+var (
+	errOtherVersion = fmt.Errorf("%w: it is of another version of kernstash", ErrStays)
+	errSigned       = fmt.Errorf("%w: it is signed, and this is not", ErrStays)
+)
+
+// replaces reports whether an entry takes the place of an object: that is damaged, nothing that this
+// store could serve, or a worse entry. An error says why nothing may.
+func (s *Store) replaces(e *store.Entry, there []byte) (bool, error) {
+	old, o, err := s.open(there, e.Key, false)
+	switch {
+	case err == nil && !e.Artifact.Better(old.Artifact):
+		return false, nil
+	case err != nil && s.reasonOf(err) == reason.MissVersion:
+		return false, errOtherVersion
+	case o != nil && o.signer != nil && !s.signs() && o.check(s.opt.Tenant, kindEntry, nameOf(e.Key), nil, s.opt.MaxSize) == nil:
+		return false, errSigned
+	}
+	return true, nil
+}
+
+// signs reports whether those who have this store's list of trusted keys can read what it puts.
+func (s *Store) signs() bool {
+	if s.opt.Sign == nil {
+		return false
+	}
+	return !s.opt.Trust.IsSet() || s.opt.Trust.Check(s.opt.Sign.Public().(ed25519.PublicKey)) == nil
+}

@@ -1,0 +1,341 @@
+package tiered
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/kernstash/kernstash/internal/flight"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+)
+
+// The wait for another machine's build, which may hang while its lease is renewed. Ranks of one
+// job die when one of them waits for ten minutes.
+const (
+	unknownWait = time.Minute // where it is not known what the build costs
+	longestWait = 2 * time.Minute
+
+	// While it waits, it looks whether the entry is there, at times that grow from one to the other.
+	shortestLook = 50 * time.Millisecond
+	longestLook  = 2 * time.Second
+	busyLook     = 10 * time.Second // where the store asks to be called less often
+	leaseEvery   = 4                // looks then, for one at the lease
+)
+
+// hold is a lease that is held. It outlives the build lock until what was built is uploaded: who
+// gets it then finds the entry.
+type hold struct {
+	release  func()
+	unlocked bool          // it ends when the uploads before are done
+	uploads  int           // far stores whose uploads are not done
+	ending   chan struct{} // closed when it has ended; nil: it has not begun to
+}
+
+// Lock takes the build lock of k among all that share the near store, and then its lease from the
+// first far store that has leases and answers; see [store.Locker]. It may return without a lease:
+// where none can be had, and where the entry came while it waited, which Get finds. That wait
+// ends after twice what the build costs (see store.WithCost; a minute where that is not known)
+// and at the latest after two minutes, some of them sooner than others: it may be shorter than
+// wait, by a fifth.
+func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock func(), err error) {
+	end := time.Now().Add(wait)
+	unlockNear, noLock := s.Near.Lock(ctx, k, wait)
+	switch {
+	case errors.Is(noLock, store.ErrLocked), ctx.Err() != nil && noLock != nil:
+		return nil, noLock
+	case noLock != nil: // the lease may be had all the same
+		unlockNear = func() {}
+	}
+	h, err := s.lease(ctx, k, end)
+	if err == nil && h == nil {
+		err = noLock
+	}
+	if err != nil {
+		unlockNear()
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		s.unlockLease(k, h)
+		unlockNear()
+	}), nil
+}
+
+// lease takes the lease of k, waiting for it until end. Nil: build without, or find what is there.
+func (s *Store) lease(ctx context.Context, k key.Key, end time.Time) (*hold, error) {
+	if h := s.retake(ctx, k); h != nil {
+		return h, nil
+	}
+	if time.Until(end) > 0 && s.isNear(ctx, k) {
+		return nil, nil // by who had the build lock meanwhile
+	}
+	for _, t := range s.present() {
+		if t.Locker == nil || !s.leases(t) {
+			continue
+		}
+		h, err := s.leaseFrom(ctx, t, k, end)
+		if !errors.Is(err, errNone) {
+			return h, err
+		}
+	}
+	return nil, nil
+}
+
+// errNone says that a store has no lease to give.
+var errNone = errors.New("no lease is to be had")
+
+// leases reports whether leases are taken from a far store: a lease promises that what is built
+// will be there.
+func (s *Store) leases(t *tier) bool {
+	return s.base.Err() == nil && !s.o.ReadOnly && !t.ReadOnly && t.reads.closed() && t.writes.closed()
+}
+
+// leaseFrom takes the lease of k from one store; nil without an error: the entry is there.
+func (s *Store) leaseFrom(ctx context.Context, t *tier, k key.Key, end time.Time) (*hold, error) {
+	release, err := s.tryLease(ctx, t, k, 0)
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrBusy) { // of which all who called cannot build
+		if time.Until(end) <= 0 {
+			return nil, fmt.Errorf("%w: %w", store.ErrLocked, err)
+		}
+		s.count(stats.LeasesWaited)
+		release, err = s.awaitLease(ctx, t, k, end)
+		s.absent.clear() // also where the lease is of another key, as internal/engine has for who gave up
+	}
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		s.count(stats.LeasesGivenUp)
+		s.o.Log.Warn("gave up waiting for another machine", "remote", t.Name, "key", k.Short())
+		return nil, err
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, errNone
+	case release == nil:
+		return nil, nil
+	}
+	s.count(stats.LeasesWon)
+	// What was not there a moment ago may have been stored by whoever had the lease.
+	for _, t := range s.present() {
+		s.absent.forget(question{tier: t.index, sum: k.Sum})
+	}
+	h := &hold{release: release}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds[k] = h
+	return h, nil
+}
+
+// tryLease waits a short time for the lease of k. An error other than store.ErrLocked: the store
+// has none to give.
+func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key, wait time.Duration) (func(), error) {
+	limit := t.limit(ctx)
+	try := func(ctx context.Context, wait time.Duration) (func(), error) {
+		release, err := call(s, ctx, limit+wait, func(ctx context.Context) (func(), error) {
+			return t.Locker.Lock(ctx, k, wait)
+		}, func(release func()) { release() })
+		s.settle(ctx, t, &t.leases, err, limit)
+		return release, err
+	}
+	if t.reads.closed() {
+		switch t.leases.ask() {
+		case closed:
+			return try(ctx, wait)
+		case probe:
+			go func() { // nobody waits for that
+				if release, err := try(s.base, 0); err == nil {
+					release()
+				}
+			}()
+		}
+	}
+	s.count(stats.RemoteSkipped)
+	return nil, errBroken
+}
+
+// awaitLease waits until the lease is free, or the entry there: then there is neither a lease nor
+// an error.
+func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Time) (func(), error) {
+	end = giveUp(time.Now(), end, store.Cost(ctx))
+	busy := false
+	for look, n := shortestLook, 1; ; n++ {
+		came, err := s.arrives(ctx, k)
+		if came {
+			return nil, nil
+		}
+		busy = busy || errors.Is(err, store.ErrBusy)
+		left := time.Until(end)
+		if left <= 0 {
+			return nil, store.ErrLocked
+		}
+		pause := min(jitter(look), left)
+		if !busy {
+			release, err := s.tryLease(ctx, t, k, pause)
+			if !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrBusy) {
+				return release, err
+			}
+			busy, look = errors.Is(err, store.ErrBusy), min(2*look, longestLook)
+			continue
+		}
+		// To wait in a call is to ask again and again, and most leases end with an entry.
+		if n%leaseEvery == 0 {
+			release, err := s.tryLease(ctx, t, k, 0)
+			if !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrBusy) {
+				return release, err
+			}
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		look = min(2*look, busyLook)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isNear reports whether the entry is near: built on this machine, which may be uploading it, or
+// found for another request.
+func (s *Store) isNear(ctx context.Context, k key.Key) bool {
+	if len(s.present()) == 0 {
+		return false
+	}
+	if s.comes(k) != nil {
+		return true
+	}
+	_, err := s.Near.GetFirst(ctx, k)
+	return err == nil
+}
+
+// giveUp returns when a wait ends that begins now and lasts until end at most. Those who wait for
+// one that hangs do not give up, and build, all at once.
+func giveUp(now, end time.Time, cost time.Duration) time.Time {
+	bound := unknownWait
+	if cost > 0 {
+		bound = min(2*cost, longestWait)
+	}
+	bound = min(bound, longestWait*4/5, end.Sub(now)*4/5)
+	return now.Add(bound + rand.N(bound/4+1))
+}
+
+// arrives reports whether a far store has the entry that another machine built. Get will find it.
+// Else the error is that of the stores, by errors.Is.
+func (s *Store) arrives(ctx context.Context, k key.Key) (bool, error) {
+	var trouble error
+	for _, t := range s.present() {
+		e, err := s.fetchFrom(ctx, t, k)
+		if err != nil {
+			trouble = errors.Join(trouble, err)
+			continue
+		}
+		s.backfill(t, e)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.arrived[k] = e
+		s.countAhead()
+		return true, nil
+	}
+	return false, trouble
+}
+
+// takeArrived returns what came while one waited for a lease; nil: nothing.
+func (s *Store) takeArrived(k key.Key) *store.Entry {
+	if s.ahead.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.arrived[k]
+	delete(s.arrived, k)
+	s.countAhead()
+	return e
+}
+
+func (s *Store) holdsLease(k key.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holds[k] != nil
+}
+
+// retake takes a lease again that is held still, because uploads are not done.
+func (s *Store) retake(ctx context.Context, k key.Key) *hold {
+	s.mu.Lock()
+	h := s.holds[k]
+	if h == nil || h.ending == nil {
+		if h != nil {
+			h.unlocked = false
+		}
+		s.mu.Unlock()
+		return h
+	}
+	s.mu.Unlock()
+	late := time.NewTimer(defaultTimeout)
+	defer late.Stop()
+	select { // else it would be in our own way
+	case <-h.ending:
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return nil
+}
+
+// unlockLease ends a lease, if there is one, when all that was put so far is uploaded.
+func (s *Store) unlockLease(k key.Key, h *hold) {
+	s.takeArrived(k)
+	if h == nil {
+		return
+	}
+	s.mu.Lock()
+	h.unlocked = true
+	h.uploads += len(s.tiers)
+	s.mu.Unlock()
+	for _, t := range s.tiers {
+		if !t.uploads.add(&task{do: func() { s.uploaded(k, h) }}) {
+			go s.uploaded(k, h) // the store is closed
+		}
+	}
+}
+
+// uploaded says that one far store has what was put before a lease was unlocked.
+func (s *Store) uploaded(k key.Key, h *hold) {
+	s.mu.Lock()
+	if h.uploads--; h.uploads > 0 || !h.unlocked || h.ending != nil {
+		s.mu.Unlock()
+		return
+	}
+	h.ending = make(chan struct{})
+	s.mu.Unlock()
+	_ = flight.Guard(func() error {
+		h.release()
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.holds, k)
+	close(h.ending)
+}
+
+// dropLeases ends what leases there are: nothing more is uploaded. It waits for no answer.
+func (s *Store) dropLeases() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, h := range s.holds {
+		if h.ending == nil {
+			h.ending = make(chan struct{})
+			close(h.ending)
+			delete(s.holds, k)
+			go func() { _ = flight.Guard(func() error { h.release(); return nil }) }()
+		}
+	}
+}
